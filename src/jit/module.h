@@ -1,0 +1,97 @@
+// The pipeline, as one call: program image in, linked image with originals and variants out.
+//
+// rewrite_module() is a list of passes: take the image apart, parse the units that launch kernels, find the
+// launch sites, decide, build the variants from templates, link them with the program's own machine code, and
+// check what came out. klap-ptx, the tests and the shim all call it; none of them knows more than this header.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "container/image.h"
+
+namespace klap::jit {
+
+enum class Granularity { None, Grid };
+const char* to_string(Granularity granularity);
+
+// One translation unit as it comes out of the container, with everything decompressed that may be needed.
+struct Unit {
+  std::string name;      // for messages: "unit 0", or the file's name
+  std::string ptx;       // empty when the unit carries none for this target
+  std::string options;   // ptxas options of the PTX entry
+  std::string cubin;     // relocatable machine code for the target, empty when there is none
+  bool is_device_runtime = false;
+  bool launches = false; // container::mentions_device_launch
+};
+
+struct Program {
+  std::vector<Unit> units;
+  // Set when the image carries no device runtime of its own (a bare PTX module): where to find libcudadevrt.a.
+  std::string device_runtime_archive;
+};
+
+// What the caller wants to have done. `granularity` is asked once per parent kernel with its mangled name.
+struct Request {
+  uint32_t sm = 90;  // compute capability of the device, 90 for 9.0
+  std::function<Granularity(const std::string& parent)> granularity;
+  // Receives every intermediate stage as (file name, bytes); may be empty.
+  std::function<void(const std::string& name, std::string_view bytes)> dump;
+};
+
+// What became of one launch site.
+struct SiteRemark {
+  std::string unit, parent, child;  // child empty when the callee is not known
+  int line = 0;                     // line of the launch in the unit's PTX
+  bool rewritten = false;
+  std::string granularity;          // rewritten: "grid"
+  std::string launcher;             // rewritten: "host"
+  std::string reason;               // left: stable short name of the reason, from transform/reasons.h
+  std::string detail;               // one sentence: the deciding facts, or why the reason applies
+  std::vector<std::string> notes;   // relaxations and the like
+};
+
+// How the runtime must launch one rewritten parent. Sizes are in bytes.
+struct Variant {
+  std::string parent;             // original kernel, as the program knows it
+  std::string parent_variant;     // records instead of launching; takes one more 8-byte parameter: the queue
+  std::string child;
+  std::string consumer;           // runs all recorded children; one 8-byte parameter: the queue
+  uint32_t parent_param_count = 0;
+  uint32_t parent_param_bytes = 0;   // end of the last original parameter
+  uint32_t queue_param_offset = 0;   // of the added parameter, in the launch buffer
+  uint32_t record_bytes = 0;         // one record: header, arguments, padding
+  uint32_t consumer_block_threads = 0;
+  uint32_t child_block_threads = 0;
+};
+
+struct Timings {  // milliseconds
+  double parse = 0, analyse = 0, templates = 0, transform = 0, link = 0;
+};
+
+struct RewrittenModule {
+  std::string cubin;               // the image to load; empty when nothing was rewritten
+  std::vector<Variant> variants;
+  std::vector<SiteRemark> remarks; // one per launch site, in program order
+  Timings timings;
+  bool from_memory_cache = false;
+};
+
+// Units of a wrapper of version 2 or of bare PTX, chosen for compute capability `sm`.
+Program program_from_fatbins(const std::vector<container::Fatbin>& fatbins, uint32_t sm);
+Program program_from_ptx(std::string_view ptx, std::string name);
+
+// Sites, verdicts and reasons only: neither NVRTC nor nvJitLink is opened.
+std::vector<SiteRemark> explain_module(const Program& program, const Request& request);
+
+// The whole pipeline. Throws Error when nothing usable can be made; a single variant that fails only becomes a
+// remark. When no site is rewritten `cubin` is empty and the program's own image is to be used.
+RewrittenModule rewrite_module(const Program& program, const Request& request);
+
+}  // namespace klap::jit

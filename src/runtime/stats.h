@@ -1,0 +1,58 @@
+// Counters of what the shim did in this process, written as JSON at exit when KLAP_STATS names a file.
+//
+// The counters are always kept (they cost an increment) and never touch CUDA, so they can be written from an exit
+// handler when the driver may already be gone.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "jit/module.h"
+
+namespace klap::runtime {
+
+struct ModuleRecord {
+  std::string how;                            // "rewritten", "nothing to rewrite", "failed: REASON", "disabled"
+  std::string load_path;                      // driver function it came through, for example cuLibraryLoadData
+  std::vector<jit::SiteRemark> remarks;
+  std::vector<std::string> variants;          // names of rewritten parents
+  jit::Timings timings;
+  double load_ms = 0;                         // added to the program's load, all together
+};
+
+class Stats {
+ public:
+  static Stats& instance();
+
+  void module_passed_through() { passed_through_.fetch_add(1, std::memory_order_relaxed); }
+  void module_seen(ModuleRecord record);
+  // One launch of `parent` by the host that ran its variant.
+  void launch_redirected(const std::string& parent);
+  // One launch of a rewritten parent that ran the original instead, and why ("stream capture", ...).
+  void launch_left(const std::string& parent, const std::string& reason);
+  // Where the device adds up the children it ran (host memory that the device can write), read at exit.
+  const std::atomic<uint64_t>* children_total() const { return &children_; }
+  std::atomic<uint64_t>* children_total() { return &children_; }
+
+  [[nodiscard]] nlohmann::json to_json() const;
+  // Writes to_json() to `file` ("-": standard error). Never throws; a failure is one log line.
+  void write(const std::string& file) const noexcept;
+
+ private:
+  std::atomic<uint64_t> passed_through_{0};
+  alignas(64) std::atomic<uint64_t> children_{0};
+  mutable std::mutex mutex_;
+  std::vector<ModuleRecord> modules_;
+  std::map<std::string, uint64_t> redirected_;
+  std::map<std::string, std::map<std::string, uint64_t>> left_;
+};
+
+// One site remark as JSON, the same in KLAP_STATS and in klap-ptx explain --json.
+nlohmann::json to_json(const jit::SiteRemark& remark);
+
+}  // namespace klap::runtime

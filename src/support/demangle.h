@@ -1,0 +1,11 @@
+// C++ names of kernels as people know them.
+#pragma once
+
+#include <string>
+
+namespace klap {
+
+// "_Z5childPi" -> "child(int*)"; a name that is not mangled comes back as it is.
+std::string demangle(const std::string& name);
+
+}  // namespace klap

@@ -1,0 +1,39 @@
+#include "support/file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "support/error.h"
+
+namespace klap {
+
+std::string read_file(const std::filesystem::path& path) {
+  std::error_code ec;
+  if (std::filesystem::is_directory(path, ec)) {
+    throw Error(ErrorCode::Io, "is a folder, not a file").at(path.string());
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw Error(ErrorCode::Io, std::string("cannot open: ") + std::strerror(errno)).at(path.string());
+  std::ostringstream bytes;
+  bytes << in.rdbuf();
+  if (in.bad()) throw Error(ErrorCode::Io, std::string("cannot read: ") + std::strerror(errno)).at(path.string());
+  return std::move(bytes).str();
+}
+
+void write_file(const std::filesystem::path& path, std::string_view bytes) {
+  std::error_code ec;
+  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ec);
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  if (!out) throw Error(ErrorCode::Io, std::string("cannot create: ") + std::strerror(errno)).at(path.string());
+  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  if (!out) {
+    const std::string why = std::strerror(errno);
+    std::filesystem::remove(path, ec);
+    throw Error(ErrorCode::Io, "cannot write: " + why).at(path.string());
+  }
+}
+
+}  // namespace klap
