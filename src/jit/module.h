@@ -2,7 +2,8 @@
 //
 // rewrite_module() is a list of passes: take the image apart, parse the units that launch kernels, find the
 // launch sites, decide, build the variants from templates, link them with the program's own machine code, and
-// check what came out. klap-ptx, the tests and the shim all call it; none of them knows more than this header.
+// check what came out. klap-ptx, the tests and the shim all call it; none of them knows more than this
+// header.
 #pragma once
 
 #include <cstddef>
@@ -23,17 +24,18 @@ const char* to_string(Granularity granularity);
 
 // One translation unit as it comes out of the container, with everything decompressed that may be needed.
 struct Unit {
-  std::string name;      // for messages: "unit 0", or the file's name
-  std::string ptx;       // empty when the unit carries none for this target
-  std::string options;   // ptxas options of the PTX entry
-  std::string cubin;     // relocatable machine code for the target, empty when there is none
+  std::string name;     // for messages: "unit 0", or the file's name
+  std::string ptx;      // empty when the unit carries none for this target
+  std::string options;  // ptxas options of the PTX entry
+  std::string cubin;    // relocatable machine code for the target, empty when there is none
   bool is_device_runtime = false;
-  bool launches = false; // container::mentions_device_launch
+  bool launches = false;  // container::mentions_device_launch
 };
 
 struct Program {
   std::vector<Unit> units;
-  // Set when the image carries no device runtime of its own (a bare PTX module): where to find libcudadevrt.a.
+  // Set when the image carries no device runtime of its own (a bare PTX module): where to find
+  // libcudadevrt.a.
   std::string device_runtime_archive;
 };
 
@@ -50,23 +52,23 @@ struct SiteRemark {
   std::string unit, parent, child;  // child empty when the callee is not known
   int line = 0;                     // line of the launch in the unit's PTX
   bool rewritten = false;
-  std::string granularity;          // rewritten: "grid"
-  std::string launcher;             // rewritten: "host"
-  std::string reason;               // left: stable short name of the reason, from transform/reasons.h
-  std::string detail;               // one sentence: the deciding facts, or why the reason applies
-  std::vector<std::string> notes;   // relaxations and the like
+  std::string granularity;         // rewritten: "grid"
+  std::string launcher;            // rewritten: "host"
+  std::string reason;              // left: stable short name of the reason, from transform/reasons.h
+  std::string detail;              // one sentence: the deciding facts, or why the reason applies
+  std::vector<std::string> notes;  // relaxations and the like
 };
 
 // How the runtime must launch one rewritten parent. Sizes are in bytes.
 struct Variant {
-  std::string parent;             // original kernel, as the program knows it
-  std::string parent_variant;     // records instead of launching; takes one more 8-byte parameter: the queue
+  std::string parent;          // original kernel, as the program knows it
+  std::string parent_variant;  // records instead of launching; takes one more 8-byte parameter: the queue
   std::string child;
-  std::string consumer;           // runs all recorded children; one 8-byte parameter: the queue
+  std::string consumer;  // runs all recorded children; one 8-byte parameter: the queue
   uint32_t parent_param_count = 0;
-  uint32_t parent_param_bytes = 0;   // end of the last original parameter
-  uint32_t queue_param_offset = 0;   // of the added parameter, in the launch buffer
-  uint32_t record_bytes = 0;         // one record: header, arguments, padding
+  uint32_t parent_param_bytes = 0;  // end of the last original parameter
+  uint32_t queue_param_offset = 0;  // of the added parameter, in the launch buffer
+  uint32_t record_bytes = 0;        // one record: header, arguments, padding
   uint32_t consumer_block_threads = 0;
   uint32_t child_block_threads = 0;
 };
@@ -76,9 +78,9 @@ struct Timings {  // milliseconds
 };
 
 struct RewrittenModule {
-  std::string cubin;               // the image to load; empty when nothing was rewritten
+  std::string cubin;  // the image to load; empty when nothing was rewritten
   std::vector<Variant> variants;
-  std::vector<SiteRemark> remarks; // one per launch site, in program order
+  std::vector<SiteRemark> remarks;  // one per launch site, in program order
   Timings timings;
   bool from_memory_cache = false;
 };
@@ -90,8 +92,42 @@ Program program_from_ptx(std::string_view ptx, std::string name);
 // Sites, verdicts and reasons only: neither NVRTC nor nvJitLink is opened.
 std::vector<SiteRemark> explain_module(const Program& program, const Request& request);
 
-// The whole pipeline. Throws Error when nothing usable can be made; a single variant that fails only becomes a
-// remark. When no site is rewritten `cubin` is empty and the program's own image is to be used.
+// The whole pipeline. Throws Error when nothing usable can be made; a single variant that fails only becomes
+// a remark. When no site is rewritten `cubin` is empty and the program's own image is to be used.
 RewrittenModule rewrite_module(const Program& program, const Request& request);
+
+// ---- Reading and printing without running (klap-ptx) ----
+
+// One value that the parent stores into the child's parameter block.
+struct ArgumentInfo {
+  uint32_t offset = 0, bytes = 0;  // place in the child's parameter block
+  std::string source;              // "register %rd3", "immediate 5", "kernel parameter 2", "not stored"
+};
+
+// One launch site as it stands in the PTX, before any verdict. Operands are printed as in the PTX ("%r5",
+// "32").
+struct SiteInfo {
+  std::string parent, child;  // mangled; child empty when the callee is not a direct symbol
+  std::string idiom;          // name of the launch idiom in ptx-patterns/ that recognised it, "cdp2" for one
+  int line = 0;               // of the launch call in the unit's PTX, from 1
+  std::string grid, block;    // three operands, "%r5, 1, 1"
+  std::string shared_bytes;   // dynamic shared memory
+  std::string stream;         // "NULL", "per-thread", "tail launch", "fire-and-forget" or a register
+  bool in_loop = false;
+  std::vector<ArgumentInfo> arguments;  // by offset
+};
+
+struct UnitInfo {
+  std::vector<std::string> kernels;  // mangled, in the order of the PTX
+  std::vector<SiteInfo> sites;       // in the order of the PTX
+};
+
+// What a unit's PTX holds. A unit without PTX gives an empty UnitInfo. Throws Error(Parse).
+UnitInfo inspect_unit(const Unit& unit);
+
+// The unit's PTX with its variants added, not linked: only sites whose parent and child stand in this unit
+// are rewritten. Gives the PTX unchanged when there are none. `remarks`, if not null, receives one entry per
+// site.
+std::string rewrite_ptx(const Unit& unit, const Request& request, std::vector<SiteRemark>* remarks);
 
 }  // namespace klap::jit
