@@ -1,0 +1,225 @@
+// Measuring and reporting for the benchmark programs; see harness.h.
+#include "harness.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "cuda_check.h"
+
+namespace bench {
+namespace {
+
+constexpr long long kSmallestLimit = 2048;  // CUDA's default
+constexpr long long kLargestLimit = 262144;
+
+struct Measurement {
+  long long limit = 0;
+  std::vector<double> ms;
+  int right = 0;
+  int wrong = 0;
+  std::string first_mistake;
+  long long lost = -1;  // -1: not counted
+
+  [[nodiscard]] double median() const {
+    std::vector<double> sorted = ms;
+    std::sort(sorted.begin(), sorted.end());
+    const size_t n = sorted.size();
+    return n % 2 == 1 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+  }
+  [[nodiscard]] double smallest() const { return *std::min_element(ms.begin(), ms.end()); }
+  [[nodiscard]] double largest() const { return *std::max_element(ms.begin(), ms.end()); }
+  [[nodiscard]] bool works() const { return wrong == 0 && lost <= 0; }
+};
+
+class EventPair {
+ public:
+  EventPair() {
+    check(cudaEventCreate(&start_), "cudaEventCreate");
+    check(cudaEventCreate(&stop_), "cudaEventCreate");
+  }
+  ~EventPair() {
+    cudaEventDestroy(start_);
+    cudaEventDestroy(stop_);
+  }
+  EventPair(const EventPair&) = delete;
+  EventPair& operator=(const EventPair&) = delete;
+
+  void start() { check(cudaEventRecord(start_), "cudaEventRecord"); }
+  // Milliseconds since start(), once the device has come to this point.
+  double stop() {
+    check(cudaEventRecord(stop_), "cudaEventRecord");
+    check(cudaEventSynchronize(stop_), "waiting for the run");
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, start_, stop_), "cudaEventElapsedTime");
+    return ms;
+  }
+
+ private:
+  cudaEvent_t start_ = nullptr;
+  cudaEvent_t stop_ = nullptr;
+};
+
+void note_result(Measurement& measurement, const std::string& mistake) {
+  if (mistake.empty()) {
+    ++measurement.right;
+    return;
+  }
+  ++measurement.wrong;
+  if (measurement.first_mistake.empty()) measurement.first_mistake = mistake;
+}
+
+Measurement measure(const CommonOptions& options, Benchmark& benchmark, bool count_lost) {
+  Measurement measurement;
+  EventPair events;
+  for (long long i = 0; i < options.warmup; ++i) {
+    benchmark.reset();
+    benchmark.run();
+  }
+  for (long long i = 0; i < options.reps; ++i) {
+    benchmark.reset();
+    check(cudaDeviceSynchronize(), "resetting the problem");
+    events.start();
+    benchmark.run();
+    measurement.ms.push_back(events.stop());
+    check(cudaGetLastError(), "the run");
+    note_result(measurement, benchmark.verify());
+  }
+  if (count_lost) {
+    benchmark.reset();
+    measurement.lost = benchmark.count_lost_launches();
+  }
+  return measurement;
+}
+
+JsonObject to_json(const Measurement& measurement) {
+  JsonObject times;
+  times.add("median", measurement.median());
+  times.add("min", measurement.smallest());
+  times.add("max", measurement.largest());
+  times.add("samples", measurement.ms);
+  JsonObject object;
+  object.add("pending_limit", measurement.limit).add("ms", times);
+  object.add("right", measurement.right).add("wrong", measurement.wrong);
+  if (!measurement.first_mistake.empty()) object.add("first_mistake", measurement.first_mistake);
+  if (measurement.lost < 0) {
+    object.add_null("lost_launches");
+  } else {
+    object.add("lost_launches", measurement.lost);
+  }
+  return object;
+}
+
+// Text goes where it cannot mix with JSON on standard output.
+FILE* text_output(const CommonOptions& options) { return options.json == "-" ? stderr : stdout; }
+
+void print(const char* program, const CommonOptions& options, const Measurement& measurement) {
+  FILE* out = text_output(options);
+  std::fprintf(out, "%s %s", program, options.variant.c_str());
+  if (measurement.limit > 0) std::fprintf(out, ", pending limit %lld", measurement.limit);
+  std::fprintf(out, ": median %.4f ms (min %.4f, max %.4f, %zu runs), %d right, %d wrong",
+               measurement.median(), measurement.smallest(), measurement.largest(), measurement.ms.size(),
+               measurement.right, measurement.wrong);
+  if (measurement.lost >= 0) std::fprintf(out, ", %lld launches lost", measurement.lost);
+  if (!measurement.first_mistake.empty()) std::fprintf(out, " (%s)", measurement.first_mistake.c_str());
+  std::fprintf(out, "\n");
+  std::fflush(out);
+}
+
+void write_json(const CommonOptions& options, const JsonObject& report) {
+  if (options.json.empty()) return;
+  FILE* file = options.json == "-" ? stdout : std::fopen(options.json.c_str(), "w");
+  if (file == nullptr) {
+    std::perror(options.json.c_str());
+    std::exit(2);
+  }
+  std::fprintf(file, "%s\n", report.line().c_str());
+  if (file == stdout) {
+    std::fflush(stdout);
+  } else if (std::fclose(file) != 0) {
+    std::perror(options.json.c_str());
+    std::exit(2);
+  }
+}
+
+JsonObject header(const char* program, const CommonOptions& options, const Benchmark& benchmark) {
+  JsonObject report;
+  report.add("program", program).add("variant", options.variant);
+  benchmark.describe(report);
+  report.add("seed", options.seed).add("warmup", options.warmup).add("reps", options.reps);
+  return report;
+}
+
+// Doubles the limit and measures at each; ends early only where the device has no memory for the next one.
+std::vector<Measurement> measure_limits(const char* program, const CommonOptions& options,
+                                        Benchmark& benchmark) {
+  std::vector<Measurement> all;
+  const long long first = options.pending_limit > 0 ? options.pending_limit : kSmallestLimit;
+  for (long long limit = first; limit <= kLargestLimit; limit *= 2) {
+    const cudaError_t error = cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, limit);
+    if (error != cudaSuccess) {
+      std::fprintf(text_output(options), "%s: limit %lld refused: %s\n", program, limit,
+                   cudaGetErrorString(error));
+      cudaGetLastError();
+      break;
+    }
+    Measurement measurement = measure(options, benchmark, true);
+    measurement.limit = limit;
+    print(program, options, measurement);
+    all.push_back(measurement);
+  }
+  return all;
+}
+
+int find_limit(const char* program, const CommonOptions& options, Benchmark& benchmark) {
+  const std::vector<Measurement> all = measure_limits(program, options, benchmark);
+  const Measurement* best = nullptr;
+  std::vector<JsonObject> limits;
+  for (const Measurement& measurement : all) {
+    limits.push_back(to_json(measurement).add("works", measurement.works()));
+    if (measurement.works() && (best == nullptr || measurement.median() < best->median()))
+      best = &measurement;
+  }
+  JsonObject report = header(program, options, benchmark);
+  report.add("limits", limits);
+  if (best == nullptr) {
+    report.add_null("best_limit");
+    std::fprintf(text_output(options), "%s: no limit works\n", program);
+  } else {
+    report.add("best_limit", best->limit).add("best_median_ms", best->median());
+    std::fprintf(text_output(options), "%s: best working limit %lld, median %.4f ms\n", program, best->limit,
+                 best->median());
+  }
+  write_json(options, report);
+  return best == nullptr ? 1 : 0;
+}
+
+}  // namespace
+
+void CommonOptions::add_to(Options& options) {
+  options.choice("variant", variant, {"cdp", "flat"}, "child kernel launches, or the same work without them");
+  options.integer("seed", seed, 0, "seed of the random input");
+  options.integer("reps", reps, 5, "timed repetitions, each checked");
+  options.integer("warmup", warmup, 0, "runs before the timed ones");
+  options.integer("pending-limit", pending_limit, 0, "pending-launch limit to set; 0 leaves CUDA's default");
+  options.flag("find-limit", find_limit, "measure at limits 2048, 4096, ... and report the best that works");
+  options.flag("count-failures", count_failures, "also run once with a kernel that counts failed launches");
+  options.text("json", json, "write the result as one line of JSON to this file; - for standard output");
+}
+
+int run_benchmark(const char* program, const CommonOptions& options, Benchmark& benchmark) {
+  if (options.find_limit) return find_limit(program, options, benchmark);
+  if (options.pending_limit > 0) {
+    check(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, options.pending_limit),
+          "setting the pending-launch limit");
+  }
+  Measurement measurement = measure(options, benchmark, options.count_failures);
+  measurement.limit = options.pending_limit;
+  print(program, options, measurement);
+  JsonObject report = header(program, options, benchmark);
+  report.add("result", to_json(measurement));
+  write_json(options, report);
+  return measurement.wrong == 0 ? 0 : 1;
+}
+
+}  // namespace bench

@@ -1,0 +1,45 @@
+# Builds CUDA programs with a plain nvcc command line, exactly as their author would.
+#
+# The programs that klap_jit is tested and measured on must not know about it: CMake's own CUDA language support
+# adds flags, splits device linking into steps of its own and picks architectures, so what it builds differs from
+# what people run. One custom command per program keeps the command line in sight.
+set(KLAP_CUDA_ARCH sm_90 CACHE STRING "Architecture of the test and benchmark programs, as for nvcc -arch")
+
+set(KLAP_NVCC_FLAGS -arch=${KLAP_CUDA_ARCH} -O3 --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror)
+
+# klap_cuda_program(NAME FOLDER folder SOURCES a.cu b.cu [HEADERS h.h] [FLAGS ...] [WHOLE_PROGRAM])
+# builds ${CMAKE_BINARY_DIR}/bin/FOLDER/NAME. WHOLE_PROGRAM leaves out -rdc=true. FLAGS come last, so they win.
+function(klap_cuda_program name)
+  cmake_parse_arguments(ARG "WHOLE_PROGRAM" "FOLDER" "SOURCES;HEADERS;FLAGS" ${ARGN})
+  set(output ${CMAKE_BINARY_DIR}/bin/${ARG_FOLDER}/${name})
+  list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  list(TRANSFORM ARG_HEADERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  set(rdc -rdc=true)
+  if(ARG_WHOLE_PROGRAM)
+    set(rdc "")
+  endif()
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/bin/${ARG_FOLDER})
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} ${rdc} ${KLAP_NVCC_FLAGS} ${ARG_FLAGS} -o ${output} ${ARG_SOURCES}
+    DEPENDS ${ARG_SOURCES} ${ARG_HEADERS}
+    COMMENT "nvcc ${ARG_FOLDER}/${name}"
+    VERBATIM COMMAND_EXPAND_LISTS)
+  add_custom_target(${ARG_FOLDER}_${name} ALL DEPENDS ${output})
+endfunction()
+
+# klap_cuda_image(FILE FOLDER folder SOURCES a.cu FLAGS ...) makes a file with device code only: PTX or a fatbin.
+function(klap_cuda_image file)
+  cmake_parse_arguments(ARG "" "FOLDER" "SOURCES;FLAGS" ${ARGN})
+  set(output ${CMAKE_BINARY_DIR}/bin/${ARG_FOLDER}/${file})
+  list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/bin/${ARG_FOLDER})
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -rdc=true -O3 ${ARG_FLAGS} -o ${output} ${ARG_SOURCES}
+    DEPENDS ${ARG_SOURCES}
+    COMMENT "nvcc ${ARG_FOLDER}/${file}"
+    VERBATIM COMMAND_EXPAND_LISTS)
+  string(REPLACE "." "_" target ${file})
+  add_custom_target(${ARG_FOLDER}_${target} ALL DEPENDS ${output})
+endfunction()
