@@ -22,8 +22,6 @@
 #include "../common/graph.h"
 #include "../common/harness.h"
 
-namespace {
-
 constexpr int kParentBlock = 1024;
 constexpr int kFlatBlock = 256;
 constexpr int kSource = 0;
@@ -87,6 +85,8 @@ __global__ void expand_flat(Search s, int level, int lane_bits) {
     }
   }
 }
+
+namespace {
 
 // About eight edges a thread, at least 4 and at most 256 threads a vertex.
 int lane_bits_for(long long average_degree) {
