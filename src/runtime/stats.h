@@ -1,7 +1,7 @@
 // Counters of what the shim did in this process, written as JSON at exit when KLAP_STATS names a file.
 //
-// The counters are always kept (they cost an increment) and never touch CUDA, so they can be written from an exit
-// handler when the driver may already be gone.
+// The counters are always kept (they cost an increment) and never touch CUDA, so they can be written from an
+// exit handler when the driver may already be gone.
 #pragma once
 
 #include <atomic>
@@ -17,12 +17,12 @@
 namespace klap::runtime {
 
 struct ModuleRecord {
-  std::string how;                            // "rewritten", "nothing to rewrite", "failed: REASON", "disabled"
-  std::string load_path;                      // driver function it came through, for example cuLibraryLoadData
+  std::string how;        // "rewritten", "nothing to rewrite", "failed: REASON", "disabled"
+  std::string load_path;  // driver function it came through, for example cuLibraryLoadData
   std::vector<jit::SiteRemark> remarks;
-  std::vector<std::string> variants;          // names of rewritten parents
+  std::vector<std::string> variants;  // names of rewritten parents
   jit::Timings timings;
-  double load_ms = 0;                         // added to the program's load, all together
+  double load_ms = 0;  // added to the program's load, all together
 };
 
 class Stats {
@@ -40,7 +40,8 @@ class Stats {
   std::atomic<uint64_t>* children_total() { return &children_; }
 
   [[nodiscard]] nlohmann::json to_json() const;
-  // Writes to_json() to `file` ("-": standard error). Never throws; a failure is one log line.
+  // Writes to_json() to `file`, in whose name %p becomes the process id ("-": standard error). Never throws;
+  // a failure is one log line.
   void write(const std::string& file) const noexcept;
 
  private:

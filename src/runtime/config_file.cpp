@@ -1,0 +1,135 @@
+// The config file: TOML text into a Config, with every problem at its line and column.
+//
+// The only file that sees toml++, which is slow to compile. It is used header-only: a preloaded library
+// should not pull another shared library into other people's processes. toml++ keeps the keys of a table
+// sorted by name, so problems are collected first and then put into the order of the file.
+#undef TOML_HEADER_ONLY
+#define TOML_HEADER_ONLY 1
+#undef TOML_SHARED_LIB
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+
+#include "runtime/config.h"
+#include "runtime/settings_table.h"
+#include "runtime/spelling.h"
+#include "support/error.h"
+
+namespace klap::runtime {
+
+namespace {
+
+std::string hint_for(std::string_view word, const std::vector<std::string_view>& valid) {
+  std::string hint = fmt::format("use one of: {}", fmt::join(valid, ", "));
+  if (const auto near = nearest(word, valid)) hint = fmt::format("did you mean '{}'? {}", *near, hint);
+  return hint;
+}
+
+class FileReader {
+ public:
+  FileReader(Config& config, const std::string& name) : config_(config), name_(name) {}
+
+  void read(std::string_view text) {
+    try {
+      read_root(toml::parse(text, name_));
+    } catch (const toml::parse_error& error) {
+      report(Error(ErrorCode::Config, fmt::format("not valid TOML: {}", error.description())),
+             error.source());
+    }
+    std::ranges::stable_sort(problems_, {}, [](const Error& e) { return std::pair(e.line(), e.column()); });
+    for (const Error& problem : problems_) config_.problems.emplace_back(problem.what());
+  }
+
+ private:
+  void report(Error problem, const toml::source_region& place) {
+    problem.at(name_, static_cast<int>(place.begin.line), static_cast<int>(place.begin.column));
+    problems_.push_back(std::move(problem));
+  }
+
+  void read_root(const toml::table& root) {
+    for (const auto& [key, node] : root) {
+      if (key == "defaults") {
+        read_defaults(node);
+      } else if (key == "kernel") {
+        read_kernels(node);
+      } else {
+        report(Error(ErrorCode::Config, fmt::format("unknown key '{}'", key.str()))
+                   .fix(hint_for(key.str(), {"defaults", "kernel"})),
+               key.source());
+      }
+    }
+  }
+
+  void read_defaults(const toml::node& node) {
+    if (!node.is_table()) {
+      report(Error(ErrorCode::Config, "'defaults' is not a table").fix("write [defaults]"), node.source());
+      return;
+    }
+    for (const auto& [key, value] : *node.as_table()) {
+      const auto text = read_value(Section::Defaults, key, value);
+      if (text && key == "granularity") config_.default_granularity = *parse_granularity(*text);
+    }
+  }
+
+  void read_kernels(const toml::node& node) {
+    const toml::array* const tables = node.as_array();
+    if (tables == nullptr || !tables->is_homogeneous<toml::table>()) {
+      report(Error(ErrorCode::Config, "'kernel' is not a list of tables").fix("write [[kernel]]"),
+             node.source());
+      return;
+    }
+    for (const toml::node& table : *tables) read_kernel(*table.as_table());
+  }
+
+  void read_kernel(const toml::table& table) {
+    KernelTable kernel;
+    kernel.line = static_cast<int>(table.source().begin.line);
+    for (const auto& [key, value] : table) {
+      const auto text = read_value(Section::Kernel, key, value);
+      if (text && key == "name") kernel.glob = *text;
+      if (text && key == "granularity") kernel.granularity = parse_granularity(*text);
+    }
+    if (!table.contains("name")) {
+      report(Error(ErrorCode::Config, "[[kernel]] without a name").fix("add name = \"GLOB\""),
+             table.source());
+    }
+    if (!kernel.glob.empty()) config_.kernels.push_back(std::move(kernel));
+  }
+
+  // The value of a known key as text, if it is valid. All settings of today are strings.
+  std::optional<std::string> read_value(Section section, const toml::key& key, const toml::node& value) {
+    const Setting* const setting = find_key(section, key.str());
+    if (setting == nullptr) {
+      report(Error(ErrorCode::Config, fmt::format("unknown key '{}' in {}", key.str(), to_string(section)))
+                 .fix(hint_for(key.str(), keys(section))),
+             key.source());
+      return std::nullopt;
+    }
+    auto text = value.value_exact<std::string>();
+    if (!text) {
+      report(Error(ErrorCode::Config, fmt::format("'{}' must be a string", key.str()))
+                 .fix(fmt::format("use {}, in quotes", describe_values(*setting))),
+             value.source());
+      return std::nullopt;
+    }
+    if (const auto problem = check_value(*setting, key.str(), *text)) {
+      report(*problem, value.source());
+      return std::nullopt;
+    }
+    return text;
+  }
+
+  Config& config_;
+  const std::string& name_;
+  std::vector<Error> problems_;
+};
+
+}  // namespace
+
+void apply_config_text(Config& config, std::string_view text, const std::string& name) {
+  FileReader(config, name).read(text);
+}
+
+}  // namespace klap::runtime

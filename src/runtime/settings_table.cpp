@@ -1,0 +1,160 @@
+#include "runtime/settings_table.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "runtime/spelling.h"
+
+namespace klap::runtime {
+
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::array kBothSections{Section::Defaults, Section::Kernel};
+constexpr std::array kKernelOnly{Section::Kernel};
+constexpr std::array kGranularities{"none"sv, "grid"sv};
+constexpr std::array kLogLevels{"trace"sv, "debug"sv, "info"sv, "warn"sv, "error"sv, "off"sv};
+
+constexpr std::array kSettings{
+    Setting{"KLAP_GRANULARITY", "granularity", kBothSections, SettingType::Choice, kGranularities, "grid",
+            "How the launches of a parent kernel are aggregated: over its whole grid, or not at all."},
+    Setting{"",
+            "name",
+            kKernelOnly,
+            SettingType::Glob,
+            {},
+            "required",
+            "Parent kernels the table is for: a glob (* and ?) over the whole mangled or demangled name."},
+    Setting{"KLAP_CONFIG", "", {}, SettingType::Path, {}, "unset", "The config file (TOML)."},
+    Setting{
+        "KLAP_LOG", "", {}, SettingType::Choice, kLogLevels, "warn", "How much is said on standard error."},
+    Setting{"KLAP_DISABLE", "", {}, SettingType::Boolean, {}, "0", "1 leaves the program entirely as it is."},
+    Setting{"KLAP_DUMP_DIR",
+            "",
+            {},
+            SettingType::Path,
+            {},
+            "unset",
+            "Folder that receives every stage of every module as files."},
+    Setting{"KLAP_STATS",
+            "",
+            {},
+            SettingType::Path,
+            {},
+            "unset",
+            "File that receives statistics as JSON at exit; - is standard error, %p the process id."},
+};
+
+std::string places(const Setting& setting) {
+  std::vector<std::string> names;
+  if (!setting.variable.empty()) names.emplace_back(setting.variable);
+  for (const Section section : setting.sections) {
+    names.push_back(fmt::format("{} {}", to_string(section), setting.key));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+const char* to_string(Section section) { return section == Section::Defaults ? "[defaults]" : "[[kernel]]"; }
+
+std::span<const Setting> settings() { return kSettings; }
+
+const Setting* find_variable(std::string_view variable) {
+  const auto* const found = std::find_if(kSettings.begin(), kSettings.end(), [&](const Setting& setting) {
+    return !setting.variable.empty() && setting.variable == variable;
+  });
+  return found == kSettings.end() ? nullptr : found;
+}
+
+const Setting* find_key(Section section, std::string_view key) {
+  const auto* const found = std::find_if(kSettings.begin(), kSettings.end(), [&](const Setting& setting) {
+    return setting.key == key && std::ranges::count(setting.sections, section) != 0;
+  });
+  return found == kSettings.end() ? nullptr : found;
+}
+
+std::vector<std::string_view> variables() {
+  std::vector<std::string_view> names;
+  for (const Setting& setting : kSettings) {
+    if (!setting.variable.empty()) names.push_back(setting.variable);
+  }
+  return names;
+}
+
+std::vector<std::string_view> keys(Section section) {
+  std::vector<std::string_view> names;
+  for (const Setting& setting : kSettings) {
+    if (std::ranges::count(setting.sections, section) != 0) names.push_back(setting.key);
+  }
+  return names;
+}
+
+std::string describe_values(const Setting& setting) {
+  switch (setting.type) {
+    case SettingType::Choice:
+      return fmt::format("{}", fmt::join(setting.choices, " | "));
+    case SettingType::Boolean:
+      return "0 | 1";
+    case SettingType::Path:
+      return "path";
+    case SettingType::Glob:
+      return "glob";
+  }
+  return "";
+}
+
+std::optional<bool> parse_boolean(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (lower == "1" || lower == "true" || lower == "yes" || lower == "on") return true;
+  if (lower == "0" || lower == "false" || lower == "no" || lower == "off") return false;
+  return std::nullopt;
+}
+
+std::optional<Error> check_value(const Setting& setting, std::string_view name, std::string_view value) {
+  const bool valid = setting.type == SettingType::Choice    ? std::ranges::count(setting.choices, value) != 0
+                     : setting.type == SettingType::Boolean ? parse_boolean(value).has_value()
+                                                            : !value.empty();
+  if (valid) return std::nullopt;
+  std::string hint = fmt::format("use {}", describe_values(setting));
+  const std::vector<std::string_view> choices(setting.choices.begin(), setting.choices.end());
+  if (const auto near = nearest(value, choices)) hint = fmt::format("did you mean '{}'? {}", *near, hint);
+  return Error(ErrorCode::Config, fmt::format("{} cannot be '{}'", name, value)).fix(hint);
+}
+
+std::string settings_text() {
+  std::string text;
+  for (const Setting& setting : kSettings) {
+    text += fmt::format("{}\n    {}\n    Values: {}; default: {}\n", places(setting), setting.documentation,
+                        describe_values(setting), setting.default_value);
+  }
+  return text;
+}
+
+std::string settings_markdown() {
+  // A bar inside a cell would end the cell.
+  const auto cell = [](std::string text) {
+    for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
+    return text;
+  };
+  std::string text =
+      "| Environment | Config file | Values | Default | Meaning |\n| --- | --- | --- | --- | --- |\n";
+  for (const Setting& setting : kSettings) {
+    std::vector<std::string> keys_in_file;
+    for (const Section section : setting.sections) {
+      keys_in_file.push_back(fmt::format("`{} {}`", to_string(section), setting.key));
+    }
+    const std::string variable = setting.variable.empty() ? "" : fmt::format("`{}`", setting.variable);
+    text += fmt::format("| {} | {} | {} | {} | {} |\n", variable, fmt::join(keys_in_file, ", "),
+                        cell(describe_values(setting)), setting.default_value, setting.documentation);
+  }
+  return text;
+}
+
+}  // namespace klap::runtime

@@ -1,0 +1,58 @@
+// Every setting of klap_jit, in one table.
+//
+// The table is what the environment and the config file are checked against, what `klap-ptx settings` prints
+// and what the README's configuration table is made from, so that the three cannot disagree. A new setting is
+// a new row here plus a field in Config (config.h).
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/error.h"
+
+namespace klap::runtime {
+
+enum class SettingType { Choice, Boolean, Path, Glob };
+
+// Sections of the config file that a key may stand in.
+enum class Section { Defaults, Kernel };
+const char* to_string(Section section);  // "[defaults]", "[[kernel]]"
+
+struct Setting {
+  std::string_view variable;  // environment variable; empty when there is none
+  std::string_view key;       // key in the config file; empty when there is none
+  std::span<const Section> sections;
+  SettingType type;
+  std::span<const std::string_view> choices;  // valid values of a Choice
+  std::string_view default_value;             // as the documentation shows it
+  std::string_view documentation;             // one line
+};
+
+std::span<const Setting> settings();
+
+// The row of an environment variable or of a key in a section; null when there is none.
+const Setting* find_variable(std::string_view variable);
+const Setting* find_key(Section section, std::string_view key);
+
+// All variables, and the keys valid in a section, in the order of the table.
+std::vector<std::string_view> variables();
+std::vector<std::string_view> keys(Section section);
+
+// What a value may be, for people: "none | grid", "0 | 1", "path", "glob".
+std::string describe_values(const Setting& setting);
+
+// A Boolean's value: 1, true, yes, on and 0, false, no, off, whatever their case; nothing for anything else.
+std::optional<bool> parse_boolean(std::string_view text);
+
+// What is wrong with a value given to `name` (the variable or the key), with the nearest valid one; nothing
+// when it is valid.
+std::optional<Error> check_value(const Setting& setting, std::string_view name, std::string_view value);
+
+// The table as plain text for a terminal, and as the README's Markdown table.
+std::string settings_text();
+std::string settings_markdown();
+
+}  // namespace klap::runtime

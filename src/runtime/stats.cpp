@@ -1,0 +1,146 @@
+#include "runtime/stats.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "support/demangle.h"
+#include "support/file.h"
+#include "support/log.h"
+
+namespace klap::runtime {
+
+namespace {
+
+using nlohmann::json;
+
+json timings_json(const jit::Timings& timings) {
+  return {{"parse", timings.parse},
+          {"analyse", timings.analyse},
+          {"templates", timings.templates},
+          {"transform", timings.transform},
+          {"link", timings.link}};
+}
+
+json module_json(const ModuleRecord& module) {
+  json sites = json::array();
+  for (const jit::SiteRemark& remark : module.remarks) sites.push_back(runtime::to_json(remark));
+  return {{"how", module.how},
+          {"load_path", module.load_path},
+          {"variants", module.variants},
+          {"sites", std::move(sites)},
+          {"compile_ms", timings_json(module.timings)},
+          {"load_ms", module.load_ms}};
+}
+
+json totals_of_sites(const std::vector<ModuleRecord>& modules) {
+  uint64_t rewritten = 0;
+  std::map<std::string, uint64_t> left;
+  for (const ModuleRecord& module : modules) {
+    for (const jit::SiteRemark& remark : module.remarks) {
+      if (remark.rewritten) {
+        ++rewritten;
+      } else {
+        ++left[remark.reason];
+      }
+    }
+  }
+  return {{"rewritten", rewritten}, {"left", left}};
+}
+
+json totals_of_time(const std::vector<ModuleRecord>& modules) {
+  jit::Timings sum;
+  double load = 0;
+  for (const ModuleRecord& module : modules) {
+    sum.parse += module.timings.parse;
+    sum.analyse += module.timings.analyse;
+    sum.templates += module.timings.templates;
+    sum.transform += module.timings.transform;
+    sum.link += module.timings.link;
+    load += module.load_ms;
+  }
+  return {{"compile_ms", timings_json(sum)}, {"load_ms", load}};
+}
+
+// KLAP_STATS=stats-%p.json keeps the processes of one command apart.
+std::string with_process_id(std::string file) {
+  const std::string id = std::to_string(getpid());
+  for (size_t at = 0; (at = file.find("%p", at)) != std::string::npos; at += id.size())
+    file.replace(at, 2, id);
+  return file;
+}
+
+}  // namespace
+
+Stats& Stats::instance() {
+  // Leaked on purpose: launches may still come from other threads while the process runs its exit handlers.
+  static Stats* const stats = new Stats;
+  return *stats;
+}
+
+void Stats::module_seen(ModuleRecord record) {
+  const std::lock_guard lock(mutex_);
+  modules_.push_back(std::move(record));
+}
+
+void Stats::launch_redirected(const std::string& parent) {
+  const std::lock_guard lock(mutex_);
+  ++redirected_[parent];
+}
+
+void Stats::launch_left(const std::string& parent, const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  ++left_[parent][reason];
+}
+
+json Stats::to_json() const {
+  const std::lock_guard lock(mutex_);
+  json modules = json::array();
+  for (const ModuleRecord& module : modules_) modules.push_back(module_json(module));
+  return {{"format", 1},
+          {"process", getpid()},
+          {"modules", std::move(modules)},
+          {"modules_passed_through", passed_through_.load(std::memory_order_relaxed)},
+          {"sites", totals_of_sites(modules_)},
+          {"launches", {{"redirected", redirected_}, {"left", left_}}},
+          {"children_aggregated", children_.load(std::memory_order_relaxed)},
+          {"totals", totals_of_time(modules_)}};
+}
+
+void Stats::write(const std::string& file) const noexcept {
+  try {
+    // Names come from the program and may be anything; bytes that are not UTF-8 must not cost the whole
+    // report.
+    const std::string text = to_json().dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+    if (file == "-") {
+      std::fputs(text.c_str(), stderr);
+    } else {
+      write_file(with_process_id(file), text);
+    }
+  } catch (const std::exception& error) {
+    log().warn("statistics not written: {}", error.what());
+  }
+}
+
+json to_json(const jit::SiteRemark& remark) {
+  json site = {{"unit", remark.unit},
+               {"line", remark.line},
+               {"parent", remark.parent},
+               {"parent_demangled", demangle(remark.parent)},
+               {"child", remark.child},
+               {"child_demangled", demangle(remark.child)},
+               {"notes", remark.notes},
+               {"detail", remark.detail},
+               {"verdict", remark.rewritten ? "rewritten" : "left"}};
+  if (remark.rewritten) {
+    site["granularity"] = remark.granularity;
+    site["launcher"] = remark.launcher;
+  } else {
+    site["reason"] = remark.reason;
+  }
+  return site;
+}
+
+}  // namespace klap::runtime

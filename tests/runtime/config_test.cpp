@@ -1,0 +1,325 @@
+// Settings: what each variable and key does, who wins, and what people are told about slips.
+#include "runtime/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "runtime/settings_table.h"
+#include "runtime/spelling.h"
+#include "support/file.h"
+
+namespace klap::runtime {
+namespace {
+
+using jit::Granularity;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+// _Z6parentPii is parent(int*, int).
+constexpr const char* kParent = "_Z6parentPii";
+
+Config from_environment(const std::map<std::string, std::string>& variables) {
+  return load_config([&](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+Config from_text(std::string_view text) {
+  Config config;
+  apply_config_text(config, text, "klap.toml");
+  return config;
+}
+
+class TemporaryFolder : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "klap-config-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::filesystem::path folder_;
+};
+
+TEST(Environment, NothingSetGivesTheDefaults) {
+  const Config config = from_environment({});
+  EXPECT_FALSE(config.disabled);
+  EXPECT_EQ(config.log_level, "warn");
+  EXPECT_EQ(config.config_file, "");
+  EXPECT_EQ(config.dump_dir, "");
+  EXPECT_EQ(config.stats_file, "");
+  EXPECT_EQ(config.granularity_for(kParent), Granularity::Grid);
+  EXPECT_THAT(config.problems, IsEmpty());
+}
+
+TEST(Environment, EmptyIsTheSameAsUnset) {
+  const Config config = from_environment({{"KLAP_DISABLE", ""},
+                                          {"KLAP_LOG", ""},
+                                          {"KLAP_GRANULARITY", ""},
+                                          {"KLAP_CONFIG", ""},
+                                          {"KLAP_DUMP_DIR", ""},
+                                          {"KLAP_STATS", ""}});
+  EXPECT_FALSE(config.disabled);
+  EXPECT_EQ(config.log_level, "warn");
+  EXPECT_EQ(config.stats_file, "");
+  EXPECT_THAT(config.problems, IsEmpty());
+}
+
+TEST(Environment, EveryVariableIsRead) {
+  const Config config = from_environment({{"KLAP_LOG", "debug"},
+                                          {"KLAP_GRANULARITY", "none"},
+                                          {"KLAP_DUMP_DIR", "/tmp/dump"},
+                                          {"KLAP_STATS", "/tmp/stats.json"}});
+  EXPECT_EQ(config.log_level, "debug");
+  EXPECT_EQ(config.environment_granularity, Granularity::None);
+  EXPECT_EQ(config.dump_dir, "/tmp/dump");
+  EXPECT_EQ(config.stats_file, "/tmp/stats.json");
+  EXPECT_THAT(config.problems, IsEmpty());
+}
+
+TEST(Environment, DisableTakesTheUsualSpellings) {
+  for (const char* const yes : {"1", "true", "yes", "on", "TRUE", "On"}) {
+    EXPECT_TRUE(from_environment({{"KLAP_DISABLE", yes}}).disabled) << yes;
+  }
+  for (const char* const no : {"0", "false", "no", "off", "No"}) {
+    const Config config = from_environment({{"KLAP_DISABLE", no}});
+    EXPECT_FALSE(config.disabled) << no;
+    EXPECT_THAT(config.problems, IsEmpty()) << no;
+  }
+}
+
+TEST(Environment, DisableThatIsNeitherYesNorNoIsReportedAndLeavesTheDefault) {
+  const Config config = from_environment({{"KLAP_DISABLE", "2"}});
+  EXPECT_FALSE(config.disabled);
+  EXPECT_THAT(config.problems, ElementsAre("KLAP_DISABLE cannot be '2' (fix: use 0 | 1)"));
+}
+
+TEST(Environment, MisspeltValueKeepsTheDefaultAndNamesTheNearest) {
+  const Config config = from_environment({{"KLAP_GRANULARITY", "gird"}, {"KLAP_LOG", "wran"}});
+  EXPECT_EQ(config.granularity_for(kParent), Granularity::Grid);
+  EXPECT_EQ(config.log_level, "warn");
+  EXPECT_THAT(
+      config.problems,
+      ElementsAre("KLAP_LOG cannot be 'wran' (fix: did you mean 'warn'? use trace | debug | info | warn | "
+                  "error | off)",
+                  "KLAP_GRANULARITY cannot be 'gird' (fix: did you mean 'grid'? use none | grid)"));
+}
+
+TEST(Environment, RelativePathsAreFixedToTheFolderOfTheStart) {
+  const Config config = from_environment({{"KLAP_STATS", "out/stats.json"}, {"KLAP_DUMP_DIR", "dump"}});
+  EXPECT_EQ(config.stats_file, std::filesystem::current_path() / "out/stats.json");
+  EXPECT_EQ(config.dump_dir, std::filesystem::current_path() / "dump");
+  EXPECT_EQ(from_environment({{"KLAP_STATS", "-"}}).stats_file, "-");
+}
+
+TEST(Environment, MisspeltVariableOfTheProcessIsReportedAndStrangersAreNot) {
+  setenv("KLAP_GRANULARTY", "none", 1);
+  setenv("KLAP_SOMETHING_OF_ANOTHER_PROGRAM", "1", 1);
+  const Config config = load_config();
+  unsetenv("KLAP_GRANULARTY");
+  unsetenv("KLAP_SOMETHING_OF_ANOTHER_PROGRAM");
+  EXPECT_THAT(config.problems, ElementsAre("KLAP_GRANULARTY: unknown environment variable (fix: did you mean "
+                                           "KLAP_GRANULARITY?)"));
+}
+
+TEST_F(TemporaryFolder, EnvironmentBeatsTheFileAndTheFileBeatsTheDefault) {
+  const std::string file = (folder_ / "klap.toml").string();
+  write_file(
+      file,
+      "[defaults]\ngranularity = \"none\"\n[[kernel]]\nname = \"_Z6parentPii\"\ngranularity = \"grid\"\n");
+  const Config config = from_environment({{"KLAP_CONFIG", file}});
+  EXPECT_EQ(config.granularity_for(kParent), Granularity::Grid);
+  EXPECT_EQ(config.granularity_for("_Z5otherv"), Granularity::None);
+  const Config both = from_environment({{"KLAP_CONFIG", file}, {"KLAP_GRANULARITY", "none"}});
+  EXPECT_EQ(both.granularity_for(kParent), Granularity::None);
+}
+
+TEST_F(TemporaryFolder, MissingConfigFileIsOneProblem) {
+  const std::string file = (folder_ / "absent.toml").string();
+  const Config config = from_environment({{"KLAP_CONFIG", file}});
+  EXPECT_EQ(config.granularity_for(kParent), Granularity::Grid);
+  EXPECT_THAT(config.problems, ElementsAre(file + ": cannot open: No such file or directory"));
+}
+
+TEST_F(TemporaryFolder, FolderAsConfigFileIsOneProblem) {
+  const Config config = from_environment({{"KLAP_CONFIG", folder_.string()}});
+  EXPECT_THAT(config.problems, ElementsAre(HasSubstr("is a folder")));
+}
+
+TEST(File, KernelsAreMatchedByMangledAndByDemangledName) {
+  EXPECT_EQ(from_text("[[kernel]]\nname = \"_Z6parent*\"\ngranularity = \"none\"\n").granularity_for(kParent),
+            Granularity::None);
+  EXPECT_EQ(from_text("[[kernel]]\nname = \"parent(*\"\ngranularity = \"none\"\n").granularity_for(kParent),
+            Granularity::None);
+  EXPECT_EQ(from_text("[[kernel]]\nname = \"parent\"\ngranularity = \"none\"\n").granularity_for(kParent),
+            Granularity::Grid)
+      << "a glob is for the whole name";
+}
+
+TEST(File, FirstMatchingTableThatHasTheSettingWins) {
+  const Config config = from_text(R"(
+[[kernel]]
+name = "*par*"
+[[kernel]]
+name = "*parent*"
+granularity = "none"
+[[kernel]]
+name = "*"
+granularity = "grid"
+)");
+  EXPECT_THAT(config.problems, IsEmpty());
+  EXPECT_EQ(config.granularity_for(kParent), Granularity::None);
+  EXPECT_EQ(config.granularity_for("_Z5otherv"), Granularity::Grid);
+  ASSERT_EQ(config.kernels.size(), 3);
+  EXPECT_EQ(config.kernels[1].line, 4);
+}
+
+TEST(File, ProblemsNamePlaceKeyAndNearestInTheOrderOfTheFile) {
+  const Config config = from_text(R"([kernels]
+[defaults]
+granularty = "grid"
+granularity = "Grid"
+)");
+  EXPECT_EQ(config.default_granularity, Granularity::Grid);
+  EXPECT_THAT(
+      config.problems,
+      ElementsAre("klap.toml:1:2: unknown key 'kernels' (fix: did you mean 'kernel'? use one of: defaults, "
+                  "kernel)",
+                  "klap.toml:3:1: unknown key 'granularty' in [defaults] (fix: did you mean 'granularity'? "
+                  "use one of: granularity)",
+                  "klap.toml:4:15: granularity cannot be 'Grid' (fix: did you mean 'grid'? use none | "
+                  "grid)"));
+}
+
+TEST(File, WrongValueKeepsTheDefaultOfThatSettingOnly) {
+  const Config config = from_text(R"(
+[defaults]
+granularity = "none"
+[[kernel]]
+name = "_Z6parentPii"
+granularity = "all"
+[[kernel]]
+name = "_Z5otherv"
+granularity = "grid"
+)");
+  EXPECT_THAT(config.problems, ElementsAre(StartsWith("klap.toml:6:15: granularity cannot be 'all'")));
+  EXPECT_EQ(config.granularity_for(kParent), Granularity::None);
+  EXPECT_EQ(config.granularity_for("_Z5otherv"), Granularity::Grid);
+}
+
+TEST(File, ValueThatIsNoStringIsReported) {
+  const Config config = from_text("[defaults]\ngranularity = 1\n");
+  EXPECT_THAT(
+      config.problems,
+      ElementsAre("klap.toml:2:15: 'granularity' must be a string (fix: use none | grid, in quotes)"));
+}
+
+TEST(File, NameIsOnlyForKernels) {
+  const Config config = from_text("[defaults]\nname = \"x\"\n");
+  EXPECT_THAT(config.problems, ElementsAre(StartsWith("klap.toml:2:1: unknown key 'name' in [defaults]")));
+}
+
+TEST(File, KernelWithoutNameIsReportedAndIgnored) {
+  const Config config = from_text("[[kernel]]\ngranularity = \"none\"\n");
+  EXPECT_THAT(config.problems,
+              ElementsAre("klap.toml:1:1: [[kernel]] without a name (fix: add name = \"GLOB\")"));
+  EXPECT_EQ(config.granularity_for(kParent), Granularity::Grid);
+}
+
+TEST(File, EmptyNameIsReportedAndIgnored) {
+  const Config config = from_text("[[kernel]]\nname = \"\"\ngranularity = \"none\"\n");
+  EXPECT_THAT(config.problems, ElementsAre("klap.toml:2:8: name cannot be '' (fix: use glob)"));
+  EXPECT_THAT(config.kernels, IsEmpty());
+}
+
+TEST(File, TheOtherKindOfBracketIsExplained) {
+  EXPECT_THAT(from_text("[kernel]\nname = \"x\"\n").problems,
+              ElementsAre("klap.toml:1:1: 'kernel' is not a list of tables (fix: write [[kernel]])"));
+  EXPECT_THAT(from_text("[[defaults]]\n").problems,
+              ElementsAre("klap.toml:1:1: 'defaults' is not a table (fix: write [defaults])"));
+  EXPECT_THAT(from_text("kernel = []\n").problems, ElementsAre(HasSubstr("write [[kernel]]")));
+}
+
+TEST(File, SyntaxErrorHasItsPlaceAndChangesNothing) {
+  const Config config = from_text("[defaults]\ngranularity = \"none\"\n[[kernel]\nname = \"x\"\n");
+  EXPECT_THAT(config.problems, ElementsAre(StartsWith("klap.toml:3:10: not valid TOML: ")));
+  EXPECT_EQ(config.problems[0].find('\n'), std::string::npos) << "one line each";
+  EXPECT_EQ(config.default_granularity, Granularity::Grid);
+}
+
+TEST(File, BytesThatAreNotUtf8AreASyntaxError) {
+  EXPECT_THAT(from_text("[defaults]\n\xff\xfe = 1\n").problems, ElementsAre(HasSubstr("not valid TOML")));
+}
+
+TEST(File, EmptyFileIsFine) {
+  EXPECT_THAT(from_text("").problems, IsEmpty());
+  EXPECT_THAT(from_text("# only a comment\n").problems, IsEmpty());
+}
+
+TEST(Glob, StarsAndQuestionMarks) {
+  EXPECT_TRUE(glob_match("*", ""));
+  EXPECT_TRUE(glob_match("", ""));
+  EXPECT_FALSE(glob_match("", "a"));
+  EXPECT_FALSE(glob_match("?", ""));
+  EXPECT_TRUE(glob_match("a*c", "abcbc"));
+  EXPECT_FALSE(glob_match("a*c", "abcb"));
+  EXPECT_TRUE(glob_match("**b**", "abc"));
+  EXPECT_TRUE(glob_match("a?c", "abc"));
+  EXPECT_FALSE(glob_match("a?c", "ac"));
+  EXPECT_FALSE(glob_match("abc", "abcd"));
+  EXPECT_FALSE(glob_match("Abc", "abc"));
+}
+
+TEST(Glob, BracketsAreOrdinaryCharacters) {
+  EXPECT_TRUE(glob_match("f<int[2]>*", "f<int[2]>(int*)"));
+  EXPECT_FALSE(glob_match("f[ab]", "fa"));
+}
+
+TEST(Glob, ManyStarsStayFast) {
+  std::string pattern;
+  for (int i = 0; i < 50; ++i) pattern += "*a";
+  EXPECT_FALSE(glob_match(pattern + "b", std::string(2000, 'a')));
+}
+
+TEST(Spelling, NearestIgnoresCaseAndGivesUpOnStrangers) {
+  EXPECT_EQ(nearest("GRID", {"none", "grid"}), "grid");
+  EXPECT_EQ(nearest("grids", {"none", "grid"}), "grid");
+  EXPECT_EQ(nearest("consolidate", {"none", "grid"}), std::nullopt);
+  EXPECT_EQ(nearest("x", {}), std::nullopt);
+}
+
+// The table documents what Config holds; a default that is changed in only one of them would be a lie.
+TEST(SettingsTable, DocumentedDefaultsAreTheDefaults) {
+  const Config config;
+  EXPECT_EQ(find_variable("KLAP_LOG")->default_value, config.log_level);
+  EXPECT_EQ(find_variable("KLAP_GRANULARITY")->default_value, jit::to_string(config.default_granularity));
+  EXPECT_EQ(parse_boolean(find_variable("KLAP_DISABLE")->default_value), config.disabled);
+}
+
+TEST(SettingsTable, EveryGranularityOfTheTableIsKnown) {
+  const Setting& setting = *find_variable("KLAP_GRANULARITY");
+  for (const std::string_view name : setting.choices) {
+    ASSERT_TRUE(parse_granularity(name)) << name;
+    EXPECT_EQ(jit::to_string(*parse_granularity(name)), name);
+  }
+  EXPECT_FALSE(parse_granularity("galaxy"));
+}
+
+TEST(SettingsTable, EveryVariableStandsInTheTexts) {
+  const std::string text = settings_text(), markdown = settings_markdown();
+  for (const std::string_view name : variables()) {
+    EXPECT_THAT(text, HasSubstr(std::string(name)));
+    EXPECT_THAT(markdown, HasSubstr("| `" + std::string(name) + "` |"));
+  }
+  EXPECT_THAT(markdown, HasSubstr("none \\| grid")) << "a bar would end the cell";
+}
+
+}  // namespace
+}  // namespace klap::runtime

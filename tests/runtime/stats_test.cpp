@@ -1,0 +1,188 @@
+// Statistics: what ends in the JSON, and that writing it can never hurt the program.
+#include "runtime/stats.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "support/file.h"
+
+namespace klap::runtime {
+namespace {
+
+using nlohmann::json;
+
+jit::SiteRemark rewritten_site() {
+  jit::SiteRemark remark;
+  remark.unit = "unit 0";
+  remark.parent = "_Z6parentPii";
+  remark.child = "_Z5childPii";
+  remark.line = 97;
+  remark.rewritten = true;
+  remark.granularity = "grid";
+  remark.launcher = "host";
+  remark.notes = {"launches of one block may overlap"};
+  return remark;
+}
+
+jit::SiteRemark left_site() {
+  jit::SiteRemark remark;
+  remark.unit = "unit 1";
+  remark.parent = "_Z6parentPii";
+  remark.line = 12;
+  remark.reason = "indirect-callee";
+  remark.detail = "the callee is in a register";
+  return remark;
+}
+
+ModuleRecord module_with_two_sites() {
+  ModuleRecord module;
+  module.how = "rewritten";
+  module.load_path = "cuLibraryLoadData";
+  module.remarks = {rewritten_site(), left_site()};
+  module.variants = {"_Z6parentPii"};
+  module.timings.link = 20;
+  module.timings.parse = 1.5;
+  module.load_ms = 30;
+  return module;
+}
+
+class StatsFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "klap-stats-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::filesystem::path folder_;
+};
+
+TEST(Stats, FreshOnesAreAllZeroAndComplete) {
+  const json stats = Stats().to_json();
+  EXPECT_EQ(stats["modules"], json::array());
+  EXPECT_EQ(stats["modules_passed_through"], 0);
+  EXPECT_EQ(stats["children_aggregated"], 0);
+  EXPECT_EQ(stats["sites"]["rewritten"], 0);
+  EXPECT_EQ(stats["sites"]["left"], json::object());
+  EXPECT_EQ(stats["launches"]["redirected"], json::object());
+  EXPECT_EQ(stats["launches"]["left"], json::object());
+  EXPECT_EQ(stats["totals"]["load_ms"], 0);
+}
+
+TEST(Stats, SitesAndTimesAreAddedUpOverModules) {
+  Stats stats;
+  stats.module_seen(module_with_two_sites());
+  stats.module_seen(module_with_two_sites());
+  stats.module_passed_through();
+  const json found = stats.to_json();
+  EXPECT_EQ(found["modules"].size(), 2);
+  EXPECT_EQ(found["modules"][0]["how"], "rewritten");
+  EXPECT_EQ(found["modules"][0]["load_path"], "cuLibraryLoadData");
+  EXPECT_EQ(found["modules"][0]["sites"].size(), 2);
+  EXPECT_EQ(found["modules_passed_through"], 1);
+  EXPECT_EQ(found["sites"]["rewritten"], 2);
+  EXPECT_EQ(found["sites"]["left"]["indirect-callee"], 2);
+  EXPECT_EQ(found["totals"]["compile_ms"]["link"], 40);
+  EXPECT_EQ(found["totals"]["compile_ms"]["parse"], 3);
+  EXPECT_EQ(found["totals"]["load_ms"], 60);
+}
+
+TEST(Stats, LaunchesAreCountedByParentAndReason) {
+  Stats stats;
+  stats.launch_redirected("_Z6parentPii");
+  stats.launch_redirected("_Z6parentPii");
+  stats.launch_left("_Z6parentPii", "stream capture");
+  stats.children_total()->fetch_add(4096);
+  const json found = stats.to_json();
+  EXPECT_EQ(found["launches"]["redirected"]["_Z6parentPii"], 2);
+  EXPECT_EQ(found["launches"]["left"]["_Z6parentPii"]["stream capture"], 1);
+  EXPECT_EQ(found["children_aggregated"], 4096);
+}
+
+TEST(Stats, CountsFromManyThreadsAreExact) {
+  Stats stats;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        for (int n = 0; n < 1000; ++n) {
+          stats.launch_redirected("p");
+          stats.launch_left("p", "r");
+          stats.module_passed_through();
+        }
+      });
+    }
+  }
+  const json found = stats.to_json();
+  EXPECT_EQ(found["launches"]["redirected"]["p"], 4000);
+  EXPECT_EQ(found["launches"]["left"]["p"]["r"], 4000);
+  EXPECT_EQ(found["modules_passed_through"], 4000);
+}
+
+TEST(Stats, RemarkOfARewrittenSite) {
+  EXPECT_EQ(to_json(rewritten_site()), json({{"unit", "unit 0"},
+                                             {"line", 97},
+                                             {"parent", "_Z6parentPii"},
+                                             {"parent_demangled", "parent(int*, int)"},
+                                             {"child", "_Z5childPii"},
+                                             {"child_demangled", "child(int*, int)"},
+                                             {"verdict", "rewritten"},
+                                             {"granularity", "grid"},
+                                             {"launcher", "host"},
+                                             {"detail", ""},
+                                             {"notes", {"launches of one block may overlap"}}}));
+}
+
+TEST(Stats, RemarkOfASiteThatWasLeft) {
+  EXPECT_EQ(to_json(left_site()), json({{"unit", "unit 1"},
+                                        {"line", 12},
+                                        {"parent", "_Z6parentPii"},
+                                        {"parent_demangled", "parent(int*, int)"},
+                                        {"child", ""},
+                                        {"child_demangled", ""},
+                                        {"verdict", "left"},
+                                        {"reason", "indirect-callee"},
+                                        {"detail", "the callee is in a register"},
+                                        {"notes", json::array()}}));
+}
+
+TEST_F(StatsFile, FileHoldsTheJson) {
+  Stats stats;
+  stats.module_seen(module_with_two_sites());
+  stats.write((folder_ / "sub/stats.json").string());
+  EXPECT_EQ(json::parse(read_file(folder_ / "sub/stats.json")), stats.to_json());
+}
+
+TEST_F(StatsFile, ProcessIdTakesThePlaceOfPercentP) {
+  Stats().write((folder_ / "s-%p.json").string());
+  EXPECT_TRUE(std::filesystem::exists(folder_ / ("s-" + std::to_string(getpid()) + ".json")));
+}
+
+TEST_F(StatsFile, NamesThatAreNotUtf8DoNotCostTheReport) {
+  Stats stats;
+  stats.launch_redirected("\xff\xfe");
+  stats.write((folder_ / "stats.json").string());
+  EXPECT_TRUE(json::accept(read_file(folder_ / "stats.json")));
+}
+
+TEST_F(StatsFile, DashIsStandardError) {
+  testing::internal::CaptureStderr();
+  Stats().write("-");
+  EXPECT_TRUE(json::accept(testing::internal::GetCapturedStderr()));
+}
+
+TEST_F(StatsFile, FileThatCannotBeWrittenIsOneWarning) {
+  testing::internal::CaptureStderr();
+  Stats().write(folder_.string());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::MatchesRegex("klap: warning: statistics not written: [^\n]*cannot create[^\n]*\n"));
+}
+
+}  // namespace
+}  // namespace klap::runtime
