@@ -1,0 +1,50 @@
+// The subcommands of klap-ptx, one file each. main.cpp fills in the options from the command line.
+//
+// Each prints its result to standard output and throws klap::Error for bad input.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace klap::tool {
+
+// What decides about a launch site, shared by explain and rewrite.
+struct PolicyOptions {
+  std::string granularity;  // empty: as the environment and the config file say
+  std::string config;       // config file; empty: KLAP_CONFIG
+  uint32_t sm = 90;         // compute capability to choose images for
+};
+
+struct InspectOptions {
+  std::string file;
+  uint32_t sm = 90;
+  bool json = false;
+};
+void inspect(const InspectOptions& options);
+
+struct ExtractOptions {
+  std::string file, folder;
+  bool json = false;
+};
+void extract(const ExtractOptions& options);
+
+struct RewriteOptions {
+  std::string file, out;
+  PolicyOptions policy;
+  bool json = false;
+};
+void rewrite(const RewriteOptions& options);
+
+struct ExplainOptions {
+  std::string file;
+  PolicyOptions policy;
+  bool json = false;
+};
+void explain(const ExplainOptions& options);
+
+struct SettingsOptions {
+  bool markdown = false, json = false;
+};
+void settings(const SettingsOptions& options);
+
+}  // namespace klap::tool

@@ -1,0 +1,49 @@
+// klap-ptx explain: for every launch site, what the library would do and why, or why it would leave it alone.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "klap_ptx/input.h"
+#include "runtime/stats.h"
+
+namespace klap::tool {
+
+namespace {
+
+// A table that matches nothing is most often a glob that was meant for part of a name.
+void warn_of_idle_tables(const runtime::Config& config, const std::vector<jit::SiteRemark>& remarks) {
+  for (const runtime::KernelTable& table : config.kernels) {
+    const auto matches = [&](const jit::SiteRemark& remark) { return table.matches(remark.parent); };
+    if (std::ranges::any_of(remarks, matches)) continue;
+    fmt::print(stderr, "klap-ptx: warning: {}:{}: [[kernel]] '{}' matches no kernel that launches\n",
+               config.config_file.string(), table.line, table.glob);
+  }
+}
+
+}  // namespace
+
+void explain(const ExplainOptions& options) {
+  const runtime::Config config = load_policy(options.policy);
+  const jit::Request request = make_request(config, options.policy.sm);
+  const container::File file = open_device_code(options.file);
+  std::vector<jit::SiteRemark> all;
+  nlohmann::json sites = nlohmann::json::array();
+  for_each_image(file, options.policy.sm, [&](const Image& image) {
+    for (const jit::SiteRemark& remark : jit::explain_module(image.program, request)) {
+      all.push_back(remark);
+      nlohmann::json site = runtime::to_json(remark);
+      site["image"] = image.where;
+      sites.push_back(std::move(site));
+      if (!options.json) print_remark(image.label, remark);
+    }
+  });
+  warn_of_idle_tables(config, all);
+  if (options.json) {
+    print_json({{"file", options.file}, {"sm", options.policy.sm}, {"sites", std::move(sites)}});
+  } else {
+    print_summary(all);
+  }
+}
+
+}  // namespace klap::tool

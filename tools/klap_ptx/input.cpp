@@ -1,0 +1,122 @@
+#include "klap_ptx/input.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "support/demangle.h"
+#include "support/error.h"
+#include "support/file.h"
+#include "support/log.h"
+
+namespace klap::tool {
+
+namespace {
+
+jit::Program make_program(const container::FileImage& image, const std::string& label, uint32_t sm) {
+  switch (image.kind) {
+    case container::ImageKind::Ptx:
+      return jit::program_from_ptx(image.text, label);
+    case container::ImageKind::Cubin: {
+      jit::Unit unit;
+      unit.name = label;
+      unit.cubin = image.text;
+      return {.units = {std::move(unit)}, .device_runtime_archive = {}};
+    }
+    default:
+      return jit::program_from_fatbins(image.units, sm);
+  }
+}
+
+// Makes an error of the pipeline, which knows units but not files, name the image.
+void name_image(Error& error, const std::string& label) {
+  if (error.file().starts_with(label)) return;
+  error.at(error.file().empty() ? label : label + ": " + error.file());
+}
+
+}  // namespace
+
+container::File open_device_code(const std::string& path) {
+  try {
+    container::File file = container::open_file(path);
+    if (file.images.empty()) {
+      throw Error(ErrorCode::Unsupported, "no CUDA device code in this file")
+          .fix("the program's device code may be in one of its shared objects");
+    }
+    return file;
+  } catch (Error& error) {
+    name_image(error, path);
+    throw;
+  }
+}
+
+void for_each_image(const container::File& file, uint32_t sm, const std::function<void(const Image&)>& use) {
+  for (const container::FileImage& found : file.images) {
+    std::string label = file.path.string();
+    if (file.images.size() > 1) label += ": " + found.where;
+    try {
+      use({label, found.kind, found.where, make_program(found, label, sm)});
+    } catch (Error& error) {
+      name_image(error, label);
+      throw;
+    }
+  }
+}
+
+runtime::Config load_policy(const PolicyOptions& options) {
+  if (!options.config.empty()) read_file(options.config);
+  runtime::Config config = runtime::load_config([&](const char* name) -> const char* {
+    const std::string_view variable = name;
+    if (variable == "KLAP_CONFIG" && !options.config.empty()) return options.config.c_str();
+    if (variable == "KLAP_GRANULARITY" && !options.granularity.empty()) return options.granularity.c_str();
+    return secure_getenv(name);
+  });
+  for (const std::string& problem : config.problems) fmt::print(stderr, "klap-ptx: warning: {}\n", problem);
+  set_log_level(config.log_level);
+  return config;
+}
+
+jit::Request make_request(const runtime::Config& config, uint32_t sm) {
+  jit::Request request;
+  request.sm = sm;
+  request.granularity = [config](const std::string& parent) { return config.granularity_for(parent); };
+  if (!config.dump_dir.empty()) {
+    request.dump = [folder = config.dump_dir](const std::string& name, std::string_view bytes) {
+      write_file(folder / name, bytes);
+    };
+  }
+  return request;
+}
+
+std::string both_names(const std::string& mangled) {
+  const std::string demangled = demangle(mangled);
+  return demangled == mangled ? mangled : fmt::format("{} [{}]", demangled, mangled);
+}
+
+void print_remark(const std::string& label, const jit::SiteRemark& remark) {
+  // A PTX file is its own unit: "file.ptx:97:" is a place that editors can jump to.
+  const std::string unit = remark.unit == label ? label : label + ": " + remark.unit;
+  const std::string child = remark.child.empty() ? "an unknown kernel" : both_names(remark.child);
+  const std::string verdict = remark.rewritten ? fmt::format("rewritten: granularity {}, launched by the {}",
+                                                             remark.granularity, remark.launcher)
+                                               : fmt::format("left: {}", remark.reason);
+  fmt::print("{}:{}: remark: launch of {} from {} {}{}{}\n", unit, remark.line, child,
+             both_names(remark.parent), verdict, remark.detail.empty() ? "" : ": ", remark.detail);
+  for (const std::string& note : remark.notes) fmt::print("{}:{}: note: {}\n", unit, remark.line, note);
+}
+
+void print_summary(const std::vector<jit::SiteRemark>& remarks) {
+  const auto rewritten = std::ranges::count_if(remarks, &jit::SiteRemark::rewritten);
+  fmt::print("{} launch site{}: {} rewritten, {} left\n", remarks.size(), remarks.size() == 1 ? "" : "s",
+             rewritten, static_cast<std::ptrdiff_t>(remarks.size()) - rewritten);
+}
+
+void print_json(const nlohmann::json& json) {
+  // Names in damaged files may be anything; what is not UTF-8 is replaced rather than thrown at.
+  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+}  // namespace klap::tool

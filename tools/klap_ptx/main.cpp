@@ -1,0 +1,161 @@
+// klap-ptx: what klap_jit sees in a program and what it would do with it, without running anything.
+//
+// This file is the command line only. Exit codes: 0 done, 1 the input is bad or cannot be treated, 2 the
+// command line is wrong.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "klap_ptx/commands.h"
+#include "runtime/settings_table.h"
+#include "runtime/spelling.h"
+#include "support/error.h"
+
+namespace klap::tool {
+
+namespace {
+
+constexpr int kBadInput = 1;
+constexpr int kBadUsage = 2;
+
+void add_file(CLI::App& command, std::string& file) {
+  command.add_option("FILE", file, "PTX, fatbin, cubin, object, executable or shared object")->required();
+}
+
+void add_sm(CLI::App& command, uint32_t& sm) {
+  command.add_option("--sm", sm, "Compute capability to choose code for, 90 for 9.0")
+      ->check(CLI::Range(50, 999))
+      ->capture_default_str();
+}
+
+void add_json(CLI::App& command, bool& json) { command.add_flag("--json", json, "Print JSON"); }
+
+void add_policy(CLI::App& command, PolicyOptions& policy) {
+  const auto choices = runtime::find_variable("KLAP_GRANULARITY")->choices;
+  command.add_option("--granularity", policy.granularity, "Granularity for every kernel")
+      ->check(CLI::IsMember(std::vector<std::string>(choices.begin(), choices.end())));
+  command.add_option("--config", policy.config, "Config file (TOML) instead of KLAP_CONFIG");
+  add_sm(command, policy.sm);
+}
+
+void add_inspect(CLI::App& app) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App& command = *app.add_subcommand("inspect", "List images, units, kernels and launch sites");
+  add_file(command, options->file);
+  add_sm(command, options->sm);
+  add_json(command, options->json);
+  command.final_callback([options] { inspect(*options); });
+}
+
+void add_extract(CLI::App& app) {
+  auto options = std::make_shared<ExtractOptions>();
+  CLI::App& command =
+      *app.add_subcommand("extract", "Write every unit's PTX, machine code and options as files");
+  add_file(command, options->file);
+  command.add_option("-o,--output", options->folder, "Folder to write to, made if missing")->required();
+  add_json(command, options->json);
+  command.final_callback([options] { extract(*options); });
+}
+
+void add_rewrite(CLI::App& app) {
+  auto options = std::make_shared<RewriteOptions>();
+  CLI::App& command = *app.add_subcommand("rewrite", "Add aggregated variants of the kernels that launch");
+  add_file(command, options->file);
+  const auto known_ending = [](const std::string& out) -> std::string {
+    return out.ends_with(".cubin") || out.ends_with(".ptx") ? "" : "must end in .cubin or .ptx";
+  };
+  command.add_option("-o,--output", options->out, "OUT.cubin: the linked image; OUT.ptx: the rewritten PTX")
+      ->required()
+      ->check(CLI::Validator(known_ending, "*.cubin|*.ptx"));
+  add_policy(command, options->policy);
+  add_json(command, options->json);
+  command.final_callback([options] { rewrite(*options); });
+}
+
+void add_explain(CLI::App& app) {
+  auto options = std::make_shared<ExplainOptions>();
+  CLI::App& command =
+      *app.add_subcommand("explain", "Say for every launch site what would be done, or why not");
+  add_file(command, options->file);
+  add_policy(command, options->policy);
+  add_json(command, options->json);
+  command.final_callback([options] { explain(*options); });
+}
+
+void add_settings(CLI::App& app) {
+  auto options = std::make_shared<SettingsOptions>();
+  CLI::App& command = *app.add_subcommand("settings", "List the environment variables and config file keys");
+  auto* const markdown = command.add_flag("--markdown", options->markdown, "Print a Markdown table");
+  command.add_flag("--json", options->json, "Print JSON")->excludes(markdown);
+  command.final_callback([options] { settings(*options); });
+}
+
+std::string footer() {
+  return "Exit codes: 0 done; 1 bad input; 2 wrong usage.\n\n"
+         "Settings of the library, which explain and rewrite follow too:\n" +
+         runtime::settings_text();
+}
+
+int usage_error(std::string_view message) {
+  fmt::print(stderr, "klap-ptx: {}\nRun klap-ptx --help for more.\n", message);
+  return kBadUsage;
+}
+
+// What is wrong with a first word that is no subcommand; CLI11 would only say that a subcommand is required.
+std::string check_subcommand(const CLI::App& app, std::string_view word) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  if (word.starts_with('-') || std::ranges::count(names, word) != 0) return "";
+  const std::string known = fmt::format("the subcommands are {}", fmt::join(names, ", "));
+  const auto near = runtime::nearest(word, {names.begin(), names.end()});
+  return fmt::format("unknown subcommand '{}'; {}", word,
+                     near ? fmt::format("did you mean '{}'?", *near) : known);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Shows and rewrites the device-side kernel launches of CUDA programs.", "klap-ptx"};
+  app.set_version_flag("--version", "klap-ptx " KLAP_VERSION);
+  app.require_subcommand(1);
+  app.footer(footer);
+  add_inspect(app);
+  add_extract(app);
+  add_rewrite(app);
+  add_explain(app);
+  add_settings(app);
+  if (const std::string problem = argc > 1 ? check_subcommand(app, argv[1]) : ""; !problem.empty()) {
+    return usage_error(problem);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& request) {
+    return app.exit(request);  // prints the help or the version
+  } catch (const CLI::ParseError& error) {
+    return usage_error(error.what());
+  }
+  // A full disk must not pass for success.
+  if (std::fflush(stdout) != 0) {
+    throw Error(ErrorCode::Io, fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+  }
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace klap::tool
+
+int main(int argc, char** argv) {
+  try {
+    return klap::tool::run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "klap-ptx: {}\n", error.what());
+    return klap::tool::kBadInput;
+  }
+}
