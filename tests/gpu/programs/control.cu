@@ -1,0 +1,171 @@
+// Control flow around the launch: code after it, launches by some lanes only, early returns, launches in one
+// branch, parents of three dimensions, empty children among real ones, arguments that need the code before
+// the launch. Also built with -G, where every launch goes through a local wrapper function.
+#include "program.h"
+
+constexpr int kThreads = 384;
+
+// Adds 1 + tag to each of `count` cells; the grid may be larger than that.
+__global__ void add_tag(int* cells, int count, int tag) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) atomicAdd(&cells[i], tag + 1);
+}
+
+// The code after the launch runs whether or not the launch got its buffer: the edge taken when it did not
+// must not lead out of the kernel.
+__global__ void launch_then_work(int* cells, int* flags) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  flags[t] = 1;
+  add_tag<<<1, 32>>>(cells + t, 1, t);
+  flags[t] += 2 * t;
+}
+
+__global__ void launch_by_third_lanes(int* cells, int* flags) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  if (t % 3 == 0) {
+    add_tag<<<2, 32>>>(cells + t, 3, t);
+  } else {
+    flags[t] = 7;
+  }
+  flags[t] += 1;
+}
+
+__global__ void launch_after_returns(int* cells, const int* wanted, int n) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  if (t >= n) return;
+  if (wanted[t] == 0) return;
+  if (wanted[t] < 0) {
+    cells[t] = -1;
+    return;
+  }
+  add_tag<<<(wanted[t] + 31) / 32, 32>>>(cells + t, 1, wanted[t]);
+}
+
+// Every fourth child has an empty grid, which CUDA refuses; its neighbours must not be touched by that.
+__global__ void launch_some_empty(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  add_tag<<<t % 4, 32>>>(cells + t, 1, t);
+}
+
+// The parent's grid and block have three dimensions; each thread launches once.
+__global__ void launch_3d(int* cells) {
+  const int block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+  const int thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+  const int t = block * blockDim.x * blockDim.y * blockDim.z + thread;
+  add_tag<<<1, 64>>>(cells + t, 1, t);
+}
+
+__global__ void launch_once(int* cells) {
+  __shared__ int total;
+  if (threadIdx.x == 0) total = 0;
+  __syncthreads();
+  atomicAdd(&total, static_cast<int>(threadIdx.x));
+  __syncthreads();
+  if (threadIdx.x == 0) add_tag<<<4, 96>>>(cells, kThreads, total);
+}
+
+// What the parent wrote before the launch must be there when the child runs.
+__global__ void double_cell(int* cells, int t) {
+  if (threadIdx.x == 0) cells[t] *= 2;
+}
+__global__ void write_then_launch(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  cells[t] = t + 5;
+  double_cell<<<1, 32>>>(cells, t);
+}
+
+void test_code_after(gpu::Report& report) {
+  const gpu::Buffer<int> cells(kThreads);
+  const gpu::Buffer<int> flags(kThreads);
+  launch_then_work<<<3, 128>>>(cells.data(), flags.data());
+  gpu::wait("launch_then_work");
+  std::vector<int> expected_cells;
+  std::vector<int> expected_flags;
+  for (int t = 0; t < kThreads; ++t) {
+    expected_cells.push_back(t + 1);
+    expected_flags.push_back(1 + 2 * t);
+  }
+  report.expect_equal("children of launch_then_work", cells.to_host(), expected_cells);
+  report.expect_equal("flags of launch_then_work", flags.to_host(), expected_flags);
+}
+
+void test_third_lanes(gpu::Report& report) {
+  const gpu::Buffer<int> cells(kThreads + 3);
+  const gpu::Buffer<int> flags(kThreads);
+  launch_by_third_lanes<<<3, 128>>>(cells.data(), flags.data());
+  gpu::wait("launch_by_third_lanes");
+  std::vector<int> expected_cells(kThreads + 3);
+  std::vector<int> expected_flags;
+  for (int t = 0; t < kThreads; ++t) {
+    if (t % 3 == 0) {
+      for (int i = 0; i < 3; ++i) expected_cells[t + i] += t + 1;
+    }
+    expected_flags.push_back(t % 3 == 0 ? 1 : 8);
+  }
+  report.expect_equal("children of every third lane", cells.to_host(), expected_cells);
+  report.expect_equal("flags of launch_by_third_lanes", flags.to_host(), expected_flags);
+}
+
+void test_returns(gpu::Report& report) {
+  const int n = kThreads - 50;
+  std::vector<int> wanted;
+  std::vector<int> expected;
+  for (int t = 0; t < kThreads; ++t) {
+    wanted.push_back(t * 7 % 5 - 1);
+    int cell = wanted[t] + 1;
+    if (t >= n || wanted[t] == 0) cell = 0;
+    if (t < n && wanted[t] < 0) cell = -1;
+    expected.push_back(cell);
+  }
+  const gpu::Buffer<int> cells(kThreads);
+  const gpu::Buffer<int> on_device(wanted);
+  launch_after_returns<<<3, 128>>>(cells.data(), on_device.data(), n);
+  gpu::wait("launch_after_returns");
+  report.expect_equal("children after early returns", cells.to_host(), expected);
+}
+
+void test_empty(gpu::Report& report) {
+  const gpu::Buffer<int> cells(kThreads);
+  launch_some_empty<<<3, 128>>>(cells.data());
+  gpu::wait("launch_some_empty");
+  std::vector<int> expected;
+  for (int t = 0; t < kThreads; ++t) expected.push_back(t % 4 == 0 ? 0 : t + 1);
+  report.expect_equal("children beside empty ones", cells.to_host(), expected);
+}
+
+void test_3d(gpu::Report& report) {
+  const gpu::Buffer<int> cells(3 * 2 * 2 * 5 * 3 * 2);
+  launch_3d<<<dim3(3, 2, 2), dim3(5, 3, 2)>>>(cells.data());
+  gpu::wait("launch_3d");
+  std::vector<int> expected;
+  for (int t = 0; t < 3 * 2 * 2 * 5 * 3 * 2; ++t) expected.push_back(t + 1);
+  report.expect_equal("children of a three-dimensional parent", cells.to_host(), expected);
+}
+
+void test_once(gpu::Report& report) {
+  const gpu::Buffer<int> cells(kThreads);
+  launch_once<<<1, 100>>>(cells.data());
+  gpu::wait("launch_once");
+  report.expect_equal("child of one thread", cells.to_host(), std::vector<int>(kThreads, 99 * 100 / 2 + 1));
+}
+
+void test_write(gpu::Report& report) {
+  const gpu::Buffer<int> cells(kThreads);
+  write_then_launch<<<3, 128>>>(cells.data());
+  gpu::wait("write_then_launch");
+  std::vector<int> expected;
+  for (int t = 0; t < kThreads; ++t) expected.push_back(2 * (t + 5));
+  report.expect_equal("children that read what the parent wrote", cells.to_host(), expected);
+}
+
+int main() {
+  gpu::Report report("control");
+  test_code_after(report);
+  test_third_lanes(report);
+  test_returns(report);
+  test_empty(report);
+  test_3d(report);
+  test_once(report);
+  test_write(report);
+  return report.finish();
+}
