@@ -1,0 +1,75 @@
+// Registers of one function: who writes them, who reads them, and what is known about their values.
+//
+// nvcc's PTX is close to SSA: almost every register has one definition. The analyses use that: a value is followed
+// through single definitions only, and anything else is "not known", which every client treats as the worst case.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/flow.h"
+
+namespace klap::analysis {
+
+// Names declared in a function body: registers (plain and `%r<13>` ranges), variables, parameters, labels.
+class LocalNames {
+ public:
+  LocalNames(const ptx::Module& module, const ptx::Statement& body);
+  [[nodiscard]] bool contains(std::string_view name) const { return is_register(name) || others_.contains(name); }
+  [[nodiscard]] bool is_register(std::string_view name) const;
+  [[nodiscard]] const std::set<std::string, std::less<>>& variables() const { return variables_; }
+  [[nodiscard]] bool declares_shared() const { return shared_; }
+
+ private:
+  void declaration(const ptx::Module& module, const ptx::Statement& directive);
+  std::set<std::string, std::less<>> registers_, others_, variables_;
+  std::map<std::string, uint32_t, std::less<>> ranges_;  // "%r" -> 13
+  bool shared_ = false;
+};
+
+class DataFlow {
+ public:
+  DataFlow(const ptx::Module& module, const ptx::Function& function, const ControlFlow& flow);
+
+  // Instructions (indices into the flow) that write or read a register.
+  [[nodiscard]] const std::vector<uint32_t>& definitions(std::string_view name) const;
+  [[nodiscard]] const std::vector<uint32_t>& uses(std::string_view name) const;
+
+  // The value as an unsigned 64-bit number where `operand` is an integer literal or a register whose only definition
+  // is an unpredicated mov of one (followed through moves).
+  [[nodiscard]] std::optional<uint64_t> constant(std::string_view operand) const;
+  // The module-level symbol whose address `operand` is, found the same way.
+  [[nodiscard]] std::optional<std::string> symbol(std::string_view operand) const;
+
+  [[nodiscard]] const LocalNames& names() const { return names_; }
+
+ private:
+  [[nodiscard]] std::string_view moved_from(std::string_view operand) const;
+  const ptx::Module& module_;
+  const ControlFlow& flow_;
+  LocalNames names_;
+  std::map<std::string_view, std::vector<uint32_t>> definitions_, uses_;
+};
+
+// The registers an instruction writes and reads, as texts; memory operands are reads.
+struct Registers {
+  std::vector<std::string_view> written, read;
+};
+Registers registers_of(const ptx::Module& module, const ptx::Statement& instruction, const LocalNames& names);
+
+// A memory operand `[base+offset]`.
+struct Address {
+  std::string_view base;  // register or symbol; empty for an absolute address
+  int64_t offset = 0;
+};
+std::optional<Address> parse_address(const ptx::Module& module, ptx::TokenRange operand);
+
+// The components of an operand: `{a, b}` gives a and b, anything else itself. Signed literals keep their sign.
+std::vector<std::string> components(const ptx::Module& module, ptx::TokenRange operand);
+
+}  // namespace klap::analysis

@@ -1,0 +1,61 @@
+// Legality as an allow-list: which launch sites may be aggregated over the whole grid and deferred to a consumer.
+//
+// A site is rewritten only when everything the parent and the child do is known to keep its meaning. What is not
+// on the lists is left alone, with a reason by name; nothing is rewritten for want of a reason not to.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/reasons.h"
+#include "analysis/sites.h"
+
+namespace klap::analysis {
+
+struct Objection {
+  Reason reason{};
+  std::string detail;  // one sentence with the deciding facts
+};
+
+// Everything the checks and the rewriter need to know about one kernel's body.
+struct FunctionFacts {
+  FunctionFacts(const ptx::Module& m, const ptx::Function& f)
+      : module(m), function(f), flow(m, f), data(m, f, flow), sites(find_sites(m, f, flow, data)),
+        error_queries(find_error_queries(m, f, flow, data)) {}
+  const ptx::Module& module;
+  const ptx::Function& function;
+  ControlFlow flow;
+  DataFlow data;
+  std::vector<Site> sites;
+  std::vector<ErrorQuery> error_queries;
+};
+
+enum class StreamKind { Null, PerThread, FireAndForget, Other };
+StreamKind stream_kind(const Site& site, const DataFlow& data);
+
+// The constant block of a site, x y z; nothing if a dimension is not constant.
+std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const DataFlow& data);
+
+// The first objection to deferring `site` on the parent's side.
+std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site);
+
+// The first objection on the child's side. `child_module` defines `child`; `parent` and `site` are the launch.
+std::optional<Objection> object_to_child(const ptx::Module& child_module, const ptx::Function& child,
+                                         const FunctionFacts& parent, const Site& site);
+
+// Functions that `function` calls directly or indirectly and that its module defines, each once.
+struct CallClosure {
+  std::vector<const ptx::Function*> functions;
+  std::vector<std::string> external;  // called, but defined elsewhere
+  bool indirect = false;
+};
+CallClosure call_closure(const ptx::Module& module, const ptx::Function& function);
+
+// True for special registers of virtual position (%tid, %ctaid, %ntid, %nctaid), which a consumer replaces.
+bool is_virtual_special_register(std::string_view name);
+// True if `function` itself reads a lane's number or mask, so that a thread must keep its place in the warp.
+bool reads_lane(const ptx::Module& module, const ptx::Function& function);
+
+}  // namespace klap::analysis

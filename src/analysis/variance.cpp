@@ -1,0 +1,191 @@
+#include "analysis/variance.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <set>
+
+namespace klap::analysis {
+namespace {
+
+using ptx::Function;
+using ptx::Module;
+using ptx::Statement;
+using RegisterSet = std::set<std::string_view>;
+
+bool is_plain_load(const Module& m, const Statement& s) {
+  return m.is(s.head, "ld") && !m.has_modifier(s, ".param") && !m.has_modifier(s, ".param::entry") &&
+         !m.has_modifier(s, ".nc") && !m.has_modifier(s, ".const") && !m.has_modifier(s, ".local");
+}
+
+bool is_plain_store(const Module& m, const Statement& s) {
+  return m.is(s.head, "st") && !m.has_modifier(s, ".param") && !m.has_modifier(s, ".local") &&
+         !m.has_modifier(s, ".param::func");
+}
+
+// One function's instructions with forward propagation of a property from sources over registers.
+class Propagation {
+ public:
+  Propagation(const Module& module, const Function& function)
+      : m(module), flow(module, function), data(module, function, flow) {}
+
+  // All registers that depend on an instruction for which `is_source` holds.
+  template <typename IsSource>
+  RegisterSet dependents(const IsSource& is_source) const {
+    RegisterSet set;
+    for (bool grew = true; grew;) {
+      grew = false;
+      for (const FlatInstruction& f : flow.instructions()) {
+        const Registers registers = registers_of(m, *f.statement, data.names());
+        bool tainted = is_source(*f.statement, set);
+        for (std::string_view r : registers.read) tainted = tainted || set.contains(r);
+        if (!tainted) continue;
+        for (std::string_view r : registers.written) grew = set.insert(r).second || grew;
+      }
+    }
+    return set;
+  }
+
+  // Where an address comes from, through moves, casts and constant offsets: "symbol+8", "parameter name+8"; "?" if
+  // that is not known.
+  std::string origin(std::string_view base, int64_t offset, int depth = 0) const {
+    if (!data.names().is_register(base)) return fmt::format("{}+{}", base, offset);
+    const auto& writers = data.definitions(base);
+    if (depth > 16 || writers.size() != 1) return "?";
+    const Statement& s = *flow.instructions()[writers[0]].statement;
+    if (s.predicated || s.operands.size() < 2) return "?";
+    const std::string_view source = m.text(s.operands[1]);
+    if (m.is(s.head, "ld") && s.operands.size() == 2) {
+      const auto address = parse_address(m, s.operands[1]);
+      const bool parameter = m.has_modifier(s, ".param") && address && !data.names().is_register(address->base);
+      return parameter ? fmt::format("({}+{})+{}", address->base, address->offset, offset) : "?";
+    }
+    if ((m.is(s.head, "mov") || m.is(s.head, "cvta")) && s.operands.size() == 2) return origin(source, offset, depth + 1);
+    if (m.is(s.head, "add") && s.operands.size() == 3) {
+      const auto constant = data.constant(m.text(s.operands[2]));
+      if (constant) return origin(source, offset + static_cast<int64_t>(*constant), depth + 1);
+    }
+    return "?";
+  }
+
+  // True if the address lies in the thread's own local memory.
+  bool is_local(const Address& address) const {
+    const std::string from = origin(address.base, address.offset);
+    const std::string name = from.substr(0, from.find('+'));
+    return data.names().variables().contains(name);
+  }
+
+  const Module& m;
+  ControlFlow flow;
+  DataFlow data;
+};
+
+std::optional<Address> memory_operand(const Module& m, const Statement& s) {
+  const size_t index = m.is(s.head, "st") ? 0 : 1;
+  return index < s.operands.size() ? parse_address(m, s.operands[index]) : std::nullopt;
+}
+
+// Loads and stores of one function that may touch memory which all children share.
+class SharedUpdates {
+ public:
+  SharedUpdates(const Module& module, const Function& function, const ParameterRanges& varying)
+      : p_(module, function), function_(function), varying_(varying) {
+    varying_registers_ = p_.dependents([&](const Statement& s, const RegisterSet&) { return is_varying_source(s); });
+  }
+
+  std::optional<std::string> find() const {
+    const auto& instructions = p_.flow.instructions();
+    for (uint32_t store = 0; store < instructions.size(); ++store) {
+      if (!is_plain_store(p_.m, *instructions[store].statement) || !is_common(*instructions[store].statement)) continue;
+      for (uint32_t load = 0; load < instructions.size(); ++load) {
+        if (!is_plain_load(p_.m, *instructions[load].statement) || !is_common(*instructions[load].statement)) continue;
+        if (!updates(load, store)) continue;
+        return fmt::format("line {} stores what line {} loaded, at an address that no argument sets apart",
+                           p_.m.line(instructions[store].statement->head),
+                           p_.m.line(instructions[load].statement->head));
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  bool is_varying_source(const Statement& s) const {
+    if (p_.m.is(s.head, "atom")) return true;  // slots taken by atomics are distinct
+    if (!p_.m.is(s.head, "ld") || s.operands.size() != 2) return false;
+    const auto address = parse_address(p_.m, s.operands[1]);
+    if (!address) return false;
+    for (const ptx::Parameter& parameter : function_.parameters) {
+      if (parameter.name != address->base) continue;
+      const int64_t at = parameter.offset + address->offset;
+      for (const auto& [offset, bytes] : varying_) {
+        if (at < int64_t{offset} + bytes && int64_t{offset} < at + 16) return true;
+      }
+    }
+    return false;
+  }
+
+  // True if nothing shows that different children use different addresses here.
+  bool is_common(const Statement& s) const {
+    const auto address = memory_operand(p_.m, s);
+    return address && !varying_registers_.contains(address->base) && !p_.is_local(*address);
+  }
+
+  // True if what `store` writes, or whether it writes to the same place, depends on `load`.
+  bool updates(uint32_t load, uint32_t store) const {
+    const auto& instructions = p_.flow.instructions();
+    const Statement& from = *instructions[load].statement;
+    const Statement& to = *instructions[store].statement;
+    const RegisterSet dependent =
+        p_.dependents([&](const Statement& s, const RegisterSet&) { return &s == &from; });
+    for (std::string& component : components(p_.m, to.operands[1])) {
+      if (dependent.contains(component)) return true;
+    }
+    const auto a = memory_operand(p_.m, from), b = memory_operand(p_.m, to);
+    const std::string origin_a = p_.origin(a->base, a->offset), origin_b = p_.origin(b->base, b->offset);
+    if (origin_a != origin_b && origin_a != "?" && origin_b != "?") return false;
+    for (uint32_t i = 0; i < instructions.size(); ++i) {
+      const Statement& s = *instructions[i].statement;
+      const bool decides = s.predicated && dependent.contains(p_.m.text(s.predicate));
+      if (decides && (i == store || p_.flow.can_follow(i, store))) return true;
+    }
+    return false;
+  }
+
+  Propagation p_;
+  const Function& function_;
+  const ParameterRanges& varying_;
+  RegisterSet varying_registers_;
+};
+
+}  // namespace
+
+ParameterRanges varying_parameters(const FunctionFacts& parent, const Site& site, const Function& child) {
+  const Propagation p(parent.module, parent.function);
+  const RegisterSet varying = p.dependents([&](const Statement& s, const RegisterSet&) {
+    if (parent.module.is(s.head, "atom")) return true;
+    for (uint32_t t = s.tokens.first; t < s.tokens.last; ++t) {
+      const std::string_view text = parent.module.text(t);
+      if (text == "%tid" || text == "%laneid") return true;
+    }
+    return false;
+  });
+  ParameterRanges out;
+  for (const Argument& argument : site.arguments) {
+    if (varying.contains(argument.source) && argument.offset < child.parameter_bytes) {
+      out.emplace_back(argument.offset, argument.bytes);
+    }
+  }
+  return out;
+}
+
+std::optional<std::string> shared_update(const Module& module, const Function& child, const CallClosure& closure,
+                                         const ParameterRanges& varying) {
+  if (auto found = SharedUpdates(module, child, varying).find()) return found;
+  static const ParameterRanges kUnknown;  // what a called function receives is not followed
+  for (const Function* callee : closure.functions) {
+    if (auto found = SharedUpdates(module, *callee, kUnknown).find()) return callee->name + ": " + *found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace klap::analysis

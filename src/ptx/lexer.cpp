@@ -1,0 +1,170 @@
+// The lexer: one pass over the bytes, one function per token kind.
+#include <algorithm>
+#include <limits>
+
+#include "ptx/token.h"
+#include "support/error.h"
+
+namespace klap::ptx {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '$';
+}
+bool starts_identifier(char c) { return is_word(c) && !is_digit(c); }
+
+class Lexer {
+ public:
+  Lexer(std::string_view source, const std::string& name) : source_(source), name_(name) {}
+
+  std::vector<Token> run() {
+    std::vector<Token> tokens;
+    tokens.reserve(source_.size() / 4);
+    for (;;) {
+      skip_trivia();
+      const uint32_t begin = at_;
+      const TokenKind kind = next();
+      tokens.push_back({kind, begin, at_});
+      if (kind == TokenKind::End) return tokens;
+    }
+  }
+
+ private:
+  [[nodiscard]] char peek(uint32_t ahead = 0) const {
+    return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0';
+  }
+
+  [[noreturn]] void fail(const std::string& reason, uint32_t offset) const {
+    const Position where = position_of(source_, offset);
+    throw Error(ErrorCode::Parse, reason).at(name_, where.line, where.column).source_line(line_at(source_, offset));
+  }
+
+  void skip_trivia() {
+    while (at_ < source_.size()) {
+      const char c = source_[at_];
+      if (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v') {
+        ++at_;
+      } else if (c == '/' && peek(1) == '/') {
+        skip_line();
+      } else if (c == '/' && peek(1) == '*') {
+        skip_block_comment();
+      } else if (c == '#' && at_line_start()) {
+        skip_line();  // preprocessor lines carry nothing that is rewritten
+      } else {
+        return;
+      }
+    }
+  }
+
+  [[nodiscard]] bool at_line_start() const {
+    uint32_t i = at_;
+    while (i > 0 && (source_[i - 1] == ' ' || source_[i - 1] == '\t')) --i;
+    return i == 0 || source_[i - 1] == '\n';
+  }
+
+  void skip_line() {
+    const size_t end = source_.find('\n', at_);
+    at_ = static_cast<uint32_t>(end == std::string_view::npos ? source_.size() : end);
+  }
+
+  void skip_block_comment() {
+    const size_t end = source_.find("*/", at_ + 2);
+    if (end == std::string_view::npos) fail("comment is not closed", at_);
+    at_ = static_cast<uint32_t>(end + 2);
+  }
+
+  TokenKind next() {
+    if (at_ >= source_.size()) return TokenKind::End;
+    const char c = source_[at_];
+    if (c == '"') return string();
+    if (is_digit(c)) return number();
+    if (starts_identifier(c)) return identifier();
+    if (c == '%' && is_word(peek(1))) {
+      ++at_;
+      return identifier();
+    }
+    if (c == '.' && is_word(peek(1))) return dotted();
+    if (std::string_view(",;:()[]{}<>@!|+-*/=&^~%?.").find(c) == std::string_view::npos) {
+      const auto value = static_cast<unsigned char>(c);
+      const bool printable = value >= 32 && value < 127;
+      fail(printable ? std::string("unexpected character '") + c + "'"
+                     : "unexpected byte " + std::to_string(value),
+           at_);
+    }
+    ++at_;
+    return TokenKind::Punctuation;
+  }
+
+  TokenKind string() {
+    const uint32_t begin = at_++;
+    while (at_ < source_.size() && source_[at_] != '"' && source_[at_] != '\n') {
+      at_ += source_[at_] == '\\' ? 2 : 1;
+    }
+    if (at_ >= source_.size() || source_[at_] != '"') fail("string is not closed", begin);
+    ++at_;
+    return TokenKind::String;
+  }
+
+  TokenKind identifier() {
+    while (is_word(peek())) ++at_;
+    return TokenKind::Identifier;
+  }
+
+  TokenKind dotted() {
+    ++at_;
+    while (is_word(peek()) || (peek() == ':' && peek(1) == ':' && is_word(peek(2)))) {
+      at_ += peek() == ':' ? 2 : 1;
+    }
+    return TokenKind::Dotted;
+  }
+
+  // 12, 0x1F, 077, 0b11, 7U, 0f3f800000, 1.5, 1e-5, 1.5e+3: a run of word characters in which a point must be
+  // followed by a digit and a sign may follow a decimal exponent.
+  TokenKind number() {
+    const bool decimal = !(source_[at_] == '0' && is_word(peek(1)) && !is_digit(peek(1)));
+    while (is_word(peek()) || (peek() == '.' && is_digit(peek(1)))) {
+      const char c = peek();
+      ++at_;
+      if (decimal && (c == 'e' || c == 'E') && (peek() == '+' || peek() == '-') && is_digit(peek(1))) ++at_;
+    }
+    return TokenKind::Number;
+  }
+
+  std::string_view source_;
+  const std::string& name_;
+  uint32_t at_ = 0;
+};
+
+}  // namespace
+
+std::vector<Token> tokenize(std::string_view source, const std::string& name) {
+  if (source.size() >= std::numeric_limits<uint32_t>::max()) {
+    throw Error(ErrorCode::Parse, "PTX text of 4 GiB or more").at(name);
+  }
+  return Lexer(source, name).run();
+}
+
+Position position_of(std::string_view source, uint32_t offset) {
+  const std::string_view before = source.substr(0, std::min<size_t>(offset, source.size()));
+  const size_t last = before.rfind('\n');
+  const size_t start = last == std::string_view::npos ? 0 : last + 1;
+  return {static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1,
+          static_cast<int>(before.size() - start) + 1};
+}
+
+std::string line_at(std::string_view source, uint32_t offset) {
+  constexpr size_t kLongest = 160;
+  const size_t at = std::min<size_t>(offset, source.size());
+  const size_t last = at == 0 ? std::string_view::npos : source.rfind('\n', at - 1);
+  const size_t begin = last == std::string_view::npos ? 0 : last + 1;
+  const size_t end = source.find('\n', at);
+  std::string text(source.substr(begin, end == std::string_view::npos ? end : end - begin));
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 32) c = ' ';  // a tab would move the caret
+  }
+  if (text.size() > kLongest) text.resize(kLongest);
+  return text;
+}
+
+}  // namespace klap::ptx

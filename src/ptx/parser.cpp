@@ -1,0 +1,357 @@
+// The parser: tokens to tree, by recursive descent over the few structures the tree knows.
+#include <algorithm>
+
+#include "ptx/tree.h"
+
+namespace klap::ptx {
+namespace {
+
+constexpr int kDeepestScope = 200;  // garbage input must not exhaust the stack
+
+class Parser {
+ public:
+  explicit Parser(Module& module) : m_(module) {}
+
+  void run() {
+    while (!at_end()) item();
+    if (m_.version.empty()) throw m_.error_at(0, "no .version directive: this is not PTX");
+  }
+
+ private:
+  // ---- token helpers ----
+  [[nodiscard]] bool at_end() const { return m_.tokens[at_].kind == TokenKind::End; }
+  [[nodiscard]] bool is(std::string_view what) const { return m_.text(at_) == what; }
+  [[nodiscard]] TokenKind kind() const { return m_.tokens[at_].kind; }
+  bool accept(std::string_view what) {
+    if (!is(what)) return false;
+    ++at_;
+    return true;
+  }
+  void expect(std::string_view what, const char* context) {
+    if (accept(what)) return;
+    const std::string found = at_end() ? "the end of the text" : "'" + std::string(m_.text(at_)) + "'";
+    fail("expected '" + std::string(what) + "' " + context + ", found " + found);
+  }
+  [[noreturn]] void fail(const std::string& reason) const { throw m_.error_at(at_, reason); }
+
+  uint32_t number(const char* context) {
+    if (kind() != TokenKind::Number) fail(std::string("expected a number ") + context);
+    const auto value = integer_value(m_.text(at_));
+    if (!value || *value > UINT32_MAX) fail(std::string("number out of range ") + context);
+    ++at_;
+    return static_cast<uint32_t>(*value);
+  }
+
+  // Skips a bracketed group that starts at the current token.
+  void skip_group() {
+    const uint32_t open = at_;
+    int depth = 0;
+    do {
+      if (at_end()) throw m_.error_at(open, "bracket is not closed");
+      const std::string_view t = m_.text(at_);
+      if (kind() == TokenKind::Punctuation) {
+        if (t == "(" || t == "[" || t == "{") ++depth;
+        if (t == ")" || t == "]" || t == "}") --depth;
+      }
+      ++at_;
+    } while (depth > 0);
+  }
+
+  // Moves past the ';' that ends a declaration, over bracketed groups.
+  void skip_to_semicolon(uint32_t from) {
+    while (!is(";")) {
+      if (at_end() || is("}")) throw m_.error_at(from, "statement does not end with ';'");
+      if (is("{") || is("(") || is("[")) {
+        skip_group();
+      } else {
+        ++at_;
+      }
+    }
+    ++at_;
+  }
+
+  // ---- module items ----
+  void item() {
+    const uint32_t first = at_;
+    Item made;
+    if (accept(".version")) {
+      made.kind = ItemKind::Version;
+      m_.version = std::string(m_.text(at_));
+      if (kind() != TokenKind::Number) fail("expected a version number after .version");
+      ++at_;
+    } else if (accept(".target")) {
+      made.kind = ItemKind::Target;
+      target();
+    } else if (accept(".address_size")) {
+      made.kind = ItemKind::AddressSize;
+      m_.address_size = static_cast<int>(number("after .address_size"));
+    } else if (is(".file") || is(".loc")) {
+      line_directive();
+    } else if (accept(".section")) {
+      if (!at_end()) ++at_;  // its name
+      if (!is("{")) fail("expected '{' after .section");
+      skip_group();
+    } else if (is("@")) {
+      dwarf_line();
+    } else if (is(".pragma") || is(".alias")) {
+      skip_to_semicolon(first);
+    } else if (!accept(";")) {
+      declaration(made);
+    }
+    made.tokens = {first, at_};
+    m_.items.push_back(made);
+  }
+
+  void target() {
+    if (kind() != TokenKind::Identifier) fail("expected a target such as sm_90");
+    m_.target = std::string(m_.text(at_++));
+    while (accept(",")) {
+      if (is("debug")) m_.debug = true;
+      ++at_;
+    }
+  }
+
+  // `.file 1 "a.cu", 12, 34` and `.loc 1 2 3, function_name $L + 4, inlined_at 1 2 3`: no ';' at the end.
+  void line_directive() {
+    const bool loc = is(".loc");
+    ++at_;
+    while (kind() == TokenKind::Number || kind() == TokenKind::String) ++at_;
+    while (is(",") && !at_end()) {
+      ++at_;
+      if (loc && (is("function_name") || is("inlined_at"))) ++at_;
+      while (kind() == TokenKind::Number || is("+") || (loc && continues_function_name())) ++at_;
+    }
+  }
+  // The label after `function_name`, as opposed to the next statement's first word.
+  [[nodiscard]] bool continues_function_name() const {
+    return kind() == TokenKind::Identifier && m_.text(at_ - 1) == "function_name";
+  }
+
+  // PTX 1.x debug lines: "@@DWARF ..." up to the end of the line.
+  void dwarf_line() {
+    const size_t end = m_.source.find('\n', m_.tokens[at_].begin);
+    while (!at_end() && m_.tokens[at_].begin < end) ++at_;
+  }
+
+  static bool is_linkage(std::string_view t, Linkage& linkage) {
+    if (t == ".visible") linkage = Linkage::Visible;
+    else if (t == ".weak") linkage = Linkage::Weak;
+    else if (t == ".extern") linkage = Linkage::Extern;
+    else if (t == ".common") linkage = Linkage::Common;
+    else return false;
+    return true;
+  }
+
+  void declaration(Item& made) {
+    const uint32_t first = at_;
+    Linkage linkage = Linkage::Internal;
+    while (kind() == TokenKind::Dotted && is_linkage(m_.text(at_), linkage)) ++at_;
+    if (is(".entry") || is(".func")) {
+      made.kind = ItemKind::Function;
+      made.index = static_cast<uint32_t>(m_.functions.size());
+      function(first, linkage);
+    } else if (kind() == TokenKind::Dotted) {
+      made.kind = ItemKind::Variable;
+      made.index = static_cast<uint32_t>(m_.variables.size());
+      variable(first, linkage);
+    } else {
+      fail("expected a directive, found '" + std::string(m_.text(at_)) + "'");
+    }
+  }
+
+  void variable(uint32_t first, Linkage linkage) {
+    Variable v;
+    v.linkage = linkage;
+    v.space = std::string(m_.text(at_));
+    v.declaration.first = at_;
+    while (!is(";") && !is("=")) {
+      if (at_end() || is("{") || is("}")) throw m_.error_at(first, "declaration does not end with ';'");
+      if (kind() == TokenKind::Identifier) v.name = std::string(m_.text(at_));
+      if (is("(") || is("[")) {
+        skip_group();
+      } else {
+        ++at_;
+      }
+    }
+    v.declaration.last = at_;
+    v.initialised = is("=");
+    skip_to_semicolon(first);
+    v.tokens = {first, at_};
+    if (v.name.empty()) throw m_.error_at(first, "declaration without a name");
+    m_.variables.push_back(std::move(v));
+  }
+
+  // ---- functions ----
+  void function(uint32_t first, Linkage linkage) {
+    Function f;
+    f.linkage = linkage;
+    f.kind = is(".entry") ? FunctionKind::Entry : FunctionKind::Func;
+    ++at_;
+    while (is(".attribute")) {
+      ++at_;
+      skip_group();
+    }
+    if (is("(")) f.results = parameter_list();
+    if (kind() != TokenKind::Identifier) fail("expected the name of a function");
+    f.name_token = at_;
+    f.name = std::string(m_.text(at_++));
+    if (is("(")) f.parameters = parameter_list();
+    for (const Parameter& p : f.parameters) f.parameter_bytes = std::max(f.parameter_bytes, p.offset + p.bytes);
+    f.attributes.first = at_;
+    while (!is("{") && !is(";")) {
+      if (at_end()) throw m_.error_at(first, "function '" + f.name + "' has neither a body nor a ';'");
+      if (accept(".pragma")) {
+        skip_to_semicolon(first);
+      } else if (is("(")) {
+        skip_group();
+      } else {
+        ++at_;
+      }
+    }
+    f.attributes.last = at_;
+    f.header = {first, at_};
+    if (is("{")) {
+      f.is_definition = true;
+      f.body = block(0);
+    } else {
+      ++at_;
+    }
+    f.tokens = {first, at_};
+    m_.functions.push_back(std::move(f));
+  }
+
+  std::vector<Parameter> parameter_list() {
+    std::vector<Parameter> list;
+    const uint32_t open = at_++;
+    uint32_t offset = 0;
+    while (!accept(")")) {
+      if (at_end()) throw m_.error_at(open, "parameter list is not closed");
+      if (accept(",")) continue;
+      Parameter p = parameter();
+      offset = (offset + p.align - 1) / p.align * p.align;
+      p.offset = offset;
+      offset += p.bytes;
+      list.push_back(std::move(p));
+    }
+    return list;
+  }
+
+  // `.param .align 4 .b8 name[12]`, `.param .u64 .ptr .global .align 4 name`, `.reg .b32 name`, `_`.
+  Parameter parameter() {
+    Parameter p;
+    p.tokens.first = at_;
+    bool pointer = false;
+    while (!is(",") && !is(")")) {
+      if (at_end()) fail("parameter list is not closed");
+      if (accept(".align")) {
+        const uint32_t align = number("after .align");
+        if (align == 0 || (align & (align - 1)) != 0) fail("alignment is not a power of two");
+        if (!pointer) p.align = align;  // after .ptr it is the pointee's
+      } else if (accept(".ptr")) {
+        pointer = true;
+      } else if (is("[")) {
+        p.is_array = true;
+        ++at_;
+        if (!is("]")) p.bytes = number("as array length");
+        expect("]", "after the array length");
+      } else {
+        if (kind() == TokenKind::Dotted && type_bytes(m_.text(at_)) != 0) p.type = std::string(m_.text(at_));
+        if (kind() == TokenKind::Identifier) p.name = std::string(m_.text(at_));
+        ++at_;
+      }
+    }
+    const uint32_t element = std::max(1u, type_bytes(p.type));
+    p.bytes = p.is_array ? p.bytes * element : element;
+    if (p.align == 0) p.align = element;
+    p.tokens.last = at_;
+    return p;
+  }
+
+  // ---- bodies ----
+  Statement block(int depth) {
+    if (depth > kDeepestScope) fail("scopes are nested too deeply");
+    Statement s;
+    s.kind = StatementKind::Block;
+    const uint32_t open = at_++;
+    while (!is("}")) {
+      if (at_end()) throw m_.error_at(open, "scope is not closed");
+      s.body.push_back(statement(depth));
+    }
+    ++at_;
+    s.tokens = {open, at_};
+    return s;
+  }
+
+  Statement statement(int depth) {
+    if (is("{")) return block(depth + 1);
+    Statement s;
+    const uint32_t first = at_;
+    s.head = first;
+    if (kind() == TokenKind::Identifier && m_.text(at_ + 1) == ":") {
+      s.kind = StatementKind::Label;
+      at_ += 2;
+    } else if (kind() == TokenKind::Dotted) {
+      s.kind = StatementKind::Directive;
+      if (is(".loc") || is(".file")) {
+        line_directive();
+      } else {
+        skip_to_semicolon(first);
+      }
+    } else if (is(";")) {
+      s.kind = StatementKind::Directive;
+      ++at_;
+    } else {
+      instruction(s);
+    }
+    s.tokens = {first, at_};
+    return s;
+  }
+
+  void instruction(Statement& s) {
+    if (accept("@")) {
+      s.predicated = true;
+      s.predicate_negated = accept("!");
+      if (kind() != TokenKind::Identifier) fail("expected a predicate register after '@'");
+      s.predicate = at_++;
+    }
+    if (kind() != TokenKind::Identifier) fail("expected an instruction, found '" + std::string(m_.text(at_)) + "'");
+    s.head = at_++;
+    s.modifiers.first = at_;
+    while (kind() == TokenKind::Dotted) ++at_;
+    s.modifiers.last = at_;
+    operands(s);
+  }
+
+  void operands(Statement& s) {
+    uint32_t start = at_;
+    while (!is(";")) {
+      if (at_end() || is("}")) throw m_.error_at(s.head, "instruction does not end with ';'");
+      if (is(",")) {
+        s.operands.push_back({start, at_});
+        start = ++at_;
+      } else if (is("(") || is("[") || is("{")) {
+        skip_group();
+      } else {
+        ++at_;
+      }
+    }
+    if (at_ > start) s.operands.push_back({start, at_});
+    ++at_;
+  }
+
+  Module& m_;
+  uint32_t at_ = 0;
+};
+
+}  // namespace
+
+Module parse(std::string source, std::string name) {
+  Module module;
+  module.name = std::move(name);
+  module.source = std::move(source);
+  module.tokens = tokenize(module.source, module.name);
+  Parser(module).run();
+  return module;
+}
+
+}  // namespace klap::ptx

@@ -1,0 +1,185 @@
+#include "transform/aggregate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ptx/edit.h"
+#include "transform/splice.h"
+
+namespace klap::transform {
+namespace {
+
+using analysis::FunctionFacts;
+using analysis::Site;
+using ptx::Edits;
+using ptx::Function;
+using ptx::Module;
+using ptx::Statement;
+using ptx::StatementKind;
+using ptx::TokenRange;
+
+constexpr char kRecordFunction[] = "__klap_record";
+constexpr char kConsumerKernel[] = "__klap_consumer";
+constexpr char kChildMarker[] = "__klap_child_body";
+constexpr char kQueueParameter[] = "__klap_queue";
+constexpr uint32_t kHeaderBytes = 16;      // KlapRecordHeader
+constexpr uint32_t kPackedThreads = 256;   // consumer block that several small children share
+
+uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+const Function& template_function(const Module& module, const char* name) {
+  const Function* f = module.find_function(name);
+  if (f == nullptr || !f->is_definition) {
+    throw Error(ErrorCode::Internal, fmt::format("the compiled template does not define {}", name));
+  }
+  return *f;
+}
+
+std::string linkage_text(const Function& f) { return f.linkage == ptx::Linkage::Weak ? ".weak " : ".visible "; }
+
+void drop_line_tables(const Module& m, const Statement& block, Edits& edits) {
+  ptx::for_each_statement(block, [&](const Statement& s) {
+    if (s.kind == StatementKind::Directive && m.is(s.head, ".loc")) edits.replace(s.tokens, "");
+  });
+}
+
+// `mov.u64 %rd, child;` whose register only fed the launch: without it the variant does not refer to the child.
+void drop_callee_address(const FunctionFacts& parent, const Site& site, Edits& edits) {
+  const auto& definitions = parent.data.definitions(site.callee_operand);
+  const auto& uses = parent.data.uses(site.callee_operand);
+  if (definitions.size() != 1 || uses.size() != 1) return;
+  const Statement& definition = *parent.flow.instructions()[definitions[0]].statement;
+  if (parent.module.is(definition.head, "mov")) edits.replace(definition.tokens, "");
+}
+
+// The launch call: nothing to do but to report what the record step found.
+std::string launch_text(const Site& site) {
+  std::string text = "{\n\t.reg .pred %klap_failed;\n\tsetp.ne.u32 %klap_failed, %klap_error, 0;\n"
+                     "\t@%klap_failed mov.u32 %klap_last_error, %klap_error;\n";
+  if (!site.result.empty()) text += fmt::format("\tmov.b32 {}, %klap_error;\n", site.result);
+  return text + "\t}";
+}
+
+std::string query_text(const analysis::ErrorQuery& query) {
+  std::string text = "{\n";
+  if (!query.result.empty()) text += fmt::format("\tmov.b32 {}, %klap_last_error;\n", query.result);
+  if (query.clears) text += "\tmov.u32 %klap_last_error, 0;\n";
+  return text + "\t}";
+}
+
+// `(a, b)` with the queue added behind; `()` or no list at all where the kernel had no parameters.
+void add_queue_parameter(const Module& m, const Function& f, Edits& edits) {
+  const std::string declaration = fmt::format(".param .u64 {}", kQueueParameter);
+  if (!f.parameters.empty()) {
+    edits.insert_after(f.parameters.back().tokens.last - 1, ",\n\t" + declaration);
+  } else if (m.is(f.name_token + 1, "(")) {
+    edits.insert_after(f.name_token + 1, declaration);
+  } else {
+    edits.insert_after(f.name_token, "(" + declaration + ")");
+  }
+}
+
+// The marker call's operands, in the order of its parameters.
+std::vector<std::string> marker_arguments(const Module& m, const Statement& scope) {
+  std::vector<std::string> operands;
+  for (const Statement& s : scope.body) {
+    if (s.kind != StatementKind::Instruction || !m.is(s.head, "st")) continue;
+    operands.emplace_back(m.text(s.operands[1]));
+  }
+  return operands;
+}
+
+// The child's body in place of one marker call. The marker's operands are copied first: the body runs many times,
+// and its own names must not depend on the template's.
+std::string child_text(const Module& child_module, const Function& child, const ConsumerShape& shape,
+                       const std::vector<std::string>& operands, const std::string& prefix) {
+  static constexpr std::array<const char*, 9> kNames = {"ctaid_x",  "ctaid_y",  "ctaid_z", "nctaid_x", "nctaid_y",
+                                                        "nctaid_z", "tid_x",    "tid_y",   "tid_z"};
+  if (operands.size() != kNames.size() + 1) {
+    throw Error(ErrorCode::Internal, "the consumer template calls its marker in an unknown form");
+  }
+  InlineKernel kernel;
+  kernel.prefix = prefix;
+  kernel.arguments = "%" + prefix + "arguments";
+  kernel.ntid = shape.block;
+  std::string text = fmt::format("{{\n\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n", kernel.arguments, operands[0]);
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    const std::string name = fmt::format("%{}{}", prefix, kNames[i]);
+    text += fmt::format("\t.reg .b32 {0};\n\tmov.b32 {0}, {1};\n", name, operands[i + 1]);
+    (i < 3 ? kernel.ctaid : i < 6 ? kernel.nctaid : kernel.tid)[i % 3] = name;
+  }
+  return text + "\t" + inline_kernel(child_module, child, kernel) + "\n\t}";
+}
+
+}  // namespace
+
+RecordLayout record_layout(const Function& child) {
+  uint32_t align = 16;
+  for (const ptx::Parameter& p : child.parameters) align = std::max(align, p.align);
+  RecordLayout layout;
+  layout.arguments_offset = round_up(kHeaderBytes, align);
+  layout.record_bytes = round_up(layout.arguments_offset + child.parameter_bytes, align);
+  return layout;
+}
+
+ConsumerShape consumer_shape(const Module& module, const Function& child, const std::array<uint32_t, 3>& block,
+                             bool grid_is_1d) {
+  ConsumerShape shape;
+  shape.block = block;
+  shape.grid_is_1d = grid_is_1d;
+  shape.layout = record_layout(child);
+  const uint32_t threads = shape.child_threads();
+  // A thread must keep its lane where the child asks for it.
+  const bool lanes_fixed = analysis::reads_lane(module, child) && threads % 32 != 0;
+  shape.pack = lanes_fixed ? 1 : std::max(1u, kPackedThreads / threads);
+  return shape;
+}
+
+uint32_t queue_parameter_offset(const Function& parent) { return round_up(parent.parameter_bytes, 8); }
+
+Generated recording_parent(const FunctionFacts& parent, const Site& site, const Module& record,
+                           const std::string& name) {
+  const Module& m = parent.module;
+  const Function& f = parent.function;
+  Edits edits(m);
+  edits.replace({f.tokens.first, f.name_token}, linkage_text(f) + ".entry");
+  edits.replace({f.name_token, f.name_token + 1}, name);
+  add_queue_parameter(m, f, edits);
+  drop_line_tables(m, f.body, edits);
+  drop_callee_address(parent, site, edits);
+  edits.insert_after(f.body.tokens.first,
+                     fmt::format("\n\t.reg .b64 %klap_queue;\n\t.reg .b32 %klap_error, %klap_last_error;\n"
+                                 "\tld.param.u64 %klap_queue, [{}];\n\tmov.u32 %klap_last_error, 0;\n",
+                                 kQueueParameter));
+  InlineCall call;
+  call.prefix = "klap_r_";
+  call.arguments = {"%klap_queue", site.grid[0], site.grid[1], site.grid[2]};
+  call.results = {{0, site.buffer}, {8, "%klap_error"}};
+  edits.replace(site.get_scope->tokens, inline_function(record, template_function(record, kRecordFunction), call));
+  edits.replace(site.launch_scope->tokens, launch_text(site));
+  for (const analysis::ErrorQuery& query : parent.error_queries) edits.replace(query.scope->tokens, query_text(query));
+  return {name, edits.apply(f.tokens)};
+}
+
+Generated consumer_kernel(const Module& child_module, const Function& child, const ConsumerShape& shape,
+                          const Module& consumer, const std::string& name) {
+  const Function& f = template_function(consumer, kConsumerKernel);
+  if (!consumer.variables.empty()) throw Error(ErrorCode::Internal, "the consumer template declares variables");
+  const analysis::ControlFlow flow(consumer, f);
+  const analysis::LocalNames names(consumer, f.body);
+  Edits edits(consumer);
+  edits.replace({f.tokens.first, f.name_token}, linkage_text(child) + ".entry");
+  edits.replace({f.name_token, f.name_token + 1}, name);
+  int copies = 0;
+  for (const analysis::FlatInstruction& i : flow.instructions()) {
+    const auto call = analysis::parse_call(consumer, *i.statement, names);
+    if (!call || call->callee != kChildMarker) continue;
+    const std::string prefix = fmt::format("klap_c{}_", copies++);
+    edits.replace(i.scope->tokens, child_text(child_module, child, shape, marker_arguments(consumer, *i.scope), prefix));
+  }
+  if (copies == 0) throw Error(ErrorCode::Internal, "the consumer template does not call its marker");
+  return {name, edits.apply(f.tokens)};
+}
+
+}  // namespace klap::transform

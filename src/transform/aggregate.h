@@ -1,0 +1,55 @@
+// Grid aggregation, launcher "host": the two kernels that replace a launch site.
+//
+// The recording parent is the parent with its launch replaced by an append to a record queue: the program's own argument
+// stores go into the record instead of the device runtime's buffer, and the launch call only reports the error code it
+// would have returned. The consumer is a template that runs all recorded children. Both come out as PTX text of one
+// kernel each, to be placed in a unit by unit.h. (KLAP paper, section III.B: kernel-granularity aggregation; here
+// without its read-back of totals to the host and without a device launch.)
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "analysis/legality.h"
+#include "ptx/tree.h"
+
+namespace klap::transform {
+
+// Where a child's arguments lie in its records, in bytes.
+struct RecordLayout {
+  uint32_t arguments_offset = 0;
+  uint32_t record_bytes = 0;
+};
+RecordLayout record_layout(const ptx::Function& child);
+
+// How a consumer is compiled: fixes the -D constants of templates/consumer.cu.
+struct ConsumerShape {
+  std::array<uint32_t, 3> block{};  // of the child
+  uint32_t pack = 1;                // child blocks per consumer block
+  bool grid_is_1d = false;          // every child grid has y = z = 1
+  RecordLayout layout;
+  [[nodiscard]] uint32_t child_threads() const { return block[0] * block[1] * block[2]; }
+  [[nodiscard]] uint32_t threads() const { return child_threads() * pack; }
+};
+ConsumerShape consumer_shape(const ptx::Module& module, const ptx::Function& child,
+                             const std::array<uint32_t, 3>& block, bool grid_is_1d);
+
+// One generated kernel.
+struct Generated {
+  std::string name;
+  std::string text;
+};
+
+// `record` is templates/record.cu compiled for this child's layout; `name` the variant's name.
+Generated recording_parent(const analysis::FunctionFacts& parent, const analysis::Site& site,
+                           const ptx::Module& record, const std::string& name);
+
+// `consumer` is templates/consumer.cu compiled for `shape`.
+Generated consumer_kernel(const ptx::Module& child_module, const ptx::Function& child, const ConsumerShape& shape,
+                          const ptx::Module& consumer, const std::string& name);
+
+// Offset of the parameter that is added to a recording parent.
+uint32_t queue_parameter_offset(const ptx::Function& parent);
+
+}  // namespace klap::transform

@@ -1,0 +1,305 @@
+#include "transform/splice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/dataflow.h"
+#include "analysis/legality.h"
+
+namespace klap::transform {
+namespace {
+
+using analysis::LocalNames;
+using analysis::parse_address;
+using ptx::Function;
+using ptx::Module;
+using ptx::Statement;
+using ptx::StatementKind;
+using ptx::TokenKind;
+using ptx::TokenRange;
+
+// "%r1" -> "%klap_c_r1", "$L1" -> "$klap_c_L1": the sigil stays first, as PTX names want it.
+std::string with_prefix(std::string_view name, const std::string& prefix) {
+  if (name[0] == '%' || name[0] == '$') return fmt::format("{}{}{}", name[0], prefix, name.substr(1));
+  return prefix + std::string(name);
+}
+
+// Walks a body and writes it with declared names prefixed. Derived classes decide on parameters and special registers.
+class Splicer {
+ public:
+  Splicer(const Module& module, const Function& function, std::string prefix)
+      : m_(module), function_(function), prefix_(std::move(prefix)), names_(module, function.body) {}
+  virtual ~Splicer() = default;
+
+  std::string body() {
+    out_.clear();
+    for (const Statement& s : function_.body.body) statement(s);
+    // Where `ret` goes. A label must stand before a statement.
+    out_ += fmt::format("\n\t{}:\n\t.reg .pred %{}end;\n\tmov.pred %{}end, 0;\n", end_label(), prefix_, prefix_);
+    return out_;
+  }
+
+ protected:
+  // Writes the statement in its own way and returns true, or leaves it to the general way.
+  virtual bool special(const Statement& s) = 0;
+  // The replacement of an identifier that the function does not declare.
+  virtual std::string outside(uint32_t token) = 0;
+
+  [[nodiscard]] std::string end_label() const { return "$" + prefix_ + "end"; }
+
+  [[nodiscard]] std::string rename(uint32_t token) {
+    const std::string_view text = m_.text(token);
+    if (m_.tokens[token].kind != TokenKind::Identifier) return std::string(text);
+    if (names_.contains(text) || is_range_declaration(token)) return with_prefix(text, prefix_);
+    return outside(token);
+  }
+  [[nodiscard]] std::string renamed(TokenRange range) {
+    std::string text;
+    for (uint32_t t = range.first; t < range.last; ++t) {
+      if (t > range.first && m_.tokens[t].begin > m_.tokens[t - 1].end) text += ' ';
+      text += rename(t);
+      if (swallow_next_) ++t;
+      swallow_next_ = false;
+    }
+    return text;
+  }
+  [[nodiscard]] std::string guard(const Statement& s) {
+    return s.predicated ? fmt::format("@{}{} ", s.predicate_negated ? "!" : "", rename(s.predicate)) : "";
+  }
+  void line(const std::string& text) { out_ += "\t" + text + ";\n"; }
+  [[nodiscard]] std::string modifiers_without(const Statement& s, std::string_view dropped) const {
+    std::string text;
+    for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
+      if (!m_.text(t).starts_with(dropped)) text += m_.text(t);
+    }
+    return text;
+  }
+
+  const Module& m_;
+  const Function& function_;
+  std::string prefix_;
+  LocalNames names_;
+  std::string out_;
+  const Statement* current_ = nullptr;  // the instruction being written
+  bool swallow_next_ = false;           // set by outside() when its replacement covers the next token too
+
+ private:
+  // The "%r" of `.reg .b32 %r<13>;` is not itself a register.
+  [[nodiscard]] bool is_range_declaration(uint32_t token) const {
+    return m_.is(token + 1, "<") && m_.text(token)[0] == '%';
+  }
+
+  void statement(const Statement& s) {
+    switch (s.kind) {
+      case StatementKind::Block:
+        out_ += "\t{\n";
+        for (const Statement& inner : s.body) statement(inner);
+        out_ += "\t}\n";
+        return;
+      case StatementKind::Label:
+        out_ += with_prefix(m_.text(s.head), prefix_) + ":\n";
+        return;
+      case StatementKind::Directive:
+        if (m_.is(s.head, ".loc") || m_.is(s.head, ";")) return;
+        out_ += "\t" + renamed(s.tokens) + "\n";
+        return;
+      case StatementKind::Instruction:
+        current_ = &s;
+        if (m_.is(s.head, "ret") || m_.is(s.head, "exit")) {
+          line(guard(s) + "bra " + end_label());
+        } else if (!special(s)) {
+          out_ += "\t" + renamed(s.tokens) + "\n";
+        }
+        return;
+    }
+  }
+};
+
+// ---- templates ----
+
+class FunctionSplicer final : public Splicer {
+ public:
+  FunctionSplicer(const Module& module, const Function& function, const InlineCall& call)
+      : Splicer(module, function, call.prefix), call_(call) {
+    if (call.arguments.size() != function.parameters.size()) {
+      throw Error(ErrorCode::Internal, "template called with a wrong number of arguments").kernel(function.name);
+    }
+  }
+
+ private:
+  bool special(const Statement& s) override {
+    const bool load = m_.is(s.head, "ld") && m_.has_modifier(s, ".param");
+    const bool store = m_.is(s.head, "st") && m_.has_modifier(s, ".param");
+    if (!load && !store) return false;
+    const auto address = parse_address(m_, s.operands[load ? 1 : 0]);
+    const std::string width = fmt::format(".b{}", 8 * ptx::type_bytes(m_.text(s.modifiers.last - 1)));
+    if (load && address) {
+      for (size_t i = 0; i < function_.parameters.size(); ++i) {
+        if (function_.parameters[i].name != address->base) continue;
+        line(fmt::format("{}mov{} {}, {}", guard(s), width, renamed(s.operands[0]), call_.arguments[i]));
+        return true;
+      }
+    }
+    if (store && address && !function_.results.empty() && function_.results[0].name == address->base) {
+      const auto result = call_.results.find(static_cast<uint32_t>(address->offset));
+      if (result == call_.results.end()) throw unexpected(s);
+      line(fmt::format("{}mov{} {}, {}", guard(s), width, result->second, renamed(s.operands[1])));
+      return true;
+    }
+    return false;
+  }
+
+  std::string outside(uint32_t token) override {
+    for (const ptx::Parameter& p : function_.parameters) {
+      if (m_.is(token, p.name)) throw unexpected_token(token);
+    }
+    return std::string(m_.text(token));
+  }
+
+  [[nodiscard]] Error unexpected(const Statement& s) const { return unexpected_token(s.head); }
+  [[nodiscard]] Error unexpected_token(uint32_t token) const {
+    Error error = m_.error_at(token, "template uses a form the splicer does not know");
+    return Error(ErrorCode::Internal, error.what());
+  }
+
+  const InlineCall& call_;
+};
+
+// ---- children ----
+
+class KernelSplicer final : public Splicer {
+ public:
+  KernelSplicer(const Module& module, const Function& function, const InlineKernel& kernel)
+      : Splicer(module, function, kernel.prefix), kernel_(kernel) {}
+
+ private:
+  [[nodiscard]] const ptx::Parameter* parameter(std::string_view name) const {
+    const auto found = std::find_if(function_.parameters.begin(), function_.parameters.end(),
+                                    [&](const ptx::Parameter& p) { return p.name == name; });
+    return found == function_.parameters.end() ? nullptr : &*found;
+  }
+
+  bool special(const Statement& s) override {
+    const std::string_view opcode = m_.text(s.head);
+    if (opcode == "ld" && has_param_space(s)) return parameter_load(s);
+    if (opcode == "mov" && s.operands.size() == 2) return move(s);
+    if (opcode == "cvta") return parameter_cast(s);
+    return false;
+  }
+
+  [[nodiscard]] bool has_param_space(const Statement& s) const {
+    return m_.has_modifier(s, ".param") || m_.has_modifier(s, ".param::entry");
+  }
+
+  // ld.param from a kernel parameter, by name or by an address computed before. A load of a call's result names a
+  // .param variable of the body and stays.
+  bool parameter_load(const Statement& s) {
+    const auto address = s.operands.size() == 2 ? parse_address(m_, s.operands[1]) : std::nullopt;
+    if (!address) throw unsupported(s.head);
+    std::string base;
+    int64_t offset = address->offset;
+    if (const ptx::Parameter* p = parameter(address->base)) {
+      base = kernel_.arguments;
+      offset += p->offset;
+    } else if (names_.is_register(address->base)) {
+      base = with_prefix(address->base, prefix_);
+    } else {
+      return false;
+    }
+    line(fmt::format("{}ld.global.nc{} {}, [{}+{}]", guard(s), modifiers_without(s, ".param"), renamed(s.operands[0]),
+                     base, offset));
+    return true;
+  }
+
+  // `mov.b64 %rd, param` takes a parameter's address.
+  bool move(const Statement& s) {
+    const TokenRange source = s.operands[1];
+    const ptx::Parameter* p = parameter(m_.text(source.first));
+    if (p == nullptr) return false;
+    if (ptx::type_bytes(m_.text(s.modifiers.last - 1)) != 8) throw unsupported(s.head);
+    int64_t offset = p->offset;
+    if (source.size() == 3 && m_.is(source.first + 1, "+")) {
+      const auto more = ptx::integer_value(m_.text(source.first + 2));
+      if (!more) throw unsupported(s.head);
+      offset += static_cast<int64_t>(*more);
+    } else if (source.size() != 1) {
+      throw unsupported(s.head);
+    }
+    line(fmt::format("{}add.s64 {}, {}, {}", guard(s), renamed(s.operands[0]), kernel_.arguments, offset));
+    return true;
+  }
+
+  // cvta.param and cvta.to.param: the parameters are in global memory now.
+  bool parameter_cast(const Statement& s) {
+    if (!has_param_space(s) || s.operands.size() != 2) return false;
+    const TokenRange source = s.operands[1];
+    const std::string to = m_.has_modifier(s, ".to") ? "cvta.to.global" : "cvta.global";
+    if (const ptx::Parameter* p = parameter(m_.text(source.first))) {
+      if (source.size() != 1) throw unsupported(s.head);
+      line(fmt::format("{}add.s64 {}, {}, {}", guard(s), renamed(s.operands[0]), kernel_.arguments, p->offset));
+      line(fmt::format("{}{}.u64 {}, {}", guard(s), to, renamed(s.operands[0]), renamed(s.operands[0])));
+    } else {
+      line(fmt::format("{}{}.u64 {}, {}", guard(s), to, renamed(s.operands[0]), renamed(source)));
+    }
+    return true;
+  }
+
+  std::string outside(uint32_t token) override {
+    const std::string_view text = m_.text(token);
+    if (parameter(text) != nullptr) throw unsupported(token);
+    if (analysis::is_virtual_special_register(text)) {
+      return virtual_register(text, token + 1);
+    }
+    const auto symbol = kernel_.symbols.find(text);
+    return symbol == kernel_.symbols.end() ? std::string(text) : symbol->second;
+  }
+
+  // `%tid.x` is two tokens; the operand that replaces it covers both.
+  std::string virtual_register(std::string_view name, uint32_t component) {
+    const std::string_view axis = m_.text(component);
+    const size_t index = axis == ".x" ? 0 : axis == ".y" ? 1 : axis == ".z" ? 2 : 3;
+    // Special registers are 32 bits wide; older code may read them as 16, where a plain register does not do.
+    const bool wide = !current_->modifiers.empty() && ptx::type_bytes(m_.text(current_->modifiers.last - 1)) == 4;
+    if (index == 3 || !wide) throw unsupported(component);
+    swallow_next_ = true;
+    if (name == "%tid") return kernel_.tid[index];
+    if (name == "%ctaid") return kernel_.ctaid[index];
+    if (name == "%nctaid") return kernel_.nctaid[index];
+    return std::to_string(kernel_.ntid[index]);
+  }
+
+  [[nodiscard]] Error unsupported(uint32_t token) const {
+    const Error place = m_.error_at(token, "");
+    return Error(ErrorCode::Unsupported, fmt::format("'{}' cannot be redirected", m_.text(token)))
+        .at(m_.name, place.line(), place.column())
+        .kernel(function_.name);
+  }
+
+  const InlineKernel& kernel_;
+};
+
+}  // namespace
+
+std::string inline_function(const Module& module, const Function& function, const InlineCall& call) {
+  return "{\n" + FunctionSplicer(module, function, call).body() + "\t}";
+}
+
+std::string inline_kernel(const Module& module, const Function& function, const InlineKernel& kernel) {
+  return "{\n" + KernelSplicer(module, function, kernel).body() + "\t}";
+}
+
+std::string rename_symbols(const Module& module, TokenRange range, const SymbolNames& symbols) {
+  std::string out;
+  uint32_t at = module.tokens[range.first].begin;
+  for (uint32_t t = range.first; t < range.last; ++t) {
+    out.append(module.source, at, module.tokens[t].begin - at);
+    const std::string_view text = module.text(t);
+    const auto symbol = symbols.find(text);
+    out += symbol == symbols.end() ? text : std::string_view(symbol->second);
+    at = module.tokens[t].end;
+  }
+  return out;
+}
+
+}  // namespace klap::transform
