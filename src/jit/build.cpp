@@ -1,0 +1,271 @@
+#include "jit/build.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <set>
+#include <span>
+
+#include "container/elf64.h"
+#include "jit/hash.h"
+#include "jit/options.h"
+#include "jit/templates.h"
+#include "jit/toolchain.h"
+#include "support/error.h"
+#include "transform/unit.h"
+
+namespace klap::jit {
+namespace {
+
+using transform::Generated;
+
+// Short and unique within a program: names of generated kernels carry it.
+std::string unit_tag(const Plan& plan, size_t unit) {
+  return Hasher().add(plan.units[unit]->unit().ptx).add(std::to_string(unit)).hex().substr(0, 8);
+}
+
+// A consumer's name tells its child and what it was specialised for.
+std::string consumer_name(const Plan& plan, const PlannedSite& site) {
+  const transform::ConsumerShape& s = site.shape;
+  return fmt::format("{}$klap_run_{}_{}x{}x{}_{}{}", site.child->name, unit_tag(plan, site.child_unit), s.block[0],
+                     s.block[1], s.block[2], s.pack, s.grid_is_1d ? "_1d" : "");
+}
+
+class Generator {
+ public:
+  Generator(Plan& plan, Timings& timings) : plan_(plan), timings_(timings) {
+    out_.kernels.resize(plan.units.size());
+  }
+
+  void site(const PlannedSite& site) {
+    std::shared_ptr<const ptx::Module> record, consumer;
+    {
+      const Stopwatch watch(&timings_.templates);
+      record = record_template(site.shape.layout);
+      consumer = consumer_template(site.shape);
+    }
+    const Stopwatch watch(&timings_.transform);
+    const std::string name = consumer_name(plan_, site);
+    const ptx::Module& child_module = *plan_.units[site.child_unit]->module();
+    std::vector<Generated> made;
+    if (!consumers_.contains(name)) {
+      made.push_back(transform::consumer_kernel(child_module, *site.child, site.shape, *consumer, name));
+    }
+    Generated parent = transform::recording_parent(
+        *site.parent, *site.site, *record,
+        fmt::format("{}$klap_grid_{}", site.parent->function.name, unit_tag(plan_, site.parent_unit)));
+    add_variant(site, parent.name, name);
+    if (consumers_.insert(name).second) out_.kernels[site.child_unit].push_back(std::move(made.front()));
+    out_.kernels[site.parent_unit].push_back(std::move(parent));
+  }
+
+  GeneratedUnits take() { return std::move(out_); }
+
+ private:
+  void add_variant(const PlannedSite& site, const std::string& parent_variant, const std::string& consumer) {
+    const ptx::Function& parent = site.parent->function;
+    Variant v;
+    v.parent = parent.name;
+    v.parent_variant = parent_variant;
+    v.child = site.child->name;
+    v.consumer = consumer;
+    v.parent_param_count = static_cast<uint32_t>(parent.parameters.size());
+    v.parent_param_bytes = parent.parameter_bytes;
+    v.queue_param_offset = transform::queue_parameter_offset(parent);
+    v.record_bytes = site.shape.layout.record_bytes;
+    v.consumer_block_threads = site.shape.threads();
+    v.child_block_threads = site.shape.child_threads();
+    out_.variants.push_back(std::move(v));
+  }
+
+  Plan& plan_;
+  Timings& timings_;
+  GeneratedUnits out_;
+  std::set<std::string> consumers_;
+};
+
+// ---- the link ----
+
+// Everything that goes into the link, in the program's order, generated units behind their own.
+struct LinkPlan {
+  std::vector<LinkInput> inputs;
+  std::deque<std::string> texts;            // generated PTX that the inputs point to; a deque never moves it
+  std::vector<std::string> code_options;    // of the PTX that is assembled
+};
+
+class LinkPlanner {
+ public:
+  LinkPlanner(const Program& program, const Request& request, Plan& plan, const GeneratedUnits& generated)
+      : program_(program), request_(request), plan_(plan), generated_(generated) {}
+
+  LinkPlan run() {
+    bool has_runtime = false;
+    for (size_t u = 0; u < program_.units.size(); ++u) {
+      has_runtime = has_runtime || program_.units[u].is_device_runtime;
+      unit(u);
+    }
+    if (!has_runtime) add_device_runtime();
+    return std::move(out_);
+  }
+
+ private:
+  void unit(size_t u) {
+    const Unit& unit = program_.units[u];
+    const std::vector<Generated>& kernels = generated_.kernels[u];
+    const BuildOptions options = parse_options(unit.options);
+    if (kernels.empty()) {
+      original(unit, options);
+      return;
+    }
+    const ptx::Module& module = *plan_.units[u]->module();
+    std::string obstacle = "the unit carries no machine code for this device";
+    std::optional<std::string> detached;
+    if (!unit.cubin.empty()) {
+      detached = transform::detached_unit(module, kernels, "$klap_" + unit_tag(plan_, u), &obstacle);
+    }
+    if (detached) {
+      original(unit, options);
+      add_ptx(u, std::move(*detached));
+    } else {
+      note(u, "the unit is assembled anew: " + obstacle);
+      app_ptx(unit, options);
+      add_ptx(u, transform::in_place_unit(module, kernels, options.register_cap));
+    }
+  }
+
+  // A unit that nothing was added to: its machine code as it is, else its PTX.
+  void original(const Unit& unit, const BuildOptions& options) {
+    if (!unit.cubin.empty()) {
+      out_.inputs.push_back({LinkInputKind::Cubin, unit.cubin, unit.name});
+    } else if (!unit.ptx.empty()) {
+      app_ptx(unit, options);
+      if (options.register_cap == 0) {
+        out_.inputs.push_back({LinkInputKind::Ptx, unit.ptx, unit.name});
+      } else {
+        out_.texts.push_back(transform::in_place_unit(ptx::parse(unit.ptx, unit.name), {}, options.register_cap));
+        out_.inputs.push_back({LinkInputKind::Ptx, out_.texts.back(), unit.name});
+      }
+    } else {
+      throw Error(ErrorCode::Unsupported, "the unit has neither machine code nor PTX for this device").at(unit.name);
+    }
+  }
+
+  // Code-changing options hold for the whole link: all of the program's PTX in it must share them.
+  void app_ptx(const Unit& unit, const BuildOptions& options) {
+    if (has_app_ptx_ && options.code_changing != out_.code_options) {
+      throw Error(ErrorCode::Unsupported, "units built with different options would have to be assembled together")
+          .at(unit.name);
+    }
+    has_app_ptx_ = true;
+    out_.code_options = options.code_changing;
+  }
+
+  void add_ptx(size_t u, std::string text) {
+    if (request_.dump) request_.dump(fmt::format("unit{}.klap.ptx", u), text);
+    out_.texts.push_back(std::move(text));
+    out_.inputs.push_back({LinkInputKind::Ptx, out_.texts.back(), program_.units[u].name + " (rewritten)"});
+  }
+
+  void add_device_runtime() {
+    const std::string& given = program_.device_runtime_archive;
+    const std::string archive = given.empty() ? find_device_runtime_archive() : given;
+    if (archive.empty()) {
+      throw Error(ErrorCode::Toolchain, "the image has no device runtime of its own and libcudadevrt.a was not found")
+          .fix("install the CUDA toolkit's libcudadevrt.a or set CUDA_HOME");
+    }
+    out_.texts.push_back(archive);
+    out_.inputs.push_back({LinkInputKind::Library, out_.texts.back(), "libcudadevrt.a"});
+  }
+
+  void note(size_t unit, const std::string& text) {
+    for (const PlannedSite& site : plan_.sites) {
+      if (site.parent_unit == unit || site.child_unit == unit) {
+        auto& notes = plan_.remarks[site.remark].notes;
+        if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
+      }
+    }
+  }
+
+  const Program& program_;
+  const Request& request_;
+  Plan& plan_;
+  const GeneratedUnits& generated_;
+  LinkPlan out_;
+  bool has_app_ptx_ = false;
+};
+
+// ---- checking what came out ----
+
+std::set<std::string> functions_of(std::string_view cubin, const std::string& name) {
+  std::set<std::string> out;
+  const container::Elf64 elf(std::as_bytes(std::span(cubin.data(), cubin.size())), name);
+  elf.any_symbol([&](const container::ElfSymbol& symbol) {
+    if (symbol.is_function && symbol.is_defined) out.emplace(symbol.name);
+    return false;
+  });
+  return out;
+}
+
+// nvJitLink has been seen to report success for links that were not: every kernel must be there.
+void check_linked(const Program& program, const GeneratedUnits& generated, const std::string& cubin) {
+  const std::set<std::string> linked = functions_of(cubin, "linked image");
+  const auto require = [&](const std::string& kernel) {
+    if (!linked.contains(kernel)) {
+      throw Error(ErrorCode::Link, "the linked image lacks a kernel").kernel(kernel);
+    }
+  };
+  for (const Variant& variant : generated.variants) {
+    for (const std::string* kernel : {&variant.parent, &variant.parent_variant, &variant.consumer}) require(*kernel);
+  }
+  for (const Unit& unit : program.units) {
+    if (unit.is_device_runtime || unit.cubin.empty()) continue;
+    for (const std::string& function : functions_of(unit.cubin, unit.name)) require(function);
+  }
+}
+
+void check_unique(const GeneratedUnits& generated) {
+  std::set<std::string> names;
+  for (const auto& unit : generated.kernels) {
+    for (const Generated& kernel : unit) {
+      if (!names.insert(kernel.name).second) {
+        throw Error(ErrorCode::Internal, "two generated kernels have the same name").kernel(kernel.name);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+GeneratedUnits generate(Plan& plan, const std::vector<PlannedSite>& sites, Timings& timings) {
+  Generator generator(plan, timings);
+  for (const PlannedSite& site : sites) {
+    try {
+      generator.site(site);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::Toolchain) throw;
+      const bool parameter_use = error.code() == ErrorCode::Unsupported;
+      leave(plan, site, parameter_use ? analysis::Reason::ChildParameterUse : analysis::Reason::BuildFailed,
+            error.what());
+    }
+  }
+  return generator.take();
+}
+
+BuiltModule build(const Program& program, const Request& request, Plan& plan, const std::vector<PlannedSite>& sites,
+                  Timings& timings) {
+  GeneratedUnits generated = generate(plan, sites, timings);
+  if (generated.variants.empty()) return {};
+  check_unique(generated);
+  const Stopwatch watch(&timings.link);
+  const LinkPlan link = LinkPlanner(program, request, plan, generated).run();
+  std::vector<std::string> options = {fmt::format("-arch=sm_{}", request.sm)};
+  options.insert(options.end(), link.code_options.begin(), link.code_options.end());
+  BuiltModule out;
+  out.cubin = link_to_cubin(link.inputs, options);
+  check_linked(program, generated, out.cubin);
+  out.variants = std::move(generated.variants);
+  return out;
+}
+
+}  // namespace klap::jit

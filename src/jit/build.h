@@ -1,0 +1,30 @@
+// Building: from planned sites to a linked image that holds the program's kernels and their variants.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "jit/module.h"
+#include "jit/plan.h"
+
+namespace klap::jit {
+
+struct BuiltModule {
+  std::string cubin;
+  std::vector<Variant> variants;
+};
+
+// Generates the variants of `sites`, places them in units, links everything and checks the result. Sites whose code
+// cannot be generated are left (in the plan's remarks) and the rest goes on. Throws Error(Link) if the link fails,
+// Error(Toolchain) if NVRTC or nvJitLink is missing.
+BuiltModule build(const Program& program, const Request& request, Plan& plan, const std::vector<PlannedSite>& sites,
+                  Timings& timings);
+
+// The generated kernels of each unit, and the variants they make up.
+struct GeneratedUnits {
+  std::vector<std::vector<transform::Generated>> kernels;  // by unit
+  std::vector<Variant> variants;
+};
+GeneratedUnits generate(Plan& plan, const std::vector<PlannedSite>& sites, Timings& timings);
+
+}  // namespace klap::jit

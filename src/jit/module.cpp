@@ -1,0 +1,153 @@
+// The pipeline. rewrite_module() is its table of contents; each pass below it does one thing and says what it needs.
+#include "jit/module.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <future>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "container/elf64.h"
+#include "jit/build.h"
+#include "jit/hash.h"
+#include "jit/plan.h"
+#include "jit/templates.h"
+#include "support/error.h"
+
+namespace klap::jit {
+namespace {
+
+void dump_units(const Program& program, const Request& request) {
+  if (!request.dump) return;
+  for (size_t u = 0; u < program.units.size(); ++u) {
+    const Unit& unit = program.units[u];
+    if (!unit.ptx.empty()) request.dump(fmt::format("unit{}.ptx", u), unit.ptx);
+    if (!unit.cubin.empty()) request.dump(fmt::format("unit{}.cubin", u), unit.cubin);
+    if (!unit.options.empty()) request.dump(fmt::format("unit{}.options", u), unit.options);
+  }
+}
+
+// Kernels by name: a weak parent of several units has one variant, from the first unit, as the linker keeps one body.
+void drop_repeated_parents(Plan& plan) {
+  std::set<std::string> seen;
+  std::vector<PlannedSite> kept;
+  for (PlannedSite& site : plan.sites) {
+    if (seen.insert(site.parent->function.name).second) {
+      kept.push_back(std::move(site));
+    } else {
+      plan.remarks[site.remark].notes.emplace_back("the same kernel stands in an earlier unit, whose variant serves both");
+    }
+  }
+  plan.sites = std::move(kept);
+}
+
+// Links all planned sites. If that fails, finds the sites that do not link by themselves, leaves them, and tries once
+// more without them.
+BuiltModule build_what_links(const Program& program, const Request& request, Plan& plan, Timings& timings) {
+  try {
+    return build(program, request, plan, plan.sites, timings);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::Toolchain || plan.sites.size() < 2) throw;
+  }
+  std::vector<PlannedSite> linking;
+  for (const PlannedSite& site : plan.sites) {
+    try {
+      build(program, request, plan, {site}, timings);
+      linking.push_back(site);
+    } catch (const Error& error) {
+      leave(plan, site, analysis::Reason::BuildFailed, error.what());
+    }
+  }
+  plan.sites = std::move(linking);
+  if (plan.sites.empty()) return {};
+  return build(program, request, plan, plan.sites, timings);
+}
+
+std::string cache_key(const Program& program, const Request& request, const Plan& plan) {
+  Hasher hasher;
+  hasher.add(template_texts()).add(std::to_string(request.sm)).add(program.device_runtime_archive);
+  for (const Unit& unit : program.units) hasher.add(unit.ptx).add(unit.cubin).add(unit.options);
+  for (const SiteRemark& remark : plan.remarks) hasher.add(remark.rewritten ? "rewritten" : remark.reason);
+  return hasher.hex();
+}
+
+// Modules that were rewritten before in this process. A module that is being built by one thread is waited for by the
+// others; a failed build is not kept.
+class MemoryCache {
+ public:
+  using Entry = std::shared_ptr<const RewrittenModule>;
+
+  static MemoryCache& instance() {
+    static auto& cache = *new MemoryCache;  // leaked: threads may load code during exit
+    return cache;
+  }
+
+  template <typename Make>
+  std::pair<Entry, bool> find_or_make(const std::string& key, const Make& make) {
+    std::promise<Entry> promise;
+    std::shared_future<Entry> waiting;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = entries_.find(key);
+      if (found != entries_.end()) {
+        waiting = found->second;
+      } else {
+        entries_[key] = promise.get_future().share();
+      }
+    }
+    if (waiting.valid()) return {waiting.get(), true};
+    try {
+      Entry made = std::make_shared<const RewrittenModule>(make());
+      promise.set_value(made);
+      return {made, false};
+    } catch (...) {
+      promise.set_exception(std::current_exception());
+      const std::lock_guard lock(mutex_);
+      entries_.erase(key);
+      throw;
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::shared_future<Entry>> entries_;
+};
+
+RewrittenModule assemble(const Program& program, const Request& request, Plan& plan, Timings timings) {
+  RewrittenModule out;
+  BuiltModule built = build_what_links(program, request, plan, timings);
+  out.cubin = std::move(built.cubin);
+  out.variants = std::move(built.variants);
+  out.remarks = plan.remarks;
+  out.timings = timings;
+  if (request.dump && !out.cubin.empty()) request.dump("linked.cubin", out.cubin);
+  return out;
+}
+
+}  // namespace
+
+std::vector<SiteRemark> explain_module(const Program& program, const Request& request) {
+  return make_plan(program, request).remarks;
+}
+
+RewrittenModule rewrite_module(const Program& program, const Request& request) {
+  Timings timings;
+  dump_units(program, request);
+  Plan plan = make_plan(program, request, &timings);
+  drop_repeated_parents(plan);
+  if (plan.sites.empty()) {
+    RewrittenModule nothing;
+    nothing.remarks = plan.remarks;
+    nothing.timings = timings;
+    return nothing;
+  }
+  const auto [module, cached] = MemoryCache::instance().find_or_make(
+      cache_key(program, request, plan), [&] { return assemble(program, request, plan, timings); });
+  RewrittenModule out = *module;
+  out.from_memory_cache = cached;
+  return out;
+}
+
+}  // namespace klap::jit

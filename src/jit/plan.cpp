@@ -1,0 +1,181 @@
+#include "jit/plan.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+namespace klap::jit {
+namespace {
+
+using analysis::FunctionFacts;
+using analysis::Objection;
+using analysis::Reason;
+using analysis::Site;
+using analysis::StreamKind;
+
+double now_ms() {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// The unit that defines `kernel`, the parent's own unit first. An internal kernel of another unit does not count.
+struct ChildPlace {
+  size_t unit = 0;
+  const ptx::Function* function = nullptr;
+};
+ChildPlace find_child(Plan& plan, const std::string& kernel, size_t parent_unit) {
+  std::vector<size_t> order = {parent_unit};
+  for (size_t u = 0; u < plan.units.size(); ++u) {
+    if (u != parent_unit) order.push_back(u);
+  }
+  for (size_t u : order) {
+    const Unit& unit = plan.units[u]->unit();
+    if (unit.is_device_runtime || unit.ptx.find(kernel) == std::string::npos) continue;
+    const ptx::Module* module = plan.units[u]->module();
+    const ptx::Function* f = module == nullptr ? nullptr : module->find_function(kernel);
+    const bool visible = f != nullptr && (u == parent_unit || f->linkage != ptx::Linkage::Internal);
+    if (visible && f->is_definition) return {u, f};
+  }
+  return {};
+}
+
+bool grid_is_1d(const Site& site, const analysis::DataFlow& data) {
+  return data.constant(site.grid[1]) == 1 && data.constant(site.grid[2]) == 1;
+}
+
+std::string stream_text(StreamKind stream) {
+  switch (stream) {
+    case StreamKind::Null: return "NULL stream";
+    case StreamKind::PerThread: return "per-thread stream";
+    case StreamKind::FireAndForget: return "fire-and-forget stream";
+    case StreamKind::Other: break;
+  }
+  return "other stream";
+}
+
+class Planner {
+ public:
+  Planner(Plan& plan, const Request& request) : plan_(plan), request_(request) {}
+
+  void unit(size_t index) {
+    const ptx::Module* module = plan_.units[index]->module();
+    if (module == nullptr) {
+      SiteRemark remark;
+      remark.unit = plan_.units[index]->unit().name;
+      remark.reason = to_string(Reason::ChildNotFound);
+      remark.detail = "the unit launches kernels but carries no PTX";
+      plan_.remarks.push_back(std::move(remark));
+      return;
+    }
+    for (const ptx::Function& f : module->functions) {
+      if (!f.is_definition || !may_launch(*module, f)) continue;
+      auto facts = std::make_shared<FunctionFacts>(*module, f);
+      for (const Site& s : facts->sites) site(index, facts, s);
+    }
+  }
+
+ private:
+  // Building the facts of a function costs more than a look at its words.
+  static bool may_launch(const ptx::Module& module, const ptx::Function& f) {
+    for (uint32_t t = f.body.tokens.first; t < f.body.tokens.last; ++t) {
+      if (module.tokens[t].kind != ptx::TokenKind::Identifier) continue;
+      const std::string_view text = module.text(t);
+      if (analysis::idioms().is_get_buffer(text) || analysis::idioms().by_launch(text) != nullptr) return true;
+    }
+    return false;
+  }
+
+  void site(size_t unit, const std::shared_ptr<FunctionFacts>& parent, const Site& s) {
+    SiteRemark remark;
+    remark.unit = plan_.units[unit]->unit().name;
+    remark.parent = parent->function.name;
+    remark.child = s.callee;
+    remark.line = static_cast<int>(s.line);
+    PlannedSite planned;
+    planned.parent_unit = unit;
+    planned.parent = parent;
+    planned.site = &s;
+    if (const auto objection = judge(planned)) {
+      remark.reason = to_string(objection->reason);
+      remark.detail = objection->detail;
+    } else {
+      accept(remark, planned);
+      planned.remark = plan_.remarks.size();
+      plan_.sites.push_back(planned);
+    }
+    plan_.remarks.push_back(std::move(remark));
+  }
+
+  std::optional<Objection> judge(PlannedSite& planned) {
+    const FunctionFacts& parent = *planned.parent;
+    const Site& s = *planned.site;
+    const bool wanted = !request_.granularity || request_.granularity(parent.function.name) != Granularity::None;
+    if (!wanted) return Objection{Reason::ConfigNone, "granularity none for this parent"};
+    if (auto objection = analysis::object_to_parent(parent, s)) return objection;
+    const ChildPlace child = find_child(plan_, s.callee, planned.parent_unit);
+    if (child.function == nullptr) return Objection{Reason::ChildNotFound, s.callee + " is defined in no unit's PTX"};
+    planned.child_unit = child.unit;
+    planned.child = child.function;
+    const ptx::Module& module = *plan_.units[child.unit]->module();
+    if (auto objection = analysis::object_to_child(module, *child.function, parent, s)) return objection;
+    planned.shape = transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent.data),
+                                              grid_is_1d(s, parent.data));
+    return std::nullopt;
+  }
+
+  void accept(SiteRemark& remark, const PlannedSite& planned) const {
+    const StreamKind stream = analysis::stream_kind(*planned.site, planned.parent->data);
+    remark.rewritten = true;
+    remark.granularity = "grid";
+    remark.launcher = "host";
+    const auto& block = planned.shape.block;
+    remark.detail = fmt::format("block {}x{}x{}, {} to a consumer block, {} argument bytes, {}", block[0], block[1],
+                                block[2], planned.shape.pack, planned.child->parameter_bytes, stream_text(stream));
+    if (stream == StreamKind::Null) {
+      remark.notes.emplace_back("launches of different threads of a block may overlap; CUDA runs them in NULL-stream order");
+    }
+  }
+
+  Plan& plan_;
+  const Request& request_;
+};
+
+}  // namespace
+
+const ptx::Module* ParsedUnit::module() {
+  if (!module_ && !unit_.ptx.empty()) module_ = ptx::parse(unit_.ptx, unit_.name);
+  return module_ ? &*module_ : nullptr;
+}
+
+Plan make_plan(const Program& program, const Request& request, Timings* timings) {
+  Timings unused;
+  if (timings == nullptr) timings = &unused;
+  Plan plan;
+  for (const Unit& unit : program.units) plan.units.push_back(std::make_unique<ParsedUnit>(unit));
+  {
+    const Stopwatch watch(&timings->parse);
+    for (const auto& unit : plan.units) {
+      if (unit->unit().launches) static_cast<void>(unit->module());  // parsed now, used later
+    }
+  }
+  const Stopwatch watch(&timings->analyse);
+  Planner planner(plan, request);
+  for (size_t u = 0; u < plan.units.size(); ++u) {
+    if (plan.units[u]->unit().launches) planner.unit(u);
+  }
+  return plan;
+}
+
+void leave(Plan& plan, const PlannedSite& site, Reason reason, const std::string& detail) {
+  SiteRemark& remark = plan.remarks[site.remark];
+  remark.rewritten = false;
+  remark.granularity.clear();
+  remark.launcher.clear();
+  remark.notes.clear();
+  remark.reason = to_string(reason);
+  remark.detail = detail;
+}
+
+Stopwatch::Stopwatch(double* milliseconds) : milliseconds_(milliseconds), start_(now_ms()) {}
+Stopwatch::~Stopwatch() { *milliseconds_ += now_ms() - start_; }
+
+}  // namespace klap::jit

@@ -1,0 +1,66 @@
+// The plan of a module's rewrite: every launch site found, and for each whether and how it is rewritten.
+//
+// Everything up to here is analysis: neither NVRTC nor nvJitLink is needed, so `klap-ptx explain` stops here.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/legality.h"
+#include "jit/module.h"
+#include "transform/aggregate.h"
+
+namespace klap::jit {
+
+// A unit with its PTX parsed on first use.
+class ParsedUnit {
+ public:
+  explicit ParsedUnit(const Unit& unit) : unit_(unit) {}
+  [[nodiscard]] const Unit& unit() const { return unit_; }
+  // Null when the unit carries no PTX. Throws Error(Parse).
+  [[nodiscard]] const ptx::Module* module();
+
+ private:
+  const Unit& unit_;
+  std::optional<ptx::Module> module_;
+};
+
+// A site that will be rewritten.
+struct PlannedSite {
+  size_t remark = 0;                               // into Plan::remarks
+  size_t parent_unit = 0, child_unit = 0;
+  std::shared_ptr<analysis::FunctionFacts> parent;  // keeps the facts alive
+  const analysis::Site* site = nullptr;
+  const ptx::Function* child = nullptr;
+  transform::ConsumerShape shape;
+};
+
+struct Plan {
+  std::vector<std::unique_ptr<ParsedUnit>> units;
+  std::vector<SiteRemark> remarks;
+  std::vector<PlannedSite> sites;
+};
+
+// Finds and judges all sites of the program. Throws Error(Parse) if a unit that launches kernels cannot be read.
+Plan make_plan(const Program& program, const Request& request, Timings* timings = nullptr);
+
+// Turns a planned site into one that is left, with a reason.
+void leave(Plan& plan, const PlannedSite& site, analysis::Reason reason, const std::string& detail);
+
+// Adds the wall time of its own life to a field of Timings, in milliseconds.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double* milliseconds);
+  ~Stopwatch();
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double* milliseconds_;
+  double start_;
+};
+
+}  // namespace klap::jit

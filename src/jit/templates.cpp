@@ -1,0 +1,61 @@
+#include "jit/templates.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <mutex>
+
+#include "jit/toolchain.h"
+
+namespace klap::jit {
+
+extern const char kQueueHeader[];
+extern const char kRecordTemplate[];
+extern const char kConsumerTemplate[];
+
+namespace {
+
+// The oldest target that NVRTC 13 knows: what is compiled for it may be spliced into a unit of any target.
+constexpr char kTemplateTarget[] = "--gpu-architecture=compute_75";
+
+std::shared_ptr<const ptx::Module> compiled(const char* source, const std::string& name,
+                                            std::vector<std::string> options) {
+  // Leaked on purpose: a program may still load code while its static objects are being destroyed.
+  static auto& mutex = *new std::mutex;
+  static auto& done = *new std::map<std::string, std::shared_ptr<const ptx::Module>>;
+  std::string key = name;
+  for (const std::string& option : options) key += " " + option;
+  const std::lock_guard lock(mutex);
+  auto& entry = done[key];
+  if (!entry) {
+    options.insert(options.end(), {kTemplateTarget, "-rdc=true", "-std=c++17"});
+    entry = std::make_shared<const ptx::Module>(
+        ptx::parse(compile_to_ptx(source, name, options, {{"queue.h", kQueueHeader}}), name));
+  }
+  return entry;
+}
+
+std::vector<std::string> layout_options(const transform::RecordLayout& layout) {
+  return {fmt::format("-DKLAP_ARGS_OFFSET={}", layout.arguments_offset),
+          fmt::format("-DKLAP_RECORD_BYTES={}", layout.record_bytes)};
+}
+
+}  // namespace
+
+std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout& layout) {
+  return compiled(kRecordTemplate, "record.cu", layout_options(layout));
+}
+
+std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape) {
+  std::vector<std::string> options = layout_options(shape.layout);
+  options.push_back(fmt::format("-DKLAP_CHILD_X={}", shape.block[0]));
+  options.push_back(fmt::format("-DKLAP_CHILD_Y={}", shape.block[1]));
+  options.push_back(fmt::format("-DKLAP_CHILD_Z={}", shape.block[2]));
+  options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));
+  if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
+  return compiled(kConsumerTemplate, "consumer.cu", options);
+}
+
+std::string template_texts() { return std::string(kQueueHeader) + kRecordTemplate + kConsumerTemplate; }
+
+}  // namespace klap::jit

@@ -1,0 +1,18 @@
+// The rewrite templates of ptx-patterns/templates, compiled for one use and kept for the process.
+#pragma once
+
+#include <memory>
+
+#include "ptx/tree.h"
+#include "transform/aggregate.h"
+
+namespace klap::jit {
+
+// Compiled and parsed; each specialisation is compiled once per process. Throws Error(Toolchain).
+std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout& layout);
+std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape);
+
+// All template texts, for cache keys.
+std::string template_texts();
+
+}  // namespace klap::jit
