@@ -1,0 +1,245 @@
+"""Tests of tools/gpu_check with programs made up for it, so that they need no GPU.
+
+The harness decides what is believed about real hardware; what matters is therefore that it says "wrong" whenever
+something is: different output, a fallback that looks like success, a program that never ends, a sanitizer that did
+not look.
+"""
+
+import contextlib
+import io
+import json
+import os
+import runpy
+import stat
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools")
+sys.path.insert(0, TOOLS)
+
+from gpu_checks import benchmarks, process, programs, sanitizer, statistics_file, table  # noqa: E402
+
+# A program that behaves differently when it is preloaded; {natively} and {preloaded} are shell commands.
+SCRIPT = """#!/bin/sh
+if [ -n "$LD_PRELOAD" ]; then
+  {preloaded}
+else
+  {natively}
+fi
+"""
+
+STATS = {"modules": [], "launches": {"redirected": {"_Z6parentPi": 3}}, "children_aggregated": 12}
+
+
+def write_stats(stats):
+    return f"printf '%s' '{json.dumps(stats)}' > \"$KLAP_STATS\""
+
+
+def quiet(_):
+    pass
+
+
+class WithBuild(unittest.TestCase):
+    """A build folder whose programs each test writes for itself."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.where = process.Installation(folder.name)
+        self.touch(self.where.library)
+
+    def touch(self, path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("not a library: the dynamic linker warns and goes on\n")
+
+    def program(self, folder, name, natively, preloaded):
+        path = self.where.program(folder, name)
+        self.touch(path)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(SCRIPT.format(natively=natively, preloaded=preloaded))
+        os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+
+
+class ProgramsTest(WithBuild):
+    ENTRY = {"name": "p", "redirected": ["parent"], "children": 12}
+
+    def check(self, natively, preloaded, entry=None, repeats=2):
+        self.program("gpu", "p", natively, preloaded)
+        return programs.check(self.where, entry or self.ENTRY, repeats, quiet)["wrong"]
+
+    def test_right(self):
+        same = "echo code 9; echo PASS p"
+        self.assertEqual(self.check(same, f"{same}; {write_stats(STATS)}"), [])
+
+    def test_order_of_lines_does_not_matter(self):
+        self.assertEqual(self.check("echo a; echo b; echo PASS p",
+                                    f"echo b; echo a; echo PASS p; {write_stats(STATS)}"), [])
+
+    def test_other_output(self):
+        wrong = self.check("echo code 9; echo PASS p", f"echo code 0; echo PASS p; {write_stats(STATS)}", repeats=1)
+        self.assertEqual(len(wrong), 1)
+        self.assertIn("natively: 'code 9'; preloaded: 'code 0'", wrong[0])
+
+    def test_fallback_is_not_success(self):
+        idle = dict(STATS, launches={"redirected": {"_Z12other_parentPi": 3}})
+        wrong = self.check("echo PASS p", f"echo PASS p; {write_stats(idle)}", repeats=1)
+        self.assertEqual(wrong, ["preloaded run 1: no launch of parent was redirected"])
+
+    def test_number_of_children(self):
+        fewer = dict(STATS, children_aggregated=11)
+        wrong = self.check("echo PASS p", f"echo PASS p; {write_stats(fewer)}", repeats=1)
+        self.assertEqual(wrong, ["preloaded run 1: 11 children aggregated instead of 12"])
+
+    def test_no_statistics(self):
+        wrong = self.check("echo PASS p", "echo PASS p", repeats=1)
+        self.assertIn("no statistics", wrong[0])
+
+    def test_failing_program(self):
+        wrong = self.check("echo PASS p", "echo FAIL p: cells; exit 1", repeats=1)
+        self.assertEqual(wrong, ["preloaded run 1: exit code 1: FAIL p: cells"])
+
+    def test_silent_success_is_none(self):
+        self.assertIn("no verdict printed", self.check("echo PASS p", "true", repeats=1)[0])
+
+    def test_hanging_program(self):
+        with mock.patch.object(programs, "LIMIT", 0.5):
+            wrong = self.check("echo PASS p", "sleep 60", repeats=3)
+        self.assertEqual(len(wrong), 1)
+        self.assertIn("killed", wrong[0])
+
+    def test_lines_a_preloaded_run_must_print(self):
+        entry = {"name": "p", "compare": False, "preloaded_lines": ["ptx: right"]}
+        natively = "echo ptx: refused; echo PASS p"
+        self.assertEqual(self.check(natively, f"echo ptx: right; echo PASS p; {write_stats(STATS)}", entry), [])
+        wrong = self.check(natively, f"echo ptx: refused; echo PASS p; {write_stats(STATS)}", entry, 1)
+        self.assertEqual(wrong, ["preloaded run 1: did not print 'ptx: right'"])
+
+    def test_disabled_must_redirect_nothing(self):
+        entry = dict(self.ENTRY, also_disabled=True)
+        wrong = self.check("echo PASS p", f"echo PASS p; {write_stats(STATS)}", entry, 1)
+        self.assertEqual(wrong, ["with KLAP_DISABLE=1: launches were redirected although KLAP_DISABLE is set"])
+
+    def test_kernel_names(self):
+        self.assertTrue(statistics_file.is_kernel("_Z6parentPi", "parent"))
+        self.assertTrue(statistics_file.is_kernel("parent", "parent"))
+        self.assertFalse(statistics_file.is_kernel("_Z13parent_forgetPi", "parent"))
+
+
+def bench_report(ms, wrong=0, lost=0):
+    return {"result": {"ms": {"median": ms, "samples": [ms]}, "right": 5 - wrong, "wrong": wrong,
+                       "lost_launches": lost}}
+
+
+class BenchmarksTest(WithBuild):
+    def fake_bfs(self, preloaded):
+        """Natively: 2048 loses launches, 4096 computes wrong values, 8192 hangs; 32768 is the fastest that works."""
+        cases = {2048: bench_report(1, lost=7), 4096: bench_report(1, wrong=5), 16384: bench_report(4),
+                 32768: bench_report(3)}
+        arms = [f"*' {limit} '*) echo '{json.dumps(report)}';;" for limit, report in cases.items()]
+        arms.insert(0, "*' 8192 '*) sleep 60;;")
+        self.program("bench", "bfs", 'case " $* " in ' + " ".join(arms)
+                     + f" *) echo '{json.dumps(bench_report(5))}';; esac", preloaded)
+
+    def test_best_limit_must_work(self):
+        self.fake_bfs("exit 1")
+        with mock.patch.object(benchmarks, "LIMIT", 0.7):
+            records = benchmarks.try_limits(self.where, "bfs", [], quiet)
+        verdicts = {r["limit"]: benchmarks.verdict(r) for r in records}
+        self.assertEqual(verdicts[8192], "hangs")
+        self.assertEqual(verdicts[2048], "right")
+        self.assertEqual(benchmarks.best_limit(records), 32768)
+
+    def test_no_limit_works(self):
+        self.assertIsNone(benchmarks.best_limit([{"code": 0, "timed_out": False, "limit": 1,
+                                                  "report": bench_report(1, lost=1)}]))
+
+    def measure(self, preloaded):
+        self.fake_bfs(preloaded)
+        with mock.patch.object(benchmarks, "LIMITS", [32768]):
+            return benchmarks.measure(self.where, "bfs", [], 2, quiet)
+
+    def test_measure(self):
+        measured = self.measure(f"echo '{json.dumps(bench_report(0.5))}'; {write_stats(STATS)}")
+        self.assertEqual(measured["wrong"], [])
+        self.assertEqual(measured["best_limit"], 32768)
+        self.assertEqual(measured["preloaded_times_faster_than"]["native, best limit"], 6)
+        self.assertIn("6.00x", table.render(table.benchmark_rows(measured)))
+
+    def test_wrong_preloaded_result(self):
+        measured = self.measure(f"echo '{json.dumps(bench_report(0.5, wrong=1))}'; {write_stats(STATS)}; exit 1")
+        self.assertIn("preloaded: wrong", measured["wrong"])
+
+    def test_nothing_redirected(self):
+        idle = dict(STATS, launches={"redirected": {}})
+        measured = self.measure(f"echo '{json.dumps(bench_report(0.5))}'; {write_stats(idle)}")
+        self.assertIn("preloaded: no launch was redirected", measured["wrong"])
+
+
+class SanitizerTest(unittest.TestCase):
+    def judge(self, text, stats=None, code=0):
+        outcome = process.Outcome([], code, text, "")
+        return sanitizer.judge("memcheck", outcome, STATS if stats is None else stats)
+
+    def test_clean(self):
+        self.assertEqual(self.judge("========= ERROR SUMMARY: 0 errors\n"), (True, ""))
+
+    def test_findings(self):
+        self.assertEqual(self.judge("========= ERROR SUMMARY: 2 errors\n", code=86), (True, "2 findings"))
+
+    def test_sanitizer_that_did_not_look(self):
+        self.assertFalse(self.judge("PASS p\n")[0])
+
+    def test_library_that_was_not_there(self):
+        self.assertFalse(self.judge("========= ERROR SUMMARY: 0 errors\n", stats={"missing": "no file"})[0])
+
+
+class CommandTest(WithBuild):
+    """The command as a whole, on one program."""
+
+    def run_command(self, *arguments):
+        expectations = os.path.join(self.where.build, "expectations.json")
+        with open(expectations, "w", encoding="utf-8") as file:
+            json.dump({"programs": [ProgramsTest.ENTRY]}, file)
+        command = runpy.run_path(os.path.join(TOOLS, "gpu_check"))["main"]
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            code = command(["--build", self.where.build, "--expectations", expectations, "--assume-gpu", *arguments])
+        return code, out.getvalue()
+
+    def test_results_are_written(self):
+        self.program("gpu", "p", "echo PASS p", f"echo PASS p; {write_stats(STATS)}")
+        results = os.path.join(self.where.build, "results")
+        code, out = self.run_command("--only", "p", "--out", results, "--commit", "abc")
+        self.assertEqual(code, 0, out)
+        with open(os.path.join(results, "programs.json"), encoding="utf-8") as file:
+            content = json.load(file)
+        self.assertEqual(content["commit"], "abc")
+        self.assertEqual(len(content["programs"][0]["preloaded"]), 3)
+
+    def test_anything_wrong_fails(self):
+        self.program("gpu", "p", "echo PASS p", "echo FAIL p: why; exit 1")
+        code, out = self.run_command("--only", "p")
+        self.assertEqual(code, 1)
+        self.assertIn("FAIL p: why", out)
+
+    def test_what_no_time_was_left_for_fails(self):
+        self.program("gpu", "p", "echo PASS p", f"echo PASS p; {write_stats(STATS)}")
+        code, out = self.run_command("--only", "p", "--budget", "1")
+        self.assertEqual(code, 1)
+        self.assertIn("p was not run", out)
+
+    def test_missing_program(self):
+        code, out = self.run_command("--one", "p")
+        self.assertEqual(code, 1)
+        self.assertIn("not built", out)
+
+    def test_one(self):
+        self.program("gpu", "p", "echo PASS p", f"echo PASS p; {write_stats(STATS)}")
+        self.assertEqual(self.run_command("--one", "p")[0], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,67 @@
+"""compute-sanitizer over preloaded programs.
+
+The sanitizer brings itself into the target with LD_PRELOAD too. The library under test is therefore added by a
+shell inside the target; where that leaves one of the two out, it is set for the sanitizer as a whole instead.
+A run counts only if the sanitizer printed its summary and the statistics show redirected launches: otherwise
+nothing would have been checked, or nothing of ours.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+
+from . import process, statistics_file
+
+LIMIT = 120
+SUMMARY = {"memcheck": re.compile(r"ERROR SUMMARY: (\d+) error"),
+           "racecheck": re.compile(r"RACECHECK SUMMARY: (\d+) hazard")}
+
+
+def find():
+    """The sanitizer's path, or None."""
+    usual = "/usr/local/cuda/bin/compute-sanitizer"
+    return shutil.which("compute-sanitizer") or (usual if os.access(usual, os.X_OK) else None)
+
+
+def start(where, how, tool, target, stats_file):
+    """(command, environment) for one of the two ways to start it, "inside" or "outside"."""
+    sanitize = [find(), "--tool", tool, "--target-processes", "all", "--error-exitcode", "86"]
+    if how == "outside":
+        return sanitize + target, where.preloaded(stats_file)
+    inside = 'export LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0"; exec "$@"'
+    return sanitize + ["sh", "-c", inside, where.library, *target], dict(where.native(), KLAP_STATS=stats_file)
+
+
+def judge(tool, outcome, stats):
+    """(whether the run checked anything, what is wrong)."""
+    counted = SUMMARY[tool].findall(outcome.out + outcome.err)
+    if outcome.timed_out:
+        return True, outcome.describe()
+    if not counted:
+        return False, f"no summary from the sanitizer ({outcome.describe()})"
+    if not stats.get("launches", {}).get("redirected"):
+        return False, "the program ran without redirected launches"
+    findings = sum(int(number) for number in counted)
+    if findings:
+        return True, f"{findings} findings"
+    return True, "" if outcome.code == 0 else f"the program failed: {outcome.describe()}"
+
+
+def check(where, tool, program, arguments, say):
+    """Runs one program under one tool; returns its record."""
+    name = os.path.basename(program)
+    attempts = []
+    for how in ("inside", "outside"):
+        with tempfile.TemporaryDirectory() as folder:
+            stats_file = os.path.join(folder, "stats.json")
+            command, environment = start(where, how, tool, [program, *arguments], stats_file)
+            outcome = process.run(command, environment, LIMIT)
+            valid, problem = judge(tool, outcome, statistics_file.read(stats_file))
+        attempts.append({"command": command, "seconds": round(outcome.seconds, 1), "problem": problem,
+                         "output": (outcome.out + outcome.err).splitlines()[-40:]})
+        if valid:
+            break
+    say(f"{tool} {name}: " + (f"WRONG: {problem}" if problem else f"clean ({outcome.seconds:.0f} s)"))
+    return {"program": name, "arguments": arguments, "tool": tool, "attempts": attempts,
+            "wrong": [problem] if problem else []}

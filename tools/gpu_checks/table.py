@@ -1,0 +1,28 @@
+"""Plain text tables for the end of a run."""
+
+
+def render(rows):
+    """Columns padded to their widest cell; the first row is the header."""
+    widths = [max(len(str(row[i])) for row in rows) for i in range(len(rows[0]))]
+    text = []
+    for number, row in enumerate(rows):
+        text.append("  ".join(str(cell).ljust(width) for cell, width in zip(row, widths)).rstrip())
+        if number == 0:
+            text.append("  ".join("-" * width for width in widths))
+    return "\n".join(text)
+
+
+def milliseconds(value):
+    return "-" if value is None else f"{value:.4f}"
+
+
+def benchmark_rows(measured):
+    """One benchmark's setups as rows."""
+    ours = next((s["median_ms"] for s in measured["summary"] if s["setup"] == "preloaded"), None)
+    rows = [["setup", "median ms", "min", "max", "right", "wrong", "result", "preloaded is faster by"]]
+    for s in measured["summary"]:
+        name = s["setup"].replace("best limit", f"best limit {measured['best_limit']}")
+        factor = f"{s['median_ms'] / ours:.2f}x" if ours and s["median_ms"] else "-"
+        rows.append([name, milliseconds(s["median_ms"]), milliseconds(s["min_ms"]), milliseconds(s["max_ms"]),
+                     s["right"], s["wrong"], ", ".join(s["verdicts"]), factor])
+    return rows
