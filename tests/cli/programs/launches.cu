@@ -1,0 +1,11 @@
+// Two launch sites for the tests of klap-ptx: one that can be aggregated and one in a loop, which is left.
+__global__ void child(int* sums, int value) { atomicAdd(sums + blockIdx.x, value + threadIdx.x); }
+
+__global__ void parent(int* sums, int count) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) child<<<i % 7 + 1, 32>>>(sums, i);
+}
+
+__global__ void looping_parent(int* sums, int count) {
+  for (int i = threadIdx.x; i < count; i += blockDim.x) child<<<1, 32>>>(sums, i);
+}
