@@ -115,7 +115,7 @@ void Stats::write(const std::string& file) const noexcept {
     // report.
     const std::string text = to_json().dump(2, ' ', false, json::error_handler_t::replace) + "\n";
     if (file == "-") {
-      std::fputs(text.c_str(), stderr);
+      (void)std::fputs(text.c_str(), stderr);
     } else {
       write_file(with_process_id(file), text);
     }

@@ -45,8 +45,8 @@ class Stats {
   void write(const std::string& file) const noexcept;
 
  private:
-  std::atomic<uint64_t> passed_through_{0};
   alignas(64) std::atomic<uint64_t> children_{0};
+  std::atomic<uint64_t> passed_through_{0};
   mutable std::mutex mutex_;
   std::vector<ModuleRecord> modules_;
   std::map<std::string, uint64_t> redirected_;

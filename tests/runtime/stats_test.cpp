@@ -108,16 +108,14 @@ TEST(Stats, LaunchesAreCountedByParentAndReason) {
 TEST(Stats, CountsFromManyThreadsAreExact) {
   Stats stats;
   {
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < 4; ++i) {
-      threads.emplace_back([&] {
-        for (int n = 0; n < 1000; ++n) {
-          stats.launch_redirected("p");
-          stats.launch_left("p", "r");
-          stats.module_passed_through();
-        }
-      });
-    }
+    const auto count = [&] {
+      for (int n = 0; n < 1000; ++n) {
+        stats.launch_redirected("p");
+        stats.launch_left("p", "r");
+        stats.module_passed_through();
+      }
+    };
+    std::jthread first(count), second(count), third(count), fourth(count);
   }
   const json found = stats.to_json();
   EXPECT_EQ(found["launches"]["redirected"]["p"], 4000);

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -155,7 +156,7 @@ int main(int argc, char** argv) {
   try {
     return klap::tool::run(argc, argv);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "klap-ptx: {}\n", error.what());
+    std::cerr << "klap-ptx: " << error.what() << '\n';
     return klap::tool::kBadInput;
   }
 }
