@@ -1,10 +1,11 @@
 // What a CUDA program hands to the driver when it loads device code, taken apart.
 //
-// A program built with relocatable device code passes a "wrapper" (magic 0x466243B1) of version 2, whose second
-// pointer is a NULL-terminated array of fatbins, one per translation unit plus the CUDA device runtime. A fatbin
-// (magic 0xBA55ED50) is a list of entries: PTX or relocatable machine code (cubin) for one architecture, stored
-// raw or compressed, with the ptxas options of the build beside it. Other images are a wrapper of version 1 (no
-// relocatable code, hence no device launches), a bare fatbin, a bare cubin (ELF) and bare PTX text.
+// A program built with relocatable device code passes a "wrapper" (magic 0x466243B1) of version 2, whose
+// second pointer is a NULL-terminated array of fatbins, one per translation unit plus the CUDA device
+// runtime. A fatbin (magic 0xBA55ED50) is a list of entries: PTX or relocatable machine code (cubin) for one
+// architecture, stored raw or compressed, with the ptxas options of the build beside it. Other images are a
+// wrapper of version 1 (no relocatable code, hence no device launches), a bare fatbin, a bare cubin (ELF) and
+// bare PTX text.
 //
 // Images come as a pointer without a length, so everything is bounds-checked against the sizes the headers
 // state, and those against a cap. Parsing never copies payloads: decompression happens when one is asked for.
@@ -36,17 +37,31 @@ enum class EntryKind : uint16_t { Ptx = 1, Cubin = 2, LtoIr = 8, RelocatablePtx 
 
 enum class Compression { None, Lz4, Zstd };
 
+// Bits of FatbinEntry::flags that matter here.
+inline constexpr uint64_t kFlagLz4 = 0x2000;
+inline constexpr uint64_t kFlagZstd = 0x8000;
+inline constexpr uint64_t kFlagArchSpecific = 0x100000;    // built for sm_90a: runs on 9.0 only
+inline constexpr uint64_t kFlagFamilySpecific = 0x200000;  // built for sm_100f: runs on 10.x from 10.0 on
+
 struct FatbinEntry {
-  EntryKind kind{};         // numeric value of the header; other values than the named ones occur
-  uint32_t arch = 0;        // 90 for sm_90 / compute_90; a suffix such as 'a' is not recorded here
+  uint32_t index = 0;  // position in its fatbin
+  EntryKind kind{};    // numeric value of the header; other values than the named ones occur
+  uint32_t arch = 0;   // 90 for sm_90 and sm_90a alike: the suffix is in `flags`
   uint64_t flags = 0;
   Compression compression = Compression::None;
-  uint64_t uncompressed_size = 0;    // bytes after decompression; payload size when not compressed
-  std::span<const std::byte> stored; // payload as stored; points into the caller's image
-  std::string name;                  // identifier stored in the entry, often empty
-  std::string options;               // ptxas options of the build, for example "-maxrregcount=64", else empty
+  uint64_t uncompressed_size = 0;     // bytes after decompression; stored size when not compressed
+  std::span<const std::byte> stored;  // payload as stored; points into the caller's image
+  std::string name;                   // source file as nvcc was told, in builds with -lineinfo or -G
+  // PTX entries: the options that ptxas was given, separated by single spaces: "-dlcm=cg -maxrregcount=64".
+  // Without
+  // "--compile-only", which every relocatable unit has and which says nothing about its code.
+  std::string options;
 
   [[nodiscard]] bool is_ptx() const { return kind == EntryKind::Ptx || kind == EntryKind::RelocatablePtx; }
+  // 'a', 'f' or 0, as in sm_90a.
+  [[nodiscard]] char arch_suffix() const;
+  // For messages: "fatbin entry 1 (PTX for sm_90)".
+  [[nodiscard]] std::string describe() const;
   // The payload, decompressed; for PTX without trailing NULs. Throws Error(Container).
   [[nodiscard]] std::string payload() const;
 };
@@ -56,47 +71,55 @@ struct Fatbin {
   std::vector<FatbinEntry> entries;
 };
 
-// The longest image that is believed, in bytes; anything larger is an Error(Container).
+// The longest image and the longest payload that are believed, in bytes; anything larger is an
+// Error(Container).
 inline constexpr uint64_t kMaxImageBytes = uint64_t{4} << 30;
+inline constexpr uint64_t kMaxPayloadBytes = uint64_t{1} << 30;
 
-// Reads the magic only. `image` must be readable for at least 8 bytes or be a NUL-terminated text.
+// Reads the magic only, or for PTX up to its .version directive. `image` must be readable for at least 8
+// bytes or be a NUL-terminated text.
 ImageKind classify(const void* image);
 
-// Parses one fatbin at `image`. `limit` is the number of readable bytes if known. Throws Error(Container) that
-// names the entry and the field that is wrong.
+// Parses one fatbin at `image`. `limit` is the number of readable bytes if known. Throws Error(Container)
+// that names the entry and the field that is wrong.
 Fatbin parse_fatbin(const void* image, uint64_t limit = kMaxImageBytes);
 
-// The fatbins of a wrapper of version 2, in the order of its prelinked array. Throws Error(Container).
+// The fatbins of a wrapper of version 2, in the order of its prelinked array. Throws Error(Container); a
+// wrapper of another version is one, because its second pointer means something else.
 std::vector<Fatbin> prelinked_fatbins(const void* wrapper);
 
-// The fatbin that a wrapper of any version points to first (for version 2 the already linked machine code; its
-// pointer may be null: then a Fatbin without bytes comes back).
+// The fatbin that a wrapper of any version points to first (for version 2 the already linked machine code;
+// its pointer may be null: then a Fatbin without bytes comes back).
 Fatbin wrapper_fatbin(const void* wrapper);
 
-// True if `fatbin` is the CUDA device runtime (libcudadevrt), recognised by what it defines, without
-// decompressing more than needed.
+// True if `fatbin` is the CUDA device runtime (libcudadevrt), recognised by what it defines. Unpacks one
+// entry, the smallest. Throws Error(Container).
 bool is_device_runtime(const Fatbin& fatbin);
 
 // True if the unit's relocatable code refers to the device runtime's launch functions
-// (…GetParameterBuffer… / …LaunchDevice…). Looks at the uncompressed cubin symbol names or, failing that, at the
-// PTX. Cheap rejection is the point: units for which this is false need no parsing. Throws Error(Container).
-bool mentions_device_launch(const Fatbin& fatbin);
+// (...GetParameterBuffer... / ...LaunchDevice...) without defining them. Looks at the symbol names of the
+// machine code or, where there is none, at the PTX. Cheap rejection is the point: units for which this is
+// false need no parsing. With `sm` only what a device of that compute capability would use is looked at;
+// without, every architecture, which unpacks every entry of a unit that does not launch. Throws
+// Error(Container).
+bool mentions_device_launch(const Fatbin& fatbin, uint32_t sm = 0);
 
-// Chooses from a fatbin what the driver would take for compute capability `sm` (90 for 9.0): the cubin with the
-// same major and the highest minor not above the device's, and the PTX with the highest arch not above it.
-// Null when there is none.
+// Chooses from a fatbin what the driver would take for compute capability `sm` (90 for 9.0): the cubin with
+// the same major and the highest minor not above the device's, and the PTX with the highest arch not above
+// it; of equal ones that for the narrowest set of devices (sm_90a before sm_90), and none that is for other
+// devices. Null when there is none.
 const FatbinEntry* best_cubin(const Fatbin& fatbin, uint32_t sm);
 const FatbinEntry* best_ptx(const Fatbin& fatbin, uint32_t sm);
 
 // ---- Files (klap-ptx, tests) ----
 
-// One image found in a file: a wrapper of an executable or shared object, a fatbin section of an object file, or
-// the whole file where it is PTX, a fatbin or a cubin.
+// One image found in a file: a wrapper of an executable or shared object, a fatbin section of an object file,
+// or the whole file where it is PTX, a fatbin or a cubin.
 struct FileImage {
   ImageKind kind = ImageKind::Unknown;
-  std::string where;           // "wrapper 0 at 0x1cc538", "section .nv_fatbin at 0x40", "whole file"
-  std::vector<Fatbin> units;   // WrapperV2: the prelinked fatbins; WrapperV1 and Fatbin: the one fatbin
-  std::string text;            // Ptx: the text; Cubin: the bytes
+  std::string where;          // "wrapper 0 at 0x1cc538", "section .nv_fatbin at 0x40", "whole file"
+  std::vector<Fatbin> units;  // WrapperV2: the units linked into it; WrapperV1 and Fatbin: the one fatbin
+  std::string text;           // Ptx: the text; Cubin: the bytes
 };
 
 // A file with its bytes, kept alive for the spans in `images`.
@@ -106,10 +129,10 @@ struct File {
   std::vector<FileImage> images;
 };
 
-// Opens PTX, fatbin, cubin, object file, executable or shared object (host ELF64: finds .nvFatBinSegment and
-// follows its pointers through relocations and program headers; object files, where pointers are relocations
-// against sections, by scanning .nv_fatbin and __nv_relfatbin). Throws Error(Io) or Error(Container); a host ELF
-// file without device code gives an empty `images`.
+// Opens PTX, fatbin, cubin, object file, executable or shared object (host ELF64 for x86-64 or AArch64 with
+// its section headers; see host_elf.cpp for how the wrappers are found). Throws Error(Io) or
+// Error(Container), and Error(Unsupported) for archives and 32-bit files; a host ELF file without device code
+// gives an empty `images`.
 File open_file(const std::filesystem::path& path);
 
 }  // namespace klap::container

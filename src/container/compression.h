@@ -1,0 +1,21 @@
+// Unpacking of fatbin payloads.
+//
+// nvcc compresses the entries of relocatable code by default: as one raw LZ4 block up to toolkit 12 (and with
+// -compress-mode=speed in 13), as a zstd frame in toolkit 13. Neither the sizes in the header nor the
+// compressed bytes can be trusted, so the memory that is taken stays in proportion to the bytes that are
+// really there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "container/bytes.h"
+#include "container/image.h"
+
+namespace klap::container {
+
+// The payload unpacked, exactly `size` bytes long. Throws Error(Container) that begins with `where`.
+std::string decompress(Compression method, Bytes stored, uint64_t size, std::string_view where);
+
+}  // namespace klap::container

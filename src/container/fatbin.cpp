@@ -1,0 +1,164 @@
+// Fatbins: a header of 16 bytes, then entries one after the other.
+//
+//   fatbin:  u32 magic BA55ED50 | u16 version 1 | u16 header bytes | u64 bytes of all entries (0 is legal:
+//   what is left
+//            of the linked code when a program was built for PTX only)
+//   entry:    0 u16 kind              2 u16 version 0x101     4 u32 header bytes       8 u64 payload bytes,
+//   padded
+//            16 u32 compressed bytes 20 u32 options record   24 u16 minor, u16 major  28 u32 arch
+//            32 u32 name offset      36 u32 name bytes       40 u64 flags             48 u64 (LTO-IR: a key)
+//            56 u64 uncompressed bytes; then the name and the options record, and after the header the
+//            payload
+//
+// The ptxas options are not in the PTX but here. In a PTX entry the field at 20 is the offset (from the
+// entry's start) of a record {u32 text offset, u32 text bytes}; the text follows it, padded to 8 bytes and
+// not NUL-terminated when it fills them. It is nvcc's command line for ptxas after -arch and -m64: first what
+// -Xptxas gave, then "--compile-only  " for relocatable code, then "-maxrregcount=64 ", "--generate-line-info
+// " and so on, each with a trailing space, some with their value as a word of its own ("--fmad false "). nvcc
+// -O1 without -Xptxas leaves no trace: it is for the host. LTO-IR entries hold the front end's options there,
+// and cubins of sm_100 and later (flag 0x1000000) a binary table, so the record is read for PTX only.
+//
+// nvcc stores PTX with a run of newlines in front, where the comments were. Relocatable PTX is of kind 1 like
+// any other.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "container/bytes.h"
+#include "container/compression.h"
+#include "container/image.h"
+
+namespace klap::container {
+namespace {
+
+constexpr uint32_t kFatbinMagic = 0xBA55ED50;
+constexpr uint16_t kFatbinVersion = 1, kEntryVersion = 0x101;
+constexpr size_t kFatbinHeaderBytes = 16, kEntryHeaderBytes = 64;
+
+std::string kind_name(EntryKind kind) {
+  switch (kind) {
+    case EntryKind::Ptx:
+      return "PTX";
+    case EntryKind::Cubin:
+      return "cubin";
+    case EntryKind::LtoIr:
+      return "LTO-IR";
+    case EntryKind::RelocatablePtx:
+      return "relocatable PTX";
+  }
+  return fmt::format("kind {}", static_cast<unsigned>(kind));
+}
+
+// The text without "--compile-only" and superfluous spaces, so that units can be compared by their options.
+std::string tidy_options(std::string_view text) {
+  std::istringstream words{std::string(text.substr(0, text.find('\0')))};
+  std::string tidy;
+  for (std::string word; words >> word;) {
+    if (word == "--compile-only" || word == "-c") continue;
+    if (!tidy.empty()) tidy += ' ';
+    tidy += word;
+  }
+  return tidy;
+}
+
+std::string read_options(Bytes header, const std::string& where) {
+  const auto record_offset = load<uint32_t>(header, 20);
+  if (record_offset == 0) return {};
+  const Bytes record = piece(header, record_offset, 8, where, "options record");
+  const Bytes text =
+      piece(header, load<uint32_t>(record, 0), load<uint32_t>(record, 4), where, "options text");
+  return tidy_options(as_text(text));
+}
+
+std::string read_name(Bytes header, const std::string& where) {
+  const Bytes name = piece(header, load<uint32_t>(header, 32), load<uint32_t>(header, 36), where, "name");
+  return std::string(as_text(name.first(std::min(name.size(), as_text(name).find('\0')))));
+}
+
+// How the payload is packed, and how many of its padded bytes are meant.
+void read_compression(FatbinEntry& entry, Bytes header, uint64_t payload_size) {
+  const auto compressed_size = load<uint32_t>(header, 16);
+  if ((entry.flags & kFlagZstd) != 0) {
+    entry.compression = Compression::Zstd;
+  } else if ((entry.flags & kFlagLz4) != 0) {
+    entry.compression = Compression::Lz4;
+  }
+  const bool compressed = entry.compression != Compression::None;
+  if (compressed != (compressed_size != 0)) {
+    damaged(entry.describe(),
+            fmt::format("compressed size {} does not go with flags {:#x}", compressed_size, entry.flags));
+  }
+  entry.uncompressed_size = compressed ? load<uint64_t>(header, 56) : payload_size;
+}
+
+// Parses the entry at the beginning of `rest` and cuts it off.
+FatbinEntry take_entry(Bytes& rest, uint32_t index) {
+  FatbinEntry entry;
+  entry.index = index;
+  const Bytes fixed = piece(rest, 0, kEntryHeaderBytes, fmt::format("fatbin entry {}", index), "header");
+  entry.kind = static_cast<EntryKind>(load<uint16_t>(fixed, 0));
+  entry.arch = load<uint32_t>(fixed, 28);
+  entry.flags = load<uint64_t>(fixed, 40);
+  const std::string where = entry.describe();
+  if (const auto version = load<uint16_t>(fixed, 2); version != kEntryVersion) {
+    damaged(where, fmt::format("header version {:#x}, known is {:#x}", version, kEntryVersion));
+  }
+  const auto header_size = load<uint32_t>(fixed, 4);
+  if (header_size < kEntryHeaderBytes)
+    damaged(where, fmt::format("header size {} is too small", header_size));
+
+  const Bytes header = piece(rest, 0, header_size, where, "header");
+  const auto payload_size = load<uint64_t>(header, 8);
+  read_compression(entry, header, payload_size);
+  const uint64_t stored_size =
+      entry.compression == Compression::None ? payload_size : load<uint32_t>(header, 16);
+  entry.stored = piece(rest, header_size, stored_size, where, "payload");
+  entry.name = read_name(header, where);
+  if (entry.is_ptx()) entry.options = read_options(header, where);
+
+  const Bytes padded = piece(rest, header_size, std::max(payload_size, stored_size), where, "padded payload");
+  rest = rest.subspan(header_size + padded.size());
+  return entry;
+}
+
+}  // namespace
+
+char FatbinEntry::arch_suffix() const {
+  if ((flags & kFlagArchSpecific) != 0) return 'a';
+  return (flags & kFlagFamilySpecific) != 0 ? 'f' : '\0';
+}
+
+std::string FatbinEntry::describe() const {
+  const char suffix = arch_suffix();
+  return fmt::format("fatbin entry {} ({} for sm_{}{})", index, kind_name(kind), arch,
+                     std::string_view(&suffix, suffix == '\0' ? 0 : 1));
+}
+
+std::string FatbinEntry::payload() const {
+  std::string bytes = decompress(compression, stored, uncompressed_size, describe());
+  // Only PTX that is not compressed carries the padding, but a text ends at its first NUL in any case.
+  if (is_ptx()) bytes.resize(std::min(bytes.size(), bytes.find('\0')));
+  return bytes;
+}
+
+Fatbin parse_fatbin(const void* image, uint64_t limit) {
+  const Bytes readable(static_cast<const std::byte*>(image), std::min(limit, kMaxImageBytes));
+  const Bytes header = piece(readable, 0, kFatbinHeaderBytes, "fatbin", "header");
+  if (const auto magic = load<uint32_t>(header, 0); magic != kFatbinMagic) {
+    damaged("fatbin", fmt::format("magic {:08X}, expected {:08X}", magic, kFatbinMagic));
+  }
+  if (const auto version = load<uint16_t>(header, 4); version != kFatbinVersion) {
+    damaged("fatbin", fmt::format("version {}, known is {}", version, kFatbinVersion));
+  }
+  const auto header_size = load<uint16_t>(header, 6);
+  if (header_size < kFatbinHeaderBytes)
+    damaged("fatbin", fmt::format("header size {} is too small", header_size));
+
+  Bytes rest = piece(readable, header_size, load<uint64_t>(header, 8), "fatbin", "entries");
+  Fatbin fatbin{.bytes = readable.first(header_size + rest.size()), .entries = {}};
+  for (uint32_t index = 0; !rest.empty(); ++index) fatbin.entries.push_back(take_entry(rest, index));
+  return fatbin;
+}
+
+}  // namespace klap::container
