@@ -21,7 +21,8 @@ LocalNames::LocalNames(const ptx::Module& module, const Statement& body) {
 
 void LocalNames::declaration(const ptx::Module& module, const Statement& d) {
   const std::string_view space = module.text(d.head);
-  static constexpr std::array<std::string_view, 6> kSpaces = {".reg", ".local", ".shared", ".param", ".global", ".const"};
+  static constexpr std::array<std::string_view, 6> kSpaces = {".reg",   ".local",  ".shared",
+                                                              ".param", ".global", ".const"};
   if (std::find(kSpaces.begin(), kSpaces.end(), space) == kSpaces.end()) return;
   if (space == ".shared") shared_ = true;
   for (uint32_t t = d.head + 1; t < d.tokens.last; ++t) {
@@ -75,7 +76,8 @@ std::vector<std::string> components(const ptx::Module& module, TokenRange operan
 }
 
 std::optional<Address> parse_address(const ptx::Module& module, TokenRange operand) {
-  if (operand.size() < 3 || !module.is(operand.first, "[") || !module.is(operand.last - 1, "]")) return std::nullopt;
+  if (operand.size() < 3 || !module.is(operand.first, "[") || !module.is(operand.last - 1, "]"))
+    return std::nullopt;
   Address address;
   int64_t sign = 1;
   for (uint32_t t = operand.first + 1; t < operand.last - 1; ++t) {
@@ -101,13 +103,14 @@ namespace {
 // Instructions whose first operand is not written.
 bool writes_nothing(std::string_view opcode) {
   static constexpr std::array<std::string_view, 24> kOpcodes = {
-      "st",       "red",       "bra",    "brx",   "ret",      "exit", "trap",       "bar",
-      "barrier",  "membar",    "fence",  "sust",  "prefetch", "brkpt", "pmevent",   "nanosleep",
-      "cp",       "wgmma",     "stmatrix", "prefetchu", "discard", "griddepcontrol", "setmaxnreg", "sured"};
+      "st",      "red",    "bra",      "brx",       "ret",      "exit",           "trap",       "bar",
+      "barrier", "membar", "fence",    "sust",      "prefetch", "brkpt",          "pmevent",    "nanosleep",
+      "cp",      "wgmma",  "stmatrix", "prefetchu", "discard",  "griddepcontrol", "setmaxnreg", "sured"};
   return std::find(kOpcodes.begin(), kOpcodes.end(), opcode) != kOpcodes.end();
 }
 
-void collect(const ptx::Module& module, TokenRange range, const LocalNames& names, std::vector<std::string_view>& out) {
+void collect(const ptx::Module& module, TokenRange range, const LocalNames& names,
+             std::vector<std::string_view>& out) {
   for (uint32_t t = range.first; t < range.last; ++t) {
     if (module.tokens[t].kind == TokenKind::Identifier && names.is_register(module.text(t))) {
       out.push_back(module.text(t));
@@ -166,7 +169,8 @@ std::string_view DataFlow::moved_from(std::string_view operand) const {
     if (!module_.is(s.head, "mov") || s.predicated || s.operands.size() != 2) return operand;
     if (s.operands[0].size() != 1) return operand;
     const std::string_view source = module_.text(s.operands[1]);
-    if (module_.tokens[s.operands[1].first].kind == TokenKind::Number && s.operands[1].size() == 1) return source;
+    if (module_.tokens[s.operands[1].first].kind == TokenKind::Number && s.operands[1].size() == 1)
+      return source;
     if (s.operands[1].size() != 1) return s.operands[1].size() == 2 ? source : operand;
     operand = source;
   }

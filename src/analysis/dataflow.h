@@ -1,7 +1,8 @@
 // Registers of one function: who writes them, who reads them, and what is known about their values.
 //
-// nvcc's PTX is close to SSA: almost every register has one definition. The analyses use that: a value is followed
-// through single definitions only, and anything else is "not known", which every client treats as the worst case.
+// nvcc's PTX is close to SSA: almost every register has one definition. The analyses use that: a value is
+// followed through single definitions only, and anything else is "not known", which every client treats as
+// the worst case.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,12 @@ namespace klap::analysis {
 class LocalNames {
  public:
   LocalNames(const ptx::Module& module, const ptx::Statement& body);
-  [[nodiscard]] bool contains(std::string_view name) const { return is_register(name) || others_.contains(name); }
+  [[nodiscard]] bool contains(std::string_view name) const {
+    return is_register(name) || others_.contains(name);
+  }
   [[nodiscard]] bool is_register(std::string_view name) const;
+  // The "%r" of a declaration `.reg .b32 %r<13>`, which is not itself a register.
+  [[nodiscard]] bool is_range(std::string_view name) const { return ranges_.contains(name); }
   [[nodiscard]] const std::set<std::string, std::less<>>& variables() const { return variables_; }
   [[nodiscard]] bool declares_shared() const { return shared_; }
 
@@ -40,8 +45,8 @@ class DataFlow {
   [[nodiscard]] const std::vector<uint32_t>& definitions(std::string_view name) const;
   [[nodiscard]] const std::vector<uint32_t>& uses(std::string_view name) const;
 
-  // The value as an unsigned 64-bit number where `operand` is an integer literal or a register whose only definition
-  // is an unpredicated mov of one (followed through moves).
+  // The value as an unsigned 64-bit number where `operand` is an integer literal or a register whose only
+  // definition is an unpredicated mov of one (followed through moves).
   [[nodiscard]] std::optional<uint64_t> constant(std::string_view operand) const;
   // The module-level symbol whose address `operand` is, found the same way.
   [[nodiscard]] std::optional<std::string> symbol(std::string_view operand) const;
@@ -69,7 +74,8 @@ struct Address {
 };
 std::optional<Address> parse_address(const ptx::Module& module, ptx::TokenRange operand);
 
-// The components of an operand: `{a, b}` gives a and b, anything else itself. Signed literals keep their sign.
+// The components of an operand: `{a, b}` gives a and b, anything else itself. Signed literals keep their
+// sign.
 std::vector<std::string> components(const ptx::Module& module, ptx::TokenRange operand);
 
 }  // namespace klap::analysis

@@ -47,8 +47,8 @@ void ControlFlow::flatten(const Statement& block) {
 
 bool ControlFlow::never_falls_through(const Statement& s) const {
   const std::string_view opcode = module_.text(s.head);
-  return !s.predicated && (opcode == "bra" || opcode == "brx" || opcode == "ret" || opcode == "exit" ||
-                           opcode == "trap");
+  return !s.predicated &&
+         (opcode == "bra" || opcode == "brx" || opcode == "ret" || opcode == "exit" || opcode == "trap");
 }
 
 bool ControlFlow::ends_block(const Statement& s) const {
@@ -70,7 +70,8 @@ uint32_t ControlFlow::resolve(std::string_view label, const FlatInstruction& bra
     for (const Label& candidate : labels_) {
       if (candidate.scope == scope && candidate.name == label) return candidate.instruction;
     }
-    const auto up = std::find_if(parents_.begin(), parents_.end(), [&](const auto& p) { return p.first == scope; });
+    const auto up =
+        std::find_if(parents_.begin(), parents_.end(), [&](const auto& p) { return p.first == scope; });
     scope = up == parents_.end() ? nullptr : up->second;
   }
   throw module_.error_at(branch.statement->head, "branch to unknown label '" + std::string(label) + "'");

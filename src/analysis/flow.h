@@ -1,7 +1,7 @@
 // Control flow of one function: its instructions in text order, basic blocks, and who can follow whom.
 //
-// Scopes are flattened, but labels are resolved by scope as PTX does it: a label declared in a nested scope is
-// visible there only, and inline assembly makes use of that.
+// Scopes are flattened, but labels are resolved by scope as PTX does it: a label declared in a nested scope
+// is visible there only, and inline assembly makes use of that.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ class ControlFlow {
   static constexpr uint32_t npos = ~0u;
   [[nodiscard]] uint32_t index_of(const ptx::Statement* statement) const;
 
-  // True if instruction `to` can run after instruction `from` (through at least one step). A path from an instruction
-  // to itself means a loop.
+  // True if instruction `to` can run after instruction `from` (through at least one step). A path from an
+  // instruction to itself means a loop.
   [[nodiscard]] bool can_follow(uint32_t from, uint32_t to) const;
   [[nodiscard]] bool in_loop(uint32_t instruction) const { return can_follow(instruction, instruction); }
   // True if a label lies directly before the instruction, so that control may enter there from elsewhere.

@@ -30,7 +30,8 @@ IdiomTable parse_table() {
   out.runtime_prefixes = strings(file, "runtime_prefixes");
   for (const toml::node& node : *file["idiom"].as_array()) {
     const toml::table& entry = *node.as_table();
-    out.idioms.push_back({entry["name"].value<std::string>().value(), entry["get_buffer"].value<std::string>().value(),
+    out.idioms.push_back({entry["name"].value<std::string>().value(),
+                          entry["get_buffer"].value<std::string>().value(),
                           entry["launch"].value<std::string>().value(),
                           entry["stream_zero"].value<std::string>().value() == "per-thread"});
   }
@@ -49,7 +50,8 @@ const IdiomTable& idioms() {
 }
 
 const Idiom* IdiomTable::by_launch(std::string_view function) const {
-  const auto found = std::find_if(idioms.begin(), idioms.end(), [&](const Idiom& i) { return i.launch == function; });
+  const auto found =
+      std::find_if(idioms.begin(), idioms.end(), [&](const Idiom& i) { return i.launch == function; });
   return found == idioms.end() ? nullptr : &*found;
 }
 
@@ -58,7 +60,9 @@ bool IdiomTable::is_get_buffer(std::string_view function) const {
 }
 
 bool IdiomTable::is_last_error(std::string_view function) const { return contains(last_error, function); }
-bool IdiomTable::is_peek_last_error(std::string_view function) const { return contains(peek_last_error, function); }
+bool IdiomTable::is_peek_last_error(std::string_view function) const {
+  return contains(peek_last_error, function);
+}
 
 bool IdiomTable::is_device_runtime(std::string_view function) const {
   return std::any_of(runtime_prefixes.begin(), runtime_prefixes.end(),

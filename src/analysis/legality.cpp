@@ -17,7 +17,8 @@ using ptx::StatementKind;
 const char* to_string(Reason reason) {
   switch (reason) {
 #define KLAP_REASON(name, text, meaning) \
-  case Reason::name: return text;
+  case Reason::name:                     \
+    return text;
     KLAP_REASONS(KLAP_REASON)
 #undef KLAP_REASON
   }
@@ -27,7 +28,8 @@ const char* to_string(Reason reason) {
 const char* meaning(Reason reason) {
   switch (reason) {
 #define KLAP_REASON(name, text, meaning) \
-  case Reason::name: return meaning;
+  case Reason::name:                     \
+    return meaning;
     KLAP_REASONS(KLAP_REASON)
 #undef KLAP_REASON
   }
@@ -41,14 +43,17 @@ using Names = std::set<std::string_view>;
 // Instructions whose effect does not depend on which kernel, block or warp a thread runs in.
 const Names& safe_opcodes() {
   static const Names kSafe = {
-      "abs",  "add",  "addc",  "and",   "atom",   "bfe",  "bfi",   "bfind", "bmsk", "bra",   "brev",  "brx",
-      "call", "clz",  "cnot",  "copysign", "cos", "cvt",  "cvta",  "div",   "dp2a", "dp4a",  "ex2",   "exit",
-      "fence", "fma", "fns",   "isspacep", "ld",  "lg2",  "lop3",  "mad",   "mad24", "madc", "max",   "membar",
-      "min",  "mov",  "mul",   "mul24", "nanosleep", "neg", "not", "or",    "popc", "prefetch", "prefetchu", "prmt",
-      "rcp",  "red",  "rem",   "ret",   "rsqrt",  "sad",  "selp",  "set",   "setp", "shf",   "shl",   "shr",
-      "sin",  "slct", "sqrt",  "st",    "sub",    "subc", "szext", "tanh",  "testp", "trap", "xor",
-      "vabsdiff", "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2", "vavrg4", "vmad", "vmax", "vmax2",
-      "vmax4", "vmin", "vmin2", "vmin4", "vset", "vset2", "vset4", "vshl", "vshr", "vsub", "vsub2", "vsub4"};
+      "abs",       "add",       "addc",  "and",   "atom",      "bfe",    "bfi",      "bfind", "bmsk",
+      "bra",       "brev",      "brx",   "call",  "clz",       "cnot",   "copysign", "cos",   "cvt",
+      "cvta",      "div",       "dp2a",  "dp4a",  "ex2",       "exit",   "fence",    "fma",   "fns",
+      "isspacep",  "ld",        "lg2",   "lop3",  "mad",       "mad24",  "madc",     "max",   "membar",
+      "min",       "mov",       "mul",   "mul24", "nanosleep", "neg",    "not",      "or",    "popc",
+      "prefetch",  "prefetchu", "prmt",  "rcp",   "red",       "rem",    "ret",      "rsqrt", "sad",
+      "selp",      "set",       "setp",  "shf",   "shl",       "shr",    "sin",      "slct",  "sqrt",
+      "st",        "sub",       "subc",  "szext", "tanh",      "testp",  "trap",     "xor",   "vabsdiff",
+      "vabsdiff2", "vabsdiff4", "vadd",  "vadd2", "vadd4",     "vavrg2", "vavrg4",   "vmad",  "vmax",
+      "vmax2",     "vmax4",     "vmin",  "vmin2", "vmin4",     "vset",   "vset2",    "vset4", "vshl",
+      "vshr",      "vsub",      "vsub2", "vsub4"};
   return kSafe;
 }
 
@@ -65,8 +70,8 @@ bool is_known_external(std::string_view name) {
 
 bool is_lane_register(std::string_view name) { return name == "%laneid" || name.starts_with("%lanemask_"); }
 bool is_neutral_special_register(std::string_view name) {
-  static const Names kNeutral = {"%clock", "%clock64", "%clock_hi", "%globaltimer", "%globaltimer_lo",
-                                 "%globaltimer_hi", "%smid", "%nsmid"};
+  static const Names kNeutral = {"%clock",          "%clock64",        "%clock_hi", "%globaltimer",
+                                 "%globaltimer_lo", "%globaltimer_hi", "%smid",     "%nsmid"};
   return kNeutral.contains(name);
 }
 
@@ -81,7 +86,7 @@ void for_each_special_register(const Module& module, const Function& function, V
   for (uint32_t t = function.body.tokens.first; t < function.body.tokens.last; ++t) {
     if (module.tokens[t].kind != ptx::TokenKind::Identifier) continue;
     const std::string_view text = module.text(t);
-    if (text[0] == '%' && !names.contains(text)) visit(text, t);
+    if (text[0] == '%' && !names.contains(text) && !names.is_range(text)) visit(text, t);
   }
 }
 
@@ -194,8 +199,9 @@ std::optional<Objection> object_to_parent_waiting(const FunctionFacts& parent, u
     const Statement& s = *instructions[i].statement;
     if (!watches_memory(parent.module, s)) continue;
     if (parent.flow.can_follow(site, i) && parent.flow.in_loop(i)) {
-      return object(Reason::ParentWaits, fmt::format("{} in a loop after the launch ({})",
-                                                     parent.module.full_opcode(s), place(parent.module, s.head)));
+      return object(Reason::ParentWaits,
+                    fmt::format("{} in a loop after the launch ({})", parent.module.full_opcode(s),
+                                place(parent.module, s.head)));
     }
   }
   return std::nullopt;
@@ -220,8 +226,10 @@ std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, con
   for (const FlatInstruction& f : parent.flow.instructions()) {
     const auto call = parse_call(m, *f.statement, parent.data.names());
     if (!call || f.statement == site.get_call || f.statement == site.launch_call) continue;
-    if (!call->direct) return object(Reason::ParentCallsUnknown, "an indirect call at " + place(m, f.statement->head));
-    const bool error_query = idioms().is_last_error(call->callee) || idioms().is_peek_last_error(call->callee);
+    if (!call->direct)
+      return object(Reason::ParentCallsUnknown, "an indirect call at " + place(m, f.statement->head));
+    const bool error_query =
+        idioms().is_last_error(call->callee) || idioms().is_peek_last_error(call->callee);
     if (idioms().is_device_runtime(call->callee) && !error_query) {
       return object(Reason::RuntimeCall, fmt::format("{} ({})", call->callee, place(m, f.statement->head)));
     }
@@ -230,7 +238,8 @@ std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, con
     if (!query.problem.empty()) return object(Reason::RuntimeCall, "a last-error query: " + query.problem);
   }
   const CallClosure closure = call_closure(m, parent.function);
-  if (closure.indirect) return object(Reason::ParentCallsUnknown, "a called function calls through a pointer");
+  if (closure.indirect)
+    return object(Reason::ParentCallsUnknown, "a called function calls through a pointer");
   for (const std::string& name : closure.external) {
     if (!idioms().is_device_runtime(name) && !is_known_external(name)) {
       return object(Reason::ParentCallsUnknown, fmt::format("{} is defined in another unit", name));
@@ -246,8 +255,8 @@ std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, con
   return std::nullopt;
 }
 
-// With one launch per thread, two launches of a block can be ordered by a barrier only if threads that have launched
-// can meet, at a barrier, threads that have not.
+// With one launch per thread, two launches of a block can be ordered by a barrier only if threads that have
+// launched can meet, at a barrier, threads that have not.
 std::optional<Objection> object_to_barriers(const FunctionFacts& parent, uint32_t site) {
   bool before = false, after = false;
   for (uint32_t i = 0; i < parent.flow.instructions().size(); ++i) {
@@ -258,7 +267,8 @@ std::optional<Objection> object_to_barriers(const FunctionFacts& parent, uint32_
     after = after || parent.flow.can_follow(site, i);
   }
   if (!before || !after) return std::nullopt;
-  return object(Reason::BarrierBetweenLaunches, "barriers stand both before and after the launch, in the NULL stream");
+  return object(Reason::BarrierBetweenLaunches,
+                "barriers stand both before and after the launch, in the NULL stream");
 }
 
 bool has_attribute(const Module& m, const Function& f, std::initializer_list<std::string_view> names) {
@@ -269,16 +279,21 @@ bool has_attribute(const Module& m, const Function& f, std::initializer_list<std
 }
 
 bool uses_clusters(const Module& m, const Function& f) {
-  return has_attribute(m, f, {".reqnctapercluster", ".explicitcluster", ".maxclusterrank", ".blocksareclusters"});
+  return has_attribute(m, f,
+                       {".reqnctapercluster", ".explicitcluster", ".maxclusterrank", ".blocksareclusters"});
 }
 
 // Kernel parameters may take 4,096 bytes, or 32,764 from PTX 8.1 on.
-uint32_t parameter_limit(const Module& m) { return m.version.size() > 2 && m.version >= "8.1" ? 32764 : 4096; }
+uint32_t parameter_limit(const Module& m) {
+  return m.version.size() > 2 && m.version >= "8.1" ? 32764 : 4096;
+}
 
 // ---- the launch ----
 
-// `.maxntid 256, 1, 1` and `.reqntid`: the numbers behind a performance directive; 1 where fewer than three stand.
-std::optional<std::array<uint64_t, 3>> dimensions_attribute(const Module& m, const Function& f, std::string_view name) {
+// `.maxntid 256, 1, 1` and `.reqntid`: the numbers behind a performance directive; 1 where fewer than three
+// stand.
+std::optional<std::array<uint64_t, 3>> dimensions_attribute(const Module& m, const Function& f,
+                                                            std::string_view name) {
   for (uint32_t t = f.attributes.first; t < f.attributes.last; ++t) {
     if (!m.is(t, name)) continue;
     std::array<uint64_t, 3> out = {1, 1, 1};
@@ -294,7 +309,8 @@ std::optional<std::array<uint64_t, 3>> dimensions_attribute(const Module& m, con
   return std::nullopt;
 }
 
-std::optional<Objection> object_to_block(const Module& m, const Function& child, const std::array<uint32_t, 3>& block) {
+std::optional<Objection> object_to_block(const Module& m, const Function& child,
+                                         const std::array<uint32_t, 3>& block) {
   const uint64_t threads = uint64_t{block[0]} * block[1] * block[2];
   const std::string text = fmt::format("{}x{}x{}", block[0], block[1], block[2]);
   if (threads == 0 || block[0] > 1024 || block[1] > 1024 || block[2] > 64 || threads > 1024) {
@@ -317,8 +333,8 @@ std::optional<Objection> object_to_arguments(const Function& child, const Site& 
   for (const Argument& argument : site.arguments) {
     if (argument.offset + argument.bytes > child.parameter_bytes) {
       return object(Reason::ArgumentMismatch,
-                    fmt::format("an argument at offset {} of {} bytes, parameters of {} bytes", argument.offset,
-                                argument.bytes, child.parameter_bytes));
+                    fmt::format("an argument at offset {} of {} bytes, parameters of {} bytes",
+                                argument.offset, argument.bytes, child.parameter_bytes));
     }
   }
   return std::nullopt;
@@ -332,8 +348,8 @@ bool is_virtual_special_register(std::string_view name) {
 
 bool reads_lane(const Module& module, const Function& function) {
   bool found = false;
-  for_each_special_register(module, function,
-                            [&](std::string_view name, uint32_t) { found = found || is_lane_register(name); });
+  for_each_special_register(
+      module, function, [&](std::string_view name, uint32_t) { found = found || is_lane_register(name); });
   return found;
 }
 
@@ -387,7 +403,8 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
   const Module& m = parent.module;
   if (m.debug) return object(Reason::DebugBuild, "the unit's target says debug");
   if (!site.understood()) return object(Reason::NotUnderstood, site.problem);
-  if (site.callee.empty()) return object(Reason::CalleeUnknown, "the kernel's address is " + site.callee_operand);
+  if (site.callee.empty())
+    return object(Reason::CalleeUnknown, "the kernel's address is " + site.callee_operand);
   if (parent.function.kind != ptx::FunctionKind::Entry) {
     return object(Reason::LaunchInFunction, fmt::format("{} is called, not launched", parent.function.name));
   }
@@ -395,7 +412,8 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
     return object(Reason::SeveralSites, fmt::format("{} launch sites", parent.sites.size()));
   }
   const uint32_t at = parent.flow.index_of(site.get_call);
-  if (parent.flow.in_loop(at)) return object(Reason::SiteInLoop, "control can come back to " + place(m, site.get_call->head));
+  if (parent.flow.in_loop(at))
+    return object(Reason::SiteInLoop, "control can come back to " + place(m, site.get_call->head));
   if (auto objection = object_to_parent_calls(parent, site)) return objection;
   const StreamKind stream = stream_kind(site, parent.data);
   if (stream == StreamKind::Other) return object(Reason::StreamUnsupported, "the stream is " + site.stream);
@@ -405,7 +423,8 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
   }
   if (uses_clusters(m, parent.function)) return object(Reason::ParentCluster, "by its own directive");
   if (parent.function.parameter_bytes + 16 > parameter_limit(m)) {
-    return object(Reason::ParameterSpace, fmt::format("{} bytes of parameters", parent.function.parameter_bytes));
+    return object(Reason::ParameterSpace,
+                  fmt::format("{} bytes of parameters", parent.function.parameter_bytes));
   }
   if (parent.data.constant(site.shared) != 0) {
     return object(Reason::DynamicSharedMemory, "the launch passes " + site.shared + " bytes");

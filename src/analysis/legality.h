@@ -1,7 +1,8 @@
-// Legality as an allow-list: which launch sites may be aggregated over the whole grid and deferred to a consumer.
+// Legality as an allow-list: which launch sites may be aggregated over the whole grid and deferred to a
+// consumer.
 //
-// A site is rewritten only when everything the parent and the child do is known to keep its meaning. What is not
-// on the lists is left alone, with a reason by name; nothing is rewritten for want of a reason not to.
+// A site is rewritten only when everything the parent and the child do is known to keep its meaning. What is
+// not on the lists is left alone, with a reason by name; nothing is rewritten for want of a reason not to.
 #pragma once
 
 #include <optional>
@@ -22,7 +23,11 @@ struct Objection {
 // Everything the checks and the rewriter need to know about one kernel's body.
 struct FunctionFacts {
   FunctionFacts(const ptx::Module& m, const ptx::Function& f)
-      : module(m), function(f), flow(m, f), data(m, f, flow), sites(find_sites(m, f, flow, data)),
+      : module(m),
+        function(f),
+        flow(m, f),
+        data(m, f, flow),
+        sites(find_sites(m, f, flow, data)),
         error_queries(find_error_queries(m, f, flow, data)) {}
   const ptx::Module& module;
   const ptx::Function& function;
@@ -41,7 +46,8 @@ std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const Da
 // The first objection to deferring `site` on the parent's side.
 std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site);
 
-// The first objection on the child's side. `child_module` defines `child`; `parent` and `site` are the launch.
+// The first objection on the child's side. `child_module` defines `child`; `parent` and `site` are the
+// launch.
 std::optional<Objection> object_to_child(const ptx::Module& child_module, const ptx::Function& child,
                                          const FunctionFacts& parent, const Site& site);
 

@@ -20,10 +20,12 @@ std::optional<Call> parse_call(const ptx::Module& module, const Statement& s, co
   Call call;
   call.statement = &s;
   size_t next = 0;
-  if (next < s.operands.size() && module.is(s.operands[next].first, "(")) call.results = list(s.operands[next++]);
+  if (next < s.operands.size() && module.is(s.operands[next].first, "("))
+    call.results = list(s.operands[next++]);
   if (next >= s.operands.size()) throw module.error_at(s.head, "call without a function");
   call.callee = module.text(s.operands[next++].first);
-  if (next < s.operands.size() && module.is(s.operands[next].first, "(")) call.parameters = list(s.operands[next]);
+  if (next < s.operands.size() && module.is(s.operands[next].first, "("))
+    call.parameters = list(s.operands[next]);
   call.direct = !names.is_register(call.callee);
   return call;
 }
@@ -76,7 +78,8 @@ const std::string* actual(const CallScope& scope, std::string_view parameter, ui
 
 class SiteFinder {
  public:
-  SiteFinder(const ptx::Module& module, const ptx::Function& function, const ControlFlow& flow, const DataFlow& data)
+  SiteFinder(const ptx::Module& module, const ptx::Function& function, const ControlFlow& flow,
+             const DataFlow& data)
       : m_(module), function_(function), flow_(flow), data_(data) {}
 
   std::vector<Site> run() {
@@ -145,8 +148,8 @@ class SiteFinder {
     return {};
   }
 
-  // setp.eq.{s,u,b}64 p, buffer, 0;  @p bra ELSEWHERE;  possibly with unrelated instructions in between. Leaves `i`
-  // behind the branch.
+  // setp.eq.{s,u,b}64 p, buffer, 0;  @p bra ELSEWHERE;  possibly with unrelated instructions in between.
+  // Leaves `i` behind the branch.
   std::string null_test(Site& site, uint32_t& i) {
     std::string_view predicate;
     const auto& instructions = flow_.instructions();
@@ -156,7 +159,8 @@ class SiteFinder {
       const Statement& s = *at(i).statement;
       if (flow_.is_labelled(i)) return "a label stands before the null test";
       if (m_.is(s.head, "setp") && s.operands.size() == 3 && m_.text(s.operands[1]) == site.buffer) {
-        if (s.modifiers.empty() || !m_.is(s.modifiers.first, ".eq") || data_.constant(m_.text(s.operands[2])) != 0) {
+        if (s.modifiers.empty() || !m_.is(s.modifiers.first, ".eq") ||
+            data_.constant(m_.text(s.operands[2])) != 0) {
           return "the buffer is not tested for null in the known way";
         }
         predicate = m_.text(s.operands[0]);
@@ -198,8 +202,8 @@ class SiteFinder {
     if (s.predicated) return "an argument store is predicated";
     for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
       const std::string_view modifier = m_.text(t);
-      const bool known = modifier == ".global" || modifier == ".v2" || modifier == ".v4" ||
-                         ptx::type_bytes(modifier) != 0;
+      const bool known =
+          modifier == ".global" || modifier == ".v2" || modifier == ".v4" || ptx::type_bytes(modifier) != 0;
       if (!known) return "an argument store of an unknown form";
     }
     const uint32_t width = ptx::type_bytes(m_.text(s.modifiers.last - 1));
@@ -207,7 +211,8 @@ class SiteFinder {
     uint32_t offset = static_cast<uint32_t>(address.offset);
     for (std::string& component : components(m_, s.operands[1])) {
       if (component == site.buffer) return "the buffer's address is passed on";
-      site.arguments.push_back({offset, width, std::string(m_.text(s.modifiers.last - 1)), std::move(component)});
+      site.arguments.push_back(
+          {offset, width, std::string(m_.text(s.modifiers.last - 1)), std::move(component)});
       offset += width;
     }
     return {};
@@ -224,7 +229,8 @@ class SiteFinder {
     if (!scope.problem.empty()) return scope.problem;
     const std::string* buffer = actual(scope, call.parameters[0], 0);
     const std::string* stream = actual(scope, call.parameters[1], 0);
-    if (buffer == nullptr || stream == nullptr || *buffer != site.buffer) return "the launch uses another buffer";
+    if (buffer == nullptr || stream == nullptr || *buffer != site.buffer)
+      return "the launch uses another buffer";
     site.idiom = idiom;
     site.stream = *stream;
     site.result = scope.result;
@@ -240,7 +246,8 @@ class SiteFinder {
       const bool test = m_.is(s.head, "setp");
       const bool fill = m_.is(s.head, "st") && parse_address(m_, s.operands[0]) &&
                         parse_address(m_, s.operands[0])->base == site.buffer;
-      if (!test && !fill && f.scope != site.launch_scope) return "the buffer's address is used for something else";
+      if (!test && !fill && f.scope != site.launch_scope)
+        return "the buffer's address is used for something else";
     }
     return {};
   }
@@ -253,8 +260,8 @@ class SiteFinder {
 
 }  // namespace
 
-std::vector<Site> find_sites(const ptx::Module& module, const ptx::Function& function, const ControlFlow& flow,
-                             const DataFlow& data) {
+std::vector<Site> find_sites(const ptx::Module& module, const ptx::Function& function,
+                             const ControlFlow& flow, const DataFlow& data) {
   return SiteFinder(module, function, flow, data).run();
 }
 

@@ -1,8 +1,9 @@
 // Launch sites: the call sequences by which a kernel launches another, recognised and taken apart.
 //
-// A sequence is recognised whole or not at all. Everything a rewrite will rely on is checked here: the scopes of the
-// two calls hold nothing else, the null test jumps around the rest, the code between the calls is straight-line, and
-// the argument buffer is used by nothing but the null test, the argument stores and the launch.
+// A sequence is recognised whole or not at all. Everything a rewrite will rely on is checked here: the scopes
+// of the two calls hold nothing else, the null test jumps around the rest, the code between the calls is
+// straight-line, and the argument buffer is used by nothing but the null test, the argument stores and the
+// launch.
 #pragma once
 
 #include <array>
@@ -22,12 +23,13 @@ namespace klap::analysis {
 // A direct or indirect call, taken apart.
 struct Call {
   const ptx::Statement* statement = nullptr;
-  std::string_view callee;                 // function name, or a register for an indirect call
+  std::string_view callee;  // function name, or a register for an indirect call
   bool direct = false;
   std::vector<std::string_view> results, parameters;  // names of .param variables (or registers)
 };
 // Nothing unless the statement is a `call`.
-std::optional<Call> parse_call(const ptx::Module& module, const ptx::Statement& statement, const LocalNames& names);
+std::optional<Call> parse_call(const ptx::Module& module, const ptx::Statement& statement,
+                               const LocalNames& names);
 
 // One store of the argument fill, or one component of a vector store.
 struct Argument {
@@ -37,36 +39,36 @@ struct Argument {
 };
 
 struct Site {
-  uint32_t line = 0;                              // of the first call, in the unit's PTX
-  std::string problem;                            // why the sequence is not understood; empty when it is
-  const Idiom* idiom = nullptr;                   // null when the launch was not found
-  const ptx::Statement* get_call = nullptr;       // instruction `call GET_BUFFER`
-  const ptx::Statement* get_scope = nullptr;      // block around it
+  uint32_t line = 0;                          // of the first call, in the unit's PTX
+  std::string problem;                        // why the sequence is not understood; empty when it is
+  const Idiom* idiom = nullptr;               // null when the launch was not found
+  const ptx::Statement* get_call = nullptr;   // instruction `call GET_BUFFER`
+  const ptx::Statement* get_scope = nullptr;  // block around it
   const ptx::Statement* launch_call = nullptr;
   const ptx::Statement* launch_scope = nullptr;
   const ptx::Statement* null_branch = nullptr;
-  std::string callee;                             // symbol; empty when it is not a direct one
-  std::string callee_operand;                     // register that carries it
-  std::array<std::string, 3> grid, block;         // operand texts, x y z
-  std::string shared, stream;                     // operand texts
-  std::string buffer;                             // register of the argument buffer
-  std::string result;                             // register of the launch's error code; may be empty
-  std::vector<Argument> arguments;                // by offset
+  std::string callee;                      // symbol; empty when it is not a direct one
+  std::string callee_operand;              // register that carries it
+  std::array<std::string, 3> grid, block;  // operand texts, x y z
+  std::string shared, stream;              // operand texts
+  std::string buffer;                      // register of the argument buffer
+  std::string result;                      // register of the launch's error code; may be empty
+  std::vector<Argument> arguments;         // by offset
 
   [[nodiscard]] bool understood() const { return problem.empty(); }
 };
 
 // All launch sites of a function in text order, understood or not.
-std::vector<Site> find_sites(const ptx::Module& module, const ptx::Function& function, const ControlFlow& flow,
-                             const DataFlow& data);
+std::vector<Site> find_sites(const ptx::Module& module, const ptx::Function& function,
+                             const ControlFlow& flow, const DataFlow& data);
 
 // A call that asks for the thread's last error, in a scope of its own.
 struct ErrorQuery {
   const ptx::Statement* call = nullptr;
   const ptx::Statement* scope = nullptr;
-  std::string result;    // register; empty when the result is dropped
-  bool clears = false;   // cudaGetLastError, as opposed to cudaPeekAtLastError
-  std::string problem;   // why its form is not known; empty when it is
+  std::string result;   // register; empty when the result is dropped
+  bool clears = false;  // cudaGetLastError, as opposed to cudaPeekAtLastError
+  std::string problem;  // why its form is not known; empty when it is
 };
 std::vector<ErrorQuery> find_error_queries(const ptx::Module& module, const ptx::Function& function,
                                            const ControlFlow& flow, const DataFlow& data);

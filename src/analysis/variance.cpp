@@ -46,8 +46,8 @@ class Propagation {
     return set;
   }
 
-  // Where an address comes from, through moves, casts and constant offsets: "symbol+8", "parameter name+8"; "?" if
-  // that is not known.
+  // Where an address comes from, through moves, casts and constant offsets: "symbol+8", "parameter name+8";
+  // "?" if that is not known.
   std::string origin(std::string_view base, int64_t offset, int depth = 0) const {
     if (!data.names().is_register(base)) return fmt::format("{}+{}", base, offset);
     const auto& writers = data.definitions(base);
@@ -57,10 +57,12 @@ class Propagation {
     const std::string_view source = m.text(s.operands[1]);
     if (m.is(s.head, "ld") && s.operands.size() == 2) {
       const auto address = parse_address(m, s.operands[1]);
-      const bool parameter = m.has_modifier(s, ".param") && address && !data.names().is_register(address->base);
+      const bool parameter =
+          m.has_modifier(s, ".param") && address && !data.names().is_register(address->base);
       return parameter ? fmt::format("({}+{})+{}", address->base, address->offset, offset) : "?";
     }
-    if ((m.is(s.head, "mov") || m.is(s.head, "cvta")) && s.operands.size() == 2) return origin(source, offset, depth + 1);
+    if ((m.is(s.head, "mov") || m.is(s.head, "cvta")) && s.operands.size() == 2)
+      return origin(source, offset, depth + 1);
     if (m.is(s.head, "add") && s.operands.size() == 3) {
       const auto constant = data.constant(m.text(s.operands[2]));
       if (constant) return origin(source, offset + static_cast<int64_t>(*constant), depth + 1);
@@ -90,15 +92,18 @@ class SharedUpdates {
  public:
   SharedUpdates(const Module& module, const Function& function, const ParameterRanges& varying)
       : p_(module, function), function_(function), varying_(varying) {
-    varying_registers_ = p_.dependents([&](const Statement& s, const RegisterSet&) { return is_varying_source(s); });
+    varying_registers_ =
+        p_.dependents([&](const Statement& s, const RegisterSet&) { return is_varying_source(s); });
   }
 
   std::optional<std::string> find() const {
     const auto& instructions = p_.flow.instructions();
     for (uint32_t store = 0; store < instructions.size(); ++store) {
-      if (!is_plain_store(p_.m, *instructions[store].statement) || !is_common(*instructions[store].statement)) continue;
+      if (!is_plain_store(p_.m, *instructions[store].statement) || !is_common(*instructions[store].statement))
+        continue;
       for (uint32_t load = 0; load < instructions.size(); ++load) {
-        if (!is_plain_load(p_.m, *instructions[load].statement) || !is_common(*instructions[load].statement)) continue;
+        if (!is_plain_load(p_.m, *instructions[load].statement) || !is_common(*instructions[load].statement))
+          continue;
         if (!updates(load, store)) continue;
         return fmt::format("line {} stores what line {} loaded, at an address that no argument sets apart",
                            p_.m.line(instructions[store].statement->head),
@@ -178,8 +183,8 @@ ParameterRanges varying_parameters(const FunctionFacts& parent, const Site& site
   return out;
 }
 
-std::optional<std::string> shared_update(const Module& module, const Function& child, const CallClosure& closure,
-                                         const ParameterRanges& varying) {
+std::optional<std::string> shared_update(const Module& module, const Function& child,
+                                         const CallClosure& closure, const ParameterRanges& varying) {
   if (auto found = SharedUpdates(module, child, varying).find()) return found;
   static const ParameterRanges kUnknown;  // what a called function receives is not followed
   for (const Function* callee : closure.functions) {

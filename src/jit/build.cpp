@@ -28,8 +28,8 @@ std::string unit_tag(const Plan& plan, size_t unit) {
 // A consumer's name tells its child and what it was specialised for.
 std::string consumer_name(const Plan& plan, const PlannedSite& site) {
   const transform::ConsumerShape& s = site.shape;
-  return fmt::format("{}$klap_run_{}_{}x{}x{}_{}{}", site.child->name, unit_tag(plan, site.child_unit), s.block[0],
-                     s.block[1], s.block[2], s.pack, s.grid_is_1d ? "_1d" : "");
+  return fmt::format("{}$klap_run_{}_{}x{}x{}_{}{}", site.child->name, unit_tag(plan, site.child_unit),
+                     s.block[0], s.block[1], s.block[2], s.pack, s.grid_is_1d ? "_1d" : "");
 }
 
 class Generator {
@@ -90,8 +90,8 @@ class Generator {
 // Everything that goes into the link, in the program's order, generated units behind their own.
 struct LinkPlan {
   std::vector<LinkInput> inputs;
-  std::deque<std::string> texts;            // generated PTX that the inputs point to; a deque never moves it
-  std::vector<std::string> code_options;    // of the PTX that is assembled
+  std::deque<std::string> texts;          // generated PTX that the inputs point to; a deque never moves it
+  std::vector<std::string> code_options;  // of the PTX that is assembled
 };
 
 class LinkPlanner {
@@ -143,18 +143,21 @@ class LinkPlanner {
       if (options.register_cap == 0) {
         out_.inputs.push_back({LinkInputKind::Ptx, unit.ptx, unit.name});
       } else {
-        out_.texts.push_back(transform::in_place_unit(ptx::parse(unit.ptx, unit.name), {}, options.register_cap));
+        out_.texts.push_back(
+            transform::in_place_unit(ptx::parse(unit.ptx, unit.name), {}, options.register_cap));
         out_.inputs.push_back({LinkInputKind::Ptx, out_.texts.back(), unit.name});
       }
     } else {
-      throw Error(ErrorCode::Unsupported, "the unit has neither machine code nor PTX for this device").at(unit.name);
+      throw Error(ErrorCode::Unsupported, "the unit has neither machine code nor PTX for this device")
+          .at(unit.name);
     }
   }
 
   // Code-changing options hold for the whole link: all of the program's PTX in it must share them.
   void app_ptx(const Unit& unit, const BuildOptions& options) {
     if (has_app_ptx_ && options.code_changing != out_.code_options) {
-      throw Error(ErrorCode::Unsupported, "units built with different options would have to be assembled together")
+      throw Error(ErrorCode::Unsupported,
+                  "units built with different options would have to be assembled together")
           .at(unit.name);
     }
     has_app_ptx_ = true;
@@ -171,7 +174,8 @@ class LinkPlanner {
     const std::string& given = program_.device_runtime_archive;
     const std::string archive = given.empty() ? find_device_runtime_archive() : given;
     if (archive.empty()) {
-      throw Error(ErrorCode::Toolchain, "the image has no device runtime of its own and libcudadevrt.a was not found")
+      throw Error(ErrorCode::Toolchain,
+                  "the image has no device runtime of its own and libcudadevrt.a was not found")
           .fix("install the CUDA toolkit's libcudadevrt.a or set CUDA_HOME");
     }
     out_.texts.push_back(archive);
@@ -216,7 +220,8 @@ void check_linked(const Program& program, const GeneratedUnits& generated, const
     }
   };
   for (const Variant& variant : generated.variants) {
-    for (const std::string* kernel : {&variant.parent, &variant.parent_variant, &variant.consumer}) require(*kernel);
+    for (const std::string* kernel : {&variant.parent, &variant.parent_variant, &variant.consumer})
+      require(*kernel);
   }
   for (const Unit& unit : program.units) {
     if (unit.is_device_runtime || unit.cubin.empty()) continue;
@@ -252,8 +257,8 @@ GeneratedUnits generate(Plan& plan, const std::vector<PlannedSite>& sites, Timin
   return generator.take();
 }
 
-BuiltModule build(const Program& program, const Request& request, Plan& plan, const std::vector<PlannedSite>& sites,
-                  Timings& timings) {
+BuiltModule build(const Program& program, const Request& request, Plan& plan,
+                  const std::vector<PlannedSite>& sites, Timings& timings) {
   GeneratedUnits generated = generate(plan, sites, timings);
   if (generated.variants.empty()) return {};
   check_unique(generated);

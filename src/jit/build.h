@@ -14,11 +14,11 @@ struct BuiltModule {
   std::vector<Variant> variants;
 };
 
-// Generates the variants of `sites`, places them in units, links everything and checks the result. Sites whose code
-// cannot be generated are left (in the plan's remarks) and the rest goes on. Throws Error(Link) if the link fails,
-// Error(Toolchain) if NVRTC or nvJitLink is missing.
-BuiltModule build(const Program& program, const Request& request, Plan& plan, const std::vector<PlannedSite>& sites,
-                  Timings& timings);
+// Generates the variants of `sites`, places them in units, links everything and checks the result. Sites
+// whose code cannot be generated are left (in the plan's remarks) and the rest goes on. Throws Error(Link) if
+// the link fails, Error(Toolchain) if NVRTC or nvJitLink is missing.
+BuiltModule build(const Program& program, const Request& request, Plan& plan,
+                  const std::vector<PlannedSite>& sites, Timings& timings);
 
 // The generated kernels of each unit, and the variants they make up.
 struct GeneratedUnits {

@@ -3,8 +3,8 @@
 
 #include "jit/build.h"
 #include "jit/module.h"
-#include "jit/plan.h"
 #include "jit/options.h"
+#include "jit/plan.h"
 #include "transform/unit.h"
 
 namespace klap::jit {
@@ -19,10 +19,14 @@ std::string three(const std::array<std::string, 3>& operands) {
 
 std::string stream_text(const Site& site, const analysis::DataFlow& data) {
   switch (analysis::stream_kind(site, data)) {
-    case analysis::StreamKind::Null: return "NULL";
-    case analysis::StreamKind::PerThread: return "per-thread";
-    case analysis::StreamKind::FireAndForget: return "fire-and-forget";
-    case analysis::StreamKind::Other: break;
+    case analysis::StreamKind::Null:
+      return "NULL";
+    case analysis::StreamKind::PerThread:
+      return "per-thread";
+    case analysis::StreamKind::FireAndForget:
+      return "fire-and-forget";
+    case analysis::StreamKind::Other:
+      break;
   }
   return data.constant(site.stream) == 3 ? "tail launch" : site.stream;
 }
@@ -53,7 +57,8 @@ SiteInfo site_info(const FunctionFacts& facts, const Site& site) {
   info.block = three(site.block);
   info.shared_bytes = site.shared;
   info.stream = stream_text(site, facts.data);
-  const uint32_t at = site.get_call == nullptr ? analysis::ControlFlow::npos : facts.flow.index_of(site.get_call);
+  const uint32_t at =
+      site.get_call == nullptr ? analysis::ControlFlow::npos : facts.flow.index_of(site.get_call);
   info.in_loop = at != analysis::ControlFlow::npos && facts.flow.in_loop(at);
   for (const analysis::Argument& argument : site.arguments) {
     info.arguments.push_back({argument.offset, argument.bytes, source_text(facts, argument.source)});

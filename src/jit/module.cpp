@@ -1,4 +1,5 @@
-// The pipeline. rewrite_module() is its table of contents; each pass below it does one thing and says what it needs.
+// The pipeline. rewrite_module() is its table of contents; each pass below it does one thing and says what it
+// needs.
 #include "jit/module.h"
 
 #include <fmt/format.h>
@@ -29,7 +30,8 @@ void dump_units(const Program& program, const Request& request) {
   }
 }
 
-// Kernels by name: a weak parent of several units has one variant, from the first unit, as the linker keeps one body.
+// Kernels by name: a weak parent of several units has one variant, from the first unit, as the linker keeps
+// one body.
 void drop_repeated_parents(Plan& plan) {
   std::set<std::string> seen;
   std::vector<PlannedSite> kept;
@@ -37,14 +39,15 @@ void drop_repeated_parents(Plan& plan) {
     if (seen.insert(site.parent->function.name).second) {
       kept.push_back(std::move(site));
     } else {
-      plan.remarks[site.remark].notes.emplace_back("the same kernel stands in an earlier unit, whose variant serves both");
+      plan.remarks[site.remark].notes.emplace_back(
+          "the same kernel stands in an earlier unit, whose variant serves both");
     }
   }
   plan.sites = std::move(kept);
 }
 
-// Links all planned sites. If that fails, finds the sites that do not link by themselves, leaves them, and tries once
-// more without them.
+// Links all planned sites. If that fails, finds the sites that do not link by themselves, leaves them, and
+// tries once more without them.
 BuiltModule build_what_links(const Program& program, const Request& request, Plan& plan, Timings& timings) {
   try {
     return build(program, request, plan, plan.sites, timings);
@@ -73,8 +76,8 @@ std::string cache_key(const Program& program, const Request& request, const Plan
   return hasher.hex();
 }
 
-// Modules that were rewritten before in this process. A module that is being built by one thread is waited for by the
-// others; a failed build is not kept.
+// Modules that were rewritten before in this process. A module that is being built by one thread is waited
+// for by the others; a failed build is not kept.
 class MemoryCache {
  public:
   using Entry = std::shared_ptr<const RewrittenModule>;

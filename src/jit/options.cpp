@@ -12,8 +12,13 @@ namespace {
 
 bool changes_no_code(std::string_view option) {
   static constexpr std::array<std::string_view, 13> kHarmless = {
-      "-lineinfo", "--generate-line-info", "-generate-line-info", "-v", "--verbose", "-w", "--disable-warnings",
-      "-Werror", "--warn-on-spills", "--warn-on-local-memory-usage", "--compile-only", "-c", "-preserve-relocs"};
+      "-lineinfo",           "--generate-line-info",
+      "-generate-line-info", "-v",
+      "--verbose",           "-w",
+      "--disable-warnings",  "-Werror",
+      "--warn-on-spills",    "--warn-on-local-memory-usage",
+      "--compile-only",      "-c",
+      "-preserve-relocs"};
   return std::find(kHarmless.begin(), kHarmless.end(), option) != kHarmless.end();
 }
 
@@ -38,7 +43,8 @@ BuildOptions parse_options(const std::string& text) {
     if (changes_no_code(word)) continue;
     std::string value(value_of(word, "maxrregcount"));
     if (value.empty() && is_option(word, "maxrregcount")) words >> value;  // "-maxrregcount 64"
-    if (!value.empty() && std::all_of(value.begin(), value.end(), [](unsigned char c) { return std::isdigit(c); })) {
+    if (!value.empty() &&
+        std::all_of(value.begin(), value.end(), [](unsigned char c) { return std::isdigit(c); })) {
       out.register_cap = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
     } else {
       out.code_changing.push_back(word);

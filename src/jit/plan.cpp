@@ -14,10 +14,12 @@ using analysis::Site;
 using analysis::StreamKind;
 
 double now_ms() {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
-// The unit that defines `kernel`, the parent's own unit first. An internal kernel of another unit does not count.
+// The unit that defines `kernel`, the parent's own unit first. An internal kernel of another unit does not
+// count.
 struct ChildPlace {
   size_t unit = 0;
   const ptx::Function* function = nullptr;
@@ -44,10 +46,14 @@ bool grid_is_1d(const Site& site, const analysis::DataFlow& data) {
 
 std::string stream_text(StreamKind stream) {
   switch (stream) {
-    case StreamKind::Null: return "NULL stream";
-    case StreamKind::PerThread: return "per-thread stream";
-    case StreamKind::FireAndForget: return "fire-and-forget stream";
-    case StreamKind::Other: break;
+    case StreamKind::Null:
+      return "NULL stream";
+    case StreamKind::PerThread:
+      return "per-thread stream";
+    case StreamKind::FireAndForget:
+      return "fire-and-forget stream";
+    case StreamKind::Other:
+      break;
   }
   return "other stream";
 }
@@ -79,7 +85,8 @@ class Planner {
     for (uint32_t t = f.body.tokens.first; t < f.body.tokens.last; ++t) {
       if (module.tokens[t].kind != ptx::TokenKind::Identifier) continue;
       const std::string_view text = module.text(t);
-      if (analysis::idioms().is_get_buffer(text) || analysis::idioms().by_launch(text) != nullptr) return true;
+      if (analysis::idioms().is_get_buffer(text) || analysis::idioms().by_launch(text) != nullptr)
+        return true;
     }
     return false;
   }
@@ -108,17 +115,19 @@ class Planner {
   std::optional<Objection> judge(PlannedSite& planned) {
     const FunctionFacts& parent = *planned.parent;
     const Site& s = *planned.site;
-    const bool wanted = !request_.granularity || request_.granularity(parent.function.name) != Granularity::None;
+    const bool wanted =
+        !request_.granularity || request_.granularity(parent.function.name) != Granularity::None;
     if (!wanted) return Objection{Reason::ConfigNone, "granularity none for this parent"};
     if (auto objection = analysis::object_to_parent(parent, s)) return objection;
     const ChildPlace child = find_child(plan_, s.callee, planned.parent_unit);
-    if (child.function == nullptr) return Objection{Reason::ChildNotFound, s.callee + " is defined in no unit's PTX"};
+    if (child.function == nullptr)
+      return Objection{Reason::ChildNotFound, s.callee + " is defined in no unit's PTX"};
     planned.child_unit = child.unit;
     planned.child = child.function;
     const ptx::Module& module = *plan_.units[child.unit]->module();
     if (auto objection = analysis::object_to_child(module, *child.function, parent, s)) return objection;
-    planned.shape = transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent.data),
-                                              grid_is_1d(s, parent.data));
+    planned.shape = transform::consumer_shape(
+        module, *child.function, *analysis::constant_block(s, parent.data), grid_is_1d(s, parent.data));
     return std::nullopt;
   }
 
@@ -128,10 +137,12 @@ class Planner {
     remark.granularity = "grid";
     remark.launcher = "host";
     const auto& block = planned.shape.block;
-    remark.detail = fmt::format("block {}x{}x{}, {} to a consumer block, {} argument bytes, {}", block[0], block[1],
-                                block[2], planned.shape.pack, planned.child->parameter_bytes, stream_text(stream));
+    remark.detail =
+        fmt::format("block {}x{}x{}, {} to a consumer block, {} argument bytes, {}", block[0], block[1],
+                    block[2], planned.shape.pack, planned.child->parameter_bytes, stream_text(stream));
     if (stream == StreamKind::Null) {
-      remark.notes.emplace_back("launches of different threads of a block may overlap; CUDA runs them in NULL-stream order");
+      remark.notes.emplace_back(
+          "launches of different threads of a block may overlap; CUDA runs them in NULL-stream order");
     }
   }
 

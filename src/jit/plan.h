@@ -30,7 +30,7 @@ class ParsedUnit {
 
 // A site that will be rewritten.
 struct PlannedSite {
-  size_t remark = 0;                               // into Plan::remarks
+  size_t remark = 0;  // into Plan::remarks
   size_t parent_unit = 0, child_unit = 0;
   std::shared_ptr<analysis::FunctionFacts> parent;  // keeps the facts alive
   const analysis::Site* site = nullptr;
@@ -44,7 +44,8 @@ struct Plan {
   std::vector<PlannedSite> sites;
 };
 
-// Finds and judges all sites of the program. Throws Error(Parse) if a unit that launches kernels cannot be read.
+// Finds and judges all sites of the program. Throws Error(Parse) if a unit that launches kernels cannot be
+// read.
 Plan make_plan(const Program& program, const Request& request, Timings* timings = nullptr);
 
 // Turns a planned site into one that is left, with a reason.

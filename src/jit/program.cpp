@@ -13,7 +13,7 @@ Program program_from_fatbins(const std::vector<container::Fatbin>& fatbins, uint
     Unit unit;
     unit.name = fmt::format("unit {}", program.units.size());
     unit.is_device_runtime = container::is_device_runtime(fatbin);
-    unit.launches = !unit.is_device_runtime && container::mentions_device_launch(fatbin);
+    unit.launches = !unit.is_device_runtime && container::mentions_device_launch(fatbin, sm);
     const container::FatbinEntry* cubin = container::best_cubin(fatbin, sm);
     const container::FatbinEntry* ptx = container::best_ptx(fatbin, sm);
     if (cubin != nullptr) unit.cubin = cubin->payload();

@@ -66,7 +66,8 @@ void* open_library(const std::string& stem, const char* variable) {
 template <typename Function>
 void resolve(void* library, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(dlsym(library, name));
-  if (function == nullptr) throw Error(ErrorCode::Toolchain, fmt::format("{} is missing from its library", name));
+  if (function == nullptr)
+    throw Error(ErrorCode::Toolchain, fmt::format("{} is missing from its library", name));
 }
 
 struct Nvrtc {
@@ -103,7 +104,8 @@ struct NvJitLink {
   void* library = nullptr;
   nvJitLinkResult (*create)(nvJitLinkHandle*, uint32_t, const char**) = nullptr;
   nvJitLinkResult (*destroy)(nvJitLinkHandle*) = nullptr;
-  nvJitLinkResult (*add_data)(nvJitLinkHandle, nvJitLinkInputType, const void*, size_t, const char*) = nullptr;
+  nvJitLinkResult (*add_data)(nvJitLinkHandle, nvJitLinkInputType, const void*, size_t,
+                              const char*) = nullptr;
   nvJitLinkResult (*add_file)(nvJitLinkHandle, nvJitLinkInputType, const char*) = nullptr;
   nvJitLinkResult (*complete)(nvJitLinkHandle) = nullptr;
   nvJitLinkResult (*cubin_size)(nvJitLinkHandle, size_t*) = nullptr;
@@ -148,7 +150,8 @@ class LinkSession {
  public:
   explicit LinkSession(const std::vector<std::string>& options) : api_(NvJitLink::get()) {
     std::vector<const char*> arguments = c_strings(options);
-    if (api_.create(&handle_, static_cast<uint32_t>(arguments.size()), arguments.data()) != NVJITLINK_SUCCESS) {
+    if (api_.create(&handle_, static_cast<uint32_t>(arguments.size()), arguments.data()) !=
+        NVJITLINK_SUCCESS) {
       const std::string text = handle_ != nullptr ? logs() : std::string();
       if (handle_ != nullptr) api_.destroy(&handle_);
       throw Error(ErrorCode::Toolchain, "nvJitLink refuses its options: " + text);
@@ -166,7 +169,8 @@ class LinkSession {
       const std::string text(input.bytes);  // with the terminating NUL that nvJitLink wants for PTX
       result = api_.add_data(handle_, NVJITLINK_INPUT_PTX, text.c_str(), text.size() + 1, input.name.c_str());
     } else {
-      result = api_.add_data(handle_, NVJITLINK_INPUT_CUBIN, input.bytes.data(), input.bytes.size(), input.name.c_str());
+      result = api_.add_data(handle_, NVJITLINK_INPUT_CUBIN, input.bytes.data(), input.bytes.size(),
+                             input.name.c_str());
     }
     if (result != NVJITLINK_SUCCESS) fail("cannot add " + input.name, result);
   }
@@ -175,7 +179,8 @@ class LinkSession {
     const nvJitLinkResult result = api_.complete(handle_);
     if (result != NVJITLINK_SUCCESS) fail("cannot link", result);
     const std::string messages = logs();
-    for (const char* fatal : {"multiple definition", "Multiple definition", "duplicate", "Undefined reference"}) {
+    for (const char* fatal :
+         {"multiple definition", "Multiple definition", "duplicate", "Undefined reference"}) {
       if (messages.find(fatal) != std::string::npos) fail("the link is not clean", result);
     }
     size_t size = 0;
@@ -187,7 +192,8 @@ class LinkSession {
 
  private:
   [[noreturn]] void fail(const std::string& what, nvJitLinkResult result) {
-    throw Error(ErrorCode::Link, fmt::format("{} (nvJitLink result {}): {}", what, static_cast<int>(result), logs()));
+    throw Error(ErrorCode::Link,
+                fmt::format("{} (nvJitLink result {}): {}", what, static_cast<int>(result), logs()));
   }
 
   std::string logs() {
@@ -210,7 +216,8 @@ class LinkSession {
 
 }  // namespace
 
-std::string compile_to_ptx(std::string_view source, const std::string& name, const std::vector<std::string>& options,
+std::string compile_to_ptx(std::string_view source, const std::string& name,
+                           const std::vector<std::string>& options,
                            const std::vector<std::pair<std::string, std::string>>& headers) {
   const Nvrtc& nvrtc = Nvrtc::get();
   nvrtc_calls.fetch_add(1, std::memory_order_relaxed);
@@ -221,8 +228,8 @@ std::string compile_to_ptx(std::string_view source, const std::string& name, con
   }
   const std::string text(source);
   nvrtcProgram program = nullptr;
-  nvrtcResult result = nvrtc.create(&program, text.c_str(), name.c_str(), static_cast<int>(names.size()), texts.data(),
-                                    names.data());
+  nvrtcResult result = nvrtc.create(&program, text.c_str(), name.c_str(), static_cast<int>(names.size()),
+                                    texts.data(), names.data());
   if (result != NVRTC_SUCCESS) {
     throw Error(ErrorCode::Toolchain, fmt::format("NVRTC: {}", nvrtc.error_string(result))).at(name);
   }
@@ -237,13 +244,15 @@ std::string compile_to_ptx(std::string_view source, const std::string& name, con
       log.resize(size);
       if (nvrtc.log(program, log.data()) != NVRTC_SUCCESS) log.clear();
     }
-    throw Error(ErrorCode::Toolchain, fmt::format("NVRTC: {}\n{}", nvrtc.error_string(result), log.c_str())).at(name);
+    throw Error(ErrorCode::Toolchain, fmt::format("NVRTC: {}\n{}", nvrtc.error_string(result), log.c_str()))
+        .at(name);
   }
   if (nvrtc.ptx_size(program, &size) != NVRTC_SUCCESS || size < 2) {
     throw Error(ErrorCode::Toolchain, "NVRTC gave no PTX").at(name);
   }
   std::string ptx(size, '\0');
-  if (nvrtc.ptx(program, ptx.data()) != NVRTC_SUCCESS) throw Error(ErrorCode::Toolchain, "NVRTC gave no PTX").at(name);
+  if (nvrtc.ptx(program, ptx.data()) != NVRTC_SUCCESS)
+    throw Error(ErrorCode::Toolchain, "NVRTC gave no PTX").at(name);
   ptx.resize(size - 1);  // without the NUL
   return ptx;
 }

@@ -1,8 +1,8 @@
 // NVRTC and nvJitLink, opened with dlopen when they are first needed.
 //
-// A preloaded library must cost nothing in programs that do not need it, so neither library is linked. Where they are
-// looked for: the file named by KLAP_NVRTC or KLAP_NVJITLINK if set (then nowhere else), the loader's own search path,
-// $CUDA_HOME, $CUDA_PATH and /usr/local/cuda.
+// A preloaded library must cost nothing in programs that do not need it, so neither library is linked. Where
+// they are looked for: the file named by KLAP_NVRTC or KLAP_NVJITLINK if set (then nowhere else), the
+// loader's own search path, $CUDA_HOME, $CUDA_PATH and /usr/local/cuda.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ namespace klap::jit {
 
 // Compiles CUDA C++ to PTX. `headers` are (name, text) pairs for #include. Throws Error(Toolchain) with the
 // compiler's log.
-std::string compile_to_ptx(std::string_view source, const std::string& name, const std::vector<std::string>& options,
+std::string compile_to_ptx(std::string_view source, const std::string& name,
+                           const std::vector<std::string>& options,
                            const std::vector<std::pair<std::string, std::string>>& headers);
 
 enum class LinkInputKind { Ptx, Cubin, Library };
@@ -24,8 +25,9 @@ struct LinkInput {
   std::string name;        // for messages
 };
 
-// Links device code to one cubin. Throws Error(Link) with nvJitLink's log, Error(Toolchain) if it cannot be opened.
-// A message about a duplicate definition counts as an error, although nvJitLink itself reports success.
+// Links device code to one cubin. Throws Error(Link) with nvJitLink's log, Error(Toolchain) if it cannot be
+// opened. A message about a duplicate definition counts as an error, although nvJitLink itself reports
+// success.
 std::string link_to_cubin(const std::vector<LinkInput>& inputs, const std::vector<std::string>& options);
 
 // libcudadevrt.a of the toolkit that nvJitLink belongs to; empty when there is none.

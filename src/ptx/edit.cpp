@@ -5,7 +5,8 @@
 namespace klap::ptx {
 
 void Edits::replace(TokenRange range, std::string text) {
-  splices_.push_back({module_.tokens[range.first].begin, module_.tokens[range.last - 1].end, std::move(text)});
+  splices_.push_back(
+      {module_.tokens[range.first].begin, module_.tokens[range.last - 1].end, std::move(text)});
 }
 
 void Edits::insert_before(uint32_t token, std::string text) {
@@ -35,7 +36,8 @@ std::string Edits::apply(TokenRange range) const {
   uint32_t at = begin;
   for (const Splice& splice : sorted) {
     if (splice.end <= at && splice.begin < at) continue;  // inside text that was replaced
-    if (splice.begin < at) throw Error(ErrorCode::Internal, "two edits of the same text overlap").at(module_.name);
+    if (splice.begin < at)
+      throw Error(ErrorCode::Internal, "two edits of the same text overlap").at(module_.name);
     out.append(module_.source, at, splice.begin - at);
     out += splice.text;
     at = splice.end;

@@ -1,7 +1,7 @@
 // Edits of a module's source: replacements and insertions by offset, applied in one go.
 //
-// Passes describe what changes as splices against the unchanged source and apply them together, so no pass sees
-// half-edited text and everything that is not named stays byte for byte.
+// Passes describe what changes as splices against the unchanged source and apply them together, so no pass
+// sees half-edited text and everything that is not named stays byte for byte.
 #pragma once
 
 #include <string>
@@ -21,8 +21,8 @@ class Edits {
   void insert_before(uint32_t token, std::string text);
   void insert_after(uint32_t token, std::string text);
 
-  // The text of `range` with all edits that lie inside it. An edit inside replaced text is void; replacements that
-  // overlap in part are an Error(Internal).
+  // The text of `range` with all edits that lie inside it. An edit inside replaced text is void; replacements
+  // that overlap in part are an Error(Internal).
   [[nodiscard]] std::string apply(TokenRange range) const;
   [[nodiscard]] bool empty() const { return splices_.empty(); }
 

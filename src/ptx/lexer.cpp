@@ -37,7 +37,9 @@ class Lexer {
 
   [[noreturn]] void fail(const std::string& reason, uint32_t offset) const {
     const Position where = position_of(source_, offset);
-    throw Error(ErrorCode::Parse, reason).at(name_, where.line, where.column).source_line(line_at(source_, offset));
+    throw Error(ErrorCode::Parse, reason)
+        .at(name_, where.line, where.column)
+        .source_line(line_at(source_, offset));
   }
 
   void skip_trivia() {

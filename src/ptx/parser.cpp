@@ -134,11 +134,16 @@ class Parser {
   }
 
   static bool is_linkage(std::string_view t, Linkage& linkage) {
-    if (t == ".visible") linkage = Linkage::Visible;
-    else if (t == ".weak") linkage = Linkage::Weak;
-    else if (t == ".extern") linkage = Linkage::Extern;
-    else if (t == ".common") linkage = Linkage::Common;
-    else return false;
+    if (t == ".visible")
+      linkage = Linkage::Visible;
+    else if (t == ".weak")
+      linkage = Linkage::Weak;
+    else if (t == ".extern")
+      linkage = Linkage::Extern;
+    else if (t == ".common")
+      linkage = Linkage::Common;
+    else
+      return false;
     return true;
   }
 
@@ -196,7 +201,8 @@ class Parser {
     f.name_token = at_;
     f.name = std::string(m_.text(at_++));
     if (is("(")) f.parameters = parameter_list();
-    for (const Parameter& p : f.parameters) f.parameter_bytes = std::max(f.parameter_bytes, p.offset + p.bytes);
+    for (const Parameter& p : f.parameters)
+      f.parameter_bytes = std::max(f.parameter_bytes, p.offset + p.bytes);
     f.attributes.first = at_;
     while (!is("{") && !is(";")) {
       if (at_end()) throw m_.error_at(first, "function '" + f.name + "' has neither a body nor a ';'");
@@ -314,7 +320,8 @@ class Parser {
       if (kind() != TokenKind::Identifier) fail("expected a predicate register after '@'");
       s.predicate = at_++;
     }
-    if (kind() != TokenKind::Identifier) fail("expected an instruction, found '" + std::string(m_.text(at_)) + "'");
+    if (kind() != TokenKind::Identifier)
+      fail("expected an instruction, found '" + std::string(m_.text(at_)) + "'");
     s.head = at_++;
     s.modifiers.first = at_;
     while (kind() == TokenKind::Dotted) ++at_;

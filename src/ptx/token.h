@@ -1,8 +1,8 @@
 // Tokens of PTX text.
 //
-// The lexer keeps no copies: a token is a pair of offsets into the source, and whatever lies between two tokens
-// (blanks, comments, preprocessor lines) is trivia that stays where it is. Printing an untouched module is therefore
-// printing its source, and every edit is a splice of text between two token offsets.
+// The lexer keeps no copies: a token is a pair of offsets into the source, and whatever lies between two
+// tokens (blanks, comments, preprocessor lines) is trivia that stays where it is. Printing an untouched
+// module is therefore printing its source, and every edit is a splice of text between two token offsets.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 namespace klap::ptx {
 
 enum class TokenKind : uint8_t {
-  Identifier,  // ld, %r1, $L__BB0_1, _Z5childPi, WARP_SZ
-  Dotted,      // .u32, .shared::cta, .1d: a directive, a modifier, a type or a component
-  Number,      // 12, -less; 0x1f, 0f3f800000, 1.5e-3, 7U
-  String,      // with its quotes
-  Punctuation, // one character
+  Identifier,   // ld, %r1, $L__BB0_1, _Z5childPi, WARP_SZ
+  Dotted,       // .u32, .shared::cta, .1d: a directive, a modifier, a type or a component
+  Number,       // 12, -less; 0x1f, 0f3f800000, 1.5e-3, 7U
+  String,       // with its quotes
+  Punctuation,  // one character
   End,
 };
 
@@ -26,8 +26,8 @@ struct Token {
   uint32_t begin = 0, end = 0;  // byte offsets into the source
 };
 
-// Splits `source` into tokens, the last one of kind End. Throws Error(Parse) with line, column and the line itself;
-// `name` is the file name for messages.
+// Splits `source` into tokens, the last one of kind End. Throws Error(Parse) with line, column and the line
+// itself; `name` is the file name for messages.
 std::vector<Token> tokenize(std::string_view source, const std::string& name);
 
 // Line and column, both from 1, of a byte offset.

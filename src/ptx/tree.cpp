@@ -61,7 +61,9 @@ bool Module::has_modifier(const Statement& instruction, std::string_view modifie
 Error Module::error_at(uint32_t token, const std::string& reason) const {
   const uint32_t offset = tokens[token].begin;
   const Position where = position_of(source, offset);
-  return Error(ErrorCode::Parse, reason).at(name, where.line, where.column).source_line(line_at(source, offset));
+  return Error(ErrorCode::Parse, reason)
+      .at(name, where.line, where.column)
+      .source_line(line_at(source, offset));
 }
 
 uint32_t type_bytes(std::string_view type) {
@@ -74,7 +76,8 @@ uint32_t type_bytes(std::string_view type) {
   if (type == ".f16x2" || type == ".bf16x2") return 4;
   for (const auto& size : kSizes) {
     const std::string_view head = type.substr(1, type.size() - 1 - size.suffix.size());
-    if (type.ends_with(size.suffix) && (head == "b" || head == "u" || head == "s" || head == "f" || head == "bf")) {
+    if (type.ends_with(size.suffix) &&
+        (head == "b" || head == "u" || head == "s" || head == "f" || head == "bf")) {
       return size.bytes;
     }
   }

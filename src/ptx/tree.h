@@ -1,9 +1,10 @@
 // A lossless token tree of a PTX module, with typed views over what klap_jit rewrites.
 //
 // PTX grows with every toolkit, so the tree understands structure only: module items, function headers and
-// parameters, nested scopes, labels, directives, and instructions as opcode, modifiers and operands. An opcode that
-// is not known is an instruction like any other; nothing is dropped or reformatted. Nodes hold ranges of token
-// indices into Module::tokens, and tokens hold offsets into Module::source, so the text of any node is a slice.
+// parameters, nested scopes, labels, directives, and instructions as opcode, modifiers and operands. An
+// opcode that is not known is an instruction like any other; nothing is dropped or reformatted. Nodes hold
+// ranges of token indices into Module::tokens, and tokens hold offsets into Module::source, so the text of
+// any node is a slice.
 #pragma once
 
 #include <memory>
@@ -44,10 +45,10 @@ struct Statement {
 // A declared parameter of a kernel or function.
 struct Parameter {
   std::string name;
-  std::string type;            // ".u64", ".b8", ...
-  uint32_t align = 0;          // bytes; the type's own size when not stated
-  uint32_t bytes = 0;          // total size; 0 for an array of unstated length
-  uint32_t offset = 0;         // in the parameter block
+  std::string type;     // ".u64", ".b8", ...
+  uint32_t align = 0;   // bytes; the type's own size when not stated
+  uint32_t bytes = 0;   // total size; 0 for an array of unstated length
+  uint32_t offset = 0;  // in the parameter block
   bool is_array = false;
   TokenRange tokens;
 };
@@ -64,10 +65,10 @@ struct Function {
   TokenRange header;               // from the first token up to, not including, '{' or ';'
   std::vector<Parameter> results;  // of a .func
   std::vector<Parameter> parameters;
-  uint32_t parameter_bytes = 0;    // end of the last parameter in the parameter block
-  TokenRange attributes;           // performance directives after the parameter list
+  uint32_t parameter_bytes = 0;  // end of the last parameter in the parameter block
+  TokenRange attributes;         // performance directives after the parameter list
   bool is_definition = false;
-  Statement body;                  // Block, when is_definition
+  Statement body;  // Block, when is_definition
 };
 
 struct Variable {
@@ -125,7 +126,8 @@ Module parse(std::string source, std::string name);
 // Prints a module that nothing was edited in: its source, byte for byte.
 inline const std::string& print(const Module& module) { return module.source; }
 
-// Calls `visit(statement)` for every statement of a body in text order, entering nested scopes after the block itself.
+// Calls `visit(statement)` for every statement of a body in text order, entering nested scopes after the
+// block itself.
 template <typename Visit>
 void for_each_statement(const Statement& block, Visit&& visit) {
   for (const Statement& statement : block.body) {

@@ -9,8 +9,8 @@ namespace klap {
 
 std::string demangle(const std::string& name) {
   int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
-                                                    std::free);
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
   return status == 0 && text ? std::string(text.get()) : name;
 }
 

@@ -6,15 +6,24 @@ namespace klap {
 
 const char* to_string(ErrorCode code) {
   switch (code) {
-    case ErrorCode::Parse: return "parse";
-    case ErrorCode::Container: return "container";
-    case ErrorCode::Unsupported: return "unsupported";
-    case ErrorCode::Config: return "config";
-    case ErrorCode::Io: return "io";
-    case ErrorCode::Toolchain: return "toolchain";
-    case ErrorCode::Link: return "link";
-    case ErrorCode::Driver: return "driver";
-    case ErrorCode::Internal: return "internal";
+    case ErrorCode::Parse:
+      return "parse";
+    case ErrorCode::Container:
+      return "container";
+    case ErrorCode::Unsupported:
+      return "unsupported";
+    case ErrorCode::Config:
+      return "config";
+    case ErrorCode::Io:
+      return "io";
+    case ErrorCode::Toolchain:
+      return "toolchain";
+    case ErrorCode::Link:
+      return "link";
+    case ErrorCode::Driver:
+      return "driver";
+    case ErrorCode::Internal:
+      return "internal";
   }
   return "unknown";
 }

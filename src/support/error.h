@@ -2,8 +2,8 @@
 //
 // Everything below the shim reports failure by throwing klap::Error. An error knows where it happened (file,
 // line, column and the line itself), which kernel it concerns, why, and where possible what would mend it.
-// Nothing is thrown across the C ABI: the shim and the tools catch Error at their boundary and either fall back
-// to the program's own code or print what() and exit.
+// Nothing is thrown across the C ABI: the shim and the tools catch Error at their boundary and either fall
+// back to the program's own code or print what() and exit.
 #pragma once
 
 #include <exception>

@@ -18,7 +18,8 @@ std::string read_file(const std::filesystem::path& path) {
   if (!in) throw Error(ErrorCode::Io, std::string("cannot open: ") + std::strerror(errno)).at(path.string());
   std::ostringstream bytes;
   bytes << in.rdbuf();
-  if (in.bad()) throw Error(ErrorCode::Io, std::string("cannot read: ") + std::strerror(errno)).at(path.string());
+  if (in.bad())
+    throw Error(ErrorCode::Io, std::string("cannot read: ") + std::strerror(errno)).at(path.string());
   return std::move(bytes).str();
 }
 
@@ -26,7 +27,8 @@ void write_file(const std::filesystem::path& path, std::string_view bytes) {
   std::error_code ec;
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ec);
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  if (!out) throw Error(ErrorCode::Io, std::string("cannot create: ") + std::strerror(errno)).at(path.string());
+  if (!out)
+    throw Error(ErrorCode::Io, std::string("cannot create: ") + std::strerror(errno)).at(path.string());
   out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   out.close();
   if (!out) {

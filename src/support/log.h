@@ -1,7 +1,7 @@
 // Logging: one spdlog logger, created on first use and silent (level "warn") unless KLAP_LOG says otherwise.
 //
-// The shim lives inside other people's programs, so the log goes to standard error with a "klap: " prefix, never
-// to standard output, and nothing is created before the first message that will be shown.
+// The shim lives inside other people's programs, so the log goes to standard error with a "klap: " prefix,
+// never to standard output, and nothing is created before the first message that will be shown.
 #pragma once
 
 #include <spdlog/logger.h>

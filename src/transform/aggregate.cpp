@@ -23,8 +23,8 @@ constexpr char kRecordFunction[] = "__klap_record";
 constexpr char kConsumerKernel[] = "__klap_consumer";
 constexpr char kChildMarker[] = "__klap_child_body";
 constexpr char kQueueParameter[] = "__klap_queue";
-constexpr uint32_t kHeaderBytes = 16;      // KlapRecordHeader
-constexpr uint32_t kPackedThreads = 256;   // consumer block that several small children share
+constexpr uint32_t kHeaderBytes = 16;     // KlapRecordHeader
+constexpr uint32_t kPackedThreads = 256;  // consumer block that several small children share
 
 uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -36,7 +36,9 @@ const Function& template_function(const Module& module, const char* name) {
   return *f;
 }
 
-std::string linkage_text(const Function& f) { return f.linkage == ptx::Linkage::Weak ? ".weak " : ".visible "; }
+std::string linkage_text(const Function& f) {
+  return f.linkage == ptx::Linkage::Weak ? ".weak " : ".visible ";
+}
 
 void drop_line_tables(const Module& m, const Statement& block, Edits& edits) {
   ptx::for_each_statement(block, [&](const Statement& s) {
@@ -44,7 +46,8 @@ void drop_line_tables(const Module& m, const Statement& block, Edits& edits) {
   });
 }
 
-// `mov.u64 %rd, child;` whose register only fed the launch: without it the variant does not refer to the child.
+// `mov.u64 %rd, child;` whose register only fed the launch: without it the variant does not refer to the
+// child.
 void drop_callee_address(const FunctionFacts& parent, const Site& site, Edits& edits) {
   const auto& definitions = parent.data.definitions(site.callee_operand);
   const auto& uses = parent.data.uses(site.callee_operand);
@@ -55,8 +58,9 @@ void drop_callee_address(const FunctionFacts& parent, const Site& site, Edits& e
 
 // The launch call: nothing to do but to report what the record step found.
 std::string launch_text(const Site& site) {
-  std::string text = "{\n\t.reg .pred %klap_failed;\n\tsetp.ne.u32 %klap_failed, %klap_error, 0;\n"
-                     "\t@%klap_failed mov.u32 %klap_last_error, %klap_error;\n";
+  std::string text =
+      "{\n\t.reg .pred %klap_failed;\n\tsetp.ne.u32 %klap_failed, %klap_error, 0;\n"
+      "\t@%klap_failed mov.u32 %klap_last_error, %klap_error;\n";
   if (!site.result.empty()) text += fmt::format("\tmov.b32 {}, %klap_error;\n", site.result);
   return text + "\t}";
 }
@@ -90,12 +94,12 @@ std::vector<std::string> marker_arguments(const Module& m, const Statement& scop
   return operands;
 }
 
-// The child's body in place of one marker call. The marker's operands are copied first: the body runs many times,
-// and its own names must not depend on the template's.
+// The child's body in place of one marker call. The marker's operands are copied first: the body runs many
+// times, and its own names must not depend on the template's.
 std::string child_text(const Module& child_module, const Function& child, const ConsumerShape& shape,
                        const std::vector<std::string>& operands, const std::string& prefix) {
-  static constexpr std::array<const char*, 9> kNames = {"ctaid_x",  "ctaid_y",  "ctaid_z", "nctaid_x", "nctaid_y",
-                                                        "nctaid_z", "tid_x",    "tid_y",   "tid_z"};
+  static constexpr std::array<const char*, 9> kNames = {
+      "ctaid_x", "ctaid_y", "ctaid_z", "nctaid_x", "nctaid_y", "nctaid_z", "tid_x", "tid_y", "tid_z"};
   if (operands.size() != kNames.size() + 1) {
     throw Error(ErrorCode::Internal, "the consumer template calls its marker in an unknown form");
   }
@@ -103,7 +107,8 @@ std::string child_text(const Module& child_module, const Function& child, const 
   kernel.prefix = prefix;
   kernel.arguments = "%" + prefix + "arguments";
   kernel.ntid = shape.block;
-  std::string text = fmt::format("{{\n\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n", kernel.arguments, operands[0]);
+  std::string text =
+      fmt::format("{{\n\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n", kernel.arguments, operands[0]);
   for (size_t i = 0; i < kNames.size(); ++i) {
     const std::string name = fmt::format("%{}{}", prefix, kNames[i]);
     text += fmt::format("\t.reg .b32 {0};\n\tmov.b32 {0}, {1};\n", name, operands[i + 1]);
@@ -123,8 +128,8 @@ RecordLayout record_layout(const Function& child) {
   return layout;
 }
 
-ConsumerShape consumer_shape(const Module& module, const Function& child, const std::array<uint32_t, 3>& block,
-                             bool grid_is_1d) {
+ConsumerShape consumer_shape(const Module& module, const Function& child,
+                             const std::array<uint32_t, 3>& block, bool grid_is_1d) {
   ConsumerShape shape;
   shape.block = block;
   shape.grid_is_1d = grid_is_1d;
@@ -156,16 +161,19 @@ Generated recording_parent(const FunctionFacts& parent, const Site& site, const 
   call.prefix = "klap_r_";
   call.arguments = {"%klap_queue", site.grid[0], site.grid[1], site.grid[2]};
   call.results = {{0, site.buffer}, {8, "%klap_error"}};
-  edits.replace(site.get_scope->tokens, inline_function(record, template_function(record, kRecordFunction), call));
+  edits.replace(site.get_scope->tokens,
+                inline_function(record, template_function(record, kRecordFunction), call));
   edits.replace(site.launch_scope->tokens, launch_text(site));
-  for (const analysis::ErrorQuery& query : parent.error_queries) edits.replace(query.scope->tokens, query_text(query));
+  for (const analysis::ErrorQuery& query : parent.error_queries)
+    edits.replace(query.scope->tokens, query_text(query));
   return {name, edits.apply(f.tokens)};
 }
 
 Generated consumer_kernel(const Module& child_module, const Function& child, const ConsumerShape& shape,
                           const Module& consumer, const std::string& name) {
   const Function& f = template_function(consumer, kConsumerKernel);
-  if (!consumer.variables.empty()) throw Error(ErrorCode::Internal, "the consumer template declares variables");
+  if (!consumer.variables.empty())
+    throw Error(ErrorCode::Internal, "the consumer template declares variables");
   const analysis::ControlFlow flow(consumer, f);
   const analysis::LocalNames names(consumer, f.body);
   Edits edits(consumer);
@@ -176,7 +184,8 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
     const auto call = analysis::parse_call(consumer, *i.statement, names);
     if (!call || call->callee != kChildMarker) continue;
     const std::string prefix = fmt::format("klap_c{}_", copies++);
-    edits.replace(i.scope->tokens, child_text(child_module, child, shape, marker_arguments(consumer, *i.scope), prefix));
+    edits.replace(i.scope->tokens,
+                  child_text(child_module, child, shape, marker_arguments(consumer, *i.scope), prefix));
   }
   if (copies == 0) throw Error(ErrorCode::Internal, "the consumer template does not call its marker");
   return {name, edits.apply(f.tokens)};

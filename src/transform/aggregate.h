@@ -1,10 +1,11 @@
 // Grid aggregation, launcher "host": the two kernels that replace a launch site.
 //
-// The recording parent is the parent with its launch replaced by an append to a record queue: the program's own argument
-// stores go into the record instead of the device runtime's buffer, and the launch call only reports the error code it
-// would have returned. The consumer is a template that runs all recorded children. Both come out as PTX text of one
-// kernel each, to be placed in a unit by unit.h. (KLAP paper, section III.B: kernel-granularity aggregation; here
-// without its read-back of totals to the host and without a device launch.)
+// The recording parent is the parent with its launch replaced by an append to a record queue: the program's
+// own argument stores go into the record instead of the device runtime's buffer, and the launch call only
+// reports the error code it would have returned. The consumer is a template that runs all recorded children.
+// Both come out as PTX text of one kernel each, to be placed in a unit by unit.h. (KLAP paper, section III.B:
+// kernel-granularity aggregation; here without its read-back of totals to the host and without a device
+// launch.)
 #pragma once
 
 #include <array>
@@ -46,8 +47,8 @@ Generated recording_parent(const analysis::FunctionFacts& parent, const analysis
                            const ptx::Module& record, const std::string& name);
 
 // `consumer` is templates/consumer.cu compiled for `shape`.
-Generated consumer_kernel(const ptx::Module& child_module, const ptx::Function& child, const ConsumerShape& shape,
-                          const ptx::Module& consumer, const std::string& name);
+Generated consumer_kernel(const ptx::Module& child_module, const ptx::Function& child,
+                          const ConsumerShape& shape, const ptx::Module& consumer, const std::string& name);
 
 // Offset of the parameter that is added to a recording parent.
 uint32_t queue_parameter_offset(const ptx::Function& parent);

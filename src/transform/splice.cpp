@@ -25,7 +25,8 @@ std::string with_prefix(std::string_view name, const std::string& prefix) {
   return prefix + std::string(name);
 }
 
-// Walks a body and writes it with declared names prefixed. Derived classes decide on parameters and special registers.
+// Walks a body and writes it with declared names prefixed. Derived classes decide on parameters and special
+// registers.
 class Splicer {
  public:
   Splicer(const Module& module, const Function& function, std::string prefix)
@@ -36,7 +37,8 @@ class Splicer {
     out_.clear();
     for (const Statement& s : function_.body.body) statement(s);
     // Where `ret` goes. A label must stand before a statement.
-    out_ += fmt::format("\n\t{}:\n\t.reg .pred %{}end;\n\tmov.pred %{}end, 0;\n", end_label(), prefix_, prefix_);
+    out_ +=
+        fmt::format("\n\t{}:\n\t.reg .pred %{}end;\n\tmov.pred %{}end, 0;\n", end_label(), prefix_, prefix_);
     return out_;
   }
 
@@ -51,7 +53,7 @@ class Splicer {
   [[nodiscard]] std::string rename(uint32_t token) {
     const std::string_view text = m_.text(token);
     if (m_.tokens[token].kind != TokenKind::Identifier) return std::string(text);
-    if (names_.contains(text) || is_range_declaration(token)) return with_prefix(text, prefix_);
+    if (names_.contains(text) || names_.is_range(text)) return with_prefix(text, prefix_);
     return outside(token);
   }
   [[nodiscard]] std::string renamed(TokenRange range) {
@@ -85,11 +87,6 @@ class Splicer {
   bool swallow_next_ = false;           // set by outside() when its replacement covers the next token too
 
  private:
-  // The "%r" of `.reg .b32 %r<13>;` is not itself a register.
-  [[nodiscard]] bool is_range_declaration(uint32_t token) const {
-    return m_.is(token + 1, "<") && m_.text(token)[0] == '%';
-  }
-
   void statement(const Statement& s) {
     switch (s.kind) {
       case StatementKind::Block:
@@ -123,7 +120,8 @@ class FunctionSplicer final : public Splicer {
   FunctionSplicer(const Module& module, const Function& function, const InlineCall& call)
       : Splicer(module, function, call.prefix), call_(call) {
     if (call.arguments.size() != function.parameters.size()) {
-      throw Error(ErrorCode::Internal, "template called with a wrong number of arguments").kernel(function.name);
+      throw Error(ErrorCode::Internal, "template called with a wrong number of arguments")
+          .kernel(function.name);
     }
   }
 
@@ -192,8 +190,8 @@ class KernelSplicer final : public Splicer {
     return m_.has_modifier(s, ".param") || m_.has_modifier(s, ".param::entry");
   }
 
-  // ld.param from a kernel parameter, by name or by an address computed before. A load of a call's result names a
-  // .param variable of the body and stays.
+  // ld.param from a kernel parameter, by name or by an address computed before. A load of a call's result
+  // names a .param variable of the body and stays.
   bool parameter_load(const Statement& s) {
     const auto address = s.operands.size() == 2 ? parse_address(m_, s.operands[1]) : std::nullopt;
     if (!address) throw unsupported(s.head);
@@ -207,8 +205,8 @@ class KernelSplicer final : public Splicer {
     } else {
       return false;
     }
-    line(fmt::format("{}ld.global.nc{} {}, [{}+{}]", guard(s), modifiers_without(s, ".param"), renamed(s.operands[0]),
-                     base, offset));
+    line(fmt::format("{}ld.global.nc{} {}, [{}+{}]", guard(s), modifiers_without(s, ".param"),
+                     renamed(s.operands[0]), base, offset));
     return true;
   }
 
@@ -237,7 +235,8 @@ class KernelSplicer final : public Splicer {
     const std::string to = m_.has_modifier(s, ".to") ? "cvta.to.global" : "cvta.global";
     if (const ptx::Parameter* p = parameter(m_.text(source.first))) {
       if (source.size() != 1) throw unsupported(s.head);
-      line(fmt::format("{}add.s64 {}, {}, {}", guard(s), renamed(s.operands[0]), kernel_.arguments, p->offset));
+      line(fmt::format("{}add.s64 {}, {}, {}", guard(s), renamed(s.operands[0]), kernel_.arguments,
+                       p->offset));
       line(fmt::format("{}{}.u64 {}, {}", guard(s), to, renamed(s.operands[0]), renamed(s.operands[0])));
     } else {
       line(fmt::format("{}{}.u64 {}, {}", guard(s), to, renamed(s.operands[0]), renamed(source)));
@@ -260,7 +259,8 @@ class KernelSplicer final : public Splicer {
     const std::string_view axis = m_.text(component);
     const size_t index = axis == ".x" ? 0 : axis == ".y" ? 1 : axis == ".z" ? 2 : 3;
     // Special registers are 32 bits wide; older code may read them as 16, where a plain register does not do.
-    const bool wide = !current_->modifiers.empty() && ptx::type_bytes(m_.text(current_->modifiers.last - 1)) == 4;
+    const bool wide =
+        !current_->modifiers.empty() && ptx::type_bytes(m_.text(current_->modifiers.last - 1)) == 4;
     if (index == 3 || !wide) throw unsupported(component);
     swallow_next_ = true;
     if (name == "%tid") return kernel_.tid[index];

@@ -1,8 +1,8 @@
 // Splicing: the body of one PTX function, written out inside another.
 //
-// Every name that the body declares gets a prefix of its own, so nothing can clash; parameters, results, special
-// registers and the function's exit are bound to what the surrounding code provides. The result is a brace-delimited scope
-// that falls through at its end. Line tables (.loc) of the spliced code are dropped.
+// Every name that the body declares gets a prefix of its own, so nothing can clash; parameters, results,
+// special registers and the function's exit are bound to what the surrounding code provides. The result is a
+// brace-delimited scope that falls through at its end. Line tables (.loc) of the spliced code are dropped.
 #pragma once
 
 #include <array>
@@ -19,11 +19,12 @@ namespace klap::transform {
 // New names for module-level symbols (functions that are copied along).
 using SymbolNames = std::map<std::string, std::string, std::less<>>;
 
-// A `.func` template: parameters become operands (registers or literals) of the caller, results registers of it.
+// A `.func` template: parameters become operands (registers or literals) of the caller, results registers of
+// it.
 struct InlineCall {
-  std::string prefix;                               // for declared names, for example "klap_r_"
-  std::vector<std::string> arguments;               // one operand per parameter
-  std::map<uint32_t, std::string> results;          // offset in the result -> register
+  std::string prefix;                       // for declared names, for example "klap_r_"
+  std::vector<std::string> arguments;       // one operand per parameter
+  std::map<uint32_t, std::string> results;  // offset in the result -> register
 };
 // Throws Error(Internal) if the template uses a form that is not provided for.
 std::string inline_function(const ptx::Module& module, const ptx::Function& function, const InlineCall& call);
@@ -31,14 +32,15 @@ std::string inline_function(const ptx::Module& module, const ptx::Function& func
 // A child kernel's body: its parameters lie in global memory, its position is virtual.
 struct InlineKernel {
   std::string prefix;
-  std::string arguments;                            // operand: global address of the argument area
-  std::array<std::string, 3> ctaid, nctaid, tid;    // operands, x y z
-  std::array<uint32_t, 3> ntid{};                   // the constant block
+  std::string arguments;                          // operand: global address of the argument area
+  std::array<std::string, 3> ctaid, nctaid, tid;  // operands, x y z
+  std::array<uint32_t, 3> ntid{};                 // the constant block
   SymbolNames symbols;
 };
-// Throws Error(Unsupported) naming the line if a parameter or a special register is used in a way that cannot be
-// redirected.
-std::string inline_kernel(const ptx::Module& module, const ptx::Function& function, const InlineKernel& kernel);
+// Throws Error(Unsupported) naming the line if a parameter or a special register is used in a way that cannot
+// be redirected.
+std::string inline_kernel(const ptx::Module& module, const ptx::Function& function,
+                          const InlineKernel& kernel);
 
 // The text of a token range with module-level symbols renamed and line tables dropped.
 std::string rename_symbols(const ptx::Module& module, ptx::TokenRange range, const SymbolNames& symbols);

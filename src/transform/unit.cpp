@@ -38,8 +38,9 @@ class DetachedUnit {
   }
 
   [[nodiscard]] std::string assemble(const std::vector<Generated>& kernels) const {
-    std::string text = fmt::format(".version {}\n.target {}\n.address_size {}\n\n{}{}\n", m_.version, m_.target,
-                                   m_.address_size == 0 ? 64 : m_.address_size, declarations_, prototypes_);
+    std::string text =
+        fmt::format(".version {}\n.target {}\n.address_size {}\n\n{}{}\n", m_.version, m_.target,
+                    m_.address_size == 0 ? 64 : m_.address_size, declarations_, prototypes_);
     text += definitions_;
     for (const Generated& kernel : kernels) text += renamed(kernel.text) + "\n\n";
     return text;
@@ -115,7 +116,8 @@ class DetachedUnit {
 
 bool has_launch_bounds(const Module& m, const Function& f) {
   for (uint32_t t = f.attributes.first; t < f.attributes.last; ++t) {
-    if (m.is(t, ".maxntid") || m.is(t, ".reqntid") || m.is(t, ".maxnreg") || m.is(t, ".minnctapersm")) return true;
+    if (m.is(t, ".maxntid") || m.is(t, ".reqntid") || m.is(t, ".maxnreg") || m.is(t, ".minnctapersm"))
+      return true;
   }
   return false;
 }
@@ -133,7 +135,8 @@ std::optional<std::string> detached_unit(const Module& module, const std::vector
   return unit.assemble(kernels);
 }
 
-std::string in_place_unit(const Module& module, const std::vector<Generated>& kernels, uint32_t register_cap) {
+std::string in_place_unit(const Module& module, const std::vector<Generated>& kernels,
+                          uint32_t register_cap) {
   ptx::Edits edits(module);
   if (register_cap != 0) {
     for (const Function& f : module.functions) {

@@ -1,8 +1,9 @@
 // Placing generated kernels in a translation unit.
 //
-// Where the generated code uses nothing that is internal to its unit, it becomes a unit of its own ("detached") beside
-// the program's machine code, which then stays bit for bit what the program's own compiler made. Otherwise it is
-// appended to the unit's PTX ("in place"), and the whole unit is assembled anew.
+// Where the generated code uses nothing that is internal to its unit, it becomes a unit of its own
+// ("detached") beside the program's machine code, which then stays bit for bit what the program's own
+// compiler made. Otherwise it is appended to the unit's PTX ("in place"), and the whole unit is assembled
+// anew.
 #pragma once
 
 #include <optional>
@@ -14,14 +15,15 @@
 
 namespace klap::transform {
 
-// A unit that holds the generated kernels and private copies of the functions they call, and declares the variables
-// they use as external. `suffix` makes the copies' names unique. Nothing if they refer to something internal that
-// cannot be copied; `why_not` then says to what.
+// A unit that holds the generated kernels and private copies of the functions they call, and declares the
+// variables they use as external. `suffix` makes the copies' names unique. Nothing if they refer to something
+// internal that cannot be copied; `why_not` then says to what.
 std::optional<std::string> detached_unit(const ptx::Module& module, const std::vector<Generated>& kernels,
                                          const std::string& suffix, std::string* why_not);
 
-// The unit's text, unchanged, with the generated kernels behind it. `register_cap` other than 0 becomes `.maxnreg` of
-// every original kernel that has no launch bounds of its own.
-std::string in_place_unit(const ptx::Module& module, const std::vector<Generated>& kernels, uint32_t register_cap);
+// The unit's text, unchanged, with the generated kernels behind it. `register_cap` other than 0 becomes
+// `.maxnreg` of every original kernel that has no launch bounds of its own.
+std::string in_place_unit(const ptx::Module& module, const std::vector<Generated>& kernels,
+                          uint32_t register_cap);
 
 }  // namespace klap::transform

@@ -1,0 +1,58 @@
+#include "golden.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+#include <stdexcept>
+
+#include "support/file.h"
+
+namespace klap::test {
+
+const std::string& Golden::section(const std::string& name) const {
+  for (const auto& [key, text] : sections) {
+    if (key == name) return text;
+  }
+  throw std::runtime_error(path.string() + ": no section " + name);
+}
+
+Golden read_golden(const std::filesystem::path& path) {
+  Golden golden;
+  golden.path = path;
+  std::istringstream lines(read_file(path));
+  std::string* into = &golden.head;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("--- ")) {
+      golden.sections.emplace_back(line.substr(4), "");
+      into = &golden.sections.back().second;
+    } else {
+      *into += line + "\n";
+    }
+  }
+  return golden;
+}
+
+std::vector<std::filesystem::path> golden_files() {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(KLAP_GOLDEN_DIR)) {
+    if (entry.path().extension() == ".golden") files.push_back(entry.path());
+  }
+  if (files.empty()) throw std::runtime_error("no golden files in " KLAP_GOLDEN_DIR);
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void expect_section(const Golden& golden, const std::string& section, const std::string& actual) {
+  if (std::getenv("KLAP_REBASE") == nullptr) {
+    EXPECT_EQ(golden.section(section), actual) << golden.path << " (KLAP_REBASE=1 rewrites it)";
+    return;
+  }
+  std::string text = golden.head;
+  for (const auto& [name, body] : golden.sections)
+    text += "--- " + name + "\n" + (name == section ? actual : body);
+  write_file(golden.path, text);
+}
+
+}  // namespace klap::test

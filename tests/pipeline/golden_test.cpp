@@ -1,0 +1,104 @@
+// Every golden file through the pipeline: the verdict on each site is the expected one; untouched PTX prints
+// byte for byte; and where sites are rewritten, the result is accepted by ptxas for three targets and links
+// with nvJitLink.
+#include "golden.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "jit/module.h"
+#include "ptx/tree.h"
+#include "support/file.h"
+
+namespace klap::test {
+namespace {
+
+jit::Request grid_request(uint32_t sm = 90) {
+  jit::Request request;
+  request.sm = sm;
+  request.granularity = [](const std::string&) { return jit::Granularity::Grid; };
+  return request;
+}
+
+std::string remark_text(const jit::SiteRemark& r) {
+  std::string text = "line " + std::to_string(r.line) + ": " + r.parent + " launches " + r.child + ": ";
+  text +=
+      r.rewritten ? "rewritten (" + r.granularity + ", " + r.launcher + "): " : "left (" + r.reason + "): ";
+  text += r.detail + "\n";
+  for (const std::string& note : r.notes) text += "  note: " + note + "\n";
+  return text;
+}
+
+std::string first_word(const std::filesystem::path& path) {
+  const std::string stem = path.stem().string();
+  return stem.substr(0, stem.find('-'));
+}
+
+class GoldenFile : public testing::TestWithParam<std::filesystem::path> {};
+
+TEST_P(GoldenFile, PrintsByteForByte) {
+  const std::string ptx = read_golden(GetParam()).section("ptx");
+  const ptx::Module module = ptx::parse(ptx, "golden");
+  EXPECT_EQ(ptx, ptx::print(module));
+  // The tree covers the text: every token lies in some item.
+  size_t covered = 0;
+  for (const ptx::Item& item : module.items) covered += item.tokens.size();
+  EXPECT_EQ(module.tokens.size() - 1, covered);
+}
+
+TEST_P(GoldenFile, GivesTheExpectedRemarks) {
+  const Golden golden = read_golden(GetParam());
+  std::string text;
+  for (const auto& remark :
+       explain_module(jit::program_from_ptx(golden.section("ptx"), "golden"), grid_request())) {
+    text += remark_text(remark);
+    EXPECT_EQ(first_word(GetParam()) == "rewritten", remark.rewritten) << "the file's name says otherwise";
+  }
+  expect_section(golden, "explain", text);
+}
+
+TEST_P(GoldenFile, IsLeftWhereTheConfigurationSaysSo) {
+  jit::Request request = grid_request();
+  request.granularity = [](const std::string&) { return jit::Granularity::None; };
+  const auto program = jit::program_from_ptx(read_golden(GetParam()).section("ptx"), "golden");
+  for (const auto& remark : explain_module(program, request)) {
+    EXPECT_FALSE(remark.rewritten);
+    EXPECT_EQ("config-none", remark.reason);
+  }
+}
+
+void assemble(const std::string& ptx, const std::string& name, int sm) {
+  const std::string file = testing::TempDir() + "/" + name + "_" + std::to_string(sm) + ".ptx";
+  write_file(file, ptx);
+  const std::string command = std::string(KLAP_PTXAS) + " -arch=sm_" + std::to_string(sm) + " -c -o " + file +
+                              ".o " + file + " >" + file + ".log 2>&1";
+  EXPECT_EQ(0, std::system(command.c_str())) << read_file(file + ".log");
+}
+
+TEST_P(GoldenFile, AssemblesAndLinksWhenRewritten) {
+  if (first_word(GetParam()) != "rewritten") GTEST_SKIP() << "nothing is rewritten in it";
+  const std::string ptx = read_golden(GetParam()).section("ptx");
+  const jit::Program program = jit::program_from_ptx(ptx, "golden");
+  const std::string rewritten = jit::rewrite_ptx(program.units[0], grid_request(), nullptr);
+  EXPECT_EQ(ptx, rewritten.substr(0, ptx.size())) << "the originals must stay as they are";
+  for (const int sm : {80, 90, 100}) {
+    assemble(rewritten, GetParam().stem().string(), sm);
+    const jit::RewrittenModule module = rewrite_module(program, grid_request(static_cast<uint32_t>(sm)));
+    EXPECT_FALSE(module.cubin.empty());
+    ASSERT_EQ(1u, module.variants.size());
+    EXPECT_NE(std::string::npos, module.cubin.find(".text." + module.variants[0].consumer));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GoldenFile, testing::ValuesIn(golden_files()), [](const auto& param) {
+  std::string name = param.param.stem().string();
+  for (char& c : name) {
+    if (c == '-') c = '_';
+  }
+  return name;
+});
+
+}  // namespace
+}  // namespace klap::test

@@ -1,0 +1,215 @@
+// The pipeline on real programs, and what it does when its tools are missing or its input is bad.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <thread>
+
+#include "container/elf64.h"
+#include "jit/module.h"
+#include "jit/options.h"
+#include "jit/toolchain.h"
+#include "support/error.h"
+#include "support/file.h"
+
+namespace klap::jit {
+namespace {
+
+namespace fs = std::filesystem;
+
+Request grid_request() {
+  Request request;
+  request.sm = 90;
+  return request;
+}
+
+std::string fixture() { return read_file(std::string(KLAP_IDIOM_DIR) + "/cdp2.ptx"); }
+
+std::map<std::string, std::string> kernel_code(const std::string& cubin) {
+  std::map<std::string, std::string> out;
+  const container::Elf64 elf(std::as_bytes(std::span(cubin.data(), cubin.size())), "cubin");
+  for (const container::ElfSection& section : elf.sections()) {
+    const std::string_view name = elf.name(section);
+    if (!name.starts_with(".text.")) continue;
+    const auto bytes = elf.content(section);
+    out.emplace(name, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  }
+  return out;
+}
+
+// ---- every CUDA program that the tests and benchmarks build ----
+
+std::vector<fs::path> programs() {
+  std::vector<fs::path> out;
+  for (const char* folder : {KLAP_PROGRAM_DIR, KLAP_BENCHMARK_DIR}) {
+    std::error_code ec;
+    for (const auto& entry : fs::directory_iterator(folder, ec)) {
+      const bool runs = (entry.status().permissions() & fs::perms::owner_exec) != fs::perms::none;
+      if (entry.is_regular_file() && runs) out.push_back(entry.path());
+    }
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+class RealProgram : public testing::TestWithParam<fs::path> {};
+
+TEST_P(RealProgram, LinksWithItsOriginalsUntouched) {
+  const container::File file = container::open_file(GetParam());
+  size_t sites = 0;
+  for (const container::FileImage& image : file.images) {
+    if (image.kind != container::ImageKind::WrapperV2) continue;
+    const Program program = program_from_fatbins(image.units, 90);
+    const RewrittenModule module = rewrite_module(program, grid_request());
+    sites += module.remarks.size();
+    for (const SiteRemark& remark : module.remarks) {
+      EXPECT_NE("build-failed", remark.reason) << remark.parent << ": " << remark.detail;
+    }
+    if (module.cubin.empty()) continue;
+    const auto linked = kernel_code(module.cubin);
+    for (const Unit& unit : program.units) {
+      if (unit.is_device_runtime || unit.cubin.empty()) continue;
+      for (const auto& [name, code] : kernel_code(unit.cubin)) {
+        ASSERT_TRUE(linked.contains(name)) << name;
+        // Relocations are resolved in the linked image; everything else must be the same.
+        EXPECT_EQ(code.size(), linked.at(name).size()) << name;
+      }
+    }
+  }
+  RecordProperty("sites", static_cast<int>(sites));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RealProgram, testing::ValuesIn(programs()),
+                         [](const auto& param) { return param.param.stem().string(); });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RealProgram);
+
+TEST(Pipeline, IsTestedOnPrograms) { EXPECT_GE(programs().size(), 4u) << "the CUDA programs were not built"; }
+
+// ---- options ----
+
+TEST(Options, SplitWhatChangesCode) {
+  EXPECT_EQ((BuildOptions{64, {}}), parse_options("-maxrregcount=64"));
+  EXPECT_EQ((BuildOptions{32, {"-O1", "-dlcm=cg"}}),
+            parse_options("-O1 -dlcm=cg --compile-only  -maxrregcount=32 "));
+  EXPECT_EQ((BuildOptions{0, {}}), parse_options("--generate-line-info -v --compile-only"));
+  EXPECT_EQ((BuildOptions{0, {"--fmad", "false"}}), parse_options("--fmad false"));
+}
+
+// ---- naming and caching ----
+
+TEST(Pipeline, NamesVariantsAfterTheirKernels) {
+  const RewrittenModule module = rewrite_module(program_from_ptx(fixture(), "fixture"), grid_request());
+  ASSERT_EQ(1u, module.variants.size());
+  const Variant& v = module.variants[0];
+  EXPECT_EQ("_Z6parentPiPKi", v.parent);
+  EXPECT_THAT(v.parent_variant, testing::StartsWith(v.parent + "$klap_grid_"));
+  EXPECT_THAT(v.consumer, testing::StartsWith("_Z5childPii$klap_run_"));
+  EXPECT_EQ(2u, v.parent_param_count);
+  EXPECT_EQ(16u, v.queue_param_offset);
+  EXPECT_EQ(32u, v.record_bytes);
+  EXPECT_EQ(256u, v.consumer_block_threads);
+  EXPECT_EQ(32u, v.child_block_threads);
+}
+
+TEST(Pipeline, BuildsAModuleOnceHoweverManyThreadsLoadIt) {
+  const std::string text = fixture() + "// cache test\n";
+  const auto before = toolchain_calls();
+  std::vector<std::thread> threads;
+  std::atomic<int> fresh{0};
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      const RewrittenModule module = rewrite_module(program_from_ptx(text, "fixture"), grid_request());
+      EXPECT_FALSE(module.cubin.empty());
+      if (!module.from_memory_cache) ++fresh;
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(1, fresh.load());
+  EXPECT_EQ(before.nvjitlink + 1, toolchain_calls().nvjitlink);
+}
+
+TEST(Pipeline, DumpsEveryStage) {
+  Request request = grid_request();
+  std::map<std::string, size_t> dumped;
+  request.dump = [&](const std::string& name, std::string_view bytes) { dumped[name] = bytes.size(); };
+  rewrite_module(program_from_ptx(fixture() + "// dump test\n", "fixture"), request);
+  for (const char* name : {"unit0.ptx", "unit0.klap.ptx", "linked.cubin"})
+    EXPECT_GT(dumped[name], 0u) << name;
+}
+
+// ---- bad input ----
+
+TEST(Pipeline, SaysWhereBrokenPtxIsBroken) {
+  std::string text = fixture();
+  text.insert(text.find("call.uni"), "\x02");
+  try {
+    rewrite_module(program_from_ptx(text, "broken.ptx"), grid_request());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(ErrorCode::Parse, error.code());
+    EXPECT_THAT(error.what(), testing::StartsWith("broken.ptx:"));
+  }
+}
+
+TEST(Link, CountsDuplicateDefinitionsAsErrors) {
+  const std::string ptx = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry twice() { ret; }\n";
+  const LinkInput input = {LinkInputKind::Ptx, ptx, "unit"};
+  EXPECT_THROW(link_to_cubin({input, input}, {"-arch=sm_90"}), Error);
+}
+
+TEST(Link, FailsOnUndefinedSymbolsAndGarbage) {
+  const std::string undefined =
+      ".version 8.0\n.target sm_80\n.address_size 64\n.extern .func nowhere();\n.visible .entry k() { "
+      "call.uni nowhere; ret; }\n";
+  EXPECT_THROW(link_to_cubin({{LinkInputKind::Ptx, undefined, "unit"}}, {"-arch=sm_90"}), Error);
+  EXPECT_THROW(link_to_cubin({{LinkInputKind::Ptx, "not PTX", "unit"}}, {"-arch=sm_90"}), Error);
+  EXPECT_THROW(link_to_cubin({{LinkInputKind::Cubin, "not a cubin", "unit"}}, {"-arch=sm_90"}), Error);
+  EXPECT_THROW(link_to_cubin({}, {"-no-such-option"}), Error);
+}
+
+// In a fresh process, because an opened library stays open.
+void expect_toolchain_error(const char* variable) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        setenv(variable, "/nowhere/lib.so", 1);
+        try {
+          rewrite_module(program_from_ptx(fixture(), "fixture"), grid_request());
+        } catch (const Error& error) {
+          fprintf(stderr, "%s", error.what());
+          _exit(error.code() == ErrorCode::Toolchain ? 7 : 1);
+        }
+        _exit(0);
+      },
+      testing::ExitedWithCode(7), variable);
+}
+
+TEST(Toolchain, SaysHowToMendMissingNvrtc) { expect_toolchain_error("KLAP_NVRTC"); }
+TEST(Toolchain, SaysHowToMendMissingNvJitLink) { expect_toolchain_error("KLAP_NVJITLINK"); }
+
+TEST(Toolchain, ExplainNeedsNeither) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        setenv("KLAP_NVRTC", "/nowhere/lib.so", 1);
+        setenv("KLAP_NVJITLINK", "/nowhere/lib.so", 1);
+        const auto remarks = explain_module(program_from_ptx(fixture(), "fixture"), grid_request());
+        _exit(remarks.size() == 1 && remarks[0].rewritten ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST(Toolchain, ReportsTheCompilersLog) {
+  try {
+    compile_to_ptx("this is not C++", "bad.cu", {}, {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(ErrorCode::Toolchain, error.code());
+    EXPECT_THAT(error.what(), testing::HasSubstr("bad.cu"));
+  }
+}
+
+}  // namespace
+}  // namespace klap::jit
