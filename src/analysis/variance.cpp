@@ -82,6 +82,11 @@ class Propagation {
   DataFlow data;
 };
 
+int64_t loaded_bytes(const Module& m, const Statement& s) {
+  const int64_t lanes = m.has_modifier(s, ".v4") ? 4 : m.has_modifier(s, ".v2") ? 2 : 1;
+  return lanes * ptx::type_bytes(m.text(s.modifiers.last - 1));
+}
+
 std::optional<Address> memory_operand(const Module& m, const Statement& s) {
   const size_t index = m.is(s.head, "st") ? 0 : 1;
   return index < s.operands.size() ? parse_address(m, s.operands[index]) : std::nullopt;
@@ -119,11 +124,12 @@ class SharedUpdates {
     if (!p_.m.is(s.head, "ld") || s.operands.size() != 2) return false;
     const auto address = parse_address(p_.m, s.operands[1]);
     if (!address) return false;
+    const int64_t bytes = loaded_bytes(p_.m, s);
     for (const ptx::Parameter& parameter : function_.parameters) {
       if (parameter.name != address->base) continue;
       const int64_t at = parameter.offset + address->offset;
-      for (const auto& [offset, bytes] : varying_) {
-        if (at < int64_t{offset} + bytes && int64_t{offset} < at + 16) return true;
+      for (const auto& [offset, size] : varying_) {
+        if (at < int64_t{offset} + size && int64_t{offset} < at + bytes) return true;
       }
     }
     return false;

@@ -229,12 +229,16 @@ void check_linked(const Program& program, const GeneratedUnits& generated, const
   }
 }
 
-void check_unique(const GeneratedUnits& generated) {
+// nvJitLink does not report duplicate definitions, so no generated name may stand anywhere else.
+void check_unique(const Program& program, const GeneratedUnits& generated) {
   std::set<std::string> names;
+  for (const Unit& unit : program.units) {
+    if (!unit.cubin.empty()) names.merge(functions_of(unit.cubin, unit.name));
+  }
   for (const auto& unit : generated.kernels) {
     for (const Generated& kernel : unit) {
       if (!names.insert(kernel.name).second) {
-        throw Error(ErrorCode::Internal, "two generated kernels have the same name").kernel(kernel.name);
+        throw Error(ErrorCode::Internal, "the name of a generated kernel is taken").kernel(kernel.name);
       }
     }
   }
@@ -261,7 +265,7 @@ BuiltModule build(const Program& program, const Request& request, Plan& plan,
                   const std::vector<PlannedSite>& sites, Timings& timings) {
   GeneratedUnits generated = generate(plan, sites, timings);
   if (generated.variants.empty()) return {};
-  check_unique(generated);
+  check_unique(program, generated);
   const Stopwatch watch(&timings.link);
   const LinkPlan link = LinkPlanner(program, request, plan, generated).run();
   std::vector<std::string> options = {fmt::format("-arch=sm_{}", request.sm)};

@@ -153,12 +153,6 @@ TEST(Pipeline, SaysWhereBrokenPtxIsBroken) {
   }
 }
 
-TEST(Link, CountsDuplicateDefinitionsAsErrors) {
-  const std::string ptx = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry twice() { ret; }\n";
-  const LinkInput input = {LinkInputKind::Ptx, ptx, "unit"};
-  EXPECT_THROW(link_to_cubin({input, input}, {"-arch=sm_90"}), Error);
-}
-
 TEST(Link, FailsOnUndefinedSymbolsAndGarbage) {
   const std::string undefined =
       ".version 8.0\n.target sm_80\n.address_size 64\n.extern .func nowhere();\n.visible .entry k() { "
