@@ -201,19 +201,21 @@ class LinkPlanner {
 
 // ---- checking what came out ----
 
-std::set<std::string> functions_of(std::string_view cubin, const std::string& name) {
+constexpr std::string_view kParameterBank = ".nv.constant0.";  // every kernel has one, a function has none
+
+std::set<std::string> kernels_of(std::string_view cubin, const std::string& name) {
   std::set<std::string> out;
   const container::Elf64 elf(std::as_bytes(std::span(cubin.data(), cubin.size())), name);
-  elf.any_symbol([&](const container::ElfSymbol& symbol) {
-    if (symbol.is_function && symbol.is_defined) out.emplace(symbol.name);
-    return false;
-  });
+  for (const container::ElfSection& section : elf.sections()) {
+    const std::string_view text = elf.name(section);
+    if (text.starts_with(kParameterBank)) out.emplace(text.substr(kParameterBank.size()));
+  }
   return out;
 }
 
 // nvJitLink has been seen to report success for links that were not: every kernel must be there.
 void check_linked(const Program& program, const GeneratedUnits& generated, const std::string& cubin) {
-  const std::set<std::string> linked = functions_of(cubin, "linked image");
+  const std::set<std::string> linked = kernels_of(cubin, "linked image");
   const auto require = [&](const std::string& kernel) {
     if (!linked.contains(kernel)) {
       throw Error(ErrorCode::Link, "the linked image lacks a kernel").kernel(kernel);
@@ -225,7 +227,7 @@ void check_linked(const Program& program, const GeneratedUnits& generated, const
   }
   for (const Unit& unit : program.units) {
     if (unit.is_device_runtime || unit.cubin.empty()) continue;
-    for (const std::string& function : functions_of(unit.cubin, unit.name)) require(function);
+    for (const std::string& kernel : kernels_of(unit.cubin, unit.name)) require(kernel);
   }
 }
 
@@ -233,7 +235,7 @@ void check_linked(const Program& program, const GeneratedUnits& generated, const
 void check_unique(const Program& program, const GeneratedUnits& generated) {
   std::set<std::string> names;
   for (const Unit& unit : program.units) {
-    if (!unit.cubin.empty()) names.merge(functions_of(unit.cubin, unit.name));
+    if (!unit.cubin.empty()) names.merge(kernels_of(unit.cubin, unit.name));
   }
   for (const auto& unit : generated.kernels) {
     for (const Generated& kernel : unit) {
