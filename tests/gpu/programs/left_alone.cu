@@ -16,27 +16,52 @@ __global__ void simple_parent(int* cells) {
 
 // The child has a barrier.
 __global__ void reverse_in_block(int* cells) {
-  __shared__ int copy[64];
-  copy[threadIdx.x] = cells[threadIdx.x];
+  const int value = cells[63 - threadIdx.x];
   __syncthreads();
-  cells[threadIdx.x] = copy[63 - threadIdx.x];
+  cells[threadIdx.x] = value;
 }
 __global__ void barrier_parent(int* cells) {
   if (threadIdx.x < 2) reverse_in_block<<<1, 64>>>(cells + 64 * threadIdx.x);
 }
 
-// The child has barriers that some of its threads never reach.
-__global__ void sum_after_exit(int* cells, int n) {
-  __shared__ int sum;
-  if (threadIdx.x == 0) sum = 0;
+// The child has a barrier that some of its threads never reach.
+__global__ void count_after_exit(int* cell, int n) {
   if (static_cast<int>(threadIdx.x) >= n) return;
+  atomicAdd(cell, 1);
   __syncthreads();
-  atomicAdd(&sum, 1);
-  __syncthreads();
-  if (threadIdx.x == 0) *cells = sum;
+  if (threadIdx.x == 0) *cell *= 2;
 }
 __global__ void early_exit_parent(int* cells) {
-  sum_after_exit<<<1, 96>>>(cells + threadIdx.x, static_cast<int>(threadIdx.x) % 96 + 1);
+  count_after_exit<<<1, 96>>>(cells + threadIdx.x, static_cast<int>(threadIdx.x) % 96 + 1);
+}
+
+// The child has static shared memory.
+__global__ void copy_through_shared(int* cells) {
+  __shared__ int held[32];
+  held[threadIdx.x] = cells[threadIdx.x] + 1;
+  cells[threadIdx.x] = held[threadIdx.x] * 2;
+}
+__global__ void static_shared_parent(int* cells) {
+  if (threadIdx.x < 4) copy_through_shared<<<1, 32>>>(cells + 32 * threadIdx.x);
+}
+
+// The children of a block count without atomics, which is right because the block's NULL stream runs them one
+// after another.
+__device__ int tally;
+__global__ void count_plainly(int* cells) {
+  if (threadIdx.x == 0) cells[tally++] = 4;
+}
+__global__ void counting_parent(int* cells) { count_plainly<<<1, 32>>>(cells); }
+
+// A barrier lies between the launches of the block's two halves, so the first half's children come first.
+__global__ void set_or_double(int* cells, int t) {
+  if (threadIdx.x == 0) cells[t] = t < 64 ? 10 + t : 2 * cells[t - 64];
+}
+__global__ void ordered_parent(int* cells) {
+  const int t = static_cast<int>(threadIdx.x);
+  if (t >= 64) __syncthreads();
+  set_or_double<<<1, 32>>>(cells, t);
+  if (t < 64) __syncthreads();
 }
 
 // The child uses a warp shuffle.
@@ -75,6 +100,7 @@ __global__ void step(int* cell, int factor) {
   if (threadIdx.x == 0) *cell = *cell * factor + 1;
 }
 __global__ void loop_parent(int* cells) {
+#pragma unroll 1
   for (int i = 1; i <= 4; ++i) step<<<1, 32>>>(cells + threadIdx.x, static_cast<int>(threadIdx.x) % 3 + i);
 }
 
@@ -86,10 +112,11 @@ __global__ void stream_parent(int* cells) {
   cudaStreamDestroy(stream);
 }
 
-// The tail-launch stream: runs after the parent's other child.
+// The tail-launch stream: the child runs after the parent, whatever the parent does after launching it.
 __global__ void tail_parent(int* cells) {
-  set_cell<<<1, 32>>>(cells, 21);
-  double_cell<<<1, 32, 0, cudaStreamTailLaunch>>>(cells);
+  cells[threadIdx.x] = 1;
+  if (threadIdx.x == 0) double_cell<<<1, 32, 0, cudaStreamTailLaunch>>>(cells);
+  cells[threadIdx.x] = 21;
 }
 
 // Children that launch children, and a kernel that launches itself.
@@ -151,7 +178,12 @@ void test_children(gpu::Report& report) {
       [](int t) { return (t / 64 * 64 + 63 - t % 64) % 10; });
   run(
       report, "early_exit_parent", [](int* c) { early_exit_parent<<<1, kThreads>>>(c); },
-      [](int t) { return t % 96 + 1; });
+      [](int t) { return 2 * (t % 10 + t % 96 + 1); });
+  run(
+      report, "static_shared_parent", [](int* c) { static_shared_parent<<<1, kThreads>>>(c); },
+      [](int t) { return 2 * (t % 10 + 1); });
+  run(
+      report, "counting_parent", [](int* c) { counting_parent<<<1, kThreads>>>(c); }, [](int) { return 4; });
   run(
       report, "shuffle_parent", [](int* c) { shuffle_parent<<<1, kThreads>>>(c); },
       [](int t) { return 32 * t + 31 * 32 / 2; });
@@ -178,8 +210,11 @@ void test_parents(gpu::Report& report) {
       report, "stream_parent", [](int* c) { stream_parent<<<1, kThreads>>>(c); },
       [](int t) { return t + 3; });
   run(
-      report, "tail_parent", [](int* c) { tail_parent<<<1, 1>>>(c); },
-      [](int t) { return t == 0 ? 42 : t % 10; });
+      report, "ordered_parent", [](int* c) { ordered_parent<<<1, kThreads>>>(c); },
+      [](int t) { return t < 64 ? 10 + t : 2 * (10 + t - 64); });
+  run(
+      report, "tail_parent", [](int* c) { tail_parent<<<1, kThreads>>>(c); },
+      [](int t) { return t == 0 ? 42 : 21; });
   run(
       report, "nested_parent", [](int* c) { nested_parent<<<1, kThreads>>>(c); },
       [](int t) { return 3 * t; });

@@ -28,3 +28,17 @@ void run_unit_a(double* scaled, int* filled, int* count) {
   gpu::wait("unit a");
   gpu::check(cudaMemcpyFromSymbol(count, counter, sizeof *count), "reading the counter of unit a");
 }
+
+static __global__ void set_triple(int* cell, int t) {
+  if (threadIdx.x == 0) *cell = triple(t);
+}
+
+static __global__ void launch_calls(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  if (t < kParents) set_triple<<<1, 32>>>(cells + t, t);
+}
+
+void run_calls(int* cells) {
+  launch_calls<<<5, 32>>>(cells);
+  gpu::wait("a child that calls into the other unit");
+}

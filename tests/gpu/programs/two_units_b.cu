@@ -4,6 +4,8 @@
 
 static __device__ int counter;
 
+__device__ int triple(int value) { return 3 * value; }
+
 static __global__ void fill(int* cells, int t) {
   const int i = threadIdx.x;
   if (i < kCells) cells[i] = -t - shared_bias;

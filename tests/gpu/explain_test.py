@@ -1,0 +1,71 @@
+"""What klap-ptx says about the GPU programs, on machines without a GPU.
+
+The same expectations that a preloaded run on a GPU must meet hold for the verdicts on the launch sites: every parent
+that is to be redirected must be rewritten and link, and every one outside the list of legal rewrites must be left
+for the right reason. Without this a wrong verdict would only show on the rare machine with a GPU.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "tools"))
+
+from gpu_checks.statistics_file import is_kernel  # noqa: E402
+
+BUILD = os.environ.get("KLAP_BUILD", os.path.join(HERE, "..", "..", "build"))
+
+
+def klap_ptx(*arguments):
+    command = [os.path.join(BUILD, "bin", "klap-ptx"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+def entries():
+    """(path of the device code, expectations) of every program."""
+    with open(os.path.join(HERE, "expectations.json"), encoding="utf-8") as file:
+        content = json.load(file)
+    for folder, key in (("gpu", "programs"), ("bench", "benchmarks")):
+        for entry in content[key]:
+            yield os.path.join(BUILD, "bin", folder, entry.get("image", entry["name"])), entry
+
+
+class ExplainTest(unittest.TestCase):
+    def sites_of(self, sites, kernel):
+        """Sites whose parent is `kernel`, of which there must be some; "" means all."""
+        found = [site for site in sites if not kernel or is_kernel(site["parent"], kernel)]
+        self.assertTrue(found, f"no launch site in {kernel or 'the program'}")
+        return found
+
+    def test_verdicts(self):
+        for path, entry in entries():
+            with self.subTest(program=entry["name"]):
+                result = klap_ptx("explain", path, "--json")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                sites = json.loads(result.stdout)["sites"]
+                for kernel in entry.get("redirected", []):
+                    for site in self.sites_of(sites, kernel):
+                        self.assertEqual(site["verdict"], "rewritten", f"{kernel}: {site}")
+                for kernel, reason in entry.get("left", {}).items():
+                    for site in self.sites_of(sites, kernel):
+                        self.assertEqual(site.get("reason"), reason, f"{kernel}: {site}")
+
+    def test_rewrites_link(self):
+        for path, entry in entries():
+            if not entry.get("redirected"):
+                continue
+            with self.subTest(program=entry["name"]), tempfile.TemporaryDirectory() as folder:
+                image = os.path.join(folder, "image.cubin")
+                result = klap_ptx("rewrite", path, "-o", image, "--json")
+                self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
+                left = [site for site in json.loads(result.stdout)["sites"] if site.get("reason") == "build-failed"]
+                self.assertEqual(left, [])
+                self.assertGreater(os.path.getsize(image), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
