@@ -64,7 +64,7 @@ TEST_F(Inspect, FindsKernelsSitesAndArgumentsInEveryForm) {
   }
 }
 
-TEST_F(Inspect, LineIsThatOfTheLaunchCall) {
+TEST_F(Inspect, LineIsThatOfTheFirstCallOfTheLaunch) {
   std::vector<std::string> lines;
   std::istringstream text(read(program("launches.ptx")));
   for (std::string line; std::getline(text, line);) lines.push_back(line);
@@ -74,7 +74,7 @@ TEST_F(Inspect, LineIsThatOfTheLaunchCall) {
     ASSERT_GE(at, 1);
     ASSERT_LE(at + 1, lines.size());
     // The call may be on the line of its opcode or, reflowed, on that of its target.
-    EXPECT_THAT(lines[at - 1] + lines[at], HasSubstr("__cudaCDP2LaunchDeviceV2")) << at;
+    EXPECT_THAT(lines[at - 1] + lines[at], HasSubstr("__cudaCDP2GetParameterBufferV2")) << at;
   }
 }
 
@@ -107,7 +107,8 @@ TEST_F(Inspect, ProgramWithoutRelocatableCodeHasNoSites) {
   const Result result = klap_ptx({"inspect", "--json", program("whole_program")});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.out, HasSubstr("clear"));
-  for (const json& image : result.json()["images"]) {
+  const json inspected = result.json();
+  for (const json& image : inspected["images"]) {
     for (const json& unit : image["units"]) EXPECT_EQ(unit["sites"], json::array());
   }
 }
