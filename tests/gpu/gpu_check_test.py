@@ -196,9 +196,7 @@ class SanitizerTest(unittest.TestCase):
         self.assertFalse(self.judge("========= ERROR SUMMARY: 0 errors\n", stats={"missing": "no file"})[0])
 
 
-class CommandTest(WithBuild):
-    """The command as a whole, on one program."""
-
+class WithCommand(WithBuild):
     def run_command(self, *arguments):
         expectations = os.path.join(self.where.build, "expectations.json")
         with open(expectations, "w", encoding="utf-8") as file:
@@ -208,6 +206,10 @@ class CommandTest(WithBuild):
         with contextlib.redirect_stdout(out):
             code = command(["--build", self.where.build, "--expectations", expectations, "--assume-gpu", *arguments])
         return code, out.getvalue()
+
+
+class CommandTest(WithCommand):
+    """The command as a whole, on one program."""
 
     def test_results_are_written(self):
         self.program("gpu", "p", "echo PASS p", f"echo PASS p; {write_stats(STATS)}")
@@ -239,6 +241,61 @@ class CommandTest(WithBuild):
     def test_one(self):
         self.program("gpu", "p", "echo PASS p", f"echo PASS p; {write_stats(STATS)}")
         self.assertEqual(self.run_command("--one", "p")[0], 0)
+
+
+class AllSectionsTest(WithCommand):
+    """The whole run, and the demonstration, with programs that behave as they should."""
+
+    # Starts what it is given and reports no findings, as compute-sanitizer would.
+    SANITIZER = """#!/bin/sh
+while [ "$1" != --error-exitcode ]; do shift; done
+shift 2
+"$@" > /dev/null && echo '========= ERROR SUMMARY: 0 errors'
+"""
+
+    def setUp(self):
+        super().setUp()
+        stats = dict(STATS, modules=[{"how": "rewritten", "sites": [
+            {"parent_demangled": "parent(int*)", "child_demangled": "child(int*)", "verdict": "rewritten",
+             "granularity": "grid", "launcher": "host", "notes": []}]}])
+        right = f"echo PASS p; {write_stats(stats)}"
+        self.program("gpu", "p", "echo PASS p", right)
+        for name in ("bfs", "spmv"):
+            self.program("bench", name, f"echo '{json.dumps(bench_report(3))}'",
+                         f"echo '{json.dumps(bench_report(0.5))}'; {write_stats(stats)}")
+        times = json.dumps({key: 1.0 for key in ("context_ms", "load_ms", "first_launch_ms", "launch_us", "whole_ms")}
+                           | {"right": True})
+        for name in ("no_launches", "no_launches_rdc"):
+            self.program("bench", name, f"echo '{times}'", f"echo '{times}'")
+        self.tool = os.path.join(self.where.build, "compute-sanitizer")
+        with open(self.tool, "w", encoding="utf-8") as file:
+            file.write(self.SANITIZER)
+        os.chmod(self.tool, 0o755)
+
+    def test_all_sections(self):
+        results = os.path.join(self.where.build, "results")
+        # What loading a file that is no library costs says nothing; the time of doing so must not decide the test.
+        with mock.patch.object(sanitizer, "find", lambda: self.tool), \
+                mock.patch("gpu_checks.no_launches.ALLOWED_MS", 1000):
+            code, out = self.run_command("--out", results)
+        self.assertEqual(code, 0, out)
+        self.assertIn("everything right", out)
+        self.assertIn("6.00x", out)
+        self.assertEqual(sorted(os.listdir(results)),
+                         ["bfs.json", "no_launches.json", "programs.json", "sanitizer.json", "spmv.json"])
+
+    def test_demo(self):
+        code, out = self.run_command("--demo")
+        self.assertEqual(code, 0, out)
+        self.assertIn("6 times faster", out)
+        self.assertIn("parent(int*) launching child(int*): rewritten", out)
+
+    def test_demo_with_wrong_results(self):
+        self.program("bench", "bfs", f"echo '{json.dumps(bench_report(3))}'",
+                     f"echo '{json.dumps(bench_report(0.5, wrong=1))}'; {write_stats(STATS)}; exit 1")
+        code, out = self.run_command("--demo")
+        self.assertEqual(code, 1)
+        self.assertNotIn("times faster", out)
 
 
 if __name__ == "__main__":
