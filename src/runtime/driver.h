@@ -1,0 +1,94 @@
+// The driver functions that klap_jit calls or stands in front of, as a table of pointers into the real
+// libcuda.
+//
+// libcuda is never linked: a preloaded library with that dependency would pull the driver into every process.
+// The shim finds the libcuda that the program itself loaded, fills one table and publishes it; everything
+// above reads the table. Members are typed by cudaTypedefs.h, whose names state the exact version of each
+// signature, so a table entry cannot drift to whatever cuda.h currently means by the plain name.
+#pragma once
+
+#include <cudaTypedefs.h>
+
+#include <functional>
+
+namespace klap::runtime {
+
+// X(member, exported symbol, type)
+#define KLAP_DRIVER_FUNCTIONS(X)                                                                      \
+  /* stood in front of by the shim */                                                                 \
+  X(get_proc_address, "cuGetProcAddress", PFN_cuGetProcAddress_v11030)                                \
+  X(get_proc_address_v2, "cuGetProcAddress_v2", PFN_cuGetProcAddress_v12000)                          \
+  X(module_load, "cuModuleLoad", PFN_cuModuleLoad_v2000)                                              \
+  X(module_load_data, "cuModuleLoadData", PFN_cuModuleLoadData_v2000)                                 \
+  X(module_load_data_ex, "cuModuleLoadDataEx", PFN_cuModuleLoadDataEx_v2010)                          \
+  X(module_load_fat_binary, "cuModuleLoadFatBinary", PFN_cuModuleLoadFatBinary_v2000)                 \
+  X(module_unload, "cuModuleUnload", PFN_cuModuleUnload_v2000)                                        \
+  X(module_get_function, "cuModuleGetFunction", PFN_cuModuleGetFunction_v2000)                        \
+  X(library_load_data, "cuLibraryLoadData", PFN_cuLibraryLoadData_v12000)                             \
+  X(library_load_from_file, "cuLibraryLoadFromFile", PFN_cuLibraryLoadFromFile_v12000)                \
+  X(library_unload, "cuLibraryUnload", PFN_cuLibraryUnload_v12000)                                    \
+  X(library_get_kernel, "cuLibraryGetKernel", PFN_cuLibraryGetKernel_v12000)                          \
+  X(library_get_module, "cuLibraryGetModule", PFN_cuLibraryGetModule_v12000)                          \
+  X(kernel_get_function, "cuKernelGetFunction", PFN_cuKernelGetFunction_v12000)                       \
+  X(kernel_set_attribute, "cuKernelSetAttribute", PFN_cuKernelSetAttribute_v12000)                    \
+  X(kernel_set_cache_config, "cuKernelSetCacheConfig", PFN_cuKernelSetCacheConfig_v12000)             \
+  X(func_set_attribute, "cuFuncSetAttribute", PFN_cuFuncSetAttribute_v9000)                           \
+  X(func_set_cache_config, "cuFuncSetCacheConfig", PFN_cuFuncSetCacheConfig_v3000)                    \
+  X(launch_kernel, "cuLaunchKernel", PFN_cuLaunchKernel_v4000)                                        \
+  X(launch_kernel_ptsz, "cuLaunchKernel_ptsz", PFN_cuLaunchKernel_v7000_ptsz)                         \
+  X(launch_kernel_ex, "cuLaunchKernelEx", PFN_cuLaunchKernelEx_v11060)                                \
+  X(launch_kernel_ex_ptsz, "cuLaunchKernelEx_ptsz", PFN_cuLaunchKernelEx_v11060_ptsz)                 \
+  X(stream_destroy, "cuStreamDestroy", PFN_cuStreamDestroy_v4000)                                     \
+  X(stream_destroy_v2, "cuStreamDestroy_v2", PFN_cuStreamDestroy_v4000)                               \
+  /* only called */                                                                                   \
+  X(device_get_count, "cuDeviceGetCount", PFN_cuDeviceGetCount_v2000)                                 \
+  X(device_get, "cuDeviceGet", PFN_cuDeviceGet_v2000)                                                 \
+  X(device_get_attribute, "cuDeviceGetAttribute", PFN_cuDeviceGetAttribute_v2000)                     \
+  X(ctx_get_current, "cuCtxGetCurrent", PFN_cuCtxGetCurrent_v4000)                                    \
+  X(ctx_get_device, "cuCtxGetDevice", PFN_cuCtxGetDevice_v2000)                                       \
+  X(ctx_get_id, "cuCtxGetId", PFN_cuCtxGetId_v12000)                                                  \
+  X(func_get_attribute, "cuFuncGetAttribute", PFN_cuFuncGetAttribute_v2020)                           \
+  X(occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                                         \
+    PFN_cuOccupancyMaxActiveBlocksPerMultiprocessor_v6050)                                            \
+  X(stream_get_ctx, "cuStreamGetCtx", PFN_cuStreamGetCtx_v9020)                                       \
+  X(stream_get_id, "cuStreamGetId", PFN_cuStreamGetId_v12000)                                         \
+  X(stream_is_capturing, "cuStreamIsCapturing", PFN_cuStreamIsCapturing_v10000)                       \
+  X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode",                                       \
+    PFN_cuThreadExchangeStreamCaptureMode_v10010)                                                     \
+  X(mem_alloc, "cuMemAlloc_v2", PFN_cuMemAlloc_v3020)                                                 \
+  X(memcpy_htod_async, "cuMemcpyHtoDAsync_v2", PFN_cuMemcpyHtoDAsync_v3020)                           \
+  X(mem_host_register, "cuMemHostRegister_v2", PFN_cuMemHostRegister_v6050)                           \
+  X(mem_host_get_device_pointer, "cuMemHostGetDevicePointer_v2", PFN_cuMemHostGetDevicePointer_v3020) \
+  X(event_create, "cuEventCreate", PFN_cuEventCreate_v2000)                                           \
+  X(event_record, "cuEventRecord", PFN_cuEventRecord_v2000)                                           \
+  X(event_query, "cuEventQuery", PFN_cuEventQuery_v2000)                                              \
+  X(event_destroy, "cuEventDestroy_v2", PFN_cuEventDestroy_v4000)                                     \
+  X(get_error_name, "cuGetErrorName", PFN_cuGetErrorName_v6000)
+
+struct Driver {
+#define X(member, symbol, type) type member = nullptr;
+  KLAP_DRIVER_FUNCTIONS(X)
+#undef X
+
+  // The first function that the driver lacks (libraries and ids came with driver 12.0), null if it has them
+  // all. With one missing nothing is rewritten, since half of the mechanism would be worse than none.
+  const char* missing = nullptr;
+  // Where the shared object is mapped, to recognise its symbols; null in tests.
+  const void* base = nullptr;
+};
+
+using SymbolLookup = std::function<void*(const char* symbol)>;
+
+// Fills a table; `missing` is set if anything was not found.
+Driver resolve_driver(const SymbolLookup& lookup);
+
+// The published table, null while no libcuda is known.
+const Driver* driver() noexcept;
+
+// Publishes `table` if none is yet and returns the one in force. Never freed: threads keep the pointer.
+const Driver* publish_driver(const Driver& table);
+
+// "CUDA_ERROR_OUT_OF_MEMORY", or the number where the driver has no name for it.
+const char* error_name(CUresult code);
+
+}  // namespace klap::runtime

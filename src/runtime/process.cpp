@@ -1,0 +1,91 @@
+#include "runtime/process.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <mutex>
+#include <vector>
+
+#include "runtime/stats.h"
+#include "support/error.h"
+#include "support/log.h"
+
+namespace klap::runtime {
+
+namespace {
+
+std::atomic<bool> forked{false};
+
+struct ReportPages {
+  std::mutex mutex;
+  std::vector<const volatile uint64_t*> pages;
+};
+
+ReportPages& report_pages() {
+  static auto* const pages = new ReportPages;
+  return *pages;
+}
+
+Config* read_settings() {
+  auto* const settings = new Config(load_config());
+  try {
+    set_log_level(settings->log_level);
+  } catch (const Error& error) {
+    settings->problems.emplace_back(error.what());
+  }
+  for (const std::string& problem : settings->problems) log().warn("{}", problem);
+  return settings;
+}
+
+void write_statistics() {
+  if (forked.load(std::memory_order_relaxed)) return;  // the counters are the parent process's
+  {
+    const std::lock_guard lock(report_pages().mutex);
+    for (const volatile uint64_t* page : report_pages().pages)
+      Stats::instance().children_total()->fetch_add(*page);
+    report_pages().pages.clear();
+  }
+  Stats::instance().write(config().stats_file.string());
+}
+
+}  // namespace
+
+const Config& config() {
+  static const Config* const settings = read_settings();
+  return *settings;
+}
+
+bool active() noexcept {
+  if (forked.load(std::memory_order_relaxed)) return false;
+  try {
+    return !config().disabled;
+  } catch (...) {
+    return false;  // no memory even for the settings: stay out of the program's way
+  }
+}
+
+void first_image_loaded() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
+    if (!config().stats_file.empty()) std::atexit(write_statistics);
+  });
+}
+
+size_t report_page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+
+void* new_report_page() {
+  if (config().stats_file.empty()) return nullptr;
+  void* const page =
+      mmap(nullptr, report_page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return nullptr;
+  const std::lock_guard lock(report_pages().mutex);
+  report_pages().pages.push_back(static_cast<const volatile uint64_t*>(page));
+  return page;
+}
+
+}  // namespace klap::runtime

@@ -1,0 +1,32 @@
+// What holds for the whole process: settings, whether klap_jit is active at all, and what happens at exit.
+//
+// Nothing here runs before the program first touches CUDA through a hooked function. Objects are leaked on
+// purpose: CUDA programs unload modules from exit handlers, after static destructors of this library would
+// have run, and the hooks must still find their tables then.
+#pragma once
+
+#include <string>
+
+#include "runtime/config.h"
+
+namespace klap::runtime {
+
+// The settings, read on first use; sets the log level and logs what is wrong with them.
+const Config& config();
+
+// False when every hook is to be a pure forward: KLAP_DISABLE is set, or this is a forked child of a process
+// that had already loaded device code. CUDA does not work in such a child, and locks of the parent's other
+// threads would stay taken for ever.
+bool active() noexcept;
+
+// Called before the first image is examined: guards against forks and, with KLAP_STATS, arranges for the
+// statistics to be written at exit.
+void first_image_loaded();
+
+// A page of host memory whose first 8 bytes the device adds to, counted into the statistics at exit. The page
+// is mapped for this alone: pinned memory may not be inherited across fork, so it must not share a page with
+// anything. Null when there is no memory or nobody asked for statistics.
+void* new_report_page();
+size_t report_page_bytes();
+
+}  // namespace klap::runtime
