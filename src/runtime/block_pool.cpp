@@ -1,0 +1,59 @@
+#include "runtime/block_pool.h"
+
+#include "runtime/driver.h"
+
+namespace klap::runtime {
+
+RelaxedCapture::RelaxedCapture() { driver()->exchange_capture_mode(&mode_); }
+RelaxedCapture::~RelaxedCapture() { driver()->exchange_capture_mode(&mode_); }
+
+CUevent new_event() {
+  CUevent event = nullptr;
+  return driver()->event_create(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS ? event : nullptr;
+}
+
+Block BlockPool::take(size_t bytes) {
+  const RelaxedCapture relaxed;
+  const std::lock_guard lock(mutex_);
+  reclaim();
+  auto best = free_.end();
+  for (auto block = free_.begin(); block != free_.end(); ++block) {
+    if (block->bytes >= bytes && (best == free_.end() || block->bytes < best->bytes)) best = block;
+  }
+  if (best != free_.end()) {
+    const Block block = *best;
+    free_.erase(best);
+    return block;
+  }
+  CUdeviceptr address = 0;
+  if (driver()->mem_alloc(&address, bytes) != CUDA_SUCCESS) return {};
+  return {address, bytes};
+}
+
+void BlockPool::retire(Block block, CUstream stream) {
+  const RelaxedCapture relaxed;
+  const CUevent event = new_event();
+  // Without an event nobody could tell when the block is free: it stays allocated until the context goes.
+  if (!event) return;
+  if (driver()->event_record(event, stream) != CUDA_SUCCESS) {
+    driver()->event_destroy(event);
+    return;
+  }
+  retire(block, event);
+}
+
+void BlockPool::retire(Block block, CUevent done) {
+  const std::lock_guard lock(mutex_);
+  retired_.push_back({block, done});
+}
+
+void BlockPool::reclaim() {
+  std::erase_if(retired_, [this](const Retired& entry) {
+    if (driver()->event_query(entry.done) != CUDA_SUCCESS) return false;
+    driver()->event_destroy(entry.done);
+    free_.push_back(entry.block);
+    return true;
+  });
+}
+
+}  // namespace klap::runtime

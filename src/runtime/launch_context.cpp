@@ -1,0 +1,175 @@
+#include "runtime/launch_context.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "ptx-patterns/templates/queue.h"
+#include "runtime/driver.h"
+#include "runtime/process.h"
+#include "support/log.h"
+
+namespace klap::runtime {
+
+namespace {
+
+// Records hold arguments with up to 16-byte alignment; arrays begin at the alignment of a fresh allocation.
+constexpr uint64_t kRecordAlign = 16;
+constexpr uint64_t kArrayAlign = 256;
+// The first queue of a stream: most parents are small, and this much (a few hundred KB) costs nothing.
+constexpr uint64_t kFirstCapacity = 4096;
+
+uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+
+unsigned multiprocessors_of_current_device() {
+  CUdevice device = 0;
+  int count = 0;
+  const Driver& cuda = *driver();
+  if (cuda.ctx_get_device(&device) != CUDA_SUCCESS ||
+      cuda.device_get_attribute(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) != CUDA_SUCCESS) {
+    return 0;
+  }
+  return static_cast<unsigned>(count);
+}
+
+// A page that kernels of the current context can write to, as device pointer; 0 if there is none.
+CUdeviceptr map_report_page() {
+  void* const page = new_report_page();
+  if (!page) return 0;
+  const Driver& cuda = *driver();
+  CUdeviceptr address = 0;
+  CUresult result = cuda.mem_host_register(page, report_page_bytes(), CU_MEMHOSTREGISTER_DEVICEMAP);
+  if (result == CUDA_SUCCESS) result = cuda.mem_host_get_device_pointer(&address, page, 0);
+  if (result == CUDA_SUCCESS) return address;
+  log().warn("children are not counted: the report page cannot be mapped ({})", error_name(result));
+  return 0;
+}
+
+// A created stream can be used while another context is current; the queue would then be allocated in the
+// wrong one. Such streams are left alone.
+const char* wrong_context(CUstream stream) {
+  if (stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return nullptr;
+  CUcontext of_stream = nullptr, current = nullptr;
+  const Driver& cuda = *driver();
+  if (cuda.stream_get_ctx(stream, &of_stream) != CUDA_SUCCESS ||
+      cuda.ctx_get_current(&current) != CUDA_SUCCESS || of_stream != current) {
+    return "stream of another context";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+CudaContext::CudaContext(uint64_t context_id) : id(context_id) {
+  const RelaxedCapture relaxed;
+  multiprocessors = multiprocessors_of_current_device();
+  report = map_report_page();
+}
+
+LaunchContext::LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream)
+    : context_(std::move(context)), stream_(stream), unusable_(wrong_context(stream)) {}
+
+uint64_t LaunchContext::Shape::prefix_offset() const { return round_up(sizeof(KlapQueue), kArrayAlign); }
+uint64_t LaunchContext::Shape::records_offset() const {
+  return round_up(prefix_offset() + capacity * sizeof(unsigned long long), kArrayAlign);
+}
+uint64_t LaunchContext::Shape::bytes() const { return records_offset() + capacity * record_bytes; }
+
+const char* LaunchContext::make_room(uint64_t records, uint32_t record_bytes) {
+  record_bytes = static_cast<uint32_t>(round_up(record_bytes, kRecordAlign));
+  if (records <= shape_.capacity && record_bytes <= shape_.record_bytes) return nullptr;
+
+  const Shape exact{records, record_bytes};
+  if (exact.bytes() > kMaxQueueBytes) return "queue over 1 GiB";
+  // Doubling keeps the number of reallocations logarithmic, and a record size that suits all variants seen in
+  // this stream spares rewriting the header when they alternate. Both are comfort: where they would cost too
+  // much memory, the queue is cut to what this launch needs.
+  Shape grown = shape_;
+  grown.record_bytes = std::max(shape_.record_bytes, record_bytes);
+  if (records > shape_.capacity) {
+    const uint64_t doubled = std::min<uint64_t>(2 * shape_.capacity, KLAP_MAX_RECORDS);
+    grown.capacity = std::max({records, doubled, kFirstCapacity});
+  }
+  const RelaxedCapture relaxed;
+  if (grown.bytes() <= kMaxQueueBytes && take_block(grown)) return write_header(grown);
+  if (take_block(exact)) return write_header(exact);
+  return "no device memory";
+}
+
+bool LaunchContext::take_block(const Shape& shape) {
+  if (shape.bytes() <= block_.bytes) return true;
+  const Block block = context_->pool.take(shape.bytes());
+  if (!block.address) return false;
+  if (block_.address) context_->pool.retire(block_, stream_);
+  block_ = block;
+  return true;
+}
+
+const char* LaunchContext::write_header(const Shape& shape) {
+  KlapQueue header{};
+  header.capacity = static_cast<unsigned>(shape.capacity);
+  header.record_bytes = shape.record_bytes;
+  header.prefix = reinterpret_cast<unsigned long long*>(block_.address + shape.prefix_offset());
+  header.records = reinterpret_cast<unsigned char*>(block_.address + shape.records_offset());
+  header.report = reinterpret_cast<unsigned long long*>(context_->report);
+  shape_ = {};
+  // In the stream, so that kernels already enqueued still see the old shape. The counters are zero at this
+  // point of the stream anyway, since every consumer leaves them so.
+  if (driver()->memcpy_htod_async(block_.address, &header, sizeof header, stream_) != CUDA_SUCCESS) {
+    return "queue not writable";
+  }
+  shape_ = shape;
+  return nullptr;
+}
+
+void LaunchContext::record_use() {
+  if (!last_use_) last_use_ = new_event();
+  if (last_use_ && driver()->event_record(last_use_, stream_) != CUDA_SUCCESS) give_up("event not recorded");
+}
+
+void LaunchContext::release_in_stream() {
+  if (block_.address) context_->pool.retire(block_, stream_);
+  block_ = {};
+  shape_ = {};
+  if (last_use_) driver()->event_destroy(last_use_);
+  last_use_ = nullptr;
+}
+
+void LaunchContext::release_after_last_use() {
+  if (block_.address && last_use_ && !unusable_) context_->pool.retire(block_, last_use_);
+  block_ = {};
+  shape_ = {};
+  last_use_ = nullptr;
+}
+
+LaunchContexts& LaunchContexts::instance() {
+  static auto* const contexts = new LaunchContexts;
+  return *contexts;
+}
+
+std::shared_ptr<LaunchContext> LaunchContexts::get(uint64_t context_id, uint64_t stream_id, CUstream stream) {
+  const Key key(context_id, stream_id);
+  {
+    const std::shared_lock lock(mutex_);
+    if (const auto found = contexts_.find(key); found != contexts_.end()) return found->second;
+  }
+  const std::lock_guard lock(mutex_);
+  if (const auto found = contexts_.find(key); found != contexts_.end()) return found->second;
+  auto& cuda_context = cuda_contexts_[context_id];
+  if (!cuda_context) cuda_context = std::make_shared<CudaContext>(context_id);
+  auto made = std::make_shared<LaunchContext>(cuda_context, stream);
+  contexts_.emplace(key, made);
+  count_.store(contexts_.size(), std::memory_order_relaxed);
+  return made;
+}
+
+std::shared_ptr<LaunchContext> LaunchContexts::remove(uint64_t context_id, uint64_t stream_id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = contexts_.find(Key(context_id, stream_id));
+  if (found == contexts_.end()) return nullptr;
+  auto taken = found->second;
+  contexts_.erase(found);
+  count_.store(contexts_.size(), std::memory_order_relaxed);
+  return taken;
+}
+
+}  // namespace klap::runtime

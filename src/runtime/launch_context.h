@@ -1,0 +1,107 @@
+// Launch contexts: one record queue per stream, found by ids that CUDA never gives out twice.
+//
+// A parent's variant and its consumer share a queue, and the next parent in the same stream may use it again
+// as soon as both are enqueued, because the stream runs them one after another. Two streams must not share
+// one. The key is (context id, stream id) and not the handles: handles are recycled, and an entry found by a
+// recycled handle would point into memory of a context that no longer exists. Entries of destroyed contexts
+// are simply never found again.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "runtime/block_pool.h"
+
+namespace klap::runtime {
+
+// The largest queue that is allocated; a launch that needs more runs the original.
+inline constexpr uint64_t kMaxQueueBytes = uint64_t{1} << 30;
+
+// What launch contexts of one CUDA context share.
+struct CudaContext {
+  explicit CudaContext(uint64_t context_id);
+  const uint64_t id;
+  unsigned multiprocessors = 0;
+  CUdeviceptr report = 0;  // where consumers add up children for KLAP_STATS, 0 when nobody asked
+  BlockPool pool;
+};
+
+class LaunchContext {
+ public:
+  LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream);
+
+  // Held while a parent's variant and its consumer are enqueued, so that no other host thread's pair comes
+  // between them.
+  std::mutex mutex;
+
+  // The rest requires `mutex`.
+
+  // Sees to it that the queue holds `records` records of `record_bytes` bytes. Null on success, otherwise the
+  // reason why this launch must run the original.
+  const char* make_room(uint64_t records, uint32_t record_bytes);
+  [[nodiscard]] CUdeviceptr queue() const { return block_.address; }
+
+  // Nothing is redirected in this stream any more, with the reason; null while all is well.
+  [[nodiscard]] const char* unusable() const { return unusable_; }
+  void give_up(const char* reason) { unusable_ = reason; }
+
+  // Remembers that the work now in the stream uses the queue. Needed only for streams that end without a call
+  // to cuStreamDestroy, which are the per-thread streams.
+  void record_use();
+  // The memory goes back to the pool once the work enqueued so far has completed.
+  void release_in_stream();
+  // The same after the last record_use() alone; makes no CUDA call, so it may run while a thread ends.
+  void release_after_last_use();
+
+  [[nodiscard]] const CudaContext& context() const { return *context_; }
+  [[nodiscard]] CUstream stream() const { return stream_; }
+
+ private:
+  struct Shape {
+    uint64_t capacity = 0;
+    uint32_t record_bytes = 0;
+    [[nodiscard]] uint64_t prefix_offset() const;
+    [[nodiscard]] uint64_t records_offset() const;
+    [[nodiscard]] uint64_t bytes() const;
+  };
+  bool take_block(const Shape& shape);
+  const char* write_header(const Shape& shape);
+
+  const std::shared_ptr<CudaContext> context_;
+  const CUstream stream_;
+  const char* unusable_ = nullptr;
+  Shape shape_;
+  Block block_;  // header, prefix array, records
+  CUevent last_use_ = nullptr;
+};
+
+class LaunchContexts {
+ public:
+  static LaunchContexts& instance();
+
+  // The launch context of `stream` in the current CUDA context, made on first use.
+  std::shared_ptr<LaunchContext> get(uint64_t context_id, uint64_t stream_id, CUstream stream);
+  // Takes it out, null if there is none.
+  std::shared_ptr<LaunchContext> remove(uint64_t context_id, uint64_t stream_id);
+  [[nodiscard]] bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
+
+ private:
+  using Key = std::pair<uint64_t, uint64_t>;
+  struct Hash {
+    size_t operator()(const Key& key) const { return key.first * 0x9E3779B97F4A7C15u ^ key.second; }
+  };
+
+  std::atomic<size_t> count_{0};
+  std::shared_mutex mutex_;
+  std::unordered_map<Key, std::shared_ptr<LaunchContext>, Hash> contexts_;
+  std::map<uint64_t, std::shared_ptr<CudaContext>> cuda_contexts_;
+};
+
+}  // namespace klap::runtime
