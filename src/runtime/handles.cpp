@@ -1,0 +1,94 @@
+#include "runtime/handles.h"
+
+#include <optional>
+
+#include "runtime/driver.h"
+#include "runtime/registry.h"
+#include "support/demangle.h"
+#include "support/log.h"
+
+namespace klap::runtime {
+
+namespace {
+
+std::optional<uint64_t> current_context_id() {
+  unsigned long long id = 0;
+  if (driver()->ctx_get_id(nullptr, &id) != CUDA_SUCCESS) return std::nullopt;
+  return id;
+}
+
+// The variant's counterpart of a handle that takes function settings: those accept a CUkernel too.
+CUfunction variant_of(const Registry::Handle& handle) {
+  if (handle.is_kernel) return reinterpret_cast<CUfunction>(handle.parent->variant_kernel());
+  // Looking the function up gives the one of the current context, which must be the handle's own.
+  if (current_context_id() != handle.context_id) return nullptr;
+  return handle.parent->variant_function();
+}
+
+void report(const Registry::Handle& handle, CUresult result) {
+  if (result == CUDA_SUCCESS) return;
+  log().debug("{}: a setting of the original was not made on its variant ({})",
+              demangle(handle.parent->name()), error_name(result));
+}
+
+}  // namespace
+
+bool nothing_rewritten() { return Registry::instance().empty(); }
+
+void learn_kernel(CUlibrary library, const char* name, CUkernel kernel) {
+  if (!nothing_rewritten()) Registry::instance().learn_kernel(library, name, kernel);
+}
+
+void learn_module(CUlibrary library, CUmodule module) {
+  if (nothing_rewritten()) return;
+  if (const auto id = current_context_id()) Registry::instance().learn_module(library, module, *id);
+}
+
+void learn_function(CUmodule module, const char* name, CUfunction function) {
+  if (nothing_rewritten()) return;
+  if (const auto id = current_context_id()) Registry::instance().learn_function(module, name, function, *id);
+}
+
+void learn_function_of(CUkernel kernel, CUfunction function) {
+  if (nothing_rewritten()) return;
+  if (const auto id = current_context_id()) Registry::instance().learn_function_of(kernel, function, *id);
+}
+
+void forget_library(CUlibrary library) {
+  if (!nothing_rewritten()) Registry::instance().remove_library(library);
+}
+
+void forget_module(CUmodule module) {
+  if (!nothing_rewritten()) Registry::instance().remove_module(module);
+}
+
+void mirror_attribute(CUfunction function, CUfunction_attribute attribute, int value) {
+  const auto handle = Registry::instance().find(function);
+  if (!handle) return;
+  const CUfunction variant = variant_of(*handle);
+  report(*handle, variant ? driver()->func_set_attribute(variant, attribute, value) : CUDA_ERROR_NOT_FOUND);
+}
+
+void mirror_cache_config(CUfunction function, CUfunc_cache cache) {
+  const auto handle = Registry::instance().find(function);
+  if (!handle) return;
+  const CUfunction variant = variant_of(*handle);
+  report(*handle, variant ? driver()->func_set_cache_config(variant, cache) : CUDA_ERROR_NOT_FOUND);
+}
+
+void mirror_attribute(CUkernel kernel, CUfunction_attribute attribute, int value, CUdevice device) {
+  const auto handle = Registry::instance().find(kernel);
+  if (!handle) return;
+  const CUkernel variant = handle->parent->variant_kernel();
+  report(*handle,
+         variant ? driver()->kernel_set_attribute(attribute, value, variant, device) : CUDA_ERROR_NOT_FOUND);
+}
+
+void mirror_cache_config(CUkernel kernel, CUfunc_cache cache, CUdevice device) {
+  const auto handle = Registry::instance().find(kernel);
+  if (!handle) return;
+  const CUkernel variant = handle->parent->variant_kernel();
+  report(*handle, variant ? driver()->kernel_set_cache_config(variant, cache, device) : CUDA_ERROR_NOT_FOUND);
+}
+
+}  // namespace klap::runtime

@@ -1,0 +1,30 @@
+// What the shim reports when the program learns, changes or gives up handles of device code.
+//
+// Each function is called after the driver's own function succeeded (the forget_ ones before it runs), with
+// what the program passed and got. None has an effect on what the program sees.
+#pragma once
+
+#include <cuda.h>
+
+namespace klap::runtime {
+
+// True while no loaded image has a rewritten kernel: one relaxed load, for the hooks' fast path.
+bool nothing_rewritten();
+
+void learn_kernel(CUlibrary library, const char* name, CUkernel kernel);
+void learn_module(CUlibrary library, CUmodule module);
+void learn_function(CUmodule module, const char* name, CUfunction function);
+void learn_function_of(CUkernel kernel, CUfunction function);
+
+void forget_library(CUlibrary library);
+void forget_module(CUmodule module);
+
+// Settings of an original are made on its variant as well, so that both launch under the same conditions. A
+// setting that the variant refuses is logged; should it matter, the variant's launch fails and the original
+// runs.
+void mirror_attribute(CUfunction function, CUfunction_attribute attribute, int value);
+void mirror_cache_config(CUfunction function, CUfunc_cache cache);
+void mirror_attribute(CUkernel kernel, CUfunction_attribute attribute, int value, CUdevice device);
+void mirror_cache_config(CUkernel kernel, CUfunc_cache cache, CUdevice device);
+
+}  // namespace klap::runtime

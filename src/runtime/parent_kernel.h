@@ -1,0 +1,83 @@
+// A rewritten parent of one loaded image, and what it takes to launch its variant in a given CUDA context.
+//
+// Function handles belong to a context, so variant, consumer and child are looked up once per context, on the
+// first launch there. The same moment settles whether the variant may be used at all: the handles must exist,
+// the kernels must accept their block sizes, and the consumer must have run once, on the empty queue. A
+// consumer that turned out to be unlaunchable only after a parent had recorded its children would lose them.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "jit/module.h"
+#include "runtime/launch_context.h"
+
+namespace klap::runtime {
+
+// In place of a context's id: good for every context.
+inline constexpr uint64_t kEveryContext = ~uint64_t{0};
+
+// Where an image was loaded: a library, which is good for every context, or a module of one context.
+struct LoadedImage {
+  CUlibrary library = nullptr;
+  CUmodule module = nullptr;
+  uint64_t context_id = kEveryContext;  // of the module
+  std::vector<jit::Variant> variants;
+  // The image itself where the driver was told that it stays readable (CU_LIBRARY_BINARY_IS_PRESERVED).
+  std::shared_ptr<const std::string> preserved_cubin;
+};
+
+// The variant in one context; never changes once made.
+struct PreparedVariant {
+  uint64_t context_id = 0;
+  CUfunction parent = nullptr;
+  CUfunction consumer = nullptr;
+  unsigned max_parent_threads = 0;  // in a block
+  unsigned consumer_grid = 0;
+  const char* unusable = nullptr;  // the reason why the original is always used here
+};
+
+class ParentKernel {
+ public:
+  ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::Variant& variant)
+      : image_(std::move(image)), variant_(variant) {}
+
+  [[nodiscard]] const std::string& name() const { return variant_.parent; }
+  [[nodiscard]] const jit::Variant& variant() const { return variant_; }
+
+  // What prepare() made in that context, null if it was not called there yet.
+  std::shared_ptr<const PreparedVariant> prepared(uint64_t context_id) const;
+  // Makes it in `launch`'s context: the caller holds its mutex, its queue is allocated and empty.
+  std::shared_ptr<const PreparedVariant> prepare(LaunchContext& launch);
+
+  // The variant's handles, to mirror what the program sets on the original; null when not found.
+  [[nodiscard]] CUfunction variant_function() const { return function(variant_.parent_variant); }
+  [[nodiscard]] CUkernel variant_kernel() const { return kernel(variant_.parent_variant); }
+
+  // Logs a failure at level warn, each distinct one once.
+  void warn_once(const std::string& what);
+
+ private:
+  [[nodiscard]] CUkernel kernel(const std::string& kernel_name) const;
+  [[nodiscard]] CUfunction function(const std::string& kernel_name) const;
+  std::shared_ptr<const PreparedVariant> find_prepared(uint64_t context_id) const;
+  const char* resolve(PreparedVariant& prepared, unsigned multiprocessors) const;
+
+  const std::shared_ptr<const LoadedImage> image_;
+  const jit::Variant variant_;
+  mutable std::mutex mutex_;
+  std::vector<std::shared_ptr<const PreparedVariant>> prepared_;
+  std::set<std::string> warned_;
+};
+
+// Launches `prepared`'s consumer on `queue`.
+CUresult launch_consumer(const PreparedVariant& prepared, const jit::Variant& variant, CUdeviceptr queue,
+                         CUstream stream, const CUlaunchAttribute* priority);
+
+}  // namespace klap::runtime

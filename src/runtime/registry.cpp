@@ -1,0 +1,96 @@
+#include "runtime/registry.h"
+
+#include <mutex>
+
+namespace klap::runtime {
+
+Registry& Registry::instance() {
+  static auto* const registry = new Registry;
+  return *registry;
+}
+
+void Registry::add(const LoadedImage& loaded) {
+  auto image = std::make_shared<Image>();
+  image->context_id = loaded.context_id;
+  image->owner = loaded.library ? static_cast<const void*>(loaded.library) : loaded.module;
+  const auto shared = std::make_shared<const LoadedImage>(loaded);
+  for (const jit::Variant& variant : loaded.variants) {
+    image->parents.emplace(variant.parent, std::make_shared<ParentKernel>(shared, variant));
+  }
+  const std::unique_lock lock(mutex_);
+  images_[image->owner] = std::move(image);
+  images_count_.store(images_.size(), std::memory_order_relaxed);
+}
+
+void Registry::remove_library(CUlibrary library) { remove(library); }
+void Registry::remove_module(CUmodule module) { remove(module); }
+
+void Registry::remove(const void* owner) {
+  const std::unique_lock lock(mutex_);
+  std::erase_if(images_, [owner](const auto& entry) { return entry.second->owner == owner; });
+  std::erase_if(handles_, [owner](const auto& entry) { return entry.second.owner == owner; });
+  images_count_.store(images_.size(), std::memory_order_relaxed);
+}
+
+const Registry::Image* Registry::find_image(const void* library_or_module, uint64_t context_id) const {
+  const auto found = images_.find(library_or_module);
+  if (found == images_.end()) return nullptr;
+  const Image& image = *found->second;
+  // A module handle of a destroyed context that the driver has given out again.
+  if (image.context_id != kEveryContext && image.context_id != context_id) return nullptr;
+  return &image;
+}
+
+void Registry::learn(const Image* image, const std::string& name, const void* handle, bool is_kernel,
+                     uint64_t context_id) {
+  const auto parent = image ? image->parents.find(name) : decltype(image->parents.begin()){};
+  if (!image || parent == image->parents.end()) {
+    handles_.erase(handle);  // recycled from an image that went away together with its context
+    return;
+  }
+  handles_[handle] = {{parent->second, is_kernel, context_id}, image->owner};
+}
+
+void Registry::learn_kernel(CUlibrary library, const std::string& name, CUkernel kernel) {
+  const std::unique_lock lock(mutex_);
+  learn(find_image(library, kEveryContext), name, kernel, true, kEveryContext);
+}
+
+void Registry::learn_module(CUlibrary library, CUmodule module, uint64_t context_id) {
+  const std::unique_lock lock(mutex_);
+  const auto found = images_.find(library);
+  if (found == images_.end()) {
+    images_.erase(module);
+  } else {
+    auto image = std::make_shared<Image>(*found->second);
+    image->context_id = context_id;
+    images_[module] = std::move(image);
+  }
+  images_count_.store(images_.size(), std::memory_order_relaxed);
+}
+
+void Registry::learn_function(CUmodule module, const std::string& name, CUfunction function,
+                              uint64_t context_id) {
+  const std::unique_lock lock(mutex_);
+  learn(find_image(module, context_id), name, function, false, context_id);
+}
+
+void Registry::learn_function_of(CUkernel kernel, CUfunction function, uint64_t context_id) {
+  const std::unique_lock lock(mutex_);
+  const auto known = handles_.find(kernel);
+  if (known == handles_.end() || !known->second.handle.is_kernel) {
+    handles_.erase(function);
+    return;
+  }
+  const Entry entry{{known->second.handle.parent, false, context_id}, known->second.owner};
+  handles_[function] = entry;
+}
+
+std::optional<Registry::Handle> Registry::find(const void* handle) const {
+  const std::shared_lock lock(mutex_);
+  const auto found = handles_.find(handle);
+  if (found == handles_.end()) return std::nullopt;
+  return found->second.handle;
+}
+
+}  // namespace klap::runtime

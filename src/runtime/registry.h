@@ -1,0 +1,73 @@
+// Which handles of the program mean a rewritten parent.
+//
+// The program learns handles through a handful of driver calls; the shim reports each. The table is asked at
+// every launch of the process, so a program without rewritten kernels pays one relaxed load and others a
+// shared lock and a hash look-up. Handles are addresses that the driver recycles: whatever comes from a
+// context is only valid together with that context's id, and unloading an image takes all its handles out
+// before the driver can give them out again.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+
+#include "runtime/parent_kernel.h"
+
+namespace klap::runtime {
+
+class Registry {
+ public:
+  struct Handle {
+    std::shared_ptr<ParentKernel> parent;
+    bool is_kernel = false;               // a CUkernel
+    uint64_t context_id = kEveryContext;  // of a CUfunction
+  };
+
+  static Registry& instance();
+
+  [[nodiscard]] bool empty() const { return images_count_.load(std::memory_order_relaxed) == 0; }
+
+  void add(const LoadedImage& image);
+  void remove_library(CUlibrary library);
+  void remove_module(CUmodule module);
+
+  // The program learnt a handle. Each is called for every such call of the program while the table is not
+  // empty.
+  void learn_kernel(CUlibrary library, const std::string& name, CUkernel kernel);
+  void learn_module(CUlibrary library, CUmodule module, uint64_t context_id);
+  void learn_function(CUmodule module, const std::string& name, CUfunction function, uint64_t context_id);
+  void learn_function_of(CUkernel kernel, CUfunction function, uint64_t context_id);
+
+  [[nodiscard]] std::optional<Handle> find(const void* handle) const;
+
+ private:
+  // The rewritten parents of one image by name.
+  struct Image {
+    std::map<std::string, std::shared_ptr<ParentKernel>> parents;
+    uint64_t context_id = kEveryContext;  // of a module
+    const void* owner = nullptr;
+  };
+  struct Entry {
+    Handle handle;
+    const void* owner = nullptr;  // the library or module whose unloading ends the handle
+  };
+
+  void remove(const void* owner);
+  void learn(const Image* image, const std::string& name, const void* handle, bool is_kernel,
+             uint64_t context_id);
+  [[nodiscard]] const Image* find_image(const void* library_or_module, uint64_t context_id) const;
+
+  mutable std::shared_mutex mutex_;
+  std::atomic<size_t> images_count_{0};
+  std::unordered_map<const void*, std::shared_ptr<const Image>> images_;  // by CUlibrary and CUmodule
+  std::unordered_map<const void*, Entry> handles_;
+};
+
+}  // namespace klap::runtime
