@@ -1,0 +1,190 @@
+#include "runtime/launch.h"
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+
+#include "ptx-patterns/templates/queue.h"
+#include "runtime/driver.h"
+#include "runtime/launch_context.h"
+#include "runtime/launch_params.h"
+#include "runtime/registry.h"
+#include "runtime/stats.h"
+#include "runtime/thread_streams.h"
+#include "support/demangle.h"
+#include "support/log.h"
+
+namespace klap::runtime {
+
+namespace {
+
+// What became of a launch: its result, or the reason why the original is to run.
+struct Outcome {
+  CUresult result = CUDA_SUCCESS;
+  const char* left = nullptr;
+};
+Outcome leave(const char* reason) { return {CUDA_SUCCESS, reason}; }
+
+// The attributes that a recording parent and its consumer can honour exactly. Null if there are no others.
+const char* refuse_attributes(std::span<const CUlaunchAttribute> attributes,
+                              const CUlaunchAttribute*& priority) {
+  for (const CUlaunchAttribute& attribute : attributes) {
+    switch (attribute.id) {
+      case CU_LAUNCH_ATTRIBUTE_IGNORE:
+        break;
+      case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        priority = &attribute;
+        break;
+      case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        return "cooperative launch";
+      case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+      case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+        return "cluster launch";
+      default:
+        return "launch attribute";
+    }
+  }
+  return nullptr;
+}
+
+// Threads of the grid, which is the most records it can leave; capped above what a queue can index.
+uint64_t grid_threads(const Launch& launch) {
+  constexpr uint64_t kTooMany = uint64_t{KLAP_MAX_RECORDS} + 1;
+  uint64_t threads = 1;
+  for (const unsigned extent :
+       {launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0], launch.block[1], launch.block[2]}) {
+    threads = std::min(threads * extent, kTooMany);  // 25 bits times 32 bits cannot wrap
+  }
+  return threads;
+}
+
+bool is_capturing(CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  // An error here (a legacy stream while another stream is being captured) is the program's to see.
+  return driver()->stream_is_capturing(stream, &status) != CUDA_SUCCESS ||
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+CUresult launch_parent(const Launch& launch, CUfunction function, ExtendedParams& params) {
+  if (launch.attributes.empty()) {
+    return driver()->launch_kernel(function, launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0],
+                                   launch.block[1], launch.block[2], launch.shared_bytes, launch.stream,
+                                   params.params(), params.extra());
+  }
+  CUlaunchConfig config{};
+  config.gridDimX = launch.grid[0];
+  config.gridDimY = launch.grid[1];
+  config.gridDimZ = launch.grid[2];
+  config.blockDimX = launch.block[0];
+  config.blockDimY = launch.block[1];
+  config.blockDimZ = launch.block[2];
+  config.sharedMemBytes = launch.shared_bytes;
+  config.hStream = launch.stream;
+  config.attrs = const_cast<CUlaunchAttribute*>(launch.attributes.data());
+  config.numAttrs = static_cast<unsigned>(launch.attributes.size());
+  return driver()->launch_kernel_ex(&config, function, params.params(), params.extra());
+}
+
+// Enqueues parent and consumer; the caller holds the context's mutex, and the queue has room.
+Outcome enqueue(const Launch& launch, ParentKernel& parent, const PreparedVariant& prepared,
+                LaunchContext& context, const CUlaunchAttribute* priority) {
+  ExtendedParams params;
+  if (const char* reason = params.extend(parent.variant(), launch.params, launch.extra, context.queue())) {
+    return leave(reason);
+  }
+  const CUresult parent_result = launch_parent(launch, prepared.parent, params);
+  if (parent_result != CUDA_SUCCESS) {
+    parent.warn_once(std::string("the variant does not launch, the original runs (") +
+                     error_name(parent_result) + ")");
+    return leave("variant does not launch");
+  }
+  const CUresult result =
+      launch_consumer(prepared, parent.variant(), context.queue(), context.stream(), priority);
+  if (result != CUDA_SUCCESS) {
+    // The parent's records can no longer be run, so the program must learn of it, and nothing may be recorded
+    // behind them. The consumer has launched before, so this is a context that has failed altogether.
+    context.give_up("consumer failed earlier in this stream");
+    log().error("{}: its children cannot be launched ({})", demangle(parent.name()), error_name(result));
+    return {result, nullptr};
+  }
+  if (is_ending_thread_stream(launch.stream)) context.record_use();
+  return {};
+}
+
+Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
+  const CUlaunchAttribute* priority = nullptr;
+  if (const char* reason = refuse_attributes(launch.attributes, priority)) return leave(reason);
+  const uint64_t threads = grid_threads(launch);
+  if (threads == 0) return leave("empty grid");  // the driver refuses it, and shall say so itself
+  if (threads > KLAP_MAX_RECORDS) return leave("too many threads");
+  if (is_capturing(launch.stream)) return leave("stream capture");
+
+  unsigned long long context_id = 0, stream_id = 0;
+  if (driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return leave("no current context");
+  if (driver()->stream_get_id(launch.stream, &stream_id) != CUDA_SUCCESS) return leave("unknown stream");
+  if (handle.context_id != kEveryContext && handle.context_id != context_id) {
+    return leave("handle of another context");
+  }
+  const auto context = LaunchContexts::instance().get(context_id, stream_id, launch.stream);
+  if (is_ending_thread_stream(launch.stream)) release_at_thread_end(context_id, stream_id);
+
+  ParentKernel& parent = *handle.parent;
+  const std::lock_guard lock(context->mutex);
+  if (context->unusable()) return leave(context->unusable());
+  auto prepared = parent.prepared(context_id);
+  if (prepared && prepared->unusable) return leave(prepared->unusable);
+  if (const char* reason = context->make_room(threads, parent.variant().record_bytes)) {
+    parent.warn_once(std::string(reason) + ", the original runs");
+    return leave(reason);
+  }
+  if (!prepared) prepared = parent.prepare(*context);
+  if (prepared->unusable) return leave(prepared->unusable);
+  const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
+  if (block_threads > prepared->max_parent_threads) return leave("block over the variant's limit");
+  return enqueue(launch, parent, *prepared, *context, priority);
+}
+
+}  // namespace
+
+CUstream per_thread_stream(CUstream stream) { return stream ? stream : CU_STREAM_PER_THREAD; }
+
+std::optional<CUresult> redirect_launch(const Launch& launch) {
+  const auto handle = Registry::instance().find(launch.function);
+  if (!handle) return std::nullopt;
+  const Outcome outcome = redirect(launch, *handle);
+  try {
+    const std::string& name = handle->parent->name();
+    if (outcome.left) {
+      Stats::instance().launch_left(name, outcome.left);
+      if (log().should_log(spdlog::level::debug)) {
+        log().debug("{}: the original runs: {}", demangle(name), outcome.left);
+      }
+    } else if (outcome.result == CUDA_SUCCESS) {
+      Stats::instance().launch_redirected(name);
+    }
+  } catch (const std::exception&) {
+    // Out of memory: not counted. Throwing now would make the shim launch the kernel a second time.
+  }
+  if (outcome.left) return std::nullopt;
+  return outcome.result;
+}
+
+void stream_about_to_end(CUstream stream) {
+  if (LaunchContexts::instance().empty()) return;
+  const Driver& cuda = *driver();
+  CUcontext owner = nullptr;
+  unsigned long long context_id = 0, stream_id = 0;
+  if (cuda.stream_get_ctx(stream, &owner) != CUDA_SUCCESS ||
+      cuda.ctx_get_id(owner, &context_id) != CUDA_SUCCESS ||
+      cuda.stream_get_id(stream, &stream_id) != CUDA_SUCCESS) {
+    return;
+  }
+  const auto context = LaunchContexts::instance().remove(context_id, stream_id);
+  if (!context) return;
+  // An event recorded now would become part of the graph. The memory stays allocated until its context goes.
+  if (is_capturing(stream)) return;
+  const std::lock_guard lock(context->mutex);
+  context->release_in_stream();
+}
+
+}  // namespace klap::runtime

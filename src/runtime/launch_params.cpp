@@ -1,0 +1,59 @@
+#include "runtime/launch_params.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace klap::runtime {
+
+const char* ExtendedParams::extend(const jit::Variant& variant, void** params, void** extra,
+                                   CUdeviceptr queue) {
+  queue_ = queue;
+  if (params && extra) return "both parameter forms";  // the driver refuses it, and shall say so itself
+  if (extra) return extend_buffer(variant, extra);
+  if (!params && variant.parent_param_count != 0) return "parameters missing";
+  return extend_array(variant, params);
+}
+
+const char* ExtendedParams::extend_array(const jit::Variant& variant, void** params) {
+  const size_t count = variant.parent_param_count;
+  pointers_ = few_pointers_.data();
+  if (count + 1 > few_pointers_.size()) {
+    many_pointers_ = std::make_unique<void*[]>(count + 1);
+    pointers_ = many_pointers_.get();
+  }
+  if (count != 0) std::copy_n(params, count, pointers_);
+  pointers_[count] = &queue_;
+  return nullptr;
+}
+
+const char* ExtendedParams::extend_buffer(const jit::Variant& variant, void** extra) {
+  const void* buffer = nullptr;
+  const size_t* size = nullptr;
+  for (size_t i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
+    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+      buffer = extra[i + 1];
+    } else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+      size = static_cast<const size_t*>(extra[i + 1]);
+    } else {
+      return "unknown launch option";
+    }
+  }
+  const size_t given = buffer && size ? *size : 0;
+  if (given < variant.parent_param_bytes) return "parameters missing";
+
+  buffer_bytes_ = variant.queue_param_offset + sizeof(CUdeviceptr);
+  unsigned char* copy = small_buffer_.data();
+  if (buffer_bytes_ > small_buffer_.size()) {
+    large_buffer_ = std::make_unique<unsigned char[]>(buffer_bytes_);
+    copy = large_buffer_.get();
+  }
+  std::memset(copy, 0, buffer_bytes_);
+  if (variant.parent_param_bytes != 0) std::memcpy(copy, buffer, variant.parent_param_bytes);
+  std::memcpy(copy + variant.queue_param_offset, &queue_, sizeof queue_);
+
+  extra_ = {CU_LAUNCH_PARAM_BUFFER_POINTER, copy, CU_LAUNCH_PARAM_BUFFER_SIZE, &buffer_bytes_,
+            CU_LAUNCH_PARAM_END};
+  return nullptr;
+}
+
+}  // namespace klap::runtime

@@ -1,0 +1,43 @@
+// The parameters of a launch with one more behind them: the queue of the variant.
+//
+// The driver takes parameters in two forms, an array of pointers (`kernelParams`) or one packed buffer
+// (`extra`). Both are extended in a copy; the program's own arrays are never written to.
+#pragma once
+
+#include <cuda.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "jit/module.h"
+
+namespace klap::runtime {
+
+class ExtendedParams {
+ public:
+  // Null on success, otherwise the reason why this launch must run the original. `queue` is the value of the
+  // added parameter.
+  const char* extend(const jit::Variant& variant, void** params, void** extra, CUdeviceptr queue);
+
+  // What to hand to the launch; one of the two is null.
+  [[nodiscard]] void** params() { return pointers_; }
+  [[nodiscard]] void** extra() { return pointers_ ? nullptr : extra_.data(); }
+
+ private:
+  const char* extend_array(const jit::Variant& variant, void** params);
+  const char* extend_buffer(const jit::Variant& variant, void** extra);
+
+  // Room for almost every kernel without touching the heap; larger ones get their own.
+  std::array<void*, 64> few_pointers_;
+  std::array<unsigned char, 512> small_buffer_;
+  std::unique_ptr<void*[]> many_pointers_;
+  std::unique_ptr<unsigned char[]> large_buffer_;
+
+  CUdeviceptr queue_ = 0;
+  void** pointers_ = nullptr;
+  size_t buffer_bytes_ = 0;
+  std::array<void*, 5> extra_{};
+};
+
+}  // namespace klap::runtime
