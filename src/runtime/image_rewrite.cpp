@@ -1,0 +1,157 @@
+#include "runtime/image_rewrite.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "runtime/driver.h"
+#include "runtime/process.h"
+#include "support/error.h"
+#include "support/file.h"
+#include "support/log.h"
+
+namespace klap::runtime {
+
+namespace {
+
+// The compute capability of a device, 90 for 9.0; 0 if the driver does not say.
+uint32_t compute_capability(CUdevice device) {
+  int major = 0, minor = 0;
+  const Driver& cuda = *driver();
+  if (cuda.device_get_attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) !=
+          CUDA_SUCCESS ||
+      cuda.device_get_attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) !=
+          CUDA_SUCCESS) {
+    return 0;
+  }
+  return static_cast<uint32_t>(major * 10 + minor);
+}
+
+// What a library has to be compiled for: the one compute capability of all devices, since it may be used on
+// each and often is loaded before there is a context. 0 if they differ.
+uint32_t capability_of_every_device() {
+  int count = 0;
+  if (driver()->device_get_count(&count) != CUDA_SUCCESS) return 0;
+  uint32_t common = 0;
+  for (int i = 0; i < count; ++i) {
+    CUdevice device = 0;
+    if (driver()->device_get(&device, i) != CUDA_SUCCESS) return 0;
+    const uint32_t capability = compute_capability(device);
+    if (i != 0 && capability != common) return 0;
+    common = capability;
+  }
+  return common;
+}
+
+uint32_t target_capability(bool every_device) {
+  if (every_device) return capability_of_every_device();
+  CUdevice device = 0;
+  return driver()->ctx_get_device(&device) == CUDA_SUCCESS ? compute_capability(device) : 0;
+}
+
+// Bare PTX that may launch; nothing if it does not. The text ends at its NUL or where the file does.
+std::optional<std::string_view> launching_ptx(const ImageSource& source) {
+  const auto* const text = static_cast<const char*>(source.image);
+  const std::string_view ptx(text, strnlen(text, source.readable_bytes));
+  if (ptx.find("LaunchDevice") == std::string_view::npos) return std::nullopt;
+  return ptx;
+}
+
+// The image as the pipeline wants it; nothing if it cannot launch.
+std::optional<jit::Program> launching_program(const ImageSource& source, container::ImageKind kind,
+                                              uint32_t sm) {
+  if (kind == container::ImageKind::Ptx) {
+    const auto ptx = launching_ptx(source);
+    if (!ptx) return std::nullopt;
+    jit::Program program = jit::program_from_ptx(*ptx, "PTX module");
+    for (jit::Unit& unit : program.units) unit.options += source.compiler_options;
+    return program;
+  }
+  std::vector<container::Fatbin> fatbins;
+  if (kind == container::ImageKind::WrapperV2) {
+    fatbins = container::prelinked_fatbins(source.image);
+  } else {
+    fatbins.push_back(container::parse_fatbin(source.image, source.readable_bytes));
+  }
+  bool launches = false;
+  for (const container::Fatbin& fatbin : fatbins) {
+    launches = launches || container::mentions_device_launch(fatbin, sm);
+  }
+  if (!launches) return std::nullopt;
+  return jit::program_from_fatbins(fatbins, sm);
+}
+
+// KLAP_DUMP_DIR/PROCESS-NUMBER/STAGE, so that neither modules nor processes overwrite each other's.
+std::function<void(const std::string&, std::string_view)> dump_to_folder() {
+  if (config().dump_dir.empty()) return {};
+  static std::atomic<unsigned> modules{0};
+  const auto folder = config().dump_dir / fmt::format("{}-{}", getpid(), modules.fetch_add(1));
+  return [folder](const std::string& name, std::string_view bytes) {
+    try {
+      write_file(folder / name, bytes);
+    } catch (const Error& error) {
+      log().warn("stage not dumped: {}", error.what());
+    }
+  };
+}
+
+// All others are passed on after reading their first bytes.
+bool may_launch(container::ImageKind kind) {
+  return kind == container::ImageKind::WrapperV2 || kind == container::ImageKind::Fatbin ||
+         kind == container::ImageKind::Ptx;
+}
+
+}  // namespace
+
+std::shared_ptr<const jit::RewrittenModule> rewrite_image(const ImageSource& source, ModuleRecord& record) {
+  const container::ImageKind kind = container::classify(source.image);
+  if (!may_launch(kind)) return nullptr;
+  const uint32_t sm = target_capability(source.every_device);
+  const auto program = launching_program(source, kind, sm);
+  if (!program) return nullptr;
+
+  record.how = "nothing to rewrite";
+  if (sm == 0) {
+    throw Error(ErrorCode::Unsupported, source.every_device ? "the devices differ in compute capability"
+                                                            : "there is no current device");
+  }
+  jit::Request request;
+  request.sm = sm;
+  request.granularity = [](const std::string& parent) { return config().granularity_for(parent); };
+  request.dump = dump_to_folder();
+  auto rewritten = std::make_shared<const jit::RewrittenModule>(jit::rewrite_module(*program, request));
+  record.remarks = rewritten->remarks;
+  record.timings = rewritten->timings;
+  return rewritten->cubin.empty() ? nullptr : rewritten;
+}
+
+std::string ptxas_options(std::span<const CUjit_option> options, void* const* values) {
+  std::string text;
+  for (size_t i = 0; i < options.size(); ++i) {
+    const auto value = static_cast<unsigned>(reinterpret_cast<uintptr_t>(values[i]));
+    switch (options[i]) {
+      case CU_JIT_MAX_REGISTERS:
+        text += fmt::format(" -maxrregcount={}", value);
+        break;
+      case CU_JIT_OPTIMIZATION_LEVEL:
+        text += fmt::format(" -O{}", value);
+        break;
+      case CU_JIT_GENERATE_DEBUG_INFO:
+        text += value ? " -g" : "";
+        break;
+      case CU_JIT_GENERATE_LINE_INFO:
+        text += value ? " -lineinfo" : "";
+        break;
+      default:
+        break;  // logs, timings, caching: the driver's business
+    }
+  }
+  return text;
+}
+
+}  // namespace klap::runtime

@@ -1,0 +1,39 @@
+// From what the program hands to the driver to the image that is loaded in its place, or the decision to
+// leave it.
+//
+// Almost every image of almost every process has no device launch in it, so the order of the questions is the
+// point: the kind by its first bytes, then the names of the relocatable code, and only what is left is
+// parsed.
+#pragma once
+
+#include <cuda.h>
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "container/image.h"
+#include "jit/module.h"
+#include "runtime/stats.h"
+
+namespace klap::runtime {
+
+struct ImageSource {
+  const char* load_path = "";  // the driver function, for messages
+  const void* image = nullptr;
+  uint64_t readable_bytes = container::kMaxImageBytes;  // known for files only
+  bool every_device = false;                            // a library, which may be used on any device
+  // What the program asked of the driver's compiler, as ptxas options. Applies to what the driver would
+  // compile.
+  std::string compiler_options;
+};
+
+// The rewritten module, null when the program's own image is to be loaded. `record` then says why; it stays
+// empty
+// (`how`) for images that cannot contain device launches. Throws Error when the image could not be rewritten.
+std::shared_ptr<const jit::RewrittenModule> rewrite_image(const ImageSource& source, ModuleRecord& record);
+
+// The options of a JIT load that change code, in ptxas' spelling.
+std::string ptxas_options(std::span<const CUjit_option> options, void* const* values);
+
+}  // namespace klap::runtime

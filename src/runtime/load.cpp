@@ -1,0 +1,200 @@
+#include "runtime/load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "runtime/driver.h"
+#include "runtime/image_rewrite.h"
+#include "runtime/process.h"
+#include "runtime/registry.h"
+#include "runtime/stats.h"
+#include "support/demangle.h"
+#include "support/error.h"
+#include "support/file.h"
+#include "support/log.h"
+
+namespace klap::runtime {
+
+namespace {
+
+// Loads the cubin and enters the image into the registry; returns the driver's result.
+using LoadCubin = std::function<CUresult(const std::shared_ptr<const jit::RewrittenModule>&)>;
+
+void log_remark(const jit::SiteRemark& remark) {
+  const std::string child = remark.child.empty() ? "an unknown kernel" : demangle(remark.child);
+  const std::string what =
+      remark.rewritten ? fmt::format("aggregated at {} by the {}", remark.granularity, remark.launcher)
+                       : fmt::format("left: {}", remark.reason);
+  log().info("  {}:{}: {} launches {}: {}{}{}", remark.unit, remark.line, demangle(remark.parent), child,
+             what, remark.detail.empty() ? "" : ": ", remark.detail);
+  for (const std::string& note : remark.notes) log().info("    {}", note);
+}
+
+void log_module(const ModuleRecord& record) {
+  const auto rewritten = std::count_if(record.remarks.begin(), record.remarks.end(),
+                                       [](const jit::SiteRemark& remark) { return remark.rewritten; });
+  log().info("{}: {}, {} of {} launch sites, {:.1f} ms", record.load_path, record.how, rewritten,
+             record.remarks.size(), record.load_ms);
+  for (const jit::SiteRemark& remark : record.remarks) log_remark(remark);
+}
+
+// Rewrites and loads; failures end in `record.how`.
+std::optional<CUresult> attempt(const ImageSource& source, ModuleRecord& record, const LoadCubin& load) {
+  try {
+    const auto rewritten = rewrite_image(source, record);
+    if (!rewritten) return std::nullopt;
+    const CUresult result = load(rewritten);
+    if (result != CUDA_SUCCESS) {
+      throw Error(ErrorCode::Driver,
+                  fmt::format("the driver refused the rewritten image ({})", error_name(result)));
+    }
+    record.how = "rewritten";
+    for (const jit::Variant& variant : rewritten->variants) record.variants.push_back(variant.parent);
+    return result;
+  } catch (const std::exception& error) {
+    record.how = std::string("failed: ") + error.what();
+    log().warn("{}: loaded unchanged: {}", source.load_path, error.what());
+    return std::nullopt;
+  }
+}
+
+bool driver_is_complete() {
+  if (!driver()->missing) return true;
+  static std::once_flag once;
+  std::call_once(once, [] { log().warn("this driver has no {}: nothing is rewritten", driver()->missing); });
+  return false;
+}
+
+std::optional<CUresult> load_rewritten(const ImageSource& source, const LoadCubin& load) {
+  if (!driver_is_complete()) return std::nullopt;
+  first_image_loaded();
+  const auto start = std::chrono::steady_clock::now();
+  ModuleRecord record;
+  record.load_path = source.load_path;
+  const auto result = attempt(source, record, load);
+  if (record.how.empty()) {
+    Stats::instance().module_passed_through();
+    return std::nullopt;
+  }
+  record.load_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  log_module(record);
+  Stats::instance().module_seen(std::move(record));
+  return result;
+}
+
+// The bytes of a file that may hold device launches, NUL-terminated; nothing for finished machine code and
+// for files that cannot be read, which are the driver's to report.
+std::optional<std::string> read_candidate(const char* file) {
+  if (!file) return std::nullopt;
+  char magic[4] = {};
+  std::ifstream in(file, std::ios::binary);
+  if (!in.read(magic, sizeof magic) || std::memcmp(magic,
+                                                   "\x7f"
+                                                   "ELF",
+                                                   sizeof magic) == 0)
+    return std::nullopt;
+  try {
+    return read_file(file);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+void register_image(LoadedImage image, const jit::RewrittenModule& rewritten) {
+  image.variants = rewritten.variants;
+  Registry::instance().add(image);
+}
+
+bool keeps_binary(const LibraryOptions& options) {
+  for (unsigned i = 0; i < options.count; ++i) {
+    if (options.names[i] == CU_LIBRARY_BINARY_IS_PRESERVED && options.values[i]) return true;
+  }
+  return false;
+}
+
+LoadCubin into_library(CUlibrary* library, const JitOptions& options, const LibraryOptions& library_options) {
+  return [=](const std::shared_ptr<const jit::RewrittenModule>& rewritten) {
+    const CUresult result = driver()->library_load_data(library, rewritten->cubin.data(), options.names,
+                                                        options.values, options.count, library_options.names,
+                                                        library_options.values, library_options.count);
+    if (result != CUDA_SUCCESS) return result;
+    LoadedImage image;
+    image.library = *library;
+    if (keeps_binary(library_options)) {
+      image.preserved_cubin = std::shared_ptr<const std::string>(rewritten, &rewritten->cubin);
+    }
+    register_image(std::move(image), *rewritten);
+    return result;
+  };
+}
+
+LoadCubin into_module(CUmodule* module, const JitOptions& options) {
+  return [=](const std::shared_ptr<const jit::RewrittenModule>& rewritten) {
+    unsigned long long context_id = 0;
+    CUresult result = driver()->ctx_get_id(nullptr, &context_id);
+    if (result != CUDA_SUCCESS) return result;
+    const void* const cubin = rewritten->cubin.data();
+    result = options.count == 0
+                 ? driver()->module_load_data(module, cubin)
+                 : driver()->module_load_data_ex(module, cubin, options.count, options.names, options.values);
+    if (result != CUDA_SUCCESS) return result;
+    LoadedImage image;
+    image.module = *module;
+    image.context_id = context_id;
+    register_image(std::move(image), *rewritten);
+    return result;
+  };
+}
+
+ImageSource image_source(const char* load_path, const void* image, const JitOptions& options,
+                         bool every_device) {
+  ImageSource source;
+  source.load_path = load_path;
+  source.image = image;
+  source.every_device = every_device;
+  if (options.count != 0)
+    source.compiler_options = ptxas_options({options.names, options.count}, options.values);
+  return source;
+}
+
+}  // namespace
+
+std::optional<CUresult> load_module(const char* load_path, CUmodule* module, const void* image,
+                                    const JitOptions& options) {
+  if (!module || !image) return std::nullopt;
+  return load_rewritten(image_source(load_path, image, options, false), into_module(module, options));
+}
+
+std::optional<CUresult> load_module_file(const char* load_path, CUmodule* module, const char* file) {
+  const auto bytes = read_candidate(file);
+  if (!module || !bytes) return std::nullopt;
+  ImageSource source = image_source(load_path, bytes->c_str(), {}, false);
+  source.readable_bytes = bytes->size();
+  return load_rewritten(source, into_module(module, {}));
+}
+
+std::optional<CUresult> load_library(const char* load_path, CUlibrary* library, const void* image,
+                                     const JitOptions& options, const LibraryOptions& library_options) {
+  if (!library || !image) return std::nullopt;
+  return load_rewritten(image_source(load_path, image, options, true),
+                        into_library(library, options, library_options));
+}
+
+std::optional<CUresult> load_library_file(const char* load_path, CUlibrary* library, const char* file,
+                                          const JitOptions& options, const LibraryOptions& library_options) {
+  const auto bytes = read_candidate(file);
+  if (!library || !bytes) return std::nullopt;
+  ImageSource source = image_source(load_path, bytes->c_str(), options, true);
+  source.readable_bytes = bytes->size();
+  return load_rewritten(source, into_library(library, options, library_options));
+}
+
+}  // namespace klap::runtime
