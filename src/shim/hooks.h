@@ -1,0 +1,74 @@
+// The driver functions that the shim stands in front of.
+//
+// Every name is exported under exactly the name libcuda exports, because programs reach the driver in three
+// ways: linked against libcuda (the preloaded symbol wins), by dlsym on a handle, and by cuGetProcAddress.
+// The last one asks for a name, a CUDA version and the default-stream convention and gets the function whose
+// ABI belongs to them, so the table says for each function since which version it answers to that name;
+// handing out anything newer than what was asked for makes programs crash.
+#pragma once
+
+#include <cuda.h>
+
+// cuda.h lets these names mean their newest version; here each version is a function of its own.
+#undef cuGetProcAddress
+#undef cuStreamDestroy
+
+// X(exported symbol, name for cuGetProcAddress, since CUDA version, for per-thread default streams)
+#define KLAP_HOOKS(X)                                               \
+  X(cuGetProcAddress, "cuGetProcAddress", 11030, false)             \
+  X(cuGetProcAddress_v2, "cuGetProcAddress", 12000, false)          \
+  X(cuModuleLoad, "cuModuleLoad", 2000, false)                      \
+  X(cuModuleLoadData, "cuModuleLoadData", 2000, false)              \
+  X(cuModuleLoadDataEx, "cuModuleLoadDataEx", 2010, false)          \
+  X(cuModuleLoadFatBinary, "cuModuleLoadFatBinary", 2000, false)    \
+  X(cuModuleUnload, "cuModuleUnload", 2000, false)                  \
+  X(cuModuleGetFunction, "cuModuleGetFunction", 2000, false)        \
+  X(cuLibraryLoadData, "cuLibraryLoadData", 12000, false)           \
+  X(cuLibraryLoadFromFile, "cuLibraryLoadFromFile", 12000, false)   \
+  X(cuLibraryUnload, "cuLibraryUnload", 12000, false)               \
+  X(cuLibraryGetKernel, "cuLibraryGetKernel", 12000, false)         \
+  X(cuLibraryGetModule, "cuLibraryGetModule", 12000, false)         \
+  X(cuKernelGetFunction, "cuKernelGetFunction", 12000, false)       \
+  X(cuKernelSetAttribute, "cuKernelSetAttribute", 12000, false)     \
+  X(cuKernelSetCacheConfig, "cuKernelSetCacheConfig", 12000, false) \
+  X(cuFuncSetAttribute, "cuFuncSetAttribute", 9000, false)          \
+  X(cuFuncSetCacheConfig, "cuFuncSetCacheConfig", 3000, false)      \
+  X(cuLaunchKernel, "cuLaunchKernel", 4000, false)                  \
+  X(cuLaunchKernel_ptsz, "cuLaunchKernel", 7000, true)              \
+  X(cuLaunchKernelEx, "cuLaunchKernelEx", 11060, false)             \
+  X(cuLaunchKernelEx_ptsz, "cuLaunchKernelEx", 11060, true)         \
+  X(cuStreamDestroy, "cuStreamDestroy", 2000, false)                \
+  X(cuStreamDestroy_v2, "cuStreamDestroy", 4000, false)
+
+#define KLAP_EXPORT __attribute__((visibility("default")))
+
+// What cuda.h does not declare.
+extern "C" {
+KLAP_EXPORT CUresult CUDAAPI cuGetProcAddress(const char* symbol, void** function, int version,
+                                              cuuint64_t flags);
+KLAP_EXPORT CUresult CUDAAPI cuStreamDestroy(CUstream stream);
+KLAP_EXPORT CUresult CUDAAPI cuLaunchKernel_ptsz(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                                 unsigned grid_z, unsigned block_x, unsigned block_y,
+                                                 unsigned block_z, unsigned shared_bytes, CUstream stream,
+                                                 void** params, void** extra);
+KLAP_EXPORT CUresult CUDAAPI cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction function,
+                                                   void** params, void** extra);
+}
+
+namespace klap::shim {
+
+struct Hook {
+  const char* symbol;
+  const char* name;
+  int since;
+  bool per_thread;
+  void* function;
+};
+
+// The hook exported as `symbol`, null if there is none.
+const Hook* hook_for_symbol(const char* symbol) noexcept;
+
+// The hook with the ABI that cuGetProcAddress gives for these arguments, null if there is none.
+const Hook* hook_for_request(const char* name, int version, cuuint64_t flags) noexcept;
+
+}  // namespace klap::shim
