@@ -1,0 +1,115 @@
+/* Memory, copies and events. Device memory is host memory that goes with its context, so that a sanitizer
+ * sees who uses it too late. Events are complete as soon as they are recorded, unless FAKE_CUDA_FAIL says
+ * otherwise. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake.h"
+
+struct allocation {
+  struct allocation* next;
+  CUcontext context;
+  void* memory;
+};
+static struct allocation* allocations;
+
+void fake_drop_memory(CUcontext context, const void* memory) {
+  struct allocation** link = &allocations;
+  while (*link) {
+    struct allocation* entry = *link;
+    if (entry->context != context && entry->memory != memory) {
+      link = &entry->next;
+      continue;
+    }
+    *link = entry->next;
+    free(entry->memory);
+    free(entry);
+  }
+}
+
+EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
+  FAIL_IF_SCRIPTED("cuMemAlloc_v2");
+  void* memory = NULL;
+  pthread_mutex_lock(&fake_lock);
+  CUresult result = fake_current() ? fake_unsafe_call() : CUDA_ERROR_INVALID_CONTEXT;
+  if (result == CUDA_SUCCESS && posix_memalign(&memory, 512, bytes) != 0) result = CUDA_ERROR_OUT_OF_MEMORY;
+  if (result == CUDA_SUCCESS) {
+    struct allocation* entry = malloc(sizeof *entry);
+    *entry = (struct allocation){allocations, fake_current(), memory};
+    allocations = entry;
+  }
+  pthread_mutex_unlock(&fake_lock);
+  *address = (CUdeviceptr)(uintptr_t)memory;
+  fake_log("cuMemAlloc_v2 bytes=%zu result=%d address=%p", bytes, (int)result, memory);
+  return result;
+}
+
+EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
+  fake_log("cuMemFree_v2 address=%p", (void*)(uintptr_t)address);
+  LOCKED(fake_drop_memory(NULL, (void*)(uintptr_t)address));
+  return CUDA_SUCCESS;
+}
+
+static CUresult copy_to_device(const char* function, CUdeviceptr to, const void* from, size_t bytes,
+                               CUstream stream) {
+  char hex[2 * 64 + 1] = "";
+  static const char digits[] = "0123456789abcdef";
+  for (size_t i = 0; i < bytes && i < 64; ++i) {
+    hex[2 * i] = digits[((const unsigned char*)from)[i] >> 4];
+    hex[2 * i + 1] = digits[((const unsigned char*)from)[i] & 15];
+    hex[2 * i + 2] = 0;
+  }
+  fake_log("%s to=%p bytes=%zu stream=%p data=%s", function, (void*)(uintptr_t)to, bytes, (void*)stream, hex);
+  memcpy((void*)(uintptr_t)to, from, bytes);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
+  FAIL_IF_SCRIPTED("cuMemcpyHtoDAsync_v2");
+  return copy_to_device("cuMemcpyHtoDAsync_v2", to, from, bytes, stream);
+}
+
+EXPORT CUresult cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
+  return copy_to_device("cuMemcpyHtoDAsync_v2_ptsz", to, from, bytes, stream);
+}
+
+EXPORT CUresult cuMemHostRegister_v2(void* memory, size_t bytes, unsigned flags) {
+  FAIL_IF_SCRIPTED("cuMemHostRegister_v2");
+  fake_log("cuMemHostRegister_v2 memory=%p bytes=%zu flags=%u", memory, bytes, flags);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* address, void* memory, unsigned flags) {
+  (void)flags;
+  *address = (CUdeviceptr)(uintptr_t)memory;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventCreate(CUevent* event, unsigned flags) {
+  FAIL_IF_SCRIPTED("cuEventCreate");
+  LOCKED(*event = fake_new(FAKE_EVENT, sizeof(struct fake_object)));
+  fake_log("cuEventCreate event=%p flags=%u", (void*)*event, flags);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
+  FAIL_IF_SCRIPTED("cuEventRecord");
+  fake_log("cuEventRecord event=%p stream=%p", (void*)event, (void*)stream);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventRecord_ptsz(CUevent event, CUstream stream) {
+  return cuEventRecord(event, stream ? stream : CU_STREAM_PER_THREAD);
+}
+
+EXPORT CUresult cuEventQuery(CUevent event) {
+  (void)event;
+  FAIL_IF_SCRIPTED("cuEventQuery");
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventDestroy_v2(CUevent event) {
+  fake_log("cuEventDestroy_v2 event=%p", (void*)event);
+  LOCKED(fake_delete(event));
+  return CUDA_SUCCESS;
+}

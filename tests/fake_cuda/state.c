@@ -1,0 +1,301 @@
+/* Devices, contexts, streams and captures. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake.h"
+
+pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
+
+enum { MAX_DEVICES = 8 };
+static CUcontext primary[MAX_DEVICES];
+static __thread CUcontext current;
+static __thread CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+static unsigned long long next_id = 1; /* of contexts and streams alike, never given out twice */
+
+/* ---- devices ---- */
+
+EXPORT CUresult cuInit(unsigned flags) {
+  fake_log("cuInit flags=%u", flags);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDriverGetVersion(int* version) {
+  *version = CUDA_VERSION;
+  return CUDA_SUCCESS;
+}
+
+static int capability(int device) {
+  const char* list = getenv("FAKE_CUDA_SM");
+  int value = 90;
+  for (int i = 0; list && *list; ++i) {
+    value = atoi(list);
+    if (i == device) return value;
+    list = strchr(list, ',');
+    if (list) ++list;
+  }
+  return value;
+}
+
+EXPORT CUresult cuDeviceGetCount(int* count) {
+  const char* list = getenv("FAKE_CUDA_SM");
+  FAIL_IF_SCRIPTED("cuDeviceGetCount");
+  *count = 1;
+  for (; list && *list; ++list) *count += *list == ',';
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceGet(CUdevice* device, int ordinal) {
+  *device = ordinal;
+  return ordinal < MAX_DEVICES ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+  switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+      *value = capability(device) / 10;
+      break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+      *value = capability(device) % 10;
+      break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+      *value = 132;
+      break;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGetErrorName(CUresult error, const char** name) {
+  switch (error) {
+    case CUDA_ERROR_OUT_OF_MEMORY:
+      *name = "CUDA_ERROR_OUT_OF_MEMORY";
+      return CUDA_SUCCESS;
+    case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
+      *name = "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES";
+      return CUDA_SUCCESS;
+    default:
+      *name = NULL;
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+/* ---- contexts ---- */
+
+static CUcontext new_context(CUdevice device) {
+  CUcontext context = fake_new(FAKE_CONTEXT, sizeof *context);
+  context->id = next_id++;
+  context->device = device;
+  return context;
+}
+
+static void drop_context(CUcontext context) {
+  fake_drop_context(context);
+  fake_drop_memory(context, NULL);
+  fake_delete(context);
+}
+
+CUcontext fake_current(void) { return fake_is(current, FAKE_CONTEXT) ? current : NULL; }
+
+EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  pthread_mutex_lock(&fake_lock);
+  if (!primary[device]) primary[device] = new_context(device);
+  *context = primary[device];
+  pthread_mutex_unlock(&fake_lock);
+  fake_log("cuDevicePrimaryCtxRetain device=%d context=%p id=%llu", device, (void*)*context, (*context)->id);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+  fake_log("cuDevicePrimaryCtxReset_v2 device=%d", device);
+  pthread_mutex_lock(&fake_lock);
+  if (primary[device]) drop_context(primary[device]);
+  primary[device] = NULL;
+  pthread_mutex_unlock(&fake_lock);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxCreate_v2(CUcontext* context, unsigned flags, CUdevice device) {
+  LOCKED(*context = current = new_context(device));
+  fake_log("cuCtxCreate_v2 flags=%u context=%p id=%llu", flags, (void*)*context, (*context)->id);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxDestroy_v2(CUcontext context) {
+  fake_log("cuCtxDestroy_v2 context=%p", (void*)context);
+  LOCKED(drop_context(context));
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxSetCurrent(CUcontext context) {
+  current = context;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxGetCurrent(CUcontext* context) {
+  LOCKED(*context = fake_current());
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxGetDevice(CUdevice* device) {
+  CUcontext context = NULL;
+  LOCKED(context = fake_current());
+  if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+  *device = context->device;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxGetId(CUcontext context, unsigned long long* id) {
+  FAIL_IF_SCRIPTED("cuCtxGetId");
+  if (!context) LOCKED(context = fake_current());
+  if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+  *id = context->id;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxSynchronize(void) {
+  fake_log("cuCtxSynchronize");
+  return CUDA_SUCCESS;
+}
+
+/* ---- streams ---- */
+
+int fake_is_special(CUstream stream) {
+  return stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+}
+
+int fake_capturing(CUstream stream) { return !fake_is_special(stream) && stream->capturing; }
+
+unsigned long long fake_stream_id(CUstream stream) {
+  static __thread struct { unsigned long long context, id; } of_thread[16];
+  if (!fake_is_special(stream)) return stream->id;
+  /* The NULL stream has one id in each context, the per-thread stream one in each thread and context. */
+  CUcontext context = fake_current();
+  if (stream != CU_STREAM_PER_THREAD) return (unsigned long long)1 << 32 | (context ? context->id : 0);
+  for (size_t i = 0; i < sizeof of_thread / sizeof *of_thread; ++i) {
+    if (of_thread[i].id == 0) {
+      of_thread[i].context = context->id;
+      of_thread[i].id = next_id++;
+    }
+    if (of_thread[i].context == context->id) return of_thread[i].id;
+  }
+  abort();
+}
+
+EXPORT CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
+  pthread_mutex_lock(&fake_lock);
+  *stream = fake_new(FAKE_STREAM, sizeof **stream);
+  (*stream)->id = next_id++;
+  (*stream)->context = fake_current();
+  (*stream)->blocking = !(flags & CU_STREAM_NON_BLOCKING);
+  pthread_mutex_unlock(&fake_lock);
+  fake_log("cuStreamCreate stream=%p id=%llu flags=%u", (void*)*stream, (*stream)->id, flags);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamDestroy(CUstream stream) {
+  fake_log("cuStreamDestroy stream=%p", (void*)stream);
+  LOCKED(fake_delete(stream));
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
+  fake_log("cuStreamDestroy_v2 stream=%p", (void*)stream);
+  LOCKED(fake_delete(stream));
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
+  FAIL_IF_SCRIPTED("cuStreamGetId");
+  LOCKED(*id = fake_stream_id(stream));
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamGetId_ptsz(CUstream stream, unsigned long long* id) {
+  return cuStreamGetId(stream ? stream : CU_STREAM_PER_THREAD, id);
+}
+
+EXPORT CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
+  LOCKED(*context = fake_is_special(stream) ? fake_current() : stream->context);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamSynchronize(CUstream stream) {
+  fake_log("cuStreamSynchronize stream=%p", (void*)stream);
+  return CUDA_SUCCESS;
+}
+
+/* ---- capture ---- */
+
+static CUstream captured[16]; /* streams being captured now */
+
+EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
+  fake_log("cuStreamBeginCapture_v2 stream=%p mode=%d", (void*)stream, (int)mode);
+  pthread_mutex_lock(&fake_lock);
+  stream->capturing = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  stream->capture_mode = mode;
+  stream->capture_thread = pthread_self();
+  for (int i = 0;; ++i) {
+    if (!captured[i]) {
+      captured[i] = stream;
+      break;
+    }
+  }
+  pthread_mutex_unlock(&fake_lock);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  int status = 0;
+  pthread_mutex_lock(&fake_lock);
+  status = stream->capturing;
+  stream->capturing = 0;
+  for (int i = 0; i < 16; ++i) {
+    if (captured[i] == stream) captured[i] = NULL;
+  }
+  pthread_mutex_unlock(&fake_lock);
+  fake_log("cuStreamEndCapture stream=%p status=%d", (void*)stream, status);
+  *graph = NULL;
+  return status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+}
+
+EXPORT CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  CUresult result = CUDA_SUCCESS;
+  pthread_mutex_lock(&fake_lock);
+  *status =
+      fake_is_special(stream) ? CU_STREAM_CAPTURE_STATUS_NONE : (CUstreamCaptureStatus)stream->capturing;
+  for (int i = 0; i < 16; ++i) {
+    if (captured[i] && captured[i]->blocking && (stream == NULL || stream == CU_STREAM_LEGACY)) {
+      result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    }
+  }
+  pthread_mutex_unlock(&fake_lock);
+  return result;
+}
+
+EXPORT CUresult cuStreamIsCapturing_ptsz(CUstream stream, CUstreamCaptureStatus* status) {
+  return cuStreamIsCapturing(stream ? stream : CU_STREAM_PER_THREAD, status);
+}
+
+EXPORT CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  CUstreamCaptureMode previous = thread_mode;
+  thread_mode = *mode;
+  *mode = previous;
+  return CUDA_SUCCESS;
+}
+
+CUresult fake_unsafe_call(void) {
+  CUresult result = CUDA_SUCCESS;
+  if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_SUCCESS;
+  for (int i = 0; i < 16; ++i) {
+    CUstream stream = captured[i];
+    if (!stream || stream->capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED) continue;
+    int own = pthread_equal(stream->capture_thread, pthread_self());
+    int forbidden = own || (stream->capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
+                            thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
+    if (!forbidden) continue;
+    stream->capturing = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+    result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
+  return result;
+}

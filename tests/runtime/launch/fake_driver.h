@@ -1,0 +1,152 @@
+// The fake driver (tests/fake_cuda) inside a test process: loads it, reads its call log, loads the test
+// module.
+#pragma once
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "runtime/driver.h"
+#include "runtime/launch.h"
+#include "runtime/registry.h"
+#include "support/file.h"
+
+namespace klap::runtime {
+
+// A function of the fake driver that klap_jit itself does not call.
+template <class Function>
+Function fake(const char* symbol) {
+  static void* const library = dlopen(KLAP_FAKE_CUDA, RTLD_NOW);
+  return reinterpret_cast<Function>(dlsym(library, symbol));
+}
+
+// One line of the call log.
+struct Call {
+  std::string text;
+  [[nodiscard]] std::string name() const { return text.substr(0, text.find(' ')); }
+  // The value behind "KEY=", empty if there is none.
+  [[nodiscard]] std::string operator[](const std::string& key) const {
+    const size_t at = text.find(" " + key + "=");
+    if (at == std::string::npos) return "";
+    const size_t begin = at + key.size() + 2;
+    return text.substr(begin, text.find(' ', begin) - begin);
+  }
+};
+
+// Every test has a CUDA context of its own, with the test module loaded as a library, and an empty log.
+class FakeDriverTest : public testing::Test {
+ protected:
+  FakeDriverTest() {
+    static const Driver table = resolve_driver([](const char* symbol) { return fake<void*>(symbol); });
+    publish_driver(table);
+    static int number = 0;
+    log_ = std::filesystem::temp_directory_path() /
+           ("klap-launch-" + std::to_string(getpid()) + "-" + std::to_string(number++));
+    setenv("FAKE_CUDA_LOG", log_.c_str(), 1);
+    new_context();
+    load_library();
+  }
+  ~FakeDriverTest() override {
+    Registry::instance().remove_library(library_);
+    driver()->library_unload(library_);
+    for (const char* name : {"FAKE_CUDA_LOG", "FAKE_CUDA_FAIL", "FAKE_CUDA_THREADS"}) unsetenv(name);
+    std::filesystem::remove(log_);
+  }
+
+  void new_context() {
+    ASSERT_EQ(CUDA_SUCCESS, (fake<PFN_cuCtxCreate_v3020>("cuCtxCreate_v2")(&context_, 0, 0)));
+  }
+
+  static std::vector<jit::Variant> variants() {
+    jit::Variant first;
+    first.parent = "parent";
+    first.parent_variant = "__klap_parent";
+    first.child = "child";
+    first.consumer = "__klap_consumer";
+    first.parent_param_count = 2;
+    first.parent_param_bytes = 12;
+    first.queue_param_offset = 16;
+    first.record_bytes = 24;
+    first.consumer_block_threads = 128;
+    first.child_block_threads = 128;
+    jit::Variant second = first;
+    second.parent = "other";
+    second.parent_variant = "__klap_other";
+    second.consumer = "__klap_other_consumer";
+    second.parent_param_bytes = 13;
+    second.record_bytes = 80;
+    return {first, second};
+  }
+
+  void load_library() {
+    static const std::string cubin = read_file(KLAP_LAUNCH_CUBIN);
+    ASSERT_EQ(CUDA_SUCCESS,
+              driver()->library_load_data(&library_, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
+    LoadedImage image;
+    image.library = library_;
+    image.variants = variants();
+    Registry::instance().add(image);
+    parent_ = kernel("parent");
+    other_ = kernel("other");
+  }
+
+  CUfunction kernel(const char* name) {
+    CUkernel handle = nullptr;
+    EXPECT_EQ(CUDA_SUCCESS, driver()->library_get_kernel(&handle, library_, name));
+    Registry::instance().learn_kernel(library_, name, handle);
+    return reinterpret_cast<CUfunction>(handle);
+  }
+
+  // A launch of `parent` with valid parameters.
+  Launch launch_of(CUfunction function) {
+    Launch launch;
+    launch.function = function;
+    launch.grid[0] = 4;
+    launch.block[0] = 64;
+    launch.params = params_;
+    return launch;
+  }
+
+  // The log so far, calls of that name only (all if empty).
+  [[nodiscard]] std::vector<Call> calls(const std::string& name = "") const {
+    std::vector<Call> found;
+    if (!std::filesystem::exists(log_)) return found;
+    const std::string text = read_file(log_);
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = text.find('\n', at);
+      Call call{text.substr(at, end - at)};
+      if (name.empty() || call.name() == name) found.push_back(std::move(call));
+      at = end + 1;
+    }
+    return found;
+  }
+
+  // Names of the kernels launched so far, in order.
+  [[nodiscard]] std::vector<std::string> launched() const {
+    std::vector<std::string> names;
+    for (const Call& call : calls()) {
+      if (call.name().rfind("cuLaunchKernel", 0) == 0 && call["result"] == "0")
+        names.push_back(call["kernel"]);
+    }
+    return names;
+  }
+
+  void forget_calls() const { std::filesystem::remove(log_); }
+
+  std::filesystem::path log_;
+  CUcontext context_ = nullptr;
+  CUlibrary library_ = nullptr;
+  CUfunction parent_ = nullptr, other_ = nullptr;
+
+  uint64_t first_param_ = 0x1122334455667788;
+  uint32_t second_param_ = 0x99aabbcc;
+  void* params_[2] = {&first_param_, &second_param_};
+};
+
+}  // namespace klap::runtime

@@ -1,0 +1,14 @@
+// A module as the pipeline leaves it: an original parent and child, the recording variant and the consumer. Only
+// names, parameters and their places count here; nothing is executed.
+extern "C" __global__ void child(int*, int) {}
+extern "C" __global__ void parent(int*, int) {}
+extern "C" __global__ void __klap_parent(int*, int, void*) {}
+extern "C" __global__ void __klap_consumer(void*) {}
+
+// A second parent with a larger record, parameters that need padding, and its own consumer.
+struct Many {
+  int value[3];
+};
+extern "C" __global__ void other(Many, char) {}
+extern "C" __global__ void __klap_other(Many, char, void*) {}
+extern "C" __global__ void __klap_other_consumer(void*) {}

@@ -1,0 +1,319 @@
+// Which launches are redirected, what is launched in their place, and what stays.
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "fake_driver.h"
+#include "ptx-patterns/templates/queue.h"
+#include "runtime/stats.h"
+
+namespace klap::runtime {
+namespace {
+
+using Names = std::vector<std::string>;
+
+KlapQueue decoded(const std::string& hex) {
+  KlapQueue queue{};
+  auto* const bytes = reinterpret_cast<unsigned char*>(&queue);
+  for (size_t i = 0; i < sizeof queue && 2 * i + 1 < hex.size(); ++i) {
+    bytes[i] = static_cast<unsigned char>(std::stoi(hex.substr(2 * i, 2), nullptr, 16));
+  }
+  return queue;
+}
+
+class RedirectTest : public FakeDriverTest {
+ protected:
+  // Redirects, expecting success.
+  void expect_redirected(const Launch& launch) {
+    const auto result = redirect_launch(launch);
+    ASSERT_TRUE(result.has_value());
+    EXPECT_EQ(CUDA_SUCCESS, *result);
+  }
+  // Expects the original to be asked for, nothing launched, and the reason to be counted.
+  void expect_left(const Launch& launch, const std::string& reason, const std::string& name = "parent") {
+    const auto left = [&] {
+      const nlohmann::json reasons = Stats::instance().to_json()["launches"]["left"];
+      return reasons.value(name, nlohmann::json::object()).value(reason, 0);
+    };
+    const int before = left();
+    forget_calls();
+    EXPECT_EQ(std::nullopt, redirect_launch(launch));
+    EXPECT_EQ(Names{}, launched());
+    EXPECT_EQ(before + 1, left()) << reason;
+  }
+  CUstream new_stream(unsigned flags = 0) {
+    CUstream stream = nullptr;
+    EXPECT_EQ(CUDA_SUCCESS, fake<PFN_cuStreamCreate_v2000>("cuStreamCreate")(&stream, flags));
+    return stream;
+  }
+};
+
+TEST_F(RedirectTest, LaunchesVariantThenConsumerOnOneQueue) {
+  expect_redirected(launch_of(parent_));
+  // The consumer runs once on the empty queue before the variant is trusted.
+  EXPECT_EQ((Names{"__klap_consumer", "__klap_parent", "__klap_consumer"}), launched());
+  const auto launches = calls("cuLaunchKernel");
+  EXPECT_EQ("4,1,1", launches[1]["grid"]);
+  EXPECT_EQ("64,1,1", launches[1]["block"]);
+  EXPECT_EQ("128,1,1", launches[2]["block"]);
+  EXPECT_EQ("2112,1,1", launches[2]["grid"]);  // 132 multiprocessors, 16 blocks of 128 threads on each
+  const std::string queue = launches[2]["params"];
+  EXPECT_EQ("8877665544332211:ccbbaa99:" + queue, launches[1]["params"]);
+  EXPECT_EQ(launches[0]["params"], queue);
+}
+
+TEST_F(RedirectTest, QueueHeaderDescribesItsArrays) {
+  expect_redirected(launch_of(parent_));
+  const auto copies = calls("cuMemcpyHtoDAsync_v2");
+  const auto allocations = calls("cuMemAlloc_v2");
+  ASSERT_EQ(1u, copies.size());
+  ASSERT_EQ(1u, allocations.size());
+  const uint64_t block = std::stoull(allocations[0]["address"], nullptr, 16);
+  const uint64_t block_end = block + std::stoull(allocations[0]["bytes"]);
+  const KlapQueue queue = decoded(copies[0]["data"]);
+  EXPECT_EQ(0u, queue.packed);
+  EXPECT_EQ(0u, queue.big);
+  EXPECT_EQ(0u, queue.exited);
+  EXPECT_EQ(4096u, queue.capacity);
+  EXPECT_EQ(32u, queue.record_bytes);  // 24, rounded so that every record is aligned to 16 bytes
+  EXPECT_EQ(nullptr, queue.report);
+  const auto prefix = reinterpret_cast<uint64_t>(queue.prefix);
+  const auto records = reinterpret_cast<uint64_t>(queue.records);
+  EXPECT_GE(prefix, block + sizeof(KlapQueue));
+  EXPECT_GE(records, prefix + 4096 * sizeof(unsigned long long));
+  EXPECT_LE(records + uint64_t{4096} * 32, block_end);
+  EXPECT_EQ(0u, records % 16);
+}
+
+TEST_F(RedirectTest, SteadyStateOnlyLaunches) {
+  expect_redirected(launch_of(parent_));
+  forget_calls();
+  for (int i = 0; i < 3; ++i) expect_redirected(launch_of(parent_));
+  EXPECT_EQ(6u, calls().size());
+  EXPECT_EQ((Names{"__klap_parent", "__klap_consumer", "__klap_parent", "__klap_consumer", "__klap_parent",
+                   "__klap_consumer"}),
+            launched());
+}
+
+TEST_F(RedirectTest, UnknownHandlesAreNotTouched) {
+  EXPECT_EQ(std::nullopt, redirect_launch(launch_of(kernel("child"))));
+  EXPECT_TRUE(launched().empty());
+}
+
+TEST_F(RedirectTest, PackedParametersArePaddedUpToTheQueue) {
+  unsigned char buffer[13] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
+  size_t bytes = sizeof buffer;
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                   CU_LAUNCH_PARAM_END};
+  Launch launch = launch_of(other_);
+  launch.params = nullptr;
+  launch.extra = extra;
+  expect_redirected(launch);
+  const auto launches = calls("cuLaunchKernel");
+  EXPECT_EQ("0102030405060708090a0b0c:0d:" + launches[2]["params"], launches[1]["params"]);
+  EXPECT_EQ(13u, bytes);
+
+  bytes = 12;
+  expect_left(launch, "parameters missing", "other");
+  bytes = 13;
+  void* unknown[] = {reinterpret_cast<void*>(7), nullptr, CU_LAUNCH_PARAM_END};
+  launch.extra = unknown;
+  expect_left(launch, "unknown launch option", "other");
+  launch.params = params_;
+  launch.extra = extra;
+  expect_left(launch, "both parameter forms", "other");
+  launch.params = nullptr;
+  launch.extra = nullptr;
+  expect_left(launch, "parameters missing", "other");
+}
+
+TEST_F(RedirectTest, LaunchesThatNoQueueCanHoldAreLeft) {
+  Launch launch = launch_of(parent_);
+  launch.grid[0] = KLAP_MAX_RECORDS / 64 + 1;
+  expect_left(launch, "too many threads");
+  launch.grid[0] = launch.grid[1] = launch.grid[2] = 0xffffffffu;
+  expect_left(launch, "too many threads");
+  launch.grid[0] = 0;
+  expect_left(launch, "empty grid");
+  launch = launch_of(other_);
+  launch.grid[0] = KLAP_MAX_RECORDS / 64;
+  expect_left(launch, "queue over 1 GiB", "other");
+  launch = launch_of(parent_);  // the same number of smaller records fits
+  launch.grid[0] = KLAP_MAX_RECORDS / 64;
+  expect_redirected(launch);
+}
+
+TEST_F(RedirectTest, GrowsAndGivesTheOldBlockToTheNextStream) {
+  expect_redirected(launch_of(parent_));
+  const std::string first = calls("cuMemAlloc_v2")[0]["address"];
+  forget_calls();
+  Launch large = launch_of(parent_);
+  large.grid[0] = 1000;
+  expect_redirected(large);
+  ASSERT_EQ(1u, calls("cuMemAlloc_v2").size());
+  EXPECT_EQ(64000u, decoded(calls("cuMemcpyHtoDAsync_v2")[0]["data"]).capacity);
+  ASSERT_EQ(1u, calls("cuEventRecord").size());  // the old block waits for the work that uses it
+  forget_calls();
+  large.grid[0] = 1001;
+  expect_redirected(large);
+  EXPECT_EQ(128000u, decoded(calls("cuMemcpyHtoDAsync_v2")[0]["data"]).capacity);
+
+  forget_calls();
+  Launch elsewhere = launch_of(parent_);
+  elsewhere.stream = new_stream();
+  expect_redirected(elsewhere);
+  EXPECT_TRUE(calls("cuMemAlloc_v2").empty());
+  EXPECT_EQ(first, calls("cuMemcpyHtoDAsync_v2")[0]["to"]);
+  EXPECT_EQ(1u, calls("cuEventDestroy_v2").size());
+}
+
+TEST_F(RedirectTest, BlocksInUseAreNotGivenOut) {
+  setenv("FAKE_CUDA_FAIL", "cuEventQuery=600", 1);  // CUDA_ERROR_NOT_READY
+  expect_redirected(launch_of(parent_));
+  const std::string first = calls("cuMemAlloc_v2")[0]["address"];
+  Launch large = launch_of(parent_);
+  large.grid[0] = 1000;
+  expect_redirected(large);
+  Launch elsewhere = launch_of(parent_);
+  elsewhere.stream = new_stream();
+  forget_calls();
+  expect_redirected(elsewhere);
+  ASSERT_EQ(1u, calls("cuMemAlloc_v2").size());
+  EXPECT_NE(first, calls("cuMemAlloc_v2")[0]["address"]);
+}
+
+TEST_F(RedirectTest, VariantsWithDifferentRecordsShareAStream) {
+  expect_redirected(launch_of(parent_));
+  expect_redirected(launch_of(other_));
+  const auto copies = calls("cuMemcpyHtoDAsync_v2");
+  ASSERT_EQ(2u, copies.size());
+  EXPECT_EQ(80u, decoded(copies[1]["data"]).record_bytes);
+  forget_calls();
+  expect_redirected(launch_of(parent_));
+  expect_redirected(launch_of(other_));
+  EXPECT_TRUE(calls("cuMemcpyHtoDAsync_v2").empty());
+}
+
+TEST_F(RedirectTest, OnlyHarmlessAttributesAreRedirected) {
+  CUlaunchAttribute attributes[2] = {};
+  attributes[0].id = CU_LAUNCH_ATTRIBUTE_IGNORE;
+  attributes[1].id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+  attributes[1].value.priority = -3;
+  Launch launch = launch_of(parent_);
+  launch.attributes = attributes;
+  expect_redirected(launch);
+  const auto launches = calls("cuLaunchKernelEx");
+  ASSERT_EQ(2u, launches.size());
+  EXPECT_EQ("__klap_parent", launches[0]["kernel"]);
+  EXPECT_EQ("0=0;8=-3;", launches[0]["attributes"]);
+  EXPECT_EQ("__klap_consumer", launches[1]["kernel"]);
+  EXPECT_EQ("8=-3;", launches[1]["attributes"]);
+
+  attributes[0].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+  expect_left(launch, "cooperative launch");
+  attributes[0].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  expect_left(launch, "cluster launch");
+  attributes[0].id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
+  expect_left(launch, "launch attribute");
+}
+
+TEST_F(RedirectTest, CapturedStreamsAreLeft) {
+  const CUstream stream = new_stream();
+  Launch launch = launch_of(parent_);
+  launch.stream = stream;
+  fake<PFN_cuStreamBeginCapture_v10010>("cuStreamBeginCapture_v2")(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  expect_left(launch, "stream capture");
+  launch.stream = nullptr;  // implicitly part of the capture: the driver refuses even the question
+  expect_left(launch, "stream capture");
+  CUgraph graph = nullptr;
+  EXPECT_EQ(CUDA_SUCCESS, fake<PFN_cuStreamEndCapture_v10000>("cuStreamEndCapture")(stream, &graph));
+  launch.stream = stream;
+  expect_redirected(launch);
+}
+
+TEST_F(RedirectTest, AllocatesWhileAnotherThreadCaptures) {
+  const CUstream captured = new_stream(CU_STREAM_NON_BLOCKING);
+  fake<PFN_cuStreamBeginCapture_v10010>("cuStreamBeginCapture_v2")(captured, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  std::thread([&] {
+    fake<PFN_cuCtxSetCurrent_v4000>("cuCtxSetCurrent")(context_);
+    expect_redirected(launch_of(parent_));
+    CUdeviceptr address = 0;  // the thread's own mode is back
+    EXPECT_NE(CUDA_SUCCESS, driver()->mem_alloc(&address, 256));
+  }).join();
+  CUgraph graph = nullptr;
+  // Ended by the plain allocation above, not by the launch.
+  EXPECT_EQ(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+            fake<PFN_cuStreamEndCapture_v10000>("cuStreamEndCapture")(captured, &graph));
+}
+
+TEST_F(RedirectTest, BlockSizesAreCheckedAgainstTheKernels) {
+  setenv("FAKE_CUDA_THREADS", "__klap_parent=256", 1);
+  expect_redirected(launch_of(parent_));
+  Launch launch = launch_of(parent_);
+  launch.block[0] = 257;
+  expect_left(launch, "block over the variant's limit");
+}
+
+TEST_F(RedirectTest, ChildrenOverTheirLimitRunNatively) {
+  setenv("FAKE_CUDA_THREADS", "child=64", 1);
+  expect_left(launch_of(parent_), "child block over the child's limit");
+  unsetenv("FAKE_CUDA_THREADS");
+  expect_left(launch_of(parent_), "child block over the child's limit");  // settled for this context
+}
+
+TEST_F(RedirectTest, ConsumerThatDoesNotFitIsNeverUsed) {
+  setenv("FAKE_CUDA_THREADS", "__klap_consumer=64", 1);
+  expect_left(launch_of(parent_), "consumer block over its limit");
+}
+
+TEST_F(RedirectTest, ConsumerIsProvenBeforeAnythingIsRecorded) {
+  setenv("FAKE_CUDA_FAIL", "cuLaunchKernel:__klap_consumer=701", 1);
+  expect_left(launch_of(parent_), "consumer does not launch");
+  unsetenv("FAKE_CUDA_FAIL");
+  expect_left(launch_of(parent_), "consumer does not launch");
+}
+
+TEST_F(RedirectTest, MissingKernelsLeaveTheParent) {
+  setenv("FAKE_CUDA_FAIL", "cuLibraryGetKernel:__klap_consumer=500", 1);
+  expect_left(launch_of(parent_), "missing handle");
+}
+
+TEST_F(RedirectTest, VariantThatDoesNotLaunchGivesWayToTheOriginal) {
+  setenv("FAKE_CUDA_FAIL", "cuLaunchKernel:__klap_parent=701@1", 1);
+  forget_calls();
+  EXPECT_EQ(std::nullopt, redirect_launch(launch_of(parent_)));
+  EXPECT_EQ((Names{"__klap_consumer"}), launched());  // the proof alone: no records, so no consumer
+  expect_redirected(launch_of(parent_));
+}
+
+TEST_F(RedirectTest, ConsumerFailureIsTheLaunchsResultAndEndsTheStream) {
+  setenv("FAKE_CUDA_FAIL", "cuLaunchKernel:__klap_consumer=700@2", 1);
+  const auto result = redirect_launch(launch_of(parent_));
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, *result);
+  unsetenv("FAKE_CUDA_FAIL");
+  expect_left(launch_of(parent_), "consumer failed earlier in this stream");
+  Launch elsewhere = launch_of(parent_);
+  elsewhere.stream = new_stream();
+  expect_redirected(elsewhere);
+}
+
+TEST_F(RedirectTest, WithoutMemoryTheOriginalRuns) {
+  setenv("FAKE_CUDA_FAIL", "cuMemAlloc_v2=2", 1);
+  expect_left(launch_of(parent_), "no device memory");
+  unsetenv("FAKE_CUDA_FAIL");
+  expect_redirected(launch_of(parent_));
+}
+
+TEST_F(RedirectTest, GrowthFallsBackToWhatIsNeeded) {
+  expect_redirected(launch_of(parent_));
+  // The first attempt, twice the size, fails; the exact one succeeds.
+  setenv("FAKE_CUDA_FAIL", "cuMemAlloc_v2=2@1", 1);
+  Launch larger = launch_of(parent_);
+  larger.grid[0] = 65;
+  forget_calls();
+  expect_redirected(larger);
+  EXPECT_EQ(65u * 64, decoded(calls("cuMemcpyHtoDAsync_v2")[0]["data"]).capacity);
+}
+
+}  // namespace
+}  // namespace klap::runtime

@@ -1,0 +1,135 @@
+// Streams: a queue for each, found by id, given back when the stream or its thread ends; pairs never
+// interleave.
+#include <map>
+#include <thread>
+
+#include "fake_driver.h"
+
+namespace klap::runtime {
+namespace {
+
+class StreamsTest : public FakeDriverTest {
+ protected:
+  void launch_in(CUstream stream) {
+    Launch launch = launch_of(parent_);
+    launch.stream = stream;
+    EXPECT_TRUE(redirect_launch(launch).has_value());
+  }
+  CUstream new_stream() {
+    CUstream stream = nullptr;
+    EXPECT_EQ(CUDA_SUCCESS, fake<PFN_cuStreamCreate_v2000>("cuStreamCreate")(&stream, 0));
+    return stream;
+  }
+  void destroy(CUstream stream) {
+    stream_about_to_end(stream);
+    EXPECT_EQ(CUDA_SUCCESS, driver()->stream_destroy_v2(stream));
+  }
+  std::string last_queue() const { return calls("cuLaunchKernel").back()["params"]; }
+};
+
+TEST_F(StreamsTest, EachStreamHasAQueue) {
+  launch_in(nullptr);
+  const std::string of_null = last_queue();
+  launch_in(CU_STREAM_LEGACY);
+  EXPECT_EQ(of_null, last_queue());
+  launch_in(new_stream());
+  const std::string of_created = last_queue();
+  EXPECT_NE(of_null, of_created);
+  launch_in(CU_STREAM_PER_THREAD);
+  EXPECT_NE(of_null, last_queue());
+  EXPECT_NE(of_created, last_queue());
+  EXPECT_EQ("0x2", calls("cuLaunchKernel").back()["stream"]);
+}
+
+TEST_F(StreamsTest, DestroyedStreamGivesItsQueueBack) {
+  const CUstream first = new_stream();
+  launch_in(first);
+  const std::string queue = last_queue();
+  destroy(first);
+  EXPECT_EQ("0x", calls("cuEventRecord").back()["stream"].substr(0, 2));
+  forget_calls();
+  const CUstream second = new_stream();
+  ASSERT_EQ(first, second) << "the fake driver recycles addresses";
+  launch_in(second);
+  EXPECT_EQ(queue, last_queue());
+  EXPECT_TRUE(calls("cuMemAlloc_v2").empty());
+  EXPECT_EQ(1u, calls("cuMemcpyHtoDAsync_v2").size());  // written anew: the old owner's header means nothing
+}
+
+TEST_F(StreamsTest, QueueOfABusyDestroyedStreamIsNotReused) {
+  const CUstream first = new_stream();
+  launch_in(first);
+  const std::string queue = last_queue();
+  setenv("FAKE_CUDA_FAIL", "cuEventQuery=600", 1);
+  destroy(first);
+  launch_in(new_stream());
+  EXPECT_NE(queue, last_queue());
+}
+
+TEST_F(StreamsTest, StreamOfAnotherContextIsLeft) {
+  const CUstream stream = new_stream();
+  new_context();
+  Launch launch = launch_of(parent_);
+  launch.stream = stream;
+  EXPECT_FALSE(redirect_launch(launch).has_value());
+}
+
+TEST_F(StreamsTest, PerThreadStreamsOfEndedThreadsGiveTheirQueuesBack) {
+  const auto thread = [&] {
+    fake<PFN_cuCtxSetCurrent_v4000>("cuCtxSetCurrent")(context_);
+    launch_in(CU_STREAM_PER_THREAD);
+    launch_in(CU_STREAM_PER_THREAD);
+  };
+  for (int i = 0; i < 5; ++i) std::thread(thread).join();
+  EXPECT_EQ(1u, calls("cuMemAlloc_v2").size());
+  EXPECT_EQ(10u, calls("cuEventRecord").size());
+}
+
+TEST_F(StreamsTest, MainThreadsPerThreadStreamRecordsNoEvents) {
+  launch_in(CU_STREAM_PER_THREAD);
+  EXPECT_TRUE(calls("cuEventRecord").empty());
+}
+
+TEST_F(StreamsTest, PairsOfOneStreamStayTogether) {
+  constexpr int kThreads = 8, kLaunches = 50;
+  const CUstream shared = new_stream();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      fake<PFN_cuCtxSetCurrent_v4000>("cuCtxSetCurrent")(context_);
+      const CUstream own = new_stream();
+      for (int i = 0; i < kLaunches; ++i) {
+        launch_in(shared);
+        launch_in(own);
+      }
+      destroy(own);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+
+  std::map<std::string, std::vector<std::string>> by_stream;
+  for (const Call& call : calls("cuLaunchKernel")) by_stream[call["stream_id"]].push_back(call["kernel"]);
+  EXPECT_EQ(kThreads + 1u, by_stream.size());
+  for (const auto& [stream, kernels] : by_stream) {
+    // The proof, where there was one, comes first; then parent and consumer take turns.
+    size_t at = kernels[0] == "__klap_consumer" ? 1 : 0;
+    ASSERT_EQ(0u, (kernels.size() - at) % 2);
+    for (; at < kernels.size(); at += 2) {
+      ASSERT_EQ("__klap_parent", kernels[at]) << stream;
+      ASSERT_EQ("__klap_consumer", kernels[at + 1]) << stream;
+    }
+  }
+}
+
+TEST_F(StreamsTest, DestroyDuringCaptureRecordsNothing) {
+  const CUstream stream = new_stream();
+  launch_in(stream);
+  fake<PFN_cuStreamBeginCapture_v10010>("cuStreamBeginCapture_v2")(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+  stream_about_to_end(stream);
+  EXPECT_TRUE(calls("cuEventRecord").empty());
+  CUgraph graph = nullptr;
+  fake<PFN_cuStreamEndCapture_v10000>("cuStreamEndCapture")(stream, &graph);
+}
+
+}  // namespace
+}  // namespace klap::runtime
