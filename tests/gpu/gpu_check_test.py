@@ -167,6 +167,9 @@ class BenchmarksTest(WithBuild):
         self.assertEqual(measured["best_limit"], 32768)
         self.assertEqual(measured["preloaded_times_faster_than"]["native, best limit"], 6)
         self.assertIn("6.00x", table.render(table.benchmark_rows(measured)))
+        lost = {entry["setup"]: entry["lost_launches"] for entry in measured["summary"]}
+        self.assertEqual(lost["native, best limit"], 0)
+        self.assertIsNone(lost["native, default limit"])  # 2,048 was not among the limits tried here
 
     def test_wrong_preloaded_result(self):
         measured = self.measure(f"echo '{json.dumps(bench_report(0.5, wrong=1))}'; {write_stats(STATS)}; exit 1")

@@ -24,6 +24,7 @@ class Setup:
     name: str
     preloaded: bool = False
     arguments: list = field(default_factory=list)
+    limit: int = 0  # the pending limit of a native run, 0 where it does not matter
 
 
 def run_once(where, program, setup, arguments):
@@ -127,12 +128,15 @@ def interleave(where, program, setups, arguments, rounds, say):
         summarise(setup, records[setup.name]) for setup in setups]
 
 
+def native(name, limit):
+    return Setup(name, False, ["--pending-limit", str(limit)], limit)
+
+
 def usual_setups(best):
     """What is compared for every benchmark; `best` is native's best working limit, None where there is none."""
-    setups = [Setup("native, default limit"),
-              Setup("native, limit 65536", False, ["--pending-limit", "65536"])]
+    setups = [Setup("native, default limit", limit=LIMITS[0]), native("native, limit 65536", 65536)]
     if best:
-        setups.append(Setup("native, best limit", False, ["--pending-limit", str(best)]))
+        setups.append(native("native, best limit", best))
     return setups + [Setup("preloaded", True),
                      Setup("preloaded, limit 65536", True, ["--pending-limit", "65536"]),
                      Setup("flat", False, ["--variant", "flat"])]
@@ -151,6 +155,13 @@ def judge(summaries, records):
     return wrong
 
 
+def add_lost_launches(summaries, setups, limits):
+    """Tells each native summary how many launches the counting run at its limit lost."""
+    lost = {record["limit"]: result(record).get("lost_launches") for record in limits}
+    for setup, entry in zip(setups, summaries):
+        entry["lost_launches"] = lost.get(setup.limit) if setup.limit else 0
+
+
 def ratios(summaries):
     """How many times faster than each native and flat setup the preloaded one is."""
     medians = {entry["setup"]: entry["median_ms"] for entry in summaries}
@@ -166,7 +177,9 @@ def measure(where, program, arguments, rounds, say):
     best = best_limit(limits)
     if best is None:
         say(f"{program}: no pending limit works natively")
-    records, summaries = interleave(where, program, usual_setups(best), [*arguments, "--reps", "21"], rounds, say)
+    setups = usual_setups(best)
+    records, summaries = interleave(where, program, setups, [*arguments, "--reps", "21"], rounds, say)
+    add_lost_launches(summaries, setups, limits)
     return {"program": program, "arguments": arguments, "best_limit": best, "summary": summaries,
             "preloaded_times_faster_than": ratios(summaries), "wrong": judge(summaries, records),
             "limits": limits, "runs": records}

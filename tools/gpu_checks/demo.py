@@ -30,8 +30,9 @@ def show(where, found):
     best = benchmarks.best_limit(limits)
     setups = [benchmarks.Setup("preloaded", True), benchmarks.Setup("flat", False, ["--variant", "flat"])]
     if best:
-        setups.insert(0, benchmarks.Setup("native, best limit", False, ["--pending-limit", str(best)]))
+        setups.insert(0, benchmarks.native("native, best limit", best))
     records, summaries = benchmarks.interleave(where, "bfs", setups, ["--reps", "21"], 3, quiet)
+    benchmarks.add_lost_launches(summaries, setups, limits)
     print("\n" + table.render(table.benchmark_rows({"summary": summaries, "best_limit": best})))
     wrong = benchmarks.judge(summaries, records)
     preloaded = next(r for r in records if r["setup"] == "preloaded")

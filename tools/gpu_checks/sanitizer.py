@@ -48,15 +48,15 @@ def judge(tool, outcome, stats):
     return True, "" if outcome.code == 0 else f"the program failed: {outcome.describe()}"
 
 
-def check(where, tool, program, arguments, say):
-    """Runs one program under one tool; returns its record."""
+def check(where, tool, program, arguments, seconds, say):
+    """Runs one program under one tool for at most `seconds`; returns its record."""
     name = os.path.basename(program)
     attempts = []
     for how in ("inside", "outside"):
         with tempfile.TemporaryDirectory() as folder:
             stats_file = os.path.join(folder, "stats.json")
             command, environment = start(where, how, tool, [program, *arguments], stats_file)
-            outcome = process.run(command, environment, LIMIT)
+            outcome = process.run(command, environment, min(LIMIT, seconds))
             valid, problem = judge(tool, outcome, statistics_file.read(stats_file))
         attempts.append({"command": command, "seconds": round(outcome.seconds, 1), "problem": problem,
                          "output": (outcome.out + outcome.err).splitlines()[-40:]})
