@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from . import process, statistics_file
 
 LIMIT = 25  # seconds; a run takes two
-LIMITS = [2048 << i for i in range(8)]
+DEFAULT_LIMIT = 2048  # CUDA's
+LIMITS = [DEFAULT_LIMIT << i for i in range(8)]
 
 
 @dataclass
@@ -134,7 +135,7 @@ def native(name, limit):
 
 def usual_setups(best):
     """What is compared for every benchmark; `best` is native's best working limit, None where there is none."""
-    setups = [Setup("native, default limit", limit=LIMITS[0]), native("native, limit 65536", 65536)]
+    setups = [Setup("native, default limit", limit=DEFAULT_LIMIT), native("native, limit 65536", 65536)]
     if best:
         setups.append(native("native, best limit", best))
     return setups + [Setup("preloaded", True),
