@@ -36,79 +36,87 @@ static __device__ __forceinline__ unsigned int find_record(const unsigned long l
 }
 
 // Counts this block out; the last one leaves the queue empty for the next parent.
-static __device__ __forceinline__ void leave(KlapQueue* queue, unsigned int children) {
+static __device__ __forceinline__ void leave(KlapQueue* queue) {
   __syncthreads();
   if (threadIdx.x != 0) return;
   __threadfence();
   if (atomicAdd(&queue->exited, 1u) + 1u != gridDim.x) return;
+  const unsigned int children = (static_cast<unsigned int>(queue->packed) & KLAP_MAX_RECORDS) + queue->big;
   queue->packed = 0;
   queue->big = 0;
   queue->exited = 0;
   if (queue->report != nullptr) *reinterpret_cast<volatile unsigned long long*>(queue->report) += children;
 }
 
+// Position in a child's grid. Rows of one-dimensional grids are shorter than 2^31 blocks.
+#ifdef KLAP_GRID_1D
+typedef unsigned int Linear;
+#else
+typedef unsigned long long Linear;
+#endif
+
+// The queue's fields are read where they are needed: keeping them in registers across the child's body would cost
+// more, in occupancy, than the cache hits they save.
 extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS * KLAP_PACK) __klap_consumer(KlapQueue* queue) {
-  const unsigned long long packed = queue->packed;
-  const unsigned int records = static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS;
-  const unsigned long long blocks = packed >> KLAP_INDEX_BITS;
-  const unsigned int big = queue->big;
-  const unsigned long long* const prefix = queue->prefix;
-  const unsigned char* const base = queue->records;
-
   const unsigned int thread = threadIdx.x % KLAP_CHILD_THREADS;
-  const unsigned int tid_x = thread % KLAP_CHILD_X;
-  const unsigned int tid_y = thread / KLAP_CHILD_X % KLAP_CHILD_Y;
-  const unsigned int tid_z = thread / (KLAP_CHILD_X * KLAP_CHILD_Y);
-
   const unsigned int groups = gridDim.x * KLAP_PACK;
   const unsigned int mine = blockIdx.x * KLAP_PACK + threadIdx.x / KLAP_CHILD_THREADS;
-  const unsigned long long share = blocks / groups, rest = blocks % groups;
-  unsigned long long block = mine * share + (mine < rest ? mine : rest);
-  unsigned long long left = share + (mine < rest ? 1u : 0u);
-  unsigned int record = left != 0 ? find_record(prefix, records, block) : 0u;
+
+  unsigned long long block, left;  // the rest of this group's share
+  unsigned int record = 0;         // the record that `block` belongs to, or one before it
+  {
+    const unsigned long long packed = queue->packed;
+    const unsigned long long blocks = packed >> KLAP_INDEX_BITS;
+    const unsigned long long share = blocks / groups, rest = blocks % groups;
+    block = mine * share + (mine < rest ? mine : rest);
+    left = share + (mine < rest ? 1u : 0u);
+    if (left != 0) record = find_record(queue->prefix, static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS, block);
+  }
   unsigned int big_done = 0;
 
 #pragma unroll 1
   for (;;) {
     // One stretch: `count` virtual blocks of one child, from `linear` on, `step` apart.
-    const unsigned char* current;
-    unsigned long long linear, count, step;
+    const unsigned char* current = queue->records;
+    Linear linear, count;
+    unsigned int step = 1;
     if (left != 0) {
-      const unsigned long long begin = __ldg(prefix + record);
-      const unsigned long long end = record + 1 < records ? __ldg(prefix + record + 1) : blocks;
-      current = base + static_cast<unsigned long long>(record) * KLAP_RECORD_BYTES;
-      linear = block - begin;
-      count = end - block < left ? end - block : left;
-      step = 1;
+      const unsigned long long packed = queue->packed;
+      const unsigned long long begin = __ldg(queue->prefix + record);
+      const unsigned long long end = record + 1 < (static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS)
+                                         ? __ldg(queue->prefix + record + 1)
+                                         : packed >> KLAP_INDEX_BITS;
+      current += static_cast<unsigned long long>(record) * KLAP_RECORD_BYTES;
+      linear = static_cast<Linear>(block - begin);
+      count = static_cast<Linear>(end - block < left ? end - block : left);
       block += count;
       left -= count;
       ++record;
-      if (count == 0) continue;
-    } else if (big_done < big) {
+    } else if (big_done < queue->big) {
       const unsigned int index = queue->capacity - 1u - big_done++;
-      current = base + static_cast<unsigned long long>(index) * KLAP_RECORD_BYTES;
+      current += static_cast<unsigned long long>(index) * KLAP_RECORD_BYTES;
       const uint4 grid = __ldg(reinterpret_cast<const uint4*>(current));
-      const unsigned long long all = static_cast<unsigned long long>(grid.x) * grid.y * grid.z;
-      if (mine >= all) continue;
+      const Linear all = static_cast<Linear>(grid.x) * grid.y * grid.z;
       linear = mine;
-      count = (all - mine + groups - 1) / groups;
+      count = mine < all ? (all - mine + groups - 1) / groups : 0;
       step = groups;
     } else {
       break;
     }
-    const uint4 grid = __ldg(reinterpret_cast<const uint4*>(current));
 #pragma unroll 1
     for (; count != 0; --count, linear += step) {
+      const uint4 grid = __ldg(reinterpret_cast<const uint4*>(current));
 #ifdef KLAP_GRID_1D
-      const unsigned int x = static_cast<unsigned int>(linear), y = 0, z = 0;
+      const unsigned int x = linear, y = 0, z = 0;
 #else
       const unsigned long long row = linear / grid.x;
       const unsigned int x = static_cast<unsigned int>(linear - row * grid.x);
       const unsigned int z = static_cast<unsigned int>(row / grid.y);
       const unsigned int y = static_cast<unsigned int>(row - static_cast<unsigned long long>(z) * grid.y);
 #endif
-      __klap_child_body(current + KLAP_ARGS_OFFSET, x, y, z, grid.x, grid.y, grid.z, tid_x, tid_y, tid_z);
+      __klap_child_body(current + KLAP_ARGS_OFFSET, x, y, z, grid.x, grid.y, grid.z, thread % KLAP_CHILD_X,
+                        thread / KLAP_CHILD_X % KLAP_CHILD_Y, thread / (KLAP_CHILD_X * KLAP_CHILD_Y));
     }
   }
-  leave(queue, records + big);
+  leave(queue);
 }

@@ -58,11 +58,25 @@ uint64_t grid_threads(const Launch& launch) {
   return threads;
 }
 
-bool is_capturing(CUstream stream) {
+enum class Capture { None, Active, Unknown };
+Capture capture_state(CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   // An error here (a legacy stream while another stream is being captured) is the program's to see.
-  return driver()->stream_is_capturing(stream, &status) != CUDA_SUCCESS ||
-         status != CU_STREAM_CAPTURE_STATUS_NONE;
+  if (driver()->stream_is_capturing(stream, &status) != CUDA_SUCCESS) return Capture::Unknown;
+  return status == CU_STREAM_CAPTURE_STATUS_NONE ? Capture::None : Capture::Active;
+}
+
+// Replays of graphs whose kernels launch others were seen to hang on an H200 (driver 580) where nothing
+// between two replays makes device launches of its own. So once a parent is captured, every launch in that
+// context is the program's own, and the program meets exactly what it would meet natively.
+Outcome leave_captured(const std::string& parent) {
+  unsigned long long context_id = 0;
+  if (driver()->ctx_get_id(nullptr, &context_id) == CUDA_SUCCESS &&
+      LaunchContexts::instance().note_graph(context_id)) {
+    log().info("{} is captured into a graph: from here on every launch is the program's own",
+               demangle(parent));
+  }
+  return leave("stream capture");
 }
 
 CUresult launch_parent(const Launch& launch, CUfunction function, ExtendedParams& params) {
@@ -117,7 +131,9 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   const uint64_t threads = grid_threads(launch);
   if (threads == 0) return leave("empty grid");  // the driver refuses it, and shall say so itself
   if (threads > KLAP_MAX_RECORDS) return leave("too many threads");
-  if (is_capturing(launch.stream)) return leave("stream capture");
+  const Capture capture = capture_state(launch.stream);
+  if (capture == Capture::Active) return leave_captured(handle.parent->name());
+  if (capture == Capture::Unknown) return leave("stream capture");
 
   unsigned long long context_id = 0, stream_id = 0;
   if (driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return leave("no current context");
@@ -125,6 +141,7 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (handle.context_id != kEveryContext && handle.context_id != context_id) {
     return leave("handle of another context");
   }
+  if (LaunchContexts::instance().has_graphs(context_id)) return leave("parents in graphs");
   const auto context = LaunchContexts::instance().get(context_id, stream_id, launch.stream);
   if (is_ending_thread_stream(launch.stream)) release_at_thread_end(context_id, stream_id);
 
@@ -182,7 +199,7 @@ void stream_about_to_end(CUstream stream) {
   const auto context = LaunchContexts::instance().remove(context_id, stream_id);
   if (!context) return;
   // An event recorded now would become part of the graph. The memory stays allocated until its context goes.
-  if (is_capturing(stream)) return;
+  if (capture_state(stream) != Capture::None) return;
   const std::lock_guard lock(context->mutex);
   context->release_in_stream();
 }

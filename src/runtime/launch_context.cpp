@@ -162,6 +162,18 @@ std::shared_ptr<LaunchContext> LaunchContexts::get(uint64_t context_id, uint64_t
   return made;
 }
 
+bool LaunchContexts::note_graph(uint64_t context_id) {
+  const std::lock_guard lock(mutex_);
+  any_graphs_.store(true, std::memory_order_relaxed);
+  return with_graphs_.insert(context_id).second;
+}
+
+bool LaunchContexts::has_graphs(uint64_t context_id) {
+  if (!any_graphs_.load(std::memory_order_relaxed)) return false;
+  const std::shared_lock lock(mutex_);
+  return with_graphs_.contains(context_id);
+}
+
 std::shared_ptr<LaunchContext> LaunchContexts::remove(uint64_t context_id, uint64_t stream_id) {
   const std::lock_guard lock(mutex_);
   const auto found = contexts_.find(Key(context_id, stream_id));

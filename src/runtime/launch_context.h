@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 #include <unordered_map>
 
@@ -90,6 +91,9 @@ class LaunchContexts {
   std::shared_ptr<LaunchContext> get(uint64_t context_id, uint64_t stream_id, CUstream stream);
   // Takes it out, null if there is none.
   std::shared_ptr<LaunchContext> remove(uint64_t context_id, uint64_t stream_id);
+  // Remembers for good that parents were captured into a graph in this CUDA context. True the first time.
+  bool note_graph(uint64_t context_id);
+  [[nodiscard]] bool has_graphs(uint64_t context_id);
   [[nodiscard]] bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
 
  private:
@@ -99,9 +103,11 @@ class LaunchContexts {
   };
 
   std::atomic<size_t> count_{0};
+  std::atomic<bool> any_graphs_{false};
   std::shared_mutex mutex_;
   std::unordered_map<Key, std::shared_ptr<LaunchContext>, Hash> contexts_;
   std::map<uint64_t, std::shared_ptr<CudaContext>> cuda_contexts_;
+  std::set<uint64_t> with_graphs_;
 };
 
 }  // namespace klap::runtime
