@@ -1,10 +1,12 @@
-// The consumer: one kernel that runs every recorded child, enqueued right after the parent in the same stream.
+// The consumer: one kernel that runs every recorded child, enqueued right after the parent in the same
+// stream.
 //
-// It is launched with as many blocks as fit on the GPU. All recorded children form one sequence of virtual blocks; a
-// group of KLAP_CHILD_THREADS threads takes an equal contiguous share of it, searches the record of its first block
-// once and then steps. Children of 2^16 blocks or more follow, each spread over all groups. The call of
-// __klap_child_body is a marker: the child's own code is spliced in there, with its parameters read from the record and
-// its special registers taken from the marker's arguments.
+// It is launched with as many blocks as fit on the GPU. All recorded children form one sequence of virtual
+// blocks; a group of KLAP_CHILD_THREADS threads takes an equal contiguous share of it, searches the record of
+// its first block once and then steps. Children of 2^16 blocks or more follow, each spread over all groups.
+// The call of
+// __klap_child_body is a marker: the child's own code is spliced in there, with its parameters read from the
+// record and its special registers taken from the marker's arguments.
 //
 // Several groups share a physical block (KLAP_PACK) where children are small; children that need block-wide
 // barriers or shared memory never come here.
@@ -15,14 +17,16 @@
 
 #define KLAP_CHILD_THREADS (KLAP_CHILD_X * KLAP_CHILD_Y * KLAP_CHILD_Z)
 
-extern "C" __device__ void __klap_child_body(const unsigned char* arguments, unsigned int ctaid_x, unsigned int ctaid_y,
-                                             unsigned int ctaid_z, unsigned int nctaid_x, unsigned int nctaid_y,
+extern "C" __device__ void __klap_child_body(const unsigned char* arguments, unsigned int ctaid_x,
+                                             unsigned int ctaid_y, unsigned int ctaid_z,
+                                             unsigned int nctaid_x, unsigned int nctaid_y,
                                              unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
                                              unsigned int tid_z);
 
-// The last record whose first virtual block is not behind `block`: records of no blocks share their successor's prefix.
-static __device__ __forceinline__ unsigned int find_record(const unsigned long long* prefix, unsigned int records,
-                                                           unsigned long long block) {
+// The last record whose first virtual block is not behind `block`: records of no blocks share their
+// successor's prefix.
+static __device__ __forceinline__ unsigned int find_record(const unsigned long long* prefix,
+                                                           unsigned int records, unsigned long long block) {
   unsigned int low = 0, high = records;
   while (high - low > 1) {
     const unsigned int middle = low + (high - low) / 2;
@@ -55,9 +59,10 @@ typedef unsigned int Linear;
 typedef unsigned long long Linear;
 #endif
 
-// The queue's fields are read where they are needed: keeping them in registers across the child's body would cost
-// more, in occupancy, than the cache hits they save.
-extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS * KLAP_PACK) __klap_consumer(KlapQueue* queue) {
+// The queue's fields are read where they are needed: keeping them in registers across the child's body would
+// cost more, in occupancy, than the cache hits they save.
+extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
+    __klap_consumer(KlapQueue* queue) {
   const unsigned int thread = threadIdx.x % KLAP_CHILD_THREADS;
   const unsigned int groups = gridDim.x * KLAP_PACK;
   const unsigned int mine = blockIdx.x * KLAP_PACK + threadIdx.x / KLAP_CHILD_THREADS;
@@ -70,7 +75,8 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS * KLAP_PACK) __k
     const unsigned long long share = blocks / groups, rest = blocks % groups;
     block = mine * share + (mine < rest ? mine : rest);
     left = share + (mine < rest ? 1u : 0u);
-    if (left != 0) record = find_record(queue->prefix, static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS, block);
+    if (left != 0)
+      record = find_record(queue->prefix, static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS, block);
   }
   unsigned int big_done = 0;
 

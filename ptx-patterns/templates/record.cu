@@ -1,11 +1,13 @@
 // What a recording parent does at its launch site instead of asking for an argument buffer.
 //
-// Every thread that arrives appends one record to the queue. The active lanes of the warp share a single 64-bit atomic
-// that hands out record indices and the exclusive prefix of virtual blocks together, so both agree and need no later
-// scan. Whichever lanes are converged here form a group: no barrier is needed, whatever the control flow around it.
+// Every thread that arrives appends one record to the queue. The active lanes of the warp share a single
+// 64-bit atomic that hands out record indices and the exclusive prefix of virtual blocks together, so both
+// agree and need no later scan. Whichever lanes are converged here form a group: no barrier is needed,
+// whatever the control flow around it.
 //
-// The function is compiled to PTX and spliced into the parent at the place of the first launch call. Its result is the
-// address where the program's own stores put the child's arguments, and the error code that the launch will report.
+// The function is compiled to PTX and spliced into the parent at the place of the first launch call. Its
+// result is the address where the program's own stores put the child's arguments, and the error code that the
+// launch will report.
 //
 // Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of this child's records.
 #include "queue.h"
@@ -18,7 +20,8 @@ struct KlapRecorded {
 static constexpr unsigned int kInvalidConfiguration = 9;  // cudaErrorInvalidConfiguration
 
 // Sum of `value` over this lane and the active lanes below it, by pointer jumping over `mask`.
-static __device__ __forceinline__ unsigned int inclusive_sum(unsigned int value, unsigned int mask, unsigned int lane) {
+static __device__ __forceinline__ unsigned int inclusive_sum(unsigned int value, unsigned int mask,
+                                                             unsigned int lane) {
   constexpr unsigned int kNone = 32;
   const unsigned int below = mask & ((1u << lane) - 1u);
   unsigned int previous = below != 0 ? 31u - __clz(below) : kNone;
@@ -36,7 +39,8 @@ static __device__ __forceinline__ unsigned int inclusive_sum(unsigned int value,
 }
 
 // Index and block prefix of a child of `blocks` blocks, one atomic for all converged lanes.
-static __device__ __forceinline__ unsigned int append(KlapQueue* queue, unsigned int blocks, unsigned long long* prefix) {
+static __device__ __forceinline__ unsigned int append(KlapQueue* queue, unsigned int blocks,
+                                                      unsigned long long* prefix) {
   const unsigned int mask = __activemask();
   unsigned int lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
@@ -44,7 +48,8 @@ static __device__ __forceinline__ unsigned int append(KlapQueue* queue, unsigned
   const unsigned int last = 31u - __clz(mask);
   unsigned long long base = 0;
   if (lane == last) {
-    const unsigned long long step = (static_cast<unsigned long long>(inclusive) << KLAP_INDEX_BITS) | __popc(mask);
+    const unsigned long long step =
+        (static_cast<unsigned long long>(inclusive) << KLAP_INDEX_BITS) | __popc(mask);
     base = atomicAdd(&queue->packed, step);
   }
   base = __shfl_sync(mask, base, last);
@@ -55,7 +60,8 @@ static __device__ __forceinline__ unsigned int append(KlapQueue* queue, unsigned
 extern "C" __device__ KlapRecorded __klap_record(KlapQueue* queue, unsigned int grid_x, unsigned int grid_y,
                                                  unsigned int grid_z) {
   const bool refused = grid_x - 1u >= 0x7fffffffu || grid_y - 1u >= 65535u || grid_z - 1u >= 65535u;
-  const unsigned long long blocks = refused ? 0ull : static_cast<unsigned long long>(grid_x) * grid_y * grid_z;
+  const unsigned long long blocks =
+      refused ? 0ull : static_cast<unsigned long long>(grid_x) * grid_y * grid_z;
   unsigned int index;
   if (blocks >= KLAP_BIG_CHILD_BLOCKS) {
     index = queue->capacity - 1u - atomicAdd(&queue->big, 1u);
@@ -66,5 +72,6 @@ extern "C" __device__ KlapRecorded __klap_record(KlapQueue* queue, unsigned int 
   }
   unsigned char* record = queue->records + static_cast<unsigned long long>(index) * KLAP_RECORD_BYTES;
   *reinterpret_cast<uint4*>(record) = make_uint4(grid_x, grid_y, grid_z, 0u);
-  return {reinterpret_cast<unsigned long long>(record + KLAP_ARGS_OFFSET), refused ? kInvalidConfiguration : 0u};
+  return {reinterpret_cast<unsigned long long>(record + KLAP_ARGS_OFFSET),
+          refused ? kInvalidConfiguration : 0u};
 }

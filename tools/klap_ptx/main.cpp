@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "klap/version.h"
 #include "klap_ptx/commands.h"
 #include "runtime/settings_table.h"
 #include "runtime/spelling.h"
