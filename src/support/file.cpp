@@ -33,7 +33,7 @@ void write_file(const std::filesystem::path& path, std::string_view bytes) {
   out.close();
   if (!out) {
     const std::string why = std::strerror(errno);
-    std::filesystem::remove(path, ec);
+    if (std::filesystem::is_regular_file(path, ec)) std::filesystem::remove(path, ec);  // never a device
     throw Error(ErrorCode::Io, "cannot write: " + why).at(path.string());
   }
 }

@@ -23,7 +23,7 @@ constexpr char kRecordFunction[] = "__klap_record";
 constexpr char kConsumerKernel[] = "__klap_consumer";
 constexpr char kChildMarker[] = "__klap_child_body";
 constexpr char kQueueParameter[] = "__klap_queue";
-constexpr uint32_t kHeaderBytes = 16;     // KlapRecordHeader
+constexpr uint32_t kHeaderBytes = 16;     // grid x, y, z and a word of padding
 constexpr uint32_t kPackedThreads = 256;  // consumer block that several small children share
 
 uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) / multiple * multiple; }

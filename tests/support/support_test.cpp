@@ -1,0 +1,83 @@
+// Errors, files, names and the log's levels: what every layer relies on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "support/demangle.h"
+#include "support/error.h"
+#include "support/file.h"
+#include "support/log.h"
+
+namespace klap {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+TEST(Error, SaysWhereWhyAndWhatMendsIt) {
+  const Error error = Error(ErrorCode::Parse, "unexpected byte")
+                          .at("a.ptx", 3, 5)
+                          .source_line("  ld.x")
+                          .kernel("k")
+                          .fix("check the file");
+  EXPECT_STREQ("a.ptx:3:5: unexpected byte [in kernel k] (fix: check the file)\n      ld.x\n        ^",
+               error.what());
+  EXPECT_EQ("unexpected byte", error.reason());
+  EXPECT_STREQ("plain", Error(ErrorCode::Io, "plain").what());
+}
+
+TEST(Error, HasANameForEveryCode) {
+  for (int code = 0; code <= static_cast<int>(ErrorCode::Internal); ++code) {
+    EXPECT_STRNE("unknown", to_string(static_cast<ErrorCode>(code)));
+  }
+}
+
+template <typename Action>
+std::string io_error(const Action& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(ErrorCode::Io, error.code());
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Files, AreReadAndWrittenWhole) {
+  const fs::path file = fs::path(testing::TempDir()) / "klap_support" / "deep" / "file";
+  const std::string bytes("a\0b\n", 4);
+  write_file(file, bytes);
+  EXPECT_EQ(bytes, read_file(file));
+  fs::remove_all(file.parent_path().parent_path());
+}
+
+TEST(Files, NameWhatIsWrong) {
+  EXPECT_THAT(io_error([] { read_file("/no/such/file"); }),
+              HasSubstr("/no/such/file: cannot open: No such file"));
+  EXPECT_THAT(io_error([] { read_file("/tmp"); }), HasSubstr("/tmp: is a folder"));
+  EXPECT_THAT(io_error([] { write_file("/dev/null/x", "a"); }), HasSubstr("/dev/null/x: cannot create"));
+}
+
+TEST(Files, ReportAFullDiskAndLeaveDevicesAlone) {
+  EXPECT_THAT(io_error([] { write_file("/dev/full", "a"); }),
+              HasSubstr("/dev/full: cannot write: No space left"));
+  EXPECT_TRUE(fs::exists("/dev/full"));
+}
+
+TEST(Names, AreDemangled) {
+  EXPECT_EQ("child(int*)", demangle("_Z5childPi"));
+  EXPECT_EQ("plain", demangle("plain"));
+  EXPECT_EQ("_Zwrong", demangle("_Zwrong"));
+}
+
+TEST(Log, TakesLevelsByName) {
+  set_log_level("info");
+  EXPECT_TRUE(log().should_log(spdlog::level::info));
+  set_log_level("off");
+  EXPECT_FALSE(log().should_log(spdlog::level::critical));
+  EXPECT_THROW(set_log_level("loud"), Error);
+}
+
+}  // namespace
+}  // namespace klap
