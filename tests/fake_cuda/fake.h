@@ -44,7 +44,7 @@ CUresult fake_failure(const char* function, const char* detail);
 /* The number behind NAME= in a list "name=1,other=2"; `otherwise` if it is not there. */
 int fake_setting(const char* list, const char* name, int otherwise);
 
-/* ---- pool.c: objects whose addresses are recycled, last in, first out ---- */
+/* ---- pool.c: objects whose addresses are recycled ---- */
 enum fake_kind {
   FAKE_CONTEXT = 1,
   FAKE_STREAM,
@@ -56,7 +56,7 @@ enum fake_kind {
 };
 struct fake_object {
   enum fake_kind kind; /* 0 while free */
-  struct fake_object* next_free;
+  enum fake_kind previous_kind;
 };
 void* fake_new(enum fake_kind kind, size_t bytes);
 void fake_delete(void* object);

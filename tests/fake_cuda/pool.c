@@ -9,17 +9,14 @@ enum { OBJECT_BYTES = 2048, MAX_OBJECTS = 16384 };
 
 static struct fake_object* objects[MAX_OBJECTS]; /* every object ever made, for fake_is */
 static unsigned object_count;
-static struct fake_object* free_objects[FAKE_FUNCTION + 1];
 
 void* fake_new(enum fake_kind kind, size_t bytes) {
-  struct fake_object* object = free_objects[kind];
+  struct fake_object* object = NULL;
   if (bytes > OBJECT_BYTES || object_count == MAX_OBJECTS) abort();
-  if (object) {
-    free_objects[kind] = object->next_free;
-  } else {
-    object = malloc(OBJECT_BYTES);
-    objects[object_count++] = object;
+  for (unsigned i = 0; !object && i < object_count; ++i) {
+    if (!objects[i]->kind && objects[i]->previous_kind == kind) object = objects[i];
   }
+  if (!object) objects[object_count++] = object = malloc(OBJECT_BYTES);
   memset(object, 0, OBJECT_BYTES);
   object->kind = kind;
   return object;
@@ -29,8 +26,7 @@ void fake_delete(void* handle) {
   struct fake_object* object = handle;
   enum fake_kind kind = object->kind;
   memset(object, 0, OBJECT_BYTES);
-  object->next_free = free_objects[kind];
-  free_objects[kind] = object;
+  object->previous_kind = kind;
 }
 
 int fake_is(const void* handle, enum fake_kind kind) {

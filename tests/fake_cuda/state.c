@@ -12,6 +12,13 @@ static __thread CUcontext current;
 static __thread CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 static unsigned long long next_id = 1; /* of contexts and streams alike, never given out twice */
 
+/* A forked child may still ask: only the shim's locks are to be on trial there, not this one. */
+static void lock_all(void) { pthread_mutex_lock(&fake_lock); }
+static void unlock_all(void) { pthread_mutex_unlock(&fake_lock); }
+__attribute__((constructor)) static void survive_forks(void) {
+  pthread_atfork(lock_all, unlock_all, unlock_all);
+}
+
 /* ---- devices ---- */
 
 EXPORT CUresult cuInit(unsigned flags) {

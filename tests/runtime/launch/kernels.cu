@@ -1,5 +1,5 @@
-// A module as the pipeline leaves it: an original parent and child, the recording variant and the consumer. Only
-// names, parameters and their places count here; nothing is executed.
+// A module as the pipeline leaves it: an original parent and child, the recording variant and the consumer.
+// Only names, parameters and their places count here; nothing is executed.
 extern "C" __global__ void child(int*, int) {}
 extern "C" __global__ void parent(int*, int) {}
 extern "C" __global__ void __klap_parent(int*, int, void*) {}
