@@ -22,6 +22,11 @@ namespace klap::jit {
 enum class Granularity { None, Grid };
 const char* to_string(Granularity granularity);
 
+// Who starts the aggregated child: the host, right behind the parent in its stream, or the last block of the
+// parent.
+enum class Launcher { Host, Device };
+const char* to_string(Launcher launcher);
+
 // One translation unit as it comes out of the container, with everything decompressed that may be needed.
 struct Unit {
   std::string name;     // for messages: "unit 0", or the file's name
@@ -43,6 +48,7 @@ struct Program {
 struct Request {
   uint32_t sm = 90;  // compute capability of the device, 90 for 9.0
   std::function<Granularity(const std::string& parent)> granularity;
+  std::function<Launcher(const std::string& parent)> launcher;  // the same; the host when not set
   // Receives every intermediate stage as (file name, bytes); may be empty.
   std::function<void(const std::string& name, std::string_view bytes)> dump;
 };
@@ -65,6 +71,7 @@ struct Variant {
   std::string parent_variant;  // records instead of launching; takes one more 8-byte parameter: the queue
   std::string child;
   std::string consumer;  // runs all recorded children; one 8-byte parameter: the queue
+  Launcher launcher = Launcher::Host;
   uint32_t parent_param_count = 0;
   uint32_t parent_param_bytes = 0;  // end of the last original parameter
   uint32_t queue_param_offset = 0;  // of the added parameter, in the launch buffer
