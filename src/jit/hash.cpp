@@ -7,6 +7,11 @@
 
 namespace klap::jit {
 
+std::array<uint64_t, 2> content_hash(std::string_view bytes) {
+  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+  return {hash.high64, hash.low64};
+}
+
 Hasher& Hasher::add(std::string_view part) {
   // Large parts enter by their own hash, so that nothing is copied.
   const XXH128_hash_t hash = XXH3_128bits(part.data(), part.size());

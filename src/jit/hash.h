@@ -1,11 +1,15 @@
 // Content hashes for names and cache keys (xxHash, 128 bits; not meant to resist an attacker).
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace klap::jit {
+
+// The 128-bit hash of some bytes, high half first.
+std::array<uint64_t, 2> content_hash(std::string_view bytes);
 
 class Hasher {
  public:

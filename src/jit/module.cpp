@@ -12,6 +12,8 @@
 
 #include "container/elf64.h"
 #include "jit/build.h"
+#include "jit/cache_key.h"
+#include "jit/disk_cache.h"
 #include "jit/hash.h"
 #include "jit/plan.h"
 #include "jit/templates.h"
@@ -68,7 +70,7 @@ BuiltModule build_what_links(const Program& program, const Request& request, Pla
   return build(program, request, plan, plan.sites, timings);
 }
 
-std::string cache_key(const Program& program, const Request& request, const Plan& plan) {
+std::string memory_key(const Program& program, const Request& request, const Plan& plan) {
   Hasher hasher;
   hasher.add(template_texts()).add(std::to_string(request.sm)).add(program.device_runtime_archive);
   for (const Unit& unit : program.units) hasher.add(unit.ptx).add(unit.cubin).add(unit.options);
@@ -129,13 +131,7 @@ RewrittenModule assemble(const Program& program, const Request& request, Plan& p
   return out;
 }
 
-}  // namespace
-
-std::vector<SiteRemark> explain_module(const Program& program, const Request& request) {
-  return make_plan(program, request).remarks;
-}
-
-RewrittenModule rewrite_module(const Program& program, const Request& request) {
+RewrittenModule analyse_and_build(const Program& program, const Request& request) {
   Timings timings;
   dump_units(program, request);
   Plan plan = make_plan(program, request, &timings);
@@ -147,10 +143,22 @@ RewrittenModule rewrite_module(const Program& program, const Request& request) {
     return nothing;
   }
   const auto [module, cached] = MemoryCache::instance().find_or_make(
-      cache_key(program, request, plan), [&] { return assemble(program, request, plan, timings); });
+      memory_key(program, request, plan), [&] { return assemble(program, request, plan, timings); });
   RewrittenModule out = *module;
   out.from_memory_cache = cached;
   return out;
+}
+
+}  // namespace
+
+std::vector<SiteRemark> explain_module(const Program& program, const Request& request) {
+  return make_plan(program, request).remarks;
+}
+
+RewrittenModule rewrite_module(const Program& program, const Request& request) {
+  const auto build = [&] { return analyse_and_build(program, request); };
+  if (request.cache == nullptr || request.dump) return build();
+  return request.cache->find_or_build(make_cache_key(program, request), request, build);
 }
 
 }  // namespace klap::jit

@@ -19,6 +19,8 @@
 
 namespace klap::jit {
 
+class DiskCache;
+
 enum class Granularity { None, Grid };
 const char* to_string(Granularity granularity);
 
@@ -49,8 +51,13 @@ struct Request {
   uint32_t sm = 90;  // compute capability of the device, 90 for 9.0
   std::function<Granularity(const std::string& parent)> granularity;
   std::function<Launcher(const std::string& parent)> launcher;  // the same; the host when not set
-  // Receives every intermediate stage as (file name, bytes); may be empty.
+  // Receives every intermediate stage as (file name, bytes); may be empty. When set, the disk cache is not
+  // used: it has only the last stage.
   std::function<void(const std::string& name, std::string_view bytes)> dump;
+  // Where finished modules are kept between processes; null for nowhere.
+  DiskCache* cache = nullptr;
+  // With `cache`: all settings that `granularity` and `launcher` follow, as text, for the cache's key.
+  std::string configuration;
 };
 
 // What became of one launch site.
@@ -84,12 +91,24 @@ struct Timings {  // milliseconds
   double parse = 0, analyse = 0, templates = 0, transform = 0, link = 0;
 };
 
+// What the disk cache had to do with a module. All but Hit were built by this process.
+enum class CacheUse {
+  Off,       // not asked
+  Hit,       // read from the cache
+  Miss,      // not in the cache
+  Damaged,   // the entry was not what it should be, and was removed
+  Outdated,  // the entry was made by other versions of NVRTC or nvJitLink, or for other decisions
+  Unusable,  // the folder cannot be used
+};
+const char* to_string(CacheUse use);  // "off", "hit", "miss", ...
+
 struct RewrittenModule {
   std::string cubin;  // the image to load; empty when nothing was rewritten
   std::vector<Variant> variants;
   std::vector<SiteRemark> remarks;  // one per launch site, in program order
   Timings timings;
   bool from_memory_cache = false;
+  CacheUse cache = CacheUse::Off;
 };
 
 // Units of a wrapper of version 2 or of bare PTX, chosen for compute capability `sm`.

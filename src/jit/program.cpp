@@ -9,6 +9,24 @@ const char* to_string(Granularity granularity) { return granularity == Granulari
 
 const char* to_string(Launcher launcher) { return launcher == Launcher::Device ? "device" : "host"; }
 
+const char* to_string(CacheUse use) {
+  switch (use) {
+    case CacheUse::Off:
+      return "off";
+    case CacheUse::Hit:
+      return "hit";
+    case CacheUse::Miss:
+      return "miss";
+    case CacheUse::Damaged:
+      return "damaged";
+    case CacheUse::Outdated:
+      return "outdated";
+    case CacheUse::Unusable:
+      return "unusable";
+  }
+  return "";
+}
+
 Program program_from_fatbins(const std::vector<container::Fatbin>& fatbins, uint32_t sm) {
   Program program;
   for (const container::Fatbin& fatbin : fatbins) {

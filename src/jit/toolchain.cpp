@@ -4,12 +4,17 @@
 #include <fmt/format.h>
 #include <nvJitLink.h>
 #include <nvrtc.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <sstream>
 
 #include "support/error.h"
 
@@ -30,6 +35,9 @@ namespace klap::jit {
 namespace {
 
 std::atomic<unsigned long> nvrtc_calls{0}, nvjitlink_calls{0};
+std::atomic<bool> nvrtc_opened{false}, nvjitlink_opened{false};
+
+constexpr std::array kLibrarySuffixes{".so.13", ".so.12", ".so"};
 
 std::vector<std::string> toolkit_folders() {
   std::vector<std::string> out;
@@ -47,7 +55,7 @@ std::vector<std::string> library_candidates(const std::string& stem, const char*
   folders.insert(folders.begin(), "");  // the loader's own search
   std::vector<std::string> out;
   for (const std::string& folder : folders) {
-    for (const char* suffix : {".so.13", ".so.12", ".so"}) out.push_back(folder + "lib" + stem + suffix);
+    for (const char* suffix : kLibrarySuffixes) out.push_back(folder + "lib" + stem + suffix);
   }
   return out;
 }
@@ -94,6 +102,7 @@ struct Nvrtc {
       resolve(library, "nvrtcGetProgramLogSize", n.log_size);
       resolve(library, "nvrtcGetProgramLog", n.log);
       resolve(library, "nvrtcGetErrorString", n.error_string);
+      nvrtc_opened.store(true);
       return n;
     }();
     return opened;
@@ -132,6 +141,7 @@ struct NvJitLink {
       resolve(n.library, "nvJitLinkGetInfoLogSize", n.info_log_size);
       resolve(n.library, "nvJitLinkGetInfoLog", n.info_log);
       resolve(n.library, "nvJitLinkVersion", n.version);
+      nvjitlink_opened.store(true);
       return n;
     }();
     return opened;
@@ -208,6 +218,45 @@ class LinkSession {
   const NvJitLink& api_;
   nvJitLinkHandle handle_ = nullptr;
 };
+
+// Fills in size and time; false if there is no such file.
+bool look_at(ToolFile& tool) {
+  struct stat status {};
+  if (stat(tool.path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  tool.bytes = static_cast<uint64_t>(status.st_size);
+  tool.modified = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+  return true;
+}
+
+// The file that `function` came from.
+ToolFile tool_file(const char* library, std::string version, void* function) {
+  ToolFile tool{.library = library, .version = std::move(version), .path = {}};
+  Dl_info info{};
+  if (dladdr(function, &info) != 0 && info.dli_fname != nullptr) tool.path = info.dli_fname;
+  look_at(tool);
+  return tool;
+}
+
+// The file that is opened for a library as far as the environment says so; "" where it does not.
+std::string chosen_by_environment(const std::string& library) {
+  const char* const variable = library == "nvrtc" ? "KLAP_NVRTC" : "KLAP_NVJITLINK";
+  if (const char* file = secure_getenv(variable); file != nullptr && *file != '\0') return file;
+  const char* const folders = secure_getenv("LD_LIBRARY_PATH");
+  std::istringstream list(folders != nullptr ? folders : "");
+  for (std::string folder; std::getline(list, folder, ':');) {
+    for (const char* suffix : kLibrarySuffixes) {
+      const std::string file = fmt::format("{}/lib{}{}", folder, library, suffix);
+      if (access(file.c_str(), F_OK) == 0) return file;
+    }
+  }
+  return {};
+}
+
+bool changed(const ToolFile& before) {
+  ToolFile now = before;
+  if (const std::string chosen = chosen_by_environment(before.library); !chosen.empty()) now.path = chosen;
+  return look_at(now) && (now.bytes != before.bytes || now.modified != before.modified);
+}
 
 }  // namespace
 
@@ -287,6 +336,21 @@ std::string nvjitlink_version() {
   if (NvJitLink::get().version(&major, &minor) != NVJITLINK_SUCCESS) return "unknown";
   return fmt::format("{}.{}", major, minor);
 }
+
+std::vector<ToolFile> opened_toolchain() {
+  std::vector<ToolFile> out;
+  if (nvrtc_opened.load()) {
+    void* const inside = reinterpret_cast<void*>(Nvrtc::get().version);
+    out.push_back(tool_file("nvrtc", nvrtc_version(), inside));
+  }
+  if (nvjitlink_opened.load()) {
+    void* const inside = reinterpret_cast<void*>(NvJitLink::get().version);
+    out.push_back(tool_file("nvJitLink", nvjitlink_version(), inside));
+  }
+  return out;
+}
+
+bool toolchain_changed(const std::vector<ToolFile>& before) { return std::ranges::any_of(before, changed); }
 
 ToolchainCalls toolchain_calls() {
   return {nvrtc_calls.load(std::memory_order_relaxed), nvjitlink_calls.load(std::memory_order_relaxed)};

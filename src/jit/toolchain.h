@@ -5,6 +5,7 @@
 // loader's own search path, $CUDA_HOME, $CUDA_PATH and /usr/local/cuda.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,6 +37,22 @@ std::string find_device_runtime_archive();
 // "13.0" for NVRTC and nvJitLink, for cache keys. Throws Error(Toolchain).
 std::string nvrtc_version();
 std::string nvjitlink_version();
+
+// One of the two libraries as a file, to tell later whether it is still the same.
+struct ToolFile {
+  std::string library;  // "nvrtc" or "nvJitLink"
+  std::string version, path;
+  uint64_t bytes = 0;
+  int64_t modified = 0;  // nanoseconds since the epoch
+};
+
+// Those of the two that this process has opened.
+std::vector<ToolFile> opened_toolchain();
+
+// Whether a library that would be opened now is known to be another one than `before`. Only looks at files:
+// neither library is opened, and one that cannot be found is no difference, since what it once compiled is
+// still good.
+bool toolchain_changed(const std::vector<ToolFile>& before);
 
 // How often the two libraries were asked to do something in this process.
 struct ToolchainCalls {

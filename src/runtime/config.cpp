@@ -61,6 +61,18 @@ void report_misspelt_variables(std::vector<std::string>& problems) {
   }
 }
 
+// Where programs keep such things: $XDG_CACHE_HOME/klap, else ~/.cache/klap, else nowhere. Relative values of
+// either are to be ignored, as the XDG specification says.
+std::filesystem::path user_cache_folder(const Environment& environment) {
+  const auto folder = [&](const char* name) {
+    const char* const value = environment(name);
+    return std::filesystem::path(value != nullptr && *value == '/' ? value : "");
+  };
+  if (const auto cache = folder("XDG_CACHE_HOME"); !cache.empty()) return cache / "klap";
+  if (const auto home = folder("HOME"); !home.empty()) return home / ".cache" / "klap";
+  return {};
+}
+
 void apply_config_file(Config& config) {
   try {
     apply_config_text(config, read_file(config.config_file), config.config_file.string());
@@ -79,6 +91,10 @@ Config load_config(const Environment& environment) {
   if (const auto value = read("KLAP_LOG")) config.log_level = *value;
   if (const auto value = read("KLAP_DUMP_DIR")) config.dump_dir = anchored(*value);
   if (const auto value = read("KLAP_STATS")) config.stats_file = *value == "-" ? "-" : anchored(*value);
+  if (const auto value = read("KLAP_CACHE_DISABLE")) config.cache_disabled = *parse_boolean(*value);
+  if (const auto value = read("KLAP_CACHE_MAX_SIZE")) config.cache_max_bytes = *parse_size(*value);
+  const auto cache_dir = read("KLAP_CACHE_DIR");
+  config.cache_dir = cache_dir ? anchored(*cache_dir) : user_cache_folder(get);
   if (const auto value = read("KLAP_GRANULARITY")) config.environment_granularity = parse_granularity(*value);
   if (const auto value = read("KLAP_CONFIG")) config.config_file = *value;
   if (!environment) report_misspelt_variables(config.problems);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/driver.h"
+#include "runtime/module_cache.h"
 #include "runtime/process.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -100,6 +101,12 @@ std::function<void(const std::string&, std::string_view)> dump_to_folder() {
   };
 }
 
+// One for the process; leaked, since modules may be loaded during exit.
+jit::DiskCache* disk_cache() {
+  static jit::DiskCache* const cache = make_disk_cache(config()).release();
+  return cache;
+}
+
 // All others are passed on after reading their first bytes.
 bool may_launch(container::ImageKind kind) {
   return kind == container::ImageKind::WrapperV2 || kind == container::ImageKind::Fatbin ||
@@ -124,9 +131,12 @@ std::shared_ptr<const jit::RewrittenModule> rewrite_image(const ImageSource& sou
   request.sm = sm;
   request.granularity = [](const std::string& parent) { return config().granularity_for(parent); };
   request.dump = dump_to_folder();
+  request.cache = disk_cache();
+  request.configuration = code_settings(config());
   auto rewritten = std::make_shared<const jit::RewrittenModule>(jit::rewrite_module(*program, request));
   record.remarks = rewritten->remarks;
   record.timings = rewritten->timings;
+  record.cache = jit::to_string(rewritten->cache);
   return rewritten->cubin.empty() ? nullptr : rewritten;
 }
 

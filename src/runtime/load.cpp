@@ -40,8 +40,8 @@ void log_remark(const jit::SiteRemark& remark) {
 void log_module(const ModuleRecord& record) {
   const auto rewritten = std::count_if(record.remarks.begin(), record.remarks.end(),
                                        [](const jit::SiteRemark& remark) { return remark.rewritten; });
-  log().info("{}: {}, {} of {} launch sites, {:.1f} ms", record.load_path, record.how, rewritten,
-             record.remarks.size(), record.load_ms);
+  log().info("{}: {}, {} of {} launch sites, {:.1f} ms, cache: {}", record.load_path, record.how, rewritten,
+             record.remarks.size(), record.load_ms, record.cache);
   for (const jit::SiteRemark& remark : record.remarks) log_remark(remark);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 
 #include "runtime/spelling.h"
 
@@ -34,13 +35,28 @@ constexpr std::array kSettings{
     Setting{
         "KLAP_LOG", "", {}, SettingType::Choice, kLogLevels, "warn", "How much is said on standard error."},
     Setting{"KLAP_DISABLE", "", {}, SettingType::Boolean, {}, "0", "1 leaves the program entirely as it is."},
+    Setting{"KLAP_CACHE_DIR",
+            "",
+            {},
+            SettingType::Path,
+            {},
+            "`$XDG_CACHE_HOME/klap` or `~/.cache/klap`",
+            "Folder that keeps rewritten modules; no one else may write to it."},
+    Setting{"KLAP_CACHE_MAX_SIZE",
+            "",
+            {},
+            SettingType::Size,
+            {},
+            "1G",
+            "What the folder may hold; the modules used longest ago go first."},
+    Setting{"KLAP_CACHE_DISABLE", "", {}, SettingType::Boolean, {}, "0", "1 compiles anew in every process."},
     Setting{"KLAP_DUMP_DIR",
             "",
             {},
             SettingType::Path,
             {},
             "unset",
-            "Folder that receives every stage of every module as files."},
+            "Folder that receives every stage of every module as files; the cache is then not used."},
     Setting{"KLAP_STATS",
             "",
             {},
@@ -105,6 +121,8 @@ std::string describe_values(const Setting& setting) {
       return "path";
     case SettingType::Glob:
       return "glob";
+    case SettingType::Size:
+      return "bytes, 64K, 512M, 2G";
   }
   return "";
 }
@@ -117,9 +135,25 @@ std::optional<bool> parse_boolean(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<uint64_t> parse_size(std::string_view text) {
+  constexpr std::string_view kUnits = "KMG";
+  unsigned shift = 0;
+  if (const size_t unit = text.empty() ? text.npos : kUnits.find(std::toupper(text.back()));
+      unit != text.npos) {
+    shift = 10 * (static_cast<unsigned>(unit) + 1);
+    text.remove_suffix(1);
+  }
+  uint64_t number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (number > (UINT64_MAX >> shift)) return std::nullopt;
+  return number << shift;
+}
+
 std::optional<Error> check_value(const Setting& setting, std::string_view name, std::string_view value) {
   const bool valid = setting.type == SettingType::Choice    ? std::ranges::count(setting.choices, value) != 0
                      : setting.type == SettingType::Boolean ? parse_boolean(value).has_value()
+                     : setting.type == SettingType::Size    ? parse_size(value).has_value()
                                                             : !value.empty();
   if (valid) return std::nullopt;
   std::string hint = fmt::format("use {}", describe_values(setting));

@@ -5,6 +5,7 @@
 // a new row here plus a field in Config (config.h).
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,7 +16,7 @@
 
 namespace klap::runtime {
 
-enum class SettingType { Choice, Boolean, Path, Glob };
+enum class SettingType { Choice, Boolean, Path, Glob, Size };
 
 // Sections of the config file that a key may stand in.
 enum class Section { Defaults, Kernel };
@@ -41,11 +42,14 @@ const Setting* find_key(Section section, std::string_view key);
 std::vector<std::string_view> variables();
 std::vector<std::string_view> keys(Section section);
 
-// What a value may be, for people: "none | grid", "0 | 1", "path", "glob".
+// What a value may be, for people: "none | grid", "0 | 1", "path", "glob", "size".
 std::string describe_values(const Setting& setting);
 
 // A Boolean's value: 1, true, yes, on and 0, false, no, off, whatever their case; nothing for anything else.
 std::optional<bool> parse_boolean(std::string_view text);
+
+// A Size in bytes: digits, then nothing, K, M or G (1024 and its powers); nothing for anything else.
+std::optional<uint64_t> parse_size(std::string_view text);
 
 // What is wrong with a value given to `name` (the variable or the key), with the nearest valid one; nothing
 // when it is valid.

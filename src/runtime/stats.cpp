@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "jit/toolchain.h"
 #include "support/demangle.h"
 #include "support/file.h"
 #include "support/log.h"
@@ -27,12 +28,15 @@ json timings_json(const jit::Timings& timings) {
 json module_json(const ModuleRecord& module) {
   json sites = json::array();
   for (const jit::SiteRemark& remark : module.remarks) sites.push_back(runtime::to_json(remark));
-  return {{"how", module.how},
-          {"load_path", module.load_path},
-          {"variants", module.variants},
-          {"sites", std::move(sites)},
-          {"compile_ms", timings_json(module.timings)},
+  return {{"how", module.how},           {"load_path", module.load_path},
+          {"variants", module.variants}, {"sites", std::move(sites)},
+          {"cache", module.cache},       {"compile_ms", timings_json(module.timings)},
           {"load_ms", module.load_ms}};
+}
+
+json toolchain_json() {
+  const jit::ToolchainCalls calls = jit::toolchain_calls();
+  return {{"nvrtc", calls.nvrtc}, {"nvjitlink", calls.nvjitlink}};
 }
 
 json totals_of_sites(const std::vector<ModuleRecord>& modules) {
@@ -105,6 +109,7 @@ json Stats::to_json() const {
           {"modules_passed_through", passed_through_.load(std::memory_order_relaxed)},
           {"sites", totals_of_sites(modules_)},
           {"launches", {{"redirected", redirected_}, {"left", left_}}},
+          {"toolchain_calls", toolchain_json()},
           {"children_aggregated", children_.load(std::memory_order_relaxed)},
           {"totals", totals_of_time(modules_)}};
 }

@@ -21,6 +21,7 @@ struct ModuleRecord {
   std::string load_path;  // driver function it came through, for example cuLibraryLoadData
   std::vector<jit::SiteRemark> remarks;
   std::vector<std::string> variants;  // names of rewritten parents
+  std::string cache = "off";          // jit::CacheUse
   jit::Timings timings;
   double load_ms = 0;  // added to the program's load, all together
 };

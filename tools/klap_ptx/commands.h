@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace klap::tool {
 
@@ -41,6 +42,16 @@ struct ExplainOptions {
   bool json = false;
 };
 void explain(const ExplainOptions& options);
+
+struct CacheOptions {
+  std::string file;          // warm
+  std::vector<uint32_t> sm;  // warm
+  PolicyOptions policy;      // warm; its sm is not used
+  bool json = false;
+};
+void cache_ls(const CacheOptions& options);
+void cache_clear(const CacheOptions& options);
+void cache_warm(const CacheOptions& options);
 
 struct SettingsOptions {
   bool markdown = false, json = false;

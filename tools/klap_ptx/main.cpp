@@ -40,11 +40,15 @@ void add_sm(CLI::App& command, uint32_t& sm) {
 
 void add_json(CLI::App& command, bool& json) { command.add_flag("--json", json, "Print JSON"); }
 
-void add_policy(CLI::App& command, PolicyOptions& policy) {
+void add_choices(CLI::App& command, PolicyOptions& policy) {
   const auto choices = runtime::find_variable("KLAP_GRANULARITY")->choices;
   command.add_option("--granularity", policy.granularity, "Granularity for every kernel")
       ->check(CLI::IsMember(std::vector<std::string>(choices.begin(), choices.end())));
   command.add_option("--config", policy.config, "Config file (TOML) instead of KLAP_CONFIG");
+}
+
+void add_policy(CLI::App& command, PolicyOptions& policy) {
+  add_choices(command, policy);
   add_sm(command, policy.sm);
 }
 
@@ -92,6 +96,28 @@ void add_explain(CLI::App& app) {
   command.final_callback([options] { explain(*options); });
 }
 
+void add_cache(CLI::App& app) {
+  auto options = std::make_shared<CacheOptions>();
+  CLI::App& cache = *app.add_subcommand("cache", "List, empty or fill the cache of rewritten modules");
+  cache.require_subcommand(1);
+  CLI::App& ls = *cache.add_subcommand("ls", "List the cached modules, the one used last first");
+  add_json(ls, options->json);
+  ls.final_callback([options] { cache_ls(*options); });
+  CLI::App& clear = *cache.add_subcommand("clear", "Remove all cached modules");
+  add_json(clear, options->json);
+  clear.final_callback([options] { cache_clear(*options); });
+  CLI::App& warm = *cache.add_subcommand("warm", "Build a program's modules ahead; needs no GPU");
+  add_file(warm, options->file);
+  options->sm = {90};
+  warm.add_option("--sm", options->sm, "Compute capabilities to build for, 90,80 for 9.0 and 8.0")
+      ->delimiter(',')
+      ->check(CLI::Range(50, 999))
+      ->capture_default_str();
+  add_choices(warm, options->policy);
+  add_json(warm, options->json);
+  warm.final_callback([options] { cache_warm(*options); });
+}
+
 void add_settings(CLI::App& app) {
   auto options = std::make_shared<SettingsOptions>();
   CLI::App& command = *app.add_subcommand("settings", "List the environment variables and config file keys");
@@ -102,7 +128,7 @@ void add_settings(CLI::App& app) {
 
 std::string footer() {
   return "Exit codes: 0 done; 1 bad input; 2 wrong usage.\n\n"
-         "Settings of the library, which explain and rewrite follow too:\n" +
+         "Settings of the library, which explain, rewrite and cache follow too:\n" +
          runtime::settings_text();
 }
 
@@ -131,6 +157,7 @@ int run(int argc, char** argv) {
   add_extract(app);
   add_rewrite(app);
   add_explain(app);
+  add_cache(app);
   add_settings(app);
   if (const std::string problem = argc > 1 ? check_subcommand(app, argv[1]) : ""; !problem.empty()) {
     return usage_error(problem);

@@ -1,0 +1,164 @@
+// Writing and reading go through one description of each structure's fields. The structured bindings name
+// every field: adding one to the structure without adding it here does not compile.
+#include "jit/cache_entry.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <concepts>
+#include <cstring>
+
+#include "jit/hash.h"
+#include "support/error.h"
+
+namespace klap::jit {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr std::string_view kMagic("klapjit\n", 8);
+constexpr uint32_t kFormat = 1;
+constexpr size_t kChecksumBytes = 16;
+
+class Writer {
+ public:
+  template <typename Number>
+  requires std::integral<Number> || std::is_enum_v<Number>
+  void operator()(const Number& number) {
+    bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+  }
+  void operator()(const std::string& text) {
+    (*this)(uint64_t{text.size()});
+    bytes += text;
+  }
+  template <typename Item>
+  void operator()(const std::vector<Item>& items) {
+    (*this)(uint64_t{items.size()});
+    for (const Item& item : items) fields(*this, item);
+  }
+
+  std::string bytes;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+
+  template <typename Number>
+  requires std::integral<Number> || std::is_enum_v<Number>
+  void operator()(Number& number) { std::memcpy(&number, take(sizeof number).data(), sizeof number); }
+  void operator()(bool& flag) { flag = take(1)[0] != 0; }
+  void operator()(std::string& text) { text = take(length()); }
+  template <typename Item>
+  void operator()(std::vector<Item>& items) {
+    // Not resized at once: the length is only as good as the bytes that follow.
+    for (uint64_t left = length(); left != 0; --left) fields(*this, items.emplace_back());
+  }
+
+  [[nodiscard]] bool at_end() const { return rest_.empty(); }
+
+ private:
+  uint64_t length() {
+    uint64_t n = 0;
+    (*this)(n);
+    return n;
+  }
+  std::string_view take(uint64_t n) {
+    if (n > rest_.size()) throw Error(ErrorCode::Io, "ends too early");
+    const std::string_view taken = rest_.substr(0, n);
+    rest_.remove_prefix(n);
+    return taken;
+  }
+
+  std::string_view rest_;
+};
+
+template <typename Archive, typename Text>
+requires std::same_as<std::remove_const_t<Text>, std::string>
+void fields(Archive& archive, Text& text) { archive(text); }
+
+template <typename Archive, typename T>
+requires std::same_as<std::remove_const_t<T>, ToolFile>
+void fields(Archive& archive, T& tool) {
+  auto& [library, version, path, bytes, modified] = tool;
+  archive(library), archive(version), archive(path), archive(bytes), archive(modified);
+}
+
+template <typename Archive, typename V>
+requires std::same_as<std::remove_const_t<V>, Variant>
+void fields(Archive& archive, V& variant) {
+  auto& [parent, parent_variant, child, consumer, launcher, param_count, param_bytes, queue_offset,
+         record_bytes, consumer_threads, child_threads] = variant;
+  archive(parent), archive(parent_variant), archive(child), archive(consumer), archive(launcher);
+  archive(param_count), archive(param_bytes), archive(queue_offset), archive(record_bytes);
+  archive(consumer_threads), archive(child_threads);
+}
+
+template <typename Archive, typename S>
+requires std::same_as<std::remove_const_t<S>, SiteRemark>
+void fields(Archive& archive, S& remark) {
+  auto& [unit, parent, child, line, rewritten, granularity, launcher, reason, detail, notes] = remark;
+  archive(unit), archive(parent), archive(child), archive(line), archive(rewritten);
+  archive(granularity), archive(launcher), archive(reason), archive(detail), archive(notes);
+}
+
+template <typename Archive, typename E>
+requires std::same_as<std::remove_const_t<E>, CacheEntry>
+void fields(Archive& archive, E& entry) {
+  auto& [key, sm, tools, made_for, module] = entry;
+  // Timings and cache use are of the process, not of the module.
+  auto& [cubin, variants, remarks, timings, from_memory, cache] = module;
+  (void)timings, (void)from_memory, (void)cache;
+  archive(key), archive(sm), archive(tools), archive(made_for);
+  archive(cubin), archive(variants), archive(remarks);
+}
+
+void append_checksum(std::string& bytes) {
+  Writer checksum;
+  for (const uint64_t half : content_hash(bytes)) checksum(half);
+  bytes += checksum.bytes;
+}
+
+[[noreturn]] void damaged(const std::string& how) { throw Error(ErrorCode::Io, how); }
+
+// Everything between the header and the checksum, both verified.
+std::string_view verified_body(std::string_view bytes) {
+  constexpr size_t kHeaderBytes = kMagic.size() + sizeof(uint32_t) + sizeof(uint64_t);
+  if (bytes.size() < kHeaderBytes + kChecksumBytes) damaged("is too short");
+  if (!bytes.starts_with(kMagic)) damaged("is no cache entry");
+  uint32_t format = 0;
+  uint64_t size = 0;
+  Reader header(bytes.substr(kMagic.size()));
+  header(format), header(size);
+  if (format != kFormat) damaged(fmt::format("has format version {}, not {}", format, kFormat));
+  if (size != bytes.size()) damaged(fmt::format("has {} bytes, not {}", bytes.size(), size));
+  const std::string_view checked = bytes.substr(0, bytes.size() - kChecksumBytes);
+  std::array<uint64_t, 2> checksum{};
+  std::memcpy(checksum.data(), bytes.data() + checked.size(), kChecksumBytes);
+  if (checksum != content_hash(checked)) damaged("has a wrong checksum");
+  return checked.substr(kHeaderBytes);
+}
+
+}  // namespace
+
+std::string encode(const CacheEntry& entry) {
+  Writer body;
+  fields(body, entry);
+  Writer file;
+  file.bytes = kMagic;
+  file(kFormat);
+  file(uint64_t{kMagic.size() + sizeof kFormat + sizeof(uint64_t) + body.bytes.size() + kChecksumBytes});
+  file.bytes += body.bytes;
+  append_checksum(file.bytes);
+  return std::move(file.bytes);
+}
+
+CacheEntry decode(std::string_view bytes) {
+  Reader body(verified_body(bytes));
+  CacheEntry entry;
+  fields(body, entry);
+  if (!body.at_end()) damaged("has more in it than it should");
+  return entry;
+}
+
+}  // namespace klap::jit

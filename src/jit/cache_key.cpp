@@ -1,0 +1,55 @@
+#include "jit/cache_key.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "jit/hash.h"
+
+namespace klap::jit {
+
+extern const char kBuildId[];
+
+namespace {
+
+// Every text stands with its length, so that none can pass for the next part.
+std::string text_part(const char* name, std::string_view text) {
+  return fmt::format("{} {} {}\n", name, text.size(), text);
+}
+
+std::string content_part(const char* name, std::string_view bytes) {
+  const auto hash = content_hash(bytes);
+  return fmt::format("{} {} {:016x}{:016x}\n", name, bytes.size(), hash[0], hash[1]);
+}
+
+}  // namespace
+
+std::string build_id() { return kBuildId; }
+
+CacheKey make_cache_key(const Program& program, const Request& request) {
+  CacheKey key;
+  key.text = text_part("build", kBuildId) + fmt::format("sm {}\n", request.sm) +
+             text_part("configuration", request.configuration) +
+             text_part("device runtime", program.device_runtime_archive);
+  for (const Unit& unit : program.units) {
+    key.text += text_part("unit", unit.name) + content_part("ptx", unit.ptx) +
+                content_part("cubin", unit.cubin) + text_part("options", unit.options) +
+                fmt::format("runtime {} launches {}\n", unit.is_device_runtime, unit.launches);
+  }
+  key.hash = Hasher().add(key.text).hex();
+  return key;
+}
+
+std::string decisions(const std::vector<SiteRemark>& remarks, const Request& request) {
+  std::set<std::string> parents;
+  for (const SiteRemark& remark : remarks) parents.insert(remark.parent);
+  std::string text;
+  for (const std::string& parent : parents) {
+    const Granularity granularity = request.granularity ? request.granularity(parent) : Granularity::Grid;
+    const Launcher launcher = request.launcher ? request.launcher(parent) : Launcher::Host;
+    text += fmt::format("{} {} {}\n", parent, to_string(granularity), to_string(launcher));
+  }
+  return text;
+}
+
+}  // namespace klap::jit

@@ -1,0 +1,30 @@
+// What a rewritten module depends on, as text: the key of the disk cache.
+//
+// The key is made from inputs alone (decompressed PTX and machine code, options, target, settings, and which
+// build of this library), so that a warm start needs no analysis. NVRTC and nvJitLink are not in it: their
+// versions are only known once they are opened, which a warm start must not do. The entry names the files
+// they were instead, and is dropped when those have changed (toolchain_changed). The driver is not in it
+// either: a linked image does not depend on the driver.
+#pragma once
+
+#include <string>
+
+#include "jit/module.h"
+
+namespace klap::jit {
+
+struct CacheKey {
+  std::string text;  // one line for each part; compared in full with what the entry says
+  std::string hash;  // of the text, names the entry's file
+};
+
+CacheKey make_cache_key(const Program& program, const Request& request);
+
+// The version of this library and a hash over all of its files that decide what is produced, templates
+// included.
+std::string build_id();
+
+// What `request` decides about every parent that the remarks name.
+std::string decisions(const std::vector<SiteRemark>& remarks, const Request& request);
+
+}  // namespace klap::jit

@@ -1,0 +1,151 @@
+// klap-ptx cache: what the disk cache holds, emptying it, and filling it before a program runs.
+//
+// warm builds what the library would build when it meets the same images on a device of the given kind, under
+// the same settings, so that even a first start compiles nothing.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "jit/disk_cache.h"
+#include "klap_ptx/input.h"
+#include "runtime/module_cache.h"
+#include "support/error.h"
+
+namespace klap::tool {
+
+namespace {
+
+using nlohmann::json;
+
+std::unique_ptr<jit::DiskCache> require_cache(const runtime::Config& config) {
+  auto cache = runtime::make_disk_cache(config);
+  if (cache) return cache;
+  throw Error(ErrorCode::Config, config.cache_disabled ? "KLAP_CACHE_DISABLE is set"
+                                                       : "there is no cache folder: HOME is not set")
+      .fix(config.cache_disabled ? "unset it" : "name a folder in KLAP_CACHE_DIR");
+}
+
+json describe(const jit::CacheFolder& folder, const jit::CachedFile& file) {
+  json entry = {{"file", file.name}, {"bytes", file.bytes}, {"used", file.used / 1'000'000'000}};
+  try {
+    const jit::CacheEntry content = jit::decode(folder.read(file.name).value_or(""));
+    std::set<std::string> parents;
+    for (const jit::Variant& variant : content.module.variants) parents.insert(variant.parent);
+    entry.update({{"sm", content.sm}, {"rewritten", parents}, {"state", "good"}});
+    for (const jit::ToolFile& tool : content.tools) entry["tools"][tool.library] = tool.version;
+  } catch (const Error& error) {
+    entry.update({{"state", "damaged"}, {"problem", error.reason()}});
+  }
+  return entry;
+}
+
+void print_entry(const json& entry) {
+  const auto used = fmt::localtime(static_cast<std::time_t>(entry["used"].get<int64_t>()));
+  fmt::print("{}  {:>9} bytes  used {:%Y-%m-%d %H:%M:%S}  ", entry["file"].get<std::string>(),
+             entry["bytes"].get<uint64_t>(), used);
+  if (entry["state"] == "damaged") {
+    fmt::print("damaged: {}\n", entry["problem"].get<std::string>());
+    return;
+  }
+  std::string kernels;
+  for (const json& parent : entry["rewritten"]) kernels += " " + parent.get<std::string>();
+  fmt::print("sm {} {}\n", entry["sm"].get<uint32_t>(), kernels.empty() ? " nothing to rewrite" : kernels);
+}
+
+struct Warmed {
+  std::string image;
+  uint32_t sm = 0;
+  jit::RewrittenModule module;
+  double ms = 0;
+};
+
+Warmed warm(const Image& image, jit::DiskCache& cache, const runtime::Config& config, uint32_t sm) {
+  jit::Request request = make_request(config, sm);
+  request.dump = {};
+  request.cache = &cache;
+  request.configuration = runtime::code_settings(config);
+  jit::Program program = image.program;
+  // As the library names the module it loads; the name is part of what is kept.
+  if (image.kind == container::ImageKind::Ptx) program.units.front().name = "PTX module";
+  const auto start = std::chrono::steady_clock::now();
+  Warmed out{image.label, sm, jit::rewrite_module(program, request), 0};
+  out.ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  if (out.module.cache == jit::CacheUse::Unusable) {
+    throw Error(ErrorCode::Io, "cannot use the cache folder").at(cache.options().folder.string());
+  }
+  return out;
+}
+
+json to_json(const Warmed& warmed) {
+  return {{"image", warmed.image},
+          {"sm", warmed.sm},
+          {"cache", jit::to_string(warmed.module.cache)},
+          {"variants", warmed.module.variants.size()},
+          {"ms", warmed.ms}};
+}
+
+}  // namespace
+
+void cache_ls(const CacheOptions& options) {
+  const auto cache = require_cache(load_policy(options.policy));
+  const auto folder = jit::CacheFolder::open(cache->options().folder);
+  std::vector<jit::CachedFile> files = folder.entries();
+  std::ranges::reverse(files);
+  json entries = json::array();
+  uint64_t bytes = 0;
+  for (const jit::CachedFile& file : files) {
+    bytes += file.bytes;
+    entries.push_back(describe(folder, file));
+    if (!options.json) print_entry(entries.back());
+  }
+  if (options.json) {
+    print_json({{"folder", cache->options().folder.string()},
+                {"bytes", bytes},
+                {"max_bytes", cache->options().max_bytes},
+                {"entries", std::move(entries)}});
+  } else {
+    fmt::print("{}: {} modules, {} of {} bytes\n", cache->options().folder.string(), files.size(), bytes,
+               cache->options().max_bytes);
+  }
+}
+
+void cache_clear(const CacheOptions& options) {
+  const auto cache = require_cache(load_policy(options.policy));
+  const size_t removed = jit::CacheFolder::open(cache->options().folder).clear();
+  if (options.json) {
+    print_json({{"folder", cache->options().folder.string()}, {"removed", removed}});
+  } else {
+    fmt::print("{}: {} modules removed\n", cache->options().folder.string(), removed);
+  }
+}
+
+void cache_warm(const CacheOptions& options) {
+  const runtime::Config config = load_policy(options.policy);
+  const auto cache = require_cache(config);
+  const container::File file = open_device_code(options.file);
+  json images = json::array();
+  for (const uint32_t sm : options.sm) {
+    for_each_image(file, sm, [&](const Image& image) {
+      if (std::ranges::none_of(image.program.units, &jit::Unit::launches)) return;
+      const Warmed warmed = warm(image, *cache, config, sm);
+      images.push_back(to_json(warmed));
+      if (options.json) return;
+      fmt::print("{}: sm {}: {}, kernels rewritten: {}, {:.1f} ms\n", warmed.image, sm,
+                 warmed.module.cache == jit::CacheUse::Hit ? "was in the cache" : "built",
+                 warmed.module.variants.size(), warmed.ms);
+    });
+  }
+  if (options.json) {
+    print_json({{"file", options.file},
+                {"folder", cache->options().folder.string()},
+                {"images", std::move(images)}});
+  } else if (images.empty()) {
+    fmt::print("{}: no device code that launches kernels\n", options.file);
+  }
+}
+
+}  // namespace klap::tool
