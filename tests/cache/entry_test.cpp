@@ -1,0 +1,181 @@
+// Entries: what is kept comes back, and whatever is not exactly what was written is built again, never used.
+#include <cstring>
+#include <ctime>
+
+#include "fixture.h"
+#include "jit/cache_key.h"
+#include "jit/hash.h"
+#include "runtime/module_cache.h"
+#include "support/error.h"
+#include "support/file.h"
+
+namespace klap::jit {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+std::string with_new_checksum(std::string bytes) {
+  bytes.resize(bytes.size() - 16);
+  const auto hash = content_hash(bytes);
+  return bytes.append(reinterpret_cast<const char*>(hash.data()), sizeof hash);
+}
+
+TEST_F(Cache, SecondUseIsAHitWithEveryField) {
+  const CacheKey key = key_for("a");
+  EXPECT_EQ(use(key), CacheUse::Miss);
+  EXPECT_EQ(use(key), CacheUse::Hit);
+  EXPECT_EQ(use(key_for("b")), CacheUse::Miss);
+  EXPECT_EQ(builds_, 2);
+  const CacheEntry kept = decode(read_file(entry(key)));
+  EXPECT_EQ(kept.key, key.text);
+  EXPECT_EQ(kept.module.cubin, module_for(key).cubin);
+  EXPECT_EQ(kept.module.variants.at(1).child_block_threads, 6u);
+  EXPECT_EQ(kept.module.variants.at(0).launcher, Launcher::Device);
+  EXPECT_EQ(kept.module.remarks.at(0).notes, (std::vector<std::string>{"one", "two"}));
+  EXPECT_EQ(kept.module.remarks.at(1).reason, "site-in-loop");
+  EXPECT_EQ(files_in_folder(), 2u) << "nothing but entries stays behind";
+}
+
+TEST_F(Cache, TruncatedAtEveryLengthIsDamaged) {
+  const CacheKey key = key_for("a");
+  use(key);
+  const std::string good = read_file(entry(key));
+  for (size_t length = 0; length < good.size(); ++length) {
+    EXPECT_THROW(decode(good.substr(0, length)), Error) << length;
+  }
+  for (size_t length = 0; length < good.size(); length += 17) {
+    write_file(entry(key), good.substr(0, length));
+    EXPECT_EQ(use(key), CacheUse::Damaged) << length;
+    EXPECT_EQ(use(key), CacheUse::Hit) << "built again after " << length;
+  }
+}
+
+TEST_F(Cache, EveryFlippedBitIsDamaged) {
+  const CacheKey key = key_for("a");
+  use(key);
+  const std::string good = read_file(entry(key));
+  for (size_t bit = 0; bit < good.size() * 8; ++bit) {
+    std::string bad = good;
+    bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << bit % 8));
+    EXPECT_THROW(decode(bad), Error) << bit;
+    if (bit % 101 != 0) continue;
+    write_file(entry(key), bad);
+    EXPECT_EQ(use(key), CacheUse::Damaged) << bit;
+  }
+  EXPECT_THROW(decode(good + "x"), Error);
+  EXPECT_NO_THROW(decode(good));
+}
+
+TEST_F(Cache, AnotherFormatVersionIsNotRead) {
+  const CacheKey key = key_for("a");
+  use(key);
+  std::string bytes = read_file(entry(key));
+  EXPECT_EQ(with_new_checksum(bytes), bytes) << "the test knows where the checksum is";
+  ++bytes[8];
+  write_file(entry(key), with_new_checksum(bytes));
+  EXPECT_EQ(use(key), CacheUse::Damaged);
+  EXPECT_EQ(use(key), CacheUse::Hit);
+}
+
+TEST_F(Cache, AnEntryUnderAnotherNameIsNotUsed) {
+  const CacheKey a = key_for("a"), b = key_for("b");
+  use(a);
+  fs::copy_file(entry(a), entry(b));
+  EXPECT_EQ(use(b), CacheUse::Damaged);  // use() checks that b's module came back
+  EXPECT_EQ(use(b), CacheUse::Hit);
+  EXPECT_EQ(use(a), CacheUse::Hit);
+}
+
+TEST_F(Cache, ALinkOrAFolderInPlaceOfAnEntryIsNotUsed) {
+  const CacheKey a = key_for("a"), b = key_for("b"), c = key_for("c");
+  use(a);
+  fs::create_symlink(entry(a), entry(b));
+  EXPECT_EQ(use(b), CacheUse::Miss);
+  EXPECT_EQ(use(b), CacheUse::Hit) << "the link was replaced";
+  fs::create_directory(entry(c));
+  EXPECT_EQ(use(c), CacheUse::Miss);
+}
+
+TEST_F(Cache, EntriesOfAChangedToolchainAreOutdated) {
+  const CacheKey key = key_for("a");
+  const fs::path library = base_ / "libnvrtc.so.13";
+  write_file(library, "version one");
+  use(key);
+  CacheEntry made = decode(read_file(entry(key)));
+  timespec time{};
+  clock_gettime(CLOCK_REALTIME, &time);
+  made.tools = {
+      {.library = "nvJitLink", .version = "13.0", .path = library.string(), .bytes = 3, .modified = 4}};
+  write_file(entry(key), encode(made));
+  EXPECT_EQ(use(key), CacheUse::Outdated);
+  EXPECT_EQ(use(key), CacheUse::Hit);
+  write_file(entry(key), encode(made));
+  fs::remove(library);
+  EXPECT_EQ(use(key), CacheUse::Hit) << "a library that is gone is no reason to want it";
+}
+
+TEST_F(Cache, EntriesForOtherDecisionsAreOutdated) {
+  const CacheKey key = key_for("a");
+  use(key);
+  Request request;
+  request.granularity = [](const std::string&) { return Granularity::None; };
+  DiskCache cache({.folder = folder()});
+  const auto build = [&] { return module_for(key); };
+  EXPECT_EQ(cache.find_or_build(key, request, build).cache, CacheUse::Outdated);
+  EXPECT_EQ(cache.find_or_build(key, request, build).cache, CacheUse::Hit);
+}
+
+TEST_F(Cache, ASiteThatFailedToLinkIsTriedAgain) {
+  const CacheKey key = key_for("a");
+  DiskCache cache({.folder = folder()});
+  const auto build = [&] {
+    RewrittenModule module = module_for(key);
+    module.remarks.back().reason = "build-failed";
+    return module;
+  };
+  EXPECT_EQ(cache.find_or_build(key, {}, build).cache, CacheUse::Miss);
+  EXPECT_EQ(cache.find_or_build(key, {}, build).cache, CacheUse::Miss);
+}
+
+TEST_F(Cache, AFailedBuildIsPassedOnAndNotKept) {
+  DiskCache cache({.folder = folder()});
+  const auto fail = []() -> RewrittenModule { throw Error(ErrorCode::Link, "no"); };
+  EXPECT_THROW(cache.find_or_build(key_for("a"), {}, fail), Error);
+  EXPECT_EQ(use(key_for("a")), CacheUse::Miss);
+}
+
+TEST(CacheKey, ChangesWithEveryInput) {
+  Program program;
+  program.units.resize(2);
+  Request request;
+  std::set<std::string> hashes;
+  const auto add = [&] { EXPECT_TRUE(hashes.insert(make_cache_key(program, request).hash).second); };
+  add();
+  request.sm = 80, add();
+  request.configuration = "granularity none", add();
+  program.device_runtime_archive = "/lib/libcudadevrt.a", add();
+  program.units[0].ptx = "ptx", add();
+  std::swap(program.units[0], program.units[1]), add();
+  std::swap(program.units[0].cubin, program.units[1].ptx), add();
+  program.units[1].options = "-O1", add();
+  program.units[1].name = "unit 1", add();
+  program.units[1].launches = true, add();
+  EXPECT_THAT(make_cache_key(program, request).text, HasSubstr(build_id()));
+}
+
+TEST(CacheKey, SettingsThatDecideAboutKernelsAreInIt) {
+  runtime::Config config;
+  const std::string plain = runtime::code_settings(config);
+  runtime::apply_config_text(config, "[[kernel]]\nname = \"a*\"\ngranularity = \"none\"\n", "test.toml");
+  const std::string with_table = runtime::code_settings(config);
+  EXPECT_NE(plain, with_table);
+  config.default_granularity = Granularity::None;
+  EXPECT_NE(runtime::code_settings(config), with_table);
+  config.cache_max_bytes = 7;
+  config.environment_granularity = Granularity::Grid;
+  EXPECT_EQ(runtime::code_settings(config), plain) << "the environment decides for all kernels";
+}
+
+}  // namespace
+}  // namespace klap::jit

@@ -1,0 +1,90 @@
+#include "fixture.h"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "jit/hash.h"
+
+namespace klap::jit {
+
+void Cache::SetUp() {
+  std::string name = testing::TempDir() + "klap-cache-XXXXXX";
+  ASSERT_NE(mkdtemp(name.data()), nullptr);
+  base_ = name;
+  ASSERT_EQ(chmod(name.c_str(), 0755), 0);  // for the tests that run as another user
+}
+
+void Cache::TearDown() { std::filesystem::remove_all(base_); }
+
+CacheUse Cache::use(const CacheKey& key, uint64_t max_bytes) {
+  DiskCache cache({.folder = folder(), .max_bytes = max_bytes});
+  const RewrittenModule module = cache.find_or_build(key, Request{}, [&] {
+    ++builds_;
+    return module_for(key);
+  });
+  EXPECT_TRUE(same(module, module_for(key)));
+  return module.cache;
+}
+
+size_t Cache::files_in_folder() const {
+  return static_cast<size_t>(
+      std::distance(std::filesystem::directory_iterator(folder()), std::filesystem::directory_iterator()));
+}
+
+CacheKey key_for(const std::string& name) { return {"key of " + name, Hasher().add(name).hex()}; }
+
+RewrittenModule module_for(const CacheKey& key, size_t cubin_bytes) {
+  RewrittenModule module;
+  while (module.cubin.size() < cubin_bytes) module.cubin += key.text + '\0';
+  Variant variant;
+  variant.parent = key.text + " parent";
+  variant.parent_variant = "parent variant";
+  variant.child = "child";
+  variant.consumer = "consumer";
+  variant.launcher = Launcher::Device;
+  variant.parent_param_count = 1;
+  variant.parent_param_bytes = 2;
+  variant.queue_param_offset = 3;
+  variant.record_bytes = 4;
+  variant.consumer_block_threads = 5;
+  variant.child_block_threads = 6;
+  module.variants = {variant, variant};
+  SiteRemark remark;
+  remark.unit = "unit 0";
+  remark.parent = variant.parent;
+  remark.child = "child";
+  remark.line = 97;
+  remark.rewritten = true;
+  remark.granularity = "grid";
+  remark.launcher = "device";
+  remark.detail = "detail";
+  remark.notes = {"one", "two"};
+  SiteRemark left;
+  left.reason = "site-in-loop";
+  module.remarks = {remark, left};
+  return module;
+}
+
+bool same(const RewrittenModule& a, const RewrittenModule& b) {
+  // Encoding covers every field that is kept; the structured bindings in it see to that.
+  return encode({.key = {}, .sm = 0, .tools = {}, .decisions = {}, .module = a}) ==
+         encode({.key = {}, .sm = 0, .tools = {}, .decisions = {}, .module = b});
+}
+
+pid_t start_process(const std::function<int()>& body) {
+  std::fflush(nullptr);
+  const pid_t process = fork();
+  if (process == 0) _exit(body());
+  return process;
+}
+
+int exit_code(pid_t process) {
+  int status = 0;
+  if (waitpid(process, &status, 0) != process) return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace klap::jit
