@@ -37,6 +37,8 @@ class DiskCache {
                                 const std::function<RewrittenModule()>& build);
 
   [[nodiscard]] const DiskCacheOptions& options() const { return options_; }
+  // Whether something kept a module from being kept; the warning has said what.
+  [[nodiscard]] bool had_problem() const { return warned_.load(); }
 
  private:
   struct Lookup {

@@ -40,7 +40,7 @@ constexpr std::array kSettings{
             {},
             SettingType::Path,
             {},
-            "`$XDG_CACHE_HOME/klap` or `~/.cache/klap`",
+            "$XDG_CACHE_HOME/klap, else ~/.cache/klap",
             "Folder that keeps rewritten modules; no one else may write to it."},
     Setting{"KLAP_CACHE_MAX_SIZE",
             "",

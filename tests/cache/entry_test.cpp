@@ -1,6 +1,5 @@
 // Entries: what is kept comes back, and whatever is not exactly what was written is built again, never used.
-#include <cstring>
-#include <ctime>
+#include <set>
 
 #include "fixture.h"
 #include "jit/cache_key.h"
@@ -103,8 +102,6 @@ TEST_F(Cache, EntriesOfAChangedToolchainAreOutdated) {
   write_file(library, "version one");
   use(key);
   CacheEntry made = decode(read_file(entry(key)));
-  timespec time{};
-  clock_gettime(CLOCK_REALTIME, &time);
   made.tools = {
       {.library = "nvJitLink", .version = "13.0", .path = library.string(), .bytes = 3, .modified = 4}};
   write_file(entry(key), encode(made));

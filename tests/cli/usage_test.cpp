@@ -31,8 +31,8 @@ TEST_F(Usage, VersionIsTheProjects) {
 TEST_F(Usage, HelpNamesSubcommandsExitCodesAndSettings) {
   const Result result = klap_ptx({"--help"});
   EXPECT_EQ(result.exit_code, 0);
-  for (const char* const word : {"inspect", "extract", "rewrite", "explain", "settings", "Exit codes",
-                                 "KLAP_GRANULARITY", "KLAP_CONFIG", "[[kernel]] name"}) {
+  for (const char* const word : {"inspect", "extract", "rewrite", "explain", "cache", "settings",
+                                 "Exit codes", "KLAP_GRANULARITY", "KLAP_CONFIG", "[[kernel]] name"}) {
     EXPECT_THAT(result.out, HasSubstr(word));
   }
 }
@@ -53,7 +53,8 @@ TEST_F(Usage, UnknownSubcommandNamesTheNearest) {
 }
 
 TEST_F(Usage, SubcommandLikeNoOtherGetsTheList) {
-  expect_usage_error({"frobnicate"}, "the subcommands are inspect, extract, rewrite, explain, settings");
+  expect_usage_error({"frobnicate"},
+                     "the subcommands are inspect, extract, rewrite, explain, cache, settings");
 }
 
 TEST_F(Usage, UnknownOption) {

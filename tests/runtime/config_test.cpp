@@ -84,6 +84,32 @@ TEST(Environment, EveryVariableIsRead) {
   EXPECT_THAT(config.problems, IsEmpty());
 }
 
+TEST(Environment, CacheSettingsAreRead) {
+  const Config config = from_environment(
+      {{"KLAP_CACHE_DIR", "kept"}, {"KLAP_CACHE_MAX_SIZE", "512M"}, {"KLAP_CACHE_DISABLE", "1"}});
+  EXPECT_EQ(config.cache_dir, std::filesystem::current_path() / "kept");
+  EXPECT_EQ(config.cache_max_bytes, 512u << 20);
+  EXPECT_TRUE(config.cache_disabled);
+  EXPECT_THAT(config.problems, IsEmpty());
+}
+
+TEST(Environment, TheCacheIsWhereTheUserKeepsCaches) {
+  const auto folder = [](const std::map<std::string, std::string>& variables) {
+    return from_environment(variables).cache_dir.string();
+  };
+  EXPECT_EQ(folder({{"HOME", "/home/u"}, {"XDG_CACHE_HOME", "/caches"}}), "/caches/klap");
+  EXPECT_EQ(folder({{"HOME", "/home/u"}, {"XDG_CACHE_HOME", "relative"}}), "/home/u/.cache/klap");
+  EXPECT_EQ(folder({{"HOME", "/home/u"}, {"KLAP_CACHE_DIR", "/mine"}}), "/mine");
+  EXPECT_EQ(folder({}), "");
+}
+
+TEST(Environment, ASizeThatIsNoneIsReportedAndLeavesTheDefault) {
+  const Config config = from_environment({{"KLAP_CACHE_MAX_SIZE", "lots"}});
+  EXPECT_EQ(config.cache_max_bytes, 1u << 30);
+  EXPECT_THAT(config.problems,
+              ElementsAre("KLAP_CACHE_MAX_SIZE cannot be 'lots' (fix: use bytes, 64K, 512M, 2G)"));
+}
+
 TEST(Environment, DisableTakesTheUsualSpellings) {
   for (const char* const yes : {"1", "true", "yes", "on", "TRUE", "On"}) {
     EXPECT_TRUE(from_environment({{"KLAP_DISABLE", yes}}).disabled) << yes;
@@ -301,6 +327,20 @@ TEST(SettingsTable, DocumentedDefaultsAreTheDefaults) {
   EXPECT_EQ(find_variable("KLAP_LOG")->default_value, config.log_level);
   EXPECT_EQ(find_variable("KLAP_GRANULARITY")->default_value, jit::to_string(config.default_granularity));
   EXPECT_EQ(parse_boolean(find_variable("KLAP_DISABLE")->default_value), config.disabled);
+  EXPECT_EQ(parse_boolean(find_variable("KLAP_CACHE_DISABLE")->default_value), config.cache_disabled);
+  EXPECT_EQ(parse_size(find_variable("KLAP_CACHE_MAX_SIZE")->default_value), config.cache_max_bytes);
+}
+
+TEST(SettingsTable, Sizes) {
+  EXPECT_EQ(parse_size("0"), 0u);
+  EXPECT_EQ(parse_size("1234"), 1234u);
+  EXPECT_EQ(parse_size("64k"), 65536u);
+  EXPECT_EQ(parse_size("2G"), uint64_t{2} << 30);
+  EXPECT_EQ(parse_size("18446744073709551615"), UINT64_MAX);
+  for (const char* const bad :
+       {"", "M", "-1", "1.5G", "1 G", "1GB", "18446744073709551616", "17179869184G"}) {
+    EXPECT_FALSE(parse_size(bad)) << bad;
+  }
 }
 
 TEST(SettingsTable, EveryGranularityOfTheTableIsKnown) {

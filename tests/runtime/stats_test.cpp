@@ -46,6 +46,7 @@ ModuleRecord module_with_two_sites() {
   module.load_path = "cuLibraryLoadData";
   module.remarks = {rewritten_site(), left_site()};
   module.variants = {"_Z6parentPii"};
+  module.cache = "miss";
   module.timings.link = 20;
   module.timings.parse = 1.5;
   module.load_ms = 30;
@@ -73,6 +74,7 @@ TEST(Stats, FreshOnesAreAllZeroAndComplete) {
   EXPECT_EQ(stats["launches"]["redirected"], json::object());
   EXPECT_EQ(stats["launches"]["left"], json::object());
   EXPECT_EQ(stats["totals"]["load_ms"], 0);
+  EXPECT_EQ(stats["toolchain_calls"], json({{"nvrtc", 0}, {"nvjitlink", 0}}));
 }
 
 TEST(Stats, SitesAndTimesAreAddedUpOverModules) {
@@ -83,6 +85,7 @@ TEST(Stats, SitesAndTimesAreAddedUpOverModules) {
   const json found = stats.to_json();
   EXPECT_EQ(found["modules"].size(), 2);
   EXPECT_EQ(found["modules"][0]["how"], "rewritten");
+  EXPECT_EQ(found["modules"][0]["cache"], "miss");
   EXPECT_EQ(found["modules"][0]["load_path"], "cuLibraryLoadData");
   EXPECT_EQ(found["modules"][0]["sites"].size(), 2);
   EXPECT_EQ(found["modules_passed_through"], 1);

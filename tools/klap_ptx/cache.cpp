@@ -74,8 +74,8 @@ Warmed warm(const Image& image, jit::DiskCache& cache, const runtime::Config& co
   const auto start = std::chrono::steady_clock::now();
   Warmed out{image.label, sm, jit::rewrite_module(program, request), 0};
   out.ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  if (out.module.cache == jit::CacheUse::Unusable) {
-    throw Error(ErrorCode::Io, "cannot use the cache folder").at(cache.options().folder.string());
+  if (cache.had_problem()) {
+    throw Error(ErrorCode::Io, "the module could not be kept").at(cache.options().folder.string());
   }
   return out;
 }
@@ -86,6 +86,12 @@ json to_json(const Warmed& warmed) {
           {"cache", jit::to_string(warmed.module.cache)},
           {"variants", warmed.module.variants.size()},
           {"ms", warmed.ms}};
+}
+
+void print_warmed(const Warmed& warmed) {
+  fmt::print("{}: sm {}: {}, kernels rewritten: {}, {:.1f} ms\n", warmed.image, warmed.sm,
+             warmed.module.cache == jit::CacheUse::Hit ? "was in the cache" : "built",
+             warmed.module.variants.size(), warmed.ms);
 }
 
 }  // namespace
@@ -129,23 +135,21 @@ void cache_warm(const CacheOptions& options) {
   const container::File file = open_device_code(options.file);
   json images = json::array();
   for (const uint32_t sm : options.sm) {
+    const size_t before = images.size();
     for_each_image(file, sm, [&](const Image& image) {
       if (std::ranges::none_of(image.program.units, &jit::Unit::launches)) return;
       const Warmed warmed = warm(image, *cache, config, sm);
       images.push_back(to_json(warmed));
-      if (options.json) return;
-      fmt::print("{}: sm {}: {}, kernels rewritten: {}, {:.1f} ms\n", warmed.image, sm,
-                 warmed.module.cache == jit::CacheUse::Hit ? "was in the cache" : "built",
-                 warmed.module.variants.size(), warmed.ms);
+      if (!options.json) print_warmed(warmed);
     });
+    // Not an error: a program need not have code for every target that a list of machines names.
+    if (images.size() == before && !options.json) {
+      fmt::print("{}: sm {}: no code for this target launches kernels\n", options.file, sm);
+    }
   }
-  if (options.json) {
-    print_json({{"file", options.file},
-                {"folder", cache->options().folder.string()},
-                {"images", std::move(images)}});
-  } else if (images.empty()) {
-    fmt::print("{}: no device code that launches kernels\n", options.file);
-  }
+  if (!options.json) return;
+  print_json(
+      {{"file", options.file}, {"folder", cache->options().folder.string()}, {"images", std::move(images)}});
 }
 
 }  // namespace klap::tool
