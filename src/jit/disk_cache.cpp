@@ -70,7 +70,7 @@ DiskCache::Lookup DiskCache::look_up(const CacheFolder& folder, const CacheKey& 
     if (!bytes) return {};
     entry = decode(*bytes);
     if (entry.key != key.text) throw Error(ErrorCode::Io, "holds another module than its name says");
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     log().info("cache entry {} removed: {}", (options_.folder / name).string(), error.what());
     folder.remove(name);
     return {std::nullopt, CacheUse::Damaged};

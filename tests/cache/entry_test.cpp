@@ -1,4 +1,7 @@
 // Entries: what is kept comes back, and whatever is not exactly what was written is built again, never used.
+#include <sys/stat.h>
+
+#include <cstdlib>
 #include <set>
 
 #include "fixture.h"
@@ -66,6 +69,24 @@ TEST_F(Cache, EveryFlippedBitIsDamaged) {
   EXPECT_NO_THROW(decode(good));
 }
 
+// The checksum keeps accidents out, not intent; still, no bytes may do more than be refused.
+TEST_F(Cache, NonsenseWithARightChecksumIsRefusedOrRead) {
+  const std::string good = encode(CacheEntry{"key", 90, {}, "", module_for(key_for("a"))});
+  int refused = 0;
+  for (size_t at = 0; at + 16 < good.size(); ++at) {
+    for (const char byte : {'\x00', '\x7f', '\xff'}) {
+      std::string bad = good;
+      bad[at] = byte;
+      try {
+        decode(with_new_checksum(bad));
+      } catch (const Error&) {
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 100) << "lengths are among the bytes";
+}
+
 TEST_F(Cache, AnotherFormatVersionIsNotRead) {
   const CacheKey key = key_for("a");
   use(key);
@@ -110,6 +131,30 @@ TEST_F(Cache, EntriesOfAChangedToolchainAreOutdated) {
   write_file(entry(key), encode(made));
   fs::remove(library);
   EXPECT_EQ(use(key), CacheUse::Hit) << "a library that is gone is no reason to want it";
+}
+
+TEST_F(Cache, AnotherToolchainIsNoticedByLookingAtFiles) {
+  const fs::path before = base_ / "before.so", other = base_ / "libs" / "libnvrtc.so.12";
+  write_file(before, "version one");
+  write_file(other, "version two, longer");
+  ToolFile tool{"nvrtc", "13.0", before.string(), fs::file_size(before), 0};
+  struct stat status {};
+  ASSERT_EQ(stat(before.c_str(), &status), 0);
+  tool.modified = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+  const auto changed_with = [&](const char* variable, const std::string& value) {
+    return in_process([&] {
+      setenv(variable, value.c_str(), 1);
+      return toolchain_changed({tool}) ? 1 : 0;
+    });
+  };
+  EXPECT_FALSE(toolchain_changed({tool}));
+  EXPECT_EQ(changed_with("KLAP_NVRTC", before.string()), 0);
+  EXPECT_EQ(changed_with("KLAP_NVRTC", other.string()), 1);
+  EXPECT_EQ(changed_with("KLAP_NVRTC", "/nowhere"), 0);
+  EXPECT_EQ(changed_with("KLAP_NVJITLINK", other.string()), 0) << "the other library";
+  EXPECT_EQ(changed_with("LD_LIBRARY_PATH", "/nowhere:" + other.parent_path().string()), 1);
+  write_file(before, "version 1.1");  // of the same size
+  EXPECT_TRUE(toolchain_changed({tool}));
 }
 
 TEST_F(Cache, EntriesForOtherDecisionsAreOutdated) {
