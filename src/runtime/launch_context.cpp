@@ -1,6 +1,7 @@
 #include "runtime/launch_context.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 
 #include "ptx-patterns/templates/queue.h"
@@ -108,9 +109,9 @@ const char* LaunchContext::write_header(const Shape& shape) {
   KlapQueue header{};
   header.capacity = static_cast<unsigned>(shape.capacity);
   header.record_bytes = shape.record_bytes;
-  header.prefix = reinterpret_cast<unsigned long long*>(block_.address + shape.prefix_offset());
-  header.records = reinterpret_cast<unsigned char*>(block_.address + shape.records_offset());
-  header.report = reinterpret_cast<unsigned long long*>(context_->report);
+  header.prefix = std::bit_cast<unsigned long long*>(block_.address + shape.prefix_offset());
+  header.records = std::bit_cast<unsigned char*>(block_.address + shape.records_offset());
+  header.report = std::bit_cast<unsigned long long*>(context_->report);
   shape_ = {};
   // In the stream, so that kernels already enqueued still see the old shape. The counters are zero at this
   // point of the stream anyway, since every consumer leaves them so.

@@ -72,7 +72,9 @@ void first_image_loaded() {
   static std::once_flag once;
   std::call_once(once, [] {
     pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
-    if (!config().stats_file.empty()) std::atexit(write_statistics);
+    if (!config().stats_file.empty() && std::atexit(write_statistics) != 0) {
+      log().warn("statistics will not be written: the process has too many exit handlers");
+    }
   });
 }
 
