@@ -58,6 +58,22 @@ TEST(Process, ForkedChildrenOnlyForward) {
   EXPECT_FALSE(std::filesystem::exists(stats.path()));
 }
 
+TEST(Process, LibcudaStaysWhenTheProgramClosesIt) {
+  const Outcome run = run_program("launching", {"close"});
+  EXPECT_EQ(0, run.status) << run.error;
+  EXPECT_EQ("CVC", roles(run));
+}
+
+TEST(Process, ExitHandlersOfTheProgramStillLaunch) {
+  const TemporaryFile stats("stats.json");
+  Options options;
+  options.environment = {{"KLAP_STATS", stats.path()}};
+  const Outcome run = run_program("launching", {"exit_handler"}, options);
+  EXPECT_EQ(0, run.status) << run.error;
+  EXPECT_EQ("CVCVC", roles(run));
+  EXPECT_EQ("cuLibraryUnload", run.calls.back().name());
+}
+
 TEST(Process, StatisticsAreWrittenAtExit) {
   const TemporaryFile stats("stats.json");
   Options options;

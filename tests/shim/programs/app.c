@@ -270,6 +270,26 @@ static void do_fork(void) {
   _exit(0);
 }
 
+/* Hooks point into libcuda, so it must stay although the program lets go of it. */
+static void do_close(void) {
+  close_driver();
+  do_launch();
+}
+
+static CUlibrary exiting_library;
+
+static void launch_and_unload(void) {
+  CHECK(launch(kernel_of(exiting_library, "parent"), NULL));
+  CHECK(cu.library_unload(exiting_library));
+}
+
+/* As the CUDA runtime does: its handler was there first, so it runs after whatever the shim registered. */
+static void do_exit_handler(void) {
+  REQUIRE(atexit(launch_and_unload) == 0);
+  exiting_library = load_library();
+  CHECK(launch(kernel_of(exiting_library, "parent"), NULL));
+}
+
 static void do_export_table(void) {
   const void* table;
   CUuuid id = {{0}};
@@ -301,6 +321,8 @@ int main(int argc, char** argv) {
       {"threads", do_threads},
       {"fork", do_fork},
       {"export_table", do_export_table},
+      {"close", do_close},
+      {"exit_handler", do_exit_handler},
   };
   static const struct {
     const char* name;

@@ -3,9 +3,12 @@
 #include <dlfcn.h>
 
 struct driver_calls cu;
+static void* library;
+
+void close_driver(void) { REQUIRE(dlclose(library) == 0); }
 
 void open_driver(void) {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW);
+  library = dlopen("libcuda.so.1", RTLD_NOW);
   REQUIRE(library);
   CUdriverProcAddressQueryResult status;
   *(void**)&cu.get_proc_address = dlsym(library, "cuGetProcAddress_v2");

@@ -63,6 +63,8 @@ extern struct driver_calls cu;
 
 /* Fills `cu`, initialises the driver and makes device 0's primary context current. */
 void open_driver(void);
+/* Closes the handle that open_driver() opened; the functions stay in `cu`. */
+void close_driver(void);
 
 /* Ends the program with a message if a call fails. */
 #define CHECK(call) check(call, #call, __FILE__, __LINE__)
