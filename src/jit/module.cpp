@@ -10,7 +10,6 @@
 #include <mutex>
 #include <set>
 
-#include "container/elf64.h"
 #include "jit/build.h"
 #include "jit/hash.h"
 #include "jit/plan.h"

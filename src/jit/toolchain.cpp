@@ -101,7 +101,6 @@ struct Nvrtc {
 };
 
 struct NvJitLink {
-  void* library = nullptr;
   nvJitLinkResult (*create)(nvJitLinkHandle*, uint32_t, const char**) = nullptr;
   nvJitLinkResult (*destroy)(nvJitLinkHandle*) = nullptr;
   nvJitLinkResult (*add_data)(nvJitLinkHandle, nvJitLinkInputType, const void*, size_t,
@@ -119,19 +118,19 @@ struct NvJitLink {
   static const NvJitLink& get() {
     static const NvJitLink opened = [] {
       NvJitLink n;
-      n.library = open_library("nvJitLink", "KLAP_NVJITLINK");
-      resolve(n.library, "nvJitLinkCreate", n.create);
-      resolve(n.library, "nvJitLinkDestroy", n.destroy);
-      resolve(n.library, "nvJitLinkAddData", n.add_data);
-      resolve(n.library, "nvJitLinkAddFile", n.add_file);
-      resolve(n.library, "nvJitLinkComplete", n.complete);
-      resolve(n.library, "nvJitLinkGetLinkedCubinSize", n.cubin_size);
-      resolve(n.library, "nvJitLinkGetLinkedCubin", n.cubin);
-      resolve(n.library, "nvJitLinkGetErrorLogSize", n.error_log_size);
-      resolve(n.library, "nvJitLinkGetErrorLog", n.error_log);
-      resolve(n.library, "nvJitLinkGetInfoLogSize", n.info_log_size);
-      resolve(n.library, "nvJitLinkGetInfoLog", n.info_log);
-      resolve(n.library, "nvJitLinkVersion", n.version);
+      void* library = open_library("nvJitLink", "KLAP_NVJITLINK");
+      resolve(library, "nvJitLinkCreate", n.create);
+      resolve(library, "nvJitLinkDestroy", n.destroy);
+      resolve(library, "nvJitLinkAddData", n.add_data);
+      resolve(library, "nvJitLinkAddFile", n.add_file);
+      resolve(library, "nvJitLinkComplete", n.complete);
+      resolve(library, "nvJitLinkGetLinkedCubinSize", n.cubin_size);
+      resolve(library, "nvJitLinkGetLinkedCubin", n.cubin);
+      resolve(library, "nvJitLinkGetErrorLogSize", n.error_log_size);
+      resolve(library, "nvJitLinkGetErrorLog", n.error_log);
+      resolve(library, "nvJitLinkGetInfoLogSize", n.info_log_size);
+      resolve(library, "nvJitLinkGetInfoLog", n.info_log);
+      resolve(library, "nvJitLinkVersion", n.version);
       return n;
     }();
     return opened;

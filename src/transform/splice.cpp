@@ -250,8 +250,7 @@ class KernelSplicer final : public Splicer {
     if (analysis::is_virtual_special_register(text)) {
       return virtual_register(text, token + 1);
     }
-    const auto symbol = kernel_.symbols.find(text);
-    return symbol == kernel_.symbols.end() ? std::string(text) : symbol->second;
+    return std::string(text);
   }
 
   // `%tid.x` is two tokens; the operand that replaces it covers both.
@@ -287,19 +286,6 @@ std::string inline_function(const Module& module, const Function& function, cons
 
 std::string inline_kernel(const Module& module, const Function& function, const InlineKernel& kernel) {
   return "{\n" + KernelSplicer(module, function, kernel).body() + "\t}";
-}
-
-std::string rename_symbols(const Module& module, TokenRange range, const SymbolNames& symbols) {
-  std::string out;
-  uint32_t at = module.tokens[range.first].begin;
-  for (uint32_t t = range.first; t < range.last; ++t) {
-    out.append(module.source, at, module.tokens[t].begin - at);
-    const std::string_view text = module.text(t);
-    const auto symbol = symbols.find(text);
-    out += symbol == symbols.end() ? text : std::string_view(symbol->second);
-    at = module.tokens[t].end;
-  }
-  return out;
 }
 
 }  // namespace klap::transform

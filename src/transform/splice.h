@@ -16,9 +16,6 @@
 
 namespace klap::transform {
 
-// New names for module-level symbols (functions that are copied along).
-using SymbolNames = std::map<std::string, std::string, std::less<>>;
-
 // A `.func` template: parameters become operands (registers or literals) of the caller, results registers of
 // it.
 struct InlineCall {
@@ -35,14 +32,10 @@ struct InlineKernel {
   std::string arguments;                          // operand: global address of the argument area
   std::array<std::string, 3> ctaid, nctaid, tid;  // operands, x y z
   std::array<uint32_t, 3> ntid{};                 // the constant block
-  SymbolNames symbols;
 };
 // Throws Error(Unsupported) naming the line if a parameter or a special register is used in a way that cannot
 // be redirected.
 std::string inline_kernel(const ptx::Module& module, const ptx::Function& function,
                           const InlineKernel& kernel);
-
-// The text of a token range with module-level symbols renamed and line tables dropped.
-std::string rename_symbols(const ptx::Module& module, ptx::TokenRange range, const SymbolNames& symbols);
 
 }  // namespace klap::transform

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <map>
 #include <set>
 
 #include "ptx/edit.h"
-#include "transform/splice.h"
 
 namespace klap::transform {
 namespace {
@@ -70,7 +69,6 @@ class DetachedUnit {
       return true;
     }
     symbols_[f.name] = f.name + suffix_;
-    copies_.push_back(&f);
     const std::string text = definition(f);
     if (!require(text)) return false;
     prototypes_ += renamed(unlinked(f)) + "\n;\n";
@@ -109,8 +107,7 @@ class DetachedUnit {
   const Module& m_;
   const std::string& suffix_;
   std::set<std::string> seen_;
-  SymbolNames symbols_;
-  std::vector<const Function*> copies_;
+  std::map<std::string, std::string> symbols_;  // functions that are copied, and the copies' names
   std::string declarations_, prototypes_, definitions_, obstacle_;
 };
 
