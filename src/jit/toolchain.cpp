@@ -47,7 +47,8 @@ std::vector<std::string> library_candidates(const std::string& stem, const char*
   folders.insert(folders.begin(), "");  // the loader's own search
   std::vector<std::string> out;
   for (const std::string& folder : folders) {
-    for (const char* suffix : {".so.13", ".so.12", ".so"}) out.push_back(folder + "lib" + stem + suffix);
+    for (const char* suffix : {".so.13", ".so.12", ".so"})
+      out.push_back(fmt::format("{}lib{}{}", folder, stem, suffix));
   }
   return out;
 }

@@ -17,7 +17,6 @@ using ptx::Function;
 using ptx::Module;
 using ptx::Statement;
 using ptx::StatementKind;
-using ptx::TokenRange;
 
 constexpr char kRecordFunction[] = "__klap_record";
 constexpr char kConsumerKernel[] = "__klap_consumer";
