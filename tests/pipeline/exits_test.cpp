@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "jit/module.h"
 #include "support/file.h"
 
@@ -152,6 +154,19 @@ TEST(Exits, IndexedBranchesMustNotEndThreadsThatOthersWaitFor) {
   EXPECT_EQ("host", reason(with_barrier(text), jit::Launcher::Host));
   EXPECT_THAT(reason(with_barrier(text), jit::Launcher::Device),
               HasSubstr("parent-exits: an indexed branch"));
+}
+
+// A block of the consumer is one block of the child and nothing else: the child's `ret` ends the thread.
+TEST(Exits, OfTheChildStayWhatTheyAre) {
+  const std::string text =
+      replaced(fixture(), "\tmul.wide.s32 \t%rd3, %r1, 4;", "\tmul.wide.s32 \t%rd3, %r1, 4;\n\t@!%p1 exit;");
+  const jit::Program program = jit::program_from_ptx(text, "fixture");
+  const std::string both = jit::rewrite_ptx(program.units[0], device_request(), nullptr);
+  const size_t consumer = both.find("_Z5childPii$klap_exact_");
+  const std::string exact = both.substr(consumer, both.find("$klap_grid_device_") - consumer);
+  EXPECT_EQ(1u, count(exact, "@!%klap_c0_p1 exit;"));
+  EXPECT_EQ(2u, count(exact, "\tret;")) << "the child's and the kernel's own";
+  EXPECT_EQ(0u, count(exact, "$klap_c0_end"));
 }
 
 // A child of another unit: the kernel that runs it stands there, and the parent's unit declares it.
