@@ -33,7 +33,8 @@ fi
 # LAUNCHER becomes what KLAP_LAUNCHER asks for.
 SITE = {"parent_demangled": "parent(int*)", "child_demangled": "child(int*)", "verdict": "rewritten",
         "granularity": "grid", "launcher": "LAUNCHER", "notes": []}
-STATS = {"modules": [{"how": "rewritten", "sites": [SITE]}], "launches": {"redirected": {"_Z6parentPi": 3}}, "children_aggregated": 12}
+STATS = {"modules": [{"how": "rewritten", "sites": [SITE]}], "launches": {"redirected": {"_Z6parentPi": 3}},
+         "children_aggregated": 12}
 
 
 def write_stats(stats):

@@ -1,6 +1,7 @@
-// Control flow around the launch: code after it, launches by some lanes only, early returns, launches in one
-// branch or behind a barrier, parents of three dimensions, empty children among real ones, arguments that need the code before
-// the launch. Also built with -G, where every launch goes through a local wrapper function.
+// Control flow around the launch: code after it, launches by some lanes only, early returns, also beside a
+// barrier, launches in one branch, parents of three dimensions, empty children among real ones, arguments
+// that need the code before the launch. Also built with -G, where every launch goes through a local wrapper
+// function.
 #include "program.h"
 
 constexpr int kThreads = 384;
