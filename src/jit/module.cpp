@@ -71,7 +71,9 @@ std::string cache_key(const Program& program, const Request& request, const Plan
   Hasher hasher;
   hasher.add(template_texts()).add(std::to_string(request.sm)).add(program.device_runtime_archive);
   for (const Unit& unit : program.units) hasher.add(unit.ptx).add(unit.cubin).add(unit.options);
-  for (const SiteRemark& remark : plan.remarks) hasher.add(remark.rewritten ? "rewritten" : remark.reason);
+  for (const SiteRemark& remark : plan.remarks) {
+    hasher.add(remark.rewritten ? "rewritten, launcher " + remark.launcher : remark.reason);
+  }
   return hasher.hex();
 }
 

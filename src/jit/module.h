@@ -22,6 +22,11 @@ namespace klap::jit {
 enum class Granularity { None, Grid };
 const char* to_string(Granularity granularity);
 
+// Who starts the aggregated child: the host, right behind the parent in its stream, or the last thread of the
+// parent's grid.
+enum class Launcher { Host, Device };
+const char* to_string(Launcher launcher);
+
 // One translation unit as it comes out of the container, with everything decompressed that may be needed.
 struct Unit {
   std::string name;     // for messages: "unit 0", or the file's name
@@ -43,6 +48,7 @@ struct Program {
 struct Request {
   uint32_t sm = 90;  // compute capability of the device, 90 for 9.0
   std::function<Granularity(const std::string& parent)> granularity;
+  std::function<Launcher(const std::string& parent)> launcher;  // the same; the host when not set
   // Receives every intermediate stage as (file name, bytes); may be empty.
   std::function<void(const std::string& name, std::string_view bytes)> dump;
 };
@@ -53,7 +59,7 @@ struct SiteRemark {
   int line = 0;                     // of the launch's first call in the unit's PTX
   bool rewritten = false;
   std::string granularity;         // rewritten: "grid"
-  std::string launcher;            // rewritten: "host"
+  std::string launcher;            // rewritten: "host" or "device"
   std::string reason;              // left: stable short name of the reason, from analysis/reasons.h
   std::string detail;              // one sentence: the deciding facts, or why the reason applies
   std::vector<std::string> notes;  // relaxations and the like
@@ -64,7 +70,10 @@ struct Variant {
   std::string parent;          // original kernel, as the program knows it
   std::string parent_variant;  // records instead of launching; takes one more 8-byte parameter: the queue
   std::string child;
-  std::string consumer;  // runs all recorded children; one 8-byte parameter: the queue
+  // Runs all recorded children. Launcher host: its one 8-byte parameter is the queue. Launcher device: the
+  // parent's variant launches it, nobody else may.
+  std::string consumer;
+  Launcher launcher = Launcher::Host;
   uint32_t parent_param_count = 0;
   uint32_t parent_param_bytes = 0;  // end of the last original parameter
   uint32_t queue_param_offset = 0;  // of the added parameter, in the launch buffer

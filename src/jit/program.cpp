@@ -7,6 +7,8 @@ namespace klap::jit {
 
 const char* to_string(Granularity granularity) { return granularity == Granularity::Grid ? "grid" : "none"; }
 
+const char* to_string(Launcher launcher) { return launcher == Launcher::Device ? "device" : "host"; }
+
 Program program_from_fatbins(const std::vector<container::Fatbin>& fatbins, uint32_t sm) {
   Program program;
   for (const container::Fatbin& fatbin : fatbins) {

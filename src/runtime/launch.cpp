@@ -99,7 +99,8 @@ CUresult launch_parent(const Launch& launch, CUfunction function, ExtendedParams
   return driver()->launch_kernel_ex(&config, function, params.params(), params.extra());
 }
 
-// Enqueues parent and consumer; the caller holds the context's mutex, and the queue has room.
+// Enqueues the parent and, unless the parent launches it, the consumer; the caller holds the context's mutex,
+// and the queue has room.
 Outcome enqueue(const Launch& launch, ParentKernel& parent, const PreparedVariant& prepared,
                 LaunchContext& context, const CUlaunchAttribute* priority) {
   ExtendedParams params;
@@ -112,8 +113,10 @@ Outcome enqueue(const Launch& launch, ParentKernel& parent, const PreparedVarian
                      error_name(parent_result) + ")");
     return leave("variant does not launch");
   }
+  const bool by_host = parent.variant().launcher == jit::Launcher::Host;
   const CUresult result =
-      launch_consumer(prepared, parent.variant(), context.queue(), context.stream(), priority);
+      by_host ? launch_consumer(prepared, parent.variant(), context.queue(), context.stream(), priority)
+              : CUDA_SUCCESS;
   if (result != CUDA_SUCCESS) {
     // The parent's records can no longer be run, so the program must learn of it, and nothing may be recorded
     // behind them. The consumer has launched before, so this is a context that has failed altogether.

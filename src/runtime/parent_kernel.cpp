@@ -53,6 +53,7 @@ const char* ParentKernel::resolve(PreparedVariant& prepared, unsigned multiproce
   if (max_block_threads(prepared.consumer) < variant_.consumer_block_threads) {
     return "consumer block over its limit";
   }
+  if (variant_.launcher == jit::Launcher::Device) return nullptr;
   prepared.consumer_grid = full_grid(prepared.consumer, variant_.consumer_block_threads, multiprocessors);
   return prepared.consumer_grid == 0 ? "consumer does not fit the device" : nullptr;
 }
@@ -78,7 +79,7 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare(LaunchContext& laun
   made->context_id = context_id;
   made->unusable = resolve(*made, launch.context().multiprocessors);
   std::string why = made->unusable ? made->unusable : "";
-  if (!made->unusable) {
+  if (!made->unusable && variant_.launcher == jit::Launcher::Host) {
     const CUresult result = launch_consumer(*made, variant_, launch.queue(), launch.stream(), nullptr);
     if (result != CUDA_SUCCESS) {
       made->unusable = "consumer does not launch";
@@ -88,6 +89,8 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare(LaunchContext& laun
   prepared_.push_back(made);
   if (made->unusable) {
     log().warn("{}: launched unchanged in this context: {}", demangle(variant_.parent), why);
+  } else if (variant_.launcher == jit::Launcher::Device) {
+    log().debug("{}: launches {} itself", demangle(variant_.parent), variant_.consumer);
   } else {
     log().debug("{}: consumer {} runs as {} blocks of {} threads", demangle(variant_.parent),
                 variant_.consumer, made->consumer_grid, variant_.consumer_block_threads);

@@ -2,8 +2,10 @@
 //
 // Function handles belong to a context, so variant, consumer and child are looked up once per context, on the
 // first launch there. The same moment settles whether the variant may be used at all: the handles must exist,
-// the kernels must accept their block sizes, and the consumer must have run once, on the empty queue. A
-// consumer that turned out to be unlaunchable only after a parent had recorded its children would lose them.
+// the kernels must accept their block sizes, and a consumer that the host enqueues must have run once, on the
+// empty queue. A consumer that turned out to be unlaunchable only after a parent had recorded its children
+// would lose them. One that the parent launches cannot be tried in the same way, and needs it less: it is
+// part of what the parent's variant refers to, as the child is part of the original parent.
 #pragma once
 
 #include <cuda.h>
@@ -39,8 +41,8 @@ struct PreparedVariant {
   CUfunction parent = nullptr;
   CUfunction consumer = nullptr;
   unsigned max_parent_threads = 0;  // in a block
-  unsigned consumer_grid = 0;
-  const char* unusable = nullptr;  // the reason why the original is always used here
+  unsigned consumer_grid = 0;       // where the host launches it
+  const char* unusable = nullptr;   // the reason why the original is always used here
 };
 
 class ParentKernel {

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "ptx-patterns/templates/queue.h"
 #include "runtime/stats.h"
 #include "support/error.h"
 #include "support/log.h"
@@ -45,8 +46,12 @@ void write_statistics() {
   if (forked.load(std::memory_order_relaxed)) return;  // the counters are the parent process's
   {
     const std::lock_guard lock(report_pages().mutex);
-    for (const volatile uint64_t* page : report_pages().pages)
-      Stats::instance().children_total()->fetch_add(*page);
+    for (const volatile uint64_t* page : report_pages().pages) {
+      Stats::instance().children_total()->fetch_add(page[KLAP_REPORT_CHILDREN]);
+      if (page[KLAP_REPORT_FAILURES] != 0) {
+        log().error("a parent could not launch its recorded children from the device, and was ended");
+      }
+    }
     report_pages().pages.clear();
   }
   Stats::instance().write(config().stats_file.string());

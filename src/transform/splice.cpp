@@ -36,6 +36,7 @@ class Splicer {
   std::string body() {
     out_.clear();
     for (const Statement& s : function_.body.body) statement(s);
+    if (keeps_exits()) return out_;
     // Where `ret` goes. A label must stand before a statement.
     out_ +=
         fmt::format("\n\t{}:\n\t.reg .pred %{}end;\n\tmov.pred %{}end, 0;\n", end_label(), prefix_, prefix_);
@@ -45,6 +46,8 @@ class Splicer {
  protected:
   // Writes the statement in its own way and returns true, or leaves it to the general way.
   virtual bool special(const Statement& s) = 0;
+  // True if `ret` and `exit` stay what they are.
+  [[nodiscard]] virtual bool keeps_exits() const { return false; }
   // The replacement of an identifier that the function does not declare.
   virtual std::string outside(uint32_t token) = 0;
 
@@ -103,7 +106,7 @@ class Splicer {
         return;
       case StatementKind::Instruction:
         current_ = &s;
-        if (m_.is(s.head, "ret") || m_.is(s.head, "exit")) {
+        if (!keeps_exits() && (m_.is(s.head, "ret") || m_.is(s.head, "exit"))) {
           line(guard(s) + "bra " + end_label());
         } else if (!special(s)) {
           out_ += "\t" + renamed(s.tokens) + "\n";
@@ -152,7 +155,8 @@ class FunctionSplicer final : public Splicer {
     for (const ptx::Parameter& p : function_.parameters) {
       if (m_.is(token, p.name)) throw unexpected_token(token);
     }
-    return std::string(m_.text(token));
+    const auto symbol = call_.symbols.find(m_.text(token));
+    return symbol == call_.symbols.end() ? std::string(m_.text(token)) : symbol->second;
   }
 
   [[nodiscard]] Error unexpected(const Statement& s) const { return unexpected_token(s.head); }
@@ -172,6 +176,8 @@ class KernelSplicer final : public Splicer {
       : Splicer(module, function, kernel.prefix), kernel_(kernel) {}
 
  private:
+  [[nodiscard]] bool keeps_exits() const override { return kernel_.keep_exits; }
+
   [[nodiscard]] const ptx::Parameter* parameter(std::string_view name) const {
     const auto found = std::find_if(function_.parameters.begin(), function_.parameters.end(),
                                     [&](const ptx::Parameter& p) { return p.name == name; });

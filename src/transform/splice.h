@@ -1,8 +1,9 @@
 // Splicing: the body of one PTX function, written out inside another.
 //
 // Every name that the body declares gets a prefix of its own, so nothing can clash; parameters, results,
-// special registers and the function's exit are bound to what the surrounding code provides. The result is a
-// brace-delimited scope that falls through at its end. Line tables (.loc) of the spliced code are dropped.
+// special registers and, unless it is kept, the function's exit are bound to what the surrounding code
+// provides. The result is a brace-delimited scope that falls through at its end. Line tables (.loc) of the
+// spliced code are dropped.
 #pragma once
 
 #include <array>
@@ -22,6 +23,7 @@ struct InlineCall {
   std::string prefix;                       // for declared names, for example "klap_r_"
   std::vector<std::string> arguments;       // one operand per parameter
   std::map<uint32_t, std::string> results;  // offset in the result -> register
+  SymbolNames symbols;                      // functions that the template calls by a marker's name
 };
 // Throws Error(Internal) if the template uses a form that is not provided for.
 std::string inline_function(const ptx::Module& module, const ptx::Function& function, const InlineCall& call);
@@ -32,6 +34,7 @@ struct InlineKernel {
   std::string arguments;                          // operand: global address of the argument area
   std::array<std::string, 3> ctaid, nctaid, tid;  // operands, x y z
   std::array<uint32_t, 3> ntid{};                 // the constant block
+  bool keep_exits = false;                        // `ret` and `exit` end the thread, as in the child itself
 };
 // Throws Error(Unsupported) naming the line if a parameter or a special register is used in a way that cannot
 // be redirected.

@@ -17,6 +17,16 @@ using ptx::Module;
 using ptx::TokenRange;
 using ptx::Variable;
 
+// Each declaration once, however many of the kernels need it.
+std::string foreign_declarations(const std::vector<Generated>& kernels) {
+  std::set<std::string> seen;
+  std::string text;
+  for (const Generated& kernel : kernels) {
+    if (!kernel.declaration.empty() && seen.insert(kernel.declaration).second) text += kernel.declaration;
+  }
+  return text;
+}
+
 class DetachedUnit {
  public:
   DetachedUnit(const Module& module, const std::string& suffix) : m_(module), suffix_(suffix) {}
@@ -40,7 +50,7 @@ class DetachedUnit {
     std::string text =
         fmt::format(".version {}\n.target {}\n.address_size {}\n\n{}{}\n", m_.version, m_.target,
                     m_.address_size == 0 ? 64 : m_.address_size, declarations_, prototypes_);
-    text += definitions_;
+    text += foreign_declarations(kernels) + definitions_;
     for (const Generated& kernel : kernels) text += renamed(kernel.text) + "\n\n";
     return text;
   }
@@ -143,6 +153,7 @@ std::string in_place_unit(const Module& module, const std::vector<Generated>& ke
   }
   const TokenRange all = {0, static_cast<uint32_t>(module.tokens.size()) - 1};
   std::string text = module.source.substr(0, module.tokens[0].begin) + edits.apply(all) + "\n";
+  text += foreign_declarations(kernels);
   for (const Generated& kernel : kernels) text += "\n" + kernel.text + "\n";
   return text;
 }

@@ -81,7 +81,12 @@ class FakeDriverTest : public testing::Test {
     second.consumer = "__klap_other_consumer";
     second.parent_param_bytes = 13;
     second.record_bytes = 80;
-    return {first, second};
+    jit::Variant third = first;
+    third.parent = "launching";
+    third.parent_variant = "__klap_launching";
+    third.consumer = "__klap_exact_consumer";
+    third.launcher = jit::Launcher::Device;
+    return {first, second, third};
   }
 
   void load_library() {
@@ -94,6 +99,7 @@ class FakeDriverTest : public testing::Test {
     Registry::instance().add(image);
     parent_ = kernel("parent");
     other_ = kernel("other");
+    launching_ = kernel("launching");
   }
 
   CUfunction kernel(const char* name) {
@@ -142,7 +148,7 @@ class FakeDriverTest : public testing::Test {
   std::filesystem::path log_;
   CUcontext context_ = nullptr;
   CUlibrary library_ = nullptr;
-  CUfunction parent_ = nullptr, other_ = nullptr;
+  CUfunction parent_ = nullptr, other_ = nullptr, launching_ = nullptr;
 
   uint64_t first_param_ = 0x1122334455667788;
   uint32_t second_param_ = 0x99aabbcc;

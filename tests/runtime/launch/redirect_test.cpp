@@ -297,6 +297,48 @@ TEST_F(RedirectTest, ConsumerFailureIsTheLaunchsResultAndEndsTheStream) {
   expect_redirected(elsewhere);
 }
 
+// ---- launcher "device" ----
+
+TEST_F(RedirectTest, ParentThatLaunchesItsChildrenIsAllThatIsEnqueued) {
+  const CUstream stream = new_stream();
+  Launch launch = launch_of(launching_);
+  launch.stream = stream;
+  expect_redirected(launch);
+  expect_redirected(launch);
+  EXPECT_EQ((Names{"__klap_launching", "__klap_launching"}), launched());
+  const auto launches = calls("cuLaunchKernel");
+  const KlapQueue queue = decoded(calls("cuMemcpyHtoDAsync_v2")[0]["data"]);
+  EXPECT_EQ(4096u, queue.capacity);
+  EXPECT_EQ("8877665544332211:ccbbaa99:", launches[0]["params"].substr(0, 26));
+  EXPECT_EQ(launches[0]["params"], launches[1]["params"]);
+}
+
+TEST_F(RedirectTest, BothLaunchersShareAStreamsQueue) {
+  expect_redirected(launch_of(parent_));
+  forget_calls();
+  expect_redirected(launch_of(launching_));
+  expect_redirected(launch_of(parent_));
+  EXPECT_EQ((Names{"__klap_launching", "__klap_parent", "__klap_consumer"}), launched());
+  EXPECT_TRUE(calls("cuMemcpyHtoDAsync_v2").empty());
+}
+
+TEST_F(RedirectTest, ExactConsumerThatDoesNotFitIsNeverUsed) {
+  setenv("FAKE_CUDA_THREADS", "__klap_exact_consumer=64", 1);
+  expect_left(launch_of(launching_), "consumer block over its limit", "launching");
+}
+
+TEST_F(RedirectTest, MissingExactConsumerLeavesTheParent) {
+  setenv("FAKE_CUDA_FAIL", "cuLibraryGetKernel:__klap_exact_consumer=500", 1);
+  expect_left(launch_of(launching_), "missing handle", "launching");
+}
+
+TEST_F(RedirectTest, LaunchingParentThatDoesNotLaunchGivesWayToTheOriginal) {
+  setenv("FAKE_CUDA_FAIL", "cuLaunchKernel:__klap_launching=701@1", 1);
+  EXPECT_EQ(std::nullopt, redirect_launch(launch_of(launching_)));
+  EXPECT_EQ(Names{}, launched());
+  expect_redirected(launch_of(launching_));
+}
+
 TEST_F(RedirectTest, WithoutMemoryTheOriginalRuns) {
   setenv("FAKE_CUDA_FAIL", "cuMemAlloc_v2=2", 1);
   expect_left(launch_of(parent_), "no device memory");
