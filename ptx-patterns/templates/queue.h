@@ -23,7 +23,7 @@ struct KlapQueue {
   unsigned int record_bytes;   // header, arguments and padding
   unsigned long long* prefix;  // [capacity] first virtual block of record i
   unsigned char* records;      // [capacity * record_bytes]
-  unsigned long long* report;  // host-visible totals for KLAP_STATS, null when nobody asked
+  unsigned long long* report;  // this queue's host-visible totals for KLAP_STATS, null when nobody asked
 };
 
 // A record begins with the child's grid (x, y, z and a word of padding); its arguments follow at
@@ -34,6 +34,7 @@ struct KlapQueue {
 #define KLAP_BIG_CHILD_BLOCKS (1u << 16)
 
 // Words of the report.
+#define KLAP_REPORT_WORDS 2
 #define KLAP_REPORT_CHILDREN 0  // += children run
 #define KLAP_REPORT_FAILURES 1  // set when children could not be launched from the device
 

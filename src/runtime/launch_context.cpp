@@ -67,7 +67,12 @@ CudaContext::CudaContext(uint64_t context_id) : id(context_id) {
 }
 
 LaunchContext::LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream)
-    : context_(std::move(context)), stream_(stream), unusable_(wrong_context(stream)) {}
+    : context_(std::move(context)), stream_(stream), unusable_(wrong_context(stream)) {
+  if (context_->report == 0) return;
+  // Streams beyond the page's slots share them: then children may go uncounted, never unrun.
+  const size_t slot = context_->next_report_slot.fetch_add(1, std::memory_order_relaxed) % report_slots();
+  report_ = context_->report + slot * KLAP_REPORT_WORDS * sizeof(uint64_t);
+}
 
 uint64_t LaunchContext::Shape::prefix_offset() const { return round_up(sizeof(KlapQueue), kArrayAlign); }
 uint64_t LaunchContext::Shape::records_offset() const {
@@ -111,7 +116,7 @@ const char* LaunchContext::write_header(const Shape& shape) {
   header.record_bytes = shape.record_bytes;
   header.prefix = std::bit_cast<unsigned long long*>(block_.address + shape.prefix_offset());
   header.records = std::bit_cast<unsigned char*>(block_.address + shape.records_offset());
-  header.report = std::bit_cast<unsigned long long*>(context_->report);
+  header.report = std::bit_cast<unsigned long long*>(report_);
   shape_ = {};
   // In the stream, so that kernels already enqueued still see the old shape. The counters are zero at this
   // point of the stream anyway, since every consumer leaves them so.

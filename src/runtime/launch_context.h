@@ -30,7 +30,8 @@ struct CudaContext {
   explicit CudaContext(uint64_t context_id);
   const uint64_t id;
   unsigned multiprocessors = 0;
-  CUdeviceptr report = 0;  // where consumers add up children for KLAP_STATS, 0 when nobody asked
+  CUdeviceptr report = 0;  // page where queues add up children for KLAP_STATS, 0 when nobody asked
+  std::atomic<size_t> next_report_slot{0};
   BlockPool pool;
 };
 
@@ -78,6 +79,7 @@ class LaunchContext {
   const std::shared_ptr<CudaContext> context_;
   const CUstream stream_;
   const char* unusable_ = nullptr;
+  CUdeviceptr report_ = 0;  // this queue's slot in the context's page
   Shape shape_;
   Block block_;  // header, prefix array, records
   CUevent last_use_ = nullptr;

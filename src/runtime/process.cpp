@@ -42,16 +42,20 @@ Config* read_settings() {
   return settings;
 }
 
+void add_up(const volatile uint64_t* page) {
+  for (size_t slot = 0; slot < report_slots(); ++slot, page += KLAP_REPORT_WORDS) {
+    Stats::instance().children_total()->fetch_add(page[KLAP_REPORT_CHILDREN]);
+    if (page[KLAP_REPORT_FAILURES] != 0) {
+      log().error("a parent could not launch its recorded children from the device, and was ended");
+    }
+  }
+}
+
 void write_statistics() {
   if (forked.load(std::memory_order_relaxed)) return;  // the counters are the parent process's
   {
     const std::lock_guard lock(report_pages().mutex);
-    for (const volatile uint64_t* page : report_pages().pages) {
-      Stats::instance().children_total()->fetch_add(page[KLAP_REPORT_CHILDREN]);
-      if (page[KLAP_REPORT_FAILURES] != 0) {
-        log().error("a parent could not launch its recorded children from the device, and was ended");
-      }
-    }
+    for (const volatile uint64_t* page : report_pages().pages) add_up(page);
     report_pages().pages.clear();
   }
   Stats::instance().write(config().stats_file.string());
@@ -84,6 +88,7 @@ void first_image_loaded() {
 }
 
 size_t report_page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+size_t report_slots() { return report_page_bytes() / (KLAP_REPORT_WORDS * sizeof(uint64_t)); }
 
 void* new_report_page() {
   if (config().stats_file.empty()) return nullptr;

@@ -17,6 +17,9 @@
 
 namespace klap::transform {
 
+// Marker names of a template, and what they stand for.
+using SymbolNames = std::map<std::string, std::string, std::less<>>;
+
 // A `.func` template: parameters become operands (registers or literals) of the caller, results registers of
 // it.
 struct InlineCall {
