@@ -60,7 +60,7 @@ struct SiteRemark {
   bool rewritten = false;
   std::string granularity;         // rewritten: "grid"
   std::string launcher;            // rewritten: "host"
-  std::string reason;              // left: stable short name of the reason, from transform/reasons.h
+  std::string reason;              // left: stable short name of the reason, from analysis/reasons.h
   std::string detail;              // one sentence: the deciding facts, or why the reason applies
   std::vector<std::string> notes;  // relaxations and the like
 };
