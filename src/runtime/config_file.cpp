@@ -27,6 +27,15 @@ std::string hint_for(std::string_view word, const std::vector<std::string_view>&
   return hint;
 }
 
+// The likeliest slip of all, granularity = none, is reported by toml++ as a misspelt number.
+Error syntax_error(std::string_view description) {
+  Error error(ErrorCode::Config, fmt::format("not valid TOML: {}", description));
+  for (const char* const sign : {"value type", "floating-point", "boolean"}) {
+    if (description.find(sign) != std::string_view::npos) return error.fix("text is written in quotes");
+  }
+  return error;
+}
+
 class FileReader {
  public:
   FileReader(Config& config, const std::string& name) : config_(config), name_(name) {}
@@ -35,8 +44,7 @@ class FileReader {
     try {
       read_root(toml::parse(text, name_));
     } catch (const toml::parse_error& error) {
-      report(Error(ErrorCode::Config, fmt::format("not valid TOML: {}", error.description())),
-             error.source());
+      report(syntax_error(error.description()), error.source());
     }
     std::ranges::stable_sort(problems_, {}, [](const Error& e) { return std::pair(e.line(), e.column()); });
     for (const Error& problem : problems_) config_.problems.emplace_back(problem.what());
