@@ -46,7 +46,7 @@ void add_policy(CLI::App& command, PolicyOptions& policy) {
   for (const runtime::Setting& setting : runtime::settings()) {
     if (setting.variable.empty() || setting.key.empty()) continue;
     const auto valid = [&setting](const std::string& value) -> std::string {
-      const auto problem = runtime::check_value(setting, fmt::format("--{}", setting.key), value);
+      const auto problem = runtime::check_value(setting, setting.key, value);
       return problem ? problem->what() : "";
     };
     command

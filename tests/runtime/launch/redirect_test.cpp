@@ -160,6 +160,8 @@ TEST_F(RedirectTest, PoolBytesIsEachParentsOwnLimit) {
   for (const Call& call : calls("cuMemAlloc_v2")) EXPECT_LE(std::stoull(call["bytes"]), uint64_t{1} << 20);
   launch.grid[0] = 10;
   expect_redirected(launch);
+  Registry::instance().remove_library(library);
+  driver()->library_unload(library);
 }
 
 TEST_F(RedirectTest, GrowsAndGivesTheOldBlockToTheNextStream) {
