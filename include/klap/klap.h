@@ -3,23 +3,27 @@
  * The preload library finds device code on its way to the driver. A program that calls cuModuleLoadData and
  * cuLaunchKernel itself can instead hand its image to this library, load what comes back, and launch the
  * variants where it wants children aggregated. Nothing here calls the CUDA driver or needs a GPU; NVRTC and
- * nvJitLink of the CUDA toolkit are opened by the first klap_rewrite that has something to rewrite.
+ * nvJitLink of the CUDA toolkit are opened by the first klap_rewrite that has something to rewrite. Nothing
+ * is printed.
  *
  * The interface is plain C. No exception leaves it. Every function may be called from any thread; one
  * klap_module is immutable and may be read by several threads at once.
  *
- * Launching variant V of a module that was loaded from klap_module_image():
+ * To launch variant V of a module that was loaded from klap_module_image():
  *
- *   1. Allocate klap_queue_bytes(V, N) bytes of device memory, N at least the threads of the parent's grid,
- * and copy what klap_queue_header() gives to its beginning. Once per stream: launches in one stream may share
- * a queue whose records are large enough, launches in different streams may not.
- *   2. Launch V.parent_variant with the grid, block and shared memory that the parent would get, and the
- * parent's own parameters plus one: the queue's address, 8 bytes at V.queue_param_offset (the last element of
- * the parameter array).
- *   3. KLAP_LAUNCHER_HOST: launch V.consumer right behind it in the same stream, with blocks of
- *      V.consumer_block_threads threads, as many as fit the device at once, no shared memory, and one
- * parameter: the queue's address. The queue is empty again afterwards. KLAP_LAUNCHER_DEVICE: nothing, the
- * parent's last block launches it.
+ * First, once per stream, the queue. Allocate klap_queue_bytes(V, N) bytes of device memory, N at least the
+ * threads of the parent's grid, and copy what klap_queue_header() gives to its beginning. Launches in one
+ * stream may share a queue that is made for the larger records and grids; launches in different streams may
+ * not share any.
+ *
+ * Second, launch V.parent_variant with the grid, block and shared memory that the parent would get, and with
+ * the parent's own parameters plus one: the queue's address, 8 bytes at V.queue_param_offset of a parameter
+ * buffer, or the last element of a parameter array.
+ *
+ * Third, with KLAP_LAUNCHER_HOST, launch V.consumer right behind it in the same stream, in blocks of
+ * V.consumer_block_threads threads, as many as fit the device at once, without shared memory, and with one
+ * parameter: the queue's address. The queue is empty again afterwards. With KLAP_LAUNCHER_DEVICE there is no
+ * third step: the last thread of the parent's grid launches the consumer, and nobody else may.
  *
  * Originals stay in the image under their names; launching one runs it as it was written.
  */
@@ -68,8 +72,10 @@ typedef struct klap_options {
   size_t struct_bytes;
   uint32_t compute_capability; /* of the device that will load the image: 90 for 9.0. Required. */
   uint32_t flags;
-  /* Settings in the format of the config file (TOML text), in its place: KLAP_CONFIG is then not read. Other
-   * variables have their say as in the preload library, KLAP_DISABLE too. NULL: KLAP_CONFIG's file. */
+  /* Settings in the format of the config file (TOML text), in its place: KLAP_CONFIG is then not read. What
+   * is wrong in them fails the call. NULL: KLAP_CONFIG's file. Of the environment, KLAP_GRANULARITY and
+   * KLAP_LAUNCHER win over either, as in the preload library, and with KLAP_DISABLE=1 nothing is rewritten.
+   * pool_bytes has no meaning here: the caller allocates. */
   const char* settings;
   /* For bare PTX: what the driver's compiler would be told, in ptxas' spelling ("-maxrregcount=64"). May be
    * NULL. Images with machine code carry their own. */
@@ -81,7 +87,7 @@ typedef struct klap_module klap_module;
 
 typedef enum klap_launcher {
   KLAP_LAUNCHER_HOST = 0,  /* the caller launches the consumer behind the parent */
-  KLAP_LAUNCHER_DEVICE = 1 /* the parent's last block does */
+  KLAP_LAUNCHER_DEVICE = 1 /* the last thread of the parent's grid does */
 } klap_launcher;
 
 /* How to launch one rewritten parent. Set struct_bytes before the call. Strings belong to the module. */

@@ -155,7 +155,7 @@ jit::Launcher Config::launcher_for(const std::string& mangled) const {
 }
 
 uint64_t Config::pool_bytes_for(const std::string& mangled) const {
-  return *parse_bytes(value(*find_key(Section::Kernel, "pool_bytes"), &mangled).text);
+  return *parse_size(value(*find_key(Section::Kernel, "pool_bytes"), &mangled).text);
 }
 
 // Greedy with one point of return, the last *: giving an earlier * more can never help. Linear in practice.

@@ -129,13 +129,13 @@ class FileReader {
              key.source());
       return std::nullopt;
     }
-    const bool is_bytes = setting->type == SettingType::Bytes;
+    const bool is_size = setting->type == SettingType::Size;
     auto text = value.value_exact<std::string>();
     const auto number = value.value_exact<int64_t>();
-    if (is_bytes && number) text = std::to_string(*number);
+    if (is_size && number) text = std::to_string(*number);
     if (!text) {
       report(Error(ErrorCode::Config,
-                   fmt::format("'{}' must be a {}", key.str(), is_bytes ? "number or a string" : "string"))
+                   fmt::format("'{}' must be a {}", key.str(), is_size ? "number or a string" : "string"))
                  .fix(fmt::format("use {}, in quotes", describe_values(*setting))),
              value.source());
       return std::nullopt;

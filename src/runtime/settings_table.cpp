@@ -27,11 +27,11 @@ constexpr std::array kSettings{
     Setting{"KLAP_GRANULARITY", "granularity", kBothSections, SettingType::Choice, kGranularities, "grid",
             "How the launches of a parent kernel are aggregated: over its whole grid, or not at all."},
     Setting{"KLAP_LAUNCHER", "launcher", kBothSections, SettingType::Choice, kLaunchers, "host",
-            "Who starts the aggregated child: the host behind the parent, or the parent's last block."},
+            "Who starts the aggregated child: the host behind the parent, or the parent's last thread."},
     Setting{"",
             "pool_bytes",
             kBothSections,
-            SettingType::Bytes,
+            SettingType::Size,
             {},
             "1G",
             "The most device memory one record queue may take; launches that need more run as they are."},
@@ -89,8 +89,8 @@ bool is_valid(const Setting& setting, std::string_view value) {
       return std::ranges::count(setting.choices, value) != 0;
     case SettingType::Boolean:
       return parse_boolean(value).has_value();
-    case SettingType::Bytes:
-      return parse_bytes(value).has_value();
+    case SettingType::Size:
+      return parse_size(value).has_value();
     case SettingType::Path:
     case SettingType::Glob:
       return !value.empty();
@@ -144,7 +144,7 @@ std::string describe_values(const Setting& setting) {
       return "path";
     case SettingType::Glob:
       return "glob";
-    case SettingType::Bytes:
+    case SettingType::Size:
       return "bytes, as 4096, 64M or 1G";
   }
   return "";
@@ -158,7 +158,7 @@ std::optional<bool> parse_boolean(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<uint64_t> parse_bytes(std::string_view text) {
+std::optional<uint64_t> parse_size(std::string_view text) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc()) return std::nullopt;

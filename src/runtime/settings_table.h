@@ -17,7 +17,7 @@
 
 namespace klap::runtime {
 
-enum class SettingType { Choice, Boolean, Path, Glob, Bytes };
+enum class SettingType { Choice, Boolean, Path, Glob, Size };
 
 // Sections of the config file that a key may stand in.
 enum class Section { Defaults, Kernel };
@@ -52,9 +52,9 @@ std::string describe_values(const Setting& setting);
 // A Boolean's value: 1, true, yes, on and 0, false, no, off, whatever their case; nothing for anything else.
 std::optional<bool> parse_boolean(std::string_view text);
 
-// A number of bytes: digits with an optional K, M, G or T for powers of 1024; nothing for anything else and
+// A Size, in bytes: digits with an optional K, M, G or T for powers of 1024; nothing for anything else and
 // for what does not fit 64 bits.
-std::optional<uint64_t> parse_bytes(std::string_view text);
+std::optional<uint64_t> parse_size(std::string_view text);
 
 // What is wrong with a value given to `name` (the variable or the key), with the nearest valid one; nothing
 // when it is valid.

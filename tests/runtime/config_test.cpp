@@ -350,16 +350,16 @@ TEST(SettingsTable, DocumentedDefaultsAreTheDefaults) {
   EXPECT_EQ(parse_boolean(find_variable("KLAP_DISABLE")->default_value), config.disabled);
 }
 
-TEST(SettingsTable, BytesMayHaveAUnit) {
-  EXPECT_EQ(parse_bytes("0"), 0);
-  EXPECT_EQ(parse_bytes("4096"), 4096);
-  EXPECT_EQ(parse_bytes("3k"), 3 << 10);
-  EXPECT_EQ(parse_bytes("64M"), 64 << 20);
-  EXPECT_EQ(parse_bytes("1G"), 1 << 30);
-  EXPECT_EQ(parse_bytes("2T"), uint64_t{2} << 40);
+TEST(SettingsTable, SizesMayHaveAUnit) {
+  EXPECT_EQ(parse_size("0"), 0);
+  EXPECT_EQ(parse_size("4096"), 4096);
+  EXPECT_EQ(parse_size("3k"), 3 << 10);
+  EXPECT_EQ(parse_size("64M"), 64 << 20);
+  EXPECT_EQ(parse_size("1G"), 1 << 30);
+  EXPECT_EQ(parse_size("2T"), uint64_t{2} << 40);
   for (const char* const wrong :
        {"", "M", "-1", "+1", "1.5G", "1 G", "1GB", "1X", "0x10", "99999999999999999999", "16777216T"}) {
-    EXPECT_EQ(parse_bytes(wrong), std::nullopt) << wrong;
+    EXPECT_EQ(parse_size(wrong), std::nullopt) << wrong;
   }
 }
 
