@@ -25,12 +25,13 @@ struct Outcome {
 
 class Preloaded : public cli_test::Command {
  protected:
-  // Runs the loader with VARIABLE=VALUE settings. Statistics are always asked for.
+  // Runs the loader with VARIABLE=VALUE settings. Statistics are always asked for, and whoever runs the tests
+  // keeps their own folders to themselves.
   Outcome run(const std::vector<std::string>& settings = {}, int blocks = 2) {
     std::filesystem::remove(path("calls"));
     std::filesystem::remove(path("statistics.json"));
     std::vector<std::string> environment{"LD_PRELOAD=" KLAP_SHIM, "LD_LIBRARY_PATH=" KLAP_FAKE_FOLDER,
-                                         "FAKE_CUDA_LOG=" + path("calls"),
+                                         "XDG_CACHE_HOME=" + path("cache"), "FAKE_CUDA_LOG=" + path("calls"),
                                          "KLAP_STATS=" + path("statistics.json")};
     environment.insert(environment.end(), settings.begin(), settings.end());
     const auto result =
