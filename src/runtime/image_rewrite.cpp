@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -124,9 +123,7 @@ std::shared_ptr<const jit::RewrittenModule> rewrite_image(const ImageSource& sou
   jit::Request request;
   request.sm = sm;
   request.granularity = [](const std::string& parent) { return config().granularity_for(parent); };
-  const char* const launcher = std::getenv("KLAP_LAUNCHER");
-  if (launcher && std::string_view(launcher) == "device")
-    request.launcher = [](const std::string&) { return jit::Launcher::Device; };
+  request.launcher = [](const std::string& parent) { return config().launcher_for(parent); };
   request.dump = dump_to_folder();
   auto rewritten = std::make_shared<const jit::RewrittenModule>(jit::rewrite_module(*program, request));
   record.remarks = rewritten->remarks;

@@ -11,6 +11,7 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -31,6 +32,8 @@ struct LoadedImage {
   CUmodule module = nullptr;
   uint64_t context_id = kEveryContext;  // of the module
   std::vector<jit::Variant> variants;
+  // The most memory a queue of each parent may take, by parent; the default where it has no entry.
+  std::map<std::string, uint64_t> pool_bytes;
   // The image itself where the driver was told that it stays readable (CU_LIBRARY_BINARY_IS_PRESERVED).
   std::shared_ptr<const std::string> preserved_cubin;
 };
@@ -42,16 +45,16 @@ struct PreparedVariant {
   CUfunction consumer = nullptr;
   unsigned max_parent_threads = 0;  // in a block
   unsigned consumer_grid = 0;       // where the host launches it
-  const char* unusable = nullptr;   // the reason why the original is always used here
+  MaybeReason unusable = nullptr;   // the reason why the original is always used here
 };
 
 class ParentKernel {
  public:
-  ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::Variant& variant)
-      : image_(std::move(image)), variant_(variant) {}
+  ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::Variant& variant);
 
   [[nodiscard]] const std::string& name() const { return variant_.parent; }
   [[nodiscard]] const jit::Variant& variant() const { return variant_; }
+  [[nodiscard]] uint64_t pool_bytes() const { return pool_bytes_; }
 
   // What prepare() made in that context, null if it was not called there yet.
   std::shared_ptr<const PreparedVariant> prepared(uint64_t context_id) const;
@@ -69,10 +72,11 @@ class ParentKernel {
   [[nodiscard]] CUkernel kernel(const std::string& kernel_name) const;
   [[nodiscard]] CUfunction function(const std::string& kernel_name) const;
   std::shared_ptr<const PreparedVariant> find_prepared(uint64_t context_id) const;
-  const char* resolve(PreparedVariant& prepared, unsigned multiprocessors) const;
+  MaybeReason resolve(PreparedVariant& prepared, unsigned multiprocessors) const;
 
   const std::shared_ptr<const LoadedImage> image_;
   const jit::Variant variant_;
+  const uint64_t pool_bytes_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<const PreparedVariant>> prepared_;
   std::set<std::string> warned_;

@@ -12,7 +12,6 @@
 
 #include "ptx-patterns/templates/queue.h"
 #include "runtime/stats.h"
-#include "support/error.h"
 #include "support/log.h"
 
 namespace klap::runtime {
@@ -33,11 +32,7 @@ ReportPages& report_pages() {
 
 Config* read_settings() {
   auto* const settings = new Config(load_config());
-  try {
-    set_log_level(settings->log_level);
-  } catch (const Error& error) {
-    settings->problems.emplace_back(error.what());
-  }
+  apply_log_settings(*settings);
   for (const std::string& problem : settings->problems) log().warn("{}", problem);
   return settings;
 }

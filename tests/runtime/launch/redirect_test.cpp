@@ -136,10 +136,32 @@ TEST_F(RedirectTest, LaunchesThatNoQueueCanHoldAreLeft) {
   expect_left(launch, "empty grid");
   launch = launch_of(other_);
   launch.grid[0] = KLAP_MAX_RECORDS / 64;
-  expect_left(launch, "queue over 1 GiB", "other");
+  expect_left(launch, "queue over pool_bytes", "other");
   launch = launch_of(parent_);  // the same number of smaller records fits
   launch.grid[0] = KLAP_MAX_RECORDS / 64;
   expect_redirected(launch);
+}
+
+TEST_F(RedirectTest, PoolBytesIsEachParentsOwnLimit) {
+  const std::map<std::string, uint64_t> limits{{"parent", uint64_t{64} << 10}};
+  CUlibrary library = nullptr;
+  load_library(limits, library);
+  Launch launch = launch_of(parent_);
+  launch.grid[0] = 10;  // 640 records of 40 bytes
+  expect_redirected(launch);
+  launch.grid[0] = 100;
+  expect_left(launch, "queue over pool_bytes");
+  // Another parent may have a longer queue in the same stream; that changes nothing for this one.
+  Launch large = launch_of(other_);
+  large.grid[0] = 100;
+  expect_redirected(large);
+  expect_left(launch, "queue over pool_bytes");
+  // The comfort of growing beyond what is needed ends at the limit too.
+  for (const Call& call : calls("cuMemAlloc_v2")) EXPECT_LE(std::stoull(call["bytes"]), uint64_t{1} << 20);
+  launch.grid[0] = 10;
+  expect_redirected(launch);
+  Registry::instance().remove_library(library);
+  driver()->library_unload(library);
 }
 
 TEST_F(RedirectTest, GrowsAndGivesTheOldBlockToTheNextStream) {
