@@ -5,12 +5,17 @@
 # what people run. One custom command per program keeps the command line in sight.
 set(KLAP_CUDA_ARCH sm_90 CACHE STRING "Architecture of the test and benchmark programs, as for nvcc -arch")
 
-set(KLAP_NVCC_FLAGS -arch=${KLAP_CUDA_ARCH} -O3 --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror)
+# In the cache, because the functions below run in other folders' scopes.
+set(KLAP_NVCC_FLAGS -O3 --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror
+  CACHE INTERNAL "Flags of all CUDA programs")
 
-# klap_cuda_program(NAME FOLDER folder SOURCES a.cu b.cu [HEADERS h.h] [FLAGS ...] [WHOLE_PROGRAM])
+# klap_cuda_program(NAME FOLDER folder SOURCES a.cu b.cu [HEADERS h.h] [ARCH arch] [FLAGS ...] [WHOLE_PROGRAM])
 # builds ${CMAKE_BINARY_DIR}/bin/FOLDER/NAME. WHOLE_PROGRAM leaves out -rdc=true. FLAGS come last, so they win.
 function(klap_cuda_program name)
-  cmake_parse_arguments(ARG "WHOLE_PROGRAM" "FOLDER" "SOURCES;HEADERS;FLAGS" ${ARGN})
+  cmake_parse_arguments(ARG "WHOLE_PROGRAM" "FOLDER;ARCH" "SOURCES;HEADERS;FLAGS" ${ARGN})
+  if(NOT ARG_ARCH)
+    set(ARG_ARCH ${KLAP_CUDA_ARCH})
+  endif()
   set(output ${CMAKE_BINARY_DIR}/bin/${ARG_FOLDER}/${name})
   list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   list(TRANSFORM ARG_HEADERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
@@ -21,7 +26,7 @@ function(klap_cuda_program name)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/bin/${ARG_FOLDER})
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} ${rdc} ${KLAP_NVCC_FLAGS} ${ARG_FLAGS} -o ${output} ${ARG_SOURCES}
+    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} ${rdc} -arch=${ARG_ARCH} ${KLAP_NVCC_FLAGS} ${ARG_FLAGS} -o ${output} ${ARG_SOURCES}
     DEPENDS ${ARG_SOURCES} ${ARG_HEADERS}
     COMMENT "nvcc ${ARG_FOLDER}/${name}"
     VERBATIM COMMAND_EXPAND_LISTS)

@@ -14,6 +14,7 @@
 // Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES;
 // KLAP_GRID_1D when every child's grid has one row and one layer.
 #include "queue.h"
+#include "sequence.h"
 
 #define KLAP_CHILD_THREADS (KLAP_CHILD_X * KLAP_CHILD_Y * KLAP_CHILD_Z)
 
@@ -22,22 +23,6 @@ extern "C" __device__ void __klap_child_body(const unsigned char* arguments, uns
                                              unsigned int nctaid_x, unsigned int nctaid_y,
                                              unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
                                              unsigned int tid_z);
-
-// The last record whose first virtual block is not behind `block`: records of no blocks share their
-// successor's prefix.
-static __device__ __forceinline__ unsigned int find_record(const unsigned long long* prefix,
-                                                           unsigned int records, unsigned long long block) {
-  unsigned int low = 0, high = records;
-  while (high - low > 1) {
-    const unsigned int middle = low + (high - low) / 2;
-    if (__ldg(prefix + middle) <= block) {
-      low = middle;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
 
 // Counts this block out; the last one leaves the queue empty for the next parent.
 static __device__ __forceinline__ void leave(KlapQueue* queue) {
@@ -49,15 +34,9 @@ static __device__ __forceinline__ void leave(KlapQueue* queue) {
   queue->packed = 0;
   queue->big = 0;
   queue->exited = 0;
-  if (queue->report != nullptr) *reinterpret_cast<volatile unsigned long long*>(queue->report) += children;
+  if (queue->report != nullptr)
+    *reinterpret_cast<volatile unsigned long long*>(queue->report + KLAP_REPORT_CHILDREN) += children;
 }
-
-// Position in a child's grid. Rows of one-dimensional grids are shorter than 2^31 blocks.
-#ifdef KLAP_GRID_1D
-typedef unsigned int Linear;
-#else
-typedef unsigned long long Linear;
-#endif
 
 // The queue's fields are read where they are needed: keeping them in registers across the child's body would
 // cost more, in occupancy, than the cache hits they save.
@@ -112,16 +91,10 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
 #pragma unroll 1
     for (; count != 0; --count, linear += step) {
       const uint4 grid = __ldg(reinterpret_cast<const uint4*>(current));
-#ifdef KLAP_GRID_1D
-      const unsigned int x = linear, y = 0, z = 0;
-#else
-      const unsigned long long row = linear / grid.x;
-      const unsigned int x = static_cast<unsigned int>(linear - row * grid.x);
-      const unsigned int z = static_cast<unsigned int>(row / grid.y);
-      const unsigned int y = static_cast<unsigned int>(row - static_cast<unsigned long long>(z) * grid.y);
-#endif
-      __klap_child_body(current + KLAP_ARGS_OFFSET, x, y, z, grid.x, grid.y, grid.z, thread % KLAP_CHILD_X,
-                        thread / KLAP_CHILD_X % KLAP_CHILD_Y, thread / (KLAP_CHILD_X * KLAP_CHILD_Y));
+      const uint3 at = position_in(grid, linear);
+      __klap_child_body(current + KLAP_ARGS_OFFSET, at.x, at.y, at.z, grid.x, grid.y, grid.z,
+                        thread % KLAP_CHILD_X, thread / KLAP_CHILD_X % KLAP_CHILD_Y,
+                        thread / (KLAP_CHILD_X * KLAP_CHILD_Y));
     }
   }
   leave(queue);

@@ -1,11 +1,11 @@
 // The record queue of one launch context: the layout that device templates and the host runtime share.
 //
-// A recording parent appends one record per child launch; the consumer runs them. Record index and block
-// prefix come from one 64-bit atomic, so the two agree whatever order warps arrive in, and the prefix array
-// is sorted by construction. Children too large for the packed prefix ("big": 2^16 blocks or more) take slots
-// from the far end of the same array and need no prefix: each is wide enough to fill the GPU by itself.
-// Because every thread of the parent's grid launches at most once, `capacity` = threads of that grid makes
-// overflow impossible.
+// A recording parent appends one record per child launch; the consumer runs them, started by the host or by
+// the last thread of the parent. Record index and block prefix come from one 64-bit atomic, so the two agree
+// whatever order warps arrive in, and the prefix array is sorted by construction. Children too large for the
+// packed prefix ("big": 2^16 blocks or more) take slots from the far end of the same array and need no
+// prefix: each is wide enough to fill the GPU by itself. Because every thread of the parent's grid launches
+// at most once, `capacity` = threads of that grid makes overflow impossible.
 //
 // This file is compiled by NVRTC into the templates and by the host compiler into the runtime.
 #ifndef KLAP_QUEUE_H
@@ -15,14 +15,15 @@ struct KlapQueue {
   // records in the low 24 bits, virtual blocks in the high 40. Neither can carry: at most 2^24 - 1 records of
   // less than 2^16 blocks.
   unsigned long long packed;
-  unsigned int big;            // records taken from the far end
-  unsigned int exited;         // consumer blocks that have left; the last one resets the counters
+  unsigned int big;  // records taken from the far end
+  // Consumer blocks that have left (launcher "host") or threads of the parent that have ("device"); the last
+  // one resets the counters. The two never count at the same time, as a queue serves one stream.
+  unsigned int exited;
   unsigned int capacity;       // in records
   unsigned int record_bytes;   // header, arguments and padding
   unsigned long long* prefix;  // [capacity] first virtual block of record i
   unsigned char* records;      // [capacity * record_bytes]
-  // Host-visible totals for KLAP_STATS: [0] += children run. Null when nobody asked.
-  unsigned long long* report;
+  unsigned long long* report;  // this queue's host-visible totals for KLAP_STATS, null when nobody asked
 };
 
 // A record begins with the child's grid (x, y, z and a word of padding); its arguments follow at
@@ -31,5 +32,10 @@ struct KlapQueue {
 #define KLAP_INDEX_BITS 24
 #define KLAP_MAX_RECORDS ((1u << KLAP_INDEX_BITS) - 1)
 #define KLAP_BIG_CHILD_BLOCKS (1u << 16)
+
+// Words of the report.
+#define KLAP_REPORT_WORDS 2
+#define KLAP_REPORT_CHILDREN 0  // += children run
+#define KLAP_REPORT_FAILURES 1  // set when children could not be launched from the device
 
 #endif

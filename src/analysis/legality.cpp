@@ -6,6 +6,7 @@
 #include <set>
 
 #include "analysis/variance.h"
+#include "analysis/waiting.h"
 
 namespace klap::analysis {
 
@@ -43,17 +44,17 @@ using Names = std::set<std::string_view>;
 // Instructions whose effect does not depend on which kernel, block or warp a thread runs in.
 const Names& safe_opcodes() {
   static const Names kSafe = {
-      "abs",       "add",       "addc",  "and",   "atom",      "bfe",    "bfi",      "bfind", "bmsk",
-      "bra",       "brev",      "brx",   "call",  "clz",       "cnot",   "copysign", "cos",   "cvt",
-      "cvta",      "div",       "dp2a",  "dp4a",  "ex2",       "exit",   "fence",    "fma",   "fns",
-      "isspacep",  "ld",        "lg2",   "lop3",  "mad",       "mad24",  "madc",     "max",   "membar",
-      "min",       "mov",       "mul",   "mul24", "nanosleep", "neg",    "not",      "or",    "popc",
-      "prefetch",  "prefetchu", "prmt",  "rcp",   "red",       "rem",    "ret",      "rsqrt", "sad",
-      "selp",      "set",       "setp",  "shf",   "shl",       "shr",    "sin",      "slct",  "sqrt",
-      "st",        "sub",       "subc",  "szext", "tanh",      "testp",  "trap",     "xor",   "vabsdiff",
-      "vabsdiff2", "vabsdiff4", "vadd",  "vadd2", "vadd4",     "vavrg2", "vavrg4",   "vmad",  "vmax",
-      "vmax2",     "vmax4",     "vmin",  "vmin2", "vmin4",     "vset",   "vset2",    "vset4", "vshl",
-      "vshr",      "vsub",      "vsub2", "vsub4"};
+      "abs",       "add",   "addc",  "and",       "atom",   "bfe",    "bfi",      "bfind",    "bmsk",
+      "bra",       "brev",  "brx",   "call",      "clz",    "cnot",   "copysign", "cos",      "cvt",
+      "cvta",      "div",   "dp2a",  "dp4a",      "ex2",    "exit",   "fence",    "fma",      "fns",
+      "ld",        "lg2",   "lop3",  "mad",       "mad24",  "madc",   "max",      "membar",   "min",
+      "mov",       "mul",   "mul24", "nanosleep", "neg",    "not",    "or",       "popc",     "prefetch",
+      "prefetchu", "prmt",  "rcp",   "red",       "rem",    "ret",    "rsqrt",    "sad",      "selp",
+      "set",       "setp",  "shf",   "shl",       "shr",    "sin",    "slct",     "sqrt",     "st",
+      "sub",       "subc",  "szext", "tanh",      "testp",  "trap",   "xor",      "vabsdiff", "vabsdiff2",
+      "vabsdiff4", "vadd",  "vadd2", "vadd4",     "vavrg2", "vavrg4", "vmad",     "vmax",     "vmax2",
+      "vmax4",     "vmin",  "vmin2", "vmin4",     "vset",   "vset2",  "vset4",    "vshl",     "vshr",
+      "vsub",      "vsub2", "vsub4"};
   return kSafe;
 }
 
@@ -181,11 +182,6 @@ std::optional<Objection> object_to_calls(const Module& m, const Function& child,
 
 // ---- waiting ----
 
-bool is_strong_load(const Module& m, const Statement& s) {
-  return m.is(s.head, "ld") && (m.has_modifier(s, ".volatile") || m.has_modifier(s, ".relaxed") ||
-                                m.has_modifier(s, ".acquire") || m.has_modifier(s, ".mmio"));
-}
-
 // An instruction by which a loop may see what other threads write while it runs.
 bool watches_memory(const Module& m, const Statement& s) {
   const std::string_view opcode = m.text(s.head);
@@ -204,18 +200,17 @@ std::optional<Objection> object_to_parent_waiting(const FunctionFacts& parent, u
                                 place(parent.module, s.head)));
     }
   }
+  // Threads that do not launch may wait for the children of those that do.
+  if (const auto waiting = may_wait(parent.module, parent.flow, parent.data)) {
+    return object(Reason::ParentWaits, *waiting);
+  }
   return std::nullopt;
 }
 
 std::optional<Objection> object_to_child_waiting(const Module& m, const Function& f) {
   const ControlFlow flow(m, f);
-  for (uint32_t i = 0; i < flow.instructions().size(); ++i) {
-    const Statement& s = *flow.instructions()[i].statement;
-    const bool watches = is_strong_load(m, s) || m.is(s.head, "nanosleep");
-    if (watches && flow.in_loop(i)) {
-      return object(Reason::ChildWaits, fmt::format("{} in a loop ({})", m.full_opcode(s), place(m, s.head)));
-    }
-  }
+  const DataFlow data(m, f, flow);
+  if (const auto waiting = may_wait(m, flow, data)) return object(Reason::ChildWaits, *waiting);
   return std::nullopt;
 }
 

@@ -22,6 +22,8 @@ namespace klap::analysis {
   X(ParentWaits, "parent-waits", "the parent may wait for its children")                                    \
   X(BarrierBetweenLaunches, "barrier-between-launches", "a barrier may order launches of the block")        \
   X(ParentCluster, "parent-cluster", "the parent is launched in clusters")                                  \
+  X(ParentExits, "parent-exits",                                                                            \
+    "launcher device: a thread of the parent may end without being counted, or while others wait for it")   \
   X(ParameterSpace, "parameter-space", "the parent's parameters leave no room for one more")                \
   X(DynamicSharedMemory, "dynamic-shared-memory", "the launch passes dynamic shared memory")                \
   X(BlockNotConstant, "block-not-constant", "the child's block size is not constant")                       \

@@ -190,7 +190,7 @@ class SiteFinder {
       if (opcode == "st") {
         const auto address = s.operands.size() == 2 ? parse_address(m_, s.operands[0]) : std::nullopt;
         if (address && address->base == site.buffer) {
-          const std::string problem = argument_store(site, s, *address);
+          std::string problem = argument_store(site, s, *address);
           if (!problem.empty()) return problem;
         }
       }

@@ -28,8 +28,9 @@ std::string unit_tag(const Plan& plan, size_t unit) {
 // A consumer's name tells its child and what it was specialised for.
 std::string consumer_name(const Plan& plan, const PlannedSite& site) {
   const transform::ConsumerShape& s = site.shape;
-  return fmt::format("{}$klap_run_{}_{}x{}x{}_{}{}", site.child->name, unit_tag(plan, site.child_unit),
-                     s.block[0], s.block[1], s.block[2], s.pack, s.grid_is_1d ? "_1d" : "");
+  return fmt::format("{}$klap_{}_{}_{}x{}x{}_{}{}", site.child->name, s.exact ? "exact" : "run",
+                     unit_tag(plan, site.child_unit), s.block[0], s.block[1], s.block[2], s.pack,
+                     s.grid_is_1d ? "_1d" : "");
 }
 
 class Generator {
@@ -39,11 +40,12 @@ class Generator {
   }
 
   void site(const PlannedSite& site) {
-    std::shared_ptr<const ptx::Module> record, consumer;
+    std::shared_ptr<const ptx::Module> record, consumer, leave;
     {
       const Stopwatch watch(&timings_.templates);
       record = record_template(site.shape.layout);
       consumer = consumer_template(site.shape);
+      if (site.launcher == Launcher::Device) leave = leave_template(site.shape);
     }
     const Stopwatch watch(&timings_.transform);
     const std::string name = consumer_name(plan_, site);
@@ -52,9 +54,7 @@ class Generator {
     if (!consumers_.contains(name)) {
       made.push_back(transform::consumer_kernel(child_module, *site.child, site.shape, *consumer, name));
     }
-    Generated parent = transform::recording_parent(
-        *site.parent, *site.site, *record,
-        fmt::format("{}$klap_grid_{}", site.parent->function.name, unit_tag(plan_, site.parent_unit)));
+    Generated parent = parent_variant(site, *record, *consumer, leave.get(), name);
     add_variant(site, parent.name, name);
     if (consumers_.insert(name).second) out_.kernels[site.child_unit].push_back(std::move(made.front()));
     out_.kernels[site.parent_unit].push_back(std::move(parent));
@@ -63,6 +63,19 @@ class Generator {
   GeneratedUnits take() { return std::move(out_); }
 
  private:
+  // `leave` is null where the host launches the consumer.
+  Generated parent_variant(const PlannedSite& site, const ptx::Module& record, const ptx::Module& consumer,
+                           const ptx::Module* leave, const std::string& consumer_name) const {
+    const std::string name = fmt::format("{}$klap_grid{}_{}", site.parent->function.name,
+                                         leave ? "_device" : "", unit_tag(plan_, site.parent_unit));
+    if (leave == nullptr) return transform::recording_parent(*site.parent, *site.site, record, name);
+    transform::DeviceLaunch launch{*leave, consumer_name, ""};
+    if (site.parent_unit != site.child_unit) {
+      launch.declaration = transform::consumer_declaration(consumer, consumer_name);
+    }
+    return transform::launching_parent(*site.parent, *site.site, record, launch, name);
+  }
+
   void add_variant(const PlannedSite& site, const std::string& parent_variant, const std::string& consumer) {
     const ptx::Function& parent = site.parent->function;
     Variant v;
@@ -70,6 +83,7 @@ class Generator {
     v.parent_variant = parent_variant;
     v.child = site.child->name;
     v.consumer = consumer;
+    v.launcher = site.launcher;
     v.parent_param_count = static_cast<uint32_t>(parent.parameters.size());
     v.parent_param_bytes = parent.parameter_bytes;
     v.queue_param_offset = transform::queue_parameter_offset(parent);

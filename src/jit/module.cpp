@@ -10,7 +10,6 @@
 #include <mutex>
 #include <set>
 
-#include "container/elf64.h"
 #include "jit/build.h"
 #include "jit/cache_key.h"
 #include "jit/disk_cache.h"
@@ -74,7 +73,9 @@ std::string memory_key(const Program& program, const Request& request, const Pla
   Hasher hasher;
   hasher.add(template_texts()).add(std::to_string(request.sm)).add(program.device_runtime_archive);
   for (const Unit& unit : program.units) hasher.add(unit.ptx).add(unit.cubin).add(unit.options);
-  for (const SiteRemark& remark : plan.remarks) hasher.add(remark.rewritten ? "rewritten" : remark.reason);
+  for (const SiteRemark& remark : plan.remarks) {
+    hasher.add(remark.rewritten ? "rewritten, launcher " + remark.launcher : remark.reason);
+  }
   return hasher.hex();
 }
 

@@ -24,8 +24,8 @@ class DiskCache;
 enum class Granularity { None, Grid };
 const char* to_string(Granularity granularity);
 
-// Who starts the aggregated child: the host, right behind the parent in its stream, or the last block of the
-// parent.
+// Who starts the aggregated child: the host, right behind the parent in its stream, or the last thread of the
+// parent's grid.
 enum class Launcher { Host, Device };
 const char* to_string(Launcher launcher);
 
@@ -66,8 +66,8 @@ struct SiteRemark {
   int line = 0;                     // of the launch's first call in the unit's PTX
   bool rewritten = false;
   std::string granularity;         // rewritten: "grid"
-  std::string launcher;            // rewritten: "host"
-  std::string reason;              // left: stable short name of the reason, from transform/reasons.h
+  std::string launcher;            // rewritten: "host" or "device"
+  std::string reason;              // left: stable short name of the reason, from analysis/reasons.h
   std::string detail;              // one sentence: the deciding facts, or why the reason applies
   std::vector<std::string> notes;  // relaxations and the like
 };
@@ -77,7 +77,9 @@ struct Variant {
   std::string parent;          // original kernel, as the program knows it
   std::string parent_variant;  // records instead of launching; takes one more 8-byte parameter: the queue
   std::string child;
-  std::string consumer;  // runs all recorded children; one 8-byte parameter: the queue
+  // Runs all recorded children. Launcher host: its one 8-byte parameter is the queue. Launcher device: the
+  // parent's variant launches it, nobody else may.
+  std::string consumer;
   Launcher launcher = Launcher::Host;
   uint32_t parent_param_count = 0;
   uint32_t parent_param_bytes = 0;  // end of the last original parameter

@@ -4,6 +4,8 @@
 
 #include <chrono>
 
+#include "analysis/exits.h"
+
 namespace klap::jit {
 namespace {
 
@@ -118,7 +120,12 @@ class Planner {
     const bool wanted =
         !request_.granularity || request_.granularity(parent.function.name) != Granularity::None;
     if (!wanted) return Objection{Reason::ConfigNone, "granularity none for this parent"};
+    if (request_.launcher) planned.launcher = request_.launcher(parent.function.name);
+    const bool device = planned.launcher == Launcher::Device;
     if (auto objection = analysis::object_to_parent(parent, s)) return objection;
+    if (device) {
+      if (auto objection = analysis::object_to_exits(parent)) return objection;
+    }
     const ChildPlace child = find_child(plan_, s.callee, planned.parent_unit);
     if (child.function == nullptr)
       return Objection{Reason::ChildNotFound, s.callee + " is defined in no unit's PTX"};
@@ -126,8 +133,9 @@ class Planner {
     planned.child = child.function;
     const ptx::Module& module = *plan_.units[child.unit]->module();
     if (auto objection = analysis::object_to_child(module, *child.function, parent, s)) return objection;
-    planned.shape = transform::consumer_shape(
-        module, *child.function, *analysis::constant_block(s, parent.data), grid_is_1d(s, parent.data));
+    planned.shape =
+        transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent.data),
+                                  grid_is_1d(s, parent.data), device);
     return std::nullopt;
   }
 
@@ -135,11 +143,13 @@ class Planner {
     const StreamKind stream = analysis::stream_kind(*planned.site, planned.parent->data);
     remark.rewritten = true;
     remark.granularity = "grid";
-    remark.launcher = "host";
+    remark.launcher = to_string(planned.launcher);
     const auto& block = planned.shape.block;
-    remark.detail =
-        fmt::format("block {}x{}x{}, {} to a consumer block, {} argument bytes, {}", block[0], block[1],
-                    block[2], planned.shape.pack, planned.child->parameter_bytes, stream_text(stream));
+    const std::string run = planned.launcher == Launcher::Device
+                                ? "an exact grid launched by the parent's last thread"
+                                : fmt::format("{} to a consumer block", planned.shape.pack);
+    remark.detail = fmt::format("block {}x{}x{}, {}, {} argument bytes, {}", block[0], block[1], block[2],
+                                run, planned.child->parameter_bytes, stream_text(stream));
     if (stream == StreamKind::Null) {
       remark.notes.emplace_back(
           "launches of different threads of a block may overlap; CUDA runs them in NULL-stream order");

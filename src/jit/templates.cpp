@@ -10,8 +10,11 @@
 namespace klap::jit {
 
 extern const char kQueueHeader[];
+extern const char kSequenceHeader[];
 extern const char kRecordTemplate[];
 extern const char kConsumerTemplate[];
+extern const char kExactTemplate[];
+extern const char kLeaveTemplate[];
 
 namespace {
 
@@ -29,8 +32,9 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
   auto& entry = done[key];
   if (!entry) {
     options.insert(options.end(), {kTemplateTarget, "-rdc=true", "-std=c++17"});
-    entry = std::make_shared<const ptx::Module>(
-        ptx::parse(compile_to_ptx(source, name, options, {{"queue.h", kQueueHeader}}), name));
+    entry = std::make_shared<const ptx::Module>(ptx::parse(
+        compile_to_ptx(source, name, options, {{"queue.h", kQueueHeader}, {"sequence.h", kSequenceHeader}}),
+        name));
   }
   return entry;
 }
@@ -40,6 +44,14 @@ std::vector<std::string> layout_options(const transform::RecordLayout& layout) {
           fmt::format("-DKLAP_RECORD_BYTES={}", layout.record_bytes)};
 }
 
+std::vector<std::string> shape_options(const transform::ConsumerShape& shape) {
+  std::vector<std::string> options = layout_options(shape.layout);
+  options.push_back(fmt::format("-DKLAP_CHILD_X={}", shape.block[0]));
+  options.push_back(fmt::format("-DKLAP_CHILD_Y={}", shape.block[1]));
+  options.push_back(fmt::format("-DKLAP_CHILD_Z={}", shape.block[2]));
+  return options;
+}
+
 }  // namespace
 
 std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout& layout) {
@@ -47,15 +59,20 @@ std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout
 }
 
 std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape) {
-  std::vector<std::string> options = layout_options(shape.layout);
-  options.push_back(fmt::format("-DKLAP_CHILD_X={}", shape.block[0]));
-  options.push_back(fmt::format("-DKLAP_CHILD_Y={}", shape.block[1]));
-  options.push_back(fmt::format("-DKLAP_CHILD_Z={}", shape.block[2]));
-  options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));
+  std::vector<std::string> options = shape_options(shape);
   if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
+  if (shape.exact) return compiled(kExactTemplate, "exact.cu", options);
+  options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));
   return compiled(kConsumerTemplate, "consumer.cu", options);
 }
 
-std::string template_texts() { return std::string(kQueueHeader) + kRecordTemplate + kConsumerTemplate; }
+std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape) {
+  return compiled(kLeaveTemplate, "leave_grid.cu", shape_options(shape));
+}
+
+std::string template_texts() {
+  return std::string(kQueueHeader) + kSequenceHeader + kRecordTemplate + kConsumerTemplate + kExactTemplate +
+         kLeaveTemplate;
+}
 
 }  // namespace klap::jit

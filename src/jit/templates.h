@@ -11,6 +11,8 @@ namespace klap::jit {
 // Compiled and parsed; each specialisation is compiled once per process. Throws Error(Toolchain).
 std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout& layout);
 std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape);
+// How the threads of a parent leave that launches its children itself.
+std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape);
 
 // All template texts, for cache keys.
 std::string template_texts();

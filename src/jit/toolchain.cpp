@@ -55,7 +55,7 @@ std::vector<std::string> library_candidates(const std::string& stem, const char*
   folders.insert(folders.begin(), "");  // the loader's own search
   std::vector<std::string> out;
   for (const std::string& folder : folders) {
-    for (const char* suffix : kLibrarySuffixes) out.push_back(folder + "lib" + stem + suffix);
+    for (const char* suffix : kLibrarySuffixes) out.push_back(fmt::format("{}lib{}{}", folder, stem, suffix));
   }
   return out;
 }
@@ -110,7 +110,6 @@ struct Nvrtc {
 };
 
 struct NvJitLink {
-  void* library = nullptr;
   nvJitLinkResult (*create)(nvJitLinkHandle*, uint32_t, const char**) = nullptr;
   nvJitLinkResult (*destroy)(nvJitLinkHandle*) = nullptr;
   nvJitLinkResult (*add_data)(nvJitLinkHandle, nvJitLinkInputType, const void*, size_t,
@@ -128,19 +127,19 @@ struct NvJitLink {
   static const NvJitLink& get() {
     static const NvJitLink opened = [] {
       NvJitLink n;
-      n.library = open_library("nvJitLink", "KLAP_NVJITLINK");
-      resolve(n.library, "nvJitLinkCreate", n.create);
-      resolve(n.library, "nvJitLinkDestroy", n.destroy);
-      resolve(n.library, "nvJitLinkAddData", n.add_data);
-      resolve(n.library, "nvJitLinkAddFile", n.add_file);
-      resolve(n.library, "nvJitLinkComplete", n.complete);
-      resolve(n.library, "nvJitLinkGetLinkedCubinSize", n.cubin_size);
-      resolve(n.library, "nvJitLinkGetLinkedCubin", n.cubin);
-      resolve(n.library, "nvJitLinkGetErrorLogSize", n.error_log_size);
-      resolve(n.library, "nvJitLinkGetErrorLog", n.error_log);
-      resolve(n.library, "nvJitLinkGetInfoLogSize", n.info_log_size);
-      resolve(n.library, "nvJitLinkGetInfoLog", n.info_log);
-      resolve(n.library, "nvJitLinkVersion", n.version);
+      void* library = open_library("nvJitLink", "KLAP_NVJITLINK");
+      resolve(library, "nvJitLinkCreate", n.create);
+      resolve(library, "nvJitLinkDestroy", n.destroy);
+      resolve(library, "nvJitLinkAddData", n.add_data);
+      resolve(library, "nvJitLinkAddFile", n.add_file);
+      resolve(library, "nvJitLinkComplete", n.complete);
+      resolve(library, "nvJitLinkGetLinkedCubinSize", n.cubin_size);
+      resolve(library, "nvJitLinkGetLinkedCubin", n.cubin);
+      resolve(library, "nvJitLinkGetErrorLogSize", n.error_log_size);
+      resolve(library, "nvJitLinkGetErrorLog", n.error_log);
+      resolve(library, "nvJitLinkGetInfoLogSize", n.info_log_size);
+      resolve(library, "nvJitLinkGetInfoLog", n.info_log);
+      resolve(library, "nvJitLinkVersion", n.version);
       nvjitlink_opened.store(true);
       return n;
     }();

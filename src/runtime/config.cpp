@@ -3,6 +3,7 @@
 #include "runtime/config.h"
 
 #include <fmt/format.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include "support/demangle.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "support/log.h"
 
 namespace klap::runtime {
 
@@ -26,28 +28,37 @@ std::filesystem::path anchored(const std::string& text) {
 
 class VariableReader {
  public:
-  VariableReader(const Environment& environment, std::vector<std::string>& problems)
-      : environment_(environment), problems_(problems) {}
+  VariableReader(const Environment& environment, Config& config)
+      : environment_(environment), config_(config) {}
 
-  // The variable's value where it is set, not empty and valid; what is not valid is reported.
-  std::optional<std::string> operator()(const char* name) const {
-    const char* const value = environment_(name);
-    if (value == nullptr || *value == '\0') return std::nullopt;
-    if (const auto problem = check_value(*find_variable(name), name, value)) {
-      problems_.emplace_back(problem->what());
-      return std::nullopt;
+  // Keeps the values of all variables that are set, not empty and valid; what is not valid is reported.
+  void read_all() {
+    for (const std::string_view name : variables()) {
+      const char* const value = environment_(std::string(name).c_str());
+      if (value == nullptr || *value == '\0') continue;
+      if (const auto problem = check_value(*find_variable(name), name, value)) {
+        config_.problems.emplace_back(problem->what());
+      } else {
+        config_.environment[name] = {value, Value::From::Environment, "environment"};
+      }
     }
-    return value;
+  }
+
+  // The kept value of a variable.
+  std::optional<std::string> operator()(std::string_view name) const {
+    const auto found = config_.environment.find(name);
+    return found == config_.environment.end() ? std::nullopt : std::optional(found->second.text);
   }
 
  private:
   const Environment& environment_;
-  std::vector<std::string>& problems_;
+  Config& config_;
 };
 
 // A variable like KLAP_GRANULARTY would otherwise be ignored without a word. Only near misses are reported:
 // other software may use the prefix too.
 void report_misspelt_variables(std::vector<std::string>& problems) {
+  if (getauxval(AT_SECURE) != 0) return;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view assignment(*entry);
     const std::string_view name = assignment.substr(0, assignment.find('='));
@@ -86,20 +97,31 @@ void apply_config_file(Config& config) {
 Config load_config(const Environment& environment) {
   Config config;
   const Environment get = environment ? environment : [](const char* name) { return secure_getenv(name); };
-  const VariableReader read(get, config.problems);
+  VariableReader read(get, config);
+  read.read_all();
   if (const auto value = read("KLAP_DISABLE")) config.disabled = *parse_boolean(*value);
   if (const auto value = read("KLAP_LOG")) config.log_level = *value;
+  if (const auto value = read("KLAP_LOG_FILE")) config.log_file = anchored(*value);
   if (const auto value = read("KLAP_DUMP_DIR")) config.dump_dir = anchored(*value);
   if (const auto value = read("KLAP_STATS")) config.stats_file = *value == "-" ? "-" : anchored(*value);
   if (const auto value = read("KLAP_CACHE_DISABLE")) config.cache_disabled = *parse_boolean(*value);
   if (const auto value = read("KLAP_CACHE_MAX_SIZE")) config.cache_max_bytes = *parse_size(*value);
   const auto cache_dir = read("KLAP_CACHE_DIR");
   config.cache_dir = cache_dir ? anchored(*cache_dir) : user_cache_folder(get);
-  if (const auto value = read("KLAP_GRANULARITY")) config.environment_granularity = parse_granularity(*value);
   if (const auto value = read("KLAP_CONFIG")) config.config_file = *value;
   if (!environment) report_misspelt_variables(config.problems);
   if (!config.config_file.empty()) apply_config_file(config);
   return config;
+}
+
+void apply_log_settings(Config& config) {
+  try {
+    set_log_level(config.log_level);
+    if (!config.log_file.empty()) set_log_file(with_process_id(config.log_file.string()));
+  } catch (const Error& error) {
+    config.problems.emplace_back(
+        Error(ErrorCode::Config, fmt::format("the log stays on standard error: {}", error.what())).what());
+  }
 }
 
 std::optional<jit::Granularity> parse_granularity(std::string_view name) {
@@ -109,16 +131,47 @@ std::optional<jit::Granularity> parse_granularity(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<jit::Launcher> parse_launcher(std::string_view name) {
+  for (const jit::Launcher launcher : {jit::Launcher::Host, jit::Launcher::Device}) {
+    if (name == jit::to_string(launcher)) return launcher;
+  }
+  return std::nullopt;
+}
+
 bool KernelTable::matches(const std::string& mangled) const {
   return glob_match(glob, mangled) || glob_match(glob, demangle(mangled));
 }
 
-jit::Granularity Config::granularity_for(const std::string& mangled) const {
-  if (environment_granularity) return *environment_granularity;
-  for (const KernelTable& table : kernels) {
-    if (table.granularity && table.matches(mangled)) return *table.granularity;
+Value Config::value(const Setting& setting, const std::string* mangled) const {
+  const auto find = [](const Values& values, std::string_view name) {
+    const auto found = values.find(name);
+    return found == values.end() ? nullptr : &found->second;
+  };
+  if (!setting.variable.empty()) {
+    if (const Value* const set = find(environment, setting.variable)) return *set;
   }
-  return default_granularity;
+  if (!setting.key.empty()) {
+    for (const KernelTable& table : kernels) {
+      if (mangled == nullptr) break;
+      const Value* const set = find(table.values, setting.key);
+      if (set != nullptr && table.matches(*mangled)) return *set;
+    }
+    if (const Value* const set = find(defaults, setting.key)) return *set;
+  }
+  return {std::string(setting.default_value)};
+}
+
+// What was kept is valid, and the table's defaults are, so these find a value.
+jit::Granularity Config::granularity_for(const std::string& mangled) const {
+  return *parse_granularity(value(*find_key(Section::Kernel, "granularity"), &mangled).text);
+}
+
+jit::Launcher Config::launcher_for(const std::string& mangled) const {
+  return *parse_launcher(value(*find_key(Section::Kernel, "launcher"), &mangled).text);
+}
+
+uint64_t Config::pool_bytes_for(const std::string& mangled) const {
+  return *parse_size(value(*find_key(Section::Kernel, "pool_bytes"), &mangled).text);
 }
 
 // Greedy with one point of return, the last *: giving an earlier * more can never help. Linear in practice.

@@ -11,23 +11,39 @@
 //     [[kernel]]
 //     name = "bfs_*"
 //     granularity = "none"
+//
+// Every value is kept as the text it was given as, checked, under its row of the settings table and with the
+// place it came from; that is what `klap-ptx config` prints. Types come in where a value is asked for.
 #pragma once
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "jit/module.h"
+#include "runtime/settings_table.h"
 
 namespace klap::runtime {
 
+// The value of a setting and where it came from.
+struct Value {
+  enum class From { Default, Environment, File };
+  std::string text;
+  From from = From::Default;
+  std::string place = "default";  // "environment", "klap.toml:3"
+};
+
+// Values by the name or key of their row; the names are the table's own.
+using Values = std::map<std::string_view, Value>;
+
 struct KernelTable {
   std::string glob;  // against the mangled, then the demangled name
-  std::optional<jit::Granularity> granularity;
-  int line = 0;  // in the config file
+  int line = 0;      // in the config file
+  Values values;     // by key
 
   [[nodiscard]] bool matches(const std::string& mangled) const;
 };
@@ -35,32 +51,44 @@ struct KernelTable {
 struct Config {
   bool disabled = false;              // KLAP_DISABLE
   std::string log_level = "warn";     // KLAP_LOG
+  std::filesystem::path log_file;     // KLAP_LOG_FILE, absolute; empty: standard error
   std::filesystem::path config_file;  // KLAP_CONFIG, empty when unset
   std::filesystem::path dump_dir;     // KLAP_DUMP_DIR, absolute; empty: no dump
   std::filesystem::path stats_file;   // KLAP_STATS, absolute; empty: no statistics; "-" for standard error
   bool cache_disabled = false;        // KLAP_CACHE_DISABLE
   std::filesystem::path cache_dir;    // KLAP_CACHE_DIR or the user's cache folder; empty: there is none
-  uint64_t cache_max_bytes = uint64_t{1} << 30;                   // KLAP_CACHE_MAX_SIZE
-  std::optional<jit::Granularity> environment_granularity;        // KLAP_GRANULARITY
-  jit::Granularity default_granularity = jit::Granularity::Grid;  // [defaults] granularity in the file
-  std::vector<KernelTable> kernels;                               // [[kernel]] tables in file order
-  std::vector<std::string> problems;                              // one line each, ready for the log
+  uint64_t cache_max_bytes = uint64_t{1} << 30;  // KLAP_CACHE_MAX_SIZE
+  Values environment;                            // variables that are set and valid, by variable
+  Values defaults;                               // [defaults], by key
+  std::vector<KernelTable> kernels;              // [[kernel]] tables in file order
+  std::vector<std::string> problems;             // one line each, ready for the log
 
-  // The granularity for parent kernel `mangled`, after precedence.
+  // The value of a row after precedence: for parent kernel `mangled`, or without it for kernels that no table
+  // names.
+  [[nodiscard]] Value value(const Setting& setting, const std::string* mangled = nullptr) const;
+
+  // The settings of parent kernel `mangled`, after precedence.
   [[nodiscard]] jit::Granularity granularity_for(const std::string& mangled) const;
+  [[nodiscard]] jit::Launcher launcher_for(const std::string& mangled) const;
+  [[nodiscard]] uint64_t pool_bytes_for(const std::string& mangled) const;
 };
 
 using Environment = std::function<const char*(const char* name)>;
 
 // Reads everything. Never throws: what is wrong ends in `problems`. `environment` defaults to secure_getenv,
-// which ignores the variables in set-uid programs; then KLAP_* variables that look misspelt are reported too.
+// which ignores the variables in set-uid programs: whoever starts one must not choose the files it writes.
+// Then KLAP_* variables that look misspelt are reported too.
 Config load_config(const Environment& environment = {});
 
 // Applies the text of a config file; `name` is for messages. Never throws.
 void apply_config_text(Config& config, std::string_view text, const std::string& name);
 
-// "grid" -> Granularity::Grid; nothing for a name that is none.
+// Level and destination of the log. A log file that cannot be written is one more problem.
+void apply_log_settings(Config& config);
+
+// "grid" -> Granularity::Grid, "device" -> Launcher::Device; nothing for a name that is none.
 std::optional<jit::Granularity> parse_granularity(std::string_view name);
+std::optional<jit::Launcher> parse_launcher(std::string_view name);
 
 // Shell-style glob with * and ?; kernel names are full of brackets, so [ ] are ordinary characters.
 bool glob_match(std::string_view pattern, std::string_view text);

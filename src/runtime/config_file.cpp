@@ -27,6 +27,15 @@ std::string hint_for(std::string_view word, const std::vector<std::string_view>&
   return hint;
 }
 
+// The likeliest slip of all, granularity = none, is reported by toml++ as a misspelt number.
+Error syntax_error(std::string_view description) {
+  Error error(ErrorCode::Config, fmt::format("not valid TOML: {}", description));
+  for (const char* const sign : {"value type", "floating-point", "boolean"}) {
+    if (description.find(sign) != std::string_view::npos) return error.fix("text is written in quotes");
+  }
+  return error;
+}
+
 class FileReader {
  public:
   FileReader(Config& config, const std::string& name) : config_(config), name_(name) {}
@@ -35,8 +44,7 @@ class FileReader {
     try {
       read_root(toml::parse(text, name_));
     } catch (const toml::parse_error& error) {
-      report(Error(ErrorCode::Config, fmt::format("not valid TOML: {}", error.description())),
-             error.source());
+      report(syntax_error(error.description()), error.source());
     }
     std::ranges::stable_sort(problems_, {}, [](const Error& e) { return std::pair(e.line(), e.column()); });
     for (const Error& problem : problems_) config_.problems.emplace_back(problem.what());
@@ -55,7 +63,8 @@ class FileReader {
       } else if (key == "kernel") {
         read_kernels(node);
       } else {
-        report(Error(ErrorCode::Config, fmt::format("unknown key '{}'", key.str()))
+        const bool table = node.is_table() || node.is_array_of_tables();
+        report(Error(ErrorCode::Config, fmt::format("unknown {} '{}'", table ? "table" : "key", key.str()))
                    .fix(hint_for(key.str(), {"defaults", "kernel"})),
                key.source());
       }
@@ -68,8 +77,7 @@ class FileReader {
       return;
     }
     for (const auto& [key, value] : *node.as_table()) {
-      const auto text = read_value(Section::Defaults, key, value);
-      if (text && key == "granularity") config_.default_granularity = *parse_granularity(*text);
+      keep(config_.defaults, Section::Defaults, key, value);
     }
   }
 
@@ -86,19 +94,33 @@ class FileReader {
   void read_kernel(const toml::table& table) {
     KernelTable kernel;
     kernel.line = static_cast<int>(table.source().begin.line);
-    for (const auto& [key, value] : table) {
-      const auto text = read_value(Section::Kernel, key, value);
-      if (text && key == "name") kernel.glob = *text;
-      if (text && key == "granularity") kernel.granularity = parse_granularity(*text);
-    }
+    for (const auto& [key, value] : table) keep(kernel.values, Section::Kernel, key, value);
     if (!table.contains("name")) {
       report(Error(ErrorCode::Config, "[[kernel]] without a name").fix("add name = \"GLOB\""),
              table.source());
     }
-    if (!kernel.glob.empty()) config_.kernels.push_back(std::move(kernel));
+    const auto name = kernel.values.extract("name");
+    if (name.empty()) return;
+    kernel.glob = name.mapped().text;
+    const auto same = std::ranges::find(config_.kernels, kernel.glob, &KernelTable::glob);
+    if (same == config_.kernels.end()) {
+      config_.kernels.push_back(std::move(kernel));
+      return;
+    }
+    report(Error(ErrorCode::Config, fmt::format("a second [[kernel]] named '{}'", kernel.glob))
+               .fix(fmt::format("put its keys into the one at line {}", same->line)),
+           table.source());
   }
 
-  // The value of a known key as text, if it is valid. All settings of today are strings.
+  // Stores the value of a known key under the table's own name for it, if it is valid.
+  void keep(Values& values, Section section, const toml::key& key, const toml::node& value) {
+    const auto text = read_value(section, key, value);
+    if (!text) return;
+    const std::string place = fmt::format("{}:{}", name_, value.source().begin.line);
+    values[find_key(section, key.str())->key] = {*text, Value::From::File, place};
+  }
+
+  // The value of a known key as text, if it is valid. Numbers of bytes may be written without quotes.
   std::optional<std::string> read_value(Section section, const toml::key& key, const toml::node& value) {
     const Setting* const setting = find_key(section, key.str());
     if (setting == nullptr) {
@@ -107,9 +129,13 @@ class FileReader {
              key.source());
       return std::nullopt;
     }
+    const bool is_size = setting->type == SettingType::Size;
     auto text = value.value_exact<std::string>();
+    const auto number = value.value_exact<int64_t>();
+    if (is_size && number) text = std::to_string(*number);
     if (!text) {
-      report(Error(ErrorCode::Config, fmt::format("'{}' must be a string", key.str()))
+      report(Error(ErrorCode::Config,
+                   fmt::format("'{}' must be a {}", key.str(), is_size ? "number or a string" : "string"))
                  .fix(fmt::format("use {}, in quotes", describe_values(*setting))),
              value.source());
       return std::nullopt;

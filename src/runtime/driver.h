@@ -88,7 +88,7 @@ const Driver* driver() noexcept;
 // Publishes `table` if none is yet and returns the one in force. Never freed: threads keep the pointer.
 const Driver* publish_driver(const Driver& table);
 
-// "CUDA_ERROR_OUT_OF_MEMORY", or the number where the driver has no name for it.
+// "CUDA_ERROR_OUT_OF_MEMORY", as the driver names it.
 const char* error_name(CUresult code);
 
 }  // namespace klap::runtime

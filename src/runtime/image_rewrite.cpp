@@ -130,6 +130,7 @@ std::shared_ptr<const jit::RewrittenModule> rewrite_image(const ImageSource& sou
   jit::Request request;
   request.sm = sm;
   request.granularity = [](const std::string& parent) { return config().granularity_for(parent); };
+  request.launcher = [](const std::string& parent) { return config().launcher_for(parent); };
   request.dump = dump_to_folder();
   request.cache = disk_cache();
   request.configuration = code_settings(config());

@@ -8,6 +8,7 @@
 #include "runtime/driver.h"
 #include "runtime/launch_context.h"
 #include "runtime/launch_params.h"
+#include "runtime/launch_reasons.h"
 #include "runtime/registry.h"
 #include "runtime/stats.h"
 #include "runtime/thread_streams.h"
@@ -21,12 +22,12 @@ namespace {
 // What became of a launch: its result, or the reason why the original is to run.
 struct Outcome {
   CUresult result = CUDA_SUCCESS;
-  const char* left = nullptr;
+  MaybeReason left = nullptr;
 };
-Outcome leave(const char* reason) { return {CUDA_SUCCESS, reason}; }
+Outcome leave(const LaunchReason& reason) { return {CUDA_SUCCESS, &reason}; }
 
 // The attributes that a recording parent and its consumer can honour exactly. Null if there are no others.
-const char* refuse_attributes(std::span<const CUlaunchAttribute> attributes,
+MaybeReason refuse_attributes(std::span<const CUlaunchAttribute> attributes,
                               const CUlaunchAttribute*& priority) {
   for (const CUlaunchAttribute& attribute : attributes) {
     switch (attribute.id) {
@@ -36,12 +37,12 @@ const char* refuse_attributes(std::span<const CUlaunchAttribute> attributes,
         priority = &attribute;
         break;
       case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-        return "cooperative launch";
+        return &reasons::kCooperativeLaunch;
       case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
       case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-        return "cluster launch";
+        return &reasons::kClusterLaunch;
       default:
-        return "launch attribute";
+        return &reasons::kLaunchAttribute;
     }
   }
   return nullptr;
@@ -76,7 +77,7 @@ Outcome leave_captured(const std::string& parent) {
     log().info("{} is captured into a graph: from here on every launch is the program's own",
                demangle(parent));
   }
-  return leave("stream capture");
+  return leave(reasons::kStreamCapture);
 }
 
 CUresult launch_parent(const Launch& launch, CUfunction function, ExtendedParams& params) {
@@ -99,25 +100,29 @@ CUresult launch_parent(const Launch& launch, CUfunction function, ExtendedParams
   return driver()->launch_kernel_ex(&config, function, params.params(), params.extra());
 }
 
-// Enqueues parent and consumer; the caller holds the context's mutex, and the queue has room.
+// Enqueues the parent and, unless the parent launches it, the consumer; the caller holds the context's mutex,
+// and the queue has room.
 Outcome enqueue(const Launch& launch, ParentKernel& parent, const PreparedVariant& prepared,
                 LaunchContext& context, const CUlaunchAttribute* priority) {
   ExtendedParams params;
-  if (const char* reason = params.extend(parent.variant(), launch.params, launch.extra, context.queue())) {
-    return leave(reason);
+  if (const MaybeReason reason =
+          params.extend(parent.variant(), launch.params, launch.extra, context.queue())) {
+    return leave(*reason);
   }
   const CUresult parent_result = launch_parent(launch, prepared.parent, params);
   if (parent_result != CUDA_SUCCESS) {
     parent.warn_once(std::string("the variant does not launch, the original runs (") +
                      error_name(parent_result) + ")");
-    return leave("variant does not launch");
+    return leave(reasons::kVariantDoesNotLaunch);
   }
+  const bool by_host = parent.variant().launcher == jit::Launcher::Host;
   const CUresult result =
-      launch_consumer(prepared, parent.variant(), context.queue(), context.stream(), priority);
+      by_host ? launch_consumer(prepared, parent.variant(), context.queue(), context.stream(), priority)
+              : CUDA_SUCCESS;
   if (result != CUDA_SUCCESS) {
     // The parent's records can no longer be run, so the program must learn of it, and nothing may be recorded
     // behind them. The consumer has launched before, so this is a context that has failed altogether.
-    context.give_up("consumer failed earlier in this stream");
+    context.give_up(reasons::kConsumerFailed);
     log().error("{}: its children cannot be launched ({})", demangle(parent.name()), error_name(result));
     return {result, nullptr};
   }
@@ -127,37 +132,39 @@ Outcome enqueue(const Launch& launch, ParentKernel& parent, const PreparedVarian
 
 Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   const CUlaunchAttribute* priority = nullptr;
-  if (const char* reason = refuse_attributes(launch.attributes, priority)) return leave(reason);
+  if (const MaybeReason reason = refuse_attributes(launch.attributes, priority)) return leave(*reason);
   const uint64_t threads = grid_threads(launch);
-  if (threads == 0) return leave("empty grid");  // the driver refuses it, and shall say so itself
-  if (threads > KLAP_MAX_RECORDS) return leave("too many threads");
+  if (threads == 0) return leave(reasons::kEmptyGrid);  // the driver refuses it, and shall say so itself
+  if (threads > KLAP_MAX_RECORDS) return leave(reasons::kTooManyThreads);
   const Capture capture = capture_state(launch.stream);
   if (capture == Capture::Active) return leave_captured(handle.parent->name());
-  if (capture == Capture::Unknown) return leave("stream capture");
+  if (capture == Capture::Unknown) return leave(reasons::kStreamCapture);
 
   unsigned long long context_id = 0, stream_id = 0;
-  if (driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return leave("no current context");
-  if (driver()->stream_get_id(launch.stream, &stream_id) != CUDA_SUCCESS) return leave("unknown stream");
+  if (driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return leave(reasons::kNoCurrentContext);
+  if (driver()->stream_get_id(launch.stream, &stream_id) != CUDA_SUCCESS)
+    return leave(reasons::kUnknownStream);
   if (handle.context_id != kEveryContext && handle.context_id != context_id) {
-    return leave("handle of another context");
+    return leave(reasons::kHandleOfAnotherContext);
   }
-  if (LaunchContexts::instance().has_graphs(context_id)) return leave("parents in graphs");
+  if (LaunchContexts::instance().has_graphs(context_id)) return leave(reasons::kParentsInGraphs);
   const auto context = LaunchContexts::instance().get(context_id, stream_id, launch.stream);
   if (is_ending_thread_stream(launch.stream)) release_at_thread_end(context_id, stream_id);
 
   ParentKernel& parent = *handle.parent;
   const std::lock_guard lock(context->mutex);
-  if (context->unusable()) return leave(context->unusable());
+  if (context->unusable()) return leave(*context->unusable());
   auto prepared = parent.prepared(context_id);
-  if (prepared && prepared->unusable) return leave(prepared->unusable);
-  if (const char* reason = context->make_room(threads, parent.variant().record_bytes)) {
-    parent.warn_once(std::string(reason) + ", the original runs");
-    return leave(reason);
+  if (prepared && prepared->unusable) return leave(*prepared->unusable);
+  if (const MaybeReason reason =
+          context->make_room(threads, parent.variant().record_bytes, parent.pool_bytes())) {
+    parent.warn_once(std::string(reason->name) + ", the original runs");
+    return leave(*reason);
   }
   if (!prepared) prepared = parent.prepare(*context);
-  if (prepared->unusable) return leave(prepared->unusable);
+  if (prepared->unusable) return leave(*prepared->unusable);
   const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
-  if (block_threads > prepared->max_parent_threads) return leave("block over the variant's limit");
+  if (block_threads > prepared->max_parent_threads) return leave(reasons::kParentBlock);
   return enqueue(launch, parent, *prepared, *context, priority);
 }
 
@@ -172,9 +179,9 @@ std::optional<CUresult> redirect_launch(const Launch& launch) {
   try {
     const std::string& name = handle->parent->name();
     if (outcome.left) {
-      Stats::instance().launch_left(name, outcome.left);
+      Stats::instance().launch_left(name, outcome.left->name);
       if (log().should_log(spdlog::level::debug)) {
-        log().debug("{}: the original runs: {}", demangle(name), outcome.left);
+        log().debug("{}: the original runs: {}", demangle(name), outcome.left->name);
       }
     } else if (outcome.result == CUDA_SUCCESS) {
       Stats::instance().launch_redirected(name);

@@ -1,5 +1,6 @@
 // Launch redirection: one launch of a rewritten parent becomes the parent's variant, which records its
-// children, and right behind it in the same stream the consumer, which runs them.
+// children, and right behind it in the same stream the consumer, which runs them. A parent that launches its
+// consumer itself (jit::Launcher::Device) is complete only when that is, and nothing is enqueued behind it.
 //
 // The decision is made anew at every launch, because it depends on things that only the launch knows: whether
 // the stream is being captured, the attributes, the grid. Whatever is not known to be harmless runs the
@@ -29,7 +30,8 @@ struct Launch {
 // The stream that `stream` means at an entry point for per-thread default streams.
 CUstream per_thread_stream(CUstream stream);
 
-// Launches the variant and its consumer and returns the result; nothing when the original is to be launched.
+// Launches the variant, with its consumer, and returns the result; nothing when the original is to be
+// launched.
 std::optional<CUresult> redirect_launch(const Launch& launch);
 
 // Before a stream is destroyed: takes back the memory of its launch context.

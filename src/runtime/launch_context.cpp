@@ -1,6 +1,7 @@
 #include "runtime/launch_context.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 
 #include "ptx-patterns/templates/queue.h"
@@ -12,13 +13,8 @@ namespace klap::runtime {
 
 namespace {
 
-// Records hold arguments with up to 16-byte alignment; arrays begin at the alignment of a fresh allocation.
-constexpr uint64_t kRecordAlign = 16;
-constexpr uint64_t kArrayAlign = 256;
 // The first queue of a stream: most parents are small, and this much (a few hundred KB) costs nothing.
 constexpr uint64_t kFirstCapacity = 4096;
-
-uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 unsigned multiprocessors_of_current_device() {
   CUdevice device = 0;
@@ -46,13 +42,13 @@ CUdeviceptr map_report_page() {
 
 // A created stream can be used while another context is current; the queue would then be allocated in the
 // wrong one. Such streams are left alone.
-const char* wrong_context(CUstream stream) {
+MaybeReason wrong_context(CUstream stream) {
   if (stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return nullptr;
   CUcontext of_stream = nullptr, current = nullptr;
   const Driver& cuda = *driver();
   if (cuda.stream_get_ctx(stream, &of_stream) != CUDA_SUCCESS ||
       cuda.ctx_get_current(&current) != CUDA_SUCCESS || of_stream != current) {
-    return "stream of another context";
+    return &reasons::kStreamOfAnotherContext;
   }
   return nullptr;
 }
@@ -66,36 +62,36 @@ CudaContext::CudaContext(uint64_t context_id) : id(context_id) {
 }
 
 LaunchContext::LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream)
-    : context_(std::move(context)), stream_(stream), unusable_(wrong_context(stream)) {}
-
-uint64_t LaunchContext::Shape::prefix_offset() const { return round_up(sizeof(KlapQueue), kArrayAlign); }
-uint64_t LaunchContext::Shape::records_offset() const {
-  return round_up(prefix_offset() + capacity * sizeof(unsigned long long), kArrayAlign);
+    : context_(std::move(context)), stream_(stream), unusable_(wrong_context(stream)) {
+  if (context_->report == 0) return;
+  // Streams beyond the page's slots share them: then children may go uncounted, never unrun.
+  const size_t slot = context_->next_report_slot.fetch_add(1, std::memory_order_relaxed) % report_slots();
+  report_ = context_->report + slot * KLAP_REPORT_WORDS * sizeof(uint64_t);
 }
-uint64_t LaunchContext::Shape::bytes() const { return records_offset() + capacity * record_bytes; }
 
-const char* LaunchContext::make_room(uint64_t records, uint32_t record_bytes) {
-  record_bytes = static_cast<uint32_t>(round_up(record_bytes, kRecordAlign));
-  if (records <= shape_.capacity && record_bytes <= shape_.record_bytes) return nullptr;
+MaybeReason LaunchContext::make_room(uint64_t records, uint32_t record_bytes, uint64_t pool_bytes) {
+  // A queue that is large enough already does not excuse a launch from its own limit: whether it is
+  // redirected must not depend on what ran before it.
+  const QueueShape exact{records, QueueShape::aligned_record(record_bytes)};
+  if (exact.bytes() > pool_bytes) return &reasons::kQueueOverPoolBytes;
+  if (records <= shape_.capacity && exact.record_bytes <= shape_.record_bytes) return nullptr;
 
-  const Shape exact{records, record_bytes};
-  if (exact.bytes() > kMaxQueueBytes) return "queue over 1 GiB";
   // Doubling keeps the number of reallocations logarithmic, and a record size that suits all variants seen in
   // this stream spares rewriting the header when they alternate. Both are comfort: where they would cost too
   // much memory, the queue is cut to what this launch needs.
-  Shape grown = shape_;
-  grown.record_bytes = std::max(shape_.record_bytes, record_bytes);
+  QueueShape grown = shape_;
+  grown.record_bytes = std::max(shape_.record_bytes, exact.record_bytes);
   if (records > shape_.capacity) {
     const uint64_t doubled = std::min<uint64_t>(2 * shape_.capacity, KLAP_MAX_RECORDS);
     grown.capacity = std::max({records, doubled, kFirstCapacity});
   }
   const RelaxedCapture relaxed;
-  if (grown.bytes() <= kMaxQueueBytes && take_block(grown)) return write_header(grown);
+  if (grown.bytes() <= pool_bytes && take_block(grown)) return write_header(grown);
   if (take_block(exact)) return write_header(exact);
-  return "no device memory";
+  return &reasons::kNoDeviceMemory;
 }
 
-bool LaunchContext::take_block(const Shape& shape) {
+bool LaunchContext::take_block(const QueueShape& shape) {
   if (shape.bytes() <= block_.bytes) return true;
   const Block block = context_->pool.take(shape.bytes());
   if (!block.address) return false;
@@ -104,18 +100,13 @@ bool LaunchContext::take_block(const Shape& shape) {
   return true;
 }
 
-const char* LaunchContext::write_header(const Shape& shape) {
-  KlapQueue header{};
-  header.capacity = static_cast<unsigned>(shape.capacity);
-  header.record_bytes = shape.record_bytes;
-  header.prefix = reinterpret_cast<unsigned long long*>(block_.address + shape.prefix_offset());
-  header.records = reinterpret_cast<unsigned char*>(block_.address + shape.records_offset());
-  header.report = reinterpret_cast<unsigned long long*>(context_->report);
+MaybeReason LaunchContext::write_header(const QueueShape& shape) {
+  const KlapQueue header = shape.header(block_.address, report_);
   shape_ = {};
   // In the stream, so that kernels already enqueued still see the old shape. The counters are zero at this
   // point of the stream anyway, since every consumer leaves them so.
   if (driver()->memcpy_htod_async(block_.address, &header, sizeof header, stream_) != CUDA_SUCCESS) {
-    return "queue not writable";
+    return &reasons::kQueueNotWritable;
   }
   shape_ = shape;
   return nullptr;
@@ -123,7 +114,8 @@ const char* LaunchContext::write_header(const Shape& shape) {
 
 void LaunchContext::record_use() {
   if (!last_use_) last_use_ = new_event();
-  if (last_use_ && driver()->event_record(last_use_, stream_) != CUDA_SUCCESS) give_up("event not recorded");
+  if (last_use_ && driver()->event_record(last_use_, stream_) != CUDA_SUCCESS)
+    give_up(reasons::kEventNotRecorded);
 }
 
 void LaunchContext::release_in_stream() {

@@ -19,18 +19,21 @@
 #include <unordered_map>
 
 #include "runtime/block_pool.h"
+#include "runtime/launch_reasons.h"
+#include "runtime/queue_shape.h"
 
 namespace klap::runtime {
 
-// The largest queue that is allocated; a launch that needs more runs the original.
-inline constexpr uint64_t kMaxQueueBytes = uint64_t{1} << 30;
+// The largest queue that is allocated where pool_bytes does not say otherwise.
+inline constexpr uint64_t kDefaultPoolBytes = uint64_t{1} << 30;
 
 // What launch contexts of one CUDA context share.
 struct CudaContext {
   explicit CudaContext(uint64_t context_id);
   const uint64_t id;
   unsigned multiprocessors = 0;
-  CUdeviceptr report = 0;  // where consumers add up children for KLAP_STATS, 0 when nobody asked
+  CUdeviceptr report = 0;  // page where queues add up children for KLAP_STATS, 0 when nobody asked
+  std::atomic<size_t> next_report_slot{0};
   BlockPool pool;
 };
 
@@ -45,13 +48,13 @@ class LaunchContext {
   // The rest requires `mutex`.
 
   // Sees to it that the queue holds `records` records of `record_bytes` bytes. Null on success, otherwise the
-  // reason why this launch must run the original.
-  const char* make_room(uint64_t records, uint32_t record_bytes);
+  // reason why this launch must run the original; one is that the queue would need more than `pool_bytes`.
+  MaybeReason make_room(uint64_t records, uint32_t record_bytes, uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr queue() const { return block_.address; }
 
   // Nothing is redirected in this stream any more, with the reason; null while all is well.
-  [[nodiscard]] const char* unusable() const { return unusable_; }
-  void give_up(const char* reason) { unusable_ = reason; }
+  [[nodiscard]] MaybeReason unusable() const { return unusable_; }
+  void give_up(const LaunchReason& reason) { unusable_ = &reason; }
 
   // Remembers that the work now in the stream uses the queue. Needed only for streams that end without a call
   // to cuStreamDestroy, which are the per-thread streams.
@@ -65,20 +68,14 @@ class LaunchContext {
   [[nodiscard]] CUstream stream() const { return stream_; }
 
  private:
-  struct Shape {
-    uint64_t capacity = 0;
-    uint32_t record_bytes = 0;
-    [[nodiscard]] uint64_t prefix_offset() const;
-    [[nodiscard]] uint64_t records_offset() const;
-    [[nodiscard]] uint64_t bytes() const;
-  };
-  bool take_block(const Shape& shape);
-  const char* write_header(const Shape& shape);
+  bool take_block(const QueueShape& shape);
+  MaybeReason write_header(const QueueShape& shape);
 
   const std::shared_ptr<CudaContext> context_;
   const CUstream stream_;
-  const char* unusable_ = nullptr;
-  Shape shape_;
+  MaybeReason unusable_ = nullptr;
+  CUdeviceptr report_ = 0;  // this queue's slot in the context's page
+  QueueShape shape_;
   Block block_;  // header, prefix array, records
   CUevent last_use_ = nullptr;
 };

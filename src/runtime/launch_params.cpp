@@ -5,16 +5,17 @@
 
 namespace klap::runtime {
 
-const char* ExtendedParams::extend(const jit::Variant& variant, void** params, void** extra,
+MaybeReason ExtendedParams::extend(const jit::Variant& variant, void** params, void** extra,
                                    CUdeviceptr queue) {
   queue_ = queue;
-  if (params && extra) return "both parameter forms";  // the driver refuses it, and shall say so itself
+  if (params && extra)
+    return &reasons::kBothParameterForms;  // the driver refuses it, and shall say so itself
   if (extra) return extend_buffer(variant, extra);
-  if (!params && variant.parent_param_count != 0) return "parameters missing";
+  if (!params && variant.parent_param_count != 0) return &reasons::kParametersMissing;
   return extend_array(variant, params);
 }
 
-const char* ExtendedParams::extend_array(const jit::Variant& variant, void** params) {
+MaybeReason ExtendedParams::extend_array(const jit::Variant& variant, void** params) {
   const size_t count = variant.parent_param_count;
   pointers_ = few_pointers_.data();
   if (count + 1 > few_pointers_.size()) {
@@ -26,7 +27,7 @@ const char* ExtendedParams::extend_array(const jit::Variant& variant, void** par
   return nullptr;
 }
 
-const char* ExtendedParams::extend_buffer(const jit::Variant& variant, void** extra) {
+MaybeReason ExtendedParams::extend_buffer(const jit::Variant& variant, void** extra) {
   const void* buffer = nullptr;
   const size_t* size = nullptr;
   for (size_t i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
@@ -35,11 +36,11 @@ const char* ExtendedParams::extend_buffer(const jit::Variant& variant, void** ex
     } else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) {
       size = static_cast<const size_t*>(extra[i + 1]);
     } else {
-      return "unknown launch option";
+      return &reasons::kUnknownLaunchOption;
     }
   }
   const size_t given = buffer && size ? *size : 0;
-  if (given < variant.parent_param_bytes) return "parameters missing";
+  if (given < variant.parent_param_bytes) return &reasons::kParametersMissing;
 
   buffer_bytes_ = variant.queue_param_offset + sizeof(CUdeviceptr);
   unsigned char* copy = small_buffer_.data();

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "jit/module.h"
+#include "runtime/launch_reasons.h"
 
 namespace klap::runtime {
 
@@ -18,15 +19,15 @@ class ExtendedParams {
  public:
   // Null on success, otherwise the reason why this launch must run the original. `queue` is the value of the
   // added parameter.
-  const char* extend(const jit::Variant& variant, void** params, void** extra, CUdeviceptr queue);
+  MaybeReason extend(const jit::Variant& variant, void** params, void** extra, CUdeviceptr queue);
 
   // What to hand to the launch; one of the two is null.
   [[nodiscard]] void** params() { return pointers_; }
   [[nodiscard]] void** extra() { return pointers_ ? nullptr : extra_.data(); }
 
  private:
-  const char* extend_array(const jit::Variant& variant, void** params);
-  const char* extend_buffer(const jit::Variant& variant, void** extra);
+  MaybeReason extend_array(const jit::Variant& variant, void** params);
+  MaybeReason extend_buffer(const jit::Variant& variant, void** extra);
 
   // Room for almost every kernel without touching the heap; larger ones get their own.
   std::array<void*, 64> few_pointers_;

@@ -110,6 +110,9 @@ std::optional<std::string> read_candidate(const char* file) {
 
 void register_image(LoadedImage image, const jit::RewrittenModule& rewritten) {
   image.variants = rewritten.variants;
+  for (const jit::Variant& variant : image.variants) {
+    image.pool_bytes[variant.parent] = config().pool_bytes_for(variant.parent);
+  }
   Registry::instance().add(image);
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/settings_table.h"
+
 namespace klap::runtime {
 
 std::unique_ptr<jit::DiskCache> make_disk_cache(const Config& config) {
@@ -13,14 +15,17 @@ std::unique_ptr<jit::DiskCache> make_disk_cache(const Config& config) {
 }
 
 std::string code_settings(const Config& config) {
-  if (config.environment_granularity) {
-    return fmt::format("granularity {}\n", jit::to_string(*config.environment_granularity));
-  }
-  std::string text = fmt::format("granularity {}\n", jit::to_string(config.default_granularity));
-  for (const KernelTable& table : config.kernels) {
-    if (!table.granularity) continue;
-    text += fmt::format("kernel {} {} granularity {}\n", table.glob.size(), table.glob,
-                        jit::to_string(*table.granularity));
+  std::string text;
+  for (const Setting& setting : settings()) {
+    // All that kernels can have, so that no later one is forgotten, but for what changes no code.
+    if (setting.key.empty() || setting.key == "name" || setting.key == "pool_bytes") continue;
+    text += fmt::format("{} {}\n", setting.key, config.value(setting).text);
+    if (config.environment.contains(setting.variable)) continue;  // decides for all kernels
+    for (const KernelTable& table : config.kernels) {
+      const auto value = table.values.find(setting.key);
+      if (value == table.values.end()) continue;
+      text += fmt::format("{} {} of {} {}\n", setting.key, value->second.text, table.glob.size(), table.glob);
+    }
   }
   return text;
 }

@@ -24,6 +24,12 @@ unsigned full_grid(CUfunction consumer, unsigned block_threads, unsigned multipr
 
 }  // namespace
 
+ParentKernel::ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::Variant& variant)
+    : image_(std::move(image)),
+      variant_(variant),
+      pool_bytes_(image_->pool_bytes.contains(variant.parent) ? image_->pool_bytes.at(variant.parent)
+                                                              : kDefaultPoolBytes) {}
+
 CUkernel ParentKernel::kernel(const std::string& kernel_name) const {
   CUkernel found = nullptr;
   if (!image_->library) return nullptr;
@@ -42,19 +48,20 @@ CUfunction ParentKernel::function(const std::string& kernel_name) const {
   return result == CUDA_SUCCESS ? found : nullptr;
 }
 
-const char* ParentKernel::resolve(PreparedVariant& prepared, unsigned multiprocessors) const {
+MaybeReason ParentKernel::resolve(PreparedVariant& prepared, unsigned multiprocessors) const {
   prepared.parent = function(variant_.parent_variant);
   prepared.consumer = function(variant_.consumer);
   const CUfunction child = function(variant_.child);
-  if (!prepared.parent || !prepared.consumer || !child) return "missing handle";
+  if (!prepared.parent || !prepared.consumer || !child) return &reasons::kMissingHandle;
 
   prepared.max_parent_threads = max_block_threads(prepared.parent);
-  if (max_block_threads(child) < variant_.child_block_threads) return "child block over the child's limit";
+  if (max_block_threads(child) < variant_.child_block_threads) return &reasons::kChildBlock;
   if (max_block_threads(prepared.consumer) < variant_.consumer_block_threads) {
-    return "consumer block over its limit";
+    return &reasons::kConsumerBlock;
   }
+  if (variant_.launcher == jit::Launcher::Device) return nullptr;
   prepared.consumer_grid = full_grid(prepared.consumer, variant_.consumer_block_threads, multiprocessors);
-  return prepared.consumer_grid == 0 ? "consumer does not fit the device" : nullptr;
+  return prepared.consumer_grid == 0 ? &reasons::kConsumerDoesNotFit : nullptr;
 }
 
 std::shared_ptr<const PreparedVariant> ParentKernel::find_prepared(uint64_t context_id) const {
@@ -77,17 +84,19 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare(LaunchContext& laun
   auto made = std::make_shared<PreparedVariant>();
   made->context_id = context_id;
   made->unusable = resolve(*made, launch.context().multiprocessors);
-  std::string why = made->unusable ? made->unusable : "";
-  if (!made->unusable) {
+  std::string why = made->unusable ? made->unusable->name : "";
+  if (!made->unusable && variant_.launcher == jit::Launcher::Host) {
     const CUresult result = launch_consumer(*made, variant_, launch.queue(), launch.stream(), nullptr);
     if (result != CUDA_SUCCESS) {
-      made->unusable = "consumer does not launch";
-      why = std::string(made->unusable) + " (" + error_name(result) + ")";
+      made->unusable = &reasons::kConsumerDoesNotLaunch;
+      why = std::string(made->unusable->name) + " (" + error_name(result) + ")";
     }
   }
   prepared_.push_back(made);
   if (made->unusable) {
     log().warn("{}: launched unchanged in this context: {}", demangle(variant_.parent), why);
+  } else if (variant_.launcher == jit::Launcher::Device) {
+    log().debug("{}: launches {} itself", demangle(variant_.parent), variant_.consumer);
   } else {
     log().debug("{}: consumer {} runs as {} blocks of {} threads", demangle(variant_.parent),
                 variant_.consumer, made->consumer_grid, variant_.consumer_block_threads);

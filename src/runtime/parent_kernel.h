@@ -2,13 +2,16 @@
 //
 // Function handles belong to a context, so variant, consumer and child are looked up once per context, on the
 // first launch there. The same moment settles whether the variant may be used at all: the handles must exist,
-// the kernels must accept their block sizes, and the consumer must have run once, on the empty queue. A
-// consumer that turned out to be unlaunchable only after a parent had recorded its children would lose them.
+// the kernels must accept their block sizes, and a consumer that the host enqueues must have run once, on the
+// empty queue. A consumer that turned out to be unlaunchable only after a parent had recorded its children
+// would lose them. One that the parent launches cannot be tried in the same way, and needs it less: it is
+// part of what the parent's variant refers to, as the child is part of the original parent.
 #pragma once
 
 #include <cuda.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -29,6 +32,8 @@ struct LoadedImage {
   CUmodule module = nullptr;
   uint64_t context_id = kEveryContext;  // of the module
   std::vector<jit::Variant> variants;
+  // The most memory a queue of each parent may take, by parent; the default where it has no entry.
+  std::map<std::string, uint64_t> pool_bytes;
   // The image itself where the driver was told that it stays readable (CU_LIBRARY_BINARY_IS_PRESERVED).
   std::shared_ptr<const std::string> preserved_cubin;
 };
@@ -39,17 +44,17 @@ struct PreparedVariant {
   CUfunction parent = nullptr;
   CUfunction consumer = nullptr;
   unsigned max_parent_threads = 0;  // in a block
-  unsigned consumer_grid = 0;
-  const char* unusable = nullptr;  // the reason why the original is always used here
+  unsigned consumer_grid = 0;       // where the host launches it
+  MaybeReason unusable = nullptr;   // the reason why the original is always used here
 };
 
 class ParentKernel {
  public:
-  ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::Variant& variant)
-      : image_(std::move(image)), variant_(variant) {}
+  ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::Variant& variant);
 
   [[nodiscard]] const std::string& name() const { return variant_.parent; }
   [[nodiscard]] const jit::Variant& variant() const { return variant_; }
+  [[nodiscard]] uint64_t pool_bytes() const { return pool_bytes_; }
 
   // What prepare() made in that context, null if it was not called there yet.
   std::shared_ptr<const PreparedVariant> prepared(uint64_t context_id) const;
@@ -67,10 +72,11 @@ class ParentKernel {
   [[nodiscard]] CUkernel kernel(const std::string& kernel_name) const;
   [[nodiscard]] CUfunction function(const std::string& kernel_name) const;
   std::shared_ptr<const PreparedVariant> find_prepared(uint64_t context_id) const;
-  const char* resolve(PreparedVariant& prepared, unsigned multiprocessors) const;
+  MaybeReason resolve(PreparedVariant& prepared, unsigned multiprocessors) const;
 
   const std::shared_ptr<const LoadedImage> image_;
   const jit::Variant variant_;
+  const uint64_t pool_bytes_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<const PreparedVariant>> prepared_;
   std::set<std::string> warned_;

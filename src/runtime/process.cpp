@@ -10,8 +10,8 @@
 #include <mutex>
 #include <vector>
 
+#include "ptx-patterns/templates/queue.h"
 #include "runtime/stats.h"
-#include "support/error.h"
 #include "support/log.h"
 
 namespace klap::runtime {
@@ -32,21 +32,25 @@ ReportPages& report_pages() {
 
 Config* read_settings() {
   auto* const settings = new Config(load_config());
-  try {
-    set_log_level(settings->log_level);
-  } catch (const Error& error) {
-    settings->problems.emplace_back(error.what());
-  }
+  apply_log_settings(*settings);
   for (const std::string& problem : settings->problems) log().warn("{}", problem);
   return settings;
+}
+
+void add_up(const volatile uint64_t* page) {
+  for (size_t slot = 0; slot < report_slots(); ++slot, page += KLAP_REPORT_WORDS) {
+    Stats::instance().children_total()->fetch_add(page[KLAP_REPORT_CHILDREN]);
+    if (page[KLAP_REPORT_FAILURES] != 0) {
+      log().error("a parent could not launch its recorded children from the device, and was ended");
+    }
+  }
 }
 
 void write_statistics() {
   if (forked.load(std::memory_order_relaxed)) return;  // the counters are the parent process's
   {
     const std::lock_guard lock(report_pages().mutex);
-    for (const volatile uint64_t* page : report_pages().pages)
-      Stats::instance().children_total()->fetch_add(*page);
+    for (const volatile uint64_t* page : report_pages().pages) add_up(page);
     report_pages().pages.clear();
   }
   Stats::instance().write(config().stats_file.string());
@@ -72,11 +76,14 @@ void first_image_loaded() {
   static std::once_flag once;
   std::call_once(once, [] {
     pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
-    if (!config().stats_file.empty()) std::atexit(write_statistics);
+    if (!config().stats_file.empty() && std::atexit(write_statistics) != 0) {
+      log().warn("statistics will not be written: the process has too many exit handlers");
+    }
   });
 }
 
 size_t report_page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+size_t report_slots() { return report_page_bytes() / (KLAP_REPORT_WORDS * sizeof(uint64_t)); }
 
 void* new_report_page() {
   if (config().stats_file.empty()) return nullptr;

@@ -28,5 +28,8 @@ void first_image_loaded();
 // anything. Null when there is no memory or nobody asked for statistics.
 void* new_report_page();
 size_t report_page_bytes();
+// Places of KLAP_REPORT_WORDS words in a page. Each queue adds up in one of its own, because the additions of
+// different streams are not atomic.
+size_t report_slots();
 
 }  // namespace klap::runtime

@@ -7,6 +7,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <limits>
 
 #include "runtime/spelling.h"
 
@@ -19,11 +20,21 @@ using namespace std::string_view_literals;
 constexpr std::array kBothSections{Section::Defaults, Section::Kernel};
 constexpr std::array kKernelOnly{Section::Kernel};
 constexpr std::array kGranularities{"none"sv, "grid"sv};
+constexpr std::array kLaunchers{"host"sv, "device"sv};
 constexpr std::array kLogLevels{"trace"sv, "debug"sv, "info"sv, "warn"sv, "error"sv, "off"sv};
 
 constexpr std::array kSettings{
     Setting{"KLAP_GRANULARITY", "granularity", kBothSections, SettingType::Choice, kGranularities, "grid",
             "How the launches of a parent kernel are aggregated: over its whole grid, or not at all."},
+    Setting{"KLAP_LAUNCHER", "launcher", kBothSections, SettingType::Choice, kLaunchers, "host",
+            "Who starts the aggregated child: the host behind the parent, or the parent's last thread."},
+    Setting{"",
+            "pool_bytes",
+            kBothSections,
+            SettingType::Size,
+            {},
+            "1G",
+            "The most device memory one record queue may take; launches that need more run as they are."},
     Setting{"",
             "name",
             kKernelOnly,
@@ -32,8 +43,20 @@ constexpr std::array kSettings{
             "required",
             "Parent kernels the table is for: a glob (* and ?) over the whole mangled or demangled name."},
     Setting{"KLAP_CONFIG", "", {}, SettingType::Path, {}, "unset", "The config file (TOML)."},
-    Setting{
-        "KLAP_LOG", "", {}, SettingType::Choice, kLogLevels, "warn", "How much is said on standard error."},
+    Setting{"KLAP_LOG",
+            "",
+            {},
+            SettingType::Choice,
+            kLogLevels,
+            "warn",
+            "How much is logged: from this level up. info has a line for every launch site."},
+    Setting{"KLAP_LOG_FILE",
+            "",
+            {},
+            SettingType::Path,
+            {},
+            "standard error",
+            "File the log is appended to instead; %p is the process id."},
     Setting{"KLAP_DISABLE", "", {}, SettingType::Boolean, {}, "0", "1 leaves the program entirely as it is."},
     Setting{"KLAP_CACHE_DIR",
             "",
@@ -73,6 +96,21 @@ std::string places(const Setting& setting) {
     names.push_back(fmt::format("{} {}", to_string(section), setting.key));
   }
   return fmt::format("{}", fmt::join(names, ", "));
+}
+
+bool is_valid(const Setting& setting, std::string_view value) {
+  switch (setting.type) {
+    case SettingType::Choice:
+      return std::ranges::count(setting.choices, value) != 0;
+    case SettingType::Boolean:
+      return parse_boolean(value).has_value();
+    case SettingType::Size:
+      return parse_size(value).has_value();
+    case SettingType::Path:
+    case SettingType::Glob:
+      return !value.empty();
+  }
+  return false;
 }
 
 }  // namespace
@@ -122,7 +160,7 @@ std::string describe_values(const Setting& setting) {
     case SettingType::Glob:
       return "glob";
     case SettingType::Size:
-      return "bytes, 64K, 512M, 2G";
+      return "bytes, as 4096, 64M or 1G";
   }
   return "";
 }
@@ -136,26 +174,21 @@ std::optional<bool> parse_boolean(std::string_view text) {
 }
 
 std::optional<uint64_t> parse_size(std::string_view text) {
-  constexpr std::string_view kUnits = "KMG";
-  unsigned shift = 0;
-  if (const size_t unit = text.empty() ? text.npos : kUnits.find(std::toupper(text.back()));
-      unit != text.npos) {
-    shift = 10 * (static_cast<unsigned>(unit) + 1);
-    text.remove_suffix(1);
-  }
   uint64_t number = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (number > (UINT64_MAX >> shift)) return std::nullopt;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return std::nullopt;
+  const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
+  if (unit.empty()) return number;
+  const size_t power =
+      std::string_view("KMGT").find(static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0]))));
+  if (unit.size() != 1 || power == std::string_view::npos) return std::nullopt;
+  const unsigned shift = 10 * (static_cast<unsigned>(power) + 1);
+  if (number > std::numeric_limits<uint64_t>::max() >> shift) return std::nullopt;
   return number << shift;
 }
 
 std::optional<Error> check_value(const Setting& setting, std::string_view name, std::string_view value) {
-  const bool valid = setting.type == SettingType::Choice    ? std::ranges::count(setting.choices, value) != 0
-                     : setting.type == SettingType::Boolean ? parse_boolean(value).has_value()
-                     : setting.type == SettingType::Size    ? parse_size(value).has_value()
-                                                            : !value.empty();
-  if (valid) return std::nullopt;
+  if (is_valid(setting, value)) return std::nullopt;
   std::string hint = fmt::format("use {}", describe_values(setting));
   const std::vector<std::string_view> choices(setting.choices.begin(), setting.choices.end());
   if (const auto near = nearest(value, choices)) hint = fmt::format("did you mean '{}'? {}", *near, hint);

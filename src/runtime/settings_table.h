@@ -1,8 +1,9 @@
 // Every setting of klap_jit, in one table.
 //
 // The table is what the environment and the config file are checked against, what `klap-ptx settings` prints
-// and what the README's configuration table is made from, so that the three cannot disagree. A new setting is
-// a new row here plus a field in Config (config.h).
+// and what the README's configuration table is made from, so that the three cannot disagree. Values are kept
+// as text under their row (config.h), so a new key of kernels is a new row here and the place that asks for
+// it; a setting of the whole process also has a field in Config.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,9 @@ struct Setting {
   std::span<const std::string_view> choices;  // valid values of a Choice
   std::string_view default_value;             // as the documentation shows it
   std::string_view documentation;             // one line
+
+  // How people refer to it: the variable or, where there is none, the key.
+  [[nodiscard]] std::string_view name() const { return variable.empty() ? key : variable; }
 };
 
 std::span<const Setting> settings();
@@ -42,13 +46,14 @@ const Setting* find_key(Section section, std::string_view key);
 std::vector<std::string_view> variables();
 std::vector<std::string_view> keys(Section section);
 
-// What a value may be, for people: "none | grid", "0 | 1", "path", "glob", "size".
+// What a value may be, for people: "none | grid", "0 | 1", "path", "glob", "bytes, as 4096, 64M or 1G".
 std::string describe_values(const Setting& setting);
 
 // A Boolean's value: 1, true, yes, on and 0, false, no, off, whatever their case; nothing for anything else.
 std::optional<bool> parse_boolean(std::string_view text);
 
-// A Size in bytes: digits, then nothing, K, M or G (1024 and its powers); nothing for anything else.
+// A Size, in bytes: digits with an optional K, M, G or T for powers of 1024; nothing for anything else and
+// for what does not fit 64 bits.
 std::optional<uint64_t> parse_size(std::string_view text);
 
 // What is wrong with a value given to `name` (the variable or the key), with the nearest valid one; nothing

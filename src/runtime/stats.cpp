@@ -68,14 +68,6 @@ json totals_of_time(const std::vector<ModuleRecord>& modules) {
   return {{"compile_ms", timings_json(sum)}, {"load_ms", load}};
 }
 
-// KLAP_STATS=stats-%p.json keeps the processes of one command apart.
-std::string with_process_id(std::string file) {
-  const std::string id = std::to_string(getpid());
-  for (size_t at = 0; (at = file.find("%p", at)) != std::string::npos; at += id.size())
-    file.replace(at, 2, id);
-  return file;
-}
-
 }  // namespace
 
 Stats& Stats::instance() {

@@ -8,7 +8,7 @@ namespace {
 
 const Hook table[] = {
 #define X(symbol, name, since, per_thread) \
-  {#symbol, name, since, per_thread, reinterpret_cast<void*>(&symbol)},
+  {#symbol, name, since, per_thread, reinterpret_cast<void*>(&(symbol))},
     KLAP_HOOKS(X)
 #undef X
 };

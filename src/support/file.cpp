@@ -1,5 +1,7 @@
 #include "support/file.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -36,6 +38,13 @@ void write_file(const std::filesystem::path& path, std::string_view bytes) {
     if (std::filesystem::is_regular_file(path, ec)) std::filesystem::remove(path, ec);  // never a device
     throw Error(ErrorCode::Io, "cannot write: " + why).at(path.string());
   }
+}
+
+std::string with_process_id(std::string file) {
+  const std::string id = std::to_string(getpid());
+  for (size_t at = 0; (at = file.find("%p", at)) != std::string::npos; at += id.size())
+    file.replace(at, 2, id);
+  return file;
 }
 
 }  // namespace klap

@@ -1,7 +1,9 @@
 // Logging: one spdlog logger, created on first use and silent (level "warn") unless KLAP_LOG says otherwise.
 //
-// The shim lives inside other people's programs, so the log goes to standard error with a "klap: " prefix,
-// never to standard output, and nothing is created before the first message that will be shown.
+// The shim lives inside other people's programs, so the log goes to standard error with a "klap: " prefix or
+// to a file, never to standard output, and nothing is created before the first message that will be shown.
+// The file is opened anew for each line: programs close descriptors they do not know and get the same numbers
+// for files of their own, and a line of the log must never end up in one of those.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -15,5 +17,9 @@ spdlog::logger& log();
 
 // Sets the level by name: trace, debug, info, warn, error or off. Throws Error(Config) for anything else.
 void set_log_level(const std::string& level);
+
+// Appends to that file from here on, each line with time and process. If a line cannot be written, it and all
+// later ones go to standard error, after one warning. Throws Error(Io) when the file cannot be opened now.
+void set_log_file(const std::string& file);
 
 }  // namespace klap

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/exits.h"
 #include "ptx/edit.h"
 #include "transform/splice.h"
 
@@ -17,11 +18,14 @@ using ptx::Function;
 using ptx::Module;
 using ptx::Statement;
 using ptx::StatementKind;
-using ptx::TokenRange;
 
 constexpr char kRecordFunction[] = "__klap_record";
 constexpr char kConsumerKernel[] = "__klap_consumer";
 constexpr char kChildMarker[] = "__klap_child_body";
+constexpr char kLeaveFunction[] = "__klap_leave";
+constexpr char kLaunchFunction[] = "__klap_launch_children";
+constexpr char kGetBufferMarker[] = "__klap_get_buffer";
+constexpr char kDeviceLaunchMarker[] = "__klap_device_launch";
 constexpr char kQueueParameter[] = "__klap_queue";
 constexpr uint32_t kHeaderBytes = 16;     // grid x, y, z and a word of padding
 constexpr uint32_t kPackedThreads = 256;  // consumer block that several small children share
@@ -107,6 +111,7 @@ std::string child_text(const Module& child_module, const Function& child, const 
   kernel.prefix = prefix;
   kernel.arguments = "%" + prefix + "arguments";
   kernel.ntid = shape.block;
+  kernel.keep_exits = shape.exact;
   std::string text =
       fmt::format("{{\n\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n", kernel.arguments, operands[0]);
   for (size_t i = 0; i < kNames.size(); ++i) {
@@ -129,22 +134,26 @@ RecordLayout record_layout(const Function& child) {
 }
 
 ConsumerShape consumer_shape(const Module& module, const Function& child,
-                             const std::array<uint32_t, 3>& block, bool grid_is_1d) {
+                             const std::array<uint32_t, 3>& block, bool grid_is_1d, bool exact) {
   ConsumerShape shape;
   shape.block = block;
   shape.grid_is_1d = grid_is_1d;
+  shape.exact = exact;
   shape.layout = record_layout(child);
   const uint32_t threads = shape.child_threads();
   // A thread must keep its lane where the child asks for it.
   const bool lanes_fixed = analysis::reads_lane(module, child) && threads % 32 != 0;
-  shape.pack = lanes_fixed ? 1 : std::max(1u, kPackedThreads / threads);
+  shape.pack = exact || lanes_fixed ? 1 : std::max(1u, kPackedThreads / threads);
   return shape;
 }
 
 uint32_t queue_parameter_offset(const Function& parent) { return round_up(parent.parameter_bytes, 8); }
 
-Generated recording_parent(const FunctionFacts& parent, const Site& site, const Module& record,
-                           const std::string& name) {
+namespace {
+
+// Everything but the ways out.
+Edits recording_edits(const FunctionFacts& parent, const Site& site, const Module& record,
+                      const std::string& name) {
   const Module& m = parent.module;
   const Function& f = parent.function;
   Edits edits(m);
@@ -166,7 +175,71 @@ Generated recording_parent(const FunctionFacts& parent, const Site& site, const 
   edits.replace(site.launch_scope->tokens, launch_text(site));
   for (const analysis::ErrorQuery& query : parent.error_queries)
     edits.replace(query.scope->tokens, query_text(query));
-  return {name, edits.apply(f.tokens)};
+  return edits;
+}
+
+// Counts the thread out and ends it; the last one goes on to launch the children.
+std::string leave_text(const Module& leave, int number) {
+  InlineCall call;
+  call.prefix = fmt::format("klap_l{}_", number);
+  call.arguments = {"%klap_queue"};
+  call.results = {{0, "%klap_last"}};
+  return inline_function(leave, template_function(leave, kLeaveFunction), call) +
+         "\n\tsetp.ne.u32 %klap_is_last, %klap_last, 0;\n\t@%klap_is_last bra $klap_launch;\n\tret;\n";
+}
+
+// The same in place of one `ret`, `exit` or branch to one, which only some threads may take.
+std::string way_out_text(const Module& m, const Statement& way, const Module& leave, int number) {
+  const std::string text = "\t" + leave_text(leave, number);
+  if (!way.predicated) return "{\n" + text + "\t}";
+  return fmt::format(
+      "{{\n\t@{}{} bra $klap_stay{};\n{}$klap_stay{}:\n\t.reg .pred %klap_stay;\n"
+      "\tmov.pred %klap_stay, 0;\n\t}}",
+      way.predicate_negated ? "" : "!", m.text(way.predicate), number, text, number);
+}
+
+// Where only the grid's last thread arrives.
+std::string launch_children_text(const Site& site, const DeviceLaunch& launch) {
+  InlineCall call;
+  call.prefix = "klap_d_";
+  call.arguments = {"%klap_queue", "%klap_consumer"};
+  call.symbols = {{kGetBufferMarker, site.idiom->get_buffer}, {kDeviceLaunchMarker, site.idiom->launch}};
+  return fmt::format("$klap_launch:\n\tmov.u64 %klap_consumer, {};\n\t", launch.consumer) +
+         inline_function(launch.leave, template_function(launch.leave, kLaunchFunction), call) + "\n\tret;\n";
+}
+
+}  // namespace
+
+Generated recording_parent(const FunctionFacts& parent, const Site& site, const Module& record,
+                           const std::string& name) {
+  return {name, recording_edits(parent, site, record, name).apply(parent.function.tokens), ""};
+}
+
+Generated launching_parent(const FunctionFacts& parent, const Site& site, const Module& record,
+                           const DeviceLaunch& launch, const std::string& name) {
+  const Module& m = parent.module;
+  const ptx::TokenRange body = parent.function.body.tokens;
+  Edits edits = recording_edits(parent, site, record, name);
+  edits.insert_after(body.first,
+                     "\n\t.reg .b64 %klap_consumer;\n\t.reg .b32 %klap_last;\n\t.reg .pred %klap_is_last;\n");
+  const analysis::Exits exits = analysis::find_exits(parent);
+  int number = 0;
+  for (const Statement* way : exits.ways) {
+    edits.replace(way->tokens, way_out_text(m, *way, launch.leave, number));
+    ++number;
+  }
+  std::string end = exits.falls_off_end ? "\t" + leave_text(launch.leave, number) : "";
+  end += launch_children_text(site, launch);
+  edits.insert_before(body.last - 1, "\n" + end);
+  return {name, edits.apply(parent.function.tokens), launch.declaration};
+}
+
+std::string consumer_declaration(const Module& consumer, const std::string& name) {
+  std::string parameters;
+  for (const ptx::Parameter& p : template_function(consumer, kConsumerKernel).parameters) {
+    parameters += (parameters.empty() ? "" : ", ") + std::string(consumer.text(p.tokens));
+  }
+  return fmt::format(".extern .entry {}({})\n;\n", name, parameters);
 }
 
 Generated consumer_kernel(const Module& child_module, const Function& child, const ConsumerShape& shape,
@@ -188,7 +261,7 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
                   child_text(child_module, child, shape, marker_arguments(consumer, *i.scope), prefix));
   }
   if (copies == 0) throw Error(ErrorCode::Internal, "the consumer template does not call its marker");
-  return {name, edits.apply(f.tokens)};
+  return {name, edits.apply(f.tokens), ""};
 }
 
 }  // namespace klap::transform

@@ -36,6 +36,7 @@ class Splicer {
   std::string body() {
     out_.clear();
     for (const Statement& s : function_.body.body) statement(s);
+    if (keeps_exits()) return out_;
     // Where `ret` goes. A label must stand before a statement.
     out_ +=
         fmt::format("\n\t{}:\n\t.reg .pred %{}end;\n\tmov.pred %{}end, 0;\n", end_label(), prefix_, prefix_);
@@ -45,6 +46,8 @@ class Splicer {
  protected:
   // Writes the statement in its own way and returns true, or leaves it to the general way.
   virtual bool special(const Statement& s) = 0;
+  // True if `ret` and `exit` stay what they are.
+  [[nodiscard]] virtual bool keeps_exits() const { return false; }
   // The replacement of an identifier that the function does not declare.
   virtual std::string outside(uint32_t token) = 0;
 
@@ -103,7 +106,7 @@ class Splicer {
         return;
       case StatementKind::Instruction:
         current_ = &s;
-        if (m_.is(s.head, "ret") || m_.is(s.head, "exit")) {
+        if (!keeps_exits() && (m_.is(s.head, "ret") || m_.is(s.head, "exit"))) {
           line(guard(s) + "bra " + end_label());
         } else if (!special(s)) {
           out_ += "\t" + renamed(s.tokens) + "\n";
@@ -152,7 +155,8 @@ class FunctionSplicer final : public Splicer {
     for (const ptx::Parameter& p : function_.parameters) {
       if (m_.is(token, p.name)) throw unexpected_token(token);
     }
-    return std::string(m_.text(token));
+    const auto symbol = call_.symbols.find(m_.text(token));
+    return symbol == call_.symbols.end() ? std::string(m_.text(token)) : symbol->second;
   }
 
   [[nodiscard]] Error unexpected(const Statement& s) const { return unexpected_token(s.head); }
@@ -172,6 +176,8 @@ class KernelSplicer final : public Splicer {
       : Splicer(module, function, kernel.prefix), kernel_(kernel) {}
 
  private:
+  [[nodiscard]] bool keeps_exits() const override { return kernel_.keep_exits; }
+
   [[nodiscard]] const ptx::Parameter* parameter(std::string_view name) const {
     const auto found = std::find_if(function_.parameters.begin(), function_.parameters.end(),
                                     [&](const ptx::Parameter& p) { return p.name == name; });
@@ -250,8 +256,7 @@ class KernelSplicer final : public Splicer {
     if (analysis::is_virtual_special_register(text)) {
       return virtual_register(text, token + 1);
     }
-    const auto symbol = kernel_.symbols.find(text);
-    return symbol == kernel_.symbols.end() ? std::string(text) : symbol->second;
+    return std::string(text);
   }
 
   // `%tid.x` is two tokens; the operand that replaces it covers both.
@@ -287,19 +292,6 @@ std::string inline_function(const Module& module, const Function& function, cons
 
 std::string inline_kernel(const Module& module, const Function& function, const InlineKernel& kernel) {
   return "{\n" + KernelSplicer(module, function, kernel).body() + "\t}";
-}
-
-std::string rename_symbols(const Module& module, TokenRange range, const SymbolNames& symbols) {
-  std::string out;
-  uint32_t at = module.tokens[range.first].begin;
-  for (uint32_t t = range.first; t < range.last; ++t) {
-    out.append(module.source, at, module.tokens[t].begin - at);
-    const std::string_view text = module.text(t);
-    const auto symbol = symbols.find(text);
-    out += symbol == symbols.end() ? text : std::string_view(symbol->second);
-    at = module.tokens[t].end;
-  }
-  return out;
 }
 
 }  // namespace klap::transform

@@ -1,8 +1,9 @@
 // Splicing: the body of one PTX function, written out inside another.
 //
 // Every name that the body declares gets a prefix of its own, so nothing can clash; parameters, results,
-// special registers and the function's exit are bound to what the surrounding code provides. The result is a
-// brace-delimited scope that falls through at its end. Line tables (.loc) of the spliced code are dropped.
+// special registers and, unless it is kept, the function's exit are bound to what the surrounding code
+// provides. The result is a brace-delimited scope that falls through at its end. Line tables (.loc) of the
+// spliced code are dropped.
 #pragma once
 
 #include <array>
@@ -16,7 +17,7 @@
 
 namespace klap::transform {
 
-// New names for module-level symbols (functions that are copied along).
+// Marker names of a template, and what they stand for.
 using SymbolNames = std::map<std::string, std::string, std::less<>>;
 
 // A `.func` template: parameters become operands (registers or literals) of the caller, results registers of
@@ -25,6 +26,7 @@ struct InlineCall {
   std::string prefix;                       // for declared names, for example "klap_r_"
   std::vector<std::string> arguments;       // one operand per parameter
   std::map<uint32_t, std::string> results;  // offset in the result -> register
+  SymbolNames symbols;                      // functions that the template calls by a marker's name
 };
 // Throws Error(Internal) if the template uses a form that is not provided for.
 std::string inline_function(const ptx::Module& module, const ptx::Function& function, const InlineCall& call);
@@ -35,14 +37,11 @@ struct InlineKernel {
   std::string arguments;                          // operand: global address of the argument area
   std::array<std::string, 3> ctaid, nctaid, tid;  // operands, x y z
   std::array<uint32_t, 3> ntid{};                 // the constant block
-  SymbolNames symbols;
+  bool keep_exits = false;                        // `ret` and `exit` end the thread, as in the child itself
 };
 // Throws Error(Unsupported) naming the line if a parameter or a special register is used in a way that cannot
 // be redirected.
 std::string inline_kernel(const ptx::Module& module, const ptx::Function& function,
                           const InlineKernel& kernel);
-
-// The text of a token range with module-level symbols renamed and line tables dropped.
-std::string rename_symbols(const ptx::Module& module, ptx::TokenRange range, const SymbolNames& symbols);
 
 }  // namespace klap::transform

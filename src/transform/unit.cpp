@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <map>
 #include <set>
 
 #include "ptx/edit.h"
-#include "transform/splice.h"
 
 namespace klap::transform {
 namespace {
@@ -17,6 +16,16 @@ using ptx::Linkage;
 using ptx::Module;
 using ptx::TokenRange;
 using ptx::Variable;
+
+// Each declaration once, however many of the kernels need it.
+std::string foreign_declarations(const std::vector<Generated>& kernels) {
+  std::set<std::string> seen;
+  std::string text;
+  for (const Generated& kernel : kernels) {
+    if (!kernel.declaration.empty() && seen.insert(kernel.declaration).second) text += kernel.declaration;
+  }
+  return text;
+}
 
 class DetachedUnit {
  public:
@@ -41,7 +50,7 @@ class DetachedUnit {
     std::string text =
         fmt::format(".version {}\n.target {}\n.address_size {}\n\n{}{}\n", m_.version, m_.target,
                     m_.address_size == 0 ? 64 : m_.address_size, declarations_, prototypes_);
-    text += definitions_;
+    text += foreign_declarations(kernels) + definitions_;
     for (const Generated& kernel : kernels) text += renamed(kernel.text) + "\n\n";
     return text;
   }
@@ -70,7 +79,6 @@ class DetachedUnit {
       return true;
     }
     symbols_[f.name] = f.name + suffix_;
-    copies_.push_back(&f);
     const std::string text = definition(f);
     if (!require(text)) return false;
     prototypes_ += renamed(unlinked(f)) + "\n;\n";
@@ -109,8 +117,7 @@ class DetachedUnit {
   const Module& m_;
   const std::string& suffix_;
   std::set<std::string> seen_;
-  SymbolNames symbols_;
-  std::vector<const Function*> copies_;
+  std::map<std::string, std::string> symbols_;  // functions that are copied, and the copies' names
   std::string declarations_, prototypes_, definitions_, obstacle_;
 };
 
@@ -146,6 +153,7 @@ std::string in_place_unit(const Module& module, const std::vector<Generated>& ke
   }
   const TokenRange all = {0, static_cast<uint32_t>(module.tokens.size()) - 1};
   std::string text = module.source.substr(0, module.tokens[0].begin) + edits.apply(all) + "\n";
+  text += foreign_declarations(kernels);
   for (const Generated& kernel : kernels) text += "\n" + kernel.text + "\n";
   return text;
 }

@@ -207,16 +207,22 @@ TEST(CacheKey, ChangesWithEveryInput) {
 }
 
 TEST(CacheKey, SettingsThatDecideAboutKernelsAreInIt) {
-  runtime::Config config;
-  const std::string plain = runtime::code_settings(config);
-  runtime::apply_config_text(config, "[[kernel]]\nname = \"a*\"\ngranularity = \"none\"\n", "test.toml");
-  const std::string with_table = runtime::code_settings(config);
-  EXPECT_NE(plain, with_table);
-  config.default_granularity = Granularity::None;
-  EXPECT_NE(runtime::code_settings(config), with_table);
-  config.cache_max_bytes = 7;
-  config.environment_granularity = Granularity::Grid;
-  EXPECT_EQ(runtime::code_settings(config), plain) << "the environment decides for all kernels";
+  const auto settings = [](const std::string& text, const char* granularity = nullptr) {
+    runtime::Config config = runtime::load_config([&](const char* name) {
+      return std::string_view(name) == "KLAP_GRANULARITY" ? granularity : nullptr;
+    });
+    runtime::apply_config_text(config, text, "test.toml");
+    EXPECT_TRUE(config.problems.empty());
+    return runtime::code_settings(config);
+  };
+  const std::string table = "[[kernel]]\nname = \"a*\"\ngranularity = \"none\"\n";
+  EXPECT_NE(settings(""), settings(table));
+  EXPECT_NE(settings(table), settings("[[kernel]]\nname = \"b*\"\ngranularity = \"none\"\n"));
+  EXPECT_NE(settings(""), settings("[defaults]\ngranularity = \"none\"\n"));
+  EXPECT_NE(settings(""), settings("[defaults]\nlauncher = \"device\"\n"));
+  EXPECT_NE(settings(""), settings("", "none"));
+  EXPECT_EQ(settings(table, "grid"), settings("")) << "the environment decides for all kernels";
+  EXPECT_EQ(settings(""), settings("[defaults]\npool_bytes = \"64M\"\n")) << "changes no code";
 }
 
 }  // namespace

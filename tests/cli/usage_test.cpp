@@ -2,6 +2,8 @@
 // and nothing on standard output.
 #include <gmock/gmock.h>
 
+#include <sstream>
+
 #include "command.h"
 
 namespace klap::cli_test {
@@ -31,14 +33,16 @@ TEST_F(Usage, VersionIsTheProjects) {
 TEST_F(Usage, HelpNamesSubcommandsExitCodesAndSettings) {
   const Result result = klap_ptx({"--help"});
   EXPECT_EQ(result.exit_code, 0);
-  for (const char* const word : {"inspect", "extract", "rewrite", "explain", "cache", "settings",
-                                 "Exit codes", "KLAP_GRANULARITY", "KLAP_CONFIG", "[[kernel]] name"}) {
+  for (const char* const word :
+       {"inspect", "extract", "rewrite", "explain", "cache", "config", "settings", "reasons", "Exit codes",
+        "KLAP_GRANULARITY", "KLAP_CONFIG", "[[kernel]] name"}) {
     EXPECT_THAT(result.out, HasSubstr(word));
   }
 }
 
 TEST_F(Usage, EverySubcommandHasHelp) {
-  for (const char* const subcommand : {"inspect", "extract", "rewrite", "explain", "settings"}) {
+  for (const char* const subcommand :
+       {"inspect", "extract", "rewrite", "explain", "config", "settings", "reasons"}) {
     const Result result = klap_ptx({subcommand, "--help"});
     EXPECT_EQ(result.exit_code, 0) << subcommand;
     EXPECT_THAT(result.out, HasSubstr("--json")) << subcommand;
@@ -53,8 +57,9 @@ TEST_F(Usage, UnknownSubcommandNamesTheNearest) {
 }
 
 TEST_F(Usage, SubcommandLikeNoOtherGetsTheList) {
-  expect_usage_error({"frobnicate"},
-                     "the subcommands are inspect, extract, rewrite, explain, cache, settings");
+  expect_usage_error(
+      {"frobnicate"},
+      "the subcommands are inspect, extract, rewrite, explain, cache, config, settings, reasons");
 }
 
 TEST_F(Usage, UnknownOption) {
@@ -76,7 +81,10 @@ TEST_F(Usage, OutputIsRequired) {
 }
 
 TEST_F(Usage, UnknownGranularityListsTheKnownOnes) {
-  expect_usage_error({"explain", program("launches.ptx"), "--granularity", "gird"}, "{none,grid}");
+  expect_usage_error(
+      {"explain", program("launches.ptx"), "--granularity", "gird"},
+      "--granularity: granularity cannot be 'gird' (fix: did you mean 'grid'? use none | grid)");
+  expect_usage_error({"config", "--launcher", "guest"}, "use host | device");
 }
 
 TEST_F(Usage, ComputeCapabilityMustBeOne) {
@@ -102,6 +110,57 @@ TEST_F(Usage, SettingsAsMarkdownAndJson) {
   EXPECT_EQ(rows[0]["variable"], "KLAP_GRANULARITY");
   EXPECT_EQ(rows[0]["default"], "grid");
   expect_usage_error({"settings", "--json", "--markdown"}, "excludes");
+}
+
+TEST_F(Usage, ReasonsAsTextMarkdownAndJson) {
+  EXPECT_THAT(klap_ptx({"reasons"}).out, HasSubstr("  site-in-loop "));
+  const std::string markdown = klap_ptx({"reasons", "--markdown"}).out;
+  EXPECT_THAT(markdown, HasSubstr("| `site-in-loop` | the launch stands in a loop |"));
+  EXPECT_THAT(markdown, HasSubstr("| `stream capture` | "));
+  const nlohmann::json lists = klap_ptx({"reasons", "--json"}).json();
+  EXPECT_EQ(lists["sites"][0]["reason"], "config-none");
+  EXPECT_GT(lists["launches"].size(), 20);
+  expect_usage_error({"reasons", "--json", "--markdown"}, "excludes");
+}
+
+class Config : public Command {};
+
+TEST_F(Config, ShowsWhatIsInForceAndWhereItCameFrom) {
+  const std::string file = write("klap.toml",
+                                 "[defaults]\nlauncher = \"device\"\n"
+                                 "[[kernel]]\nname = \"expand*\"\npool_bytes = \"64M\"\n");
+  const std::vector<std::string> environment{"KLAP_CONFIG=" + file, "KLAP_LOG=error"};
+  const auto row = [&](const std::vector<std::string>& arguments, const std::string& name) {
+    const Result result = klap_ptx(arguments, environment);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    std::istringstream lines(result.out);
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      std::string first, value, place;
+      words >> first >> value >> std::ws;
+      std::getline(words, place);
+      if (first == name) return value + " from " + place;
+    }
+    return "no row " + name;
+  };
+  EXPECT_EQ(row({"config"}, "KLAP_LAUNCHER"), "device from " + file + ":2");
+  EXPECT_EQ(row({"config"}, "pool_bytes"), "1G from default");
+  EXPECT_EQ(row({"config", "expand_all"}, "pool_bytes"), "64M from " + file + ":5");
+  EXPECT_EQ(row({"config", "other"}, "pool_bytes"), "1G from default");
+  EXPECT_EQ(row({"config", "--launcher", "host"}, "KLAP_LAUNCHER"), "host from command line");
+  EXPECT_EQ(row({"config"}, "KLAP_LOG"), "error from environment");
+
+  const nlohmann::json printed = klap_ptx({"config", "--json", "expand_all"}, environment).json();
+  EXPECT_EQ(printed["kernel"], "expand_all");
+  EXPECT_EQ(printed["problems"], nlohmann::json::array());
+  EXPECT_EQ(printed["settings"][2]["key"], "pool_bytes");
+  EXPECT_EQ(printed["settings"][2]["from"], "file");
+}
+
+TEST_F(Config, FileOfTheCommandLineMustExist) {
+  const Result result = klap_ptx({"config", "--config", path("absent.toml")});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("absent.toml: cannot open"));
 }
 
 }  // namespace

@@ -30,11 +30,16 @@ else
 fi
 """
 
-STATS = {"modules": [], "launches": {"redirected": {"_Z6parentPi": 3}}, "children_aggregated": 12}
+# LAUNCHER becomes what KLAP_LAUNCHER asks for.
+SITE = {"parent_demangled": "parent(int*)", "child_demangled": "child(int*)", "verdict": "rewritten",
+        "granularity": "grid", "launcher": "LAUNCHER", "notes": []}
+STATS = {"modules": [{"how": "rewritten", "sites": [SITE]}], "launches": {"redirected": {"_Z6parentPi": 3}},
+         "children_aggregated": 12}
 
 
 def write_stats(stats):
-    return f"printf '%s' '{json.dumps(stats)}' > \"$KLAP_STATS\""
+    text = json.dumps(stats)
+    return f"printf '%s' '{text}' | sed \"s/LAUNCHER/${{KLAP_LAUNCHER:-host}}/\" > \"$KLAP_STATS\""
 
 
 def quiet(_):
@@ -122,6 +127,16 @@ class ProgramsTest(WithBuild):
         wrong = self.check("echo PASS p", f"echo PASS p; {write_stats(STATS)}", entry, 1)
         self.assertEqual(wrong, ["with KLAP_DISABLE=1: launches were redirected although KLAP_DISABLE is set"])
 
+    def test_device_launcher_with_other_output(self):
+        wrong = self.check("echo PASS p", f"echo ${{KLAP_LAUNCHER:+code 9}}; echo PASS p; {write_stats(STATS)}",
+                           dict(self.ENTRY, compare=False, preloaded_lines=[""]), 1)
+        self.assertEqual(wrong, ["with KLAP_LAUNCHER=device: did not print ''"])
+
+    def test_device_launcher_that_was_not_heard(self):
+        deaf = dict(STATS, modules=[{"how": "rewritten", "sites": [dict(SITE, launcher="host")]}])
+        wrong = self.check("echo PASS p", f"echo PASS p; {write_stats(deaf)}", repeats=1)
+        self.assertEqual(wrong, ["with KLAP_LAUNCHER=device: launched by host although KLAP_LAUNCHER says device"])
+
     def test_kernel_names(self):
         self.assertTrue(statistics_file.is_kernel("_Z6parentPi", "parent"))
         self.assertTrue(statistics_file.is_kernel("parent", "parent"))
@@ -174,6 +189,11 @@ class BenchmarksTest(WithBuild):
     def test_wrong_preloaded_result(self):
         measured = self.measure(f"echo '{json.dumps(bench_report(0.5, wrong=1))}'; {write_stats(STATS)}; exit 1")
         self.assertIn("preloaded: wrong", measured["wrong"])
+
+    def test_device_launcher_that_was_not_heard(self):
+        deaf = dict(STATS, modules=[{"how": "rewritten", "sites": [dict(SITE, launcher="host")]}])
+        measured = self.measure(f"echo '{json.dumps(bench_report(0.5))}'; {write_stats(deaf)}")
+        self.assertEqual(measured["wrong"], ["preloaded, launcher device: launched by host"] * 2)
 
     def test_nothing_redirected(self):
         idle = dict(STATS, launches={"redirected": {}})
@@ -258,14 +278,11 @@ shift 2
 
     def setUp(self):
         super().setUp()
-        stats = dict(STATS, modules=[{"how": "rewritten", "sites": [
-            {"parent_demangled": "parent(int*)", "child_demangled": "child(int*)", "verdict": "rewritten",
-             "granularity": "grid", "launcher": "host", "notes": []}]}])
-        right = f"echo PASS p; {write_stats(stats)}"
+        right = f"echo PASS p; {write_stats(STATS)}"
         self.program("gpu", "p", "echo PASS p", right)
         for name in ("bfs", "spmv"):
             self.program("bench", name, f"echo '{json.dumps(bench_report(3))}'",
-                         f"echo '{json.dumps(bench_report(0.5))}'; {write_stats(stats)}")
+                         f"echo '{json.dumps(bench_report(0.5))}'; {write_stats(STATS)}")
         times = json.dumps({key: 1.0 for key in ("context_ms", "load_ms", "first_launch_ms", "launch_us", "whole_ms")}
                            | {"right": True})
         for name in ("no_launches", "no_launches_rdc"):

@@ -15,9 +15,10 @@
 namespace klap::test {
 namespace {
 
-jit::Request grid_request(uint32_t sm = 90) {
+jit::Request grid_request(uint32_t sm = 90, jit::Launcher launcher = jit::Launcher::Host) {
   jit::Request request;
   request.sm = sm;
+  request.launcher = [launcher](const std::string&) { return launcher; };
   request.granularity = [](const std::string&) { return jit::Granularity::Grid; };
   return request;
 }
@@ -79,21 +80,27 @@ void assemble(const std::string& ptx, const std::string& name, int sm) {
   EXPECT_EQ(0, std::system(command.c_str())) << read_file(file + ".log");
 }
 
-class RewrittenFile : public testing::TestWithParam<std::filesystem::path> {};
-
-TEST_P(RewrittenFile, AssemblesAndLinks) {
-  const std::string ptx = read_golden(GetParam()).section("ptx");
-  const jit::Program program = jit::program_from_ptx(ptx, "golden");
-  const std::string rewritten = jit::rewrite_ptx(program.units[0], grid_request(), nullptr);
-  EXPECT_EQ(ptx, rewritten.substr(0, ptx.size())) << "the originals must stay as they are";
-  for (const int sm : {80, 90, 100}) {
-    assemble(rewritten, GetParam().stem().string(), sm);
-    const jit::RewrittenModule module = rewrite_module(program, grid_request(static_cast<uint32_t>(sm)));
-    EXPECT_FALSE(module.cubin.empty());
-    ASSERT_EQ(1u, module.variants.size());
-    EXPECT_NE(std::string::npos, module.cubin.find(".text." + module.variants[0].consumer));
+class RewrittenFile : public testing::TestWithParam<std::filesystem::path> {
+ protected:
+  static void check(jit::Launcher launcher) {
+    const std::string ptx = read_golden(GetParam()).section("ptx");
+    const jit::Program program = jit::program_from_ptx(ptx, "golden");
+    const std::string rewritten = jit::rewrite_ptx(program.units[0], grid_request(90, launcher), nullptr);
+    EXPECT_EQ(ptx, rewritten.substr(0, ptx.size())) << "the originals must stay as they are";
+    for (const int sm : {80, 90, 100}) {
+      assemble(rewritten, GetParam().stem().string() + "_" + to_string(launcher), sm);
+      const jit::RewrittenModule module =
+          rewrite_module(program, grid_request(static_cast<uint32_t>(sm), launcher));
+      EXPECT_FALSE(module.cubin.empty());
+      ASSERT_EQ(1u, module.variants.size());
+      EXPECT_EQ(launcher, module.variants[0].launcher);
+      EXPECT_NE(std::string::npos, module.cubin.find(".text." + module.variants[0].consumer));
+    }
   }
-}
+};
+
+TEST_P(RewrittenFile, AssemblesAndLinks) { check(jit::Launcher::Host); }
+TEST_P(RewrittenFile, AssemblesAndLinksWhereTheParentLaunches) { check(jit::Launcher::Device); }
 
 std::string test_name(const testing::TestParamInfo<std::filesystem::path>& file) {
   std::string name = file.param.stem().string();

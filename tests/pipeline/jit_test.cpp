@@ -61,13 +61,15 @@ std::vector<fs::path> programs() {
 
 class RealProgram : public testing::TestWithParam<fs::path> {};
 
-TEST_P(RealProgram, LinksWithItsOriginalsUntouched) {
-  const container::File file = container::open_file(GetParam());
+void expect_linked_with_originals_untouched(const fs::path& path, Launcher launcher) {
+  Request request = grid_request();
+  request.launcher = [launcher](const std::string&) { return launcher; };
+  const container::File file = container::open_file(path);
   size_t sites = 0;
   for (const container::FileImage& image : file.images) {
     if (image.kind != container::ImageKind::WrapperV2) continue;
     const Program program = program_from_fatbins(image.units, 90);
-    const RewrittenModule module = rewrite_module(program, grid_request());
+    const RewrittenModule module = rewrite_module(program, request);
     sites += module.remarks.size();
     for (const SiteRemark& remark : module.remarks) {
       EXPECT_NE("build-failed", remark.reason) << remark.parent << ": " << remark.detail;
@@ -85,7 +87,14 @@ TEST_P(RealProgram, LinksWithItsOriginalsUntouched) {
       }
     }
   }
-  RecordProperty("sites", static_cast<int>(sites));
+  testing::Test::RecordProperty("sites", static_cast<int>(sites));
+}
+
+TEST_P(RealProgram, LinksWithItsOriginalsUntouched) {
+  expect_linked_with_originals_untouched(GetParam(), Launcher::Host);
+}
+TEST_P(RealProgram, LinksWithItsOriginalsUntouchedWhereParentsLaunch) {
+  expect_linked_with_originals_untouched(GetParam(), Launcher::Device);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RealProgram, testing::ValuesIn(programs()),

@@ -7,7 +7,10 @@
 
 #include <cstdlib>
 #include <map>
+#include <set>
 
+#include "runtime/launch_context.h"
+#include "runtime/launch_reasons.h"
 #include "runtime/settings_table.h"
 #include "runtime/spelling.h"
 #include "support/file.h"
@@ -16,6 +19,7 @@ namespace klap::runtime {
 namespace {
 
 using jit::Granularity;
+using jit::Launcher;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -55,13 +59,18 @@ TEST(Environment, NothingSetGivesTheDefaults) {
   EXPECT_EQ(config.config_file, "");
   EXPECT_EQ(config.dump_dir, "");
   EXPECT_EQ(config.stats_file, "");
+  EXPECT_EQ(config.log_file, "");
   EXPECT_EQ(config.granularity_for(kParent), Granularity::Grid);
+  EXPECT_EQ(config.launcher_for(kParent), Launcher::Host);
+  EXPECT_EQ(config.pool_bytes_for(kParent), uint64_t{1} << 30);
   EXPECT_THAT(config.problems, IsEmpty());
 }
 
 TEST(Environment, EmptyIsTheSameAsUnset) {
   const Config config = from_environment({{"KLAP_DISABLE", ""},
                                           {"KLAP_LOG", ""},
+                                          {"KLAP_LOG_FILE", ""},
+                                          {"KLAP_LAUNCHER", ""},
                                           {"KLAP_GRANULARITY", ""},
                                           {"KLAP_CONFIG", ""},
                                           {"KLAP_DUMP_DIR", ""},
@@ -74,11 +83,15 @@ TEST(Environment, EmptyIsTheSameAsUnset) {
 
 TEST(Environment, EveryVariableIsRead) {
   const Config config = from_environment({{"KLAP_LOG", "debug"},
+                                          {"KLAP_LOG_FILE", "/tmp/log"},
                                           {"KLAP_GRANULARITY", "none"},
+                                          {"KLAP_LAUNCHER", "device"},
                                           {"KLAP_DUMP_DIR", "/tmp/dump"},
                                           {"KLAP_STATS", "/tmp/stats.json"}});
   EXPECT_EQ(config.log_level, "debug");
-  EXPECT_EQ(config.environment_granularity, Granularity::None);
+  EXPECT_EQ(config.log_file, "/tmp/log");
+  EXPECT_EQ(config.granularity_for(kParent), Granularity::None);
+  EXPECT_EQ(config.launcher_for(kParent), Launcher::Device);
   EXPECT_EQ(config.dump_dir, "/tmp/dump");
   EXPECT_EQ(config.stats_file, "/tmp/stats.json");
   EXPECT_THAT(config.problems, IsEmpty());
@@ -107,7 +120,7 @@ TEST(Environment, ASizeThatIsNoneIsReportedAndLeavesTheDefault) {
   const Config config = from_environment({{"KLAP_CACHE_MAX_SIZE", "lots"}});
   EXPECT_EQ(config.cache_max_bytes, 1u << 30);
   EXPECT_THAT(config.problems,
-              ElementsAre("KLAP_CACHE_MAX_SIZE cannot be 'lots' (fix: use bytes, 64K, 512M, 2G)"));
+              ElementsAre("KLAP_CACHE_MAX_SIZE cannot be 'lots' (fix: use bytes, as 4096, 64M or 1G)"));
 }
 
 TEST(Environment, DisableTakesTheUsualSpellings) {
@@ -133,9 +146,9 @@ TEST(Environment, MisspeltValueKeepsTheDefaultAndNamesTheNearest) {
   EXPECT_EQ(config.log_level, "warn");
   EXPECT_THAT(
       config.problems,
-      ElementsAre("KLAP_LOG cannot be 'wran' (fix: did you mean 'warn'? use trace | debug | info | warn | "
-                  "error | off)",
-                  "KLAP_GRANULARITY cannot be 'gird' (fix: did you mean 'grid'? use none | grid)"));
+      ElementsAre("KLAP_GRANULARITY cannot be 'gird' (fix: did you mean 'grid'? use none | grid)",
+                  "KLAP_LOG cannot be 'wran' (fix: did you mean 'warn'? use trace | debug | info | warn | "
+                  "error | off)"));
 }
 
 TEST(Environment, RelativePathsAreFixedToTheFolderOfTheStart) {
@@ -189,6 +202,38 @@ TEST(File, KernelsAreMatchedByMangledAndByDemangledName) {
       << "a glob is for the whole name";
 }
 
+TEST(File, EveryKeyHasItsValueAndItsPlace) {
+  const Config config = from_text(R"([defaults]
+launcher = "device"
+pool_bytes = 4096
+[[kernel]]
+name = "parent(*"
+launcher = "host"
+pool_bytes = "64M"
+)");
+  EXPECT_THAT(config.problems, IsEmpty());
+  EXPECT_EQ(config.launcher_for(kParent), Launcher::Host);
+  EXPECT_EQ(config.launcher_for("_Z5otherv"), Launcher::Device);
+  EXPECT_EQ(config.pool_bytes_for(kParent), uint64_t{64} << 20);
+  EXPECT_EQ(config.pool_bytes_for("_Z5otherv"), 4096);
+
+  const std::string kernel = kParent;
+  const Setting& pool = *find_key(Section::Kernel, "pool_bytes");
+  EXPECT_EQ(config.value(pool, &kernel).place, "klap.toml:7");
+  EXPECT_EQ(config.value(pool).place, "klap.toml:3");
+  EXPECT_EQ(config.value(pool).from, Value::From::File);
+  const Value granularity = config.value(*find_variable("KLAP_GRANULARITY"), &kernel);
+  EXPECT_EQ(granularity.text, "grid");
+  EXPECT_EQ(granularity.from, Value::From::Default);
+}
+
+TEST(Environment, ValuesOfItSaySo) {
+  const Config config = from_environment({{"KLAP_LAUNCHER", "device"}, {"KLAP_LOG", "nonsense"}});
+  EXPECT_EQ(config.value(*find_variable("KLAP_LAUNCHER")).place, "environment");
+  EXPECT_EQ(config.value(*find_variable("KLAP_LOG")).from, Value::From::Default)
+      << "what is wrong does not count";
+}
+
 TEST(File, FirstMatchingTableThatHasTheSettingWins) {
   const Config config = from_text(R"(
 [[kernel]]
@@ -213,13 +258,13 @@ TEST(File, ProblemsNamePlaceKeyAndNearestInTheOrderOfTheFile) {
 granularty = "grid"
 granularity = "Grid"
 )");
-  EXPECT_EQ(config.default_granularity, Granularity::Grid);
+  EXPECT_EQ(config.granularity_for(kParent), Granularity::Grid);
   EXPECT_THAT(
       config.problems,
-      ElementsAre("klap.toml:1:2: unknown key 'kernels' (fix: did you mean 'kernel'? use one of: defaults, "
+      ElementsAre("klap.toml:1:2: unknown table 'kernels' (fix: did you mean 'kernel'? use one of: defaults, "
                   "kernel)",
                   "klap.toml:3:1: unknown key 'granularty' in [defaults] (fix: did you mean 'granularity'? "
-                  "use one of: granularity)",
+                  "use one of: granularity, launcher, pool_bytes)",
                   "klap.toml:4:15: granularity cannot be 'Grid' (fix: did you mean 'grid'? use none | "
                   "grid)"));
 }
@@ -277,7 +322,7 @@ TEST(File, SyntaxErrorHasItsPlaceAndChangesNothing) {
   const Config config = from_text("[defaults]\ngranularity = \"none\"\n[[kernel]\nname = \"x\"\n");
   EXPECT_THAT(config.problems, ElementsAre(StartsWith("klap.toml:3:10: not valid TOML: ")));
   EXPECT_EQ(config.problems[0].find('\n'), std::string::npos) << "one line each";
-  EXPECT_EQ(config.default_granularity, Granularity::Grid);
+  EXPECT_EQ(config.granularity_for(kParent), Granularity::Grid);
 }
 
 TEST(File, BytesThatAreNotUtf8AreASyntaxError) {
@@ -325,22 +370,33 @@ TEST(Spelling, NearestIgnoresCaseAndGivesUpOnStrangers) {
 TEST(SettingsTable, DocumentedDefaultsAreTheDefaults) {
   const Config config;
   EXPECT_EQ(find_variable("KLAP_LOG")->default_value, config.log_level);
-  EXPECT_EQ(find_variable("KLAP_GRANULARITY")->default_value, jit::to_string(config.default_granularity));
+  EXPECT_EQ(config.granularity_for(kParent), Granularity::Grid);
+  EXPECT_EQ(config.launcher_for(kParent), jit::Variant{}.launcher);
+  EXPECT_EQ(config.pool_bytes_for(kParent), kDefaultPoolBytes);
   EXPECT_EQ(parse_boolean(find_variable("KLAP_DISABLE")->default_value), config.disabled);
   EXPECT_EQ(parse_boolean(find_variable("KLAP_CACHE_DISABLE")->default_value), config.cache_disabled);
   EXPECT_EQ(parse_size(find_variable("KLAP_CACHE_MAX_SIZE")->default_value), config.cache_max_bytes);
 }
 
-TEST(SettingsTable, Sizes) {
-  EXPECT_EQ(parse_size("0"), 0u);
-  EXPECT_EQ(parse_size("1234"), 1234u);
-  EXPECT_EQ(parse_size("64k"), 65536u);
-  EXPECT_EQ(parse_size("2G"), uint64_t{2} << 30);
-  EXPECT_EQ(parse_size("18446744073709551615"), UINT64_MAX);
-  for (const char* const bad :
-       {"", "M", "-1", "1.5G", "1 G", "1GB", "18446744073709551616", "17179869184G"}) {
-    EXPECT_FALSE(parse_size(bad)) << bad;
+TEST(SettingsTable, SizesMayHaveAUnit) {
+  EXPECT_EQ(parse_size("0"), 0);
+  EXPECT_EQ(parse_size("4096"), 4096);
+  EXPECT_EQ(parse_size("3k"), 3 << 10);
+  EXPECT_EQ(parse_size("64M"), 64 << 20);
+  EXPECT_EQ(parse_size("1G"), 1 << 30);
+  EXPECT_EQ(parse_size("2T"), uint64_t{2} << 40);
+  for (const char* const wrong :
+       {"", "M", "-1", "+1", "1.5G", "1 G", "1GB", "1X", "0x10", "99999999999999999999", "16777216T"}) {
+    EXPECT_EQ(parse_size(wrong), std::nullopt) << wrong;
   }
+}
+
+TEST(SettingsTable, EveryLauncherOfTheTableIsKnown) {
+  for (const std::string_view name : find_variable("KLAP_LAUNCHER")->choices) {
+    ASSERT_TRUE(parse_launcher(name)) << name;
+    EXPECT_EQ(jit::to_string(*parse_launcher(name)), name);
+  }
+  EXPECT_FALSE(parse_launcher("guest"));
 }
 
 TEST(SettingsTable, EveryGranularityOfTheTableIsKnown) {
@@ -359,6 +415,15 @@ TEST(SettingsTable, EveryVariableStandsInTheTexts) {
     EXPECT_THAT(markdown, HasSubstr("| `" + std::string(name) + "` |"));
   }
   EXPECT_THAT(markdown, HasSubstr("none \\| grid")) << "a bar would end the cell";
+}
+
+TEST(LaunchReasons, HaveDistinctNamesAndMeanings) {
+  std::set<std::string> names;
+  for (const LaunchReason& reason : launch_reasons()) {
+    EXPECT_TRUE(names.insert(reason.name).second) << reason.name;
+    EXPECT_STRNE(reason.meaning, "");
+  }
+  EXPECT_THAT(names, testing::Contains(reasons::kStreamCapture.name));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ from . import process, statistics_file
 
 LIMIT = 25  # seconds; a run takes two
 DEFAULT_LIMIT = 2048  # CUDA's
+DEVICE_LAUNCHER = "preloaded, launcher device"
 LIMITS = [DEFAULT_LIMIT << i for i in range(8)]
 
 
@@ -26,6 +27,7 @@ class Setup:
     preloaded: bool = False
     arguments: list = field(default_factory=list)
     limit: int = 0  # the pending limit of a native run, 0 where it does not matter
+    settings: dict = field(default_factory=dict)  # environment variables of a preloaded run
 
 
 def run_once(where, program, setup, arguments):
@@ -33,7 +35,7 @@ def run_once(where, program, setup, arguments):
     command = [where.program("bench", program), *arguments, *setup.arguments, "--json", "-"]
     with tempfile.TemporaryDirectory() as folder:
         stats_file = os.path.join(folder, "stats.json")
-        environment = where.preloaded(stats_file) if setup.preloaded else where.native()
+        environment = where.preloaded(stats_file, **setup.settings) if setup.preloaded else where.native()
         outcome = process.run(command, environment, LIMIT)
         stats = statistics_file.read(stats_file) if setup.preloaded else {}
     record = {"setup": setup.name, "arguments": command[1:], "code": outcome.code,
@@ -44,6 +46,7 @@ def run_once(where, program, setup, arguments):
         record["errors"] = outcome.err.splitlines()[-10:]
     if setup.preloaded:
         record["statistics"] = statistics_file.summary(stats)
+        record["launchers"] = sorted(statistics_file.launchers(stats))
         record["redirected"] = sum(stats.get("launches", {}).get("redirected", {}).values())
     return record
 
@@ -140,6 +143,7 @@ def usual_setups(best):
         setups.append(native("native, best limit", best))
     return setups + [Setup("preloaded", True),
                      Setup("preloaded, limit 65536", True, ["--pending-limit", "65536"]),
+                     Setup(DEVICE_LAUNCHER, True, settings={"KLAP_LAUNCHER": "device"}),
                      Setup("flat", False, ["--variant", "flat"])]
 
 
@@ -153,6 +157,8 @@ def judge(summaries, records):
     for record in records:
         if record["setup"].startswith("preloaded") and not record.get("redirected"):
             wrong.append(f"{record['setup']}: no launch was redirected")
+        elif record["setup"] == DEVICE_LAUNCHER and record["launchers"] != ["device"]:
+            wrong.append(f"{record['setup']}: launched by {', '.join(record['launchers']) or 'nobody'}")
     return wrong
 
 

@@ -69,12 +69,33 @@ def judge_preloaded(entry, native, outcome, stats):
     return wrong
 
 
+def judge_device_launcher(entry, native, outcome, stats):
+    """What must hold of any preloaded run, and that the parents did launch their children themselves."""
+    wrong = judge_preloaded(entry, native, outcome, stats)
+    launchers = statistics_file.launchers(stats)
+    if not wrong and entry.get("redirected") and launchers != {"device"}:
+        wrong.append(f"launched by {', '.join(sorted(launchers)) or 'nobody'} although KLAP_LAUNCHER says device")
+    return wrong
+
+
 def judge_disabled(outcome, stats):
     """KLAP_DISABLE=1 must leave everything as it is."""
     wrong = [verdict(outcome)] if verdict(outcome) else []
     if stats.get("launches", {}).get("redirected"):
         wrong.append("launches were redirected although KLAP_DISABLE is set")
     return wrong
+
+
+def check_device_launcher(where, entry, native):
+    """One preloaded run whose parents launch their children themselves."""
+    outcome, stats = run_preloaded(where, entry, KLAP_LAUNCHER="device")
+    wrong = judge_device_launcher(entry, native, outcome, stats)
+    record = {"code": outcome.code, "seconds": round(outcome.seconds, 3), "wrong": wrong,
+              "statistics": statistics_file.summary(stats)}
+    if wrong:
+        record["output"] = outcome.out.splitlines()
+        record["errors"] = outcome.err.splitlines()[:40]
+    return record
 
 
 def check(where, entry, repeats, say):
@@ -95,6 +116,9 @@ def check(where, entry, repeats, say):
         record["preloaded"].append(run_record)
         if outcome.timed_out:
             break  # the other repeats would cost a minute each
+    if not wrong:  # it would only say the same again
+        record["device_launcher"] = check_device_launcher(where, entry, native)
+        wrong += [f"with KLAP_LAUNCHER=device: {text}" for text in record["device_launcher"]["wrong"]]
     if entry.get("also_disabled"):
         outcome, stats = run_preloaded(where, entry, KLAP_DISABLE="1")
         wrong += [f"with KLAP_DISABLE=1: {text}" for text in judge_disabled(outcome, stats)]

@@ -4,16 +4,17 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 namespace klap::tool {
 
-// What decides about a launch site, shared by explain and rewrite.
+// What decides about a launch site, shared by explain, rewrite and config.
 struct PolicyOptions {
-  std::string granularity;  // empty: as the environment and the config file say
-  std::string config;       // config file; empty: KLAP_CONFIG
-  uint32_t sm = 90;         // compute capability to choose images for
+  // Values that options like --granularity set, by the environment variable they stand for; empty: not given.
+  std::map<std::string, std::string> values;
+  uint32_t sm = 90;  // compute capability to choose images for
 };
 
 struct InspectOptions {
@@ -52,6 +53,18 @@ struct CacheOptions {
 void cache_ls(const CacheOptions& options);
 void cache_clear(const CacheOptions& options);
 void cache_warm(const CacheOptions& options);
+
+struct ConfigOptions {
+  std::string kernel;  // empty: for kernels that no table names
+  PolicyOptions policy;
+  bool json = false;
+};
+void config(const ConfigOptions& options);
+
+struct ReasonsOptions {
+  bool markdown = false, json = false;
+};
+void reasons(const ReasonsOptions& options);
 
 struct SettingsOptions {
   bool markdown = false, json = false;

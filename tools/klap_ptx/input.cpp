@@ -10,7 +10,6 @@
 #include "support/demangle.h"
 #include "support/error.h"
 #include "support/file.h"
-#include "support/log.h"
 
 namespace klap::tool {
 
@@ -67,15 +66,20 @@ void for_each_image(const container::File& file, uint32_t sm, const std::functio
 }
 
 runtime::Config load_policy(const PolicyOptions& options) {
-  if (!options.config.empty()) read_file(options.config);
+  const auto given = [&](std::string_view variable) -> const std::string* {
+    const auto found = options.values.find(std::string(variable));
+    return found == options.values.end() || found->second.empty() ? nullptr : &found->second;
+  };
+  if (const std::string* const file = given("KLAP_CONFIG")) read_file(*file);
   runtime::Config config = runtime::load_config([&](const char* name) -> const char* {
-    const std::string_view variable = name;
-    if (variable == "KLAP_CONFIG" && !options.config.empty()) return options.config.c_str();
-    if (variable == "KLAP_GRANULARITY" && !options.granularity.empty()) return options.granularity.c_str();
-    return secure_getenv(name);
+    const std::string* const value = given(name);
+    return value != nullptr ? value->c_str() : secure_getenv(name);
   });
+  for (auto& [variable, value] : config.environment) {
+    if (given(variable) != nullptr) value.place = "command line";
+  }
+  runtime::apply_log_settings(config);
   for (const std::string& problem : config.problems) fmt::print(stderr, "klap-ptx: warning: {}\n", problem);
-  set_log_level(config.log_level);
   return config;
 }
 
@@ -83,6 +87,7 @@ jit::Request make_request(const runtime::Config& config, uint32_t sm) {
   jit::Request request;
   request.sm = sm;
   request.granularity = [config](const std::string& parent) { return config.granularity_for(parent); };
+  request.launcher = [config](const std::string& parent) { return config.launcher_for(parent); };
   if (!config.dump_dir.empty()) {
     request.dump = [folder = config.dump_dir](const std::string& name, std::string_view bytes) {
       write_file(folder / name, bytes);

@@ -40,16 +40,21 @@ void add_sm(CLI::App& command, uint32_t& sm) {
 
 void add_json(CLI::App& command, bool& json) { command.add_flag("--json", json, "Print JSON"); }
 
-void add_choices(CLI::App& command, PolicyOptions& policy) {
-  const auto choices = runtime::find_variable("KLAP_GRANULARITY")->choices;
-  command.add_option("--granularity", policy.granularity, "Granularity for every kernel")
-      ->check(CLI::IsMember(std::vector<std::string>(choices.begin(), choices.end())));
-  command.add_option("--config", policy.config, "Config file (TOML) instead of KLAP_CONFIG");
-}
-
+// The settings of kernels that the command line can give for all of them, above everything else: one option
+// for each row of the settings table that is both a variable and a key.
 void add_policy(CLI::App& command, PolicyOptions& policy) {
-  add_choices(command, policy);
-  add_sm(command, policy.sm);
+  for (const runtime::Setting& setting : runtime::settings()) {
+    if (setting.variable.empty() || setting.key.empty()) continue;
+    const auto valid = [&setting](const std::string& value) -> std::string {
+      const auto problem = runtime::check_value(setting, setting.key, value);
+      return problem ? problem->what() : "";
+    };
+    command
+        .add_option(fmt::format("--{}", setting.key), policy.values[std::string(setting.variable)],
+                    fmt::format("In place of {}, for every kernel", setting.variable))
+        ->check(CLI::Validator(valid, runtime::describe_values(setting)));
+  }
+  command.add_option("--config", policy.values["KLAP_CONFIG"], "Config file (TOML) in place of KLAP_CONFIG");
 }
 
 void add_inspect(CLI::App& app) {
@@ -82,6 +87,7 @@ void add_rewrite(CLI::App& app) {
       ->required()
       ->check(CLI::Validator(known_ending, "*.cubin|*.ptx"));
   add_policy(command, options->policy);
+  add_sm(command, options->policy.sm);
   add_json(command, options->json);
   command.final_callback([options] { rewrite(*options); });
 }
@@ -92,6 +98,7 @@ void add_explain(CLI::App& app) {
       *app.add_subcommand("explain", "Say for every launch site what would be done, or why not");
   add_file(command, options->file);
   add_policy(command, options->policy);
+  add_sm(command, options->policy.sm);
   add_json(command, options->json);
   command.final_callback([options] { explain(*options); });
 }
@@ -113,9 +120,27 @@ void add_cache(CLI::App& app) {
       ->delimiter(',')
       ->check(CLI::Range(50, 999))
       ->capture_default_str();
-  add_choices(warm, options->policy);
+  add_policy(warm, options->policy);
   add_json(warm, options->json);
   warm.final_callback([options] { cache_warm(*options); });
+}
+
+void add_config(CLI::App& app) {
+  auto options = std::make_shared<ConfigOptions>();
+  CLI::App& command = *app.add_subcommand("config", "Print the settings in force and where each came from");
+  command.add_option("KERNEL", options->kernel,
+                     "Settings of this kernel too; its mangled name, as explain prints it in brackets");
+  add_policy(command, options->policy);
+  add_json(command, options->json);
+  command.final_callback([options] { config(*options); });
+}
+
+void add_reasons(CLI::App& app) {
+  auto options = std::make_shared<ReasonsOptions>();
+  CLI::App& command = *app.add_subcommand("reasons", "List why launches may be left as they are");
+  auto* const markdown = command.add_flag("--markdown", options->markdown, "Print Markdown tables");
+  command.add_flag("--json", options->json, "Print JSON")->excludes(markdown);
+  command.final_callback([options] { reasons(*options); });
 }
 
 void add_settings(CLI::App& app) {
@@ -128,7 +153,7 @@ void add_settings(CLI::App& app) {
 
 std::string footer() {
   return "Exit codes: 0 done; 1 bad input; 2 wrong usage.\n\n"
-         "Settings of the library, which explain, rewrite and cache follow too:\n" +
+         "Settings of the library, which explain, rewrite, cache and config follow too:\n" +
          runtime::settings_text();
 }
 
@@ -158,7 +183,9 @@ int run(int argc, char** argv) {
   add_rewrite(app);
   add_explain(app);
   add_cache(app);
+  add_config(app);
   add_settings(app);
+  add_reasons(app);
   if (const std::string problem = argc > 1 ? check_subcommand(app, argv[1]) : ""; !problem.empty()) {
     return usage_error(problem);
   }

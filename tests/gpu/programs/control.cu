@@ -1,6 +1,7 @@
-// Control flow around the launch: code after it, launches by some lanes only, early returns, launches in one
-// branch, parents of three dimensions, empty children among real ones, arguments that need the code before
-// the launch. Also built with -G, where every launch goes through a local wrapper function.
+// Control flow around the launch: code after it, launches by some lanes only, early returns, also beside a
+// barrier, launches in one branch, parents of three dimensions, empty children among real ones, arguments
+// that need the code before the launch. Also built with -G, where every launch goes through a local wrapper
+// function.
 #include "program.h"
 
 constexpr int kThreads = 384;
@@ -62,6 +63,21 @@ __global__ void launch_once(int* cells) {
   atomicAdd(&total, static_cast<int>(threadIdx.x));
   __syncthreads();
   if (threadIdx.x == 0) add_tag<<<4, 96>>>(cells, kThreads, total);
+}
+
+// Threads that return early beside threads of the same warp that meet at a barrier, which must not wait for
+// them.
+__global__ void launch_behind_barrier(int* cells, int n) {
+  __shared__ int numbers[128];
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  if (t >= n || t % 3 == 0) return;
+  numbers[threadIdx.x] = t;
+  __syncthreads();
+  if (numbers[threadIdx.x] % 5 == 0) {
+    cells[t] = -2;
+    return;
+  }
+  add_tag<<<1, 32>>>(cells + t, 1, numbers[threadIdx.x]);
 }
 
 // What the parent wrote before the launch must be there when the child runs.
@@ -149,6 +165,21 @@ void test_once(gpu::Report& report) {
   report.expect_equal("child of one thread", cells.to_host(), std::vector<int>(kThreads, 99 * 100 / 2 + 1));
 }
 
+// Several launches in a row, of which the first has no child at all: each must find everything as if it were
+// alone.
+void test_barrier(gpu::Report& report) {
+  const int n = kThreads - 30;
+  const gpu::Buffer<int> cells(kThreads);
+  for (const int threads : {0, n, n, n}) launch_behind_barrier<<<3, 128>>>(cells.data(), threads);
+  gpu::wait("launch_behind_barrier");
+  std::vector<int> expected;
+  for (int t = 0; t < kThreads; ++t) {
+    const bool returns = t >= n || t % 3 == 0;
+    expected.push_back(returns ? 0 : t % 5 == 0 ? -2 : 3 * (t + 1));
+  }
+  report.expect_equal("children launched behind a barrier", cells.to_host(), expected);
+}
+
 void test_write(gpu::Report& report) {
   const gpu::Buffer<int> cells(kThreads);
   write_then_launch<<<3, 128>>>(cells.data());
@@ -166,6 +197,7 @@ int main() {
   test_empty(report);
   test_3d(report);
   test_once(report);
+  test_barrier(report);
   test_write(report);
   return report.finish();
 }

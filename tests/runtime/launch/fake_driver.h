@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,7 @@ class FakeDriverTest : public testing::Test {
            ("klap-launch-" + std::to_string(getpid()) + "-" + std::to_string(number++));
     setenv("FAKE_CUDA_LOG", log_.c_str(), 1);
     new_context();
-    load_library();
+    load_library({}, library_);
   }
   ~FakeDriverTest() override {
     Registry::instance().remove_library(library_);
@@ -81,25 +82,34 @@ class FakeDriverTest : public testing::Test {
     second.consumer = "__klap_other_consumer";
     second.parent_param_bytes = 13;
     second.record_bytes = 80;
-    return {first, second};
+    jit::Variant third = first;
+    third.parent = "launching";
+    third.parent_variant = "__klap_launching";
+    third.consumer = "__klap_exact_consumer";
+    third.launcher = jit::Launcher::Device;
+    return {first, second, third};
   }
 
-  void load_library() {
+  // `pool_bytes` as in LoadedImage. The kernels of the last one loaded are the ones launched.
+  void load_library(const std::map<std::string, uint64_t>& pool_bytes, CUlibrary& library) {
     static const std::string cubin = read_file(KLAP_LAUNCH_CUBIN);
     ASSERT_EQ(CUDA_SUCCESS,
-              driver()->library_load_data(&library_, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
+              driver()->library_load_data(&library, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
     LoadedImage image;
-    image.library = library_;
+    image.library = library;
     image.variants = variants();
+    image.pool_bytes = pool_bytes;
     Registry::instance().add(image);
-    parent_ = kernel("parent");
-    other_ = kernel("other");
+    parent_ = kernel(library, "parent");
+    other_ = kernel(library, "other");
+    launching_ = kernel(library, "launching");
   }
 
-  CUfunction kernel(const char* name) {
+  CUfunction kernel(const char* name) { return kernel(library_, name); }
+  static CUfunction kernel(CUlibrary library, const char* name) {
     CUkernel handle = nullptr;
-    EXPECT_EQ(CUDA_SUCCESS, driver()->library_get_kernel(&handle, library_, name));
-    Registry::instance().learn_kernel(library_, name, handle);
+    EXPECT_EQ(CUDA_SUCCESS, driver()->library_get_kernel(&handle, library, name));
+    Registry::instance().learn_kernel(library, name, handle);
     return reinterpret_cast<CUfunction>(handle);
   }
 
@@ -142,7 +152,7 @@ class FakeDriverTest : public testing::Test {
   std::filesystem::path log_;
   CUcontext context_ = nullptr;
   CUlibrary library_ = nullptr;
-  CUfunction parent_ = nullptr, other_ = nullptr;
+  CUfunction parent_ = nullptr, other_ = nullptr, launching_ = nullptr;
 
   uint64_t first_param_ = 0x1122334455667788;
   uint32_t second_param_ = 0x99aabbcc;

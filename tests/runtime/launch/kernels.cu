@@ -12,3 +12,8 @@ struct Many {
 extern "C" __global__ void other(Many, char) {}
 extern "C" __global__ void __klap_other(Many, char, void*) {}
 extern "C" __global__ void __klap_other_consumer(void*) {}
+
+// A third that launches its consumer itself.
+extern "C" __global__ void launching(int*, int) {}
+extern "C" __global__ void __klap_launching(int*, int, void*) {}
+extern "C" __global__ void __klap_exact_consumer(Many) {}

@@ -23,6 +23,7 @@ TEST(ExtendedParams, ArrayOfAnyLength) {
   for (const uint32_t count : {0u, 1u, 63u, 64u, 1000u}) {
     std::vector<int> values(count);
     std::vector<void*> params;
+    params.reserve(count);
     for (int& value : values) params.push_back(&value);
     ExtendedParams extended;
     ASSERT_EQ(nullptr, extended.extend(variant(count, 4 * count, 4 * count), params.data(), nullptr, kQueue));

@@ -136,10 +136,32 @@ TEST_F(RedirectTest, LaunchesThatNoQueueCanHoldAreLeft) {
   expect_left(launch, "empty grid");
   launch = launch_of(other_);
   launch.grid[0] = KLAP_MAX_RECORDS / 64;
-  expect_left(launch, "queue over 1 GiB", "other");
+  expect_left(launch, "queue over pool_bytes", "other");
   launch = launch_of(parent_);  // the same number of smaller records fits
   launch.grid[0] = KLAP_MAX_RECORDS / 64;
   expect_redirected(launch);
+}
+
+TEST_F(RedirectTest, PoolBytesIsEachParentsOwnLimit) {
+  const std::map<std::string, uint64_t> limits{{"parent", uint64_t{64} << 10}};
+  CUlibrary library = nullptr;
+  load_library(limits, library);
+  Launch launch = launch_of(parent_);
+  launch.grid[0] = 10;  // 640 records of 40 bytes
+  expect_redirected(launch);
+  launch.grid[0] = 100;
+  expect_left(launch, "queue over pool_bytes");
+  // Another parent may have a longer queue in the same stream; that changes nothing for this one.
+  Launch large = launch_of(other_);
+  large.grid[0] = 100;
+  expect_redirected(large);
+  expect_left(launch, "queue over pool_bytes");
+  // The comfort of growing beyond what is needed ends at the limit too.
+  for (const Call& call : calls("cuMemAlloc_v2")) EXPECT_LE(std::stoull(call["bytes"]), uint64_t{1} << 20);
+  launch.grid[0] = 10;
+  expect_redirected(launch);
+  Registry::instance().remove_library(library);
+  driver()->library_unload(library);
 }
 
 TEST_F(RedirectTest, GrowsAndGivesTheOldBlockToTheNextStream) {
@@ -295,6 +317,48 @@ TEST_F(RedirectTest, ConsumerFailureIsTheLaunchsResultAndEndsTheStream) {
   Launch elsewhere = launch_of(parent_);
   elsewhere.stream = new_stream();
   expect_redirected(elsewhere);
+}
+
+// ---- launcher "device" ----
+
+TEST_F(RedirectTest, ParentThatLaunchesItsChildrenIsAllThatIsEnqueued) {
+  const CUstream stream = new_stream();
+  Launch launch = launch_of(launching_);
+  launch.stream = stream;
+  expect_redirected(launch);
+  expect_redirected(launch);
+  EXPECT_EQ((Names{"__klap_launching", "__klap_launching"}), launched());
+  const auto launches = calls("cuLaunchKernel");
+  const KlapQueue queue = decoded(calls("cuMemcpyHtoDAsync_v2")[0]["data"]);
+  EXPECT_EQ(4096u, queue.capacity);
+  EXPECT_EQ("8877665544332211:ccbbaa99:", launches[0]["params"].substr(0, 26));
+  EXPECT_EQ(launches[0]["params"], launches[1]["params"]);
+}
+
+TEST_F(RedirectTest, BothLaunchersShareAStreamsQueue) {
+  expect_redirected(launch_of(parent_));
+  forget_calls();
+  expect_redirected(launch_of(launching_));
+  expect_redirected(launch_of(parent_));
+  EXPECT_EQ((Names{"__klap_launching", "__klap_parent", "__klap_consumer"}), launched());
+  EXPECT_TRUE(calls("cuMemcpyHtoDAsync_v2").empty());
+}
+
+TEST_F(RedirectTest, ExactConsumerThatDoesNotFitIsNeverUsed) {
+  setenv("FAKE_CUDA_THREADS", "__klap_exact_consumer=64", 1);
+  expect_left(launch_of(launching_), "consumer block over its limit", "launching");
+}
+
+TEST_F(RedirectTest, MissingExactConsumerLeavesTheParent) {
+  setenv("FAKE_CUDA_FAIL", "cuLibraryGetKernel:__klap_exact_consumer=500", 1);
+  expect_left(launch_of(launching_), "missing handle", "launching");
+}
+
+TEST_F(RedirectTest, LaunchingParentThatDoesNotLaunchGivesWayToTheOriginal) {
+  setenv("FAKE_CUDA_FAIL", "cuLaunchKernel:__klap_launching=701@1", 1);
+  EXPECT_EQ(std::nullopt, redirect_launch(launch_of(launching_)));
+  EXPECT_EQ(Names{}, launched());
+  expect_redirected(launch_of(launching_));
 }
 
 TEST_F(RedirectTest, WithoutMemoryTheOriginalRuns) {

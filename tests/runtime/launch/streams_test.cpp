@@ -94,6 +94,7 @@ TEST_F(StreamsTest, PairsOfOneStreamStayTogether) {
   constexpr int kThreads = 8, kLaunches = 50;
   const CUstream shared = new_stream();
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&] {
       fake<PFN_cuCtxSetCurrent_v4000>("cuCtxSetCurrent")(context_);

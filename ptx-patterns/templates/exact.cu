@@ -1,0 +1,33 @@
+// The exact grid: one kernel that runs every recorded child, launched from the device by the parent's last
+// thread.
+//
+// Its blocks are the child's own: as many as all children have together, each of exactly the child's block
+// size. So a block that searched its child and its place in it behaves from there on like the block CUDA
+// would have started: `ret` ends the thread, a barrier waits for the threads of this block only, and nothing
+// of another child runs in it before or after. That is why children with barriers and early exits can run
+// here and not in consumer.cu, whose groups of threads run one block after another.
+//
+// Nothing is reset here: the parent did that before it launched, and the next parent of the stream, which may
+// overwrite the records, starts only when this kernel and its parent are complete.
+//
+// Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; KLAP_GRID_1D
+// when every child's grid has one row and one layer.
+#include "sequence.h"
+
+extern "C" __device__ void __klap_child_body(const unsigned char* arguments, unsigned int ctaid_x,
+                                             unsigned int ctaid_y, unsigned int ctaid_z,
+                                             unsigned int nctaid_x, unsigned int nctaid_y,
+                                             unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
+                                             unsigned int tid_z);
+
+extern "C" __global__ void __launch_bounds__(KLAP_CHILD_X* KLAP_CHILD_Y* KLAP_CHILD_Z)
+    __klap_consumer(KlapSequence sequence) {
+  const unsigned long long block = sequence.first + blockIdx.x;
+  const unsigned int record = find_record(sequence.prefix, sequence.count, block);
+  const unsigned char* const current =
+      sequence.records + static_cast<unsigned long long>(record) * KLAP_RECORD_BYTES;
+  const uint4 grid = __ldg(reinterpret_cast<const uint4*>(current));
+  const uint3 at = position_in(grid, static_cast<Linear>(block - __ldg(sequence.prefix + record)));
+  __klap_child_body(current + KLAP_ARGS_OFFSET, at.x, at.y, at.z, grid.x, grid.y, grid.z, threadIdx.x,
+                    threadIdx.y, threadIdx.z);
+}

@@ -1,0 +1,53 @@
+// The sequence of virtual blocks that recorded children form, as the kernels that run them read it.
+//
+// The blocks of all children, one child after another, are numbered through; `prefix` holds each child's
+// first number. Who runs block n searches its child there once and splits the rest into the child's own
+// coordinates.
+#ifndef KLAP_SEQUENCE_H
+#define KLAP_SEQUENCE_H
+
+// A sequence, or the part of one that a launch is to run. As a kernel's parameter it is laid out by the
+// host's and the device's compilers alike: pointers and 64-bit words first.
+struct KlapSequence {
+  const unsigned char* records;
+  const unsigned long long* prefix;
+  unsigned long long first;  // block of the sequence that block 0 of the launch runs
+  unsigned int count;        // records
+};
+
+// Position in a child's grid. Rows of one-dimensional grids are shorter than 2^31 blocks.
+#ifdef KLAP_GRID_1D
+typedef unsigned int Linear;
+#else
+typedef unsigned long long Linear;
+#endif
+
+// The last record whose first virtual block is not behind `block`: records of no blocks share their
+// successor's prefix.
+static __device__ __forceinline__ unsigned int find_record(const unsigned long long* prefix,
+                                                           unsigned int records, unsigned long long block) {
+  unsigned int low = 0, high = records;
+  while (high - low > 1) {
+    const unsigned int middle = low + (high - low) / 2;
+    if (__ldg(prefix + middle) <= block) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+// The coordinates of block `linear` of a child's grid.
+static __device__ __forceinline__ uint3 position_in(const uint4& grid, Linear linear) {
+#ifdef KLAP_GRID_1D
+  return make_uint3(linear, 0, 0);
+#else
+  const unsigned long long row = linear / grid.x;
+  const unsigned int z = static_cast<unsigned int>(row / grid.y);
+  return make_uint3(static_cast<unsigned int>(linear - row * grid.x),
+                    static_cast<unsigned int>(row - static_cast<unsigned long long>(z) * grid.y), z);
+#endif
+}
+
+#endif

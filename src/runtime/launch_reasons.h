@@ -1,0 +1,59 @@
+// Why a launch of a rewritten parent runs the original: the one documented list, as analysis/reasons.h is for
+// launch sites.
+//
+// The names are stable: they appear in the log at level debug, in KLAP_STATS and in tests. A reason is passed
+// around as a pointer to its entry, null meaning that there is none, so that a text which is not on the list
+// does not compile.
+#pragma once
+
+#include <span>
+
+namespace klap::runtime {
+
+// X(identifier, "name", "what it means")
+#define KLAP_LAUNCH_REASONS(X)                                                                              \
+  X(kCooperativeLaunch, "cooperative launch", "the parent is launched cooperatively")                       \
+  X(kClusterLaunch, "cluster launch", "the parent is launched in clusters")                                 \
+  X(kLaunchAttribute, "launch attribute", "the launch has an attribute other than priority")                \
+  X(kEmptyGrid, "empty grid", "an extent of the grid or block is 0; the driver refuses the launch itself")  \
+  X(kTooManyThreads, "too many threads", "the grid has more than 16,777,215 threads")                       \
+  X(kStreamCapture, "stream capture", "the stream is being captured into a graph")                          \
+  X(kParentsInGraphs, "parents in graphs", "a parent was captured into a graph earlier in this context")    \
+  X(kNoCurrentContext, "no current context", "the calling thread has no CUDA context")                      \
+  X(kUnknownStream, "unknown stream", "the driver does not know the stream")                                \
+  X(kHandleOfAnotherContext, "handle of another context", "the kernel handle belongs to another context")   \
+  X(kStreamOfAnotherContext, "stream of another context", "the stream belongs to another context")          \
+  X(kQueueOverPoolBytes, "queue over pool_bytes", "the records could need more memory than pool_bytes")     \
+  X(kNoDeviceMemory, "no device memory", "the device has no memory for the record queue")                   \
+  X(kQueueNotWritable, "queue not writable", "the head of the record queue could not be written")           \
+  X(kEventNotRecorded, "event not recorded", "an earlier use of this stream's queue could not be recorded") \
+  X(kMissingHandle, "missing handle", "the loaded image does not give out a kernel of the variant")         \
+  X(kChildBlock, "child block over the child's limit", "the child cannot run in blocks of its size")        \
+  X(kConsumerBlock, "consumer block over its limit", "the consumer cannot run in blocks of its size")       \
+  X(kConsumerDoesNotFit, "consumer does not fit the device", "not one block of the consumer fits")          \
+  X(kConsumerDoesNotLaunch, "consumer does not launch", "the consumer failed on an empty queue")            \
+  X(kConsumerFailed, "consumer failed earlier in this stream", "recorded children were lost with an error") \
+  X(kParentBlock, "block over the variant's limit", "the launch's block is too large for the variant")      \
+  X(kBothParameterForms, "both parameter forms", "parameters were given both as an array and as a buffer")  \
+  X(kParametersMissing, "parameters missing", "fewer parameters were given than the parent has")            \
+  X(kUnknownLaunchOption, "unknown launch option", "the launch has an extra option that is not known")      \
+  X(kVariantDoesNotLaunch, "variant does not launch", "the driver refused the variant")
+
+struct LaunchReason {
+  const char* name;
+  const char* meaning;
+};
+
+// Null: there is none.
+using MaybeReason = const LaunchReason*;
+
+namespace reasons {
+#define KLAP_LAUNCH_REASON(identifier, text, meaning) inline constexpr LaunchReason identifier{text, meaning};
+KLAP_LAUNCH_REASONS(KLAP_LAUNCH_REASON)
+#undef KLAP_LAUNCH_REASON
+}  // namespace reasons
+
+// All of them, in the order of the list.
+std::span<const LaunchReason> launch_reasons();
+
+}  // namespace klap::runtime

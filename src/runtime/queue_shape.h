@@ -1,0 +1,44 @@
+// Where things lie in the memory of a record queue: its head, the prefix array and the records, one behind
+// the other. Shared by the runtime, which allocates queues for the program, and by the C API, whose callers
+// allocate them themselves.
+#pragma once
+
+#include <cstdint>
+
+#include "ptx-patterns/templates/queue.h"
+
+namespace klap::runtime {
+
+struct QueueShape {
+  uint64_t capacity = 0;      // in records
+  uint32_t record_bytes = 0;  // a multiple of kRecordAlign
+
+  // Records hold arguments with up to 16-byte alignment.
+  static constexpr uint32_t kRecordAlign = 16;
+  static constexpr uint32_t aligned_record(uint32_t bytes) {
+    return (bytes + kRecordAlign - 1) / kRecordAlign * kRecordAlign;
+  }
+
+  [[nodiscard]] uint64_t prefix_offset() const { return round_up(sizeof(KlapQueue)); }
+  [[nodiscard]] uint64_t records_offset() const {
+    return round_up(prefix_offset() + capacity * sizeof(unsigned long long));
+  }
+  [[nodiscard]] uint64_t bytes() const { return records_offset() + capacity * record_bytes; }
+
+  // The head of an empty queue at that device address; `report` as in KlapQueue.
+  [[nodiscard]] KlapQueue header(uint64_t address, uint64_t report) const {
+    KlapQueue queue{};
+    queue.capacity = static_cast<unsigned>(capacity);
+    queue.record_bytes = record_bytes;
+    queue.prefix = reinterpret_cast<unsigned long long*>(address + prefix_offset());
+    queue.records = reinterpret_cast<unsigned char*>(address + records_offset());
+    queue.report = reinterpret_cast<unsigned long long*>(report);
+    return queue;
+  }
+
+ private:
+  // Arrays begin at the alignment of a fresh allocation.
+  static constexpr uint64_t round_up(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+};
+
+}  // namespace klap::runtime

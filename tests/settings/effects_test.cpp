@@ -1,0 +1,207 @@
+// Every setting of the table does something: one test for each place it can be given in (a variable,
+// [defaults],
+// [[kernel]]), which shows a program or a tool behave differently for it. A new row without a test here
+// fails.
+#include <gmock/gmock.h>
+
+#include <map>
+
+#include "preloaded.h"
+#include "runtime/settings_table.h"
+
+namespace klap::settings_test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// "KLAP_LOG", "[defaults] granularity", "[[kernel]] name".
+std::vector<std::string> all_places() {
+  std::vector<std::string> places;
+  for (const runtime::Setting& setting : runtime::settings()) {
+    if (!setting.variable.empty()) places.emplace_back(setting.variable);
+    for (const runtime::Section section : setting.sections) {
+      places.push_back(std::string(to_string(section)) + " " + std::string(setting.key));
+    }
+  }
+  return places;
+}
+
+class Effects : public Preloaded, public testing::WithParamInterface<std::string> {
+ public:
+  using Effect = void (Effects::*)();
+  static const std::map<std::string, Effect>& table();
+
+ protected:
+  const std::string parent_table_ = "[[kernel]]\nname = \"parent(*\"\n";
+
+  // The value in force for the parent, as klap-ptx says.
+  std::string in_force(const std::string& key, const std::vector<std::string>& environment) {
+    const auto result = klap_ptx({"config", "--json", "_Z6parentPii"}, environment);
+    const nlohmann::json printed = result.json();
+    for (const nlohmann::json& row : printed["settings"]) {
+      if (row["key"] == key) return row["value"];
+    }
+    return "";
+  }
+
+  void granularity() {
+    EXPECT_TRUE(run().redirected());
+    EXPECT_FALSE(run({"KLAP_GRANULARITY=none"}).redirected());
+  }
+  void default_granularity() {
+    EXPECT_FALSE(run({config("[defaults]\ngranularity = \"none\"\n")}).redirected());
+  }
+  void kernel_granularity() {
+    EXPECT_FALSE(run({config(parent_table_ + "granularity = \"none\"\n")}).redirected());
+  }
+  void launcher() {
+    EXPECT_EQ(in_force("launcher", {}), "host");
+    EXPECT_EQ(in_force("launcher", {"KLAP_LAUNCHER=device"}), "device");
+  }
+  void default_launcher() {
+    EXPECT_EQ(in_force("launcher", {config("[defaults]\nlauncher = \"device\"\n")}), "device");
+  }
+  void kernel_launcher() {
+    EXPECT_EQ(in_force("launcher", {config(parent_table_ + "launcher = \"device\"\n")}), "device");
+  }
+  void expect_pool_matters(const std::string& before) {
+    const Outcome tight = run({config(before + "pool_bytes = 2048\n")}, 100);
+    EXPECT_FALSE(tight.redirected());
+    EXPECT_EQ(tight.stats["launches"]["left"]["_Z6parentPii"]["queue over pool_bytes"], 1);
+    EXPECT_TRUE(run({config(before + "pool_bytes = \"64M\"\n")}, 100).redirected());
+  }
+  void default_pool_bytes() { expect_pool_matters("[defaults]\n"); }
+  void kernel_pool_bytes() { expect_pool_matters(parent_table_); }
+  void kernel_name() {
+    EXPECT_TRUE(run({config("[[kernel]]\nname = \"other*\"\ngranularity = \"none\"\n")}).redirected());
+    EXPECT_FALSE(run({config("[[kernel]]\nname = \"_Z6par*\"\ngranularity = \"none\"\n")}).redirected());
+  }
+  void config_file() {
+    EXPECT_FALSE(run({config("[defaults]\ngranularity = \"none\"\n")}).redirected());
+    EXPECT_THAT(run({"KLAP_CONFIG=" + path("absent.toml")}).err, HasSubstr("absent.toml: cannot open"));
+  }
+  void log_level() {
+    EXPECT_EQ(run().err, "");
+    EXPECT_THAT(run({"KLAP_LOG=info"}).err,
+                HasSubstr("parent(int*, int) launches child(int*, int): aggregated at grid"));
+    EXPECT_THAT(run({"KLAP_LOG=info"}).err, HasSubstr("left: site-in-loop"));
+  }
+  void log_file() {
+    const std::vector<std::string> settings{"KLAP_LOG=info", "KLAP_LOG_FILE=" + path("log-%p.txt")};
+    EXPECT_EQ(run(settings).err, "");
+    run({"KLAP_LOG=info", "KLAP_LOG_FILE=" + path("log.txt")});
+    const size_t once = cli_test::read(path("log.txt")).size();
+    run({"KLAP_LOG=info", "KLAP_LOG_FILE=" + path("log.txt")});
+    EXPECT_GE(cli_test::read(path("log.txt")).size(), 2 * once - 20) << "appended";
+    EXPECT_THAT(cli_test::read(path("log.txt")), HasSubstr("left: site-in-loop"));
+    size_t with_process = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(path(""))) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with("log-") && name != "log-%p.txt") ++with_process;
+    }
+    EXPECT_EQ(with_process, 1);
+  }
+  void disable() {
+    const Outcome outcome = run({"KLAP_DISABLE=1"});
+    EXPECT_EQ(outcome.launched, std::vector<std::string>{"_Z6parentPii"});
+    EXPECT_EQ(outcome.stats, nullptr);
+  }
+  std::string cache_use(const std::string& setting) {
+    return run({setting}).stats["modules"][0]["cache"].get<std::string>();
+  }
+  void cache_dir() {
+    EXPECT_EQ(cache_use("KLAP_CACHE_DIR=" + path("kept")), "miss");
+    EXPECT_FALSE(std::filesystem::is_empty(path("kept")));
+    EXPECT_EQ(cache_use("KLAP_CACHE_DIR=" + path("kept")), "hit");
+    EXPECT_EQ(cache_use("KLAP_CACHE_DIR=" + path("other")), "miss");
+  }
+  void cache_max_size() {
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(cache_use("KLAP_CACHE_MAX_SIZE=1K"), "miss") << "does not fit";
+    EXPECT_EQ(cache_use("KLAP_CACHE_MAX_SIZE=8M"), "miss");
+    EXPECT_EQ(cache_use("KLAP_CACHE_MAX_SIZE=8M"), "hit");
+  }
+  void cache_disable() {
+    EXPECT_EQ(cache_use("KLAP_CACHE_DISABLE=0"), "miss");
+    EXPECT_EQ(cache_use("KLAP_CACHE_DISABLE=1"), "off");
+    EXPECT_EQ(cache_use("KLAP_CACHE_DISABLE=0"), "hit");
+  }
+  void dump_dir() {
+    run({"KLAP_DUMP_DIR=" + path("dump")});
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path("dump"))) {
+      names.push_back(entry.path().filename());
+    }
+    EXPECT_THAT(names, testing::IsSupersetOf({"unit0.ptx", "linked.cubin"}));
+  }
+  void stats() {
+    EXPECT_EQ(run({"KLAP_STATS="}).stats, nullptr);
+    const Outcome outcome = run();
+    EXPECT_EQ(outcome.stats["launches"]["redirected"]["_Z6parentPii"], 1);
+    EXPECT_EQ(outcome.stats["sites"]["left"]["site-in-loop"], 1);
+  }
+};
+
+const std::map<std::string, Effects::Effect>& Effects::table() {
+  static const std::map<std::string, Effect> effects{
+      {"KLAP_GRANULARITY", &Effects::granularity},
+      {"[defaults] granularity", &Effects::default_granularity},
+      {"[[kernel]] granularity", &Effects::kernel_granularity},
+      {"KLAP_LAUNCHER", &Effects::launcher},
+      {"[defaults] launcher", &Effects::default_launcher},
+      {"[[kernel]] launcher", &Effects::kernel_launcher},
+      {"[defaults] pool_bytes", &Effects::default_pool_bytes},
+      {"[[kernel]] pool_bytes", &Effects::kernel_pool_bytes},
+      {"[[kernel]] name", &Effects::kernel_name},
+      {"KLAP_CONFIG", &Effects::config_file},
+      {"KLAP_LOG", &Effects::log_level},
+      {"KLAP_LOG_FILE", &Effects::log_file},
+      {"KLAP_DISABLE", &Effects::disable},
+      {"KLAP_CACHE_DIR", &Effects::cache_dir},
+      {"KLAP_CACHE_MAX_SIZE", &Effects::cache_max_size},
+      {"KLAP_CACHE_DISABLE", &Effects::cache_disable},
+      {"KLAP_DUMP_DIR", &Effects::dump_dir},
+      {"KLAP_STATS", &Effects::stats},
+  };
+  return effects;
+}
+
+TEST_P(Effects, Shows) {
+  const auto effect = table().find(GetParam());
+  ASSERT_NE(effect, table().end()) << GetParam() << " has no test: add one that shows what it does";
+  (this->*effect->second)();
+}
+
+INSTANTIATE_TEST_SUITE_P(OfEverySetting, Effects, testing::ValuesIn(all_places()), [](const auto& place) {
+  std::string name;
+  for (const char c : place.param) name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return name;
+});
+
+TEST(EffectsTable, NamesOnlyWhatExists) {
+  for (const auto& [place, effect] : Effects::table()) EXPECT_THAT(all_places(), testing::Contains(place));
+}
+
+// The log file cannot be written: one warning, and the log goes where it went before.
+class LogFile : public Preloaded {};
+
+TEST_F(LogFile, ThatCannotBeOpenedIsOneWarning) {
+  const Outcome outcome = run({"KLAP_LOG_FILE=" + path("absent/log.txt")});
+  EXPECT_EQ(outcome.err, "klap: warning: the log stays on standard error: " + path("absent/log.txt") +
+                             ": cannot append: No such file or directory\n");
+  EXPECT_TRUE(outcome.redirected());
+  EXPECT_THAT(run({"KLAP_LOG=info", "KLAP_LOG_FILE=" + path("absent/log.txt")}).err,
+              HasSubstr("left: site-in-loop"));
+}
+
+TEST_F(LogFile, ThatFillsUpIsOneWarning) {
+  const Outcome outcome = run({"KLAP_LOG=info", "KLAP_LOG_FILE=/dev/full"});
+  EXPECT_THAT(outcome.err,
+              testing::StartsWith("klap: warning: /dev/full: cannot write the log: No space left"));
+  EXPECT_EQ(outcome.err.find("cannot write the log", 60), std::string::npos) << "once";
+  EXPECT_THAT(outcome.err, HasSubstr("left: site-in-loop")) << "no line is lost";
+  EXPECT_TRUE(outcome.redirected());
+}
+
+}  // namespace
+}  // namespace klap::settings_test

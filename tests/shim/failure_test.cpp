@@ -1,0 +1,113 @@
+// Failures: the program runs natively, exactly as it would alone, and one line says why.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "run_program.h"
+#include "support/file.h"
+
+namespace klap::shim_test {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kObjects = KLAP_OBJECTS;
+
+// The original ran from the program's own image, and one complaint holds `why`.
+void expect_native(const Outcome& run, const std::string& why) {
+  EXPECT_EQ(0, run.status) << run.error;
+  EXPECT_EQ("O", roles(run));
+  ASSERT_EQ(1u, run.complaints().size()) << run.error;
+  EXPECT_THAT(run.complaints()[0], HasSubstr(why));
+  for (const Call& load : run.called("cuLibraryLoadData")) {
+    if (load["result"] == "0") {
+      EXPECT_EQ(run.said("image"), load["image"]);
+    }
+  }
+}
+
+Options with(const std::string& name, const std::string& value) {
+  Options options;
+  options.environment = {{name, value}};
+  return options;
+}
+
+TEST(Failure, NvrtcMissing) {
+  expect_native(run_program("launching", {"launch"}, with("KLAP_NVRTC", "/no/such/libnvrtc.so")),
+                "/no/such/libnvrtc.so");
+}
+
+TEST(Failure, NvJitLinkMissing) {
+  expect_native(run_program("launching", {"launch"}, with("KLAP_NVJITLINK", "/no/such/libnvJitLink.so")),
+                "/no/such/libnvJitLink.so");
+}
+
+TEST(Failure, KernelOutsideTheAllowList) {
+  const TemporaryFile stats("stats.json");
+  Options options = with("KLAP_STATS", stats.path());
+  options.environment["KLAP_LOG"] = "info";
+  const Outcome run = run_program("left", {"launch"}, options);
+  EXPECT_EQ(0, run.status) << run.error;
+  EXPECT_EQ("O", roles(run));
+  EXPECT_EQ(run.said("image"), run.called("cuLibraryLoadData")[0]["image"]);
+  EXPECT_THAT(run.error, HasSubstr("parent launches child: left: "));
+  const auto json = nlohmann::json::parse(read_file(stats.path()));
+  EXPECT_EQ("nothing to rewrite", json["modules"][0]["how"]);
+}
+
+TEST(Failure, ConfiguredAway) {
+  const Outcome run = run_program("launching", {"launch"}, with("KLAP_GRANULARITY", "none"));
+  EXPECT_EQ(0, run.status) << run.error;
+  EXPECT_EQ("O", roles(run));
+  EXPECT_EQ(run.said("image"), run.called("cuLibraryLoadData")[0]["image"]);
+}
+
+TEST(Failure, TruncatedFatbin) {
+  const TemporaryFile file("truncated.fatbin");
+  const std::string whole = read_file(kObjects + "/launching.fatbin");
+  write_file(file.path(), whole.substr(0, whole.size() / 2));
+  expect_native(run_program("plain", {"module_file", file.path()}), "cuModuleLoad: loaded unchanged");
+}
+
+TEST(Failure, BrokenPtx) {
+  const TemporaryFile file("broken.ptx");
+  std::string ptx = read_file(kObjects + "/launching.ptx");
+  ptx.resize(ptx.rfind('}'));  // the last kernel never ends
+  write_file(file.path(), ptx);
+  const Outcome run = run_program("plain", {"bytes", file.path()});
+  EXPECT_EQ("218", run.said("result"));  // the driver's own verdict reaches the program
+  ASSERT_EQ(1u, run.complaints().size()) << run.error;
+  EXPECT_THAT(run.complaints()[0], HasSubstr("cuModuleLoadData: loaded unchanged"));
+}
+
+TEST(Failure, DriverRefusesTheRewrittenImage) {
+  const Outcome run = run_program("launching", {"launch"}, with("FAKE_CUDA_FAIL", "cuLibraryLoadData=2@1"));
+  expect_native(run, "CUDA_ERROR_OUT_OF_MEMORY");
+  EXPECT_EQ(2u, run.called("cuLibraryLoadData").size());
+}
+
+TEST(Failure, DevicesOfDifferentCapability) {
+  expect_native(run_program("launching", {"launch"}, with("FAKE_CUDA_SM", "90,80")),
+                "the devices differ in compute capability");
+}
+
+TEST(Failure, DifferentDevicesDoNotConcernModules) {
+  EXPECT_EQ("CVC", roles(run_program("launching", {"module"}, with("FAKE_CUDA_SM", "90,80"))));
+}
+
+TEST(Failure, WrongSettingsAreReportedAndIgnored) {
+  const Outcome run = run_program("launching", {"launch"}, with("KLAP_GRANULARITY", "gird"));
+  EXPECT_EQ("CVC", roles(run));
+  ASSERT_EQ(1u, run.complaints().size()) << run.error;
+  EXPECT_THAT(run.complaints()[0], HasSubstr("gird"));
+}
+
+TEST(Failure, WithoutDeviceMemoryTheOriginalRuns) {
+  const Outcome run = run_program("launching", {"launch"}, with("FAKE_CUDA_FAIL", "cuMemAlloc_v2=2"));
+  EXPECT_EQ(0, run.status) << run.error;
+  EXPECT_EQ("O", roles(run));
+  ASSERT_EQ(1u, run.complaints().size()) << run.error;
+}
+
+}  // namespace
+}  // namespace klap::shim_test

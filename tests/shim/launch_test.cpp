@@ -1,0 +1,78 @@
+// Launching, as far as it depends on the entry point: conventions for streams, forms of parameters,
+// attributes. The decisions themselves are tested in tests/runtime/launch.
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "run_program.h"
+
+namespace klap::shim_test {
+namespace {
+
+TEST(Launch, PerThreadEntryPointsUseThePerThreadStream) {
+  const Outcome run = run_program("launching", {"ptsz"});
+  EXPECT_EQ(0, run.status) << run.error;
+  ASSERT_EQ("CVCVC", roles(run));
+  std::set<std::string> streams, queues;
+  for (const Call& launch : run.launches()) {
+    streams.insert(launch["stream"]);
+    const std::string params = launch["params"];
+    queues.insert(params.substr(params.size() - 17));
+  }
+  EXPECT_EQ(std::set<std::string>{"0x2"}, streams);
+  EXPECT_EQ(1u, queues.size());
+}
+
+TEST(Launch, ExtendedLaunches) {
+  const Outcome run = run_program("launching", {"launch_ex"});
+  EXPECT_EQ(0, run.status) << run.error;
+  ASSERT_EQ("CVCVCO", roles(run));
+  const auto launches = run.launches();
+  EXPECT_EQ("", launches[1]["attributes"]);
+  EXPECT_EQ("8=-2;", launches[3]["attributes"]);
+  EXPECT_EQ("8=-2;", launches[4]["attributes"]);
+  EXPECT_EQ("cuLaunchKernelEx", launches[5].name());
+}
+
+TEST(Launch, PackedParameters) {
+  const Outcome run = run_program("launching", {"extra"});
+  EXPECT_EQ(0, run.status) << run.error;
+  ASSERT_EQ("CVC", roles(run));
+  EXPECT_EQ("0010000000000000:05000000:" + run.launches()[2]["params"], run.launches()[1]["params"]);
+}
+
+TEST(Launch, CapturedLaunchesRunTheOriginalAndSoDoLaterOnes) {
+  const Outcome run = run_program("launching", {"capture"});
+  EXPECT_EQ(0, run.status) << run.error;
+  ASSERT_EQ("OO", roles(run));
+  EXPECT_EQ("1", run.launches()[0]["captured"]);
+  EXPECT_EQ("1", run.called("cuStreamEndCapture")[0]["status"]);  // still active, not invalidated
+}
+
+TEST(Launch, QueueFollowsTheStreamsLife) {
+  const Outcome run = run_program("launching", {"streams"});
+  EXPECT_EQ(0, run.status) << run.error;
+  EXPECT_EQ("CVCVCVC", roles(run));
+  EXPECT_EQ(1u, run.called("cuMemAlloc_v2").size());
+}
+
+TEST(Launch, SettingsAreMirrored) {
+  const Outcome run = run_program("launching", {"attributes"});
+  EXPECT_EQ(0, run.status) << run.error;
+  for (const char* function : {"cuKernelSetAttribute", "cuFuncSetAttribute"}) {
+    const auto set = run.called(function);
+    ASSERT_EQ(2u, set.size());
+    EXPECT_EQ("parent", set[0]["kernel"]);
+    EXPECT_NE("parent", set[1]["kernel"]);
+    EXPECT_EQ(set[0]["value"], set[1]["value"]);
+  }
+}
+
+TEST(Launch, CooperativeKernelsRunTheOriginal) {
+  const Outcome run = run_program("launching", {"cooperative"});
+  EXPECT_EQ(0, run.status) << run.error;
+  EXPECT_EQ("O", roles(run));
+}
+
+}  // namespace
+}  // namespace klap::shim_test

@@ -1,0 +1,185 @@
+// How programs find driver functions, and whose they get.
+#include <gmock/gmock.h>
+
+#include <map>
+#include <sstream>
+
+#include "run_program.h"
+
+namespace klap::shim_test {
+namespace {
+
+constexpr char kShim[] = "libklap_jit.so";
+constexpr char kDriver[] = "libcuda.so.1";
+
+const std::vector<std::string> kHooks = {
+    "cuGetProcAddress",   "cuGetProcAddress_v2",   "cuModuleLoad",         "cuModuleLoadData",
+    "cuModuleLoadDataEx", "cuModuleLoadFatBinary", "cuModuleUnload",       "cuModuleGetFunction",
+    "cuLibraryLoadData",  "cuLibraryLoadFromFile", "cuLibraryUnload",      "cuLibraryGetKernel",
+    "cuLibraryGetModule", "cuKernelGetFunction",   "cuKernelSetAttribute", "cuKernelSetCacheConfig",
+    "cuFuncSetAttribute", "cuFuncSetCacheConfig",  "cuLaunchKernel",       "cuLaunchKernel_ptsz",
+    "cuLaunchKernelEx",   "cuLaunchKernelEx_ptsz", "cuStreamDestroy",      "cuStreamDestroy_v2"};
+
+struct Owner {
+  std::string object, symbol;
+};
+
+// "ROUTE NAME" -> owner, from the program `addresses`.
+std::map<std::string, Owner> owners(const Outcome& run) {
+  std::map<std::string, Owner> found;
+  std::istringstream in(run.out);
+  for (std::string route, name, object, symbol; in >> route >> name >> object >> symbol;) {
+    route += " ";
+    route += name;
+    found[route] = {object, symbol};
+  }
+  return found;
+}
+
+class LookupTest : public testing::Test {
+ protected:
+  explicit LookupTest(const Options& options = {})
+      : run_(run_program("addresses", {}, options)), owners_(owners(run_)) {
+    EXPECT_EQ(0, run_.status) << run_.error;
+  }
+  void expect(const std::string& query, const std::string& object, const std::string& symbol) {
+    ASSERT_TRUE(owners_.count(query)) << query << " in:\n" << run_.out;
+    EXPECT_EQ(object, owners_[query].object) << query;
+    EXPECT_EQ(symbol, owners_[query].symbol) << query;
+  }
+  Outcome run_;
+  std::map<std::string, Owner> owners_;
+};
+
+TEST_F(LookupTest, DlsymGivesTheHooks) {
+  for (const std::string& name : kHooks) {
+    expect("dlsym " + name, kShim, name);
+  }
+}
+
+TEST_F(LookupTest, DlsymGivesEverythingElseAsItIs) {
+  for (const std::string name : {"cuInit", "cuGetExportTable", "cuMemAlloc_v2"}) {
+    expect("dlsym " + name, kDriver, name);
+  }
+  expect("dlsym cuNoSuchFunction", "null", "-");
+  expect("dlsym curl_easy_init", "null", "-");
+  EXPECT_EQ("libc.so.6", owners_["libc malloc"].object);
+}
+
+TEST_F(LookupTest, WithoutLibcudaNothingIsFound) {
+  expect("before cuLaunchKernel", "null", "-");
+  expect("before error", "set", "-");
+  expect("default cuLaunchKernel", kShim, "cuLaunchKernel");  // once it is loaded
+}
+
+TEST_F(LookupTest, VersionAndFlagsChooseTheFunction) {
+  expect("proc:12000:0 cuInit", kDriver, "cuInit");
+  expect("proc:12000:0 cuGetExportTable", kDriver, "cuGetExportTable");
+  expect("proc:12000:0 cuNoSuchFunction", "null", "-");
+  expect("proc:3000:0 cuLaunchKernel", "null", "-");
+  expect("proc:4000:0 cuLaunchKernel", kShim, "cuLaunchKernel");
+  expect("proc:12000:1 cuLaunchKernel", kShim, "cuLaunchKernel");
+  expect("proc:5000:2 cuLaunchKernel", kShim, "cuLaunchKernel");  // older than the per-thread convention
+  expect("proc:7000:2 cuLaunchKernel", kShim, "cuLaunchKernel_ptsz");
+  expect("proc:12000:0 cuLaunchKernelEx", kShim, "cuLaunchKernelEx");
+  expect("proc:12000:2 cuLaunchKernelEx", kShim, "cuLaunchKernelEx_ptsz");
+  expect("proc:12000:2 cuLibraryLoadData", kShim, "cuLibraryLoadData");
+  expect("proc:3000:0 cuStreamDestroy", kShim, "cuStreamDestroy");
+  expect("proc:4000:0 cuStreamDestroy", kShim, "cuStreamDestroy_v2");
+}
+
+TEST_F(LookupTest, TheLookUpItselfComesInTheVersionAskedFor) {
+  expect("proc:11000:0 cuGetProcAddress", "null", "-");
+  expect("proc:11030:0 cuGetProcAddress", kShim, "cuGetProcAddress");
+  expect("proc:12000:0 cuGetProcAddress", kShim, "cuGetProcAddress_v2");
+  expect("older cuLaunchKernel", kShim, "cuLaunchKernel");
+}
+
+Options disabled() {
+  Options options;
+  options.environment = {{"KLAP_DISABLE", "1"}};
+  return options;
+}
+class DisabledLookupTest : public LookupTest {
+ protected:
+  DisabledLookupTest() : LookupTest(disabled()) {}
+};
+
+TEST_F(DisabledLookupTest, NothingIsReplaced) {
+  expect("dlsym cuLaunchKernel", kDriver, "cuLaunchKernel");
+  for (const auto& [query, owner] : owners_) {
+    if (query.rfind("default ", 0) == 0) continue;  // the exported name comes first, and only forwards
+    EXPECT_NE(kShim, owner.object) << query;
+  }
+}
+
+TEST(Disabled, HooksOnlyForward) {
+  for (const char* program : {"launching", "linked"}) {
+    const Outcome run = run_program(program, {"launch"}, disabled());
+    EXPECT_EQ(0, run.status) << run.error;
+    EXPECT_EQ("O", roles(run));
+    EXPECT_EQ("", run.error);
+  }
+}
+
+TEST(Lookup, ExportTablesPassThrough) {
+  const Outcome run = run_program("launching", {"export_table"});
+  EXPECT_EQ(0, run.status) << run.error;
+  EXPECT_EQ(run.said("table"), run.called("cuGetExportTable")[0]["table"]);
+}
+
+// Another interposer that passes launches on by RTLD_NEXT, on either side of the shim.
+TEST(Lookup, OtherInterposersKeepTheirPlace) {
+  const std::string wrapper = std::string(KLAP_PROGRAMS) + "/libnext_wrapper.so";
+  Options before;
+  before.preload_before = wrapper;
+  const Outcome first = run_program("linked", {}, before);
+  EXPECT_EQ(0, first.status) << first.error;
+  EXPECT_EQ("CVC", roles(first));
+  EXPECT_THAT(first.error, testing::HasSubstr("wrapper saw 1 launches"));
+
+  Options behind;
+  behind.preload_behind = wrapper;
+  const Outcome second = run_program("linked", {}, behind);
+  EXPECT_EQ(0, second.status) << second.error;
+  EXPECT_EQ("CVC", roles(second));
+}
+
+// The output of a command, one line each.
+std::vector<std::string> lines_of_command(const std::string& command) {
+  std::vector<std::string> lines;
+  FILE* const pipe = popen(command.c_str(), "r");
+  char line[1024];
+  while (pipe && fgets(line, sizeof line, pipe)) {
+    lines.emplace_back(line);
+    lines.back().erase(lines.back().find_last_not_of('\n') + 1);
+  }
+  if (pipe) pclose(pipe);
+  return lines;
+}
+
+TEST(Library, ExportsTheInterposedNamesAlone) {
+  std::vector<std::string> names;
+  for (const std::string& line : lines_of_command("nm -D --defined-only --format=posix " KLAP_SHIM)) {
+    names.push_back(line.substr(0, line.find(' ')));
+  }
+  std::vector<std::string> expected = kHooks;
+  expected.emplace_back("dlsym");
+  EXPECT_THAT(names, testing::UnorderedElementsAreArray(expected));
+}
+
+// Anything else might clash with what the program brings.
+TEST(Library, NeedsTheCLibraryAlone) {
+  std::vector<std::string> needed;
+  for (const std::string& line : lines_of_command("readelf -dW " KLAP_SHIM)) {
+    if (line.find("(NEEDED)") == std::string::npos) continue;
+    const size_t begin = line.find('[') + 1;
+    needed.push_back(line.substr(begin, line.find(']') - begin));
+  }
+  EXPECT_THAT(needed, testing::Contains("libc.so.6"));
+  EXPECT_THAT(needed,
+              testing::Each(testing::AnyOf("libc.so.6", "libm.so.6", testing::StartsWith("ld-linux"))));
+}
+
+}  // namespace
+}  // namespace klap::shim_test

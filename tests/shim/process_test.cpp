@@ -1,0 +1,98 @@
+// Processes: without CUDA, with many threads, forked.
+#include <gmock/gmock.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "run_program.h"
+#include "support/file.h"
+
+namespace klap::shim_test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Process, WithoutCudaOpensNoCudaLibrary) {
+  Options options;
+  options.environment = {{"KLAP_LOG", "trace"}, {"KLAP_STATS", "/no/such/folder/stats"}};
+  const Outcome run = run_program("no_cuda", {}, options);
+  EXPECT_EQ(0, run.status);
+  EXPECT_EQ("", run.error);
+  EXPECT_THAT(run.out, HasSubstr("libklap_jit.so"));
+  for (const char* library : {"libcuda.so", "libnvrtc", "libnvJitLink", "libcudart"}) {
+    EXPECT_THAT(run.out, Not(HasSubstr(library)));
+  }
+}
+
+TEST(Process, SixteenThreadsLoadAtOnce) {
+  const TemporaryFile stats("stats.json");
+  Options options;
+  options.environment = {{"KLAP_STATS", stats.path()}};
+  const Outcome run = run_program("launching", {"threads"}, options);
+  EXPECT_EQ(0, run.status) << run.error;
+  EXPECT_TRUE(run.complaints().empty()) << run.error;
+  std::map<std::string, std::string> by_stream;
+  for (const Call& launch : run.launches()) {
+    by_stream[launch["stream_id"]] += "OVC"[static_cast<int>(role(launch))];
+  }
+  EXPECT_EQ(16u, by_stream.size());
+  // Each thread has a library of its own, which is proven once, and five launches.
+  for (const auto& [stream, letters] : by_stream) EXPECT_EQ("CVCVCVCVCVC", letters) << stream;
+  const auto json = nlohmann::json::parse(read_file(stats.path()));
+  EXPECT_EQ(80, json["launches"]["redirected"]["parent"]);
+  EXPECT_EQ(16u, json["modules"].size());
+}
+
+TEST(Process, ForkedChildrenOnlyForward) {
+  const TemporaryFile stats("stats.json");
+  Options options;
+  options.environment = {{"KLAP_STATS", stats.path()}};
+  const Outcome run = run_program("launching", {"fork"}, options);
+  EXPECT_EQ(0, run.status) << run.error;
+  // Each child launched the original and loaded its own image, and none wrote the parent's statistics.
+  size_t originals = 0;
+  for (const Call& launch : run.launches()) originals += role(launch) == Role::Original;
+  EXPECT_EQ(20u, originals);
+  EXPECT_EQ(21u, run.called("cuLibraryLoadData").size());
+  EXPECT_FALSE(std::filesystem::exists(stats.path()));
+}
+
+TEST(Process, LibcudaStaysWhenTheProgramClosesIt) {
+  const Outcome run = run_program("launching", {"close"});
+  EXPECT_EQ(0, run.status) << run.error;
+  EXPECT_EQ("CVC", roles(run));
+}
+
+TEST(Process, ExitHandlersOfTheProgramStillLaunch) {
+  const TemporaryFile stats("stats.json");
+  Options options;
+  options.environment = {{"KLAP_STATS", stats.path()}};
+  const Outcome run = run_program("launching", {"exit_handler"}, options);
+  EXPECT_EQ(0, run.status) << run.error;
+  EXPECT_EQ("CVCVC", roles(run));
+  EXPECT_EQ("cuLibraryUnload", run.calls.back().name());
+}
+
+TEST(Process, StatisticsAreWrittenAtExit) {
+  const TemporaryFile stats("stats.json");
+  Options options;
+  options.environment = {{"KLAP_STATS", stats.path()}};
+  const Outcome run = run_program("launching", {"launch_ex"}, options);
+  EXPECT_EQ(0, run.status) << run.error;
+  const auto json = nlohmann::json::parse(read_file(stats.path()));
+  EXPECT_EQ("rewritten", json["modules"][0]["how"]);
+  EXPECT_EQ("cuLibraryLoadData", json["modules"][0]["load_path"]);
+  EXPECT_EQ(2, json["launches"]["redirected"]["parent"]);
+  EXPECT_EQ(1, json["launches"]["left"]["parent"]["cluster launch"]);
+  // The queue tells the consumer where to add up.
+  ASSERT_EQ(1u, run.called("cuMemHostRegister_v2").size());
+  const std::string page = run.called("cuMemHostRegister_v2")[0]["memory"];
+  const std::string header = run.called("cuMemcpyHtoDAsync_v2")[0]["data"];
+  std::string report;  // bytes 40 to 47, lowest first
+  for (size_t byte = 48; byte-- > 40;) report += header.substr(2 * byte, 2);
+  EXPECT_EQ(std::stoull(page, nullptr, 16), std::stoull(report, nullptr, 16));
+}
+
+}  // namespace
+}  // namespace klap::shim_test

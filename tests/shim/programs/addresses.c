@@ -1,0 +1,97 @@
+/* Prints who owns the functions that look-ups return: "ROUTE NAME OBJECT SYMBOL", one line each. */
+#define _GNU_SOURCE
+#include <cuda.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+static void say(const char* route, const char* name, void* function) {
+  Dl_info info;
+  if (!function) {
+    printf("%s %s null -\n", route, name);
+  } else if (dladdr(function, &info) == 0) {
+    printf("%s %s unknown -\n", route, name);
+  } else {
+    const char* file = strrchr(info.dli_fname, '/');
+    printf("%s %s %s %s\n", route, name, file ? file + 1 : info.dli_fname,
+           info.dli_sname ? info.dli_sname : "-");
+  }
+}
+
+typedef CUresult (*get_v1)(const char*, void**, int, cuuint64_t);
+typedef CUresult (*get_v2)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
+
+static void ask(get_v2 get, const char* name, int version, cuuint64_t flags) {
+  char route[64];
+  void* function = NULL;
+  /* The status may be NULL. */
+  get(name, &function, version, flags, NULL);
+  snprintf(route, sizeof route, "proc:%d:%d", version, (int)flags);
+  say(route, name, function);
+}
+
+int main(void) {
+  static const char* const names[] = {"cuInit",
+                                      "cuGetExportTable",
+                                      "cuMemAlloc_v2",
+                                      "cuNoSuchFunction",
+                                      "curl_easy_init",
+                                      "cuGetProcAddress",
+                                      "cuGetProcAddress_v2",
+                                      "cuModuleLoad",
+                                      "cuModuleLoadData",
+                                      "cuModuleLoadDataEx",
+                                      "cuModuleLoadFatBinary",
+                                      "cuModuleUnload",
+                                      "cuModuleGetFunction",
+                                      "cuLibraryLoadData",
+                                      "cuLibraryLoadFromFile",
+                                      "cuLibraryUnload",
+                                      "cuLibraryGetKernel",
+                                      "cuLibraryGetModule",
+                                      "cuKernelGetFunction",
+                                      "cuKernelSetAttribute",
+                                      "cuKernelSetCacheConfig",
+                                      "cuFuncSetAttribute",
+                                      "cuFuncSetCacheConfig",
+                                      "cuLaunchKernel",
+                                      "cuLaunchKernel_ptsz",
+                                      "cuLaunchKernelEx",
+                                      "cuLaunchKernelEx_ptsz",
+                                      "cuStreamDestroy",
+                                      "cuStreamDestroy_v2"};
+  /* Before there is a libcuda nothing of it may be found. */
+  say("before", "cuLaunchKernel", dlsym(RTLD_DEFAULT, "cuLaunchKernel"));
+  const char* error = dlerror();
+  printf("before error %s -\n", error && strstr(error, "cuLaunchKernel") ? "set" : "missing");
+
+  void* library = dlopen("libcuda.so.1", RTLD_NOW);
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) say("dlsym", names[i], dlsym(library, names[i]));
+  say("default", "cuLaunchKernel", dlsym(RTLD_DEFAULT, "cuLaunchKernel"));
+  say("libc", "malloc", dlsym(RTLD_DEFAULT, "malloc"));
+
+  get_v2 get = (get_v2)dlsym(library, "cuGetProcAddress_v2");
+  ask(get, "cuInit", 12000, 0);
+  ask(get, "cuGetExportTable", 12000, 0);
+  ask(get, "cuNoSuchFunction", 12000, 0);
+  ask(get, "cuLaunchKernel", 3000, 0);
+  ask(get, "cuLaunchKernel", 4000, 0);
+  ask(get, "cuLaunchKernel", 12000, CU_GET_PROC_ADDRESS_LEGACY_STREAM);
+  ask(get, "cuLaunchKernel", 5000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
+  ask(get, "cuLaunchKernel", 7000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
+  ask(get, "cuLaunchKernelEx", 12000, 0);
+  ask(get, "cuLaunchKernelEx", 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
+  ask(get, "cuLibraryLoadData", 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
+  ask(get, "cuStreamDestroy", 3000, 0);
+  ask(get, "cuStreamDestroy", 4000, 0);
+  ask(get, "cuGetProcAddress", 11000, 0);
+  ask(get, "cuGetProcAddress", 11030, 0);
+  ask(get, "cuGetProcAddress", 12000, 0);
+
+  /* The older version of the look-up itself, with its four parameters. */
+  void *older = NULL, *function = NULL;
+  get("cuGetProcAddress", &older, 11040, 0, NULL);
+  ((get_v1)older)("cuLaunchKernel", &function, 11040, 0);
+  say("older", "cuLaunchKernel", function);
+  return 0;
+}

@@ -1,0 +1,341 @@
+/* One program, many ways to load and launch: app SCENARIO [FILE]. It says what it passed as "key value" lines
+ * and leaves the judging to shim_test.cpp, which reads those and the fake driver's log. */
+#include <pthread.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "driver_calls.h"
+#include "wrapper.h"
+
+static unsigned long long out_param = 0x1000;
+static int n_param = 5;
+static void* params[] = {&out_param, &n_param};
+
+static CUlibrary load_library(void) {
+  CUlibrary library;
+  CHECK(cu.library_load(&library, registered_wrapper(), NULL, NULL, 0, NULL, NULL, 0));
+  return library;
+}
+
+static CUfunction kernel_of(CUlibrary library, const char* name) {
+  CUkernel kernel;
+  CHECK(cu.library_kernel(&kernel, library, name));
+  return (CUfunction)kernel;
+}
+
+static CUresult launch(CUfunction function, CUstream stream) {
+  return cu.launch(function, 2, 1, 1, 64, 1, 1, 0, stream, params, NULL);
+}
+
+/* ---- loading ---- */
+
+static void do_launch(void) {
+  printf("image %p\n", registered_wrapper());
+  CHECK(launch(kernel_of(load_library(), "parent"), NULL));
+}
+
+/* The fastest of many loads: what the shim adds to each is in it, other processes' interruptions are not. */
+static void do_load_time(void) {
+  double best = 1e9;
+  for (int i = 0; i < 50; ++i) {
+    struct timespec from, to;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    CUlibrary library = load_library();
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    CHECK(cu.library_unload(library));
+    double microseconds = (double)(to.tv_sec - from.tv_sec) * 1e6 + (double)(to.tv_nsec - from.tv_nsec) / 1e3;
+    if (microseconds < best) best = microseconds;
+  }
+  printf("microseconds %.1f\n", best);
+}
+
+static void do_module(void) {
+  CUmodule module;
+  CUfunction function;
+  CHECK(cu.module_load_data(&module, registered_wrapper()));
+  CHECK(cu.module_function(&function, module, "parent"));
+  CHECK(launch(function, NULL));
+}
+
+static void do_module_options(void) {
+  CUmodule module;
+  CUfunction function;
+  CUjit_option options[] = {CU_JIT_LOG_VERBOSE, CU_JIT_MAX_REGISTERS};
+  void* values[] = {(void*)1, (void*)40};
+  CHECK(cu.module_load_data_ex(&module, registered_wrapper(), 2, options, values));
+  CHECK(cu.module_function(&function, module, "parent"));
+  CHECK(launch(function, NULL));
+}
+
+static void do_library_options(void) {
+  CUlibrary library;
+  CUjit_option options[] = {CU_JIT_LOG_VERBOSE};
+  void* values[] = {(void*)1};
+  CUlibraryOption library_options[] = {CU_LIBRARY_BINARY_IS_PRESERVED};
+  void* library_values[] = {(void*)1};
+  CHECK(cu.library_load(&library, registered_wrapper(), options, values, 1, library_options, library_values,
+                        1));
+  CHECK(launch(kernel_of(library, "parent"), NULL));
+}
+
+static void do_function_of_kernel(void) {
+  CUfunction function;
+  CHECK(cu.kernel_function(&function, (CUkernel)kernel_of(load_library(), "parent")));
+  CHECK(launch(function, NULL));
+}
+
+static void do_function_of_module(void) {
+  CUmodule module;
+  CUfunction function;
+  CHECK(cu.library_module(&module, load_library()));
+  CHECK(cu.module_function(&function, module, "parent"));
+  CHECK(launch(function, NULL));
+}
+
+static void do_module_file(const char* file) {
+  CUmodule module;
+  CUfunction function;
+  CHECK(cu.module_load(&module, file));
+  CHECK(cu.module_function(&function, module, "parent"));
+  CHECK(launch(function, NULL));
+}
+
+static void do_library_file(const char* file) {
+  CUlibrary library;
+  CHECK(cu.library_load_file(&library, file, NULL, NULL, 0, NULL, NULL, 0));
+  CHECK(launch(kernel_of(library, "parent"), NULL));
+}
+
+/* The file's bytes, passed as an image in memory; prints what the load returned. */
+static void do_bytes(const char* name) {
+  FILE* file = fopen(name, "rb");
+  REQUIRE(file);
+  static char bytes[1 << 22];
+  REQUIRE(fread(bytes, 1, sizeof bytes - 1, file) > 0);
+  CUmodule module;
+  CUfunction function;
+  CUresult result = cu.module_load_data(&module, bytes);
+  printf("image %p\nresult %d\n", (void*)bytes, (int)result);
+  if (result != CUDA_SUCCESS) return;
+  CHECK(cu.module_function(&function, module, "parent"));
+  CHECK(launch(function, NULL));
+}
+
+static void do_reload(void) {
+  CUlibrary library = load_library();
+  CUfunction first = kernel_of(library, "parent");
+  CHECK(launch(first, NULL));
+  CHECK(cu.library_unload(library));
+  /* The same handles for another image, which is not rewritten. */
+  static const char ptx[] =
+      ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry parent() { ret; }\n";
+  CHECK(cu.library_load(&library, ptx, NULL, NULL, 0, NULL, NULL, 0));
+  CUfunction recycled = kernel_of(library, "parent");
+  printf("recycled %d\n", recycled == first);
+  CHECK(launch(recycled, NULL));
+  CHECK(cu.library_unload(library));
+  CHECK(launch(kernel_of(load_library(), "parent"), NULL));
+}
+
+static void do_context_reset(void) {
+  CUfunction kernel = kernel_of(load_library(), "parent");
+  CHECK(launch(kernel, NULL));
+  CHECK(cu.reset(0));
+  CUcontext context;
+  CHECK(cu.retain(&context, 0));
+  CHECK(cu.set_current(context));
+  CHECK(launch(kernel, NULL));
+}
+
+/* ---- launching ---- */
+
+static void do_ptsz(void) {
+  CUfunction kernel = kernel_of(load_library(), "parent");
+  CHECK(cu.launch_ptsz(kernel, 2, 1, 1, 64, 1, 1, 0, NULL, params, NULL));
+  CUlaunchConfig config = {
+      .gridDimX = 2, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 64, .blockDimY = 1, .blockDimZ = 1};
+  CHECK(cu.launch_ex_ptsz(&config, kernel, params, NULL));
+}
+
+static void do_launch_ex(void) {
+  CUfunction kernel = kernel_of(load_library(), "parent");
+  CUlaunchAttribute attribute;
+  CUlaunchConfig config = {
+      .gridDimX = 2, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 64, .blockDimY = 1, .blockDimZ = 1};
+  CHECK(cu.launch_ex(&config, kernel, params, NULL));
+  memset(&attribute, 0, sizeof attribute);
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  attribute.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+  attribute.value.priority = -2;
+  CHECK(cu.launch_ex(&config, kernel, params, NULL));
+  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  CHECK(cu.launch_ex(&config, kernel, params, NULL));
+}
+
+static void do_extra(void) {
+  struct {
+    unsigned long long out;
+    int n;
+  } packed = {0x1000, 5};
+  size_t bytes = 12;
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                   CU_LAUNCH_PARAM_END};
+  CHECK(cu.launch(kernel_of(load_library(), "parent"), 2, 1, 1, 64, 1, 1, 0, NULL, NULL, extra));
+}
+
+static void do_cooperative(void) {
+  CUfunction kernel = kernel_of(load_library(), "parent");
+  CHECK(cu.launch_cooperative(kernel, 2, 1, 1, 64, 1, 1, 0, NULL, params));
+}
+
+static void do_capture(void) {
+  CUfunction kernel = kernel_of(load_library(), "parent");
+  CUstream stream;
+  CUgraph graph;
+  CHECK(cu.stream_create(&stream, CU_STREAM_NON_BLOCKING));
+  CHECK(cu.capture_begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  CHECK(launch(kernel, stream));
+  CHECK(cu.capture_end(stream, &graph));
+  CHECK(launch(kernel, stream));
+}
+
+static void do_streams(void) {
+  CUfunction kernel = kernel_of(load_library(), "parent");
+  for (int i = 0; i < 3; ++i) {
+    CUstream stream;
+    CHECK(cu.stream_create(&stream, 0));
+    CHECK(launch(kernel, stream));
+    CHECK(cu.stream_destroy(stream));
+  }
+}
+
+static void do_attributes(void) {
+  CUfunction kernel = kernel_of(load_library(), "parent");
+  CHECK(cu.kernel_attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 65536, (CUkernel)kernel, 0));
+  CHECK(cu.func_attribute(kernel, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 50));
+}
+
+/* ---- processes and threads ---- */
+
+static void* load_and_launch(void* argument) {
+  CUcontext context = argument;
+  CHECK(cu.set_current(context));
+  CUlibrary library = load_library();
+  CUfunction kernel = kernel_of(library, "parent");
+  for (int i = 0; i < 5; ++i) CHECK(cu.launch_ptsz(kernel, 2, 1, 1, 64, 1, 1, 0, NULL, params, NULL));
+  CHECK(cu.library_unload(library));
+  return NULL;
+}
+
+static void do_threads(void) {
+  pthread_t threads[16];
+  CUcontext context;
+  CHECK(cu.retain(&context, 0));
+  for (int i = 0; i < 16; ++i) REQUIRE(pthread_create(&threads[i], NULL, load_and_launch, context) == 0);
+  for (int i = 0; i < 16; ++i) REQUIRE(pthread_join(threads[i], NULL) == 0);
+}
+
+static void* keep_launching(void* argument) {
+  CUcontext context;
+  CHECK(cu.retain(&context, 0));
+  CHECK(cu.set_current(context));
+  while (launch(argument, NULL) == CUDA_SUCCESS) continue;
+  return NULL;
+}
+
+static void do_fork(void) {
+  CUfunction kernel = kernel_of(load_library(), "parent");
+  pthread_t thread;
+  REQUIRE(pthread_create(&thread, NULL, keep_launching, kernel) == 0);
+  CHECK(launch(kernel, NULL));
+  /* The other thread holds one lock or another most of the time; the child must not wait for any. */
+  for (int i = 0; i < 20; ++i) {
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      alarm(10);
+      CUlibrary library;
+      cu.library_load(&library, registered_wrapper(), NULL, NULL, 0, NULL, NULL, 0);
+      launch(kernel, NULL);
+      exit(0);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  fflush(stdout);
+  _exit(0);
+}
+
+/* Hooks point into libcuda, so it must stay although the program lets go of it. */
+static void do_close(void) {
+  close_driver();
+  do_launch();
+}
+
+static CUlibrary exiting_library;
+
+static void launch_and_unload(void) {
+  CHECK(launch(kernel_of(exiting_library, "parent"), NULL));
+  CHECK(cu.library_unload(exiting_library));
+}
+
+/* As the CUDA runtime does: its handler was there first, so it runs after whatever the shim registered. */
+static void do_exit_handler(void) {
+  REQUIRE(atexit(launch_and_unload) == 0);
+  exiting_library = load_library();
+  CHECK(launch(kernel_of(exiting_library, "parent"), NULL));
+}
+
+static void do_export_table(void) {
+  const void* table;
+  CUuuid id = {{0}};
+  CHECK(cu.export_table(&table, &id));
+  printf("table %p\n", table);
+}
+
+int main(int argc, char** argv) {
+  static const struct {
+    const char* name;
+    void (*run)(void);
+  } scenarios[] = {
+      {"launch", do_launch},
+      {"load_time", do_load_time},
+      {"module", do_module},
+      {"module_options", do_module_options},
+      {"library_options", do_library_options},
+      {"function_of_kernel", do_function_of_kernel},
+      {"function_of_module", do_function_of_module},
+      {"reload", do_reload},
+      {"context_reset", do_context_reset},
+      {"ptsz", do_ptsz},
+      {"launch_ex", do_launch_ex},
+      {"extra", do_extra},
+      {"capture", do_capture},
+      {"cooperative", do_cooperative},
+      {"streams", do_streams},
+      {"attributes", do_attributes},
+      {"threads", do_threads},
+      {"fork", do_fork},
+      {"export_table", do_export_table},
+      {"close", do_close},
+      {"exit_handler", do_exit_handler},
+  };
+  static const struct {
+    const char* name;
+    void (*run)(const char*);
+  } with_file[] = {{"module_file", do_module_file}, {"library_file", do_library_file}, {"bytes", do_bytes}};
+  REQUIRE(argc >= 2);
+  open_driver();
+  for (size_t i = 0; argc == 2 && i < sizeof scenarios / sizeof *scenarios; ++i) {
+    if (strcmp(scenarios[i].name, argv[1]) == 0) return scenarios[i].run(), 0;
+  }
+  for (size_t i = 0; argc == 3 && i < sizeof with_file / sizeof *with_file; ++i) {
+    if (strcmp(with_file[i].name, argv[1]) == 0) return with_file[i].run(argv[2]), 0;
+  }
+  fprintf(stderr, "no scenario %s\n", argv[1]);
+  return 2;
+}

@@ -1,0 +1,87 @@
+// klap-ptx config: every setting with the value that is in force and the place it came from.
+//
+// Made for the question "why does my key have no effect?", so it shows what won, not what was written. With
+// the name of a kernel the keys of kernels are shown as they apply to that one. Problems in the settings are
+// printed as by every command, but here they also are the result: the exit code is then 1.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "klap_ptx/input.h"
+#include "runtime/settings_table.h"
+#include "support/error.h"
+
+namespace klap::tool {
+
+namespace {
+
+using runtime::Setting;
+using runtime::Value;
+
+struct Line {
+  const Setting* setting;
+  Value value;
+};
+
+// One for each row that has a value; `name` chooses tables and has none of its own.
+std::vector<Line> effective(const runtime::Config& config, const std::string& kernel) {
+  std::vector<Line> lines;
+  for (const Setting& setting : runtime::settings()) {
+    if (setting.type == runtime::SettingType::Glob) continue;
+    lines.push_back({&setting, config.value(setting, kernel.empty() ? nullptr : &kernel)});
+  }
+  return lines;
+}
+
+const char* to_string(Value::From from) {
+  switch (from) {
+    case Value::From::Environment:
+      return "environment";
+    case Value::From::File:
+      return "file";
+    case Value::From::Default:
+      break;
+  }
+  return "default";
+}
+
+void print_lines(const std::vector<Line>& lines) {
+  size_t name_width = 0, value_width = 0;
+  for (const Line& line : lines) {
+    name_width = std::max(name_width, line.setting->name().size());
+    value_width = std::max(value_width, line.value.text.size());
+  }
+  for (const Line& line : lines) {
+    fmt::print("{:{}}  {:{}}  {}\n", line.setting->name(), name_width, line.value.text, value_width,
+               line.value.place);
+  }
+}
+
+void print_lines_as_json(const std::vector<Line>& lines, const runtime::Config& config,
+                         const std::string& kernel) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Line& line : lines) {
+    rows.push_back({{"variable", line.setting->variable},
+                    {"key", line.setting->key},
+                    {"value", line.value.text},
+                    {"from", to_string(line.value.from)},
+                    {"place", line.value.place}});
+  }
+  print_json({{"kernel", kernel}, {"settings", std::move(rows)}, {"problems", config.problems}});
+}
+
+}  // namespace
+
+void config(const ConfigOptions& options) {
+  const runtime::Config config = load_policy(options.policy);
+  const std::vector<Line> lines = effective(config, options.kernel);
+  if (options.json) {
+    print_lines_as_json(lines, config, options.kernel);
+  } else {
+    print_lines(lines);
+  }
+  if (!config.problems.empty()) throw Error(ErrorCode::Config, "the settings have problems, see above");
+}
+
+}  // namespace klap::tool
