@@ -19,7 +19,7 @@ from unittest import mock
 TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools")
 sys.path.insert(0, TOOLS)
 
-from gpu_checks import benchmarks, process, programs, sanitizer, statistics_file, table  # noqa: E402
+from gpu_checks import benchmarks, process, programs, sanitizer, start_up, statistics_file, table  # noqa: E402
 
 # A program that behaves differently when it is preloaded; {natively} and {preloaded} are shell commands.
 SCRIPT = """#!/bin/sh
@@ -34,7 +34,7 @@ fi
 SITE = {"parent_demangled": "parent(int*)", "child_demangled": "child(int*)", "verdict": "rewritten",
         "granularity": "grid", "launcher": "LAUNCHER", "notes": []}
 STATS = {"modules": [{"how": "rewritten", "sites": [SITE]}], "launches": {"redirected": {"_Z6parentPi": 3}},
-         "children_aggregated": 12}
+         "children_aggregated": 12, "toolchain_calls": {"nvrtc": 0, "nvjitlink": 0}}
 
 
 def write_stats(stats):
@@ -219,6 +219,24 @@ class SanitizerTest(unittest.TestCase):
         self.assertFalse(self.judge("========= ERROR SUMMARY: 0 errors\n", stats={"missing": "no file"})[0])
 
 
+class StartUpTest(unittest.TestCase):
+    RUN = {"code": 0, "redirected": 3, "toolchain_calls": {"nvrtc": 0, "nvjitlink": 0}}
+
+    def test_right(self):
+        runs = [{"how": "native", "code": 0}, dict(self.RUN, how="cold"), dict(self.RUN, how="warm")]
+        self.assertEqual([], start_up.judge(runs, 1.0, 100.0))
+
+    def test_warm_start_that_compiled(self):
+        runs = [dict(self.RUN, how="warm", toolchain_calls={"nvrtc": 0, "nvjitlink": 1})]
+        self.assertIn("called the toolchain", start_up.judge(runs, 1.0, 100.0)[0])
+
+    def test_no_statistics(self):
+        self.assertEqual(1, len(start_up.judge([dict(self.RUN, how="warm", toolchain_calls=None)], 1.0, 100.0)))
+
+    def test_slow_starts(self):
+        self.assertEqual(2, len(start_up.judge([], 5.0, 400.0)))
+
+
 class WithCommand(WithBuild):
     def run_command(self, *arguments):
         expectations = os.path.join(self.where.build, "expectations.json")
@@ -302,7 +320,7 @@ shift 2
         self.assertIn("everything right", out)
         self.assertIn("6.00x", out)
         self.assertEqual(sorted(os.listdir(results)),
-                         ["bfs.json", "no_launches.json", "programs.json", "sanitizer.json", "spmv.json"])
+                         ["bfs.json", "no_launches.json", "programs.json", "sanitizer.json", "spmv.json", "start.json"])
 
     def test_demo(self):
         code, out = self.run_command("--demo")

@@ -53,6 +53,7 @@ class Installation:
         """The environment of a preloaded run that writes its statistics to the file `stats`."""
         environment = self.native()
         environment["LD_PRELOAD"] = self.library
+        environment["KLAP_CACHE_DISABLE"] = "1"  # every run shows the whole path, and the user's cache stays as it is
         if stats:
             environment["KLAP_STATS"] = stats
         environment.update(settings)

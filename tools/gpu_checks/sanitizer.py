@@ -32,7 +32,8 @@ def start(where, how, tool, target, stats_file):
     if how == "outside":
         return sanitize + target, where.preloaded(stats_file)
     inside = 'export LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0"; exec "$@"'
-    return sanitize + ["sh", "-c", inside, where.library, *target], dict(where.native(), KLAP_STATS=stats_file)
+    return sanitize + ["sh", "-c", inside, where.library, *target], dict(
+        where.native(), KLAP_STATS=stats_file, KLAP_CACHE_DISABLE="1")
 
 
 def judge(tool, outcome, stats):

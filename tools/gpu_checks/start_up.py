@@ -1,0 +1,61 @@
+"""What preloading adds to the start of a program that launches kernels from kernels: cold, and from the disk cache.
+
+The library's own account of a load (load_ms of the statistics) is the cost; whole-process times stand beside it, but
+most of those is context creation inside the driver and scatters by more than a warm start costs. Each round starts
+three fresh processes in turn: native, with an empty cache, and with the cache the second one left.
+"""
+
+import os
+import statistics
+import tempfile
+
+from . import process, statistics_file
+
+ALLOWED_WARM_MS = 5.0
+ALLOWED_COLD_MS = 400.0
+# As small as the program goes: its start is what is looked at.
+ARGUMENTS = ["--vertices", "64", "--degree", "4", "--reps", "5", "--warmup", "0"]
+
+
+def run_once(where, how, folder):
+    stats_file = os.path.join(folder, "stats.json")
+    command = [where.program("bench", "bfs"), *ARGUMENTS]
+    if how == "native":
+        outcome = process.run(command, where.native(), 60)
+        return {"how": how, "code": outcome.code, "process_ms": round(outcome.seconds * 1000, 2)}
+    cache = {"KLAP_CACHE_DIR": os.path.join(folder, "cache"), "KLAP_CACHE_DISABLE": "0"}
+    outcome = process.run(command, where.preloaded(stats_file, **cache), 60)
+    stats = statistics_file.read(stats_file)
+    modules = stats.get("modules", [])
+    return {"how": how, "code": outcome.code, "process_ms": round(outcome.seconds * 1000, 2),
+            "load_ms": sum(m.get("load_ms", 0) for m in modules), "cache": [m.get("cache") for m in modules],
+            "toolchain_calls": stats.get("toolchain_calls"),
+            "redirected": sum(stats.get("launches", {}).get("redirected", {}).values())}
+
+
+def judge(records, warm_ms, cold_ms):
+    wrong = [f"{r['how']} run failed ({r['code']})" for r in records if r["code"] != 0]
+    for r in records:
+        if r["how"] != "native" and not r["redirected"]:
+            wrong.append(f"{r['how']} run redirected no launch")
+        if r["how"] == "warm" and any((r["toolchain_calls"] or {"nvrtc": 1}).values()):
+            wrong.append(f"warm run called the toolchain: {r['toolchain_calls']}")
+    if warm_ms >= ALLOWED_WARM_MS:
+        wrong.append(f"a warm start takes {warm_ms:.2f} ms, {ALLOWED_WARM_MS:g} ms are allowed")
+    if cold_ms >= ALLOWED_COLD_MS:
+        wrong.append(f"a cold start takes {cold_ms:.0f} ms, {ALLOWED_COLD_MS:g} ms are allowed")
+    return wrong
+
+
+def measure(where, rounds, say):
+    """Interleaved native, cold and warm starts of BFS."""
+    records = []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            records += [run_once(where, how, folder) for how in ("native", "cold", "warm")]
+    medians = {how: {key: statistics.median(r[key] for r in records if r["how"] == how)
+                     for key in ("process_ms", "load_ms") if how != "native" or key == "process_ms"}
+               for how in ("native", "cold", "warm")}
+    cold, warm = medians["cold"]["load_ms"], medians["warm"]["load_ms"]
+    say(f"start of bfs: {cold:.1f} ms added cold, {warm:.2f} ms warm")
+    return {"medians": medians, "wrong": judge(records, warm, cold), "runs": records}
