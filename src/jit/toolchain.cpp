@@ -244,7 +244,7 @@ std::string chosen_by_environment(const std::string& library) {
   std::istringstream list(folders != nullptr ? folders : "");
   for (std::string folder; std::getline(list, folder, ':');) {
     for (const char* suffix : kLibrarySuffixes) {
-      const std::string file = fmt::format("{}/lib{}{}", folder, library, suffix);
+      std::string file = fmt::format("{}/lib{}{}", folder, library, suffix);
       if (access(file.c_str(), F_OK) == 0) return file;
     }
   }

@@ -3,6 +3,7 @@
 // allocate them themselves.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "ptx-patterns/templates/queue.h"
@@ -30,9 +31,9 @@ struct QueueShape {
     KlapQueue queue{};
     queue.capacity = static_cast<unsigned>(capacity);
     queue.record_bytes = record_bytes;
-    queue.prefix = reinterpret_cast<unsigned long long*>(address + prefix_offset());
-    queue.records = reinterpret_cast<unsigned char*>(address + records_offset());
-    queue.report = reinterpret_cast<unsigned long long*>(report);
+    queue.prefix = std::bit_cast<unsigned long long*>(address + prefix_offset());
+    queue.records = std::bit_cast<unsigned char*>(address + records_offset());
+    queue.report = std::bit_cast<unsigned long long*>(report);
     return queue;
   }
 
