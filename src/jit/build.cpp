@@ -285,7 +285,7 @@ BuiltModule build(const Program& program, const Request& request, Plan& plan,
   const Stopwatch watch(&timings.link);
   const LinkPlan link = LinkPlanner(program, request, plan, generated).run();
   std::vector<std::string> options = {fmt::format("-arch=sm_{}", request.sm)};
-  options.insert(options.end(), link.code_options.begin(), link.code_options.end());
+  for (const std::string& option : link.code_options) options.push_back("-Xptxas=" + option);
   BuiltModule out;
   out.cubin = link_to_cubin(link.inputs, options);
   check_linked(program, generated, out.cubin);

@@ -47,13 +47,24 @@ void drop_repeated_parents(Plan& plan) {
   plan.sites = std::move(kept);
 }
 
+// Units built with different options cannot be assembled in one link; anything else is a failure of ours.
+analysis::Reason reason_of(const Error& error) {
+  return error.code() == ErrorCode::Unsupported ? analysis::Reason::UnitOptions
+                                                : analysis::Reason::BuildFailed;
+}
+
 // Links all planned sites. If that fails, finds the sites that do not link by themselves, leaves them, and
 // tries once more without them.
 BuiltModule build_what_links(const Program& program, const Request& request, Plan& plan, Timings& timings) {
   try {
     return build(program, request, plan, plan.sites, timings);
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::Toolchain || plan.sites.size() < 2) throw;
+    const bool alone = plan.sites.size() < 2;
+    if (error.code() == ErrorCode::Toolchain || (alone && error.code() != ErrorCode::Unsupported)) throw;
+    if (alone) {
+      leave(plan, plan.sites.front(), reason_of(error), error.what());
+      return {};
+    }
   }
   std::vector<PlannedSite> linking;
   for (const PlannedSite& site : plan.sites) {
@@ -61,7 +72,7 @@ BuiltModule build_what_links(const Program& program, const Request& request, Pla
       build(program, request, plan, {site}, timings);
       linking.push_back(site);
     } catch (const Error& error) {
-      leave(plan, site, analysis::Reason::BuildFailed, error.what());
+      leave(plan, site, reason_of(error), error.what());
     }
   }
   plan.sites = std::move(linking);

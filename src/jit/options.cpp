@@ -46,6 +46,8 @@ BuildOptions parse_options(const std::string& text) {
     if (!value.empty() &&
         std::all_of(value.begin(), value.end(), [](unsigned char c) { return std::isdigit(c); })) {
       out.register_cap = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
+    } else if (word[0] != '-' && !out.code_changing.empty()) {
+      out.code_changing.back() += "=" + word;  // "--fmad false"
     } else {
       out.code_changing.push_back(word);
     }

@@ -163,7 +163,7 @@ class LinkSession {
         NVJITLINK_SUCCESS) {
       const std::string text = handle_ != nullptr ? logs() : std::string();
       if (handle_ != nullptr) api_.destroy(&handle_);
-      throw Error(ErrorCode::Toolchain, "nvJitLink refuses its options: " + text);
+      throw Error(ErrorCode::Unsupported, "nvJitLink refuses its options: " + text);
     }
   }
   ~LinkSession() { api_.destroy(&handle_); }

@@ -26,9 +26,9 @@ struct LinkInput {
   std::string name;        // for messages
 };
 
-// Links device code to one cubin. Throws Error(Link) with nvJitLink's log, Error(Toolchain) if it cannot be
-// opened. nvJitLink does not report duplicate definitions (it prints a line and succeeds): callers must not
-// pass any.
+// Links device code to one cubin. Throws Error(Link) with nvJitLink's log, Error(Unsupported) if it refuses
+// an option, Error(Toolchain) if it cannot be opened. nvJitLink does not report duplicate definitions (it
+// prints a line and succeeds): callers must not pass any.
 std::string link_to_cubin(const std::vector<LinkInput>& inputs, const std::vector<std::string>& options);
 
 // libcudadevrt.a of the toolkit that nvJitLink belongs to; empty when there is none.

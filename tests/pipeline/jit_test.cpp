@@ -110,7 +110,29 @@ TEST(Options, SplitWhatChangesCode) {
   EXPECT_EQ((BuildOptions{32, {"-O1", "-dlcm=cg"}}),
             parse_options("-O1 -dlcm=cg --compile-only  -maxrregcount=32 "));
   EXPECT_EQ((BuildOptions{0, {}}), parse_options("--generate-line-info -v --compile-only"));
-  EXPECT_EQ((BuildOptions{0, {"--fmad", "false"}}), parse_options("--fmad false"));
+  EXPECT_EQ((BuildOptions{0, {"--fmad=false"}}), parse_options("--fmad false"));
+}
+
+// Without machine code both units have to be assembled, and one link has one set of options.
+TEST(Options, ThatDifferBetweenUnitsLeaveTheSite) {
+  Program program = program_from_ptx(fixture() + "// options test\n", "launching");
+  program.units[0].options = "-O1";
+  Unit other;
+  other.name = "other";
+  other.ptx = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry other() { ret; }\n";
+  program.units.push_back(other);
+  const RewrittenModule left = rewrite_module(program, grid_request());
+  EXPECT_TRUE(left.cubin.empty());
+  ASSERT_EQ(1u, left.remarks.size());
+  EXPECT_EQ("unit-options", left.remarks[0].reason);
+  for (const char* shared :
+       {"-O1", "-O2 -dlcm=cg", "--fmad false", "-g --dont-merge-basicblocks --return-at-end"}) {
+    program.units[0].options = program.units[1].options = shared;
+    EXPECT_FALSE(rewrite_module(program, grid_request()).cubin.empty()) << shared;
+  }
+  program.units[0].options = program.units[1].options = "--no-such-option";
+  EXPECT_THROW(rewrite_module(program, grid_request()),
+               Error);  // the shim then loads the program's own image
 }
 
 // ---- naming and caching ----
