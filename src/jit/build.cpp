@@ -139,6 +139,8 @@ class LinkPlanner {
       detached = transform::detached_unit(module, kernels, "$klap_" + unit_tag(plan_, u), &obstacle);
     }
     if (detached) {
+      // Also where it is spliced, the program's code is compiled as the program wanted it.
+      app_ptx(unit, options);
       original(unit, options);
       add_ptx(u, std::move(*detached));
     } else {
