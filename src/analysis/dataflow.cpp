@@ -136,6 +136,23 @@ Registers registers_of(const ptx::Module& module, const Statement& s, const Loca
   return out;
 }
 
+RegisterSet dependents(const ptx::Module& module, const ControlFlow& flow, const LocalNames& names,
+                       const std::function<bool(const Statement&)>& is_source) {
+  RegisterSet set;
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (const FlatInstruction& f : flow.instructions()) {
+      const Registers registers = registers_of(module, *f.statement, names);
+      const bool depends =
+          is_source(*f.statement) || std::any_of(registers.read.begin(), registers.read.end(),
+                                                 [&](std::string_view r) { return set.contains(r); });
+      if (!depends) continue;
+      for (std::string_view r : registers.written) grew = set.insert(r).second || grew;
+    }
+  }
+  return set;
+}
+
 // ---- definitions and uses ----
 
 DataFlow::DataFlow(const ptx::Module& module, const ptx::Function& function, const ControlFlow& flow)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -66,6 +67,12 @@ struct Registers {
   std::vector<std::string_view> written, read;
 };
 Registers registers_of(const ptx::Module& module, const ptx::Statement& instruction, const LocalNames& names);
+
+// All registers whose value depends on an instruction for which `is_source` holds, through any number of
+// steps.
+using RegisterSet = std::set<std::string_view>;
+RegisterSet dependents(const ptx::Module& module, const ControlFlow& flow, const LocalNames& names,
+                       const std::function<bool(const ptx::Statement&)>& is_source);
 
 // A memory operand `[base+offset]`.
 struct Address {

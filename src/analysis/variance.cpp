@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <functional>
-#include <set>
 
 namespace klap::analysis {
 namespace {
@@ -11,7 +10,6 @@ namespace {
 using ptx::Function;
 using ptx::Module;
 using ptx::Statement;
-using RegisterSet = std::set<std::string_view>;
 
 bool is_plain_load(const Module& m, const Statement& s) {
   return m.is(s.head, "ld") && !m.has_modifier(s, ".param") && !m.has_modifier(s, ".param::entry") &&
@@ -29,21 +27,8 @@ class Propagation {
   Propagation(const Module& module, const Function& function)
       : m(module), flow(module, function), data(module, function, flow) {}
 
-  // All registers that depend on an instruction for which `is_source` holds.
-  template <typename IsSource>
-  RegisterSet dependents(const IsSource& is_source) const {
-    RegisterSet set;
-    for (bool grew = true; grew;) {
-      grew = false;
-      for (const FlatInstruction& f : flow.instructions()) {
-        const Registers registers = registers_of(m, *f.statement, data.names());
-        bool tainted = is_source(*f.statement, set);
-        for (std::string_view r : registers.read) tainted = tainted || set.contains(r);
-        if (!tainted) continue;
-        for (std::string_view r : registers.written) grew = set.insert(r).second || grew;
-      }
-    }
-    return set;
+  [[nodiscard]] RegisterSet dependents_of(const std::function<bool(const Statement&)>& is_source) const {
+    return dependents(m, flow, data.names(), is_source);
   }
 
   // Where an address comes from, through moves, casts and constant offsets: "symbol+8", "parameter name+8";
@@ -97,8 +82,7 @@ class SharedUpdates {
  public:
   SharedUpdates(const Module& module, const Function& function, const ParameterRanges& varying)
       : p_(module, function), function_(function), varying_(varying) {
-    varying_registers_ =
-        p_.dependents([&](const Statement& s, const RegisterSet&) { return is_varying_source(s); });
+    varying_registers_ = p_.dependents_of([&](const Statement& s) { return is_varying_source(s); });
   }
 
   std::optional<std::string> find() const {
@@ -146,8 +130,7 @@ class SharedUpdates {
     const auto& instructions = p_.flow.instructions();
     const Statement& from = *instructions[load].statement;
     const Statement& to = *instructions[store].statement;
-    const RegisterSet dependent =
-        p_.dependents([&](const Statement& s, const RegisterSet&) { return &s == &from; });
+    const RegisterSet dependent = p_.dependents_of([&](const Statement& s) { return &s == &from; });
     for (std::string& component : components(p_.m, to.operands[1])) {
       if (dependent.contains(component)) return true;
     }
@@ -172,7 +155,7 @@ class SharedUpdates {
 
 ParameterRanges varying_parameters(const FunctionFacts& parent, const Site& site, const Function& child) {
   const Propagation p(parent.module, parent.function);
-  const RegisterSet varying = p.dependents([&](const Statement& s, const RegisterSet&) {
+  const RegisterSet varying = p.dependents_of([&](const Statement& s) {
     if (parent.module.is(s.head, "atom")) return true;
     for (uint32_t t = s.tokens.first; t < s.tokens.last; ++t) {
       const std::string_view text = parent.module.text(t);

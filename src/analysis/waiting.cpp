@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 namespace klap::analysis {
 namespace {
@@ -49,7 +48,8 @@ class Loops {
 
   // True if a branch that can leave the atomic's loop depends on its result.
   [[nodiscard]] bool decides_loop(uint32_t atom) const {
-    const std::set<std::string_view> dependent = dependents(atom);
+    const RegisterSet dependent =
+        dependents(m_, flow_, data_.names(), [&](const Statement& s) { return &s == &at(atom); });
     for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
       const Statement& s = at(i);
       if (!s.predicated || !same_loop(i, atom) || !dependent.contains(m_.text(s.predicate))) continue;
@@ -66,23 +66,6 @@ class Loops {
       const uint32_t first = flow_.blocks()[block].first;
       return first != atom && !flow_.can_follow(first, atom);
     });
-  }
-
-  // Registers whose value depends on the instruction's result.
-  [[nodiscard]] std::set<std::string_view> dependents(uint32_t source) const {
-    std::set<std::string_view> set;
-    for (std::string_view r : registers_of(m_, at(source), data_.names()).written) set.insert(r);
-    for (bool grew = true; grew;) {
-      grew = false;
-      for (const FlatInstruction& f : flow_.instructions()) {
-        const Registers registers = registers_of(m_, *f.statement, data_.names());
-        const bool depends = std::any_of(registers.read.begin(), registers.read.end(),
-                                         [&](std::string_view r) { return set.contains(r); });
-        if (!depends) continue;
-        for (std::string_view r : registers.written) grew = set.insert(r).second || grew;
-      }
-    }
-    return set;
   }
 
   const Module& m_;
