@@ -9,10 +9,10 @@ set(KLAP_CUDA_ARCH sm_90 CACHE STRING "Architecture of the test and benchmark pr
 set(KLAP_NVCC_FLAGS -O3 --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror
   CACHE INTERNAL "Flags of all CUDA programs")
 
-# klap_cuda_program(NAME FOLDER folder SOURCES a.cu b.cu [HEADERS h.h] [ARCH arch] [FLAGS ...] [WHOLE_PROGRAM])
+# klap_cuda_program(NAME FOLDER folder SOURCES a.cu b.cu [HEADERS h.h] [LIBRARIES l.a] [ARCH arch] [FLAGS ...] [WHOLE_PROGRAM])
 # builds ${CMAKE_BINARY_DIR}/bin/FOLDER/NAME. WHOLE_PROGRAM leaves out -rdc=true. FLAGS come last, so they win.
 function(klap_cuda_program name)
-  cmake_parse_arguments(ARG "WHOLE_PROGRAM" "FOLDER;ARCH" "SOURCES;HEADERS;FLAGS" ${ARGN})
+  cmake_parse_arguments(ARG "WHOLE_PROGRAM" "FOLDER;ARCH" "SOURCES;HEADERS;LIBRARIES;FLAGS" ${ARGN})
   if(NOT ARG_ARCH)
     set(ARG_ARCH ${KLAP_CUDA_ARCH})
   endif()
@@ -26,8 +26,8 @@ function(klap_cuda_program name)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/bin/${ARG_FOLDER})
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} ${rdc} -arch=${ARG_ARCH} ${KLAP_NVCC_FLAGS} ${ARG_FLAGS} -o ${output} ${ARG_SOURCES}
-    DEPENDS ${ARG_SOURCES} ${ARG_HEADERS}
+    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} ${rdc} -arch=${ARG_ARCH} ${KLAP_NVCC_FLAGS} ${ARG_FLAGS} -o ${output} ${ARG_SOURCES} ${ARG_LIBRARIES}
+    DEPENDS ${ARG_SOURCES} ${ARG_HEADERS} ${ARG_LIBRARIES}
     COMMENT "nvcc ${ARG_FOLDER}/${name}"
     VERBATIM COMMAND_EXPAND_LISTS)
   add_custom_target(${ARG_FOLDER}_${name} ALL DEPENDS ${output})

@@ -9,13 +9,13 @@
 //
 // `--variant flat` is the same search without dynamic parallelism: a group of threads for every vertex of the
 // frontier, as wide as suits the degree, walks the edges with coalesced loads.
-#include <climits>
-#include <cstdio>
 #include <string>
 #include <utility>
 
+#include "../common/compare.h"
 #include "../common/cuda_check.h"
-#include "../common/graph.h"
+#include "../common/device.cuh"
+#include "../common/graph_input.h"
 #include "../common/harness.h"
 
 constexpr int kParentBlock = 1024;
@@ -44,7 +44,8 @@ __global__ void visit(const int* neighbour, int begin, int degree, int next, int
   if (i < degree) claim(neighbour[begin + i], next, distance, next_frontier, next_size);
 }
 
-__global__ void expand(Level l) {
+template <bool kCount>
+__global__ void expand(Level l, unsigned long long* lost) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < l.size) {
     const int begin = l.first[l.frontier[i]];
@@ -52,20 +53,7 @@ __global__ void expand(Level l) {
     if (degree > 0) {
       visit<<<(degree + 31) / 32, 32>>>(l.neighbour, begin, degree, l.next, l.distance, l.next_frontier,
                                         l.next_size);
-    }
-  }
-}
-
-// The same, except that it asks whether the launch was accepted.
-__global__ void expand_counting(Level l, unsigned long long* lost) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < l.size) {
-    const int begin = l.first[l.frontier[i]];
-    const int degree = l.first[l.frontier[i] + 1] - begin;
-    if (degree > 0) {
-      visit<<<(degree + 31) / 32, 32>>>(l.neighbour, begin, degree, l.next, l.distance, l.next_frontier,
-                                        l.next_size);
-      if (cudaGetLastError() != cudaSuccess) atomicAdd(lost, 1ULL);
+      bench::count_if_lost<kCount>(lost);
     }
   }
 }
@@ -95,10 +83,11 @@ int lane_bits_for(long long average_degree) {
 
 class Bfs : public bench::Benchmark {
  public:
-  Bfs(bench::Graph graph, std::string variant)
-      : graph_(std::move(graph)),
+  Bfs(const bench::GraphInput& input, const bench::CommonOptions& options)
+      : input_(input),
+        graph_(input.load(options.seed)),
         expected_(bench::cpu_bfs(graph_, kSource)),
-        variant_(std::move(variant)),
+        variant_(options.variant),
         lane_bits_(lane_bits_for(graph_.edges() / graph_.vertices())),
         first_(graph_.first),
         neighbour_(graph_.neighbour),
@@ -124,54 +113,47 @@ class Bfs : public bench::Benchmark {
   void run() override {
     if (variant_ == "flat") {
       search([this](const Level& l) {
-        expand_flat<<<blocks_for(static_cast<long long>(l.size) << lane_bits_, kFlatBlock), kFlatBlock>>>(
-            l, lane_bits_);
+        const long long threads = static_cast<long long>(l.size) << lane_bits_;
+        expand_flat<<<bench::blocks_for(threads, kFlatBlock), kFlatBlock>>>(l, lane_bits_);
       });
     } else {
-      search([](const Level& l) { expand<<<blocks_for(l.size, kParentBlock), kParentBlock>>>(l); });
+      search_with_children<false>();
     }
   }
 
   long long count_lost_launches() override {
-    if (variant_ == "flat") return 0;
-    search([this](const Level& l) {
-      expand_counting<<<blocks_for(l.size, kParentBlock), kParentBlock>>>(l, lost_.data());
-    });
+    search_with_children<true>();
     return static_cast<long long>(lost_.to_host()[0]);
   }
 
-  std::string verify() override {
-    const std::vector<int> found = distance_.to_host();
-    int different = 0;
-    int example = -1;
-    for (int v = 0; v < graph_.vertices(); ++v) {
-      if (found[v] == expected_[v]) continue;
-      if (different++ == 0) example = v;
-    }
-    if (different == 0) return "";
-    return std::to_string(different) + " distances differ, vertex " + std::to_string(example) + " got " +
-           std::to_string(found[example]) + " instead of " + std::to_string(expected_[example]);
-  }
+  std::string verify() override { return bench::differences("distances", expected_, distance_.to_host()); }
 
   void describe(bench::JsonObject& report) const override {
     int reached = 0;
     int launches = 0;
     int deepest = 0;
+    long long edges = 0;
     for (int v = 0; v < graph_.vertices(); ++v) {
       if (expected_[v] < 0) continue;
       ++reached;
+      edges += graph_.degree(v);
       launches += graph_.degree(v) > 0 ? 1 : 0;
       deepest = expected_[v] > deepest ? expected_[v] : deepest;
     }
-    report.add("vertices", graph_.vertices()).add("edges", graph_.edges()).add("reached", reached);
-    report.add("levels", deepest + 1);
-    report.add("child_launches", variant_ == "flat" ? 0 : launches);
+    input_.describe(report, graph_);
+    report.add("reached", reached).add("levels", deepest + 1);
+    report.add("child_launches", variant_ == "cdp" ? launches : 0);
+    // Each edge of a reached vertex once; each reached vertex's extent, distance and place in the frontier.
+    report.add("bytes_to_move", 4 * edges + 20LL * reached);
     if (variant_ == "flat") report.add("threads_per_vertex", 1 << lane_bits_);
   }
 
  private:
-  static unsigned blocks_for(long long threads, int block) {
-    return static_cast<unsigned>((threads + block - 1) / block);
+  template <bool kCount>
+  void search_with_children() {
+    search([this](const Level& l) {
+      expand<kCount><<<bench::blocks_for(l.size, kParentBlock), kParentBlock>>>(l, lost_.data());
+    });
   }
 
   // Runs level after level until one finds nothing new.
@@ -194,6 +176,7 @@ class Bfs : public bench::Benchmark {
     }
   }
 
+  bench::GraphInput input_;
   bench::Graph graph_;
   std::vector<int> expected_;
   std::string variant_;
@@ -211,19 +194,13 @@ class Bfs : public bench::Benchmark {
 
 int main(int argc, char** argv) {
   bench::CommonOptions common;
-  long long vertices = 10000;
-  long long degree = 1000;
+  bench::GraphInput input;
+  input.degree = 1000;
   bench::Options options("bfs", "breadth-first search with one child kernel per frontier vertex");
-  options.integer("vertices", vertices, 1, "vertices of the random graph");
-  options.integer("degree", degree, 0, "average number of edges of a vertex");
+  input.add_to(options);
   common.add_to(options);
   options.parse(argc, argv);
-  if (vertices * (degree + degree / 2 + 1) > INT_MAX) {
-    std::fprintf(stderr, "bfs: the graph is too large\n");
-    return 2;
-  }
   bench::require_device("bfs");
-  Bfs bfs(bench::random_graph(static_cast<int>(vertices), static_cast<int>(degree), common.seed),
-          common.variant);
+  Bfs bfs(input, common);
   return bench::run_benchmark("bfs", common, bfs);
 }

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
+#include <utility>
 
 #include "cuda_check.h"
 
 namespace bench {
 namespace {
-
-constexpr long long kSmallestLimit = 2048;  // CUDA's default
-constexpr long long kLargestLimit = 262144;
 
 struct Measurement {
   long long limit = 0;
@@ -29,7 +28,6 @@ struct Measurement {
   }
   [[nodiscard]] double smallest() const { return *std::min_element(ms.begin(), ms.end()); }
   [[nodiscard]] double largest() const { return *std::max_element(ms.begin(), ms.end()); }
-  [[nodiscard]] bool works() const { return wrong == 0 && lost <= 0; }
 };
 
 class EventPair {
@@ -69,7 +67,7 @@ void note_result(Measurement& measurement, const std::string& mistake) {
   if (measurement.first_mistake.empty()) measurement.first_mistake = mistake;
 }
 
-Measurement measure(const CommonOptions& options, Benchmark& benchmark, bool count_lost) {
+Measurement measure(const CommonOptions& options, Benchmark& benchmark) {
   Measurement measurement;
   EventPair events;
   for (long long i = 0; i < options.warmup; ++i) {
@@ -85,9 +83,9 @@ Measurement measure(const CommonOptions& options, Benchmark& benchmark, bool cou
     check(cudaGetLastError(), "the run");
     note_result(measurement, benchmark.verify());
   }
-  if (count_lost) {
+  if (options.count_failures) {
     benchmark.reset();
-    measurement.lost = benchmark.count_lost_launches();
+    measurement.lost = options.variant == "cdp" ? benchmark.count_lost_launches() : 0;
   }
   return measurement;
 }
@@ -150,70 +148,85 @@ JsonObject header(const char* program, const CommonOptions& options, const Bench
   return report;
 }
 
-// Doubles the limit and measures at each; ends early only where the device has no memory for the next one.
-std::vector<Measurement> measure_limits(const char* program, const CommonOptions& options,
-                                        Benchmark& benchmark) {
-  std::vector<Measurement> all;
-  const long long first = options.pending_limit > 0 ? options.pending_limit : kSmallestLimit;
-  for (long long limit = first; limit <= kLargestLimit; limit *= 2) {
-    const cudaError_t error = cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, limit);
-    if (error != cudaSuccess) {
-      std::fprintf(text_output(options), "%s: limit %lld refused: %s\n", program, limit,
-                   cudaGetErrorString(error));
-      cudaGetLastError();
-      break;
-    }
-    Measurement measurement = measure(options, benchmark, true);
-    measurement.limit = limit;
-    print(program, options, measurement);
-    all.push_back(measurement);
-  }
-  return all;
+// Solves once and checks: the answer to "run".
+JsonObject serve_run(Benchmark& benchmark, EventPair& events) {
+  benchmark.reset();
+  check(cudaDeviceSynchronize(), "resetting the problem");
+  events.start();
+  benchmark.run();
+  const double ms = events.stop();
+  check(cudaGetLastError(), "the run");
+  JsonObject answer;
+  answer.add("ms", ms).add("mistake", benchmark.verify());
+  return answer;
 }
 
-int find_limit(const char* program, const CommonOptions& options, Benchmark& benchmark) {
-  const std::vector<Measurement> all = measure_limits(program, options, benchmark);
-  const Measurement* best = nullptr;
-  std::vector<JsonObject> limits;
-  for (const Measurement& measurement : all) {
-    limits.push_back(to_json(measurement).add("works", measurement.works()));
-    if (measurement.works() && (best == nullptr || measurement.median() < best->median()))
-      best = &measurement;
+JsonObject serve_lost(const CommonOptions& options, Benchmark& benchmark) {
+  JsonObject answer;
+  benchmark.reset();
+  answer.add("lost_launches", options.variant == "cdp" ? benchmark.count_lost_launches() : 0LL);
+  return answer;
+}
+
+JsonObject serve_limit(long long limit) {
+  JsonObject answer;
+  answer.add("limit", limit);
+  const cudaError_t error = cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, limit);
+  if (error != cudaSuccess) {
+    answer.add("refused", cudaGetErrorString(error));
+    cudaGetLastError();
   }
-  JsonObject report = header(program, options, benchmark);
-  report.add("limits", limits);
-  if (best == nullptr) {
-    report.add_null("best_limit");
-    std::fprintf(text_output(options), "%s: no limit works\n", program);
-  } else {
-    report.add("best_limit", best->limit).add("best_median_ms", best->median());
-    std::fprintf(text_output(options), "%s: best working limit %lld, median %.4f ms\n", program, best->limit,
-                 best->median());
+  return answer;
+}
+
+void say(const JsonObject& answer) {
+  std::printf("%s\n", answer.line().c_str());
+  std::fflush(stdout);
+}
+
+int serve(const char* program, const CommonOptions& options, Benchmark& benchmark) {
+  EventPair events;
+  say(header(program, options, benchmark));
+  std::string line;
+  while (std::getline(std::cin, line) && line != "quit") {
+    if (line == "run") {
+      say(serve_run(benchmark, events));
+    } else if (line == "lost") {
+      say(serve_lost(options, benchmark));
+    } else if (line.rfind("limit ", 0) == 0) {
+      say(serve_limit(std::atoll(line.c_str() + 6)));
+    } else {
+      std::fprintf(stderr, "%s: unknown command '%s'; run, lost, limit N and quit are\n", program,
+                   line.c_str());
+      return 2;
+    }
   }
-  write_json(options, report);
-  return best == nullptr ? 1 : 0;
+  return 0;
 }
 
 }  // namespace
 
+CommonOptions::CommonOptions(std::vector<std::string> allowed)
+    : variants(std::move(allowed)), variant(variants.front()) {}
+
 void CommonOptions::add_to(Options& options) {
-  options.choice("variant", variant, {"cdp", "flat"}, "child kernel launches, or the same work without them");
+  options.choice("variant", variant, variants, "child kernel launches, or the same work without them");
   options.integer("seed", seed, 0, "seed of the random input");
-  options.integer("reps", reps, 5, "timed repetitions, each checked");
+  options.integer("reps", reps, 1, "timed repetitions, each checked");
   options.integer("warmup", warmup, 0, "runs before the timed ones");
   options.integer("pending-limit", pending_limit, 0, "pending-launch limit to set; 0 leaves CUDA's default");
-  options.flag("find-limit", find_limit, "measure at limits 2048, 4096, ... and report the best that works");
   options.flag("count-failures", count_failures, "also run once with a kernel that counts failed launches");
+  options.flag("serve", serve, "take commands from standard input: run, lost, limit N, quit");
   options.text("json", json, "write the result as one line of JSON to this file; - for standard output");
 }
 
 int run_benchmark(const char* program, const CommonOptions& options, Benchmark& benchmark) {
-  if (options.find_limit) return find_limit(program, options, benchmark);
   if (options.pending_limit > 0) {
     check(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, options.pending_limit),
           "setting the pending-launch limit");
   }
-  Measurement measurement = measure(options, benchmark, options.count_failures);
+  if (options.serve) return serve(program, options, benchmark);
+  Measurement measurement = measure(options, benchmark);
   measurement.limit = options.pending_limit;
   print(program, options, measurement);
   JsonObject report = header(program, options, benchmark);

@@ -1,10 +1,19 @@
 // What every benchmark program shares: its common options, repetitions timed by CUDA events with each result
-// checked, the search for the best pending-launch limit, and the report as text and as one line of JSON.
+// checked, and the report as text and as one line of JSON.
 //
 // CUDA gives device-side launches a fixed number of pending slots (2,048 by default). Launches beyond it fail
 // and their work is lost, silently unless the kernel asks; a larger limit makes every device launch slower. A
 // fair native figure is therefore the fastest one among the limits that *work*, and "works" is strict here:
-// every repetition's result is right and a counting run of the same search lost no launch.
+// every repetition's result is right and a counting run of the same work lost no launch.
+//
+// `--serve` is for measuring scripts (benchmarks/run): the program prepares its problem and then does one
+// repetition each time it is told to, so that several variants can take turns, each in a warm process of its
+// own. Commands come on standard input, one word a line, and each is answered by one line of JSON:
+//   run      solves and checks once: {"ms": 1.25, "mistake": ""}
+//   lost     solves once with kernels that count failed launches: {"lost_launches": 0}
+//   limit N  sets the pending-launch limit: {"limit": N}, with "refused" and CUDA's reason if it was not set
+//   quit     ends the program
+// Before the first command the program prints the line that describes it, as in the report.
 #pragma once
 
 #include <string>
@@ -16,13 +25,17 @@
 namespace bench {
 
 struct CommonOptions {
-  std::string variant = "cdp";
+  // The first variant is the default; "cdp" must be among them.
+  explicit CommonOptions(std::vector<std::string> variants = {"cdp", "flat"});
+
+  std::vector<std::string> variants;
+  std::string variant;
   long long seed = 1;
   long long reps = 9;
   long long warmup = 2;
   long long pending_limit = 0;  // 0 leaves CUDA's default
-  bool find_limit = false;
   bool count_failures = false;
+  bool serve = false;
   std::string json;  // file name, "-" for standard output, empty for none
 
   void add_to(Options& options);
@@ -36,11 +49,13 @@ class Benchmark {
   virtual void reset() = 0;
   // Solves the problem; all work is in the default stream, and this is what is timed.
   virtual void run() = 0;
-  // Solves it with a kernel that counts failed launches, and returns their number.
+  // Solves it with kernels that count failed launches, and returns their number; only called for "cdp".
   virtual long long count_lost_launches() = 0;
   // Compares the last run's result with the CPU's; returns what is wrong, empty when nothing is.
   [[nodiscard]] virtual std::string verify() = 0;
-  // Adds the problem's sizes to the report.
+  // Adds the problem's sizes to the report, among them `child_launches` (device launches in one run of the
+  // variant, 0 for others than "cdp") and `bytes_to_move` (what any solution must read and write at least, of
+  // which the physical floor follows).
   virtual void describe(JsonObject& report) const = 0;
 };
 

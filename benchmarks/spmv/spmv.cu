@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "../common/cuda_check.h"
-#include "../common/graph.h"
 #include "../common/harness.h"
+#include "../common/random.h"
 #include "row_product.h"
 
 constexpr int kParentBlock = 256;

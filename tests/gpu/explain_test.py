@@ -25,13 +25,20 @@ def klap_ptx(*arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
+def benchmark_names():
+    """Every built benchmark program that launches from the device; each must say here what is expected of it."""
+    names = sorted(os.listdir(os.path.join(BUILD, "bin", "bench")))
+    return [name for name in names if not name.startswith("no_launches")]
+
+
 def entries():
     """(path of the device code, expectations) of every program."""
     with open(os.path.join(HERE, "expectations.json"), encoding="utf-8") as file:
-        content = json.load(file)
-    for folder, key in (("gpu", "programs"), ("bench", "benchmarks")):
-        for entry in content[key]:
-            yield os.path.join(BUILD, "bin", folder, entry.get("image", entry["name"])), entry
+        for entry in json.load(file)["programs"]:
+            yield os.path.join(BUILD, "bin", "gpu", entry.get("image", entry["name"])), entry
+    for name in benchmark_names():
+        with open(os.path.join(HERE, "benchmarks", name + ".json"), encoding="utf-8") as file:
+            yield os.path.join(BUILD, "bin", "bench", name), {"name": name, **json.load(file)}
 
 
 class ExplainTest(unittest.TestCase):
@@ -47,6 +54,7 @@ class ExplainTest(unittest.TestCase):
                 result = klap_ptx("explain", path, "--json")
                 self.assertEqual(result.returncode, 0, result.stderr)
                 sites = json.loads(result.stdout)["sites"]
+                self.assertEqual(len(sites), entry.get("sites", len(sites)))
                 for kernel in entry.get("redirected", []):
                     for site in self.sites_of(sites, kernel):
                         self.assertEqual(site["verdict"], "rewritten", f"{kernel}: {site}")
