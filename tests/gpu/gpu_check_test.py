@@ -298,7 +298,7 @@ shift 2
         super().setUp()
         right = f"echo PASS p; {write_stats(STATS)}"
         self.program("gpu", "p", "echo PASS p", right)
-        for name in ("bfs", "spmv"):
+        for name in ("bfs", "spmv2d"):
             self.program("bench", name, f"echo '{json.dumps(bench_report(3))}'",
                          f"echo '{json.dumps(bench_report(0.5))}'; {write_stats(STATS)}")
         times = json.dumps({key: 1.0 for key in ("context_ms", "load_ms", "first_launch_ms", "launch_us", "whole_ms")}

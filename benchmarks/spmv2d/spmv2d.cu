@@ -229,19 +229,19 @@ int main(int argc, char** argv) {
   long long rows = 40000;
   long long long_every = 8;
   long long long_length = 1500;
-  bench::Options options("spmv", "sparse matrix-vector product with one child kernel per long row");
+  bench::Options options("spmv2d", "sparse matrix-vector product with one child kernel per long row");
   options.integer("rows", rows, 1, "rows and columns of the random matrix");
   options.integer("long-every", long_every, 1, "one row in this many is long");
   options.integer("long-length", long_length, 2 * kLongRow, "average number of entries in a long row");
   common.add_to(options);
   options.parse(argc, argv);
   if (long_every > INT_MAX || rows * (long_length + long_length / 2 + 1) > INT_MAX) {
-    std::fprintf(stderr, "spmv: the matrix is too large\n");
+    std::fprintf(stderr, "spmv2d: the matrix is too large\n");
     return 2;
   }
-  bench::require_device("spmv");
+  bench::require_device("spmv2d");
   Spmv spmv(random_matrix(static_cast<int>(rows), static_cast<int>(long_every), static_cast<int>(long_length),
                           common.seed),
             common.variant);
-  return bench::run_benchmark("spmv", common, spmv);
+  return bench::run_benchmark("spmv2d", common, spmv);
 }
