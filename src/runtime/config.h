@@ -55,6 +55,7 @@ struct Config {
   std::filesystem::path config_file;  // KLAP_CONFIG, empty when unset
   std::filesystem::path dump_dir;     // KLAP_DUMP_DIR, absolute; empty: no dump
   std::filesystem::path stats_file;   // KLAP_STATS, absolute; empty: no statistics; "-" for standard error
+  bool timing = false;                // KLAP_TIMING
   bool cache_disabled = false;        // KLAP_CACHE_DISABLE
   std::filesystem::path cache_dir;    // KLAP_CACHE_DIR or the user's cache folder; empty: there is none
   uint64_t cache_max_bytes = uint64_t{1} << 30;  // KLAP_CACHE_MAX_SIZE

@@ -61,6 +61,7 @@ namespace klap::runtime {
   X(mem_host_get_device_pointer, "cuMemHostGetDevicePointer_v2", PFN_cuMemHostGetDevicePointer_v3020) \
   X(event_create, "cuEventCreate", PFN_cuEventCreate_v2000)                                           \
   X(event_record, "cuEventRecord", PFN_cuEventRecord_v2000)                                           \
+  X(event_elapsed_time, "cuEventElapsedTime", PFN_cuEventElapsedTime_v2000)                           \
   X(event_query, "cuEventQuery", PFN_cuEventQuery_v2000)                                              \
   X(event_destroy, "cuEventDestroy_v2", PFN_cuEventDestroy_v4000)                                     \
   X(get_error_name, "cuGetErrorName", PFN_cuGetErrorName_v6000)

@@ -6,6 +6,7 @@
 
 #include "ptx-patterns/templates/queue.h"
 #include "runtime/driver.h"
+#include "runtime/kernel_timer.h"
 #include "runtime/launch_context.h"
 #include "runtime/launch_params.h"
 #include "runtime/launch_reasons.h"
@@ -109,12 +110,14 @@ Outcome enqueue(const Launch& launch, ParentKernel& parent, const PreparedVarian
           params.extend(parent.variant(), launch.params, launch.extra, context.queue())) {
     return leave(*reason);
   }
+  TimedLaunch timed(parent.name(), launch.stream);
   const CUresult parent_result = launch_parent(launch, prepared.parent, params);
   if (parent_result != CUDA_SUCCESS) {
     parent.warn_once(std::string("the variant does not launch, the original runs (") +
                      error_name(parent_result) + ")");
     return leave(reasons::kVariantDoesNotLaunch);
   }
+  timed.parent_enqueued();
   const bool by_host = parent.variant().launcher == jit::Launcher::Host;
   const CUresult result =
       by_host ? launch_consumer(prepared, parent.variant(), context.queue(), context.stream(), priority)
@@ -126,6 +129,7 @@ Outcome enqueue(const Launch& launch, ParentKernel& parent, const PreparedVarian
     log().error("{}: its children cannot be launched ({})", demangle(parent.name()), error_name(result));
     return {result, nullptr};
   }
+  timed.complete();
   if (is_ending_thread_stream(launch.stream)) context.record_use();
   return {};
 }

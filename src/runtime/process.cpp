@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "ptx-patterns/templates/queue.h"
+#include "runtime/driver.h"
+#include "runtime/kernel_timer.h"
 #include "runtime/stats.h"
 #include "support/log.h"
 
@@ -53,6 +55,7 @@ void write_statistics() {
     for (const volatile uint64_t* page : report_pages().pages) add_up(page);
     report_pages().pages.clear();
   }
+  if (config().timing && driver()) collect_timed_launches();
   Stats::instance().write(config().stats_file.string());
 }
 

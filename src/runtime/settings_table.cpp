@@ -87,6 +87,13 @@ constexpr std::array kSettings{
             {},
             "unset",
             "File that receives statistics as JSON at exit; - is standard error, %p the process id."},
+    Setting{"KLAP_TIMING",
+            "",
+            {},
+            SettingType::Boolean,
+            {},
+            "0",
+            "1 adds to the statistics how long parents and their consumers take on the GPU; slows launches."},
 };
 
 std::string places(const Setting& setting) {

@@ -91,6 +91,26 @@ void Stats::launch_left(const std::string& parent, const std::string& reason) {
   ++left_[parent][reason];
 }
 
+void Stats::launch_timed(const std::string& parent, double parent_ms, double consumer_ms) {
+  const std::lock_guard lock(mutex_);
+  GpuTime& time = gpu_times_[parent];
+  ++time.launches;
+  time.parent_ms += parent_ms;
+  time.consumer_ms += consumer_ms;
+}
+
+json Stats::gpu_times_json() const {
+  json launches = json::object(), parents = json::object(), consumers = json::object();
+  for (const auto& [parent, time] : gpu_times_) {
+    launches[parent] = time.launches;
+    parents[parent] = time.parent_ms;
+    consumers[parent] = time.consumer_ms;
+  }
+  return {{"launches", std::move(launches)},
+          {"parents", std::move(parents)},
+          {"consumers", std::move(consumers)}};
+}
+
 json Stats::to_json() const {
   const std::lock_guard lock(mutex_);
   json modules = json::array();
@@ -101,6 +121,7 @@ json Stats::to_json() const {
           {"modules_passed_through", passed_through_.load(std::memory_order_relaxed)},
           {"sites", totals_of_sites(modules_)},
           {"launches", {{"redirected", redirected_}, {"left", left_}}},
+          {"gpu_ms", gpu_times_.empty() ? json(nullptr) : gpu_times_json()},
           {"toolchain_calls", toolchain_json()},
           {"children_aggregated", children_.load(std::memory_order_relaxed)},
           {"totals", totals_of_time(modules_)}};

@@ -36,6 +36,8 @@ class Stats {
   void launch_redirected(const std::string& parent);
   // One launch of a rewritten parent that ran the original instead, and why ("stream capture", ...).
   void launch_left(const std::string& parent, const std::string& reason);
+  // One redirected launch of `parent` that has finished; only with KLAP_TIMING.
+  void launch_timed(const std::string& parent, double parent_ms, double consumer_ms);
   // Where the device adds up the children it ran (host memory that the device can write), read at exit.
   const std::atomic<uint64_t>* children_total() const { return &children_; }
   std::atomic<uint64_t>* children_total() { return &children_; }
@@ -48,8 +50,16 @@ class Stats {
  private:
   alignas(64) std::atomic<uint64_t> children_{0};
   std::atomic<uint64_t> passed_through_{0};
+  [[nodiscard]] nlohmann::json gpu_times_json() const;  // the caller holds the mutex
+
   mutable std::mutex mutex_;
   std::vector<ModuleRecord> modules_;
+  struct GpuTime {
+    uint64_t launches = 0;
+    double parent_ms = 0;
+    double consumer_ms = 0;
+  };
+  std::map<std::string, GpuTime> gpu_times_;
   std::map<std::string, uint64_t> redirected_;
   std::map<std::string, std::map<std::string, uint64_t>> left_;
 };

@@ -320,7 +320,7 @@ shift 2
         self.assertIn("everything right", out)
         self.assertIn("6.00x", out)
         self.assertEqual(sorted(os.listdir(results)),
-                         ["bfs.json", "no_launches.json", "programs.json", "sanitizer.json", "spmv.json", "start.json"])
+                         ["bfs.json", "no_launches.json", "programs.json", "sanitizer.json", "spmv2d.json", "start.json"])
 
     def test_demo(self):
         code, out = self.run_command("--demo")

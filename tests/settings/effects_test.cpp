@@ -140,6 +140,13 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     EXPECT_EQ(outcome.stats["launches"]["redirected"]["_Z6parentPii"], 1);
     EXPECT_EQ(outcome.stats["sites"]["left"]["site-in-loop"], 1);
   }
+  void timing() {
+    EXPECT_EQ(run().stats["gpu_ms"], nullptr);
+    const nlohmann::json times = run({"KLAP_TIMING=1"}).stats["gpu_ms"];
+    EXPECT_EQ(times["launches"]["_Z6parentPii"], 1);
+    EXPECT_EQ(times["parents"]["_Z6parentPii"], 1.5) << "what the fake driver says of any two events";
+    EXPECT_EQ(times["consumers"]["_Z6parentPii"], 1.5);
+  }
 };
 
 const std::map<std::string, Effects::Effect>& Effects::table() {
@@ -162,6 +169,7 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_CACHE_DISABLE", &Effects::cache_disable},
       {"KLAP_DUMP_DIR", &Effects::dump_dir},
       {"KLAP_STATS", &Effects::stats},
+      {"KLAP_TIMING", &Effects::timing},
   };
   return effects;
 }
