@@ -254,7 +254,7 @@ class Tessellation : public bench::Benchmark {
     std::vector<float> found(expected_.size());
     bench::check(cudaMemcpy(found.data(), all_points_.data(), all_points_.bytes(), cudaMemcpyDeviceToHost),
                  "reading the points");
-    // The device's roundings add up to at most 4.5e-7: eleven, of numbers up to 1, to first order.
+    // The roundings of a point in single precision add up to at most 4.5e-7, coordinates being below 1.
     return bench::differences_beyond("coordinates", expected_, found, 0.0, 5e-7);
   }
 
