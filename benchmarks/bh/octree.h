@@ -20,13 +20,13 @@
 #include "../common/random.h"
 
 // What a walk decides by; the centre of mass and the mass are in an array of their own.
-struct Extent {
+struct alignas(8) Extent {
   float opening;  // squared distance below which the element's parts are looked at
   int next;       // the element behind all its parts
 };
 
 // The bodies of a cell that is not divided further.
-struct Leaf {
+struct alignas(8) Leaf {
   int first;
   int count;
 };
