@@ -20,7 +20,7 @@ struct Library {
   decltype(&cusparseCreateCsr) create_csr;
   decltype(&cusparseCreateDnVec) create_vector;
   decltype(&cusparseSpMV_bufferSize) buffer_size;
-  decltype(&cusparseSpMV_preprocess) preprocess;  // null before version 12.3
+  decltype(&cusparseSpMV_preprocess) preprocess;  // null in older versions
   decltype(&cusparseSpMV) multiply;
 };
 
