@@ -7,6 +7,7 @@
 #include <cctype>
 #include <charconv>
 #include <climits>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -21,9 +22,11 @@ namespace {
 std::string read_whole(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in) throw FileError(file, 0, "cannot be opened");
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  if (in.bad()) throw FileError(file, 0, "cannot be read");
-  return text;
+  try {
+    return {std::istreambuf_iterator<char>(in), {}};
+  } catch (const std::ios_base::failure&) {  // what the library throws for a folder
+    throw FileError(file, 0, "cannot be read");
+  }
 }
 
 // The words of a text file, line by line.
@@ -53,15 +56,17 @@ class Lines {
     return found;
   }
 
-  // The next word as a whole number from `smallest` to `largest`; a value like 2.5 is cut to 2.
+  // The next word as a whole number from `smallest` to `largest`; it may be written like 1e3.
   long long number(const char* what, long long smallest, long long largest) {
     const std::string_view text = word();
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size()) fail("no number where " + name(what));
-    if (value < static_cast<double>(smallest) || value > static_cast<double>(largest)) {
+    // Written so that "nan", which from_chars accepts, fails too.
+    if (!(value >= static_cast<double>(smallest) && value <= static_cast<double>(largest))) {
       fail("out of range: " + std::string(what) + " " + std::string(text));
     }
+    if (value != std::floor(value)) fail("no whole number: " + std::string(what) + " " + std::string(text));
     return static_cast<long long>(value);
   }
 
@@ -84,26 +89,29 @@ Graph read_matrix_market(const std::string& file, std::string_view text) {
   lines.next("");
   lines.word();  // %%MatrixMarket, which brought us here
   if (lines.word() != "matrix" || lines.word() != "coordinate") lines.fail("not a coordinate matrix");
-  lines.word();  // the type of the values, which are not used
+  // Values are not used, but a line without its value has been cut off, perhaps within its column's number.
+  const bool has_values = lines.word() != "pattern";
   const std::string_view symmetry = lines.word();
   if (symmetry != "general" && symmetry != "symmetric") {
     lines.fail("symmetry '" + std::string(symmetry) + "' is not read; general and symmetric are");
   }
+  const bool symmetric = symmetry == "symmetric";
   if (!lines.next("%")) lines.fail("the line with the sizes is missing");
   const long long rows = lines.number("the number of rows", 1, INT_MAX - 1);
   const long long columns = lines.number("the number of columns", 1, INT_MAX - 1);
-  const long long entries = lines.number("the number of entries", 0, INT_MAX);
+  const long long entries = lines.number("the number of entries", 0, symmetric ? INT_MAX / 2 : INT_MAX);
   if (rows != columns) lines.fail("the matrix is not square, so it is no graph");
   std::vector<Edge> edges;
   for (long long i = 0; i < entries; ++i) {
     if (!lines.next("%")) lines.fail(std::to_string(entries - i) + " entries are missing at the end");
     const auto row = static_cast<int>(lines.number("a row", 1, rows));
     const auto column = static_cast<int>(lines.number("a column", 1, columns));
+    if (has_values && lines.word().empty()) lines.fail("an entry without its value");
     edges.push_back({row - 1, column - 1, 1});
   }
   if (lines.next("%")) lines.fail("more entries than announced");
   return graph_from_edges(static_cast<int>(rows), edges,
-                          symmetry == "symmetric" ? Direction::kBothWays : Direction::kAsGiven, false);
+                          symmetric ? Direction::kBothWays : Direction::kAsGiven, false);
 }
 
 Graph read_dimacs(const std::string& file, std::string_view text) {
@@ -115,13 +123,13 @@ Graph read_dimacs(const std::string& file, std::string_view text) {
   std::vector<Edge> edges;
   while (lines.next("c")) {
     if (lines.word() != "a") lines.fail("a line that is neither 'a' nor 'c'");
+    if (static_cast<long long>(edges.size()) == arcs) lines.fail("more arcs than announced");
     const auto from = static_cast<int>(lines.number("a node", 1, nodes));
     const auto to = static_cast<int>(lines.number("a node", 1, nodes));
     edges.push_back({from - 1, to - 1, static_cast<int>(lines.number("a weight", 0, INT_MAX))});
   }
-  if (static_cast<long long>(edges.size()) != arcs) {
-    lines.fail(std::to_string(edges.size()) + " arcs instead of the " + std::to_string(arcs) + " announced");
-  }
+  const long long missing = arcs - static_cast<long long>(edges.size());
+  if (missing != 0) lines.fail(std::to_string(missing) + " arcs are missing at the end");
   return graph_from_edges(static_cast<int>(nodes), edges, Direction::kAsGiven, true);
 }
 
@@ -183,6 +191,8 @@ Graph read_galois(const std::string& file, std::string_view bytes) {
       throw FileError(file, 0, "a weight of 2^31 or more");
     }
   }
+  // The last array may be padded to 8 bytes or not.
+  if (bytes.size() - offset > sizeof(uint32_t)) throw FileError(file, 0, "more edges than announced");
   return graph;
 }
 

@@ -134,8 +134,9 @@ void add_weights(Graph& graph, int largest, uint64_t seed) {
   graph.weight.resize(graph.neighbour.size());
   parallel_for(graph.vertices(), [&](size_t v) {
     for (int e = graph.first[v]; e < graph.first[v + 1]; ++e) {
-      const auto [low, high] = std::minmax({static_cast<int>(v), graph.neighbour[e]});
-      const uint64_t pair = (static_cast<uint64_t>(low) << 32) | static_cast<uint32_t>(high);
+      const auto from = static_cast<uint32_t>(v);
+      const auto to = static_cast<uint32_t>(graph.neighbour[e]);
+      const uint64_t pair = (static_cast<uint64_t>(std::min(from, to)) << 32) | std::max(from, to);
       graph.weight[e] = 1 + static_cast<int>(Random(seed, pair).below(static_cast<uint32_t>(largest)));
     }
   });
