@@ -7,9 +7,9 @@
 // of work; how many bodies a cell has is known only when the tree is there. Here children are few and long,
 // where most programs with device-side launches have many short ones.
 //
-// `--variant flat` is the way that GPU programs for this problem are written by hand: 32 neighbouring bodies
-// walk together, so that a warp reads one element at a time. `--variant threads` has neither children nor
-// this: a thread per body that walks as the children do.
+// `--variant flat` is one kernel with a thread per body, neighbouring bodies in neighbouring threads. The
+// other way such programs are written, a warp that walks for its 32 bodies together and votes at each cell,
+// visits 1.5 times as many elements; on an H200 it took 0.98 ms where this takes 0.58.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -26,7 +26,6 @@
 constexpr int kParentBlock = 128;
 constexpr int kChildBlock = 32;
 constexpr int kFlatBlock = 256;
-constexpr unsigned kAllLanes = 0xffffffffU;
 constexpr float kSoftening = 0.0025F;  // added to squared distances, so that close pairs stay finite
 
 struct Tree {
@@ -84,31 +83,6 @@ __global__ void walk_from_leaves(Tree tree, const float4* bodies, const Leaf* le
                                                                         acceleration);
     bench::count_if_lost<kCount>(lost);
   }
-}
-
-// A warp's walk visits what any of its bodies looks at; a body that took a cell for a point sits out until
-// the walk has left that cell. Lanes without a body sit out to the end.
-__global__ void walk_together(Tree tree, const float4* bodies, int count, float4* acceleration) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  const float4 body = i < count ? bodies[i] : make_float4(0.0F, 0.0F, 0.0F, 0.0F);
-  float4 sum = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
-  int resume = i < count ? 0 : tree.elements;
-  int element = 0;
-  while (element < tree.elements) {
-    const float4 centre = tree.centre[element];
-    const Extent extent = tree.extent[element];
-    bool open = false;
-    if (element >= resume) {
-      const float distance2 = squared_distance(body, centre);
-      open = distance2 < extent.opening;
-      if (!open) {
-        add_pull(sum, body, centre, distance2);
-        resume = extent.next;
-      }
-    }
-    element = __any_sync(kAllLanes, open) != 0 ? element + 1 : extent.next;
-  }
-  if (i < count) acceleration[i] = sum;
 }
 
 namespace {
@@ -186,9 +160,6 @@ class BarnesHut : public bench::Benchmark {
   void run() override {
     const unsigned blocks = bench::blocks_for(body_count(), kFlatBlock);
     if (variant_ == "flat") {
-      walk_together<<<blocks, kFlatBlock>>>(device_tree(), bodies_.data(), body_count(),
-                                            acceleration_.data());
-    } else if (variant_ == "threads") {
       walk<<<blocks, kFlatBlock>>>(device_tree(), bodies_.data(), 0, body_count(), acceleration_.data());
     } else {
       walk_with_children<false>();
@@ -276,7 +247,7 @@ void check_sizes(const Sizes& sizes) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::CommonOptions common({"cdp", "flat", "threads"});
+  bench::CommonOptions common;
   Sizes sizes;
   bench::Options options("bh", "Barnes-Hut forces with one child kernel per leaf cell of the octree");
   options.integer("bodies", sizes.bodies, 2, "number of bodies");
