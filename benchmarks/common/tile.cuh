@@ -1,0 +1,71 @@
+// How the promotion programs (los, pd, pt, sc, unq, upd) cut a sequence into tiles, and what a block computes
+// about its tile.
+//
+// A tile is 8,192 consecutive elements, which one block of 512 threads holds in registers. Every warp has 512
+// consecutive elements, 32 at a time, so that loads are coalesced and the order of the elements is that of
+// warps, then turns, then lanes: ranks come from ballots, and a block needs one barrier to count.
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace bench {
+
+constexpr int kTileBlock = 512;
+constexpr int kPerThread = 16;
+constexpr int kTile = kTileBlock * kPerThread;
+constexpr int kTileWarps = kTileBlock / 32;
+constexpr int kWarpElements = kTile / kTileWarps;
+constexpr int kFlatBlocksPerSm = 3;  // registers for a tile in each, and enough loads in flight
+constexpr unsigned kAllLanes = 0xffffffffU;
+
+__host__ __device__ constexpr int tiles_for(int elements) { return (elements + kTile - 1) / kTile; }
+
+__device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.x % 32); }
+__device__ __forceinline__ int warp_index() { return static_cast<int>(threadIdx.x / 32); }
+
+// Where the thread's element number `i` is in the whole sequence.
+__device__ __forceinline__ int element_index(int tile, int i) {
+  return tile * kTile + warp_index() * kWarpElements + i * 32 + lane_index();
+}
+
+// Operations on one value of each warp or tile. Both are commutative.
+struct Sum {
+  using Value = int;
+  static constexpr int kIdentity = 0;
+  __device__ static int combine(int a, int b) { return a + b; }
+};
+
+struct Highest {
+  using Value = float;
+  static constexpr float kIdentity = -__builtin_huge_valf();
+  __device__ static float combine(float a, float b) { return fmaxf(a, b); }
+};
+
+// All lanes' values combined; every lane gets the result.
+template <class Operation>
+__device__ __forceinline__ typename Operation::Value reduce_warp(typename Operation::Value value) {
+  for (int distance = 16; distance > 0; distance /= 2) {
+    value = Operation::combine(value, __shfl_xor_sync(kAllLanes, value, distance));
+  }
+  return value;
+}
+
+// A block's values, one per warp: those of the warps before the caller's, and all of them.
+template <class Operation>
+struct WarpShares {
+  typename Operation::Value before;
+  typename Operation::Value total;
+};
+
+// Contains a barrier: when it returns, every thread of the block has come to it. Once per kernel.
+template <class Operation>
+__device__ __forceinline__ WarpShares<Operation> share_in_block(typename Operation::Value of_warp) {
+  __shared__ typename Operation::Value of_warps[kTileWarps];
+  if (lane_index() == 0) of_warps[warp_index()] = of_warp;
+  __syncthreads();
+  const auto mine = lane_index() < kTileWarps ? of_warps[lane_index()] : Operation::kIdentity;
+  return {reduce_warp<Operation>(lane_index() < warp_index() ? mine : Operation::kIdentity),
+          reduce_warp<Operation>(mine)};
+}
+
+}  // namespace bench
