@@ -13,9 +13,9 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "tools"))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "benchmarks"))
 
-from gpu_checks.statistics_file import is_kernel  # noqa: E402
+from harness.statistics_file import is_kernel  # noqa: E402
 
 BUILD = os.environ.get("KLAP_BUILD", os.path.join(HERE, "..", "..", "build"))
 

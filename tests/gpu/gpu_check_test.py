@@ -16,10 +16,12 @@ import tempfile
 import unittest
 from unittest import mock
 
-TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools")
-sys.path.insert(0, TOOLS)
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+TOOLS = os.path.join(ROOT, "tools")
+sys.path[:0] = [TOOLS, os.path.join(ROOT, "benchmarks")]
 
-from gpu_checks import benchmarks, process, programs, sanitizer, start_up, statistics_file, table  # noqa: E402
+from gpu_checks import benchmarks, programs, sanitizer, start_up  # noqa: E402
+from harness import process, statistics_file, table  # noqa: E402
 
 # A program that behaves differently when it is preloaded; {natively} and {preloaded} are shell commands.
 SCRIPT = """#!/bin/sh

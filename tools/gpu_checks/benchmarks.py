@@ -11,7 +11,7 @@ import statistics
 import tempfile
 from dataclasses import dataclass, field
 
-from . import process, statistics_file
+from harness import process, statistics_file
 
 LIMIT = 25  # seconds; a run takes two
 DEFAULT_LIMIT = 2048  # CUDA's

@@ -1,6 +1,8 @@
 """The demonstration on a machine with a GPU: BFS natively at its best working limit, then preloaded."""
 
-from . import benchmarks, table
+from harness import table
+
+from . import benchmarks
 
 
 def quiet(_):
