@@ -1,6 +1,8 @@
 """Reading what a preloaded run wrote to the file that KLAP_STATS names."""
 
+import collections
 import json
+import re
 
 
 def read(path):
@@ -42,3 +44,42 @@ def summary(stats):
         "launches": stats.get("launches"),
         "children_aggregated": stats.get("children_aggregated"),
     }
+
+
+def program_sites(sites):
+    """(rewritten, {reason: left}) of a list of sites, each source-level parent counted once.
+
+    The programs hold their parents twice, as instances of a template over bool: one is timed, the other counts lost
+    launches. Counting both would double every figure.
+    """
+    instances = {}
+    for site in sites:
+        verdict = site.get("reason") if site.get("verdict") != "rewritten" else ""
+        key = (site.get("parent_demangled"), site.get("child_demangled"), verdict)
+        instances[key] = instances.get(key, 0) + 1
+    found = collections.Counter()
+    for (parent, child, verdict), count in instances.items():
+        key = tuple(re.sub(r"<(?:\(bool\)[01]|true|false)>", "<>", name or "") for name in (parent, child)) + (verdict,)
+        found[key] = max(found[key], count)
+    left = collections.Counter()
+    for (_, _, verdict), count in found.items():
+        left[verdict] += count
+    return left.pop("", 0), dict(left)
+
+
+def of_a_benchmark(stats):
+    """What a result file of benchmarks/run keeps: what became of the sites and how many launches were redirected."""
+    if "missing" in stats or not stats:
+        return {"statistics": stats.get("missing", "none")}
+    modules = stats.get("modules", [])
+    sites = [site for module in modules for site in module.get("sites", [])]
+    launches = stats.get("launches", {})
+    rewritten, left = program_sites(sites)
+    keys = ("parent_demangled", "child_demangled", "verdict", "granularity", "launcher", "reason", "detail")
+    return {"sites": [{key: site[key] for key in keys if key in site} for site in sites],
+            "sites_rewritten": rewritten, "sites_left": left,
+            "redirected": sum(launches.get("redirected", {}).values()),
+            "launches_left": launches.get("left", {}),
+            "children_aggregated": stats.get("children_aggregated"),
+            "load_ms": [module.get("load_ms") for module in modules],
+            "cache": [module.get("cache") for module in modules]}

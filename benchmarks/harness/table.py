@@ -12,6 +12,12 @@ def render(rows):
     return "\n".join(text)
 
 
+def markdown(rows):
+    """The same as a Markdown table."""
+    cells = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [cells[0], ["---"] * len(cells[0]), *cells[1:]])
+
+
 def milliseconds(value):
     return "-" if value is None else f"{value:.4f}"
 
