@@ -75,7 +75,7 @@ def of_a_benchmark(stats):
     sites = [site for module in modules for site in module.get("sites", [])]
     launches = stats.get("launches", {})
     rewritten, left = program_sites(sites)
-    keys = ("parent_demangled", "child_demangled", "verdict", "granularity", "launcher", "reason", "detail")
+    keys = ("parent_demangled", "child_demangled", "verdict", "granularity", "launcher", "reason", "detail", "notes")
     return {"sites": [{key: site[key] for key in keys if key in site} for site in sites],
             "sites_rewritten": rewritten, "sites_left": left,
             "redirected": sum(launches.get("redirected", {}).values()),

@@ -20,21 +20,3 @@ def markdown(rows):
 
 def milliseconds(value):
     return "-" if value is None else f"{value:.4f}"
-
-
-def lost_launches(summary):
-    count = summary.get("lost_launches")
-    return "not known" if count is None else count
-
-
-def benchmark_rows(measured):
-    """One benchmark's setups as rows."""
-    ours = next((s["median_ms"] for s in measured["summary"] if s["setup"] == "preloaded"), None)
-    rows = [["setup", "median ms", "min", "max", "right", "wrong", "result", "lost launches",
-             "preloaded is faster by"]]
-    for s in measured["summary"]:
-        name = s["setup"].replace("best limit", f"best limit {measured['best_limit']}")
-        factor = f"{s['median_ms'] / ours:.2f}x" if ours and s["median_ms"] else "-"
-        rows.append([name, milliseconds(s["median_ms"]), milliseconds(s["min_ms"]), milliseconds(s["max_ms"]),
-                     s["right"], s["wrong"], ", ".join(s["verdicts"]), lost_launches(s), factor])
-    return rows
