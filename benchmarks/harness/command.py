@@ -8,7 +8,8 @@ import subprocess
 import sys
 import tempfile
 
-from . import build, device, measure, offered, process, report, results, rows, serve
+from . import (build, device, figures, kernel_profile, measure, offered, process, report, results, rows, serve,
+               texts)
 from .progress import Progress
 from .rows import BadInput
 
@@ -46,11 +47,17 @@ def parser():
     how.add_argument("--build", default=os.path.join(ROOT, "build"), metavar="DIR", help="build folder (build)")
     how.add_argument("--commit", default="", help="what is measured, where git cannot say")
     how.add_argument("--out", metavar="FILE", help="result file (benchmarks/results/<date>-<device>/run-<time>.json)")
+    profile = result.add_argument_group("hardware counters")
+    profile.add_argument("--profile", metavar="ROW", help="profile the row's kernels with ncu, one run after another")
+    profile.add_argument("--variant", default="native", metavar="V",
+                         help="which variant: native, flat, grid/host, ... (native)")
     made = result.add_argument_group("from result files")
     made.add_argument("--table", metavar="FILE", help="print the tables again")
     made.add_argument("--markdown", action="store_true", help="print tables as Markdown")
     made.add_argument("--compare", nargs=2, metavar=("A", "B"), help="ratios of two results, row by row")
     made.add_argument("--merge", nargs="+", metavar=("OUT", "FILE"), help="merge the results of parts into OUT")
+    made.add_argument("--figures", nargs=2, metavar=("DIR", "FILE"), help="draw the papers' figures (needs matplotlib)")
+    made.add_argument("--texts", metavar="FILE", help="rewrite the tables in benchmarks/*/README.md")
     # For testing this command.
     result.add_argument("--assume-gpu", action="store_true", help=argparse.SUPPRESS)
     result.add_argument("--benchmarks", default=os.path.join(ROOT, "benchmarks"), help=argparse.SUPPRESS)
@@ -84,7 +91,8 @@ def merge(paths):
 def print_list(found):
     for row in found:
         marks = " ".join(word for word in ("quick" if row.quick else "", row.figure) if word)
-        print(f"{row.name:24} {row.paper:6} {row.program:14} {' '.join(row.arguments)}" + (f"  [{marks}]" if marks else ""))
+        text = f"{row.name:24} {row.paper:6} {row.program:14} {' '.join(row.arguments)}"
+        print(text.rstrip() + (f"  [{marks}]" if marks else ""))
     return 0
 
 
@@ -98,7 +106,37 @@ def from_files(arguments):
     if arguments.compare:
         print(report.compare_text(*[results.read(path) for path in arguments.compare]))
         return 0
+    if arguments.texts:
+        written = texts.write(results.read(arguments.texts), arguments.benchmarks)
+        print(f"{len(written)} texts rewritten")
+        return 0
+    if arguments.figures:
+        return draw(*arguments.figures)
     return None
+
+
+def draw(folder, path):
+    written, left_out = figures.write(results.read(path), path, folder)
+    for file in written:
+        print(os.path.relpath(file))
+    if left_out:
+        print(f"not drawn, since {os.path.basename(path)} has nothing for it: {', '.join(left_out)}")
+    return 0
+
+
+def profile(arguments):
+    found = rows.choose(rows.read_all(arguments.benchmarks), [arguments.profile])
+    if len(found) != 1:
+        raise BadInput(f"--profile takes one row, {arguments.profile} means {len(found)}")
+    kernel_profile.find()
+    where, header = prepare(arguments, found, Progress())
+    combinations = offered.combinations(offered.settings(where))[0]
+    record = kernel_profile.profile(where, found[0], arguments.variant, combinations)
+    print(kernel_profile.text_of(record))
+    path = arguments.out or results.default_path(ROOT, header, f"profile-{found[0].name}")
+    results.write(path, {"kind": "klap_jit kernel profile", "schema": results.SCHEMA, **header, **record})
+    print(f"\n{report.origin(header)}, written to {os.path.relpath(path)}")
+    return 0
 
 
 def check_numbers(arguments):
@@ -173,8 +211,8 @@ class Run:
             self.session.progress.say(f"WRONG: {text}")
         _, ms = report.ours(record, {"settings": {"usual": "/".join(self.session.usual)}})
         best = report.time_of(record, "native best")
-        self.session.progress.say(f"done in {record['seconds']:.0f} s"
-                                  + (f", {report.ratio_text(best / ms)} faster than native best" if best and ms else ""))
+        faster = f", {report.ratio_text(best / ms)} faster than native best" if best and ms else ""
+        self.session.progress.say(f"done in {record['seconds']:.0f} s{faster}")
 
     def finish(self):
         """Writes and prints everything; returns the exit code."""
@@ -199,10 +237,8 @@ def session_of(arguments, where, folder, progress):
     return measure.Session(where, options, folder, progress, combinations, usual, "KLAP_TIMING" in known)
 
 
-def measure_rows(arguments, argv):
-    check_numbers(arguments)
-    chosen = chosen_rows(arguments)
-    progress = Progress()
+def prepare(arguments, chosen, progress):
+    """A device and a complete build, or an exception that says what is missing: (where, header of result files)."""
     found, why_not = device.assumed() if arguments.assume_gpu else device.probe()
     if found is None:
         raise serve.NoDevice(why_not)
@@ -211,7 +247,14 @@ def measure_rows(arguments, argv):
     if not arguments.no_build:
         build.build(ROOT, where.build, programs, progress.say)
     build.check(where, programs)
-    header = device.describe(found, arguments.commit or commit_of(ROOT))
+    return where, device.describe(found, arguments.commit or commit_of(ROOT))
+
+
+def measure_rows(arguments, argv):
+    check_numbers(arguments)
+    chosen = chosen_rows(arguments)
+    progress = Progress()
+    where, header = prepare(arguments, chosen, progress)
     folder = tempfile.mkdtemp(prefix="klap-bench-")
     try:
         run = Run(arguments, argv, chosen, header, session_of(arguments, where, folder, progress))
@@ -237,6 +280,8 @@ def main(argv):
         if done is not None:
             return done
         signal.signal(signal.SIGTERM, interrupt)
+        if arguments.profile:
+            return profile(arguments)
         return measure_rows(arguments, argv)
     except BadInput as error:
         print(f"benchmarks/run: {error}", file=sys.stderr)

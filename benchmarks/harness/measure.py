@@ -255,7 +255,7 @@ def judge(record):
     for found in record["variants"]:
         verdict = found["verdict"] + (f" ({found['first_mistake'] or found['why']})" if found["verdict"] != "right"
                                       else "")
-        if found["kind"] in ("flat", "library") and found["verdict"] not in ("right", "not available"):
+        if found["kind"] == "plain" and found["verdict"] not in ("right", "not available"):
             wrong.append(f"{found['name']}: {verdict}")
         elif is_best_native(record, found) and (found["verdict"] != "right" or found["lost_launches"] != 0):
             wrong.append(f"native at limit {found['limit']}: {verdict}, {found['lost_launches']} launches lost")

@@ -18,12 +18,19 @@ def usual(content):
     return content.get("settings", {}).get("usual", "grid/host")
 
 
-def preloaded_names(content):
+def preloaded_names(content, usual_first=True):
     """Every preloaded variant in the file, the usual one first and the one at the best limit last."""
     names = []
     for row in content["rows"]:
         names += [v["name"] for v in row["variants"] if v["kind"] == "preloaded" and v["name"] not in names]
-    return sorted(names, key=lambda name: (AT_BEST in name, name != usual(content), names.index(name)))
+    order = {name: (AT_BEST in name, usual_first and name != usual(content), i) for i, name in enumerate(names)}
+    return sorted(names, key=order.get)
+
+
+def plain_names(content):
+    """Every variant in the file that does without dynamic parallelism."""
+    found = {v["name"] for row in content["rows"] for v in row["variants"] if v["kind"] == "plain"} | {FLAT}
+    return sorted(found, key=lambda name: (name != FLAT, name != LIBRARY, name))
 
 
 def time_of(record, name):
@@ -99,17 +106,14 @@ def best_cell(record):
 
 
 def main_rows(content):
-    names = preloaded_names(content)
-    has_library = any(variant(record, LIBRARY) for record in content["rows"])
-    header = ["row", "launches", "native default", "best limit", "native best", "flat"]
-    header += (["library"] if has_library else []) + names
+    names = plain_names(content) + preloaded_names(content)
+    header = ["row", "launches", "native default", "best limit", "native best", *names]
     header += ["faster than native best", "time / flat", "sites rewritten/left", "notes"]
     rows = [header]
     for record in content["rows"]:
         _, our_ms = ours(record, content)
         cells = [record["name"], str(record["description"].get("child_launches", "-")), default_cell(record),
-                 best_cell(record), cell(record, BEST), cell(record, FLAT)]
-        cells += [cell(record, LIBRARY)] if has_library else []
+                 best_cell(record), cell(record, BEST)]
         cells += [cell(record, name) for name in names]
         cells += [ratio_text(divide(time_of(record, BEST), our_ms)),
                   ratio_text(divide(our_ms, time_of(record, FLAT))), sites_cell(record, content)]
@@ -135,10 +139,9 @@ def mean_text(pairs):
 def mean_rows(content):
     """Geometric means of speed-ups over native best and of times against flat, per paper and over all."""
     names = preloaded_names(content)
-    faster = [FLAT] + ([LIBRARY] if any(variant(r, LIBRARY) for r in content["rows"]) else []) + names
-    header = ["geometric mean (rows)", "preloaded / native best: faster by"]
-    rows = [header + [f"{name}: faster by" for name in faster] + ["preloaded time / flat"]
-            + [f"{name} time / flat" for name in names]]
+    faster = plain_names(content) + names
+    rows = [["geometric mean (rows)", "preloaded: faster by", *[f"{name}: faster by" for name in faster],
+             "preloaded time / flat", *[f"{name} time / flat" for name in names]]]
     for paper in papers(content):
         records = [record for record in content["rows"] if paper in (None, record["paper"])]
         mine = {record["name"]: ours(record, content)[1] for record in records}
@@ -147,7 +150,6 @@ def mean_rows(content):
         cells += [mean_text([(mine[r["name"]], time_of(r, FLAT)) for r in records])]
         cells += [mean_text([(time_of(r, name), time_of(r, FLAT)) for r in records]) for name in names]
         rows.append(cells)
-    rows[0][1] = "preloaded: faster by"
     return [list(column) for column in zip(*rows)]  # one line per ratio, one column per paper
 
 
@@ -177,7 +179,7 @@ def compare_rows(before, after):
     """(table of the ratios after / before of every variant that both files have, those that differ too much)."""
     earlier = {record["name"]: record for record in before["rows"]}
     pairs = [(earlier[record["name"]], record) for record in after["rows"] if record["name"] in earlier]
-    names = [NATIVE, BEST, FLAT, LIBRARY] + [n for n in preloaded_names(after) if n in preloaded_names(before)]
+    names = [NATIVE, BEST, *plain_names(after)] + [n for n in preloaded_names(after) if n in preloaded_names(before)]
     rows, differ = [["row", *names]], []
     columns = {name: [] for name in names}
     for a, b in pairs:

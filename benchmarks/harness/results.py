@@ -14,12 +14,12 @@ KIND = "klap_jit benchmark results"
 SAME = ("device", "driver", "toolkit", "commit")
 
 
-def default_path(root, header):
-    """benchmarks/results/<date>-<device>/run-<time>.json"""
+def default_path(root, header, what="run"):
+    """benchmarks/results/<date>-<device>/<what>-<time>.json"""
     day, clock = header["date"].split("T")
     device = re.sub(r"[^a-z0-9]+", "-", header["device"].lower().replace("nvidia", "")).strip("-") or "device"
     clock = re.sub(r"\D", "", clock.split("+")[0])
-    return os.path.join(root, "benchmarks", "results", f"{day}-{device}", f"run-{clock}.json")
+    return os.path.join(root, "benchmarks", "results", f"{day}-{device}", f"{what}-{clock}.json")
 
 
 def content_of(header, command, settings, rows, **more):

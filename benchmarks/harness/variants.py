@@ -24,7 +24,7 @@ AT_BEST = " at best limit"
 @dataclass
 class Variant:
     name: str
-    kind: str  # native, flat, library, preloaded
+    kind: str  # native, preloaded, or plain: without dynamic parallelism
     arguments: list = field(default_factory=list)
     settings: dict = field(default_factory=dict)  # environment variables of a preloaded process
     limit: int = 0  # the pending limit that is set; 0 leaves the default
@@ -51,12 +51,13 @@ def is_wanted(name, patterns):
 def planned(program, combinations, patterns):
     """The variants of a row that are known before its best limit is, the one to start first at the front."""
     has = offered.variants_of(program)
-    found = [Variant(name, name, ["--variant", name]) for name in (FLAT, LIBRARY) if name in has]
+    plain = sorted((name for name in has if name != "cdp"), key=lambda name: (name != FLAT, name != LIBRARY))
+    found = [Variant(name, "plain", ["--variant", name]) for name in plain]
     found += [preloaded(*pair) for pair in combinations]
     found.append(preloaded("none", "host"))
     found = [variant for variant in found if is_wanted(variant.name, patterns)]
     if is_wanted(NATIVE, patterns) or is_wanted(BEST, patterns):
-        found.insert(1 if found and found[0].kind == FLAT else 0, native(NATIVE))
+        found.insert(1 if found and found[0].name == FLAT else 0, native(NATIVE))
     return found
 
 

@@ -6,6 +6,7 @@ wrong result that gets a ratio, files of different machines mixed.
 """
 
 import contextlib
+import importlib.util
 import io
 import json
 import os
@@ -15,11 +16,13 @@ import sys
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 sys.path.insert(0, os.path.join(ROOT, "benchmarks"))
 
-from harness import command, limits, offered, report, results, rows, statistics_file  # noqa: E402
+from harness import (command, figures, kernel_profile, limits, offered, report, results, rows,  # noqa: E402
+                     statistics_file, texts)
 
 # A program that speaks the --serve protocol and behaves as the file beside it says. What it is told it appends to a
 # log, one line for a command with the name of the variant it is run as.
@@ -276,8 +279,7 @@ class RoundsTest(WithPrograms):
     def test_very_long_runs_are_fewer(self):
         self.program(flat={"ms": 2001})
         _, _, content = self.measure()
-        self.assertEqual((self.variant(content, "flat")["repetitions"], self.variant(content, "grid/host")["repetitions"]),
-                         (3, 5))
+        self.assertEqual([self.variant(content, name)["repetitions"] for name in ("flat", "grid/host")], [3, 5])
 
     def test_the_first_process_is_alone_until_it_is_ready(self):
         self.program(flat={"start": 3})
@@ -454,7 +456,7 @@ class FilesTest(WithPrograms):
         self.assertEqual(code, 0)
         self.assertIn("1 differ by more than 5%:\n  one grid/host: 1.100", out)
         self.assertEqual(next(line for line in out.splitlines() if line.startswith("geometric")).split(),
-                         ["geometric", "mean", "1.000", "1.000", "1.000", "-", "1.100", "1.000"])
+                         ["geometric", "mean", "1.000", "1.000", "1.000", "1.100", "1.000"])
         self.assertIn("all agree within 5%", self.main("--compare", before, before)[1])
 
     def test_damaged_files(self):
@@ -465,7 +467,8 @@ class FilesTest(WithPrograms):
         cases = [("{", "is damaged"), ("[]", "not a result file"), ('{"kind": "x"}', "not a result file"),
                  (json.dumps(dict(content, schema=99)), "schema 99"),
                  (json.dumps(content), "row one has no samples"),
-                 (json.dumps(dict(content, rows=[3])), "is damaged"), (json.dumps(dict(content, driver=1)), "is damaged")]
+                 (json.dumps(dict(content, rows=[3])), "is damaged"),
+                 (json.dumps(dict(content, driver=1)), "is damaged")]
         for text, message in cases:
             path = self.write("bad.json", text)
             for words in (["--table", path], ["--compare", good, path], ["--merge", self.out, good, path]):
@@ -480,6 +483,149 @@ class FilesTest(WithPrograms):
             text = file.read()
         self.assertNotIn(self.folder, text)
         self.assertNotIn(ROOT, text)
+
+
+class TextsTest(WithPrograms):
+    README = "# fake\n\nText.\n\n{}\nold\n{}\nafter\n"
+
+    def measured(self, readme):
+        self.program(native={"limits": HARD})
+        self.measure()
+        return self.write("benchmarks/fake/README.md", readme)
+
+    def texts(self):
+        return self.main("--texts", self.out, "--benchmarks", os.path.join(self.folder, "benchmarks"))
+
+    def test_block_is_rewritten(self):
+        path = self.measured(self.README.format(texts.BEGIN, texts.END))
+        for _ in range(2):  # the second time changes nothing more
+            self.assertEqual(self.texts()[0], 0)
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            self.assertTrue(text.startswith(f"# fake\n\nText.\n\n{texts.BEGIN}\nMedians in ms on assumed"), text)
+            # 4 MB take 1 us, flat 2 ms and preloaded 0.5 ms.
+            self.assertIn("| fake | 5,000 | 1.00 | 6.000 (limit 32,768) | 2.000 | 0.5000 | 2000x | 500x |", text)
+            self.assertTrue(text.endswith(f"{texts.END}\nafter\n"))
+            self.assertNotIn("old", text)
+
+    def test_missing_block(self):
+        path = self.measured("# fake\n")
+        code, _, err = self.texts()
+        self.assertEqual(code, 2)
+        self.assertIn("fake/README.md: the lines around the measured table are missing", err)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "# fake\n")
+
+
+class FiguresTest(WithPrograms):
+    TIMING = {"variable": "KLAP_TIMING", "values": "0 | 1", "default": "0"}
+
+    def test_kernel_times_are_taken_apart_from_the_others(self):
+        """One more process for them, which the timings know nothing of."""
+        offered_too = KLAP_PTX.replace('"host"}]', '"host"}, ' + json.dumps(self.TIMING) + "]")
+        self.write("build/bin/klap-ptx", offered_too, 0o755)
+        self.program(stats=dict(STATS, gpu_ms={"parents": {"expand": 0.5}, "consumers": {"visit": 1.0, "more": 0.5}}))
+        code, text, content = self.measure()
+        self.assertEqual(code, 0, text)
+        row = content["rows"][0]
+        self.assertEqual(len({pid for name, pid, _ in self.log() if name == "grid/host"}), 2)
+        self.assertEqual(row["breakdown"]["runs"], 5)
+        # 2 ms in kernels in 5 runs of 0.5 ms.
+        self.assertEqual({who: round(part, 3) for who, part in figures.shares(row).items()},
+                         {"parents": 0.2, "consumers": 0.6, "rest": 0.2})
+
+    def test_no_kernel_times(self):
+        self.program()
+        _, _, content = self.measure()
+        self.assertNotIn("breakdown", content["rows"][0])
+        self.assertIsNone(figures.shares(content["rows"][0]))
+
+    def test_speed_ups(self):
+        self.program(native={"limits": HARD})
+        _, _, content = self.measure()
+        found = figures.speed_ups(content, content["rows"])[1]
+        self.assertEqual({name: [round(value, 6) for value in values] for name, values in found.items()},
+                         {"flat": [3, 3], "grid/host": [12, 12], "grid/device": [4, 4]})
+
+    def test_drawing(self):
+        self.program(native={"limits": HARD})
+        self.measure()
+        folder = os.path.join(self.folder, "figures")
+        code, out, err = self.main("--figures", folder, self.out)
+        if importlib.util.find_spec("matplotlib") is None:
+            self.assertEqual((code, out), (2, ""))
+            self.assertIn("pip install matplotlib", err)
+        else:
+            self.assertEqual(code, 0, err)
+            self.assertEqual(sorted(os.listdir(folder)), ["speed-up-klap.png", "speed-up-klap.svg"])
+            self.assertIn("breakdown, promotion", out)
+
+
+# Prints what ncu prints: its own lines, then one line of CSV for each kernel and metric.
+NCU = r"""#!/bin/sh
+echo "$@" > "$0.words"
+echo '==PROF== Connected to process 1'
+{then}
+echo '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"'
+kernel() {{
+  echo "\"$1\",\"expand(int *, int)\",\"smsp__thread_inst_executed_per_inst_executed.ratio\",\"\",\"$2\""
+  echo "\"$1\",\"expand(int *, int)\",\"gpu__time_duration.sum\",\"nsecond\",\"$3\""
+  echo "\"$1\",\"expand(int *, int)\",\"dram__bytes_read.sum\",\"byte\",\"4,000\""
+}}
+kernel 0 32 1,000
+kernel 1 8 3,000
+"""
+
+
+class ProfileTest(WithPrograms):
+    def profile(self, variant, then=""):
+        self.program()
+        ncu = self.write("tools/ncu", NCU.format(then=then), 0o755)
+        with mock.patch.object(kernel_profile, "find", lambda: ncu):
+            return self.main(*self.words("--profile", "fake", "--variant", variant))
+
+    def test_launches_of_a_kernel_are_weighted_by_time(self):
+        code, out, err = self.profile("flat")
+        self.assertEqual(code, 0, err)
+        with open(self.out, encoding="utf-8") as file:
+            record = json.load(file)
+        kernel = record["kernels"][0]
+        self.assertEqual((kernel["launches"], kernel["time_us"], kernel["dram_read_bytes"]), (2, 4, 8000))
+        self.assertEqual(kernel["warp_execution_efficiency_pct"], (32 * 1 + 8 * 3) / 4 / 32 * 100)
+        self.assertEqual((kernel["dram_gb_per_s"], kernel["achieved_occupancy_pct"]), (2, None))
+        self.assertIn("expand(int *, int)", out)
+        self.assertEqual(record["profiled"], "flat")
+
+    def test_native_profile_is_not_shown_as_preloaded(self):
+        code, out, err = self.profile("grid/host")
+        self.assertEqual(code, 0, err)
+        self.assertIn("NOT a preloaded profile", out)
+        with open(self.out, encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["profiled"], "native")
+
+    def test_preloaded_profile(self):
+        code, out, err = self.profile("grid/host", f"""echo '{json.dumps(STATS)}' > "$KLAP_STATS" """)
+        self.assertEqual(code, 0, err)
+        self.assertNotIn("NOT", out)
+
+    def test_counters_that_are_not_permitted(self):
+        code, out, err = self.profile("native", "echo '==ERROR== ERR_NVGPUCTRPERM'; exit 1")
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("administrators only", err)
+
+    def test_no_kernels_and_no_such_variant(self):
+        code, _, err = self.profile("native", "echo 'nothing to see' >&2; exit 9")
+        self.assertEqual(code, 2)
+        self.assertIn("exit code 9", err)
+        self.assertIn("there are native, flat, grid/host, grid/device", self.profile("nix")[2])
+
+    def test_missing_ncu(self):
+        self.program()
+        with mock.patch.object(kernel_profile.shutil, "which", lambda _: None), \
+                mock.patch.object(kernel_profile.os, "access", lambda *_: False):
+            code, _, err = self.main(*self.words("--profile", "fake"))
+        self.assertEqual(code, 2)
+        self.assertIn("needs ncu", err)
 
 
 class RowsTest(WithPrograms):

@@ -77,5 +77,6 @@ def show(where, found):
         print(f"WRONG: {problem}")
     factor = report.divide(report.time_of(record, variants.BEST), report.time_of(record, ours))
     if not wrong and factor:
-        print(f"\nthe same executable, preloaded: {factor:.{0 if factor >= 100 else 1}f} times faster, every result checked against the CPU")
+        times = f"{factor:.{0 if factor >= 100 else 1}f}"
+        print(f"\nthe same executable, preloaded: {times} times faster, every result checked against the CPU")
     return 1 if wrong else 0
