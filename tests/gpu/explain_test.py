@@ -14,9 +14,9 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "tools"))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "benchmarks"))
 
-from gpu_checks.statistics_file import is_kernel  # noqa: E402
+from harness.statistics_file import is_kernel  # noqa: E402
 
 ARCHITECTURES = [80, 90, 100]  # A100, H100 and H200, B200
 BUILD = os.environ.get("KLAP_BUILD", os.path.join(HERE, "..", "..", "build"))

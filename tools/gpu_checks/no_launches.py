@@ -8,7 +8,7 @@ module, finding a kernel and launching it.
 import json
 import statistics
 
-from . import process
+from harness import process
 
 ALLOWED_MS = 1.0
 

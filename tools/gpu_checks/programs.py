@@ -7,7 +7,7 @@ program's entry in tests/gpu/expectations.json names the kernels whose launches 
 import os
 import tempfile
 
-from . import process, statistics_file
+from harness import process, statistics_file
 
 LIMIT = 60  # seconds a program may take
 

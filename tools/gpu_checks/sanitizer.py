@@ -14,7 +14,7 @@ import re
 import shutil
 import tempfile
 
-from . import process, statistics_file
+from harness import process, statistics_file
 
 LIMIT = 120
 SUMMARY = {"memcheck": re.compile(r"ERROR SUMMARY: (\d+) error")}

@@ -9,7 +9,7 @@ import os
 import statistics
 import tempfile
 
-from . import process, statistics_file
+from harness import process, statistics_file
 
 ALLOWED_WARM_MS = 5.0
 ALLOWED_COLD_MS = 400.0

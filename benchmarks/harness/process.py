@@ -32,6 +32,11 @@ class Outcome:
         return f"exit code {self.code}"
 
 
+def without_ours():
+    """The environment without anything of ours in it."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("KLAP_") and k != "LD_PRELOAD"}
+
+
 @dataclass
 class Installation:
     """Where the programs and the library under test are."""
@@ -45,9 +50,12 @@ class Installation:
     def library(self):
         return os.path.join(self.build, "lib", "libklap_jit.so")
 
+    @property
+    def klap_ptx(self):
+        return os.path.join(self.build, "bin", "klap-ptx")
+
     def native(self):
-        """The environment without anything of ours in it."""
-        return {k: v for k, v in os.environ.items() if not k.startswith("KLAP_") and k != "LD_PRELOAD"}
+        return without_ours()
 
     def preloaded(self, stats=None, **settings):
         """The environment of a preloaded run that writes its statistics to the file `stats`."""

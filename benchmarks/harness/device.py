@@ -1,7 +1,10 @@
 """What GPU there is, asked in processes of their own so that the harness itself never holds the device."""
 
 import datetime
+import os
 import platform
+import re
+import shutil
 import subprocess
 import sys
 
@@ -36,6 +39,26 @@ def probe():
     return {"device": name, "cuda_driver_api": version}, ""
 
 
+def assumed():
+    """What `probe` would say, for tests without a GPU."""
+    return {"device": "assumed", "cuda_driver_api": ""}, ""
+
+
+def toolkit():
+    """The version of the CUDA toolkit that is found as the build finds it, or "unknown"."""
+    folders = [os.environ.get(name, "") for name in ("CUDAToolkit_ROOT", "CUDA_HOME", "CUDA_PATH")]
+    candidates = [os.path.join(folder, "bin", "nvcc") for folder in [*folders, "/usr/local/cuda"] if folder]
+    nvcc = next((file for file in candidates if os.access(file, os.X_OK)), None) or shutil.which("nvcc")
+    if nvcc is None:
+        return "unknown"
+    try:
+        result = subprocess.run([nvcc, "--version"], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    found = re.search(r"release ([\d.]+)", result.stdout)
+    return found.group(1) if found else "unknown"
+
+
 def smi(query):
     """One line of nvidia-smi, empty where there is none."""
     try:
@@ -52,6 +75,7 @@ def describe(found, commit):
         "device": found["device"],
         "driver": smi("driver_version"),
         "cuda_driver_api": found["cuda_driver_api"],
+        "toolkit": toolkit(),
         "memory": smi("memory.total"),
         "clocks_sm_now_max": smi("clocks.sm,clocks.max.sm"),
         "host": f"{platform.machine()}, {platform.system()} {platform.release()}",

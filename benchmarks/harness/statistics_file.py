@@ -1,0 +1,85 @@
+"""Reading what a preloaded run wrote to the file that KLAP_STATS names."""
+
+import collections
+import json
+import re
+
+
+def read(path):
+    """The statistics, or an empty dictionary with the reason under "missing"."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError) as error:
+        return {"missing": str(error)}
+
+
+def is_kernel(symbol, name):
+    """Whether a kernel's symbol belongs to the source-level name: plain, or mangled with its length."""
+    return symbol == name or f"{len(name)}{name}" in symbol
+
+
+def redirected(stats, name):
+    """How many launches of the kernel ran its variant."""
+    launches = stats.get("launches", {}).get("redirected", {})
+    return sum(count for symbol, count in launches.items() if is_kernel(symbol, name))
+
+
+def launchers(stats):
+    """Who launches the children of the rewritten sites: a set of "host" and "device"."""
+    sites = [site for module in stats.get("modules", []) for site in module.get("sites", [])]
+    return {site.get("launcher") for site in sites if site.get("verdict") == "rewritten"}
+
+
+def summary(stats):
+    """The part worth keeping for every single run."""
+    if "missing" in stats:
+        return stats
+    return {
+        "modules": [{"how": m.get("how"), "load_path": m.get("load_path"), "load_ms": m.get("load_ms"),
+                     "compile_ms": m.get("compile_ms")} for m in stats.get("modules", [])],
+        "sites": [{key: site.get(key) for key in ("parent_demangled", "child_demangled", "verdict", "granularity",
+                                                  "launcher", "reason", "notes")}
+                  for m in stats.get("modules", []) for site in m.get("sites", [])],
+        "launches": stats.get("launches"),
+        "children_aggregated": stats.get("children_aggregated"),
+    }
+
+
+def program_sites(sites):
+    """(rewritten, {reason: left}) of a list of sites, each source-level parent counted once.
+
+    The programs hold their parents twice, as instances of a template over bool: one is timed, the other counts lost
+    launches. Counting both would double every figure.
+    """
+    instances = {}
+    for site in sites:
+        verdict = site.get("reason") if site.get("verdict") != "rewritten" else ""
+        key = (site.get("parent_demangled"), site.get("child_demangled"), verdict)
+        instances[key] = instances.get(key, 0) + 1
+    found = collections.Counter()
+    for (parent, child, verdict), count in instances.items():
+        key = tuple(re.sub(r"<(?:\(bool\)[01]|true|false)>", "<>", name or "") for name in (parent, child)) + (verdict,)
+        found[key] = max(found[key], count)
+    left = collections.Counter()
+    for (_, _, verdict), count in found.items():
+        left[verdict] += count
+    return left.pop("", 0), dict(left)
+
+
+def of_a_benchmark(stats):
+    """What a result file of benchmarks/run keeps: what became of the sites and how many launches were redirected."""
+    if "missing" in stats or not stats:
+        return {"statistics": stats.get("missing", "none")}
+    modules = stats.get("modules", [])
+    sites = [site for module in modules for site in module.get("sites", [])]
+    launches = stats.get("launches", {})
+    rewritten, left = program_sites(sites)
+    keys = ("parent_demangled", "child_demangled", "verdict", "granularity", "launcher", "reason", "detail", "notes")
+    return {"sites": [{key: site[key] for key in keys if key in site} for site in sites],
+            "sites_rewritten": rewritten, "sites_left": left,
+            "redirected": sum(launches.get("redirected", {}).values()),
+            "launches_left": launches.get("left", {}),
+            "children_aggregated": stats.get("children_aggregated"),
+            "load_ms": [module.get("load_ms") for module in modules],
+            "cache": [module.get("cache") for module in modules]}
