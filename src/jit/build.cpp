@@ -13,7 +13,6 @@
 #include "jit/templates.h"
 #include "jit/toolchain.h"
 #include "support/error.h"
-#include "transform/unit.h"
 
 namespace klap::jit {
 namespace {
@@ -33,10 +32,14 @@ std::string consumer_name(const Plan& plan, const PlannedSite& site) {
                      s.grid_is_1d ? "_1d" : "");
 }
 
+void add_note(SiteRemark& remark, const std::string& text) {
+  if (std::ranges::find(remark.notes, text) == remark.notes.end()) remark.notes.push_back(text);
+}
+
 class Generator {
  public:
   Generator(Plan& plan, Timings& timings) : plan_(plan), timings_(timings) {
-    out_.kernels.resize(plan.units.size());
+    out_.code.resize(plan.units.size());
   }
 
   void site(const PlannedSite& site) {
@@ -52,12 +55,14 @@ class Generator {
     const ptx::Module& child_module = *plan_.units[site.child_unit]->module();
     std::vector<Generated> made;
     if (!consumers_.contains(name)) {
-      made.push_back(transform::consumer_kernel(child_module, *site.child, site.shape, *consumer, name));
+      made.push_back(transform::consumer_kernel(child_module, *site.child, site.shape, *consumer, name,
+                                                code(site.child_unit).lines));
     }
     Generated parent = parent_variant(site, *record, *consumer, leave.get(), name);
     add_variant(site, parent.name, name);
-    if (consumers_.insert(name).second) out_.kernels[site.child_unit].push_back(std::move(made.front()));
-    out_.kernels[site.parent_unit].push_back(std::move(parent));
+    if (consumers_.insert(name).second) code(site.child_unit).kernels.push_back(std::move(made.front()));
+    code(site.parent_unit).kernels.push_back(std::move(parent));
+    for (const size_t unit : {site.child_unit, site.parent_unit}) note_losses(site, code(unit).lines);
   }
 
   GeneratedUnits take() { return std::move(out_); }
@@ -65,15 +70,27 @@ class Generator {
  private:
   // `leave` is null where the host launches the consumer.
   Generated parent_variant(const PlannedSite& site, const ptx::Module& record, const ptx::Module& consumer,
-                           const ptx::Module* leave, const std::string& consumer_name) const {
+                           const ptx::Module* leave, const std::string& consumer_name) {
     const std::string name = fmt::format("{}$klap_grid{}_{}", site.parent->function.name,
                                          leave ? "_device" : "", unit_tag(plan_, site.parent_unit));
-    if (leave == nullptr) return transform::recording_parent(*site.parent, *site.site, record, name);
+    transform::LineTables& lines = code(site.parent_unit).lines;
+    if (leave == nullptr) return transform::recording_parent(*site.parent, *site.site, record, name, lines);
     transform::DeviceLaunch launch{*leave, consumer_name, ""};
     if (site.parent_unit != site.child_unit) {
       launch.declaration = transform::consumer_declaration(consumer, consumer_name);
     }
-    return transform::launching_parent(*site.parent, *site.site, record, launch, name);
+    return transform::launching_parent(*site.parent, *site.site, record, launch, name, lines);
+  }
+
+  transform::UnitCode& code(size_t unit) {
+    auto& code = out_.code[unit];
+    if (!code) code.emplace(*plan_.units[unit]->module());
+    return *code;
+  }
+
+  // What is missing from the line tables of a unit, said at the site that it was found for.
+  void note_losses(const PlannedSite& site, const transform::LineTables& lines) {
+    for (const std::string& loss : lines.losses()) add_note(plan_.remarks[site.remark], loss);
   }
 
   void add_variant(const PlannedSite& site, const std::string& parent_variant, const std::string& consumer) {
@@ -106,11 +123,12 @@ struct LinkPlan {
   std::vector<LinkInput> inputs;
   std::deque<std::string> texts;          // generated PTX that the inputs point to; a deque never moves it
   std::vector<std::string> code_options;  // of the PTX that is assembled
+  bool line_info = false;                 // some of that PTX was to carry line tables
 };
 
 class LinkPlanner {
  public:
-  LinkPlanner(const Program& program, const Request& request, Plan& plan, const GeneratedUnits& generated)
+  LinkPlanner(const Program& program, const Request& request, Plan& plan, GeneratedUnits& generated)
       : program_(program), request_(request), plan_(plan), generated_(generated) {}
 
   LinkPlan run() {
@@ -126,17 +144,16 @@ class LinkPlanner {
  private:
   void unit(size_t u) {
     const Unit& unit = program_.units[u];
-    const std::vector<Generated>& kernels = generated_.kernels[u];
+    std::optional<transform::UnitCode>& code = generated_.code[u];
     const BuildOptions options = parse_options(unit.options);
-    if (kernels.empty()) {
+    if (!code || code->kernels.empty()) {
       original(unit, options);
       return;
     }
-    const ptx::Module& module = *plan_.units[u]->module();
     std::string obstacle = "the unit carries no machine code for this device";
     std::optional<std::string> detached;
     if (!unit.cubin.empty()) {
-      detached = transform::detached_unit(module, kernels, "$klap_" + unit_tag(plan_, u), &obstacle);
+      detached = transform::detached_unit(*code, "$klap_" + unit_tag(plan_, u), &obstacle);
     }
     if (detached) {
       // Also where it is spliced, the program's code is compiled as the program wanted it.
@@ -146,7 +163,7 @@ class LinkPlanner {
     } else {
       note(u, "the unit is assembled anew: " + obstacle);
       app_ptx(unit, options);
-      add_ptx(u, transform::in_place_unit(module, kernels, options.register_cap));
+      add_ptx(u, transform::in_place_unit(*code, options.register_cap));
     }
   }
 
@@ -159,8 +176,8 @@ class LinkPlanner {
       if (options.register_cap == 0) {
         out_.inputs.push_back({LinkInputKind::Ptx, unit.ptx, unit.name});
       } else {
-        out_.texts.push_back(
-            transform::in_place_unit(ptx::parse(unit.ptx, unit.name), {}, options.register_cap));
+        const ptx::Module module = ptx::parse(unit.ptx, unit.name);
+        out_.texts.push_back(transform::in_place_unit(transform::UnitCode(module), options.register_cap));
         out_.inputs.push_back({LinkInputKind::Ptx, out_.texts.back(), unit.name});
       }
     } else {
@@ -178,6 +195,7 @@ class LinkPlanner {
     }
     has_app_ptx_ = true;
     out_.code_options = options.code_changing;
+    out_.line_info = out_.line_info || options.line_info;
   }
 
   void add_ptx(size_t u, std::string text) {
@@ -200,17 +218,15 @@ class LinkPlanner {
 
   void note(size_t unit, const std::string& text) {
     for (const PlannedSite& site : plan_.sites) {
-      if (site.parent_unit == unit || site.child_unit == unit) {
-        auto& notes = plan_.remarks[site.remark].notes;
-        if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
-      }
+      const bool concerned = site.parent_unit == unit || site.child_unit == unit;
+      if (concerned) add_note(plan_.remarks[site.remark], text);
     }
   }
 
   const Program& program_;
   const Request& request_;
   Plan& plan_;
-  const GeneratedUnits& generated_;
+  GeneratedUnits& generated_;
   LinkPlan out_;
   bool has_app_ptx_ = false;
 };
@@ -253,8 +269,9 @@ void check_unique(const Program& program, const GeneratedUnits& generated) {
   for (const Unit& unit : program.units) {
     if (!unit.cubin.empty()) names.merge(kernels_of(unit.cubin, unit.name));
   }
-  for (const auto& unit : generated.kernels) {
-    for (const Generated& kernel : unit) {
+  for (const auto& code : generated.code) {
+    if (!code) continue;
+    for (const Generated& kernel : code->kernels) {
       if (!names.insert(kernel.name).second) {
         throw Error(ErrorCode::Internal, "the name of a generated kernel is taken").kernel(kernel.name);
       }
@@ -288,6 +305,7 @@ BuiltModule build(const Program& program, const Request& request, Plan& plan,
   const LinkPlan link = LinkPlanner(program, request, plan, generated).run();
   std::vector<std::string> options = {fmt::format("-arch=sm_{}", request.sm)};
   for (const std::string& option : link.code_options) options.push_back("-Xptxas=" + option);
+  if (link.line_info) options.emplace_back("-lineinfo");
   BuiltModule out;
   out.cubin = link_to_cubin(link.inputs, options);
   check_linked(program, generated, out.cubin);

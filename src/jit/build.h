@@ -1,11 +1,13 @@
 // Building: from planned sites to a linked image that holds the program's kernels and their variants.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "jit/module.h"
 #include "jit/plan.h"
+#include "transform/unit.h"
 
 namespace klap::jit {
 
@@ -22,7 +24,7 @@ BuiltModule build(const Program& program, const Request& request, Plan& plan,
 
 // The generated kernels of each unit, and the variants they make up.
 struct GeneratedUnits {
-  std::vector<std::vector<transform::Generated>> kernels;  // by unit
+  std::vector<std::optional<transform::UnitCode>> code;  // by unit; nothing where none was generated
   std::vector<Variant> variants;
 };
 GeneratedUnits generate(Plan& plan, const std::vector<PlannedSite>& sites, Timings& timings);

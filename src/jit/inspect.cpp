@@ -5,7 +5,6 @@
 #include "jit/module.h"
 #include "jit/options.h"
 #include "jit/plan.h"
-#include "transform/unit.h"
 
 namespace klap::jit {
 namespace {
@@ -91,8 +90,7 @@ std::string rewrite_ptx(const Unit& unit, const Request& request, std::vector<Si
   GeneratedUnits generated = generate(plan, plan.sites, timings);
   if (remarks != nullptr) *remarks = plan.remarks;
   if (generated.variants.empty()) return unit.ptx;
-  return transform::in_place_unit(*plan.units[0]->module(), generated.kernels[0],
-                                  parse_options(unit.options).register_cap);
+  return transform::in_place_unit(*generated.code[0], parse_options(unit.options).register_cap);
 }
 
 }  // namespace klap::jit

@@ -11,14 +11,16 @@ namespace klap::jit {
 namespace {
 
 bool changes_no_code(std::string_view option) {
-  static constexpr std::array<std::string_view, 13> kHarmless = {
-      "-lineinfo",           "--generate-line-info",
-      "-generate-line-info", "-v",
-      "--verbose",           "-w",
-      "--disable-warnings",  "-Werror",
-      "--warn-on-spills",    "--warn-on-local-memory-usage",
-      "--compile-only",      "-c",
-      "-preserve-relocs"};
+  static constexpr std::array<std::string_view, 10> kHarmless = {"-v",
+                                                                 "--verbose",
+                                                                 "-w",
+                                                                 "--disable-warnings",
+                                                                 "-Werror",
+                                                                 "--warn-on-spills",
+                                                                 "--warn-on-local-memory-usage",
+                                                                 "--compile-only",
+                                                                 "-c",
+                                                                 "-preserve-relocs"};
   return std::find(kHarmless.begin(), kHarmless.end(), option) != kHarmless.end();
 }
 
@@ -41,6 +43,10 @@ BuildOptions parse_options(const std::string& text) {
   std::istringstream words(text);
   for (std::string word; words >> word;) {
     if (changes_no_code(word)) continue;
+    if (is_option(word, "lineinfo") || is_option(word, "generate-line-info")) {
+      out.line_info = true;
+      continue;
+    }
     std::string value(value_of(word, "maxrregcount"));
     if (value.empty() && is_option(word, "maxrregcount")) words >> value;  // "-maxrregcount 64"
     if (!value.empty() &&

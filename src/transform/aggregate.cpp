@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "analysis/exits.h"
 #include "ptx/edit.h"
@@ -44,9 +45,12 @@ std::string linkage_text(const Function& f) {
   return f.linkage == ptx::Linkage::Weak ? ".weak " : ".visible ";
 }
 
-void drop_line_tables(const Module& m, const Statement& block, Edits& edits) {
-  ptx::for_each_statement(block, [&](const Statement& s) {
-    if (s.kind == StatementKind::Directive && m.is(s.head, ".loc")) edits.replace(s.tokens, "");
+// Labels that only debug sections refer to: the sections mean the original's code, not the copy's.
+void drop_debug_labels(const Module& m, const Statement& body, Edits& edits) {
+  std::map<std::string_view, int> mentions;
+  for (uint32_t t = body.tokens.first; t < body.tokens.last; ++t) ++mentions[m.text(t)];
+  ptx::for_each_statement(body, [&](const Statement& s) {
+    if (s.kind == StatementKind::Label && mentions[m.text(s.head)] == 1) edits.replace(s.tokens, "");
   });
 }
 
@@ -101,7 +105,8 @@ std::vector<std::string> marker_arguments(const Module& m, const Statement& scop
 // The child's body in place of one marker call. The marker's operands are copied first: the body runs many
 // times, and its own names must not depend on the template's.
 std::string child_text(const Module& child_module, const Function& child, const ConsumerShape& shape,
-                       const std::vector<std::string>& operands, const std::string& prefix) {
+                       const std::vector<std::string>& operands, const std::string& prefix,
+                       LineTables& lines) {
   static constexpr std::array<const char*, 9> kNames = {
       "ctaid_x", "ctaid_y", "ctaid_z", "nctaid_x", "nctaid_y", "nctaid_z", "tid_x", "tid_y", "tid_z"};
   if (operands.size() != kNames.size() + 1) {
@@ -119,7 +124,9 @@ std::string child_text(const Module& child_module, const Function& child, const 
     text += fmt::format("\t.reg .b32 {0};\n\tmov.b32 {0}, {1};\n", name, operands[i + 1]);
     (i < 3 ? kernel.ctaid : i < 6 ? kernel.nctaid : kernel.tid)[i % 3] = name;
   }
-  return text + "\t" + inline_kernel(child_module, child, kernel) + "\n\t}";
+  // What follows is the template's again.
+  return text + "\t" + inline_kernel(child_module, child, kernel, lines) + "\n\t" +
+         lines.head(child_module, child) + "\n\t}";
 }
 
 }  // namespace
@@ -153,14 +160,15 @@ namespace {
 
 // Everything but the ways out.
 Edits recording_edits(const FunctionFacts& parent, const Site& site, const Module& record,
-                      const std::string& name) {
+                      const std::string& name, LineTables& lines) {
   const Module& m = parent.module;
   const Function& f = parent.function;
   Edits edits(m);
   edits.replace({f.tokens.first, f.name_token}, linkage_text(f) + ".entry");
   edits.replace({f.name_token, f.name_token + 1}, name);
   add_queue_parameter(m, f, edits);
-  drop_line_tables(m, f.body, edits);
+  lines.keep(m, f.body, edits);
+  if (m.debug) drop_debug_labels(m, f.body, edits);
   drop_callee_address(parent, site, edits);
   edits.insert_after(f.body.tokens.first,
                      fmt::format("\n\t.reg .b64 %klap_queue;\n\t.reg .b32 %klap_error, %klap_last_error;\n"
@@ -171,7 +179,7 @@ Edits recording_edits(const FunctionFacts& parent, const Site& site, const Modul
   call.arguments = {"%klap_queue", site.grid[0], site.grid[1], site.grid[2]};
   call.results = {{0, site.buffer}, {8, "%klap_error"}};
   edits.replace(site.get_scope->tokens,
-                inline_function(record, template_function(record, kRecordFunction), call));
+                inline_function(record, template_function(record, kRecordFunction), call, lines));
   edits.replace(site.launch_scope->tokens, launch_text(site));
   for (const analysis::ErrorQuery& query : parent.error_queries)
     edits.replace(query.scope->tokens, query_text(query));
@@ -179,18 +187,19 @@ Edits recording_edits(const FunctionFacts& parent, const Site& site, const Modul
 }
 
 // Counts the thread out and ends it; the last one goes on to launch the children.
-std::string leave_text(const Module& leave, int number) {
+std::string leave_text(const Module& leave, int number, LineTables& lines) {
   InlineCall call;
   call.prefix = fmt::format("klap_l{}_", number);
   call.arguments = {"%klap_queue"};
   call.results = {{0, "%klap_last"}};
-  return inline_function(leave, template_function(leave, kLeaveFunction), call) +
+  return inline_function(leave, template_function(leave, kLeaveFunction), call, lines) +
          "\n\tsetp.ne.u32 %klap_is_last, %klap_last, 0;\n\t@%klap_is_last bra $klap_launch;\n\tret;\n";
 }
 
 // The same in place of one `ret`, `exit` or branch to one, which only some threads may take.
-std::string way_out_text(const Module& m, const Statement& way, const Module& leave, int number) {
-  const std::string text = "\t" + leave_text(leave, number);
+std::string way_out_text(const Module& m, const Statement& way, const Module& leave, int number,
+                         LineTables& lines) {
+  const std::string text = "\t" + leave_text(leave, number, lines);
   if (!way.predicated) return "{\n" + text + "\t}";
   return fmt::format(
       "{{\n\t@{}{} bra $klap_stay{};\n{}$klap_stay{}:\n\t.reg .pred %klap_stay;\n"
@@ -199,37 +208,38 @@ std::string way_out_text(const Module& m, const Statement& way, const Module& le
 }
 
 // Where only the grid's last thread arrives.
-std::string launch_children_text(const Site& site, const DeviceLaunch& launch) {
+std::string launch_children_text(const Site& site, const DeviceLaunch& launch, LineTables& lines) {
   InlineCall call;
   call.prefix = "klap_d_";
   call.arguments = {"%klap_queue", "%klap_consumer"};
   call.symbols = {{kGetBufferMarker, site.idiom->get_buffer}, {kDeviceLaunchMarker, site.idiom->launch}};
   return fmt::format("$klap_launch:\n\tmov.u64 %klap_consumer, {};\n\t", launch.consumer) +
-         inline_function(launch.leave, template_function(launch.leave, kLaunchFunction), call) + "\n\tret;\n";
+         inline_function(launch.leave, template_function(launch.leave, kLaunchFunction), call, lines) +
+         "\n\tret;\n";
 }
 
 }  // namespace
 
 Generated recording_parent(const FunctionFacts& parent, const Site& site, const Module& record,
-                           const std::string& name) {
-  return {name, recording_edits(parent, site, record, name).apply(parent.function.tokens), ""};
+                           const std::string& name, LineTables& lines) {
+  return {name, recording_edits(parent, site, record, name, lines).apply(parent.function.tokens), ""};
 }
 
 Generated launching_parent(const FunctionFacts& parent, const Site& site, const Module& record,
-                           const DeviceLaunch& launch, const std::string& name) {
+                           const DeviceLaunch& launch, const std::string& name, LineTables& lines) {
   const Module& m = parent.module;
   const ptx::TokenRange body = parent.function.body.tokens;
-  Edits edits = recording_edits(parent, site, record, name);
+  Edits edits = recording_edits(parent, site, record, name, lines);
   edits.insert_after(body.first,
                      "\n\t.reg .b64 %klap_consumer;\n\t.reg .b32 %klap_last;\n\t.reg .pred %klap_is_last;\n");
   const analysis::Exits exits = analysis::find_exits(parent);
   int number = 0;
   for (const Statement* way : exits.ways) {
-    edits.replace(way->tokens, way_out_text(m, *way, launch.leave, number));
+    edits.replace(way->tokens, way_out_text(m, *way, launch.leave, number, lines));
     ++number;
   }
-  std::string end = exits.falls_off_end ? "\t" + leave_text(launch.leave, number) : "";
-  end += launch_children_text(site, launch);
+  std::string end = exits.falls_off_end ? "\t" + leave_text(launch.leave, number, lines) : "";
+  end += launch_children_text(site, launch, lines);
   edits.insert_before(body.last - 1, "\n" + end);
   return {name, edits.apply(parent.function.tokens), launch.declaration};
 }
@@ -243,7 +253,7 @@ std::string consumer_declaration(const Module& consumer, const std::string& name
 }
 
 Generated consumer_kernel(const Module& child_module, const Function& child, const ConsumerShape& shape,
-                          const Module& consumer, const std::string& name) {
+                          const Module& consumer, const std::string& name, LineTables& lines) {
   const Function& f = template_function(consumer, kConsumerKernel);
   if (!consumer.variables.empty())
     throw Error(ErrorCode::Internal, "the consumer template declares variables");
@@ -252,13 +262,15 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
   Edits edits(consumer);
   edits.replace({f.tokens.first, f.name_token}, linkage_text(child) + ".entry");
   edits.replace({f.name_token, f.name_token + 1}, name);
+  lines.keep(consumer, f.body, edits);
+  edits.insert_after(f.body.tokens.first, "\n\t" + lines.head(child_module, child));
   int copies = 0;
   for (const analysis::FlatInstruction& i : flow.instructions()) {
     const auto call = analysis::parse_call(consumer, *i.statement, names);
     if (!call || call->callee != kChildMarker) continue;
     const std::string prefix = fmt::format("klap_c{}_", copies++);
-    edits.replace(i.scope->tokens,
-                  child_text(child_module, child, shape, marker_arguments(consumer, *i.scope), prefix));
+    edits.replace(i.scope->tokens, child_text(child_module, child, shape,
+                                              marker_arguments(consumer, *i.scope), prefix, lines));
   }
   if (copies == 0) throw Error(ErrorCode::Internal, "the consumer template does not call its marker");
   return {name, edits.apply(f.tokens), ""};

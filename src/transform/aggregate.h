@@ -15,6 +15,7 @@
 
 #include "analysis/legality.h"
 #include "ptx/tree.h"
+#include "transform/lines.h"
 
 namespace klap::transform {
 
@@ -45,9 +46,11 @@ struct Generated {
   std::string declaration;  // of a kernel in another unit that it launches; empty when there is none
 };
 
-// `record` is templates/record.cu compiled for this child's layout; `name` the variant's name.
+// `record` is templates/record.cu compiled for this child's layout; `name` the variant's name; `lines` the
+// line tables of the unit that the kernel is for, here and below. What the templates add is counted to the
+// source line of the launch, and in a consumer to the line of the child's head.
 Generated recording_parent(const analysis::FunctionFacts& parent, const analysis::Site& site,
-                           const ptx::Module& record, const std::string& name);
+                           const ptx::Module& record, const std::string& name, LineTables& lines);
 
 // The same for launcher "device": `leave` is templates/leave_grid.cu compiled for the child's block and
 // layout, `consumer` the kernel that the last thread launches.
@@ -57,11 +60,13 @@ struct DeviceLaunch {
   std::string declaration;  // of the consumer, where it stands in another unit
 };
 Generated launching_parent(const analysis::FunctionFacts& parent, const analysis::Site& site,
-                           const ptx::Module& record, const DeviceLaunch& launch, const std::string& name);
+                           const ptx::Module& record, const DeviceLaunch& launch, const std::string& name,
+                           LineTables& lines);
 
 // `consumer` is templates/consumer.cu, or exact.cu, compiled for `shape`.
 Generated consumer_kernel(const ptx::Module& child_module, const ptx::Function& child,
-                          const ConsumerShape& shape, const ptx::Module& consumer, const std::string& name);
+                          const ConsumerShape& shape, const ptx::Module& consumer, const std::string& name,
+                          LineTables& lines);
 
 // `.extern` declaration of a consumer made from that template.
 std::string consumer_declaration(const ptx::Module& consumer, const std::string& name);

@@ -29,8 +29,12 @@ std::string with_prefix(std::string_view name, const std::string& prefix) {
 // registers.
 class Splicer {
  public:
-  Splicer(const Module& module, const Function& function, std::string prefix)
-      : m_(module), function_(function), prefix_(std::move(prefix)), names_(module, function.body) {}
+  Splicer(const Module& module, const Function& function, std::string prefix, LineTables& lines)
+      : m_(module),
+        function_(function),
+        prefix_(std::move(prefix)),
+        names_(module, function.body),
+        lines_(lines) {}
   virtual ~Splicer() = default;
 
   std::string body() {
@@ -85,6 +89,7 @@ class Splicer {
   const Function& function_;
   std::string prefix_;
   LocalNames names_;
+  LineTables& lines_;
   std::string out_;
   const Statement* current_ = nullptr;  // the instruction being written
   bool swallow_next_ = false;           // set by outside() when its replacement covers the next token too
@@ -101,8 +106,8 @@ class Splicer {
         out_ += with_prefix(m_.text(s.head), prefix_) + ":\n";
         return;
       case StatementKind::Directive:
-        if (m_.is(s.head, ".loc") || m_.is(s.head, ";")) return;
-        out_ += "\t" + renamed(s.tokens) + "\n";
+        if (m_.is(s.head, ";")) return;
+        out_ += "\t" + (m_.is(s.head, ".loc") ? lines_.directive(m_, s) : renamed(s.tokens)) + "\n";
         return;
       case StatementKind::Instruction:
         current_ = &s;
@@ -120,8 +125,8 @@ class Splicer {
 
 class FunctionSplicer final : public Splicer {
  public:
-  FunctionSplicer(const Module& module, const Function& function, const InlineCall& call)
-      : Splicer(module, function, call.prefix), call_(call) {
+  FunctionSplicer(const Module& module, const Function& function, const InlineCall& call, LineTables& lines)
+      : Splicer(module, function, call.prefix, lines), call_(call) {
     if (call.arguments.size() != function.parameters.size()) {
       throw Error(ErrorCode::Internal, "template called with a wrong number of arguments")
           .kernel(function.name);
@@ -172,8 +177,8 @@ class FunctionSplicer final : public Splicer {
 
 class KernelSplicer final : public Splicer {
  public:
-  KernelSplicer(const Module& module, const Function& function, const InlineKernel& kernel)
-      : Splicer(module, function, kernel.prefix), kernel_(kernel) {}
+  KernelSplicer(const Module& module, const Function& function, const InlineKernel& kernel, LineTables& lines)
+      : Splicer(module, function, kernel.prefix, lines), kernel_(kernel) {}
 
  private:
   [[nodiscard]] bool keeps_exits() const override { return kernel_.keep_exits; }
@@ -286,12 +291,14 @@ class KernelSplicer final : public Splicer {
 
 }  // namespace
 
-std::string inline_function(const Module& module, const Function& function, const InlineCall& call) {
-  return "{\n" + FunctionSplicer(module, function, call).body() + "\t}";
+std::string inline_function(const Module& module, const Function& function, const InlineCall& call,
+                            LineTables& lines) {
+  return "{\n" + FunctionSplicer(module, function, call, lines).body() + "\t}";
 }
 
-std::string inline_kernel(const Module& module, const Function& function, const InlineKernel& kernel) {
-  return "{\n" + KernelSplicer(module, function, kernel).body() + "\t}";
+std::string inline_kernel(const Module& module, const Function& function, const InlineKernel& kernel,
+                          LineTables& lines) {
+  return "{\n" + KernelSplicer(module, function, kernel, lines).body() + "\t}";
 }
 
 }  // namespace klap::transform

@@ -2,8 +2,8 @@
 //
 // Every name that the body declares gets a prefix of its own, so nothing can clash; parameters, results,
 // special registers and, unless it is kept, the function's exit are bound to what the surrounding code
-// provides. The result is a brace-delimited scope that falls through at its end. Line tables (.loc) of the
-// spliced code are dropped.
+// provides. The result is a brace-delimited scope that falls through at its end. Its line tables (.loc) are
+// those of the spliced code.
 #pragma once
 
 #include <array>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ptx/tree.h"
+#include "transform/lines.h"
 
 namespace klap::transform {
 
@@ -29,7 +30,8 @@ struct InlineCall {
   SymbolNames symbols;                      // functions that the template calls by a marker's name
 };
 // Throws Error(Internal) if the template uses a form that is not provided for.
-std::string inline_function(const ptx::Module& module, const ptx::Function& function, const InlineCall& call);
+std::string inline_function(const ptx::Module& module, const ptx::Function& function, const InlineCall& call,
+                            LineTables& lines);
 
 // A child kernel's body: its parameters lie in global memory, its position is virtual.
 struct InlineKernel {
@@ -42,6 +44,6 @@ struct InlineKernel {
 // Throws Error(Unsupported) naming the line if a parameter or a special register is used in a way that cannot
 // be redirected.
 std::string inline_kernel(const ptx::Module& module, const ptx::Function& function,
-                          const InlineKernel& kernel);
+                          const InlineKernel& kernel, LineTables& lines);
 
 }  // namespace klap::transform

@@ -29,7 +29,7 @@ std::string foreign_declarations(const std::vector<Generated>& kernels) {
 
 class DetachedUnit {
  public:
-  DetachedUnit(const Module& module, const std::string& suffix) : m_(module), suffix_(suffix) {}
+  DetachedUnit(UnitCode& code, const std::string& suffix) : code_(code), m_(code.module), suffix_(suffix) {}
 
   // Declares or copies whatever `text` refers to. False if something internal stands in the way.
   bool require(const std::string& text) {
@@ -46,13 +46,13 @@ class DetachedUnit {
     return true;
   }
 
-  [[nodiscard]] std::string assemble(const std::vector<Generated>& kernels) const {
+  [[nodiscard]] std::string assemble() const {
     std::string text =
         fmt::format(".version {}\n.target {}\n.address_size {}\n\n{}{}\n", m_.version, m_.target,
                     m_.address_size == 0 ? 64 : m_.address_size, declarations_, prototypes_);
-    text += foreign_declarations(kernels) + definitions_;
-    for (const Generated& kernel : kernels) text += renamed(kernel.text) + "\n\n";
-    return text;
+    text += foreign_declarations(code_.kernels) + definitions_;
+    for (const Generated& kernel : code_.kernels) text += renamed(kernel.text) + "\n\n";
+    return text + code_.lines.used();
   }
 
   [[nodiscard]] const std::string& obstacle() const { return obstacle_; }
@@ -93,11 +93,9 @@ class DetachedUnit {
     return std::string(m_.text(TokenRange{first, f.header.last}));
   }
 
-  [[nodiscard]] std::string definition(const Function& f) const {
+  [[nodiscard]] std::string definition(const Function& f) {
     ptx::Edits edits(m_);
-    ptx::for_each_statement(f.body, [&](const ptx::Statement& s) {
-      if (s.kind == ptx::StatementKind::Directive && m_.is(s.head, ".loc")) edits.replace(s.tokens, "");
-    });
+    code_.lines.keep(m_, f.body, edits);
     return unlinked(f) + "\n" + edits.apply(f.body.tokens);
   }
 
@@ -114,6 +112,7 @@ class DetachedUnit {
     return out;
   }
 
+  UnitCode& code_;
   const Module& m_;
   const std::string& suffix_;
   std::set<std::string> seen_;
@@ -131,19 +130,18 @@ bool has_launch_bounds(const Module& m, const Function& f) {
 
 }  // namespace
 
-std::optional<std::string> detached_unit(const Module& module, const std::vector<Generated>& kernels,
-                                         const std::string& suffix, std::string* why_not) {
-  DetachedUnit unit(module, suffix);
-  for (const Generated& kernel : kernels) {
+std::optional<std::string> detached_unit(UnitCode& code, const std::string& suffix, std::string* why_not) {
+  DetachedUnit unit(code, suffix);
+  for (const Generated& kernel : code.kernels) {
     if (unit.require(kernel.text)) continue;
     if (why_not != nullptr) *why_not = unit.obstacle();
     return std::nullopt;
   }
-  return unit.assemble(kernels);
+  return unit.assemble();
 }
 
-std::string in_place_unit(const Module& module, const std::vector<Generated>& kernels,
-                          uint32_t register_cap) {
+std::string in_place_unit(const UnitCode& code, uint32_t register_cap) {
+  const Module& module = code.module;
   ptx::Edits edits(module);
   if (register_cap != 0) {
     for (const Function& f : module.functions) {
@@ -151,10 +149,11 @@ std::string in_place_unit(const Module& module, const std::vector<Generated>& ke
       edits.insert_before(f.body.tokens.first, fmt::format(".maxnreg {}\n", register_cap));
     }
   }
+  code.lines.add_new(edits);
   const TokenRange all = {0, static_cast<uint32_t>(module.tokens.size()) - 1};
   std::string text = module.source.substr(0, module.tokens[0].begin) + edits.apply(all) + "\n";
-  text += foreign_declarations(kernels);
-  for (const Generated& kernel : kernels) text += "\n" + kernel.text + "\n";
+  text += foreign_declarations(code.kernels);
+  for (const Generated& kernel : code.kernels) text += "\n" + kernel.text + "\n";
   return text;
 }
 

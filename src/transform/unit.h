@@ -15,15 +15,21 @@
 
 namespace klap::transform {
 
+// The code that was generated for one unit.
+struct UnitCode {
+  explicit UnitCode(const ptx::Module& unit) : module(unit), lines(unit) {}
+  const ptx::Module& module;
+  std::vector<Generated> kernels;
+  LineTables lines;
+};
+
 // A unit that holds the generated kernels and private copies of the functions they call, and declares the
 // variables they use as external. `suffix` makes the copies' names unique. Nothing if they refer to something
 // internal that cannot be copied; `why_not` then says to what.
-std::optional<std::string> detached_unit(const ptx::Module& module, const std::vector<Generated>& kernels,
-                                         const std::string& suffix, std::string* why_not);
+std::optional<std::string> detached_unit(UnitCode& code, const std::string& suffix, std::string* why_not);
 
 // The unit's text, unchanged, with the generated kernels behind it. `register_cap` other than 0 becomes
 // `.maxnreg` of every original kernel that has no launch bounds of its own.
-std::string in_place_unit(const ptx::Module& module, const std::vector<Generated>& kernels,
-                          uint32_t register_cap);
+std::string in_place_unit(const UnitCode& code, uint32_t register_cap);
 
 }  // namespace klap::transform

@@ -106,11 +106,11 @@ TEST(Pipeline, IsTestedOnPrograms) { EXPECT_GE(programs().size(), 4u) << "the CU
 // ---- options ----
 
 TEST(Options, SplitWhatChangesCode) {
-  EXPECT_EQ((BuildOptions{64, {}}), parse_options("-maxrregcount=64"));
-  EXPECT_EQ((BuildOptions{32, {"-O1", "-dlcm=cg"}}),
+  EXPECT_EQ((BuildOptions{.register_cap = 64}), parse_options("-maxrregcount=64"));
+  EXPECT_EQ((BuildOptions{.register_cap = 32, .code_changing = {"-O1", "-dlcm=cg"}}),
             parse_options("-O1 -dlcm=cg --compile-only  -maxrregcount=32 "));
-  EXPECT_EQ((BuildOptions{0, {}}), parse_options("--generate-line-info -v --compile-only"));
-  EXPECT_EQ((BuildOptions{0, {"--fmad=false"}}), parse_options("--fmad false"));
+  EXPECT_EQ((BuildOptions{.line_info = true}), parse_options("--generate-line-info -v --compile-only"));
+  EXPECT_EQ((BuildOptions{.code_changing = {"--fmad=false"}}), parse_options("--fmad false"));
 }
 
 // Without machine code both units have to be assembled, and one link has one set of options.
