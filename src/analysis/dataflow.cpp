@@ -25,14 +25,20 @@ void LocalNames::declaration(const ptx::Module& module, const Statement& d) {
                                                               ".param", ".global", ".const"};
   if (std::find(kSpaces.begin(), kSpaces.end(), space) == kSpaces.end()) return;
   if (space == ".shared") shared_ = true;
+  std::string_view type;
   for (uint32_t t = d.head + 1; t < d.tokens.last; ++t) {
     if (module.is(t, "=")) break;
+    if (module.tokens[t].kind == TokenKind::Dotted) type = module.text(t);
     if (module.tokens[t].kind != TokenKind::Identifier) continue;
     const std::string name(module.text(t));
     if (space == ".reg" && module.is(t + 1, "<")) {
-      ranges_[name] = static_cast<uint32_t>(ptx::integer_value(module.text(t + 2)).value_or(0));
+      const auto count = static_cast<uint32_t>(ptx::integer_value(module.text(t + 2)).value_or(0));
+      const auto [range, first] = ranges_.try_emplace(name, Range{count, std::string(type)});
+      range->second.count = std::max(range->second.count, count);
+      if (!first && range->second.type != type) range->second.type.clear();
     } else if (space == ".reg") {
-      registers_.insert(name);
+      const auto [entry, first] = registers_.try_emplace(name, type);
+      if (!first && entry->second != type) entry->second.clear();
     } else {
       others_.insert(name);
       if (space != ".param") variables_.insert(name);
@@ -40,11 +46,10 @@ void LocalNames::declaration(const ptx::Module& module, const Statement& d) {
   }
 }
 
-bool LocalNames::is_register(std::string_view name) const {
-  if (registers_.contains(name)) return true;
+// "%r12" may belong to a range "%r" or, rarely, to "%r1": every split is tried.
+const LocalNames::Range* LocalNames::range_of(std::string_view name) const {
   size_t digits = name.size();
   while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
-  // "%r12" may belong to a range "%r" or, rarely, to "%r1": try every split.
   for (size_t split = digits; split < name.size(); ++split) {
     const auto range = ranges_.find(name.substr(0, split));
     if (range == ranges_.end()) continue;
@@ -52,9 +57,20 @@ bool LocalNames::is_register(std::string_view name) const {
     if (index.size() > 1 && index[0] == '0') continue;
     uint64_t value = 0;
     for (char c : index) value = value * 10 + static_cast<uint64_t>(c - '0');
-    if (index.size() < 10 && value < range->second) return true;
+    if (index.size() < 10 && value < range->second.count) return &range->second;
   }
-  return false;
+  return nullptr;
+}
+
+bool LocalNames::is_register(std::string_view name) const {
+  return registers_.contains(name) || range_of(name) != nullptr;
+}
+
+std::string_view LocalNames::register_type(std::string_view name) const {
+  const auto plain = registers_.find(name);
+  const Range* range = range_of(name);
+  if (plain == registers_.end()) return range == nullptr ? std::string_view() : range->type;
+  return range == nullptr || range->type == plain->second ? plain->second : std::string_view();
 }
 
 // ---- operands ----

@@ -26,6 +26,8 @@ class LocalNames {
     return is_register(name) || others_.contains(name);
   }
   [[nodiscard]] bool is_register(std::string_view name) const;
+  // The type a register is declared with, ".b32"; empty where it has several, in different scopes.
+  [[nodiscard]] std::string_view register_type(std::string_view name) const;
   // The "%r" of a declaration `.reg .b32 %r<13>`, which is not itself a register.
   [[nodiscard]] bool is_range(std::string_view name) const { return ranges_.contains(name); }
   [[nodiscard]] const std::set<std::string, std::less<>>& variables() const { return variables_; }
@@ -33,8 +35,14 @@ class LocalNames {
 
  private:
   void declaration(const ptx::Module& module, const ptx::Statement& directive);
-  std::set<std::string, std::less<>> registers_, others_, variables_;
-  std::map<std::string, uint32_t, std::less<>> ranges_;  // "%r" -> 13
+  struct Range {
+    uint32_t count = 0;
+    std::string type;
+  };
+  [[nodiscard]] const Range* range_of(std::string_view name) const;
+  std::set<std::string, std::less<>> others_, variables_;
+  std::map<std::string, std::string, std::less<>> registers_;  // name -> type
+  std::map<std::string, Range, std::less<>> ranges_;           // "%r" -> 13, ".b32"
   bool shared_ = false;
 };
 
