@@ -457,6 +457,30 @@ Sign quotient_sign(const Expr& a, const Expr& b, Sign sign) {
   return a->range.never_negative() && b->range.never_negative() ? Sign::Unsigned : sign;
 }
 
+// A sum that cannot wrap, as multiple * divisor + rest with a rest below the divisor.
+struct Split {
+  Expr multiple, rest;
+};
+std::optional<Split> split(const Expr& sum, uint64_t divisor) {
+  if (sum->kind != ExprKind::Sum || !cannot_wrap(sum->terms, sum->bits, Sign::Unsigned)) return std::nullopt;
+  const auto by = static_cast<int64_t>(divisor);
+  if (by <= 0) return std::nullopt;
+  std::vector<Term> multiple, rest;
+  for (Term term : sum->terms) {
+    const int64_t coefficient = as_signed(term.coefficient, sum->bits);
+    if (coefficient % by != 0) {
+      rest.push_back(std::move(term));
+    } else {
+      term.coefficient = static_cast<uint64_t>(coefficient / by);
+      multiple.push_back(std::move(term));
+    }
+  }
+  const Expr tail = from_terms(sum->bits, rest);
+  if (multiple.empty() || !tail.known() || tail->range.most >= divisor) return std::nullopt;
+  if (!rest.empty() && !cannot_wrap(rest, sum->bits, Sign::Unsigned)) return std::nullopt;
+  return Split{from_terms(sum->bits, std::move(multiple)), tail};
+}
+
 }  // namespace
 
 Expr divide(const Expr& a, const Expr& b, Sign sign) {
@@ -466,6 +490,7 @@ Expr divide(const Expr& a, const Expr& b, Sign sign) {
   if (by == 1) return a;
   if (by && *by != 0 && a.as_constant()) return divide_constants(a->value, *by, a->bits, false, sign);
   if (sign == Sign::Signed) return binary(ExprKind::DivideSigned, a, b);
+  if (const auto parts = by ? split(a, *by) : std::nullopt) return parts->multiple;
   if (by && a->kind == ExprKind::Divide) {
     const auto inner = a->operands[1].as_constant();
     uint64_t both = 0;
@@ -487,6 +512,7 @@ Expr remainder(const Expr& a, const Expr& b, Sign sign) {
   if (by == 1) return Expr::constant(0, a->bits);
   if (by && *by != 0 && a.as_constant()) return divide_constants(a->value, *by, a->bits, true, sign);
   if (sign == Sign::Unsigned && by && *by != 0 && a->range.most < *by) return a;
+  if (const auto parts = by && sign == Sign::Unsigned ? split(a, *by) : std::nullopt) return parts->rest;
   return binary(sign == Sign::Signed ? ExprKind::RemainderSigned : ExprKind::Remainder, a, b);
 }
 
@@ -858,7 +884,13 @@ std::string product_text(const std::vector<Expr>& factors) {
 
 std::string sum_text(const ExprNode& sum) {
   std::string out;
-  for (const Term& term : sum.terms) {
+  std::vector<Term> terms = sum.terms;
+  // Begin with something positive if there is something.
+  const auto positive = std::find_if(terms.begin(), terms.end(), [&](const Term& term) {
+    return !term.factors.empty() && as_signed(term.coefficient, sum.bits) > 0;
+  });
+  if (positive != terms.end()) std::rotate(terms.begin(), positive, positive + 1);
+  for (const Term& term : terms) {
     const int64_t coefficient = as_signed(term.coefficient, sum.bits);
     // The most negative number has no positive counterpart.
     const bool negative = coefficient < 0 && coefficient != full_range(sum.bits).signed_least;

@@ -69,9 +69,20 @@ bool is_parameter_space(std::string_view space) { return space == "param" || spa
 // Special registers that keep their value for the life of a thread.
 bool is_steady(std::string_view name) {
   static constexpr std::array<std::string_view, 4> kVectors = {"%tid.", "%ntid.", "%ctaid.", "%nctaid."};
-  if (name == "%laneid" || name == "%gridid") return name == "%laneid";
-  return std::any_of(kVectors.begin(), kVectors.end(),
-                     [&](std::string_view vector) { return name.starts_with(vector); });
+  return name == "%laneid" || std::any_of(kVectors.begin(), kVectors.end(),
+                                          [&](std::string_view vector) { return name.starts_with(vector); });
+}
+
+// The address in `space` that a generic address comes from, with what was added to it since.
+Expr from_generic_sum(const Expr& sum, const std::string& space) {
+  for (const Term& term : terms_of(sum)) {
+    if (term.coefficient != 1 || term.factors.size() != 1) continue;
+    const Expr& factor = term.factors[0];
+    if (factor->kind == ExprKind::ToGeneric && factor->name == space) {
+      return sum - factor + factor->operands[0];
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -177,7 +188,7 @@ bool Symbolic::is_evaluated(uint32_t index, std::string_view reg) const {
 Expr Symbolic::evaluate(uint32_t index, std::string_view reg) const {
   const uint32_t bits = register_bits(reg);
   if (bits == 0) return {};
-  const Key key{index, reg};
+  const Key key{index, std::string(reg)};
   if (const auto found = memo_.find(key); found != memo_.end()) return found->second;
   // Definitions that dominate their uses form no cycle; the others are symbols where they would.
   if (!evaluating_.insert(key).second) return Expr::merged(index, std::string(reg), bits);
@@ -268,8 +279,7 @@ std::optional<uint32_t> Symbolic::parameter_offset(uint32_t index) const {
   }
   Expr place = address(index, s.operands[1]);
   if (space.empty()) {
-    // The generic address of a place in the parameter block.
-    place = substitute_generic(place);
+    place = from_generic_sum(place, "param");
   } else if (!is_parameter_space(space)) {
     return std::nullopt;
   }
@@ -386,8 +396,8 @@ std::vector<Expr> Symbolic::alternatives(const ExprNode& symbol, Names& under_wa
   for (const uint32_t writer : data_.definitions(symbol.name)) {
     const auto some = expand(evaluate(writer, symbol.name), under_way);
     // A symbol of one definition means another moment than the same symbol elsewhere in the expression.
-    const bool steady = std::none_of(some.begin(), some.end(),
-                                     [](const Expr& e) { return any_leaf(e, is_symbol_leaf); });
+    const bool steady =
+        std::none_of(some.begin(), some.end(), [](const Expr& e) { return any_leaf(e, is_symbol_leaf); });
     if (some.empty() || !steady || out.size() > kMostChoices) {
       out.clear();
       break;

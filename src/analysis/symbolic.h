@@ -2,9 +2,9 @@
 // constants.
 //
 // Values are followed through instructions whose arithmetic is known exactly, from a register's definition to
-// the definitions of what that reads. Where nothing is known about an instruction's result (a load from global
-// memory, a floating-point operation), the result itself is a symbol, so that `(degree + 31) / 32` can be said
-// of a degree that comes from memory. This rests on the property of static single assignment: where a
+// the definitions of what that reads. Where nothing is known about an instruction's result (a load from
+// global memory, a floating-point operation), the result itself is a symbol, so that `(degree + 31) / 32` can
+// be said of a degree that comes from memory. This rests on the property of static single assignment: where a
 // register has one definition and that dominates the use, two values computed from it at one place come from
 // the same run of the definition. Everything else (several definitions, a predicated one) is looked at as a
 // set of possible values, or is unknown.
@@ -41,9 +41,9 @@ class Symbolic {
   // Of the flow's function; all three must live as long as this.
   Symbolic(const ControlFlow& flow, const DataFlow& data, const Dominance& dominance);
 
-  // The value of a register, a literal or a special register, in `bits` bits, at any place that the register's
-  // definition dominates. All symbols of one answer, and of answers for operands of one instruction, belong to
-  // the same moment; two answers for different places in a loop need not.
+  // The value of a register, a literal or a special register, in `bits` bits, at any place that the
+  // register's definition dominates. All symbols of one answer, and of answers for operands of one
+  // instruction, belong to the same moment; two answers for different places in a loop need not.
   [[nodiscard]] Value value(std::string_view operand, uint32_t bits) const;
 
   // What an instruction reads in an operand, and what it writes to a register, as one expression: registers
@@ -60,10 +60,12 @@ class Symbolic {
 
  private:
   // A register as one instruction writes it.
-  using Key = std::pair<uint32_t, std::string_view>;
+  using Key = std::pair<uint32_t, std::string>;
   using Names = std::vector<std::string_view>;
 
-  [[nodiscard]] const ptx::Statement& at(uint32_t index) const { return *flow_.instructions()[index].statement; }
+  [[nodiscard]] const ptx::Statement& at(uint32_t index) const {
+    return *flow_.instructions()[index].statement;
+  }
   [[nodiscard]] bool parameters_stay() const;
   [[nodiscard]] bool precedes(uint32_t definition, uint32_t use) const;
   [[nodiscard]] Expr evaluate(uint32_t index, std::string_view reg) const;
