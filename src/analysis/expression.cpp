@@ -13,7 +13,7 @@ namespace {
 __extension__ typedef __int128 Wide;
 
 constexpr uint32_t kMostNodes = 400;
-constexpr size_t kMostTerms = 48, kMostFactors = 6;
+constexpr size_t kMostTerms = 48, kMostFactors = 8;
 
 uint64_t mask(uint32_t bits) { return bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
 
@@ -784,8 +784,9 @@ Expr rebuild(const ExprNode& node, const std::vector<Expr>& operands) {
 
 }  // namespace
 
-Expr substitute(const Expr& e, const LeafReplacement& replacement) {
+Expr substitute(const Expr& e, const Replacement& replacement) {
   if (!e.known()) return {};
+  if (const auto replaced = replacement(e)) return *replaced;
   if (e->kind == ExprKind::Sum) {
     Expr out = Expr::constant(0, e->bits);
     for (const Term& term : e->terms) {
@@ -795,7 +796,7 @@ Expr substitute(const Expr& e, const LeafReplacement& replacement) {
     }
     return out;
   }
-  if (e->operands.empty()) return replacement(e).value_or(e);
+  if (e->operands.empty()) return e;
   std::vector<Expr> operands;
   for (const Expr& operand : e->operands) operands.push_back(substitute(operand, replacement));
   return rebuild(*e, operands);

@@ -63,19 +63,7 @@ const Names& texture_opcodes() {
   return kTexture;
 }
 
-// Library functions outside the program whose effect does not depend on the caller's place.
-bool is_known_external(std::string_view name) {
-  static const Names kKnown = {"vprintf", "malloc", "free", "__assertfail"};
-  return kKnown.contains(name);
-}
-
 bool is_lane_register(std::string_view name) { return name == "%laneid" || name.starts_with("%lanemask_"); }
-bool is_neutral_special_register(std::string_view name) {
-  static const Names kNeutral = {"%clock",          "%clock64",        "%clock_hi", "%globaltimer",
-                                 "%globaltimer_lo", "%globaltimer_hi", "%smid",     "%nsmid"};
-  return kNeutral.contains(name);
-}
-
 Objection object(Reason reason, std::string detail) { return {reason, std::move(detail)}; }
 
 std::string place(const Module& module, uint32_t token) { return fmt::format("line {}", module.line(token)); }
@@ -339,6 +327,19 @@ std::optional<Objection> object_to_arguments(const Function& child, const Site& 
 
 bool is_virtual_special_register(std::string_view name) {
   return name == "%tid" || name == "%ctaid" || name == "%ntid" || name == "%nctaid";
+}
+
+bool is_safe_opcode(std::string_view opcode) { return safe_opcodes().contains(opcode); }
+
+bool is_known_external(std::string_view name) {
+  static const Names kKnown = {"vprintf", "malloc", "free", "__assertfail"};
+  return kKnown.contains(name);
+}
+
+bool is_neutral_special_register(std::string_view name) {
+  static const Names kNeutral = {"%clock",          "%clock64",        "%clock_hi", "%globaltimer",
+                                 "%globaltimer_lo", "%globaltimer_hi", "%smid",     "%nsmid"};
+  return kNeutral.contains(name);
 }
 
 bool reads_lane(const Module& module, const Function& function) {

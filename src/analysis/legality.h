@@ -61,6 +61,13 @@ CallClosure call_closure(const ptx::Module& module, const ptx::Function& functio
 
 // True for special registers of virtual position (%tid, %ctaid, %ntid, %nctaid), which a consumer replaces.
 bool is_virtual_special_register(std::string_view name);
+// Those that say nothing of a thread's place: clocks, the processor's number.
+bool is_neutral_special_register(std::string_view name);
+// Instructions whose effect does not depend on which kernel, block or warp a thread runs in; what their
+// modifiers add has to be looked at.
+bool is_safe_opcode(std::string_view opcode);
+// Library functions outside the program whose effect does not depend on the caller's place.
+bool is_known_external(std::string_view name);
 // True if `function` itself reads a lane's number or mask, so that a thread must keep its place in the warp.
 bool reads_lane(const ptx::Module& module, const ptx::Function& function);
 

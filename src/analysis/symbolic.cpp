@@ -147,6 +147,8 @@ Expr Symbolic::read(uint32_t index, std::string_view operand, uint32_t bits) con
   return offset ? base + Expr::constant(*offset, bits) : Expr();
 }
 
+Expr Symbolic::read(uint32_t index, std::string_view reg) const { return read_register(index, reg); }
+
 bool Symbolic::is_own_parameter(std::string_view name) const {
   if (data_.names().contains(name)) return false;  // a parameter of a call
   return std::any_of(function_.parameters.begin(), function_.parameters.end(),

@@ -49,6 +49,8 @@ class Symbolic {
   // What an instruction reads in an operand, and what it writes to a register, as one expression: registers
   // with several definitions stand for themselves (ExprKind::Merged, a symbol for this reading only).
   [[nodiscard]] Expr read(uint32_t index, std::string_view operand, uint32_t bits) const;
+  // A whole register, in its own width.
+  [[nodiscard]] Expr read(uint32_t index, std::string_view reg) const;
   [[nodiscard]] Expr written(uint32_t index, std::string_view reg) const;
   // The same if the instruction's arithmetic is known: not merely a symbol for its own result.
   [[nodiscard]] bool is_evaluated(uint32_t index, std::string_view reg) const;
