@@ -732,7 +732,7 @@ Expr Expr::symbol(std::string name, uint32_t bits, uint64_t most) {
   node.name = std::move(name);
   Expr out = make(std::move(node));
   auto bounded = std::make_shared<ExprNode>(*out);
-  bounded->range = unsigned_range(0, most & mask(bits), bits);
+  bounded->range = unsigned_range(0, std::min(most, mask(bits)), bits);
   out.node_ = std::move(bounded);
   return out;
 }

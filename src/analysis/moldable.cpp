@@ -95,8 +95,14 @@ bool is_count(const ExprNode& n) { return n.kind == ExprKind::Opaque && n.name =
 // One kernel under one linear form.
 class Test {
  public:
-  Test(const ControlFlow& flow, const DataFlow& data, const Symbolic& symbolic, uint32_t dimensions)
-      : m_(flow.module()), flow_(flow), data_(data), symbolic_(symbolic), form_(dimensions) {}
+  Test(const ControlFlow& flow, const VirtualRegisters& registers, const ReachingDefinitions& reaching,
+       const Symbolic& symbolic, uint32_t dimensions)
+      : m_(flow.module()),
+        flow_(flow),
+        registers_(registers),
+        reaching_(reaching),
+        symbolic_(symbolic),
+        form_(dimensions) {}
 
   Moldable run() {
     for (uint32_t i = 0; i < flow_.instructions().size(); ++i) check(i);
@@ -118,15 +124,23 @@ class Test {
   // What an instruction computes exactly is looked at where it is used; all others must not see more of the
   // position than the index.
   void check(uint32_t i) {
-    const Registers registers = registers_of(m_, at(i), data_.names());
-    const bool evaluated = !registers.written.empty() &&
-                           std::all_of(registers.written.begin(), registers.written.end(),
-                                       [&](std::string_view reg) { return symbolic_.is_evaluated(i, reg); });
-    if (evaluated) return;
-    for (const std::string_view reg : registers.read) check_value(i, symbolic_.read(i, reg));
+    if (is_evaluated(i)) return;
+    for (const Access& access : registers_.accesses(i)) {
+      if (access.read) check_value(i, symbolic_.read(i, access.reg));
+    }
     for (uint32_t t = at(i).tokens.first; t < at(i).tokens.last; ++t) {
       if (is_virtual_special_register(m_.text(t))) refuse(i, fmt::format("depends on {}", m_.text(t)));
     }
+  }
+
+  // True if the instruction writes registers, and all of them with known arithmetic.
+  [[nodiscard]] bool is_evaluated(uint32_t i) const {
+    bool writes = false;
+    for (const Access& access : registers_.accesses(i)) {
+      if (access.written && !symbolic_.is_evaluated(i, access.reg)) return false;
+      writes = writes || access.written;
+    }
+    return writes;
   }
 
   void check_value(uint32_t i, const Expr& raw) {
@@ -136,19 +150,19 @@ class Test {
       if (is_position(leaf)) refuse(i, fmt::format("depends on {}", to_string(raw)));
       uses_index_ = uses_index_ || is_index(leaf);
       result_.uses_count = result_.uses_count || is_count(leaf);
-      if (leaf.kind == ExprKind::Merged) check_definitions(leaf.name);
+      if (leaf.kind == ExprKind::Merged) check_definitions(static_cast<uint32_t>(leaf.value), leaf.name);
       return false;
     });
   }
 
-  // A register with several definitions: what each of them gives.
-  void check_definitions(const std::string& reg) {
-    if (!checked_.insert(reg).second) return;
-    for (const uint32_t writer : data_.definitions(reg)) {
-      if (!symbolic_.is_evaluated(writer, reg)) continue;
+  // A register that several definitions reach: what each of them gives.
+  void check_definitions(uint32_t reading, const std::string& name) {
+    const uint32_t reg = registers_.find(reading, name);
+    for (const uint32_t writer : reaching_.origins(reading, reg).definitions) {
+      if (!checked_.emplace(writer, reg).second || !symbolic_.is_evaluated(writer, reg)) continue;
       const Expr value = symbolic_.written(writer, reg);
       check_value(writer, value);
-      result_.grid_stride = result_.grid_stride || is_stride(form_.apply(value), reg);
+      result_.grid_stride = result_.grid_stride || is_stride(form_.apply(value), name);
     }
   }
 
@@ -188,14 +202,13 @@ class Test {
       return std::nullopt;
     }
     // Threads go on where the predicate is false if the branch taken ends them.
-    return comparison(m_.text(last.predicate), taken_ends == last.predicate_negated);
+    return comparison(entry.last - 1, taken_ends == last.predicate_negated);
   }
 
   [[nodiscard]] bool is_harmless(uint32_t i) const {
     const Statement& s = at(i);
     if (m_.is(s.head, "setp") || m_.is(s.head, "ld")) return true;
-    const Registers registers = registers_of(m_, s, data_.names());
-    return !registers.written.empty() && symbolic_.is_evaluated(i, registers.written[0]);
+    return is_evaluated(i);
   }
 
   [[nodiscard]] bool ends_at_once(uint32_t block) const {
@@ -209,10 +222,13 @@ class Test {
     return false;
   }
 
-  [[nodiscard]] std::optional<Guard> comparison(std::string_view predicate, bool when) const {
-    const auto& writers = data_.definitions(predicate);
-    if (writers.size() != 1) return std::nullopt;
-    const Statement& s = at(writers[0]);
+  // What the predicate of a branch compares.
+  [[nodiscard]] std::optional<Guard> comparison(uint32_t branch, bool when) const {
+    const uint32_t predicate = registers_.find(branch, m_.text(at(branch).predicate));
+    if (predicate == VirtualRegisters::kNone) return std::nullopt;
+    const auto writer = reaching_.only_definition(branch, predicate);
+    if (!writer) return std::nullopt;
+    const Statement& s = at(*writer);
     const bool plain = m_.is(s.head, "setp") && !s.predicated && s.operands.size() == 3 &&
                        s.operands[0].size() == 1 && s.modifiers.size() == 2;
     if (!plain) return std::nullopt;
@@ -222,8 +238,8 @@ class Test {
     Guard guard;
     guard.sign = type[1] == 's' ? Sign::Signed : Sign::Unsigned;
     guard.line = static_cast<uint32_t>(m_.line(s.head));
-    guard.index = operand(writers[0], s.operands[1], bits);
-    guard.bound = operand(writers[0], s.operands[2], bits);
+    guard.index = operand(*writer, s.operands[1], bits);
+    guard.bound = operand(*writer, s.operands[2], bits);
     return oriented(std::move(guard), m_.text(s.modifiers.first), when);
   }
 
@@ -271,12 +287,13 @@ class Test {
 
   const Module& m_;
   const ControlFlow& flow_;
-  const DataFlow& data_;
+  const VirtualRegisters& registers_;
+  const ReachingDefinitions& reaching_;
   const Symbolic& symbolic_;
   LinearForm form_;
   Moldable result_;
   bool uses_index_ = false;
-  std::set<std::string> checked_;
+  std::set<std::pair<uint32_t, uint32_t>> checked_;  // instruction, register
 };
 
 // ---- what else a moldable kernel must not do ----
@@ -344,13 +361,14 @@ std::string meets_others(const Module& m, const ptx::Function& kernel) {
 
 }  // namespace
 
-Moldable moldable(const ControlFlow& flow, const DataFlow& data, const Symbolic& symbolic) {
+Moldable moldable(const ControlFlow& flow, const VirtualRegisters& registers,
+                  const ReachingDefinitions& reaching, const Symbolic& symbolic) {
   Moldable first;
   first.reason = meets_others(flow.module(), flow.function());
   if (!first.yes()) return first;
-  first = Test(flow, data, symbolic, 1).run();
+  first = Test(flow, registers, reaching, symbolic, 1).run();
   for (uint32_t dimensions = 2; dimensions <= 3 && !first.yes(); ++dimensions) {
-    Moldable more = Test(flow, data, symbolic, dimensions).run();
+    Moldable more = Test(flow, registers, reaching, symbolic, dimensions).run();
     if (more.yes()) return more;
   }
   return first;

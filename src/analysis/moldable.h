@@ -42,7 +42,8 @@ struct Moldable {
   [[nodiscard]] bool yes() const { return reason.empty(); }
 };
 
-Moldable moldable(const ControlFlow& flow, const DataFlow& data, const Symbolic& symbolic);
+Moldable moldable(const ControlFlow& flow, const VirtualRegisters& registers,
+                  const ReachingDefinitions& reaching, const Symbolic& symbolic);
 
 // "yes: 1-D index, if i < p[12]", "no: line 31: setp.eq.s32 depends on tid.x".
 std::string to_string(const Moldable& moldable);

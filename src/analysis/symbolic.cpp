@@ -95,43 +95,75 @@ std::string to_string(const Value& value) {
   return fmt::format("one of {{{}}}", fmt::join(texts, ", "));
 }
 
-Symbolic::Symbolic(const ControlFlow& flow, const DataFlow& data, const Dominance& dominance)
-    : m_(flow.module()), function_(flow.function()), flow_(flow), data_(data), dominance_(dominance) {
+Symbolic::Symbolic(const ControlFlow& flow, const VirtualRegisters& registers,
+                   const ReachingDefinitions& reaching)
+    : m_(flow.module()),
+      function_(flow.function()),
+      flow_(flow),
+      registers_(registers),
+      reaching_(reaching),
+      names_(flow.module(), flow.function().body),
+      writers_(registers.all().size()) {
+  for (uint32_t reg = 0; reg < registers.all().size(); ++reg) by_name_[registers[reg].name].push_back(reg);
+  for (uint32_t i = 0; i < flow.instructions().size(); ++i) {
+    for (const Access& access : registers.accesses(i)) {
+      if (access.written) writers_[access.reg].push_back(i);
+    }
+  }
   parameters_fixed_ = parameters_stay();
 }
 
 // ---- registers ----
 
-uint32_t Symbolic::register_bits(std::string_view name) const {
-  const std::string_view type = data_.names().register_type(name);
-  if (type == ".pred") return 1;
-  const auto parsed = parse_type(type);
+uint32_t Symbolic::bits_of(uint32_t reg) const {
+  const VirtualRegister& r = registers_[reg];
+  if (r.lanes != 1) return 0;
+  if (r.is_predicate()) return 1;
+  const auto parsed = parse_type(r.type);
   return parsed ? parsed->bits : 0;
 }
 
-// True if the use cannot run without the definition having run before.
-bool Symbolic::precedes(uint32_t definition, uint32_t use) const {
-  const uint32_t a = flow_.instructions()[definition].block, b = flow_.instructions()[use].block;
-  return a == b ? definition < use : dominance_.dominates(a, b);
+uint32_t Symbolic::find(uint32_t index, std::string_view name) const {
+  if (index != kNowhere) return registers_.find(index, name);
+  const auto found = by_name_.find(name);
+  const bool unique = found != by_name_.end() && found->second.size() == 1;
+  return unique ? found->second[0] : VirtualRegisters::kNone;
 }
 
-Expr Symbolic::read_register(uint32_t index, std::string_view name) const {
-  const uint32_t bits = register_bits(name);
+bool Symbolic::always_writes(uint32_t index, uint32_t reg) const {
+  const auto accesses = registers_.accesses(index);
+  return std::any_of(accesses.begin(), accesses.end(),
+                     [reg](const Access& access) { return access.reg == reg && access.kills; });
+}
+
+ReachingDefinitions::Origins Symbolic::origins(uint32_t index, uint32_t reg) const {
+  if (index != kNowhere) return reaching_.origins(index, reg);
+  const auto& writers = writers_[reg];
+  // Where the only definition is certain, the register is taken to be read behind it.
+  const bool certain = writers.size() == 1 ? always_writes(writers[0], reg)
+                                           : std::any_of(writers.begin(), writers.end(),
+                                                         [&](uint32_t w) { return always_writes(w, reg); });
+  return {writers, !certain || registers_[reg].is_parameter};
+}
+
+Expr Symbolic::read(uint32_t index, uint32_t reg) const {
+  const uint32_t bits = bits_of(reg);
   if (bits == 0) return {};
-  const auto& writers = data_.definitions(name);
-  if (writers.size() == 1 && !at(writers[0]).predicated) {
-    const Expr value = evaluate(writers[0], name);
-    if (index == kNowhere || precedes(writers[0], index)) return value;
-    // Before its definition a register has no value at all, so what does not change holds everywhere.
+  const auto from = origins(index, reg);
+  if (from.definitions.size() == 1 && always_writes(from.definitions[0], reg) &&
+      !registers_[reg].is_parameter) {
+    const Expr value = written(from.definitions[0], reg);
+    if (!from.entry) return value;
+    // On ways without the definition the register has no value at all, so what does not change holds.
     if (value.known() && !any_leaf(value, is_symbol_leaf)) return value;
   }
-  return Expr::merged(index, std::string(name), bits);
+  return Expr::merged(index, std::string(registers_[reg].name), bits);
 }
 
 Expr Symbolic::read(uint32_t index, std::string_view operand, uint32_t bits) const {
   if (operand.empty() || bits == 0) return {};
-  if (data_.names().is_register(operand)) {
-    const Expr value = read_register(index, operand);
+  if (const uint32_t reg = find(index, operand); reg != VirtualRegisters::kNone) {
+    const Expr value = read(index, reg);
     return value.known() && value->bits >= bits ? convert(value, bits, Sign::Unsigned) : Expr();
   }
   if (operand == "WARP_SZ") return Expr::constant(32, bits);
@@ -147,10 +179,8 @@ Expr Symbolic::read(uint32_t index, std::string_view operand, uint32_t bits) con
   return offset ? base + Expr::constant(*offset, bits) : Expr();
 }
 
-Expr Symbolic::read(uint32_t index, std::string_view reg) const { return read_register(index, reg); }
-
 bool Symbolic::is_own_parameter(std::string_view name) const {
-  if (data_.names().contains(name)) return false;  // a parameter of a call
+  if (names_.contains(name)) return false;  // a parameter of a call
   return std::any_of(function_.parameters.begin(), function_.parameters.end(),
                      [&](const ptx::Parameter& p) { return p.name == name; });
 }
@@ -161,7 +191,7 @@ Expr Symbolic::symbol_address(std::string_view name, uint32_t bits) const {
     if (function_.kind != ptx::FunctionKind::Entry) return {};
     return Expr::parameter_block(bits) + Expr::constant(parameter.offset, bits);
   }
-  const bool visible = data_.names().variables().contains(name) || m_.find_variable(name) != nullptr ||
+  const bool visible = names_.variables().contains(name) || m_.find_variable(name) != nullptr ||
                        m_.find_function(name) != nullptr;
   return visible ? Expr::address(std::string(name), bits) : Expr();
 }
@@ -180,20 +210,18 @@ bool Symbolic::parameters_stay() const {
   return true;
 }
 
-Expr Symbolic::written(uint32_t index, std::string_view reg) const { return evaluate(index, reg); }
-
-bool Symbolic::is_evaluated(uint32_t index, std::string_view reg) const {
-  const Expr value = evaluate(index, reg);
+bool Symbolic::is_evaluated(uint32_t index, uint32_t reg) const {
+  const Expr value = written(index, reg);
   return value.known() && !(value->kind == ExprKind::Opaque && value->value == index);
 }
 
-Expr Symbolic::evaluate(uint32_t index, std::string_view reg) const {
-  const uint32_t bits = register_bits(reg);
+Expr Symbolic::written(uint32_t index, uint32_t reg) const {
+  const uint32_t bits = bits_of(reg);
   if (bits == 0) return {};
-  const Key key{index, std::string(reg)};
+  const Key key{index, reg};
   if (const auto found = memo_.find(key); found != memo_.end()) return found->second;
-  // Definitions that dominate their uses form no cycle; the others are symbols where they would.
-  if (!evaluating_.insert(key).second) return Expr::merged(index, std::string(reg), bits);
+  // Definitions that are read only behind themselves form no cycle; where the others would, they are symbols.
+  if (!evaluating_.insert(key).second) return {};
   Expr value;
   if (depth_ < kDeepest) {
     ++depth_;
@@ -201,7 +229,9 @@ Expr Symbolic::evaluate(uint32_t index, std::string_view reg) const {
     --depth_;
   }
   evaluating_.erase(key);
-  if (!value.known() || value->bits != bits) value = Expr::opaque(index, std::string(reg), bits);
+  if (!value.known() || value->bits != bits) {
+    value = Expr::opaque(index, std::string(registers_[reg].name), bits);
+  }
   memo_.emplace(key, value);
   return value;
 }
@@ -210,15 +240,15 @@ Expr Symbolic::evaluate(uint32_t index, std::string_view reg) const {
 
 // What an instruction writes to one of its result registers, in that register's width; unknown where its
 // arithmetic is not.
-Expr Symbolic::result(uint32_t index, std::string_view reg) const {
+Expr Symbolic::result(uint32_t index, uint32_t reg) const {
   const Statement& s = at(index);
   if (s.operands.size() < 2) return {};
   const std::vector<std::string> targets = components(m_, s.operands[0]);
-  const auto target = std::find(targets.begin(), targets.end(), reg);
+  const auto target = std::find(targets.begin(), targets.end(), registers_[reg].name);
   if (target == targets.end()) return {};
   const auto component = static_cast<size_t>(target - targets.begin());
   const std::string_view opcode = m_.text(s.head);
-  const uint32_t bits = register_bits(reg);
+  const uint32_t bits = bits_of(reg);
   const std::vector<Type> types = types_of(m_, s);
   if (opcode == "mov") return move(index, component, targets.size());
   if (opcode == "ld") {
@@ -257,8 +287,10 @@ Expr Symbolic::move(uint32_t index, size_t component, size_t targets) const {
 Expr Symbolic::address(uint32_t index, ptx::TokenRange operand) const {
   const auto parsed = parse_address(m_, operand);
   if (!parsed) return {};
-  const uint32_t bits = data_.names().is_register(parsed->base) ? register_bits(parsed->base) : 64;
-  const Expr offset = Expr::constant(static_cast<uint64_t>(parsed->offset), bits == 0 ? 64 : bits);
+  const uint32_t reg = registers_.find(index, parsed->base);
+  const uint32_t own_bits = reg == VirtualRegisters::kNone ? 64 : bits_of(reg);
+  const uint32_t bits = own_bits == 0 ? 64 : own_bits;
+  const Expr offset = Expr::constant(static_cast<uint64_t>(parsed->offset), bits);
   return parsed->base.empty() ? offset : read(index, parsed->base, bits) + offset;
 }
 
@@ -276,7 +308,8 @@ std::optional<uint32_t> Symbolic::parameter_offset(uint32_t index) const {
     }
     return std::nullopt;
   }
-  if (!data_.names().is_register(parsed->base) || function_.kind != ptx::FunctionKind::Entry) {
+  if (registers_.find(index, parsed->base) == VirtualRegisters::kNone ||
+      function_.kind != ptx::FunctionKind::Entry) {
     return std::nullopt;
   }
   Expr place = address(index, s.operands[1]);
@@ -394,9 +427,14 @@ std::vector<Expr> Symbolic::alternatives(const ExprNode& symbol, Names& under_wa
     return out;
   }
   if (std::find(under_way.begin(), under_way.end(), symbol.name) != under_way.end()) return {};
+  const auto index = static_cast<uint32_t>(symbol.value);
+  const uint32_t reg = find(index, symbol.name);
+  if (reg == VirtualRegisters::kNone) return {};
+  const auto from = origins(index, reg);
+  if (from.entry) return {};
   under_way.emplace_back(symbol.name);
-  for (const uint32_t writer : data_.definitions(symbol.name)) {
-    const auto some = expand(evaluate(writer, symbol.name), under_way);
+  for (const uint32_t writer : from.definitions) {
+    const auto some = expand(written(writer, reg), under_way);
     // A symbol of one definition means another moment than the same symbol elsewhere in the expression.
     const bool steady =
         std::none_of(some.begin(), some.end(), [](const Expr& e) { return any_leaf(e, is_symbol_leaf); });
@@ -435,23 +473,31 @@ std::vector<Expr> Symbolic::expand(const Expr& e, Names& under_way) const {
   return out;
 }
 
-Value Symbolic::value(std::string_view operand, uint32_t bits) const {
+Value Symbolic::value(uint32_t index, std::string_view operand, uint32_t bits) const {
   Names under_way;
-  Value out{expand(read(kNowhere, operand, bits), under_way)};
+  Value out{expand(read(index, operand, bits), under_way)};
   std::sort(out.choices.begin(), out.choices.end(),
             [](const Expr& a, const Expr& b) { return Expr::compare(a, b) < 0; });
   return out;
 }
 
-std::string print_values(const ControlFlow& flow, const DataFlow& data, const Symbolic& symbolic) {
+Value Symbolic::value(std::string_view operand, uint32_t bits) const {
+  return value(kNowhere, operand, bits);
+}
+
+std::string print_values(const ControlFlow& flow, const VirtualRegisters& registers,
+                         const Symbolic& symbolic) {
   const Module& m = flow.module();
   std::string out;
   for (uint32_t i = 0; i < flow.instructions().size(); ++i) {
     const Statement& s = *flow.instructions()[i].statement;
-    for (const std::string_view reg : registers_of(m, s, data.names()).written) {
-      const std::string value = symbolic.is_evaluated(i, reg) ? to_string(symbolic.written(i, reg))
-                                                              : "unknown, by " + m.full_opcode(s);
-      out += fmt::format("line {}: {}{} = {}\n", m.line(s.head), s.predicated ? "perhaps " : "", reg, value);
+    for (const Access& access : registers.accesses(i)) {
+      if (!access.written) continue;
+      const std::string value = symbolic.is_evaluated(i, access.reg)
+                                    ? to_string(symbolic.written(i, access.reg))
+                                    : "unknown, by " + m.full_opcode(s);
+      out += fmt::format("line {}: {}{} = {}\n", m.line(s.head), s.predicated ? "perhaps " : "",
+                         registers[access.reg].name, value);
     }
   }
   return out;

@@ -89,6 +89,15 @@ TEST(Expression, OrIsASumOnlyWithoutCommonBits) {
   EXPECT_EQ(ExprKind::Or, bit_or(shift_left(p(0), c(4)), lane)->kind);
 }
 
+TEST(Expression, ASymbolKeepsItsRange) {
+  const Expr wide = Expr::symbol("i", 64, uint64_t{1} << 41),
+             narrow = Expr::symbol("i", 32, uint64_t{1} << 41);
+  EXPECT_EQ(uint64_t{1} << 41, wide->range.most);
+  EXPECT_EQ(0xffffffff, narrow->range.most);
+  EXPECT_EQ("s64(i)", to_string(s64(narrow)));
+  EXPECT_FALSE(wide == narrow);
+}
+
 TEST(Expression, LeavesDivisionByZeroAlone) {
   EXPECT_FALSE(divide(c(7), c(0), Sign::Unsigned).as_constant());
   EXPECT_FALSE(remainder(c(7), c(0), Sign::Signed).as_constant());

@@ -18,9 +18,14 @@ Kernel::Kernel(const std::string& ptx, const std::string& name)
     : module(ptx::parse(ptx, "test")),
       function(pick(module, name)),
       flow(module, *function),
-      data(module, *function, flow),
-      dominance(flow),
-      symbolic(flow, data, dominance) {}
+      values(flow),
+      symbolic(values.symbolic) {}
+
+uint32_t Kernel::register_of(uint32_t index, const std::string& name) const {
+  const uint32_t reg = values.registers.find(index, name);
+  if (reg == analysis::VirtualRegisters::kNone) throw std::runtime_error("no register " + name);
+  return reg;
+}
 
 uint32_t Kernel::index_of(const std::string& part) const {
   for (uint32_t i = 0; i < flow.instructions().size(); ++i) {

@@ -3,10 +3,8 @@
 
 #include <string>
 
-#include "analysis/dataflow.h"
-#include "analysis/dominance.h"
 #include "analysis/flow.h"
-#include "analysis/symbolic.h"
+#include "analysis/values.h"
 #include "ptx/tree.h"
 
 namespace klap::test {
@@ -17,13 +15,14 @@ struct Kernel {
 
   // The index of the first instruction whose text holds `part`.
   [[nodiscard]] uint32_t index_of(const std::string& part) const;
+  // The register that an instruction calls by a name.
+  [[nodiscard]] uint32_t register_of(uint32_t index, const std::string& name) const;
 
   ptx::Module module;
   const ptx::Function* function;
   analysis::ControlFlow flow;
-  analysis::DataFlow data;
-  analysis::Dominance dominance;
-  analysis::Symbolic symbolic;
+  analysis::Values values;
+  const analysis::Symbolic& symbolic;
 };
 
 // A module with one kernel `k` of the given body, which can use %p0-%p15, %h0-%h15 (16 bits), %r0-%r63,

@@ -112,7 +112,8 @@ TEST(Symbolic, WhatIsNotKnownStandsForItself) {
   EXPECT_EQ("%r3", value_of(load + "addc.s32 %r3, %r1, 1; ret;", "%r3")) << "the carry is not known";
   EXPECT_EQ("%r3", value_of("mov.u32 %r3, %clock; ret;", "%r3")) << "changes while the thread runs";
   EXPECT_EQ("%r3", value_of("mov.u32 %r3, %smid; ret;", "%r3"));
-  EXPECT_EQ("%r3", value_of(load + "madd.new.s32 %r3, %r1, 1; ret;", "%r3")) << "an unknown opcode";
+  EXPECT_EQ("unknown", value_of(load + "madd.new.s32 %r3, %r1, 1; ret;", "%r3"))
+      << "what it writes is not known";
   EXPECT_EQ("%rd3", value_of(load + "cvt.sat.u8.s32 %rd3, %r1; ret;", "%rd3", 64));
 }
 
@@ -146,7 +147,8 @@ L: ld.global.u32 %r1, [%rd1];
 SKIP: mov.u32 %r2, %r1;
   @%p2 bra L;
   ret;)"));
-  EXPECT_EQ("%r1 - %r2", to_string(kernel.symbolic.written(kernel.index_of("sub.s32"), "%r3")));
+  const uint32_t sub = kernel.index_of("sub.s32");
+  EXPECT_EQ("%r1 - %r2", to_string(kernel.symbolic.written(sub, kernel.register_of(sub, "%r3"))));
   EXPECT_EQ("unknown", to_string(kernel.symbolic.value("%r3", 32)));
 }
 
@@ -157,7 +159,7 @@ TEST(Symbolic, Prints) {
       "line 13: %r1 = p[8]\n"
       "line 14: %r2 = p[8] + 1\n"
       "line 15: perhaps %r3 = unknown, by popc.b32\n",
-      print_values(kernel.flow, kernel.data, kernel.symbolic));
+      print_values(kernel.flow, kernel.values.registers, kernel.symbolic));
 }
 
 }  // namespace
