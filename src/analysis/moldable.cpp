@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <set>
 
 #include "analysis/legality.h"
@@ -89,6 +90,9 @@ class LinearForm {
   uint32_t dimensions_;
 };
 
+bool is_widening(const ExprNode& n) {
+  return n.kind == ExprKind::ZeroExtend || n.kind == ExprKind::SignExtend;
+}
 bool is_index(const ExprNode& n) { return n.kind == ExprKind::Opaque && n.name == "i"; }
 bool is_count(const ExprNode& n) { return n.kind == ExprKind::Opaque && n.name == "n"; }
 
@@ -169,16 +173,15 @@ class Test {
   // The register's own former value plus a multiple of the number of threads.
   static bool is_stride(const Expr& e, const std::string& reg) {
     const std::vector<Term> terms = terms_of(e);
-    const auto holds = [&](bool (*wanted)(const ExprNode&, const std::string&)) {
+    const auto any_term = [&](const std::function<bool(const ExprNode&)>& wanted) {
       return std::any_of(terms.begin(), terms.end(), [&](const Term& term) {
-        return term.factors.size() == 1 && wanted(*term.factors[0], reg);
+        return term.factors.size() == 1 && wanted(*term.factors[0]);
       });
     };
-    return terms.size() == 2 && holds([](const ExprNode& n, const std::string& r) {
-             return n.kind == ExprKind::Merged && n.name == r;
-           }) &&
-           holds([](const ExprNode& n, const std::string&) {
-             return is_count(n) || (!n.operands.empty() && is_count(*n.operands[0]));
+    const bool from_itself =
+        any_term([&](const ExprNode& n) { return n.kind == ExprKind::Merged && n.name == reg; });
+    return terms.size() == 2 && from_itself && any_term([](const ExprNode& n) {
+             return is_count(n) || (is_widening(n) && is_count(*n.operands[0]));
            });
   }
 
@@ -278,8 +281,7 @@ class Test {
       if (!has) continue;
       ++with_index;
       const ExprNode& factor = *term.factors[0];
-      const bool widened = (factor.kind == ExprKind::ZeroExtend || factor.kind == ExprKind::SignExtend) &&
-                           is_index(*factor.operands[0]);
+      const bool widened = is_widening(factor) && is_index(*factor.operands[0]);
       plain = term.coefficient == 1 && term.factors.size() == 1 && (is_index(factor) || widened);
     }
     return with_index == 1 && plain;
