@@ -45,10 +45,11 @@ class SiteReader {
     return {values_.symbolic.value(store, text, bits), values_.uniformity.operand(store, text)};
   }
 
-  // A dimension stands in a store to a parameter of the first call.
+  // A dimension stands in a store to a parameter of one of the two calls.
   [[nodiscard]] SiteOperand dimension(const std::string& text) const {
     for (uint32_t i = first_; i <= last_; ++i) {
-      if (at(i).scope == site_.get_scope && stores(i, text)) return operand(i, text, 32);
+      const bool passes = at(i).scope == site_.get_scope || at(i).scope == site_.launch_scope;
+      if (passes && stores(i, text)) return operand(i, text, 32);
     }
     return {};
   }
