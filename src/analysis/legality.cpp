@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analysis/values.h"
 #include "analysis/variance.h"
 #include "analysis/waiting.h"
 
@@ -63,19 +64,7 @@ const Names& texture_opcodes() {
   return kTexture;
 }
 
-// Library functions outside the program whose effect does not depend on the caller's place.
-bool is_known_external(std::string_view name) {
-  static const Names kKnown = {"vprintf", "malloc", "free", "__assertfail"};
-  return kKnown.contains(name);
-}
-
 bool is_lane_register(std::string_view name) { return name == "%laneid" || name.starts_with("%lanemask_"); }
-bool is_neutral_special_register(std::string_view name) {
-  static const Names kNeutral = {"%clock",          "%clock64",        "%clock_hi", "%globaltimer",
-                                 "%globaltimer_lo", "%globaltimer_hi", "%smid",     "%nsmid"};
-  return kNeutral.contains(name);
-}
-
 Objection object(Reason reason, std::string detail) { return {reason, std::move(detail)}; }
 
 std::string place(const Module& module, uint32_t token) { return fmt::format("line {}", module.line(token)); }
@@ -341,6 +330,19 @@ bool is_virtual_special_register(std::string_view name) {
   return name == "%tid" || name == "%ctaid" || name == "%ntid" || name == "%nctaid";
 }
 
+bool is_safe_opcode(std::string_view opcode) { return safe_opcodes().contains(opcode); }
+
+bool is_known_external(std::string_view name) {
+  static const Names kKnown = {"vprintf", "malloc", "free", "__assertfail"};
+  return kKnown.contains(name);
+}
+
+bool is_neutral_special_register(std::string_view name) {
+  static const Names kNeutral = {"%clock",          "%clock64",        "%clock_hi", "%globaltimer",
+                                 "%globaltimer_lo", "%globaltimer_hi", "%smid",     "%nsmid"};
+  return kNeutral.contains(name);
+}
+
 bool reads_lane(const Module& module, const Function& function) {
   bool found = false;
   for_each_special_register(
@@ -357,12 +359,21 @@ StreamKind stream_kind(const Site& site, const DataFlow& data) {
   return StreamKind::Other;
 }
 
-std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const DataFlow& data) {
+const Values& FunctionFacts::values() const {
+  if (values_ == nullptr) values_ = std::make_shared<const Values>(flow);
+  return *values_;
+}
+
+std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const FunctionFacts& parent) {
   std::array<uint32_t, 3> out{};
+  std::optional<SiteValues> computed;
   for (size_t axis = 0; axis < 3; ++axis) {
-    const auto value = data.constant(site.block[axis]);
+    auto value = parent.data.constant(site.block.at(axis));
+    // Most blocks are literals; only the others are worth evaluating.
+    if (!value && !computed) computed = site_values(parent.values(), site);
+    if (!value) value = computed->block.at(axis).value.constant();
     if (!value) return std::nullopt;
-    out[axis] = static_cast<uint32_t>(*value);
+    out.at(axis) = static_cast<uint32_t>(*value);
   }
   return out;
 }
@@ -424,7 +435,7 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
   if (parent.data.constant(site.shared) != 0) {
     return object(Reason::DynamicSharedMemory, "the launch passes " + site.shared + " bytes");
   }
-  if (!constant_block(site, parent.data)) {
+  if (!constant_block(site, parent)) {
     return object(Reason::BlockNotConstant,
                   fmt::format("block ({}, {}, {})", site.block[0], site.block[1], site.block[2]));
   }
@@ -437,7 +448,7 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
     return object(Reason::ChildNotFound, fmt::format("{} is not a kernel defined there", child.name));
   }
   if (m.debug) return object(Reason::DebugBuild, "the child's unit's target says debug");
-  if (auto objection = object_to_block(m, child, *constant_block(site, parent.data))) return objection;
+  if (auto objection = object_to_block(m, child, *constant_block(site, parent))) return objection;
   if (auto objection = object_to_arguments(child, site)) return objection;
   if (uses_clusters(m, child)) return object(Reason::ChildCluster, "by its own directive");
   const CallClosure closure = call_closure(m, child);

@@ -5,6 +5,7 @@
 // not on the lists is left alone, with a reason by name; nothing is rewritten for want of a reason not to.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,8 @@ struct Objection {
   Reason reason{};
   std::string detail;  // one sentence with the deciding facts
 };
+
+struct Values;
 
 // Everything the checks and the rewriter need to know about one kernel's body.
 struct FunctionFacts {
@@ -35,13 +38,19 @@ struct FunctionFacts {
   DataFlow data;
   std::vector<Site> sites;
   std::vector<ErrorQuery> error_queries;
+
+  // The value analyses, made when they are first asked for.
+  [[nodiscard]] const Values& values() const;
+
+ private:
+  mutable std::shared_ptr<const Values> values_;
 };
 
 enum class StreamKind { Null, PerThread, FireAndForget, Other };
 StreamKind stream_kind(const Site& site, const DataFlow& data);
 
 // The constant block of a site, x y z; nothing if a dimension is not constant.
-std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const DataFlow& data);
+std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const FunctionFacts& parent);
 
 // The first objection to deferring `site` on the parent's side.
 std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site);
@@ -61,6 +70,13 @@ CallClosure call_closure(const ptx::Module& module, const ptx::Function& functio
 
 // True for special registers of virtual position (%tid, %ctaid, %ntid, %nctaid), which a consumer replaces.
 bool is_virtual_special_register(std::string_view name);
+// Those that say nothing of a thread's place: clocks, the processor's number.
+bool is_neutral_special_register(std::string_view name);
+// Instructions whose effect does not depend on which kernel, block or warp a thread runs in; what their
+// modifiers add has to be looked at.
+bool is_safe_opcode(std::string_view opcode);
+// Library functions outside the program whose effect does not depend on the caller's place.
+bool is_known_external(std::string_view name);
 // True if `function` itself reads a lane's number or mask, so that a thread must keep its place in the warp.
 bool reads_lane(const ptx::Module& module, const ptx::Function& function);
 

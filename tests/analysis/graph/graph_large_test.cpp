@@ -65,9 +65,13 @@ TEST(LargeKernel, CostsInProportionWhateverItsShape) {
     cases += fmt::format("L{}: add.u32 %r1, %r1, {};\n@%p1 bra DONE;\n", i, i);
     straight += fmt::format("mov.u32 %r1, %r2;\nmov.u32 %r2, %r1;\nst.global.u32 [%rd1], %r1;\n");
   }
-  for (const std::string& body :
-       {exits + "DONE: ret;", joins + "ret;",
-        table + ";\nHEAD: brx.idx %r1, T;\n" + cases + "bra HEAD;\nDONE: ret;", straight + "ret;"}) {
+  exits += "DONE: ret;";
+  joins += "ret;";
+  straight += "ret;";
+  table += ";\nHEAD: brx.idx %r1, T;\n";
+  table += cases;
+  table += "bra HEAD;\nDONE: ret;";
+  for (const std::string& body : {exits, joins, table, straight}) {
     const Cost cost = cost_of(body);
     EXPECT_LT(cost.control_pairs, 4 * cost.instructions);
     EXPECT_LT(cost.liveness_steps, 20 * cost.instructions);
