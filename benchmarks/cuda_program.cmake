@@ -9,12 +9,18 @@ set(KLAP_CUDA_ARCH sm_90 CACHE STRING "Architecture of the test and benchmark pr
 set(KLAP_NVCC_FLAGS -O3 --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror
   CACHE INTERNAL "Flags of all CUDA programs")
 
-# klap_cuda_program(NAME FOLDER folder SOURCES a.cu b.cu [HEADERS h.h] [LIBRARIES l.a] [ARCH arch] [FLAGS ...] [WHOLE_PROGRAM])
+# klap_cuda_program(NAME FOLDER folder SOURCES a.cu b.cu [HEADERS h.h] [LIBRARIES l.a] [ARCH arch | GENCODE ...] [FLAGS ...]
+#                   [WHOLE_PROGRAM])
 # builds ${CMAKE_BINARY_DIR}/bin/FOLDER/NAME. WHOLE_PROGRAM leaves out -rdc=true. FLAGS come last, so they win.
+# GENCODE lists "arch=compute_90,code=sm_90" and the like, in place of an ARCH.
 function(klap_cuda_program name)
-  cmake_parse_arguments(ARG "WHOLE_PROGRAM" "FOLDER;ARCH" "SOURCES;HEADERS;LIBRARIES;FLAGS" ${ARGN})
+  cmake_parse_arguments(ARG "WHOLE_PROGRAM" "FOLDER;ARCH" "SOURCES;HEADERS;LIBRARIES;FLAGS;GENCODE" ${ARGN})
   if(NOT ARG_ARCH)
     set(ARG_ARCH ${KLAP_CUDA_ARCH})
+  endif()
+  set(architectures -arch=${ARG_ARCH})
+  if(ARG_GENCODE)
+    list(TRANSFORM ARG_GENCODE PREPEND "-gencode=" OUTPUT_VARIABLE architectures)
   endif()
   set(output ${CMAKE_BINARY_DIR}/bin/${ARG_FOLDER}/${name})
   list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
@@ -26,7 +32,7 @@ function(klap_cuda_program name)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/bin/${ARG_FOLDER})
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} ${rdc} -arch=${ARG_ARCH} ${KLAP_NVCC_FLAGS} ${ARG_FLAGS} -o ${output} ${ARG_SOURCES} ${ARG_LIBRARIES}
+    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} ${rdc} ${architectures} ${KLAP_NVCC_FLAGS} ${ARG_FLAGS} -o ${output} ${ARG_SOURCES} ${ARG_LIBRARIES}
     DEPENDS ${ARG_SOURCES} ${ARG_HEADERS} ${ARG_LIBRARIES}
     COMMENT "nvcc ${ARG_FOLDER}/${name}"
     VERBATIM COMMAND_EXPAND_LISTS)

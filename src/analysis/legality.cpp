@@ -8,6 +8,7 @@
 #include "analysis/values.h"
 #include "analysis/variance.h"
 #include "analysis/waiting.h"
+#include "ptx/dialect.h"
 
 namespace klap::analysis {
 
@@ -405,9 +406,20 @@ CallClosure call_closure(const Module& module, const Function& function) {
   return out;
 }
 
+std::optional<Objection> object_to_unit(const Module& m, bool debug_allowed) {
+  if (m.debug && !debug_allowed) return object(Reason::DebugBuild, "the unit's target says debug");
+  const auto target = ptx::parse_target(m.target);
+  if (!target || !ptx::parse_version(m.version)) {
+    return object(Reason::NotUnderstood, fmt::format("PTX {} for target {}", m.version, m.target));
+  }
+  if (ptx::runs_in_lockstep(*target)) {
+    return object(Reason::TargetTooOld, fmt::format("the unit's target is {}", m.target));
+  }
+  return std::nullopt;
+}
+
 std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site) {
   const Module& m = parent.module;
-  if (m.debug) return object(Reason::DebugBuild, "the unit's target says debug");
   if (!site.understood()) return object(Reason::NotUnderstood, site.problem);
   if (site.callee.empty())
     return object(Reason::CalleeUnknown, "the kernel's address is " + site.callee_operand);
@@ -447,7 +459,6 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
   if (child.kind != ptx::FunctionKind::Entry || !child.is_definition) {
     return object(Reason::ChildNotFound, fmt::format("{} is not a kernel defined there", child.name));
   }
-  if (m.debug) return object(Reason::DebugBuild, "the child's unit's target says debug");
   if (auto objection = object_to_block(m, child, *constant_block(site, parent))) return objection;
   if (auto objection = object_to_arguments(child, site)) return objection;
   if (uses_clusters(m, child)) return object(Reason::ChildCluster, "by its own directive");

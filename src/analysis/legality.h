@@ -52,6 +52,10 @@ StreamKind stream_kind(const Site& site, const DataFlow& data);
 // The constant block of a site, x y z; nothing if a dimension is not constant.
 std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const FunctionFacts& parent);
 
+// The first objection to rewriting anything in a unit, the parent's or the child's. Debug builds are left
+// unless someone asks for them: their users want to see the code that they wrote.
+std::optional<Objection> object_to_unit(const ptx::Module& module, bool debug_allowed);
+
 // The first objection to deferring `site` on the parent's side.
 std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site);
 

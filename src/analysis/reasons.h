@@ -12,6 +12,11 @@ namespace klap::analysis {
   X(CalleeUnknown, "callee-unknown", "which kernel is launched cannot be told from the code")               \
   X(ChildNotFound, "child-not-found", "the child's PTX is not part of the program")                         \
   X(DebugBuild, "debug-build", "the unit was compiled for debugging (-G)")                                  \
+  X(TargetTooNew, "target-too-new",                                                                         \
+    "the PTX is for a newer target, and needs it or may mean other code than the program has for this "     \
+    "device")                                                                                               \
+  X(TargetTooOld, "target-too-old",                                                                         \
+    "the PTX is for a target before sm_70, where the threads of a warp run in lockstep")                    \
   X(LaunchInFunction, "launch-in-function", "the launch stands in a called function")                       \
   X(SeveralSites, "several-sites", "the parent has more than one launch site")                              \
   X(SiteInLoop, "site-in-loop", "the launch stands in a loop")                                              \

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <tuple>
 
 #include "container/bytes.h"
 #include "container/elf64.h"
@@ -252,5 +253,19 @@ const FatbinEntry* best_cubin(const Fatbin& fatbin, uint32_t sm) {
 }
 
 const FatbinEntry* best_ptx(const Fatbin& fatbin, uint32_t sm) { return best(fatbin, sm, is_ptx); }
+
+const FatbinEntry* nearest_foreign_ptx(const Fatbin& fatbin, uint32_t sm) {
+  // Higher ones first, in rising order, then lower ones, in falling order; the wider of two suffixes first.
+  const auto distance = [sm](const FatbinEntry& entry) {
+    const bool lower = entry.arch < sm;
+    return std::tuple(lower, lower ? sm - entry.arch : entry.arch - sm, preference(entry));
+  };
+  const FatbinEntry* chosen = nullptr;
+  for (const FatbinEntry& entry : fatbin.entries) {
+    if (!entry.is_ptx() || (entry.arch <= sm && suffix_allows(entry, sm))) continue;
+    if (chosen == nullptr || distance(entry) < distance(*chosen)) chosen = &entry;
+  }
+  return chosen;
+}
 
 }  // namespace klap::container

@@ -111,6 +111,10 @@ bool mentions_device_launch(const Fatbin& fatbin, uint32_t sm = 0);
 const FatbinEntry* best_cubin(const Fatbin& fatbin, uint32_t sm);
 const FatbinEntry* best_ptx(const Fatbin& fatbin, uint32_t sm);
 
+// For a device that none of the fatbin's PTX is for: the PTX for the next higher arch, else for the next
+// lower. The driver would not take it. Null when there is no PTX.
+const FatbinEntry* nearest_foreign_ptx(const Fatbin& fatbin, uint32_t sm);
+
 // ---- Files (klap-ptx, tests) ----
 
 // One image found in a file: a wrapper of an executable or shared object, a fatbin section of an object file,

@@ -1,6 +1,7 @@
 #include "jit/build.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <deque>
@@ -12,6 +13,7 @@
 #include "jit/options.h"
 #include "jit/templates.h"
 #include "jit/toolchain.h"
+#include "support/demangle.h"
 #include "support/error.h"
 
 namespace klap::jit {
@@ -51,6 +53,9 @@ class Generator {
       if (site.launcher == Launcher::Device) leave = leave_template(site.shape);
     }
     const Stopwatch watch(&timings_.transform);
+    code(site.child_unit).includes(*consumer);
+    code(site.parent_unit).includes(*record);
+    if (leave) code(site.parent_unit).includes(*leave);
     const std::string name = consumer_name(plan_, site);
     const ptx::Module& child_module = *plan_.units[site.child_unit]->module();
     std::vector<Generated> made;
@@ -124,12 +129,16 @@ struct LinkPlan {
   std::deque<std::string> texts;          // generated PTX that the inputs point to; a deque never moves it
   std::vector<std::string> code_options;  // of the PTX that is assembled
   bool line_info = false;                 // some of that PTX was to carry line tables
+  char suffix = '\0';                     // of the narrowest target that an input is for
 };
 
 class LinkPlanner {
  public:
   LinkPlanner(const Program& program, const Request& request, Plan& plan, GeneratedUnits& generated)
       : program_(program), request_(request), plan_(plan), generated_(generated) {}
+
+  // The unit is assembled anew even if nothing was added to it.
+  void assemble_anew(size_t unit) { anew_ = unit; }
 
   LinkPlan run() {
     bool has_runtime = false;
@@ -146,8 +155,14 @@ class LinkPlanner {
     const Unit& unit = program_.units[u];
     std::optional<transform::UnitCode>& code = generated_.code[u];
     const BuildOptions options = parse_options(unit.options);
+    if (u == anew_) {
+      const transform::UnitCode plain(*plan_.units[u]->module());
+      app_ptx(unit, options);
+      add_ptx(u, transform::in_place_unit(plain, options.register_cap), plain.dialect.target);
+      return;
+    }
     if (!code || code->kernels.empty()) {
-      original(unit, options);
+      original(u, options);
       return;
     }
     std::string obstacle = "the unit carries no machine code for this device";
@@ -158,28 +173,37 @@ class LinkPlanner {
     if (detached) {
       // Also where it is spliced, the program's code is compiled as the program wanted it.
       app_ptx(unit, options);
-      original(unit, options);
-      add_ptx(u, std::move(*detached));
+      original(u, options);
+      add_ptx(u, std::move(*detached), code->dialect.target);
     } else {
+      refuse_other_code(u, obstacle);
       note(u, "the unit is assembled anew: " + obstacle);
       app_ptx(unit, options);
-      add_ptx(u, transform::in_place_unit(*code, options.register_cap));
+      add_ptx(u, transform::in_place_unit(*code, options.register_cap), code->dialect.target);
     }
   }
 
+  // PTX for another target is shown to be the program's code only for the kernels that are rewritten.
+  void refuse_other_code(size_t u, const std::string& obstacle) const {
+    const std::string& made_for = plan_.units[u]->made_for();
+    if (made_for.empty() || program_.units[u].cubin.empty()) return;
+    throw Error(ErrorCode::Link, fmt::format("all of the unit would have to be assembled from PTX for {}: {}",
+                                             made_for, obstacle))
+        .at(program_.units[u].name);
+  }
+
   // A unit that nothing was added to: its machine code as it is, else its PTX.
-  void original(const Unit& unit, const BuildOptions& options) {
+  void original(size_t u, const BuildOptions& options) {
+    const Unit& unit = program_.units[u];
     if (!unit.cubin.empty()) {
+      needs_suffix(unit.cubin_suffix);
       out_.inputs.push_back({LinkInputKind::Cubin, unit.cubin, unit.name});
     } else if (!unit.ptx.empty()) {
+      const transform::UnitCode plain(*plan_.units[u]->module());
       app_ptx(unit, options);
-      if (options.register_cap == 0) {
-        out_.inputs.push_back({LinkInputKind::Ptx, unit.ptx, unit.name});
-      } else {
-        const ptx::Module module = ptx::parse(unit.ptx, unit.name);
-        out_.texts.push_back(transform::in_place_unit(transform::UnitCode(module), options.register_cap));
-        out_.inputs.push_back({LinkInputKind::Ptx, out_.texts.back(), unit.name});
-      }
+      needs_suffix(plain.dialect.target.suffix);
+      out_.texts.push_back(transform::in_place_unit(plain, options.register_cap));
+      out_.inputs.push_back({LinkInputKind::Ptx, out_.texts.back(), unit.name});
     } else {
       throw Error(ErrorCode::Unsupported, "the unit has neither machine code nor PTX for this device")
           .at(unit.name);
@@ -198,10 +222,16 @@ class LinkPlanner {
     out_.line_info = out_.line_info || options.line_info;
   }
 
-  void add_ptx(size_t u, std::string text) {
-    if (request_.dump) request_.dump(fmt::format("unit{}.klap.ptx", u), text);
+  void add_ptx(size_t u, std::string text, const ptx::Target& target) {
+    needs_suffix(target.suffix);
+    if (request_.dump) request_.dump({Pass::Unit, fmt::format("unit{}.klap.ptx", u), "", text});
     out_.texts.push_back(std::move(text));
     out_.inputs.push_back({LinkInputKind::Ptx, out_.texts.back(), program_.units[u].name + " (rewritten)"});
+  }
+
+  // Code for sm_90a can only be linked for sm_90a: not even for sm_90, though the same devices run both.
+  void needs_suffix(char suffix) {
+    if (suffix == 'a' || out_.suffix == '\0') out_.suffix = suffix;
   }
 
   void add_device_runtime() {
@@ -228,8 +258,36 @@ class LinkPlanner {
   Plan& plan_;
   GeneratedUnits& generated_;
   LinkPlan out_;
+  std::optional<size_t> anew_;
   bool has_app_ptx_ = false;
 };
+
+// The generated kernels, numbered by their units.
+void dump_generated(const Dump& dump, const GeneratedUnits& generated) {
+  for (size_t u = 0; u < generated.code.size(); ++u) {
+    const auto& code = generated.code[u];
+    for (size_t k = 0; code && k < code->kernels.size(); ++k) {
+      const Generated& kernel = code->kernels[k];
+      const std::string file = fmt::format("unit{}.kernel{}.", u, k);
+      std::string bodies;
+      for (const std::string& body : kernel.spliced) bodies += body + "\n";
+      if (!bodies.empty()) dump({Pass::Splice, file + "splice.ptx", kernel.name, bodies});
+      dump({Pass::Aggregate, file + "aggregate.ptx", kernel.name, kernel.text});
+    }
+  }
+}
+
+const char* to_string(LinkInputKind kind) {
+  switch (kind) {
+    case LinkInputKind::Ptx:
+      return "PTX";
+    case LinkInputKind::Cubin:
+      return "machine code";
+    case LinkInputKind::Library:
+      return "library";
+  }
+  return "";
+}
 
 // ---- checking what came out ----
 
@@ -281,7 +339,8 @@ void check_unique(const Program& program, const GeneratedUnits& generated) {
 
 }  // namespace
 
-GeneratedUnits generate(Plan& plan, const std::vector<PlannedSite>& sites, Timings& timings) {
+GeneratedUnits generate(Plan& plan, const std::vector<PlannedSite>& sites, const Dump& dump,
+                        Timings& timings) {
   Generator generator(plan, timings);
   for (const PlannedSite& site : sites) {
     try {
@@ -293,21 +352,54 @@ GeneratedUnits generate(Plan& plan, const std::vector<PlannedSite>& sites, Timin
             error.what());
     }
   }
-  return generator.take();
+  GeneratedUnits generated = generator.take();
+  if (dump) dump_generated(dump, generated);
+  return generated;
+}
+
+namespace {
+
+std::string link(const LinkPlan& plan, const Request& request) {
+  std::vector<std::string> options = {"-arch=" + to_string(ptx::Target{request.sm, plan.suffix})};
+  for (const std::string& option : plan.code_options) options.push_back("-Xptxas=" + option);
+  if (plan.line_info) options.emplace_back("-lineinfo");
+  if (request.dump) {
+    std::string text = fmt::format("options {}\n", fmt::join(options, " "));
+    for (const LinkInput& input : plan.inputs) {
+      text += fmt::format("input {}: {}, {} bytes\n", input.name, to_string(input.kind), input.bytes.size());
+    }
+    request.dump({Pass::Link, "link.txt", "", text});
+  }
+  return link_to_cubin(plan.inputs, options);
+}
+
+void dump_linked(const Dump& dump, const std::string& cubin) {
+  std::string text;
+  for (const std::string& kernel : kernels_of(cubin, "linked image")) text += both_names(kernel) + "\n";
+  dump({Pass::Link, "linked.txt", "", text});
+  dump({Pass::Link, "linked.cubin", "", cubin});
+}
+
+}  // namespace
+
+std::string link_originals(const Program& program, const Request& request, Plan& plan,
+                           std::optional<size_t> anew) {
+  GeneratedUnits nothing;
+  nothing.code.resize(program.units.size());
+  LinkPlanner planner(program, request, plan, nothing);
+  if (anew) planner.assemble_anew(*anew);
+  return link(planner.run(), request);
 }
 
 BuiltModule build(const Program& program, const Request& request, Plan& plan,
                   const std::vector<PlannedSite>& sites, Timings& timings) {
-  GeneratedUnits generated = generate(plan, sites, timings);
+  GeneratedUnits generated = generate(plan, sites, request.dump, timings);
   if (generated.variants.empty()) return {};
   check_unique(program, generated);
   const Stopwatch watch(&timings.link);
-  const LinkPlan link = LinkPlanner(program, request, plan, generated).run();
-  std::vector<std::string> options = {fmt::format("-arch=sm_{}", request.sm)};
-  for (const std::string& option : link.code_options) options.push_back("-Xptxas=" + option);
-  if (link.line_info) options.emplace_back("-lineinfo");
   BuiltModule out;
-  out.cubin = link_to_cubin(link.inputs, options);
+  out.cubin = link(LinkPlanner(program, request, plan, generated).run(), request);
+  if (request.dump) dump_linked(request.dump, out.cubin);
   check_linked(program, generated, out.cubin);
   out.variants = std::move(generated.variants);
   return out;

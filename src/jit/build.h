@@ -22,11 +22,16 @@ struct BuiltModule {
 BuiltModule build(const Program& program, const Request& request, Plan& plan,
                   const std::vector<PlannedSite>& sites, Timings& timings);
 
+// The program's own units linked as they are, but `anew` from its PTX. Throws as build() does.
+std::string link_originals(const Program& program, const Request& request, Plan& plan,
+                           std::optional<size_t> anew);
+
 // The generated kernels of each unit, and the variants they make up.
 struct GeneratedUnits {
   std::vector<std::optional<transform::UnitCode>> code;  // by unit; nothing where none was generated
   std::vector<Variant> variants;
 };
-GeneratedUnits generate(Plan& plan, const std::vector<PlannedSite>& sites, Timings& timings);
+GeneratedUnits generate(Plan& plan, const std::vector<PlannedSite>& sites, const Dump& dump,
+                        Timings& timings);
 
 }  // namespace klap::jit

@@ -28,12 +28,14 @@ std::string build_id() { return kBuildId; }
 
 CacheKey make_cache_key(const Program& program, const Request& request) {
   CacheKey key;
-  key.text = text_part("build", kBuildId) + fmt::format("sm {}\n", request.sm) +
+  key.text = text_part("build", kBuildId) +
+             fmt::format("sm {} debug units {}\n", request.sm, request.debug_units) +
              text_part("configuration", request.configuration) +
              text_part("device runtime", program.device_runtime_archive);
   for (const Unit& unit : program.units) {
     key.text += text_part("unit", unit.name) + content_part("ptx", unit.ptx) +
-                content_part("cubin", unit.cubin) + text_part("options", unit.options) +
+                content_part("cubin", unit.cubin) + fmt::format("suffix {}\n", int{unit.cubin_suffix}) +
+                text_part("options", unit.options) +
                 fmt::format("runtime {} launches {}\n", unit.is_device_runtime, unit.launches);
   }
   key.hash = Hasher().add(key.text).hex();

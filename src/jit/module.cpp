@@ -15,6 +15,7 @@
 #include "jit/disk_cache.h"
 #include "jit/hash.h"
 #include "jit/plan.h"
+#include "jit/retarget.h"
 #include "jit/templates.h"
 #include "support/error.h"
 
@@ -25,9 +26,12 @@ void dump_units(const Program& program, const Request& request) {
   if (!request.dump) return;
   for (size_t u = 0; u < program.units.size(); ++u) {
     const Unit& unit = program.units[u];
-    if (!unit.ptx.empty()) request.dump(fmt::format("unit{}.ptx", u), unit.ptx);
-    if (!unit.cubin.empty()) request.dump(fmt::format("unit{}.cubin", u), unit.cubin);
-    if (!unit.options.empty()) request.dump(fmt::format("unit{}.options", u), unit.options);
+    const auto stage = [&](const char* ending, const std::string& bytes) {
+      if (!bytes.empty()) request.dump({Pass::Load, fmt::format("unit{}.{}", u, ending), "", bytes});
+    };
+    stage("ptx", unit.ptx);
+    stage("cubin", unit.cubin);
+    stage("options", unit.options);
   }
 }
 
@@ -47,22 +51,31 @@ void drop_repeated_parents(Plan& plan) {
   plan.sites = std::move(kept);
 }
 
-// Units built with different options cannot be assembled in one link; anything else is a failure of ours.
-analysis::Reason reason_of(const Error& error) {
-  return error.code() == ErrorCode::Unsupported ? analysis::Reason::UnitOptions
-                                                : analysis::Reason::BuildFailed;
+// Units built with different options cannot be assembled in one link, and PTX for another target may need it;
+// anything else is a failure of ours.
+bool is_retargeted(const Plan& plan, const PlannedSite& site) {
+  return !plan.units[site.parent_unit]->made_for().empty() ||
+         !plan.units[site.child_unit]->made_for().empty();
+}
+analysis::Reason reason_of(const Error& error, const Plan& plan, const PlannedSite& site) {
+  if (error.code() == ErrorCode::Unsupported) return analysis::Reason::UnitOptions;
+  return is_retargeted(plan, site) ? analysis::Reason::TargetTooNew : analysis::Reason::BuildFailed;
 }
 
 // Links all planned sites. If that fails, finds the sites that do not link by themselves, leaves them, and
 // tries once more without them.
 BuiltModule build_what_links(const Program& program, const Request& request, Plan& plan, Timings& timings) {
+  leave_unproven_targets(program, request, plan);
+  if (plan.sites.empty()) return {};
   try {
     return build(program, request, plan, plan.sites, timings);
   } catch (const Error& error) {
     const bool alone = plan.sites.size() < 2;
-    if (error.code() == ErrorCode::Toolchain || (alone && error.code() != ErrorCode::Unsupported)) throw;
+    if (error.code() == ErrorCode::Toolchain) throw;
     if (alone) {
-      leave(plan, plan.sites.front(), reason_of(error), error.what());
+      const PlannedSite& site = plan.sites.front();
+      if (error.code() != ErrorCode::Unsupported && !is_retargeted(plan, site)) throw;
+      leave(plan, site, reason_of(error, plan, site), error.what());
       return {};
     }
   }
@@ -72,7 +85,7 @@ BuiltModule build_what_links(const Program& program, const Request& request, Pla
       build(program, request, plan, {site}, timings);
       linking.push_back(site);
     } catch (const Error& error) {
-      leave(plan, site, reason_of(error), error.what());
+      leave(plan, site, reason_of(error, plan, site), error.what());
     }
   }
   plan.sites = std::move(linking);
@@ -139,7 +152,6 @@ RewrittenModule assemble(const Program& program, const Request& request, Plan& p
   out.variants = std::move(built.variants);
   out.remarks = plan.remarks;
   out.timings = timings;
-  if (request.dump && !out.cubin.empty()) request.dump("linked.cubin", out.cubin);
   return out;
 }
 
@@ -164,6 +176,7 @@ RewrittenModule analyse_and_build(const Program& program, const Request& request
 }  // namespace
 
 std::vector<SiteRemark> explain_module(const Program& program, const Request& request) {
+  dump_units(program, request);
   return make_plan(program, request).remarks;
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "container/image.h"
+#include "jit/stage.h"
 
 namespace klap::jit {
 
@@ -31,10 +32,11 @@ const char* to_string(Launcher launcher);
 
 // One translation unit as it comes out of the container, with everything decompressed that may be needed.
 struct Unit {
-  std::string name;     // for messages: "unit 0", or the file's name
-  std::string ptx;      // empty when the unit carries none for this target
-  std::string options;  // ptxas options of the PTX entry
-  std::string cubin;    // relocatable machine code for the target, empty when there is none
+  std::string name;          // for messages: "unit 0", or the file's name
+  std::string ptx;           // for this target or, where the unit carries none, for another; may be empty
+  std::string options;       // ptxas options of the PTX entry
+  std::string cubin;         // relocatable machine code for the target, empty when there is none
+  char cubin_suffix = '\0';  // 'a' or 'f' of the machine code's target, as in sm_90a
   bool is_device_runtime = false;
   bool launches = false;  // container::mentions_device_launch
 };
@@ -51,9 +53,9 @@ struct Request {
   uint32_t sm = 90;  // compute capability of the device, 90 for 9.0
   std::function<Granularity(const std::string& parent)> granularity;
   std::function<Launcher(const std::string& parent)> launcher;  // the same; the host when not set
-  // Receives every intermediate stage as (file name, bytes); may be empty. When set, the disk cache is not
-  // used: it has only the last stage.
-  std::function<void(const std::string& name, std::string_view bytes)> dump;
+  bool debug_units = false;  // rewrite units that were compiled for debugging (-G), too
+  // Receives every stage of every pass. When set, the disk cache is not used: it has only the last stage.
+  Dump dump{};
   // Where finished modules are kept between processes; null for nowhere.
   DiskCache* cache = nullptr;
   // With `cache`: all settings that `granularity` and `launcher` follow, as text, for the cache's key.
@@ -152,6 +154,14 @@ struct UnitInfo {
 
 // What a unit's PTX holds. A unit without PTX gives an empty UnitInfo. Throws Error(Parse).
 UnitInfo inspect_unit(const Unit& unit);
+
+// What one analysis says about each function of a unit that has a body, in the order of the PTX. `view` is
+// the name of one of analysis::views(). Throws Error(Parse).
+struct AnalysisText {
+  std::string function;  // mangled
+  std::string text;
+};
+std::vector<AnalysisText> analyse_unit(const Unit& unit, std::string_view view);
 
 // The unit's PTX with its variants added, not linked: only sites whose parent and child stand in this unit
 // are rewritten. Gives the PTX unchanged when there are none. `remarks`, if not null, receives one entry per

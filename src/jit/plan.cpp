@@ -2,9 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "analysis/exits.h"
+#include "analysis/values.h"
+#include "jit/describe.h"
+#include "ptx/dialect.h"
+#include "ptx/edit.h"
 
 namespace klap::jit {
 namespace {
@@ -60,6 +65,17 @@ std::string stream_text(StreamKind stream) {
   return "other stream";
 }
 
+// The module's text with another target.
+std::string with_target(const ptx::Module& module, const ptx::Target& target) {
+  ptx::Edits edits(module);
+  for (const ptx::Item& item : module.items) {
+    if (item.kind != ptx::ItemKind::Target) continue;
+    edits.replace({item.tokens.first + 1, item.tokens.first + 2}, to_string(target));
+  }
+  return module.source.substr(0, module.tokens[0].begin) +  // lines keep their numbers
+         edits.apply({0, static_cast<uint32_t>(module.tokens.size()) - 1});
+}
+
 class Planner {
  public:
   Planner(Plan& plan, const Request& request) : plan_(plan), request_(request) {}
@@ -103,15 +119,27 @@ class Planner {
     planned.parent_unit = unit;
     planned.parent = parent;
     planned.site = &s;
+    const size_t index = plan_.remarks.size();
+    dump(Pass::Sites, index, remark.parent, [&] {
+      return describe(site_info(*parent, s)) + analysis::to_string(site_values(parent->values(), s));
+    });
     if (const auto objection = judge(planned)) {
       remark.reason = to_string(objection->reason);
       remark.detail = objection->detail;
     } else {
       accept(remark, planned);
-      planned.remark = plan_.remarks.size();
+      planned.remark = index;
       plan_.sites.push_back(planned);
+      dump(Pass::Plan, index, remark.parent, [&] { return describe(planned); });
     }
+    dump(Pass::Legality, index, remark.parent, [&] { return describe(remark, remark.unit); });
     plan_.remarks.push_back(std::move(remark));
+  }
+
+  template <typename Text>
+  void dump(Pass pass, size_t site, const std::string& kernel, const Text& text) const {
+    if (request_.dump)
+      request_.dump({pass, fmt::format("site{}.{}.txt", site, to_string(pass)), kernel, text()});
   }
 
   std::optional<Objection> judge(PlannedSite& planned) {
@@ -122,6 +150,7 @@ class Planner {
     if (!wanted) return Objection{Reason::ConfigNone, "granularity none for this parent"};
     if (request_.launcher) planned.launcher = request_.launcher(parent.function.name);
     const bool device = planned.launcher == Launcher::Device;
+    if (auto objection = analysis::object_to_unit(parent.module, request_.debug_units)) return objection;
     if (auto objection = analysis::object_to_parent(parent, s)) return objection;
     if (device) {
       if (auto objection = analysis::object_to_exits(parent)) return objection;
@@ -132,6 +161,7 @@ class Planner {
     planned.child_unit = child.unit;
     planned.child = child.function;
     const ptx::Module& module = *plan_.units[child.unit]->module();
+    if (auto objection = analysis::object_to_unit(module, request_.debug_units)) return objection;
     if (auto objection = analysis::object_to_child(module, *child.function, parent, s)) return objection;
     planned.shape = transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent),
                                               grid_is_1d(s, parent.data), device);
@@ -153,6 +183,17 @@ class Planner {
       remark.notes.emplace_back(
           "launches of different threads of a block may overlap; CUDA runs them in NULL-stream order");
     }
+    note_target(remark, planned.parent_unit);
+    if (planned.child_unit != planned.parent_unit) note_target(remark, planned.child_unit);
+  }
+
+  // What the verdict rests on that only a build can show.
+  void note_target(SiteRemark& remark, size_t unit) const {
+    const std::string& made_for = plan_.units[unit]->made_for();
+    if (made_for.empty()) return;
+    remark.notes.push_back(
+        fmt::format("the PTX is for {}; it is used for sm_{} if it assembles there to the program's own code",
+                    made_for, request_.sm));
   }
 
   Plan& plan_;
@@ -162,19 +203,29 @@ class Planner {
 }  // namespace
 
 const ptx::Module* ParsedUnit::module() {
-  if (!module_ && !unit_.ptx.empty()) module_ = ptx::parse(unit_.ptx, unit_.name);
-  return module_ ? &*module_ : nullptr;
+  if (module_ || unit_.ptx.empty()) return module_ ? &*module_ : nullptr;
+  module_ = ptx::parse(unit_.ptx, unit_.name);
+  const auto target = ptx::parse_target(module_->target);
+  if (target && !ptx::runs_on(*target, sm_)) {
+    made_for_ = module_->target;
+    module_ = ptx::parse(with_target(*module_, {std::min(target->arch, sm_), '\0'}), unit_.name);
+  }
+  return &*module_;
 }
 
 Plan make_plan(const Program& program, const Request& request, Timings* timings) {
   Timings unused;
   if (timings == nullptr) timings = &unused;
   Plan plan;
-  for (const Unit& unit : program.units) plan.units.push_back(std::make_unique<ParsedUnit>(unit));
+  for (const Unit& unit : program.units) plan.units.push_back(std::make_unique<ParsedUnit>(unit, request.sm));
   {
     const Stopwatch watch(&timings->parse);
-    for (const auto& unit : plan.units) {
-      if (unit->unit().launches) static_cast<void>(unit->module());  // parsed now, used later
+    for (size_t u = 0; u < plan.units.size(); ++u) {
+      if (!plan.units[u]->unit().launches) continue;
+      const ptx::Module* module = plan.units[u]->module();  // parsed now, used later
+      if (request.dump && module != nullptr) {
+        request.dump({Pass::Parse, fmt::format("unit{}.parse.txt", u), "", describe(*module)});
+      }
     }
   }
   const Stopwatch watch(&timings->analyse);

@@ -15,17 +15,22 @@
 
 namespace klap::jit {
 
-// A unit with its PTX parsed on first use.
+// A unit with its PTX parsed on first use. PTX for a target that the device is not among is read as PTX for
+// the device's: the assembler will find what needs the other one, and retarget.h what it may mean.
 class ParsedUnit {
  public:
-  explicit ParsedUnit(const Unit& unit) : unit_(unit) {}
+  ParsedUnit(const Unit& unit, uint32_t sm) : unit_(unit), sm_(sm) {}
   [[nodiscard]] const Unit& unit() const { return unit_; }
   // Null when the unit carries no PTX. Throws Error(Parse).
   [[nodiscard]] const ptx::Module* module();
+  // The target that the PTX was made for, where it is read as PTX for another one; else empty.
+  [[nodiscard]] const std::string& made_for() const { return made_for_; }
 
  private:
   const Unit& unit_;
+  uint32_t sm_;
   std::optional<ptx::Module> module_;
+  std::string made_for_;
 };
 
 // A site that will be rewritten.

@@ -36,11 +36,21 @@ Program program_from_fatbins(const std::vector<container::Fatbin>& fatbins, uint
     unit.launches = !unit.is_device_runtime && container::mentions_device_launch(fatbin, sm);
     const container::FatbinEntry* cubin = container::best_cubin(fatbin, sm);
     const container::FatbinEntry* ptx = container::best_ptx(fatbin, sm);
-    if (cubin != nullptr) unit.cubin = cubin->payload();
+    if (cubin != nullptr) {
+      unit.cubin = cubin->payload();
+      unit.cubin_suffix = cubin->arch_suffix();
+    }
     // The runtime's PTX is only needed where there is no machine code of it.
     if (ptx != nullptr && (!unit.is_device_runtime || cubin == nullptr)) {
       unit.ptx = ptx->payload();
       unit.options = ptx->options;
+    }
+    // PTX that the driver would not take may still do as a source for the variants.
+    const container::FatbinEntry* foreign =
+        ptx == nullptr && !unit.is_device_runtime ? container::nearest_foreign_ptx(fatbin, sm) : nullptr;
+    if (foreign != nullptr) {
+      unit.ptx = foreign->payload();
+      unit.options = foreign->options;
     }
     if (unit.options.empty() && cubin != nullptr) unit.options = cubin->options;
     program.units.push_back(std::move(unit));

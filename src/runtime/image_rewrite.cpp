@@ -88,13 +88,13 @@ std::optional<jit::Program> launching_program(const ImageSource& source, contain
 }
 
 // KLAP_DUMP_DIR/PROCESS-NUMBER/STAGE, so that neither modules nor processes overwrite each other's.
-std::function<void(const std::string&, std::string_view)> dump_to_folder() {
+jit::Dump dump_to_folder() {
   if (config().dump_dir.empty()) return {};
   static std::atomic<unsigned> modules{0};
   const auto folder = config().dump_dir / fmt::format("{}-{}", getpid(), modules.fetch_add(1));
-  return [folder](const std::string& name, std::string_view bytes) {
+  return [folder](const jit::Stage& stage) {
     try {
-      write_file(folder / name, bytes);
+      write_file(folder / stage.file, stage.bytes);
     } catch (const Error& error) {
       log().warn("stage not dumped: {}", error.what());
     }

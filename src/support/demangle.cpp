@@ -14,4 +14,9 @@ std::string demangle(const std::string& name) {
   return status == 0 && text ? std::string(text.get()) : name;
 }
 
+std::string both_names(const std::string& name) {
+  const std::string demangled = demangle(name);
+  return demangled == name ? name : demangled + " [" + name + "]";
+}
+
 }  // namespace klap

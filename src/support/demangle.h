@@ -8,4 +8,7 @@ namespace klap {
 // "_Z5childPi" -> "child(int*)"; a name that is not mangled comes back as it is.
 std::string demangle(const std::string& name);
 
+// "child(int*) [_Z5childPi]", or just the name where it is not mangled.
+std::string both_names(const std::string& name);
+
 }  // namespace klap

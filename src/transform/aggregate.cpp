@@ -264,16 +264,17 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
   edits.replace({f.name_token, f.name_token + 1}, name);
   lines.keep(consumer, f.body, edits);
   edits.insert_after(f.body.tokens.first, "\n\t" + lines.head(child_module, child));
-  int copies = 0;
+  std::vector<std::string> spliced;
   for (const analysis::FlatInstruction& i : flow.instructions()) {
     const auto call = analysis::parse_call(consumer, *i.statement, names);
     if (!call || call->callee != kChildMarker) continue;
-    const std::string prefix = fmt::format("klap_c{}_", copies++);
-    edits.replace(i.scope->tokens, child_text(child_module, child, shape,
-                                              marker_arguments(consumer, *i.scope), prefix, lines));
+    const std::string prefix = fmt::format("klap_c{}_", spliced.size());
+    spliced.push_back(
+        child_text(child_module, child, shape, marker_arguments(consumer, *i.scope), prefix, lines));
+    edits.replace(i.scope->tokens, spliced.back());
   }
-  if (copies == 0) throw Error(ErrorCode::Internal, "the consumer template does not call its marker");
-  return {name, edits.apply(f.tokens), ""};
+  if (spliced.empty()) throw Error(ErrorCode::Internal, "the consumer template does not call its marker");
+  return {name, edits.apply(f.tokens), "", std::move(spliced)};
 }
 
 }  // namespace klap::transform

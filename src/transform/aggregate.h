@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "analysis/legality.h"
 #include "ptx/tree.h"
@@ -44,6 +45,7 @@ struct Generated {
   std::string name;
   std::string text;
   std::string declaration;  // of a kernel in another unit that it launches; empty when there is none
+  std::vector<std::string> spliced{};  // children's bodies as they stand in the text, for looking at
 };
 
 // `record` is templates/record.cu compiled for this child's layout; `name` the variant's name; `lines` the

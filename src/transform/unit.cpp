@@ -47,9 +47,9 @@ class DetachedUnit {
   }
 
   [[nodiscard]] std::string assemble() const {
-    std::string text =
-        fmt::format(".version {}\n.target {}\n.address_size {}\n\n{}{}\n", m_.version, m_.target,
-                    m_.address_size == 0 ? 64 : m_.address_size, declarations_, prototypes_);
+    std::string text = fmt::format(".version {}\n.target {}\n.address_size {}\n\n{}{}\n",
+                                   to_string(code_.dialect.version), to_string(code_.dialect.target),
+                                   m_.address_size == 0 ? 64 : m_.address_size, declarations_, prototypes_);
     text += foreign_declarations(code_.kernels) + definitions_;
     for (const Generated& kernel : code_.kernels) text += renamed(kernel.text) + "\n\n";
     return text + code_.lines.used();
@@ -120,6 +120,19 @@ class DetachedUnit {
   std::string declarations_, prototypes_, definitions_, obstacle_;
 };
 
+// The unit's directives, where generated code needs more than they say.
+void raise_dialect(const UnitCode& code, ptx::Edits& edits) {
+  const ptx::Dialect own = ptx::dialect_of(code.module);
+  for (const ptx::Item& item : code.module.items) {
+    const TokenRange value = {item.tokens.first + 1, item.tokens.first + 2};
+    if (item.kind == ptx::ItemKind::Version && code.dialect.version != own.version) {
+      edits.replace(value, to_string(code.dialect.version));
+    } else if (item.kind == ptx::ItemKind::Target && code.dialect.target != own.target) {
+      edits.replace(value, to_string(code.dialect.target));
+    }
+  }
+}
+
 bool has_launch_bounds(const Module& m, const Function& f) {
   for (uint32_t t = f.attributes.first; t < f.attributes.last; ++t) {
     if (m.is(t, ".maxntid") || m.is(t, ".reqntid") || m.is(t, ".maxnreg") || m.is(t, ".minnctapersm"))
@@ -129,6 +142,16 @@ bool has_launch_bounds(const Module& m, const Function& f) {
 }
 
 }  // namespace
+
+void UnitCode::includes(const ptx::Module& source) {
+  const auto both = ptx::merged(dialect, ptx::dialect_of(source));
+  if (!both) {
+    throw Error(ErrorCode::Internal, fmt::format("code for {} cannot stand in a unit for {}", source.target,
+                                                 to_string(dialect.target)))
+        .at(module.name);
+  }
+  dialect = *both;
+}
 
 std::optional<std::string> detached_unit(UnitCode& code, const std::string& suffix, std::string* why_not) {
   DetachedUnit unit(code, suffix);
@@ -149,6 +172,7 @@ std::string in_place_unit(const UnitCode& code, uint32_t register_cap) {
       edits.insert_before(f.body.tokens.first, fmt::format(".maxnreg {}\n", register_cap));
     }
   }
+  raise_dialect(code, edits);
   code.lines.add_new(edits);
   const TokenRange all = {0, static_cast<uint32_t>(module.tokens.size()) - 1};
   std::string text = module.source.substr(0, module.tokens[0].begin) + edits.apply(all) + "\n";

@@ -10,17 +10,24 @@
 #include <string>
 #include <vector>
 
+#include "ptx/dialect.h"
 #include "ptx/tree.h"
 #include "transform/aggregate.h"
 
 namespace klap::transform {
 
-// The code that was generated for one unit.
+// The code that was generated for one unit, and the PTX version and target that it needs. Where the unit's
+// own are lower, they are raised.
 struct UnitCode {
-  explicit UnitCode(const ptx::Module& unit) : module(unit), lines(unit) {}
+  explicit UnitCode(const ptx::Module& unit) : module(unit), lines(unit), dialect(ptx::dialect_of(unit)) {}
+
+  // Code of `source` stands in the kernels. Throws Error(Internal) if no target is good for both.
+  void includes(const ptx::Module& source);
+
   const ptx::Module& module;
   std::vector<Generated> kernels;
   LineTables lines;
+  ptx::Dialect dialect;
 };
 
 // A unit that holds the generated kernels and private copies of the functions they call, and declares the
@@ -28,7 +35,8 @@ struct UnitCode {
 // internal that cannot be copied; `why_not` then says to what.
 std::optional<std::string> detached_unit(UnitCode& code, const std::string& suffix, std::string* why_not);
 
-// The unit's text, unchanged, with the generated kernels behind it. `register_cap` other than 0 becomes
+// The unit's text, unchanged but for its version and target, with the generated kernels behind it.
+// `register_cap` other than 0 becomes
 // `.maxnreg` of every original kernel that has no launch bounds of its own.
 std::string in_place_unit(const UnitCode& code, uint32_t register_cap);
 

@@ -184,7 +184,7 @@ TEST(Exits, ConsumerInAnotherUnit) {
           .units[0]);
   std::map<std::string, std::string> dumped;
   jit::Request request = device_request();
-  request.dump = [&](const std::string& name, std::string_view bytes) { dumped[name] = bytes; };
+  request.dump = [&](const jit::Stage& stage) { dumped[stage.file] = stage.bytes; };
   const jit::RewrittenModule module = rewrite_module(program, request);
   ASSERT_EQ(1u, module.variants.size()) << module.remarks.at(0).detail;
   const std::string& consumer = module.variants[0].consumer;

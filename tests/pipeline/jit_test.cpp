@@ -171,9 +171,12 @@ TEST(Pipeline, BuildsAModuleOnceHoweverManyThreadsLoadIt) {
 TEST(Pipeline, DumpsEveryStage) {
   Request request = grid_request();
   std::map<std::string, size_t> dumped;
-  request.dump = [&](const std::string& name, std::string_view bytes) { dumped[name] = bytes.size(); };
+  request.dump = [&](const Stage& stage) { dumped[stage.file] = stage.bytes.size(); };
   rewrite_module(program_from_ptx(fixture() + "// dump test\n", "fixture"), request);
-  for (const char* name : {"unit0.ptx", "unit0.klap.ptx", "linked.cubin"})
+  for (const char* name :
+       {"unit0.ptx", "unit0.parse.txt", "site0.sites.txt", "site0.legality.txt", "site0.plan.txt",
+        "unit0.kernel0.splice.ptx", "unit0.kernel0.aggregate.ptx", "unit0.kernel1.aggregate.ptx",
+        "unit0.klap.ptx", "link.txt", "linked.txt", "linked.cubin"})
     EXPECT_GT(dumped[name], 0u) << name;
 }
 

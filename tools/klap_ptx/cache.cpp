@@ -64,7 +64,7 @@ struct Warmed {
 };
 
 Warmed warm(const Image& image, jit::DiskCache& cache, const runtime::Config& config, uint32_t sm) {
-  jit::Request request = make_request(config, sm);
+  jit::Request request = make_request(config, {.values = {}, .sm = sm});
   request.dump = {};
   request.cache = &cache;
   request.configuration = runtime::code_settings(config);

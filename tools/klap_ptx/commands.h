@@ -15,11 +15,15 @@ struct PolicyOptions {
   // Values that options like --granularity set, by the environment variable they stand for; empty: not given.
   std::map<std::string, std::string> values;
   uint32_t sm = 90;  // compute capability to choose images for
+  bool debug_units = false;
 };
 
 struct InspectOptions {
   std::string file;
-  uint32_t sm = 90;
+  std::string dump_after;             // name of a pass, whose stages are printed instead
+  std::vector<std::string> analyses;  // analysis_views() to print instead
+  std::string kernel;                 // glob: what is printed is about this kernel only
+  PolicyOptions policy;               // dump_after; its sm is always used
   bool json = false;
 };
 void inspect(const InspectOptions& options);

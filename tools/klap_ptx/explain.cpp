@@ -25,7 +25,7 @@ void warn_of_idle_tables(const runtime::Config& config, const std::vector<jit::S
 
 void explain(const ExplainOptions& options) {
   const runtime::Config config = load_policy(options.policy);
-  const jit::Request request = make_request(config, options.policy.sm);
+  const jit::Request request = make_request(config, options.policy);
   const container::File file = open_device_code(options.file);
   std::vector<jit::SiteRemark> all;
   nlohmann::json sites = nlohmann::json::array();

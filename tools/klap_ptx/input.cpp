@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "support/demangle.h"
+#include "jit/describe.h"
 #include "support/error.h"
 #include "support/file.h"
 
@@ -83,34 +83,24 @@ runtime::Config load_policy(const PolicyOptions& options) {
   return config;
 }
 
-jit::Request make_request(const runtime::Config& config, uint32_t sm) {
+jit::Request make_request(const runtime::Config& config, const PolicyOptions& options) {
   jit::Request request;
-  request.sm = sm;
+  request.sm = options.sm;
+  request.debug_units = options.debug_units;
   request.granularity = [config](const std::string& parent) { return config.granularity_for(parent); };
   request.launcher = [config](const std::string& parent) { return config.launcher_for(parent); };
   if (!config.dump_dir.empty()) {
-    request.dump = [folder = config.dump_dir](const std::string& name, std::string_view bytes) {
-      write_file(folder / name, bytes);
+    request.dump = [folder = config.dump_dir](const jit::Stage& stage) {
+      write_file(folder / stage.file, stage.bytes);
     };
   }
   return request;
 }
 
-std::string both_names(const std::string& mangled) {
-  const std::string demangled = demangle(mangled);
-  return demangled == mangled ? mangled : fmt::format("{} [{}]", demangled, mangled);
-}
-
 void print_remark(const std::string& label, const jit::SiteRemark& remark) {
   // A PTX file is its own unit: "file.ptx:97:" is a place that editors can jump to.
   const std::string unit = remark.unit == label ? label : label + ": " + remark.unit;
-  const std::string child = remark.child.empty() ? "an unknown kernel" : both_names(remark.child);
-  const std::string verdict = remark.rewritten ? fmt::format("rewritten: granularity {}, launched by the {}",
-                                                             remark.granularity, remark.launcher)
-                                               : fmt::format("left: {}", remark.reason);
-  fmt::print("{}:{}: remark: launch of {} from {} {}{}{}\n", unit, remark.line, child,
-             both_names(remark.parent), verdict, remark.detail.empty() ? "" : ": ", remark.detail);
-  for (const std::string& note : remark.notes) fmt::print("{}:{}: note: {}\n", unit, remark.line, note);
+  fmt::print("{}", jit::describe(remark, unit));
 }
 
 void print_summary(const std::vector<jit::SiteRemark>& remarks) {

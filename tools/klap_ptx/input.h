@@ -31,10 +31,7 @@ void for_each_image(const container::File& file, uint32_t sm, const std::functio
 // Settings as the library would read them, with the command line's options above them. Problems in them are
 // printed as warnings, as the library would; a missing config file of the command line throws Error(Io).
 runtime::Config load_policy(const PolicyOptions& options);
-jit::Request make_request(const runtime::Config& config, uint32_t sm);
-
-// "child(int*) [_Z5childPi]", or just the name where it is not mangled.
-std::string both_names(const std::string& mangled);
+jit::Request make_request(const runtime::Config& config, const PolicyOptions& options);
 
 // One line for the verdict on a site and one for each note, in the manner of compiler optimisation remarks.
 void print_remark(const std::string& label, const jit::SiteRemark& remark);

@@ -1,10 +1,13 @@
-// klap-ptx inspect: what is in a file, before any verdict: images, units, kernels, and every launch site with
-// where its configuration and its arguments come from.
+// klap-ptx inspect: what is in a file: images, units, kernels, and every launch site with where its
+// configuration and its arguments come from. On request, instead, the results of an analysis for each kernel,
+// or of a pass of the pipeline.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "jit/describe.h"
 #include "klap_ptx/input.h"
 #include "support/demangle.h"
 
@@ -50,15 +53,9 @@ json unit_json(const jit::Unit& unit, const jit::UnitInfo& info) {
           {"sites", std::move(sites)}};
 }
 
-void print_site(const jit::SiteInfo& site) {
-  const std::string child = site.child.empty() ? "a kernel held in a register" : both_names(site.child);
-  fmt::print("    launch at line {}{}: {} from {}\n", site.line, site.in_loop ? ", in a loop" : "", child,
-             both_names(site.parent));
-  fmt::print("      idiom   {}\n      grid    {}\n      block   {}\n      shared  {}\n      stream  {}\n",
-             site.idiom, site.grid, site.block, site.shared_bytes, site.stream);
-  for (const jit::ArgumentInfo& argument : site.arguments) {
-    fmt::print("      argument at {}, {} bytes: {}\n", argument.offset, argument.bytes, argument.source);
-  }
+void print_indented(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) fmt::print("    {}\n", line);
 }
 
 std::vector<std::string> describe(const jit::Unit& unit) {
@@ -72,28 +69,87 @@ std::vector<std::string> describe(const jit::Unit& unit) {
   return facts;
 }
 
+// Whether a kernel, or one that was made from it, is asked for.
+bool wanted(const InspectOptions& options, const std::string& kernel) {
+  const std::string origin = kernel.substr(0, kernel.find("$klap_"));
+  return options.kernel.empty() || runtime::glob_match(options.kernel, origin) ||
+         runtime::glob_match(options.kernel, demangle(origin));
+}
+
+// Prints `text` under a heading, or adds it to the list for JSON.
+void show(const InspectOptions& options, json& shown, json what, const std::string& heading,
+          std::string_view text) {
+  if (!options.json) {
+    fmt::print("{}\n{}{}", heading, text, text.ends_with('\n') ? "" : "\n");
+    return;
+  }
+  what["text"] = text;
+  shown.push_back(std::move(what));
+}
+
+// Runs the pipeline and shows what the pass left. Passes up to the plan need neither NVRTC nor nvJitLink.
+void show_stages(const InspectOptions& options, const Image& image, json& shown) {
+  const jit::Pass pass = *jit::pass_by_name(options.dump_after);
+  jit::Request request = make_request(load_policy(options.policy), options.policy);
+  request.dump = [&](const jit::Stage& stage) {
+    if (stage.pass != pass || (!stage.kernel.empty() && !wanted(options, stage.kernel))) return;
+    const std::string text = stage.is_text() ? std::string(stage.bytes)
+                                             : fmt::format("{} bytes of machine code\n", stage.bytes.size());
+    const std::string about = stage.kernel.empty() ? "" : ", " + both_names(stage.kernel);
+    show(options, shown, {{"pass", options.dump_after}, {"stage", stage.file}, {"kernel", stage.kernel}},
+         fmt::format("// {}: {}{}", image.label, stage.file, about), text);
+  };
+  if (pass <= jit::Pass::Plan) {
+    jit::explain_module(image.program, request);
+  } else {
+    jit::rewrite_module(image.program, request);
+  }
+}
+
+// Shows what the analyses say about each function that has a body.
+void show_analyses(const InspectOptions& options, const Image& image, json& shown) {
+  for (const jit::Unit& unit : image.program.units) {
+    if (unit.is_device_runtime || unit.ptx.empty()) continue;
+    for (const std::string& name : options.analyses) {
+      for (const jit::AnalysisText& result : jit::analyse_unit(unit, name)) {
+        if (!wanted(options, result.function)) continue;
+        show(options, shown, {{"analysis", name}, {"unit", unit.name}, {"function", result.function}},
+             fmt::format("// {}: {}, {}", name, unit.name, both_names(result.function)), result.text);
+      }
+    }
+  }
+}
+
+void inspect_image(const InspectOptions& options, const Image& image, json& images) {
+  json units = json::array();
+  if (!options.json) fmt::print("{}: {}, {}\n", options.file, container::to_string(image.kind), image.where);
+  for (const jit::Unit& unit : image.program.units) {
+    // The device runtime's own kernels are nobody's business here.
+    const jit::UnitInfo info = unit.is_device_runtime ? jit::UnitInfo{} : jit::inspect_unit(unit);
+    units.push_back(unit_json(unit, info));
+    if (options.json) continue;
+    fmt::print("  {}: {}\n", unit.name, fmt::join(describe(unit), ", "));
+    for (const std::string& kernel : info.kernels) fmt::print("    kernel {}\n", both_names(kernel));
+    for (const jit::SiteInfo& site : info.sites) print_indented(jit::describe(site));
+  }
+  images.push_back(
+      {{"kind", container::to_string(image.kind)}, {"where", image.where}, {"units", std::move(units)}});
+}
+
 }  // namespace
 
 void inspect(const InspectOptions& options) {
   const container::File file = open_device_code(options.file);
-  json images = json::array();
-  for_each_image(file, options.sm, [&](const Image& image) {
-    json units = json::array();
-    if (!options.json)
-      fmt::print("{}: {}, {}\n", options.file, container::to_string(image.kind), image.where);
-    for (const jit::Unit& unit : image.program.units) {
-      // The device runtime's own kernels are nobody's business here.
-      const jit::UnitInfo info = unit.is_device_runtime ? jit::UnitInfo{} : jit::inspect_unit(unit);
-      units.push_back(unit_json(unit, info));
-      if (options.json) continue;
-      fmt::print("  {}: {}\n", unit.name, fmt::join(describe(unit), ", "));
-      for (const std::string& kernel : info.kernels) fmt::print("    kernel {}\n", both_names(kernel));
-      for (const jit::SiteInfo& site : info.sites) print_site(site);
-    }
-    images.push_back(
-        {{"kind", container::to_string(image.kind)}, {"where", image.where}, {"units", std::move(units)}});
+  const bool stages = !options.dump_after.empty(), analyses = !options.analyses.empty();
+  json found = json::array();
+  for_each_image(file, options.policy.sm, [&](const Image& image) {
+    if (stages) show_stages(options, image, found);
+    if (analyses) show_analyses(options, image, found);
+    if (!stages && !analyses) inspect_image(options, image, found);
   });
-  if (options.json) print_json({{"file", options.file}, {"sm", options.sm}, {"images", std::move(images)}});
+  if (!options.json) return;
+  const char* const key = stages || analyses ? "results" : "images";
+  print_json({{"file", options.file}, {"sm", options.policy.sm}, {key, std::move(found)}});
 }
 
 }  // namespace klap::tool

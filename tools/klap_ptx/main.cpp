@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/views.h"
+#include "jit/stage.h"
 #include "klap/version.h"
 #include "klap_ptx/commands.h"
 #include "runtime/settings_table.h"
@@ -57,11 +59,48 @@ void add_policy(CLI::App& command, PolicyOptions& policy) {
   command.add_option("--config", policy.values["KLAP_CONFIG"], "Config file (TOML) in place of KLAP_CONFIG");
 }
 
+void add_debug_units(CLI::App& command, PolicyOptions& policy) {
+  command.add_flag("--debug-units", policy.debug_units,
+                   "Treat units compiled for debugging (-G) like others");
+}
+
+// Takes a pass by name; "help" lists them and is the end, with or without a file.
+void add_dump_after(CLI::App& command, std::string& pass) {
+  const auto known = [](const std::string& name) -> std::string {
+    if (name == "help" || jit::pass_by_name(name)) return "";
+    const auto near = runtime::nearest(name, jit::pass_names());
+    return fmt::format("unknown pass '{}'; {}", name,
+                       near ? fmt::format("did you mean '{}'?", *near) : "--dump-after=help lists them");
+  };
+  command
+      .add_option_function<std::string>(
+          "--dump-after",
+          [&pass](const std::string& name) {
+            pass = name;
+            if (name != "help") return;
+            fmt::print("{}", jit::pass_list());
+            throw CLI::Success();
+          },
+          "Print what this pass of the pipeline left; 'help' lists the passes")
+      ->check(CLI::Validator(known, "PASS"))
+      ->trigger_on_parse();
+}
+
 void add_inspect(CLI::App& app) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App& command = *app.add_subcommand("inspect", "List images, units, kernels and launch sites");
   add_file(command, options->file);
-  add_sm(command, options->sm);
+  add_dump_after(command, options->dump_after);
+  for (const analysis::View& view : analysis::views()) {
+    command.add_flag_callback(
+        fmt::format("--{}", view.name), [options, name = view.name] { options->analyses.emplace_back(name); },
+        fmt::format("Print for each function {}", view.shows));
+  }
+  command.add_option("--kernel", options->kernel,
+                     "With the options above: only for this kernel, by mangled or demangled name or glob");
+  add_policy(command, options->policy);
+  add_debug_units(command, options->policy);
+  add_sm(command, options->policy.sm);
   add_json(command, options->json);
   command.final_callback([options] { inspect(*options); });
 }
@@ -87,6 +126,7 @@ void add_rewrite(CLI::App& app) {
       ->required()
       ->check(CLI::Validator(known_ending, "*.cubin|*.ptx"));
   add_policy(command, options->policy);
+  add_debug_units(command, options->policy);
   add_sm(command, options->policy.sm);
   add_json(command, options->json);
   command.final_callback([options] { rewrite(*options); });
@@ -98,6 +138,7 @@ void add_explain(CLI::App& app) {
       *app.add_subcommand("explain", "Say for every launch site what would be done, or why not");
   add_file(command, options->file);
   add_policy(command, options->policy);
+  add_debug_units(command, options->policy);
   add_sm(command, options->policy.sm);
   add_json(command, options->json);
   command.final_callback([options] { explain(*options); });

@@ -78,7 +78,7 @@ json write_products(const Outcome& outcome, const std::string& out, bool print) 
 }  // namespace
 
 void rewrite(const RewriteOptions& options) {
-  const jit::Request request = make_request(load_policy(options.policy), options.policy.sm);
+  const jit::Request request = make_request(load_policy(options.policy), options.policy);
   const container::File file = open_device_code(options.file);
   Outcome outcome;
   const bool print = !options.json;
