@@ -157,6 +157,17 @@ class WithPrograms(unittest.TestCase):
         with open(os.path.join(self.folder, "build/bin/bench/log.txt"), encoding="utf-8") as file:
             return [line.split(" ", 2) for line in file.read().splitlines()]
 
+    def pids(self):
+        """Every process that was started."""
+        return {int(pid) for _, pid, _ in self.log()}
+
+    def gone(self, pids):
+        """Whether none of the processes is there after a short while."""
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline and any(os.path.exists(f"/proc/{pid}") for pid in pids):
+            time.sleep(0.02)
+        return not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+
     def variant(self, content, name, row=0):
         return next(v for v in content["rows"][row]["variants"] if v["name"] == name)
 
@@ -185,6 +196,7 @@ class LimitTest(WithPrograms):
         self.assertEqual(asked["4096"], asked["8192"])
         self.assertNotEqual(asked["8192"], asked["16384"])
         self.assertEqual(asked["16384"], asked["65536"])
+        self.assertTrue(self.gone(self.pids()))
 
     def test_lost_launches_make_a_limit_not_work(self):
         self.program(native={"ms": 6, "limits": {"2048": {"ms": 1, "lost": 1}}})
@@ -704,14 +716,9 @@ class InterruptTest(WithPrograms):
             time.sleep(0.02)
             with contextlib.suppress(FileNotFoundError):
                 if os.path.exists(self.out) and self.log()[-1][2] == "run 2048" and self.log()[-2][2] != "run 2048":
-                    break
-        return running, {int(pid) for _, pid, _ in self.log()}
-
-    def gone(self, pids):
-        deadline = time.monotonic() + 5
-        while time.monotonic() < deadline and any(os.path.exists(f"/proc/{pid}") for pid in pids):
-            time.sleep(0.02)
-        return not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+                    return running, self.pids()
+        running.kill()
+        return self.fail("the second row was not reached: " + running.communicate()[0])
 
     def test_ctrl_c(self):
         for how in (signal.SIGINT, signal.SIGTERM):
