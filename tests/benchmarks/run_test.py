@@ -255,6 +255,15 @@ class LimitTest(WithPrograms):
         self.assertEqual(limits.patience(10, 10000, False), 10)
         self.assertAlmostEqual(limits.patience(10, 10000, True), 3.2)
         self.assertEqual(limits.patience(10, None, True), 10)
+        self.explain([LEFT])
+        hangs = {"do": "hang"}
+        self.program(native={"limits": {"2048": hangs, "4096": hangs}}, **{"grid/host": {"limits": {"2048": hangs}}})
+        with mock.patch.object(limits, "SECONDS_AFTER_A_HANG", 0.1):  # and 0.1 s for the 5,000 launches
+            _, _, content = self.measure()
+        waited = [record["why"] for record in content["rows"][0]["limits"][:2]]
+        waited.append(self.variant(content, "grid/host")["why"])
+        self.assertEqual([why.split("within ")[1] for why in waited],
+                         ["0.4 s, killed", "0.2 s, killed", "0.2 s, killed"])
 
     def test_search_is_cut_short(self):
         self.program(native={"do": "hang"})
