@@ -203,8 +203,11 @@ class RowRun:
     def time_kernels(self):
         """A few runs in which the library measures its kernels, which slows them down: apart from the others."""
         runner = self.breakdown_runner
+        if runner is None:
+            return
+        measured = next((r for r in self.runners if r.variant.name == runner.variant.name), None)
         for _ in range(BREAKDOWN_RUNS):
-            if runner is not None and not runner.gone:
+            if measured is not None and measured.final_verdict() == "right" and not runner.gone:
                 runner.run(True)
 
     def stop(self):
