@@ -718,7 +718,9 @@ class InterruptTest(WithPrograms):
         self.program("one")
         self.program("two", native={"limits": {"2048": {"do": "hang"}}})
         words = [sys.executable, os.path.join(ROOT, "benchmarks", "run"), *self.words("--all"), "--timeout", "60"]
-        running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        # Killed at once it leaves its temporary folder behind.
+        running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   env=dict(os.environ, TMPDIR=self.folder))
         self.addCleanup(running.stdout.close)
         deadline = time.monotonic() + 15
         while time.monotonic() < deadline:
