@@ -290,5 +290,5 @@ def main(argv):
         print(f"benchmarks/run: no CUDA GPU: {error}", file=sys.stderr)
         return NO_GPU
     except KeyboardInterrupt:
-        print("benchmarks/run: interrupted before anything was measured", file=sys.stderr)
+        print("benchmarks/run: interrupted", file=sys.stderr)
         return INTERRUPTED

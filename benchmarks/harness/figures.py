@@ -104,7 +104,7 @@ def speed_up_figure(plt, content, records, title):
     figure.get_layout_engine().set(rect=(0, 0.03, 1, 0.97))
     for axis, line in zip(axes[:, 0], lines):
         draw_speed_up_line(axis, labels, series, line, places)
-    figure.suptitle(title, fontsize=10, x=0.01, ha="left")
+    axes[0, 0].set_title(title, fontsize=10, loc="left")
     handles, names = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper right", ncols=min(len(series), 6), frameon=False, fontsize=8)
     return figure
