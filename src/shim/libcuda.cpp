@@ -39,14 +39,6 @@ const runtime::Driver* publish(void* handle, const void* base) {
   return runtime::publish_driver(table);
 }
 
-// Nsight Compute puts a driver layer of its own between program and libcuda. To the program that is the
-// driver, so it is to us: what is launched through it can be profiled.
-bool is_driver_library(const char* file) {
-  const char* const slash = std::strrchr(file, '/');
-  const char* const name = slash ? slash + 1 : file;
-  return std::strncmp(name, "libcuda.so", 10) == 0 || std::strcmp(name, "libcuda-injection.so") == 0;
-}
-
 }  // namespace
 
 Dlsym next_dlsym() noexcept {
@@ -79,7 +71,7 @@ bool in_libcuda(const void* symbol) noexcept {
   Dl_info info{};
   if (dladdr(symbol, &info) == 0 || !info.dli_fname) return false;
   if (const runtime::Driver* const known = runtime::driver()) return known->base == info.dli_fbase;
-  if (!is_driver_library(info.dli_fname)) return false;
+  if (!std::strstr(info.dli_fname, "libcuda.so")) return false;
   void* const handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   if (!handle) return false;
   try {

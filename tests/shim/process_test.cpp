@@ -74,17 +74,6 @@ TEST(Process, ExitHandlersOfTheProgramStillLaunch) {
   EXPECT_EQ("cuLibraryUnload", run.calls.back().name());
 }
 
-// A profiler's layer that answers in libcuda's place is the driver to the program, so launches behind it are
-// redirected too: what it profiles is then what runs without it.
-TEST(Process, ADriverLayerIsTheDriver) {
-  Options options;
-  options.environment = {{"LD_LIBRARY_PATH", KLAP_LAYERED_FOLDER}};
-  const Outcome run = run_program("launching", {"launch"}, options);
-  EXPECT_EQ(0, run.status) << run.error;
-  EXPECT_EQ(roles(run_program("launching", {"launch"})), roles(run));
-  EXPECT_THAT(roles(run), testing::HasSubstr("VC"));
-}
-
 TEST(Process, StatisticsAreWrittenAtExit) {
   const TemporaryFile stats("stats.json");
   Options options;

@@ -96,7 +96,7 @@ Outcome run_program(const std::string& program, const std::vector<std::string>& 
   // These tests are about compiling and loading; what an earlier run has left must not stand in for either.
   variables.emplace("KLAP_CACHE_DISABLE", "1");
   variables["FAKE_CUDA_LOG"] = log.path();
-  variables.emplace("LD_LIBRARY_PATH", KLAP_FAKE_FOLDER);
+  variables["LD_LIBRARY_PATH"] = KLAP_FAKE_FOLDER;
   if (const std::string list = preload_list(options); !list.empty()) variables["LD_PRELOAD"] = list;
 
   const pid_t child = fork();
