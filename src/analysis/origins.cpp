@@ -65,9 +65,12 @@ class Search {
     add({OriginKind::Computed, q_.module.full_opcode(s), 0, &s, 0});
   }
 
-  // An operand of one token, or a signed literal.
+  // An operand of one token, a special register's component (%tid.x), or a signed literal.
   std::optional<std::string> plain(TokenRange operand) const {
-    if (operand.size() == 1) return std::string(q_.module.text(operand.first));
+    const std::string_view first = q_.module.text(operand.first);
+    if (operand.size() == 1) return std::string(first);
+    if (operand.size() == 2 && first.starts_with('%') && !q_.data.names().is_register(first))
+      return std::string(q_.module.text(operand));
     const bool negative = operand.size() == 2 && q_.module.is(operand.first, "-") &&
                           q_.module.tokens[operand.first + 1].kind == ptx::TokenKind::Number;
     if (negative) return "-" + std::string(q_.module.text(operand.first + 1));

@@ -269,11 +269,19 @@ class SiteFinder {
     return problem.empty() ? stored_values_change(site) : problem;
   }
 
-  // The stores are moved to the launch, so what they store must still be there.
+  // True for a block directly in another one.
+  static bool stands_in(const Statement& outer, const Statement& block) {
+    return std::any_of(outer.body.begin(), outer.body.end(),
+                       [&](const Statement& s) { return &s == &block; });
+  }
+
+  // The stores are moved to the launch, so what they store must still be there, under its name.
   [[nodiscard]] std::string stored_values_change(const Site& site) const {
     for (const Argument& argument : site.arguments) {
       const auto store = std::find_if(path_.begin(), path_.end(),
                                       [&](uint32_t i) { return at(i).statement == argument.store; });
+      if (!stands_in(*at(*store).scope, *site.launch_scope))
+        return "an argument store stands in a scope of its own";
       for (auto i = store; i != path_.end(); ++i) {
         const Registers registers = registers_of(m_, *at(*i).statement, data_.names());
         if (std::find(registers.written.begin(), registers.written.end(), argument.source) !=

@@ -87,6 +87,7 @@ TEST(DocumentedForm, IsRecognisedWholeOrNotAtAll) {
   const std::pair<std::string, std::pair<std::string, std::string>> cases[] = {
       {"%rd3 changes between", {store, store + "\n\tadd.s64 %rd3, %rd3, 8;"}},
       {"%rd3 changes between", {store, store + "\n\t@%p1 mov.u64 %rd3, 8;"}},
+      {"a scope of its own", {store, "\t{ .reg .b64 %t; mov.u64 %t, %rd3; st.u64 [%rd2], %t; }"}},
       {"label stands between", {store, "$L__between:\n" + store}},
       {"another call stands between", {store, "\tcall.uni other;\n" + store}},
       {"is predicated", {store, "\t@%p1" + store}},
