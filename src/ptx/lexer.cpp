@@ -1,5 +1,8 @@
 // The lexer: one pass over the bytes, one function per token kind.
+//
+// Parsing is mostly this pass, so what a byte can be is looked up instead of compared.
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "ptx/token.h"
@@ -8,11 +11,22 @@
 namespace klap::ptx {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '$';
-}
-bool starts_identifier(char c) { return is_word(c) && !is_digit(c); }
+// What a byte can be; several may hold.
+enum : uint8_t { kBlank = 1, kDigit = 2, kLetter = 4, kWord = kDigit | kLetter, kPunctuation = 8 };
+
+constexpr std::array<uint8_t, 256> kClasses = [] {
+  std::array<uint8_t, 256> classes{};
+  const auto mark = [&](std::string_view characters, uint8_t what) {
+    for (char c : characters) classes[static_cast<unsigned char>(c)] |= what;
+  };
+  mark(" \t\n\r\f\v", kBlank);
+  mark("0123456789", kDigit);
+  mark("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$", kLetter);
+  mark(",;:()[]{}<>@!|+-*/=&^~%?.", kPunctuation);
+  return classes;
+}();
+
+constexpr bool is_a(char c, uint8_t what) { return (kClasses[static_cast<unsigned char>(c)] & what) != 0; }
 
 class Lexer {
  public:
@@ -43,11 +57,10 @@ class Lexer {
   }
 
   void skip_trivia() {
-    while (at_ < source_.size()) {
-      const char c = source_[at_];
-      if (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v') {
-        ++at_;
-      } else if (c == '/' && peek(1) == '/') {
+    for (;;) {
+      while (is_a(peek(), kBlank)) ++at_;
+      const char c = peek();
+      if (c == '/' && peek(1) == '/') {
         skip_line();
       } else if (c == '/' && peek(1) == '*') {
         skip_block_comment();
@@ -79,15 +92,15 @@ class Lexer {
   TokenKind next() {
     if (at_ >= source_.size()) return TokenKind::End;
     const char c = source_[at_];
-    if (c == '"') return string();
-    if (is_digit(c)) return number();
-    if (starts_identifier(c)) return identifier();
-    if (c == '%' && is_word(peek(1))) {
+    if (is_a(c, kLetter)) return identifier();
+    if (c == '%' && is_a(peek(1), kWord)) {
       ++at_;
       return identifier();
     }
-    if (c == '.' && is_word(peek(1))) return dotted();
-    if (std::string_view(",;:()[]{}<>@!|+-*/=&^~%?.").find(c) == std::string_view::npos) {
+    if (c == '.' && is_a(peek(1), kWord)) return dotted();
+    if (is_a(c, kDigit)) return number();
+    if (c == '"') return string();
+    if (!is_a(c, kPunctuation)) {
       const auto value = static_cast<unsigned char>(c);
       const bool printable = value >= 32 && value < 127;
       fail(printable ? std::string("unexpected character '") + c + "'"
@@ -109,13 +122,13 @@ class Lexer {
   }
 
   TokenKind identifier() {
-    while (is_word(peek())) ++at_;
+    while (is_a(peek(), kWord)) ++at_;
     return TokenKind::Identifier;
   }
 
   TokenKind dotted() {
     ++at_;
-    while (is_word(peek()) || (peek() == ':' && peek(1) == ':' && is_word(peek(2)))) {
+    while (is_a(peek(), kWord) || (peek() == ':' && peek(1) == ':' && is_a(peek(2), kWord))) {
       at_ += peek() == ':' ? 2 : 1;
     }
     return TokenKind::Dotted;
@@ -124,11 +137,12 @@ class Lexer {
   // 12, 0x1F, 077, 0b11, 7U, 0f3f800000, 1.5, 1e-5, 1.5e+3: a run of word characters in which a point must be
   // followed by a digit and a sign may follow a decimal exponent.
   TokenKind number() {
-    const bool decimal = !(source_[at_] == '0' && is_word(peek(1)) && !is_digit(peek(1)));
-    while (is_word(peek()) || (peek() == '.' && is_digit(peek(1)))) {
+    const bool decimal = !(source_[at_] == '0' && is_a(peek(1), kLetter));
+    while (is_a(peek(), kWord) || (peek() == '.' && is_a(peek(1), kDigit))) {
       const char c = peek();
       ++at_;
-      if (decimal && (c == 'e' || c == 'E') && (peek() == '+' || peek() == '-') && is_digit(peek(1))) ++at_;
+      if (decimal && (c == 'e' || c == 'E') && (peek() == '+' || peek() == '-') && is_a(peek(1), kDigit))
+        ++at_;
     }
     return TokenKind::Number;
   }
