@@ -3,7 +3,6 @@
 // Parsing is mostly this pass, so what a byte can be is looked up instead of compared.
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "ptx/token.h"
 #include "support/error.h"
@@ -34,12 +33,14 @@ class Lexer {
 
   std::vector<Token> run() {
     std::vector<Token> tokens;
-    tokens.reserve(source_.size() / 4);
+    // More than any real text has: memory that is not touched costs nothing, and growing would copy all of
+    // it.
+    tokens.reserve(source_.size() / 2);
     for (;;) {
       skip_trivia();
       const uint32_t begin = at_;
       const TokenKind kind = next();
-      tokens.push_back({kind, begin, at_});
+      tokens.emplace_back(kind, begin, at_);
       if (kind == TokenKind::End) return tokens;
     }
   }
@@ -155,9 +156,7 @@ class Lexer {
 }  // namespace
 
 std::vector<Token> tokenize(std::string_view source, const std::string& name) {
-  if (source.size() >= std::numeric_limits<uint32_t>::max()) {
-    throw Error(ErrorCode::Parse, "PTX text of 4 GiB or more").at(name);
-  }
+  if (source.size() > kMaxSourceBytes) throw Error(ErrorCode::Parse, "PTX text of 512 MiB or more").at(name);
   return Lexer(source, name).run();
 }
 

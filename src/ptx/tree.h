@@ -100,7 +100,10 @@ struct Module {
   bool debug = false;   // ".target sm_90, debug"
   int address_size = 0;
 
-  [[nodiscard]] std::string_view text(uint32_t token) const;
+  [[nodiscard]] std::string_view text(uint32_t token) const {
+    const Token& t = tokens[token];
+    return {source.data() + t.begin, t.end - t.begin};
+  }
   // Source text from the first to the last token of the range, with the trivia in between.
   [[nodiscard]] std::string_view text(TokenRange range) const;
   // Like text(), but every run of trivia is one blank or nothing: for comparing and for messages.
