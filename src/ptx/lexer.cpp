@@ -33,7 +33,7 @@ class Lexer {
 
   std::vector<Token> run() {
     std::vector<Token> tokens;
-    // More than any real text has: memory that is not touched costs nothing, and growing would copy all of
+    // More than any real text has: memory costs nothing until it is touched, and growing would copy all of
     // it.
     tokens.reserve(source_.size() / 2);
     for (;;) {
@@ -50,6 +50,15 @@ class Lexer {
     return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0';
   }
 
+  // Moves past a run of bytes of a class, in a register.
+  void skip(uint8_t what) {
+    const char* const begin = source_.data();
+    const char* const end = begin + source_.size();
+    const char* at = begin + at_;
+    while (at < end && is_a(*at, what)) ++at;
+    at_ = static_cast<uint32_t>(at - begin);
+  }
+
   [[noreturn]] void fail(const std::string& reason, uint32_t offset) const {
     const Position where = position_of(source_, offset);
     throw Error(ErrorCode::Parse, reason)
@@ -59,7 +68,7 @@ class Lexer {
 
   void skip_trivia() {
     for (;;) {
-      while (is_a(peek(), kBlank)) ++at_;
+      skip(kBlank);
       const char c = peek();
       if (c == '/' && peek(1) == '/') {
         skip_line();
@@ -123,14 +132,16 @@ class Lexer {
   }
 
   TokenKind identifier() {
-    while (is_a(peek(), kWord)) ++at_;
+    skip(kWord);
     return TokenKind::Identifier;
   }
 
   TokenKind dotted() {
     ++at_;
-    while (is_a(peek(), kWord) || (peek() == ':' && peek(1) == ':' && is_a(peek(2), kWord))) {
-      at_ += peek() == ':' ? 2 : 1;
+    skip(kWord);
+    while (peek() == ':' && peek(1) == ':' && is_a(peek(2), kWord)) {
+      at_ += 2;
+      skip(kWord);
     }
     return TokenKind::Dotted;
   }
@@ -139,13 +150,14 @@ class Lexer {
   // followed by a digit and a sign may follow a decimal exponent.
   TokenKind number() {
     const bool decimal = !(source_[at_] == '0' && is_a(peek(1), kLetter));
-    while (is_a(peek(), kWord) || (peek() == '.' && is_a(peek(1), kDigit))) {
-      const char c = peek();
+    for (;;) {
+      skip(kWord);
+      const char last = source_[at_ - 1];
+      const bool point = peek() == '.';
+      const bool sign = decimal && (last == 'e' || last == 'E') && (peek() == '+' || peek() == '-');
+      if (!(point || sign) || !is_a(peek(1), kDigit)) return TokenKind::Number;
       ++at_;
-      if (decimal && (c == 'e' || c == 'E') && (peek() == '+' || peek() == '-') && is_a(peek(1), kDigit))
-        ++at_;
     }
-    return TokenKind::Number;
   }
 
   std::string_view source_;
