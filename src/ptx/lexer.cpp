@@ -40,7 +40,10 @@ class Lexer {
       skip_trivia();
       const uint32_t begin = at_;
       const TokenKind kind = next();
-      tokens.emplace_back(kind, begin, at_);
+      // Copied, not made in place: bit fields are read before they are written, and reading memory that was
+      // never touched and then writing it costs two page faults.
+      const Token token(kind, begin, at_);
+      tokens.push_back(token);
       if (kind == TokenKind::End) return tokens;
     }
   }
