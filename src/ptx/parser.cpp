@@ -112,6 +112,7 @@ class Parser {
     if (kind() != TokenKind::Identifier) fail("expected a target such as sm_90");
     m_.target = std::string(m_.text(at_++));
     while (accept(",")) {
+      if (kind() != TokenKind::Identifier) fail("expected a target option after ','");
       if (is("debug")) m_.debug = true;
       ++at_;
     }
@@ -235,14 +236,15 @@ class Parser {
   std::vector<Parameter> parameter_list() {
     std::vector<Parameter> list;
     const uint32_t open = at_++;
-    uint32_t offset = 0;
+    uint64_t end = 0;
     while (!accept(")")) {
       if (at_end()) throw m_.error_at(open, "parameter list is not closed");
       if (accept(",")) continue;
       Parameter p = parameter();
-      offset = (offset + p.align - 1) / p.align * p.align;
-      p.offset = offset;
-      offset += p.bytes;
+      const uint64_t offset = (end + p.align - 1) / p.align * p.align;
+      end = offset + p.bytes;
+      if (end > UINT32_MAX) throw m_.error_at(p.tokens.first, "parameters of 4 GiB or more");
+      p.offset = static_cast<uint32_t>(offset);
       list.push_back(std::move(p));
     }
     return list;
@@ -273,7 +275,9 @@ class Parser {
       }
     }
     const uint32_t element = std::max(1u, type_bytes(p.type));
-    p.bytes = p.is_array ? p.bytes * element : element;
+    const uint64_t bytes = p.is_array ? uint64_t{p.bytes} * element : element;
+    if (bytes > UINT32_MAX) throw m_.error_at(p.tokens.first, "a parameter of 4 GiB or more");
+    p.bytes = static_cast<uint32_t>(bytes);
     if (p.align == 0) p.align = element;
     p.tokens.last = at_;
     return p;
