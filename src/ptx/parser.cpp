@@ -1,5 +1,6 @@
 // The parser: tokens to tree, by recursive descent over the few structures the tree knows.
 #include <algorithm>
+#include <cstring>
 
 #include "ptx/tree.h"
 
@@ -20,17 +21,25 @@ class Parser {
  private:
   // ---- token helpers ----
   [[nodiscard]] bool at_end() const { return m_.tokens[at_].kind == TokenKind::End; }
-  [[nodiscard]] bool is(std::string_view what) const { return m_.text(at_) == what; }
+  // Takes literals only, so that comparing costs a few instructions.
+  template <size_t size>
+  [[nodiscard]] bool is(const char (&what)[size]) const {
+    const Token& token = m_.tokens[at_];
+    return token.end - token.begin == size - 1 &&
+           std::memcmp(m_.source.data() + token.begin, what, size - 1) == 0;
+  }
   [[nodiscard]] TokenKind kind() const { return m_.tokens[at_].kind; }
-  bool accept(std::string_view what) {
+  template <size_t size>
+  bool accept(const char (&what)[size]) {
     if (!is(what)) return false;
     ++at_;
     return true;
   }
-  void expect(std::string_view what, const char* context) {
+  template <size_t size>
+  void expect(const char (&what)[size], const char* context) {
     if (accept(what)) return;
     const std::string found = at_end() ? "the end of the text" : "'" + std::string(m_.text(at_)) + "'";
-    fail("expected '" + std::string(what) + "' " + context + ", found " + found);
+    fail(std::string("expected '") + what + "' " + context + ", found " + found);
   }
   [[noreturn]] void fail(const std::string& reason) const { throw m_.error_at(at_, reason); }
 
@@ -48,11 +57,8 @@ class Parser {
     int depth = 0;
     do {
       if (at_end()) throw m_.error_at(open, "bracket is not closed");
-      const std::string_view t = m_.text(at_);
-      if (kind() == TokenKind::Punctuation) {
-        if (t == "(" || t == "[" || t == "{") ++depth;
-        if (t == ")" || t == "]" || t == "}") --depth;
-      }
+      if (is("(") || is("[") || is("{")) ++depth;
+      if (is(")") || is("]") || is("}")) --depth;
       ++at_;
     } while (depth > 0);
   }
@@ -106,6 +112,7 @@ class Parser {
     if (kind() != TokenKind::Identifier) fail("expected a target such as sm_90");
     m_.target = std::string(m_.text(at_++));
     while (accept(",")) {
+      if (kind() != TokenKind::Identifier) fail("expected a target option after ','");
       if (is("debug")) m_.debug = true;
       ++at_;
     }
@@ -229,14 +236,15 @@ class Parser {
   std::vector<Parameter> parameter_list() {
     std::vector<Parameter> list;
     const uint32_t open = at_++;
-    uint32_t offset = 0;
+    uint64_t end = 0;
     while (!accept(")")) {
       if (at_end()) throw m_.error_at(open, "parameter list is not closed");
       if (accept(",")) continue;
       Parameter p = parameter();
-      offset = (offset + p.align - 1) / p.align * p.align;
-      p.offset = offset;
-      offset += p.bytes;
+      const uint64_t offset = (end + p.align - 1) / p.align * p.align;
+      end = offset + p.bytes;
+      if (end > UINT32_MAX) throw m_.error_at(p.tokens.first, "parameters of 4 GiB or more");
+      p.offset = static_cast<uint32_t>(offset);
       list.push_back(std::move(p));
     }
     return list;
@@ -267,7 +275,9 @@ class Parser {
       }
     }
     const uint32_t element = std::max(1u, type_bytes(p.type));
-    p.bytes = p.is_array ? p.bytes * element : element;
+    const uint64_t bytes = p.is_array ? uint64_t{p.bytes} * element : element;
+    if (bytes > UINT32_MAX) throw m_.error_at(p.tokens.first, "a parameter of 4 GiB or more");
+    p.bytes = static_cast<uint32_t>(bytes);
     if (p.align == 0) p.align = element;
     p.tokens.last = at_;
     return p;
@@ -279,11 +289,13 @@ class Parser {
     Statement s;
     s.kind = StatementKind::Block;
     const uint32_t open = at_++;
+    const size_t outer = statements_.size();
     while (!is("}")) {
       if (at_end()) throw m_.error_at(open, "scope is not closed");
-      s.body.push_back(statement(depth));
+      statements_.push_back(statement(depth));
     }
     ++at_;
+    s.body = m_.statements.take(statements_, outer);
     s.tokens = {open, at_};
     return s;
   }
@@ -334,7 +346,7 @@ class Parser {
     while (!is(";")) {
       if (at_end() || is("}")) throw m_.error_at(s.head, "instruction does not end with ';'");
       if (is(",")) {
-        s.operands.push_back({start, at_});
+        operands_.push_back({start, at_});
         start = ++at_;
       } else if (is("(") || is("[") || is("{")) {
         skip_group();
@@ -342,12 +354,15 @@ class Parser {
         ++at_;
       }
     }
-    if (at_ > start) s.operands.push_back({start, at_});
+    if (at_ > start) operands_.push_back({start, at_});
+    s.operands = m_.operands.take(operands_);
     ++at_;
   }
 
   Module& m_;
   uint32_t at_ = 0;
+  std::vector<Statement> statements_;  // of the scopes that are open, the inner ones last
+  std::vector<TokenRange> operands_;   // of the instruction at hand
 };
 
 }  // namespace

@@ -6,11 +6,6 @@
 
 namespace klap::ptx {
 
-std::string_view Module::text(uint32_t token) const {
-  const Token& t = tokens[token];
-  return std::string_view(source).substr(t.begin, t.end - t.begin);
-}
-
 std::string_view Module::text(TokenRange range) const {
   if (range.empty()) return {};
   const uint32_t begin = tokens[range.first].begin;

@@ -5,6 +5,9 @@
 // opcode that is not known is an instruction like any other; nothing is dropped or reformatted. Nodes hold
 // ranges of token indices into Module::tokens, and tokens hold offsets into Module::source, so the text of
 // any node is a slice.
+//
+// A module owns its statements and operands, in pools; the nodes hold views. So a module can be moved, with
+// every statement staying where it is, but not copied, and a statement must not outlive its module.
 #pragma once
 
 #include <memory>
@@ -13,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ptx/pool.h"
 #include "ptx/token.h"
 #include "support/error.h"
 
@@ -37,9 +41,9 @@ struct Statement {
   bool predicated = false, predicate_negated = false;
   uint32_t predicate = 0;
   TokenRange modifiers;
-  std::vector<TokenRange> operands;  // split at top-level commas
+  View<TokenRange> operands;  // split at top-level commas
 
-  std::vector<Statement> body;  // Block
+  View<Statement> body;  // Block
 };
 
 // A declared parameter of a kernel or function.
@@ -95,12 +99,17 @@ struct Module {
   std::vector<Item> items;
   std::vector<Function> functions;
   std::vector<Variable> variables;
+  Pool<Statement> statements;  // what scopes and instructions have views of
+  Pool<TokenRange> operands;
   std::string version;  // "9.0"
   std::string target;   // "sm_90", without further target options
   bool debug = false;   // ".target sm_90, debug"
   int address_size = 0;
 
-  [[nodiscard]] std::string_view text(uint32_t token) const;
+  [[nodiscard]] std::string_view text(uint32_t token) const {
+    const Token& t = tokens[token];
+    return {source.data() + t.begin, t.end - t.begin};
+  }
   // Source text from the first to the last token of the range, with the trivia in between.
   [[nodiscard]] std::string_view text(TokenRange range) const;
   // Like text(), but every run of trivia is one blank or nothing: for comparing and for messages.

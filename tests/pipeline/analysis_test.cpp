@@ -105,6 +105,20 @@ TEST(DataFlow, FollowsSingleDefinitions) {
   EXPECT_THAT(data.definitions("%r4"), testing::SizeIs(2));
 }
 
+// Offsets add up over several terms; one that no address can have makes the address unknown, not another one.
+TEST(DataFlow, RefusesOffsetsThatOverflow) {
+  const auto offset = [](const std::string& operand) {
+    const ptx::Module m = ptx::parse(".version 9.0 .entry k() { ld.u32 %r1, [" + operand + "]; }", "m");
+    const auto address = parse_address(m, m.functions.at(0).body.body[0].operands[1]);
+    return address ? std::optional(address->offset) : std::nullopt;
+  };
+  EXPECT_EQ(-12, offset("%rd1+4+-16"));
+  EXPECT_EQ(INT64_MAX, offset("%rd1+9223372036854775807"));
+  EXPECT_EQ(std::nullopt, offset("%rd1+9223372036854775807+1"));
+  EXPECT_EQ(std::nullopt, offset("%rd1+-9223372036854775807+-2"));
+  EXPECT_EQ(std::nullopt, offset("%rd1+18446744073709551615"));
+}
+
 TEST(Sites, AreRecognisedInEveryFixture) {
   ASSERT_FALSE(idioms().idioms.empty());
   for (const Idiom& idiom : idioms().idioms) {
