@@ -42,15 +42,20 @@ class SiteFinder {
   }
 
   // A launch that belongs to no call for a buffer before it.
-  [[nodiscard]] Site orphan(uint32_t index, const Call& call, const Idiom& idiom) const {
+  Site orphan(uint32_t index, const Call& call, const Idiom& idiom) {
     Site site;
     site.line = static_cast<uint32_t>(m_.line(call.statement->head));
     site.idiom = &idiom;
     site.problem = "a launch whose argument buffer comes from elsewhere";
-    const size_t parameter = idiom.form == LaunchForm::Documented ? 1 : 0;
-    if (at(index).scope == &function_.body || call.parameters.size() <= parameter) return site;
+    const bool documented = idiom.form == LaunchForm::Documented;
+    if (at(index).scope == &function_.body || call.parameters.size() != (documented ? 6 : 2)) return site;
     const CallScope scope = read_call_scope(m_, *at(index).scope, *call.statement);
-    const std::string* buffer = scope.actual(call.parameters[parameter], 0);
+    if (documented) {
+      // For naming the child and its grid; the site is not understood either way.
+      static_cast<void>(description(site, scope, call.parameters[0], {call.parameters[2], call.parameters[3]},
+                                    call.parameters[4]));
+    }
+    const std::string* buffer = scope.actual(call.parameters[documented ? 1 : 0], 0);
     if (buffer == nullptr) return site;
     site.problem += ": " + print(origins_of({m_, function_, flow_, data_}, *buffer), function_);
     return site;

@@ -78,6 +78,7 @@ TEST(Forms, ThatKeepTheBufferInMemoryAreNamedButNotUnderstood) {
   ASSERT_FALSE(p.facts->sites.empty());
   for (const Site& site : p.facts->sites) EXPECT_FALSE(site.understood());
   EXPECT_EQ("cdp1-documented", form_name(p.facts->sites.back()));
+  EXPECT_EQ("_Z5childPii", p.facts->sites.back().callee);
   EXPECT_THAT(p.facts->sites.back().problem, HasSubstr("loaded from generic memory"));
 }
 
