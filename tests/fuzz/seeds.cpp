@@ -2,9 +2,9 @@
 // compression, and compressed payloads by themselves.
 //
 // Usage: klap_fuzz_seeds FOLDER
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <string>
 
 #include "synthetic.h"
@@ -52,13 +52,13 @@ void write_seeds(const std::filesystem::path& folder) {
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::fputs("usage: klap_fuzz_seeds FOLDER\n", stderr);
+    std::cerr << "usage: klap_fuzz_seeds FOLDER\n";
     return 2;
   }
   try {
     klap::container::write_seeds(argv[1]);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "klap_fuzz_seeds: %s\n", e.what());
+    std::cerr << "klap_fuzz_seeds: " << e.what() << "\n";
     return 1;
   }
   return 0;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <random>
 #include <string>
 #include <string_view>
@@ -79,7 +78,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t mos
     const std::string_view text(reinterpret_cast<const char*>(data), size);
     const std::string mutated = klap::fuzz::TokenMutator(text, seed).mutate();
     const size_t kept = std::min(mutated.size(), most);
-    std::memcpy(data, mutated.data(), kept);
+    std::copy_n(mutated.begin(), kept, data);
     return kept;
   } catch (const klap::Error&) {
     return LLVMFuzzerMutate(data, size, most);  // it has no tokens

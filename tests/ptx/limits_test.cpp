@@ -52,12 +52,13 @@ TEST(Limits, TextsOfHalfAGigabyteAreRefusedUnread) {
 
 // Analyses hold pointers to statements while their module moves from the reader's hands into a program's.
 TEST(Limits, StatementsStayWhereTheyAreWhenTheirModuleMoves) {
+  constexpr size_t kDistant = size_t{3} * 4321;
   std::string text = kHead + ".entry k() {";
   for (int i = 0; i < 5000; ++i) text += " { add.s32 %r1, %r2, 3; } $L" + std::to_string(i) + ": ;";
   Module first = parse(text + " ret; }", "first");
-  const Statement* statement = &first.functions.at(0).body.body[3 * 4321];
+  const Statement* statement = &first.functions.at(0).body.body[kDistant];
   const Module second = std::move(first);
-  EXPECT_EQ(statement, &second.functions.at(0).body.body[3 * 4321]);
+  EXPECT_EQ(statement, &second.functions.at(0).body.body[kDistant]);
   ASSERT_EQ(StatementKind::Block, statement->kind);
   EXPECT_EQ("{ add.s32 %r1, %r2, 3; }", second.text(statement->tokens));
   ASSERT_EQ(1u, statement->body.size());
