@@ -169,27 +169,26 @@ bool watches_memory(const Module& m, const Statement& s) {
 }
 
 std::optional<Objection> object_to_parent_waiting(const FunctionFacts& parent, uint32_t site) {
+  Waiting waiting(parent.module, parent.flow, parent.data);
   const auto& instructions = parent.flow.instructions();
   for (uint32_t i = 0; i < instructions.size(); ++i) {
     const Statement& s = *instructions[i].statement;
-    if (!watches_memory(parent.module, s)) continue;
-    if (parent.flow.can_follow(site, i) && parent.flow.in_loop(i)) {
+    if (!watches_memory(parent.module, s) || !parent.flow.in_loop(i)) continue;
+    if (parent.flow.can_follow(site, i) && !waiting.ends_by_itself(i)) {
       return object(Reason::ParentWaits,
                     fmt::format("{} in a loop after the launch ({})", parent.module.full_opcode(s),
                                 place(parent.module, s.head)));
     }
   }
-  // Threads that do not launch may wait for the children of those that do.
-  if (const auto waiting = may_wait(parent.module, parent.flow, parent.data)) {
-    return object(Reason::ParentWaits, *waiting);
-  }
+  // Threads that do not launch, or not yet, may wait for the children of those that do.
+  if (const auto found = waiting.find()) return object(Reason::ParentWaits, *found);
   return std::nullopt;
 }
 
 std::optional<Objection> object_to_child_waiting(const Module& m, const Function& f) {
   const ControlFlow flow(m, f);
   const DataFlow data(m, f, flow);
-  if (const auto waiting = may_wait(m, flow, data)) return object(Reason::ChildWaits, *waiting);
+  if (const auto found = Waiting(m, flow, data).find()) return object(Reason::ChildWaits, *found);
   return std::nullopt;
 }
 

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
 
-#include "analysis/graph.h"
+#include "analysis/loop_nest.h"
 
 namespace klap::analysis {
 namespace {
@@ -59,37 +58,6 @@ std::optional<uint64_t> rounds(const Counter& c) {
   return most;
 }
 
-// Blocks and the edges between them, renumbered from 0.
-struct Part {
-  Part(const ControlFlow& flow, const std::vector<uint32_t>& all) : blocks(all), edges(all.size()) {
-    std::unordered_map<uint32_t, uint32_t> number;
-    for (uint32_t n = 0; n < blocks.size(); ++n) number[blocks[n]] = n;
-    for (uint32_t n = 0; n < blocks.size(); ++n) {
-      for (uint32_t to : flow.blocks()[blocks[n]].successors) {
-        const auto inside = number.find(to);
-        if (inside != number.end()) edges[n].push_back(inside->second);
-      }
-    }
-    components = strongly_connected(
-        static_cast<uint32_t>(blocks.size()), [&](uint32_t n) -> const auto& { return edges[n]; });
-    members.resize(components.count);
-    for (uint32_t n = 0; n < blocks.size(); ++n) members[components.of[n]].push_back(n);
-  }
-  [[nodiscard]] bool cyclic(uint32_t component) const {
-    const uint32_t n = members[component][0];
-    return members[component].size() > 1 || std::find(edges[n].begin(), edges[n].end(), n) != edges[n].end();
-  }
-  [[nodiscard]] std::vector<uint32_t> blocks_of(uint32_t component) const {
-    std::vector<uint32_t> out;
-    for (uint32_t n : members[component]) out.push_back(blocks[n]);
-    return out;
-  }
-  std::vector<uint32_t> blocks;
-  std::vector<std::vector<uint32_t>> edges;
-  Components components;
-  std::vector<std::vector<uint32_t>> members;
-};
-
 // Sets of blocks are kept in ascending order.
 bool contains(const std::vector<uint32_t>& blocks, uint32_t block) {
   return std::binary_search(blocks.begin(), blocks.end(), block);
@@ -110,7 +78,7 @@ class LoopBounds {
  private:
   // The heaviest path in a set of blocks, loops taken as a whole.
   [[nodiscard]] uint64_t heaviest(const std::vector<uint32_t>& blocks) const {
-    const Part part(flow_, blocks);
+    const Subgraph part(flow_, blocks);
     std::vector<uint64_t> from(part.components.count);
     uint64_t most = 0;
     for (uint32_t c = 0; c < part.components.count; ++c) {  // later ones first
@@ -269,7 +237,7 @@ class LoopBounds {
     return !on_cycle(test, without(loop, addition)) && !on_cycle(addition, without(loop, test));
   }
   [[nodiscard]] bool on_cycle(uint32_t block, const std::vector<uint32_t>& blocks) const {
-    const Part part(flow_, blocks);
+    const Subgraph part(flow_, blocks);
     for (uint32_t n = 0; n < part.blocks.size(); ++n) {
       if (part.blocks[n] == block) return part.cyclic(part.components.of[n]);
     }

@@ -1,0 +1,81 @@
+#include "analysis/loop_nest.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace klap::analysis {
+
+Subgraph::Subgraph(const ControlFlow& flow, std::vector<uint32_t> all)
+    : blocks(std::move(all)), edges(blocks.size()) {
+  std::unordered_map<uint32_t, uint32_t> number;
+  for (uint32_t n = 0; n < blocks.size(); ++n) number[blocks[n]] = n;
+  for (uint32_t n = 0; n < blocks.size(); ++n) {
+    for (uint32_t to : flow.blocks()[blocks[n]].successors) {
+      const auto inside = number.find(to);
+      if (inside != number.end()) edges[n].push_back(inside->second);
+    }
+  }
+  components = strongly_connected(
+      static_cast<uint32_t>(blocks.size()), [&](uint32_t n) -> const auto& { return edges[n]; });
+  members.resize(components.count);
+  for (uint32_t n = 0; n < blocks.size(); ++n) members[components.of[n]].push_back(n);
+}
+
+bool Subgraph::cyclic(uint32_t component) const {
+  const uint32_t n = members[component][0];
+  return members[component].size() > 1 || std::find(edges[n].begin(), edges[n].end(), n) != edges[n].end();
+}
+
+std::vector<uint32_t> Subgraph::blocks_of(uint32_t component) const {
+  std::vector<uint32_t> out;
+  for (uint32_t n : members[component]) out.push_back(blocks[n]);
+  return out;
+}
+
+bool Loop::contains(uint32_t block) const { return std::binary_search(blocks.begin(), blocks.end(), block); }
+
+LoopNest::LoopNest(const ControlFlow& flow)
+    : innermost_(flow.blocks().size()), predecessors_(flow.blocks().size()) {
+  std::vector<uint32_t> all(flow.blocks().size());
+  for (uint32_t b = 0; b < all.size(); ++b) {
+    all[b] = b;
+    for (uint32_t to : flow.blocks()[b].successors) predecessors_[to].push_back(b);
+  }
+  find(flow, all, std::nullopt);
+  // New loops are appended, so this goes down the nest level by level.
+  for (uint32_t l = 0; l < loops_.size(); ++l) {
+    std::vector<uint32_t> rest;
+    const Loop& loop = loops_[l];
+    std::set_difference(loop.blocks.begin(), loop.blocks.end(), loop.entries.begin(), loop.entries.end(),
+                        std::back_inserter(rest));
+    find(flow, rest, l);
+  }
+}
+
+void LoopNest::find(const ControlFlow& flow, const std::vector<uint32_t>& blocks,
+                    std::optional<uint32_t> outer) {
+  const Subgraph graph(flow, blocks);
+  for (uint32_t c = 0; c < graph.components.count; ++c) {
+    if (!graph.cyclic(c)) continue;
+    Loop loop;
+    loop.blocks = graph.blocks_of(c);
+    loop.outer = outer;
+    for (uint32_t b : loop.blocks) {
+      const bool entered = b == 0 || std::any_of(predecessors_[b].begin(), predecessors_[b].end(),
+                                                 [&](uint32_t from) { return !loop.contains(from); });
+      if (entered) loop.entries.push_back(b);
+      innermost_[b] = static_cast<uint32_t>(loops_.size());
+    }
+    // Code that nothing leads to has no entry; any block will do.
+    if (loop.entries.empty()) loop.entries.push_back(loop.blocks[0]);
+    loops_.push_back(std::move(loop));
+  }
+}
+
+std::vector<uint32_t> LoopNest::around(uint32_t block) const {
+  std::vector<uint32_t> out;
+  for (auto l = innermost_[block]; l; l = loops_[*l].outer) out.push_back(*l);
+  return out;
+}
+
+}  // namespace klap::analysis
