@@ -88,7 +88,9 @@ void BlockDivergence::raise(uint32_t instruction, std::vector<uint32_t>& work) {
   Divergence level = source(s);
   for (std::string_view r : registers.read) level = std::max(level, of(r));
   for (std::string_view r : registers.written) {
-    const Divergence to = is_joined(r) ? std::max(level, Divergence::Unknown) : level;
+    // Which of several definitions is seen somewhere is not followed, so none of them is proven to be seen.
+    Divergence to = is_joined(r) ? std::max(level, Divergence::Unknown) : level;
+    if (data_.definitions(r).size() > 1) to = std::min(to, Divergence::Unknown);
     if (to <= of(r)) continue;
     of_[r] = to;
     const auto& uses = data_.uses(r);

@@ -25,7 +25,8 @@ struct Counter {
   std::string_view relation;  // "lt", "ne", ...
   bool is_signed = false, wide = false;
   bool goes_on_if = true;
-  uint32_t add_block = 0;
+  uint32_t add = 0;                                  // instruction
+  bool may_test_first = true, may_add_first = true;  // before the first test
 };
 
 bool holds(const Counter& c, uint64_t value) {
@@ -44,13 +45,14 @@ bool holds(const Counter& c, uint64_t value) {
   return !less;  // ge, hs
 }
 
-// How often the test can be reached. Whether the first test sees the first value or the one after it depends
-// on where the loop is entered, so both are tried.
+// How often the test can be reached. Where it is not known whether the first test sees the first value or the
+// one after it, both are tried.
 std::optional<uint64_t> rounds(const Counter& c) {
   uint64_t most = 0;
-  for (uint64_t start : {c.first, c.first + c.step}) {
+  for (const bool added : {false, true}) {
+    if (!(added ? c.may_add_first : c.may_test_first)) continue;
     uint64_t n = 1;
-    for (uint64_t i = start; holds(c, i) == c.goes_on_if; i += c.step) {
+    for (uint64_t i = added ? c.first + c.step : c.first; holds(c, i) == c.goes_on_if; i += c.step) {
       if (++n > kMostRounds) return std::nullopt;
     }
     most = std::max(most, n);
@@ -133,7 +135,7 @@ class LoopBounds {
     auto counter = comparison(compares[0], loop);
     if (!counter) return std::nullopt;
     counter->goes_on_if = jump_stays != branch.predicate_negated;
-    return alternate(test, counter->add_block, loop) ? counter : std::nullopt;
+    return alternate(test, block_of(counter->add), loop) ? counter : std::nullopt;
   }
 
   // setp.RELATION.TYPE p, counter, constant
@@ -151,14 +153,22 @@ class LoopBounds {
     counter.is_signed = type.starts_with(".s");
     counter.wide = ptx::type_bytes(type) == 8;
     counter.bound = *bound;
-    return steps(m_.text(s.operands[1]), loop, counter) ? std::optional(counter) : std::nullopt;
+    if (!steps(m_.text(s.operands[1]), loop, counter)) return std::nullopt;
+    if (block_of(counter.add) == block_of(compare) && counter.may_test_first) {
+      counter.may_test_first = counter.add > compare;
+      counter.may_add_first = !counter.may_test_first;
+    }
+    return counter;
   }
 
   // One definition outside the loop, a constant that every entry of the loop passes, and one inside, an
   // addition of a constant to itself, perhaps by way of a second register.
   bool steps(std::string_view reg, const std::vector<uint32_t>& loop, Counter& counter) const {
     std::string_view counted = reg;
-    if (const auto of = added_to(reg, loop, counter)) counted = *of;
+    if (const auto of = added_to(reg, loop, counter)) {
+      counted = *of;
+      counter.may_test_first = false;  // what is tested is the sum
+    }
     uint32_t inside = 0, before = ControlFlow::npos;
     for (uint32_t d : data_.definitions(counted)) {
       if (contains(loop, block_of(d))) {
@@ -192,7 +202,7 @@ class LoopBounds {
     const auto step = data_.constant(m_.compact(s.operands[2]));
     if (!step) return std::nullopt;
     counter.step = *step;
-    counter.add_block = block_of(i);
+    counter.add = i;
     return m_.text(s.operands[1]);
   }
 
@@ -203,7 +213,9 @@ class LoopBounds {
     if (m_.is(s.head, "add")) return addend(i, counter) == counted;
     if (!m_.is(s.head, "mov") || s.predicated || s.operands.size() != 2) return false;
     const bool same = added_to(m_.text(s.operands[1]), loop, counter) == counted;
-    return same && counter.add_block == block_of(i);
+    if (!same || block_of(counter.add) != block_of(i)) return false;
+    counter.add = i;  // where the counter itself changes
+    return true;
   }
 
   // True if control comes into the loop, at first and again, through `block` only.

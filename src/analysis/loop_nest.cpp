@@ -1,6 +1,7 @@
 #include "analysis/loop_nest.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 namespace klap::analysis {
@@ -44,6 +45,8 @@ LoopNest::LoopNest(const ControlFlow& flow)
   find(flow, all, std::nullopt);
   // New loops are appended, so this goes down the nest level by level.
   for (uint32_t l = 0; l < loops_.size(); ++l) {
+    if (loops_[l].is_part) continue;
+    split(l);
     std::vector<uint32_t> rest;
     const Loop& loop = loops_[l];
     std::set_difference(loop.blocks.begin(), loop.blocks.end(), loop.entries.begin(), loop.entries.end(),
@@ -72,9 +75,56 @@ void LoopNest::find(const ControlFlow& flow, const std::vector<uint32_t>& blocks
   }
 }
 
+// Adds the parts of a loop with one head and several jumps back to it.
+void LoopNest::split(uint32_t loop) {
+  if (loops_[loop].entries.size() != 1) return;
+  const uint32_t head = loops_[loop].entries[0];
+  std::vector<uint32_t> jumps;
+  for (uint32_t from : predecessors_[head]) {
+    if (loops_[loop].contains(from)) jumps.push_back(from);
+  }
+  if (jumps.size() < 2) return;
+  constexpr size_t kMostParts = 16;
+  const auto add = [&](Loop part) {
+    part.entries = {head};
+    part.outer = loop;
+    part.is_part = true;
+    loops_[loop].parts.push_back(static_cast<uint32_t>(loops_.size()));
+    loops_.push_back(std::move(part));
+  };
+  if (jumps.size() > kMostParts) {
+    Loop all;
+    all.blocks = loops_[loop].blocks;
+    all.merged = true;
+    add(std::move(all));
+    return;
+  }
+  for (uint32_t jump : jumps) {
+    std::set<uint32_t> blocks = {head};
+    std::vector<uint32_t> work = {jump};
+    while (!work.empty()) {
+      const uint32_t b = work.back();
+      work.pop_back();
+      if (!blocks.insert(b).second) continue;
+      for (uint32_t from : predecessors_[b]) {
+        if (loops_[loop].contains(from)) work.push_back(from);
+      }
+    }
+    if (blocks.size() == loops_[loop].blocks.size()) continue;
+    Loop part;
+    part.blocks.assign(blocks.begin(), blocks.end());
+    add(std::move(part));
+  }
+}
+
 std::vector<uint32_t> LoopNest::around(uint32_t block) const {
   std::vector<uint32_t> out;
-  for (auto l = innermost_[block]; l; l = loops_[*l].outer) out.push_back(*l);
+  for (auto l = innermost_[block]; l; l = loops_[*l].outer) {
+    for (uint32_t part : loops_[*l].parts) {
+      if (loops_[part].contains(block)) out.push_back(part);
+    }
+    out.push_back(*l);
+  }
   return out;
 }
 

@@ -156,8 +156,8 @@ class Proof {
     state.path.push_back(block);
     for (uint32_t l : nest_.around(block)) {
       const Loop& inner = nest_.loops()[l];
-      if (&inner == &loop_) break;
       if (inner.entries.size() != 1) failed_ = true;
+      if (inner.entries[0] == loop_.entries[0]) break;  // the loop itself
       if (inner.entries[0] == block) forget(inner, state);
     }
     step(flow_.blocks()[block].first, std::move(state));

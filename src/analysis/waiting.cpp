@@ -109,8 +109,9 @@ bool Waiting::decides(const std::vector<uint32_t>& sources, const Loop& loop) co
     const BasicBlock& block = flow_.blocks()[b];
     const Statement& s = at(block.last - 1);
     const bool ends = module_.is(s.head, "ret") || module_.is(s.head, "exit");
-    const bool leaves = ends || std::any_of(block.successors.begin(), block.successors.end(),
-                                            [&](uint32_t to) { return !loop.contains(to); });
+    const bool leaves = ends || loop.merged ||
+                        std::any_of(block.successors.begin(), block.successors.end(),
+                                    [&](uint32_t to) { return !loop.contains(to); });
     return leaves && depends(s);
   });
 }
