@@ -79,11 +79,14 @@ class Proof {
       : m_(module), flow_(flow), data_(data), nest_(nest), loop_(nest.loops()[loop]), reading_(reading) {}
 
   bool run() {
-    if (flow_.has_unknown_branch() || loop_.entries.size() != 1 || !only_known_effects()) return false;
+    failed_ = flow_.has_unknown_branch() || loop_.entries.size() != 1 || !only_known_effects();
+    if (failed_) return false;
     look_at_writes();
     enter(loop_.entries[0], State{}, true);
     return !failed_ && (open_.empty() || rank_exists());
   }
+  // True if the loop is of a kind, or of a size, that no reading can be shown for.
+  [[nodiscard]] bool failed() const { return failed_; }
 
  private:
   [[nodiscard]] const Statement& at(uint32_t i) const { return *flow_.instructions()[i].statement; }
@@ -481,11 +484,15 @@ bool loop_observes(const Module& m, const ControlFlow& flow, const Loop& loop) {
 
 bool Progress::ends_by_itself(uint32_t loop) {
   if (shown_[loop]) return *shown_[loop];
-  bool shown = false;
+  bool shown = false, failed = false;
   for (const char letter : {'s', 'u'}) {
     for (const uint32_t bytes : {4U, 8U}) {
-      for (const bool falls : {true, false})
-        shown = shown || Proof(module_, flow_, data_, nest_, loop, {letter, bytes, falls}).run();
+      for (const bool falls : {true, false}) {
+        if (shown || failed) continue;
+        Proof proof(module_, flow_, data_, nest_, loop, {letter, bytes, falls});
+        shown = proof.run();
+        failed = proof.failed();
+      }
     }
   }
   for (uint32_t inner = loop + 1; shown && inner < nest_.loops().size(); ++inner) {

@@ -56,8 +56,8 @@ TEST(Barriers, OfDifferentNumbersAreCountedApart) {
 
 TEST(Barriers, InLoops) {
   const std::string loop =
-      "mov.u32 %r2, 0; L: bar.sync 0; add.u32 %r2, %r2, 1; setp.lt.u32 %p4, %r2, %r3; @%p4 bra L; " + kLaunch +
-      "bar.sync 0; ret;";
+      "mov.u32 %r2, 0; L: bar.sync 0; add.u32 %r2, %r2, 1; setp.lt.u32 %p4, %r2, %r3; @%p4 bra L; " +
+      kLaunch + "bar.sync 0; ret;";
   EXPECT_EQ(Answer::No, at_one_site("ld.param.u32 %r3, [n]; " + loop));
   EXPECT_EQ(Answer::Yes, at_one_site("mov.u32 %r3, %tid.x; " + loop));
   EXPECT_EQ(Answer::Unknown, at_one_site("ld.global.u32 %r3, [%rd1]; " + loop));

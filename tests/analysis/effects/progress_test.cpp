@@ -104,6 +104,44 @@ TEST(Progress, ByARank) {
   EXPECT_TRUE(body_waits(chase("lt.s16 %p1, %r1, %r5")));
 }
 
+// Memory that nobody writes does not change between two looks at it.
+TEST(Progress, ByConditionsThatOnlyOthersCanFulfil) {
+  const auto twice = [](const std::string& between) {
+    return "L: mul.wide.s32 %rd2, %r1, 4; add.s64 %rd4, %rd1, %rd2; ld.volatile.global.u32 %r1, [%rd4]; " +
+           between + " ld.volatile.global.u32 %r2, [%rd4]; setp.ne.s32 %p1, %r1, %r2; @%p1 bra L; ret;";
+  };
+  EXPECT_FALSE(body_waits(twice("")));
+  EXPECT_FALSE(body_waits(twice("add.s32 %r7, %r7, 1;")));
+  // The loop itself may be the one that writes.
+  EXPECT_TRUE(body_waits(twice("st.global.u32 [%rd5], %r6;")));
+  EXPECT_TRUE(body_waits(twice("st.local.u32 [%rd5], %r6;")));
+  EXPECT_TRUE(body_waits(twice("red.global.add.u32 [%rd5], %r6;")));
+  EXPECT_TRUE(body_waits(twice("add.s64 %rd6, %rd4, 8; atom.global.cas.b32 %r3, [%rd6], %r5, %r6;")));
+  EXPECT_TRUE(body_waits(twice("add.s64 %rd4, %rd4, 8;"))) << "another place";
+}
+
+TEST(Progress, ReadsNegatedPredicates) {
+  const auto branch = [](const std::string& test) {
+    std::string text = chase(test);
+    return text.replace(text.find("@%p1"), 4, "@!%p1");
+  };
+  EXPECT_FALSE(body_waits(branch("ge.s32 %p1, %r1, %r5")));
+  EXPECT_TRUE(body_waits(branch("lt.s32 %p1, %r1, %r5")));
+}
+
+TEST(Progress, ReadsCombinedPredicates) {
+  const auto combined = [](const std::string& test) {
+    return "L: mov.u32 %r5, %r1; mul.wide.s32 %rd3, %r5, 4; add.s64 %rd2, %rd1, %rd3; "
+           "ld.volatile.global.u32 %r1, [%rd2]; " +
+           test + " ret;";
+  };
+  EXPECT_FALSE(body_waits(combined("setp.lt.s32 %p1, %r1, %r5; and.pred %p3, %p1, %p2; @%p3 bra L;")));
+  EXPECT_FALSE(body_waits(combined("setp.ge.s32 %p1, %r1, %r5; or.pred %p3, %p2, %p1; @!%p3 bra L;")));
+  EXPECT_FALSE(body_waits(combined("setp.ge.s32 %p1, %r1, %r5; not.pred %p3, %p1; @%p3 bra L;")));
+  EXPECT_TRUE(body_waits(combined("setp.lt.s32 %p1, %r1, %r5; or.pred %p3, %p1, %p2; @%p3 bra L;")));
+  EXPECT_TRUE(body_waits(combined("setp.ge.s32 %p1, %r1, %r5; and.pred %p3, %p2, %p1; @!%p3 bra L;")));
+}
+
 TEST(Progress, OfALoopWithTwoEntriesIsUnknown) {
   EXPECT_TRUE(
       body_waits("@%p3 bra M; L: mov.u32 %r5, %r1; mul.wide.s32 %rd3, %r5, 4; add.s64 %rd2, %rd1, %rd3; M: "
@@ -119,6 +157,11 @@ TEST(Progress, OfNestedLoops) {
   };
   EXPECT_FALSE(body_waits(nested("add.s32 %r6, %r6, 1;")));
   EXPECT_TRUE(body_waits(nested("add.s32 %r5, %r5, 1;")));
+  // The first round leaves %r5 what it was, the second one does not.
+  EXPECT_TRUE(
+      body_waits("L: mov.u32 %r8, %r1; I: mov.u32 %r5, %r8; mov.u32 %r8, %r9; @%p2 bra I; "
+                 "mul.wide.s32 %rd3, %r5, 4; add.s64 %rd2, %rd1, %rd3; ld.volatile.global.u32 %r1, [%rd2]; "
+                 "setp.lt.s32 %p1, %r1, %r5; @%p1 bra L; ret;"));
   EXPECT_TRUE(body_waits(nested("ld.volatile.global.u32 %r7, [%rd2]; setp.eq.s32 %p2, %r7, 0;")));
 }
 
