@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
+#include "analysis/barriers.h"
 #include "analysis/retry.h"
 #include "analysis/variance.h"
 #include "analysis/waiting.h"
@@ -41,116 +41,107 @@ const char* meaning(Reason reason) {
 
 namespace {
 
-using Names = std::set<std::string_view>;
-
-// Instructions whose effect does not depend on which kernel, block or warp a thread runs in.
-const Names& safe_opcodes() {
-  static const Names kSafe = {
-      "abs",       "add",   "addc",  "and",       "atom",   "bfe",    "bfi",      "bfind",    "bmsk",
-      "bra",       "brev",  "brx",   "call",      "clz",    "cnot",   "copysign", "cos",      "cvt",
-      "cvta",      "div",   "dp2a",  "dp4a",      "ex2",    "exit",   "fence",    "fma",      "fns",
-      "ld",        "lg2",   "lop3",  "mad",       "mad24",  "madc",   "max",      "membar",   "min",
-      "mov",       "mul",   "mul24", "nanosleep", "neg",    "not",    "or",       "popc",     "prefetch",
-      "prefetchu", "prmt",  "rcp",   "red",       "rem",    "ret",    "rsqrt",    "sad",      "selp",
-      "set",       "setp",  "shf",   "shl",       "shr",    "sin",    "slct",     "sqrt",     "st",
-      "sub",       "subc",  "szext", "tanh",      "testp",  "trap",   "xor",      "vabsdiff", "vabsdiff2",
-      "vabsdiff4", "vadd",  "vadd2", "vadd4",     "vavrg2", "vavrg4", "vmad",     "vmax",     "vmax2",
-      "vmax4",     "vmin",  "vmin2", "vmin4",     "vset",   "vset2",  "vset4",    "vshl",     "vshr",
-      "vsub",      "vsub2", "vsub4"};
-  return kSafe;
-}
-
-const Names& texture_opcodes() {
-  static const Names kTexture = {"tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep"};
-  return kTexture;
-}
-
-// Library functions outside the program whose effect does not depend on the caller's place.
-bool is_known_external(std::string_view name) {
-  static const Names kKnown = {"vprintf", "malloc", "free", "__assertfail"};
-  return kKnown.contains(name);
-}
-
-bool is_lane_register(std::string_view name) { return name == "%laneid" || name.starts_with("%lanemask_"); }
-bool is_neutral_special_register(std::string_view name) {
-  static const Names kNeutral = {"%clock",          "%clock64",        "%clock_hi", "%globaltimer",
-                                 "%globaltimer_lo", "%globaltimer_hi", "%smid",     "%nsmid"};
-  return kNeutral.contains(name);
-}
-
 Objection object(Reason reason, std::string detail) { return {reason, std::move(detail)}; }
 
 std::string place(const Module& module, uint32_t token) { return fmt::format("line {}", module.line(token)); }
 
-// Special registers: identifiers that begin with '%' and are declared nowhere in the function.
-template <typename Visit>
-void for_each_special_register(const Module& module, const Function& function, Visit&& visit) {
-  const LocalNames names(module, function.body);
-  for (uint32_t t = function.body.tokens.first; t < function.body.tokens.last; ++t) {
-    if (module.tokens[t].kind != ptx::TokenKind::Identifier) continue;
-    const std::string_view text = module.text(t);
-    if (text[0] == '%' && !names.contains(text) && !names.is_range(text)) visit(text, t);
-  }
-}
-
 // ---- instructions of the child and of what it calls ----
 
+// What a consumer cannot give a child whose instructions have this effect; nothing where it can.
+std::optional<Reason> reason_against(EffectKind effect) {
+  using enum EffectKind;
+  switch (effect) {
+    case BlockBarrier:
+    case PartialBarrier:
+    case ClusterBarrier:
+      return Reason::ChildBarrier;
+    case WarpSync:
+      return Reason::ChildWarpSync;
+    case Texture:
+      return Reason::ChildTexture;
+    case SharedAccess:
+    case StaticShared:
+    case DynamicShared:
+      return Reason::ChildSharedMemory;
+    case OtherRegister:
+      return Reason::ChildSpecialRegister;
+    case BarrierObject:
+    case ClusterAccess:
+    case StackAllocation:
+    case AsyncCopy:
+    case GridDependency:
+    case UnlistedInstruction:
+      return Reason::ChildInstruction;
+    case DeviceRuntime:
+      return Reason::ChildLaunches;
+    case UnknownCall:
+    case IndirectCall:
+      return Reason::ChildCallsUnknown;
+    case PositionRegister:
+    case LaneRegister:
+    case ClockRegister:
+    case ProcessorRegister:
+    case LocalMemory:
+    case Atomic:
+    case Reduction:
+    case StrongLoad:
+    case StrongStore:
+    case Fence:
+    case Sleep:
+    case Allocation:
+    case Printing:
+    case Assertion:
+    case Trap:
+    case Exit:
+      return std::nullopt;
+  }
+  return Reason::ChildInstruction;
+}
+
 std::optional<Objection> object_to_instruction(const Module& m, const Statement& s) {
-  const std::string_view opcode = m.text(s.head);
-  const std::string at = fmt::format("{} ({})", m.full_opcode(s), place(m, s.head));
-  if (opcode == "bar" || opcode == "barrier") {
-    const bool warp = m.has_modifier(s, ".warp");
-    return object(warp ? Reason::ChildWarpSync : Reason::ChildBarrier, at);
-  }
-  if (texture_opcodes().contains(opcode)) return object(Reason::ChildTexture, at);
-  if (m.has_modifier(s, ".sync") || opcode == "shfl" || opcode == "vote" || opcode == "activemask") {
-    return object(Reason::ChildWarpSync, at);
-  }
-  if (!safe_opcodes().contains(opcode)) return object(Reason::ChildInstruction, at);
-  for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
-    const std::string_view modifier = m.text(t);
-    if (modifier.starts_with(".shared")) return object(Reason::ChildSharedMemory, at);
-    if (modifier.starts_with(".proxy") || modifier.starts_with(".mbarrier") || modifier == ".async" ||
-        modifier == ".bulk" || modifier == ".cluster" || modifier.starts_with(".tensormap")) {
-      return object(Reason::ChildInstruction, at);
-    }
+  for (EffectKind effect : instruction_effects(m, s)) {
+    if (const auto reason = reason_against(effect))
+      return object(*reason, fmt::format("{} ({})", m.full_opcode(s), place(m, s.head)));
   }
   return std::nullopt;
 }
 
-std::optional<Objection> object_to_instructions(const Module& m, const Function& f) {
+using Kinds = std::initializer_list<EffectKind>;
+constexpr Kinds kNamedMemory = {EffectKind::StaticShared, EffectKind::DynamicShared, EffectKind::Texture};
+constexpr Kinds kNamedRegisters = {EffectKind::OtherRegister};
+
+// Instructions first, then what the function names: variables or registers of these kinds.
+std::optional<Objection> object_to_effects(const Module& m, const Function& f, const Effects& effects,
+                                           Kinds names) {
   std::optional<Objection> found;
   ptx::for_each_statement(f.body, [&](const Statement& s) {
-    if (found || s.kind != StatementKind::Instruction) return;
-    found = object_to_instruction(m, s);
+    if (!found) found = object_to_instruction(m, s);
   });
-  if (!found && LocalNames(m, f.body).declares_shared()) {
-    found = object(Reason::ChildSharedMemory, fmt::format("{} declares shared memory", f.name));
+  if (found) return found;
+  for (const Effect& effect : effects.all()) {
+    if (std::find(names.begin(), names.end(), effect.kind) == names.end()) continue;
+    if (const auto reason = reason_against(effect.kind))
+      return object(*reason, fmt::format("{} ({})", effect.what, place(m, effect.token)));
   }
-  if (!found) {
-    // Shared memory may also be declared at module level and reached by its name.
-    for (uint32_t t = f.body.tokens.first; t < f.body.tokens.last && !found; ++t) {
-      if (m.tokens[t].kind != ptx::TokenKind::Identifier) continue;
-      const ptx::Variable* v = m.find_variable(m.text(t));
-      if (v != nullptr && v->space == ".shared") {
-        found = object(Reason::ChildSharedMemory, fmt::format("{} ({})", v->name, place(m, t)));
-      } else if (v != nullptr && v->space != ".global" && v->space != ".const") {
-        found = object(Reason::ChildTexture, fmt::format("{} ({})", v->name, place(m, t)));
-      }
-    }
-  }
-  return found;
+  return std::nullopt;
 }
 
-std::optional<Objection> object_to_special_registers(const Module& m, const Function& child) {
-  std::optional<Objection> found;
-  for_each_special_register(m, child, [&](std::string_view name, uint32_t token) {
-    if (found) return;
-    if (!is_virtual_special_register(name) && !is_lane_register(name) && !is_neutral_special_register(name)) {
-      found = object(Reason::ChildSpecialRegister, fmt::format("{} ({})", name, place(m, token)));
-    }
-  });
-  return found;
+// What a called function may do less of than the child itself: its registers are not replaced, and its `exit`
+// is not turned into a branch.
+std::optional<Objection> object_to_callee(const CallGraph& graph, const Function& callee) {
+  const Module& m = graph.module();
+  const Effects& effects = graph.own(callee);
+  if (auto objection = object_to_effects(m, callee, effects, kNamedMemory)) return objection;
+  for (const Effect& effect : effects.all()) {
+    using enum EffectKind;
+    const bool is_register =
+        effect.kind == PositionRegister || effect.kind == LaneRegister || effect.kind == OtherRegister;
+    if (!is_register && effect.kind != Exit) continue;
+    const std::string what = is_register ? "reads " + effect.what : "may exit";
+    return object(Reason::ChildCallsUnknown,
+                  fmt::format("{}, called by it, {} ({})", callee.name, what, place(m, effect.token)));
+  }
+  return std::nullopt;
 }
 
 // The kernels that a kernel and what it calls launch, as far as they are known.
@@ -199,31 +190,19 @@ std::string launches_text(const Module& m, const Function& child, std::string_vi
   return fmt::format("launches {} (line {})", launched[0].kernel, launched[0].line);
 }
 
-std::optional<Objection> object_to_calls(const Module& m, const Function& child, const CallClosure& closure) {
-  if (closure.indirect) return object(Reason::ChildCallsUnknown, "an indirect call");
-  for (const std::string& name : closure.external) {
-    if (idioms().is_device_runtime(name)) return object(Reason::ChildLaunches, launches_text(m, child, name));
-    if (!is_known_external(name)) {
-      return object(Reason::ChildCallsUnknown, fmt::format("{} is defined in another unit", name));
-    }
+std::optional<Objection> object_to_calls(const CallGraph& graph, const Function& child) {
+  const Effects& effects = graph.closure(child);
+  if (effects.has(EffectKind::IndirectCall)) return object(Reason::ChildCallsUnknown, "an indirect call");
+  for (const Effect& effect : effects.all()) {
+    if (effect.kind == EffectKind::DeviceRuntime)
+      return object(Reason::ChildLaunches, launches_text(graph.module(), child, effect.what));
+    if (effect.kind == EffectKind::UnknownCall)
+      return object(Reason::ChildCallsUnknown, fmt::format("{} is defined in another unit", effect.what));
   }
-  for (const Function* callee : closure.functions) {
-    if (callee == &child) return object(Reason::ChildCallsUnknown, "calls itself");
-    if (auto objection = object_to_instructions(m, *callee)) return objection;
-    std::optional<Objection> found;
-    for_each_special_register(m, *callee, [&](std::string_view name, uint32_t token) {
-      if (found || is_neutral_special_register(name)) return;
-      found = object(Reason::ChildCallsUnknown,
-                     fmt::format("{}, called by it, reads {} ({})", callee->name, name, place(m, token)));
-    });
-    if (found) return found;
-    ptx::for_each_statement(callee->body, [&](const Statement& s) {
-      if (s.kind == StatementKind::Instruction && m.is(s.head, "exit") && !found) {
-        found = object(Reason::ChildCallsUnknown,
-                       fmt::format("{}, called by it, may exit ({})", callee->name, place(m, s.head)));
-      }
-    });
-    if (found) return found;
+  if (graph.is_recursive(child)) return object(Reason::ChildCallsUnknown, "calls itself");
+  for (const Function* callee : graph.functions()) {
+    if (callee == &child) continue;
+    if (auto objection = object_to_callee(graph, *callee)) return objection;
   }
   return std::nullopt;
 }
@@ -238,27 +217,26 @@ bool watches_memory(const Module& m, const Statement& s) {
 }
 
 std::optional<Objection> object_to_parent_waiting(const FunctionFacts& parent, uint32_t site) {
+  Waiting waiting(parent.module, parent.flow, parent.data);
   const auto& instructions = parent.flow.instructions();
   for (uint32_t i = 0; i < instructions.size(); ++i) {
     const Statement& s = *instructions[i].statement;
-    if (!watches_memory(parent.module, s)) continue;
-    if (parent.flow.can_follow(site, i) && parent.flow.in_loop(i)) {
+    if (!watches_memory(parent.module, s) || !parent.flow.in_loop(i)) continue;
+    if (parent.flow.can_follow(site, i) && !waiting.ends_by_itself(i)) {
       return object(Reason::ParentWaits,
                     fmt::format("{} in a loop after the launch ({})", parent.module.full_opcode(s),
                                 place(parent.module, s.head)));
     }
   }
-  // Threads that do not launch may wait for the children of those that do.
-  if (const auto waiting = may_wait(parent.module, parent.flow, parent.data)) {
-    return object(Reason::ParentWaits, *waiting);
-  }
+  // Threads that do not launch, or not yet, may wait for the children of those that do.
+  if (const auto found = waiting.find()) return object(Reason::ParentWaits, *found);
   return std::nullopt;
 }
 
 std::optional<Objection> object_to_child_waiting(const Module& m, const Function& f) {
   const ControlFlow flow(m, f);
   const DataFlow data(m, f, flow);
-  if (const auto waiting = may_wait(m, flow, data)) return object(Reason::ChildWaits, *waiting);
+  if (const auto found = Waiting(m, flow, data).find()) return object(Reason::ChildWaits, *found);
   return std::nullopt;
 }
 
@@ -302,39 +280,25 @@ std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, con
   for (const ErrorQuery& query : parent.error_queries) {
     if (!query.problem.empty()) return object(Reason::RuntimeCall, "a last-error query: " + query.problem);
   }
-  const CallClosure closure = call_closure(m, parent.function);
-  if (closure.indirect)
+  const CallGraph graph(m, parent.function);
+  const Effects& effects = graph.closure(parent.function);
+  if (effects.has(EffectKind::IndirectCall))
     return object(Reason::ParentCallsUnknown, "a called function calls through a pointer");
-  for (const std::string& name : closure.external) {
-    if (!idioms().is_device_runtime(name) && !is_known_external(name)) {
-      return object(Reason::ParentCallsUnknown, fmt::format("{} is defined in another unit", name));
-    }
-  }
-  for (const Function* callee : closure.functions) {
+  if (const Effect* unknown = effects.find(EffectKind::UnknownCall))
+    return object(Reason::ParentCallsUnknown, fmt::format("{} is defined in another unit", unknown->what));
+  for (const Function* callee : graph.callees(parent.function)) {
     // What a wrapper calls counts as called where the wrapper is.
     if (!runtime_function(m, *callee).empty()) continue;
-    for (const std::string& name : call_closure(m, *callee).external) {
-      if (idioms().is_device_runtime(name))
-        return object_to_runtime_call(name, fmt::format("{}, called by it, ", callee->name), "");
-    }
+    if (const Effect* call = graph.closure(*callee).find(EffectKind::DeviceRuntime))
+      return object_to_runtime_call(call->what, fmt::format("{}, called by it, ", callee->name), "");
   }
   return std::nullopt;
 }
 
-// With one launch per thread, two launches of a block can be ordered by a barrier only if threads that have
-// launched can meet, at a barrier, threads that have not.
 std::optional<Objection> object_to_barriers(const FunctionFacts& parent, uint32_t site) {
-  bool before = false, after = false;
-  for (uint32_t i = 0; i < parent.flow.instructions().size(); ++i) {
-    const Statement& s = *parent.flow.instructions()[i].statement;
-    if (!parent.module.is(s.head, "bar") && !parent.module.is(s.head, "barrier")) continue;
-    if (parent.module.has_modifier(s, ".warp")) continue;
-    before = before || parent.flow.can_follow(i, site);
-    after = after || parent.flow.can_follow(site, i);
-  }
-  if (!before || !after) return std::nullopt;
-  return object(Reason::BarrierBetweenLaunches,
-                "barriers stand both before and after the launch, in the NULL stream");
+  const Finding finding = barrier_between(parent, site, site);
+  if (finding.answer == Answer::No) return std::nullopt;
+  return object(Reason::BarrierBetweenLaunches, "in the NULL stream, " + finding.detail);
 }
 
 // What a parameter of a called function is at its calls: "a (line 12), b (line 40)".
@@ -450,17 +414,6 @@ std::optional<Objection> object_to_arguments(const Function& child, const Site& 
 
 }  // namespace
 
-bool is_virtual_special_register(std::string_view name) {
-  return name == "%tid" || name == "%ctaid" || name == "%ntid" || name == "%nctaid";
-}
-
-bool reads_lane(const Module& module, const Function& function) {
-  bool found = false;
-  for_each_special_register(
-      module, function, [&](std::string_view name, uint32_t) { found = found || is_lane_register(name); });
-  return found;
-}
-
 // Where the stream depends on a condition, the site is judged by the strictest of its streams. That is exact:
 // each check for the NULL stream is about a pair of launches that may both go there, and holds for the
 // launches that do, whichever they are; the laxer streams promise nothing that the check for the strictest
@@ -488,33 +441,6 @@ std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const Da
     const auto value = data.constant(site.block[axis]);
     if (!value) return std::nullopt;
     out[axis] = static_cast<uint32_t>(*value);
-  }
-  return out;
-}
-
-CallClosure call_closure(const Module& module, const Function& function) {
-  CallClosure out;
-  std::vector<const Function*> work = {&function};
-  for (size_t next = 0; next < work.size(); ++next) {
-    const Function& f = *work[next];
-    const LocalNames names(module, f.body);
-    ptx::for_each_statement(f.body, [&](const Statement& s) {
-      const auto call = parse_call(module, s, names);
-      if (!call) return;
-      if (!call->direct) {
-        out.indirect = true;
-        return;
-      }
-      const Function* callee = module.find_function(call->callee);
-      if (callee == nullptr || !callee->is_definition) {
-        if (std::find(out.external.begin(), out.external.end(), call->callee) == out.external.end()) {
-          out.external.emplace_back(call->callee);
-        }
-      } else if (std::find(out.functions.begin(), out.functions.end(), callee) == out.functions.end()) {
-        out.functions.push_back(callee);
-        work.push_back(callee);
-      }
-    });
   }
   return out;
 }
@@ -573,10 +499,11 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
   if (auto objection = object_to_block(m, child, *constant_block(site, parent.data))) return objection;
   if (auto objection = object_to_arguments(child, site, parent.data)) return objection;
   if (uses_clusters(m, child)) return object(Reason::ChildCluster, "by its own directive");
+  const CallGraph graph(m, child);
   const CallClosure closure = call_closure(m, child);
-  if (auto objection = object_to_calls(m, child, closure)) return objection;
-  if (auto objection = object_to_instructions(m, child)) return objection;
-  if (auto objection = object_to_special_registers(m, child)) return objection;
+  if (auto objection = object_to_calls(graph, child)) return objection;
+  if (auto objection = object_to_effects(m, child, graph.own(child), kNamedMemory)) return objection;
+  if (auto objection = object_to_effects(m, child, graph.own(child), kNamedRegisters)) return objection;
   if (auto objection = object_to_child_waiting(m, child)) return objection;
   for (const Function* callee : closure.functions) {
     if (auto objection = object_to_child_waiting(m, *callee)) return objection;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/effects.h"
 #include "analysis/reasons.h"
 #include "analysis/sites.h"
 
@@ -53,20 +54,7 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
 std::optional<Objection> object_to_child(const ptx::Module& child_module, const ptx::Function& child,
                                          const FunctionFacts& parent, const Site& site);
 
-// Functions that `function` calls directly or indirectly and that its module defines, each once.
-struct CallClosure {
-  std::vector<const ptx::Function*> functions;
-  std::vector<std::string> external;  // called, but defined elsewhere
-  bool indirect = false;
-};
-CallClosure call_closure(const ptx::Module& module, const ptx::Function& function);
-
 // Where a register of `facts` comes from.
 std::vector<Origin> origins_of(const FunctionFacts& facts, std::string_view operand);
-
-// True for special registers of virtual position (%tid, %ctaid, %ntid, %nctaid), which a consumer replaces.
-bool is_virtual_special_register(std::string_view name);
-// True if `function` itself reads a lane's number or mask, so that a thread must keep its place in the warp.
-bool reads_lane(const ptx::Module& module, const ptx::Function& function);
 
 }  // namespace klap::analysis
