@@ -12,7 +12,6 @@
 namespace klap::analysis {
 namespace {
 
-using ptx::Module;
 using ptx::Statement;
 
 StreamValue literal(uint64_t value, const Idiom& idiom) {

@@ -18,6 +18,7 @@ std::vector<StreamValue> streams(const std::string& body, const std::string& ope
 
 std::vector<StreamClass> kinds(const std::vector<StreamValue>& values) {
   std::vector<StreamClass> out;
+  out.reserve(values.size());
   for (const StreamValue& v : values) out.push_back(v.kind);
   return out;
 }
