@@ -78,6 +78,10 @@ class Job:
     def debug(self):
         return "-G" in self.options
 
+    def relocatable(self):
+        # clang leaves functions such as operator delete to the linker.
+        return "-rdc=true" in self.options or self.kind == "clang"
+
 
 def toolkit():
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
@@ -213,7 +217,7 @@ class Corpus:
         with multiprocessing.get_context("spawn").Pool(os.cpu_count(), start_worker, (library,)) as pool:
             errors = pool.map(make, [(job, self.out) for job in jobs], chunksize=1)
         self.errors += filter(None, errors)
-        self.rows += [(job.file(), job.kind, job.debug(), "-rdc=true" in job.options) for job, e in zip(jobs, errors) if not e]
+        self.rows += [(job.file(), job.kind, job.debug(), job.relocatable()) for job, e in zip(jobs, errors) if not e]
         print(f"{len(jobs):4} modules by {jobs[0].kind} in {time.time() - start:.1f} s", flush=True)
 
     def skip(self, jobs, why):

@@ -1,6 +1,7 @@
-// Renaming walks each function with a stack of scopes. A declaration adds a name to the innermost scope, labels before
-// everything else in it because branches may go forward; every other word is looked up from the inside out, and what
-// no scope knows (functions, module variables, special registers, opcodes in operands) stays.
+// Renaming walks each function with a stack of scopes. A declaration adds a name to the innermost scope,
+// labels before everything else in it because branches may go forward; every other word is looked up from the
+// inside out, and what no scope knows (functions, module variables, special registers, opcodes in operands)
+// stays.
 #include "rename.h"
 
 #include <charconv>
@@ -47,7 +48,7 @@ struct Scope {
 
 class Renamer {
  public:
-  explicit Renamer(const Module& module) : m_(module), edits_(module), scopes_(1), stem_("k") {
+  explicit Renamer(const Module& module) : m_(module), edits_(module) {
     while (m_.source.find(stem_) != std::string::npos) stem_ += "lap"[stem_.size() % 3];
   }
 
@@ -60,8 +61,8 @@ class Renamer {
         later_.push_back(item.tokens);
       }
     }
-    // Debug sections name labels of functions that may come after them.
-    for (const TokenRange& tokens : later_) uses(tokens);
+    // Debug sections name labels of functions, which may come after them.
+    for (const TokenRange& tokens : later_) debug_uses(tokens);
     const std::string body = edits_.apply({0, static_cast<uint32_t>(m_.tokens.size())});
     const uint32_t first = m_.tokens.front().begin;
     return m_.source.substr(0, first) + body;
@@ -94,14 +95,21 @@ class Renamer {
     }
   }
 
-  // Labels of a section end in ':' and live in the module's scope, where .loc's function_name finds them.
+  // Debug sections and .loc see their own labels and those of functions, but no variables.
+  void debug_uses(TokenRange tokens) {
+    for (uint32_t i = tokens.first; i < tokens.last; ++i) {
+      if (m_.tokens[i].kind != TokenKind::Identifier) continue;
+      if (const auto name = debug_.find(m_.text(i))) replace(i, *name);
+    }
+  }
+
+  // Labels of a section end in ':'; function_name of .loc and other sections refer to them.
   void collect_debug_labels() {
     for (const ptx::Item& item : m_.items) {
       if (item.kind != ptx::ItemKind::Other || !m_.is(item.tokens.first, ".section")) continue;
       for (uint32_t i = item.tokens.first; i + 1 < item.tokens.last; ++i) {
         if (m_.tokens[i].kind == TokenKind::Identifier && m_.is(i + 1, ":")) {
-          std::string& name = scopes_.front().names[std::string(m_.text(i))];
-          if (name.empty()) name = fresh(m_.text(i));
+          debug_.names.try_emplace(std::string(m_.text(i)), fresh(m_.text(i)));
         }
       }
     }
@@ -112,16 +120,7 @@ class Renamer {
     for (const auto* list : {&f.results, &f.parameters}) {
       for (const ptx::Parameter& p : *list) parameter(p);
     }
-    if (f.is_definition) {
-      // The outermost labels of a function are what debug sections refer to.
-      for (const Statement& s : f.body.body) {
-        if (s.kind != StatementKind::Label) continue;
-        std::string& name = scopes_.front().names[std::string(m_.text(s.head))];
-        name = fresh(m_.text(s.head));
-        scopes_.back().names[std::string(m_.text(s.head))] = name;
-      }
-      block(f.body);
-    }
+    if (f.is_definition) block(f.body);
     scopes_.pop_back();
   }
 
@@ -134,10 +133,10 @@ class Renamer {
   void block(const Statement& b) {
     scopes_.emplace_back();
     for (const Statement& s : b.body) {
-      // Those of the function's own scope have their names already.
-      if (s.kind == StatementKind::Label && !scopes_[scopes_.size() - 2].names.contains(m_.text(s.head))) {
-        scopes_.back().names[std::string(m_.text(s.head))] = fresh(m_.text(s.head));
-      }
+      if (s.kind != StatementKind::Label) continue;
+      const std::string name = fresh(m_.text(s.head));
+      scopes_.back().names[std::string(m_.text(s.head))] = name;
+      debug_.names.try_emplace(std::string(m_.text(s.head)), name);
     }
     for (const Statement& s : b.body) statement(s);
     scopes_.pop_back();
@@ -162,6 +161,8 @@ class Renamer {
     if (what == ".reg" || what == ".local" || what == ".shared" || what == ".param" || what == ".const" ||
         what == ".global") {
       declarations({s.tokens.first + 1, s.tokens.last});
+    } else if (what == ".loc") {
+      debug_uses(s.tokens);
     } else if (what != ".callprototype") {  // its names are its own
       uses(s.tokens);
     }
@@ -197,9 +198,10 @@ class Renamer {
 
   const Module& m_;
   ptx::Edits edits_;
-  std::vector<Scope> scopes_;
+  std::vector<Scope> scopes_;  // the innermost last
+  Scope debug_;                // labels only
   std::vector<TokenRange> later_;
-  std::string stem_;
+  std::string stem_ = "k";  // occurs nowhere in the source
   int made_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// What the sources need of the toolkit's headers, for clang, which cannot read those of a toolkit newer than itself.
+// What the sources need of the toolkit's headers, for clang, which cannot read those of a toolkit newer than
+// itself.
 #pragma once
 #include <__clang_cuda_builtin_vars.h>
 #define __device__ __attribute__((device))

@@ -1,9 +1,10 @@
 // Cooperative groups over a cluster.
+
 // headers: cuda
 // archs: 90 120
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
-__global__ void histogram(const int *in, int *out, int n) {
+__global__ void histogram(const int* in, int* out, int n) {
   extern __shared__ int bins[];
   auto cluster = cg::this_cluster();
   for (int i = threadIdx.x; i < n; i += blockDim.x) bins[i] = 0;

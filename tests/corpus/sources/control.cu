@@ -1,22 +1,38 @@
 // Branches, loops, switches (branch tables), labels and early exits.
+
 // by: nvrtc nvcc clang
-__global__ void table(const int *in, int *out) {
+__global__ void table(const int* in, int* out) {
   int x = in[threadIdx.x], y = 0;
   switch (x) {
-    case 0: y = out[1] + 3; break;
-    case 1: y = out[2] * x; break;
-    case 2: y = out[3] / (x + 1); break;
-    case 3: y = out[4] ^ x; break;
-    case 4: out[9] = x;  // falls through
-    case 5: y = out[6] - x; break;
-    case 6: return;
-    case 7: y = __popc(out[7]); break;
-    default: y = -1;
+    case 0:
+      y = out[1] + 3;
+      break;
+    case 1:
+      y = out[2] * x;
+      break;
+    case 2:
+      y = out[3] / (x + 1);
+      break;
+    case 3:
+      y = out[4] ^ x;
+      break;
+    case 4:
+      out[9] = x;  // falls through
+    case 5:
+      y = out[6] - x;
+      break;
+    case 6:
+      return;
+    case 7:
+      y = __popc(out[7]);
+      break;
+    default:
+      y = -1;
   }
   out[threadIdx.x] = y;
 }
 
-__global__ void loops(int *out, int n) {
+__global__ void loops(int* out, int n) {
   int sum = 0;
   for (int i = 0; i < n; ++i) {
     if (out[i] < 0) continue;
@@ -34,7 +50,7 @@ __global__ void loops(int *out, int n) {
   out[threadIdx.x] = sum;
 }
 
-__global__ void jumps(int *out, int n) {
+__global__ void jumps(int* out, int n) {
   int i = threadIdx.x;
 again:
   i = out[i];
@@ -46,7 +62,7 @@ done:
   out[0] = i;
 }
 
-__global__ void uniform(int *out, int n) {
+__global__ void uniform(int* out, int n) {
   if (n > 5) {
     __syncthreads();
     if (threadIdx.x > 3) return;

@@ -1,4 +1,5 @@
 // CUB's warp-wide algorithms.
+
 // headers: cccl
 // archs: 75 90
 #include <cub/warp/warp_merge_sort.cuh>
@@ -7,7 +8,7 @@
 struct Less {
   __device__ bool operator()(int a, int b) const { return a < b; }
 };
-__global__ void warps(int *data) {
+__global__ void warps(int* data) {
   typedef cub::WarpScan<int> Scan;
   typedef cub::WarpReduce<double> Reduce;
   typedef cub::WarpMergeSort<int, 2, 32> Sort;

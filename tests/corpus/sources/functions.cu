@@ -1,5 +1,6 @@
-// Functions that are called: results and parameters by value, recursion, function pointers, virtual functions and
-// tables of them.
+// Functions that are called: results and parameters by value, recursion, function pointers, virtual functions
+// and tables of them.
+
 // by: nvrtc nvcc clang
 struct Vector {
   float x, y, z;
@@ -39,22 +40,22 @@ struct Circle : Shape {
   __device__ float area() const override { return 3.14159f * (float)(radius * radius); }
 };
 
-__device__ __noinline__ void fill(char *to, long long value, short s, unsigned char c, bool b) {
+__device__ __noinline__ void fill(char* to, long long value, short s, unsigned char c, bool b) {
   to[0] = (char)value;
   to[1] = (char)(s + c);
   to[2] = b;
 }
 
-__global__ void calls(float *out, int n, Function passed) {
+__global__ void calls(float* out, int n, Function passed) {
   Vector v = cross({out[0], out[1], out[2]}, {1, 2, (float)n});
   out[3] = v.x + v.y + v.z + ackermann(n & 3, 2) + is_even(n);
   out[4] = table[n & 1](out[5]) + passed(2.f);
-  fill((char *)out, n, 3, 200, n > 4);
+  fill((char*)out, n, 3, 200, n > 4);
 }
 
-__global__ void objects(float *out, int n) {
+__global__ void objects(float* out, int n) {
   Square square(out[0]);
   Circle circle(out[1]);
-  const Shape *shape = n > 3 ? (const Shape *)&square : (const Shape *)&circle;
+  const Shape* shape = n > 3 ? (const Shape*)&square : (const Shape*)&circle;
   out[2] = shape->area();
 }

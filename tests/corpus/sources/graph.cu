@@ -1,11 +1,11 @@
 // Graph and particle code as programs have it: structures of arrays, queues, early exits and nested loops.
 struct Graph {
   const int *rows, *columns;
-  const float *weights;
+  const float* weights;
   int vertices;
 };
-__device__ float atomic_min(float *address, float value) {
-  int *bits = (int *)address, old = *bits, assumed;
+__device__ float atomic_min(float* address, float value) {
+  int *bits = (int*)address, old = *bits, assumed;
   do {
     assumed = old;
     if (__int_as_float(assumed) <= value) break;
@@ -13,7 +13,7 @@ __device__ float atomic_min(float *address, float value) {
   } while (assumed != old);
   return __int_as_float(old);
 }
-__global__ void relax(Graph g, float *distance, int *queue, int *count) {
+__global__ void relax(Graph g, float* distance, int* queue, int* count) {
   int v = blockIdx.x * blockDim.x + threadIdx.x;
   if (v >= g.vertices) return;
   float d = distance[v];
@@ -24,7 +24,7 @@ __global__ void relax(Graph g, float *distance, int *queue, int *count) {
     if (next < distance[to] && atomic_min(distance + to, next) > next) queue[atomicAdd(count, 1)] = to;
   }
 }
-__global__ void forces(const float4 *bodies, float3 *out, int n) {
+__global__ void forces(const float4* bodies, float3* out, int n) {
   extern __shared__ float4 cached[];
   float4 me = bodies[blockIdx.x * blockDim.x + threadIdx.x];
   float3 sum = {0, 0, 0};

@@ -1,7 +1,8 @@
 // An ordinary tiled program with high register use.
+
 // by: nvrtc nvcc clang
 template <int TILE>
-__device__ void multiply(const float *a, const float *b, float *c, int n) {
+__device__ void multiply(const float* a, const float* b, float* c, int n) {
   __shared__ float ta[16][TILE * 4 + 1], tb[16][TILE * 4 + 1];
   float acc[TILE][TILE] = {};
   int tx = threadIdx.x, ty = threadIdx.y;
@@ -22,5 +23,5 @@ __device__ void multiply(const float *a, const float *b, float *c, int n) {
   for (int x = 0; x < TILE; ++x)
     for (int y = 0; y < TILE; ++y) c[(ty * TILE + x) * n + tx * TILE + y] = acc[x][y];
 }
-__global__ void small(const float *a, const float *b, float *c, int n) { multiply<2>(a, b, c, n); }
-__global__ void large(const float *a, const float *b, float *c, int n) { multiply<4>(a, b, c, n); }
+__global__ void small(const float* a, const float* b, float* c, int n) { multiply<2>(a, b, c, n); }
+__global__ void large(const float* a, const float* b, float* c, int n) { multiply<4>(a, b, c, n); }

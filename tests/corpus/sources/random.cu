@@ -1,8 +1,9 @@
 // Random numbers through cuRAND's device functions.
+
 // headers: cuda
 // archs: 80 90
 #include <curand_kernel.h>
-__global__ void estimate(unsigned long long seed, float *out, int n) {
+__global__ void estimate(unsigned long long seed, float* out, int n) {
   curandStatePhilox4_32_10_t state;
   curand_init(seed, threadIdx.x, 0, &state);
   curandStateXORWOW_t other;

@@ -1,10 +1,12 @@
 // Eight-bit and narrower floating-point types.
+
 // headers: cuda
 // archs: 75 89 90 100f
-#include <cuda_fp8.h>
-#include <cuda_fp6.h>
 #include <cuda_fp4.h>
-__global__ void convert(const float *in, __nv_fp8_e4m3 *a, __nv_fp8_e5m2 *b, __nv_fp6_e2m3 *c, __nv_fp4_e2m1 *d, float *out) {
+#include <cuda_fp6.h>
+#include <cuda_fp8.h>
+__global__ void convert(const float* in, __nv_fp8_e4m3* a, __nv_fp8_e5m2* b, __nv_fp6_e2m3* c,
+                        __nv_fp4_e2m1* d, float* out) {
   int t = threadIdx.x;
   a[t] = __nv_fp8_e4m3(in[t]);
   b[t] = __nv_fp8_e5m2(in[t + 1]);

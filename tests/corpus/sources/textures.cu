@@ -1,5 +1,6 @@
 // Textures and surfaces through objects, of every dimension, and texture queries.
-__global__ void sample(cudaTextureObject_t t1, cudaTextureObject_t t2, cudaTextureObject_t t3, cudaSurfaceObject_t s, float4 *out) {
+__global__ void sample(cudaTextureObject_t t1, cudaTextureObject_t t2, cudaTextureObject_t t3,
+                       cudaSurfaceObject_t s, float4* out) {
   int i = threadIdx.x;
   float4 a = tex1Dfetch<float4>(t1, i);
   float b = tex2D<float>(t2, i * .5f, .25f);

@@ -1,6 +1,6 @@
 // Vector loads and stores, cached and streaming, and vector operands with ignored components.
-__global__ void copies(const float4 *a, float4 *b, const int2 *c, int2 *d, const uchar4 *e, uchar4 *f,
-                       const double2 *g, double2 *h, short4 *s) {
+__global__ void copies(const float4* a, float4* b, const int2* c, int2* d, const uchar4* e, uchar4* f,
+                       const double2* g, double2* h, short4* s) {
   int i = threadIdx.x;
   float4 v = a[i];
   v.x += v.w;
@@ -14,7 +14,7 @@ __global__ void copies(const float4 *a, float4 *b, const int2 *c, int2 *d, const
   s[i].x = s[i].w;
 }
 
-__global__ void ignored(const int4 *a, int *out) {
+__global__ void ignored(const int4* a, int* out) {
   int x, y;
   asm volatile("ld.global.v4.u32 {%0, _, _, %1}, [%2];" : "=r"(x), "=r"(y) : "l"(a + threadIdx.x));
   unsigned lo;

@@ -1,9 +1,10 @@
 // Tensor cores through the header: wmma fragments of several types.
+
 // headers: cuda
 #include <cuda_bf16.h>
 #include <mma.h>
 using namespace nvcuda::wmma;
-__global__ void product(const __half *a, const __half *b, float *c, int n) {
+__global__ void product(const __half* a, const __half* b, float* c, int n) {
   fragment<matrix_a, 16, 16, 16, __half, row_major> fa;
   fragment<matrix_b, 16, 16, 16, __half, col_major> fb;
   fragment<accumulator, 16, 16, 16, float> acc;
@@ -16,7 +17,7 @@ __global__ void product(const __half *a, const __half *b, float *c, int n) {
   for (int i = 0; i < acc.num_elements; ++i) acc.x[i] *= 0.5f;
   store_matrix_sync(c, acc, n, mem_row_major);
 }
-__global__ void bytes(const signed char *a, const signed char *b, int *c) {
+__global__ void bytes(const signed char* a, const signed char* b, int* c) {
   fragment<matrix_a, 32, 8, 16, signed char, row_major> fa;
   fragment<matrix_b, 32, 8, 16, signed char, col_major> fb;
   fragment<accumulator, 32, 8, 16, int> acc;
