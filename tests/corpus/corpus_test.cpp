@@ -7,15 +7,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <mutex>
 #include <sstream>
 #include <thread>
 
-#include "container/elf64.h"
+#include "machine_code.h"
 #include "ptx/tree.h"
 #include "rename.h"
 #include "support/file.h"
@@ -24,7 +22,7 @@ namespace klap::test {
 namespace {
 
 constexpr size_t kFewestModules = 300;
-constexpr int kOldestTarget = 75;  // of the toolkit's ptxas
+const std::filesystem::path folder = KLAP_CORPUS_DIR;
 
 struct Module {
   std::string file, kind;
@@ -33,7 +31,7 @@ struct Module {
 
 std::vector<Module> read_list() {
   std::vector<Module> list;
-  std::istringstream lines(read_file(KLAP_CORPUS_DIR "/modules.tsv"));
+  std::istringstream lines(read_file(folder / "modules.tsv"));
   for (Module m; std::getline(lines, m.file, '\t') && std::getline(lines, m.kind, '\t');) {
     std::string debug, relocatable;
     std::getline(lines, debug, '\t');
@@ -45,43 +43,9 @@ std::vector<Module> read_list() {
   return list;
 }
 
-// The sections that are the program: code, constants and what the driver is told about kernels.
-std::map<std::string, std::string> program_sections(const std::string& cubin, const std::string& name) {
-  std::map<std::string, std::string> sections;
-  const container::Elf64 elf(container::Bytes(reinterpret_cast<const std::byte*>(cubin.data()), cubin.size()),
-                             name);
-  for (const container::ElfSection& section : elf.sections()) {
-    const std::string_view title = elf.name(section);
-    const bool compared = title.starts_with(".text") || title.starts_with(".nv.constant") ||
-                          title.starts_with(".nv.info") || title.starts_with(".nv.global");
-    if (!compared) continue;
-    const container::Bytes bytes = elf.content(section);
-    sections[std::string(title)] = std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  }
-  return sections;
-}
-
-// Assembles for the module's own target, or the oldest one that ptxas knows. Returns the machine code; where
-// ptxas refuses, sets `problem` to its words.
-std::string assemble(const Module& m, const ptx::Module& parsed, const std::string& stem,
-                     std::string& problem) {
-  const std::string base = std::string(KLAP_CORPUS_DIR) + "/" + stem;
-  std::string target = parsed.target;
-  if (std::atoi(target.c_str() + 3) < kOldestTarget) target = "sm_" + std::to_string(kOldestTarget);
-  const std::string options = std::string(m.relocatable ? " -c" : "") + (m.debug ? " -g" : "");
-  const std::string command = std::string(KLAP_PTXAS) + " -arch=" + target + options + " -o " + base +
-                              ".cubin " + base + " >" + base + ".log 2>&1";
-  const int status = std::system(command.c_str());
-  if (status != 0) problem = stem + " is refused:\n" + read_file(base + ".log");
-  std::string cubin = status == 0 ? read_file(base + ".cubin") : "";
-  std::filesystem::remove(base + ".log");
-  std::filesystem::remove(base + ".cubin");
-  return cubin;
-}
-
 // What is wrong with a module; empty if nothing.
 std::string check(const Module& m) {
-  const std::string source = read_file(std::string(KLAP_CORPUS_DIR) + "/" + m.file);
+  const std::string source = read_file(folder / m.file);
   const ptx::Module parsed = ptx::parse(source, m.file);
   if (print(parsed) != source) return m.file + " does not print byte for byte";
   uint32_t next = 0;  // the items cover the text without gap or overlap
@@ -91,24 +55,20 @@ std::string check(const Module& m) {
   }
   if (next + 1 != parsed.tokens.size()) return m.file + ": the items end early";
 
-  const std::string renamed_file = m.file + ".renamed";
-  const std::string renamed = rename_everything(parsed);
-  write_file(std::string(KLAP_CORPUS_DIR) + "/" + renamed_file, renamed);
-  if (print(ptx::parse(renamed, renamed_file)) != renamed)
-    return renamed_file + " does not print byte for byte";
-  std::string problem;
-  const std::string original_code = assemble(m, parsed, m.file, problem);
-  if (!problem.empty()) return "the original " + problem;
-  const std::string code = assemble(m, parsed, renamed_file, problem);
-  if (!problem.empty() || m.debug) return problem;
-  const auto want = program_sections(original_code, m.file), got = program_sections(code, renamed_file);
-  for (const auto& [name, bytes] : want) {
-    const auto found = got.find(name);
-    if (found == got.end()) return renamed_file + ": no section " + name;
-    if (found->second != bytes) return renamed_file + ": section " + name + " differs";
+  // Left behind where something is wrong.
+  const std::filesystem::path renamed_file = folder / (m.file + ".renamed");
+  const std::string text = rename_everything(parsed);
+  write_file(renamed_file, text);
+  const ptx::Module renamed = ptx::parse(text, renamed_file.filename().string());
+  if (print(renamed) != text) return renamed.name + " does not print byte for byte";
+  const std::string options = std::string(m.relocatable ? " -c" : "") + (m.debug ? " -g" : "");
+  const MachineCode want = assemble(parsed, options, folder), got = assemble(renamed, options, folder);
+  for (const auto& [name, code] : {std::pair(m.file, &want), std::pair(renamed.name, &got)}) {
+    if (!code->problem.empty()) return name + " is refused:\n" + code->problem;
   }
-  if (want.size() != got.size()) return renamed_file + ": sections that the original has not";
-  std::filesystem::remove(std::string(KLAP_CORPUS_DIR) + "/" + renamed_file);
+  const std::string other = m.debug ? "" : difference(want.cubin, got.cubin);
+  if (!other.empty()) return renamed.name + ": " + other;
+  std::filesystem::remove(renamed_file);
   return "";
 }
 

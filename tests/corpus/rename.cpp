@@ -4,7 +4,6 @@
 // stays.
 #include "rename.h"
 
-#include <charconv>
 #include <map>
 #include <optional>
 #include <vector>
@@ -36,11 +35,9 @@ struct Scope {
     for (size_t at = name.size(); at-- > 1 && name[at] >= '0' && name[at] <= '9';) {
       const auto range = ranges.find(name.substr(0, at));
       if (range == ranges.end()) continue;
-      uint64_t number = 0;
-      const std::string_view digits = name.substr(at);
-      const bool padded = digits.size() > 1 && digits[0] == '0';
-      std::from_chars(digits.data(), digits.data() + digits.size(), number);
-      if (!padded && number < range->second.count) return range->second.renamed + std::string(digits);
+      if (ptx::in_range(name, range->first, range->second.count)) {
+        return range->second.renamed + std::string(name.substr(at));
+      }
     }
     return std::nullopt;
   }
