@@ -190,6 +190,7 @@ std::string line_at(std::string_view source, uint32_t offset) {
   const size_t begin = last == std::string_view::npos ? 0 : last + 1;
   const size_t end = source.find('\n', at);
   std::string text(source.substr(begin, end == std::string_view::npos ? end : end - begin));
+  if (text.ends_with('\r')) text.pop_back();
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 32) c = ' ';  // a tab would move the caret
   }

@@ -80,8 +80,9 @@ struct Variable {
   std::string space;  // ".global", ".const", ".shared", ".tex", ...
   Linkage linkage = Linkage::Internal;
   bool initialised = false;
+  uint32_t range = 0;      // `name<3>` declares name0, name1 and name2
   TokenRange tokens;       // whole item with ';'
-  TokenRange declaration;  // without linkage, initialiser and ';'
+  TokenRange declaration;  // without linkage, initialiser and ';'; empty but for the first of `a, b, c`
 };
 
 enum class ItemKind : uint8_t { Version, Target, AddressSize, Function, Variable, Other };
@@ -89,7 +90,7 @@ enum class ItemKind : uint8_t { Version, Target, AddressSize, Function, Variable
 struct Item {
   ItemKind kind = ItemKind::Other;
   TokenRange tokens;
-  uint32_t index = 0;  // into Module::functions or Module::variables
+  uint32_t index = 0;  // into Module::functions or, for the first that it declares, Module::variables
 };
 
 struct Module {
@@ -144,6 +145,9 @@ void for_each_statement(const Statement& block, Visit&& visit) {
     if (statement.kind == StatementKind::Block) for_each_statement(statement, visit);
   }
 }
+
+// True if `name` is one of those that a declaration `prefix<count>` makes: prefix0 to prefix(count - 1).
+bool in_range(std::string_view name, std::string_view prefix, uint64_t count);
 
 // Size in bytes of a PTX type such as ".u32" or ".b64"; 0 for types without a fixed memory size.
 uint32_t type_bytes(std::string_view type);

@@ -65,6 +65,10 @@ class DetachedUnit {
       obstacle_ = fmt::format("variable {} is internal to the unit", v.name);
       return false;
     }
+    if (v.declaration.empty()) {
+      obstacle_ = fmt::format("variable {} is declared together with others", v.name);
+      return false;
+    }
     declarations_ += fmt::format(".extern {};\n", m_.text(v.declaration));
     return true;
   }
