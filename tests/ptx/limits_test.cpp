@@ -23,7 +23,7 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(Limits, TextsThatEndEarlyAreRefusedWhereTheyEnd) {
-  EXPECT_EQ("2:15 expected a target option after ','", refusal(".version 9.0\n.target sm_90,"));
+  EXPECT_EQ("2:15 expected an option of .target after ','", refusal(".version 9.0\n.target sm_90,"));
   EXPECT_EQ("2:8 expected a target such as sm_90", refusal(".version 9.0\n.target"));
   EXPECT_EQ("1:9 expected a version number after .version", refusal(".version"));
   EXPECT_EQ("3:9 expected '{' after .section", refusal(kHead + ".section"));
@@ -31,7 +31,7 @@ TEST(Limits, TextsThatEndEarlyAreRefusedWhereTheyEnd) {
 }
 
 TEST(Limits, ParametersThatOverflowTheirBlockAreRefused) {
-  EXPECT_EQ("3:10 a parameter of 4 GiB or more",
+  EXPECT_EQ("3:10 parameters of 4 GiB or more",
             refusal(kHead + ".entry k(.param .align 8 .b64 p[536870912]) { ret; }"));
   EXPECT_EQ("3:36 parameters of 4 GiB or more",
             refusal(kHead + ".entry k(.param .b8 a[4294967295], .param .b8 b) { ret; }"));
