@@ -33,7 +33,7 @@ std::optional<std::string> hidden_launches(const FunctionFacts& kernel) {
 }
 
 std::string stream_name(const FunctionFacts& kernel, const Site& site) {
-  switch (stream_kind(site, kernel.data)) {
+  switch (stream_kind(site)) {
     case StreamKind::Null:
       return "NULL";
     case StreamKind::PerThread:
