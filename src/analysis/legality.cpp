@@ -6,6 +6,7 @@
 
 #include "analysis/barriers.h"
 #include "analysis/retry.h"
+#include "analysis/values.h"
 #include "analysis/variance.h"
 #include "analysis/waiting.h"
 #include "analysis/wrappers.h"
@@ -435,12 +436,21 @@ std::vector<Origin> origins_of(const FunctionFacts& facts, std::string_view oper
   return origins_of({facts.module, facts.function, facts.flow, facts.data}, operand);
 }
 
-std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const DataFlow& data) {
+const Values& FunctionFacts::values() const {
+  if (values_ == nullptr) values_ = std::make_shared<const Values>(flow);
+  return *values_;
+}
+
+std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const FunctionFacts& parent) {
   std::array<uint32_t, 3> out{};
+  std::optional<SiteValues> computed;
   for (size_t axis = 0; axis < 3; ++axis) {
-    const auto value = data.constant(site.block[axis]);
+    auto value = parent.data.constant(site.block.at(axis));
+    // Most blocks are literals; only the others are worth evaluating.
+    if (!value && !computed) computed = site_values(parent.values(), site);
+    if (!value) value = computed->block.at(axis).value.constant();
     if (!value) return std::nullopt;
-    out[axis] = static_cast<uint32_t>(*value);
+    out.at(axis) = static_cast<uint32_t>(*value);
   }
   return out;
 }
@@ -481,7 +491,7 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
   if (parent.data.constant(site.shared) != 0) {
     return object(Reason::DynamicSharedMemory, "the launch passes " + site.shared + " bytes");
   }
-  if (!constant_block(site, parent.data)) {
+  if (!constant_block(site, parent)) {
     return object(Reason::BlockNotConstant,
                   fmt::format("block ({}, {}, {})", site.block[0], site.block[1], site.block[2]));
   }
@@ -496,7 +506,7 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
     return object(Reason::ChildNotFound, fmt::format("{} is not a kernel defined there", child.name));
   }
   if (m.debug) return object(Reason::DebugBuild, "the child's unit's target says debug");
-  if (auto objection = object_to_block(m, child, *constant_block(site, parent.data))) return objection;
+  if (auto objection = object_to_block(m, child, *constant_block(site, parent))) return objection;
   if (auto objection = object_to_arguments(child, site, parent.data)) return objection;
   if (uses_clusters(m, child)) return object(Reason::ChildCluster, "by its own directive");
   const CallGraph graph(m, child);

@@ -5,6 +5,7 @@
 // not on the lists is left alone, with a reason by name; nothing is rewritten for want of a reason not to.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@ struct Objection {
   std::string detail;  // one sentence with the deciding facts
 };
 
+struct Values;
+
 // Everything the checks and the rewriter need to know about one kernel's body.
 struct FunctionFacts {
   FunctionFacts(const ptx::Module& m, const ptx::Function& f)
@@ -36,6 +39,12 @@ struct FunctionFacts {
   DataFlow data;
   std::vector<Site> sites;
   std::vector<ErrorQuery> error_queries;
+
+  // The value analyses, made when they are first asked for.
+  [[nodiscard]] const Values& values() const;
+
+ private:
+  mutable std::shared_ptr<const Values> values_;
 };
 
 // The strictest order that a launch of the site may be promised: Null, then PerThread, then FireAndForget;
@@ -44,7 +53,7 @@ enum class StreamKind { FireAndForget, PerThread, Null, Other };
 StreamKind stream_kind(const Site& site);
 
 // The constant block of a site, x y z; nothing if a dimension is not constant.
-std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const DataFlow& data);
+std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const FunctionFacts& parent);
 
 // The first objection to deferring `site` on the parent's side.
 std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site);

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
+
+#include "analysis/values.h"
 
 namespace klap::analysis {
 namespace {
@@ -155,6 +158,41 @@ class SharedUpdates {
 
 }  // namespace
 
+namespace {
+
+constexpr uint64_t kThreadsTried = 64;
+
+bool is_symbol(const ExprNode& n) { return n.kind == ExprKind::Opaque || n.kind == ExprKind::Merged; }
+
+Expr for_thread(const Expr& e, uint64_t thread) {
+  return substitute(e, [thread](const Expr& part) -> std::optional<Expr> {
+    if (part->kind != ExprKind::Special || part->name != "tid.x") return std::nullopt;
+    return Expr::constant(thread, part->bits);
+  });
+}
+
+// True if two threads of one block have the same value for certain: it is uniform at least in a warp, one of
+// a few values that are, or comes out alike for two of the first threads (`threadIdx.x / 2`). Values from
+// memory, and what is not known, are not judged here.
+bool repeats(const SiteOperand& operand) {
+  if (operand.uniform != Uniform::Thread) return true;
+  const auto& choices = operand.value.choices;
+  const bool computed =
+      std::none_of(choices.begin(), choices.end(), [](const Expr& e) { return any_leaf(e, is_symbol); });
+  if (!operand.value.known() || !computed) return false;
+  std::vector<Expr> seen;
+  for (uint64_t thread = 0; thread < kThreadsTried; ++thread) {
+    for (const Expr& choice : choices) {
+      Expr value = for_thread(choice, thread);
+      if (thread > 0 && std::find(seen.begin(), seen.end(), value) != seen.end()) return true;
+      seen.push_back(std::move(value));
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 ParameterRanges varying_parameters(const FunctionFacts& parent, const Site& site, const Function& child) {
   const Propagation p(parent.module, parent.function);
   const RegisterSet varying = p.dependents_of([&](const Statement& s) {
@@ -166,9 +204,12 @@ ParameterRanges varying_parameters(const FunctionFacts& parent, const Site& site
     return false;
   });
   ParameterRanges out;
-  for (const Argument& argument : site.arguments) {
+  const SiteValues values = site_values(parent.values(), site);
+  for (size_t i = 0; i < site.arguments.size(); ++i) {
+    const Argument& argument = site.arguments[i];
     const bool varies = varying.contains(argument.source) && !p.data.is_ambiguous(argument.source);
-    if (varies && argument.offset < child.parameter_bytes) {
+    const bool told_apart = i < values.arguments.size() && !repeats(values.arguments[i].operand);
+    if (varies && told_apart && argument.offset < child.parameter_bytes) {
       out.emplace_back(argument.offset, argument.bytes);
     }
   }

@@ -16,7 +16,8 @@
 namespace klap::analysis {
 
 // Byte ranges {offset, bytes} of the child's parameter block whose values differ between threads of the
-// parent's block.
+// parent's block: those that depend on the thread's index, but neither show to be uniform in a warp or block
+// nor to be the same for groups of threads (`threadIdx.x / 2`, a choice between two pointers).
 using ParameterRanges = std::vector<std::pair<uint32_t, uint32_t>>;
 ParameterRanges varying_parameters(const FunctionFacts& parent, const Site& site, const ptx::Function& child);
 

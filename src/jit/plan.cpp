@@ -136,9 +136,8 @@ class Planner {
     planned.child = child.function;
     const ptx::Module& module = *plan_.units[child.unit]->module();
     if (auto objection = analysis::object_to_child(module, *child.function, parent, s)) return objection;
-    planned.shape =
-        transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent.data),
-                                  grid_is_1d(s, parent.data), device);
+    planned.shape = transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent),
+                                              grid_is_1d(s, parent.data), device);
     return std::nullopt;
   }
 

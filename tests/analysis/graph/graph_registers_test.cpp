@@ -1,5 +1,6 @@
 // Registers and their names, reaching definitions, def-use chains, liveness.
-#include <functional>
+#include <fmt/format.h>
+
 #include <random>
 #include <set>
 
@@ -269,9 +270,9 @@ std::string random_moves(uint32_t blocks, uint32_t seed) {
     out += c;
     if (c != ':' || out.ends_with("T:")) continue;  // a block's label, not the table's
     for (uint32_t n = random() % 4; n > 0; --n) {
-      const std::string to = std::to_string(2 + random() % 4), from = std::to_string(2 + random() % 4);
-      out += std::string(random() % 3 == 0 ? " @%p2" : "") + " mov.u32 %r" + to + ", %r" + from + "; ";
-      if (random() % 2 == 0) out += "st.global.u32 [%rd1], %r" + from + ";";
+      const auto to = 2 + random() % 4, from = 2 + random() % 4;
+      out += fmt::format("{} mov.u32 %r{}, %r{}; ", random() % 3 == 0 ? " @%p2" : "", to, from);
+      if (random() % 2 == 0) out += fmt::format("st.global.u32 [%rd1], %r{};", from);
     }
   }
   return out;
