@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/operands.h"
+#include "analysis/registers.h"
+
 namespace klap::analysis {
 
 using ptx::Statement;
@@ -20,23 +23,23 @@ LocalNames::LocalNames(const ptx::Module& module, const Statement& body) {
 }
 
 void LocalNames::declaration(const ptx::Module& module, const Statement& d) {
-  const std::string_view space = module.text(d.head);
-  static constexpr std::array<std::string_view, 6> kSpaces = {".reg",   ".local",  ".shared",
-                                                              ".param", ".global", ".const"};
-  if (std::find(kSpaces.begin(), kSpaces.end(), space) == kSpaces.end()) return;
-  if (space == ".shared") shared_ = true;
-  for (uint32_t t = d.head + 1; t < d.tokens.last; ++t) {
-    if (module.is(t, "=")) break;
-    if (module.tokens[t].kind != TokenKind::Identifier) continue;
-    const std::string name(module.text(t));
-    if (space == ".reg" && module.is(t + 1, "<")) {
-      ranges_[name] = static_cast<uint32_t>(ptx::integer_value(module.text(t + 2)).value_or(0));
-    } else if (space == ".reg") {
+  for_each_declared_register(module, d, [&](uint32_t token, uint32_t count) {
+    const std::string name(module.text(token));
+    if (count == 0) {
       registers_.insert(name);
     } else {
-      others_.insert(name);
-      if (space != ".param") variables_.insert(name);
+      ranges_[name] = std::max(ranges_[name], count);
     }
+  });
+  const std::string_view space = module.text(d.head);
+  static constexpr std::array<std::string_view, 5> kSpaces = {".local", ".shared", ".param", ".global",
+                                                              ".const"};
+  if (std::find(kSpaces.begin(), kSpaces.end(), space) == kSpaces.end()) return;
+  if (space == ".shared") shared_ = true;
+  for (uint32_t t = d.head + 1; t < d.tokens.last && !module.is(t, "="); ++t) {
+    if (module.tokens[t].kind != TokenKind::Identifier) continue;
+    others_.emplace(module.text(t));
+    if (space != ".param") variables_.emplace(module.text(t));
   }
 }
 
@@ -101,15 +104,6 @@ std::optional<Address> parse_address(const ptx::Module& module, TokenRange opera
 
 namespace {
 
-// Instructions whose first operand is not written.
-bool writes_nothing(std::string_view opcode) {
-  static constexpr std::array<std::string_view, 24> kOpcodes = {
-      "st",      "red",    "bra",      "brx",       "ret",      "exit",           "trap",       "bar",
-      "barrier", "membar", "fence",    "sust",      "prefetch", "brkpt",          "pmevent",    "nanosleep",
-      "cp",      "wgmma",  "stmatrix", "prefetchu", "discard",  "griddepcontrol", "setmaxnreg", "sured"};
-  return std::find(kOpcodes.begin(), kOpcodes.end(), opcode) != kOpcodes.end();
-}
-
 void collect(const ptx::Module& module, TokenRange range, const LocalNames& names,
              std::vector<std::string_view>& out) {
   for (uint32_t t = range.first; t < range.last; ++t) {
@@ -124,15 +118,10 @@ void collect(const ptx::Module& module, TokenRange range, const LocalNames& name
 Registers registers_of(const ptx::Module& module, const Statement& s, const LocalNames& names) {
   Registers out;
   if (s.predicated) out.read.push_back(module.text(s.predicate));
-  const std::string_view opcode = module.text(s.head);
-  size_t first_read = writes_nothing(opcode) ? 0 : 1;
-  // A call without a result names the function first; with one, the results stand in brackets.
-  if (opcode == "call" && !s.operands.empty() && !module.is(s.operands[0].first, "(")) first_read = 0;
-  // `bar.red` and `barrier.cta.red` do write.
-  if ((opcode == "bar" || opcode == "barrier") && module.has_modifier(s, ".red")) first_read = 1;
   for (size_t i = 0; i < s.operands.size(); ++i) {
-    const bool memory = module.is(s.operands[i].first, "[");
-    collect(module, s.operands[i], names, i < first_read && !memory ? out.written : out.read);
+    const OperandUse use = operand_use(module, s, i);
+    if (use != OperandUse::Read) collect(module, s.operands[i], names, out.written);
+    if (use != OperandUse::Written) collect(module, s.operands[i], names, out.read);
   }
   return out;
 }
@@ -164,6 +153,11 @@ DataFlow::DataFlow(const ptx::Module& module, const ptx::Function& function, con
     for (std::string_view name : registers.written) definitions_[name].push_back(i);
     for (std::string_view name : registers.read) uses_[name].push_back(i);
   }
+  std::set<std::string_view> seen;
+  const VirtualRegisters registers(flow);
+  for (const VirtualRegister& r : registers.all()) {
+    if (!seen.insert(r.name).second || r.is_parameter) ambiguous_.insert(r.name);
+  }
 }
 
 const std::vector<uint32_t>& DataFlow::definitions(std::string_view name) const {
@@ -182,7 +176,7 @@ const std::vector<uint32_t>& DataFlow::uses(std::string_view name) const {
 std::string_view DataFlow::moved_from(std::string_view operand) const {
   for (int steps = 0; steps < 32 && names_.is_register(operand); ++steps) {
     const auto& writers = definitions(operand);
-    if (writers.size() != 1) return operand;
+    if (writers.size() != 1 || is_ambiguous(operand)) return operand;
     const Statement& s = *flow_.instructions()[writers[0]].statement;
     if (!module_.is(s.head, "mov") || s.predicated || s.operands.size() != 2) return operand;
     if (s.operands[0].size() != 1) return operand;
@@ -206,7 +200,7 @@ std::optional<uint64_t> DataFlow::constant(std::string_view operand) const {
 
 std::optional<std::string> DataFlow::symbol(std::string_view operand) const {
   const std::string_view source = moved_from(operand);
-  if (source.empty() || names_.contains(source)) return std::nullopt;
+  if (source.empty() || names_.contains(source) || is_ambiguous(source)) return std::nullopt;
   const bool is_name = (source[0] >= 'a' && source[0] <= 'z') || (source[0] >= 'A' && source[0] <= 'Z') ||
                        source[0] == '_' || source[0] == '$';
   if (!is_name) return std::nullopt;

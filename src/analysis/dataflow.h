@@ -2,7 +2,9 @@
 //
 // nvcc's PTX is close to SSA: almost every register has one definition. The analyses use that: a value is
 // followed through single definitions only, and anything else is "not known", which every client treats as
-// the worst case.
+// the worst case. Registers go by their names here, which serves code that names each register once; names
+// that scopes declare again are ambiguous, and nothing is followed through them. registers.h and reaching.h
+// tell them apart.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +20,8 @@
 
 namespace klap::analysis {
 
-// Names declared in a function body: registers (plain and `%r<13>` ranges), variables, parameters, labels.
+// Names declared in a function body: registers (plain and `%r<13>` ranges), variables, parameters, labels. A
+// name that several scopes declare is there once; of ranges that share a name the longest counts.
 class LocalNames {
  public:
   LocalNames(const ptx::Module& module, const ptx::Statement& body);
@@ -42,12 +45,15 @@ class DataFlow {
  public:
   DataFlow(const ptx::Module& module, const ptx::Function& function, const ControlFlow& flow);
 
-  // Instructions (indices into the flow) that write or read a register.
+  // Instructions (indices into the flow) that write or read a register, or any of those that share the name.
   [[nodiscard]] const std::vector<uint32_t>& definitions(std::string_view name) const;
   [[nodiscard]] const std::vector<uint32_t>& uses(std::string_view name) const;
+  // True if the name alone does not say where a value comes from: several registers share it (scopes declare
+  // it again), or the caller passes a value in it. What is known by name only is then not known.
+  [[nodiscard]] bool is_ambiguous(std::string_view name) const { return ambiguous_.contains(name); }
 
   // The value as an unsigned 64-bit number where `operand` is an integer literal or a register whose only
-  // definition is an unpredicated mov of one (followed through moves).
+  // definition is an unpredicated mov of one (followed through moves). Nothing for ambiguous names.
   [[nodiscard]] std::optional<uint64_t> constant(std::string_view operand) const;
   // The module-level symbol whose address `operand` is, found the same way.
   [[nodiscard]] std::optional<std::string> symbol(std::string_view operand) const;
@@ -60,6 +66,7 @@ class DataFlow {
   const ControlFlow& flow_;
   LocalNames names_;
   std::map<std::string_view, std::vector<uint32_t>> definitions_, uses_;
+  std::set<std::string_view> ambiguous_;
 };
 
 // The registers an instruction writes and reads, as texts; memory operands are reads.

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <set>
 
+#include "analysis/retry.h"
 #include "analysis/variance.h"
 #include "analysis/waiting.h"
+#include "analysis/wrappers.h"
 
 namespace klap::analysis {
 
@@ -151,10 +153,56 @@ std::optional<Objection> object_to_special_registers(const Module& m, const Func
   return found;
 }
 
+// The kernels that a kernel and what it calls launch, as far as they are known.
+struct Launched {
+  std::string kernel;
+  uint32_t line = 0;
+};
+std::vector<Launched> launched_by(const Module& m, const Function& kernel) {
+  std::vector<const Function*> functions = call_closure(m, kernel).functions;
+  functions.insert(functions.begin(), &kernel);
+  std::vector<Launched> out;
+  for (const Function* f : functions) {
+    for (const Site& site : FunctionFacts(m, *f).sites) {
+      if (!site.callee.empty()) out.push_back({site.callee, site.line});
+    }
+  }
+  return out;
+}
+
+// True if `kernel`, or what it launches at any depth, launches `target`.
+bool leads_to(const Module& m, const std::string& kernel, const std::string& target) {
+  std::vector<std::string> work = {kernel};
+  for (size_t next = 0; next < work.size(); ++next) {
+    const Function* f = m.find_function(work[next]);
+    if (f == nullptr || !f->is_definition) continue;
+    for (const Launched& launched : launched_by(m, *f)) {
+      if (launched.kernel == target) return true;
+      if (std::find(work.begin(), work.end(), launched.kernel) == work.end()) work.push_back(launched.kernel);
+    }
+  }
+  return false;
+}
+
+// What a child asks of the device runtime, `function` being its first call there.
+std::string launches_text(const Module& m, const Function& child, std::string_view function) {
+  if (!idioms().is_kind(function, "launch")) return idioms().describe(function);
+  const std::vector<Launched> launched = launched_by(m, child);
+  if (launched.empty()) return idioms().describe(function);
+  for (const Launched& l : launched) {
+    if (l.kernel == child.name) return fmt::format("launches itself (line {}): recursion", l.line);
+  }
+  for (const Launched& l : launched) {
+    if (leads_to(m, l.kernel, child.name))
+      return fmt::format("launches {} (line {}), which leads back to it: mutual recursion", l.kernel, l.line);
+  }
+  return fmt::format("launches {} (line {})", launched[0].kernel, launched[0].line);
+}
+
 std::optional<Objection> object_to_calls(const Module& m, const Function& child, const CallClosure& closure) {
   if (closure.indirect) return object(Reason::ChildCallsUnknown, "an indirect call");
   for (const std::string& name : closure.external) {
-    if (idioms().is_device_runtime(name)) return object(Reason::ChildLaunches, fmt::format("calls {}", name));
+    if (idioms().is_device_runtime(name)) return object(Reason::ChildLaunches, launches_text(m, child, name));
     if (!is_known_external(name)) {
       return object(Reason::ChildCallsUnknown, fmt::format("{} is defined in another unit", name));
     }
@@ -216,18 +264,40 @@ std::optional<Objection> object_to_child_waiting(const Module& m, const Function
 
 // ---- the parent ----
 
+// A device-runtime call that is no part of a launch understood. `subject` is empty for the parent itself.
+Objection object_to_runtime_call(std::string_view function, const std::string& subject,
+                                 const std::string& where) {
+  const std::string text =
+      fmt::format("{}{}{}", subject, idioms().describe(function), where.empty() ? "" : ", " + where);
+  if (!idioms().is_kind(function, "wait")) return object(Reason::RuntimeCall, text);
+  return object(
+      Reason::ParentWaits,
+      text + ": only version 1 of dynamic parallelism can, and ptxas refuses it for sm_90 and later");
+}
+
+std::optional<Objection> object_to_parent_call(const FunctionFacts& parent, const Site& site,
+                                               const FlatInstruction& instruction) {
+  const Statement& s = *instruction.statement;
+  const auto call = parse_call(parent.module, s, parent.data.names());
+  if (!call || &s == site.get_call || &s == site.launch_call) return std::nullopt;
+  const std::string where = place(parent.module, s.head);
+  if (!call->direct) return object(Reason::ParentCallsUnknown, "an indirect call at " + where);
+  const std::string_view function = runtime_function(parent.module, call->callee);
+  if (function.empty() || idioms().is_last_error(function) || idioms().is_peek_last_error(function))
+    return std::nullopt;
+  Objection objection = object_to_runtime_call(function, "", where);
+  const bool own_stream = std::any_of(site.streams.begin(), site.streams.end(), [](const StreamValue& v) {
+    return v.kind == StreamClass::Created || v.kind == StreamClass::Array;
+  });
+  if (own_stream && idioms().is_kind(function, "stream-create"))
+    objection.detail += "; the launch's stream is " + print(site.streams);
+  return objection;
+}
+
 std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, const Site& site) {
   const Module& m = parent.module;
   for (const FlatInstruction& f : parent.flow.instructions()) {
-    const auto call = parse_call(m, *f.statement, parent.data.names());
-    if (!call || f.statement == site.get_call || f.statement == site.launch_call) continue;
-    if (!call->direct)
-      return object(Reason::ParentCallsUnknown, "an indirect call at " + place(m, f.statement->head));
-    const bool error_query =
-        idioms().is_last_error(call->callee) || idioms().is_peek_last_error(call->callee);
-    if (idioms().is_device_runtime(call->callee) && !error_query) {
-      return object(Reason::RuntimeCall, fmt::format("{} ({})", call->callee, place(m, f.statement->head)));
-    }
+    if (auto objection = object_to_parent_call(parent, site, f)) return objection;
   }
   for (const ErrorQuery& query : parent.error_queries) {
     if (!query.problem.empty()) return object(Reason::RuntimeCall, "a last-error query: " + query.problem);
@@ -241,10 +311,11 @@ std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, con
     }
   }
   for (const Function* callee : closure.functions) {
+    // What a wrapper calls counts as called where the wrapper is.
+    if (!runtime_function(m, *callee).empty()) continue;
     for (const std::string& name : call_closure(m, *callee).external) {
-      if (idioms().is_device_runtime(name)) {
-        return object(Reason::RuntimeCall, fmt::format("{}, called by it, calls {}", callee->name, name));
-      }
+      if (idioms().is_device_runtime(name))
+        return object_to_runtime_call(name, fmt::format("{}, called by it, ", callee->name), "");
     }
   }
   return std::nullopt;
@@ -264,6 +335,40 @@ std::optional<Objection> object_to_barriers(const FunctionFacts& parent, uint32_
   if (!before || !after) return std::nullopt;
   return object(Reason::BarrierBetweenLaunches,
                 "barriers stand both before and after the launch, in the NULL stream");
+}
+
+// What a parameter of a called function is at its calls: "a (line 12), b (line 40)".
+std::string passed_by_callers(const FunctionFacts& callee, uint64_t parameter) {
+  const Module& m = callee.module;
+  std::string text;
+  for (const Caller& caller : callers_of(m, callee.function.name).calls) {
+    const FunctionFacts facts(m, *caller.function);
+    const auto call = parse_call(m, *caller.call, facts.data.names());
+    std::string passed = "unknown";
+    if (caller.scope != &caller.function->body && parameter < call->parameters.size()) {
+      const CallScope scope = read_call_scope(m, *caller.scope, *caller.call);
+      const std::string* operand = scope.actual(call->parameters[parameter], 0);
+      if (operand != nullptr) passed = print(origins_of(facts, *operand), *caller.function);
+    }
+    text += fmt::format("{}{} (line {})", text.empty() ? "" : ", ", passed, caller.line);
+  }
+  return text;
+}
+
+// Where an address of a kernel comes from that is not simply its name.
+std::string callee_text(const FunctionFacts& parent, const Site& site) {
+  const std::vector<Origin> origins = origins_of(parent, site.callee_operand);
+  const bool selected =
+      origins.size() > 1 && std::all_of(origins.begin(), origins.end(),
+                                        [](const Origin& o) { return o.kind == OriginKind::Symbol; });
+  std::string text = fmt::format("the kernel's address is {}{}", selected ? "selected: " : "",
+                                 print(origins, parent.function));
+  for (const Origin& origin : origins) {
+    if (origin.kind != OriginKind::Parameter || parent.function.kind == ptx::FunctionKind::Entry) continue;
+    const std::string passed = passed_by_callers(parent, origin.value);
+    text += passed.empty() ? ", which nothing in its unit calls" : ", which is given " + passed;
+  }
+  return text;
 }
 
 bool has_attribute(const Module& m, const Function& f, std::initializer_list<std::string_view> names) {
@@ -324,7 +429,15 @@ std::optional<Objection> object_to_block(const Module& m, const Function& child,
   return std::nullopt;
 }
 
-std::optional<Objection> object_to_arguments(const Function& child, const Site& site) {
+std::optional<Objection> object_to_arguments(const Function& child, const Site& site, const DataFlow& data) {
+  if (site.idiom->form == LaunchForm::Documented) {
+    const auto bytes = data.constant(site.buffer_bytes);
+    if (!bytes || *bytes < child.parameter_bytes) {
+      return object(Reason::ArgumentMismatch,
+                    fmt::format("a buffer of {} bytes, parameters of {} bytes",
+                                bytes ? std::to_string(*bytes) : site.buffer_bytes, child.parameter_bytes));
+    }
+  }
   for (const Argument& argument : site.arguments) {
     if (argument.offset + argument.bytes > child.parameter_bytes) {
       return object(Reason::ArgumentMismatch,
@@ -348,13 +461,25 @@ bool reads_lane(const Module& module, const Function& function) {
   return found;
 }
 
-StreamKind stream_kind(const Site& site, const DataFlow& data) {
-  const auto value = data.constant(site.stream);
-  if (!value || site.idiom == nullptr) return StreamKind::Other;
-  if (*value == 0) return site.idiom->stream_zero_is_per_thread ? StreamKind::PerThread : StreamKind::Null;
-  if (*value == 2) return StreamKind::PerThread;
-  if (*value == 4) return StreamKind::FireAndForget;
-  return StreamKind::Other;
+// Where the stream depends on a condition, the site is judged by the strictest of its streams. That is exact:
+// each check for the NULL stream is about a pair of launches that may both go there, and holds for the
+// launches that do, whichever they are; the laxer streams promise nothing that the check for the strictest
+// does not cover.
+StreamKind stream_kind(const Site& site) {
+  if (site.streams.empty()) return StreamKind::Other;
+  StreamKind strictest = StreamKind::FireAndForget;
+  for (const StreamValue& stream : site.streams) {
+    StreamKind kind = StreamKind::Other;
+    if (stream.kind == StreamClass::Null) kind = StreamKind::Null;
+    if (stream.kind == StreamClass::PerThread) kind = StreamKind::PerThread;
+    if (stream.kind == StreamClass::FireAndForget) kind = StreamKind::FireAndForget;
+    strictest = std::max(strictest, kind);
+  }
+  return strictest;
+}
+
+std::vector<Origin> origins_of(const FunctionFacts& facts, std::string_view operand) {
+  return origins_of({facts.module, facts.function, facts.flow, facts.data}, operand);
 }
 
 std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const DataFlow& data) {
@@ -398,20 +523,26 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
   const Module& m = parent.module;
   if (m.debug) return object(Reason::DebugBuild, "the unit's target says debug");
   if (!site.understood()) return object(Reason::NotUnderstood, site.problem);
-  if (site.callee.empty())
-    return object(Reason::CalleeUnknown, "the kernel's address is " + site.callee_operand);
+  if (site.callee.empty()) return object(Reason::CalleeUnknown, callee_text(parent, site));
   if (parent.function.kind != ptx::FunctionKind::Entry) {
-    return object(Reason::LaunchInFunction, fmt::format("{} is called, not launched", parent.function.name));
+    return object(Reason::LaunchInFunction,
+                  fmt::format("{} is called, not launched: by {}", parent.function.name,
+                              print(callers_of(m, parent.function.name))));
   }
   if (parent.sites.size() > 1) {
     return object(Reason::SeveralSites, fmt::format("{} launch sites", parent.sites.size()));
   }
   const uint32_t at = parent.flow.index_of(site.get_call);
-  if (parent.flow.in_loop(at))
-    return object(Reason::SiteInLoop, "control can come back to " + place(m, site.get_call->head));
+  if (parent.flow.in_loop(at)) {
+    const std::string retry = print_retry(retry_line({m, parent.function, parent.flow, parent.data}, site));
+    return object(Reason::SiteInLoop,
+                  fmt::format("control can come back to {}{}{}", place(m, site.get_call->head),
+                              retry.empty() ? "" : ": ", retry));
+  }
   if (auto objection = object_to_parent_calls(parent, site)) return objection;
-  const StreamKind stream = stream_kind(site, parent.data);
-  if (stream == StreamKind::Other) return object(Reason::StreamUnsupported, "the stream is " + site.stream);
+  const StreamKind stream = stream_kind(site);
+  if (stream == StreamKind::Other)
+    return object(Reason::StreamUnsupported, "the stream is " + print(site.streams));
   if (auto objection = object_to_parent_waiting(parent, at)) return objection;
   if (stream == StreamKind::Null) {
     if (auto objection = object_to_barriers(parent, at)) return objection;
@@ -428,6 +559,8 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
     return object(Reason::BlockNotConstant,
                   fmt::format("block ({}, {}, {})", site.block[0], site.block[1], site.block[2]));
   }
+  if (site.idiom->is_version_1())
+    return object(Reason::OldRuntime, fmt::format("it calls {}", site.idiom->launch));
   return std::nullopt;
 }
 
@@ -438,7 +571,7 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
   }
   if (m.debug) return object(Reason::DebugBuild, "the child's unit's target says debug");
   if (auto objection = object_to_block(m, child, *constant_block(site, parent.data))) return objection;
-  if (auto objection = object_to_arguments(child, site)) return objection;
+  if (auto objection = object_to_arguments(child, site, parent.data)) return objection;
   if (uses_clusters(m, child)) return object(Reason::ChildCluster, "by its own directive");
   const CallClosure closure = call_closure(m, child);
   if (auto objection = object_to_calls(m, child, closure)) return objection;
@@ -448,7 +581,7 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
   for (const Function* callee : closure.functions) {
     if (auto objection = object_to_child_waiting(m, *callee)) return objection;
   }
-  if (stream_kind(site, parent.data) == StreamKind::Null) {
+  if (stream_kind(site) == StreamKind::Null) {
     if (const auto update = shared_update(m, child, closure, varying_parameters(parent, site, child))) {
       return object(Reason::ChildReadModifyWrite, *update);
     }

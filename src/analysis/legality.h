@@ -37,8 +37,10 @@ struct FunctionFacts {
   std::vector<ErrorQuery> error_queries;
 };
 
-enum class StreamKind { Null, PerThread, FireAndForget, Other };
-StreamKind stream_kind(const Site& site, const DataFlow& data);
+// The strictest order that a launch of the site may be promised: Null, then PerThread, then FireAndForget;
+// Other if the stream can be anything else.
+enum class StreamKind { FireAndForget, PerThread, Null, Other };
+StreamKind stream_kind(const Site& site);
 
 // The constant block of a site, x y z; nothing if a dimension is not constant.
 std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const DataFlow& data);
@@ -58,6 +60,9 @@ struct CallClosure {
   bool indirect = false;
 };
 CallClosure call_closure(const ptx::Module& module, const ptx::Function& function);
+
+// Where a register of `facts` comes from.
+std::vector<Origin> origins_of(const FunctionFacts& facts, std::string_view operand);
 
 // True for special registers of virtual position (%tid, %ctaid, %ntid, %nctaid), which a consumer replaces.
 bool is_virtual_special_register(std::string_view name);

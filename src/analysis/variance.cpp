@@ -36,7 +36,7 @@ class Propagation {
   std::string origin(std::string_view base, int64_t offset, int depth = 0) const {
     if (!data.names().is_register(base)) return fmt::format("{}+{}", base, offset);
     const auto& writers = data.definitions(base);
-    if (depth > 16 || writers.size() != 1) return "?";
+    if (depth > 16 || writers.size() != 1 || data.is_ambiguous(base)) return "?";
     const Statement& s = *flow.instructions()[writers[0]].statement;
     if (s.predicated || s.operands.size() < 2) return "?";
     const std::string_view source = m.text(s.operands[1]);
@@ -122,7 +122,9 @@ class SharedUpdates {
   // True if nothing shows that different children use different addresses here.
   bool is_common(const Statement& s) const {
     const auto address = memory_operand(p_.m, s);
-    return address && !varying_registers_.contains(address->base) && !p_.is_local(*address);
+    if (!address || p_.is_local(*address)) return false;
+    // That one of the registers of this name varies says nothing about the one meant here.
+    return !varying_registers_.contains(address->base) || p_.data.is_ambiguous(address->base);
   }
 
   // True if what `store` writes, or whether it writes to the same place, depends on `load`.
@@ -165,7 +167,8 @@ ParameterRanges varying_parameters(const FunctionFacts& parent, const Site& site
   });
   ParameterRanges out;
   for (const Argument& argument : site.arguments) {
-    if (varying.contains(argument.source) && argument.offset < child.parameter_bytes) {
+    const bool varies = varying.contains(argument.source) && !p.data.is_ambiguous(argument.source);
+    if (varies && argument.offset < child.parameter_bytes) {
       out.emplace_back(argument.offset, argument.bytes);
     }
   }

@@ -41,7 +41,7 @@ class Loops {
     const Statement& s = at(atom);
     if (!m_.has_modifier(s, ".cas") || s.operands.size() < 4) return false;
     const std::string_view expected = m_.text(s.operands[2]);
-    if (data_.constant(expected)) return false;  // a lock
+    if (data_.constant(expected) || data_.is_ambiguous(expected)) return false;  // a lock, or may be one
     const auto& writers = data_.definitions(expected);
     return std::any_of(writers.begin(), writers.end(), [&](uint32_t w) { return same_loop(w, atom); });
   }

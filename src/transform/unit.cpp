@@ -22,7 +22,9 @@ std::string foreign_declarations(const std::vector<Generated>& kernels) {
   std::set<std::string> seen;
   std::string text;
   for (const Generated& kernel : kernels) {
-    if (!kernel.declaration.empty() && seen.insert(kernel.declaration).second) text += kernel.declaration;
+    for (const std::string& declaration : kernel.declarations) {
+      if (seen.insert(declaration).second) text += declaration;
+    }
   }
   return text;
 }

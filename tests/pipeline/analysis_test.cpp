@@ -138,7 +138,7 @@ TEST(Sites, AreRecognisedInEveryFixture) {
     EXPECT_EQ(8u, site.arguments[1].offset);
     EXPECT_EQ(4u, site.arguments[1].bytes);
     EXPECT_EQ(idiom.stream_zero_is_per_thread ? StreamKind::PerThread : StreamKind::Null,
-              stream_kind(site, p.facts->data));
+              stream_kind(site));
   }
 }
 

@@ -1,0 +1,51 @@
+// Algorithms on directed graphs that more than one analysis needs: strongly connected components and
+// immediate dominators.
+//
+// Generated kernels have tens of thousands of basic blocks, so both are iterative (no recursion that a long
+// chain of blocks could exhaust) and near-linear whatever the graph looks like.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace klap::analysis {
+
+// The nodes are 0 .. nodes-1; the functions give a node's neighbours.
+using Neighbours = std::function<const std::vector<uint32_t>&(uint32_t node)>;
+
+struct Components {
+  std::vector<uint32_t> of;  // node -> component
+  uint32_t count = 0;
+};
+// Tarjan's algorithm. An edge that leaves a component leads to one with a smaller number.
+Components strongly_connected(uint32_t nodes, const Neighbours& successors);
+
+// The tree of immediate dominators of all nodes that `root` reaches (Lengauer and Tarjan's algorithm:
+// O(edges x log nodes) also where thousands of branches share one target, which iterative schemes handle in
+// quadratic time).
+class DominatorTree {
+ public:
+  static constexpr uint32_t kNone = ~0u;
+  DominatorTree() = default;
+  DominatorTree(uint32_t nodes, uint32_t root, const Neighbours& successors, const Neighbours& predecessors);
+
+  // The immediate dominator; kNone for the root and for nodes outside the tree.
+  [[nodiscard]] uint32_t parent(uint32_t node) const { return parent_[node]; }
+  // True if the root reaches the node.
+  [[nodiscard]] bool contains(uint32_t node) const { return last_[node] != 0; }
+  // True if every path from the root to `b` passes `a`; a node dominates itself. False if the root reaches
+  // one of them only or none.
+  [[nodiscard]] bool dominates(uint32_t a, uint32_t b) const {
+    return a == b || (contains(a) && contains(b) && first_[a] <= first_[b] && last_[b] <= last_[a]);
+  }
+  // The tree's nodes, every parent before its children.
+  [[nodiscard]] const std::vector<uint32_t>& order() const { return order_; }
+
+ private:
+  void number(uint32_t root);
+  std::vector<uint32_t> parent_, order_;
+  std::vector<uint32_t> first_, last_;  // a node's subtree as an interval; last is 0 outside the tree
+};
+
+}  // namespace klap::analysis
