@@ -12,7 +12,8 @@ A source says in lines at its top what it needs:
   // by: nvcc           the compilers (default: nvrtc nvcc)
   // archs: 90 90a      the architectures (default: those of DEFAULT_ARCHS)
   // options: -rdc=true options it always needs
-  // headers: cuda      headers it includes; such sources are compiled less often (cuda: toolkit's, cccl: CUB and libcu++)
+  // headers: cuda      headers it includes, which are slow, so it is compiled less often (cuda: the toolkit's own,
+                        cccl: CUB and libcu++)
   // since: 12.5        the first toolkit that knows all of it
 
 Usage: generate.py OUT [--klap-ptx KLAP_PTX --programs FOLDER...]
@@ -196,12 +197,14 @@ def make(task):
         if job.kind.startswith("NVRTC"):
             file.write_bytes(Nvrtc.loaded.compile(job.source, job.arch, job.options))
         elif job.kind.startswith("nvcc"):
-            run([str(toolkit() / "bin/nvcc"), "-ptx", f"-arch=compute_{job.arch}", *job.options, str(job.source), "-o", str(file)])
+            run([str(toolkit() / "bin/nvcc"), "-ptx", f"-arch=compute_{job.arch}", *job.options, str(job.source),
+                 "-o", str(file)])
         else:
             # The toolkit's headers are too new for most clangs: the prelude has what the sources need. A clang that
             # does not know the toolkit writes the PTX version of an old one unless it is told.
-            run(["clang", "-x", "cuda", "-nocudainc", "-nocudalib", "--cuda-device-only", "-S", f"--cuda-gpu-arch=sm_{job.arch}",
-                 "-std=c++17", "-Wno-unknown-cuda-version", "-Xclang", "-target-feature", "-Xclang", "+ptx75", "-include", str(SOURCES / "clang_prelude.h"),
+            run(["clang", "-x", "cuda", "-nocudainc", "-nocudalib", "--cuda-device-only", "-S",
+                 f"--cuda-gpu-arch=sm_{job.arch}", "-std=c++17", "-Wno-unknown-cuda-version",
+                 "-Xclang", "-target-feature", "-Xclang", "+ptx75", "-include", str(SOURCES / "clang_prelude.h"),
                  *job.options, str(job.source), "-o", str(file)])
         return ""
     except RuntimeError as error:
@@ -217,7 +220,8 @@ class Corpus:
         with multiprocessing.get_context("spawn").Pool(os.cpu_count(), start_worker, (library,)) as pool:
             errors = pool.map(make, [(job, self.out) for job in jobs], chunksize=1)
         self.errors += filter(None, errors)
-        self.rows += [(job.file(), job.kind, job.debug(), job.relocatable()) for job, e in zip(jobs, errors) if not e]
+        self.rows += [(job.file(), job.kind, job.debug(), job.relocatable())
+                      for job, error in zip(jobs, errors) if not error]
         print(f"{len(jobs):4} modules by {jobs[0].kind} in {time.time() - start:.1f} s", flush=True)
 
     def skip(self, jobs, why):
@@ -228,20 +232,18 @@ class Corpus:
 
 # ---- older toolkits ----
 
-def download(folder, package, version):
-    """The folder of a toolkit's libraries, downloading its package where it may. Raises RuntimeError."""
-    mode = os.environ.get("KLAP_CORPUS_TOOLKITS", "auto")
-    if mode not in ("auto", "never", "require"):
-        sys.exit(f"KLAP_CORPUS_TOOLKITS={mode}: expected auto, never or require")
+def download(folder, package, version, allowed):
+    """A toolkit's NVRTC, downloading its package where that is allowed. Raises RuntimeError."""
     place = folder / version
     if not (place / "complete").exists():
-        if mode == "never":
-            raise RuntimeError("not downloaded before, and KLAP_CORPUS_TOOLKITS=never")
+        if not allowed:
+            raise RuntimeError("not downloaded before, and nothing is downloaded now")
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
         try:
-            subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--retries", "0", "--timeout", "5",
-                            "-d", str(place), f"{package}=={version}"], check=True, timeout=DOWNLOAD_SECONDS, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--retries", "0",
+                            "--timeout", "5", "-d", str(place), f"{package}=={version}"],
+                           check=True, timeout=DOWNLOAD_SECONDS, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             for wheel in place.glob("*.whl"):
                 with zipfile.ZipFile(wheel) as archive:
                     archive.extractall(place, [n for n in archive.namelist() if "/lib/libnvrtc" in n])
@@ -256,17 +258,18 @@ def download(folder, package, version):
 
 
 def make_old(corpus, sources, folder):
-    problem = ""
+    mode = os.environ.get("KLAP_CORPUS_TOOLKITS", "auto")
+    if mode not in ("auto", "never", "require"):
+        sys.exit(f"KLAP_CORPUS_TOOLKITS={mode}: expected auto, never or require")
+    allowed = mode != "never"
     for package, version, name in OLD_TOOLKITS:
         try:
-            if problem:  # one wait for a network that is not there is enough
-                os.environ["KLAP_CORPUS_TOOLKITS"] = "never" if os.environ.get("KLAP_CORPUS_TOOLKITS", "auto") == "auto" else "require"
-            corpus.make(old_jobs(sources, name), download(folder, package, version))
+            corpus.make(old_jobs(sources, name), download(folder, package, version, allowed))
         except RuntimeError as error:
-            problem = str(error)
-            corpus.skip(old_jobs(sources, name), problem)
-            if os.environ.get("KLAP_CORPUS_TOOLKITS") == "require":
-                corpus.errors.append(problem)
+            corpus.skip(old_jobs(sources, name), str(error))
+            allowed = mode == "require"  # one wait for a network that is not there is enough
+            if mode == "require":
+                corpus.errors.append(str(error))
 
 
 # ---- programs ----
@@ -276,16 +279,16 @@ def add_programs(corpus, klap_ptx, folders):
     programs, seen = 0, set()
     for program in sorted(p for folder in folders for p in folder.iterdir() if p.is_file() and not p.suffix):
         place = corpus.out / "extracted" / program.name
-        done = subprocess.run([str(klap_ptx), "extract", str(program), "-o", str(place)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run([str(klap_ptx), "extract", str(program), "-o", str(place)], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL)
         if done.returncode != 0:
             continue  # scripts and programs without device code stand in these folders too
         programs += 1
         for unit in sorted(place.glob("*.ptx")):
             text = unit.read_bytes()
-            if b".target" not in text or text in seen:
+            # The device runtime is in every program, and source files without device code leave an empty unit.
+            if text in seen or not re.search(rb"\.(entry|func)\b", text):
                 continue
-            if len(re.findall(rb"^\.(?:visible )?\.?(?:entry|func)", text, re.MULTILINE)) == 0 and text.count(b"\n") < 6:
-                continue  # the empty unit of a host-only source file
             seen.add(text)
             file = f"program-{program.name}-{unit.name}"
             (corpus.out / file).write_bytes(text)
@@ -317,7 +320,8 @@ def main():
     if args.klap_ptx:
         add_programs(corpus, args.klap_ptx, [p for p in args.programs if p.is_dir()])
 
-    (args.out / "modules.tsv").write_text("".join(f"{f}\t{kind}\t{int(debug)}\t{int(rdc)}\n" for f, kind, debug, rdc in corpus.rows))
+    (args.out / "modules.tsv").write_text("".join(f"{file}\t{kind}\t{int(debug)}\t{int(relocatable)}\n"
+                                                  for file, kind, debug, relocatable in corpus.rows))
     for error in corpus.errors:
         print("ERROR " + error, file=sys.stderr)
     print(f"{len(corpus.rows)} modules made, {len(corpus.errors)} errors, {len(corpus.left_out)} left out")

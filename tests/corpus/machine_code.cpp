@@ -1,6 +1,6 @@
 #include "machine_code.h"
 
-#include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <map>
 
@@ -35,9 +35,9 @@ std::map<std::string, std::string> program_sections(const std::string& cubin) {
 MachineCode assemble(const ptx::Module& module, const std::string& options,
                      const std::filesystem::path& folder) {
   std::string target = module.target;
-  if (std::atoi(target.c_str() + std::min<size_t>(3, target.size())) < kOldestTarget) {
-    target = "sm_" + std::to_string(kOldestTarget);
-  }
+  int number = 0;  // of sm_35 or sm_90a
+  if (target.size() > 3) std::from_chars(target.data() + 3, target.data() + target.size(), number);
+  if (number < kOldestTarget) target = "sm_" + std::to_string(kOldestTarget);
   const std::string text = (folder / (module.name + ".assembled")).string();
   write_file(text, module.source);
   const std::string command = std::string(KLAP_PTXAS) + " -arch=" + target + " " + options + " -o " + text +
