@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <set>
 
 #include "analysis/legality.h"
 
@@ -106,7 +105,15 @@ class Test {
         registers_(registers),
         reaching_(reaching),
         symbolic_(symbolic),
-        form_(dimensions) {}
+        form_(dimensions),
+        writers_(registers.all().size()),
+        checked_(registers.all().size()) {
+    for (uint32_t i = 0; i < flow.instructions().size(); ++i) {
+      for (const Access& access : registers.accesses(i)) {
+        if (access.written) writers_[access.reg].push_back(i);
+      }
+    }
+  }
 
   Moldable run() {
     for (uint32_t i = 0; i < flow_.instructions().size(); ++i) check(i);
@@ -154,16 +161,19 @@ class Test {
       if (is_position(leaf)) refuse(i, fmt::format("depends on {}", to_string(raw)));
       uses_index_ = uses_index_ || is_index(leaf);
       result_.uses_count = result_.uses_count || is_count(leaf);
-      if (leaf.kind == ExprKind::Merged) check_definitions(static_cast<uint32_t>(leaf.value), leaf.name);
+      if (leaf.kind == ExprKind::Merged) {
+        check_definitions(registers_.find(static_cast<uint32_t>(leaf.value), leaf.name), leaf.name);
+      }
       return false;
     });
   }
 
-  // A register that several definitions reach: what each of them gives.
-  void check_definitions(uint32_t reading, const std::string& name) {
-    const uint32_t reg = registers_.find(reading, name);
-    for (const uint32_t writer : reaching_.origins(reading, reg).definitions) {
-      if (!checked_.emplace(writer, reg).second || !symbolic_.is_evaluated(writer, reg)) continue;
+  // A register that several definitions reach: what each of its definitions gives.
+  void check_definitions(uint32_t reg, const std::string& name) {
+    if (checked_[reg]) return;
+    checked_[reg] = true;
+    for (const uint32_t writer : writers_[reg]) {
+      if (!symbolic_.is_evaluated(writer, reg)) continue;
       const Expr value = symbolic_.written(writer, reg);
       check_value(writer, value);
       result_.grid_stride = result_.grid_stride || is_stride(form_.apply(value), name);
@@ -295,7 +305,8 @@ class Test {
   LinearForm form_;
   Moldable result_;
   bool uses_index_ = false;
-  std::set<std::pair<uint32_t, uint32_t>> checked_;  // instruction, register
+  std::vector<std::vector<uint32_t>> writers_;  // by register
+  std::vector<bool> checked_;                   // by register
 };
 
 // ---- what else a moldable kernel must not do ----

@@ -149,11 +149,14 @@ ReachingDefinitions::Origins Symbolic::origins(uint32_t index, uint32_t reg) con
 Expr Symbolic::read(uint32_t index, uint32_t reg) const {
   const uint32_t bits = bits_of(reg);
   if (bits == 0) return {};
-  const auto from = origins(index, reg);
-  if (from.definitions.size() == 1 && always_writes(from.definitions[0], reg) &&
-      !registers_[reg].is_parameter) {
-    const Expr value = written(from.definitions[0], reg);
-    if (!from.entry) return value;
+  if (index != kNowhere) {
+    if (const auto only = reaching_.only_definition(index, reg)) return written(*only, reg);
+  }
+  // Listing what reaches a reading can be expensive; with several definitions the register stands for itself.
+  if (writers_[reg].size() == 1 && always_writes(writers_[reg][0], reg) && !registers_[reg].is_parameter) {
+    const auto from = origins(index, reg);
+    const Expr value = from.definitions.empty() ? Expr() : written(from.definitions[0], reg);
+    if (index == kNowhere && !from.entry) return value;
     // On ways without the definition the register has no value at all, so what does not change holds.
     if (value.known() && !any_leaf(value, is_symbol_leaf)) return value;
   }

@@ -17,6 +17,10 @@ using ptx::Statement;
 
 namespace {
 
+// Beyond these a value counts as unknown: looking further would cost more than such code is worth.
+constexpr uint32_t kMostDefinitions = 64;
+constexpr size_t kMostChoices = 256;
+
 using Opcodes = std::set<std::string_view>;
 
 // Results that depend on the operands alone.
@@ -110,6 +114,10 @@ Uniformity::Uniformity(const ControlFlow& flow, const Dominance& dominance, cons
 
 void Uniformity::find_sources() {
   sources_.resize(registers_.access_count());
+  writers_.resize(registers_.all().size());
+  for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
+    for (const Access& access : registers_.accesses(i)) writers_[access.reg] += access.written ? 1 : 0;
+  }
   for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
     uint32_t next = registers_.first_access(i);
     for (const Access& access : registers_.accesses(i)) {
@@ -120,11 +128,14 @@ void Uniformity::find_sources() {
 }
 
 Uniformity::Source Uniformity::source(uint32_t index, uint32_t reg) const {
-  auto origins = reaching_.origins(index, reg);
-  Source out{std::move(origins.definitions), origins.entry || registers_[reg].is_parameter, false, {}};
-  const bool one = reaching_.only_definition(index, reg).has_value();
-  out.same_round = one && in_same_round(out.definitions[0], index);
+  Source out;
+  const auto only = reaching_.only_definition(index, reg);
+  out.unknown = registers_[reg].is_parameter || (!only && writers_[reg] > kMostDefinitions);
+  if (out.unknown) return out;
+  out.definitions = only ? std::vector<uint32_t>{*only} : reaching_.origins(index, reg).definitions;
+  out.same_round = only && in_same_round(*only, index);
   if (!out.same_round) out.choices = choices(out.definitions, index);
+  out.unknown = out.choices.size() > kMostChoices;
   return out;
 }
 
@@ -152,6 +163,7 @@ std::vector<uint32_t> Uniformity::choices(const std::vector<uint32_t>& definitio
       if (!seen.insert(branch).second || is_behind(branch, blocks)) continue;
       out.push_back(branch);
       work.push_back(branch);
+      if (out.size() > kMostChoices) return out;
     }
   }
   return out;
@@ -175,7 +187,7 @@ bool Uniformity::is_behind(uint32_t branch, const std::vector<uint32_t>& blocks)
 }
 
 Uniform Uniformity::of_source(const Source& source) const {
-  if (source.definitions.empty()) return Uniform::Thread;
+  if (source.unknown || source.definitions.empty()) return Uniform::Thread;
   Uniform out = Uniform::Grid;
   for (const uint32_t definition : source.definitions) {
     out = join(out, written_[definition]);
@@ -191,9 +203,7 @@ Uniform Uniformity::read(uint32_t instruction, uint32_t reg) const {
   uint32_t next = registers_.first_access(instruction);
   for (const Access& access : registers_.accesses(instruction)) {
     if (access.reg == reg && access.read) {
-      const Source& source = sources_[next];
-      if (registers_[reg].is_parameter) return Uniform::Thread;
-      return of_source(source);
+      return of_source(sources_[next]);
     }
     ++next;
   }

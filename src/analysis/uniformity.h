@@ -60,7 +60,7 @@ class Uniformity {
   // Where the value that an instruction reads in a register comes from.
   struct Source {
     std::vector<uint32_t> definitions;
-    bool entry = false;             // a parameter's value, or none
+    bool unknown = false;           // a parameter, or too many definitions to look at
     bool same_round = false;        // one definition, which ran in this round of all its loops
     std::vector<uint32_t> choices;  // blocks whose decisions choose between definitions, or between rounds
   };
@@ -107,7 +107,8 @@ class Uniformity {
   const ReachingDefinitions& reaching_;
   const Symbolic& symbolic_;
   LocalNames local_names_;
-  std::vector<Source> sources_;  // by access
+  std::vector<Source> sources_;    // by access
+  std::vector<uint32_t> writers_;  // by register: how many instructions write it
   std::vector<Uniform> written_, decision_, control_;
   std::vector<bool> behind_end_;        // blocks before which a call may have ended some of the threads
   std::vector<uint32_t> ending_calls_;  // such calls
