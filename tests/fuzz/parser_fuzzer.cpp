@@ -7,8 +7,13 @@
 #include <memory>
 #include <string>
 
+#include "analysis/dominance.h"
 #include "analysis/exits.h"
 #include "analysis/legality.h"
+#include "analysis/liveness.h"
+#include "analysis/loops.h"
+#include "analysis/reaching.h"
+#include "analysis/registers.h"
 #include "ptx/edit.h"
 #include "ptx/tree.h"
 #include "require.h"
@@ -92,14 +97,30 @@ void survive(Act act) {
   }
 }
 
+// The analyses that every kernel goes through, with the printers, which ask for everything there is to know.
+void analyse_flow(const analysis::ControlFlow& flow) {
+  const analysis::Dominance dominance(flow);
+  const analysis::Loops loops(flow, dominance);
+  const analysis::VirtualRegisters registers(flow);
+  const analysis::Liveness liveness(flow, registers);
+  const analysis::ReachingDefinitions reaching(flow, registers, liveness);
+  static_cast<void>(print_flow(flow));
+  static_cast<void>(print_flow_dot(flow));
+  static_cast<void>(print_dominance(flow, dominance));
+  static_cast<void>(print_loops(flow, loops));
+  static_cast<void>(print_liveness(flow, registers, liveness));
+  static_cast<void>(print_reaching(flow, registers, reaching));
+}
+
 void analyse(const Module& module, const ptx::Function& function) {
   const analysis::FunctionFacts facts(module, function);
+  analyse_flow(facts.flow);
   static_cast<void>(analysis::call_closure(module, function));
   static_cast<void>(analysis::object_to_exits(facts));
   for (const analysis::Site& site : facts.sites) {
     if (!site.understood() || analysis::object_to_parent(facts, site)) continue;
-    static_cast<void>(analysis::stream_kind(site, facts.data));
-    static_cast<void>(analysis::constant_block(site, facts.data));
+    static_cast<void>(analysis::stream_kind(site));
+    static_cast<void>(analysis::constant_block(site, facts));
     const ptx::Function* child = module.find_function(site.callee);
     if (child == nullptr || !child->is_definition) continue;
     survive([&] { static_cast<void>(analysis::object_to_child(module, *child, facts, site)); });
