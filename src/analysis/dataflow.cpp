@@ -74,7 +74,7 @@ std::vector<std::string> components(const ptx::Module& module, TokenRange operan
       current += module.text(t);
     }
   }
-  if (!current.empty()) out.push_back(std::move(current));
+  if (!current.empty() || out.empty()) out.push_back(std::move(current));
   return out;
 }
 
