@@ -105,6 +105,14 @@ TEST(DataFlow, FollowsSingleDefinitions) {
   EXPECT_THAT(data.definitions("%r4"), testing::SizeIs(2));
 }
 
+// Found by the fuzzer: `sub.u32 %r1, {}, 1` had an operand without a first component.
+TEST(DataFlow, AnEmptyVectorHasOneEmptyComponent) {
+  const ptx::Module m = ptx::parse(".version 9.0 .entry k() { sub.u32 %r1, {}, 1; }", "m");
+  const ptx::Statement& sub = m.functions.at(0).body.body[0];
+  EXPECT_EQ(std::vector<std::string>{""}, components(m, sub.operands[1]));
+  EXPECT_EQ(std::vector<std::string>{"1"}, components(m, sub.operands[2]));
+}
+
 // Offsets add up over several terms; one that no address can have makes the address unknown, not another one.
 TEST(DataFlow, RefusesOffsetsThatOverflow) {
   const auto offset = [](const std::string& operand) {
