@@ -113,7 +113,7 @@ def nvrtc_jobs(sources, kit):
 
 
 def nvcc_jobs(sources):
-    # nvcc takes ten times as long, so each source gets one set of options, in turn; those only nvcc can do get more.
+    # nvcc takes ten times as long, so each source gets one set of options, in turn; those only nvcc can do get none.
     turns = [["-O0", "-Xcicc", "-O0"], ["--default-stream", "per-thread", "-rdc=true"], ["-lineinfo", "-rdc=true"],
              ["-G", "-g"]]
     plain = [s for s in sources if "nvcc" in s.by and s.headers != "cccl"]
@@ -121,7 +121,7 @@ def nvcc_jobs(sources):
         if "nvrtc" in s.by:
             made = [(s.arch("80"), turns[i % len(turns)])]
         else:
-            made = [(arch, []) for arch in s.archs] + [(s.archs[-1], ["-lineinfo"])]
+            made = [(arch, []) for arch in s.archs]
         for arch, options in made:
             yield Job("nvcc 13", s.path, arch, [o for o in with_options(s, options) if o != "--device-int128"])
 
@@ -250,7 +250,8 @@ def download(folder, package, version, allowed):
                 wheel.unlink()
         except (subprocess.SubprocessError, OSError, zipfile.BadZipFile) as error:
             lines = (getattr(error, "stderr", None) or b"").decode(errors="replace").strip().splitlines()
-            raise RuntimeError(f"{package} {version} could not be downloaded ({lines[-1] if lines else error})") from error
+            why = lines[-1] if lines else error
+            raise RuntimeError(f"{package} {version} could not be downloaded ({why})") from error
         (place / "complete").touch()
     for library in sorted(place.glob("nvidia/cuda_nvrtc/lib/libnvrtc.so*")):
         return library
