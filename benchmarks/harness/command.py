@@ -289,6 +289,9 @@ def main(argv):
     except serve.NoDevice as error:
         print(f"benchmarks/run: no CUDA GPU: {error}", file=sys.stderr)
         return NO_GPU
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or closing it would complain once more
+        return 1
     except KeyboardInterrupt:
-        print("benchmarks/run: interrupted before anything was measured", file=sys.stderr)
+        print("benchmarks/run: interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -12,6 +12,7 @@ from .variants import DEFAULT_LIMIT
 
 LIMITS = [DEFAULT_LIMIT << i for i in range(10)]  # to 1,048,576
 WORTH_GOING_ON = 0.97
+SECONDS_AFTER_A_HANG = 3.0
 SECONDS_A_LAUNCH = 20e-6  # ten times what a launch costs at large limits
 
 
@@ -19,7 +20,7 @@ def patience(timeout, launches, hung_before):
     """Seconds to wait for an answer: once a limit hung, others may too, and each wait is paid for."""
     if not hung_before or launches is None:
         return timeout
-    return min(timeout, 3.0 + launches * SECONDS_A_LAUNCH)
+    return min(timeout, SECONDS_AFTER_A_HANG + launches * SECONDS_A_LAUNCH)
 
 
 def try_limit(runner, limit, seconds):

@@ -166,9 +166,22 @@ class RowRun:
     def some_site_is_left(self):
         return bool(self.explained()[1])
 
+    def expect_hangs(self):
+        """Preloaded programs with sites left will hang where the native one did; many of them would cost minutes."""
+        first = self.with_native()
+        if first is None or first.verdict != "hangs":
+            return
+        for runner in self.runners:
+            if runner.variant.kind == "preloaded" and not runner.variant.limit and self.may_fail(runner.variant):
+                runner.patience = limits.patience(runner.patience, first.description.get("child_launches"), True)
+
+    def may_fail(self, of):
+        return self.some_site_is_left() or of.name == "none"
+
     def interleave(self):
         """Warm-up rounds, then counted ones."""
         options = self.session.options
+        self.expect_hangs()
         for number in range(options.warmup):
             for runner in self.runners:
                 if not runner.gone and not (number and runner.last_seconds > 2):
@@ -190,8 +203,11 @@ class RowRun:
     def time_kernels(self):
         """A few runs in which the library measures its kernels, which slows them down: apart from the others."""
         runner = self.breakdown_runner
+        if runner is None:
+            return
+        measured = next((r for r in self.runners if r.variant.name == runner.variant.name), None)
         for _ in range(BREAKDOWN_RUNS):
-            if runner is not None and not runner.gone:
+            if measured is not None and measured.final_verdict() == "right" and not runner.gone:
                 runner.run(True)
 
     def stop(self):

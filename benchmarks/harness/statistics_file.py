@@ -10,7 +10,9 @@ def read(path):
     try:
         with open(path, encoding="utf-8") as file:
             return json.load(file)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        return {"missing": error.strerror}  # without the path: results are for other people's eyes
+    except ValueError as error:
         return {"missing": str(error)}
 
 

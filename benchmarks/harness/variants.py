@@ -79,6 +79,7 @@ class Runner:
         self.right = self.wrong = 0
         self.first_mistake = ""
         self.lost = None
+        self.patience = session.options.timeout  # seconds to wait for an answer
         self.last_ms = 0.0
         self.last_seconds = 0.0
         self.stats = {}
@@ -122,7 +123,7 @@ class Runner:
     def ask(self, command, seconds=None):
         """The answer, or None with the verdict noted and the process gone."""
         try:
-            return self.server.ask(command, seconds or self.session.options.timeout)
+            return self.server.ask(command, seconds or self.patience)
         except serve.Trouble as trouble:
             self.note(trouble)
             return None

@@ -199,6 +199,8 @@ class Spmv : public bench::Benchmark {
   void describe(bench::JsonObject& report) const override {
     report.add("rows", matrix_.rows()).add("entries", matrix_.first.back()).add("long_rows", long_rows_);
     report.add("child_launches", variant_ == "flat" ? 0 : long_rows_);
+    // Each entry's value and column; each row's extent and elements of x and y.
+    report.add("bytes_to_move", 8LL * matrix_.first.back() + 20LL * matrix_.rows());
   }
 
  private:

@@ -74,7 +74,7 @@ std::vector<std::string> components(const ptx::Module& module, TokenRange operan
       current += module.text(t);
     }
   }
-  if (!current.empty()) out.push_back(std::move(current));
+  if (!current.empty() || out.empty()) out.push_back(std::move(current));
   return out;
 }
 
@@ -89,8 +89,9 @@ std::optional<Address> parse_address(const ptx::Module& module, TokenRange opera
       address.base = text;
     } else if (module.tokens[t].kind == TokenKind::Number) {
       const auto value = ptx::integer_value(text);
-      if (!value) return std::nullopt;
-      address.offset += sign * static_cast<int64_t>(*value);
+      if (!value || *value > INT64_MAX) return std::nullopt;
+      if (__builtin_add_overflow(address.offset, sign * static_cast<int64_t>(*value), &address.offset))
+        return std::nullopt;
       sign = 1;
     } else if (text == "-") {
       sign = -sign;

@@ -88,8 +88,8 @@ struct Address {
 };
 std::optional<Address> parse_address(const ptx::Module& module, ptx::TokenRange operand);
 
-// The components of an operand: `{a, b}` gives a and b, anything else itself. Signed literals keep their
-// sign.
+// The components of an operand, at least one: `{a, b}` gives a and b, `{}` an empty text, anything else
+// itself. Signed literals keep their sign.
 std::vector<std::string> components(const ptx::Module& module, ptx::TokenRange operand);
 
 }  // namespace klap::analysis

@@ -18,23 +18,12 @@ bool ends_thread(const Module& m, const Statement& s) {
 }
 
 // Block-wide barriers, and warp operations that wait for the lanes they name.
-bool waits_for_threads(const Module& m, const Statement& s) {
-  if (s.kind != StatementKind::Instruction) return false;
-  return m.is(s.head, "bar") || m.is(s.head, "barrier") || m.has_modifier(s, ".sync");
-}
-
-bool any_statement(const Function& f, const Module& m, bool (*matches)(const Module&, const Statement&)) {
-  bool found = false;
-  ptx::for_each_statement(f.body, [&](const Statement& s) { found = found || matches(m, s); });
-  return found;
-}
-
 bool threads_wait(const FunctionFacts& kernel) {
-  if (any_statement(kernel.function, kernel.module, waits_for_threads)) return true;
-  for (const Function* callee : call_closure(kernel.module, kernel.function).functions) {
-    if (any_statement(*callee, kernel.module, waits_for_threads)) return true;
-  }
-  return false;
+  const CallGraph graph(kernel.module, kernel.function);
+  const Effects& effects = graph.closure(kernel.function);
+  using enum EffectKind;
+  return effects.has(BlockBarrier) || effects.has(PartialBarrier) || effects.has(ClusterBarrier) ||
+         effects.has(WarpSync);
 }
 
 // Labels directly in front of a `ret` or `exit` that is always taken. A name that also stands elsewhere, in
@@ -84,8 +73,8 @@ bool is_null_branch(const FunctionFacts& kernel, const Statement& s) {
   return false;
 }
 
-Objection object(const Module& m, const Statement& s, const std::string& what) {
-  return {Reason::ParentExits, fmt::format("{} (line {})", what, m.line(s.head))};
+Objection object(const Module& m, uint32_t token, const std::string& what) {
+  return {Reason::ParentExits, fmt::format("{} (line {})", what, m.line(token))};
 }
 
 }  // namespace
@@ -109,11 +98,10 @@ std::optional<Objection> object_to_exits(const FunctionFacts& kernel) {
   const Module& m = kernel.module;
   std::optional<Objection> found;
   for (const Function* callee : call_closure(m, kernel.function).functions) {
-    ptx::for_each_statement(callee->body, [&](const Statement& s) {
-      if (!found && s.kind == StatementKind::Instruction && m.is(s.head, "exit")) {
-        found = object(m, s, fmt::format("{}, called by it, may exit", callee->name));
-      }
-    });
+    if (found) break;
+    const Effects effects = own_effects(m, *callee);
+    if (const Effect* exit = effects.find(EffectKind::Exit))
+      found = object(m, exit->token, fmt::format("{}, called by it, may exit", callee->name));
   }
   if (found || !threads_wait(kernel)) return found;
   const ExitLabels labels(kernel);
@@ -121,7 +109,7 @@ std::optional<Objection> object_to_exits(const FunctionFacts& kernel) {
     if (found || s.kind != StatementKind::Directive || !m.is(s.head, ".branchtargets")) return;
     for (uint32_t t = s.tokens.first; t < s.tokens.last; ++t) {
       if (!found && labels.contains(m.text(t))) {
-        found = object(m, s, "an indexed branch ends threads that others may wait for");
+        found = object(m, s.head, "an indexed branch ends threads that others may wait for");
       }
     }
   });

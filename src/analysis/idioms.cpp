@@ -1,6 +1,7 @@
 #include "analysis/idioms.h"
 
 #define TOML_HEADER_ONLY 1
+#include <fmt/format.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -9,9 +10,18 @@
 
 namespace klap::analysis {
 
-extern const char kIdiomsToml[];  // ptx-patterns/idioms/cdp2.toml, embedded at build time
+// The files of ptx-patterns/idioms, embedded at build time.
+extern const char kIdiomsCdp2Toml[];
+extern const char kIdiomsCdp1Toml[];
+extern const char kRuntimeToml[];
 
 namespace {
+
+std::string text_of(const toml::table& table, const char* key) {
+  const auto value = table[key].value<std::string>();
+  if (!value) throw Error(ErrorCode::Internal, std::string("launch idioms: no text '") + key + "'");
+  return *value;
+}
 
 std::vector<std::string> strings(const toml::table& table, const char* key) {
   std::vector<std::string> out;
@@ -22,24 +32,45 @@ std::vector<std::string> strings(const toml::table& table, const char* key) {
   return out;
 }
 
-IdiomTable parse_table() {
-  const toml::table file = toml::parse(std::string_view(kIdiomsToml));
-  IdiomTable out;
-  out.last_error = strings(file, "last_error");
-  out.peek_last_error = strings(file, "peek_last_error");
-  out.runtime_prefixes = strings(file, "runtime_prefixes");
+void add_idioms(const char* text, std::vector<Idiom>& idioms) {
+  const toml::table file = toml::parse(std::string_view(text));
   for (const toml::node& node : *file["idiom"].as_array()) {
     const toml::table& entry = *node.as_table();
-    out.idioms.push_back({entry["name"].value<std::string>().value(),
-                          entry["get_buffer"].value<std::string>().value(),
-                          entry["launch"].value<std::string>().value(),
-                          entry["stream_zero"].value<std::string>().value() == "per-thread"});
+    Idiom idiom;
+    idiom.name = text_of(entry, "name");
+    idiom.form = text_of(entry, "form") == "documented" ? LaunchForm::Documented : LaunchForm::Described;
+    idiom.get_buffer = text_of(entry, "get_buffer");
+    idiom.launch = text_of(entry, "launch");
+    idiom.stream_zero_is_per_thread = text_of(entry, "stream_zero") == "per-thread";
+    idiom.rewrite_with = entry["rewrite_with"].value_or(std::string());
+    idioms.push_back(std::move(idiom));
+  }
+}
+
+IdiomTable parse_table() {
+  IdiomTable out;
+  add_idioms(kIdiomsCdp2Toml, out.idioms);
+  add_idioms(kIdiomsCdp1Toml, out.idioms);
+  const toml::table runtime = toml::parse(std::string_view(kRuntimeToml));
+  out.runtime_prefixes = strings(runtime, "prefixes");
+  for (const toml::node& node : *runtime["kind"].as_array()) {
+    const toml::table& entry = *node.as_table();
+    const RuntimeKind kind = {text_of(entry, "name"), text_of(entry, "says")};
+    for (const std::string& function : strings(entry, "functions")) out.runtime_kinds[function] = kind;
   }
   return out;
 }
 
-bool contains(const std::vector<std::string>& list, std::string_view name) {
-  return std::find(list.begin(), list.end(), name) != list.end();
+// `__cudaCDP2MemcpyAsync_ptsz` and `cudaMemcpyAsync` give `MemcpyAsync`.
+std::string_view base_name(std::string_view function) {
+  for (const std::string_view prefix : {std::string_view("__cudaCDP2"), std::string_view("cuda")}) {
+    if (!function.starts_with(prefix)) continue;
+    function.remove_prefix(prefix.size());
+    break;
+  }
+  constexpr std::string_view kPerThread = "_ptsz";
+  if (function.ends_with(kPerThread)) function.remove_suffix(kPerThread.size());
+  return function;
 }
 
 }  // namespace
@@ -49,24 +80,51 @@ const IdiomTable& idioms() {
   return table;
 }
 
+const Idiom* IdiomTable::by_name(std::string_view name) const {
+  const auto found =
+      std::find_if(idioms.begin(), idioms.end(), [&](const Idiom& i) { return i.name == name; });
+  return found == idioms.end() ? nullptr : &*found;
+}
+
 const Idiom* IdiomTable::by_launch(std::string_view function) const {
   const auto found =
       std::find_if(idioms.begin(), idioms.end(), [&](const Idiom& i) { return i.launch == function; });
   return found == idioms.end() ? nullptr : &*found;
 }
 
-bool IdiomTable::is_get_buffer(std::string_view function) const {
-  return std::any_of(idioms.begin(), idioms.end(), [&](const Idiom& i) { return i.get_buffer == function; });
+const Idiom* IdiomTable::by_get_buffer(std::string_view function) const {
+  const auto found =
+      std::find_if(idioms.begin(), idioms.end(), [&](const Idiom& i) { return i.get_buffer == function; });
+  return found == idioms.end() ? nullptr : &*found;
 }
 
-bool IdiomTable::is_last_error(std::string_view function) const { return contains(last_error, function); }
+const RuntimeKind* IdiomTable::kind(std::string_view function) const {
+  const std::string_view base = base_name(function);
+  // A listed name must have lost a prefix: `Malloc` alone is the program's own.
+  const auto found = runtime_kinds.find(base);
+  const bool own = found != runtime_kinds.end() && base.size() == function.size() && !base.starts_with("__");
+  return found == runtime_kinds.end() || own ? nullptr : &found->second;
+}
+
+bool IdiomTable::is_kind(std::string_view function, std::string_view kind_name) const {
+  const RuntimeKind* of = kind(function);
+  return of != nullptr && of->name == kind_name;
+}
+
+bool IdiomTable::is_last_error(std::string_view function) const { return is_kind(function, "last-error"); }
 bool IdiomTable::is_peek_last_error(std::string_view function) const {
-  return contains(peek_last_error, function);
+  return is_kind(function, "peek-last-error");
 }
 
 bool IdiomTable::is_device_runtime(std::string_view function) const {
-  return std::any_of(runtime_prefixes.begin(), runtime_prefixes.end(),
+  return kind(function) != nullptr ||
+         std::any_of(runtime_prefixes.begin(), runtime_prefixes.end(),
                      [&](const std::string& prefix) { return function.starts_with(prefix); });
+}
+
+std::string IdiomTable::describe(std::string_view function) const {
+  const RuntimeKind* of = kind(function);
+  return fmt::format("{} ({})", of == nullptr ? "makes an unknown device-runtime call" : of->says, function);
 }
 
 }  // namespace klap::analysis

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
+#include "analysis/barriers.h"
+#include "analysis/retry.h"
 #include "analysis/values.h"
 #include "analysis/variance.h"
 #include "analysis/waiting.h"
 #include "ptx/dialect.h"
+#include "analysis/wrappers.h"
 
 namespace klap::analysis {
 
@@ -41,131 +43,168 @@ const char* meaning(Reason reason) {
 
 namespace {
 
-using Names = std::set<std::string_view>;
-
-// Instructions whose effect does not depend on which kernel, block or warp a thread runs in.
-const Names& safe_opcodes() {
-  static const Names kSafe = {
-      "abs",       "add",   "addc",  "and",       "atom",   "bfe",    "bfi",      "bfind",    "bmsk",
-      "bra",       "brev",  "brx",   "call",      "clz",    "cnot",   "copysign", "cos",      "cvt",
-      "cvta",      "div",   "dp2a",  "dp4a",      "ex2",    "exit",   "fence",    "fma",      "fns",
-      "ld",        "lg2",   "lop3",  "mad",       "mad24",  "madc",   "max",      "membar",   "min",
-      "mov",       "mul",   "mul24", "nanosleep", "neg",    "not",    "or",       "popc",     "prefetch",
-      "prefetchu", "prmt",  "rcp",   "red",       "rem",    "ret",    "rsqrt",    "sad",      "selp",
-      "set",       "setp",  "shf",   "shl",       "shr",    "sin",    "slct",     "sqrt",     "st",
-      "sub",       "subc",  "szext", "tanh",      "testp",  "trap",   "xor",      "vabsdiff", "vabsdiff2",
-      "vabsdiff4", "vadd",  "vadd2", "vadd4",     "vavrg2", "vavrg4", "vmad",     "vmax",     "vmax2",
-      "vmax4",     "vmin",  "vmin2", "vmin4",     "vset",   "vset2",  "vset4",    "vshl",     "vshr",
-      "vsub",      "vsub2", "vsub4"};
-  return kSafe;
-}
-
-const Names& texture_opcodes() {
-  static const Names kTexture = {"tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep"};
-  return kTexture;
-}
-
-bool is_lane_register(std::string_view name) { return name == "%laneid" || name.starts_with("%lanemask_"); }
 Objection object(Reason reason, std::string detail) { return {reason, std::move(detail)}; }
 
 std::string place(const Module& module, uint32_t token) { return fmt::format("line {}", module.line(token)); }
 
-// Special registers: identifiers that begin with '%' and are declared nowhere in the function.
-template <typename Visit>
-void for_each_special_register(const Module& module, const Function& function, Visit&& visit) {
-  const LocalNames names(module, function.body);
-  for (uint32_t t = function.body.tokens.first; t < function.body.tokens.last; ++t) {
-    if (module.tokens[t].kind != ptx::TokenKind::Identifier) continue;
-    const std::string_view text = module.text(t);
-    if (text[0] == '%' && !names.contains(text) && !names.is_range(text)) visit(text, t);
-  }
-}
-
 // ---- instructions of the child and of what it calls ----
 
+// What a consumer cannot give a child whose instructions have this effect; nothing where it can.
+std::optional<Reason> reason_against(EffectKind effect) {
+  using enum EffectKind;
+  switch (effect) {
+    case BlockBarrier:
+    case PartialBarrier:
+    case ClusterBarrier:
+      return Reason::ChildBarrier;
+    case WarpSync:
+      return Reason::ChildWarpSync;
+    case Texture:
+      return Reason::ChildTexture;
+    case SharedAccess:
+    case StaticShared:
+    case DynamicShared:
+      return Reason::ChildSharedMemory;
+    case OtherRegister:
+      return Reason::ChildSpecialRegister;
+    case BarrierObject:
+    case ClusterAccess:
+    case StackAllocation:
+    case AsyncCopy:
+    case GridDependency:
+    case UnlistedInstruction:
+      return Reason::ChildInstruction;
+    case DeviceRuntime:
+      return Reason::ChildLaunches;
+    case UnknownCall:
+    case IndirectCall:
+      return Reason::ChildCallsUnknown;
+    case PositionRegister:
+    case LaneRegister:
+    case ClockRegister:
+    case ProcessorRegister:
+    case LocalMemory:
+    case Atomic:
+    case Reduction:
+    case StrongLoad:
+    case StrongStore:
+    case Fence:
+    case Sleep:
+    case Allocation:
+    case Printing:
+    case Assertion:
+    case Trap:
+    case Exit:
+      return std::nullopt;
+  }
+  return Reason::ChildInstruction;
+}
+
 std::optional<Objection> object_to_instruction(const Module& m, const Statement& s) {
-  const std::string_view opcode = m.text(s.head);
-  const std::string at = fmt::format("{} ({})", m.full_opcode(s), place(m, s.head));
-  if (opcode == "bar" || opcode == "barrier") {
-    const bool warp = m.has_modifier(s, ".warp");
-    return object(warp ? Reason::ChildWarpSync : Reason::ChildBarrier, at);
-  }
-  if (texture_opcodes().contains(opcode)) return object(Reason::ChildTexture, at);
-  if (m.has_modifier(s, ".sync") || opcode == "shfl" || opcode == "vote" || opcode == "activemask") {
-    return object(Reason::ChildWarpSync, at);
-  }
-  if (!safe_opcodes().contains(opcode)) return object(Reason::ChildInstruction, at);
-  for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
-    const std::string_view modifier = m.text(t);
-    if (modifier.starts_with(".shared")) return object(Reason::ChildSharedMemory, at);
-    if (modifier.starts_with(".proxy") || modifier.starts_with(".mbarrier") || modifier == ".async" ||
-        modifier == ".bulk" || modifier == ".cluster" || modifier.starts_with(".tensormap")) {
-      return object(Reason::ChildInstruction, at);
-    }
+  for (EffectKind effect : instruction_effects(m, s)) {
+    if (const auto reason = reason_against(effect))
+      return object(*reason, fmt::format("{} ({})", m.full_opcode(s), place(m, s.head)));
   }
   return std::nullopt;
 }
 
-std::optional<Objection> object_to_instructions(const Module& m, const Function& f) {
+using Kinds = std::initializer_list<EffectKind>;
+constexpr Kinds kNamedMemory = {EffectKind::StaticShared, EffectKind::DynamicShared, EffectKind::Texture};
+constexpr Kinds kNamedRegisters = {EffectKind::OtherRegister};
+
+// Instructions first, then what the function names: variables or registers of these kinds.
+std::optional<Objection> object_to_effects(const Module& m, const Function& f, const Effects& effects,
+                                           Kinds names) {
   std::optional<Objection> found;
   ptx::for_each_statement(f.body, [&](const Statement& s) {
-    if (found || s.kind != StatementKind::Instruction) return;
-    found = object_to_instruction(m, s);
+    if (!found) found = object_to_instruction(m, s);
   });
-  if (!found && LocalNames(m, f.body).declares_shared()) {
-    found = object(Reason::ChildSharedMemory, fmt::format("{} declares shared memory", f.name));
+  if (found) return found;
+  for (const Effect& effect : effects.all()) {
+    if (std::find(names.begin(), names.end(), effect.kind) == names.end()) continue;
+    if (const auto reason = reason_against(effect.kind))
+      return object(*reason, fmt::format("{} ({})", effect.what, place(m, effect.token)));
   }
-  if (!found) {
-    // Shared memory may also be declared at module level and reached by its name.
-    for (uint32_t t = f.body.tokens.first; t < f.body.tokens.last && !found; ++t) {
-      if (m.tokens[t].kind != ptx::TokenKind::Identifier) continue;
-      const ptx::Variable* v = m.find_variable(m.text(t));
-      if (v != nullptr && v->space == ".shared") {
-        found = object(Reason::ChildSharedMemory, fmt::format("{} ({})", v->name, place(m, t)));
-      } else if (v != nullptr && v->space != ".global" && v->space != ".const") {
-        found = object(Reason::ChildTexture, fmt::format("{} ({})", v->name, place(m, t)));
-      }
-    }
-  }
-  return found;
+  return std::nullopt;
 }
 
-std::optional<Objection> object_to_special_registers(const Module& m, const Function& child) {
-  std::optional<Objection> found;
-  for_each_special_register(m, child, [&](std::string_view name, uint32_t token) {
-    if (found) return;
-    if (!is_virtual_special_register(name) && !is_lane_register(name) && !is_neutral_special_register(name)) {
-      found = object(Reason::ChildSpecialRegister, fmt::format("{} ({})", name, place(m, token)));
-    }
-  });
-  return found;
+// What a called function may do less of than the child itself: its registers are not replaced, and its `exit`
+// is not turned into a branch.
+std::optional<Objection> object_to_callee(const CallGraph& graph, const Function& callee) {
+  const Module& m = graph.module();
+  const Effects& effects = graph.own(callee);
+  if (auto objection = object_to_effects(m, callee, effects, kNamedMemory)) return objection;
+  for (const Effect& effect : effects.all()) {
+    using enum EffectKind;
+    const bool is_register =
+        effect.kind == PositionRegister || effect.kind == LaneRegister || effect.kind == OtherRegister;
+    if (!is_register && effect.kind != Exit) continue;
+    const std::string what = is_register ? "reads " + effect.what : "may exit";
+    return object(Reason::ChildCallsUnknown,
+                  fmt::format("{}, called by it, {} ({})", callee.name, what, place(m, effect.token)));
+  }
+  return std::nullopt;
 }
 
-std::optional<Objection> object_to_calls(const Module& m, const Function& child, const CallClosure& closure) {
-  if (closure.indirect) return object(Reason::ChildCallsUnknown, "an indirect call");
-  for (const std::string& name : closure.external) {
-    if (idioms().is_device_runtime(name)) return object(Reason::ChildLaunches, fmt::format("calls {}", name));
-    if (!is_known_external(name)) {
-      return object(Reason::ChildCallsUnknown, fmt::format("{} is defined in another unit", name));
+// The kernels that a kernel and what it calls launch, as far as they are known.
+struct Launched {
+  std::string kernel;
+  uint32_t line = 0;
+};
+std::vector<Launched> launched_by(const Module& m, const Function& kernel) {
+  std::vector<const Function*> functions = call_closure(m, kernel).functions;
+  functions.insert(functions.begin(), &kernel);
+  std::vector<Launched> out;
+  for (const Function* f : functions) {
+    for (const Site& site : FunctionFacts(m, *f).sites) {
+      if (!site.callee.empty()) out.push_back({site.callee, site.line});
     }
   }
-  for (const Function* callee : closure.functions) {
-    if (callee == &child) return object(Reason::ChildCallsUnknown, "calls itself");
-    if (auto objection = object_to_instructions(m, *callee)) return objection;
-    std::optional<Objection> found;
-    for_each_special_register(m, *callee, [&](std::string_view name, uint32_t token) {
-      if (found || is_neutral_special_register(name)) return;
-      found = object(Reason::ChildCallsUnknown,
-                     fmt::format("{}, called by it, reads {} ({})", callee->name, name, place(m, token)));
-    });
-    if (found) return found;
-    ptx::for_each_statement(callee->body, [&](const Statement& s) {
-      if (s.kind == StatementKind::Instruction && m.is(s.head, "exit") && !found) {
-        found = object(Reason::ChildCallsUnknown,
-                       fmt::format("{}, called by it, may exit ({})", callee->name, place(m, s.head)));
-      }
-    });
-    if (found) return found;
+  return out;
+}
+
+// True if `kernel`, or what it launches at any depth, launches `target`.
+bool leads_to(const Module& m, const std::string& kernel, const std::string& target) {
+  std::vector<std::string> work = {kernel};
+  for (size_t next = 0; next < work.size(); ++next) {
+    const Function* f = m.find_function(work[next]);
+    if (f == nullptr || !f->is_definition) continue;
+    for (const Launched& launched : launched_by(m, *f)) {
+      if (launched.kernel == target) return true;
+      if (std::find(work.begin(), work.end(), launched.kernel) == work.end()) work.push_back(launched.kernel);
+    }
+  }
+  return false;
+}
+
+// What a child asks of the device runtime, `function` being its first call there.
+std::string launches_text(const Module& m, const Function& child, std::string_view function) {
+  if (!idioms().is_kind(function, "launch")) return idioms().describe(function);
+  const std::vector<Launched> launched = launched_by(m, child);
+  if (launched.empty()) return idioms().describe(function);
+  for (const Launched& l : launched) {
+    if (l.kernel == child.name) return fmt::format("launches itself (line {}): recursion", l.line);
+  }
+  for (const Launched& l : launched) {
+    if (leads_to(m, l.kernel, child.name))
+      return fmt::format("launches {} (line {}), which leads back to it: mutual recursion", l.kernel, l.line);
+  }
+  return fmt::format("launches {} (line {})", launched[0].kernel, launched[0].line);
+}
+
+std::optional<Objection> object_to_calls(const CallGraph& graph, const Function& child) {
+  const Effects& effects = graph.closure(child);
+  if (effects.has(EffectKind::IndirectCall)) return object(Reason::ChildCallsUnknown, "an indirect call");
+  for (const Effect& effect : effects.all()) {
+    if (effect.kind == EffectKind::DeviceRuntime)
+      return object(Reason::ChildLaunches, launches_text(graph.module(), child, effect.what));
+    if (effect.kind == EffectKind::UnknownCall)
+      return object(Reason::ChildCallsUnknown, fmt::format("{} is defined in another unit", effect.what));
+  }
+  if (graph.is_recursive(child)) return object(Reason::ChildCallsUnknown, "calls itself");
+  for (const Function* callee : graph.functions()) {
+    if (callee == &child) continue;
+    if (auto objection = object_to_callee(graph, *callee)) return objection;
   }
   return std::nullopt;
 }
@@ -180,80 +219,122 @@ bool watches_memory(const Module& m, const Statement& s) {
 }
 
 std::optional<Objection> object_to_parent_waiting(const FunctionFacts& parent, uint32_t site) {
+  Waiting waiting(parent.module, parent.flow, parent.data);
   const auto& instructions = parent.flow.instructions();
   for (uint32_t i = 0; i < instructions.size(); ++i) {
     const Statement& s = *instructions[i].statement;
-    if (!watches_memory(parent.module, s)) continue;
-    if (parent.flow.can_follow(site, i) && parent.flow.in_loop(i)) {
+    if (!watches_memory(parent.module, s) || !parent.flow.in_loop(i)) continue;
+    if (parent.flow.can_follow(site, i) && !waiting.ends_by_itself(i)) {
       return object(Reason::ParentWaits,
                     fmt::format("{} in a loop after the launch ({})", parent.module.full_opcode(s),
                                 place(parent.module, s.head)));
     }
   }
-  // Threads that do not launch may wait for the children of those that do.
-  if (const auto waiting = may_wait(parent.module, parent.flow, parent.data)) {
-    return object(Reason::ParentWaits, *waiting);
-  }
+  // Threads that do not launch, or not yet, may wait for the children of those that do.
+  if (const auto found = waiting.find()) return object(Reason::ParentWaits, *found);
   return std::nullopt;
 }
 
 std::optional<Objection> object_to_child_waiting(const Module& m, const Function& f) {
   const ControlFlow flow(m, f);
   const DataFlow data(m, f, flow);
-  if (const auto waiting = may_wait(m, flow, data)) return object(Reason::ChildWaits, *waiting);
+  if (const auto found = Waiting(m, flow, data).find()) return object(Reason::ChildWaits, *found);
   return std::nullopt;
 }
 
 // ---- the parent ----
 
+// A device-runtime call that is no part of a launch understood. `subject` is empty for the parent itself.
+Objection object_to_runtime_call(std::string_view function, const std::string& subject,
+                                 const std::string& where) {
+  const std::string text =
+      fmt::format("{}{}{}", subject, idioms().describe(function), where.empty() ? "" : ", " + where);
+  if (!idioms().is_kind(function, "wait")) return object(Reason::RuntimeCall, text);
+  return object(
+      Reason::ParentWaits,
+      text + ": only version 1 of dynamic parallelism can, and ptxas refuses it for sm_90 and later");
+}
+
+std::optional<Objection> object_to_parent_call(const FunctionFacts& parent, const Site& site,
+                                               const FlatInstruction& instruction) {
+  const Statement& s = *instruction.statement;
+  const auto call = parse_call(parent.module, s, parent.data.names());
+  if (!call || &s == site.get_call || &s == site.launch_call) return std::nullopt;
+  const std::string where = place(parent.module, s.head);
+  if (!call->direct) return object(Reason::ParentCallsUnknown, "an indirect call at " + where);
+  const std::string_view function = runtime_function(parent.module, call->callee);
+  if (function.empty() || idioms().is_last_error(function) || idioms().is_peek_last_error(function))
+    return std::nullopt;
+  Objection objection = object_to_runtime_call(function, "", where);
+  const bool own_stream = std::any_of(site.streams.begin(), site.streams.end(), [](const StreamValue& v) {
+    return v.kind == StreamClass::Created || v.kind == StreamClass::Array;
+  });
+  if (own_stream && idioms().is_kind(function, "stream-create"))
+    objection.detail += "; the launch's stream is " + print(site.streams);
+  return objection;
+}
+
 std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, const Site& site) {
   const Module& m = parent.module;
   for (const FlatInstruction& f : parent.flow.instructions()) {
-    const auto call = parse_call(m, *f.statement, parent.data.names());
-    if (!call || f.statement == site.get_call || f.statement == site.launch_call) continue;
-    if (!call->direct)
-      return object(Reason::ParentCallsUnknown, "an indirect call at " + place(m, f.statement->head));
-    const bool error_query =
-        idioms().is_last_error(call->callee) || idioms().is_peek_last_error(call->callee);
-    if (idioms().is_device_runtime(call->callee) && !error_query) {
-      return object(Reason::RuntimeCall, fmt::format("{} ({})", call->callee, place(m, f.statement->head)));
-    }
+    if (auto objection = object_to_parent_call(parent, site, f)) return objection;
   }
   for (const ErrorQuery& query : parent.error_queries) {
     if (!query.problem.empty()) return object(Reason::RuntimeCall, "a last-error query: " + query.problem);
   }
-  const CallClosure closure = call_closure(m, parent.function);
-  if (closure.indirect)
+  const CallGraph graph(m, parent.function);
+  const Effects& effects = graph.closure(parent.function);
+  if (effects.has(EffectKind::IndirectCall))
     return object(Reason::ParentCallsUnknown, "a called function calls through a pointer");
-  for (const std::string& name : closure.external) {
-    if (!idioms().is_device_runtime(name) && !is_known_external(name)) {
-      return object(Reason::ParentCallsUnknown, fmt::format("{} is defined in another unit", name));
-    }
-  }
-  for (const Function* callee : closure.functions) {
-    for (const std::string& name : call_closure(m, *callee).external) {
-      if (idioms().is_device_runtime(name)) {
-        return object(Reason::RuntimeCall, fmt::format("{}, called by it, calls {}", callee->name, name));
-      }
-    }
+  if (const Effect* unknown = effects.find(EffectKind::UnknownCall))
+    return object(Reason::ParentCallsUnknown, fmt::format("{} is defined in another unit", unknown->what));
+  for (const Function* callee : graph.callees(parent.function)) {
+    // What a wrapper calls counts as called where the wrapper is.
+    if (!runtime_function(m, *callee).empty()) continue;
+    if (const Effect* call = graph.closure(*callee).find(EffectKind::DeviceRuntime))
+      return object_to_runtime_call(call->what, fmt::format("{}, called by it, ", callee->name), "");
   }
   return std::nullopt;
 }
 
-// With one launch per thread, two launches of a block can be ordered by a barrier only if threads that have
-// launched can meet, at a barrier, threads that have not.
 std::optional<Objection> object_to_barriers(const FunctionFacts& parent, uint32_t site) {
-  bool before = false, after = false;
-  for (uint32_t i = 0; i < parent.flow.instructions().size(); ++i) {
-    const Statement& s = *parent.flow.instructions()[i].statement;
-    if (!parent.module.is(s.head, "bar") && !parent.module.is(s.head, "barrier")) continue;
-    if (parent.module.has_modifier(s, ".warp")) continue;
-    before = before || parent.flow.can_follow(i, site);
-    after = after || parent.flow.can_follow(site, i);
+  const Finding finding = barrier_between(parent, site, site);
+  if (finding.answer == Answer::No) return std::nullopt;
+  return object(Reason::BarrierBetweenLaunches, "in the NULL stream, " + finding.detail);
+}
+
+// What a parameter of a called function is at its calls: "a (line 12), b (line 40)".
+std::string passed_by_callers(const FunctionFacts& callee, uint64_t parameter) {
+  const Module& m = callee.module;
+  std::string text;
+  for (const Caller& caller : callers_of(m, callee.function.name).calls) {
+    const FunctionFacts facts(m, *caller.function);
+    const auto call = parse_call(m, *caller.call, facts.data.names());
+    std::string passed = "unknown";
+    if (caller.scope != &caller.function->body && parameter < call->parameters.size()) {
+      const CallScope scope = read_call_scope(m, *caller.scope, *caller.call);
+      const std::string* operand = scope.actual(call->parameters[parameter], 0);
+      if (operand != nullptr) passed = print(origins_of(facts, *operand), *caller.function);
+    }
+    text += fmt::format("{}{} (line {})", text.empty() ? "" : ", ", passed, caller.line);
   }
-  if (!before || !after) return std::nullopt;
-  return object(Reason::BarrierBetweenLaunches,
-                "barriers stand both before and after the launch, in the NULL stream");
+  return text;
+}
+
+// Where an address of a kernel comes from that is not simply its name.
+std::string callee_text(const FunctionFacts& parent, const Site& site) {
+  const std::vector<Origin> origins = origins_of(parent, site.callee_operand);
+  const bool selected =
+      origins.size() > 1 && std::all_of(origins.begin(), origins.end(),
+                                        [](const Origin& o) { return o.kind == OriginKind::Symbol; });
+  std::string text = fmt::format("the kernel's address is {}{}", selected ? "selected: " : "",
+                                 print(origins, parent.function));
+  for (const Origin& origin : origins) {
+    if (origin.kind != OriginKind::Parameter || parent.function.kind == ptx::FunctionKind::Entry) continue;
+    const std::string passed = passed_by_callers(parent, origin.value);
+    text += passed.empty() ? ", which nothing in its unit calls" : ", which is given " + passed;
+  }
+  return text;
 }
 
 bool has_attribute(const Module& m, const Function& f, std::initializer_list<std::string_view> names) {
@@ -314,7 +395,15 @@ std::optional<Objection> object_to_block(const Module& m, const Function& child,
   return std::nullopt;
 }
 
-std::optional<Objection> object_to_arguments(const Function& child, const Site& site) {
+std::optional<Objection> object_to_arguments(const Function& child, const Site& site, const DataFlow& data) {
+  if (site.idiom->form == LaunchForm::Documented) {
+    const auto bytes = data.constant(site.buffer_bytes);
+    if (!bytes || *bytes < child.parameter_bytes) {
+      return object(Reason::ArgumentMismatch,
+                    fmt::format("a buffer of {} bytes, parameters of {} bytes",
+                                bytes ? std::to_string(*bytes) : site.buffer_bytes, child.parameter_bytes));
+    }
+  }
   for (const Argument& argument : site.arguments) {
     if (argument.offset + argument.bytes > child.parameter_bytes) {
       return object(Reason::ArgumentMismatch,
@@ -327,37 +416,25 @@ std::optional<Objection> object_to_arguments(const Function& child, const Site& 
 
 }  // namespace
 
-bool is_virtual_special_register(std::string_view name) {
-  return name == "%tid" || name == "%ctaid" || name == "%ntid" || name == "%nctaid";
+// Where the stream depends on a condition, the site is judged by the strictest of its streams. That is exact:
+// each check for the NULL stream is about a pair of launches that may both go there, and holds for the
+// launches that do, whichever they are; the laxer streams promise nothing that the check for the strictest
+// does not cover.
+StreamKind stream_kind(const Site& site) {
+  if (site.streams.empty()) return StreamKind::Other;
+  StreamKind strictest = StreamKind::FireAndForget;
+  for (const StreamValue& stream : site.streams) {
+    StreamKind kind = StreamKind::Other;
+    if (stream.kind == StreamClass::Null) kind = StreamKind::Null;
+    if (stream.kind == StreamClass::PerThread) kind = StreamKind::PerThread;
+    if (stream.kind == StreamClass::FireAndForget) kind = StreamKind::FireAndForget;
+    strictest = std::max(strictest, kind);
+  }
+  return strictest;
 }
 
-bool is_safe_opcode(std::string_view opcode) { return safe_opcodes().contains(opcode); }
-
-bool is_known_external(std::string_view name) {
-  static const Names kKnown = {"vprintf", "malloc", "free", "__assertfail"};
-  return kKnown.contains(name);
-}
-
-bool is_neutral_special_register(std::string_view name) {
-  static const Names kNeutral = {"%clock",          "%clock64",        "%clock_hi", "%globaltimer",
-                                 "%globaltimer_lo", "%globaltimer_hi", "%smid",     "%nsmid"};
-  return kNeutral.contains(name);
-}
-
-bool reads_lane(const Module& module, const Function& function) {
-  bool found = false;
-  for_each_special_register(
-      module, function, [&](std::string_view name, uint32_t) { found = found || is_lane_register(name); });
-  return found;
-}
-
-StreamKind stream_kind(const Site& site, const DataFlow& data) {
-  const auto value = data.constant(site.stream);
-  if (!value || site.idiom == nullptr) return StreamKind::Other;
-  if (*value == 0) return site.idiom->stream_zero_is_per_thread ? StreamKind::PerThread : StreamKind::Null;
-  if (*value == 2) return StreamKind::PerThread;
-  if (*value == 4) return StreamKind::FireAndForget;
-  return StreamKind::Other;
+std::vector<Origin> origins_of(const FunctionFacts& facts, std::string_view operand) {
+  return origins_of({facts.module, facts.function, facts.flow, facts.data}, operand);
 }
 
 const Values& FunctionFacts::values() const {
@@ -379,33 +456,6 @@ std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const Fu
   return out;
 }
 
-CallClosure call_closure(const Module& module, const Function& function) {
-  CallClosure out;
-  std::vector<const Function*> work = {&function};
-  for (size_t next = 0; next < work.size(); ++next) {
-    const Function& f = *work[next];
-    const LocalNames names(module, f.body);
-    ptx::for_each_statement(f.body, [&](const Statement& s) {
-      const auto call = parse_call(module, s, names);
-      if (!call) return;
-      if (!call->direct) {
-        out.indirect = true;
-        return;
-      }
-      const Function* callee = module.find_function(call->callee);
-      if (callee == nullptr || !callee->is_definition) {
-        if (std::find(out.external.begin(), out.external.end(), call->callee) == out.external.end()) {
-          out.external.emplace_back(call->callee);
-        }
-      } else if (std::find(out.functions.begin(), out.functions.end(), callee) == out.functions.end()) {
-        out.functions.push_back(callee);
-        work.push_back(callee);
-      }
-    });
-  }
-  return out;
-}
-
 std::optional<Objection> object_to_unit(const Module& m, bool debug_allowed) {
   if (m.debug && !debug_allowed) return object(Reason::DebugBuild, "the unit's target says debug");
   const auto target = ptx::parse_target(m.target);
@@ -421,20 +471,26 @@ std::optional<Objection> object_to_unit(const Module& m, bool debug_allowed) {
 std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site) {
   const Module& m = parent.module;
   if (!site.understood()) return object(Reason::NotUnderstood, site.problem);
-  if (site.callee.empty())
-    return object(Reason::CalleeUnknown, "the kernel's address is " + site.callee_operand);
+  if (site.callee.empty()) return object(Reason::CalleeUnknown, callee_text(parent, site));
   if (parent.function.kind != ptx::FunctionKind::Entry) {
-    return object(Reason::LaunchInFunction, fmt::format("{} is called, not launched", parent.function.name));
+    return object(Reason::LaunchInFunction,
+                  fmt::format("{} is called, not launched: by {}", parent.function.name,
+                              print(callers_of(m, parent.function.name))));
   }
   if (parent.sites.size() > 1) {
     return object(Reason::SeveralSites, fmt::format("{} launch sites", parent.sites.size()));
   }
   const uint32_t at = parent.flow.index_of(site.get_call);
-  if (parent.flow.in_loop(at))
-    return object(Reason::SiteInLoop, "control can come back to " + place(m, site.get_call->head));
+  if (parent.flow.in_loop(at)) {
+    const std::string retry = print_retry(retry_line({m, parent.function, parent.flow, parent.data}, site));
+    return object(Reason::SiteInLoop,
+                  fmt::format("control can come back to {}{}{}", place(m, site.get_call->head),
+                              retry.empty() ? "" : ": ", retry));
+  }
   if (auto objection = object_to_parent_calls(parent, site)) return objection;
-  const StreamKind stream = stream_kind(site, parent.data);
-  if (stream == StreamKind::Other) return object(Reason::StreamUnsupported, "the stream is " + site.stream);
+  const StreamKind stream = stream_kind(site);
+  if (stream == StreamKind::Other)
+    return object(Reason::StreamUnsupported, "the stream is " + print(site.streams));
   if (auto objection = object_to_parent_waiting(parent, at)) return objection;
   if (stream == StreamKind::Null) {
     if (auto objection = object_to_barriers(parent, at)) return objection;
@@ -451,6 +507,8 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
     return object(Reason::BlockNotConstant,
                   fmt::format("block ({}, {}, {})", site.block[0], site.block[1], site.block[2]));
   }
+  if (site.idiom->is_version_1())
+    return object(Reason::OldRuntime, fmt::format("it calls {}", site.idiom->launch));
   return std::nullopt;
 }
 
@@ -460,17 +518,18 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
     return object(Reason::ChildNotFound, fmt::format("{} is not a kernel defined there", child.name));
   }
   if (auto objection = object_to_block(m, child, *constant_block(site, parent))) return objection;
-  if (auto objection = object_to_arguments(child, site)) return objection;
+  if (auto objection = object_to_arguments(child, site, parent.data)) return objection;
   if (uses_clusters(m, child)) return object(Reason::ChildCluster, "by its own directive");
+  const CallGraph graph(m, child);
   const CallClosure closure = call_closure(m, child);
-  if (auto objection = object_to_calls(m, child, closure)) return objection;
-  if (auto objection = object_to_instructions(m, child)) return objection;
-  if (auto objection = object_to_special_registers(m, child)) return objection;
+  if (auto objection = object_to_calls(graph, child)) return objection;
+  if (auto objection = object_to_effects(m, child, graph.own(child), kNamedMemory)) return objection;
+  if (auto objection = object_to_effects(m, child, graph.own(child), kNamedRegisters)) return objection;
   if (auto objection = object_to_child_waiting(m, child)) return objection;
   for (const Function* callee : closure.functions) {
     if (auto objection = object_to_child_waiting(m, *callee)) return objection;
   }
-  if (stream_kind(site, parent.data) == StreamKind::Null) {
+  if (stream_kind(site) == StreamKind::Null) {
     if (const auto update = shared_update(m, child, closure, varying_parameters(parent, site, child))) {
       return object(Reason::ChildReadModifyWrite, *update);
     }

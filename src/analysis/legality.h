@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/effects.h"
 #include "analysis/reasons.h"
 #include "analysis/sites.h"
 
@@ -46,8 +47,10 @@ struct FunctionFacts {
   mutable std::shared_ptr<const Values> values_;
 };
 
-enum class StreamKind { Null, PerThread, FireAndForget, Other };
-StreamKind stream_kind(const Site& site, const DataFlow& data);
+// The strictest order that a launch of the site may be promised: Null, then PerThread, then FireAndForget;
+// Other if the stream can be anything else.
+enum class StreamKind { FireAndForget, PerThread, Null, Other };
+StreamKind stream_kind(const Site& site);
 
 // The constant block of a site, x y z; nothing if a dimension is not constant.
 std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const FunctionFacts& parent);
@@ -64,24 +67,7 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
 std::optional<Objection> object_to_child(const ptx::Module& child_module, const ptx::Function& child,
                                          const FunctionFacts& parent, const Site& site);
 
-// Functions that `function` calls directly or indirectly and that its module defines, each once.
-struct CallClosure {
-  std::vector<const ptx::Function*> functions;
-  std::vector<std::string> external;  // called, but defined elsewhere
-  bool indirect = false;
-};
-CallClosure call_closure(const ptx::Module& module, const ptx::Function& function);
-
-// True for special registers of virtual position (%tid, %ctaid, %ntid, %nctaid), which a consumer replaces.
-bool is_virtual_special_register(std::string_view name);
-// Those that say nothing of a thread's place: clocks, the processor's number.
-bool is_neutral_special_register(std::string_view name);
-// Instructions whose effect does not depend on which kernel, block or warp a thread runs in; what their
-// modifiers add has to be looked at.
-bool is_safe_opcode(std::string_view opcode);
-// Library functions outside the program whose effect does not depend on the caller's place.
-bool is_known_external(std::string_view name);
-// True if `function` itself reads a lane's number or mask, so that a thread must keep its place in the warp.
-bool reads_lane(const ptx::Module& module, const ptx::Function& function);
+// Where a register of `facts` comes from.
+std::vector<Origin> origins_of(const FunctionFacts& facts, std::string_view operand);
 
 }  // namespace klap::analysis

@@ -330,12 +330,20 @@ std::string meets_others(const Module& m, const Statement& s) {
     const bool shared = text.starts_with(".shared") || (variable != nullptr && variable->space == ".shared");
     if (shared) return "uses shared memory";
   }
-  if (!is_safe_opcode(opcode)) return "is not known to be independent of its place";
+  const std::vector<EffectKind> effects = instruction_effects(m, s);
+  if (std::find(effects.begin(), effects.end(), EffectKind::UnlistedInstruction) != effects.end())
+    return "is not known to be independent of its place";
   return {};
 }
 
 std::string refusal(const Module& m, const Statement& s, const std::string& why) {
   return fmt::format("line {}: {} {}", m.line(s.head), m.full_opcode(s), why);
+}
+
+// Registers that say nothing of a thread's place: clocks, the processor's number.
+bool is_neutral_special_register(std::string_view name) {
+  const EffectKind effect = register_effect(name);
+  return effect == EffectKind::ClockRegister || effect == EffectKind::ProcessorRegister;
 }
 
 std::string meets_others(const Module& m, const ptx::Function& f, bool called) {

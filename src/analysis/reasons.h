@@ -10,6 +10,7 @@ namespace klap::analysis {
   X(ConfigNone, "config-none", "the configuration asks for granularity none")                               \
   X(NotUnderstood, "not-understood", "the launch sequence has a form that is not known")                    \
   X(CalleeUnknown, "callee-unknown", "which kernel is launched cannot be told from the code")               \
+  X(OldRuntime, "old-runtime", "the launch is one of dynamic parallelism version 1")                        \
   X(ChildNotFound, "child-not-found", "the child's PTX is not part of the program")                         \
   X(DebugBuild, "debug-build", "the unit was compiled for debugging (-G)")                                  \
   X(TargetTooNew, "target-too-new",                                                                         \

@@ -1,80 +1,17 @@
 #include "analysis/sites.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
+
+#include "analysis/wrappers.h"
 
 namespace klap::analysis {
 
 using ptx::Statement;
-using ptx::StatementKind;
-using ptx::TokenRange;
-
-std::optional<Call> parse_call(const ptx::Module& module, const Statement& s, const LocalNames& names) {
-  if (s.kind != StatementKind::Instruction || !module.is(s.head, "call")) return std::nullopt;
-  const auto list = [&](TokenRange range) {
-    std::vector<std::string_view> out;
-    for (uint32_t t = range.first; t < range.last; ++t) {
-      if (module.tokens[t].kind == ptx::TokenKind::Identifier) out.push_back(module.text(t));
-    }
-    return out;
-  };
-  Call call;
-  call.statement = &s;
-  size_t next = 0;
-  if (next < s.operands.size() && module.is(s.operands[next].first, "("))
-    call.results = list(s.operands[next++]);
-  if (next >= s.operands.size()) throw module.error_at(s.head, "call without a function");
-  call.callee = module.text(s.operands[next++].first);
-  if (next < s.operands.size() && module.is(s.operands[next].first, "("))
-    call.parameters = list(s.operands[next]);
-  call.direct = !names.is_register(call.callee);
-  return call;
-}
 
 namespace {
-
-// The stores of the actual parameters of one call: parameter name -> offset -> operand text.
-using Actuals = std::map<std::string_view, std::map<uint32_t, std::string>>;
-
-// What a scope of the form `{ .reg/.param declarations; st.param...; call; ld.param... }` says.
-struct CallScope {
-  Actuals actuals;
-  std::string result;  // register that receives the (single) result
-  std::string problem;
-};
-
-CallScope read_call_scope(const ptx::Module& module, const Statement& scope, const Statement& call) {
-  CallScope out;
-  for (const Statement& s : scope.body) {
-    if (&s == &call || s.kind == StatementKind::Directive) continue;
-    const bool plain = s.kind == StatementKind::Instruction && !s.predicated && s.operands.size() == 2;
-    if (plain && module.is(s.head, "st") && module.has_modifier(s, ".param")) {
-      const auto address = parse_address(module, s.operands[0]);
-      if (!address || address->offset < 0) {
-        out.problem = "a parameter store of unknown address";
-        return out;
-      }
-      const uint32_t width = ptx::type_bytes(module.text(s.modifiers.last - 1));
-      uint32_t offset = static_cast<uint32_t>(address->offset);
-      for (std::string& component : components(module, s.operands[1])) {
-        out.actuals[address->base][offset] = std::move(component);
-        offset += width;
-      }
-    } else if (plain && module.is(s.head, "ld") && module.has_modifier(s, ".param")) {
-      out.result = std::string(module.text(s.operands[0]));
-    } else {
-      out.problem = "the call's scope holds other instructions";
-      return out;
-    }
-  }
-  return out;
-}
-
-const std::string* actual(const CallScope& scope, std::string_view parameter, uint32_t offset) {
-  const auto found = scope.actuals.find(parameter);
-  if (found == scope.actuals.end()) return nullptr;
-  const auto value = found->second.find(offset);
-  return value == found->second.end() ? nullptr : &value->second;
-}
 
 class SiteFinder {
  public:
@@ -88,15 +25,14 @@ class SiteFinder {
     for (uint32_t i = 0; i < instructions.size(); ++i) {
       const auto call = parse_call(m_, *instructions[i].statement, data_.names());
       if (!call || !call->direct) continue;
-      if (idioms().is_get_buffer(call->callee)) {
-        sites.push_back(site_at(i, *call));
-      } else if (idioms().by_launch(call->callee) != nullptr && !taken(sites, call->statement)) {
-        Site orphan;
-        orphan.line = static_cast<uint32_t>(m_.line(call->statement->head));
-        orphan.problem = "a launch whose argument buffer comes from elsewhere";
-        sites.push_back(orphan);
+      const std::string_view function = runtime_function(m_, call->callee);
+      if (const Idiom* idiom = idioms().by_get_buffer(function)) {
+        sites.push_back(site_at(i, *call, idiom->form));
+      } else if (const Idiom* launched = idioms().by_launch(function)) {
+        if (!taken(sites, call->statement)) sites.push_back(orphan(i, *call, *launched));
       }
     }
+    if (!sites.empty() && is_wrapper_of_calls(m_, function_)) sites.clear();
     return sites;
   }
 
@@ -105,16 +41,33 @@ class SiteFinder {
     return std::any_of(sites.begin(), sites.end(), [&](const Site& s) { return s.launch_call == launch; });
   }
 
-  Site site_at(uint32_t index, const Call& get) {
+  // A launch that belongs to no call for a buffer before it.
+  Site orphan(uint32_t index, const Call& call, const Idiom& idiom) {
+    Site site;
+    site.line = static_cast<uint32_t>(m_.line(call.statement->head));
+    site.idiom = &idiom;
+    site.problem = "a launch whose argument buffer comes from elsewhere";
+    const bool documented = idiom.form == LaunchForm::Documented;
+    if (at(index).scope == &function_.body || call.parameters.size() != (documented ? 6 : 2)) return site;
+    const CallScope scope = read_call_scope(m_, *at(index).scope, *call.statement);
+    if (documented) {
+      // For naming the child and its grid; the site is not understood either way.
+      static_cast<void>(description(site, scope, call.parameters[0], {call.parameters[2], call.parameters[3]},
+                                    call.parameters[4]));
+    }
+    const std::string* buffer = scope.actual(call.parameters[documented ? 1 : 0], 0);
+    if (buffer == nullptr) return site;
+    site.problem += ": " + print(origins_of({m_, function_, flow_, data_}, *buffer), function_);
+    return site;
+  }
+
+  Site site_at(uint32_t index, const Call& get, LaunchForm form) {
     Site site;
     site.get_call = get.statement;
     site.line = static_cast<uint32_t>(m_.line(get.statement->head));
-    site.problem = get_buffer(site, index, get);
+    site.problem = get_buffer(site, index, get, form);
     if (!site.understood()) return site;
-    uint32_t at = index + 1;
-    site.problem = null_test(site, at);
-    if (!site.understood()) return site;
-    site.problem = fill_and_launch(site, at);
+    site.problem = follow(site, index + 1, form);
     if (site.understood()) site.problem = buffer_escapes(site);
     std::sort(site.arguments.begin(), site.arguments.end(),
               [](const Argument& a, const Argument& b) { return a.offset < b.offset; });
@@ -123,24 +76,43 @@ class SiteFinder {
 
   [[nodiscard]] const FlatInstruction& at(uint32_t index) const { return flow_.instructions()[index]; }
 
-  std::string get_buffer(Site& site, uint32_t index, const Call& get) {
+  std::string get_buffer(Site& site, uint32_t index, const Call& get, LaunchForm form) {
     site.get_scope = at(index).scope;
     if (site.get_scope == &function_.body) return "the call stands in no scope of its own";
     if (get.statement->predicated) return "the call is predicated";
-    if (get.parameters.size() != 4) return "the call has an unexpected number of parameters";
+    if (get.parameters.size() != (form == LaunchForm::Documented ? 2 : 4))
+      return "the call has an unexpected number of parameters";
     const CallScope scope = read_call_scope(m_, *site.get_scope, *get.statement);
     if (!scope.problem.empty()) return scope.problem;
     if (scope.result.empty()) return "the buffer's address is not used";
     site.buffer = scope.result;
-    const std::string* callee = actual(scope, get.parameters[0], 0);
-    const std::string* shared = actual(scope, get.parameters[3], 0);
+    if (form == LaunchForm::Described) {
+      return description(site, scope, get.parameters[0], {get.parameters[1], get.parameters[2]},
+                         get.parameters[3]);
+    }
+    const std::string* bytes = scope.actual(get.parameters[1], 0);
+    if (bytes == nullptr) return "a parameter is not set";
+    site.buffer_bytes = *bytes;
+    return {};
+  }
+
+  // What is launched and how: the same parameters in either form's describing call.
+  std::string description(Site& site, const CallScope& scope, std::string_view callee_name,
+                          std::array<std::string_view, 2> grid_and_block, std::string_view shared_name) {
+    const std::string* callee = scope.actual(callee_name, 0);
+    const std::string* shared = scope.actual(shared_name, 0);
     if (callee == nullptr || shared == nullptr) return "a parameter is not set";
     site.callee_operand = *callee;
     site.callee = data_.symbol(*callee).value_or("");
+    if (site.callee.empty()) {
+      // Several definitions that all are the same kernel's address are as good as one.
+      const auto origins = origins_of({m_, function_, flow_, data_}, *callee);
+      if (origins.size() == 1 && origins[0].kind == OriginKind::Symbol) site.callee = origins[0].name;
+    }
     site.shared = *shared;
     for (uint32_t axis = 0; axis < 3; ++axis) {
-      const std::string* grid = actual(scope, get.parameters[1], axis * 4);
-      const std::string* block = actual(scope, get.parameters[2], axis * 4);
+      const std::string* grid = scope.actual(grid_and_block[0], axis * 4);
+      const std::string* block = scope.actual(grid_and_block[1], axis * 4);
       if (grid == nullptr || block == nullptr) return "a dimension is not set by a 32-bit store";
       site.grid[axis] = *grid;
       site.block[axis] = *block;
@@ -148,54 +120,111 @@ class SiteFinder {
     return {};
   }
 
-  // setp.eq.{s,u,b}64 p, buffer, 0;  @p bra ELSEWHERE;  possibly with unrelated instructions in between.
-  // Leaves `i` behind the branch.
-  std::string null_test(Site& site, uint32_t& i) {
-    std::string_view predicate;
+  // Walks from behind the first call along the only path to the second, over the null test and the argument
+  // stores.
+  std::string follow(Site& site, uint32_t i, LaunchForm form) {
+    path_.clear();
+    null_when_.clear();
     const auto& instructions = flow_.instructions();
     // The ld.param of the result is still part of the first scope.
     while (i < instructions.size() && at(i).scope == site.get_scope) ++i;
-    for (; i < instructions.size(); ++i) {
+    bool labelled = i < instructions.size() && flow_.is_labelled(i);
+    while (i < instructions.size() && path_.size() <= instructions.size()) {
       const Statement& s = *at(i).statement;
-      if (flow_.is_labelled(i)) return "a label stands before the null test";
-      if (m_.is(s.head, "setp") && s.operands.size() == 3 && m_.text(s.operands[1]) == site.buffer) {
-        if (s.modifiers.empty() || !m_.is(s.modifiers.first, ".eq") ||
-            data_.constant(m_.text(s.operands[2])) != 0) {
-          return "the buffer is not tested for null in the known way";
-        }
-        predicate = m_.text(s.operands[0]);
-      } else if (m_.is(s.head, "bra")) {
-        const bool on_null = s.predicated && !s.predicate_negated && m_.text(s.predicate) == predicate;
-        if (!on_null) return "the branch after the call does not test the buffer";
-        site.null_branch = &s;
-        ++i;
-        return {};
-      } else if (m_.is(s.head, "call") || m_.is(s.head, "ret") || m_.is(s.head, "exit")) {
-        return "the buffer is not tested for null";
-      }
-    }
-    return "the buffer is not tested for null";
-  }
-
-  std::string fill_and_launch(Site& site, uint32_t i) {
-    const auto& instructions = flow_.instructions();
-    for (; i < instructions.size(); ++i) {
-      const Statement& s = *at(i).statement;
-      if (flow_.is_labelled(i)) return "a label stands between the two calls";
-      if (const auto call = parse_call(m_, s, data_.names())) return launch(site, i, *call);
+      const bool tested = site.null_branch != nullptr || form == LaunchForm::Documented;
+      if (labelled)
+        return tested ? "a label stands between the two calls" : "a label stands before the null test";
+      if (const auto call = parse_call(m_, s, data_.names()))
+        return tested ? launch(site, i, *call, form) : "the buffer is not tested for null";
       const std::string_view opcode = m_.text(s.head);
-      if (opcode == "bra" || opcode == "brx" || opcode == "ret" || opcode == "exit" || opcode == "trap") {
-        return "control flow between the two calls";
+      if (opcode == "brx" || opcode == "ret" || opcode == "exit" || opcode == "trap")
+        return tested ? "control flow between the two calls" : "the buffer is not tested for null";
+      path_.push_back(i);
+      if (opcode == "bra") {
+        std::string problem = branch(site, s, i, tested);
+        if (!problem.empty()) return problem;
+        labelled = site.null_branch == &s && leaves_on_null(s) && flow_.is_labelled(i);
+        continue;
       }
-      if (opcode == "st") {
-        const auto address = s.operands.size() == 2 ? parse_address(m_, s.operands[0]) : std::nullopt;
-        if (address && address->base == site.buffer) {
-          std::string problem = argument_store(site, s, *address);
-          if (!problem.empty()) return problem;
-        }
-      }
+      std::string problem = opcode == "st" ? store(site, s) : predicate(site, s);
+      if (!problem.empty()) return problem;
+      ++i;
+      labelled = i < instructions.size() && flow_.is_labelled(i);
     }
     return "no launch follows the buffer";
+  }
+
+  // `setp.eq p, buffer, 0` and `.ne`, and `not.pred` of it; anything else that writes a known predicate makes
+  // it unknown.
+  std::string predicate(const Site& site, const Statement& s) {
+    const bool test =
+        m_.is(s.head, "setp") && s.operands.size() == 3 && m_.text(s.operands[1]) == site.buffer;
+    const bool equal = !s.modifiers.empty() && m_.is(s.modifiers.first, ".eq");
+    if (test) {
+      const bool known = equal || (!s.modifiers.empty() && m_.is(s.modifiers.first, ".ne"));
+      if (!known || s.predicated || data_.constant(m_.text(s.operands[2])) != 0)
+        return "the buffer is not tested for null in the known way";
+      null_when_[m_.text(s.operands[0])] = equal;
+      return {};
+    }
+    if (m_.is(s.head, "not") && s.operands.size() == 2 && !s.predicated) {
+      const auto source = null_when_.find(m_.text(s.operands[1]));
+      if (source != null_when_.end()) {
+        null_when_[m_.text(s.operands[0])] = !source->second;
+        return {};
+      }
+    }
+    for (const std::string_view written : registers_of(m_, s, data_.names()).written)
+      null_when_.erase(written);
+    return {};
+  }
+
+  // True for a branch that is taken where the buffer is null.
+  [[nodiscard]] bool leaves_on_null(const Statement& branch) const {
+    const auto known = null_when_.find(m_.text(branch.predicate));
+    return known != null_when_.end() && known->second != branch.predicate_negated;
+  }
+
+  // Moves `i` to where the path goes on behind a branch.
+  std::string branch(Site& site, const Statement& s, uint32_t& i, bool tested) {
+    if (!s.predicated) {
+      i = jump_target(i);
+      return i == ControlFlow::npos ? "a label stands between the two calls" : "";
+    }
+    if (site.null_branch != nullptr) return "control flow between the two calls";
+    if (!null_when_.contains(m_.text(s.predicate))) {
+      return tested ? "control flow between the two calls"
+                    : "the branch after the call does not test the buffer";
+    }
+    site.null_branch = &s;
+    if (leaves_on_null(s)) {
+      ++i;
+      return {};
+    }
+    i = jump_target(i);
+    return i == ControlFlow::npos ? "the buffer is not tested for null in the known way" : "";
+  }
+
+  // Where a branch goes, if nothing else goes there.
+  [[nodiscard]] uint32_t jump_target(uint32_t i) const {
+    const Statement& s = *at(i).statement;
+    const auto& blocks = flow_.blocks();
+    const auto& successors = blocks[at(i).block].successors;
+    if (flow_.has_unknown_branch() || successors.size() != (s.predicated ? 2u : 1u)) return ControlFlow::npos;
+    for (uint32_t target : successors) {
+      const bool falls_through = s.predicated && blocks[target].first == i + 1;
+      if (falls_through) continue;
+      size_t entries = target == 0 ? 1 : 0;
+      for (const BasicBlock& b : blocks)
+        entries += static_cast<size_t>(std::count(b.successors.begin(), b.successors.end(), target));
+      if (entries == 1) return blocks[target].first;
+    }
+    return ControlFlow::npos;
+  }
+
+  std::string store(Site& site, const Statement& s) {
+    const auto address = s.operands.size() == 2 ? parse_address(m_, s.operands[0]) : std::nullopt;
+    return address && address->base == site.buffer ? argument_store(site, s, *address) : "";
   }
 
   std::string argument_store(Site& site, const Statement& s, const Address& address) {
@@ -212,28 +241,60 @@ class SiteFinder {
     for (std::string& component : components(m_, s.operands[1])) {
       if (component == site.buffer) return "the buffer's address is passed on";
       site.arguments.push_back(
-          {offset, width, std::string(m_.text(s.modifiers.last - 1)), std::move(component)});
+          {offset, width, std::string(m_.text(s.modifiers.last - 1)), std::move(component), &s});
       offset += width;
     }
     return {};
   }
 
-  std::string launch(Site& site, uint32_t i, const Call& call) {
-    const Idiom* idiom = call.direct ? idioms().by_launch(call.callee) : nullptr;
+  std::string launch(Site& site, uint32_t i, const Call& call, LaunchForm form) {
+    const Idiom* idiom = call.direct ? idioms().by_launch(runtime_function(m_, call.callee)) : nullptr;
     if (idiom == nullptr) return "another call stands between the two calls";
-    if (call.statement->predicated || call.parameters.size() != 2) return "the launch has an unexpected form";
+    const bool documented = form == LaunchForm::Documented;
+    if (idiom->form != form) return "the two calls belong to different forms";
+    if (call.statement->predicated || call.parameters.size() != (documented ? 6 : 2))
+      return "the launch has an unexpected form";
     site.launch_scope = at(i).scope;
     if (site.launch_scope == &function_.body) return "the launch stands in no scope of its own";
     site.launch_call = call.statement;
     const CallScope scope = read_call_scope(m_, *site.launch_scope, *call.statement);
     if (!scope.problem.empty()) return scope.problem;
-    const std::string* buffer = actual(scope, call.parameters[0], 0);
-    const std::string* stream = actual(scope, call.parameters[1], 0);
+    const std::string* buffer = scope.actual(call.parameters[documented ? 1 : 0], 0);
+    const std::string* stream = scope.actual(call.parameters.back(), 0);
     if (buffer == nullptr || stream == nullptr || *buffer != site.buffer)
       return "the launch uses another buffer";
     site.idiom = idiom;
+    if (call.callee != idiom->launch) site.wrapper = call.callee;
     site.stream = *stream;
+    site.streams = stream_values({m_, function_, flow_, data_}, site.stream, *idiom);
     site.result = scope.result;
+    if (!documented) return {};
+    std::string problem = description(site, scope, call.parameters[0],
+                                      {call.parameters[2], call.parameters[3]}, call.parameters[4]);
+    return problem.empty() ? stored_values_change(site) : problem;
+  }
+
+  // True for a block directly in another one.
+  static bool stands_in(const Statement& outer, const Statement& block) {
+    return std::any_of(outer.body.begin(), outer.body.end(),
+                       [&](const Statement& s) { return &s == &block; });
+  }
+
+  // The stores are moved to the launch, so what they store must still be there, under its name.
+  [[nodiscard]] std::string stored_values_change(const Site& site) const {
+    for (const Argument& argument : site.arguments) {
+      const auto store = std::find_if(path_.begin(), path_.end(),
+                                      [&](uint32_t i) { return at(i).statement == argument.store; });
+      if (!stands_in(*at(*store).scope, *site.launch_scope))
+        return "an argument store stands in a scope of its own";
+      for (auto i = store; i != path_.end(); ++i) {
+        const Registers registers = registers_of(m_, *at(*i).statement, data_.names());
+        if (std::find(registers.written.begin(), registers.written.end(), argument.source) !=
+            registers.written.end()) {
+          return fmt::format("{} changes between an argument store and the launch", argument.source);
+        }
+      }
+    }
     return {};
   }
 
@@ -242,10 +303,9 @@ class SiteFinder {
     if (data_.definitions(site.buffer).size() != 1) return "the buffer's register is written elsewhere too";
     for (uint32_t use : data_.uses(site.buffer)) {
       const FlatInstruction& f = at(use);
-      const Statement& s = *f.statement;
-      const bool test = m_.is(s.head, "setp");
-      const bool fill = m_.is(s.head, "st") && parse_address(m_, s.operands[0]) &&
-                        parse_address(m_, s.operands[0])->base == site.buffer;
+      const bool test = m_.is(f.statement->head, "setp");
+      const bool fill = std::any_of(site.arguments.begin(), site.arguments.end(),
+                                    [&](const Argument& a) { return a.store == f.statement; });
       if (!test && !fill && f.scope != site.launch_scope)
         return "the buffer's address is used for something else";
     }
@@ -256,9 +316,29 @@ class SiteFinder {
   const ptx::Function& function_;
   const ControlFlow& flow_;
   const DataFlow& data_;
+  std::vector<uint32_t> path_;                  // of the site at hand: instructions between its calls
+  std::map<std::string_view, bool> null_when_;  // predicate -> value that it has where the buffer is null
 };
 
 }  // namespace
+
+std::string form_name(const Site& site) {
+  if (site.idiom == nullptr) return "";
+  return site.idiom->name + (site.wrapper.empty() ? "" : ", through a local wrapper");
+}
+
+LaunchNames launch_names(const ptx::Module& module) {
+  LaunchNames names;
+  for (const Idiom& idiom : idioms().idioms) {
+    names.insert(idiom.get_buffer);
+    names.insert(idiom.launch);
+  }
+  for (const ptx::Function& f : module.functions) {
+    const std::string_view function = runtime_function(module, f);
+    if (idioms().is_get_buffer(function) || idioms().by_launch(function) != nullptr) names.insert(f.name);
+  }
+  return names;
+}
 
 std::vector<Site> find_sites(const ptx::Module& module, const ptx::Function& function,
                              const ControlFlow& flow, const DataFlow& data) {
@@ -272,8 +352,9 @@ std::vector<ErrorQuery> find_error_queries(const ptx::Module& module, const ptx:
     const auto call = parse_call(module, *f.statement, data.names());
     if (!call || !call->direct) continue;
     ErrorQuery query;
-    query.clears = idioms().is_last_error(call->callee);
-    if (!query.clears && !idioms().is_peek_last_error(call->callee)) continue;
+    const std::string_view function_called = runtime_function(module, call->callee);
+    query.clears = idioms().is_last_error(function_called);
+    if (!query.clears && !idioms().is_peek_last_error(function_called)) continue;
     query.call = f.statement;
     query.scope = f.scope;
     if (f.scope == &function.body || f.statement->predicated) {

@@ -3,39 +3,32 @@
 // A sequence is recognised whole or not at all. Everything a rewrite will rely on is checked here: the scopes
 // of the two calls hold nothing else, the null test jumps around the rest, the code between the calls is
 // straight-line, and the argument buffer is used by nothing but the null test, the argument stores and the
-// launch.
+// launch. In the documented form (idioms.h), where the grid is known only at the second call, every stored
+// register also keeps its value up to there, so that the stores can be moved behind it.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <map>
+#include <functional>
+#include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "analysis/calls.h"
 #include "analysis/dataflow.h"
 #include "analysis/flow.h"
 #include "analysis/idioms.h"
+#include "analysis/streams.h"
 #include "ptx/tree.h"
 
 namespace klap::analysis {
-
-// A direct or indirect call, taken apart.
-struct Call {
-  const ptx::Statement* statement = nullptr;
-  std::string_view callee;  // function name, or a register for an indirect call
-  bool direct = false;
-  std::vector<std::string_view> results, parameters;  // names of .param variables (or registers)
-};
-// Nothing unless the statement is a `call`.
-std::optional<Call> parse_call(const ptx::Module& module, const ptx::Statement& statement,
-                               const LocalNames& names);
 
 // One store of the argument fill, or one component of a vector store.
 struct Argument {
   uint32_t offset = 0, bytes = 0;  // in the child's parameter block
   std::string type;                // ".u64"
   std::string source;              // operand text: register or literal
+  const ptx::Statement* store = nullptr;
 };
 
 struct Site {
@@ -46,21 +39,33 @@ struct Site {
   const ptx::Statement* get_scope = nullptr;  // block around it
   const ptx::Statement* launch_call = nullptr;
   const ptx::Statement* launch_scope = nullptr;
-  const ptx::Statement* null_branch = nullptr;
+  const ptx::Statement* null_branch = nullptr;  // may be missing in the documented form
+  std::string wrapper;                     // the local function that stands for the runtime's; may be empty
   std::string callee;                      // symbol; empty when it is not a direct one
   std::string callee_operand;              // register that carries it
   std::array<std::string, 3> grid, block;  // operand texts, x y z
   std::string shared, stream;              // operand texts
   std::string buffer;                      // register of the argument buffer
   std::string result;                      // register of the launch's error code; may be empty
+  std::string buffer_bytes;                // documented form: operand text of the buffer's size
   std::vector<Argument> arguments;         // by offset
+  std::vector<StreamValue> streams;        // what `stream` can be; empty when the launch was not found
 
   [[nodiscard]] bool understood() const { return problem.empty(); }
 };
 
-// All launch sites of a function in text order, understood or not.
+// The form's name for a reader: "cdp2", "cdp2, through a local wrapper"; empty when the launch was not found.
+std::string form_name(const Site& site);
+
+// All launch sites of a function in text order, understood or not. A wrapper's own calls (wrappers.h) are no
+// sites: its callers have them.
 std::vector<Site> find_sites(const ptx::Module& module, const ptx::Function& function,
                              const ControlFlow& flow, const DataFlow& data);
+
+// The names whose calls are part of a launch in this module: the device runtime's functions and local
+// wrappers.
+using LaunchNames = std::set<std::string, std::less<>>;
+LaunchNames launch_names(const ptx::Module& module);
 
 // A call that asks for the thread's last error, in a scope of its own.
 struct ErrorQuery {

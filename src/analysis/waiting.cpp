@@ -4,84 +4,121 @@
 
 #include <algorithm>
 
-namespace klap::analysis {
-namespace {
+#include "analysis/effects.h"
+#include "analysis/sites.h"
 
+namespace klap::analysis {
+
+using ptx::Function;
 using ptx::Module;
 using ptx::Statement;
 
-class Loops {
- public:
-  Loops(const Module& module, const ControlFlow& flow, const DataFlow& data)
-      : m_(module), flow_(flow), data_(data) {}
+Waiting::Waiting(const Module& module, const ControlFlow& flow, const DataFlow& data)
+    : module_(module), flow_(flow), data_(data), nest_(flow), progress_(module, flow, data, nest_) {}
 
-  std::optional<std::string> find() const {
-    for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
-      if (!flow_.in_loop(i)) continue;
-      const Statement& s = at(i);
-      const std::string_view opcode = m_.text(s.head);
-      const bool watches =
-          is_strong_load(m_, s) || opcode == "membar" || opcode == "fence" || opcode == "nanosleep";
-      if (watches || (opcode == "atom" && !is_retry(i) && decides_loop(i))) {
-        return fmt::format("{} in a loop (line {})", m_.full_opcode(s), m_.line(s.head));
-      }
+const Statement& Waiting::at(uint32_t instruction) const {
+  return *flow_.instructions()[instruction].statement;
+}
+
+std::optional<std::string> Waiting::find() {
+  for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
+    const bool in_loop = nest_.innermost(flow_.instructions()[i].block) || flow_.has_unknown_branch();
+    if (in_loop && watches(i))
+      return fmt::format("{} in a loop (line {})", module_.full_opcode(at(i)), module_.line(at(i).head));
+  }
+  return std::nullopt;
+}
+
+bool Waiting::ends_by_itself(uint32_t instruction) {
+  const auto loops = nest_.around(flow_.instructions()[instruction].block);
+  return !flow_.has_unknown_branch() && !loops.empty() &&
+         std::all_of(loops.begin(), loops.end(), [&](uint32_t l) { return progress_.ends_by_itself(l); });
+}
+
+bool Waiting::watches(uint32_t i) {
+  const Statement& s = at(i);
+  const std::string_view opcode = module_.text(s.head);
+  if (opcode == "membar" || opcode == "fence" || opcode == "nanosleep") return true;
+  if (is_strong_load(module_, s)) return !ends_by_itself(i);
+  std::vector<uint32_t> sources;
+  if (opcode == "atom") sources = {i};
+  if (opcode == "call") sources = results_of_call(i);
+  if (sources.empty()) return false;
+  if (flow_.has_unknown_branch()) return true;
+  for (uint32_t l : nest_.around(flow_.instructions()[i].block)) {
+    const NestedLoop& loop = nest_.loops()[l];
+    if (decides(sources, loop) && !is_retry(i, loop) && !progress_.ends_by_itself(l)) return true;
+  }
+  return false;
+}
+
+// atom.cas whose expected value is computed anew in the loop.
+bool Waiting::is_retry(uint32_t atom, const NestedLoop& loop) const {
+  const Statement& s = at(atom);
+  if (!module_.has_modifier(s, ".cas") || s.operands.size() < 4) return false;
+  const std::string_view expected = module_.text(s.operands[2]);
+  if (data_.constant(expected) || data_.is_ambiguous(expected)) return false;  // a lock, or may be one
+  const auto& writers = data_.definitions(expected);
+  return std::any_of(writers.begin(), writers.end(),
+                     [&](uint32_t w) { return loop.contains(flow_.instructions()[w].block); });
+}
+
+// Where the function reads what a called one returns, if that one watches memory.
+std::vector<uint32_t> Waiting::results_of_call(uint32_t call) const {
+  const auto parsed = parse_call(module_, at(call), data_.names());
+  const Function* callee = parsed->direct ? module_.find_function(parsed->callee) : nullptr;
+  if (callee == nullptr || !callee->is_definition || parsed->results.empty()) return {};
+  const CallGraph graph(module_, *callee);
+  const Effects& effects = graph.closure(*callee);
+  using enum EffectKind;
+  if (!effects.has(StrongLoad) && !effects.has(Atomic) && !effects.has(Fence) && !effects.has(Sleep))
+    return {};
+  std::vector<uint32_t> out;
+  const Statement* scope = flow_.instructions()[call].scope;
+  for (uint32_t i = call + 1; i < flow_.instructions().size() && flow_.instructions()[i].scope == scope;
+       ++i) {
+    if (module_.is(at(i).head, "ld") && module_.has_modifier(at(i), ".param")) out.push_back(i);
+  }
+  return out;
+}
+
+// All registers whose value depends on what the instructions write.
+RegisterSet Waiting::influenced(const std::vector<uint32_t>& sources) const {
+  RegisterSet out;
+  std::vector<uint32_t> work = sources;
+  while (!work.empty()) {
+    const uint32_t i = work.back();
+    work.pop_back();
+    for (std::string_view r : registers_of(module_, at(i), data_.names()).written) {
+      if (!out.insert(r).second) continue;
+      const auto& uses = data_.uses(r);
+      work.insert(work.end(), uses.begin(), uses.end());
     }
-    return std::nullopt;
   }
+  return out;
+}
 
- private:
-  [[nodiscard]] const Statement& at(uint32_t i) const { return *flow_.instructions()[i].statement; }
-
-  [[nodiscard]] bool same_loop(uint32_t a, uint32_t b) const {
-    return flow_.can_follow(a, b) && flow_.can_follow(b, a);
-  }
-
-  // atom.cas whose expected value is computed anew in the loop.
-  [[nodiscard]] bool is_retry(uint32_t atom) const {
-    const Statement& s = at(atom);
-    if (!m_.has_modifier(s, ".cas") || s.operands.size() < 4) return false;
-    const std::string_view expected = m_.text(s.operands[2]);
-    if (data_.constant(expected) || data_.is_ambiguous(expected)) return false;  // a lock, or may be one
-    const auto& writers = data_.definitions(expected);
-    return std::any_of(writers.begin(), writers.end(), [&](uint32_t w) { return same_loop(w, atom); });
-  }
-
-  // True if a branch that can leave the atomic's loop depends on its result.
-  [[nodiscard]] bool decides_loop(uint32_t atom) const {
-    const RegisterSet dependent =
-        dependents(m_, flow_, data_.names(), [&](const Statement& s) { return &s == &at(atom); });
-    for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
-      const Statement& s = at(i);
-      if (!s.predicated || !same_loop(i, atom) || !dependent.contains(m_.text(s.predicate))) continue;
-      const bool ends = m_.is(s.head, "ret") || m_.is(s.head, "exit");
-      if (ends || leaves_loop(i, atom)) return true;
-    }
-    return false;
-  }
-
-  [[nodiscard]] bool leaves_loop(uint32_t branch, uint32_t atom) const {
-    if (!m_.is(at(branch).head, "bra") && !m_.is(at(branch).head, "brx")) return false;
-    const auto& successors = flow_.blocks()[flow_.instructions()[branch].block].successors;
-    return std::any_of(successors.begin(), successors.end(), [&](uint32_t block) {
-      const uint32_t first = flow_.blocks()[block].first;
-      return first != atom && !flow_.can_follow(first, atom);
-    });
-  }
-
-  const Module& m_;
-  const ControlFlow& flow_;
-  const DataFlow& data_;
-};
-
-}  // namespace
+// True if a branch by which a thread can leave the loop depends on what the instructions write.
+bool Waiting::decides(const std::vector<uint32_t>& sources, const NestedLoop& loop) const {
+  const RegisterSet dependent = influenced(sources);
+  const auto depends = [&](const Statement& s) {
+    if (s.predicated && dependent.contains(module_.text(s.predicate))) return true;
+    return module_.is(s.head, "brx") && dependent.contains(module_.text(s.operands[0].first));
+  };
+  return std::any_of(loop.blocks.begin(), loop.blocks.end(), [&](uint32_t b) {
+    const BasicBlock& block = flow_.blocks()[b];
+    const Statement& s = at(block.last - 1);
+    const bool ends = module_.is(s.head, "ret") || module_.is(s.head, "exit");
+    const bool leaves = ends || loop.merged ||
+                        std::any_of(block.successors.begin(), block.successors.end(),
+                                    [&](uint32_t to) { return !loop.contains(to); });
+    return leaves && depends(s);
+  });
+}
 
 bool is_strong_load(const Module& m, const Statement& s) {
   return m.is(s.head, "ld") && (m.has_modifier(s, ".volatile") || m.has_modifier(s, ".relaxed") ||
                                 m.has_modifier(s, ".acquire") || m.has_modifier(s, ".mmio"));
-}
-
-std::optional<std::string> may_wait(const Module& module, const ControlFlow& flow, const DataFlow& data) {
-  return Loops(module, flow, data).find();
 }
 
 }  // namespace klap::analysis

@@ -2,22 +2,51 @@
 //
 // A deferred child cannot be waited for by its parent, and blocks that a consumer runs one after another
 // cannot wait for each other. CUDA promises neither, but programs get away with both natively, so a kernel
-// with a loop that looks like waiting is left alone.
+// with a loop that looks like waiting is left alone. Loops that are shown to end by themselves (progress.h)
+// do not wait. Where in the kernel a loop stands does not matter: a thread that has not launched yet may wait
+// for the child of another thread.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analysis/dataflow.h"
 #include "analysis/flow.h"
+#include "analysis/loop_nest.h"
+#include "analysis/progress.h"
 
 namespace klap::analysis {
 
-// The first instruction by which a loop of the function may see what other threads do and stay for it: a
-// strong load (volatile, relaxed, acquire), a fence or a sleep in a loop, or an atomic whose result decides
-// whether the loop goes on. A compare-and-swap that retries with what it read is not waiting: some thread
-// succeeds every time. One sentence with its place; nothing if there is none.
-std::optional<std::string> may_wait(const ptx::Module& module, const ControlFlow& flow, const DataFlow& data);
+// The loops of one function that may wait.
+class Waiting {
+ public:
+  Waiting(const ptx::Module& module, const ControlFlow& flow, const DataFlow& data);
+
+  // The first instruction by which a loop of the function may see what other threads do and stay for it: a
+  // strong load (volatile, relaxed, acquire), a fence or a sleep in a loop, or an atomic, or a call of a
+  // function that does such things, whose result decides whether a loop around it goes on. A compare-and-swap
+  // that retries with what it read is not waiting: some thread succeeds every time. One sentence with its
+  // place; nothing if there is none.
+  std::optional<std::string> find();
+
+  // True if the instruction stands in loops, and all of them are shown to end by themselves.
+  bool ends_by_itself(uint32_t instruction);
+
+ private:
+  [[nodiscard]] bool watches(uint32_t instruction);
+  [[nodiscard]] bool is_retry(uint32_t atom, const NestedLoop& loop) const;
+  [[nodiscard]] bool decides(const std::vector<uint32_t>& sources, const NestedLoop& loop) const;
+  [[nodiscard]] RegisterSet influenced(const std::vector<uint32_t>& sources) const;
+  [[nodiscard]] std::vector<uint32_t> results_of_call(uint32_t call) const;
+  [[nodiscard]] const ptx::Statement& at(uint32_t instruction) const;
+
+  const ptx::Module& module_;
+  const ControlFlow& flow_;
+  const DataFlow& data_;
+  const LoopNest nest_;
+  Progress progress_;
+};
 
 // True for a load that must not be assumed to give the same value twice.
 bool is_strong_load(const ptx::Module& module, const ptx::Statement& instruction);

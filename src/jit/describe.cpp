@@ -30,18 +30,21 @@ std::string three(const std::array<std::string, 3>& operands) {
   return fmt::format("{}, {}, {}", operands[0], operands[1], operands[2]);
 }
 
-std::string stream_text(const Site& site, const analysis::DataFlow& data) {
-  switch (analysis::stream_kind(site, data)) {
-    case analysis::StreamKind::Null:
+// "NULL", "tail launch" for a single literal stream; what it can be otherwise.
+std::string stream_text(const Site& site) {
+  if (site.streams.size() != 1) return site.streams.empty() ? site.stream : analysis::print(site.streams);
+  switch (site.streams[0].kind) {
+    case analysis::StreamClass::Null:
       return "NULL";
-    case analysis::StreamKind::PerThread:
+    case analysis::StreamClass::PerThread:
       return "per-thread";
-    case analysis::StreamKind::FireAndForget:
+    case analysis::StreamClass::FireAndForget:
       return "fire-and-forget";
-    case analysis::StreamKind::Other:
-      break;
+    case analysis::StreamClass::TailLaunch:
+      return "tail launch";
+    default:
+      return site.streams[0].text;
   }
-  return data.constant(site.stream) == 3 ? "tail launch" : site.stream;
 }
 
 // "immediate 5", "kernel parameter 2", "register %rd3".
@@ -106,12 +109,12 @@ SiteInfo site_info(const FunctionFacts& facts, const Site& site) {
   SiteInfo info;
   info.parent = facts.function.name;
   info.child = site.callee;
-  info.idiom = site.idiom == nullptr ? "" : site.idiom->name;
+  info.idiom = analysis::form_name(site);
   info.line = static_cast<int>(site.line);
   info.grid = three(site.grid);
   info.block = three(site.block);
   info.shared_bytes = site.shared;
-  info.stream = stream_text(site, facts.data);
+  info.stream = stream_text(site);
   const uint32_t at =
       site.get_call == nullptr ? analysis::ControlFlow::npos : facts.flow.index_of(site.get_call);
   info.in_loop = at != analysis::ControlFlow::npos && facts.flow.in_loop(at);

@@ -138,11 +138,12 @@ struct ArgumentInfo {
 // "32").
 struct SiteInfo {
   std::string parent, child;  // mangled; child empty when the callee is not a direct symbol
-  std::string idiom;          // name of the launch idiom in ptx-patterns/ that recognised it, "cdp2" for one
+  std::string idiom;          // name of the launch idiom in ptx-patterns/ that recognised it, "cdp2" for one,
+                              // and whether local wrappers stand for its functions
   int line = 0;               // of the launch's first call in the unit's PTX
   std::string grid, block;    // three operands, "%r5, 1, 1"
   std::string shared_bytes;   // dynamic shared memory
-  std::string stream;         // "NULL", "per-thread", "tail launch", "fire-and-forget" or a register
+  std::string stream;         // "NULL", "per-thread", "tail launch", "fire-and-forget" or what it can be
   bool in_loop = false;
   std::vector<ArgumentInfo> arguments;  // by offset
 };

@@ -15,6 +15,7 @@ namespace klap::jit {
 namespace {
 
 using analysis::FunctionFacts;
+using analysis::LaunchNames;
 using analysis::Objection;
 using analysis::Reason;
 using analysis::Site;
@@ -51,8 +52,10 @@ bool grid_is_1d(const Site& site, const analysis::DataFlow& data) {
   return data.constant(site.grid[1]) == 1 && data.constant(site.grid[2]) == 1;
 }
 
-std::string stream_text(StreamKind stream) {
-  switch (stream) {
+// "NULL stream"; all of them where the stream depends on a condition.
+std::string stream_text(const Site& site) {
+  if (site.streams.size() != 1) return analysis::print(site.streams);
+  switch (analysis::stream_kind(site)) {
     case StreamKind::Null:
       return "NULL stream";
     case StreamKind::PerThread:
@@ -90,8 +93,9 @@ class Planner {
       plan_.remarks.push_back(std::move(remark));
       return;
     }
+    const LaunchNames names = analysis::launch_names(*module);
     for (const ptx::Function& f : module->functions) {
-      if (!f.is_definition || !may_launch(*module, f)) continue;
+      if (!f.is_definition || !may_launch(*module, f, names)) continue;
       auto facts = std::make_shared<FunctionFacts>(*module, f);
       for (const Site& s : facts->sites) site(index, facts, s);
     }
@@ -99,12 +103,11 @@ class Planner {
 
  private:
   // Building the facts of a function costs more than a look at its words.
-  static bool may_launch(const ptx::Module& module, const ptx::Function& f) {
+  static bool may_launch(const ptx::Module& module, const ptx::Function& f, const LaunchNames& names) {
     for (uint32_t t = f.body.tokens.first; t < f.body.tokens.last; ++t) {
       if (module.tokens[t].kind != ptx::TokenKind::Identifier) continue;
       const std::string_view text = module.text(t);
-      if (analysis::idioms().is_get_buffer(text) || analysis::idioms().by_launch(text) != nullptr)
-        return true;
+      if (names.contains(text)) return true;
     }
     return false;
   }
@@ -169,7 +172,7 @@ class Planner {
   }
 
   void accept(SiteRemark& remark, const PlannedSite& planned) const {
-    const StreamKind stream = analysis::stream_kind(*planned.site, planned.parent->data);
+    const StreamKind stream = analysis::stream_kind(*planned.site);
     remark.rewritten = true;
     remark.granularity = "grid";
     remark.launcher = to_string(planned.launcher);
@@ -178,7 +181,7 @@ class Planner {
                                 ? "an exact grid launched by the parent's last thread"
                                 : fmt::format("{} to a consumer block", planned.shape.pack);
     remark.detail = fmt::format("block {}x{}x{}, {}, {} argument bytes, {}", block[0], block[1], block[2],
-                                run, planned.child->parameter_bytes, stream_text(stream));
+                                run, planned.child->parameter_bytes, stream_text(*planned.site));
     if (stream == StreamKind::Null) {
       remark.notes.emplace_back(
           "launches of different threads of a block may overlap; CUDA runs them in NULL-stream order");

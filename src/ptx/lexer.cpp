@@ -1,6 +1,8 @@
 // The lexer: one pass over the bytes, one function per token kind.
+//
+// Parsing is mostly this pass, so what a byte can be is looked up instead of compared.
 #include <algorithm>
-#include <limits>
+#include <array>
 
 #include "ptx/token.h"
 #include "support/error.h"
@@ -8,11 +10,22 @@
 namespace klap::ptx {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '$';
-}
-bool starts_identifier(char c) { return is_word(c) && !is_digit(c); }
+// What a byte can be; several may hold.
+enum : uint8_t { kBlank = 1, kDigit = 2, kLetter = 4, kWord = kDigit | kLetter, kPunctuation = 8 };
+
+constexpr std::array<uint8_t, 256> kClasses = [] {
+  std::array<uint8_t, 256> classes{};
+  const auto mark = [&](std::string_view characters, uint8_t what) {
+    for (char c : characters) classes[static_cast<unsigned char>(c)] |= what;
+  };
+  mark(" \t\n\r\f\v", kBlank);
+  mark("0123456789", kDigit);
+  mark("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$", kLetter);
+  mark(",;:()[]{}<>@!|+-*/=&^~%?.", kPunctuation);
+  return classes;
+}();
+
+constexpr bool is_a(char c, uint8_t what) { return (kClasses[static_cast<unsigned char>(c)] & what) != 0; }
 
 class Lexer {
  public:
@@ -20,12 +33,17 @@ class Lexer {
 
   std::vector<Token> run() {
     std::vector<Token> tokens;
-    tokens.reserve(source_.size() / 4);
+    // More than any real text has: memory costs nothing until it is touched, and growing would copy all of
+    // it.
+    tokens.reserve(source_.size() / 2);
     for (;;) {
       skip_trivia();
       const uint32_t begin = at_;
       const TokenKind kind = next();
-      tokens.push_back({kind, begin, at_});
+      // Copied, not made in place: bit fields are read before they are written, and reading memory that was
+      // never touched and then writing it costs two page faults.
+      const Token token(kind, begin, at_);
+      tokens.push_back(token);
       if (kind == TokenKind::End) return tokens;
     }
   }
@@ -33,6 +51,15 @@ class Lexer {
  private:
   [[nodiscard]] char peek(uint32_t ahead = 0) const {
     return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0';
+  }
+
+  // Moves past a run of bytes of a class, in a register.
+  void skip(uint8_t what) {
+    const char* const begin = source_.data();
+    const char* const end = begin + source_.size();
+    const char* at = begin + at_;
+    while (at < end && is_a(*at, what)) ++at;
+    at_ = static_cast<uint32_t>(at - begin);
   }
 
   [[noreturn]] void fail(const std::string& reason, uint32_t offset) const {
@@ -43,11 +70,10 @@ class Lexer {
   }
 
   void skip_trivia() {
-    while (at_ < source_.size()) {
-      const char c = source_[at_];
-      if (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v') {
-        ++at_;
-      } else if (c == '/' && peek(1) == '/') {
+    for (;;) {
+      skip(kBlank);
+      const char c = peek();
+      if (c == '/' && peek(1) == '/') {
         skip_line();
       } else if (c == '/' && peek(1) == '*') {
         skip_block_comment();
@@ -79,15 +105,15 @@ class Lexer {
   TokenKind next() {
     if (at_ >= source_.size()) return TokenKind::End;
     const char c = source_[at_];
-    if (c == '"') return string();
-    if (is_digit(c)) return number();
-    if (starts_identifier(c)) return identifier();
-    if (c == '%' && is_word(peek(1))) {
+    if (is_a(c, kLetter)) return identifier();
+    if (c == '%' && is_a(peek(1), kWord)) {
       ++at_;
       return identifier();
     }
-    if (c == '.' && is_word(peek(1))) return dotted();
-    if (std::string_view(",;:()[]{}<>@!|+-*/=&^~%?.").find(c) == std::string_view::npos) {
+    if (c == '.' && is_a(peek(1), kWord)) return dotted();
+    if (is_a(c, kDigit)) return number();
+    if (c == '"') return string();
+    if (!is_a(c, kPunctuation)) {
       const auto value = static_cast<unsigned char>(c);
       const bool printable = value >= 32 && value < 127;
       fail(printable ? std::string("unexpected character '") + c + "'"
@@ -109,14 +135,16 @@ class Lexer {
   }
 
   TokenKind identifier() {
-    while (is_word(peek())) ++at_;
+    skip(kWord);
     return TokenKind::Identifier;
   }
 
   TokenKind dotted() {
     ++at_;
-    while (is_word(peek()) || (peek() == ':' && peek(1) == ':' && is_word(peek(2)))) {
-      at_ += peek() == ':' ? 2 : 1;
+    skip(kWord);
+    while (peek() == ':' && peek(1) == ':' && is_a(peek(2), kWord)) {
+      at_ += 2;
+      skip(kWord);
     }
     return TokenKind::Dotted;
   }
@@ -124,13 +152,15 @@ class Lexer {
   // 12, 0x1F, 077, 0b11, 7U, 0f3f800000, 1.5, 1e-5, 1.5e+3: a run of word characters in which a point must be
   // followed by a digit and a sign may follow a decimal exponent.
   TokenKind number() {
-    const bool decimal = !(source_[at_] == '0' && is_word(peek(1)) && !is_digit(peek(1)));
-    while (is_word(peek()) || (peek() == '.' && is_digit(peek(1)))) {
-      const char c = peek();
+    const bool decimal = !(source_[at_] == '0' && is_a(peek(1), kLetter));
+    for (;;) {
+      skip(kWord);
+      const char last = source_[at_ - 1];
+      const bool point = peek() == '.';
+      const bool sign = decimal && (last == 'e' || last == 'E') && (peek() == '+' || peek() == '-');
+      if (!(point || sign) || !is_a(peek(1), kDigit)) return TokenKind::Number;
       ++at_;
-      if (decimal && (c == 'e' || c == 'E') && (peek() == '+' || peek() == '-') && is_digit(peek(1))) ++at_;
     }
-    return TokenKind::Number;
   }
 
   std::string_view source_;
@@ -141,9 +171,7 @@ class Lexer {
 }  // namespace
 
 std::vector<Token> tokenize(std::string_view source, const std::string& name) {
-  if (source.size() >= std::numeric_limits<uint32_t>::max()) {
-    throw Error(ErrorCode::Parse, "PTX text of 4 GiB or more").at(name);
-  }
+  if (source.size() > kMaxSourceBytes) throw Error(ErrorCode::Parse, "PTX text of 512 MiB or more").at(name);
   return Lexer(source, name).run();
 }
 
@@ -162,6 +190,7 @@ std::string line_at(std::string_view source, uint32_t offset) {
   const size_t begin = last == std::string_view::npos ? 0 : last + 1;
   const size_t end = source.find('\n', at);
   std::string text(source.substr(begin, end == std::string_view::npos ? end : end - begin));
+  if (text.ends_with('\r')) text.pop_back();
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 32) c = ' ';  // a tab would move the caret
   }

@@ -1,5 +1,6 @@
 // The parser: tokens to tree, by recursive descent over the few structures the tree knows.
 #include <algorithm>
+#include <cstring>
 
 #include "ptx/tree.h"
 
@@ -20,17 +21,27 @@ class Parser {
  private:
   // ---- token helpers ----
   [[nodiscard]] bool at_end() const { return m_.tokens[at_].kind == TokenKind::End; }
-  [[nodiscard]] bool is(std::string_view what) const { return m_.text(at_) == what; }
+  // Takes literals only, so that comparing costs a few instructions.
+  template <size_t size>
+  [[nodiscard]] bool is(const char (&what)[size]) const {
+    const Token& token = m_.tokens[at_];
+    return token.end - token.begin == size - 1 &&
+           std::memcmp(m_.source.data() + token.begin, what, size - 1) == 0;
+  }
   [[nodiscard]] TokenKind kind() const { return m_.tokens[at_].kind; }
-  bool accept(std::string_view what) {
+  template <size_t size>
+  bool accept(const char (&what)[size]) {
     if (!is(what)) return false;
     ++at_;
     return true;
   }
-  void expect(std::string_view what, const char* context) {
+  template <size_t size>
+  void expect(const char (&what)[size], const char* context) {
     if (accept(what)) return;
-    const std::string found = at_end() ? "the end of the text" : "'" + std::string(m_.text(at_)) + "'";
-    fail("expected '" + std::string(what) + "' " + context + ", found " + found);
+    fail("expected '" + std::string(what) + "' " + context + ", found " + found());
+  }
+  [[nodiscard]] std::string found() const {
+    return at_end() ? "the end of the text" : "'" + std::string(m_.text(at_)) + "'";
   }
   [[noreturn]] void fail(const std::string& reason) const { throw m_.error_at(at_, reason); }
 
@@ -48,11 +59,8 @@ class Parser {
     int depth = 0;
     do {
       if (at_end()) throw m_.error_at(open, "bracket is not closed");
-      const std::string_view t = m_.text(at_);
-      if (kind() == TokenKind::Punctuation) {
-        if (t == "(" || t == "[" || t == "{") ++depth;
-        if (t == ")" || t == "]" || t == "}") --depth;
-      }
+      if (is("(") || is("[") || is("{")) ++depth;
+      if (is(")") || is("]") || is("}")) --depth;
       ++at_;
     } while (depth > 0);
   }
@@ -106,6 +114,7 @@ class Parser {
     if (kind() != TokenKind::Identifier) fail("expected a target such as sm_90");
     m_.target = std::string(m_.text(at_++));
     while (accept(",")) {
+      if (kind() != TokenKind::Identifier) fail("expected an option of .target after ','");
       if (is("debug")) m_.debug = true;
       ++at_;
     }
@@ -122,9 +131,10 @@ class Parser {
       while (kind() == TokenKind::Number || is("+") || (loc && continues_function_name())) ++at_;
     }
   }
-  // The label after `function_name`, as opposed to the next statement's first word.
+  // The label or section after `function_name`, as opposed to the next statement's first word.
   [[nodiscard]] bool continues_function_name() const {
-    return kind() == TokenKind::Identifier && m_.text(at_ - 1) == "function_name";
+    return (kind() == TokenKind::Identifier || kind() == TokenKind::Dotted) &&
+           m_.text(at_ - 1) == "function_name";
   }
 
   // PTX 1.x debug lines: "@@DWARF ..." up to the end of the line.
@@ -160,30 +170,46 @@ class Parser {
       made.index = static_cast<uint32_t>(m_.variables.size());
       variable(first, linkage);
     } else {
-      fail("expected a directive, found '" + std::string(m_.text(at_)) + "'");
+      fail("expected a directive, found " + found());
     }
   }
 
+  // `.global .align 4 .u32 a[2] = {1, 2}, b, c<3>;`: one item, a variable for each name.
   void variable(uint32_t first, Linkage linkage) {
-    Variable v;
-    v.linkage = linkage;
-    v.space = std::string(m_.text(at_));
-    v.declaration.first = at_;
-    while (!is(";") && !is("=")) {
-      if (at_end() || is("{") || is("}")) throw m_.error_at(first, "declaration does not end with ';'");
-      if (kind() == TokenKind::Identifier) v.name = std::string(m_.text(at_));
-      if (is("(") || is("[")) {
+    const size_t before = m_.variables.size();
+    const std::string space(m_.text(at_));
+    do {
+      Variable v;
+      v.linkage = linkage;
+      v.space = space;
+      declarator(first, v);
+      if (m_.variables.size() > before) v.declaration = {};
+      m_.variables.push_back(std::move(v));
+    } while (accept(","));
+    ++at_;
+    for (size_t i = before; i < m_.variables.size(); ++i) m_.variables[i].tokens = {first, at_};
+  }
+
+  // Up to the ',' or ';' after it.
+  void declarator(uint32_t first, Variable& v) {
+    v.declaration = {at_, at_};
+    while (!is(";") && !is(",")) {
+      if (at_end() || is("}") || (is("{") && !v.initialised)) {
+        throw m_.error_at(first, "declaration does not end with ';'");
+      }
+      if (!v.initialised && kind() == TokenKind::Identifier) v.name = std::string(m_.text(at_));
+      if (is("=")) v.initialised = true;
+      if (is("(") || is("[") || is("{")) {
         skip_group();
+      } else if (!v.initialised && accept("<")) {
+        v.range = number("of names");
+        expect(">", "after the number of names");
       } else {
         ++at_;
       }
+      if (!v.initialised) v.declaration.last = at_;
     }
-    v.declaration.last = at_;
-    v.initialised = is("=");
-    skip_to_semicolon(first);
-    v.tokens = {first, at_};
     if (v.name.empty()) throw m_.error_at(first, "declaration without a name");
-    m_.variables.push_back(std::move(v));
   }
 
   // ---- functions ----
@@ -192,8 +218,8 @@ class Parser {
     f.linkage = linkage;
     f.kind = is(".entry") ? FunctionKind::Entry : FunctionKind::Func;
     ++at_;
-    while (is(".attribute")) {
-      ++at_;
+    while (accept(".attribute")) {
+      if (!is("(")) fail("expected '(' after .attribute");
       skip_group();
     }
     if (is("(")) f.results = parameter_list();
@@ -229,13 +255,14 @@ class Parser {
   std::vector<Parameter> parameter_list() {
     std::vector<Parameter> list;
     const uint32_t open = at_++;
-    uint32_t offset = 0;
+    uint64_t offset = 0;
     while (!accept(")")) {
       if (at_end()) throw m_.error_at(open, "parameter list is not closed");
       if (accept(",")) continue;
       Parameter p = parameter();
       offset = (offset + p.align - 1) / p.align * p.align;
-      p.offset = offset;
+      if (offset + p.bytes > UINT32_MAX) throw m_.error_at(p.tokens.first, "parameters of 4 GiB or more");
+      p.offset = static_cast<uint32_t>(offset);
       offset += p.bytes;
       list.push_back(std::move(p));
     }
@@ -267,7 +294,9 @@ class Parser {
       }
     }
     const uint32_t element = std::max(1u, type_bytes(p.type));
-    p.bytes = p.is_array ? p.bytes * element : element;
+    const uint64_t bytes = p.is_array ? uint64_t{p.bytes} * element : element;
+    if (bytes > UINT32_MAX) throw m_.error_at(p.tokens.first, "parameters of 4 GiB or more");
+    p.bytes = static_cast<uint32_t>(bytes);
     if (p.align == 0) p.align = element;
     p.tokens.last = at_;
     return p;
@@ -279,11 +308,13 @@ class Parser {
     Statement s;
     s.kind = StatementKind::Block;
     const uint32_t open = at_++;
+    const size_t outer = statements_.size();
     while (!is("}")) {
       if (at_end()) throw m_.error_at(open, "scope is not closed");
-      s.body.push_back(statement(depth));
+      statements_.push_back(statement(depth));
     }
     ++at_;
+    s.body = m_.statements.take(statements_, outer);
     s.tokens = {open, at_};
     return s;
   }
@@ -320,8 +351,7 @@ class Parser {
       if (kind() != TokenKind::Identifier) fail("expected a predicate register after '@'");
       s.predicate = at_++;
     }
-    if (kind() != TokenKind::Identifier)
-      fail("expected an instruction, found '" + std::string(m_.text(at_)) + "'");
+    if (kind() != TokenKind::Identifier) fail("expected an instruction, found " + found());
     s.head = at_++;
     s.modifiers.first = at_;
     while (kind() == TokenKind::Dotted) ++at_;
@@ -334,7 +364,7 @@ class Parser {
     while (!is(";")) {
       if (at_end() || is("}")) throw m_.error_at(s.head, "instruction does not end with ';'");
       if (is(",")) {
-        s.operands.push_back({start, at_});
+        operands_.push_back({start, at_});
         start = ++at_;
       } else if (is("(") || is("[") || is("{")) {
         skip_group();
@@ -342,12 +372,15 @@ class Parser {
         ++at_;
       }
     }
-    if (at_ > start) s.operands.push_back({start, at_});
+    if (at_ > start) operands_.push_back({start, at_});
+    s.operands = m_.operands.take(operands_);
     ++at_;
   }
 
   Module& m_;
   uint32_t at_ = 0;
+  std::vector<Statement> statements_;  // of the scopes that are open, the inner ones last
+  std::vector<TokenRange> operands_;   // of the instruction at hand
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 // module is therefore printing its source, and every edit is a splice of text between two token offsets.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,10 +22,17 @@ enum class TokenKind : uint8_t {
   End,
 };
 
+// Eight bytes, because there is one for every four or five bytes of text: half of what a module's memory is.
 struct Token {
-  TokenKind kind = TokenKind::End;
-  uint32_t begin = 0, end = 0;  // byte offsets into the source
+  Token(TokenKind what, uint32_t from, uint32_t to) : begin(from), end(to), kind(what) {}
+  uint32_t begin;     // byte offsets into the source
+  uint32_t end : 29;  // hence kMaxSourceBytes
+  TokenKind kind : 3;
 };
+static_assert(sizeof(Token) == 8);
+
+// The longest text that is read; PTX comes in megabytes at most.
+inline constexpr size_t kMaxSourceBytes = (size_t{1} << 29) - 1;
 
 // Splits `source` into tokens, the last one of kind End. Throws Error(Parse) with line, column and the line
 // itself; `name` is the file name for messages.

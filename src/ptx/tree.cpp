@@ -6,11 +6,6 @@
 
 namespace klap::ptx {
 
-std::string_view Module::text(uint32_t token) const {
-  const Token& t = tokens[token];
-  return std::string_view(source).substr(t.begin, t.end - t.begin);
-}
-
 std::string_view Module::text(TokenRange range) const {
   if (range.empty()) return {};
   const uint32_t begin = tokens[range.first].begin;
@@ -40,8 +35,10 @@ const Function* Module::find_function(std::string_view function) const {
 }
 
 const Variable* Module::find_variable(std::string_view variable) const {
-  const auto found = std::find_if(variables.begin(), variables.end(),
-                                  [&](const Variable& candidate) { return candidate.name == variable; });
+  const auto found = std::find_if(variables.begin(), variables.end(), [&](const Variable& candidate) {
+    return candidate.range == 0 ? candidate.name == variable
+                                : in_range(variable, candidate.name, candidate.range);
+  });
   return found == variables.end() ? nullptr : &*found;
 }
 
@@ -64,6 +61,15 @@ Error Module::error_at(uint32_t token, const std::string& reason) const {
   return Error(ErrorCode::Parse, reason)
       .at(name, where.line, where.column)
       .source_line(line_at(source, offset));
+}
+
+bool in_range(std::string_view name, std::string_view prefix, uint64_t count) {
+  if (!name.starts_with(prefix)) return false;
+  const std::string_view digits = name.substr(prefix.size());
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const bool canonical = digits.size() == 1 || !digits.starts_with('0');
+  return canonical && error == std::errc() && end == digits.data() + digits.size() && number < count;
 }
 
 uint32_t type_bytes(std::string_view type) {

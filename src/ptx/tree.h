@@ -5,6 +5,9 @@
 // opcode that is not known is an instruction like any other; nothing is dropped or reformatted. Nodes hold
 // ranges of token indices into Module::tokens, and tokens hold offsets into Module::source, so the text of
 // any node is a slice.
+//
+// A module owns its statements and operands, in pools; the nodes hold views. So a module can be moved, with
+// every statement staying where it is, but not copied, and a statement must not outlive its module.
 #pragma once
 
 #include <memory>
@@ -13,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ptx/pool.h"
 #include "ptx/token.h"
 #include "support/error.h"
 
@@ -37,9 +41,9 @@ struct Statement {
   bool predicated = false, predicate_negated = false;
   uint32_t predicate = 0;
   TokenRange modifiers;
-  std::vector<TokenRange> operands;  // split at top-level commas
+  View<TokenRange> operands;  // split at top-level commas
 
-  std::vector<Statement> body;  // Block
+  View<Statement> body;  // Block
 };
 
 // A declared parameter of a kernel or function.
@@ -76,8 +80,9 @@ struct Variable {
   std::string space;  // ".global", ".const", ".shared", ".tex", ...
   Linkage linkage = Linkage::Internal;
   bool initialised = false;
+  uint32_t range = 0;      // `name<3>` declares name0, name1 and name2
   TokenRange tokens;       // whole item with ';'
-  TokenRange declaration;  // without linkage, initialiser and ';'
+  TokenRange declaration;  // without linkage, initialiser and ';'; empty but for the first of `a, b, c`
 };
 
 enum class ItemKind : uint8_t { Version, Target, AddressSize, Function, Variable, Other };
@@ -85,7 +90,7 @@ enum class ItemKind : uint8_t { Version, Target, AddressSize, Function, Variable
 struct Item {
   ItemKind kind = ItemKind::Other;
   TokenRange tokens;
-  uint32_t index = 0;  // into Module::functions or Module::variables
+  uint32_t index = 0;  // into Module::functions or, for the first that it declares, Module::variables
 };
 
 struct Module {
@@ -95,12 +100,17 @@ struct Module {
   std::vector<Item> items;
   std::vector<Function> functions;
   std::vector<Variable> variables;
+  Pool<Statement> statements;  // what scopes and instructions have views of
+  Pool<TokenRange> operands;
   std::string version;  // "9.0"
   std::string target;   // "sm_90", without further target options
   bool debug = false;   // ".target sm_90, debug"
   int address_size = 0;
 
-  [[nodiscard]] std::string_view text(uint32_t token) const;
+  [[nodiscard]] std::string_view text(uint32_t token) const {
+    const Token& t = tokens[token];
+    return {source.data() + t.begin, t.end - t.begin};
+  }
   // Source text from the first to the last token of the range, with the trivia in between.
   [[nodiscard]] std::string_view text(TokenRange range) const;
   // Like text(), but every run of trivia is one blank or nothing: for comparing and for messages.
@@ -135,6 +145,9 @@ void for_each_statement(const Statement& block, Visit&& visit) {
     if (statement.kind == StatementKind::Block) for_each_statement(statement, visit);
   }
 }
+
+// True if `name` is one of those that a declaration `prefix<count>` makes: prefix0 to prefix(count - 1).
+bool in_range(std::string_view name, std::string_view prefix, uint64_t count);
 
 // Size in bytes of a PTX type such as ".u32" or ".b64"; 0 for types without a fixed memory size.
 uint32_t type_bytes(std::string_view type);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "analysis/exits.h"
 #include "ptx/edit.h"
@@ -158,6 +159,31 @@ uint32_t queue_parameter_offset(const Function& parent) { return round_up(parent
 
 namespace {
 
+// The site's two calls. In the documented form the first only says that there is a buffer; the record is made
+// at the launch, and the argument stores move there.
+void record_edits(const Module& m, const Site& site, const Module& record, Edits& edits, LineTables& lines) {
+  InlineCall call;
+  call.prefix = "klap_r_";
+  call.arguments = {"%klap_queue", site.grid[0], site.grid[1], site.grid[2]};
+  call.results = {{0, site.buffer}, {8, "%klap_error"}};
+  const std::string text = inline_function(record, template_function(record, kRecordFunction), call, lines);
+  if (site.idiom->form == analysis::LaunchForm::Described) {
+    edits.replace(site.get_scope->tokens, text);
+    edits.replace(site.launch_scope->tokens, launch_text(site));
+    return;
+  }
+  std::map<uint32_t, const Statement*> stores;  // in text order
+  for (const analysis::Argument& argument : site.arguments)
+    stores[argument.store->tokens.first] = argument.store;
+  std::string fill;
+  for (const auto& [token, store] : stores) {
+    fill += "\t" + std::string(m.text(store->tokens)) + "\n";
+    edits.replace(store->tokens, "");
+  }
+  edits.replace(site.get_scope->tokens, fmt::format("mov.b64 {}, 1;", site.buffer));
+  edits.replace(site.launch_scope->tokens, text + "\n" + fill + "\t" + launch_text(site));
+}
+
 // Everything but the ways out.
 Edits recording_edits(const FunctionFacts& parent, const Site& site, const Module& record,
                       const std::string& name, LineTables& lines) {
@@ -174,13 +200,7 @@ Edits recording_edits(const FunctionFacts& parent, const Site& site, const Modul
                      fmt::format("\n\t.reg .b64 %klap_queue;\n\t.reg .b32 %klap_error, %klap_last_error;\n"
                                  "\tld.param.u64 %klap_queue, [{}];\n\tmov.u32 %klap_last_error, 0;\n",
                                  kQueueParameter));
-  InlineCall call;
-  call.prefix = "klap_r_";
-  call.arguments = {"%klap_queue", site.grid[0], site.grid[1], site.grid[2]};
-  call.results = {{0, site.buffer}, {8, "%klap_error"}};
-  edits.replace(site.get_scope->tokens,
-                inline_function(record, template_function(record, kRecordFunction), call, lines));
-  edits.replace(site.launch_scope->tokens, launch_text(site));
+  record_edits(m, site, record, edits, lines);
   for (const analysis::ErrorQuery& query : parent.error_queries)
     edits.replace(query.scope->tokens, query_text(query));
   return edits;
@@ -207,12 +227,38 @@ std::string way_out_text(const Module& m, const Statement& way, const Module& le
       way.predicate_negated ? "" : "!", m.text(way.predicate), number, text, number);
 }
 
+// The idiom that the template's own launch is written in.
+const analysis::Idiom& rewriting_idiom(const Site& site) {
+  const analysis::Idiom* idiom = analysis::idioms().by_name(site.idiom->rewrite_with);
+  if (idiom == nullptr)
+    throw Error(ErrorCode::Internal, "a launch that cannot be rewritten: " + site.idiom->name);
+  return *idiom;
+}
+
+// `.extern` declarations of the device-runtime functions that the template calls, where the unit has none.
+std::vector<std::string> runtime_declarations(const Module& m, const Module& leave, const Site& site) {
+  const analysis::Idiom& idiom = rewriting_idiom(site);
+  std::vector<std::string> out;
+  for (const auto& [marker, name] :
+       {std::pair(kGetBufferMarker, idiom.get_buffer), std::pair(kDeviceLaunchMarker, idiom.launch)}) {
+    if (m.find_function(name) != nullptr) continue;
+    const Function* declared = leave.find_function(marker);
+    if (declared == nullptr)
+      throw Error(ErrorCode::Internal, fmt::format("the compiled template does not declare {}", marker));
+    Edits edits(leave);
+    edits.replace({declared->name_token, declared->name_token + 1}, name);
+    out.push_back(edits.apply(declared->tokens) + "\n");
+  }
+  return out;
+}
+
 // Where only the grid's last thread arrives.
 std::string launch_children_text(const Site& site, const DeviceLaunch& launch, LineTables& lines) {
   InlineCall call;
   call.prefix = "klap_d_";
   call.arguments = {"%klap_queue", "%klap_consumer"};
-  call.symbols = {{kGetBufferMarker, site.idiom->get_buffer}, {kDeviceLaunchMarker, site.idiom->launch}};
+  const analysis::Idiom& idiom = rewriting_idiom(site);
+  call.symbols = {{kGetBufferMarker, idiom.get_buffer}, {kDeviceLaunchMarker, idiom.launch}};
   return fmt::format("$klap_launch:\n\tmov.u64 %klap_consumer, {};\n\t", launch.consumer) +
          inline_function(launch.leave, template_function(launch.leave, kLaunchFunction), call, lines) +
          "\n\tret;\n";
@@ -222,7 +268,7 @@ std::string launch_children_text(const Site& site, const DeviceLaunch& launch, L
 
 Generated recording_parent(const FunctionFacts& parent, const Site& site, const Module& record,
                            const std::string& name, LineTables& lines) {
-  return {name, recording_edits(parent, site, record, name, lines).apply(parent.function.tokens), ""};
+  return {name, recording_edits(parent, site, record, name, lines).apply(parent.function.tokens), {}, {}};
 }
 
 Generated launching_parent(const FunctionFacts& parent, const Site& site, const Module& record,
@@ -241,7 +287,9 @@ Generated launching_parent(const FunctionFacts& parent, const Site& site, const 
   std::string end = exits.falls_off_end ? "\t" + leave_text(launch.leave, number, lines) : "";
   end += launch_children_text(site, launch, lines);
   edits.insert_before(body.last - 1, "\n" + end);
-  return {name, edits.apply(parent.function.tokens), launch.declaration};
+  std::vector<std::string> declarations = runtime_declarations(m, launch.leave, site);
+  if (!launch.declaration.empty()) declarations.push_back(launch.declaration);
+  return {name, edits.apply(parent.function.tokens), std::move(declarations), {}};
 }
 
 std::string consumer_declaration(const Module& consumer, const std::string& name) {
@@ -274,7 +322,7 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
     edits.replace(i.scope->tokens, spliced.back());
   }
   if (spliced.empty()) throw Error(ErrorCode::Internal, "the consumer template does not call its marker");
-  return {name, edits.apply(f.tokens), "", std::move(spliced)};
+  return {name, edits.apply(f.tokens), {}, std::move(spliced)};
 }
 
 }  // namespace klap::transform

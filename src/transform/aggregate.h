@@ -2,11 +2,12 @@
 //
 // The recording parent is the parent with its launch replaced by an append to a record queue: the program's
 // own argument stores go into the record instead of the device runtime's buffer, and the launch call only
-// reports the error code it would have returned. The consumer is a template that runs all recorded children:
-// enqueued by the host behind the parent (launcher "host"), or launched by the last thread of the parent, as
-// a grid of exactly the children's blocks ("device"). Both come out as PTX text of one kernel each, to be
-// placed in a unit by unit.h. (KLAP paper, section III.B: kernel-granularity aggregation; here without its
-// read-back of totals to the host and without a device launch.)
+// reports the error code it would have returned. (In the documented form of a launch the grid is known only
+// at the launch call, so the record is made and filled there.) The consumer is a template that runs all
+// recorded children: enqueued by the host behind the parent (launcher "host"), or launched by the last thread
+// of the parent, as a grid of exactly the children's blocks ("device"). Both come out as PTX text of one
+// kernel each, to be placed in a unit by unit.h. (KLAP paper, section III.B: kernel-granularity aggregation;
+// here without its read-back of totals to the host and without a device launch.)
 #pragma once
 
 #include <array>
@@ -44,8 +45,8 @@ ConsumerShape consumer_shape(const ptx::Module& module, const ptx::Function& chi
 struct Generated {
   std::string name;
   std::string text;
-  std::string declaration;  // of a kernel in another unit that it launches; empty when there is none
-  std::vector<std::string> spliced{};  // children's bodies as they stand in the text, for looking at
+  std::vector<std::string> declarations;    // of what it uses and its unit may not declare
+  std::vector<std::string> spliced;         // children's bodies as they stand in the text, for looking at
 };
 
 // `record` is templates/record.cu compiled for this child's layout; `name` the variant's name; `lines` the

@@ -22,7 +22,9 @@ std::string foreign_declarations(const std::vector<Generated>& kernels) {
   std::set<std::string> seen;
   std::string text;
   for (const Generated& kernel : kernels) {
-    if (!kernel.declaration.empty() && seen.insert(kernel.declaration).second) text += kernel.declaration;
+    for (const std::string& declaration : kernel.declarations) {
+      if (seen.insert(declaration).second) text += declaration;
+    }
   }
   return text;
 }
@@ -61,6 +63,10 @@ class DetachedUnit {
   bool variable(const Variable& v) {
     if (v.linkage == Linkage::Internal) {
       obstacle_ = fmt::format("variable {} is internal to the unit", v.name);
+      return false;
+    }
+    if (v.declaration.empty()) {
+      obstacle_ = fmt::format("variable {} is declared together with others", v.name);
       return false;
     }
     declarations_ += fmt::format(".extern {};\n", m_.text(v.declaration));

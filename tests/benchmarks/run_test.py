@@ -157,6 +157,17 @@ class WithPrograms(unittest.TestCase):
         with open(os.path.join(self.folder, "build/bin/bench/log.txt"), encoding="utf-8") as file:
             return [line.split(" ", 2) for line in file.read().splitlines()]
 
+    def pids(self):
+        """Every process that was started."""
+        return {int(pid) for _, pid, _ in self.log()}
+
+    def gone(self, pids):
+        """Whether none of the processes is there after a short while."""
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline and any(os.path.exists(f"/proc/{pid}") for pid in pids):
+            time.sleep(0.02)
+        return not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+
     def variant(self, content, name, row=0):
         return next(v for v in content["rows"][row]["variants"] if v["name"] == name)
 
@@ -185,6 +196,7 @@ class LimitTest(WithPrograms):
         self.assertEqual(asked["4096"], asked["8192"])
         self.assertNotEqual(asked["8192"], asked["16384"])
         self.assertEqual(asked["16384"], asked["65536"])
+        self.assertTrue(self.gone(self.pids()))
 
     def test_lost_launches_make_a_limit_not_work(self):
         self.program(native={"ms": 6, "limits": {"2048": {"ms": 1, "lost": 1}}})
@@ -243,6 +255,15 @@ class LimitTest(WithPrograms):
         self.assertEqual(limits.patience(10, 10000, False), 10)
         self.assertAlmostEqual(limits.patience(10, 10000, True), 3.2)
         self.assertEqual(limits.patience(10, None, True), 10)
+        self.explain([LEFT])
+        hangs = {"do": "hang"}
+        self.program(native={"limits": {"2048": hangs, "4096": hangs}}, **{"grid/host": {"limits": {"2048": hangs}}})
+        with mock.patch.object(limits, "SECONDS_AFTER_A_HANG", 0.1):  # and 0.1 s for the 5,000 launches
+            _, _, content = self.measure()
+        waited = [record["why"] for record in content["rows"][0]["limits"][:2]]
+        waited.append(self.variant(content, "grid/host")["why"])
+        self.assertEqual([why.split("within ")[1] for why in waited],
+                         ["0.4 s, killed", "0.2 s, killed", "0.2 s, killed"])
 
     def test_search_is_cut_short(self):
         self.program(native={"do": "hang"})
@@ -697,21 +718,18 @@ class InterruptTest(WithPrograms):
         self.program("one")
         self.program("two", native={"limits": {"2048": {"do": "hang"}}})
         words = [sys.executable, os.path.join(ROOT, "benchmarks", "run"), *self.words("--all"), "--timeout", "60"]
-        running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        # Killed at once it leaves its temporary folder behind.
+        running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   env=dict(os.environ, TMPDIR=self.folder))
         self.addCleanup(running.stdout.close)
         deadline = time.monotonic() + 15
         while time.monotonic() < deadline:
             time.sleep(0.02)
             with contextlib.suppress(FileNotFoundError):
                 if os.path.exists(self.out) and self.log()[-1][2] == "run 2048" and self.log()[-2][2] != "run 2048":
-                    break
-        return running, {int(pid) for _, pid, _ in self.log()}
-
-    def gone(self, pids):
-        deadline = time.monotonic() + 5
-        while time.monotonic() < deadline and any(os.path.exists(f"/proc/{pid}") for pid in pids):
-            time.sleep(0.02)
-        return not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+                    return running, self.pids()
+        running.kill()
+        return self.fail("the second row was not reached: " + running.communicate()[0])
 
     def test_ctrl_c(self):
         for how in (signal.SIGINT, signal.SIGTERM):

@@ -82,7 +82,7 @@ auto row(const std::string& file, int64_t line, const std::string& inlined) {
 Generated moved(LineTables& tables, const ptx::Module& b) {
   ptx::Edits edits(b);
   tables.keep(b, b.functions[0].body, edits);
-  return {"b", edits.apply(b.functions[0].tokens), ""};
+  return {"b", edits.apply(b.functions[0].tokens), {}, {}};
 }
 
 TEST(LineTables, OwnCodeKeepsItsNumbers) {

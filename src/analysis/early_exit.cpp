@@ -1,0 +1,163 @@
+#include "analysis/early_exit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/barriers.h"
+#include "analysis/divergence.h"
+#include "analysis/path_counts.h"
+
+namespace klap::analysis {
+namespace {
+
+using ptx::Function;
+using ptx::Module;
+using ptx::Statement;
+
+constexpr const char* kWarp = "the warp";
+
+class EarlyExit {
+ public:
+  explicit EarlyExit(const FunctionFacts& kernel)
+      : k_(kernel), m_(kernel.module), graph_(kernel.module, kernel.function) {}
+
+  Finding run() {
+    find_waits();
+    if (waits_.empty()) return {Answer::No, "no thread waits for another"};
+    if (k_.flow.has_unknown_branch()) return {Answer::Unknown, "a branch whose targets are not known"};
+    std::map<std::string, std::vector<uint32_t>> by_number;
+    Finding out{Answer::No, "every thread that leaves has run all of them"};
+    for (const auto& wait : waits_) {
+      if (wait.number) {
+        by_number[*wait.number].push_back(wait.instruction);
+      } else if (out.answer == Answer::No) {
+        out = {Answer::Unknown, "which threads take part cannot be told: " + wait.text};
+      }
+    }
+    for (const auto& [number, instructions] : by_number) {
+      Finding finding = judge(number, instructions);
+      if (finding.answer == Answer::Yes) return finding;
+      if (finding.answer == Answer::Unknown) out = std::move(finding);
+    }
+    if (out.answer == Answer::No && callee_exits()) return {Answer::Unknown, "a called function may exit"};
+    return out;
+  }
+
+ private:
+  [[nodiscard]] const Statement& at(uint32_t i) const { return *k_.flow.instructions()[i].statement; }
+
+  void find_waits() {
+    waits_ = find_barriers(k_, graph_);
+    for (uint32_t i = 0; i < k_.flow.instructions().size(); ++i) {
+      const Statement& s = at(i);
+      if (waits_for_lanes(s)) waits_.push_back(warp_wait(i, s));
+      if (const auto call = parse_call(m_, s, k_.data.names()); call && callee_waits(*call)) {
+        BarrierUse use;
+        use.instruction = i;
+        use.text = fmt::format("a call of {} (line {})", call->callee, m_.line(s.head));
+        waits_.push_back(std::move(use));
+      }
+    }
+  }
+
+  [[nodiscard]] bool waits_for_lanes(const Statement& s) const {
+    const bool barrier = m_.is(s.head, "bar") || m_.is(s.head, "barrier");
+    return barrier ? m_.has_modifier(s, ".warp") : m_.has_modifier(s, ".sync");
+  }
+
+  BarrierUse warp_wait(uint32_t i, const Statement& s) const {
+    BarrierUse use;
+    use.instruction = i;
+    use.kind = EffectKind::WarpSync;
+    use.text = fmt::format("{} (line {})", m_.full_opcode(s), m_.line(s.head));
+    if (names_all_lanes(s)) use.number = kWarp;
+    return use;
+  }
+
+  // Operations without a mask need the whole warp by definition (mma, ldmatrix, ...); the others have it as
+  // their last operand.
+  [[nodiscard]] bool names_all_lanes(const Statement& s) const {
+    const std::string_view opcode = m_.text(s.head);
+    const bool masked = opcode == "bar" || opcode == "barrier" || opcode == "shfl" || opcode == "vote" ||
+                        opcode == "match" || opcode == "redux" || opcode == "elect";
+    if (!masked) return true;
+    if (s.operands.empty()) return false;
+    const auto mask = k_.data.constant(m_.text(s.operands.back()));
+    return mask && (*mask & 0xffffffffU) == 0xffffffffU;
+  }
+
+  [[nodiscard]] bool callee_waits(const Call& call) const {
+    const Function* callee = call.direct ? m_.find_function(call.callee) : nullptr;
+    return callee != nullptr && graph_.contains(*callee) && graph_.closure(*callee).has(EffectKind::WarpSync);
+  }
+  [[nodiscard]] bool callee_exits() const {
+    const auto& functions = graph_.functions();
+    return std::any_of(functions.begin(), functions.end(), [&](const Function* f) {
+      return f != &k_.function && graph_.own(*f).has(EffectKind::Exit);
+    });
+  }
+
+  // Ways out: `ret`, `exit` and the closing brace. A trap ends the whole grid and is none.
+  [[nodiscard]] std::vector<bool> exits() const {
+    const size_t n = k_.flow.instructions().size();
+    std::vector<bool> out(n + 1);
+    for (uint32_t i = 0; i < n; ++i) out[i] = m_.is(at(i).head, "ret") || m_.is(at(i).head, "exit");
+    const Statement& last = at(static_cast<uint32_t>(n - 1));
+    const bool jumps = m_.is(last.head, "bra") || m_.is(last.head, "brx") || m_.is(last.head, "trap");
+    out[n] = last.predicated || (!out[n - 1] && !jumps);
+    return out;
+  }
+
+  Finding judge(const std::string& number, const std::vector<uint32_t>& instructions) {
+    std::vector<bool> counted(k_.flow.instructions().size());
+    for (uint32_t i : instructions) counted[i] = true;
+    const PathCounts counts(k_.flow, counted, exits());
+    const BlockDivergence divergence(m_, k_.function, k_.flow, k_.data);
+    Finding out{Answer::No, ""};
+    for (uint32_t decision : counts.decisions()) {
+      const Divergence degree = divergence.of_decision(decision);
+      if (degree == Divergence::None || out.answer == Answer::Yes) continue;
+      const bool sure = degree == Divergence::ByThread && (number != kWarp || !divides_at_warps(decision));
+      out.answer = sure ? Answer::Yes : Answer::Unknown;
+      out.detail =
+          fmt::format("threads may leave by the decision at line {} while others have still to reach {}",
+                      m_.line(at(decision).head), first_text(instructions[0]));
+    }
+    return out;
+  }
+
+  [[nodiscard]] std::string first_text(uint32_t instruction) const {
+    return fmt::format("{} (line {})", m_.full_opcode(at(instruction)), m_.line(at(instruction).head));
+  }
+
+  // A comparison with a constant multiple of 32, which may divide a block exactly between warps.
+  [[nodiscard]] bool divides_at_warps(uint32_t decision) const {
+    if (!at(decision).predicated) return false;
+    const auto& writers = k_.data.definitions(m_.text(at(decision).predicate));
+    if (writers.size() != 1) return true;
+    const Statement& s = at(writers[0]);
+    if (!m_.is(s.head, "setp") || s.operands.empty()) return true;
+    const uint64_t bound = k_.data.constant(m_.text(s.operands.back())).value_or(1);
+    return bound % 32 == 0 || bound % 32 == 31;
+  }
+
+  const FunctionFacts& k_;
+  const Module& m_;
+  const CallGraph graph_;
+  std::vector<BarrierUse> waits_;
+};
+
+}  // namespace
+
+Finding early_exit(const FunctionFacts& kernel) {
+  if (kernel.flow.instructions().empty()) return {Answer::No, "no thread waits for another"};
+  return EarlyExit(kernel).run();
+}
+
+std::string print_early_exit(const FunctionFacts& kernel) {
+  return fmt::format("waits after others have left: {}\n", to_text(early_exit(kernel)));
+}
+
+}  // namespace klap::analysis

@@ -1,0 +1,25 @@
+// Can lanes reach a barrier or a `.sync` operation after other threads have left the kernel?
+//
+// `bar` without a count and `.sync` warp operations wait for threads that have not ended. A program may rely
+// on that: `if (i >= n) return;` in front of a barrier is fine as long as `return` ends the thread. It is a
+// deadlock once the body stands in a loop and the threads that left wait elsewhere.
+//
+// The argument. Take one barrier, or all warp operations with a full mask together. If every way from the
+// entry to an exit runs it the same number of times, or if the number depends only on decisions at which the
+// whole block agrees, then the last arrival of every thread is at the same meeting, and nobody leaves before
+// it. If the number depends on a decision that differs by thread, one thread may leave while another one has
+// still to arrive. Operations that name some lanes only, barriers with a count, mbarrier objects and barriers
+// in called functions cannot be counted so: there the answer is `Unknown`.
+#pragma once
+
+#include "analysis/answer.h"
+#include "analysis/legality.h"
+
+namespace klap::analysis {
+
+Finding early_exit(const FunctionFacts& kernel);
+
+// One line.
+std::string print_early_exit(const FunctionFacts& kernel);
+
+}  // namespace klap::analysis

@@ -1,0 +1,54 @@
+#include "analysis/retry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/sites.h"
+#include "analysis/wrappers.h"
+
+namespace klap::analysis {
+namespace {
+
+using ptx::Statement;
+
+// True if the register can hold what a launch or a last-error query returned.
+bool is_error(const OriginQuery& q, std::string_view operand) {
+  const std::vector<Origin> origins = origins_of(q, operand);
+  return std::any_of(origins.begin(), origins.end(), [&](const Origin& o) {
+    if (o.kind != OriginKind::CallResult) return false;
+    const std::string_view function = runtime_function(q.module, o.name);
+    return idioms().by_launch(function) != nullptr || idioms().is_last_error(function) ||
+           idioms().is_peek_last_error(function);
+  });
+}
+
+bool compares_with_limit(const OriginQuery& q, const Statement& s) {
+  if (!q.module.is(s.head, "setp") || s.operands.size() != 3) return false;
+  for (const auto& [value, limit] : {std::pair(1, 2), std::pair(2, 1)}) {
+    const std::string_view number = q.module.text(s.operands[static_cast<size_t>(limit)]);
+    const std::string_view error = q.module.text(s.operands[static_cast<size_t>(value)]);
+    if (q.data.constant(number) == kPendingCountExceeded && is_error(q, error)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+int retry_line(const OriginQuery& q, const Site& site) {
+  if (site.get_call == nullptr) return 0;
+  const uint32_t at = q.flow.index_of(site.get_call);
+  const auto& instructions = q.flow.instructions();
+  for (uint32_t i = 0; i < instructions.size(); ++i) {
+    if (!q.flow.can_follow(at, i) || !q.flow.can_follow(i, at)) continue;
+    if (compares_with_limit(q, *instructions[i].statement))
+      return q.module.line(instructions[i].statement->head);
+  }
+  return 0;
+}
+
+std::string print_retry(int line) {
+  return line == 0 ? "" : fmt::format("a retry loop on the pending limit (line {})", line);
+}
+
+}  // namespace klap::analysis

@@ -1,0 +1,337 @@
+#include "analysis/stream_ownership.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+namespace klap::analysis {
+namespace {
+
+using ptx::Module;
+using ptx::Statement;
+
+constexpr int64_t kHandleBytes = 8;
+
+// A place in a local variable; the offset is missing where it is not constant.
+struct LocalPlace {
+  std::string_view variable;
+  std::optional<int64_t> offset;
+  int64_t bytes = kHandleBytes;
+};
+
+bool overlap(const LocalPlace& a, const LocalPlace& b) {
+  if (a.variable != b.variable) return false;
+  if (!a.offset || !b.offset) return true;
+  return *a.offset < *b.offset + b.bytes && *b.offset < *a.offset + a.bytes;
+}
+
+bool is_stream_create(std::string_view function) {
+  return idioms().is_device_runtime(function) && function.find("StreamCreate") != std::string_view::npos;
+}
+
+// Resolves registers to places in the function's own local variables.
+class LocalAddresses {
+ public:
+  explicit LocalAddresses(const FunctionFacts& kernel) : m_(kernel.module), k_(kernel) {
+    ptx::for_each_statement(kernel.function.body, [&](const Statement& s) {
+      if (s.kind != ptx::StatementKind::Directive || !m_.is(s.head, ".local")) return;
+      for (uint32_t t = s.head; t < s.tokens.last; ++t) {
+        if (m_.tokens[t].kind != ptx::TokenKind::Identifier) continue;
+        variables_.insert(m_.text(t));
+        return;
+      }
+    });
+  }
+
+  // Nothing if the value is not, or not only, an address in one local variable.
+  std::optional<LocalPlace> of(std::string_view name) {
+    if (variables_.contains(name)) return LocalPlace{name, 0};
+    if (!k_.data.names().is_register(name)) return std::nullopt;
+    const auto known = known_.find(name);
+    if (known != known_.end()) return known->second;
+    known_[name] = std::nullopt;  // a value that depends on itself is not followed
+    return known_[name] = joined(name);
+  }
+
+  // What a load, store or atomic accesses by one of its operands.
+  std::optional<LocalPlace> of_memory(const Statement& s, size_t operand) {
+    const auto address = parse_address(m_, s.operands[operand]);
+    auto place = address ? of(address->base) : std::nullopt;
+    if (!place) return std::nullopt;
+    const uint32_t bytes = s.modifiers.empty() ? 0 : ptx::type_bytes(m_.text(s.modifiers.last - 1));
+    const int64_t lanes = m_.has_modifier(s, ".v8")   ? 8
+                          : m_.has_modifier(s, ".v4") ? 4
+                          : m_.has_modifier(s, ".v2") ? 2
+                                                      : 1;
+    place->bytes = lanes * bytes;
+    if (bytes == 0) place->offset.reset();
+    if (place->offset) *place->offset += address->offset;
+    return place;
+  }
+
+ private:
+  std::optional<LocalPlace> joined(std::string_view name) {
+    std::optional<LocalPlace> out;
+    for (uint32_t d : k_.data.definitions(name)) {
+      const auto place = value(*k_.flow.instructions()[d].statement);
+      if (!place || (out && out->variable != place->variable)) return std::nullopt;
+      if (out && out->offset != place->offset) {
+        out->offset.reset();
+      } else {
+        out = place;
+      }
+    }
+    return out;
+  }
+
+  std::optional<LocalPlace> value(const Statement& s) {
+    if (s.operands.size() < 2 || s.operands[1].size() != 1) return std::nullopt;
+    const std::string_view opcode = m_.text(s.head);
+    auto place = of(m_.text(s.operands[1]));
+    if (s.operands.size() == 2 && (opcode == "mov" || opcode == "cvta")) return place;
+    if (s.operands.size() != 3 || (opcode != "add" && opcode != "or")) return std::nullopt;
+    if (!place) place = of(m_.text(s.operands[2]));
+    if (!place) return std::nullopt;
+    const auto constant = k_.data.constant(m_.compact(s.operands[2]));
+    if (opcode == "add" && constant && place->offset) {
+      *place->offset += static_cast<int64_t>(*constant);
+    } else {
+      place->offset.reset();
+    }
+    return place;
+  }
+
+  const Module& m_;
+  const FunctionFacts& k_;
+  std::set<std::string_view> variables_;
+  std::map<std::string_view, std::optional<LocalPlace>> known_;
+};
+
+class Ownership {
+ public:
+  explicit Ownership(const FunctionFacts& kernel) : k_(kernel), m_(kernel.module), local_(kernel) {
+    for (const FlatInstruction& f : kernel.flow.instructions()) {
+      if (const auto call = parse_call(m_, *f.statement, kernel.data.names()))
+        calls_.emplace(f.scope, call->direct ? call->callee : std::string_view());
+    }
+  }
+
+  Finding run(std::string_view operand) {
+    if (!k_.data.names().is_register(operand)) return {Answer::Unknown, "the stream is no register"};
+    follow_back(operand);
+    if (!trouble_ && places_.empty()) trouble({Answer::Unknown, "it comes from nowhere that is known"}, 0);
+    if (!trouble_) find_filled_places();
+    for (uint32_t i = 0; i < k_.flow.instructions().size() && !visible(); ++i) look_at_addresses(i);
+    follow_values();
+    if (trouble_) return *trouble_;
+    return {Answer::Yes, "created by its thread, kept in local memory"};
+  }
+
+ private:
+  [[nodiscard]] const Statement& at(uint32_t i) const { return *k_.flow.instructions()[i].statement; }
+  [[nodiscard]] bool visible() const { return trouble_ && trouble_->answer == Answer::No; }
+  void trouble(Finding finding, uint32_t instruction) {
+    if (visible() || (trouble_ && finding.answer == Answer::Unknown)) return;
+    finding.detail += fmt::format(" (line {})", m_.line(at(instruction).head));
+    trouble_ = std::move(finding);
+  }
+
+  // ---- where the value comes from ----
+
+  void follow_back(std::string_view reg) {
+    if (!handles_.insert(reg).second) return;
+    const auto& writers = k_.data.definitions(reg);
+    if (writers.empty()) trouble_ = Finding{Answer::Unknown, "the register is never written"};
+    for (uint32_t d : writers) origin(d);
+  }
+
+  void origin(uint32_t i) {
+    const Statement& s = at(i);
+    const bool copies = m_.is(s.head, "mov") || m_.is(s.head, "selp");
+    if (m_.is(s.head, "ld") && s.operands.size() == 2) {
+      loaded(i);
+    } else if (!copies) {
+      trouble({Answer::Unknown, "computed by " + m_.full_opcode(s)}, i);
+    } else {
+      for (size_t operand = 1; operand < std::min<size_t>(s.operands.size(), 3); ++operand) {
+        const std::string_view name = m_.text(s.operands[operand]);
+        if (s.operands[operand].size() == 1 && k_.data.names().is_register(name)) {
+          follow_back(name);
+        } else {
+          trouble({Answer::Unknown, "it may be the constant " + m_.compact(s.operands[operand])}, i);
+        }
+      }
+    }
+  }
+
+  void loaded(uint32_t i) {
+    const Statement& s = at(i);
+    if (const auto place = local_.of_memory(s, 1)) {
+      places_.push_back(*place);
+      return;
+    }
+    bool shared_by_threads = false;
+    for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
+      const std::string_view space = m_.text(t);
+      shared_by_threads = shared_by_threads || space == ".global" || space == ".const" || space == ".param" ||
+                          space.starts_with(".shared");
+    }
+    trouble({shared_by_threads ? Answer::No : Answer::Unknown, "read by " + m_.full_opcode(s)}, i);
+  }
+
+  // Handles stand where the runtime was told to put them, and all of the operand's sources must be such.
+  void find_filled_places() {
+    for (uint32_t i = 0; i < k_.flow.instructions().size(); ++i) {
+      const Statement& s = at(i);
+      if (!is_call_argument(s) || !is_stream_create(callee_of(i))) continue;
+      if (const auto place = local_.of(m_.text(s.operands[1]))) filled_.push_back(*place);
+    }
+    for (const LocalPlace& place : places_) {
+      const bool created = std::any_of(filled_.begin(), filled_.end(),
+                                       [&](const LocalPlace& filled) { return overlap(filled, place); });
+      if (!created) trouble_ = Finding{Answer::Unknown, "no stream is created where it is read"};
+    }
+  }
+
+  // ---- where addresses of local variables go ----
+
+  [[nodiscard]] bool is_call_argument(const Statement& s) const {
+    return m_.is(s.head, "st") && m_.has_modifier(s, ".param") && s.operands.size() == 2;
+  }
+  [[nodiscard]] std::string_view callee_of(uint32_t i) const {
+    const auto call = calls_.find(k_.flow.instructions()[i].scope);
+    return call == calls_.end() ? std::string_view() : call->second;
+  }
+  [[nodiscard]] bool holds_handle(const LocalPlace& place) const {
+    return std::any_of(filled_.begin(), filled_.end(),
+                       [&](const LocalPlace& filled) { return overlap(filled, place); });
+  }
+  // Two objects of one variable (compilers put all locals into one) are not told apart by their addresses.
+  [[nodiscard]] bool is_handle_variable(std::string_view name) {
+    const auto place = local_.of(name);
+    return place && std::any_of(filled_.begin(), filled_.end(),
+                                [&](const LocalPlace& filled) { return filled.variable == place->variable; });
+  }
+
+  void look_at_addresses(uint32_t i) {
+    const Statement& s = at(i);
+    const std::string_view opcode = m_.text(s.head);
+    for (size_t n = 0; n < s.operands.size(); ++n) {
+      if (m_.is(s.operands[n].first, "[")) {
+        memory_operand(i, n);
+        continue;
+      }
+      for (uint32_t t = s.operands[n].first; t < s.operands[n].last; ++t) {
+        if (m_.tokens[t].kind != ptx::TokenKind::Identifier || !is_handle_variable(m_.text(t))) continue;
+        if (is_call_argument(s)) {
+          const std::string_view callee = callee_of(i);
+          if (!is_stream_create(callee) && !is_known_external(callee))
+            trouble({Answer::Unknown, fmt::format("its address is passed to {}", callee)}, i);
+        } else if (opcode == "st" || !is_address_step(s)) {
+          trouble({Answer::Unknown, "its address goes through " + m_.full_opcode(s)}, i);
+        }
+      }
+    }
+  }
+
+  // Instructions whose result LocalAddresses knows, or that have none.
+  bool is_address_step(const Statement& s) {
+    if (m_.is(s.head, "setp")) return true;
+    return !s.operands.empty() && s.operands[0].size() == 1 && local_.of(m_.text(s.operands[0]));
+  }
+
+  // Memory that may hold handles: plain loads give handles, plain stores put values there.
+  void memory_operand(uint32_t i, size_t n) {
+    const Statement& s = at(i);
+    const auto place = local_.of_memory(s, n);
+    if (!place || !holds_handle(*place)) return;
+    if (m_.is(s.head, "ld") && s.operands[0].size() == 1) {
+      pending_.push_back(m_.text(s.operands[0]));
+    } else if (m_.is(s.head, "st") && s.operands[1].size() == 1 &&
+               k_.data.names().is_register(m_.text(s.operands[1]))) {
+      follow_back(m_.text(s.operands[1]));
+    } else {
+      trouble({Answer::Unknown, "its memory is accessed by " + m_.full_opcode(s)}, i);
+    }
+  }
+
+  // ---- where the value goes ----
+
+  void follow_values() {
+    pending_.insert(pending_.end(), handles_.begin(), handles_.end());
+    std::set<std::string_view> seen;
+    while (!pending_.empty() && !visible()) {
+      const std::string_view reg = pending_.back();
+      pending_.pop_back();
+      if (!seen.insert(reg).second) continue;
+      for (uint32_t use : k_.data.uses(reg)) used(use, reg);
+    }
+  }
+
+  void used(uint32_t i, std::string_view reg) {
+    const Statement& s = at(i);
+    const std::string_view opcode = m_.text(s.head);
+    if (opcode == "setp") return;
+    if (opcode == "mov" || opcode == "selp") {
+      if (s.operands[0].size() == 1) pending_.push_back(m_.text(s.operands[0]));
+      if (s.operands[0].size() != 1) trouble({Answer::Unknown, "taken apart"}, i);
+    } else if (is_call_argument(s)) {
+      if (!idioms().is_device_runtime(callee_of(i)) && !is_known_external(callee_of(i)))
+        trouble({Answer::Unknown, fmt::format("passed to {}", callee_of(i))}, i);
+    } else if (opcode == "st") {
+      stored(i);
+    } else if (opcode == "shfl" || opcode == "atom" || opcode == "red" || opcode == "match") {
+      trouble({Answer::No, "given to other threads by " + m_.full_opcode(s)}, i);
+    } else {
+      trouble({Answer::Unknown, fmt::format("{} is used by {}", reg, m_.full_opcode(s))}, i);
+    }
+  }
+
+  void stored(uint32_t i) {
+    const Statement& s = at(i);
+    if (const auto place = local_.of_memory(s, 0)) {
+      if (!holds_handle(*place)) trouble({Answer::Unknown, "copied to another variable"}, i);
+      return;
+    }
+    const auto address = parse_address(m_, s.operands[0]);
+    const bool argument = address && std::any_of(k_.sites.begin(), k_.sites.end(), [&](const Site& site) {
+                            return site.buffer == address->base;
+                          });
+    const bool others = argument || m_.has_modifier(s, ".global") || m_.has_modifier(s, ".shared") ||
+                        m_.has_modifier(s, ".shared::cta");
+    trouble({others ? Answer::No : Answer::Unknown,
+             argument ? "passed to a child" : "stored by " + m_.full_opcode(s)},
+            i);
+  }
+
+  const FunctionFacts& k_;
+  const Module& m_;
+  LocalAddresses local_;
+  std::map<const Statement*, std::string_view> calls_;  // by scope
+  std::set<std::string_view> handles_;                  // registers the operand's value comes through
+  std::vector<LocalPlace> places_;                      // where it is loaded from
+  std::vector<LocalPlace> filled_;                      // where streams are created
+  std::vector<std::string_view> pending_;
+  std::optional<Finding> trouble_;
+};
+
+}  // namespace
+
+Finding owns_stream(const FunctionFacts& kernel, std::string_view operand) {
+  return Ownership(kernel).run(operand);
+}
+
+std::string print_stream_ownership(const FunctionFacts& kernel) {
+  std::string out;
+  for (const Site& site : kernel.sites) {
+    if (!kernel.data.names().is_register(site.stream) || kernel.data.constant(site.stream)) continue;
+    out += fmt::format("stream {} of the launch at line {} is private: {}\n", site.stream, site.line,
+                       to_text(owns_stream(kernel, site.stream)));
+  }
+  return out;
+}
+
+}  // namespace klap::analysis

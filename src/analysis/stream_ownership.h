@@ -1,0 +1,28 @@
+// Is a stream that was created on the device private to the thread that created it?
+//
+// A created stream is a value in a register, which the runtime stored into memory whose address it was given.
+// It stays private as long as that memory is the thread's own local memory and the value goes nowhere but
+// into launches, into the runtime's other stream calls, and into comparisons. Then no two threads launch into
+// it, and it orders only what its own thread launches.
+//
+// `Yes` is given only if every place the operand's value can come from is a local variable that the runtime
+// filled, and every use of such a variable and of the value is seen and allowed. `No`: it visibly comes from
+// or goes to memory that others can read. Everything else is `Unknown`: addresses that escape, arithmetic on
+// handles, unknown calls, constants on some path (the operand may then be the NULL stream).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "analysis/answer.h"
+#include "analysis/legality.h"
+
+namespace klap::analysis {
+
+// `operand` is a register, such as the stream operand of a launch site.
+Finding owns_stream(const FunctionFacts& kernel, std::string_view operand);
+
+// One line for each site whose stream is a register.
+std::string print_stream_ownership(const FunctionFacts& kernel);
+
+}  // namespace klap::analysis

@@ -1,0 +1,93 @@
+// Lanes that reach a barrier or a `.sync` operation after others have left.
+#include "analysis/early_exit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernel.h"
+
+namespace klap::test {
+namespace {
+
+using namespace analysis;
+
+Answer answer(const std::string& body) { return early_exit(*kernel(body).facts).answer; }
+
+const std::string kByThread = "mov.u32 %r9, %tid.x; ld.param.u32 %r8, [n]; setp.ge.u32 %p1, %r9, %r8; ";
+const std::string kByBlock = "mov.u32 %r9, %ctaid.x; ld.param.u32 %r8, [n]; setp.ge.u32 %p1, %r9, %r8; ";
+const std::string kByMemory = "ld.param.u64 %rd9, [p]; ld.global.u32 %r9, [%rd9]; setp.ge.u32 %p1, %r9, 1; ";
+const std::string kShuffle = "shfl.sync.down.b32 %r1, %r2, 1, 31, -1; ";
+
+TEST(EarlyExit, WithoutWaiting) {
+  EXPECT_EQ(Answer::No, answer(kByThread + "@%p1 exit; st.global.u32 [%rd1], %r1; ret;"));
+  EXPECT_EQ(Answer::No, answer(""));
+}
+
+TEST(EarlyExit, BeforeABarrier) {
+  for (const char* leave : {"@%p1 bra E; bar.sync 0; E: ret;", "@%p1 exit; bar.sync 0; ret;",
+                            "@%p1 ret; bar.sync 0;", "@!%p1 bra L; ret; L: bar.sync 0; ret;"}) {
+    EXPECT_EQ(Answer::Yes, answer(kByThread + leave)) << leave;
+    EXPECT_EQ(Answer::No, answer(kByBlock + leave)) << leave;
+    EXPECT_EQ(Answer::Unknown, answer(kByMemory + leave)) << leave;
+  }
+}
+
+TEST(EarlyExit, AfterTheLastBarrierOrAround) {
+  EXPECT_EQ(Answer::No, answer("bar.sync 0; " + kByThread + "@%p1 exit; st.global.u32 [%rd1], %r1; ret;"));
+  EXPECT_EQ(Answer::No, answer(kByThread + "@%p1 bra L; st.global.u32 [%rd1], %r1; L: bar.sync 0; ret;"));
+  EXPECT_EQ(Answer::No, answer(kByThread + "@%p1 bra L; bar.sync 0; ret; L: bar.sync 0; ret;"));
+}
+
+TEST(EarlyExit, TrapIsNoExit) { EXPECT_EQ(Answer::No, answer(kByThread + "@%p1 trap; bar.sync 0; ret;")); }
+
+TEST(EarlyExit, OfWarpOperations) {
+  EXPECT_EQ(Answer::Yes, answer(kByThread + "@%p1 bra E; " + kShuffle + "E: ret;"));
+  EXPECT_EQ(Answer::No, answer(kShuffle + kByThread + "@%p1 exit; ret;"));
+  // A condition that may divide the block between its warps.
+  EXPECT_EQ(Answer::Unknown,
+            answer("mov.u32 %r9, %tid.x; setp.ge.u32 %p1, %r9, 64; @%p1 bra E; " + kShuffle + "E: ret;"));
+  EXPECT_EQ(Answer::Yes,
+            answer("mov.u32 %r9, %tid.x; setp.ge.u32 %p1, %r9, 70; @%p1 bra E; " + kShuffle + "E: ret;"));
+  EXPECT_EQ(Answer::Yes, answer(kByThread + "@%p1 bra E; bar.warp.sync 0xffffffff; E: ret;"));
+}
+
+TEST(EarlyExit, OfOperationsThatNameSomeLanesIsUnknown) {
+  EXPECT_EQ(Answer::Unknown, answer("activemask.b32 %r7; shfl.sync.down.b32 %r1, %r2, 1, 31, %r7; ret;"));
+  EXPECT_EQ(Answer::Unknown, answer("shfl.sync.down.b32 %r1, %r2, 1, 31, 15; ret;"));
+  EXPECT_EQ(Answer::Unknown, answer("bar.sync 1, 64; ret;"));
+  EXPECT_EQ(Answer::Unknown, answer("mbarrier.arrive.shared.b64 %rd5, [%rd1]; ret;"));
+  EXPECT_EQ(Answer::Unknown, answer("bar.sync 0; brx.idx %r1, unknown_list; ret;"));
+}
+
+TEST(EarlyExit, InLoops) {
+  const std::string loop =
+      "mov.u32 %r2, 0; L: bar.sync 0; add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, %r3; @%p2 bra L; ret;";
+  EXPECT_EQ(Answer::No, answer("ld.param.u32 %r3, [n]; " + loop));
+  EXPECT_EQ(Answer::Yes, answer("mov.u32 %r3, %tid.x; " + loop));
+  EXPECT_EQ(Answer::Unknown, answer("ld.param.u64 %rd9, [p]; ld.global.u32 %r3, [%rd9]; " + loop));
+}
+
+TEST(EarlyExit, ByCalledFunctions) {
+  const auto calling = [](const std::string& callee, const std::string& body) {
+    const std::string text = kernel_text(body);
+    const size_t at = text.find(".visible");
+    return early_exit(
+               *Kernel(text.substr(0, at) + ".func f() { " + callee + " ret; }\n" + text.substr(at), "k")
+                    .facts)
+        .answer;
+  };
+  EXPECT_EQ(Answer::Unknown, calling("exit;", "call f; bar.sync 0; ret;"));
+  EXPECT_EQ(Answer::Unknown, calling("bar.sync 0;", "call f; ret;"));
+  EXPECT_EQ(Answer::Unknown, calling("bar.warp.sync -1;", "call f; ret;"));
+  EXPECT_EQ(Answer::No, calling("membar.gl;", "call f; bar.sync 0; ret;"));
+}
+
+TEST(EarlyExit, IsNamedWithItsPlace) {
+  EXPECT_EQ(
+      "waits after others have left: yes: threads may leave by the decision at line 7 while others have "
+      "still to reach bar.sync (line 8)\n",
+      print_early_exit(*kernel(kByThread + "\n@%p1 bra E;\nbar.sync 0;\nE: ret;").facts));
+}
+
+}  // namespace
+}  // namespace klap::test
