@@ -180,8 +180,8 @@ TEST_F(Analyses, UniformityIsTheAnnotatedPtx) {
   const Result result =
       klap_ptx({"inspect", "--uniformity", program("launches.ptx"), "--kernel", "_Z5childPii"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, ContainsRegex("\ng[gbwt] [^\n]*ld.param"));  // the same for the whole grid
-  EXPECT_THAT(result.out, ContainsRegex("\nt[gbwt] [^\n]*%tid.x"));    // a thread's own
+  EXPECT_THAT(result.out, ContainsRegex("/\\*g g\\*/ [^\n]*ld.param"));  // the same for the whole grid
+  EXPECT_THAT(result.out, ContainsRegex("/\\*t g\\*/ [^\n]*%tid.x"));    // a thread's own
 }
 
 TEST_F(Analyses, AllThatAreOfferedGiveAResultForEveryFunction) {
