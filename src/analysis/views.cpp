@@ -3,6 +3,13 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/barriers.h"
+#include "analysis/early_exit.h"
+#include "analysis/launch_count.h"
+#include "analysis/memory_effects.h"
+#include "analysis/moldable.h"
+#include "analysis/progress.h"
+#include "analysis/stream_ownership.h"
 #include "analysis/values.h"
 
 namespace klap::analysis {
@@ -47,6 +54,24 @@ std::string uniformity(const Module& m, const Function& f) {
   return print_uniformity(flow, v.registers, v.uniformity);
 }
 
+std::string moldability(const Module& m, const Function& f) {
+  const ControlFlow flow(m, f);
+  const Values v(flow);
+  return to_string(moldable(flow, v.registers, v.reaching, v.symbolic)) + "\n";
+}
+
+std::string progress(const Module& m, const Function& f) {
+  const FunctionFacts facts(m, f);
+  return print_progress(m, facts.flow, facts.data);
+}
+
+std::string effects(const Module& m, const Function& f) { return print_effects(CallGraph(m, f)); }
+
+template <std::string (*kPrint)(const FunctionFacts&)>
+std::string of_facts(const Module& m, const Function& f) {
+  return kPrint(FunctionFacts(m, f));
+}
+
 constexpr std::array kViews = {
     View{"cfg", "its control flow graph, as Graphviz", cfg},
     View{"dominance", "its blocks, and which of them dominate which", dominance},
@@ -55,6 +80,15 @@ constexpr std::array kViews = {
     View{"liveness", "how many registers are live where", liveness},
     View{"values", "the value of each register written, in terms of parameters", values},
     View{"uniformity", "its PTX, annotated with how uniform each instruction is", uniformity},
+    View{"effects", "what it and the functions that it calls do to the world", effects},
+    View{"memory", "what it reads and writes, by address space", of_facts<print_memory_effects>},
+    View{"barriers", "its barriers, and whether one may stand between two launches", of_facts<print_barriers>},
+    View{"exits", "whether lanes may reach a barrier or warp operation after others exited",
+         of_facts<print_early_exit>},
+    View{"launches", "how often one thread launches at each site", of_facts<print_launch_counts>},
+    View{"streams", "the streams that it creates, and whose they are", of_facts<print_stream_ownership>},
+    View{"progress", "its loops, and whether each ends by itself or may wait for others", progress},
+    View{"moldable", "whether it uses its indices only as one linear index", moldability},
 };
 
 }  // namespace

@@ -31,7 +31,9 @@ std::vector<AnalysisText> analyse_unit(const Unit& unit, std::string_view view) 
   if (unit.ptx.empty()) return out;
   const ptx::Module module = ptx::parse(unit.ptx, unit.name);
   for (const ptx::Function& f : module.functions) {
-    if (f.is_definition) out.push_back({f.name, chosen->text(module, f)});
+    if (!f.is_definition) continue;
+    std::string text = chosen->text(module, f);
+    out.push_back({f.name, text.empty() ? "none\n" : std::move(text)});
   }
   return out;
 }
