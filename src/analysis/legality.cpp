@@ -9,8 +9,8 @@
 #include "analysis/values.h"
 #include "analysis/variance.h"
 #include "analysis/waiting.h"
-#include "ptx/dialect.h"
 #include "analysis/wrappers.h"
+#include "ptx/dialect.h"
 
 namespace klap::analysis {
 
