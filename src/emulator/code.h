@@ -1,0 +1,285 @@
+// A linked program in the form in which it runs: instructions taken apart, names resolved.
+//
+// decode.h makes this from the syntax tree, once per module load, so that running an instruction needs no
+// text. An instruction that is not known is an error with its name and line while decoding, before anything
+// runs.
+//
+// Registers of a function are numbered columns of a frame (alu.h says what a column is). Addresses:
+//   global, const   the address in this process (memory.h); generic and state-space addresses are the same
+//   shared          offset in the block's shared memory; generic: kSharedWindow + offset
+//   local           offset in the thread's local memory; generic: kLocalWindow + offset
+//   param           offset in the kernel's parameter block; generic: kParamWindow + offset
+// The windows lie where no process has memory, so a generic address tells its space.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/alu.h"
+
+namespace klap::emulator {
+
+inline constexpr uint64_t kWindowBytes = 1ull << 32;
+inline constexpr uint64_t kSharedWindow = 1ull << 48;
+inline constexpr uint64_t kLocalWindow = kSharedWindow + kWindowBytes;
+inline constexpr uint64_t kParamWindow = kLocalWindow + kWindowBytes;
+// "Addresses" of functions: kCodeWindow + 16 * index into Image::functions. Never to be read or written.
+inline constexpr uint64_t kCodeWindow = kParamWindow + kWindowBytes;
+
+enum class Space : uint8_t { Generic, Global, Const, Shared, Local, Param };
+
+enum class Semantics : uint8_t { Weak, NonCoherent, Volatile, Relaxed, Acquire, Release, AcquireRelease };
+enum class Scope : uint8_t { Cta, Cluster, Gpu, Sys };
+
+// The special registers, by their names without '%'; those of 3 dimensions are three numbers in a row.
+enum class Special : uint8_t {
+  TidX,
+  TidY,
+  TidZ,
+  NtidX,
+  NtidY,
+  NtidZ,
+  CtaidX,
+  CtaidY,
+  CtaidZ,
+  NctaidX,
+  NctaidY,
+  NctaidZ,
+  LaneId,
+  WarpId,
+  NwarpId,
+  SmId,
+  NsmId,
+  GridId,
+  LanemaskEq,
+  LanemaskLe,
+  LanemaskLt,
+  LanemaskGe,
+  LanemaskGt,
+  Clock,
+  ClockHi,
+  Clock64,
+  GlobalTimer,
+  GlobalTimerLo,
+  GlobalTimerHi,
+  DynamicSmemSize,
+  TotalSmemSize,
+  AggrSmemSize,
+  IsExplicitCluster,
+  ClusterIdX,
+  ClusterIdY,
+  ClusterIdZ,
+  NclusterIdX,
+  NclusterIdY,
+  NclusterIdZ,
+  ClusterCtaidX,
+  ClusterCtaidY,
+  ClusterCtaidZ,
+  ClusterNctaidX,
+  ClusterNctaidY,
+  ClusterNctaidZ,
+  ClusterCtarank,
+  ClusterNctarank,
+  CurrentGraphExec,
+};
+
+struct Operand {
+  enum class From : uint8_t {
+    None,            // absent; as a destination: the bit bucket
+    Register,        // column `index` of the frame
+    Constant,        // column `index` of Function::constants
+    Special,         // Special(index)
+    SharedVariable,  // offset of Image::shared_variables[index] in the running kernel's shared memory, plus
+                     // `add`
+    LocalVariable,   // offset `index` in the function's local frame: an offset in the thread's local memory
+  };
+  From from = From::None;
+  uint32_t index = 0;
+  int64_t add = 0;  // SharedVariable only
+};
+
+enum class Kind : uint8_t {
+  Alu,
+  Load,
+  Store,  // sources: [0] address, then the values to store; destinations: the values loaded
+  Atomic,
+  Reduction,  // sources: [0] address, [1], [2] operands; also the vector forms
+  Fence,
+  Prefetch,  // and other hints (applypriority, discard, createpolicy's users): address is not read
+  ToGeneric,
+  FromGeneric,  // cvta, cvta.to of `space`
+  IsSpace,      // isspacep of `space`
+  MapShared,    // mapa: address of another block of the cluster; own rank only
+  Barrier,      // bar.sync, bar.arrive, bar.red, barrier...: see Instruction::barrier
+  WarpBarrier,
+  Shuffle,
+  Vote,
+  Match,
+  Redux,
+  ActiveMask,
+  Elect,
+  Branch,
+  IndexedBranch,
+  Call,
+  IndirectCall,
+  Return,
+  Exit,
+  Trap,
+  NanoSleep,
+  DependencyWait,
+  DependencyLaunch,  // griddepcontrol
+  StackSave,
+  StackRestore,
+  Alloca,
+  Texture,  // tex.1d/2d/3d of the simple forms; see Instruction::texture
+  Nothing,  // pragma-like: pmevent, setmaxnreg, breakpoint
+};
+
+enum class AtomicOp : uint8_t { And, Or, Xor, Cas, Exch, Add, Inc, Dec, Min, Max };
+enum class NumberType : uint8_t { Bits, Unsigned, Signed, Float, Half, HalfPair, BFloat, BFloatPair };
+
+struct MemoryDetail {
+  Space space = Space::Generic;
+  uint8_t bytes = 0;                   // of one element: 1, 2, 4, 8 or 16
+  uint8_t elements = 1;                // 1, 2, 4 or 8
+  NumberType type = NumberType::Bits;  // Signed: loads sign-extend to `register_bits`
+  uint8_t register_bits = 0;           // of a destination register
+  Semantics semantics = Semantics::Weak;
+  Scope scope = Scope::Sys;  // Weak and NonCoherent: without meaning
+  AtomicOp atomic{};
+  int64_t offset = 0;  // added to sources[0]
+};
+
+struct BarrierDetail {
+  bool arrive_only = false;
+  bool aligned = false;
+  bool has_count = false;  // sources[1]; sources[0] is the barrier's number
+  enum class Reduce : uint8_t {
+    None,
+    And,
+    Or,
+    Popc
+  } reduce = Reduce::None;  // destinations[0], predicate last source
+  bool negated = false;     // of the predicate reduced
+};
+
+struct WarpDetail {  // the member mask is the last source, where there is one
+  enum class Op : uint8_t {
+    ShuffleUp,
+    ShuffleDown,
+    ShuffleBfly,
+    ShuffleIdx,  // d|p = a, b, c
+    VoteAll,
+    VoteAny,
+    VoteUni,
+    VoteBallot,
+    MatchAny,
+    MatchAll,
+    Add,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,  // redux
+  } op{};
+  bool is_sync = true;
+  bool negated = false;  // of a vote's predicate
+  NumberType type = NumberType::Bits;
+  uint8_t bits = 32;
+};
+
+struct CallDetail {
+  uint32_t function = 0;  // direct: index into Image::functions
+  // Where the caller's actual parameters and results lie: .param variables as offsets in its local frame, or
+  // registers. In the order of the callee's declaration.
+  struct Place {
+    Operand where;
+    uint32_t bytes = 0;
+  };
+  std::vector<Place> parameters, results;
+};
+
+struct Instruction {
+  Kind kind = Kind::Nothing;
+  bool guarded = false, guard_negated = false;
+  uint8_t destination_count = 0, source_count = 0;
+  uint32_t guard = 0;  // a predicate's column
+  uint32_t line = 0;   // in the unit's PTX
+  std::array<Operand, 8> destinations{};
+  std::array<Operand, 10> sources{};
+  AluFunction alu = nullptr;
+  uint64_t setting = 0;  // of the AluOp
+  MemoryDetail memory;
+  BarrierDetail barrier;
+  WarpDetail warp;
+  uint32_t target = 0;  // Branch: an instruction of this function
+  uint32_t detail = 0;  // Call, IndirectCall: Function::calls; IndexedBranch: Function::tables
+};
+
+struct FrameVariable {  // .local and .param variables of a function's scopes, and its own parameters
+  std::string name;
+  uint32_t offset = 0, bytes = 0;
+};
+
+// A place for a function's parameter or result: in the callee's local frame, or a register.
+struct FormalParameter {
+  Operand where;
+  uint32_t bytes = 0;
+};
+
+struct KernelLimits {  // .reqntid, .maxntid; 0 where the kernel says nothing
+  std::array<uint32_t, 3> required{}, maximum{};
+};
+
+struct Function {
+  std::string name;
+  std::string unit;  // its module's name, for messages
+  bool is_kernel = false;
+  // A function without a body that the machine provides: its number in builtins.h, else -1.
+  int builtin = -1;
+  std::vector<Instruction> code;              // ends with a Return (or Exit, in a kernel)
+  uint32_t columns = 0;                       // registers
+  std::vector<uint64_t> constants;            // [number][kLanes]: constant operands, broadcast
+  std::vector<std::vector<uint32_t>> tables;  // targets of brx.idx
+  std::vector<CallDetail> calls;
+  uint32_t local_bytes = 0;  // of one frame: .local variables, .param variables, parameters
+  std::vector<FrameVariable> frame;
+  std::vector<FormalParameter> parameters, results;  // of a called function
+  // Of a kernel:
+  uint32_t parameter_bytes = 0;
+  std::vector<uint32_t> parameter_offsets, parameter_sizes;
+  KernelLimits limits;
+  std::vector<uint32_t> shared;  // Image::shared_variables that it or what it calls may use, in layout order
+  std::vector<uint64_t> shared_offsets;  // of each Image::shared_variable (by its index), for this kernel
+  uint32_t shared_bytes = 0;             // static
+  uint32_t register_estimate = 0;        // 32-bit registers a thread, for occupancy and function attributes
+};
+
+struct SharedVariable {
+  std::string name;
+  uint64_t bytes = 0;  // 0: `extern .shared x[]`, which begins where static shared memory ends
+  uint32_t align = 1;
+};
+
+struct Variable {  // .global and .const
+  std::string name;
+  uint64_t address = 0, bytes = 0;
+  bool is_const = false, is_managed = false;
+  bool visible = true;  // can be asked for by name
+};
+
+// One loaded module: what cuModuleLoadData makes of one or more linked units.
+struct Image {
+  std::vector<std::unique_ptr<Function>> functions;
+  std::vector<SharedVariable> shared_variables;
+  std::vector<Variable> variables;
+  std::map<std::string, uint32_t, std::less<>> kernels;  // visible ones, by mangled name
+  std::vector<std::string> texture_names;
+};
+
+}  // namespace klap::emulator

@@ -1,0 +1,46 @@
+// A launched kernel: what is known about it before, while and after its blocks run.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/code.h"
+#include "emulator/order.h"
+
+namespace klap::emulator {
+
+using Dim3 = std::array<uint32_t, 3>;
+
+struct Launch {
+  std::shared_ptr<const Image> image;  // keeps the code alive while it runs
+  const Function* kernel = nullptr;
+  Dim3 grid{1, 1, 1}, block{1, 1, 1};
+  uint32_t dynamic_shared = 0;  // bytes
+  std::vector<std::byte> parameters;
+};
+
+// Why CUDA refuses a launch: a CUresult (and cudaError) number, 0 if it does not. The device's limits (block
+// of 1,024 threads, grid dimensions, shared memory) and the kernel's (.maxntid, .reqntid).
+int launch_error(const Launch& launch);
+
+struct Grid {
+  uint64_t id = 0;
+  Launch launch;
+  Grid* parent = nullptr;     // the grid that launched it from the device
+  uint64_t parent_block = 0;  // the block that did, as numbered by BlockId
+  HistoryRef after;           // what its start waits for
+  HistoryRef history;         // what happened before its end; complete once it is finished
+  uint64_t blocks_started = 0, blocks_finished = 0;
+  uint32_t children = 0;  // launched by it and not finished: it is finished when they are
+  bool finished = false;
+  std::string error;  // the first thing that went wrong in it; empty if nothing did
+  [[nodiscard]] uint64_t block_count() const {
+    return uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+  }
+};
+
+}  // namespace klap::emulator
