@@ -45,8 +45,8 @@ ConsumerShape consumer_shape(const ptx::Module& module, const ptx::Function& chi
 struct Generated {
   std::string name;
   std::string text;
-  std::vector<std::string> declarations;    // of what it uses and its unit may not declare
-  std::vector<std::string> spliced;         // children's bodies as they stand in the text, for looking at
+  std::vector<std::string> declarations;  // of what it uses and its unit may not declare
+  std::vector<std::string> spliced;       // children's bodies as they stand in the text, for looking at
 };
 
 // `record` is templates/record.cu compiled for this child's layout; `name` the variant's name; `lines` the
