@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "analysis/reasons.h"
+#include "fixture.h"
 #include "golden.h"
 #include "jit/module.h"
 #include "literals.h"
@@ -25,19 +26,6 @@ namespace klap::test {
 namespace {
 
 using jit::SiteRemark;
-
-std::string fixture(const std::string& name) {
-  return read_file(std::string(KLAP_IDIOM_DIR) + "/" + name + ".ptx");
-}
-
-std::string remark_text(const SiteRemark& r) {
-  std::string text = r.unit + ":" + std::to_string(r.line) + ":" + std::to_string(r.column) + ": " +
-                     r.parent + " launches " + r.child + ": ";
-  text += r.rewritten ? "rewritten" : "left (" + r.reason + ")";
-  text += ": " + r.detail + "\n";
-  for (const std::string& note : r.notes) text += "  note: " + note + "\n";
-  return text;
-}
 
 // ---- cases ----
 
