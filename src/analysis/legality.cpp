@@ -17,7 +17,6 @@ namespace klap::analysis {
 using ptx::Function;
 using ptx::Module;
 using ptx::Statement;
-using ptx::StatementKind;
 
 const char* to_string(Reason reason) {
   switch (reason) {
@@ -186,7 +185,7 @@ std::string unknown_callee_text(const Module& m, const Effect& call) {
 
 // What a child asks of the device runtime, `call` being its first call there.
 std::string launches_text(const Module& m, const Function& child, const Effect& call) {
-  const std::string otherwise = runtime_call_text(call.what, m.place(call.token));
+  std::string otherwise = runtime_call_text(call.what, m.place(call.token));
   if (!idioms().is_kind(call.what, "launch")) return otherwise;
   const std::vector<Launched> launched = launched_by(m, child);
   if (launched.empty()) return otherwise;

@@ -42,8 +42,8 @@ TEST(Origins, NameWhatTheyDoNotFollow) {
   EXPECT_EQ("%rd1, which nothing writes", origin("", "%rd1"));
   const std::string call = "{\n.param .b64 ret;\ncall.uni (ret), F, ();\nld.param.b64 %rd1, [ret+0];\n}\n";
   const std::string declaration = ".extern .func (.param .b64 r) f();\n";
-  EXPECT_EQ("the result of f (line 14:?)", origin(replaced(call, "F", "f"), "%rd1", declaration));
-  EXPECT_EQ("the result of an indirect call (line 13:?)", origin(replaced(call, "F", "%rd9"), "%rd1"));
+  EXPECT_EQ("the result of f (line 14:1)", origin(replaced(call, "F", "f"), "%rd1", declaration));
+  EXPECT_EQ("the result of an indirect call (line 13:1)", origin(replaced(call, "F", "%rd9"), "%rd1"));
 }
 
 }  // namespace

@@ -28,8 +28,8 @@ TEST(Retry, OnTheLastErrorOrOnTheResult) {
   const Parsed query(loop(std::string(kQuery) + "setp.eq.s32 %p2, %r9, 69;\n@%p2 bra $again;\n"));
   ASSERT_EQ("", query.site().problem);
   const Parsed result(loop("setp.ne.s32 %p2, %r12, 69;\n@!%p2 bra $again;\n"));
-  EXPECT_EQ("line Q:1", place_of(query));
-  EXPECT_EQ("line R:1", place_of(result));
+  EXPECT_EQ("line 133:1", place_of(query));
+  EXPECT_EQ("line 128:1", place_of(result));
   const auto objection = object_to_parent(*result.facts, result.site());
   ASSERT_TRUE(objection);
   EXPECT_EQ(Reason::SiteInLoop, objection->reason);

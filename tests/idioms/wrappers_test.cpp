@@ -130,7 +130,9 @@ TEST(Wrappers, LeaveTheSiteToTheirCaller) {
 TEST(Wrappers, DoNotStandInTheWayOfARewrite) {
   const std::string text = fixture("cdp2-wrapped");
   const Parsed debug(text);
-  EXPECT_EQ(Reason::DebugBuild, object_to_parent(*debug.facts, debug.site())->reason);
+  EXPECT_EQ(Reason::DebugBuild, object_to_unit(debug.module, false)->reason);
+  EXPECT_EQ(std::nullopt, object_to_unit(debug.module, true));
+  EXPECT_EQ(std::nullopt, object_to_parent(*debug.facts, debug.site()));
   const Parsed plain(replaced(text, ".target sm_80, debug", ".target sm_80"));
   const auto objection = object_to_parent(*plain.facts, plain.site());
   EXPECT_EQ(std::nullopt, objection) << objection->detail;
@@ -142,11 +144,11 @@ TEST(Callers, AreFoundWithTheirLines) {
   ASSERT_EQ(1u, callers.calls.size());
   EXPECT_EQ("parent", callers.calls[0].function->name);
   EXPECT_EQ("", callers.address_place);
-  EXPECT_EQ("parent (line 33:?)", print(callers));
+  EXPECT_EQ("parent (line 33:50)", print(callers));
   EXPECT_EQ("nothing in its unit", print(callers_of(m, "parent")));
   const ptx::Module address =
       ptx::parse(wrapper() + replaced(kCaller, "  ret;", "  mov.u64 %rd1, wrap;\n  ret;"), "t");
-  EXPECT_EQ("parent (line 33:?), through its address (line 34:?)", print(callers_of(address, "wrap")));
+  EXPECT_EQ("parent (line 33:50), through its address (line 34:17)", print(callers_of(address, "wrap")));
 }
 
 }  // namespace
