@@ -99,7 +99,7 @@ TEST_F(Inspect, TextShowsBothNamesOptionsAndWhereArgumentsComeFrom) {
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.out, HasSubstr("kernel child(int*, int) [_Z5childPii]"));
   EXPECT_THAT(result.out, HasSubstr("options -maxrregcount"));
-  EXPECT_THAT(result.out, ContainsRegex("launch at line [0-9]+, in a loop: child"));
+  EXPECT_THAT(result.out, ContainsRegex("launch at line [0-9]+:[0-9]+, in a loop: child"));
   EXPECT_THAT(result.out, ContainsRegex("argument at 8, 4 bytes: [a-z]+"));
 }
 
