@@ -1,6 +1,6 @@
 // Built as programs often are: machine code for this device, PTX for a newer one only. -DDEPENDS_ON_TARGET
-// makes the source look at the target that it is compiled for, -DNEEDS_TARGET makes it use what only the newer
-// one has.
+// makes the source look at the target that it is compiled for, -DNEEDS_TARGET makes it use what only the
+// newer one has.
 __device__ int total;
 
 __device__ __noinline__ int weight(int v) {
