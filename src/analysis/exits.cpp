@@ -74,7 +74,7 @@ bool is_null_branch(const FunctionFacts& kernel, const Statement& s) {
 }
 
 Objection object(const Module& m, uint32_t token, const std::string& what) {
-  return {Reason::ParentExits, fmt::format("{} (line {})", what, m.line(token))};
+  return {Reason::ParentExits, fmt::format("{} ({})", what, m.place(token))};
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ struct Argument {
 };
 
 struct Site {
-  uint32_t line = 0;                          // of the first call, in the unit's PTX
+  ptx::Position position;                     // of the first call, in the unit's PTX
   std::string problem;                        // why the sequence is not understood; empty when it is
   const Idiom* idiom = nullptr;               // null when the launch was not found
   const ptx::Statement* get_call = nullptr;   // instruction `call GET_BUFFER`

@@ -97,9 +97,9 @@ class SharedUpdates {
         if (!is_plain_load(p_.m, *instructions[load].statement) || !is_common(*instructions[load].statement))
           continue;
         if (!updates(load, store)) continue;
-        return fmt::format("line {} stores what line {} loaded, at an address that no argument sets apart",
-                           p_.m.line(instructions[store].statement->head),
-                           p_.m.line(instructions[load].statement->head));
+        return fmt::format("{} stores what {} loaded, at an address that no argument sets apart",
+                           p_.m.place(instructions[store].statement->head),
+                           p_.m.place(instructions[load].statement->head));
       }
     }
     return std::nullopt;

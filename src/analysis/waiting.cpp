@@ -24,7 +24,7 @@ std::optional<std::string> Waiting::find() {
   for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
     const bool in_loop = nest_.innermost(flow_.instructions()[i].block) || flow_.has_unknown_branch();
     if (in_loop && watches(i))
-      return fmt::format("{} in a loop (line {})", module_.full_opcode(at(i)), module_.line(at(i).head));
+      return fmt::format("{} in a loop ({})", module_.full_opcode(at(i)), module_.place(at(i).head));
   }
   return std::nullopt;
 }

@@ -117,7 +117,8 @@ class Planner {
     remark.unit = plan_.units[unit]->unit().name;
     remark.parent = parent->function.name;
     remark.child = s.callee;
-    remark.line = static_cast<int>(s.line);
+    remark.line = s.position.line;
+    remark.column = s.position.column;
     PlannedSite planned;
     planned.parent_unit = unit;
     planned.parent = parent;
@@ -164,8 +165,14 @@ class Planner {
     planned.child_unit = child.unit;
     planned.child = child.function;
     const ptx::Module& module = *plan_.units[child.unit]->module();
-    if (auto objection = analysis::object_to_unit(module, request_.debug_units)) return objection;
-    if (auto objection = analysis::object_to_child(module, *child.function, parent, s)) return objection;
+    auto objection = analysis::object_to_unit(module, request_.debug_units);
+    if (!objection) objection = analysis::object_to_child(module, *child.function, parent, s);
+    if (objection) {
+      // The remark stands at the parent: places in another unit must say so. Arguments are the parent's.
+      if (child.unit != planned.parent_unit && objection->reason != Reason::ArgumentMismatch)
+        objection->detail += ", in " + plan_.units[child.unit]->unit().name;
+      return objection;
+    }
     planned.shape = transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent),
                                               grid_is_1d(s, parent.data), device);
     return std::nullopt;
