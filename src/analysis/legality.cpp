@@ -9,8 +9,8 @@
 #include "analysis/values.h"
 #include "analysis/variance.h"
 #include "analysis/waiting.h"
-#include "ptx/dialect.h"
 #include "analysis/wrappers.h"
+#include "ptx/dialect.h"
 
 namespace klap::analysis {
 
@@ -152,11 +152,14 @@ struct Launched {
   uint32_t line = 0;
 };
 std::vector<Launched> launched_by(const Module& m, const Function& kernel) {
+  const LaunchNames names = launch_names(m);
   std::vector<const Function*> functions = call_closure(m, kernel).functions;
   functions.insert(functions.begin(), &kernel);
   std::vector<Launched> out;
   for (const Function* f : functions) {
-    for (const Site& site : FunctionFacts(m, *f).sites) {
+    if (!may_launch(m, *f, names)) continue;
+    const ControlFlow flow(m, *f);
+    for (const Site& site : find_sites(m, *f, flow, DataFlow(m, *f, flow))) {
       if (!site.callee.empty()) out.push_back({site.callee, site.line});
     }
   }
@@ -237,6 +240,7 @@ std::optional<Objection> object_to_parent_waiting(const FunctionFacts& parent, u
 
 std::optional<Objection> object_to_child_waiting(const Module& m, const Function& f) {
   const ControlFlow flow(m, f);
+  if (!flow.has_unknown_branch() && Loops(flow).all().empty()) return std::nullopt;  // most have no loop
   const DataFlow data(m, f, flow);
   if (const auto found = Waiting(m, flow, data).find()) return object(Reason::ChildWaits, *found);
   return std::nullopt;
@@ -282,7 +286,7 @@ std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, con
   for (const ErrorQuery& query : parent.error_queries) {
     if (!query.problem.empty()) return object(Reason::RuntimeCall, "a last-error query: " + query.problem);
   }
-  const CallGraph graph(m, parent.function);
+  const CallGraph& graph = parent.calls();
   const Effects& effects = graph.closure(parent.function);
   if (effects.has(EffectKind::IndirectCall))
     return object(Reason::ParentCallsUnknown, "a called function calls through a pointer");
@@ -442,6 +446,11 @@ const Values& FunctionFacts::values() const {
   return *values_;
 }
 
+const CallGraph& FunctionFacts::calls() const {
+  if (calls_ == nullptr) calls_ = std::make_shared<const CallGraph>(module, function);
+  return *calls_;
+}
+
 std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const FunctionFacts& parent) {
   std::array<uint32_t, 3> out{};
   std::optional<SiteValues> computed;
@@ -529,7 +538,8 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
   for (const Function* callee : closure.functions) {
     if (auto objection = object_to_child_waiting(m, *callee)) return objection;
   }
-  if (stream_kind(site) == StreamKind::Null) {
+  // What varies only takes updates away, and costs the values of the whole parent.
+  if (stream_kind(site) == StreamKind::Null && shared_update(m, child, closure, {})) {
     if (const auto update = shared_update(m, child, closure, varying_parameters(parent, site, child))) {
       return object(Reason::ChildReadModifyWrite, *update);
     }
