@@ -90,7 +90,7 @@ class Between {
  public:
   Between(const FunctionFacts& kernel, uint32_t a, uint32_t b)
       : kernel_(kernel), flow_(kernel.flow), a_(a), b_(b) {
-    uses_ = find_barriers(kernel, CallGraph(kernel.module, kernel.function));
+    uses_ = find_barriers(kernel, kernel.calls());
     countable_ = !flow_.has_unknown_branch() &&
                  std::all_of(uses_.begin(), uses_.end(), [](const BarrierUse& u) { return u.number; });
   }

@@ -149,11 +149,14 @@ struct Launched {
   std::string place;
 };
 std::vector<Launched> launched_by(const Module& m, const Function& kernel) {
+  const LaunchNames names = launch_names(m);
   std::vector<const Function*> functions = call_closure(m, kernel).functions;
   functions.insert(functions.begin(), &kernel);
   std::vector<Launched> out;
   for (const Function* f : functions) {
-    for (const Site& site : FunctionFacts(m, *f).sites) {
+    if (!may_launch(m, *f, names)) continue;
+    const ControlFlow flow(m, *f);
+    for (const Site& site : find_sites(m, *f, flow, DataFlow(m, *f, flow))) {
       if (!site.callee.empty()) out.push_back({site.callee, ptx::place(site.position)});
     }
   }
@@ -246,6 +249,7 @@ std::optional<Objection> object_to_parent_waiting(const FunctionFacts& parent, u
 
 std::optional<Objection> object_to_child_waiting(const Module& m, const Function& f) {
   const ControlFlow flow(m, f);
+  if (!flow.has_unknown_branch() && Loops(flow).all().empty()) return std::nullopt;  // most have no loop
   const DataFlow data(m, f, flow);
   if (const auto found = Waiting(m, flow, data).find()) return object(Reason::ChildWaits, *found);
   return std::nullopt;
@@ -292,7 +296,7 @@ std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, con
     return object(Reason::RuntimeCall,
                   fmt::format("a last-error query ({}): {}", m.place(query.call->head), query.problem));
   }
-  const CallGraph graph(m, parent.function);
+  const CallGraph& graph = parent.calls();
   const Effects& effects = graph.closure(parent.function);
   if (const Effect* call = effects.find(EffectKind::IndirectCall)) {
     return object(Reason::ParentCallsUnknown, fmt::format("{}, called by it, has an indirect call ({})",
@@ -462,6 +466,11 @@ const Values& FunctionFacts::values() const {
   return *values_;
 }
 
+const CallGraph& FunctionFacts::calls() const {
+  if (calls_ == nullptr) calls_ = std::make_shared<const CallGraph>(module, function);
+  return *calls_;
+}
+
 std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const FunctionFacts& parent) {
   std::array<uint32_t, 3> out{};
   std::optional<SiteValues> computed;
@@ -555,7 +564,8 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
   for (const Function* callee : closure.functions) {
     if (auto objection = object_to_child_waiting(m, *callee)) return objection;
   }
-  if (stream_kind(site) == StreamKind::Null) {
+  // What varies only takes updates away, and costs the values of the whole parent.
+  if (stream_kind(site) == StreamKind::Null && shared_update(m, child, closure, {})) {
     if (const auto update = shared_update(m, child, closure, varying_parameters(parent, site, child))) {
       return object(Reason::ChildReadModifyWrite, *update);
     }

@@ -362,6 +362,13 @@ LaunchNames launch_names(const ptx::Module& module) {
   return names;
 }
 
+bool may_launch(const ptx::Module& module, const ptx::Function& function, const LaunchNames& names) {
+  for (uint32_t t = function.body.tokens.first; t < function.body.tokens.last; ++t) {
+    if (module.tokens[t].kind == ptx::TokenKind::Identifier && names.contains(module.text(t))) return true;
+  }
+  return false;
+}
+
 std::vector<Site> find_sites(const ptx::Module& module, const ptx::Function& function,
                              const ControlFlow& flow, const DataFlow& data) {
   return SiteFinder(module, function, flow, data).run();

@@ -66,6 +66,9 @@ std::vector<Site> find_sites(const ptx::Module& module, const ptx::Function& fun
 // wrappers.
 using LaunchNames = std::set<std::string, std::less<>>;
 LaunchNames launch_names(const ptx::Module& module);
+// False if the function names none of them and so has no site: a look at its words, which costs less than
+// finding its sites.
+bool may_launch(const ptx::Module& module, const ptx::Function& function, const LaunchNames& names);
 
 // A call that asks for the thread's last error, in a scope of its own.
 struct ErrorQuery {

@@ -95,23 +95,13 @@ class Planner {
     }
     const LaunchNames names = analysis::launch_names(*module);
     for (const ptx::Function& f : module->functions) {
-      if (!f.is_definition || !may_launch(*module, f, names)) continue;
+      if (!f.is_definition || !analysis::may_launch(*module, f, names)) continue;
       auto facts = std::make_shared<FunctionFacts>(*module, f);
       for (const Site& s : facts->sites) site(index, facts, s);
     }
   }
 
  private:
-  // Building the facts of a function costs more than a look at its words.
-  static bool may_launch(const ptx::Module& module, const ptx::Function& f, const LaunchNames& names) {
-    for (uint32_t t = f.body.tokens.first; t < f.body.tokens.last; ++t) {
-      if (module.tokens[t].kind != ptx::TokenKind::Identifier) continue;
-      const std::string_view text = module.text(t);
-      if (names.contains(text)) return true;
-    }
-    return false;
-  }
-
   void site(size_t unit, const std::shared_ptr<FunctionFacts>& parent, const Site& s) {
     SiteRemark remark;
     remark.unit = plan_.units[unit]->unit().name;
