@@ -65,7 +65,7 @@ struct Request {
 // What became of one launch site.
 struct SiteRemark {
   std::string unit, parent, child;  // child empty when the callee is not known
-  int line = 0;                     // of the launch's first call in the unit's PTX
+  int line = 0, column = 0;         // of the launch's first call in the unit's PTX
   bool rewritten = false;
   std::string granularity;         // rewritten: "grid"
   std::string launcher;            // rewritten: "host" or "device"
@@ -140,7 +140,7 @@ struct SiteInfo {
   std::string parent, child;  // mangled; child empty when the callee is not a direct symbol
   std::string idiom;          // name of the launch idiom in ptx-patterns/ that recognised it, "cdp2" for one,
                               // and whether local wrappers stand for its functions
-  int line = 0;               // of the launch's first call in the unit's PTX
+  int line = 0, column = 0;   // of the launch's first call in the unit's PTX
   std::string grid, block;    // three operands, "%r5, 1, 1"
   std::string shared_bytes;   // dynamic shared memory
   std::string stream;         // "NULL", "per-thread", "tail launch", "fire-and-forget" or what it can be

@@ -32,8 +32,8 @@ void log_remark(const jit::SiteRemark& remark) {
   const std::string what =
       remark.rewritten ? fmt::format("aggregated at {} by the {}", remark.granularity, remark.launcher)
                        : fmt::format("left: {}", remark.reason);
-  log().info("  {}:{}: {} launches {}: {}{}{}", remark.unit, remark.line, demangle(remark.parent), child,
-             what, remark.detail.empty() ? "" : ": ", remark.detail);
+  log().info("  {}:{}:{}: {} launches {}: {}{}{}", remark.unit, remark.line, remark.column,
+             demangle(remark.parent), child, what, remark.detail.empty() ? "" : ": ", remark.detail);
   for (const std::string& note : remark.notes) log().info("    {}", note);
 }
 
