@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "container/image.h"
+#include "jit/linker.h"
 #include "jit/stage.h"
 
 namespace klap::jit {
@@ -46,6 +47,9 @@ struct Program {
   // Set when the image carries no device runtime of its own (a bare PTX module): where to find
   // libcudadevrt.a.
   std::string device_runtime_archive;
+  // The driver has the device runtime built in (it takes no machine code, in which that comes): none is
+  // linked.
+  bool built_in_runtime = false;
 };
 
 // What the caller wants to have done. `granularity` is asked once per parent kernel with its mangled name.
@@ -56,6 +60,7 @@ struct Request {
   bool debug_units = false;  // rewrite units that were compiled for debugging (-G), too
   // Receives every stage of every pass. When set, the disk cache is not used: it has only the last stage.
   Dump dump{};
+  const Linker* linker = nullptr;  // null: nvJitLink
   // Where finished modules are kept between processes; null for nowhere.
   DiskCache* cache = nullptr;
   // With `cache`: all settings that `granularity` and `launcher` follow, as text, for the cache's key.
