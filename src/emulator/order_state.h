@@ -109,7 +109,9 @@ struct Order::State {
   uint64_t next_random();
   [[nodiscard]] Stamp stamp(const Agent& agent) const { return {agent.block->number, agent.index, time}; }
   // ---- order ----
+  [[nodiscard]] bool keeps_order() const { return options.weak_memory || options.detect_races; }
   Block& block_of(uint64_t name);
+  void remove(const Block& block);
   [[nodiscard]] Clock snapshot(
       const Agent& agent) const;  // of all up to now: whoever gives it away moves time
   static void join(Agent& agent, const Clock& clock);
