@@ -27,13 +27,12 @@ class History {
 // What fences need to know; few agents use any.
 struct Fences {
   ReleasedRef released;  // what a strong write carries because of the fences before it
-  Clock by_scope[3];     // what the last fence that reaches block, device, system has released
   struct Pending {
     uint64_t address;  // 0: of several locations
     ReleasedRef released;
   };
-  std::vector<Pending>
-      pending;  // strong reads that a later fence, or acquire of the same location, completes
+  // Of strong reads, until a later fence, or an acquire of the same location, completes them.
+  std::vector<Pending> pending;
 };
 
 struct Block {
