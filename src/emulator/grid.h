@@ -37,7 +37,8 @@ struct Grid {
   uint64_t blocks_started = 0, blocks_finished = 0;
   uint32_t children = 0;  // launched by it and not finished: it is finished when they are
   bool finished = false;
-  std::string error;  // the first thing that went wrong in it; empty if nothing did
+  std::string error;   // the first thing that went wrong in it; empty if nothing did
+  int error_code = 0;  // its CUDA error number (CUresult, cudaError)
   [[nodiscard]] uint64_t block_count() const {
     return uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
   }
