@@ -204,7 +204,8 @@ struct TextureDetail {     // of a texture or surface-free `tex` of level 0
 };
 
 struct CallDetail {
-  uint32_t function = 0;  // direct: index into Image::functions
+  static constexpr uint32_t kIndirect = ~0u;
+  uint32_t function = kIndirect;  // direct: index into Image::functions
   // Where the caller's actual parameters and results lie: .param variables as offsets in its local frame, or
   // registers. In the order of the callee's declaration.
   struct Place {
@@ -218,8 +219,9 @@ struct Instruction {
   Kind kind = Kind::Nothing;
   bool guarded = false, guard_negated = false;
   uint8_t destination_count = 0, source_count = 0;
-  uint32_t guard = 0;  // a predicate's column
-  uint32_t line = 0;   // in the unit's PTX
+  uint32_t guard = 0;   // a predicate's column
+  uint32_t line = 0;    // in the unit's PTX
+  uint32_t opcode = 0;  // its text: Function::opcodes, for messages
   std::array<Operand, 8> destinations{};
   std::array<Operand, 10> sources{};
   AluFunction alu = nullptr;
@@ -238,7 +240,8 @@ struct FrameVariable {  // .local and .param variables of a function's scopes, a
 };
 
 // A place for a function's parameter or result: in the callee's local frame, or a register. A builtin has no
-// frame: its arguments and its result stand at `offset` in ThreadCall::arguments and ::result.
+// frame: its arguments and its result stand at `offset` in ThreadCall::arguments and ::result. `where` is
+// None for a register that the function never reads.
 struct FormalParameter {
   Operand where;
   uint32_t bytes = 0;
@@ -256,21 +259,24 @@ struct Function {
   // A function without a body that the machine provides: its number in builtins.h, else -1.
   int builtin = -1;
   // What the emulator cannot do, with its place ("u.ptx:12:3: ..."); empty if it can run all of the function.
-  // Then `code` is not complete and must not run: see unsupported_in() in decode.h.
+  // Otherwise `code` is not complete and must not run. A kernel says so also for the functions that it can
+  // reach by calls: to be looked at before every launch.
   std::string unsupported;
   std::vector<Instruction> code;              // ends with a Return (or Exit, in a kernel)
   uint32_t columns = 0;                       // registers
   std::vector<uint64_t> constants;            // [number][kLanes]: constant operands, broadcast
   std::vector<std::vector<uint32_t>> tables;  // targets of brx.idx
   std::vector<CallDetail> calls;
-  uint32_t local_bytes = 0;  // of one frame: .local variables, .param variables, parameters
+  std::vector<std::string> opcodes;  // "ld.global.nc.u32"
+  uint32_t local_bytes = 0;          // of one frame: .local variables, .param variables, parameters
   std::vector<FrameVariable> frame;
   std::vector<FormalParameter> parameters, results;  // of a called function
   // Of a kernel:
   uint32_t parameter_bytes = 0;
   std::vector<uint32_t> parameter_offsets, parameter_sizes;
   KernelLimits limits;
-  std::vector<uint32_t> shared;  // Image::shared_variables that it or what it calls may use, in layout order
+  // Image::shared_variables that it uses; of a kernel also those that its callees use, in layout order.
+  std::vector<uint32_t> shared;
   std::vector<uint64_t> shared_offsets;  // of each Image::shared_variable (by its index); ~0: not in `shared`
   uint32_t shared_bytes = 0;             // static
   uint32_t register_estimate = 0;        // 32-bit registers a thread, for occupancy and function attributes

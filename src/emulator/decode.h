@@ -22,9 +22,9 @@ namespace klap::emulator {
 // marked (Function::unsupported), because programs link large libraries of which they run little.
 std::shared_ptr<Image> link_image(const std::vector<const ptx::Module*>& units, Memory& memory);
 
-// Why a kernel cannot run: the first unsupported text among the functions that it can reach by calls, its own
-// first; empty if all of them can run. To be asked before every launch.
-std::string unsupported_in(const Image& image, const Function& kernel);
+// Why a kernel cannot run, for itself or for a function that it can reach by calls; empty if it can. To be
+// asked before every launch.
+inline const std::string& unsupported_in(const Image&, const Function& kernel) { return kernel.unsupported; }
 
 // A listing for people and tests: one line an instruction, with its PTX line.
 std::string print(const Image& image, const Function& function);
