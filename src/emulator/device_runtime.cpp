@@ -34,6 +34,12 @@ void DeviceRuntime::refuse(const ThreadCall& call) {
               fmt::format("the emulator does not provide {} to device code", builtin_name(call.builtin)));
 }
 
+// The executor adds the place to the text.
+void DeviceRuntime::end_grid(const ThreadCall& call, int code, const std::string& text) {
+  if (call.grid.error_code == 0) call.grid.error_code = code;
+  throw Error(ErrorCode::Driver, text);
+}
+
 void DeviceRuntime::finish(const ThreadCall& call, int error) {
   if (error != rt::kSuccess) thread_of(call).last_error = error;
   give_result(call, error);
@@ -79,21 +85,12 @@ void DeviceRuntime::fail_assertion(const ThreadCall& call) {
                   function, call.block_index[0], call.block_index[1], call.block_index[2],
                   call.thread_index[0], call.thread_index[1], call.thread_index[2], message);
   if (host_.print) host_.print(text + "\n");
-  if (call.grid.error.empty()) {
-    call.grid.error = text;
-    call.grid.error_code = rt::kAssert;
-  }
-  throw Error(ErrorCode::Driver, text);
+  end_grid(call, rt::kAssert, text);
 }
 
 void DeviceRuntime::heap_free(const ThreadCall& call, uint64_t address) {
   const std::string wrong = host_.heap.free(address);
-  if (wrong.empty()) return;
-  if (call.grid.error.empty()) {
-    call.grid.error = wrong;
-    call.grid.error_code = rt::kLaunchFailure;
-  }
-  throw Error(ErrorCode::Driver, wrong);
+  if (!wrong.empty()) end_grid(call, rt::kLaunchFailure, wrong);
 }
 
 int DeviceRuntime::runtime_malloc(const ThreadCall& call) {

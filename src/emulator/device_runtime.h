@@ -86,6 +86,7 @@ class DeviceRuntime {
   int print(Call call);
   [[noreturn]] void fail_assertion(Call call);
   [[noreturn]] static void refuse(Call call);
+  [[noreturn]] static void end_grid(Call call, int code, const std::string& text);
 
   // False if the function is of another group.
   bool call_launch(Call call);

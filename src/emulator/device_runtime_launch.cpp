@@ -45,8 +45,12 @@ uint64_t DeviceRuntime::described_buffer(const ThreadCall& call) {
   int error = rt::kInvalidValue;
   if (buffer.kernel != nullptr && buffer.kernel->is_kernel) {
     buffer.bytes = buffer.kernel->parameter_bytes;
-    Launch wanted{call.grid.launch.image, buffer.kernel,         buffer.grid,
-                  buffer.block,           buffer.dynamic_shared, std::vector<std::byte>(buffer.bytes)};
+    Launch wanted;
+    wanted.kernel = buffer.kernel;
+    wanted.grid = buffer.grid;
+    wanted.block = buffer.block;
+    wanted.dynamic_shared = buffer.dynamic_shared;
+    wanted.parameters.resize(buffer.bytes);
     error = launch_error(wanted, host_.shared_limit(*buffer.kernel));
   }
   if (error == rt::kSuccess) return make_buffer(call, buffer, kBufferAlign);
@@ -86,7 +90,8 @@ int DeviceRuntime::launch_described(const ThreadCall& call, bool own) {
   const auto address = arguments.next<uint64_t>();
   const auto stream = arguments.next<uint64_t>();
   ArgumentBuffer buffer;
-  Launch wanted{.image = call.grid.launch.image};
+  Launch wanted;
+  wanted.image = call.grid.launch.image;
   if (!take_arguments(block_of(call), address, buffer, wanted.parameters)) return rt::kInvalidValue;
   release_buffer(address, buffer);
   wanted.kernel = buffer.kernel;
@@ -99,7 +104,8 @@ int DeviceRuntime::launch_described(const ThreadCall& call, bool own) {
 // (kernel, buffer, grid, block, dynamic shared bytes, stream)
 int DeviceRuntime::launch_documented(const ThreadCall& call, bool own) {
   CallArguments arguments(call.arguments);
-  Launch wanted{.image = call.grid.launch.image};
+  Launch wanted;
+  wanted.image = call.grid.launch.image;
   wanted.kernel = function_at(call, arguments.next<uint64_t>());
   const auto address = arguments.next<uint64_t>();
   wanted.grid = arguments.next<Dim3>();

@@ -1,5 +1,5 @@
 // Errors, attributes, limits, occupancy: what device code can ask.
-#include <fmt/format.h>
+#include <utility>
 
 #include "emulator/builtins.h"
 #include "emulator/device_runtime.h"

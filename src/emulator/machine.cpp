@@ -11,7 +11,7 @@
 #include "emulator/device_runtime.h"
 #include "emulator/machine_grids.h"
 #include "emulator/streams.h"
-#include "ptx/parser.h"
+#include "ptx/tree.h"
 #include "support/error.h"
 
 namespace klap::emulator {
