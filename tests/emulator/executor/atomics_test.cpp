@@ -42,36 +42,36 @@ INSTANTIATE_TEST_SUITE_P(
                    [](uint32_t a, uint32_t b) {
                      return std::bit_cast<uint32_t>(std::bit_cast<float>(a) + std::bit_cast<float>(b));
                    }}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& one) { return one.param.name; });
 
-// Lane operands are 7 * lane - 60; lane after lane in the fast schedule.
+// Every lane's operand is 7 * lane - 60, and the lanes go one after another in the fast schedule.
+std::string one_atomic(const std::string& space, const std::string& op) {
+  bool is_float = op.ends_with("f32");
+  std::string prepare = "mad.lo.u32 %r10, %r4, 7, -60;\n";
+  if (is_float) prepare += "cvt.rn.f32.s32 %f1, %r10;\n";
+  if (space == "shared") prepare += "mov.u64 %d1, s;\nst.shared.u32 [s], START;\n";
+  std::string atom = "atom." + space + "." + op;
+  std::string run =
+      is_float ? atom + " %f2, [%d1], %f1;\nmov.b32 %r11, %f2;\n" : atom + " %r11, [%d1], %r10;\n";
+  return prepare + run + "st.global.u32 [%d4], %r11;\nsetp.ne.u32 %p1, %r4, 31;\n@%p1 ret;\nld." + space +
+         ".u32 %r13, [%d1];\nst.global.u32 [%d0+128], %r13;\n";
+}
+
 TEST_P(Atomics, FollowTheModel) {
-  bool is_float = std::string(GetParam().op).find("f32") != std::string::npos;
-  for (const char* space : {"global", "shared"}) {
-    Program program(".shared .align 4 .b8 s[4];\n" + kernel("f", R"(
-mul.lo.u32 %r10, %r4, 7;
-sub.u32 %r10, %r10, 60;
-)" + std::string(is_float ? "cvt.rn.f32.s32 %f1, %r10;\n mov.b32 %r10, %f1;\n" : "") +
-                                                                std::string(space == std::string("global") ? R"(
-mov.u64 %d10, %d1;
-)"
-                                                                                                           : R"(
-mov.u64 %d10, s;
-ld.global.u32 %r12, [%d1];
-st.shared.u32 [s], %r12;
-)") + (is_float ? "atom." + std::string(space) + "." + GetParam().op + " %f2, [%d10], %f1;\nmov.b32 %r11, %f2;"
-                  : "atom." + std::string(space) + "." + GetParam().op + " %r11, [%d10], %r10;") + R"(
-st.global.u32 [%d4], %r11;
-setp.ne.u32 %p1, %r4, 31;
-@%p1 ret;
-)" + "ld." + space + ".u32 %r13, [%d10];\nst.global.u32 [%d0+128], %r13;");
-    auto values = program.result("f", {1, 1, 1}, {32, 1, 1}, {program.zeros(33), program.buffer({GetParam().start})}, 33);
+  for (const std::string space : {"global", "shared"}) {
+    std::string body = one_atomic(space, GetParam().op);
+    if (size_t at = body.find("START"); at != std::string::npos)
+      body.replace(at, 5, std::to_string(GetParam().start));
+    Program program(".shared .align 4 .b8 s[4];\n" + kernel("f", body));
+    auto values = program.result("f", {1, 1, 1}, {32, 1, 1},
+                                 {program.zeros(33), program.buffer({GetParam().start})}, 33);
     EXPECT_EQ(program.grids[0]->error, "");
     uint32_t memory = GetParam().start;
     for (uint32_t lane = 0; lane < 32; ++lane) {
       EXPECT_EQ(values[lane], memory) << lane;
       uint32_t operand = 7 * lane - 60;
-      if (is_float) operand = std::bit_cast<uint32_t>(static_cast<float>(as_signed(operand)));
+      if (body.find("f32") != std::string::npos)
+        operand = std::bit_cast<uint32_t>(static_cast<float>(as_signed(operand)));
       memory = GetParam().model(memory, operand);
     }
     EXPECT_EQ(values[32], memory);

@@ -16,12 +16,7 @@ class BarrierInEverySchedule : public testing::TestWithParam<ScheduleKind> {
   }
   std::unique_ptr<Program> program_;
 };
-INSTANTIATE_TEST_SUITE_P(Executor, BarrierInEverySchedule, testing::ValuesIn(kAllSchedules),
-                         [](const auto& info) {
-                           std::string name = to_string(info.param);
-                           std::erase(name, '-');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Executor, BarrierInEverySchedule, testing::ValuesIn(kAllSchedules), ScheduleName{});
 
 // Every thread writes its number into shared memory and reads its mirror's.
 TEST_P(BarrierInEverySchedule, OrdersSharedMemory) {

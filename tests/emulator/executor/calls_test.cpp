@@ -10,12 +10,7 @@ namespace klap::emulator::test {
 namespace {
 
 class CallsInEverySchedule : public testing::TestWithParam<ScheduleKind> {};
-INSTANTIATE_TEST_SUITE_P(Executor, CallsInEverySchedule, testing::ValuesIn(kAllSchedules),
-                         [](const auto& info) {
-                           std::string name = to_string(info.param);
-                           std::erase(name, '-');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Executor, CallsInEverySchedule, testing::ValuesIn(kAllSchedules), ScheduleName{});
 
 // As nvcc compiles it: arguments and results in .param space.
 constexpr const char* kFibonacci = R"(
@@ -67,7 +62,9 @@ st.global.u32 [%d6], %r12;
   auto values = program.result("f", {1, 1, 1}, {64, 1, 1}, {program.zeros(64), masks}, 64);
   EXPECT_EQ(program.grids[0]->error, "");
   for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(values[i], fib(i & 15)) << i;
-  if (GetParam() == ScheduleKind::Fast) EXPECT_EQ(program.words(masks, 1)[0], 0xffffffff);
+  if (GetParam() == ScheduleKind::Fast) {
+    EXPECT_EQ(program.words(masks, 1)[0], 0xffffffff);
+  }
 }
 
 // Lanes call different functions through one call.

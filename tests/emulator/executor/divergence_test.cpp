@@ -67,11 +67,7 @@ uint32_t nested(uint32_t thread, uint32_t lane) {
 }
 
 class EverySchedule : public testing::TestWithParam<ScheduleKind> {};
-INSTANTIATE_TEST_SUITE_P(Executor, EverySchedule, testing::ValuesIn(kAllSchedules), [](const auto& info) {
-  std::string name = to_string(info.param);
-  std::erase(name, '-');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Executor, EverySchedule, testing::ValuesIn(kAllSchedules), ScheduleName{});
 
 TEST_P(EverySchedule, NestedLoopsOfDifferentLengths) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {

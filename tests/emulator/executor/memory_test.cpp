@@ -22,7 +22,7 @@ class MemoryAccess : public testing::TestWithParam<bool> {
   }
 };
 INSTANTIATE_TEST_SUITE_P(Executor, MemoryAccess, testing::Bool(),
-                         [](const auto& info) { return info.param ? "ordered" : "plain"; });
+                         [](const auto& one) { return one.param ? "ordered" : "plain"; });
 
 TEST_P(MemoryAccess, ExtendsAndCuts) {
   auto values = run(kernel("f", R"(
@@ -171,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "local"},
         WrongAccess{"AFunctionIsNoData", "mov.u64 %d10, g;\nld.u32 %r10, [%d10];", 700, "illegal address"},
         WrongAccess{"Trap", "trap;", 719, "trap"}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& one) { return one.param.name; });
 
 TEST_P(WrongAddress, EndsTheGrid) {
   const WrongAccess& wrong = GetParam();

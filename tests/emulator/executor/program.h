@@ -55,6 +55,16 @@ class Program : public ExecutorListener {
   std::function<void(Grid&)> on_end = [](Grid&) {};
 };
 
+// Of a parametrised test.
+struct ScheduleName {
+  template <typename Info>
+  std::string operator()(const Info& test) const {
+    std::string name = to_string(test.param);
+    std::erase(name, '-');
+    return name;
+  }
+};
+
 ExecutorOptions with(ScheduleKind schedule, uint64_t seed = 1);
 
 }  // namespace klap::emulator::test

@@ -9,11 +9,7 @@ namespace klap::emulator::test {
 namespace {
 
 class Schedules : public testing::TestWithParam<ScheduleKind> {};
-INSTANTIATE_TEST_SUITE_P(Executor, Schedules, testing::ValuesIn(kAllSchedules), [](const auto& info) {
-  std::string name = to_string(info.param);
-  std::erase(name, '-');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Executor, Schedules, testing::ValuesIn(kAllSchedules), ScheduleName{});
 
 // Thread `setter` (over the grid) raises the flag after some work of its own; all others spin on it.
 std::string spin(const std::string& setter, const std::string& load) {

@@ -71,11 +71,7 @@ class WarpOperationsInEverySchedule : public testing::TestWithParam<ScheduleKind
   }
 };
 INSTANTIATE_TEST_SUITE_P(Executor, WarpOperationsInEverySchedule, testing::ValuesIn(kAllSchedules),
-                         [](const auto& info) {
-                           std::string name = to_string(info.param);
-                           std::erase(name, '-');
-                           return name;
-                         });
+                         ScheduleName{});
 
 // The halves of a warp shuffle by themselves, at different instructions and in loops of different lengths.
 TEST_P(WarpOperationsInEverySchedule, ShuffleInDivergentCode) {
