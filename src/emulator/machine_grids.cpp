@@ -8,7 +8,7 @@ namespace klap::emulator {
 
 bool GridOperation::begin() {
   after = before_begin;
-  owner.start_(*this);
+  tree_.start_(*this);
   return false;
 }
 

@@ -16,8 +16,7 @@ namespace klap::emulator {
 class GridTree;
 
 struct GridOperation final : public Operation, public Grid {
-  explicit GridOperation(GridTree& owner) : owner(owner) {}
-  GridTree& owner;
+  explicit GridOperation(GridTree& tree) : tree_(tree) {}
   bool exited = false;        // all its blocks
   uint32_t tails = 0;         // of `children`: tail launches
   OperationRef before_tails;  // finished when all but the tail launches is; null if there are none
@@ -26,6 +25,7 @@ struct GridOperation final : public Operation, public Grid {
 
  private:
   bool begin() override;
+  GridTree& tree_;
 };
 
 class GridTree final : public OperationsListener {

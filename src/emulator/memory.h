@@ -65,6 +65,9 @@ class Memory {
   [[nodiscard]] bool is_mapped(uint64_t address, uint64_t bytes) const {
     return (bytes <= range_ && address - base_ <= range_ - bytes) || is_foreign(address, bytes);
   }
+  // The range, without foreign memory.
+  [[nodiscard]] uint64_t range_begin() const { return base_; }
+  [[nodiscard]] uint64_t range_bytes() const { return range_; }
   // Exact: the living allocation that holds all the bytes, or null.
   [[nodiscard]] const Allocation* find(uint64_t address, uint64_t bytes) const {
     const Allocation* known = recent_[recent_slot(address)];

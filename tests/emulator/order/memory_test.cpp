@@ -80,19 +80,22 @@ TEST(Memory, NewMemoryHoldsThePattern) {
 }
 
 TEST(Memory, FreedPlacesAreUsedAgainOnlyWhenNothingElseIsLeft) {
-  Memory memory(1 << 20);
-  uint64_t first = memory.allocate(100 << 10, Owner::Host).value();
+  constexpr uint64_t kBytes = 16 << 20;
+  Memory memory(2 * kBytes);
+  memory.set_fill_limit(0);
+  uint64_t first = memory.allocate(kBytes, Owner::Host).value();
   ASSERT_TRUE(memory.free(first, Owner::Host));
   uint64_t keep = memory.allocate(1000, Owner::Host).value();
   std::memset(bytes_at(keep), 7, 1000);
-  bool reused = false;
-  for (int i = 0; i < 60000 && !reused; ++i) {  // 6 GB in all, through a range of little more than 4 GB
-    uint64_t a = memory.allocate(100 << 10, Owner::Host).value();
-    ASSERT_TRUE(a + (100 << 10) <= keep || a >= keep + 1000);
-    reused = a == first;
+  int times = 0;
+  for (uint64_t a = 0; a != first && times < 1000;
+       ++times) {  // 16 GB in all, in a range of 4 GB and a little
+    a = memory.allocate(kBytes, Owner::Host).value();
+    ASSERT_TRUE(a + kBytes <= keep || a >= keep + 1000);
     memory.free(a, Owner::Host);
   }
-  EXPECT_TRUE(reused);
+  EXPECT_GT(times, 200);
+  EXPECT_LT(times, 1000);
   EXPECT_EQ(bytes_at(keep)[999], std::byte{7});
   EXPECT_NE(memory.find(keep, 1000), nullptr);
 }
@@ -109,6 +112,7 @@ TEST(Memory, BlocksMemoryIsRecycledUnlessQuarantined) {
 
 TEST(Memory, PiecesNeverOverlapWhateverComesAndGoes) {
   Memory memory(1 << 20);
+  memory.set_fill_limit(100);
   std::mt19937 random(2);
   std::map<uint64_t, std::pair<uint64_t, Owner>> living;
   constexpr Owner kOwners[] = {Owner::Host, Owner::Shared, Owner::Local, Owner::Pinned};
