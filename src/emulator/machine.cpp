@@ -213,6 +213,7 @@ std::shared_ptr<const Image> Machine::load(const std::vector<UnitText>& units) {
   std::vector<ptx::Module> modules;
   modules.reserve(units.size());
   std::vector<const ptx::Module*> all;
+  all.reserve(units.size());
   for (const UnitText& unit : units) all.push_back(&modules.emplace_back(ptx::parse(unit.ptx, unit.name)));
   std::shared_ptr<const Image> image = link_image(all, state_->memory);
   for (const Variable& variable : image->variables)

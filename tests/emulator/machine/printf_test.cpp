@@ -16,10 +16,9 @@ class Buffer {
  public:
   template <typename T>
   Buffer& add(T value) {
-    bytes_.resize((bytes_.size() + sizeof(T) - 1) / sizeof(T) * sizeof(T));
-    const size_t at = bytes_.size();
-    bytes_.resize(at + sizeof(T));
-    std::memcpy(bytes_.data() + at, &value, sizeof(T));
+    used_ = (used_ + sizeof(T) - 1) / sizeof(T) * sizeof(T);
+    std::memcpy(bytes_.data() + used_, &value, sizeof(T));
+    used_ += sizeof(T);
     return *this;
   }
   Buffer& text(const std::string& value) {
@@ -30,14 +29,15 @@ class Buffer {
   [[nodiscard]] PrintfResult format(std::string_view format) const {
     return format_printf(format, {.argument =
                                       [this](uint64_t offset, std::span<std::byte> out) {
-                                        ASSERT_LE(offset + out.size(), bytes_.size());
+                                        ASSERT_LE(offset + out.size(), used_);
                                         std::memcpy(out.data(), bytes_.data() + offset, out.size());
                                       },
                                   .text = [this](uint64_t address) { return texts_.at(address); }});
   }
 
  private:
-  std::vector<std::byte> bytes_;
+  std::vector<std::byte> bytes_ = std::vector<std::byte>(1024);
+  size_t used_ = 0;
   std::map<uint64_t, std::string> texts_;
 };
 
