@@ -33,6 +33,11 @@ struct Allocation {
   bool freed = false;
 };
 
+// Device addresses are addresses of this process.
+inline std::byte* pointer_to(uint64_t address) {
+  return reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+
 class Memory {
  public:
   // Reserved, not used; throws Error(Io) when there is no such range. The first of a process lies at the same
@@ -65,6 +70,9 @@ class Memory {
   [[nodiscard]] bool is_mapped(uint64_t address, uint64_t bytes) const {
     return (bytes <= range_ && address - base_ <= range_ - bytes) || is_foreign(address, bytes);
   }
+  // The range, without foreign memory.
+  [[nodiscard]] uint64_t range_begin() const { return base_; }
+  [[nodiscard]] uint64_t range_bytes() const { return range_; }
   // Exact: the living allocation that holds all the bytes, or null.
   [[nodiscard]] const Allocation* find(uint64_t address, uint64_t bytes) const {
     const Allocation* known = recent_[recent_slot(address)];
