@@ -59,6 +59,7 @@ struct Write : Touch {
 struct Past : Touch {
   Past* next = nullptr;
   Place place;
+  uint64_t number = 0;  // rising in time
   bool writes = false, is_atomic = false;
 };
 

@@ -94,6 +94,7 @@ struct Order::State {
   uint64_t time = 1;   // of the next access; goes on whenever something is released
   uint64_t step = 0;   // advance()
   uint64_t index = 0;  // of the last store
+  uint64_t accesses = 0;
   uint64_t era = 1;
   uint64_t random = 1;
   uint32_t last_block = 0;
