@@ -192,7 +192,8 @@ TEST_P(Races, AWeakResetThatNothingOrdersWithAtomicsIsFound) {
   EXPECT_THAT(found, SizeIs(1));
 }
 
-// A counter that the last one resets: its own update saw all the others'. Nothing else of theirs is ordered by that.
+// A counter that the last one resets: its own update saw all the others'. Nothing else of theirs is ordered
+// by that.
 TEST_P(Races, AResetAfterTheLastUpdateIsOrderedWithAllUpdates) {
   Agent* first = thread(0);
   Agent* second = thread(1);
