@@ -27,13 +27,12 @@ class History {
 // What fences need to know; few agents use any.
 struct Fences {
   ReleasedRef released;  // what a strong write carries because of the fences before it
-  Clock by_scope[3];     // what the last fence that reaches block, device, system has released
   struct Pending {
     uint64_t address;  // 0: of several locations
     ReleasedRef released;
   };
-  std::vector<Pending>
-      pending;  // strong reads that a later fence, or acquire of the same location, completes
+  // Of strong reads, until a later fence, or an acquire of the same location, completes them.
+  std::vector<Pending> pending;
 };
 
 struct Block {
@@ -55,6 +54,7 @@ class Agent {
   ReleasedRef last_acquired;  // joined already, with this scope
   Scope last_acquired_scope = Scope::Cta;
   std::unique_ptr<Fences> fences;
+  std::unordered_map<uint64_t, OwnSeen> seen;  // by word
   std::function<std::string()> name;
   bool is_remembered = false;  // it made an access that a later finding may name
 
@@ -108,7 +108,9 @@ struct Order::State {
   uint64_t next_random();
   [[nodiscard]] Stamp stamp(const Agent& agent) const { return {agent.block->number, agent.index, time}; }
   // ---- order ----
+  [[nodiscard]] bool keeps_order() const { return options.weak_memory || options.detect_races; }
   Block& block_of(uint64_t name);
+  void remove(const Block& block);
   [[nodiscard]] Clock snapshot(
       const Agent& agent) const;  // of all up to now: whoever gives it away moves time
   static void join(Agent& agent, const Clock& clock);
@@ -124,7 +126,8 @@ struct Order::State {
   [[nodiscard]] ReleasedRef released_by(const Access& access, bool is_update, ReleasedRef& own);
   [[nodiscard]] bool is_hidden_from(const Write& write, const Access& access) const;
   [[nodiscard]] uint64_t floor_of(const Word& word, const WordPart& part, const Access& access) const;
-  void remember_seen(Word& word, const WordPart& part, const Access& access, const Write& seen);
+  void remember_seen(const Access& access, uint64_t cut);
+  void remember_for_others(Word& word, const WordPart& part, const Access& access, uint64_t seen);
   // ---- findings ----
   enum class Does : uint8_t { Read, Write, WriteTheSame };
   [[nodiscard]] Does does(const Access& access, std::span<const std::byte> value) const;  // a store

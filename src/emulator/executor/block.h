@@ -9,6 +9,7 @@
 
 #include "emulator/executor/warp.h"
 #include "emulator/grid.h"
+#include "emulator/memory.h"
 
 namespace klap::emulator {
 
@@ -19,6 +20,8 @@ struct GridRun {
   uint64_t next = 0;                               // blocks from here on have not started
   std::vector<uint64_t> skipped;                   // before `next`, but not started: random order
   uint32_t depth = 0;                              // launches from the host's to this one
+  uint32_t blocks_at_once = 0;                     // on one multiprocessor; what a block takes of it:
+  uint32_t block_threads = 0, block_shared = 0;
   uint32_t resident = 0;
   [[nodiscard]] uint64_t unstarted() const { return grid->block_count() - next + skipped.size(); }
 };
@@ -59,10 +62,5 @@ struct Block {
     ready_warps = warp.has_ready() ? ready_warps | bit : ready_warps & ~bit;
   }
 };
-
-// Device addresses are addresses of this process.
-inline std::byte* pointer_to(uint64_t address) {
-  return reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr)
-}
 
 }  // namespace klap::emulator

@@ -5,12 +5,17 @@
 // element goes by itself.
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "emulator/executor/interpreter.h"
 #include "support/error.h"
 
 namespace klap::emulator {
 namespace {
+
+// A warp that makes so many strong accesses (volatile, relaxed, acquire, atomic) may be waiting for somebody
+// else by reading over and over: its turn ends. One that did not wait loses little.
+constexpr uint32_t kStrongAccesses = 32;
 
 // A window, as far as accesses of one size are concerned: those at begin...begin + starts - 1 fit.
 struct Reach {
@@ -47,6 +52,7 @@ void Interpreter::load_plain(const Instruction& instruction, uint32_t mask) {
   const MemoryDetail& memory = instruction.memory;
   ConstColumn base = operands_.source(instruction.sources[0], 0);
   const uint32_t elements = memory.elements, bytes = sizeof(T) * elements;
+  using Extended = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
   const bool widens = std::is_signed_v<T> && memory.register_bits < 64;
   std::array<Column, 8> to;
   for (uint32_t e = 0; e < elements; ++e) to[e] = operands_.destination(instruction.destinations[e]);
@@ -59,7 +65,7 @@ void Interpreter::load_plain(const Instruction& instruction, uint32_t mask) {
     for (uint32_t e = 0; e < elements; ++e, data += sizeof(T)) {
       T value;
       std::memcpy(&value, data, sizeof(T));
-      auto wide = static_cast<uint64_t>(value);  // extends the sign of a signed T
+      auto wide = static_cast<uint64_t>(static_cast<Extended>(value));
       to[e][lane] = widens ? low_bits(wide, memory.register_bits) : wide;
     }
   });
@@ -165,7 +171,9 @@ void Interpreter::store_wide(const Instruction& instruction, uint32_t mask) {
 }
 
 void Interpreter::strong_access() {
-  if (++strong_accesses_ == kStrongAccessesOfATurn) end_turn_waiting();
+  if (++warp_->strong_accesses < kStrongAccesses) return;
+  warp_->strong_accesses = 0;
+  end_turn_waiting();
 }
 
 // ---- for the machine, in the name of a thread that calls it ----
