@@ -3,13 +3,13 @@
 #include <dlfcn.h>
 
 #include <cstdio>
-#include <memory>
+#include <optional>
 
 namespace klap::cudart {
 namespace {
 
 struct Tables {
-  std::unique_ptr<const Driver> legacy, per_thread;
+  std::optional<const Driver> legacy, per_thread;
 };
 
 void* find(PFN_cuGetProcAddress_v12000 get, const char* name, int version, cuuint64_t flags) {
@@ -18,12 +18,12 @@ void* find(PFN_cuGetProcAddress_v12000 get, const char* name, int version, cuuin
   return get(name, &found, version, flags, &status) == CUDA_SUCCESS ? found : nullptr;
 }
 
-std::unique_ptr<const Driver> resolve(PFN_cuGetProcAddress_v12000 get, cuuint64_t flags) {
-  return std::make_unique<const Driver>(Driver{
+Driver resolve(PFN_cuGetProcAddress_v12000 get, cuuint64_t flags) {
+  return {
 #define X(member, name, version, type) Function<type>(name, find(get, name, version, flags)),
       KLAP_CUDART_DRIVER_FUNCTIONS(X)
 #undef X
-  });
+  };
 }
 
 Tables open_driver() {
@@ -40,13 +40,14 @@ Tables open_driver() {
 thread_local bool PerThreadDefault::on = false;
 
 void report_missing(const char* name) {
-  std::fprintf(stderr, "CUDA runtime stand-in: libcuda.so.1 has no %s\n", name);
+  (void)std::fprintf(stderr, "CUDA runtime stand-in: libcuda.so.1 has no %s\n", name);
 }
 
 const Driver* driver() {
   // Never freed: programs call the runtime from exit handlers too.
   static const Tables& tables = *new Tables(open_driver());
-  return PerThreadDefault::on ? tables.per_thread.get() : tables.legacy.get();
+  const std::optional<const Driver>& table = PerThreadDefault::on ? tables.per_thread : tables.legacy;
+  return table ? &*table : nullptr;
 }
 
 }  // namespace klap::cudart

@@ -74,6 +74,7 @@ using namespace klap::cudart;
 
 extern "C" {
 
+// NOLINTBEGIN(bugprone-reserved-identifier): nvcc's names
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes, CUstream_st* stream) {
   configurations.push_back({grid, block, shared_bytes, stream});
   return 0;
@@ -104,6 +105,8 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
     return launch(cu, kernel, {grid, block, shared_bytes, stream}, arguments);
   });
 }
+
+// NOLINTEND(bugprone-reserved-identifier)
 
 cudaError_t cudaLaunchKernel(const void* entry, dim3 grid, dim3 block, void** arguments, size_t shared_bytes,
                              cudaStream_t stream) {

@@ -7,6 +7,7 @@
 using klap::cudart::PerThreadDefault;
 
 // nvcc's header alone declares it.
+// NOLINTNEXTLINE(bugprone-reserved-identifier)
 extern "C" cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
                                           size_t shared_bytes, cudaStream_t stream);
 

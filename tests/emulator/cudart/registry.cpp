@@ -88,6 +88,7 @@ cudaError_t find_variable(const void* symbol, DeviceVariable& variable) {
 using namespace klap::cudart;
 
 // Declared by crt/host_runtime.h, which only code made by nvcc can include.
+// NOLINTBEGIN(bugprone-reserved-identifier): nvcc's names
 extern "C" {
 
 void** __cudaRegisterFatBinary(void* wrapper) {
@@ -135,3 +136,4 @@ char __cudaInitModule(void** handle) {
 }
 
 }  // extern "C"
+// NOLINTEND(bugprone-reserved-identifier)

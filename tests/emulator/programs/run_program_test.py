@@ -1,0 +1,89 @@
+"""Tests of what run_program.py believes, with made-up runs: it must find something wrong whenever something is."""
+
+import json
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import run_program  # noqa: E402
+from harness import process  # noqa: E402
+
+
+def outcome(code=0, **result):
+    result = {"right": 1, "wrong": 0, "lost_launches": 0, **result}
+    return process.Outcome(["program"], code, "some line\n" + json.dumps({"result": result}) + "\n")
+
+
+def stats(verdict="rewritten", launcher="host", redirected=1, reason=None):
+    site = {"parent": "_Z6parentPi", "verdict": verdict, "launcher": launcher, "reason": reason}
+    return {"modules": [{"sites": [site]}], "launches": {"redirected": {"_Z6parentPi": redirected}}}
+
+
+class JudgeResult(unittest.TestCase):
+    def test_right(self):
+        self.assertEqual(run_program.judge_result(outcome()), [])
+
+    def test_wrong_results(self):
+        wrong = run_program.judge_result(outcome(1, right=0, wrong=1, first_mistake="vertex 3"))
+        self.assertIn("vertex 3", wrong[0])
+
+    def test_nothing_compared(self):
+        self.assertTrue(run_program.judge_result(outcome(right=0)))
+
+    def test_lost_launches(self):
+        self.assertEqual(run_program.judge_result(outcome(lost_launches=4)), ["4 launches lost"])
+
+    def test_ends_with_an_error(self):
+        run = process.Outcome(["program"], 3, "", "cudaMalloc failed\n")
+        self.assertEqual(run_program.judge_result(run), ["exit code 3: cudaMalloc failed"])
+
+    def test_killed(self):
+        run = process.Outcome(["program"], -9, outcome().out, "", 120, True)
+        self.assertTrue(run_program.judge_result(run))
+
+    def test_prints_no_result(self):
+        self.assertTrue(run_program.judge_result(process.Outcome(["program"], 0, "fine\n")))
+
+
+class JudgeSites(unittest.TestCase):
+    def test_as_expected(self):
+        self.assertEqual(run_program.judge_sites({"sites": 1, "redirected": ["parent"]}, "host", stats()), [])
+
+    def test_no_statistics(self):
+        self.assertTrue(run_program.judge_sites({}, "host", {"missing": "no such file"}))
+
+    def test_not_redirected(self):
+        self.assertTrue(run_program.judge_sites({"redirected": ["parent"]}, "host", stats(redirected=0)))
+
+    def test_other_launcher(self):
+        self.assertTrue(run_program.judge_sites({}, "device", stats(launcher="host")))
+
+    def test_other_number_of_sites(self):
+        self.assertTrue(run_program.judge_sites({"sites": 2}, "host", stats()))
+
+    def test_left_for_another_reason(self):
+        expected = {"left": {"parent": "child-barrier"}}
+        left = stats("left", reason="site-in-loop")
+        self.assertTrue(run_program.judge_sites(expected, "host", left))
+        left = stats("left", reason="child-barrier")
+        self.assertEqual(run_program.judge_sites(expected, "host", left), [])
+
+    def test_rewritten_although_it_must_be_left(self):
+        self.assertTrue(run_program.judge_sites({"left": {"parent": "child-barrier"}}, "host", stats()))
+
+
+class Seeds(unittest.TestCase):
+    def test_all_schedules_with_weak_memory(self):
+        settings = [run_program.emulator_settings(seed) for seed in range(1, 8)]
+        self.assertEqual(len({s["KLAP_EMULATOR_SCHEDULE"] for s in settings}), len(run_program.SCHEDULES))
+        self.assertEqual({s["KLAP_EMULATOR_WEAK_MEMORY"] for s in settings}, {"1"})
+
+    def test_every_case_has_expectations(self):
+        for case in run_program.read_json(run_program.HERE, "cases.json")["cases"]:
+            self.assertTrue(run_program.case_named(case["name"])["expected"])
+
+
+if __name__ == "__main__":
+    unittest.main()
