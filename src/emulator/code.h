@@ -1,8 +1,8 @@
 // A linked program in the form in which it runs: instructions taken apart, names resolved.
 //
 // decode.h makes this from the syntax tree, once per module load, so that running an instruction needs no
-// text. An instruction that is not known is an error with its name and line while decoding, before anything
-// runs.
+// text. A function with an instruction that is not known says so, with its name and line, and no kernel that
+// can reach it is ever started.
 //
 // Registers of a function are numbered columns of a frame (alu.h says what a column is). Addresses:
 //   global, const   the address in this process (memory.h); generic and state-space addresses are the same
@@ -103,41 +103,44 @@ struct Operand {
   int64_t add = 0;  // SharedVariable only
 };
 
+// What an instruction is, and what its operands are: destinations; sources. Destinations that the program
+// does not want (`_`, or the second of `d|p`) are None. A member mask and a negated predicate stand as in
+// WarpDetail.
 enum class Kind : uint8_t {
-  Alu,
-  Load,
-  Store,  // sources: [0] address, then the values to store; destinations: the values loaded
-  Atomic,
-  Reduction,  // sources: [0] address, [1], [2] operands; also the vector forms
-  Fence,
-  Prefetch,  // and other hints (applypriority, discard, createpolicy's users): address is not read
-  ToGeneric,
-  FromGeneric,  // cvta, cvta.to of `space`
-  IsSpace,      // isspacep of `space`
-  MapShared,    // mapa: address of another block of the cluster; own rank only
-  Barrier,      // bar.sync, bar.arrive, bar.red, barrier...: see Instruction::barrier
-  WarpBarrier,
-  Shuffle,
-  Vote,
-  Match,
-  Redux,
-  ActiveMask,
-  Elect,
-  Branch,
-  IndexedBranch,
-  Call,
-  IndirectCall,
-  Return,
+  Alu,            // as AluOp says; an optional last source that is absent is not counted
+  Load,           // d1...dn; address
+  Store,          // ; address, v1...vn
+  Atomic,         // d1...dn; address, v1...vn (n > 1: vector forms), or for Cas: address, expected, wanted
+  Reduction,      // the same without destinations
+  Fence,          // memory.scope, .semantics, .sequentially_consistent
+  Prefetch,       // and other hints (applypriority, discard): no operands, nothing happens
+  ToGeneric,      // d; a: cvta from memory.space
+  FromGeneric,    // d; a: cvta.to memory.space
+  IsSpace,        // p; a: isspacep of memory.space
+  MapShared,      // d; a, rank: mapa; memory.space is Shared (offset to offset) or Generic
+  Barrier,        // [d]; number, [count], [predicate]: bar and barrier, see BarrierDetail
+  WarpBarrier,    // ; mask
+  Shuffle,        // d, p; a, b, c, mask (no mask unless warp.is_sync)
+  Vote,           // d; predicate, mask (likewise)
+  Match,          // d, p; a, mask
+  Redux,          // d; a, mask
+  ActiveMask,     // d;
+  Elect,          // d, p; mask
+  Branch,         // to `target`
+  IndexedBranch,  // ; index into Function::tables[detail]
+  Call,           // Function::calls[detail]
+  IndirectCall,   // ; function's address. Function::calls[detail]
+  Return,         // of a called function; a kernel's `ret` is an Exit
   Exit,
   Trap,
-  NanoSleep,
+  NanoSleep,  // ; nanoseconds
   DependencyWait,
   DependencyLaunch,  // griddepcontrol
-  StackSave,
-  StackRestore,
-  Alloca,
-  Texture,  // tex.1d/2d/3d of the simple forms; see Instruction::texture
-  Nothing,  // pragma-like: pmevent, setmaxnreg, breakpoint
+  StackSave,         // d;
+  StackRestore,      // ; a
+  Alloca,            // d; bytes, alignment
+  Texture,           // d1...d4; handle, coordinates...: see TextureDetail
+  Nothing,           // pmevent, setmaxnreg, breakpoint
 };
 
 enum class AtomicOp : uint8_t { And, Or, Xor, Cas, Exch, Add, Inc, Dec, Min, Max };
@@ -150,9 +153,10 @@ struct MemoryDetail {
   NumberType type = NumberType::Bits;  // Signed: loads sign-extend to `register_bits`
   uint8_t register_bits = 0;           // of a destination register
   Semantics semantics = Semantics::Weak;
-  Scope scope = Scope::Sys;  // Weak and NonCoherent: without meaning
+  Scope scope = Scope::Sys;              // Weak and NonCoherent: without meaning
+  bool sequentially_consistent = false;  // of a Fence
   AtomicOp atomic{};
-  int64_t offset = 0;  // added to sources[0]
+  int64_t offset = 0;  // added to sources[0], which may be a Constant
 };
 
 struct BarrierDetail {
@@ -193,8 +197,15 @@ struct WarpDetail {  // the member mask is the last source, where there is one
   uint8_t bits = 32;
 };
 
+struct TextureDetail {     // of a texture or surface-free `tex` of level 0
+  uint8_t dimensions = 1;  // so many coordinates
+  bool float_coordinates = false;
+  NumberType result = NumberType::Bits;  // Float, Signed, Unsigned: of 32 bits
+};
+
 struct CallDetail {
-  uint32_t function = 0;  // direct: index into Image::functions
+  static constexpr uint32_t kIndirect = ~0u;
+  uint32_t function = kIndirect;  // direct: index into Image::functions
   // Where the caller's actual parameters and results lie: .param variables as offsets in its local frame, or
   // registers. In the order of the callee's declaration.
   struct Place {
@@ -208,8 +219,9 @@ struct Instruction {
   Kind kind = Kind::Nothing;
   bool guarded = false, guard_negated = false;
   uint8_t destination_count = 0, source_count = 0;
-  uint32_t guard = 0;  // a predicate's column
-  uint32_t line = 0;   // in the unit's PTX
+  uint32_t guard = 0;   // a predicate's column
+  uint32_t line = 0;    // in the unit's PTX
+  uint32_t opcode = 0;  // its text: Function::opcodes, for messages
   std::array<Operand, 8> destinations{};
   std::array<Operand, 10> sources{};
   AluFunction alu = nullptr;
@@ -217,6 +229,7 @@ struct Instruction {
   MemoryDetail memory;
   BarrierDetail barrier;
   WarpDetail warp;
+  TextureDetail texture;
   uint32_t target = 0;  // Branch: an instruction of this function
   uint32_t detail = 0;  // Call, IndirectCall: Function::calls; IndexedBranch: Function::tables
 };
@@ -226,10 +239,13 @@ struct FrameVariable {  // .local and .param variables of a function's scopes, a
   uint32_t offset = 0, bytes = 0;
 };
 
-// A place for a function's parameter or result: in the callee's local frame, or a register.
+// A place for a function's parameter or result: in the callee's local frame, or a register. A builtin has no
+// frame: its arguments and its result stand at `offset` in ThreadCall::arguments and ::result. `where` is
+// None for a register that the function never reads.
 struct FormalParameter {
   Operand where;
   uint32_t bytes = 0;
+  uint32_t offset = 0;  // by PTX's layout rules, among all parameters
 };
 
 struct KernelLimits {  // .reqntid, .maxntid; 0 where the kernel says nothing
@@ -242,20 +258,26 @@ struct Function {
   bool is_kernel = false;
   // A function without a body that the machine provides: its number in builtins.h, else -1.
   int builtin = -1;
+  // What the emulator cannot do, with its place ("u.ptx:12:3: ..."); empty if it can run all of the function.
+  // Otherwise `code` is not complete and must not run. A kernel says so also for the functions that it can
+  // reach by calls: to be looked at before every launch.
+  std::string unsupported;
   std::vector<Instruction> code;              // ends with a Return (or Exit, in a kernel)
   uint32_t columns = 0;                       // registers
   std::vector<uint64_t> constants;            // [number][kLanes]: constant operands, broadcast
   std::vector<std::vector<uint32_t>> tables;  // targets of brx.idx
   std::vector<CallDetail> calls;
-  uint32_t local_bytes = 0;  // of one frame: .local variables, .param variables, parameters
+  std::vector<std::string> opcodes;  // "ld.global.nc.u32"
+  uint32_t local_bytes = 0;          // of one frame: .local variables, .param variables, parameters
   std::vector<FrameVariable> frame;
   std::vector<FormalParameter> parameters, results;  // of a called function
   // Of a kernel:
   uint32_t parameter_bytes = 0;
   std::vector<uint32_t> parameter_offsets, parameter_sizes;
   KernelLimits limits;
-  std::vector<uint32_t> shared;  // Image::shared_variables that it or what it calls may use, in layout order
-  std::vector<uint64_t> shared_offsets;  // of each Image::shared_variable (by its index), for this kernel
+  // Image::shared_variables that it uses; of a kernel also those that its callees use, in layout order.
+  std::vector<uint32_t> shared;
+  std::vector<uint64_t> shared_offsets;  // of each Image::shared_variable (by its index); ~0: not in `shared`
   uint32_t shared_bytes = 0;             // static
   uint32_t register_estimate = 0;        // 32-bit registers a thread, for occupancy and function attributes
 };
@@ -280,6 +302,7 @@ struct Image {
   std::vector<Variable> variables;
   std::map<std::string, uint32_t, std::less<>> kernels;  // visible ones, by mangled name
   std::vector<std::string> texture_names;
+  std::vector<uint32_t> indirect_callees;  // functions whose address is taken: what an IndirectCall may reach
 };
 
 }  // namespace klap::emulator

@@ -23,9 +23,13 @@ struct Launch {
   std::vector<std::byte> parameters;
 };
 
-// Why CUDA refuses a launch: a CUresult (and cudaError) number, 0 if it does not. The device's limits (block
-// of 1,024 threads, grid dimensions, shared memory) and the kernel's (.maxntid, .reqntid).
-int launch_error(const Launch& launch);
+// Shared memory that a block may have without asking the host for more (cuFuncSetAttribute).
+inline constexpr uint32_t kDefaultSharedLimit = 48 * 1024;
+
+// Why CUDA refuses a launch: a cudaError number, 0 if it does not. The device's limits (block of 1,024
+// threads, grid dimensions, shared memory of `shared_limit` bytes, static and dynamic) and the kernel's
+// (.maxntid, .reqntid).
+int launch_error(const Launch& launch, uint32_t shared_limit = kDefaultSharedLimit);
 
 struct Grid {
   uint64_t id = 0;
@@ -37,7 +41,8 @@ struct Grid {
   uint64_t blocks_started = 0, blocks_finished = 0;
   uint32_t children = 0;  // launched by it and not finished: it is finished when they are
   bool finished = false;
-  std::string error;  // the first thing that went wrong in it; empty if nothing did
+  std::string error;   // the first thing that went wrong in it; empty if nothing did
+  int error_code = 0;  // its CUDA number: 700 illegal address, 710 assertion, 719 launch failure, ...
   [[nodiscard]] uint64_t block_count() const {
     return uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
   }

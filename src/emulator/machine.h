@@ -47,6 +47,8 @@ class Machine {
 
   Memory& memory();
   Executor& executor();
+  // The host says here what it allocates, frees and writes itself (Order::allocated, freed, initialised).
+  Order& order();
 
   // ---- images ----
   struct UnitText {
@@ -61,7 +63,8 @@ class Machine {
   StreamId create_stream(StreamFlags flags);
   // Work that is in it is still done.
   void destroy_stream(StreamId stream);
-  // Nonzero: a CUDA error number, and nothing was enqueued.
+  // Nonzero: a CUDA error number, and nothing was enqueued: launch_error()'s, 801 for a kernel with something
+  // in it that the emulator does not know (error_text() names it), or the machine's sticky error.
   int launch(StreamId stream, Launch launch);
   // Anything else that happens in stream order, on the host's side: copies, sets, host functions.
   void enqueue(StreamId stream, std::function<void()> work);
@@ -69,8 +72,9 @@ class Machine {
   void destroy_event(EventId event);
   void record(EventId event, StreamId stream);
   void wait(StreamId stream, EventId event);
-  [[nodiscard]] bool is_complete(EventId event);    // does a little of the pending work, so that polling ends
-  [[nodiscard]] bool is_complete(StreamId stream);  // the same
+  // These do a little of the pending work first, so that polling ends.
+  [[nodiscard]] bool is_complete(StreamId stream);
+  [[nodiscard]] bool is_event_complete(EventId event);
 
   // Runs until the stream, the event or everything is done. Returns 0 or the CUDA error number of a failed
   // grid (719 launch failure, 700 illegal address, 702 time-out for a deadlock, ...); after that the machine
@@ -79,11 +83,18 @@ class Machine {
   int synchronise(StreamId stream);
   int synchronise_event(EventId event);
   int synchronise_all();
+  [[nodiscard]] int error_code() const;  // the sticky one; 0 while all is well
   [[nodiscard]] const std::string& error_text() const;
 
   [[nodiscard]] const DeviceLaunchCounts& counts() const;
   void set_pending_limit(uint32_t launches);
   [[nodiscard]] uint32_t pending_limit() const;
+  void set_heap_bytes(uint64_t bytes);
+  [[nodiscard]] uint64_t heap_bytes() const;
+  // Dynamic shared memory that launches of the kernel may ask for, from the host and from the device
+  // (cuFuncSetAttribute). 48 KB less its static shared memory unless told.
+  void set_dynamic_shared_limit(const Function& kernel, uint32_t bytes);
+  [[nodiscard]] uint32_t dynamic_shared_limit(const Function& kernel) const;
 
  private:
   struct State;

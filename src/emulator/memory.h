@@ -5,6 +5,7 @@
 // named: out of bounds, freed, never allocated. Shared and local memory of running blocks come from here too.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -34,13 +35,17 @@ struct Allocation {
 
 class Memory {
  public:
-  explicit Memory(uint64_t bytes);  // reserved, not used; throws Error(Io) when there is no such range
+  // Reserved, not used; throws Error(Io) when there is no such range. The first of a process lies at the same
+  // address in every run, wherever the system allows it, so that runs can be repeated exactly.
+  explicit Memory(uint64_t bytes);
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  // Nothing when the device's memory (`bytes` of the constructor) is used up. Contents are undefined: filled
-  // with a pattern, so that their use shows. `align` is a power of two, at least 1.
+  // Nothing when the device's memory (`bytes` of the constructor) is used up; pinned, shared, local and the
+  // runtime's own memory does not count. Contents are undefined: filled with a pattern, so that their use
+  // shows. `align` is a power of two, at least 1. An address is not given out again while there is another
+  // one, except for Shared and Local, which come and go with every block and are reused at once.
   std::optional<uint64_t> allocate(uint64_t bytes, Owner owner, uint64_t align = 256, std::string name = {});
   // False if `address` is not the start of a living allocation of this owner.
   bool free(uint64_t address, Owner owner);
@@ -48,13 +53,26 @@ class Memory {
   void add_foreign(uint64_t address, uint64_t bytes);
   bool remove_foreign(uint64_t address);
 
+  // Shared and local memory is not reused at once either, so that its use after the block is found.
+  void quarantine_everything(bool on) { quarantine_everything_ = on; }
+  // New memory is filled with the pattern up to so many bytes of each allocation, so that a huge one that is
+  // hardly used costs nothing. 1 MB unless told.
+  void set_fill_limit(uint64_t bytes) { fill_limit_ = bytes; }
+  static constexpr std::byte kNew{0xcd}, kFreed{0xdd};  // the patterns
+
   // Cheap: whether the bytes lie in the range or in foreign memory, so that touching them cannot hurt this
   // process.
   [[nodiscard]] bool is_mapped(uint64_t address, uint64_t bytes) const {
-    return address - base_ < bytes_ - bytes && bytes <= bytes_ ? true : is_foreign(address, bytes);
+    return (bytes <= range_ && address - base_ <= range_ - bytes) || is_foreign(address, bytes);
   }
+  // The range, without foreign memory.
+  [[nodiscard]] uint64_t range_begin() const { return base_; }
+  [[nodiscard]] uint64_t range_bytes() const { return range_; }
   // Exact: the living allocation that holds all the bytes, or null.
-  [[nodiscard]] const Allocation* find(uint64_t address, uint64_t bytes) const;
+  [[nodiscard]] const Allocation* find(uint64_t address, uint64_t bytes) const {
+    const Allocation* known = recent_[recent_slot(address)];
+    return known && holds(*known, address, bytes) ? known : find_slowly(address, bytes);
+  }
   // "4 bytes past the end of 400 bytes allocated by the host at 0x..." for an address for which find() is
   // null.
   [[nodiscard]] std::string describe(uint64_t address, uint64_t bytes) const;
@@ -62,12 +80,29 @@ class Memory {
   [[nodiscard]] uint64_t used() const { return used_; }
 
  private:
+  using Pieces = std::map<uint64_t, Allocation>;
+  static bool holds(const Allocation& piece, uint64_t address, uint64_t bytes) {
+    return !piece.freed && bytes <= piece.bytes && address - piece.address <= piece.bytes - bytes;
+  }
+  static size_t recent_slot(uint64_t address) { return address >> 8 & 511; }
   [[nodiscard]] bool is_foreign(uint64_t address, uint64_t bytes) const;
+  [[nodiscard]] const Allocation* find_slowly(uint64_t address, uint64_t bytes) const;
+  [[nodiscard]] std::optional<uint64_t> place(uint64_t bytes, uint64_t align);
+  [[nodiscard]] std::optional<uint64_t> place_in_hole(uint64_t bytes, uint64_t align);
+  Allocation* recycle(uint64_t bytes, Owner owner);
+  void collect();
 
-  uint64_t base_ = 0, bytes_ = 0, next_ = 0, used_ = 0;
-  std::map<uint64_t, Allocation> pieces_;   // by address, freed ones too until they are used again
-  std::map<uint64_t, uint64_t> foreign_;    // address -> bytes
-  std::multimap<uint64_t, uint64_t> free_;  // bytes -> address
+  uint64_t base_ = 0, range_ = 0;  // the range: larger than the device's memory, for gaps and freed pieces
+  uint64_t bytes_ = 0, used_ = 0;
+  uint64_t next_ = 0;  // nothing has been given out from here on
+  uint64_t fill_limit_ = 1 << 20;
+  bool quarantine_everything_ = false;
+  Pieces pieces_;                            // by address, freed ones too until their place is used again
+  Pieces foreign_;                           // by address
+  std::multimap<uint64_t, uint64_t> holes_;  // bytes -> address: places used before that may be used again
+  std::map<std::pair<Owner, uint64_t>, std::vector<Allocation*>>
+      ready_;                                            // freed, to be reused, by size class
+  mutable std::array<const Allocation*, 512> recent_{};  // where find() looks first
 };
 
 }  // namespace klap::emulator

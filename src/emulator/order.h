@@ -8,6 +8,9 @@
 // same thread saw there before. Releases, acquires, fences, barriers, kernel boundaries and the end of a grid
 // order agents as the PTX memory model says, as far as the scopes of both sides reach. A write stays hidden
 // for a limited number of steps only, so that a thread that waits for it always ends.
+//
+// Writes to one location are ordered as they run, and a load never returns what is written later. So a few
+// outcomes that the model allows are never seen (load buffering, 2+2W), but none that it forbids.
 #pragma once
 
 #include <cstddef>
@@ -28,10 +31,14 @@ struct OrderOptions {
   uint64_t seed = 1;
   uint32_t stale_percent = 30;    // how often a load that may return an older value does
   uint64_t hidden_steps = 20000;  // after so many steps a write is seen by everybody
+  // No race where a store leaves the bytes as they are, or stores what the other one stored. The model calls
+  // that a race as well, but hardware shows no difference, and programs rely on it (many threads that set one
+  // flag).
+  bool ignore_same_value = true;
   [[nodiscard]] bool any() const { return weak_memory || detect_races || detect_uninitialised; }
 };
 
-// What one access did, for messages.
+// What one access did, for messages. The function must live until the next synchronise_all().
 struct Place {
   const Function* function = nullptr;
   uint32_t line = 0;
@@ -49,6 +56,8 @@ using HistoryRef = std::shared_ptr<const History>;
 
 class Agent;  // one thread, or the host
 
+inline constexpr uint64_t kHostBlock = ~0ull;  // the host's block: only scope sys reaches from or to it
+
 class Order {
  public:
   using Report = std::function<void(const std::string& message)>;  // one finding, in a sentence
@@ -58,18 +67,22 @@ class Order {
   // ---- agents ----
   // `block` is unique over all grids; agents of one block are within scope cta of each other, all agents but
   // the host's within scope gpu. `name` is called for messages only ("thread (3, 0, 0) of block (1, 0, 0) of
-  // f").
+  // f"), at the latest by end(). `after` may be null. All agents of a block start before the last one of them
+  // ends.
   Agent* start(uint64_t block, const HistoryRef& after, std::function<std::string()> name);
-  // The agent makes no further access; returns what happened before its end.
+  // The agent makes no further access, and is gone. The last one of its block returns what happened before
+  // the end of all of them, the others return null: so both() over all results costs one step a block.
   HistoryRef end(Agent* agent);
   // What happened before this moment in the agent's life: given to a grid that it launches.
   HistoryRef now(Agent* agent);
   void join(Agent* agent, const HistoryRef& history);
   static HistoryRef both(const HistoryRef& a, const HistoryRef& b);
-  // Nothing else runs: everything before is ordered before everything after, and is forgotten.
+  // Nothing else runs: everything before is ordered before everything after, and is forgotten. Agents that
+  // live on (the host's) go on from here.
   void synchronise_all();
 
   // ---- accesses: machine addresses (also of shared and local memory), 1 to 16 bytes, aligned ----
+  // One element of a vector access at a time: the model knows no larger unit. The address must be readable.
   // `value` holds the newest bytes on entry and what the load returns on exit. `kernel_start` is the agent's
   // grid's, for NonCoherent.
   void load(Agent* agent, uint64_t address, std::span<std::byte> value, AccessKind kind, Place place);
@@ -82,7 +95,7 @@ class Order {
   void fence(Agent* agent, bool sequentially_consistent, Scope scope);
   // All that these agents did so far happens before all that they do from now on, within their block.
   void barrier(std::span<Agent* const> agents);
-  // One-directional: what `from` did happens before what `to` does (bar.arrive to bar.sync).
+  // For a thread that only arrives: now() when it does, and join() of that for each one that waits.
 
   // ---- memory that comes and goes ----
   void allocated(uint64_t address, uint64_t bytes);    // contents are uninitialised from now on

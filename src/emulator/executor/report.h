@@ -1,0 +1,13 @@
+// Where everybody stands, in words: for deadlocks, and for runs that do not end.
+#pragma once
+
+#include <string>
+
+#include "emulator/executor/block.h"
+
+namespace klap::emulator {
+
+// A line for each fragment: its lanes, its line, what it waits for and who is missing.
+std::string describe(const Block& block);
+
+}  // namespace klap::emulator

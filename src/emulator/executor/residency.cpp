@@ -1,0 +1,216 @@
+// See residency.h. A block takes as much of a multiprocessor as its threads, its shared memory and its
+// registers ask for; several grids share the device.
+#include "emulator/executor/residency.h"
+
+#include <algorithm>
+
+#include "support/error.h"
+
+namespace klap::emulator {
+namespace {
+
+constexpr uint32_t kReservedShared = 1024;  // of every block, by the system
+constexpr uint32_t kRegistersOfMultiprocessor = 64 << 10, kRegisterUnit = 256;
+constexpr uint64_t kWindow = 64;  // so far ahead blocks start out of order, where they may
+
+uint32_t whole_warps(uint64_t threads) {
+  return static_cast<uint32_t>((threads + kLanes - 1) / kLanes * kLanes);
+}
+
+uint32_t threads_of(const Launch& launch) { return launch.block[0] * launch.block[1] * launch.block[2]; }
+
+uint32_t nesting(const Grid& grid) {
+  uint32_t depth = 0;
+  for (const Grid* parent = grid.parent; parent; parent = parent->parent) ++depth;
+  return depth;
+}
+
+Dim3 index_of(uint64_t number, const Dim3& grid) {
+  return {static_cast<uint32_t>(number % grid[0]), static_cast<uint32_t>(number / grid[0] % grid[1]),
+          static_cast<uint32_t>(number / grid[0] / grid[1])};
+}
+
+}  // namespace
+
+uint32_t Executor::occupancy(const DeviceShape& device, const Function& kernel, uint32_t threads,
+                             uint32_t dynamic_shared) {
+  uint32_t rounded = whole_warps(threads);
+  if (rounded == 0) return 0;
+  uint32_t blocks = std::min(device.resident_blocks, device.threads_per_multiprocessor / rounded);
+  blocks = std::min(
+      blocks, device.shared_per_multiprocessor / (kernel.shared_bytes + dynamic_shared + kReservedShared));
+  if (kernel.register_estimate != 0 && blocks != 0) {
+    uint32_t warp_registers =
+        (kernel.register_estimate * kLanes + kRegisterUnit - 1) / kRegisterUnit * kRegisterUnit;
+    uint32_t by_registers = kRegistersOfMultiprocessor / (warp_registers * (rounded / kLanes));
+    blocks = std::min(blocks, std::max(by_registers, 1u));  // a compiler would have spilt
+  }
+  return blocks;
+}
+
+Residency::Residency(Context& context)
+    : context_(context), multiprocessors_(context.options.device.multiprocessors) {}
+
+Residency::~Residency() {
+  while (!resident_.empty()) remove(*resident_.back());
+}
+
+void Residency::add(Grid& grid) {
+  auto run = std::make_unique<GridRun>();
+  run->grid = &grid;
+  run->kernel_name = std::make_shared<const std::string>(grid.launch.kernel->name);
+  run->depth = nesting(grid);
+  runs_.push_back(std::move(run));
+  may_have_room_ = true;
+}
+
+Residency::Need Residency::need_of(const DeviceShape& device, const GridRun& run) {
+  const Launch& launch = run.grid->launch;
+  uint32_t threads = threads_of(launch);
+  return {Executor::occupancy(device, *launch.kernel, threads, launch.dynamic_shared), whole_warps(threads),
+          launch.kernel->shared_bytes + launch.dynamic_shared + kReservedShared};
+}
+
+// The emptiest multiprocessor that can take the block.
+Residency::Multiprocessor* Residency::find_room(const Need& need) {
+  const DeviceShape& device = context_.options.device;
+  Multiprocessor* best = nullptr;
+  for (Multiprocessor& one : multiprocessors_) {
+    if (one.blocks >= need.blocks_at_once || one.threads + need.threads > device.threads_per_multiprocessor ||
+        one.shared + need.shared > device.shared_per_multiprocessor)
+      continue;
+    if (!best || one.blocks < best->blocks) best = &one;
+  }
+  return best;
+}
+
+// The grid whose block starts next, if it finds room: the oldest, unless the schedule is about that.
+GridRun* Residency::choose_run() {
+  GridRun* best = nullptr;
+  for (const auto& run : runs_) {
+    if (run->unstarted() == 0) continue;
+    if (!find_room(need_of(context_.options.device, *run))) continue;
+    bool is_better = !best;
+    if (best && context_.options.schedule == ScheduleKind::ChildFirst) is_better = run->depth > best->depth;
+    if (best && context_.options.schedule == ScheduleKind::ChildLast) is_better = run->depth < best->depth;
+    if (best && context_.options.schedule == ScheduleKind::Random) is_better = context_.random.one_in(2);
+    if (is_better) best = run.get();
+  }
+  return best;
+}
+
+uint64_t Residency::choose_block_number(GridRun& run) {
+  bool in_order = !context_.adversarial() || context_.options.schedule == ScheduleKind::OneBlock;
+  if (in_order) return run.next++;
+  while (run.skipped.size() < kWindow && run.next < run.grid->block_count())
+    run.skipped.push_back(run.next++);
+  size_t chosen = context_.random.below(run.skipped.size());
+  uint64_t number = run.skipped[chosen];
+  run.skipped[chosen] = run.skipped.back();
+  run.skipped.pop_back();
+  return number;
+}
+
+void Residency::fill() {
+  if (!may_have_room_) return;
+  while (GridRun* run = choose_run()) start_block(*run, *find_room(need_of(context_.options.device, *run)));
+  may_have_room_ = false;
+}
+
+Block& Residency::unused_block() {
+  if (unused_.empty()) {
+    all_.push_back(std::make_unique<Block>());
+    return *all_.back();
+  }
+  Block* block = unused_.back();
+  unused_.pop_back();
+  return *block;
+}
+
+void Residency::start_block(GridRun& run, Multiprocessor& on) {
+  Grid& grid = *run.grid;
+  const Launch& launch = grid.launch;
+  Block& block = unused_block();
+  block.run = &run;
+  block.id = next_id_++;
+  block.index = index_of(choose_block_number(run), launch.grid);
+  block.multiprocessor = static_cast<uint32_t>(&on - multiprocessors_.data());
+  block.threads = threads_of(launch);
+  block.warp_count = whole_warps(block.threads) / kLanes;
+  block.next_warp = 0;
+  block.shared_bytes = launch.kernel->shared_bytes + launch.dynamic_shared;
+  block.barriers = {};
+  if (block.shared_bytes != 0) {
+    auto address = context_.memory.allocate(block.shared_bytes, Owner::Shared);
+    if (!address) throw Error(ErrorCode::Driver, "no memory left for a block's shared memory");
+    block.shared_address = *address;
+    if (context_.ordered) context_.order.allocated(*address, block.shared_bytes);
+  }
+  Need need = need_of(context_.options.device, run);
+  ++on.blocks;
+  on.threads += need.threads;
+  on.shared += need.shared;
+  ++grid.blocks_started;
+  ++run.resident;
+  start_warps(block);
+  resident_.push_back(&block);
+}
+
+void Residency::start_warps(Block& block) {
+  const Function& kernel = block.kernel();
+  while (block.warps.size() < block.warp_count) block.warps.push_back(std::make_unique<Warp>());
+  block.live_warps = block.ready_warps = ~0u >> (kLanes - block.warp_count);
+  for (uint32_t w = 0; w < block.warp_count; ++w) {
+    Warp& warp = *block.warps[w];
+    uint32_t threads = std::min(kLanes, block.threads - w * kLanes);
+    warp.start(block, w, ~0u >> (kLanes - threads), kernel);
+    if (!warp.local.reserve(context_.memory, kernel.local_bytes))
+      throw Error(ErrorCode::Driver, "no memory left for the stacks of " + kernel.name);
+    if (context_.ordered) start_agents(block, warp);
+  }
+}
+
+void Residency::start_agents(Block& block, Warp& warp) {
+  for_lanes(warp.live, [&](uint32_t lane) {
+    auto name = [kernel = block.run->kernel_name, index = block.index,
+                 thread = block.thread_index(warp, lane)] {
+      auto words = [](const Dim3& at) {
+        return "(" + std::to_string(at[0]) + ", " + std::to_string(at[1]) + ", " + std::to_string(at[2]) +
+               ")";
+      };
+      return "thread " + words(thread) + " of block " + words(index) + " of " + *kernel;
+    };
+    warp.agents[lane] = context_.order.start(block.id, block.run->grid->after, name);
+  });
+}
+
+void Residency::remove(Block& block) {
+  for (uint32_t w = 0; w < block.warp_count; ++w) {
+    Warp& warp = *block.warps[w];
+    for (Agent*& agent : warp.agents) {
+      if (agent) context_.order.end(agent);
+      agent = nullptr;
+    }
+    warp.local.release(context_.memory);
+  }
+  if (block.shared_bytes != 0) {
+    if (context_.ordered) context_.order.freed(block.shared_address, block.shared_bytes);
+    context_.memory.free(block.shared_address, Owner::Shared);
+  }
+  Need need = need_of(context_.options.device, *block.run);
+  Multiprocessor& on = multiprocessors_[block.multiprocessor];
+  --on.blocks;
+  on.threads -= need.threads;
+  on.shared -= need.shared;
+  --block.run->resident;
+  block.run = nullptr;
+  std::erase(resident_, &block);
+  unused_.push_back(&block);
+  may_have_room_ = true;
+}
+
+void Residency::forget(GridRun& run) {
+  std::erase_if(runs_, [&run](const std::unique_ptr<GridRun>& one) { return one.get() == &run; });
+}
+
+}  // namespace klap::emulator

@@ -1,0 +1,56 @@
+// Which blocks are on the device: grids wait here, and their blocks start as multiprocessors have room.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "emulator/executor/block.h"
+#include "emulator/executor/context.h"
+
+namespace klap::emulator {
+
+class Residency {
+ public:
+  explicit Residency(Context& context);
+  ~Residency();
+  Residency(const Residency&) = delete;
+  Residency& operator=(const Residency&) = delete;
+
+  void add(Grid& grid);
+  // Starts what fits.
+  void fill();
+  // The block has ended, or is thrown away.
+  void remove(Block& block);
+  // Its blocks must be gone.
+  void forget(GridRun& run);
+  [[nodiscard]] const std::vector<Block*>& blocks() const { return resident_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<GridRun>>& grids() const { return runs_; }
+
+ private:
+  struct Multiprocessor {
+    uint32_t blocks = 0, threads = 0, shared = 0;
+  };
+  struct Need {
+    uint32_t blocks_at_once, threads, shared;
+  };
+  [[nodiscard]] static Need need_of(const DeviceShape& device, const GridRun& run);
+  [[nodiscard]] Multiprocessor* find_room(const Need& need);
+  GridRun* choose_run();
+  uint64_t choose_block_number(GridRun& run);
+  Block& unused_block();
+  void start_block(GridRun& run, Multiprocessor& on);
+  void start_warps(Block& block);
+  void start_agents(Block& block, Warp& warp);
+
+  Context& context_;
+  std::vector<Multiprocessor> multiprocessors_;
+  std::vector<std::unique_ptr<GridRun>> runs_;  // in the order of their start
+  std::vector<Block*> resident_;
+  std::vector<std::unique_ptr<Block>> all_;  // those that are not resident are kept for their memory
+  std::vector<Block*> unused_;
+  bool may_have_room_ = false;
+  uint64_t next_id_ = 1;
+};
+
+}  // namespace klap::emulator

@@ -1,0 +1,131 @@
+// What is remembered of each location: its last writes, and the accesses that a later one may collide with.
+//
+// Locations are words of 4 bytes; an access of fewer bytes has a mask, a wider one touches several words and
+// has the same index in each, so that a load that reads all of them at one index never sees half of a store.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "emulator/order.h"
+#include "emulator/order_clock.h"
+
+namespace klap::emulator {
+
+inline constexpr uint64_t kWord = 4;
+inline constexpr size_t kMostWrites = 16;  // remembered of a word
+inline constexpr size_t kMostPast = 12;    // of more that nothing orders, a sample
+inline constexpr size_t kMostSeen = 64;
+
+// What an acquire that reads a write learns, by how far its scope reaches.
+struct Released : Counted {
+  Clock gpu;  // released by device threads with scope gpu or wider
+  Clock sys;  // released with scope sys, also by the host
+  struct OfBlock {
+    uint32_t block;
+    Clock clock;
+  };
+  std::vector<OfBlock> by_block;  // with any scope, for threads of the same block
+  bool blocks_left_out = false;   // by_block is not complete
+};
+using ReleasedRef = Ref<const Released>;
+ReleasedRef merge(const ReleasedRef& a, const ReleasedRef& b);
+
+// Who touched some bytes of a word, and how.
+struct Touch {
+  Stamp who;
+  uint8_t mask = 0;  // bytes of this word
+  uint8_t size = 0;  // of the whole access
+  bool strong = false;
+  Scope scope = Scope::Sys;
+};
+
+// A write whose value somebody may still see, or that carries what it releases.
+struct Write : Touch {
+  Write* older = nullptr;
+  uint64_t index = 0;  // rising in time, the same in all words of one store
+  uint64_t step = 0;
+  ReleasedRef released;  // by this write and the release sequences that it continues
+  ReleasedRef own;       // by its own agent
+  std::array<std::byte, kWord> value{};
+};
+
+// An access that a later one may collide with.
+struct Past : Touch {
+  Past* next = nullptr;
+  Place place;
+  bool writes = false, is_atomic = false;
+};
+
+// An agent that saw a write where it could have seen an older one: it, and whoever comes after it, sees that
+// write or a newer one from then on.
+struct Seen {
+  Stamp who;
+  uint64_t index = 0;
+  uint8_t mask = 0;
+  bool for_others = false;  // both sides were strong: PTX orders what follows only then
+};
+
+struct Seens {
+  uint64_t floor = 0;  // nobody reads what is older
+  std::vector<Seen> list;
+};
+
+struct Word {
+  Write* newest = nullptr;
+  Past* past = nullptr;
+  std::unique_ptr<Seens> seen;
+  std::array<std::byte, kWord> before{};  // the value before the oldest write in the list
+};
+
+class Shadow {
+ public:
+  Shadow() = default;
+  Shadow(const Shadow&) = delete;
+  Shadow& operator=(const Shadow&) = delete;
+  ~Shadow() { clear(); }
+
+  // Null where nothing was remembered yet.
+  Word* find(uint64_t address) {
+    Page* page = page_of(address);
+    return page ? &page->words[address / kWord % kPageWords] : nullptr;
+  }
+  Word& at(uint64_t address);
+
+  Write* add_write(Word& word);  // as the newest
+  Past* add_past(Word& word);
+  void drop_older(Word& word, Write* newer);   // the write after `newer`; its value goes into Word::before
+  void drop_writes(Word& word, uint8_t mask);  // those of no other bytes
+  void drop_next(Word& word, Past* previous);  // the one after `previous`, the first if null
+  void forget(uint64_t address, uint64_t bytes);
+  void clear();
+
+ private:
+  static constexpr uint64_t kPageWords = 64, kPageBytes = kPageWords * kWord;
+  struct Page {
+    std::array<Word, kPageWords> words;
+  };
+  struct Recent {
+    uint64_t number = ~0ull;
+    Page* page = nullptr;
+  };
+  Page* page_of(uint64_t address) {
+    uint64_t number = address / kPageBytes;
+    Recent& recent = recent_[number % recent_.size()];
+    return recent.number == number ? recent.page : look_up(number, recent);
+  }
+  Page* look_up(uint64_t number, Recent& recent);
+  void forget(Word& word);
+  void forget_in_page(Page& page, uint64_t first, uint64_t last);
+
+  std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;
+  std::array<Recent, 256> recent_{};  // pages found lately; null pages are not kept
+  std::vector<Write*> free_writes_;
+  std::vector<Past*> free_pasts_;
+};
+
+}  // namespace klap::emulator
