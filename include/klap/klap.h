@@ -136,8 +136,8 @@ KLAP_API size_t klap_module_variant_count(const klap_module* module);
 KLAP_API klap_status klap_module_variant(const klap_module* module, size_t index, klap_variant* variant);
 
 /* What became of each launch site, as JSON (UTF-8): {"sites": [...], "problems": [...]}. Each site has unit,
- * line, parent, child, verdict ("rewritten" or "left"), reason, detail and notes, as printed by `klap-ptx
- * explain --json`; problems are those of the environment's settings. Belongs to the module. */
+ * line, column, parent, child, verdict ("rewritten" or "left"), reason, detail and notes, as printed by
+ * `klap-ptx explain --json`; problems are those of the environment's settings. Belongs to the module. */
 KLAP_API const char* klap_module_explain(const klap_module* module);
 
 /* Bytes of device memory for a queue of `records` records of this variant, aligned as cuMemAlloc aligns. At

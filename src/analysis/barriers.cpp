@@ -36,7 +36,7 @@ std::optional<BarrierUse> use_of(const FunctionFacts& kernel, const Statement& s
     if (!is_barrier(kind)) continue;
     BarrierUse use;
     use.kind = kind;
-    use.text = fmt::format("{} (line {})", m.full_opcode(s), m.line(s.head));
+    use.text = fmt::format("{} ({})", m.full_opcode(s), m.place(s.head));
     if (kind == EffectKind::BlockBarrier) use.number = barrier_number(kernel, s);
     if (kind == EffectKind::ClusterBarrier) use.number = "the cluster's barrier";
     use.arrives = !m.has_modifier(s, ".wait");
@@ -65,7 +65,7 @@ std::optional<BarrierUse> use_by_call(const FunctionFacts& kernel, const CallGra
   if (!may) return std::nullopt;
   BarrierUse use;
   use.kind = EffectKind::IndirectCall;
-  use.text = fmt::format("a call of {} (line {})", call->callee, m.line(s.head));
+  use.text = fmt::format("a call of {} ({})", call->callee, m.place(s.head));
   return use;
 }
 
@@ -90,7 +90,7 @@ class Between {
  public:
   Between(const FunctionFacts& kernel, uint32_t a, uint32_t b)
       : kernel_(kernel), flow_(kernel.flow), a_(a), b_(b) {
-    uses_ = find_barriers(kernel, CallGraph(kernel.module, kernel.function));
+    uses_ = find_barriers(kernel, kernel.calls());
     countable_ = !flow_.has_unknown_branch() &&
                  std::all_of(uses_.begin(), uses_.end(), [](const BarrierUse& u) { return u.number; });
   }
@@ -158,10 +158,9 @@ class Between {
     for (uint32_t decision : decisions) {
       const Divergence degree = divergence.of_decision(decision);
       if (degree == Divergence::None || out.answer == Answer::Yes) continue;
-      const int line = kernel_.module.line(flow_.instructions()[decision].statement->head);
       out.answer = degree == Divergence::ByThread ? Answer::Yes : Answer::Unknown;
-      out.detail = fmt::format("how often {} runs before the launch depends on the decision at line {}",
-                               use.text, line);
+      out.detail = fmt::format("how often {} runs before the launch depends on the decision at {}", use.text,
+                               kernel_.module.place(flow_.instructions()[decision].statement->head));
     }
     return out;
   }
@@ -186,8 +185,8 @@ std::string print_barriers(const FunctionFacts& kernel) {
       if (a.get_call == nullptr || b.get_call == nullptr) continue;
       const Finding finding =
           barrier_between(kernel, kernel.flow.index_of(a.get_call), kernel.flow.index_of(b.get_call));
-      out += fmt::format("barrier between the launches at lines {} and {}: {}\n", a.line, b.line,
-                         to_text(finding));
+      out += fmt::format("barrier between the launches at {} and {}: {}\n", ptx::place(a.position),
+                         ptx::place(b.position), to_text(finding));
     }
   }
   return out;

@@ -46,7 +46,7 @@ CallScope read_call_scope(const Module& module, const Statement& scope, const St
     if (plain && module.is(s.head, "st") && module.has_modifier(s, ".param")) {
       const auto address = parse_address(module, s.operands[0]);
       if (!address || address->offset < 0) {
-        out.problem = "a parameter store of unknown address";
+        out.problem = fmt::format("a parameter store of unknown address ({})", module.place(s.head));
         return out;
       }
       const uint32_t width = ptx::type_bytes(module.text(s.modifiers.last - 1));
@@ -58,7 +58,7 @@ CallScope read_call_scope(const Module& module, const Statement& scope, const St
     } else if (plain && module.is(s.head, "ld") && module.has_modifier(s, ".param")) {
       out.result = std::string(module.text(s.operands[0]));
     } else {
-      out.problem = "the call's scope holds other instructions";
+      out.problem = fmt::format("the call's scope holds another instruction ({})", module.place(s.head));
       return out;
     }
   }
@@ -100,8 +100,8 @@ class CallerSearch {
   }
 
   void address(TokenRange range) {
-    for (uint32_t t = range.first; t < range.last && out_.address_line == 0; ++t) {
-      if (m_.is(t, name_)) out_.address_line = m_.line(t);
+    for (uint32_t t = range.first; t < range.last && out_.address_place.empty(); ++t) {
+      if (m_.is(t, name_)) out_.address_place = m_.place(t);
     }
   }
 
@@ -113,12 +113,12 @@ class CallerSearch {
       }
       const auto call = parse_call(m_, s, names);
       if (call && call->direct && call->callee == name_) {
-        out_.calls.push_back({&f, &s, &scope, m_.line(s.head)});
+        out_.calls.push_back({&f, &s, &scope, m_.place(s.head)});
         continue;
       }
       if (names.contains(name_)) continue;  // a local name hides the function
-      for (uint32_t t = s.tokens.first; t < s.tokens.last && out_.address_line == 0; ++t) {
-        if (m_.is(t, name_) && !(call && names_callee(m_, *call, t))) out_.address_line = m_.line(t);
+      for (uint32_t t = s.tokens.first; t < s.tokens.last && out_.address_place.empty(); ++t) {
+        if (m_.is(t, name_) && !(call && names_callee(m_, *call, t))) out_.address_place = m_.place(t);
       }
     }
   }
@@ -137,10 +137,10 @@ Callers callers_of(const Module& module, std::string_view function) {
 std::string print(const Callers& callers) {
   std::string text;
   for (const Caller& c : callers.calls) {
-    text += fmt::format("{}{} (line {})", text.empty() ? "" : ", ", c.function->name, c.line);
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", c.function->name, c.place);
   }
-  if (callers.address_line != 0) {
-    text += fmt::format("{}through its address (line {})", text.empty() ? "" : ", ", callers.address_line);
+  if (!callers.address_place.empty()) {
+    text += fmt::format("{}through its address ({})", text.empty() ? "" : ", ", callers.address_place);
   }
   return text.empty() ? "nothing in its unit" : text;
 }

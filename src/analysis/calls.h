@@ -44,16 +44,16 @@ struct Caller {
   const ptx::Function* function = nullptr;  // that calls
   const ptx::Statement* call = nullptr;
   const ptx::Statement* scope = nullptr;  // innermost block around the call
-  int line = 0;
+  std::string place;                      // "line 12:2"
 };
 // What a module shows of who calls one of its functions.
 struct Callers {
   std::vector<Caller> calls;  // in text order
-  int address_line = 0;       // of the first place that uses the function's name for anything else; 0 if none
+  std::string address_place;  // the first that uses the function's name for anything else; empty if none
 };
 Callers callers_of(const ptx::Module& module, std::string_view function);
 
-// "parent (line 12), parent (line 40), through its address (line 7)" or "nothing in its unit".
+// "parent (line 12:2), parent (line 40:2), through its address (line 7:9)" or "nothing in its unit".
 std::string print(const Callers& callers);
 
 }  // namespace klap::analysis

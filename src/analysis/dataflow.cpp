@@ -128,16 +128,24 @@ Registers registers_of(const ptx::Module& module, const Statement& s, const Loca
 
 RegisterSet dependents(const ptx::Module& module, const ControlFlow& flow, const LocalNames& names,
                        const std::function<bool(const Statement&)>& is_source) {
+  struct Step {
+    Registers registers;
+    bool depends;
+  };
+  std::vector<Step> steps;
+  steps.reserve(flow.instructions().size());
+  for (const FlatInstruction& f : flow.instructions())
+    steps.push_back({registers_of(module, *f.statement, names), is_source(*f.statement)});
   RegisterSet set;
   for (bool grew = true; grew;) {
     grew = false;
-    for (const FlatInstruction& f : flow.instructions()) {
-      const Registers registers = registers_of(module, *f.statement, names);
-      const bool depends =
-          is_source(*f.statement) || std::any_of(registers.read.begin(), registers.read.end(),
+    for (Step& step : steps) {
+      const auto& read = step.registers.read;
+      step.depends = step.depends || std::any_of(read.begin(), read.end(),
                                                  [&](std::string_view r) { return set.contains(r); });
-      if (!depends) continue;
-      for (std::string_view r : registers.written) grew = set.insert(r).second || grew;
+      if (!step.depends) continue;
+      for (std::string_view r : step.registers.written) grew = set.insert(r).second || grew;
+      step.registers.written.clear();
     }
   }
   return set;
@@ -153,7 +161,7 @@ DataFlow::DataFlow(const ptx::Module& module, const ptx::Function& function, con
     for (std::string_view name : registers.written) definitions_[name].push_back(i);
     for (std::string_view name : registers.read) uses_[name].push_back(i);
   }
-  std::set<std::string_view> seen;
+  std::unordered_set<std::string_view> seen;
   const VirtualRegisters registers(flow);
   for (const VirtualRegister& r : registers.all()) {
     if (!seen.insert(r.name).second || r.is_parameter) ambiguous_.insert(r.name);

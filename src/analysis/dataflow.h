@@ -14,6 +14,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "analysis/flow.h"
@@ -65,8 +67,8 @@ class DataFlow {
   const ptx::Module& module_;
   const ControlFlow& flow_;
   LocalNames names_;
-  std::map<std::string_view, std::vector<uint32_t>> definitions_, uses_;
-  std::set<std::string_view> ambiguous_;
+  std::unordered_map<std::string_view, std::vector<uint32_t>> definitions_, uses_;
+  std::unordered_set<std::string_view> ambiguous_;
 };
 
 // The registers an instruction writes and reads, as texts; memory operands are reads.

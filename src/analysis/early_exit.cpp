@@ -56,7 +56,7 @@ class EarlyExit {
       if (const auto call = parse_call(m_, s, k_.data.names()); call && callee_waits(*call)) {
         BarrierUse use;
         use.instruction = i;
-        use.text = fmt::format("a call of {} (line {})", call->callee, m_.line(s.head));
+        use.text = fmt::format("a call of {} ({})", call->callee, m_.place(s.head));
         waits_.push_back(std::move(use));
       }
     }
@@ -71,7 +71,7 @@ class EarlyExit {
     BarrierUse use;
     use.instruction = i;
     use.kind = EffectKind::WarpSync;
-    use.text = fmt::format("{} (line {})", m_.full_opcode(s), m_.line(s.head));
+    use.text = fmt::format("{} ({})", m_.full_opcode(s), m_.place(s.head));
     if (names_all_lanes(s)) use.number = kWarp;
     return use;
   }
@@ -121,15 +121,14 @@ class EarlyExit {
       if (degree == Divergence::None || out.answer == Answer::Yes) continue;
       const bool sure = degree == Divergence::ByThread && (number != kWarp || !divides_at_warps(decision));
       out.answer = sure ? Answer::Yes : Answer::Unknown;
-      out.detail =
-          fmt::format("threads may leave by the decision at line {} while others have still to reach {}",
-                      m_.line(at(decision).head), first_text(instructions[0]));
+      out.detail = fmt::format("threads may leave by the decision at {} while others have still to reach {}",
+                               m_.place(at(decision).head), first_text(instructions[0]));
     }
     return out;
   }
 
   [[nodiscard]] std::string first_text(uint32_t instruction) const {
-    return fmt::format("{} (line {})", m_.full_opcode(at(instruction)), m_.line(at(instruction).head));
+    return fmt::format("{} ({})", m_.full_opcode(at(instruction)), m_.place(at(instruction).head));
   }
 
   // A comparison with a constant multiple of 32, which may divide a block exactly between warps.

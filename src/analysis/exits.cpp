@@ -19,8 +19,7 @@ bool ends_thread(const Module& m, const Statement& s) {
 
 // Block-wide barriers, and warp operations that wait for the lanes they name.
 bool threads_wait(const FunctionFacts& kernel) {
-  const CallGraph graph(kernel.module, kernel.function);
-  const Effects& effects = graph.closure(kernel.function);
+  const Effects& effects = kernel.calls().closure(kernel.function);
   using enum EffectKind;
   return effects.has(BlockBarrier) || effects.has(PartialBarrier) || effects.has(ClusterBarrier) ||
          effects.has(WarpSync);
@@ -74,7 +73,7 @@ bool is_null_branch(const FunctionFacts& kernel, const Statement& s) {
 }
 
 Objection object(const Module& m, uint32_t token, const std::string& what) {
-  return {Reason::ParentExits, fmt::format("{} (line {})", what, m.line(token))};
+  return {Reason::ParentExits, fmt::format("{} ({})", what, m.place(token))};
 }
 
 }  // namespace
@@ -99,8 +98,7 @@ std::optional<Objection> object_to_exits(const FunctionFacts& kernel) {
   std::optional<Objection> found;
   for (const Function* callee : call_closure(m, kernel.function).functions) {
     if (found) break;
-    const Effects effects = own_effects(m, *callee);
-    if (const Effect* exit = effects.find(EffectKind::Exit))
+    if (const Effect* exit = kernel.calls().own(*callee).find(EffectKind::Exit))
       found = object(m, exit->token, fmt::format("{}, called by it, may exit", callee->name));
   }
   if (found || !threads_wait(kernel)) return found;

@@ -81,6 +81,32 @@ Components strongly_connected(uint32_t nodes, const Neighbours& successors) {
   return Tarjan(nodes, successors).run();
 }
 
+Subgraph::Subgraph(std::vector<uint32_t> all, const Neighbours& successors, const Edge& keeps)
+    : nodes(std::move(all)), edges(nodes.size()) {
+  for (uint32_t n = 0; n < nodes.size(); ++n) {
+    for (uint32_t to : successors(nodes[n])) {
+      const auto inside = std::lower_bound(nodes.begin(), nodes.end(), to);
+      if (inside == nodes.end() || *inside != to || (keeps && !keeps(nodes[n], to))) continue;
+      edges[n].push_back(static_cast<uint32_t>(inside - nodes.begin()));
+    }
+  }
+  components = strongly_connected(
+      static_cast<uint32_t>(nodes.size()), [&](uint32_t n) -> const auto& { return edges[n]; });
+  members.resize(components.count);
+  for (uint32_t n = 0; n < nodes.size(); ++n) members[components.of[n]].push_back(n);
+}
+
+bool Subgraph::cyclic(uint32_t component) const {
+  const uint32_t n = members[component][0];
+  return members[component].size() > 1 || std::find(edges[n].begin(), edges[n].end(), n) != edges[n].end();
+}
+
+std::vector<uint32_t> Subgraph::nodes_of(uint32_t component) const {
+  std::vector<uint32_t> out;
+  for (uint32_t n : members[component]) out.push_back(nodes[n]);
+  return out;
+}
+
 // ---- dominators ----
 
 namespace {

@@ -21,6 +21,21 @@ struct Components {
 // Tarjan's algorithm. An edge that leaves a component leads to one with a smaller number.
 Components strongly_connected(uint32_t nodes, const Neighbours& successors);
 
+// A set of nodes with the edges between them, renumbered from 0, and its strongly connected components.
+struct Subgraph {
+  using Edge = std::function<bool(uint32_t from, uint32_t to)>;
+  // The nodes in ascending order. Only edges for which `keeps` holds count; all where there is none.
+  Subgraph(std::vector<uint32_t> all, const Neighbours& successors, const Edge& keeps = {});
+  [[nodiscard]] bool cyclic(uint32_t component) const;
+  // In ascending order, by their original numbers.
+  [[nodiscard]] std::vector<uint32_t> nodes_of(uint32_t component) const;
+
+  std::vector<uint32_t> nodes;  // new number -> original one
+  std::vector<std::vector<uint32_t>> edges;
+  Components components;
+  std::vector<std::vector<uint32_t>> members;  // of the components
+};
+
 // The tree of immediate dominators of all nodes that `root` reaches (Lengauer and Tarjan's algorithm:
 // O(edges x log nodes) also where thousands of branches share one target, which iterative schemes handle in
 // quadratic time).

@@ -70,7 +70,7 @@ LaunchCount count_runs(const FunctionFacts& kernel, const std::vector<uint32_t>&
   for (uint32_t i : instructions) {
     if (!kernel.flow.in_loop(i)) continue;
     const ptx::Statement& s = *kernel.flow.instructions()[i].statement;
-    out.detail = fmt::format("in a loop (line {})", kernel.module.line(s.head));
+    out.detail = fmt::format("in a loop ({})", kernel.module.place(s.head));
     break;
   }
   return out;

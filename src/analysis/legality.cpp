@@ -17,7 +17,6 @@ namespace klap::analysis {
 using ptx::Function;
 using ptx::Module;
 using ptx::Statement;
-using ptx::StatementKind;
 
 const char* to_string(Reason reason) {
   switch (reason) {
@@ -44,8 +43,6 @@ const char* meaning(Reason reason) {
 namespace {
 
 Objection object(Reason reason, std::string detail) { return {reason, std::move(detail)}; }
-
-std::string place(const Module& module, uint32_t token) { return fmt::format("line {}", module.line(token)); }
 
 // ---- instructions of the child and of what it calls ----
 
@@ -103,7 +100,7 @@ std::optional<Reason> reason_against(EffectKind effect) {
 std::optional<Objection> object_to_instruction(const Module& m, const Statement& s) {
   for (EffectKind effect : instruction_effects(m, s)) {
     if (const auto reason = reason_against(effect))
-      return object(*reason, fmt::format("{} ({})", m.full_opcode(s), place(m, s.head)));
+      return object(*reason, fmt::format("{} ({})", m.full_opcode(s), m.place(s.head)));
   }
   return std::nullopt;
 }
@@ -123,7 +120,7 @@ std::optional<Objection> object_to_effects(const Module& m, const Function& f, c
   for (const Effect& effect : effects.all()) {
     if (std::find(names.begin(), names.end(), effect.kind) == names.end()) continue;
     if (const auto reason = reason_against(effect.kind))
-      return object(*reason, fmt::format("{} ({})", effect.what, place(m, effect.token)));
+      return object(*reason, fmt::format("{} ({})", effect.what, m.place(effect.token)));
   }
   return std::nullopt;
 }
@@ -141,7 +138,7 @@ std::optional<Objection> object_to_callee(const CallGraph& graph, const Function
     if (!is_register && effect.kind != Exit) continue;
     const std::string what = is_register ? "reads " + effect.what : "may exit";
     return object(Reason::ChildCallsUnknown,
-                  fmt::format("{}, called by it, {} ({})", callee.name, what, place(m, effect.token)));
+                  fmt::format("{}, called by it, {} ({})", callee.name, what, m.place(effect.token)));
   }
   return std::nullopt;
 }
@@ -149,15 +146,18 @@ std::optional<Objection> object_to_callee(const CallGraph& graph, const Function
 // The kernels that a kernel and what it calls launch, as far as they are known.
 struct Launched {
   std::string kernel;
-  uint32_t line = 0;
+  std::string place;
 };
 std::vector<Launched> launched_by(const Module& m, const Function& kernel) {
+  const LaunchNames names = launch_names(m);
   std::vector<const Function*> functions = call_closure(m, kernel).functions;
   functions.insert(functions.begin(), &kernel);
   std::vector<Launched> out;
   for (const Function* f : functions) {
-    for (const Site& site : FunctionFacts(m, *f).sites) {
-      if (!site.callee.empty()) out.push_back({site.callee, site.line});
+    if (!may_launch(m, *f, names)) continue;
+    const ControlFlow flow(m, *f);
+    for (const Site& site : find_sites(m, *f, flow, DataFlow(m, *f, flow))) {
+      if (!site.callee.empty()) out.push_back({site.callee, ptx::place(site.position)});
     }
   }
   return out;
@@ -177,29 +177,41 @@ bool leads_to(const Module& m, const std::string& kernel, const std::string& tar
   return false;
 }
 
-// What a child asks of the device runtime, `function` being its first call there.
-std::string launches_text(const Module& m, const Function& child, std::string_view function) {
-  if (!idioms().is_kind(function, "launch")) return idioms().describe(function);
+// A call of a device-runtime function: "waits for its children (cudaDeviceSynchronize), line 41:2".
+std::string runtime_call_text(std::string_view function, const std::string& place) {
+  return fmt::format("{}, {}", idioms().describe(function), place);
+}
+
+std::string unknown_callee_text(const Module& m, const Effect& call) {
+  return fmt::format("{} is defined in another unit ({})", call.what, m.place(call.token));
+}
+
+// What a child asks of the device runtime, `call` being its first call there.
+std::string launches_text(const Module& m, const Function& child, const Effect& call) {
+  std::string otherwise = runtime_call_text(call.what, m.place(call.token));
+  if (!idioms().is_kind(call.what, "launch")) return otherwise;
   const std::vector<Launched> launched = launched_by(m, child);
-  if (launched.empty()) return idioms().describe(function);
+  if (launched.empty()) return otherwise;
   for (const Launched& l : launched) {
-    if (l.kernel == child.name) return fmt::format("launches itself (line {}): recursion", l.line);
+    if (l.kernel == child.name) return fmt::format("launches itself ({}): recursion", l.place);
   }
   for (const Launched& l : launched) {
     if (leads_to(m, l.kernel, child.name))
-      return fmt::format("launches {} (line {}), which leads back to it: mutual recursion", l.kernel, l.line);
+      return fmt::format("launches {} ({}), which leads back to it: mutual recursion", l.kernel, l.place);
   }
-  return fmt::format("launches {} (line {})", launched[0].kernel, launched[0].line);
+  return fmt::format("launches {} ({})", launched[0].kernel, launched[0].place);
 }
 
 std::optional<Objection> object_to_calls(const CallGraph& graph, const Function& child) {
   const Effects& effects = graph.closure(child);
-  if (effects.has(EffectKind::IndirectCall)) return object(Reason::ChildCallsUnknown, "an indirect call");
+  const Module& m = graph.module();
+  if (const Effect* call = effects.find(EffectKind::IndirectCall))
+    return object(Reason::ChildCallsUnknown, fmt::format("an indirect call ({})", m.place(call->token)));
   for (const Effect& effect : effects.all()) {
     if (effect.kind == EffectKind::DeviceRuntime)
-      return object(Reason::ChildLaunches, launches_text(graph.module(), child, effect.what));
+      return object(Reason::ChildLaunches, launches_text(m, child, effect));
     if (effect.kind == EffectKind::UnknownCall)
-      return object(Reason::ChildCallsUnknown, fmt::format("{} is defined in another unit", effect.what));
+      return object(Reason::ChildCallsUnknown, unknown_callee_text(m, effect));
   }
   if (graph.is_recursive(child)) return object(Reason::ChildCallsUnknown, "calls itself");
   for (const Function* callee : graph.functions()) {
@@ -227,7 +239,7 @@ std::optional<Objection> object_to_parent_waiting(const FunctionFacts& parent, u
     if (parent.flow.can_follow(site, i) && !waiting.ends_by_itself(i)) {
       return object(Reason::ParentWaits,
                     fmt::format("{} in a loop after the launch ({})", parent.module.full_opcode(s),
-                                place(parent.module, s.head)));
+                                parent.module.place(s.head)));
     }
   }
   // Threads that do not launch, or not yet, may wait for the children of those that do.
@@ -237,6 +249,7 @@ std::optional<Objection> object_to_parent_waiting(const FunctionFacts& parent, u
 
 std::optional<Objection> object_to_child_waiting(const Module& m, const Function& f) {
   const ControlFlow flow(m, f);
+  if (!flow.has_unknown_branch() && Loops(flow).all().empty()) return std::nullopt;  // most have no loop
   const DataFlow data(m, f, flow);
   if (const auto found = Waiting(m, flow, data).find()) return object(Reason::ChildWaits, *found);
   return std::nullopt;
@@ -246,9 +259,8 @@ std::optional<Objection> object_to_child_waiting(const Module& m, const Function
 
 // A device-runtime call that is no part of a launch understood. `subject` is empty for the parent itself.
 Objection object_to_runtime_call(std::string_view function, const std::string& subject,
-                                 const std::string& where) {
-  const std::string text =
-      fmt::format("{}{}{}", subject, idioms().describe(function), where.empty() ? "" : ", " + where);
+                                 const std::string& place) {
+  const std::string text = subject + runtime_call_text(function, place);
   if (!idioms().is_kind(function, "wait")) return object(Reason::RuntimeCall, text);
   return object(
       Reason::ParentWaits,
@@ -260,8 +272,8 @@ std::optional<Objection> object_to_parent_call(const FunctionFacts& parent, cons
   const Statement& s = *instruction.statement;
   const auto call = parse_call(parent.module, s, parent.data.names());
   if (!call || &s == site.get_call || &s == site.launch_call) return std::nullopt;
-  const std::string where = place(parent.module, s.head);
-  if (!call->direct) return object(Reason::ParentCallsUnknown, "an indirect call at " + where);
+  const std::string where = parent.module.place(s.head);
+  if (!call->direct) return object(Reason::ParentCallsUnknown, fmt::format("an indirect call ({})", where));
   const std::string_view function = runtime_function(parent.module, call->callee);
   if (function.empty() || idioms().is_last_error(function) || idioms().is_peek_last_error(function))
     return std::nullopt;
@@ -280,19 +292,24 @@ std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, con
     if (auto objection = object_to_parent_call(parent, site, f)) return objection;
   }
   for (const ErrorQuery& query : parent.error_queries) {
-    if (!query.problem.empty()) return object(Reason::RuntimeCall, "a last-error query: " + query.problem);
+    if (query.problem.empty()) continue;
+    return object(Reason::RuntimeCall,
+                  fmt::format("a last-error query ({}): {}", m.place(query.call->head), query.problem));
   }
-  const CallGraph graph(m, parent.function);
+  const CallGraph& graph = parent.calls();
   const Effects& effects = graph.closure(parent.function);
-  if (effects.has(EffectKind::IndirectCall))
-    return object(Reason::ParentCallsUnknown, "a called function calls through a pointer");
+  if (const Effect* call = effects.find(EffectKind::IndirectCall)) {
+    return object(Reason::ParentCallsUnknown, fmt::format("{}, called by it, has an indirect call ({})",
+                                                          call->function->name, m.place(call->token)));
+  }
   if (const Effect* unknown = effects.find(EffectKind::UnknownCall))
-    return object(Reason::ParentCallsUnknown, fmt::format("{} is defined in another unit", unknown->what));
+    return object(Reason::ParentCallsUnknown, unknown_callee_text(m, *unknown));
   for (const Function* callee : graph.callees(parent.function)) {
     // What a wrapper calls counts as called where the wrapper is.
     if (!runtime_function(m, *callee).empty()) continue;
     if (const Effect* call = graph.closure(*callee).find(EffectKind::DeviceRuntime))
-      return object_to_runtime_call(call->what, fmt::format("{}, called by it, ", callee->name), "");
+      return object_to_runtime_call(call->what, fmt::format("{}, called by it, ", callee->name),
+                                    m.place(call->token));
   }
   return std::nullopt;
 }
@@ -303,7 +320,7 @@ std::optional<Objection> object_to_barriers(const FunctionFacts& parent, uint32_
   return object(Reason::BarrierBetweenLaunches, "in the NULL stream, " + finding.detail);
 }
 
-// What a parameter of a called function is at its calls: "a (line 12), b (line 40)".
+// What a parameter of a called function is at its calls: "a (line 12:2), b (line 40:2)".
 std::string passed_by_callers(const FunctionFacts& callee, uint64_t parameter) {
   const Module& m = callee.module;
   std::string text;
@@ -316,7 +333,7 @@ std::string passed_by_callers(const FunctionFacts& callee, uint64_t parameter) {
       const std::string* operand = scope.actual(call->parameters[parameter], 0);
       if (operand != nullptr) passed = print(origins_of(facts, *operand), *caller.function);
     }
-    text += fmt::format("{}{} (line {})", text.empty() ? "" : ", ", passed, caller.line);
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", passed, caller.place);
   }
   return text;
 }
@@ -337,16 +354,15 @@ std::string callee_text(const FunctionFacts& parent, const Site& site) {
   return text;
 }
 
-bool has_attribute(const Module& m, const Function& f, std::initializer_list<std::string_view> names) {
+// The directive by which a kernel is launched in clusters, with its place.
+std::optional<std::string> cluster_directive(const Module& m, const Function& f) {
   for (uint32_t t = f.attributes.first; t < f.attributes.last; ++t) {
-    if (std::find(names.begin(), names.end(), m.text(t)) != names.end()) return true;
+    for (const char* name :
+         {".reqnctapercluster", ".explicitcluster", ".maxclusterrank", ".blocksareclusters"}) {
+      if (m.is(t, name)) return fmt::format("{} ({})", name, m.place(t));
+    }
   }
-  return false;
-}
-
-bool uses_clusters(const Module& m, const Function& f) {
-  return has_attribute(m, f,
-                       {".reqnctapercluster", ".explicitcluster", ".maxclusterrank", ".blocksareclusters"});
+  return std::nullopt;
 }
 
 // Kernel parameters may take 4,096 bytes, or 32,764 from PTX 8.1 on.
@@ -358,17 +374,21 @@ uint32_t parameter_limit(const Module& m) {
 
 // `.maxntid 256, 1, 1` and `.reqntid`: the numbers behind a performance directive; 1 where fewer than three
 // stand.
-std::optional<std::array<uint64_t, 3>> dimensions_attribute(const Module& m, const Function& f,
-                                                            std::string_view name) {
+struct Dimensions {
+  std::array<uint64_t, 3> size = {1, 1, 1};
+  std::string place;
+};
+std::optional<Dimensions> dimensions_attribute(const Module& m, const Function& f, std::string_view name) {
   for (uint32_t t = f.attributes.first; t < f.attributes.last; ++t) {
     if (!m.is(t, name)) continue;
-    std::array<uint64_t, 3> out = {1, 1, 1};
+    Dimensions out;
+    out.place = m.place(t);
     size_t axis = 0;
     for (++t; t < f.attributes.last && axis < 3; ++t) {
       if (m.is(t, ",")) continue;
       const auto value = ptx::integer_value(m.text(t));
       if (!value) break;
-      out[axis++] = *value;
+      out.size[axis++] = *value;
     }
     return out;
   }
@@ -383,21 +403,24 @@ std::optional<Objection> object_to_block(const Module& m, const Function& child,
     return object(Reason::BlockRefused, text);
   }
   if (const auto most = dimensions_attribute(m, child, ".maxntid")) {
-    if (threads > (*most)[0] * (*most)[1] * (*most)[2]) {
-      return object(Reason::BlockRefused, text + " exceeds the child's launch bounds");
+    if (threads > most->size[0] * most->size[1] * most->size[2]) {
+      return object(Reason::BlockRefused,
+                    fmt::format("{} exceeds the child's launch bounds ({})", text, most->place));
     }
   }
   if (const auto exact = dimensions_attribute(m, child, ".reqntid")) {
-    if ((*exact)[0] != block[0] || (*exact)[1] != block[1] || (*exact)[2] != block[2]) {
-      return object(Reason::BlockRefused, text + " is not the block size the child requires");
+    if (!std::equal(block.begin(), block.end(), exact->size.begin())) {
+      return object(Reason::BlockRefused,
+                    fmt::format("{} is not the block size the child requires ({})", text, exact->place));
     }
   }
   return std::nullopt;
 }
 
-std::optional<Objection> object_to_arguments(const Function& child, const Site& site, const DataFlow& data) {
+std::optional<Objection> object_to_arguments(const Function& child, const FunctionFacts& parent,
+                                             const Site& site) {
   if (site.idiom->form == LaunchForm::Documented) {
-    const auto bytes = data.constant(site.buffer_bytes);
+    const auto bytes = parent.data.constant(site.buffer_bytes);
     if (!bytes || *bytes < child.parameter_bytes) {
       return object(Reason::ArgumentMismatch,
                     fmt::format("a buffer of {} bytes, parameters of {} bytes",
@@ -406,9 +429,10 @@ std::optional<Objection> object_to_arguments(const Function& child, const Site& 
   }
   for (const Argument& argument : site.arguments) {
     if (argument.offset + argument.bytes > child.parameter_bytes) {
-      return object(Reason::ArgumentMismatch,
-                    fmt::format("an argument at offset {} of {} bytes, parameters of {} bytes",
-                                argument.offset, argument.bytes, child.parameter_bytes));
+      return object(
+          Reason::ArgumentMismatch,
+          fmt::format("an argument at offset {} of {} bytes ({}), parameters of {} bytes", argument.offset,
+                      argument.bytes, parent.module.place(argument.store->head), child.parameter_bytes));
     }
   }
   return std::nullopt;
@@ -442,6 +466,11 @@ const Values& FunctionFacts::values() const {
   return *values_;
 }
 
+const CallGraph& FunctionFacts::calls() const {
+  if (calls_ == nullptr) calls_ = std::make_shared<const CallGraph>(module, function);
+  return *calls_;
+}
+
 std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const FunctionFacts& parent) {
   std::array<uint32_t, 3> out{};
   std::optional<SiteValues> computed;
@@ -457,13 +486,16 @@ std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const Fu
 }
 
 std::optional<Objection> object_to_unit(const Module& m, bool debug_allowed) {
-  if (m.debug && !debug_allowed) return object(Reason::DebugBuild, "the unit's target says debug");
+  const std::string directive = m.place(ptx::target_directive(m));
+  if (m.debug && !debug_allowed)
+    return object(Reason::DebugBuild, fmt::format("the unit's target says debug ({})", directive));
   const auto target = ptx::parse_target(m.target);
   if (!target || !ptx::parse_version(m.version)) {
-    return object(Reason::NotUnderstood, fmt::format("PTX {} for target {}", m.version, m.target));
+    return object(Reason::NotUnderstood,
+                  fmt::format("PTX {} for target {} ({})", m.version, m.target, directive));
   }
   if (ptx::runs_in_lockstep(*target)) {
-    return object(Reason::TargetTooOld, fmt::format("the unit's target is {}", m.target));
+    return object(Reason::TargetTooOld, fmt::format("the unit's target is {} ({})", m.target, directive));
   }
   return std::nullopt;
 }
@@ -478,13 +510,15 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
                               print(callers_of(m, parent.function.name))));
   }
   if (parent.sites.size() > 1) {
-    return object(Reason::SeveralSites, fmt::format("{} launch sites", parent.sites.size()));
+    std::string places;
+    for (const Site& s : parent.sites) places += (places.empty() ? "" : ", ") + ptx::place(s.position);
+    return object(Reason::SeveralSites, fmt::format("{} launch sites ({})", parent.sites.size(), places));
   }
   const uint32_t at = parent.flow.index_of(site.get_call);
   if (parent.flow.in_loop(at)) {
-    const std::string retry = print_retry(retry_line({m, parent.function, parent.flow, parent.data}, site));
+    const std::string retry = print_retry(retry_place({m, parent.function, parent.flow, parent.data}, site));
     return object(Reason::SiteInLoop,
-                  fmt::format("control can come back to {}{}{}", place(m, site.get_call->head),
+                  fmt::format("control can come back to {}{}{}", m.place(site.get_call->head),
                               retry.empty() ? "" : ": ", retry));
   }
   if (auto objection = object_to_parent_calls(parent, site)) return objection;
@@ -495,7 +529,8 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
   if (stream == StreamKind::Null) {
     if (auto objection = object_to_barriers(parent, at)) return objection;
   }
-  if (uses_clusters(m, parent.function)) return object(Reason::ParentCluster, "by its own directive");
+  if (const auto directive = cluster_directive(m, parent.function))
+    return object(Reason::ParentCluster, *directive);
   if (parent.function.parameter_bytes + 16 > parameter_limit(m)) {
     return object(Reason::ParameterSpace,
                   fmt::format("{} bytes of parameters", parent.function.parameter_bytes));
@@ -518,8 +553,8 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
     return object(Reason::ChildNotFound, fmt::format("{} is not a kernel defined there", child.name));
   }
   if (auto objection = object_to_block(m, child, *constant_block(site, parent))) return objection;
-  if (auto objection = object_to_arguments(child, site, parent.data)) return objection;
-  if (uses_clusters(m, child)) return object(Reason::ChildCluster, "by its own directive");
+  if (auto objection = object_to_arguments(child, parent, site)) return objection;
+  if (const auto directive = cluster_directive(m, child)) return object(Reason::ChildCluster, *directive);
   const CallGraph graph(m, child);
   const CallClosure closure = call_closure(m, child);
   if (auto objection = object_to_calls(graph, child)) return objection;
@@ -529,7 +564,8 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
   for (const Function* callee : closure.functions) {
     if (auto objection = object_to_child_waiting(m, *callee)) return objection;
   }
-  if (stream_kind(site) == StreamKind::Null) {
+  // What varies only takes updates away, and costs the values of the whole parent.
+  if (stream_kind(site) == StreamKind::Null && shared_update(m, child, closure, {})) {
     if (const auto update = shared_update(m, child, closure, varying_parameters(parent, site, child))) {
       return object(Reason::ChildReadModifyWrite, *update);
     }

@@ -42,9 +42,12 @@ struct FunctionFacts {
 
   // The value analyses, made when they are first asked for.
   [[nodiscard]] const Values& values() const;
+  // The function and what it calls; likewise.
+  [[nodiscard]] const CallGraph& calls() const;
 
  private:
   mutable std::shared_ptr<const Values> values_;
+  mutable std::shared_ptr<const CallGraph> calls_;
 };
 
 // The strictest order that a launch of the site may be promised: Null, then PerThread, then FireAndForget;

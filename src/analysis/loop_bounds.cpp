@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "analysis/loop_nest.h"
+#include "analysis/graph.h"
 
 namespace klap::analysis {
 namespace {
@@ -78,9 +78,14 @@ class LoopBounds {
   }
 
  private:
+  [[nodiscard]] Subgraph between(const std::vector<uint32_t>& blocks) const {
+    return Subgraph(
+        blocks, [this](uint32_t b) -> const auto& { return flow_.blocks()[b].successors; });
+  }
+
   // The heaviest path in a set of blocks, loops taken as a whole.
   [[nodiscard]] uint64_t heaviest(const std::vector<uint32_t>& blocks) const {
-    const Subgraph part(flow_, blocks);
+    const Subgraph part = between(blocks);
     std::vector<uint64_t> from(part.components.count);
     uint64_t most = 0;
     for (uint32_t c = 0; c < part.components.count; ++c) {  // later ones first
@@ -90,7 +95,7 @@ class LoopBounds {
           if (next != c) from[c] = std::max(from[c], from[next]);
         }
       }
-      from[c] = add(from[c], part.cyclic(c) ? loop(part.blocks_of(c)) : weights_[part.blocks_of(c)[0]]);
+      from[c] = add(from[c], part.cyclic(c) ? loop(part.nodes_of(c)) : weights_[part.nodes_of(c)[0]]);
       most = std::max(most, from[c]);
     }
     return most;
@@ -249,9 +254,9 @@ class LoopBounds {
     return !on_cycle(test, without(loop, addition)) && !on_cycle(addition, without(loop, test));
   }
   [[nodiscard]] bool on_cycle(uint32_t block, const std::vector<uint32_t>& blocks) const {
-    const Subgraph part(flow_, blocks);
-    for (uint32_t n = 0; n < part.blocks.size(); ++n) {
-      if (part.blocks[n] == block) return part.cyclic(part.components.of[n]);
+    const Subgraph part = between(blocks);
+    for (uint32_t n = 0; n < part.nodes.size(); ++n) {
+      if (part.nodes[n] == block) return part.cyclic(part.components.of[n]);
     }
     return false;
   }

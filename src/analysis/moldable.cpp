@@ -129,7 +129,7 @@ class Test {
 
   void refuse(uint32_t i, const std::string& why) {
     if (!result_.yes()) return;
-    result_.reason = fmt::format("line {}: {} {}", m_.line(at(i).head), m_.full_opcode(at(i)), why);
+    result_.reason = fmt::format("{}: {} {}", m_.place(at(i).head), m_.full_opcode(at(i)), why);
   }
 
   // What an instruction computes exactly is looked at where it is used; all others must not see more of the
@@ -337,7 +337,7 @@ std::string meets_others(const Module& m, const Statement& s) {
 }
 
 std::string refusal(const Module& m, const Statement& s, const std::string& why) {
-  return fmt::format("line {}: {} {}", m.line(s.head), m.full_opcode(s), why);
+  return fmt::format("{}: {} {}", m.place(s.head), m.full_opcode(s), why);
 }
 
 // Registers that say nothing of a thread's place: clocks, the processor's number.

@@ -32,17 +32,17 @@ class Search {
     }
     const bool negative = operand.starts_with('-');
     if (const auto number = ptx::integer_value(operand.substr(negative ? 1 : 0))) {
-      add({OriginKind::Constant, "", negative ? ~*number + 1 : *number, at, 0});
+      add({OriginKind::Constant, "", negative ? ~*number + 1 : *number, at, {}});
     } else if (operand.starts_with('%')) {
-      add({OriginKind::SpecialRegister, std::string(operand), 0, at, 0});
+      add({OriginKind::SpecialRegister, std::string(operand), 0, at, {}});
     } else {
-      add({OriginKind::Symbol, std::string(operand), 0, at, 0});
+      add({OriginKind::Symbol, std::string(operand), 0, at, {}});
     }
   }
 
   void register_value(std::string_view name, const Statement* at) {
     const auto& definitions = q_.data.definitions(name);
-    if (definitions.empty()) add({OriginKind::Undefined, std::string(name), 0, at, 0});
+    if (definitions.empty()) add({OriginKind::Undefined, std::string(name), 0, at, {}});
     for (uint32_t index : definitions) definition(q_.flow.instructions()[index]);
   }
 
@@ -62,7 +62,7 @@ class Search {
     } else if (opcode == "ld" && s.operands.size() == 2) {
       return load(instruction);
     }
-    add({OriginKind::Computed, q_.module.full_opcode(s), 0, &s, 0});
+    add({OriginKind::Computed, q_.module.full_opcode(s), 0, &s, {}});
   }
 
   // An operand of one token, a special register's component (%tid.x), or a signed literal.
@@ -92,7 +92,7 @@ class Search {
         if (modifier.starts_with(known)) space = known.substr(1);
       }
     }
-    add({OriginKind::Load, space, 0, &s, 0});
+    add({OriginKind::Load, space, 0, &s, {}});
   }
 
   // The function's own parameter, or the result of a call in the same scope.
@@ -105,20 +105,20 @@ class Search {
         const bool is_result =
             std::find(call->results.begin(), call->results.end(), address.base) != call->results.end();
         if (!is_result) continue;
-        return add({OriginKind::CallResult, call->direct ? std::string(call->callee) : "", 0, &other, 0});
+        return add({OriginKind::CallResult, call->direct ? std::string(call->callee) : "", 0, &other, {}});
       }
     }
     const auto& parameters = q_.function.parameters;
     for (size_t i = 0; i < parameters.size(); ++i) {
       if (parameters[i].name == address.base) {
-        return add({OriginKind::Parameter, parameters[i].name, i, &s, 0});
+        return add({OriginKind::Parameter, parameters[i].name, i, &s, {}});
       }
     }
-    add({OriginKind::Load, "param", 0, &s, 0});
+    add({OriginKind::Load, "param", 0, &s, {}});
   }
 
   void add(Origin origin) {
-    if (origin.statement != nullptr) origin.line = q_.module.line(origin.statement->head);
+    if (origin.statement != nullptr) origin.place = q_.module.place(origin.statement->head);
     const bool known = std::any_of(found_.begin(), found_.end(), [&](const Origin& o) {
       const bool by_place = origin.kind == OriginKind::Load || origin.kind == OriginKind::Computed ||
                             origin.kind == OriginKind::CallResult;
@@ -148,14 +148,14 @@ std::string print(const Origin& o, const ptx::Function& function) {
     case OriginKind::Parameter:
       return fmt::format("parameter {} of {}", o.value, function.name);
     case OriginKind::Load:
-      return fmt::format("loaded from {} memory (line {})", o.name, o.line);
+      return fmt::format("loaded from {} memory ({})", o.name, o.place);
     case OriginKind::CallResult:
-      return o.name.empty() ? fmt::format("the result of an indirect call (line {})", o.line)
-                            : fmt::format("the result of {} (line {})", o.name, o.line);
+      return o.name.empty() ? fmt::format("the result of an indirect call ({})", o.place)
+                            : fmt::format("the result of {} ({})", o.name, o.place);
     case OriginKind::SpecialRegister:
       return o.name;
     case OriginKind::Computed:
-      return fmt::format("computed by {} (line {})", o.name, o.line);
+      return fmt::format("computed by {} ({})", o.name, o.place);
     case OriginKind::Undefined:
       return fmt::format("{}, which nothing writes", o.name);
   }

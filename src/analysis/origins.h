@@ -32,7 +32,7 @@ struct Origin {
   std::string name;
   uint64_t value = 0;
   const ptx::Statement* statement = nullptr;  // the last instruction followed; null for a literal operand
-  int line = 0;                               // its line; 0 without one
+  std::string place;                          // its place; empty without one
 };
 
 struct OriginQuery {
@@ -45,7 +45,7 @@ struct OriginQuery {
 // All places that `operand` may have been copied from, each once, in the order in which they were found.
 std::vector<Origin> origins_of(const OriginQuery& query, std::string_view operand);
 
-// "the constant 5", "the address of f", "parameter 0 of g", "loaded from global memory (line 12)", ...
+// "the constant 5", "the address of f", "parameter 0 of g", "loaded from global memory (line 12:2)", ...
 std::string print(const Origin& origin, const ptx::Function& function);
 // The same of several, joined by "or".
 std::string print(const std::vector<Origin>& origins, const ptx::Function& function);

@@ -74,9 +74,9 @@ struct State {
 
 class Proof {
  public:
-  Proof(const Module& module, const ControlFlow& flow, const DataFlow& data, const LoopNest& nest,
+  Proof(const Module& module, const ControlFlow& flow, const DataFlow& data, const LoopParts& loops,
         uint32_t loop, Reading reading)
-      : m_(module), flow_(flow), data_(data), nest_(nest), loop_(nest.loops()[loop]), reading_(reading) {}
+      : m_(module), flow_(flow), data_(data), loops_(loops), loop_(loops.all()[loop]), reading_(reading) {}
 
   bool run() {
     failed_ = flow_.has_unknown_branch() || loop_.entries.size() != 1 || !only_known_effects();
@@ -91,7 +91,7 @@ class Proof {
  private:
   [[nodiscard]] const Statement& at(uint32_t i) const { return *flow_.instructions()[i].statement; }
   template <typename Visit>
-  void for_each_instruction(const NestedLoop& loop, Visit&& visit) const {
+  void for_each_instruction(const Loop& loop, Visit&& visit) const {
     for (uint32_t b : loop.blocks) {
       for (uint32_t i = flow_.blocks()[b].first; i < flow_.blocks()[b].last; ++i) visit(i);
     }
@@ -157,8 +157,8 @@ class Proof {
     }
     if (std::find(state.path.begin(), state.path.end(), block) != state.path.end()) return;
     state.path.push_back(block);
-    for (uint32_t l : nest_.around(block)) {
-      const NestedLoop& inner = nest_.loops()[l];
+    for (uint32_t l : loops_.around(block)) {
+      const Loop& inner = loops_.all()[l];
       if (inner.entries.size() != 1) failed_ = true;
       if (inner.entries[0] == loop_.entries[0]) break;  // the loop itself
       if (inner.entries[0] == block) forget(inner, state);
@@ -166,7 +166,7 @@ class Proof {
     step(flow_.blocks()[block].first, std::move(state));
   }
 
-  void forget(const NestedLoop& inner, State& state) {
+  void forget(const Loop& inner, State& state) {
     for_each_instruction(inner, [&](uint32_t i) {
       for (std::string_view r : registers_of(m_, at(i), data_.names()).written)
         state.registers[r] = values_.fresh();
@@ -462,8 +462,8 @@ class Proof {
   const Module& m_;
   const ControlFlow& flow_;
   const DataFlow& data_;
-  const LoopNest& nest_;
-  const NestedLoop& loop_;
+  const LoopParts& loops_;
+  const Loop& loop_;
   const Reading reading_;
   Values values_;
   bool one_direction_ = false, failed_ = false;
@@ -471,7 +471,7 @@ class Proof {
   std::vector<State> open_;  // paths around the loop that need a rank
 };
 
-bool loop_observes(const Module& m, const ControlFlow& flow, const NestedLoop& loop) {
+bool loop_observes(const Module& m, const ControlFlow& flow, const Loop& loop) {
   return std::any_of(loop.blocks.begin(), loop.blocks.end(), [&](uint32_t b) {
     for (uint32_t i = flow.blocks()[b].first; i < flow.blocks()[b].last; ++i) {
       if (observes(m, *flow.instructions()[i].statement)) return true;
@@ -489,26 +489,27 @@ bool Progress::ends_by_itself(uint32_t loop) {
     for (const uint32_t bytes : {4U, 8U}) {
       for (const bool falls : {true, false}) {
         if (shown || failed) continue;
-        Proof proof(module_, flow_, data_, nest_, loop, {letter, bytes, falls});
+        Proof proof(module_, flow_, data_, loops_, loop, {letter, bytes, falls});
         shown = proof.run();
         failed = proof.failed();
       }
     }
   }
-  for (uint32_t inner = loop + 1; shown && inner < nest_.loops().size(); ++inner) {
-    const bool inside = nest_.loops()[inner].outer == loop;
-    if (inside && loop_observes(module_, flow_, nest_.loops()[inner])) shown = ends_by_itself(inner);
+  for (uint32_t inner = 0; shown && inner < loops_.all().size(); ++inner) {
+    const bool inside = loops_.all()[inner].parent == loop;
+    if (inside && loop_observes(module_, flow_, loops_.all()[inner])) shown = ends_by_itself(inner);
   }
   shown_[loop] = shown;
   return shown;
 }
 
 std::string print_progress(const Module& module, const ControlFlow& flow, const DataFlow& data) {
-  const LoopNest nest(flow);
-  Progress progress(module, flow, data, nest);
+  const LoopParts loops(flow);
+  if (!loops.loops().known()) return print_loops(flow, loops.loops());
+  Progress progress(module, flow, data, loops);
   std::string out;
-  for (uint32_t l = 0; l < nest.loops().size(); ++l) {
-    const NestedLoop& loop = nest.loops()[l];
+  for (uint32_t l = 0; l < loops.all().size(); ++l) {
+    const Loop& loop = loops.all()[l];
     if (!loop_observes(module, flow, loop)) continue;
     const Statement& first = *flow.instructions()[flow.blocks()[loop.entries[0]].first].statement;
     out += fmt::format("the loop at line {}: {}\n", module.line(first.head),

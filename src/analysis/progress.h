@@ -43,25 +43,25 @@
 
 #include "analysis/dataflow.h"
 #include "analysis/flow.h"
-#include "analysis/loop_nest.h"
+#include "analysis/loops.h"
 
 namespace klap::analysis {
 
 class Progress {
  public:
-  // The nest must outlive this object, as must the rest.
-  Progress(const ptx::Module& module, const ControlFlow& flow, const DataFlow& data, const LoopNest& nest)
-      : module_(module), flow_(flow), data_(data), nest_(nest), shown_(nest.loops().size()) {}
+  // The loops must outlive this object, as must the rest.
+  Progress(const ptx::Module& module, const ControlFlow& flow, const DataFlow& data, const LoopParts& loops)
+      : module_(module), flow_(flow), data_(data), loops_(loops), shown_(loops.all().size()) {}
 
-  // True if the loop (an index into the nest) and the loops in it that read memory strongly or by atomics are
-  // shown to end by themselves.
+  // True if the loop (an index into all of them) and the loops in it that read memory strongly or by atomics
+  // are shown to end by themselves.
   bool ends_by_itself(uint32_t loop);
 
  private:
   const ptx::Module& module_;
   const ControlFlow& flow_;
   const DataFlow& data_;
-  const LoopNest& nest_;
+  const LoopParts& loops_;
   std::vector<std::optional<bool>> shown_;
 };
 

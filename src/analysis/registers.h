@@ -7,9 +7,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/flow.h"
@@ -80,8 +81,13 @@ class VirtualRegisters {
 
   const ControlFlow& flow_;
   const ptx::Module& module_;
-  std::map<ScopedName, Declaration> declarations_, ranges_;
-  std::map<ScopedName, uint32_t> numbers_;
+  struct ScopedNameHash {
+    size_t operator()(const ScopedName& name) const {
+      return std::hash<std::string_view>()(name.second) ^ std::hash<const void*>()(name.first);
+    }
+  };
+  std::unordered_map<ScopedName, Declaration, ScopedNameHash> declarations_, ranges_;
+  std::unordered_map<ScopedName, uint32_t, ScopedNameHash> numbers_;
   std::vector<VirtualRegister> registers_;
   std::vector<Access> accesses_;
   std::vector<uint32_t> start_, unknown_, results_;

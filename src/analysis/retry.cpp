@@ -35,20 +35,20 @@ bool compares_with_limit(const OriginQuery& q, const Statement& s) {
 
 }  // namespace
 
-int retry_line(const OriginQuery& q, const Site& site) {
-  if (site.get_call == nullptr) return 0;
+std::string retry_place(const OriginQuery& q, const Site& site) {
+  if (site.get_call == nullptr) return {};
   const uint32_t at = q.flow.index_of(site.get_call);
   const auto& instructions = q.flow.instructions();
   for (uint32_t i = 0; i < instructions.size(); ++i) {
     if (!q.flow.can_follow(at, i) || !q.flow.can_follow(i, at)) continue;
     if (compares_with_limit(q, *instructions[i].statement))
-      return q.module.line(instructions[i].statement->head);
+      return q.module.place(instructions[i].statement->head);
   }
-  return 0;
+  return {};
 }
 
-std::string print_retry(int line) {
-  return line == 0 ? "" : fmt::format("a retry loop on the pending limit (line {})", line);
+std::string print_retry(const std::string& place) {
+  return place.empty() ? "" : fmt::format("a retry loop on the pending limit ({})", place);
 }
 
 }  // namespace klap::analysis

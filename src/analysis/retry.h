@@ -18,9 +18,9 @@ inline constexpr uint64_t kPendingCountExceeded = 69;
 // Line of the comparison with error 69 that stands in a loop with the launch and reads the launch's result or
 // the thread's last error; 0 if there is none. Naming only: that the comparison decides over the loop alone
 // is not shown.
-int retry_line(const OriginQuery& query, const Site& site);
+std::string retry_place(const OriginQuery& query, const Site& site);
 
-// "a retry loop on the pending limit (line 130)", or nothing.
-std::string print_retry(int line);
+// "a retry loop on the pending limit (line 130:2)", or nothing.
+std::string print_retry(const std::string& place);
 
 }  // namespace klap::analysis

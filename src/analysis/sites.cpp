@@ -44,7 +44,7 @@ class SiteFinder {
   // A launch that belongs to no call for a buffer before it.
   Site orphan(uint32_t index, const Call& call, const Idiom& idiom) {
     Site site;
-    site.line = static_cast<uint32_t>(m_.line(call.statement->head));
+    site.position = m_.position(call.statement->head);
     site.idiom = &idiom;
     site.problem = "a launch whose argument buffer comes from elsewhere";
     const bool documented = idiom.form == LaunchForm::Documented;
@@ -64,7 +64,7 @@ class SiteFinder {
   Site site_at(uint32_t index, const Call& get, LaunchForm form) {
     Site site;
     site.get_call = get.statement;
-    site.line = static_cast<uint32_t>(m_.line(get.statement->head));
+    site.position = m_.position(get.statement->head);
     site.problem = get_buffer(site, index, get, form);
     if (!site.understood()) return site;
     site.problem = follow(site, index + 1, form);
@@ -74,7 +74,16 @@ class SiteFinder {
     return site;
   }
 
+  static constexpr std::string_view kControlFlow = "control flow between the two calls";
+  static constexpr std::string_view kNoNullTest = "the buffer is not tested for null";
+  static constexpr std::string_view kUnknownNullTest = "the buffer is not tested for null in the known way";
+
   [[nodiscard]] const FlatInstruction& at(uint32_t index) const { return flow_.instructions()[index]; }
+
+  // What is wrong, with the instruction that shows it.
+  [[nodiscard]] std::string problem(std::string_view what, const Statement& s) const {
+    return fmt::format("{} ({})", what, m_.place(s.head));
+  }
 
   std::string get_buffer(Site& site, uint32_t index, const Call& get, LaunchForm form) {
     site.get_scope = at(index).scope;
@@ -133,21 +142,22 @@ class SiteFinder {
       const Statement& s = *at(i).statement;
       const bool tested = site.null_branch != nullptr || form == LaunchForm::Documented;
       if (labelled)
-        return tested ? "a label stands between the two calls" : "a label stands before the null test";
+        return problem(
+            tested ? "a label stands between the two calls" : "a label stands before the null test", s);
       if (const auto call = parse_call(m_, s, data_.names()))
-        return tested ? launch(site, i, *call, form) : "the buffer is not tested for null";
+        return tested ? launch(site, i, *call, form) : problem(kNoNullTest, s);
       const std::string_view opcode = m_.text(s.head);
       if (opcode == "brx" || opcode == "ret" || opcode == "exit" || opcode == "trap")
-        return tested ? "control flow between the two calls" : "the buffer is not tested for null";
+        return problem(tested ? kControlFlow : kNoNullTest, s);
       path_.push_back(i);
       if (opcode == "bra") {
-        std::string problem = branch(site, s, i, tested);
-        if (!problem.empty()) return problem;
+        std::string wrong = branch(site, s, i, tested);
+        if (!wrong.empty()) return wrong;
         labelled = site.null_branch == &s && leaves_on_null(s) && flow_.is_labelled(i);
         continue;
       }
-      std::string problem = opcode == "st" ? store(site, s) : predicate(site, s);
-      if (!problem.empty()) return problem;
+      std::string wrong = opcode == "st" ? store(site, s) : predicate(site, s);
+      if (!wrong.empty()) return wrong;
       ++i;
       labelled = i < instructions.size() && flow_.is_labelled(i);
     }
@@ -163,7 +173,7 @@ class SiteFinder {
     if (test) {
       const bool known = equal || (!s.modifiers.empty() && m_.is(s.modifiers.first, ".ne"));
       if (!known || s.predicated || data_.constant(m_.text(s.operands[2])) != 0)
-        return "the buffer is not tested for null in the known way";
+        return problem(kUnknownNullTest, s);
       null_when_[m_.text(s.operands[0])] = equal;
       return {};
     }
@@ -189,12 +199,13 @@ class SiteFinder {
   std::string branch(Site& site, const Statement& s, uint32_t& i, bool tested) {
     if (!s.predicated) {
       i = jump_target(i);
-      return i == ControlFlow::npos ? "a label stands between the two calls" : "";
+      return i == ControlFlow::npos ? problem("a branch that others join stands between the two calls", s)
+                                    : "";
     }
-    if (site.null_branch != nullptr) return "control flow between the two calls";
+    if (site.null_branch != nullptr) return problem(kControlFlow, s);
     if (!null_when_.contains(m_.text(s.predicate))) {
-      return tested ? "control flow between the two calls"
-                    : "the branch after the call does not test the buffer";
+      return problem(
+          tested ? kControlFlow : std::string_view("the branch after the call does not test the buffer"), s);
     }
     site.null_branch = &s;
     if (leaves_on_null(s)) {
@@ -202,7 +213,7 @@ class SiteFinder {
       return {};
     }
     i = jump_target(i);
-    return i == ControlFlow::npos ? "the buffer is not tested for null in the known way" : "";
+    return i == ControlFlow::npos ? problem(kUnknownNullTest, s) : "";
   }
 
   // Where a branch goes, if nothing else goes there.
@@ -228,18 +239,18 @@ class SiteFinder {
   }
 
   std::string argument_store(Site& site, const Statement& s, const Address& address) {
-    if (s.predicated) return "an argument store is predicated";
+    if (s.predicated) return problem("an argument store is predicated", s);
     for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
       const std::string_view modifier = m_.text(t);
       const bool known =
           modifier == ".global" || modifier == ".v2" || modifier == ".v4" || ptx::type_bytes(modifier) != 0;
-      if (!known) return "an argument store of an unknown form";
+      if (!known) return problem("an argument store of an unknown form", s);
     }
     const uint32_t width = ptx::type_bytes(m_.text(s.modifiers.last - 1));
-    if (width == 0 || address.offset < 0) return "an argument store of unknown width or place";
+    if (width == 0 || address.offset < 0) return problem("an argument store of unknown width or place", s);
     uint32_t offset = static_cast<uint32_t>(address.offset);
     for (std::string& component : components(m_, s.operands[1])) {
-      if (component == site.buffer) return "the buffer's address is passed on";
+      if (component == site.buffer) return problem("the buffer's address is passed on", s);
       site.arguments.push_back(
           {offset, width, std::string(m_.text(s.modifiers.last - 1)), std::move(component), &s});
       offset += width;
@@ -249,29 +260,30 @@ class SiteFinder {
 
   std::string launch(Site& site, uint32_t i, const Call& call, LaunchForm form) {
     const Idiom* idiom = call.direct ? idioms().by_launch(runtime_function(m_, call.callee)) : nullptr;
-    if (idiom == nullptr) return "another call stands between the two calls";
+    if (idiom == nullptr) return problem("another call stands between the two calls", *call.statement);
     const bool documented = form == LaunchForm::Documented;
-    if (idiom->form != form) return "the two calls belong to different forms";
+    if (idiom->form != form) return problem("the two calls belong to different forms", *call.statement);
     if (call.statement->predicated || call.parameters.size() != (documented ? 6 : 2))
-      return "the launch has an unexpected form";
+      return problem("the launch has an unexpected form", *call.statement);
     site.launch_scope = at(i).scope;
-    if (site.launch_scope == &function_.body) return "the launch stands in no scope of its own";
+    if (site.launch_scope == &function_.body)
+      return problem("the launch stands in no scope of its own", *call.statement);
     site.launch_call = call.statement;
     const CallScope scope = read_call_scope(m_, *site.launch_scope, *call.statement);
     if (!scope.problem.empty()) return scope.problem;
     const std::string* buffer = scope.actual(call.parameters[documented ? 1 : 0], 0);
     const std::string* stream = scope.actual(call.parameters.back(), 0);
     if (buffer == nullptr || stream == nullptr || *buffer != site.buffer)
-      return "the launch uses another buffer";
+      return problem("the launch uses another buffer", *call.statement);
     site.idiom = idiom;
     if (call.callee != idiom->launch) site.wrapper = call.callee;
     site.stream = *stream;
     site.streams = stream_values({m_, function_, flow_, data_}, site.stream, *idiom);
     site.result = scope.result;
     if (!documented) return {};
-    std::string problem = description(site, scope, call.parameters[0],
-                                      {call.parameters[2], call.parameters[3]}, call.parameters[4]);
-    return problem.empty() ? stored_values_change(site) : problem;
+    std::string wrong = description(site, scope, call.parameters[0], {call.parameters[2], call.parameters[3]},
+                                    call.parameters[4]);
+    return wrong.empty() ? stored_values_change(site) : wrong;
   }
 
   // True for a block directly in another one.
@@ -286,28 +298,38 @@ class SiteFinder {
       const auto store = std::find_if(path_.begin(), path_.end(),
                                       [&](uint32_t i) { return at(i).statement == argument.store; });
       if (!stands_in(*at(*store).scope, *site.launch_scope))
-        return "an argument store stands in a scope of its own";
+        return problem("an argument store stands in a scope of its own", *argument.store);
       for (auto i = store; i != path_.end(); ++i) {
         const Registers registers = registers_of(m_, *at(*i).statement, data_.names());
         if (std::find(registers.written.begin(), registers.written.end(), argument.source) !=
             registers.written.end()) {
-          return fmt::format("{} changes between an argument store and the launch", argument.source);
+          return problem(fmt::format("{} changes between an argument store and the launch", argument.source),
+                         *at(*i).statement);
         }
       }
     }
     return {};
   }
 
+  // The first instruction that writes the buffer's register other than the call's own result.
+  [[nodiscard]] const Statement& elsewhere(const Site& site) const {
+    const auto& writers = data_.definitions(site.buffer);
+    const auto other = std::find_if(writers.begin(), writers.end(),
+                                    [&](uint32_t w) { return at(w).scope != site.get_scope; });
+    return *at(other == writers.end() ? writers.front() : *other).statement;
+  }
+
   // The buffer may be defined once and read by the null test, the argument stores and the launch only.
   std::string buffer_escapes(const Site& site) {
-    if (data_.definitions(site.buffer).size() != 1) return "the buffer's register is written elsewhere too";
+    if (data_.definitions(site.buffer).size() != 1)
+      return problem("the buffer's register is written elsewhere too", elsewhere(site));
     for (uint32_t use : data_.uses(site.buffer)) {
       const FlatInstruction& f = at(use);
       const bool test = m_.is(f.statement->head, "setp");
       const bool fill = std::any_of(site.arguments.begin(), site.arguments.end(),
                                     [&](const Argument& a) { return a.store == f.statement; });
       if (!test && !fill && f.scope != site.launch_scope)
-        return "the buffer's address is used for something else";
+        return problem("the buffer's address is used for something else", *f.statement);
     }
     return {};
   }
@@ -338,6 +360,13 @@ LaunchNames launch_names(const ptx::Module& module) {
     if (idioms().is_get_buffer(function) || idioms().by_launch(function) != nullptr) names.insert(f.name);
   }
   return names;
+}
+
+bool may_launch(const ptx::Module& module, const ptx::Function& function, const LaunchNames& names) {
+  for (uint32_t t = function.body.tokens.first; t < function.body.tokens.last; ++t) {
+    if (module.tokens[t].kind == ptx::TokenKind::Identifier && names.contains(module.text(t))) return true;
+  }
+  return false;
 }
 
 std::vector<Site> find_sites(const ptx::Module& module, const ptx::Function& function,

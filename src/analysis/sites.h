@@ -32,7 +32,7 @@ struct Argument {
 };
 
 struct Site {
-  uint32_t line = 0;                          // of the first call, in the unit's PTX
+  ptx::Position position;                     // of the first call, in the unit's PTX
   std::string problem;                        // why the sequence is not understood; empty when it is
   const Idiom* idiom = nullptr;               // null when the launch was not found
   const ptx::Statement* get_call = nullptr;   // instruction `call GET_BUFFER`
@@ -66,6 +66,9 @@ std::vector<Site> find_sites(const ptx::Module& module, const ptx::Function& fun
 // wrappers.
 using LaunchNames = std::set<std::string, std::less<>>;
 LaunchNames launch_names(const ptx::Module& module);
+// False if the function names none of them and so has no site: a look at its words, which costs less than
+// finding its sites.
+bool may_launch(const ptx::Module& module, const ptx::Function& function, const LaunchNames& names);
 
 // A call that asks for the thread's last error, in a scope of its own.
 struct ErrorQuery {

@@ -135,7 +135,7 @@ class Ownership {
   [[nodiscard]] bool visible() const { return trouble_ && trouble_->answer == Answer::No; }
   void trouble(Finding finding, uint32_t instruction) {
     if (visible() || (trouble_ && finding.answer == Answer::Unknown)) return;
-    finding.detail += fmt::format(" (line {})", m_.line(at(instruction).head));
+    finding.detail += fmt::format(" ({})", m_.place(at(instruction).head));
     trouble_ = std::move(finding);
   }
 
@@ -328,8 +328,8 @@ std::string print_stream_ownership(const FunctionFacts& kernel) {
   std::string out;
   for (const Site& site : kernel.sites) {
     if (!kernel.data.names().is_register(site.stream) || kernel.data.constant(site.stream)) continue;
-    out += fmt::format("stream {} of the launch at line {} is private: {}\n", site.stream, site.line,
-                       to_text(owns_stream(kernel, site.stream)));
+    out += fmt::format("stream {} of the launch at {} is private: {}\n", site.stream,
+                       ptx::place(site.position), to_text(owns_stream(kernel, site.stream)));
   }
   return out;
 }

@@ -72,19 +72,18 @@ class Classifier {
     const auto address = parse_address(q_.module, origin.statement->operands[1]);
     const std::string chosen = address ? chosen_by(address->base) : "";
     const auto place = address ? place_of(address->base, address->offset) : std::nullopt;
-    const std::vector<int> creations = place ? creations_in(*place) : std::vector<int>();
+    const std::vector<std::string> creations = place ? creations_in(*place) : std::vector<std::string>();
     if (creations.empty()) {
       if (chosen.empty()) return {StreamClass::Loaded, print(origin, q_.function)};
-      return {StreamClass::Array, fmt::format("an element of an array in {} memory, chosen by {} (line {})",
-                                              origin.name, chosen, origin.line)};
+      return {StreamClass::Array, fmt::format("an element of an array in {} memory, chosen by {} ({})",
+                                              origin.name, chosen, origin.place)};
     }
-    const std::string lines =
-        fmt::format("line{} {}", creations.size() == 1 ? "" : "s", fmt::join(creations, ", "));
+    const std::string places = fmt::format("{}", fmt::join(creations, ", "));
     if (chosen.empty() && place->offset) {
-      return {StreamClass::Created, fmt::format("created by the same function ({})", lines)};
+      return {StreamClass::Created, fmt::format("created by the same function ({})", places)};
     }
     return {StreamClass::Array,
-            fmt::format("one of an array of streams created by the same function ({}){}{}", lines,
+            fmt::format("one of an array of streams created by the same function ({}){}{}", places,
                         chosen.empty() ? "" : ", chosen by ", chosen)};
   }
 
@@ -134,9 +133,9 @@ class Classifier {
     return std::nullopt;
   }
 
-  // Lines of the calls that create a stream in that place.
-  [[nodiscard]] std::vector<int> creations_in(const Place& place) const {
-    std::vector<int> lines;
+  // Places of the calls that create a stream in that place.
+  [[nodiscard]] std::vector<std::string> creations_in(const Place& place) const {
+    std::vector<std::string> places;
     for (const FlatInstruction& f : q_.flow.instructions()) {
       const auto call = parse_call(q_.module, *f.statement, q_.data.names());
       if (!call || !call->direct || call->parameters.empty() || f.scope == &q_.function.body) continue;
@@ -146,9 +145,9 @@ class Classifier {
       const auto target = operand == nullptr ? std::nullopt : place_of(*operand, 0);
       if (!target || target->variable != place.variable) continue;
       if (target->offset && place.offset && *target->offset != *place.offset) continue;
-      lines.push_back(q_.module.line(f.statement->head));
+      places.push_back(q_.module.place(f.statement->head));
     }
-    return lines;
+    return places;
   }
 
   const OriginQuery& q_;

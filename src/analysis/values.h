@@ -23,7 +23,7 @@ struct Values {
   explicit Values(const ControlFlow& control_flow)
       : flow(control_flow),
         dominance(flow),
-        loops(flow, dominance),
+        loops(flow),
         registers(flow),
         liveness(flow, registers),
         reaching(flow, registers, liveness),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "analysis/values.h"
 
@@ -97,9 +98,9 @@ class SharedUpdates {
         if (!is_plain_load(p_.m, *instructions[load].statement) || !is_common(*instructions[load].statement))
           continue;
         if (!updates(load, store)) continue;
-        return fmt::format("line {} stores what line {} loaded, at an address that no argument sets apart",
-                           p_.m.line(instructions[store].statement->head),
-                           p_.m.line(instructions[load].statement->head));
+        return fmt::format("{} stores what {} loaded, at an address that no argument sets apart",
+                           p_.m.place(instructions[store].statement->head),
+                           p_.m.place(instructions[load].statement->head));
       }
     }
     return std::nullopt;
@@ -135,7 +136,9 @@ class SharedUpdates {
     const auto& instructions = p_.flow.instructions();
     const Statement& from = *instructions[load].statement;
     const Statement& to = *instructions[store].statement;
-    const RegisterSet dependent = p_.dependents_of([&](const Statement& s) { return &s == &from; });
+    const auto [known, is_new] = dependents_.try_emplace(load);
+    if (is_new) known->second = p_.dependents_of([&](const Statement& s) { return &s == &from; });
+    const RegisterSet& dependent = known->second;
     for (std::string& component : components(p_.m, to.operands[1])) {
       if (dependent.contains(component)) return true;
     }
@@ -154,6 +157,7 @@ class SharedUpdates {
   const Function& function_;
   const ParameterRanges& varying_;
   RegisterSet varying_registers_;
+  mutable std::map<uint32_t, RegisterSet> dependents_;  // of loads
 };
 
 }  // namespace
@@ -194,20 +198,20 @@ bool repeats(const SiteOperand& operand) {
 }  // namespace
 
 ParameterRanges varying_parameters(const FunctionFacts& parent, const Site& site, const Function& child) {
-  const Propagation p(parent.module, parent.function);
-  const RegisterSet varying = p.dependents_of([&](const Statement& s) {
+  const auto is_source = [&](const Statement& s) {
     if (parent.module.is(s.head, "atom")) return true;
     for (uint32_t t = s.tokens.first; t < s.tokens.last; ++t) {
       const std::string_view text = parent.module.text(t);
       if (text == "%tid" || text == "%laneid") return true;
     }
     return false;
-  });
+  };
+  const RegisterSet varying = dependents(parent.module, parent.flow, parent.data.names(), is_source);
   ParameterRanges out;
   const SiteValues values = site_values(parent.values(), site);
   for (size_t i = 0; i < site.arguments.size(); ++i) {
     const Argument& argument = site.arguments[i];
-    const bool varies = varying.contains(argument.source) && !p.data.is_ambiguous(argument.source);
+    const bool varies = varying.contains(argument.source) && !parent.data.is_ambiguous(argument.source);
     const bool told_apart = i < values.arguments.size() && !repeats(values.arguments[i].operand);
     if (varies && told_apart && argument.offset < child.parameter_bytes) {
       out.emplace_back(argument.offset, argument.bytes);

@@ -27,7 +27,7 @@ std::string dominance(const Module& m, const Function& f) {
 
 std::string loops(const Module& m, const Function& f) {
   const ControlFlow flow(m, f);
-  return print_loops(flow, Loops(flow, Dominance(flow)));
+  return print_loops(flow, Loops(flow));
 }
 
 std::string reaching(const Module& m, const Function& f) {

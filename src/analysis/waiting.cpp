@@ -14,7 +14,7 @@ using ptx::Module;
 using ptx::Statement;
 
 Waiting::Waiting(const Module& module, const ControlFlow& flow, const DataFlow& data)
-    : module_(module), flow_(flow), data_(data), nest_(flow), progress_(module, flow, data, nest_) {}
+    : module_(module), flow_(flow), data_(data), loops_(flow), progress_(module, flow, data, loops_) {}
 
 const Statement& Waiting::at(uint32_t instruction) const {
   return *flow_.instructions()[instruction].statement;
@@ -22,15 +22,15 @@ const Statement& Waiting::at(uint32_t instruction) const {
 
 std::optional<std::string> Waiting::find() {
   for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
-    const bool in_loop = nest_.innermost(flow_.instructions()[i].block) || flow_.has_unknown_branch();
-    if (in_loop && watches(i))
-      return fmt::format("{} in a loop (line {})", module_.full_opcode(at(i)), module_.line(at(i).head));
+    const bool in_loop = loops_.loops().depth(flow_.instructions()[i].block) != 0;
+    if ((in_loop || flow_.has_unknown_branch()) && watches(i))
+      return fmt::format("{} in a loop ({})", module_.full_opcode(at(i)), module_.place(at(i).head));
   }
   return std::nullopt;
 }
 
 bool Waiting::ends_by_itself(uint32_t instruction) {
-  const auto loops = nest_.around(flow_.instructions()[instruction].block);
+  const auto loops = loops_.around(flow_.instructions()[instruction].block);
   return !flow_.has_unknown_branch() && !loops.empty() &&
          std::all_of(loops.begin(), loops.end(), [&](uint32_t l) { return progress_.ends_by_itself(l); });
 }
@@ -45,15 +45,15 @@ bool Waiting::watches(uint32_t i) {
   if (opcode == "call") sources = results_of_call(i);
   if (sources.empty()) return false;
   if (flow_.has_unknown_branch()) return true;
-  for (uint32_t l : nest_.around(flow_.instructions()[i].block)) {
-    const NestedLoop& loop = nest_.loops()[l];
+  for (uint32_t l : loops_.around(flow_.instructions()[i].block)) {
+    const Loop& loop = loops_.all()[l];
     if (decides(sources, loop) && !is_retry(i, loop) && !progress_.ends_by_itself(l)) return true;
   }
   return false;
 }
 
 // atom.cas whose expected value is computed anew in the loop.
-bool Waiting::is_retry(uint32_t atom, const NestedLoop& loop) const {
+bool Waiting::is_retry(uint32_t atom, const Loop& loop) const {
   const Statement& s = at(atom);
   if (!module_.has_modifier(s, ".cas") || s.operands.size() < 4) return false;
   const std::string_view expected = module_.text(s.operands[2]);
@@ -99,7 +99,7 @@ RegisterSet Waiting::influenced(const std::vector<uint32_t>& sources) const {
 }
 
 // True if a branch by which a thread can leave the loop depends on what the instructions write.
-bool Waiting::decides(const std::vector<uint32_t>& sources, const NestedLoop& loop) const {
+bool Waiting::decides(const std::vector<uint32_t>& sources, const Loop& loop) const {
   const RegisterSet dependent = influenced(sources);
   const auto depends = [&](const Statement& s) {
     if (s.predicated && dependent.contains(module_.text(s.predicate))) return true;

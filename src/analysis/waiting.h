@@ -3,8 +3,8 @@
 // A deferred child cannot be waited for by its parent, and blocks that a consumer runs one after another
 // cannot wait for each other. CUDA promises neither, but programs get away with both natively, so a kernel
 // with a loop that looks like waiting is left alone. Loops that are shown to end by themselves (progress.h)
-// do not wait. Where in the kernel a loop stands does not matter: a thread that has not launched yet may wait
-// for the child of another thread.
+// do not wait, and code that nothing leads to never runs. Where else in the kernel a loop stands does not
+// matter: a thread that has not launched yet may wait for the child of another thread.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 #include "analysis/dataflow.h"
 #include "analysis/flow.h"
-#include "analysis/loop_nest.h"
+#include "analysis/loops.h"
 #include "analysis/progress.h"
 
 namespace klap::analysis {
@@ -35,8 +35,8 @@ class Waiting {
 
  private:
   [[nodiscard]] bool watches(uint32_t instruction);
-  [[nodiscard]] bool is_retry(uint32_t atom, const NestedLoop& loop) const;
-  [[nodiscard]] bool decides(const std::vector<uint32_t>& sources, const NestedLoop& loop) const;
+  [[nodiscard]] bool is_retry(uint32_t atom, const Loop& loop) const;
+  [[nodiscard]] bool decides(const std::vector<uint32_t>& sources, const Loop& loop) const;
   [[nodiscard]] RegisterSet influenced(const std::vector<uint32_t>& sources) const;
   [[nodiscard]] std::vector<uint32_t> results_of_call(uint32_t call) const;
   [[nodiscard]] const ptx::Statement& at(uint32_t instruction) const;
@@ -44,7 +44,7 @@ class Waiting {
   const ptx::Module& module_;
   const ControlFlow& flow_;
   const DataFlow& data_;
-  const LoopNest nest_;
+  const LoopParts loops_;
   Progress progress_;
 };
 

@@ -228,7 +228,7 @@ bool is_wrapper_of_calls(const Module& module, const Function& function) {
   if (function.linkage != ptx::Linkage::Internal || idioms().is_device_runtime(function.name)) return false;
   if (runtime_function(module, function).empty()) return false;
   const Callers callers = callers_of(module, function.name);
-  return !callers.calls.empty() && callers.address_line == 0;
+  return !callers.calls.empty() && callers.address_place.empty();
 }
 
 }  // namespace klap::analysis

@@ -146,7 +146,7 @@ class LinkPlanner {
       has_runtime = has_runtime || program_.units[u].is_device_runtime;
       unit(u);
     }
-    if (!has_runtime) add_device_runtime();
+    if (!has_runtime && !program_.built_in_runtime) add_device_runtime();
     return std::move(out_);
   }
 
@@ -370,6 +370,7 @@ std::string link(const LinkPlan& plan, const Request& request) {
     }
     request.dump({Pass::Link, "link.txt", "", text});
   }
+  if (request.linker != nullptr) return request.linker->link(plan.inputs, options);
   return link_to_cubin(plan.inputs, options);
 }
 

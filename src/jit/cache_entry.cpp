@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic("klapjit\n", 8);
-constexpr uint32_t kFormat = 1;
+constexpr uint32_t kFormat = 2;
 constexpr size_t kChecksumBytes = 16;
 
 class Writer {
@@ -97,8 +97,9 @@ void fields(Archive& archive, V& variant) {
 template <typename Archive, typename S>
 requires std::same_as<std::remove_const_t<S>, SiteRemark>
 void fields(Archive& archive, S& remark) {
-  auto& [unit, parent, child, line, rewritten, granularity, launcher, reason, detail, notes] = remark;
-  archive(unit), archive(parent), archive(child), archive(line), archive(rewritten);
+  auto& [unit, parent, child, line, column, rewritten, granularity, launcher, reason, detail, notes] = remark;
+  archive(unit), archive(parent), archive(child), archive(line), archive(column);
+  archive(rewritten);
   archive(granularity), archive(launcher), archive(reason), archive(detail), archive(notes);
 }
 

@@ -110,7 +110,8 @@ SiteInfo site_info(const FunctionFacts& facts, const Site& site) {
   info.parent = facts.function.name;
   info.child = site.callee;
   info.idiom = analysis::form_name(site);
-  info.line = static_cast<int>(site.line);
+  info.line = site.position.line;
+  info.column = site.position.column;
   info.grid = three(site.grid);
   info.block = three(site.block);
   info.shared_bytes = site.shared;
@@ -126,7 +127,7 @@ SiteInfo site_info(const FunctionFacts& facts, const Site& site) {
 
 std::string describe(const SiteInfo& site) {
   const std::string child = site.child.empty() ? "a kernel held in a register" : both_names(site.child);
-  std::string text = fmt::format("launch at line {}{}: {} from {}\n", site.line,
+  std::string text = fmt::format("launch at line {}:{}{}: {} from {}\n", site.line, site.column,
                                  site.in_loop ? ", in a loop" : "", child, both_names(site.parent));
   text += fmt::format("  idiom   {}\n  grid    {}\n  block   {}\n  shared  {}\n  stream  {}\n", site.idiom,
                       site.grid, site.block, site.shared_bytes, site.stream);
@@ -142,10 +143,10 @@ std::string describe(const SiteRemark& remark, const std::string& place) {
                                                              remark.granularity, remark.launcher)
                                                : fmt::format("left: {}", remark.reason);
   std::string text =
-      fmt::format("{}:{}: remark: launch of {} from {} {}{}{}\n", place, remark.line, child,
+      fmt::format("{}:{}:{}: remark: launch of {} from {} {}{}{}\n", place, remark.line, remark.column, child,
                   both_names(remark.parent), verdict, remark.detail.empty() ? "" : ": ", remark.detail);
   for (const std::string& note : remark.notes) {
-    text += fmt::format("{}:{}: note: {}\n", place, remark.line, note);
+    text += fmt::format("{}:{}:{}: note: {}\n", place, remark.line, remark.column, note);
   }
   return text;
 }

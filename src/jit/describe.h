@@ -11,7 +11,7 @@ namespace klap::jit {
 // A launch site as klap-ptx shows it.
 SiteInfo site_info(const analysis::FunctionFacts& facts, const analysis::Site& site);
 
-// "launch at line 119: child(int*) [_Z5childPi] from ..." and a line for everything that is known about it.
+// "launch at line 119:2: child(int*) [_Z5childPi] from ..." and a line for everything that is known about it.
 std::string describe(const SiteInfo& site);
 
 // One line for the verdict on a site and one for each note, in the manner of compiler optimisation remarks:

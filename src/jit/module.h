@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "container/image.h"
+#include "jit/linker.h"
 #include "jit/stage.h"
 
 namespace klap::jit {
@@ -46,6 +47,9 @@ struct Program {
   // Set when the image carries no device runtime of its own (a bare PTX module): where to find
   // libcudadevrt.a.
   std::string device_runtime_archive;
+  // The driver has the device runtime built in (it takes no machine code, in which that comes): none is
+  // linked.
+  bool built_in_runtime = false;
 };
 
 // What the caller wants to have done. `granularity` is asked once per parent kernel with its mangled name.
@@ -56,6 +60,7 @@ struct Request {
   bool debug_units = false;  // rewrite units that were compiled for debugging (-G), too
   // Receives every stage of every pass. When set, the disk cache is not used: it has only the last stage.
   Dump dump{};
+  const Linker* linker = nullptr;  // null: nvJitLink
   // Where finished modules are kept between processes; null for nowhere.
   DiskCache* cache = nullptr;
   // With `cache`: all settings that `granularity` and `launcher` follow, as text, for the cache's key.
@@ -65,7 +70,7 @@ struct Request {
 // What became of one launch site.
 struct SiteRemark {
   std::string unit, parent, child;  // child empty when the callee is not known
-  int line = 0;                     // of the launch's first call in the unit's PTX
+  int line = 0, column = 0;         // of the launch's first call in the unit's PTX
   bool rewritten = false;
   std::string granularity;         // rewritten: "grid"
   std::string launcher;            // rewritten: "host" or "device"
@@ -140,7 +145,7 @@ struct SiteInfo {
   std::string parent, child;  // mangled; child empty when the callee is not a direct symbol
   std::string idiom;          // name of the launch idiom in ptx-patterns/ that recognised it, "cdp2" for one,
                               // and whether local wrappers stand for its functions
-  int line = 0;               // of the launch's first call in the unit's PTX
+  int line = 0, column = 0;   // of the launch's first call in the unit's PTX
   std::string grid, block;    // three operands, "%r5, 1, 1"
   std::string shared_bytes;   // dynamic shared memory
   std::string stream;         // "NULL", "per-thread", "tail launch", "fire-and-forget" or what it can be

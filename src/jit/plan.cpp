@@ -95,29 +95,20 @@ class Planner {
     }
     const LaunchNames names = analysis::launch_names(*module);
     for (const ptx::Function& f : module->functions) {
-      if (!f.is_definition || !may_launch(*module, f, names)) continue;
+      if (!f.is_definition || !analysis::may_launch(*module, f, names)) continue;
       auto facts = std::make_shared<FunctionFacts>(*module, f);
       for (const Site& s : facts->sites) site(index, facts, s);
     }
   }
 
  private:
-  // Building the facts of a function costs more than a look at its words.
-  static bool may_launch(const ptx::Module& module, const ptx::Function& f, const LaunchNames& names) {
-    for (uint32_t t = f.body.tokens.first; t < f.body.tokens.last; ++t) {
-      if (module.tokens[t].kind != ptx::TokenKind::Identifier) continue;
-      const std::string_view text = module.text(t);
-      if (names.contains(text)) return true;
-    }
-    return false;
-  }
-
   void site(size_t unit, const std::shared_ptr<FunctionFacts>& parent, const Site& s) {
     SiteRemark remark;
     remark.unit = plan_.units[unit]->unit().name;
     remark.parent = parent->function.name;
     remark.child = s.callee;
-    remark.line = static_cast<int>(s.line);
+    remark.line = s.position.line;
+    remark.column = s.position.column;
     PlannedSite planned;
     planned.parent_unit = unit;
     planned.parent = parent;
@@ -164,8 +155,14 @@ class Planner {
     planned.child_unit = child.unit;
     planned.child = child.function;
     const ptx::Module& module = *plan_.units[child.unit]->module();
-    if (auto objection = analysis::object_to_unit(module, request_.debug_units)) return objection;
-    if (auto objection = analysis::object_to_child(module, *child.function, parent, s)) return objection;
+    auto objection = analysis::object_to_unit(module, request_.debug_units);
+    if (!objection) objection = analysis::object_to_child(module, *child.function, parent, s);
+    if (objection) {
+      // The remark stands at the parent: places in another unit must say so. Arguments are the parent's.
+      if (child.unit != planned.parent_unit && objection->reason != Reason::ArgumentMismatch)
+        objection->detail += ", in " + plan_.units[child.unit]->unit().name;
+      return objection;
+    }
     planned.shape = transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent),
                                               grid_is_1d(s, parent.data), device);
     return std::nullopt;

@@ -307,11 +307,21 @@ std::string link_to_cubin(const std::vector<LinkInput>& inputs, const std::vecto
   return session.finish();
 }
 
+std::string nvjitlink_problem() {
+  try {
+    NvJitLink::get();
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 std::string find_device_runtime_archive() {
   namespace fs = std::filesystem;
   std::vector<fs::path> folders;
   Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(NvJitLink::get().create), &info) != 0 && info.dli_fname != nullptr) {
+  if (nvjitlink_problem().empty() && dladdr(reinterpret_cast<void*>(NvJitLink::get().create), &info) != 0 &&
+      info.dli_fname != nullptr) {
     std::error_code ec;
     folders.push_back(fs::canonical(info.dli_fname, ec).parent_path());
   }

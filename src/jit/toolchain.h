@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "jit/linker.h"
+
 namespace klap::jit {
 
 // Compiles CUDA C++ to PTX. `headers` are (name, text) pairs for #include. Throws Error(Toolchain) with the
@@ -19,17 +21,13 @@ std::string compile_to_ptx(std::string_view source, const std::string& name,
                            const std::vector<std::string>& options,
                            const std::vector<std::pair<std::string, std::string>>& headers);
 
-enum class LinkInputKind { Ptx, Cubin, Library };
-struct LinkInput {
-  LinkInputKind kind{};
-  std::string_view bytes;  // Library: a file name
-  std::string name;        // for messages
-};
-
 // Links device code to one cubin. Throws Error(Link) with nvJitLink's log, Error(Unsupported) if it refuses
 // an option, Error(Toolchain) if it cannot be opened. nvJitLink does not report duplicate definitions (it
 // prints a line and succeeds): callers must not pass any.
 std::string link_to_cubin(const std::vector<LinkInput>& inputs, const std::vector<std::string>& options);
+
+// Why nvJitLink cannot be opened; empty if it can, and then it is.
+std::string nvjitlink_problem();
 
 // libcudadevrt.a of the toolkit that nvJitLink belongs to; empty when there is none.
 std::string find_device_runtime_archive();

@@ -68,13 +68,21 @@ std::string to_string(const Target& target) {
   return text;
 }
 
+uint32_t target_directive(const Module& module) {
+  for (const Item& item : module.items) {
+    if (item.kind == ItemKind::Target) return item.tokens.first;
+  }
+  return 0;
+}
+
 Dialect dialect_of(const Module& module) {
   const auto version = parse_version(module.version);
   const auto target = parse_target(module.target);
   if (!version || !target) {
+    const Position where = module.position(target_directive(module));
     throw Error(ErrorCode::Unsupported,
                 "PTX of version '" + module.version + "' for target '" + module.target + "' is not known")
-        .at(module.name);
+        .at(module.name, where.line, where.column);
   }
   return {*version, *target};
 }

@@ -38,7 +38,10 @@ std::optional<Target> parse_target(std::string_view text);
 std::string to_string(const Version& version);
 std::string to_string(const Target& target);
 
-// Throws Error(Unsupported) that names the module if its directives have another form.
+// The token of the .target directive, for messages; the text's first where there is none.
+uint32_t target_directive(const Module& module);
+
+// Throws Error(Unsupported) with the place of the directive if its directives have another form.
 Dialect dialect_of(const Module& module);
 
 // Whether code for `target` runs on a device of compute capability `sm` (90 for 9.0).

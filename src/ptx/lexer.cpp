@@ -171,8 +171,13 @@ class Lexer {
 }  // namespace
 
 std::vector<Token> tokenize(std::string_view source, const std::string& name) {
-  if (source.size() > kMaxSourceBytes) throw Error(ErrorCode::Parse, "PTX text of 512 MiB or more").at(name);
+  if (source.size() > kMaxSourceBytes)
+    throw Error(ErrorCode::Parse, "PTX text of 512 MiB or more").at(name, 1, 1);
   return Lexer(source, name).run();
+}
+
+std::string place(const Position& position) {
+  return "line " + std::to_string(position.line) + ":" + std::to_string(position.column);
 }
 
 Position position_of(std::string_view source, uint32_t offset) {

@@ -44,6 +44,9 @@ struct Position {
 };
 Position position_of(std::string_view source, uint32_t offset);
 
+// "line 41:2", the one form in which messages name a place of the PTX.
+std::string place(const Position& position);
+
 // The text of the line that holds `offset`, without its line end and cut to a readable length.
 std::string line_at(std::string_view source, uint32_t offset);
 

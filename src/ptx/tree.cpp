@@ -22,7 +22,9 @@ std::string Module::compact(TokenRange range) const {
   return out;
 }
 
-int Module::line(uint32_t token) const { return position_of(source, tokens[token].begin).line; }
+int Module::line(uint32_t token) const { return position(token).line; }
+
+Position Module::position(uint32_t token) const { return position_of(source, tokens[token].begin); }
 
 const Function* Module::find_function(std::string_view function) const {
   const Function* declaration = nullptr;

@@ -117,6 +117,9 @@ struct Module {
   [[nodiscard]] std::string compact(TokenRange range) const;
   [[nodiscard]] bool is(uint32_t token, std::string_view what) const { return text(token) == what; }
   [[nodiscard]] int line(uint32_t token) const;
+  [[nodiscard]] Position position(uint32_t token) const;
+  // "line 41:2", for messages.
+  [[nodiscard]] std::string place(uint32_t token) const { return ptx::place(position(token)); }
 
   // The definition of a function if there is one, else its declaration, else null.
   [[nodiscard]] const Function* find_function(std::string_view function) const;

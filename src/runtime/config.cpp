@@ -104,6 +104,7 @@ Config load_config(const Environment& environment) {
   if (const auto value = read("KLAP_LOG_FILE")) config.log_file = anchored(*value);
   if (const auto value = read("KLAP_DUMP_DIR")) config.dump_dir = anchored(*value);
   if (const auto value = read("KLAP_STATS")) config.stats_file = *value == "-" ? "-" : anchored(*value);
+  if (const auto value = read("KLAP_LINKER")) config.linker = *parse_linker(*value);
   if (const auto value = read("KLAP_TIMING")) config.timing = *parse_boolean(*value);
   if (const auto value = read("KLAP_CACHE_DISABLE")) config.cache_disabled = *parse_boolean(*value);
   if (const auto value = read("KLAP_CACHE_MAX_SIZE")) config.cache_max_bytes = *parse_size(*value);
@@ -129,6 +130,13 @@ std::optional<jit::Granularity> parse_granularity(std::string_view name) {
   for (const jit::Granularity granularity : {jit::Granularity::None, jit::Granularity::Grid}) {
     if (name == jit::to_string(granularity)) return granularity;
   }
+  return std::nullopt;
+}
+
+std::optional<LinkerChoice> parse_linker(std::string_view name) {
+  if (name == "auto") return LinkerChoice::Auto;
+  if (name == "nvjitlink") return LinkerChoice::NvJitLink;
+  if (name == "driver") return LinkerChoice::Driver;
   return std::nullopt;
 }
 

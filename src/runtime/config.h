@@ -48,6 +48,8 @@ struct KernelTable {
   [[nodiscard]] bool matches(const std::string& mangled) const;
 };
 
+enum class LinkerChoice { Auto, NvJitLink, Driver };
+
 struct Config {
   bool disabled = false;              // KLAP_DISABLE
   std::string log_level = "warn";     // KLAP_LOG
@@ -56,8 +58,9 @@ struct Config {
   std::filesystem::path dump_dir;     // KLAP_DUMP_DIR, absolute; empty: no dump
   std::filesystem::path stats_file;   // KLAP_STATS, absolute; empty: no statistics; "-" for standard error
   bool timing = false;                // KLAP_TIMING
-  bool cache_disabled = false;        // KLAP_CACHE_DISABLE
-  std::filesystem::path cache_dir;    // KLAP_CACHE_DIR or the user's cache folder; empty: there is none
+  LinkerChoice linker = LinkerChoice::Auto;  // KLAP_LINKER
+  bool cache_disabled = false;               // KLAP_CACHE_DISABLE
+  std::filesystem::path cache_dir;  // KLAP_CACHE_DIR or the user's cache folder; empty: there is none
   uint64_t cache_max_bytes = uint64_t{1} << 30;  // KLAP_CACHE_MAX_SIZE
   Values environment;                            // variables that are set and valid, by variable
   Values defaults;                               // [defaults], by key
@@ -90,6 +93,7 @@ void apply_log_settings(Config& config);
 // "grid" -> Granularity::Grid, "device" -> Launcher::Device; nothing for a name that is none.
 std::optional<jit::Granularity> parse_granularity(std::string_view name);
 std::optional<jit::Launcher> parse_launcher(std::string_view name);
+std::optional<LinkerChoice> parse_linker(std::string_view name);
 
 // Shell-style glob with * and ?; kernel names are full of brackets, so [ ] are ordinary characters.
 bool glob_match(std::string_view pattern, std::string_view text);

@@ -55,6 +55,11 @@ namespace klap::runtime {
   X(stream_is_capturing, "cuStreamIsCapturing", PFN_cuStreamIsCapturing_v10000)                       \
   X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode",                                       \
     PFN_cuThreadExchangeStreamCaptureMode_v10010)                                                     \
+  X(link_create, "cuLinkCreate_v2", PFN_cuLinkCreate_v6050)                                           \
+  X(link_add_data, "cuLinkAddData_v2", PFN_cuLinkAddData_v6050)                                       \
+  X(link_add_file, "cuLinkAddFile_v2", PFN_cuLinkAddFile_v6050)                                       \
+  X(link_complete, "cuLinkComplete", PFN_cuLinkComplete_v5050)                                        \
+  X(link_destroy, "cuLinkDestroy", PFN_cuLinkDestroy_v5050)                                           \
   X(mem_alloc, "cuMemAlloc_v2", PFN_cuMemAlloc_v3020)                                                 \
   X(memcpy_htod_async, "cuMemcpyHtoDAsync_v2", PFN_cuMemcpyHtoDAsync_v3020)                           \
   X(mem_host_register, "cuMemHostRegister_v2", PFN_cuMemHostRegister_v6050)                           \

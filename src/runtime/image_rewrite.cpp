@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/driver.h"
+#include "runtime/driver_linker.h"
 #include "runtime/module_cache.h"
 #include "runtime/process.h"
 #include "support/error.h"
@@ -87,6 +88,14 @@ std::optional<jit::Program> launching_program(const ImageSource& source, contain
   return jit::program_from_fatbins(fatbins, sm);
 }
 
+// For a driver that takes no machine code: the same program as PTX, without the device runtime, which such a
+// driver has itself.
+void drop_machine_code(jit::Program& program) {
+  std::erase_if(program.units, [](const jit::Unit& unit) { return unit.is_device_runtime; });
+  for (jit::Unit& unit : program.units) unit.cubin.clear();
+  program.built_in_runtime = true;
+}
+
 // KLAP_DUMP_DIR/PROCESS-NUMBER/STAGE, so that neither modules nor processes overwrite each other's.
 jit::Dump dump_to_folder() {
   if (config().dump_dir.empty()) return {};
@@ -119,8 +128,9 @@ std::shared_ptr<const jit::RewrittenModule> rewrite_image(const ImageSource& sou
   const container::ImageKind kind = container::classify(source.image);
   if (!may_launch(kind)) return nullptr;
   const uint32_t sm = target_capability(source.every_device);
-  const auto program = launching_program(source, kind, sm);
+  auto program = launching_program(source, kind, sm);
   if (!program) return nullptr;
+  if (!takes_machine_code()) drop_machine_code(*program);
 
   record.how = "nothing to rewrite";
   if (sm == 0) {
@@ -131,6 +141,7 @@ std::shared_ptr<const jit::RewrittenModule> rewrite_image(const ImageSource& sou
   request.sm = sm;
   request.granularity = [](const std::string& parent) { return config().granularity_for(parent); };
   request.launcher = [](const std::string& parent) { return config().launcher_for(parent); };
+  request.linker = chosen_linker(config().linker);
   request.dump = dump_to_folder();
   request.cache = disk_cache();
   request.configuration = code_settings(config());

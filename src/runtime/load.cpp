@@ -11,6 +11,7 @@
 #include <string>
 
 #include "runtime/driver.h"
+#include "runtime/driver_linker.h"
 #include "runtime/image_rewrite.h"
 #include "runtime/process.h"
 #include "runtime/registry.h"
@@ -32,8 +33,8 @@ void log_remark(const jit::SiteRemark& remark) {
   const std::string what =
       remark.rewritten ? fmt::format("aggregated at {} by the {}", remark.granularity, remark.launcher)
                        : fmt::format("left: {}", remark.reason);
-  log().info("  {}:{}: {} launches {}: {}{}{}", remark.unit, remark.line, demangle(remark.parent), child,
-             what, remark.detail.empty() ? "" : ": ", remark.detail);
+  log().info("  {}:{}:{}: {} launches {}: {}{}{}", remark.unit, remark.line, remark.column,
+             demangle(remark.parent), child, what, remark.detail.empty() ? "" : ": ", remark.detail);
   for (const std::string& note : remark.notes) log().info("    {}", note);
 }
 
@@ -45,19 +46,43 @@ void log_module(const ModuleRecord& record) {
   for (const jit::SiteRemark& remark : record.remarks) log_remark(remark);
 }
 
+// Throws Error when the image could not be rewritten or the driver refuses what came out.
+std::optional<CUresult> rewrite_and_load(const ImageSource& source, ModuleRecord& record,
+                                         const LoadCubin& load) {
+  const auto rewritten = rewrite_image(source, record);
+  if (!rewritten) return std::nullopt;
+  const CUresult result = load(rewritten);
+  note_machine_code_result(result);
+  if (result != CUDA_SUCCESS) {
+    throw Error(ErrorCode::Driver,
+                fmt::format("the driver refused the rewritten image ({})", error_name(result)));
+  }
+  record.how = "rewritten";
+  for (const jit::Variant& variant : rewritten->variants) record.variants.push_back(variant.parent);
+  return result;
+}
+
+// A driver that turns out to take no machine code is given PTX instead.
+std::optional<CUresult> rewrite_for_driver(const ImageSource& source, ModuleRecord& record,
+                                           const LoadCubin& load) {
+  const bool as_machine_code = takes_machine_code() && config().linker != LinkerChoice::NvJitLink;
+  const auto refused = [&] { return as_machine_code && !takes_machine_code(); };
+  try {
+    const auto result = rewrite_and_load(source, record, load);
+    if (result || !refused()) return result;
+  } catch (const Error& error) {
+    if (!refused()) throw;
+    log().info("{}: the driver takes no machine code: {}", source.load_path, error.what());
+  }
+  record = ModuleRecord();
+  record.load_path = source.load_path;
+  return rewrite_and_load(source, record, load);
+}
+
 // Rewrites and loads; failures end in `record.how`.
 std::optional<CUresult> attempt(const ImageSource& source, ModuleRecord& record, const LoadCubin& load) {
   try {
-    const auto rewritten = rewrite_image(source, record);
-    if (!rewritten) return std::nullopt;
-    const CUresult result = load(rewritten);
-    if (result != CUDA_SUCCESS) {
-      throw Error(ErrorCode::Driver,
-                  fmt::format("the driver refused the rewritten image ({})", error_name(result)));
-    }
-    record.how = "rewritten";
-    for (const jit::Variant& variant : rewritten->variants) record.variants.push_back(variant.parent);
-    return result;
+    return rewrite_for_driver(source, record, load);
   } catch (const std::exception& error) {
     record.how = std::string("failed: ") + error.what();
     log().warn("{}: loaded unchanged: {}", source.load_path, error.what());

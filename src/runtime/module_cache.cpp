@@ -27,6 +27,8 @@ std::string code_settings(const Config& config) {
       text += fmt::format("{} {} of {} {}\n", setting.key, value->second.text, table.glob.size(), table.glob);
     }
   }
+  // Two linkers make two images of the same code.
+  text += fmt::format("linker {}\n", static_cast<int>(config.linker));
   return text;
 }
 

@@ -21,6 +21,7 @@ constexpr std::array kBothSections{Section::Defaults, Section::Kernel};
 constexpr std::array kKernelOnly{Section::Kernel};
 constexpr std::array kGranularities{"none"sv, "grid"sv};
 constexpr std::array kLaunchers{"host"sv, "device"sv};
+constexpr std::array kLinkers{"auto"sv, "nvjitlink"sv, "driver"sv};
 constexpr std::array kLogLevels{"trace"sv, "debug"sv, "info"sv, "warn"sv, "error"sv, "off"sv};
 
 constexpr std::array kSettings{
@@ -80,6 +81,13 @@ constexpr std::array kSettings{
             {},
             "unset",
             "Folder that receives every stage of every module as files; the cache is then not used."},
+    Setting{"KLAP_LINKER",
+            "",
+            {},
+            SettingType::Choice,
+            kLinkers,
+            "auto",
+            "What links the rewritten code: nvJitLink, or the driver where nvJitLink is missing (auto)."},
     Setting{"KLAP_STATS",
             "",
             {},

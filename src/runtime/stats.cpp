@@ -145,6 +145,7 @@ void Stats::write(const std::string& file) const noexcept {
 json to_json(const jit::SiteRemark& remark) {
   json site = {{"unit", remark.unit},
                {"line", remark.line},
+               {"column", remark.column},
                {"parent", remark.parent},
                {"parent_demangled", demangle(remark.parent)},
                {"child", remark.child},

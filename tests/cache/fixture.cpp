@@ -57,6 +57,7 @@ RewrittenModule module_for(const CacheKey& key, size_t cubin_bytes) {
   remark.parent = variant.parent;
   remark.child = "child";
   remark.line = 97;
+  remark.column = 2;
   remark.rewritten = true;
   remark.granularity = "grid";
   remark.launcher = "device";

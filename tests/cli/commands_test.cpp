@@ -99,7 +99,7 @@ TEST_F(Inspect, TextShowsBothNamesOptionsAndWhereArgumentsComeFrom) {
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.out, HasSubstr("kernel child(int*, int) [_Z5childPii]"));
   EXPECT_THAT(result.out, HasSubstr("options -maxrregcount"));
-  EXPECT_THAT(result.out, ContainsRegex("launch at line [0-9]+, in a loop: child"));
+  EXPECT_THAT(result.out, ContainsRegex("launch at line [0-9]+:[0-9]+, in a loop: child"));
   EXPECT_THAT(result.out, ContainsRegex("argument at 8, 4 bytes: [a-z]+"));
 }
 
@@ -176,7 +176,7 @@ TEST_F(Explain, RemarksReadLikeTheCompilers) {
   const Result result = klap_ptx({"explain", program("launches.ptx")});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.out,
-              ContainsRegex("launches.ptx:[0-9]+: remark: launch of child\\(int\\*, int\\) "
+              ContainsRegex("launches.ptx:[0-9]+:[0-9]+: remark: launch of child\\(int\\*, int\\) "
                             "\\[_Z5childPii\\] from parent\\(int\\*, int\\) \\[_Z6parentPii\\] rewritten: "));
   EXPECT_THAT(result.out,
               ContainsRegex("from looping_parent\\(int\\*, int\\) \\[[^]]*\\] left: site-in-loop"));
@@ -185,7 +185,7 @@ TEST_F(Explain, RemarksReadLikeTheCompilers) {
 
 TEST_F(Explain, UnitsOfExecutablesAreNamed) {
   EXPECT_THAT(klap_ptx({"explain", program("program")}).out,
-              ContainsRegex("program: unit [0-9]+:[0-9]+: remark: "));
+              ContainsRegex("program: unit [0-9]+:[0-9]+:[0-9]+: remark: "));
 }
 
 TEST_F(Explain, GranularityOfTheCommandLineBeatsEnvironmentBeatsFile) {

@@ -81,6 +81,9 @@ EXPORT CUresult cuGetErrorName(CUresult error, const char** name) {
     case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
       *name = "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES";
       return CUDA_SUCCESS;
+    case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
+      *name = "CUDA_ERROR_JIT_COMPILER_NOT_FOUND";
+      return CUDA_SUCCESS;
     default:
       *name = NULL;
       return CUDA_ERROR_INVALID_VALUE;

@@ -100,7 +100,7 @@ void survive(Act act) {
 // The analyses that every kernel goes through, with the printers, which ask for everything there is to know.
 void analyse_flow(const analysis::ControlFlow& flow) {
   const analysis::Dominance dominance(flow);
-  const analysis::Loops loops(flow, dominance);
+  const analysis::Loops loops(flow);
   const analysis::VirtualRegisters registers(flow);
   const analysis::Liveness liveness(flow, registers);
   const analysis::ReachingDefinitions reaching(flow, registers, liveness);

@@ -34,16 +34,16 @@ TEST(Origins, GatherEveryDefinitionAndBothSidesOfASelection) {
 }
 
 TEST(Origins, NameWhatTheyDoNotFollow) {
-  EXPECT_EQ("computed by add.s64 (line 11)", origin("add.s64 %rd1, %rd2, 8;\n", "%rd1"));
-  EXPECT_EQ("loaded from global memory (line 11)", origin("ld.global.u64 %rd1, [%rd2];\n", "%rd1"));
-  EXPECT_EQ("loaded from shared memory (line 11)", origin("ld.shared.u64 %rd1, [%rd2];\n", "%rd1"));
-  EXPECT_EQ("loaded from generic memory (line 11)", origin("ld.u64 %rd1, [%rd2];\n", "%rd1"));
-  EXPECT_EQ("loaded from param memory (line 11)", origin("ld.param.u64 %rd1, [%rd2];\n", "%rd1"));
+  EXPECT_EQ("computed by add.s64 (line 11:1)", origin("add.s64 %rd1, %rd2, 8;\n", "%rd1"));
+  EXPECT_EQ("loaded from global memory (line 11:1)", origin("ld.global.u64 %rd1, [%rd2];\n", "%rd1"));
+  EXPECT_EQ("loaded from shared memory (line 11:1)", origin("ld.shared.u64 %rd1, [%rd2];\n", "%rd1"));
+  EXPECT_EQ("loaded from generic memory (line 11:1)", origin("ld.u64 %rd1, [%rd2];\n", "%rd1"));
+  EXPECT_EQ("loaded from param memory (line 11:1)", origin("ld.param.u64 %rd1, [%rd2];\n", "%rd1"));
   EXPECT_EQ("%rd1, which nothing writes", origin("", "%rd1"));
   const std::string call = "{\n.param .b64 ret;\ncall.uni (ret), F, ();\nld.param.b64 %rd1, [ret+0];\n}\n";
   const std::string declaration = ".extern .func (.param .b64 r) f();\n";
-  EXPECT_EQ("the result of f (line 14)", origin(replaced(call, "F", "f"), "%rd1", declaration));
-  EXPECT_EQ("the result of an indirect call (line 13)", origin(replaced(call, "F", "%rd9"), "%rd1"));
+  EXPECT_EQ("the result of f (line 14:1)", origin(replaced(call, "F", "f"), "%rd1", declaration));
+  EXPECT_EQ("the result of an indirect call (line 13:1)", origin(replaced(call, "F", "%rd9"), "%rd1"));
 }
 
 }  // namespace

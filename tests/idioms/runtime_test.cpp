@@ -91,7 +91,8 @@ TEST(Legality, NamesOtherRuntimeCallsByKind) {
   };
   const Objection copy = judged("__cudaCDP2MemcpyAsync");
   EXPECT_EQ(Reason::RuntimeCall, copy.reason);
-  EXPECT_EQ("copies memory in a stream (__cudaCDP2MemcpyAsync), line " + std::to_string(line), copy.detail);
+  EXPECT_EQ("copies memory in a stream (__cudaCDP2MemcpyAsync), line " + std::to_string(line) + ":25",
+            copy.detail);
   const Objection later = judged("__cudaCDP2StreamAdopt");
   EXPECT_EQ(Reason::RuntimeCall, later.reason);
   EXPECT_THAT(later.detail, HasSubstr("unknown device-runtime call"));

@@ -69,7 +69,7 @@ TEST(Streams, CreatedOnesAreFoundThroughTheFrame) {
   const std::string head = std::string(kFrame) + kCreate;
   const auto created = streams(head + "add.u64 %rd2, %rd8, 8;\nld.local.u64 %rd3, [%rd2];\n", "%rd3");
   EXPECT_THAT(kinds(created), ElementsAre(StreamClass::Created));
-  EXPECT_EQ("created by the same function (line 20)", print(created));
+  EXPECT_EQ("created by the same function (line 20:1)", print(created));
   EXPECT_THAT(kinds(streams(head + "ld.local.u64 %rd3, [%rd8+8];\n", "%rd3")),
               ElementsAre(StreamClass::Created));
   // Another word of the frame.
@@ -83,7 +83,7 @@ TEST(Streams, ArraysIndexedByThreadAreNamed) {
       std::string(kFrame) + kCreate + index + "add.s64 %rd5, %rd8, %rd4;\nld.local.u64 %rd3, [%rd5];\n",
       "%rd3");
   EXPECT_THAT(kinds(own), ElementsAre(StreamClass::Array));
-  EXPECT_EQ("one of an array of streams created by the same function (line 20), chosen by thread index",
+  EXPECT_EQ("one of an array of streams created by the same function (line 20:1), chosen by thread index",
             print(own));
   const std::string given =
       "ld.param.u64 %rd6, [p];\nadd.s64 %rd5, %rd6, %rd4;\nld.global.u64 %rd3, [%rd5];\n";

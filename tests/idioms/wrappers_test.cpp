@@ -143,12 +143,12 @@ TEST(Callers, AreFoundWithTheirLines) {
   const Callers callers = callers_of(m, "wrap");
   ASSERT_EQ(1u, callers.calls.size());
   EXPECT_EQ("parent", callers.calls[0].function->name);
-  EXPECT_EQ(0, callers.address_line);
-  EXPECT_EQ("parent (line 33)", print(callers));
+  EXPECT_EQ("", callers.address_place);
+  EXPECT_EQ("parent (line 33:50)", print(callers));
   EXPECT_EQ("nothing in its unit", print(callers_of(m, "parent")));
   const ptx::Module address =
       ptx::parse(wrapper() + replaced(kCaller, "  ret;", "  mov.u64 %rd1, wrap;\n  ret;"), "t");
-  EXPECT_EQ("parent (line 33), through its address (line 34)", print(callers_of(address, "wrap")));
+  EXPECT_EQ("parent (line 33:50), through its address (line 34:17)", print(callers_of(address, "wrap")));
 }
 
 }  // namespace

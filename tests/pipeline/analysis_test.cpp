@@ -173,7 +173,7 @@ TEST(Sites, AreRecognisedWholeOrNotAtAll) {
       {"passed on", {"\tst.u64 \t[%rd2]", "\tst.u64 \t[%rd2+64], %rd2;\n\tst.u64 \t[%rd2]"}},
       {"of unknown width", {"\tst.u64 \t[%rd2]", "\tst.u64 \t[%rd2+-8], %rd9;\n\tst.u64 \t[%rd2]"}},
       {"an unknown form", {"\tst.u64 \t[%rd2]", "\tst.volatile.u64 \t[%rd2]"}},
-      {"other instructions",
+      {"holds another instruction",
        {"\tst.param.b64 \t[param0+0], %rd2;", "\tadd.s32 %r1, %r1, 1;\n\tst.param.b64 \t[param0+0], %rd2;"}},
       {"not set by a 32-bit store", {"\tst.param.b32 \t[param2+8], 1;", ""}},
       {"uses another buffer", {"\tst.param.b64 \t[param0+0], %rd2;", "\tst.param.b64 \t[param0+0], %rd9;"}},

@@ -24,7 +24,7 @@ jit::Request grid_request(uint32_t sm = 90, jit::Launcher launcher = jit::Launch
 }
 
 std::string remark_text(const jit::SiteRemark& r) {
-  std::string text = "line " + std::to_string(r.line) + ": " + r.parent + " launches " + r.child + ": ";
+  std::string text = ptx::place({r.line, r.column}) + ": " + r.parent + " launches " + r.child + ": ";
   text +=
       r.rewritten ? "rewritten (" + r.granularity + ", " + r.launcher + "): " : "left (" + r.reason + "): ";
   text += r.detail + "\n";

@@ -103,6 +103,47 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RealProgram);
 
 TEST(Pipeline, IsTestedOnPrograms) { EXPECT_GE(programs().size(), 4u) << "the CUDA programs were not built"; }
 
+// ---- what does not build ----
+
+std::string assembled(const std::string& ptx) {
+  const std::string file = testing::TempDir() + "/klap_jit_test.ptx";
+  write_file(file, ptx);
+  const std::string command =
+      std::string(KLAP_PTXAS) + " -arch=sm_90 -c -o " + file + ".cubin " + file + " >" + file + ".log 2>&1";
+  EXPECT_EQ(0, std::system(command.c_str())) << read_file(file + ".log");
+  return read_file(file + ".cubin");
+}
+
+// The fixture with other names for its kernels.
+std::string second_fixture() {
+  std::string text = fixture();
+  for (const auto& [from, to] : {std::pair<std::string, std::string>("_Z6parent", "_Z6second"),
+                                 std::pair<std::string, std::string>("_Z5child", "_Z5grown")}) {
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+      text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+// A unit whose PTX is not what its machine code was made from, and not accepted: its site alone is left.
+TEST(Pipeline, LeavesTheSiteThatDoesNotBuild) {
+  Program program = program_from_ptx(fixture(), "good");
+  program.units[0].cubin = assembled(fixture());
+  const std::string text = second_fixture();
+  std::string bad = text;
+  bad.insert(bad.find("\tadd.s32 \t%r6, %r1, 31;"), "\tfrobnicate.b32 %r2;\n");
+  program.units.push_back(program_from_ptx(bad, "bad").units[0]);
+  program.units[1].cubin = assembled(text);
+  const RewrittenModule module = rewrite_module(program, grid_request());
+  ASSERT_EQ(2u, module.remarks.size());
+  EXPECT_TRUE(module.remarks[0].rewritten) << module.remarks[0].detail;
+  EXPECT_FALSE(module.remarks[1].rewritten);
+  EXPECT_EQ("build-failed", module.remarks[1].reason);
+  EXPECT_THAT(module.remarks[1].detail, testing::HasSubstr("frobnicate"));
+  ASSERT_EQ(1u, module.variants.size());
+  EXPECT_EQ("_Z6parentPiPKi", module.variants[0].parent);
+}
+
 // ---- options ----
 
 TEST(Options, SplitWhatChangesCode) {
@@ -125,6 +166,8 @@ TEST(Options, ThatDifferBetweenUnitsLeaveTheSite) {
   EXPECT_TRUE(left.cubin.empty());
   ASSERT_EQ(1u, left.remarks.size());
   EXPECT_EQ("unit-options", left.remarks[0].reason);
+  EXPECT_EQ("other: units built with different options would have to be assembled together",
+            left.remarks[0].detail);
   for (const char* shared :
        {"-O1", "-O2 -dlcm=cg", "--fmad false", "-g --dont-merge-basicblocks --return-at-end"}) {
     program.units[0].options = program.units[1].options = shared;

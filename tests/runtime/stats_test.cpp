@@ -23,6 +23,7 @@ jit::SiteRemark rewritten_site() {
   remark.parent = "_Z6parentPii";
   remark.child = "_Z5childPii";
   remark.line = 97;
+  remark.column = 2;
   remark.rewritten = true;
   remark.granularity = "grid";
   remark.launcher = "host";
@@ -35,6 +36,7 @@ jit::SiteRemark left_site() {
   remark.unit = "unit 1";
   remark.parent = "_Z6parentPii";
   remark.line = 12;
+  remark.column = 3;
   remark.reason = "indirect-callee";
   remark.detail = "the callee is in a register";
   return remark;
@@ -129,6 +131,7 @@ TEST(Stats, CountsFromManyThreadsAreExact) {
 TEST(Stats, RemarkOfARewrittenSite) {
   EXPECT_EQ(to_json(rewritten_site()), json({{"unit", "unit 0"},
                                              {"line", 97},
+                                             {"column", 2},
                                              {"parent", "_Z6parentPii"},
                                              {"parent_demangled", "parent(int*, int)"},
                                              {"child", "_Z5childPii"},
@@ -143,6 +146,7 @@ TEST(Stats, RemarkOfARewrittenSite) {
 TEST(Stats, RemarkOfASiteThatWasLeft) {
   EXPECT_EQ(to_json(left_site()), json({{"unit", "unit 1"},
                                         {"line", 12},
+                                        {"column", 3},
                                         {"parent", "_Z6parentPii"},
                                         {"parent_demangled", "parent(int*, int)"},
                                         {"child", ""},

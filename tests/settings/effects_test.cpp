@@ -140,6 +140,11 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     EXPECT_EQ(outcome.stats["launches"]["redirected"]["_Z6parentPii"], 1);
     EXPECT_EQ(outcome.stats["sites"]["left"]["site-in-loop"], 1);
   }
+  void linker() {
+    EXPECT_EQ(run({"KLAP_LINKER=nvjitlink"}).stats["modules"][0]["how"], "rewritten");
+    const std::string how = run({"KLAP_LINKER=driver"}).stats["modules"][0]["how"];
+    EXPECT_THAT(how, testing::HasSubstr("the driver's linker")) << "this driver cannot link";
+  }
   void timing() {
     EXPECT_EQ(run().stats["gpu_ms"], nullptr);
     const nlohmann::json times = run({"KLAP_TIMING=1"}).stats["gpu_ms"];
@@ -169,6 +174,7 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_CACHE_DISABLE", &Effects::cache_disable},
       {"KLAP_DUMP_DIR", &Effects::dump_dir},
       {"KLAP_STATS", &Effects::stats},
+      {"KLAP_LINKER", &Effects::linker},
       {"KLAP_TIMING", &Effects::timing},
   };
   return effects;

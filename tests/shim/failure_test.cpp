@@ -38,8 +38,20 @@ TEST(Failure, NvrtcMissing) {
 }
 
 TEST(Failure, NvJitLinkMissing) {
+  Options options = with("KLAP_NVJITLINK", "/no/such/libnvJitLink.so");
+  options.environment["KLAP_LINKER"] = "nvjitlink";
+  expect_native(run_program("launching", {"launch"}, options), "/no/such/libnvJitLink.so");
+}
+
+// Then the driver is asked, and this one cannot link either.
+TEST(Failure, NeitherNvJitLinkNorTheDriverLinks) {
   expect_native(run_program("launching", {"launch"}, with("KLAP_NVJITLINK", "/no/such/libnvJitLink.so")),
-                "/no/such/libnvJitLink.so");
+                "the driver's linker: CUDA_ERROR_JIT_COMPILER_NOT_FOUND");
+}
+
+TEST(Failure, DriverChosenButDoesNotLink) {
+  expect_native(run_program("launching", {"launch"}, with("KLAP_LINKER", "driver")),
+                "the driver's linker: CUDA_ERROR_JIT_COMPILER_NOT_FOUND");
 }
 
 TEST(Failure, KernelOutsideTheAllowList) {

@@ -24,6 +24,7 @@ json site_json(const jit::SiteInfo& site) {
         {{"offset", argument.offset}, {"bytes", argument.bytes}, {"source", argument.source}});
   }
   return {{"line", site.line},
+          {"column", site.column},
           {"idiom", site.idiom},
           {"parent", site.parent},
           {"parent_demangled", demangle(site.parent)},

@@ -112,7 +112,7 @@ TEST(Barriers, InCalledFunctions) {
 TEST(Barriers, AreNamedWithTheirPlace) {
   const Finding finding =
       between(kernel_text(kByThread + "@%p1 bra L;\nbar.sync 0;\nL: " + kLaunch + "ret;"));
-  EXPECT_EQ("yes: how often bar.sync (line 7) runs before the launch depends on the decision at line 6",
+  EXPECT_EQ("yes: how often bar.sync (line 7:1) runs before the launch depends on the decision at line 6:52",
             to_text(finding));
 }
 

@@ -84,8 +84,8 @@ TEST(EarlyExit, ByCalledFunctions) {
 
 TEST(EarlyExit, IsNamedWithItsPlace) {
   EXPECT_EQ(
-      "waits after others have left: yes: threads may leave by the decision at line 7 while others have "
-      "still to reach bar.sync (line 8)\n",
+      "waits after others have left: yes: threads may leave by the decision at line 7:6 while others have "
+      "still to reach bar.sync (line 8:1)\n",
       print_early_exit(*kernel(kByThread + "\n@%p1 bra E;\nbar.sync 0;\nE: ret;").facts));
 }
 

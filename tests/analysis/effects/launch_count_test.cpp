@@ -47,7 +47,7 @@ TEST(LaunchCount, InCountedLoops) {
 }
 
 TEST(LaunchCount, InOtherLoopsIsUnbounded) {
-  EXPECT_THAT(stores("L: " + kStore + "@%p1 bra L; ret;"), HasSubstr("unbounded: in a loop (line 6)"));
+  EXPECT_THAT(stores("L: " + kStore + "@%p1 bra L; ret;"), HasSubstr("unbounded: in a loop (line 6:4)"));
   const std::string cases[] = {
       counted("0", "1", "lt.s32 %p1, %r2, %r9"),  // bound not constant
       counted("%r9", "1", "lt.s32 %p1, %r2, 4"),  // start not constant

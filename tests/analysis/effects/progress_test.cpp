@@ -209,6 +209,15 @@ TEST(Waiting, BeforeTheLaunchIsWaitingToo) {
                  "st.global.u32 [%rd2], %r2; ret;"));
 }
 
+// A loop that nothing leads to never runs; the same loop waits where control comes to it.
+TEST(Waiting, NeedsALoopThatRuns) {
+  const std::string loop = "L: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L; ret;";
+  EXPECT_TRUE(body_waits(loop));
+  EXPECT_TRUE(body_waits("@%p2 ret; " + loop));
+  EXPECT_FALSE(body_waits("ret; " + loop));
+  EXPECT_TRUE(body_waits("brx.idx %r2, NOWHERE; " + loop));  // it may lead anywhere
+}
+
 TEST(Progress, IsPrinted) {
   const Kernel k(fixture("loops.ptx"), "_Z9lock_eachPiS_i");
   EXPECT_THAT(print_progress(k.module, k.facts->flow, k.facts->data),

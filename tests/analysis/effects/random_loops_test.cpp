@@ -206,9 +206,9 @@ TEST(Progress, IsRightAboutRandomLoops) {
   for (int round = 0; round < 4000; ++round) {
     const std::string body = generator.body();
     const Kernel k = kernel(body);
-    const LoopNest nest(k.facts->flow);
-    if (nest.loops().empty() || body.find("[") == std::string::npos) continue;
-    Progress progress(k.module, k.facts->flow, k.facts->data, nest);
+    const LoopParts loops(k.facts->flow);
+    if (loops.all().empty() || body.find("[") == std::string::npos) continue;
+    Progress progress(k.module, k.facts->flow, k.facts->data, loops);
     if (!progress.ends_by_itself(0)) continue;
     ++shown;
     watching += body.find("atom") != std::string::npos ? 1 : 0;

@@ -34,7 +34,7 @@ TEST(StreamOwnership, OfAnArrayOfStreams) {
   const Kernel k(fixture("streams.ptx"), "_Z4manyPii");
   ASSERT_EQ(5u, k.facts->sites.size());
   for (const Site& site : k.facts->sites)
-    EXPECT_EQ(Answer::Yes, owns_stream(*k.facts, site.stream).answer) << site.line;
+    EXPECT_EQ(Answer::Yes, owns_stream(*k.facts, site.stream).answer) << ptx::place(site.position);
 }
 
 TEST(StreamOwnership, IsLostThroughSharedAndGlobalMemory) {

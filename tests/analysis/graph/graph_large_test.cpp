@@ -24,7 +24,7 @@ Cost cost_of(const std::string& body) {
   const auto begin = std::chrono::steady_clock::now();
   const ControlFlow flow(module, module.functions.back());
   const Dominance dominance(flow);
-  const Loops loops(flow, dominance);
+  const Loops loops(flow);
   const VirtualRegisters registers(flow);
   const Liveness liveness(flow, registers);
   const ReachingDefinitions reaching(flow, registers, liveness);

@@ -1,6 +1,7 @@
-// Natural loops and irreducible regions.
+// Loops, natural and irreducible, and the parts of loops.
 #include <algorithm>
 
+#include "analysis/dominance.h"
 #include "analysis/loops.h"
 #include "graph_fixture.h"
 
@@ -11,8 +12,16 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+std::vector<Loop> irreducible(const Loops& loops) {
+  std::vector<Loop> out;
+  for (const Loop& loop : loops.all()) {
+    if (!loop.is_natural()) out.push_back(loop);
+  }
+  return out;
+}
+
 struct Analysed : Kernel {
-  explicit Analysed(const std::string& body) : Kernel(body), dominance(*flow), loops(*flow, dominance) {}
+  explicit Analysed(const std::string& body) : Kernel(body), dominance(*flow), loops(*flow) {}
   Dominance dominance;
   Loops loops;
 };
@@ -31,7 +40,7 @@ TEST(Loops, NestAndHaveExits) {
   ASSERT_EQ(3u, k.loops.all().size());
   const auto by_header = [&](uint32_t header) -> const Loop& {
     return *std::find_if(k.loops.all().begin(), k.loops.all().end(),
-                         [&](const Loop& loop) { return loop.header == header; });
+                         [&](const Loop& loop) { return loop.is_natural() && loop.header() == header; });
   };
   const Loop& outer = by_header(1);
   EXPECT_THAT(outer.blocks, ElementsAre(1, 2, 3, 4));
@@ -46,7 +55,7 @@ TEST(Loops, NestAndHaveExits) {
   EXPECT_EQ(0u, k.loops.depth(0));
   EXPECT_EQ(1u, k.loops.depth(4));
   EXPECT_EQ(2u, k.loops.depth(3));
-  EXPECT_THAT(k.loops.irreducible(), IsEmpty());
+  EXPECT_THAT(irreducible(k.loops), IsEmpty());
   EXPECT_FALSE(k.loops.is_irreducible(3));
   EXPECT_THAT(print_loops(*k.flow, k.loops),
               HasSubstr("loop b1 line 8, depth 1: b1 b2 b3 b4; back from b4; left b2 -> exit, b4 -> b5\n"));
@@ -70,14 +79,16 @@ TEST(Loops, ReportsIrreducibleRegions) {
     @%p3 bra AROUND;
     ret;)");
   // b0 AROUND, b1 A, b2 SELF, b3 B, b4, b5
-  ASSERT_EQ(1u, k.loops.irreducible().size());
-  EXPECT_THAT(k.loops.irreducible()[0].blocks, ElementsAre(1, 2, 3));
-  EXPECT_THAT(k.loops.irreducible()[0].entries, ElementsAre(1, 3));
+  const auto found = irreducible(k.loops);
+  ASSERT_EQ(1u, found.size());
+  EXPECT_THAT(found[0].blocks, ElementsAre(1, 2, 3));
+  EXPECT_THAT(found[0].entries, ElementsAre(1, 3));
+  EXPECT_EQ(0u, k.loops.all()[found[0].parent].header());
   EXPECT_TRUE(k.loops.is_irreducible(1));
   EXPECT_FALSE(k.loops.is_irreducible(4));
-  EXPECT_EQ(2u, k.loops.all().size());  // AROUND and SELF are natural
-  EXPECT_EQ(1u, k.loops.depth(1));
-  EXPECT_EQ(2u, k.loops.depth(2));
+  EXPECT_EQ(3u, k.loops.all().size());  // AROUND and SELF are natural
+  EXPECT_EQ(2u, k.loops.depth(1));
+  EXPECT_EQ(3u, k.loops.depth(2));
   EXPECT_THAT(print_loops(*k.flow, k.loops), HasSubstr("irreducible: b1 b2 b3; entered at b1 b3\n"));
 }
 
@@ -106,8 +117,9 @@ TEST(Loops, MeetTheirDefinition) {
           if (blocks[from].reachable) work.push_back(from);
         }
       }
-      const auto found = std::find_if(k.loops.all().begin(), k.loops.all().end(),
-                                      [&](const Loop& loop) { return loop.header == header; });
+      const auto found = std::find_if(k.loops.all().begin(), k.loops.all().end(), [&](const Loop& loop) {
+        return loop.is_natural() && loop.header() == header;
+      });
       ASSERT_EQ(is_header, found != k.loops.all().end()) << "seed " << seed << ": " << header;
       if (!is_header) continue;
       ++loops;
@@ -119,14 +131,116 @@ TEST(Loops, MeetTheirDefinition) {
       }
     }
     for (uint32_t b = 0; b < n; ++b) {
-      const bool somewhere = k.loops.depth(b) > 0 || k.loops.is_irreducible(b);
-      EXPECT_EQ(blocks[b].reachable && k.flow->in_cycle(b), somewhere) << "seed " << seed << ": " << b;
+      EXPECT_EQ(blocks[b].reachable && k.flow->in_cycle(b), k.loops.depth(b) > 0)
+          << "seed " << seed << ": " << b;
       irreducible += k.loops.is_irreducible(b) ? 1 : 0;
     }
   }
   EXPECT_GT(loops, 200u);
   EXPECT_GT(nested, 20u);
   EXPECT_GT(irreducible, 20u);
+}
+
+// Whether, of these blocks, each reaches each within them.
+bool strongly_connected_by(const ControlFlow& flow, const std::vector<uint32_t>& blocks) {
+  const Subgraph graph(
+      blocks, [&](uint32_t b) -> const auto& { return flow.blocks()[b].successors; });
+  return graph.components.count == 1 && graph.cyclic(0);
+}
+
+std::vector<uint32_t> entries_of(const ControlFlow& flow, const Loop& loop) {
+  std::vector<uint32_t> out;
+  const auto outside = [&](uint32_t p) { return flow.blocks()[p].reachable && !loop.contains(p); };
+  for (uint32_t b : loop.blocks) {
+    const auto& from = flow.blocks()[b].predecessors;
+    if (b == 0 || std::any_of(from.begin(), from.end(), outside)) out.push_back(b);
+  }
+  return out;
+}
+
+// Every cycle that is left when control may not come back to an entry is in a loop inside.
+void expect_inner_loops(const Analysed& k, const Loop& loop) {
+  std::vector<uint32_t> rest;
+  std::set_difference(loop.blocks.begin(), loop.blocks.end(), loop.entries.begin(), loop.entries.end(),
+                      std::back_inserter(rest));
+  const Subgraph inside(
+      rest, [&](uint32_t b) -> const auto& { return k.flow->blocks()[b].successors; });
+  for (uint32_t c = 0; c < inside.components.count; ++c) {
+    if (!inside.cyclic(c)) continue;
+    for (uint32_t b : inside.nodes_of(c)) EXPECT_GT(k.loops.depth(b), loop.depth);
+  }
+}
+
+// Every loop can be gone round, has the entries that it says, and lies in its parent as a whole.
+TEST(Loops, AreAForest) {
+  uint32_t in_irreducible = 0, at_entries = 0;
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    const Analysed k(random_body(3 + seed % 17, seed));
+    const std::vector<Loop>& all = k.loops.all();
+    for (uint32_t l = 0; l < all.size(); ++l) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", loop " + std::to_string(l));
+      const Loop& loop = all[l];
+      EXPECT_TRUE(strongly_connected_by(*k.flow, loop.blocks));
+      EXPECT_EQ(entries_of(*k.flow, loop), loop.entries);
+      for (uint32_t b : loop.blocks)
+        EXPECT_TRUE(!loop.is_natural() || k.dominance.dominates(loop.header(), b));
+      expect_inner_loops(k, loop);
+      if (loop.parent == Loop::kNone) continue;
+      const Loop& parent = all[loop.parent];
+      EXPECT_LT(loop.parent, l);
+      EXPECT_EQ(parent.depth + 1, loop.depth);
+      EXPECT_LT(loop.blocks.size(), parent.blocks.size());
+      EXPECT_TRUE(
+          std::includes(parent.blocks.begin(), parent.blocks.end(), loop.blocks.begin(), loop.blocks.end()));
+      if (parent.is_natural()) continue;
+      ++in_irreducible;
+      at_entries +=
+          static_cast<uint32_t>(std::count(parent.entries.begin(), parent.entries.end(), loop.entries[0]));
+    }
+  }
+  EXPECT_GT(in_irreducible, 20u);
+  EXPECT_GT(at_entries, 5u);  // natural loops that begin where an irreducible one is entered
+}
+
+TEST(Loops, AreNotWhereNothingLeads) {
+  const Analysed k("ret;\nDEAD: @%p1 bra DEAD;\nret;");
+  EXPECT_TRUE(k.flow->in_cycle(1));
+  EXPECT_THAT(k.loops.all(), IsEmpty());
+  // What nothing leads to is no second entry.
+  const Analysed entered("mov.u32 %r1, 0;\nA: mov.u32 %r1, 1;\nB: @%p1 bra A;\nret;\nDEAD: bra B;");
+  ASSERT_EQ(1u, entered.loops.all().size());
+  EXPECT_TRUE(entered.loops.all()[0].is_natural());
+}
+
+TEST(Loops, HaveParts) {
+  const Analysed k(R"(
+    mov.u32 %r1, 0;
+    HEAD: mov.u32 %r2, 0;
+    @%p1 bra HEAD;
+    mov.u32 %r2, 1;
+    @%p2 bra HEAD;
+    ret;)");
+  // b0, b1 HEAD, b2, b3
+  const LoopParts parts(*k.flow);
+  ASSERT_EQ(2u, parts.all().size());  // all of the loop is no part of its own
+  EXPECT_THAT(parts.all()[0].blocks, ElementsAre(1, 2));
+  EXPECT_THAT(parts.all()[1].blocks, ElementsAre(1));
+  EXPECT_THAT(parts.all()[1].entries, ElementsAre(1));
+  EXPECT_EQ(0u, parts.all()[1].parent);
+  EXPECT_FALSE(parts.all()[1].merged);
+  EXPECT_THAT(parts.around(1), ElementsAre(1, 0));
+  EXPECT_THAT(parts.around(2), ElementsAre(0));
+  EXPECT_THAT(parts.around(3), IsEmpty());
+}
+
+TEST(Loops, HaveOnePartForTooMany) {
+  std::string body = "HEAD: mov.u32 %r2, 0;\n";
+  for (int i = 0; i < 20; ++i) body += "@%p1 bra HEAD;\nadd.u32 %r1, %r1, 1;\n";
+  const Analysed k(body + "bra HEAD;");
+  const LoopParts parts(*k.flow);
+  ASSERT_EQ(2u, parts.all().size());
+  EXPECT_TRUE(parts.all()[1].merged);
+  EXPECT_EQ(parts.all()[0].blocks, parts.all()[1].blocks);
 }
 
 TEST(Loops, SayThatTheyAreUnknown) {

@@ -181,9 +181,9 @@ TEST(Moldable, LooksIntoCalledFunctions) {
   const std::string head = ".version 9.0\n.target sm_90\n.address_size 64\n.func f() {\n.reg .b32 %r<4>;\n";
   const std::string kernel = "ret;\n}\n.entry k() {\ncall.uni f;\nret;\n}\n";
   EXPECT_EQ("yes: no index", moldable_of(Kernel(head + "mov.u32 %r1, %clock;\n" + kernel, "k")));
-  EXPECT_EQ("no: f: line 6: mov.u32 reads %tid",
+  EXPECT_EQ("no: f: line 6:1: mov.u32 reads %tid",
             moldable_of(Kernel(head + "mov.u32 %r1, %tid.x;\n" + kernel, "k")));
-  EXPECT_EQ("no: f: line 6: bar.sync is a barrier",
+  EXPECT_EQ("no: f: line 6:1: bar.sync is a barrier",
             moldable_of(Kernel(head + "bar.sync 0;\n" + kernel, "k")));
 }
 

@@ -1,0 +1,28 @@
+// Who links: nvJitLink, or the driver by its own linker where nvJitLink is missing.
+//
+// The jit layer knows nvJitLink only; the runtime, which has the driver, brings the other one.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace klap::jit {
+
+enum class LinkInputKind { Ptx, Cubin, Library };
+struct LinkInput {
+  LinkInputKind kind{};
+  std::string_view bytes;  // Library: a file name
+  std::string name;        // for messages
+};
+
+class Linker {
+ public:
+  virtual ~Linker() = default;
+  // Links device code to one image. `options` are nvJitLink's: "-arch=sm_90", "-Xptxas=...", "-lineinfo".
+  // Throws as link_to_cubin() does.
+  [[nodiscard]] virtual std::string link(const std::vector<LinkInput>& inputs,
+                                         const std::vector<std::string>& options) const = 0;
+};
+
+}  // namespace klap::jit

@@ -1,0 +1,24 @@
+// What the tests of this folder share: fixtures by name, and remarks as text.
+#pragma once
+
+#include <string>
+
+#include "jit/module.h"
+#include "support/file.h"
+
+namespace klap::test {
+
+inline std::string fixture(const std::string& name) {
+  return read_file(std::string(KLAP_IDIOM_DIR) + "/" + name + ".ptx");
+}
+
+inline std::string remark_text(const jit::SiteRemark& r) {
+  std::string text = r.unit + ":" + std::to_string(r.line) + ":" + std::to_string(r.column) + ": " +
+                     r.parent + " launches " + r.child + ": ";
+  text += r.rewritten ? "rewritten" : "left (" + r.reason + ")";
+  text += ": " + r.detail + "\n";
+  for (const std::string& note : r.notes) text += "  note: " + note + "\n";
+  return text;
+}
+
+}  // namespace klap::test
