@@ -138,7 +138,7 @@ enum class Kind : uint8_t {
   DependencyLaunch,  // griddepcontrol
   StackSave,         // d;
   StackRestore,      // ; a
-  Alloca,            // d; bytes, alignment
+  Alloca,            // d, an address in local memory; bytes, alignment
   Texture,           // d1...d4; handle, coordinates...: see TextureDetail
   Nothing,           // pmevent, setmaxnreg, breakpoint
 };

@@ -49,6 +49,8 @@ void FunctionDecoder::read_alu() {
 void FunctionDecoder::read_move() {
   expect_operands(2);
   const bool packs = m_.is(operand(1).first, "{"), unpacks = m_.is(operand(0).first, "{");
+  const auto from = register_use(operand(1));
+  if (from && from->lanes > 1) return read_vector_move();
   if (!packs && !unpacks) return read_alu();
   Instruction i = begin(Kind::Alu);
   const Modifiers modifiers(m_, statement().modifiers);
@@ -62,6 +64,25 @@ void FunctionDecoder::read_move() {
   for (const Operand& d : vector_destination(operand(0), bits)) add_destination(i, d);
   for (const Operand& s : vector_source(operand(1), op->sources[0])) add_source(i, s);
   emit(i);
+}
+
+// `mov.v4.f32 v, w` with vector registers, lane by lane.
+void FunctionDecoder::read_vector_move() {
+  const Modifiers modifiers(m_, statement().modifiers);
+  uint8_t bits = 0;
+  const std::vector<Operand> to = vector_destination(operand(0), bits);
+  const std::vector<Operand> from = vector_source(operand(1), {.bits = bits});
+  if (modifiers.all().size() != 2 || to.size() != from.size()) unsupported("no such instruction");
+  const uint8_t register_widths[] = {bits, bits};
+  const auto op = find_alu("mov", std::span(modifiers.all()).subspan(1), register_widths);
+  if (!op) unsupported("no such instruction");
+  for (size_t lane = 0; lane < to.size(); ++lane) {
+    Instruction i = begin(Kind::Alu);
+    use(*op, i);
+    add_destination(i, to[lane]);
+    add_source(i, from[lane]);
+    emit(i);
+  }
 }
 
 // What a cache policy says is not followed, but the register that names it has a value.

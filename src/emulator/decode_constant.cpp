@@ -206,7 +206,7 @@ uint64_t bits_of(const ptx::Module& module, const ConstantValue& value, OperandF
       break;
     case Kind::Double:
       if (form.bits == 64) return value.bits;
-      if (form.bits == 32)
+      if (form.is_float && form.bits == 32)
         return std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(value.bits)));
       break;
     case Kind::Symbol:

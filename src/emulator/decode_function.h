@@ -111,6 +111,7 @@ class FunctionDecoder {
   // ---- readers ----
   void read_alu();
   void read_move();
+  void read_vector_move();
   void read_load();
   void read_store();
   void read_atomic();
@@ -119,6 +120,7 @@ class FunctionDecoder {
   void read_hint();
   void read_create_policy();
   void read_copy();
+  void emit_copy(uint64_t bytes, uint64_t offset, bool zeros);
   void read_cvta();
   void read_isspacep();
   void read_mapa();

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "emulator/decode_function.h"
 
@@ -181,7 +182,7 @@ void FunctionDecoder::read_atomic() {
 void FunctionDecoder::read_fence() {
   Modifiers modifiers(m_, statement().modifiers);
   // There is one proxy here, so nothing to order between two of them.
-  const bool is_proxy = modifiers.take(".proxy.alias") || modifiers.take(".proxy");
+  const bool is_proxy = modifiers.take(".proxy");
   Instruction i = begin(is_proxy ? Kind::Nothing : Kind::Fence);
   if (is_proxy) {
     const bool known = modifiers.take(".alias") || modifiers.take_prefixed(".async");
@@ -233,19 +234,41 @@ void FunctionDecoder::read_copy() {
   const bool to_shared = modifiers.take(".shared") || modifiers.take(".shared::cta");
   if (!to_shared || !modifiers.take(".global")) unsupported("not from global to shared memory");
   finish_modifiers(modifiers);
-  expect_operands(has_policy ? 4 : 3);
-  const Operand size = source(operand(2), {.bits = 32});
-  const uint64_t bytes =
-      size.from == Operand::From::Constant ? out_.constants[uint64_t{size.index} * kLanes] : 0;
-  if (bytes != 4 && bytes != 8 && bytes != 16) unsupported("this size");
+  const size_t policy = has_policy ? 1 : 0;
+  expect_operands(3 + policy, 4 + policy);
+  const auto size = [&](size_t n) -> uint64_t {
+    const Operand bytes = source(operand(n), {.bits = 32});
+    if (bytes.from != Operand::From::Constant) unsupported("size that is not a constant");
+    return out_.constants[uint64_t{bytes.index} * kLanes];
+  };
+  const uint64_t bytes = size(2), copied = statement().operands.size() == 4 + policy ? size(3) : bytes;
+  if ((bytes != 4 && bytes != 8 && bytes != 16) || copied > bytes) unsupported("this size");
+  if (copied < bytes) emit_copy(bytes, 0, true);
+  for (uint64_t done = 0; done < copied;) {
+    const uint64_t piece = std::bit_floor(copied - done);
+    emit_copy(piece, done, false);
+    done += piece;
+  }
+}
+
+// One piece of an asynchronous copy, or its zeros.
+void FunctionDecoder::emit_copy(uint64_t bytes, uint64_t offset, bool zeros) {
+  const auto access = [&](Kind kind, Space space, size_t address) {
+    Instruction i = begin(kind);
+    i.memory.bytes = static_cast<uint8_t>(bytes);
+    i.memory.space = space;
+    set_address(i, operand(address), false);
+    i.memory.offset += static_cast<int64_t>(offset);
+    return i;
+  };
+  Instruction store = access(Kind::Store, Space::Shared, 0);
+  if (zeros) {
+    add_source(store, constant128(0));
+    return emit(store);
+  }
   const Operand value{Operand::From::Register, temporary(2)};
-  Instruction load = begin(Kind::Load), store = begin(Kind::Store);
-  load.memory.bytes = store.memory.bytes = static_cast<uint8_t>(bytes);
+  Instruction load = access(Kind::Load, Space::Global, 1);
   load.memory.register_bits = static_cast<uint8_t>(8 * bytes);
-  load.memory.space = Space::Global;
-  store.memory.space = Space::Shared;
-  set_address(load, operand(1), false);
-  set_address(store, operand(0), false);
   add_destination(load, value);
   add_source(store, value);
   emit(load);

@@ -224,6 +224,9 @@ FunctionDecoder::AddressPlace FunctionDecoder::address_inside(TokenRange range) 
     out.base = source(name, {.bits = 64});
     if (range.size() == 1) return out;
     const bool plus = m_.is(range.first + 1, "+");
+    if (!plus && !m_.is(range.first + 1, "-")) {
+      unsupported_at(range.first, fmt::format("address '{}'", m_.text(range)));
+    }
     ConstantReader reader(m_, {range.first + (plus ? 2 : 1), range.last});
     const ConstantValue value = reader.read();
     if (!reader.at_end() || value.kind != ConstantValue::Kind::Integer) {

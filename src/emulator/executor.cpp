@@ -21,12 +21,14 @@ struct Executor::State {
   void finish(GridRun& run);
   void fail(GridRun& run, int code, const std::string& text);
   void give_up();
+  void refuse();
   void drop_blocks(const GridRun& run);
 
   Context context;
   Residency residency{context};
   Schedule schedule{context};
   Interpreter interpreter{context};
+  std::vector<GridRun*> cannot_run;  // grids that end at once, but not within start()
 };
 
 void Executor::State::run(const TurnPlan& turn) {
@@ -62,6 +64,7 @@ void Executor::State::finish(Block& block) {
 
 void Executor::State::finish(GridRun& run) {
   Grid& grid = *run.grid;
+  std::erase(cannot_run, &run);
   residency.forget(run);
   context.listener.blocks_finished(grid);
 }
@@ -95,17 +98,31 @@ void Executor::State::give_up() {
   }
 }
 
+// The machine asks before it launches, so this is for whoever does not.
+void Executor::State::refuse() {
+  GridRun& run = *cannot_run.back();
+  cannot_run.pop_back();
+  const std::string& unsupported = run.grid->launch.kernel->unsupported;
+  if (unsupported.empty()) {
+    finish(run);
+  } else {
+    fail(run, kNotSupported, unsupported);
+  }
+}
+
 Executor::Executor(const ExecutorOptions& options, Memory& memory, Order& order, ExecutorListener& listener)
     : state_(std::make_unique<State>(options, memory, order, listener)) {}
 Executor::~Executor() = default;
 
-void Executor::start(Grid& grid) { state_->residency.add(grid); }
+void Executor::start(Grid& grid) {
+  GridRun& run = state_->residency.add(grid);
+  if (grid.block_count() == 0 || !grid.launch.kernel->unsupported.empty()) state_->cannot_run.push_back(&run);
+}
 
 Executor::Outcome Executor::turn() {
   State& s = *state_;
-  for (const auto& run : s.residency.grids()) {
-    if (run->grid->block_count() != 0) continue;
-    s.finish(*run);
+  if (!s.cannot_run.empty()) {
+    s.refuse();
     return Outcome::Ran;
   }
   s.residency.fill();
@@ -128,6 +145,7 @@ std::string Executor::deadlock_report() const {
 
 void Executor::clear() {
   State& s = *state_;
+  s.cannot_run.clear();
   while (!s.residency.grids().empty()) {
     GridRun& run = *s.residency.grids().front();
     s.drop_blocks(run);

@@ -137,6 +137,7 @@ void Order::synchronise_all() {
       agent->own = ViewRef();
       agent->last_acquired = ReleasedRef();
       agent->fences.reset();
+      agent->seen.clear();
     }
   }
 }
@@ -264,6 +265,7 @@ void Order::update(Agent* agent, uint64_t address, std::span<const std::byte> va
   if (state.options.detect_races)
     state.check_races(access, writes ? state.does(access, value) : State::Does::Read);
   state.observe(access, UINT64_MAX);
+  if (!writes && state.options.weak_memory) state.remember_seen(access, UINT64_MAX);
   if (writes) state.write(access, value, true);
 }
 

@@ -67,13 +67,13 @@ uint64_t Order::State::floor_of(const Word& word, const WordPart& part, const Ac
   uint64_t floor = word.seen ? word.seen->floor : 0;
   for (const Write* write = word.newest; write && write->index > floor; write = write->older)
     if (write->mask & part.mask && !is_hidden_from(*write, access)) floor = write->index;
-  if (!word.seen || access.non_coherent) return floor;
+  if (access.non_coherent) return floor;
   const Agent& agent = *access.agent;
-  for (const Seen& seen : word.seen->list) {
-    if (seen.index <= floor || !(seen.mask & part.mask)) continue;
-    bool is_own = seen.who.block == agent.block->number && seen.who.agent == agent.index;
-    if (is_own || (seen.for_others && agent.is_after(seen.who))) floor = seen.index;
-  }
+  if (auto own = agent.seen.find(part.address); own != agent.seen.end())
+    floor = std::max(floor, own->second.newest(part.mask));
+  if (!word.seen) return floor;
+  for (const Seen& seen : word.seen->list)
+    if (seen.index > floor && seen.mask & part.mask && agent.is_after(seen.who)) floor = seen.index;
   return floor;
 }
 
@@ -108,22 +108,37 @@ void Order::State::choose(const Access& access, std::span<std::byte> value) {
       if (word && word->newest) read_at(*word, part, cut, value.data() + part.at);
     });
   }
-  if (!access.non_coherent)
-    each_word(access.address, access.size, [&](const WordPart& part) {
-      Word* word = shadow.find(part.address);
-      const Write* seen = word ? seen_at(*word, part.mask, cut) : nullptr;
-      if (seen) remember_seen(*word, part, access, *seen);
-    });
+  if (!access.non_coherent) remember_seen(access, cut);
   observe(access, cut);
 }
 
-void Order::State::remember_seen(Word& word, const WordPart& part, const Access& access, const Write& seen) {
+// That the access has seen the writes up to `cut`.
+void Order::State::remember_seen(const Access& access, uint64_t cut) {
+  auto& own = access.agent->seen;
+  each_word(access.address, access.size, [&](const WordPart& part) {
+    Word* word = shadow.find(part.address);
+    const Write* seen = word ? seen_at(*word, part.mask, cut) : nullptr;
+    if (!seen) return;
+    own[part.address].add(part.mask, seen->index);
+    if (morally_strong(*seen, access)) remember_for_others(*word, part, access, seen->index);
+  });
+  if (own.size() <= kMostOwnSeen) return;
+  for (auto& [address, seen] : own)
+    if (Word* word = shadow.find(address); word && word->newest) {
+      if (!word->seen) word->seen = std::make_unique<Seens>();
+      word->seen->floor = std::max(word->seen->floor, seen.newest(kWholeWord));
+    }
+  own.clear();
+}
+
+void Order::State::remember_for_others(Word& word, const WordPart& part, const Access& access,
+                                       uint64_t seen) {
   if (!word.seen) word.seen = std::make_unique<Seens>();
   auto& list = word.seen->list;
-  Seen now{stamp(*access.agent), seen.index, part.mask, morally_strong(seen, access)};
+  Seen now{stamp(*access.agent), seen, part.mask};
   for (const Seen& known : list)
     if (known.who.block == now.who.block && known.who.agent == now.who.agent && known.mask == now.mask &&
-        known.index == now.index && known.for_others >= now.for_others)
+        known.index == now.index)
       return;  // what the agent saw first holds for more of the others
   const Write* oldest = word.newest;
   while (oldest->older) oldest = oldest->older;

@@ -93,6 +93,7 @@ class Clock {
  public:
   [[nodiscard]] bool covers(const Stamp& stamp) const;
   [[nodiscard]] bool is_empty() const { return !root_; }
+  [[nodiscard]] bool has_same_root(const Clock& other) const { return root_ == other.root_; }
   // Null if the block is not included, or entirely.
   [[nodiscard]] ViewRef view(uint32_t block) const;
   void join(const Clock& other);

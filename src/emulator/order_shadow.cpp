@@ -53,6 +53,24 @@ ReleasedRef merge(const ReleasedRef& a, const ReleasedRef& b) {
   return ReleasedRef(both.get());
 }
 
+void OwnSeen::add(uint8_t mask, uint64_t index) {
+  for (Entry& entry : entries_)
+    if (!(entry.mask & ~mask) && entry.index <= index) {  // also an empty one
+      entry = {mask, index};
+      return;
+    }
+  for (const Entry& entry : entries_) index = std::max(index, entry.index);
+  entries_.fill({});
+  entries_[0] = {0xff, index};  // more than what was seen, which never allows too much
+}
+
+uint64_t OwnSeen::newest(uint8_t mask) const {
+  uint64_t index = 0;
+  for (const Entry& entry : entries_)
+    if (entry.mask & mask) index = std::max(index, entry.index);
+  return index;
+}
+
 Shadow::Page* Shadow::look_up(uint64_t number, Recent& recent) {
   auto found = pages_.find(number);
   if (found == pages_.end()) return nullptr;

@@ -20,6 +20,7 @@ inline constexpr uint64_t kWord = 4;
 inline constexpr size_t kMostWrites = 16;  // remembered of a word
 inline constexpr size_t kMostPast = 12;    // of more that nothing orders, a sample
 inline constexpr size_t kMostSeen = 64;
+inline constexpr size_t kMostOwnSeen = 4096;  // words, of one agent
 
 // What an acquire that reads a write learns, by how far its scope reaches.
 struct Released : Counted {
@@ -61,18 +62,31 @@ struct Past : Touch {
   bool writes = false, is_atomic = false;
 };
 
-// An agent that saw a write where it could have seen an older one: it, and whoever comes after it, sees that
-// write or a newer one from then on.
+// A strong read of a strong write where an older one could have been seen: whoever comes after the reader
+// sees that write or a newer one.
 struct Seen {
   Stamp who;
   uint64_t index = 0;
   uint8_t mask = 0;
-  bool for_others = false;  // both sides were strong: PTX orders what follows only then
 };
 
 struct Seens {
   uint64_t floor = 0;  // nobody reads what is older
   std::vector<Seen> list;
+};
+
+// The same for the reader itself, whatever kind of read it was: the newest write that it has seen of a word.
+class OwnSeen {
+ public:
+  void add(uint8_t mask, uint64_t index);
+  [[nodiscard]] uint64_t newest(uint8_t mask) const;  // of any of these bytes
+
+ private:
+  struct Entry {
+    uint8_t mask = 0;
+    uint64_t index = 0;
+  };
+  std::array<Entry, 4> entries_{};
 };
 
 struct Word {

@@ -55,6 +55,7 @@ class Agent {
   ReleasedRef last_acquired;  // joined already, with this scope
   Scope last_acquired_scope = Scope::Cta;
   std::unique_ptr<Fences> fences;
+  std::unordered_map<uint64_t, OwnSeen> seen;  // by word
   std::function<std::string()> name;
   bool is_remembered = false;  // it made an access that a later finding may name
 
@@ -124,7 +125,8 @@ struct Order::State {
   [[nodiscard]] ReleasedRef released_by(const Access& access, bool is_update, ReleasedRef& own);
   [[nodiscard]] bool is_hidden_from(const Write& write, const Access& access) const;
   [[nodiscard]] uint64_t floor_of(const Word& word, const WordPart& part, const Access& access) const;
-  void remember_seen(Word& word, const WordPart& part, const Access& access, const Write& seen);
+  void remember_seen(const Access& access, uint64_t cut);
+  void remember_for_others(Word& word, const WordPart& part, const Access& access, uint64_t seen);
   // ---- findings ----
   enum class Does : uint8_t { Read, Write, WriteTheSame };
   [[nodiscard]] Does does(const Access& access, std::span<const std::byte> value) const;  // a store

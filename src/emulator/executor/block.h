@@ -19,6 +19,8 @@ struct GridRun {
   uint64_t next = 0;                               // blocks from here on have not started
   std::vector<uint64_t> skipped;                   // before `next`, but not started: random order
   uint32_t depth = 0;                              // launches from the host's to this one
+  uint32_t blocks_at_once = 0;                     // on one multiprocessor; what a block takes of it:
+  uint32_t block_threads = 0, block_shared = 0;
   uint32_t resident = 0;
   [[nodiscard]] uint64_t unstarted() const { return grid->block_count() - next + skipped.size(); }
 };

@@ -107,7 +107,7 @@ void Interpreter::return_from(uint32_t mask) {
     move_value({detail.results[i].where, here_}, {callee.function->results[i].where, callee},
                std::min(detail.results[i].bytes, callee.function->results[i].bytes), here_.mask);
   ++here_.pc;
-  if (!reconverge_) {
+  if (!reconverge_ || warp_->stay) {
     entered_frame();
     return;
   }

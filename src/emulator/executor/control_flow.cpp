@@ -24,20 +24,23 @@ void Interpreter::jump(uint32_t target) {
   uint32_t from = here_.pc;
   here_.pc = target;
   if (!reconverge_ || warp_->fragments.empty()) return;
-  // Whom it jumps over gets the chance to come after it.
+  if (!warp_->stay) let_catch_up(from);
+  find_meeting();
+}
+
+// Whom it jumped over goes first.
+void Interpreter::let_catch_up(uint32_t from) {
   size_t behind = warp_->fragments.size();
   for (size_t i = 0; i < warp_->fragments.size(); ++i) {
     const Fragment& other = warp_->fragments[i];
-    if (other.state != Fragment::State::Ready || other.pc <= from || other.pc >= target) continue;
+    if (other.state != Fragment::State::Ready || other.pc <= from || other.pc >= here_.pc) continue;
     if (!other.same_frame(here_)) continue;
     if (behind == warp_->fragments.size() || other.pc < warp_->fragments[behind].pc) behind = i;
   }
-  if (behind != warp_->fragments.size()) {
-    here_.last_run = context_.steps;
-    std::swap(here_, warp_->fragments[behind]);
-    set_mask(here_.mask);
-  }
-  find_meeting();
+  if (behind == warp_->fragments.size()) return;
+  here_.last_run = context_.steps;
+  std::swap(here_, warp_->fragments[behind]);
+  set_mask(here_.mask);
 }
 
 void Interpreter::branch(const Instruction& instruction, uint32_t mask) {
@@ -78,6 +81,7 @@ void Interpreter::exit(uint32_t mask) {
   warp_->calls.release(here_.caller);
   here_.mask = 0;
   meeting_ = ~0u;
+  warp_->stay = false;
   exited(mask);
 }
 

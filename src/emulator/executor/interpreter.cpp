@@ -7,7 +7,7 @@ namespace klap::emulator {
 namespace {
 
 // After so many instructions others of the warp get their turn even if they do not help to reconverge.
-constexpr uint32_t kRotateAfter = 100000;
+constexpr uint32_t kRotateAfter = 2000, kRotateAfterLongTurns = 100000;
 
 std::string in_words(const Dim3& index) {
   return "(" + std::to_string(index[0]) + ", " + std::to_string(index[1]) + ", " + std::to_string(index[2]) +
@@ -32,7 +32,6 @@ void Interpreter::run(const TurnPlan& turn) {
   warp_ = block_->warps[turn.warp].get();
   left_ = turn.length;
   reconverge_ = turn.reconverge;
-  strong_accesses_ = 0;
   is_waiting_ = false;
   addresses_.enter(*warp_);
   here_.mask = 0;
@@ -182,17 +181,23 @@ void Interpreter::resume(size_t fragment) {
 
 bool Interpreter::resume_another() {
   if (!warp_->has_ready()) return false;
-  bool rotate = warp_->rotate || warp_->run_since_rotation > kRotateAfter;
-  resume(rotate ? warp_->choose_longest_waiting() : warp_->choose_to_reconverge());
+  bool long_turns = context_.options.schedule == ScheduleKind::Fast;
+  bool rotate =
+      warp_->rotate || warp_->run_since_rotation > (long_turns ? kRotateAfterLongTurns : kRotateAfter);
   if (rotate) {
     warp_->rotate = false;
+    warp_->stay = true;
     warp_->run_since_rotation = 0;
+    resume(warp_->choose_longest_waiting());
+  } else {
+    resume(warp_->stay ? warp_->choose_last_run() : warp_->choose_to_reconverge());
   }
   return true;
 }
 
 void Interpreter::park(Fragment::State state) {
   here_.state = state;
+  if (state != Fragment::State::Ready) warp_->stay = false;
   here_.last_run = context_.steps;
   warp_->fragments.push_back(here_);
   here_.mask = 0;
@@ -221,6 +226,7 @@ void Interpreter::find_meeting() {
 }
 
 void Interpreter::meet() {
+  warp_->stay = false;
   warp_->absorb(here_);
   set_mask(here_.mask);
   find_meeting();

@@ -63,6 +63,7 @@ class Interpreter {
   void split_off(uint32_t mask, uint32_t pc);
   void keep_only(uint32_t mask, uint32_t others_pc);
   void jump(uint32_t target);
+  void let_catch_up(uint32_t from);
   void branch(const Instruction& instruction, uint32_t mask);
   void branch_indexed(const Instruction& instruction, uint32_t mask);
   void exit(uint32_t mask);
@@ -133,10 +134,6 @@ class Interpreter {
   uint32_t meeting_ = ~0u;  // the next place where another fragment stands
   uint32_t lane_count_ = 0;
   uint32_t left_ = 0;  // of the turn
-  // A fragment that makes so many strong accesses (volatile, relaxed, acquire, atomic) in one turn may be
-  // waiting for somebody else by reading over and over: its turn ends. One that did not wait loses little.
-  static constexpr uint32_t kStrongAccessesOfATurn = 32;
-  uint32_t strong_accesses_ = 0;
   bool reconverge_ = true, is_waiting_ = false;
   const ThreadCall* thread_call_ = nullptr;  // under way
   uint32_t thread_call_lane_ = 0;

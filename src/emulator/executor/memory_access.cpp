@@ -12,6 +12,10 @@
 namespace klap::emulator {
 namespace {
 
+// A warp that makes so many strong accesses (volatile, relaxed, acquire, atomic) may be waiting for somebody
+// else by reading over and over: its turn ends. One that did not wait loses little.
+constexpr uint32_t kStrongAccesses = 32;
+
 // A window, as far as accesses of one size are concerned: those at begin...begin + starts - 1 fit.
 struct Reach {
   uint64_t begin = 0, starts = 0, delta = 0, lane_step = 0;
@@ -165,7 +169,9 @@ void Interpreter::store_wide(const Instruction& instruction, uint32_t mask) {
 }
 
 void Interpreter::strong_access() {
-  if (++strong_accesses_ == kStrongAccessesOfATurn) end_turn_waiting();
+  if (++warp_->strong_accesses < kStrongAccesses) return;
+  warp_->strong_accesses = 0;
+  end_turn_waiting();
 }
 
 // ---- for the machine, in the name of a thread that calls it ----

@@ -55,46 +55,62 @@ Residency::~Residency() {
   while (!resident_.empty()) remove(*resident_.back());
 }
 
-void Residency::add(Grid& grid) {
+GridRun& Residency::add(Grid& grid) {
   auto run = std::make_unique<GridRun>();
+  const Launch& launch = grid.launch;
   run->grid = &grid;
-  run->kernel_name = std::make_shared<const std::string>(grid.launch.kernel->name);
+  run->kernel_name = std::make_shared<const std::string>(launch.kernel->name);
   run->depth = nesting(grid);
+  run->block_threads = whole_warps(threads_of(launch));
+  run->block_shared = launch.kernel->shared_bytes + launch.dynamic_shared + kReservedShared;
+  run->blocks_at_once =
+      Executor::occupancy(context_.options.device, *launch.kernel, threads_of(launch), launch.dynamic_shared);
   runs_.push_back(std::move(run));
   may_have_room_ = true;
+  return *runs_.back();
 }
 
-Residency::Need Residency::need_of(const DeviceShape& device, const GridRun& run) {
-  const Launch& launch = run.grid->launch;
-  uint32_t threads = threads_of(launch);
-  return {Executor::occupancy(device, *launch.kernel, threads, launch.dynamic_shared), whole_warps(threads),
-          launch.kernel->shared_bytes + launch.dynamic_shared + kReservedShared};
-}
-
-// The emptiest multiprocessor that can take the block.
-Residency::Multiprocessor* Residency::find_room(const Need& need) {
+// The emptiest multiprocessor that can take a block.
+Residency::Multiprocessor* Residency::find_room(const GridRun& run) {
   const DeviceShape& device = context_.options.device;
   Multiprocessor* best = nullptr;
   for (Multiprocessor& one : multiprocessors_) {
-    if (one.blocks >= need.blocks_at_once || one.threads + need.threads > device.threads_per_multiprocessor ||
-        one.shared + need.shared > device.shared_per_multiprocessor)
+    if (one.blocks >= run.blocks_at_once ||
+        one.threads + run.block_threads > device.threads_per_multiprocessor ||
+        one.shared + run.block_shared > device.shared_per_multiprocessor)
       continue;
     if (!best || one.blocks < best->blocks) best = &one;
   }
   return best;
 }
 
-// The grid whose block starts next, if it finds room: the oldest, unless the schedule is about that.
+bool Residency::is_full() const {
+  return std::all_of(multiprocessors_.begin(), multiprocessors_.end(), [this](const Multiprocessor& one) {
+    return one.blocks >= context_.options.device.resident_blocks;
+  });
+}
+
+// Of two grids that could start a block, in the order in which they came.
+bool Residency::goes_before(const GridRun& run, const GridRun& other) {
+  switch (context_.options.schedule) {
+    case ScheduleKind::ChildFirst:
+      return run.depth > other.depth;
+    case ScheduleKind::ChildLast:
+      return run.depth < other.depth;
+    case ScheduleKind::Random:
+      return context_.random.one_in(2);
+    default:
+      return false;
+  }
+}
+
 GridRun* Residency::choose_run() {
+  if (is_full()) return nullptr;
   GridRun* best = nullptr;
   for (const auto& run : runs_) {
-    if (run->unstarted() == 0) continue;
-    if (!find_room(need_of(context_.options.device, *run))) continue;
-    bool is_better = !best;
-    if (best && context_.options.schedule == ScheduleKind::ChildFirst) is_better = run->depth > best->depth;
-    if (best && context_.options.schedule == ScheduleKind::ChildLast) is_better = run->depth < best->depth;
-    if (best && context_.options.schedule == ScheduleKind::Random) is_better = context_.random.one_in(2);
-    if (is_better) best = run.get();
+    if (run->unstarted() == 0 || !find_room(*run)) continue;
+    if (!best || goes_before(*run, *best)) best = run.get();
+    if (!context_.adversarial()) break;
   }
   return best;
 }
@@ -113,7 +129,7 @@ uint64_t Residency::choose_block_number(GridRun& run) {
 
 void Residency::fill() {
   if (!may_have_room_) return;
-  while (GridRun* run = choose_run()) start_block(*run, *find_room(need_of(context_.options.device, *run)));
+  while (GridRun* run = choose_run()) start_block(*run, *find_room(*run));
   may_have_room_ = false;
 }
 
@@ -146,10 +162,9 @@ void Residency::start_block(GridRun& run, Multiprocessor& on) {
     block.shared_address = *address;
     if (context_.ordered) context_.order.allocated(*address, block.shared_bytes);
   }
-  Need need = need_of(context_.options.device, run);
   ++on.blocks;
-  on.threads += need.threads;
-  on.shared += need.shared;
+  on.threads += run.block_threads;
+  on.shared += run.block_shared;
   ++grid.blocks_started;
   ++run.resident;
   start_warps(block);
@@ -197,11 +212,10 @@ void Residency::remove(Block& block) {
     if (context_.ordered) context_.order.freed(block.shared_address, block.shared_bytes);
     context_.memory.free(block.shared_address, Owner::Shared);
   }
-  Need need = need_of(context_.options.device, *block.run);
   Multiprocessor& on = multiprocessors_[block.multiprocessor];
   --on.blocks;
-  on.threads -= need.threads;
-  on.shared -= need.shared;
+  on.threads -= block.run->block_threads;
+  on.shared -= block.run->block_shared;
   --block.run->resident;
   block.run = nullptr;
   std::erase(resident_, &block);

@@ -17,7 +17,7 @@ class Residency {
   Residency(const Residency&) = delete;
   Residency& operator=(const Residency&) = delete;
 
-  void add(Grid& grid);
+  GridRun& add(Grid& grid);
   // Starts what fits.
   void fill();
   // The block has ended, or is thrown away.
@@ -31,11 +31,9 @@ class Residency {
   struct Multiprocessor {
     uint32_t blocks = 0, threads = 0, shared = 0;
   };
-  struct Need {
-    uint32_t blocks_at_once, threads, shared;
-  };
-  [[nodiscard]] static Need need_of(const DeviceShape& device, const GridRun& run);
-  [[nodiscard]] Multiprocessor* find_room(const Need& need);
+  [[nodiscard]] Multiprocessor* find_room(const GridRun& run);
+  [[nodiscard]] bool is_full() const;
+  [[nodiscard]] bool goes_before(const GridRun& run, const GridRun& other);
   GridRun* choose_run();
   uint64_t choose_block_number(GridRun& run);
   Block& unused_block();

@@ -36,8 +36,9 @@ void Warp::start(Block& in, uint32_t number, uint32_t lanes, const Function& ker
   carry.fill(0);
   agents.fill(nullptr);
   calls.clear();
-  rotate = false;
+  rotate = stay = false;
   run_since_rotation = 0;
+  strong_accesses = 0;
   registers.assign(size_t{kernel.columns} * kLanes, 0);
   const Dim3& size = in.run->grid->launch.block;
   for (uint32_t lane = 0; lane < kLanes; ++lane) {
@@ -92,6 +93,10 @@ size_t Warp::choose_to_reconverge() const {
 
 size_t Warp::choose_longest_waiting() const {
   return best_ready(fragments, [](const Fragment& a, const Fragment& b) { return a.last_run < b.last_run; });
+}
+
+size_t Warp::choose_last_run() const {
+  return best_ready(fragments, [](const Fragment& a, const Fragment& b) { return a.last_run > b.last_run; });
 }
 
 void Warp::absorb(Fragment& fragment) {

@@ -67,10 +67,11 @@ struct Warp {
   std::vector<Fragment> fragments;
   CallTree calls;
   LocalMemory local;
-  // A fragment may wait for another of its warp by spinning, so that those that did not run for longest go
-  // next now and then.
-  bool rotate = false;
-  uint32_t run_since_rotation = 0;
+  // A fragment may wait for another of its warp by spinning. So now and then the one that did not run for
+  // longest goes next (`rotate`), and goes on (`stay`) until it waits, meets others, or it is time again.
+  bool rotate = false, stay = false;
+  uint32_t run_since_rotation = 0;  // instructions
+  uint32_t strong_accesses = 0;     // since then, or since a turn ended for them
 
   void start(Block& in, uint32_t number, uint32_t lanes, const Function& kernel);
   // Room for a frame, zeroed for these lanes, so that what a program reads before it writes does not depend
@@ -81,6 +82,7 @@ struct Warp {
   // the deepest call, then the lowest place.
   [[nodiscard]] size_t choose_to_reconverge() const;
   [[nodiscard]] size_t choose_longest_waiting() const;
+  [[nodiscard]] size_t choose_last_run() const;
   // Takes out the ready fragments at this one's place and puts their lanes into it.
   void absorb(Fragment& fragment);
   // Takes it out; its user of the call tree goes with it.

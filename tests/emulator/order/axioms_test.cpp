@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bitset>
 #include <random>
+#include <utility>
 
 #include "litmus.h"
 
@@ -208,26 +209,47 @@ class Execution {
 class Generator {
  public:
   explicit Generator(uint64_t seed) : random_(seed) {}
-  std::vector<Thread> threads() {
-    constexpr std::array<uint64_t, 5> kBlocks{1, 1, 2, 3, kHostBlock};
-    std::vector<Thread> made(2 + pick(3));
-    bool has_host = false;
-    for (Thread& thread : made) {
-      thread.block = kBlocks[pick(has_host ? 4 : 5)];
-      has_host |= thread.block == kHostBlock;
-      size_t count = 2 + pick(4);
-      for (size_t i = 0; i < count; ++i) thread.steps.push_back(step());
-    }
-    return made;
-  }
+  std::vector<Thread> threads() { return pick(2) ? any_threads() : message(); }
   uint64_t pick(uint64_t below) { return random_() % below; }
 
  private:
-  Step step() {
-    auto location = static_cast<uint32_t>(pick(kLocations));
-    Scope scope = pick(3) == 0 ? Scope::Cta : pick(3) == 0 ? Scope::Sys : Scope::Gpu;
-    uint32_t value = next_value_;
-    next_value_ *= 2;  // so that sums differ as well
+  // Anything.
+  std::vector<Thread> any_threads() {
+    std::vector<Thread> made(2 + pick(3));
+    for (Thread& thread : made) {
+      thread.block = block();
+      size_t count = 2 + pick(4);
+      for (size_t i = 0; i < count; ++i)
+        thread.steps.push_back(step(static_cast<uint32_t>(pick(kLocations))));
+    }
+    return made;
+  }
+  // Data, then a flag by which one or two others may come to know of it, with anything else in between.
+  std::vector<Thread> message() {
+    constexpr uint32_t kData = 0, kFlag = 1;
+    std::vector<Thread> made(2 + pick(2));
+    for (Thread& thread : made) thread.block = block();
+    made[0].steps = {write(kData, next_value(), Semantics::Weak)};
+    for (Thread& thread : made) {
+      if (&thread != made.data()) thread.steps.push_back(step(kFlag));
+      for (uint64_t i = pick(3); i; --i) thread.steps.push_back(pick(3) ? any_fence() : step(kFlag));
+      if (&thread == made.data()) thread.steps.push_back(step(kFlag));
+      if (&thread != made.data()) thread.steps.push_back(read(kData, 0, Semantics::Weak));
+    }
+    return made;
+  }
+
+  uint64_t block() {
+    constexpr std::array<uint64_t, 5> kBlocks{1, 1, 2, 3, kHostBlock};
+    uint64_t chosen = kBlocks[pick(has_host_ ? 4 : 5)];
+    has_host_ |= chosen == kHostBlock;
+    return chosen;
+  }
+  Scope scope() { return pick(3) == 0 ? Scope::Cta : pick(3) == 0 ? Scope::Sys : Scope::Gpu; }
+  Step any_fence() { return fence(pick(3) == 0, scope()); }
+  uint32_t next_value() { return std::exchange(next_value_, 2 * next_value_); }  // sums differ as well
+
+  Step step(uint32_t location) {
     constexpr std::array<Semantics, 5> kReads{Semantics::Weak, Semantics::Relaxed, Semantics::Relaxed,
                                               Semantics::Acquire, Semantics::Volatile};
     constexpr std::array<Semantics, 5> kWrites{Semantics::Weak, Semantics::Relaxed, Semantics::Relaxed,
@@ -236,19 +258,20 @@ class Generator {
                                                 Semantics::AcquireRelease};
     switch (pick(8)) {
       case 0:
-        return fence(pick(2) == 0, scope);
+        return any_fence();
       case 1:
-        return add(location, value, 0, kUpdates[pick(4)], scope);
+        return add(location, next_value(), 0, kUpdates[pick(4)], scope());
       case 2:
       case 3:
       case 4:
-        return write(location, value, kWrites[pick(5)], scope);
+        return write(location, next_value(), kWrites[pick(5)], scope());
       default:
-        return read(location, 0, kReads[pick(5)], scope);
+        return read(location, 0, kReads[pick(5)], scope());
     }
   }
   std::mt19937_64 random_;
   uint32_t next_value_ = 1;
+  bool has_host_ = false;  // it is one thread
 };
 
 std::string text_of(const std::vector<Thread>& threads, const std::vector<Event>& events) {
