@@ -4,9 +4,12 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 
+#include "process.h"
 #include "support/error.h"
 #include "support/file.h"
 
@@ -19,8 +22,9 @@ struct DriverFailure {
   std::string text;
 };
 
-// The folder of this program, where the build puts the cases' PTX.
-std::filesystem::path own_folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
+// The schedules that the emulator's seeds go through in turn.
+constexpr std::array<const char*, 6> kSchedules = {"random",     "round-robin", "one-block",
+                                                   "starve-one", "child-first", "child-last"};
 
 }  // namespace
 
@@ -308,7 +312,11 @@ bool Device::is_emulated() const { return driver_->emulator_reset != nullptr; }
 
 void Device::reset(uint64_t seed) {
   if (!is_emulated()) return;
-  const std::string changes = fmt::format("SEED={}", seed);
+  std::string changes = fmt::format("SEED={}", seed);
+  // A schedule that was asked for stays.
+  if (std::getenv("KLAP_EMULATOR_SCHEDULE") == nullptr) {
+    changes += fmt::format(" SCHEDULE={}", kSchedules.at(seed % kSchedules.size()));
+  }
   if (driver_->emulator_reset(changes.c_str()) != 0) {
     throw Error(ErrorCode::Driver, "the emulator does not take " + changes);
   }

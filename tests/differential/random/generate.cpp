@@ -40,19 +40,20 @@ constexpr std::array<Feature, 19> kFeatures = {{
 }};
 
 void change_mix(Mix& mix, std::string_view item) {
+  mix.swarm = item == "swarm" || (mix.swarm && item != "all" && item != "legal");
   for (const Feature& f : kFeatures) {
-    if (item == "all") mix.*f.member = true;
+    if (item == "all" || item == "swarm") mix.*f.member = true;
     if (item == "legal") mix.*f.member = f.legal_today;
     if (item.size() > 1 && item.substr(1) == f.name && (item[0] == '+' || item[0] == '-')) {
       mix.*f.member = item[0] == '+';
       return;
     }
   }
-  if (item == "all" || item == "legal") return;
+  if (item == "all" || item == "legal" || item == "swarm") return;
   std::string names;
   for (const Feature& f : kFeatures) names += (names.empty() ? "" : ", ") + std::string(f.name);
   throw Error(ErrorCode::Config, "\"" + std::string(item) + "\" is not a mix")
-      .fix("all, legal, or + or - and one of " + names);
+      .fix("all, legal, swarm, or + or - and one of " + names);
 }
 
 // What a program may cost: launches that wait at the same time are limited (2,048 by default), and the
@@ -179,6 +180,12 @@ void make_affordable(Program& program) {
   }
 }
 
+Mix halved(Mix mix, uint64_t seed) {
+  Random random(~seed);
+  for (const Feature& f : kFeatures) mix.*f.member = mix.*f.member && random.chance(50);
+  return mix;
+}
+
 }  // namespace
 
 Mix parse_mix(std::string_view text) {
@@ -191,7 +198,8 @@ Mix parse_mix(std::string_view text) {
   }
 }
 
-Program generate(uint64_t seed, const Mix& mix) {
+Program generate(uint64_t seed, const Mix& wanted) {
+  const Mix mix = wanted.swarm ? halved(wanted, seed) : wanted;
   // The next attempt, should one be too costly even when cut down, is as random and as reproducible.
   for (uint64_t attempt = 0;; ++attempt) {
     Program program = ProgramMaker(seed + (attempt << 40), mix).make();

@@ -29,10 +29,13 @@ struct Mix {
   bool previous = true;        // reading what earlier launches of the host wrote
   bool null_stream = true, per_thread = true, fire_and_forget = true;
   bool streams = true;  // several streams of the host
+  // Each program takes only half of the above, at random: features hide each other where all come together.
+  bool swarm = false;
 };
 
-// "all", or "legal": only what every launch site may contain to be rewritten today; then changes, as in
-// "legal,+loops" or "all,-recursion,-null_stream". Throws Error(Config) that lists the names.
+// "all"; "swarm": a random half of all, for each program another; "legal": only what a launch site may have
+// around it to be rewritten today. Then changes, as in "legal,+loops" or "all,-recursion,-null_stream".
+// Throws Error(Config) that lists the names.
 Mix parse_mix(std::string_view text);
 
 Program generate(uint64_t seed, const Mix& mix);

@@ -112,12 +112,12 @@ Expression CodeMaker::condition(const Place& place, bool uniform) {
 // ---- statements ----
 
 void CodeMaker::make_body() {
-  const bool is_leaf_like = number_ > 0;
-  shuffles_ = (mix_.shuffles || !is_leaf_like) && product(kernel_.block) % 32 == 0 && random_.chance(25);
+  const bool is_child = number_ > 0;
+  shuffles_ = (mix_.shuffles || !is_child) && product(kernel_.block) % 32 == 0 && random_.chance(25);
   if (mix_.messages && random_.chance(50)) {
     Place top;
     kernel_.message = expression(top, 2);
-    kernel_.barrier_after_message = (mix_.barriers || !is_leaf_like) && random_.chance(60);
+    kernel_.barrier_after_message = (mix_.barriers || !is_child) && random_.chance(60);
   }
   kernel_.body = statements({});
   // Every kernel leaves a trace.
