@@ -1,0 +1,145 @@
+#include "emulator/driver/graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "emulator/driver/process.h"
+
+CUgraphNode CUgraph_st::add(klap::emulator::driver::Work work, std::vector<CUgraphNode> after) {
+  CUgraphNode_st& node = nodes.emplace_back();
+  node.graph = this;
+  node.work = std::move(work);
+  node.after = std::move(after);
+  return &node;
+}
+
+bool CUgraph_st::has(const CUgraphNode_st* node) const {
+  return std::ranges::any_of(nodes, [&](const CUgraphNode_st& mine) { return &mine == node; });
+}
+
+namespace klap::emulator::driver {
+
+GraphPlan plan_of(const CUgraph_st& graph) {
+  GraphPlan plan;
+  std::map<const CUgraphNode_st*, size_t> placed;
+  while (plan.steps.size() < graph.nodes.size()) {
+    const size_t before = plan.steps.size();
+    for (const CUgraphNode_st& node : graph.nodes) {
+      const bool ready = std::ranges::all_of(node.after, [&](CUgraphNode n) { return placed.contains(n); });
+      if (placed.contains(&node) || !ready) continue;
+      GraphStep step{const_cast<CUgraphNode>(&node), node.work, {}, true};
+      for (CUgraphNode const earlier : node.after) step.after.push_back(placed.at(earlier));
+      placed.emplace(&node, plan.steps.size());
+      plan.steps.push_back(std::move(step));
+    }
+    require(plan.steps.size() > before);  // else there is a cycle
+  }
+  return plan;
+}
+
+namespace {
+
+// One launch of a plan: a stream and an event of the machine for each step.
+class Run {
+ public:
+  Run(Process& process, CUctx_st& context, StreamId stream)
+      : process_(process), context_(context), machine_(*context.machine), stream_(stream) {}
+  ~Run() {
+    for (const StreamId stream : streams_) machine_.destroy_stream(stream);
+    for (const EventId event : events_) machine_.destroy_event(event);
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  void all(const GraphPlan& plan) {
+    const EventId start = event_after(stream_);
+    for (const GraphStep& step : plan.steps) {
+      const StreamId own =
+          streams_.emplace_back(machine_.create_stream(klap::emulator::StreamFlags::NonBlocking));
+      machine_.wait(own, start);
+      for (const size_t earlier : step.after) machine_.wait(own, ends_[earlier]);
+      if (step.is_enabled) begin(process_, context_, own, step.work);
+      ends_.push_back(event_after(own));
+    }
+    for (const EventId end : ends_) machine_.wait(stream_, end);
+  }
+
+ private:
+  EventId event_after(StreamId stream) {
+    const EventId event = events_.emplace_back(machine_.create_event());
+    machine_.record(event, stream);
+    return event;
+  }
+
+  Process& process_;
+  CUctx_st& context_;
+  Machine& machine_;
+  StreamId stream_;
+  std::vector<StreamId> streams_;
+  std::vector<EventId> events_, ends_;
+};
+
+}  // namespace
+
+void begin(Process& process, CUctx_st& context, StreamId stream, const GraphPlan& plan) {
+  context.require_alive();
+  Run(process, context, stream).all(plan);
+}
+
+CUgraph_st& known(Process& process, CUgraph graph) {
+  require(process.graphs.knows(graph), CUDA_ERROR_INVALID_HANDLE);
+  return *graph;
+}
+
+CUgraphExec_st& known(Process& process, CUgraphExec executable) {
+  require(process.executables.knows(executable), CUDA_ERROR_INVALID_HANDLE);
+  return *executable;
+}
+
+CUgraphNode_st& known(Process& process, CUgraphNode node) {
+  bool found = false;
+  process.graphs.for_each([&](const CUgraph_st& graph) { found = found || graph.has(node); });
+  require(found, CUDA_ERROR_INVALID_HANDLE);
+  return *node;
+}
+
+CUgraph clone(Process& process, const CUgraph_st& graph) {
+  CUgraph const copy = process.graphs.make();
+  std::map<CUgraphNode, CUgraphNode> copies;
+  for (const CUgraphNode_st& node : graph.nodes) {
+    Work work = node.work;
+    if (auto* const child = std::get_if<ChildGraph>(&work)) {
+      child->graph = clone(process, *child->graph);
+      child->graph->is_part = true;
+    }
+    copies[const_cast<CUgraphNode>(&node)] = copy->add(std::move(work), {});
+  }
+  for (const CUgraphNode_st& node : graph.nodes) {
+    std::vector<CUgraphNode>& after = copies.at(const_cast<CUgraphNode>(&node))->after;
+    for (CUgraphNode const earlier : node.after) after.push_back(copies.at(earlier));
+  }
+  return copy;
+}
+
+ChildGraph child_graph(Process& process, const GraphPlan& plan) {
+  CUgraph const graph = process.graphs.make();
+  graph->is_part = true;
+  std::vector<CUgraphNode> nodes;
+  for (const GraphStep& step : plan.steps) {
+    std::vector<CUgraphNode> after;
+    for (const size_t earlier : step.after) after.push_back(nodes[earlier]);
+    Work work = step.work;
+    if (auto* const inner = std::get_if<ChildGraph>(&work)) *inner = child_graph(process, *inner->plan);
+    nodes.push_back(graph->add(std::move(work), std::move(after)));
+  }
+  return {std::make_shared<const GraphPlan>(plan), graph};
+}
+
+void destroy_graph(Process& process, CUgraph graph) {
+  for (const CUgraphNode_st& node : graph->nodes) {
+    if (const auto* const child = std::get_if<ChildGraph>(&node.work)) destroy_graph(process, child->graph);
+  }
+  process.graphs.destroy(graph);
+}
+
+}  // namespace klap::emulator::driver

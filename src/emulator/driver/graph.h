@@ -1,0 +1,68 @@
+// Graphs: nodes with their work and what they come after, and the plan that an instantiated graph runs by.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "emulator/driver/work.h"
+
+struct CUgraphNode_st {
+  CUgraph_st* graph = nullptr;
+  klap::emulator::driver::Work work;
+  std::vector<CUgraphNode> after;  // each once
+  // What cuGraph...NodeGetParams hands out pointers to.
+  std::vector<void*> parameters;
+};
+
+struct CUgraph_st {
+  std::list<CUgraphNode_st> nodes;  // in the order in which they were added
+  bool is_part = false;             // of a child node: not the program's to destroy
+
+  CUgraphNode add(klap::emulator::driver::Work work, std::vector<CUgraphNode> after);
+  [[nodiscard]] bool has(const CUgraphNode_st* node) const;
+};
+
+namespace klap::emulator::driver {
+
+class Process;
+
+struct GraphStep {
+  CUgraphNode node = nullptr;  // that it was made from, for cuGraphExec...SetParams
+  Work work;
+  std::vector<size_t> after;  // earlier steps
+  bool is_enabled = true;
+};
+
+// In an order in which each step stands behind those that it comes after.
+struct GraphPlan {
+  std::vector<GraphStep> steps;
+};
+
+// Fails for a graph with a cycle.
+GraphPlan plan_of(const CUgraph_st& graph);
+// Puts the whole graph into the stream; steps that do not come after each other may run at the same time.
+void begin(Process& process, CUctx_st& context, StreamId stream, const GraphPlan& plan);
+
+CUgraph_st& known(Process& process, CUgraph graph);
+CUgraphExec_st& known(Process& process, CUgraphExec executable);
+// Searches all graphs.
+CUgraphNode_st& known(Process& process, CUgraphNode node);
+// A copy of the nodes with the same edges.
+CUgraph clone(Process& process, const CUgraph_st& graph);
+// The node that does all of a plan, with a graph of its own that shows what is in it.
+ChildGraph child_graph(Process& process, const GraphPlan& plan);
+void destroy_graph(Process& process, CUgraph graph);
+
+}  // namespace klap::emulator::driver
+
+struct CUgraphExec_st {
+  klap::emulator::driver::GraphPlan plan;
+  CUctx_st* context = nullptr;
+  unsigned long long flags = 0;
+  // Launches of one executable follow each other: recorded behind the last one.
+  klap::emulator::EventId last = 0;
+  CUctx_st* last_context = nullptr;
+};

@@ -1,0 +1,37 @@
+// Objects that the program holds by pointer. A pointer is believed only if it is known, so a wrong or an old
+// one is an error and not a crash.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace klap::emulator::driver {
+
+template <typename T>
+class Handles {
+ public:
+  template <typename... Arguments>
+  T* make(Arguments&&... arguments) {
+    auto object = std::make_unique<T>(std::forward<Arguments>(arguments)...);
+    T* const handle = object.get();
+    objects_.emplace(handle, std::move(object));
+    return handle;
+  }
+  [[nodiscard]] bool knows(const T* handle) const { return objects_.contains(handle); }
+  void destroy(const T* handle) { objects_.erase(handle); }
+  template <typename Which>
+  void destroy_if(Which which) {
+    std::erase_if(objects_, [&](const auto& object) { return which(*object.second); });
+  }
+  template <typename Visit>
+  void for_each(Visit visit) {
+    for (auto& object : objects_) visit(*object.second);
+  }
+
+ private:
+  std::unordered_map<const T*, std::unique_ptr<T>> objects_;
+};
+
+}  // namespace klap::emulator::driver

@@ -1,0 +1,93 @@
+#include "emulator/driver/images.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "container/host_elf.h"
+#include "container/image.h"
+#include "emulator/driver/archive.h"
+#include "support/error.h"
+
+namespace klap::emulator::driver {
+namespace {
+
+using container::Fatbin;
+using container::ImageKind;
+
+// Adds the unit that a fatbin is one form of.
+void add_unit(Units& units, const Fatbin& fatbin, const std::string& name, uint32_t sm) {
+  if (fatbin.bytes.empty() || container::is_device_runtime(fatbin)) return;
+  const container::FatbinEntry* const entry = container::best_ptx(fatbin, sm);
+  if (entry == nullptr) {
+    throw_no_binary(fmt::format("{} holds no PTX for sm_{}, and machine code cannot be emulated", name, sm));
+  }
+  units.push_back({entry->name.empty() ? name : entry->name, entry->payload()});
+}
+
+void add_units(Units& units, const std::vector<Fatbin>& fatbins, const std::string& name, uint32_t sm) {
+  for (size_t i = 0; i < fatbins.size(); ++i) {
+    add_unit(units, fatbins[i], fatbins.size() == 1 ? name : fmt::format("{}, unit {}", name, i), sm);
+  }
+}
+
+Units from_elf(const void* image, uint64_t limit, const std::string& name) {
+  if (auto units = read_linked_image(image, limit)) return *std::move(units);
+  throw_no_binary(name + " is machine code, which cannot be emulated");
+}
+
+}  // namespace
+
+void throw_no_binary(const std::string& why) {
+  say(why);
+  fail(CUDA_ERROR_NO_BINARY_FOR_GPU);
+}
+
+Units read_image(const void* image, uint32_t sm) {
+  Units units;
+  switch (container::classify(image)) {
+    case ImageKind::WrapperV1:
+      add_units(units, {container::wrapper_fatbin(image)}, "image", sm);
+      break;
+    case ImageKind::WrapperV2:
+      add_units(units, container::prelinked_fatbins(image), "image", sm);
+      break;
+    case ImageKind::Fatbin:
+      add_units(units, {container::parse_fatbin(image)}, "image", sm);
+      break;
+    case ImageKind::Ptx:
+      units.push_back({"PTX module", static_cast<const char*>(image)});
+      break;
+    case ImageKind::Cubin:
+      return from_elf(image, container::kMaxImageBytes, "the image");
+    default:
+      fail(CUDA_ERROR_INVALID_IMAGE);
+  }
+  return units;
+}
+
+Units read_file_image(std::string_view bytes, const std::string& name, uint32_t sm) {
+  Units units;
+  if (is_archive(bytes)) {
+    for (const ArchiveMember& member : archive_members(bytes, name)) {
+      // Names and symbols of the archive itself are no members; what is no device code is not looked at.
+      Units more = read_file_image(member.bytes, name + "(" + member.name + ")", sm);
+      units.insert(units.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+    }
+    return units;
+  }
+  if (auto linked = read_linked_image(bytes.data(), bytes.size())) return *std::move(linked);
+  const std::string terminated(bytes);
+  for (const container::FileImage& image : container::find_images(terminated)) {
+    if (image.kind == ImageKind::Ptx) {
+      units.push_back({name, image.text});
+    } else if (image.kind == ImageKind::Cubin) {
+      throw_no_binary(name + " is machine code, which cannot be emulated");
+    } else {
+      add_units(units, image.units, name, sm);
+    }
+  }
+  return units;
+}
+
+}  // namespace klap::emulator::driver

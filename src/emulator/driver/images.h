@@ -1,0 +1,32 @@
+// From what a program hands to the driver to the PTX in it.
+//
+// Accepted are the forms that the driver accepts (PTX text, fatbins, wrappers as nvcc makes them) as far as
+// there is PTX in them for the device; of several the one is taken that the driver would compile. Machine
+// code cannot be run. Images made by this driver's own linker look like machine code and hold PTX. The
+// device runtime's own unit is left out: the machine has one built in.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "emulator/driver/module.h"
+
+namespace klap::emulator::driver {
+
+// Fails with CUDA_ERROR_NO_BINARY_FOR_GPU where there is only machine
+// code; throws Error(Container) for what is damaged.
+Units read_image(const void* image, uint32_t compute_capability);
+// The bytes of a file: also host object files and archives of them, as cuLinkAddFile takes.
+Units read_file_image(std::string_view bytes, const std::string& name, uint32_t compute_capability);
+
+// An image that holds the units: an ELF file as the driver's linker makes, with a section of code for each
+// function and one of parameters for each kernel, so that tools that look for those find them.
+std::string make_linked_image(const Units& units, const Image& image, uint32_t compute_capability);
+// Says why and fails with CUDA_ERROR_NO_BINARY_FOR_GPU.
+[[noreturn]] void throw_no_binary(const std::string& why);
+
+// The units in such an image; nothing for any other ELF file.
+std::optional<Units> read_linked_image(const void* image, uint64_t limit);
+
+}  // namespace klap::emulator::driver

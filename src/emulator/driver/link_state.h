@@ -1,0 +1,13 @@
+// A link under way (cuLinkCreate to cuLinkDestroy).
+#pragma once
+
+#include <string>
+
+#include "emulator/driver/jit_options.h"
+#include "emulator/driver/module.h"
+
+struct CUlinkState_st {
+  klap::emulator::driver::JitOptions options;
+  klap::emulator::driver::Units units;
+  std::string image;  // once it is complete
+};

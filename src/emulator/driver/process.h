@@ -1,0 +1,60 @@
+// All that the driver keeps for the process.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "emulator/driver/api.h"
+#include "emulator/driver/context.h"
+#include "emulator/driver/graph.h"
+#include "emulator/driver/handles.h"
+#include "emulator/driver/link_state.h"
+#include "emulator/driver/module.h"
+#include "emulator/driver/settings.h"
+#include "emulator/driver/stream.h"
+
+namespace klap::emulator::driver {
+
+struct PrimaryContext {
+  CUcontext context = nullptr;
+  unsigned uses = 0, flags = 0;
+};
+
+// Device launches and the like of contexts that are gone.
+struct Totals {
+  DeviceLaunchCounts launches;
+  uint64_t steps = 0;
+};
+
+class Process {
+ public:
+  bool is_initialised = false;
+  Settings settings;
+  std::vector<PrimaryContext> primary;  // by device
+  uint64_t last_id = 0;                 // of contexts, streams, allocations: none is given twice
+  Totals gone;
+  uint64_t findings = 0;
+
+  Handles<CUctx_st> contexts;
+  Handles<CUstream_st> streams;
+  Handles<CUevent_st> events;
+  Handles<CUmod_st> modules;
+  Handles<CUfunc_st> functions;
+  Handles<CUlib_st> libraries;
+  Handles<CUkern_st> kernels;
+  Handles<CUgraph_st> graphs;
+  Handles<CUgraphExec_st> executables;
+  Handles<CUlinkState_st> links;
+};
+
+// The calling thread's stack of contexts, the current one last.
+std::vector<CUcontext>& context_stack();
+
+// Of all contexts that there were.
+Totals totals(Process& process);
+
+void require_device(const Process& process, CUdevice device);
+
+}  // namespace klap::emulator::driver

@@ -1,0 +1,27 @@
+// What the user can set about the emulated device and about how work is run on it: the environment variables
+// KLAP_EMULATOR_*, all of them in the table in settings.cpp.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "emulator/machine.h"
+
+namespace klap::emulator::driver {
+
+struct Settings {
+  MachineOptions machine;  // without the receivers of text
+  uint32_t devices = 1;
+  bool quiet = false;              // no line at the first use
+  bool findings_are_fatal = true;  // a finding makes the context fail as a crashed kernel would
+};
+
+// All throw Error(Config) that names the variable and what it may be.
+Settings settings_from_environment();
+// `changes`: "SEED=3 SCHEDULE=random", separated by blanks, commas or semicolons; names as in the table.
+void change_settings(Settings& settings, std::string_view changes);
+
+// The table for people: one line a variable.
+std::string describe_settings();
+
+}  // namespace klap::emulator::driver
