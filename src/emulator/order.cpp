@@ -68,6 +68,11 @@ Block& Order::State::block_of(uint64_t name) {
   return *block;
 }
 
+void Order::State::remove(const Block& block) {
+  blocks_by_number.erase(block.number);
+  blocks.erase(uint64_t{block.name});  // a copy, since the block goes
+}
+
 Agent* Order::start(uint64_t block_name, const HistoryRef& after, std::function<std::string()> name) {
   Block& block = state_->block_of(block_name);
   auto& agent = block.agents.emplace_back(std::make_unique<Agent>());
@@ -93,16 +98,20 @@ HistoryRef Order::end(Agent* agent) {
   }
   block.agents[agent->index].reset();
   if (--block.living) return nullptr;
+  if (!state.keeps_order()) {
+    state.remove(block);
+    return nullptr;
+  }
   auto history = std::make_shared<History>();
   if (block.number != kHostNumber) block.ended.include_all_of(block.number);
   history->clock = std::move(block.ended);
   history->era = state.era;
-  state.blocks_by_number.erase(block.number);
-  state.blocks.erase(block.name);
+  state.remove(block);
   return history;
 }
 
 HistoryRef Order::now(Agent* agent) {
+  if (!state_->keeps_order()) return nullptr;
   auto history = std::make_shared<History>();
   history->clock = state_->snapshot(*agent);
   history->era = state_->era;
@@ -179,6 +188,7 @@ ReleasedRef Order::State::release_now(const Agent& agent, Scope scope) {
 
 void Order::fence(Agent* agent, bool sequentially_consistent, Scope scope) {
   State& state = *state_;
+  if (!state.keeps_order()) return;
   Block& block = *agent->block;
   scope = simplify(scope);
   bool on_device = block.number != kHostNumber, wide = scope >= Scope::Gpu && on_device;
@@ -195,10 +205,10 @@ void Order::fence(Agent* agent, bool sequentially_consistent, Scope scope) {
   }
   Clock clock = state.snapshot(*agent);
   ++state.time;
-  if (sequentially_consistent) {
-    block.sequential.join(clock);
-    if (wide) state.sequential_gpu.join(clock);
-    if (scope == Scope::Sys) state.sequential_sys.join(clock);
+  if (sequentially_consistent) {  // the clock holds all that these held
+    block.sequential = clock;
+    if (wide) state.sequential_gpu = clock;
+    if (scope == Scope::Sys) state.sequential_sys = clock;
   }
   Ref<Released> released(new Released);
   if (fences.released) released->gpu = fences.released->gpu;
@@ -210,8 +220,8 @@ void Order::fence(Agent* agent, bool sequentially_consistent, Scope scope) {
 }
 
 void Order::barrier(std::span<Agent* const> agents) {
-  if (agents.empty()) return;
   State& state = *state_;
+  if (agents.empty() || !state.keeps_order()) return;
   Block& block = *agents[0]->block;
   Clock others;
   ViewRef own;
@@ -250,7 +260,7 @@ void Order::store(Agent* agent, uint64_t address, std::span<const std::byte> val
   State& state = *state_;
   Access access = make_access(agent, address, value.size(), kind, place);
   if (state.options.detect_uninitialised) state.uninitialised.remove(address, value.size());
-  if (!state.options.detect_races && !state.options.weak_memory) return;
+  if (!state.keeps_order()) return;
   if (state.options.detect_races) state.check_races(access, state.does(access, value));
   state.write(access, value, false);
 }
@@ -261,7 +271,7 @@ void Order::update(Agent* agent, uint64_t address, std::span<const std::byte> va
   Access access = make_access(agent, address, value.size(), kind, place);
   access.strong = access.is_atomic = true;
   if (state.options.detect_uninitialised) state.check_initialised(access);
-  if (!state.options.detect_races && !state.options.weak_memory) return;
+  if (!state.keeps_order()) return;
   if (state.options.detect_races)
     state.check_races(access, writes ? state.does(access, value) : State::Does::Read);
   state.observe(access, UINT64_MAX);

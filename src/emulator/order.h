@@ -73,7 +73,7 @@ class Order {
   // The agent makes no further access, and is gone. The last one of its block returns what happened before
   // the end of all of them, the others return null: so both() over all results costs one step a block.
   HistoryRef end(Agent* agent);
-  // What happened before this moment in the agent's life: given to a grid that it launches.
+  // What happened before this moment in the agent's life: given to a grid that it launches. May be null.
   HistoryRef now(Agent* agent);
   void join(Agent* agent, const HistoryRef& history);
   static HistoryRef both(const HistoryRef& a, const HistoryRef& b);

@@ -88,12 +88,25 @@ bool View::covers_single(uint32_t agent, uint64_t time) const {
   return found != of_some_.end() && found->agent == agent && time <= found->time;
 }
 
+bool View::includes(const View& other) const {
+  if (of_all_ < other.of_all_) return false;
+  auto at = of_some_.begin(), end = of_some_.end();
+  for (const Entry& entry : other.of_some_) {
+    if (entry.time <= of_all_) continue;
+    while (at != end && at->agent < entry.agent) ++at;
+    if (at == end || at->agent != entry.agent || at->time < entry.time) return false;
+  }
+  return true;
+}
+
 ViewRef join(const ViewRef& a, const ViewRef& b) {
   if (a == b || !b) return a;
   if (!a) return b;
+  if (a->includes(*b)) return a;
+  if (b->includes(*a)) return b;
   uint64_t of_all = std::max(a->of_all_, b->of_all_);
   std::vector<View::Entry> merged;
-  merged.reserve(std::max(a->of_some_.size(), b->of_some_.size()));
+  merged.reserve(std::max(a->of_some_.size(), b->of_some_.size()) + 1);
   auto left = a->of_some_.begin(), left_end = a->of_some_.end();
   auto right = b->of_some_.begin(), right_end = b->of_some_.end();
   while (left != left_end || right != right_end) {
@@ -105,8 +118,6 @@ ViewRef join(const ViewRef& a, const ViewRef& b) {
     if (from_right) ++right;
     if (entry.time > of_all) merged.push_back(entry);
   }
-  if (of_all == a->of_all_ && merged == a->of_some_) return a;
-  if (of_all == b->of_all_ && merged == b->of_some_) return b;
   return ViewRef(new View(of_all, std::move(merged)));
 }
 

@@ -72,7 +72,6 @@ class View : public Counted {
   struct Entry {
     uint32_t agent;
     uint64_t time;
-    bool operator==(const Entry&) const = default;
   };
   View(uint64_t of_all, std::vector<Entry> of_some) : of_all_(of_all), of_some_(std::move(of_some)) {}
   [[nodiscard]] bool covers(uint32_t agent, uint64_t time) const {
@@ -81,6 +80,7 @@ class View : public Counted {
 
  private:
   friend Ref<const View> join(const Ref<const View>& a, const Ref<const View>& b);
+  [[nodiscard]] bool includes(const View& other) const;
   [[nodiscard]] bool covers_single(uint32_t agent, uint64_t time) const;
   uint64_t of_all_;             // every agent's accesses up to this time; 0: none, since time begins at 1
   std::vector<Entry> of_some_;  // by agent; only such as say more than of_all_

@@ -27,13 +27,12 @@ class History {
 // What fences need to know; few agents use any.
 struct Fences {
   ReleasedRef released;  // what a strong write carries because of the fences before it
-  Clock by_scope[3];     // what the last fence that reaches block, device, system has released
   struct Pending {
     uint64_t address;  // 0: of several locations
     ReleasedRef released;
   };
-  std::vector<Pending>
-      pending;  // strong reads that a later fence, or acquire of the same location, completes
+  // Of strong reads, until a later fence, or an acquire of the same location, completes them.
+  std::vector<Pending> pending;
 };
 
 struct Block {
@@ -109,7 +108,9 @@ struct Order::State {
   uint64_t next_random();
   [[nodiscard]] Stamp stamp(const Agent& agent) const { return {agent.block->number, agent.index, time}; }
   // ---- order ----
+  [[nodiscard]] bool keeps_order() const { return options.weak_memory || options.detect_races; }
   Block& block_of(uint64_t name);
+  void remove(const Block& block);
   [[nodiscard]] Clock snapshot(
       const Agent& agent) const;  // of all up to now: whoever gives it away moves time
   static void join(Agent& agent, const Clock& clock);
