@@ -60,6 +60,7 @@ struct Past : Touch {
   Past* next = nullptr;
   Place place;
   bool writes = false, is_atomic = false;
+  uint64_t number = 0;  // rising in time
 };
 
 // A strong read of a strong write where an older one could have been seen: whoever comes after the reader

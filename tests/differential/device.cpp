@@ -312,11 +312,14 @@ bool Device::is_emulated() const { return driver_->emulator_reset != nullptr; }
 
 void Device::reset(uint64_t seed) {
   if (!is_emulated()) return;
-  std::string changes = fmt::format("SEED={}", seed);
-  // A schedule that was asked for stays.
-  if (std::getenv("KLAP_EMULATOR_SCHEDULE") == nullptr) {
-    changes += fmt::format(" SCHEDULE={}", kSchedules.at(seed % kSchedules.size()));
-  }
+  // What was set by hand stays. Small devices show more: few blocks at a time, down to one.
+  const auto change = [](const char* name, const std::string& value) {
+    const bool is_set = std::getenv((std::string("KLAP_EMULATOR_") + name).c_str()) != nullptr;
+    return is_set ? std::string() : fmt::format(" {}={}", name, value);
+  };
+  const std::string changes = fmt::format("SEED={}", seed) + change("SCHEDULE", kSchedules.at(seed % kSchedules.size())) +
+                              change("MULTIPROCESSORS", std::to_string(1 + seed % 4)) +
+                              change("RESIDENT_BLOCKS", std::to_string(1 + seed / 2 % 3));
   if (driver_->emulator_reset(changes.c_str()) != 0) {
     throw Error(ErrorCode::Driver, "the emulator does not take " + changes);
   }

@@ -74,11 +74,12 @@ TEST_P(Differential, EqualsTheReference) {
   work.configuration = configuration;
   work.cases = {combination.of->name};
   work.last_seed = configuration.is_gpu ? kRepetitionsOnGpu : KLAP_SEEDS;
-  const Report report = Run(work).wait();
+  const Report report = differential::Run(work).wait();
   if (report.is_missing_device()) GTEST_SKIP() << "no GPU: " << report.outcome.error;
-  EXPECT_EQ("", report.problem(work)) << combination.of->about << "\n"
-                                      << command_line(work) << "\n"
-                                      << report.outcome.error;
+  const std::string problem = report.problem(work);
+  EXPECT_TRUE(problem.empty()) << problem << combination.of->about << "\n"
+                               << command_line(work) << "\n"
+                               << report.first_errors();
   if (!configuration.is_preloaded) return;
   ASSERT_TRUE(report.statistics.is_object()) << "klap_jit was not there";
   for (const Site& site : combination.of->sites)
@@ -89,6 +90,10 @@ std::string test_name(const testing::TestParamInfo<Combination>& info) {
   std::string name = info.param.of->name + "_" + info.param.configuration->name;
   std::ranges::replace(name, '-', '_');
   return name;
+}
+
+void PrintTo(const Combination& combination, std::ostream* out) {
+  *out << combination.of->name << " in " << combination.configuration->name;
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Differential, testing::ValuesIn(combinations()), test_name);

@@ -106,15 +106,27 @@ std::vector<Configuration> chosen_configurations(const std::string& names) {
 }
 
 std::string Report::problem(const Work& work) const {
+  constexpr size_t kShown = 3;
   std::string text;
+  size_t wrong = 0;
   for (const Line& line : lines) {
-    if (line.result == "equal") continue;
+    if (line.result == "equal" || ++wrong > kShown) continue;
     text += fmt::format("{}, seed {}: {}: {}\n", line.name, line.seed, line.result, line.detail);
   }
+  if (wrong > kShown) text += fmt::format("{} of {} runs in all\n", wrong, lines.size());
   const size_t runs = (work.cases.size() + work.files.size()) * (work.last_seed - work.first_seed + 1);
   if (lines.size() != runs) text += fmt::format("{} of {} runs have no result\n", runs - lines.size(), runs);
   if (outcome.timed_out) text += "the time was up\n";
   if (text.empty() && outcome.status != 0) text += fmt::format("exit status {}\n", outcome.status);
+  return text;
+}
+
+std::string Report::first_errors() const {
+  constexpr int kShown = 5;
+  std::string text;
+  std::istringstream in(outcome.error);
+  std::string line;
+  for (int i = 0; i < kShown && std::getline(in, line); ++i) text += line + "\n";
   return text;
 }
 

@@ -45,6 +45,8 @@ struct Report {
   [[nodiscard]] bool is_missing_device() const { return outcome.status == 77; }
   // What is not as it should be, in a few lines; empty if every case was equal under every seed.
   [[nodiscard]] std::string problem(const Work& work) const;
+  // The first lines of what the process wrote to standard error: findings of the emulator come there.
+  [[nodiscard]] std::string first_errors() const;
 };
 
 // A started process of klap_case.

@@ -19,7 +19,7 @@ __global__ void gather(unsigned* results, unsigned long long* wide, unsigned t) 
   atomicAnd(results + 4, ~(1U << (value % 13)));
   atomicXor(results + 5, value);
   // The largest value of all, by compare-and-swap.
-  unsigned seen = results[6];
+  unsigned seen = *const_cast<volatile unsigned*>(results + 6);
   while (seen < value) {
     const unsigned before = atomicCAS(results + 6, seen, value);
     if (before == seen) break;

@@ -37,8 +37,9 @@ extern "C" __global__ void tail_parent(int* cells) {
 }
 // Tail launches of one grid run after its other children.
 extern "C" __global__ void tail_after_children(int* cells) {
-  if (threadIdx.x == 0) twice<<<1, 32, 0, cudaStreamTailLaunch>>>(cells);
-  if (threadIdx.x == 1) set<<<1, 32, 0, cudaStreamFireAndForget>>>(cells, 50);
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  if (t == 0) twice<<<1, 32, 0, cudaStreamTailLaunch>>>(cells);
+  if (t == 64) set<<<1, 32, 0, cudaStreamFireAndForget>>>(cells, 50);
 }
 
 #else

@@ -131,10 +131,11 @@ class Campaign {
       write_case(to_case(p), alone.files[0]);
       Run run(alone);
       const Report report = run.wait();
-      return std::pair(report.problem(alone), kind_of(report, "random_" + std::to_string(p.seed)));
+      return std::pair(report.problem(alone) + report.first_errors(),
+                       kind_of(report, "random_" + std::to_string(p.seed)));
     };
     const auto [text, kind] = run_alone(program, kBatchLimit);
-    if (text.empty()) return;
+    if (kind.empty()) return;
     fmt::print(stderr, "klap_random: program {} in {}: {}", program.seed, work.configuration.name, text);
     const Program small = reduce(
         program, [&](const Program& p) { return run_alone(p, kTryLimit).second == kind; }, plan_.most_tries);
