@@ -317,7 +317,8 @@ void Device::reset(uint64_t seed) {
     const bool is_set = std::getenv((std::string("KLAP_EMULATOR_") + name).c_str()) != nullptr;
     return is_set ? std::string() : fmt::format(" {}={}", name, value);
   };
-  const std::string changes = fmt::format("SEED={}", seed) + change("SCHEDULE", kSchedules.at(seed % kSchedules.size())) +
+  const std::string changes = fmt::format("SEED={}", seed) +
+                              change("SCHEDULE", kSchedules.at(seed % kSchedules.size())) +
                               change("MULTIPROCESSORS", std::to_string(1 + seed % 4)) +
                               change("RESIDENT_BLOCKS", std::to_string(1 + seed / 2 % 3));
   if (driver_->emulator_reset(changes.c_str()) != 0) {

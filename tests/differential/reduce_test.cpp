@@ -45,9 +45,9 @@ TEST(Reducer, LeavesWhatAPlantedFailureNeeds) {
     EXPECT_EQ("", problem(small));
     EXPECT_EQ(2U, statements(small)) << print_ptx(small);
     EXPECT_EQ(1U, small.steps.size());
-    EXPECT_LE(small.kernels.size(), 2U);
-    // No call, no argument, no thread but one is left.
-    EXPECT_LE(size_of(small), 5U) << print_ptx(small);
+    // No call, no argument, no thread but one is left. The step may launch a kernel that has neither.
+    EXPECT_LE(small.kernels.size(), 3U);
+    EXPECT_LE(size_of(small), 6U) << print_ptx(small);
     EXPECT_EQ(std::string::npos, print_ptx(small).find("call"));
     EXPECT_LE(lay_out(small).threads, 1U);
   }

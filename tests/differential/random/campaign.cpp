@@ -80,8 +80,14 @@ class Campaign {
       const uint64_t seed = next_++;
       batch_->programs.push_back(generate(seed, plan_.mixes[seed % plan_.mixes.size()]));
       batch_->files.push_back(batch_->folder.path() / fmt::format("{}.json", seed));
-      write_case(to_case(batch_->programs.back()), batch_->files.back());
+      write(batch_->programs.back(), batch_->files.back());
     }
+  }
+
+  void write(const Program& program, const std::filesystem::path& file) const {
+    Case c = to_case(program);
+    if (plan_.plant) plan_.plant(c);
+    write_case(c, file);
   }
 
   void collect() {
@@ -128,7 +134,7 @@ class Campaign {
       Work alone = work;
       alone.limit = limit;
       alone.files = {folder.path() / "program.json"};
-      write_case(to_case(p), alone.files[0]);
+      write(p, alone.files[0]);
       Run run(alone);
       const Report report = run.wait();
       return std::pair(report.problem(alone) + report.first_errors(),
@@ -146,8 +152,8 @@ class Campaign {
     const std::string name = fmt::format("random_{}_{}", program.seed, work.configuration.name);
     Work again = work;
     again.files = {plan_.out / (name + ".json")};
-    write_case(to_case(small), again.files[0]);
-    write_case(to_case(program), plan_.out / (name + "_whole.json"));
+    write(small, again.files[0]);
+    write(program, plan_.out / (name + "_whole.json"));
     tally_.failures.push_back(fmt::format("program {} in {} ({} of {} parts after reduction)\n{}again: {}\n",
                                           program.seed, work.configuration.name, size_of(small),
                                           size_of(program), text, command_line(again)));

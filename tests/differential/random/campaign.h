@@ -4,9 +4,11 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "case.h"
 #include "random/generate.h"
 #include "runs.h"
 
@@ -21,9 +23,10 @@ struct Plan {
   uint64_t seeds = 2;  // of the emulator, for each program in each configuration
   uint64_t batch = 6;  // programs in one process
   size_t processes = 2;
-  size_t most_failures = 3;   // stop after so many
-  size_t most_tries = 600;    // of each reduction
-  std::filesystem::path out;  // receives reduced programs
+  size_t most_failures = 3;          // stop after so many
+  size_t most_tries = 600;           // of each reduction
+  std::filesystem::path out;         // receives reduced programs
+  std::function<void(Case&)> plant;  // puts a fault into every case; of tests
 };
 
 struct Tally {
