@@ -13,6 +13,10 @@ set(KLAP_NVCC_FLAGS -O3 --Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror
 #                   [WHOLE_PROGRAM])
 # builds ${CMAKE_BINARY_DIR}/bin/FOLDER/NAME. WHOLE_PROGRAM leaves out -rdc=true. FLAGS come last, so they win.
 # GENCODE lists "arch=compute_90,code=sm_90" and the like, in place of an ARCH.
+#
+# Compiled and linked by one nvcc command each, as from a makefile: what is compiled can be linked a second time, with
+# something else in the place of the CUDA runtime (tests/emulator/cudart). The target FOLDER_NAME_objects has the
+# properties KLAP_OBJECTS, KLAP_LINK_FLAGS and KLAP_LIBRARIES for that.
 function(klap_cuda_program name)
   cmake_parse_arguments(ARG "WHOLE_PROGRAM" "FOLDER;ARCH" "SOURCES;HEADERS;LIBRARIES;FLAGS;GENCODE" ${ARGN})
   if(NOT ARG_ARCH)
@@ -23,20 +27,37 @@ function(klap_cuda_program name)
     list(TRANSFORM ARG_GENCODE PREPEND "-gencode=" OUTPUT_VARIABLE architectures)
   endif()
   set(output ${CMAKE_BINARY_DIR}/bin/${ARG_FOLDER}/${name})
-  list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  set(object_folder ${CMAKE_CURRENT_BINARY_DIR}/objects/${ARG_FOLDER}_${name})
   list(TRANSFORM ARG_HEADERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   set(rdc -rdc=true)
   if(ARG_WHOLE_PROGRAM)
     set(rdc "")
   endif()
-  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/bin/${ARG_FOLDER})
+  set(flags ${rdc} ${architectures} ${KLAP_NVCC_FLAGS} ${ARG_FLAGS})
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/bin/${ARG_FOLDER} ${object_folder})
+  set(objects "")
+  foreach(source ${ARG_SOURCES})
+    get_filename_component(stem ${source} NAME_WE)
+    set(object ${object_folder}/${stem}.o)
+    add_custom_command(
+      OUTPUT ${object}
+      COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} ${flags} -c -o ${object} ${CMAKE_CURRENT_SOURCE_DIR}/${source}
+      DEPENDS ${source} ${ARG_HEADERS} ${ARG_LIBRARIES}
+      COMMENT "nvcc ${ARG_FOLDER}/${name} ${stem}.o"
+      VERBATIM COMMAND_EXPAND_LISTS)
+    list(APPEND objects ${object})
+  endforeach()
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} ${rdc} ${architectures} ${KLAP_NVCC_FLAGS} ${ARG_FLAGS} -o ${output} ${ARG_SOURCES} ${ARG_LIBRARIES}
-    DEPENDS ${ARG_SOURCES} ${ARG_HEADERS} ${ARG_LIBRARIES}
+    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} ${flags} -o ${output} ${objects} ${ARG_LIBRARIES}
+    DEPENDS ${objects} ${ARG_LIBRARIES}
     COMMENT "nvcc ${ARG_FOLDER}/${name}"
     VERBATIM COMMAND_EXPAND_LISTS)
+  add_custom_target(${ARG_FOLDER}_${name}_objects DEPENDS ${objects})
+  set_target_properties(${ARG_FOLDER}_${name}_objects PROPERTIES
+    KLAP_OBJECTS "${objects}" KLAP_LINK_FLAGS "${flags}" KLAP_LIBRARIES "${ARG_LIBRARIES}")
   add_custom_target(${ARG_FOLDER}_${name} ALL DEPENDS ${output})
+  add_dependencies(${ARG_FOLDER}_${name} ${ARG_FOLDER}_${name}_objects)
 endfunction()
 
 # klap_cuda_image(FILE FOLDER folder SOURCES a.cu FLAGS ...) makes a file with device code only: PTX or a fatbin.

@@ -30,7 +30,7 @@ static __device__ __forceinline__ void leave(KlapQueue* queue) {
   if (threadIdx.x != 0) return;
   __threadfence();
   if (atomicAdd(&queue->exited, 1u) + 1u != gridDim.x) return;
-  __threadfence();  // the other blocks have read the counters before they are reset
+  __threadfence();  // the other blocks' last reads of the queue come before what follows
   const unsigned int children = (static_cast<unsigned int>(queue->packed) & KLAP_MAX_RECORDS) + queue->big;
   queue->packed = 0;
   queue->big = 0;

@@ -62,9 +62,9 @@ class CopyOperation final : public Operation {
     if (agent_ != nullptr) {
       row_in_order(to, from);
     } else if (box_.is_set) {
-      std::memset(reinterpret_cast<void*>(to), static_cast<int>(box_.value), box_.width);
+      std::memset(pointer_to(to), static_cast<int>(box_.value), box_.width);
     } else {
-      std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), box_.width);
+      std::memmove(pointer_to(to), pointer_to(from), box_.width);
     }
     return true;
   }
@@ -81,11 +81,11 @@ class CopyOperation final : public Operation {
       if (box_.is_set) {
         std::fill(value.begin(), value.end(), box_.value);
       } else {
-        std::memcpy(value.data(), reinterpret_cast<const void*>(from + done), bytes);
+        std::memcpy(value.data(), pointer_to(from + done), bytes);
         host_.order.load(agent_, from + done, value, {}, place_);
       }
       host_.order.store(agent_, to + done, value, {}, place_);
-      std::memcpy(reinterpret_cast<void*>(to + done), value.data(), bytes);
+      std::memcpy(pointer_to(to + done), value.data(), bytes);
     }
   }
 

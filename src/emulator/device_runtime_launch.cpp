@@ -79,8 +79,7 @@ static bool take_arguments(DeviceBlock& block, uint64_t address, ArgumentBuffer&
   if (!node) return false;
   buffer = node.mapped();
   arguments.resize(buffer.bytes);
-  if (buffer.bytes != 0)
-    std::memcpy(arguments.data(), reinterpret_cast<const void*>(address), arguments.size());
+  if (buffer.bytes != 0) std::memcpy(arguments.data(), pointer_to(address), arguments.size());
   return true;
 }
 

@@ -115,7 +115,7 @@ uint64_t DeviceRuntime::text_address(std::string_view text) {
   const uint64_t bytes = text.size() + 1;
   const std::optional<uint64_t> address = host_.memory.allocate(bytes, Owner::Runtime, 1);
   if (!address) return 0;
-  std::memcpy(reinterpret_cast<void*>(*address), entry->first.c_str(), bytes);
+  std::memcpy(pointer_to(*address), entry->first.c_str(), bytes);
   host_.order.initialised(*address, bytes);
   return entry->second = *address;
 }

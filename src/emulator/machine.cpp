@@ -23,6 +23,8 @@ namespace {
 constexpr uint64_t kPollInstructions = 20000;
 constexpr uint32_t kPollSteps = 200000;  // where no instructions run: operations of the host
 constexpr int kTimeout = 702;
+constexpr uint64_t kResidentGrids =
+    128;  // a device's limit; also bounds what the executor has to look through
 
 // The schedules that promise an order of some kind begin operations as soon as they can.
 bool begins_in_order(ScheduleKind kind) {
@@ -157,7 +159,7 @@ void Machine::State::begin_one() {
 
 bool Machine::State::step() {
   if (code != 0) return false;
-  if (operations.can_begin() && operations.choose(4)) {
+  if (operations.can_begin() && grids.running() < kResidentGrids && operations.choose(4)) {
     begin_one();
   } else if (const Executor::Outcome outcome = executor.turn();
              outcome != Executor::Outcome::Ran && !failing) {
@@ -213,6 +215,7 @@ std::shared_ptr<const Image> Machine::load(const std::vector<UnitText>& units) {
   std::vector<ptx::Module> modules;
   modules.reserve(units.size());
   std::vector<const ptx::Module*> all;
+  all.reserve(units.size());
   for (const UnitText& unit : units) all.push_back(&modules.emplace_back(ptx::parse(unit.ptx, unit.name)));
   std::shared_ptr<const Image> image = link_image(all, state_->memory);
   for (const Variable& variable : image->variables)

@@ -8,6 +8,7 @@ namespace klap::emulator {
 
 bool GridOperation::begin() {
   after = before_begin;
+  ++tree_.running_;
   tree_.start_(*this);
   return false;
 }
@@ -48,6 +49,7 @@ void GridTree::add_tail(const OperationRef& operation, GridOperation& launcher) 
 void GridTree::exited(Grid& grid) {
   auto& operation = static_cast<GridOperation&>(grid);
   operation.exited = true;
+  --running_;
   check(operation);
 }
 

@@ -45,7 +45,9 @@ class GridTree final : public OperationsListener {
 
   // What device code launched that is not finished.
   [[nodiscard]] uint64_t pending() const { return pending_; }
-  void clear() { pending_ = 0; }
+  // Grids whose blocks run or wait for a place on the device.
+  [[nodiscard]] uint64_t running() const { return running_; }
+  void clear() { pending_ = running_ = 0; }
 
  private:
   friend struct GridOperation;
@@ -55,7 +57,7 @@ class GridTree final : public OperationsListener {
   Operations& operations_;
   std::function<void(Grid&)> start_;
   uint64_t next_id_ = 1;
-  uint64_t pending_ = 0;
+  uint64_t pending_ = 0, running_ = 0;
 };
 
 }  // namespace klap::emulator

@@ -33,6 +33,11 @@ struct Allocation {
   bool freed = false;
 };
 
+// Device addresses are addresses of this process.
+inline std::byte* pointer_to(uint64_t address) {
+  return reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+
 class Memory {
  public:
   // Reserved, not used; throws Error(Io) when there is no such range. The first of a process lies at the same

@@ -47,17 +47,19 @@ bool says_no_more(const Past& past, const WordPart& part, const Access& access, 
   return !access.strong || (past.strong && past.scope >= access.scope && past.size == access.size);
 }
 
-// PTX's observation order: what comes after a read-modify-write comes after every strong write whose value it
-// took, at once or by way of other read-modify-writes, even where nothing was released and acquired. So the
-// last of many that count may reset the counter with a plain store.
-bool was_observed(const Word& word, const Past& past, const Access& access) {
+bool morally_strong(const Past& a, const Past& b) {
+  return a.strong && b.strong && a.size == b.size &&
+         reach_each_other(a.who.block, a.scope, b.who.block, b.scope);
+}
+
+// A strong write that a later read-modify-write saw, directly or through others, is ordered before everything
+// that follows that one: PTX's observation order. What its writer did before is not.
+bool is_observed(const Word& word, const Past& past, const Access& access) {
   if (!past.writes || !past.strong) return false;
-  for (const Past* later = word.past; later; later = later->next) {
-    const bool took_it = later->is_atomic && later->strong && later->number > past.number &&
-                         later->size == past.size && (past.mask & ~later->mask) == 0 &&
-                         reach_each_other(past.who.block, past.scope, later->who.block, later->scope);
-    if (took_it && access.agent->is_after(later->who)) return true;
-  }
+  for (const Past* later = word.past; later; later = later->next)
+    if (later->is_atomic && later->number > past.number && (past.mask & ~later->mask) == 0 &&
+        morally_strong(past, *later) && access.agent->is_after(later->who))
+      return true;
   return false;
 }
 
@@ -105,7 +107,7 @@ void Order::State::check_races(const Access& access, Does does) {
     Word& word = shadow.at(part.address);
     for (const Past* past = word.past; past && does != Does::WriteTheSame; past = past->next)
       if ((writes || past->writes) && past->mask & part.mask && !morally_strong(*past, access) &&
-          !access.agent->is_after(past->who) && !was_observed(word, *past, access))
+          !access.agent->is_after(past->who) && !is_observed(word, *past, access))
         report_race(*past, access, writes);
     remember(word, part, access, writes);
   });
@@ -132,9 +134,9 @@ void Order::State::remember(Word& word, const WordPart& part, const Access& acce
   if (!place) place = shadow.add_past(word);
   static_cast<Touch&>(*place) = {stamp(*access.agent), part.mask, access.size, access.strong, access.scope};
   place->place = access.place;
+  place->number = ++accesses;
   place->writes = writes;
   place->is_atomic = access.is_atomic;
-  place->number = ++accesses;
 }
 
 void Order::State::check_initialised(const Access& access) {

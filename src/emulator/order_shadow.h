@@ -59,8 +59,8 @@ struct Write : Touch {
 struct Past : Touch {
   Past* next = nullptr;
   Place place;
-  bool writes = false, is_atomic = false;
   uint64_t number = 0;  // rising in time
+  bool writes = false, is_atomic = false;
 };
 
 // A strong read of a strong write where an older one could have been seen: whoever comes after the reader

@@ -132,7 +132,7 @@ std::string do_conversion(const Conversion& c, Arguments& arguments, const Print
     case 'A':
       return convert(spec + c.kind, arguments.next<double>());
     case 'p':
-      return convert(spec + "p", reinterpret_cast<void*>(arguments.next<uint64_t>()));
+      return convert(spec + "p", arguments.next<const void*>());
     case 's': {
       if (!c.length.empty()) break;
       const uint64_t address = arguments.next<uint64_t>();

@@ -49,9 +49,9 @@ void Operations::satisfied(const OperationRef& operation) {
 }
 
 void Operations::begin_one() {
-  const size_t index = in_order_ ? 0 : random() % ready_.size();
-  const OperationRef operation = std::move(ready_[index]);
-  ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(index));
+  if (!in_order_) std::swap(ready_.front(), ready_[random() % ready_.size()]);
+  const OperationRef operation = std::move(ready_.front());
+  ready_.pop_front();
   bool done = true;
   try {
     done = operation->begin();

@@ -47,12 +47,17 @@ T low_bits(uint32_t length) {
   return static_cast<T>((U{1} << length) - 1);
 }
 
-// Fields: position and length count modulo 256, and a field may reach beyond the top.
+// Fields may reach beyond the top. Position and length of a 32-bit field count modulo 256; 64-bit fields are
+// made of several instructions that do not do so.
+template <class T>
+uint32_t field_number(uint32_t number) {
+  return sizeof(T) == 4 ? number & 0xff : std::min(number, 0xffu);
+}
 template <class T>
 T extract_field(T a, uint32_t position, uint32_t length) {
   using U = std::make_unsigned_t<T>;
-  position &= 0xff;
-  length &= 0xff;
+  position = field_number<T>(position);
+  length = field_number<T>(length);
   if (length == 0) return 0;
   const uint32_t top = std::min(position + length - 1, kBits<T> - 1);
   const bool sign = std::is_signed_v<T> && (static_cast<U>(a) >> top & 1) != 0;
@@ -63,8 +68,8 @@ T extract_field(T a, uint32_t position, uint32_t length) {
 }
 template <class T>
 T insert_field(T a, T b, uint32_t position, uint32_t length) {
-  position &= 0xff;
-  length &= 0xff;
+  position = field_number<T>(position);
+  length = field_number<T>(length);
   const T mask = shift_left<T>(low_bits<T>(length), position);
   return static_cast<T>((b & ~mask) | (shift_left<T>(a, position) & mask));
 }

@@ -1,7 +1,7 @@
 // Sums and products with the condition code: add.cc, addc, sub.cc, subc, mad.cc, madc.
 //
-// All of them are one function each with a carry in, which is none for the first of a chain. For subtraction
-// the carry is a borrow.
+// All of them are one function each with a carry in, which is none for the first of a chain. A subtraction
+// adds the complement, as the hardware does: its carry is set when nothing was borrowed.
 #include "emulator/alu/integer.h"
 #include "emulator/alu/lanes.h"
 
@@ -15,11 +15,6 @@ WithCarry<T> sum(Wide a, Wide b, bool carry) {
   const Wide result = a + b + (carry ? 1 : 0);
   return {static_cast<T>(result), (result >> (sizeof(T) * 8)) != 0};
 }
-template <class T>
-WithCarry<T> difference(Wide a, Wide b, bool borrow) {
-  const Wide taken = b + (borrow ? 1 : 0);
-  return {static_cast<T>(a - taken), a < taken};
-}
 
 template <class T>
 WithCarry<T> add(CarryIn, T a, T b) {
@@ -31,11 +26,11 @@ WithCarry<T> add_carry(CarryIn carry, T a, T b) {
 }
 template <class T>
 WithCarry<T> subtract(CarryIn, T a, T b) {
-  return difference<T>(a, b, false);
+  return sum<T>(a, static_cast<T>(~b), true);
 }
 template <class T>
 WithCarry<T> subtract_borrow(CarryIn carry, T a, T b) {
-  return difference<T>(a, b, carry.set);
+  return sum<T>(a, static_cast<T>(~b), carry.set);
 }
 
 template <class T, bool High>

@@ -96,9 +96,35 @@ uint64_t write(Setting setting, double value) {
   }
 }
 
+// To and from double precision a NaN keeps its sign and its upper bits, quieted; .bf16 is the upper half of a
+// .f32 whatever it holds.
+constexpr int kMantissa64 = 52;
+uint64_t quiet64(uint64_t bits) { return bits | kQuiet64; }
+template <class D, class S>
+std::optional<uint64_t> converted_nan(S a) {
+  constexpr uint64_t kSign64 = 1ull << 63;
+  if constexpr (std::is_same_v<S, double> && (std::is_same_v<D, float> || std::is_same_v<D, Half>)) {
+    constexpr int kBits = std::is_same_v<D, float> ? 32 : 16, kMantissa = std::is_same_v<D, float> ? 23 : 10;
+    const uint64_t bits = quiet64(std::bit_cast<uint64_t>(a));
+    return (bits & kSign64) >> (64 - kBits) |
+           ((bits & ~kSign64) >> (kMantissa64 - kMantissa) & ((1ull << (kBits - 1)) - 1));
+  } else if constexpr (std::is_same_v<S, Half> && std::is_same_v<D, double>) {
+    const uint64_t sign = (a.bits & 0x8000ull) << 48, mantissa = a.bits & 0x3ffull;
+    return quiet64(sign | 0x7ff0000000000000 | mantissa << (kMantissa64 - 10));
+  } else if constexpr (std::is_same_v<S, BFloat> && std::is_same_v<D, float>) {
+    return uint64_t{a.bits} << 16;
+  } else {
+    return std::nullopt;
+  }
+}
+
 template <class D, class S>
 uint64_t float_to_float(Setting setting, S a) {
-  return write<D>(setting, read(setting, a));
+  const double value = read(setting, a);
+  if (is_nan(value) && (setting.bits & kSaturate) == 0) {
+    if (const auto nan = converted_nan<D>(a)) return *nan;
+  }
+  return write<D>(setting, value);
 }
 
 // For the narrow formats 64 bits are more than double precision holds, but that one of the lowest bits is set
@@ -133,7 +159,10 @@ uint32_t to_tf32(Setting setting, float a) {
   if ((setting.bits & kRelu) != 0 && !(value > 0) && !is_nan(value)) value = 0;
   const uint32_t bits =
       encode(kTf32, value, static_cast<Rounding>(setting.bits & 7), (setting.bits & kFinite) != 0);
-  return is_nan(value) ? kNan32 : bits << kTf32Shift;
+  if (!is_nan(value)) return bits << kTf32Shift;
+  constexpr uint32_t kBelow = (1u << kTf32Shift) - 1, kHalf32 = 1u << (kTf32Shift - 1);
+  if (static_cast<Rounding>(setting.bits & 7) != Rounding::NearestAway) return kNan32 & ~kBelow;
+  return (std::bit_cast<uint32_t>(a) + kHalf32) & ~kBelow;  // rounded as if it were a number
 }
 
 template <class Visit>

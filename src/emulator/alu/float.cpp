@@ -21,6 +21,13 @@ template <class T>
 T multiply(T a, T b) {
   return a * b;
 }
+// .ftz looks at the product before it is rounded: one that rounds up to the smallest normal number is
+// flushed.
+float multiply_flushed(float a, float b) {
+  const bool is_denormal = std::fabs(double{a} * double{b}) < 0x1p-126;
+  const float product = a * b;
+  return is_denormal ? std::copysign(0.0f, product) : product;
+}
 template <class T>
 T divide(T a, T b) {
   return a / b;
@@ -50,6 +57,11 @@ struct Single<Function, Flush, Saturate, float (*)(Operands...)> {
 };
 template <auto Function, class S = decltype(Function)>
 struct Double;
+// The hardware's own operations prefer the second operand's NaN.
+template <auto Function>
+struct HardwareDouble {
+  static double run(double a, double b) { return canonical(Function(a, b), b, a); }
+};
 template <auto Function, class... Operands>
 struct Double<Function, double (*)(Operands...)> {
   static double run(Operands... operands) { return canonical(Function(operands...), operands...); }
@@ -74,11 +86,19 @@ AluOp pick(Type type, Flags flags) {
   if (type == Type::F32) return pick_single<InSingle>(flags);
   return rounded_operation<&Double<InDouble>::run>(flags.rounding);
 }
+template <auto InSingle, auto InDouble>
+AluOp pick_hardware(Type type, Flags flags) {
+  if (type == Type::F32) return pick_single<InSingle>(flags);
+  return rounded_operation<&HardwareDouble<InDouble>::run>(flags.rounding);
+}
 
 Found find_by_name(std::string_view opcode, Type type, Flags flags) {
-  if (opcode == "add") return pick<add<float>, add<double>>(type, flags);
-  if (opcode == "sub") return pick<subtract<float>, subtract<double>>(type, flags);
-  if (opcode == "mul") return pick<multiply<float>, multiply<double>>(type, flags);
+  if (opcode == "add") return pick_hardware<add<float>, add<double>>(type, flags);
+  if (opcode == "sub") return pick_hardware<subtract<float>, subtract<double>>(type, flags);
+  if (opcode == "mul") {
+    if (flags.flush) return pick_hardware<multiply_flushed, multiply<double>>(type, flags);
+    return pick_hardware<multiply<float>, multiply<double>>(type, flags);
+  }
   if (opcode == "fma" || opcode == "mad") return pick<multiply_add<float>, multiply_add<double>>(type, flags);
   if (opcode == "div") return pick<divide<float>, divide<double>>(type, flags);
   if (opcode == "rcp") return pick<reciprocal<float>, reciprocal<double>>(type, flags);

@@ -25,7 +25,7 @@ inline float nan32() { return std::bit_cast<float>(kNan32); }
 // Every single-precision operation has one NaN as its result, whatever went in.
 inline float canonical(float result) { return is_nan(result) ? nan32() : result; }
 
-// In double precision the first operand that is a NaN comes out, quieted.
+// In double precision an operand that is a NaN comes out, quieted; of several the first of those given.
 template <class... Operands>
 inline double canonical(double result, Operands... operands) {
   if (!is_nan(result)) return result;

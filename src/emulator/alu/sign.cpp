@@ -19,10 +19,10 @@ float extreme32_of_3(Setting setting, float a, float b, float c) {
   return extreme32(setting, extreme32(setting, a, b), c);
 }
 double extreme64(Setting setting, double a, double b) {
-  return canonical(extreme(mode_of(setting), a, b), a, b);
+  return canonical(extreme(mode_of(setting), a, b), b, a);
 }
 
-// Both are computed as 0 + x with the operand's sign changed, hence the canonical NaN.
+// Both are computed as 0 + x with the operand's sign changed: a NaN comes out as of an addition.
 template <bool Flush>
 float negate32(float a) {
   return canonical(flush_if<Flush>(-a));
@@ -31,8 +31,8 @@ template <bool Flush>
 float absolute32(float a) {
   return canonical(flush_if<Flush>(std::fabs(a)));
 }
-double negate64(double a) { return -a; }
-double absolute64(double a) { return std::fabs(a); }
+double negate64(double a) { return is_nan(a) ? canonical(a, a) : -a; }
+double absolute64(double a) { return is_nan(a) ? canonical(a, a) : std::fabs(a); }
 
 // The sign is the first operand's, the magnitude the second's.
 template <class T>
@@ -54,7 +54,7 @@ bool is_kind(T a) {
     case Kind::NotANumber:
       return kind == FP_NAN;
     case Kind::Normal:
-      return kind == FP_NORMAL;
+      return kind == FP_NORMAL || kind == FP_ZERO;  // so the hardware
     case Kind::Subnormal:
       return kind == FP_SUBNORMAL;
   }

@@ -23,8 +23,10 @@ std::vector<std::string> kernel_names(const Units& units) {
   for (const Machine::UnitText& unit : units) {
     const klap::ptx::Module module = klap::ptx::parse(unit.ptx, unit.name);
     for (const klap::ptx::Function& function : module.functions) {
-      if (function.kind != klap::ptx::FunctionKind::Entry || !function.is_definition) continue;
-      if (function.linkage != klap::ptx::Linkage::Internal) names.push_back(function.name);
+      // Those that a unit keeps to itself too: a static kernel is launched by the host that its unit was
+      // built with.
+      const bool is_kernel = function.kind == klap::ptx::FunctionKind::Entry && function.is_definition;
+      if (is_kernel) names.push_back(function.name);
     }
   }
   return names;

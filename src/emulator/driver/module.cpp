@@ -8,9 +8,9 @@
 namespace klap::emulator::driver {
 namespace {
 
-constexpr int kThreads = 1024, kRegisters = 65536, kWarp = 32;
+constexpr int kThreads = 1024, kRegisters = 65536;
 
-// More registers a thread allow fewer threads a block.
+// Registers are an estimate and limit nothing: a compiler would have spilt (residency.cpp).
 int most_threads(const Function& function) {
   int64_t threads = kThreads;
   const auto bound = [&](const std::array<uint32_t, 3>& limit) {
@@ -21,9 +21,13 @@ int most_threads(const Function& function) {
   };
   bound(function.limits.maximum);
   bound(function.limits.required);
-  const int64_t registers = std::max<int64_t>(function.register_estimate, 1);
-  return static_cast<int>(
-      std::min(threads, std::max<int64_t>(kRegisters / registers / kWarp * kWarp, kWarp)));
+  return static_cast<int>(threads);
+}
+
+// So few that a block of most_threads() can have them, as a program may count on.
+int registers(const Function& function) {
+  const int most = kRegisters / std::max(most_threads(function), 1);
+  return std::min(static_cast<int>(function.register_estimate), most);
 }
 
 int constant_bytes(const Image& image) {
@@ -165,7 +169,7 @@ int get_attribute(const CUfunc_st& function, CUfunction_attribute attribute) {
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
       return static_cast<int>(code.local_bytes);
     case CU_FUNC_ATTRIBUTE_NUM_REGS:
-      return static_cast<int>(code.register_estimate);
+      return registers(code);
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
       return capability;

@@ -74,8 +74,7 @@ void validate_range(Process& process, uint64_t address, uint64_t bytes) {
     const Memory& memory = context.machine->memory();
     if (!memory.is_mapped(address, 1) && !memory.is_mapped(address + bytes - 1, 1)) return;
     if (memory.find(address, bytes) != nullptr) return;
-    say(fmt::format("a copy or set of {} bytes at {:#x}: {}", bytes, address,
-                    memory.describe(address, bytes)));
+    say("a copy or set is refused: " + memory.describe(address, bytes));
     fail(CUDA_ERROR_INVALID_VALUE);
   });
 }

@@ -9,6 +9,7 @@
 
 #include "emulator/executor/warp.h"
 #include "emulator/grid.h"
+#include "emulator/memory.h"
 
 namespace klap::emulator {
 
@@ -61,10 +62,5 @@ struct Block {
     ready_warps = warp.has_ready() ? ready_warps | bit : ready_warps & ~bit;
   }
 };
-
-// Device addresses are addresses of this process.
-inline std::byte* pointer_to(uint64_t address) {
-  return reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr)
-}
 
 }  // namespace klap::emulator

@@ -5,6 +5,7 @@
 // element goes by itself.
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "emulator/executor/interpreter.h"
 #include "support/error.h"
@@ -51,6 +52,7 @@ void Interpreter::load_plain(const Instruction& instruction, uint32_t mask) {
   const MemoryDetail& memory = instruction.memory;
   ConstColumn base = operands_.source(instruction.sources[0], 0);
   const uint32_t elements = memory.elements, bytes = sizeof(T) * elements;
+  using Extended = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
   const bool widens = std::is_signed_v<T> && memory.register_bits < 64;
   std::array<Column, 8> to;
   for (uint32_t e = 0; e < elements; ++e) to[e] = operands_.destination(instruction.destinations[e]);
@@ -63,7 +65,7 @@ void Interpreter::load_plain(const Instruction& instruction, uint32_t mask) {
     for (uint32_t e = 0; e < elements; ++e, data += sizeof(T)) {
       T value;
       std::memcpy(&value, data, sizeof(T));
-      auto wide = static_cast<uint64_t>(value);  // extends the sign of a signed T
+      auto wide = static_cast<uint64_t>(static_cast<Extended>(value));
       to[e][lane] = widens ? low_bits(wide, memory.register_bits) : wide;
     }
   });

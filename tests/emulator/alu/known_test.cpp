@@ -48,9 +48,10 @@ TEST(Known, Carries) {
       "add.cc.u32 | 32 cc | 32 32 | ffffffff 00000001 | 00000000 1",
       "addc.cc.u32 | 32 cc | 32 32 cc | ffffffff 00000000 1 | 00000000 1",
       "addc.u32 | 32 | 32 32 cc | 00000001 00000001 1 | 00000003",
-      "sub.cc.u32 | 32 cc | 32 32 | 00000000 00000001 | ffffffff 1",
-      "subc.cc.u32 | 32 cc | 32 32 cc | 00000000 ffffffff 1 | 00000000 1",
-      "subc.cc.u64 | 64 cc | 64 64 cc | 5 4 1 | 0 0",
+      "sub.cc.u32 | 32 cc | 32 32 | 00000000 00000001 | ffffffff 0",
+      "subc.cc.u32 | 32 cc | 32 32 cc | 00000000 ffffffff 1 | 00000001 0",
+      "subc.cc.u32 | 32 cc | 32 32 cc | 00000000 ffffffff 0 | 00000000 0",
+      "subc.cc.u64 | 64 cc | 64 64 cc | 5 4 0 | 0 1",
       "mad.hi.cc.s32 | 32 cc | 32 32 32 | ffffffff 00000001 00000001 | 00000000 1",
       "madc.lo.cc.u32 | 32 cc | 32 32 32 cc | ffffffff ffffffff ffffffff 1 | 00000001 1",
   });

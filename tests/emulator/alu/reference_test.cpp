@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <random>
+#include <sstream>
 
 #include "emulator/alu/small_float.h"
 #include "run_case.h"
@@ -77,12 +78,12 @@ class Rounding : public testing::Test {
   // `position` says where the exact result of the operands lies.
   void expect_rounded(const std::string& opcode, size_t operands,
                       const std::function<int(const std::vector<Exact>&, Exact)>& position) {
-    const std::string width = sizeof(T) == 4 ? "32" : "64";
+    const int width = sizeof(T) * 8;
     for (const char* mode : {"rn", "rz", "rm", "rp"}) {
-      std::string sources;
-      for (size_t i = 0; i < operands; ++i) sources += " " + width;
-      Instruction instruction(opcode + "." + mode + (sizeof(T) == 4 ? ".f32 | " : ".f64 | ") + width + " |" +
-                              sources);
+      std::ostringstream text;
+      text << opcode << "." << mode << ".f" << width << " | " << width << " |";
+      for (size_t i = 0; i < operands; ++i) text << " " << width;
+      Instruction instruction(text.str());
       for (int i = 0; i < kTries; ++i) {
         const T a = opcode == "sqrt" ? std::fabs(moderate<T>(random_)) : moderate<T>(random_);
         const T b = moderate<T>(random_), c = moderate<T>(random_);
@@ -240,10 +241,14 @@ uint64_t insert(uint64_t a, uint64_t b, uint32_t position, uint32_t length, uint
 TEST(Bits, FieldsAreAsTheManualDefinesThem) {
   std::mt19937_64 random(17);
   for (const uint32_t bits : {32u, 64u}) {
-    const std::string width = std::to_string(bits);
-    Instruction bfe_u("bfe.u" + width + " | " + width + " | " + width + " 32 32");
-    Instruction bfe_s("bfe.s" + width + " | " + width + " | " + width + " 32 32");
-    Instruction bfi("bfi.b" + width + " | " + width + " | " + width + " " + width + " 32 32");
+    const auto field = [&](const char* opcode, int operands) {
+      std::ostringstream text;
+      text << opcode << bits << " | " << bits << " |";
+      for (int i = 0; i < operands; ++i) text << " " << bits;
+      text << " 32 32";
+      return Instruction(text.str());
+    };
+    Instruction bfe_u = field("bfe.u", 1), bfe_s = field("bfe.s", 1), bfi = field("bfi.b", 2);
     for (int i = 0; i < kTries; ++i) {
       const uint64_t a = random() >> (64 - bits), b = random() >> (64 - bits);
       const auto position = static_cast<uint32_t>(random() % 80),
@@ -258,9 +263,7 @@ TEST(Bits, FieldsAreAsTheManualDefinesThem) {
 TEST(Bits, LookUpTablesAreAsTheManualDefinesThem) {
   std::mt19937 random(19);
   for (uint32_t table = 0; table < 256; ++table) {
-    char text[64];
-    std::snprintf(text, sizeof text, "lop3.b32 | 32 | 32 32 32 imm");
-    Instruction lop3(text);
+    Instruction lop3("lop3.b32 | 32 | 32 32 32 imm");
     const uint32_t a = random(), b = random(), c = random();
     uint32_t expected = 0;
     for (uint32_t i = 0; i < 32; ++i) {

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <istream>
 #include <sstream>
 #include <stdexcept>
@@ -108,14 +107,13 @@ inline std::vector<Value> parse_values(const std::string& text) {
   return values;
 }
 
+// With as many digits as the register has.
 inline std::string print_value(Value value, int bits) {
-  char text[40];
-  if (bits > 64) {
-    std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(value.high),
-                  static_cast<unsigned long long>(value.low));
-  } else {
-    std::snprintf(text, sizeof text, "%0*llx", std::max(bits / 4, 1),
-                  static_cast<unsigned long long>(value.low));
+  std::string text;
+  const int digits = std::max(bits / 4, 1);
+  for (int i = digits - 1; i >= 0; --i) {
+    const uint64_t word = i >= 16 ? value.high : value.low;
+    text += "0123456789abcdef"[word >> (4 * (i % 16)) & 15];
   }
   return text;
 }
@@ -192,7 +190,7 @@ class CaseWriter {
   }
 
   std::string declare(char prefix, int number, int bits) {
-    const std::string name = "%" + std::string(1, prefix) + std::to_string(number);
+    std::string name = "%" + std::string(1, prefix) + std::to_string(number);
     before_ += "  .reg " + (bits == 1 ? ".pred " : ".b" + std::to_string(bits) + " ") + name + ";\n";
     return name;
   }
@@ -205,14 +203,14 @@ class CaseWriter {
         names.push_back("0x" + print_value(case_.values[static_cast<size_t>(number)], 32));
         continue;
       }
-      const std::string name = load(each, number);
+      std::string name = load(each, number);
       if (!each.carry) names.push_back((each.negated ? "!" : "") + name);
     }
     return names.empty() ? "" : join(operand, names);
   }
 
   std::string load(const Register& each, int number) {
-    const std::string name = declare('s', number, each.bits);
+    std::string name = declare('s', number, each.bits);
     const std::string cell =
         "[%in + " + std::to_string((index_ * kInputs + static_cast<size_t>(number)) * kCell) + "]";
     if (each.bits == 1) {
@@ -240,7 +238,7 @@ class CaseWriter {
   }
 
   std::string store(const Register& each, int number) {
-    const std::string name = declare('d', number, each.bits);
+    std::string name = declare('d', number, each.bits);
     const std::string cell =
         "[%out + " + std::to_string((index_ * kOutputs + static_cast<size_t>(number)) * kCell) + "]";
     if (each.carry) after_ = "  addc.u32 " + name + ", 0, 0;\n" + after_;

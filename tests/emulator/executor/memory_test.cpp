@@ -140,6 +140,18 @@ st.global.u32 [%d4], %r12;
   for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(program.words(out, 64)[i], 63 - i);
 }
 
+// As in a loop whose index starts below zero.
+TEST_P(MemoryAccess, OffsetsOf32BitsWrap) {
+  auto values = run(".shared .align 4 .b8 s[16];\n" + kernel("f", R"(
+mov.u32 %r10, -4;
+st.shared.u32 [%r10+8], 55;
+ld.shared.u32 %r11, [s+4];
+st.global.u32 [%d0], %r11;
+)"),
+                    1, 1);
+  EXPECT_EQ(values[0], 55);
+}
+
 // ---- wrong addresses ----
 
 struct WrongAccess {

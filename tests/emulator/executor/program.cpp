@@ -66,9 +66,10 @@ std::vector<uint32_t> Program::words(uint64_t address, size_t count) const {
 }
 
 Grid& Program::start(const std::string& name, Dim3 grid, Dim3 block, const std::vector<uint64_t>& parameters,
-                     uint32_t dynamic_shared) {
+                     uint32_t dynamic_shared, Grid* parent) {
   auto& started = grids.emplace_back(std::make_unique<Grid>());
   started->id = grids.size();
+  started->parent = parent;
   Launch& launch = started->launch;
   launch.image = image;
   launch.kernel = image->functions[image->kernels.at(name)].get();

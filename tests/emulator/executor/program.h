@@ -32,7 +32,7 @@ class Program : public ExecutorListener {
 
   // Every parameter is 8 bytes.
   Grid& start(const std::string& kernel, Dim3 grid, Dim3 block, const std::vector<uint64_t>& parameters,
-              uint32_t dynamic_shared = 0);
+              uint32_t dynamic_shared = 0, Grid* parent = nullptr);
   Executor::Outcome run();  // until nothing more happens
   // start() and run(), and the words that lie at the first parameter.
   std::vector<uint32_t> result(const std::string& kernel, Dim3 grid, Dim3 block,

@@ -133,7 +133,7 @@ TEST_P(Schedules, GridsMayStartOthers) {
   Program program(kernel("f", "red.global.add.u32 [%d0], 1;"), with(GetParam()));
   uint64_t out = program.zeros(1);
   program.on_end = [&](Grid& grid) {
-    if (grid.id < 5) program.start("f", {2, 1, 1}, {32, 1, 1}, {out}).parent = &grid;
+    if (grid.id < 5) program.start("f", {2, 1, 1}, {32, 1, 1}, {out}, 0, &grid);
   };
   program.start("f", {2, 1, 1}, {32, 1, 1}, {out});
   EXPECT_EQ(program.run(), Executor::Outcome::Idle);
@@ -157,23 +157,34 @@ setp.eq.u32 %p1, %r0, 0;
     uint64_t parent_out = program.zeros(1), child_out = program.zeros(1), counter = program.zeros(1);
     Grid& parent = program.start("f", {1, 1, 1}, {32, 1, 1}, {parent_out, counter});
     program.executor.turn();
-    auto child = std::make_unique<Grid>();
-    child->id = 2;
-    child->launch = parent.launch;
-    child->parent = &parent;
-    std::vector<uint64_t> parameters{child_out, counter, 0, 0};
-    std::copy_n(std::as_bytes(std::span(parameters)).begin(), 32, child->launch.parameters.begin());
-    program.executor.start(*child);
+    program.start("f", {1, 1, 1}, {32, 1, 1}, {child_out, counter}, 0, &parent);
     EXPECT_EQ(program.run(), Executor::Outcome::Idle);
     EXPECT_EQ(program.words(child_out, 1)[0] < program.words(parent_out, 1)[0], first);
   }
 }
 
-TEST(SchedulesOfBlocks, NoMoreAreResidentThanFit) {
-  ExecutorOptions options = with(ScheduleKind::Random);
-  options.device.multiprocessors = 2;
-  options.device.resident_blocks = 3;
+// A parent that waits for its running child, and a child that waits for its parent.
+TEST_P(Schedules, GridsMayWaitForEachOther) {
+  ExecutorOptions options = with(GetParam(), 3);
+  options.max_steps = 400000000;
   Program program(kernel("f", R"(
+st.volatile.global.u32 [%d0], 1;
+SPIN:
+ld.volatile.global.u32 %r10, [%d1];
+setp.eq.u32 %p1, %r10, 0;
+@%p1 bra SPIN;
+st.volatile.global.u32 [%d0], 2;
+)"),
+                  options);
+  uint64_t one = program.zeros(1), other = program.zeros(1);
+  Grid& parent = program.start("f", {1, 1, 1}, {32, 1, 1}, {one, other});
+  program.start("f", {1, 1, 1}, {32, 1, 1}, {other, one}, 0, &parent);
+  EXPECT_EQ(program.run(), Executor::Outcome::Idle);
+  EXPECT_EQ(program.words(one, 1)[0] + program.words(other, 1)[0], 4);
+}
+
+// The most threads that were there at once.
+constexpr const char* kCountResident = R"(
 atom.global.add.u32 %r10, [%d1], 1;
 add.u32 %r10, %r10, 1;
 atom.global.max.u32 %r11, [%d0], %r10;
@@ -183,8 +194,22 @@ add.u32 %r11, %r11, 1;
 setp.lt.u32 %p2, %r11, 100;
 @%p2 bra WORK;
 atom.global.add.u32 %r10, [%d1], -1;
-)"),
-                  options);
+)";
+
+TEST(SchedulesOfBlocks, RegistersLimitResidentBlocksToo) {
+  ExecutorOptions options = with(ScheduleKind::Random);
+  options.device.multiprocessors = 1;
+  Program program(kernel("f", kCountResident), options);
+  program.image->functions[program.image->kernels.at("f")]->register_estimate = 255;
+  auto values = program.result("f", {50, 1, 1}, {64, 1, 1}, {program.zeros(1), program.zeros(1)}, 1);
+  EXPECT_EQ(values[0], 4u * 64);
+}
+
+TEST(SchedulesOfBlocks, NoMoreAreResidentThanFit) {
+  ExecutorOptions options = with(ScheduleKind::Random);
+  options.device.multiprocessors = 2;
+  options.device.resident_blocks = 3;
+  Program program(kernel("f", kCountResident), options);
   auto values = program.result("f", {50, 1, 1}, {1, 1, 1}, {program.zeros(1), program.zeros(1)}, 1);
   EXPECT_EQ(values[0], 6);
 }

@@ -132,5 +132,49 @@ TEST(Orders, WritesAreSeenAlongStreams) {
   }
 }
 
+// The same along everything that ends before something else begins.
+TEST(Orders, WritesAreSeenAfterTheEnd) {
+  for (const MachineOptions& options : many_options(true)) {
+    SCOPED_TRACE(describe(options));
+    constexpr unsigned kBlocks = 4;
+    Program program("orders", options);
+    Machine& machine = program.machine;
+    auto* values = program.allocate<unsigned>(2 * kBlocks);
+    auto* copy = program.allocate<unsigned>(2 * kBlocks);
+    auto* sums = program.allocate<unsigned>(4);
+    const StreamId a = machine.create_stream(StreamFlags::NonBlocking),
+                   b = machine.create_stream(StreamFlags::NonBlocking);
+    const EventId event = machine.create_event();
+    program.launch_in(a, "steps_then_sum", {kBlocks, 1, 1}, {32, 1, 1}, values, sums);
+    program.launch_in(a, "add_up", {1, 1, 1}, {1, 1, 1}, values, int{2 * kBlocks}, sums + 1);
+    machine.record(event, a);
+    machine.wait(b, event);
+    program.launch_in(b, "copy_then_sum", {1, 1, 1}, {1, 1, 1}, values, copy, int{2 * kBlocks}, sums + 2);
+    ASSERT_EQ(machine.synchronise(b), 0) << machine.error_text();
+    // Another stream, behind what the host has waited for.
+    program.launch_in(a, "add_up", {1, 1, 1}, {1, 1, 1}, copy, int{2 * kBlocks}, sums + 3);
+    ASSERT_EQ(machine.synchronise_all(), 0) << machine.error_text();
+    EXPECT_EQ(sums[0], 100 * kBlocks + 10);
+    EXPECT_EQ(sums[1], 100 * kBlocks + 10);
+    EXPECT_EQ(sums[2], 100 * kBlocks + 10 - 1 + 17);
+    EXPECT_EQ(sums[3], sums[2]);
+    EXPECT_THAT(program.findings, ::testing::IsEmpty());
+  }
+}
+
+// Two streams that nothing orders: the race is found.
+TEST(Orders, UnorderedStreamsRace) {
+  MachineOptions options;
+  options.executor.order.detect_races = true;
+  Program program("orders", options);
+  auto* value = program.allocate<unsigned>(1);
+  const StreamId a = program.machine.create_stream(StreamFlags::NonBlocking),
+                 b = program.machine.create_stream(StreamFlags::NonBlocking);
+  program.launch_in(a, "step", {1, 1, 1}, {32, 1, 1}, value, 1u);
+  program.launch_in(b, "step", {1, 1, 1}, {32, 1, 1}, value, 2u);
+  ASSERT_EQ(program.machine.synchronise_all(), 0) << program.machine.error_text();
+  EXPECT_THAT(program.findings, ::testing::Not(::testing::IsEmpty()));
+}
+
 }  // namespace
 }  // namespace klap::emulator

@@ -229,6 +229,31 @@ TEST_P(Races, AWeakResetThatNothingOrdersWithAtomicsIsFound) {
   EXPECT_THAT(found, SizeIs(1));
 }
 
+// A counter that the last one resets: its own update saw all the others'. Nothing else of theirs is ordered
+// by that.
+TEST_P(Races, AResetAfterTheLastUpdateIsOrderedWithAllUpdates) {
+  Agent* first = thread(0);
+  Agent* second = thread(1);
+  Agent* last = thread(2);
+  store(first, 8, 1u);
+  add(first, 0, 1);
+  add(second, 0, 1);
+  add(last, 0, 1);
+  store(last, 0, 0u);
+  EXPECT_THAT(found, IsEmpty());
+  load(last, 8);
+  EXPECT_THAT(found, SizeIs(1));
+}
+
+TEST_P(Races, AResetBeforeAnothersUpdateIsFound) {
+  Agent* first = thread(0);
+  Agent* last = thread(1);
+  add(last, 0, 1);
+  add(first, 0, 1);
+  store(last, 0, 0u);
+  EXPECT_THAT(found, SizeIs(1));
+}
+
 TEST_P(Races, ALateReaderOfCountersThatWereResetIsFound) {
   std::vector<Agent*> all;
   for (uint64_t block = 1; block <= 100; ++block) all.push_back(thread(block));

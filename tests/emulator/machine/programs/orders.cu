@@ -91,6 +91,12 @@ extern "C" __global__ void step(unsigned* value, unsigned digit) {
   if (threadIdx.x == 31) *value = *value * 10u + digit;
 }
 
+extern "C" __global__ void add_up(const unsigned* values, int n, unsigned* sum) {
+  unsigned all = 0;
+  for (int i = 0; i < n; ++i) all += values[i];
+  *sum = all;
+}
+
 extern "C" __global__ void steps(unsigned* values, unsigned* plain) {
   unsigned* mine = values + blockIdx.x;
   if (threadIdx.x == 0) {
@@ -98,4 +104,19 @@ extern "C" __global__ void steps(unsigned* values, unsigned* plain) {
     for (unsigned digit = 1; digit <= 5; ++digit) step<<<1, 32>>>(mine, digit);
     step<<<1, 32, 0, cudaStreamTailLaunch>>>(values + gridDim.x, blockIdx.x == 0 ? plain[0] - 1 : 9);
   }
+}
+
+// What a grid and its children write, seen by a tail launch, by the host's next launch and by a copy.
+extern "C" __global__ void steps_then_sum(unsigned* values, unsigned* sum) {
+  if (threadIdx.x == 0) {
+    step<<<1, 32, 0, cudaStreamFireAndForget>>>(values + blockIdx.x, blockIdx.x + 1);
+    if (blockIdx.x == 0) add_up<<<1, 1, 0, cudaStreamTailLaunch>>>(values, 2 * gridDim.x, sum);
+  }
+  if (threadIdx.x == 1) values[gridDim.x + blockIdx.x] = 100;
+}
+
+extern "C" __global__ void copy_then_sum(unsigned* values, unsigned* copy, int n, unsigned* sum) {
+  step<<<1, 32>>>(values, 7);
+  cudaMemcpyAsync(copy, values, n * sizeof(unsigned), cudaMemcpyDeviceToDevice, 0);
+  add_up<<<1, 1>>>(copy, n, sum);
 }

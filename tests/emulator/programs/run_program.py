@@ -1,0 +1,190 @@
+"""Runs one program on the emulated driver under many seeds and judges each run.
+
+The benchmark programs compare every result with the CPU's themselves, and the GPU test programs say PASS or FAIL;
+what is added here is what only the outside can know: that a preloaded run did rewrite what it must, that no launch
+was lost, and that nothing was left to chance (seed and schedule are printed with every failure, and repeat it).
+
+Seed 0 is the plain run, in the order that an unhurried device would have; the others take the schedules in turn,
+with weak memory.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..", "..")
+sys.path[:0] = [os.path.join(ROOT, "tools"), os.path.join(ROOT, "benchmarks")]
+
+from gpu_checks import programs  # noqa: E402
+from harness import process, statistics_file  # noqa: E402
+
+SCHEDULES = ["random", "round-robin", "one-block", "starve-one", "child-first", "child-last", "fast"]
+CONFIGURATIONS = ["native", "host", "device"]
+LIMIT = 120  # seconds a run may take
+
+
+def read_json(*path):
+    with open(os.path.join(*path), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def case_named(name):
+    """What is to be run and what is expected of it."""
+    case = next(case for case in read_json(HERE, "cases.json")["cases"] if case["name"] == name)
+    case.setdefault("program", name)
+    case.setdefault("arguments", [])
+    tests = os.path.join(ROOT, "tests", "gpu")
+    if case["folder"] == "bench":
+        case["expected"] = read_json(tests, "benchmarks", case["program"] + ".json")
+    else:
+        entries = read_json(tests, "expectations.json")["programs"]
+        case["expected"] = next(entry for entry in entries if entry["name"] == case["program"])
+    return case
+
+
+class Runs:
+    """The runs of one case in one configuration."""
+
+    def __init__(self, where, case, configuration):
+        self.where = where
+        self.case = case
+        self.configuration = configuration
+        self.folder = tempfile.TemporaryDirectory()
+
+    def environment(self, seed, configuration):
+        # The rewritten code of the first run serves the others: compiling it is not what is tested.
+        settings = {"KLAP_CACHE_DIR": os.path.join(self.folder.name, "cache"), "KLAP_LINKER": "driver",
+                    "KLAP_LAUNCHER": configuration}
+        stats = os.path.join(self.folder.name, "stats.json")
+        if os.path.exists(stats):
+            os.remove(stats)
+        found = self.where.native() if configuration == "native" else self.where.preloaded(stats, **settings)
+        found.pop("KLAP_CACHE_DISABLE", None)
+        found["LD_LIBRARY_PATH"] = os.path.join(self.where.build, "lib", "emulator")
+        found.update(KLAP_EMULATOR_QUIET="1", **emulator_settings(seed), **self.case.get("settings", {}))
+        return found
+
+    def run(self, seed, configuration, arguments=()):
+        """One run and its statistics."""
+        command = [self.where.program("emulated", self.case["program"]), *self.case["arguments"], *arguments]
+        outcome = process.run(command, self.environment(seed, configuration), LIMIT)
+        stats = {}
+        if configuration != "native":
+            stats = statistics_file.read(os.path.join(self.folder.name, "stats.json"))
+        return outcome, stats
+
+
+def emulator_settings(seed):
+    if seed == 0:
+        return {"KLAP_EMULATOR_SCHEDULE": "fast"}
+    return {"KLAP_EMULATOR_SEED": str(seed), "KLAP_EMULATOR_WEAK_MEMORY": "1",
+            "KLAP_EMULATOR_SCHEDULE": SCHEDULES[(seed - 1) % len(SCHEDULES)]}
+
+
+def last_line(text):
+    return (text.strip().splitlines() or [""])[-1]
+
+
+def judge_result(outcome):
+    """What the benchmark program itself says about its run."""
+    if outcome.timed_out or outcome.code not in (0, 1):
+        return [f"{outcome.describe()}: {last_line(outcome.err)}"]
+    try:
+        result = json.loads(last_line(outcome.out))["result"]
+    except (ValueError, KeyError):
+        return [f"no result printed: {last_line(outcome.out) or last_line(outcome.err)}"]
+    wrong = []
+    if result["wrong"] or not result["right"]:
+        wrong.append(f"{result['wrong']} wrong results, the first: {result.get('first_mistake')}")
+    if result["lost_launches"]:
+        wrong.append(f"{result['lost_launches']} launches lost")
+    return wrong
+
+
+def judge_sites(expected, configuration, stats):
+    """Whether the launch sites became what they are expected to become."""
+    if "missing" in stats:
+        return [f"no statistics: {stats['missing']}"]
+    wrong = []
+    for kernel in expected.get("redirected", []):
+        if statistics_file.redirected(stats, kernel) == 0:
+            wrong.append(f"no launch of {kernel} was redirected")
+    sites = [site for module in stats.get("modules", []) for site in module.get("sites", [])]
+    if "sites" in expected and len(sites) != expected["sites"]:
+        wrong.append(f"{len(sites)} launch sites found instead of {expected['sites']}")
+    for kernel, reason in expected.get("left", {}).items():
+        found = {site.get("reason") for site in sites if statistics_file.is_kernel(site["parent"], kernel)}
+        if found != {reason}:
+            wrong.append(f"sites of {kernel} were left for {found} instead of {reason}")
+    launchers = statistics_file.launchers(stats)
+    if launchers - {configuration}:
+        wrong.append(f"launched by {', '.join(sorted(launchers))} instead of the {configuration}")
+    return wrong
+
+
+def judge_benchmark(runs, seed):
+    outcome, stats = runs.run(seed, runs.configuration, ["--reps", "1", "--warmup", "0", "--count-failures",
+                                                         "--json", "-"])
+    wrong = judge_result(outcome)
+    if runs.configuration != "native":
+        return wrong + judge_sites(runs.case["expected"], runs.configuration, stats)
+    if runs.case.get("loses_launches"):
+        return [] if wrong else ["the run was right although launches must have been lost"]
+    return wrong
+
+
+def judge_variants(runs):
+    """The program's other ways to the same result: kernels too, but nothing to rewrite."""
+    wrong = []
+    for variant in runs.case.get("variants", []):
+        outcome, _ = runs.run(0, "native", ["--reps", "1", "--warmup", "0", "--variant", variant, "--json", "-"])
+        wrong += [f"--variant {variant}: {text}" for text in judge_result(outcome)]
+    return wrong
+
+
+def judge_gpu_program(runs, seed):
+    outcome, stats = runs.run(seed, runs.configuration)
+    if runs.configuration == "native":
+        problem = programs.verdict(outcome)
+        return [problem] if problem else []
+    reference, _ = runs.run(0, "native")
+    expected = runs.case["expected"]
+    if runs.configuration == "device":
+        wrong = programs.judge_device_launcher(expected, reference, outcome, stats)
+    else:
+        wrong = programs.judge_preloaded(expected, reference, outcome, stats)
+    return wrong + ([] if wrong else judge_sites(expected, runs.configuration, stats))
+
+
+def how_to_repeat(seed):
+    return " ".join(f"{name}={value}" for name, value in emulator_settings(seed).items())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", required=True, help="the build folder")
+    parser.add_argument("--case", required=True, help="one of cases.json")
+    parser.add_argument("--configuration", choices=CONFIGURATIONS, required=True)
+    parser.add_argument("--seeds", type=int, default=4, help="how many runs")
+    parser.add_argument("--first-seed", type=int, default=0)
+    options = parser.parse_args()
+    case = case_named(options.case)
+    runs = Runs(process.Installation(options.build), case, options.configuration)
+    judge = judge_benchmark if case["folder"] == "bench" else judge_gpu_program
+    failures = 0
+    for seed in range(options.first_seed, options.first_seed + options.seeds):
+        for text in judge(runs, seed):
+            failures += 1
+            print(f"{case['name']}, {options.configuration}, {how_to_repeat(seed)}: {text}", flush=True)
+    if options.configuration == "native" and options.first_seed == 0:
+        for text in judge_variants(runs):
+            failures += 1
+            print(f"{case['name']}: {text}", flush=True)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
