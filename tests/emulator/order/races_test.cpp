@@ -84,6 +84,43 @@ TEST_P(Races, EachPairOfPlacesIsReportedOnce) {
   EXPECT_THAT(found, SizeIs(1));
 }
 
+// The last of several that count resets the counter: it took the values of all others.
+TEST_P(Races, PlainStoreAfterACounterThatAllIncreased) {
+  Agent *a = thread(1), *b = thread(2), *c = thread(3);
+  add(a, 0, 1);
+  add(b, 0, 1);
+  add(c, 0, 1);
+  store(c, 0, 0u);
+  EXPECT_THAT(found, IsEmpty());
+}
+
+TEST_P(Races, PlainStoreOfACounterThatOthersStillIncrease) {
+  Agent *a = thread(1), *b = thread(2), *c = thread(3);
+  add(a, 0, 1);
+  add(c, 0, 1);
+  add(b, 0, 1);
+  store(c, 0, 0u);
+  EXPECT_THAT(found, ElementsAre(HasSubstr("thread 1 updates atomically")));
+}
+
+// What the counting threads did before is not ordered by that.
+TEST_P(Races, CountingAloneReleasesNothing) {
+  Agent *a = thread(1), *b = thread(2);
+  load(a, 16);
+  add(a, 0, 1);
+  add(b, 0, 1);
+  store(b, 16, 1u);
+  EXPECT_THAT(found, SizeIs(1));
+}
+
+TEST_P(Races, ACounterOfTooSmallScopeIsNotTaken) {
+  Agent *a = thread(1), *b = thread(2);
+  add(a, 0, 1, {Semantics::Relaxed, Scope::Cta, true});
+  add(b, 0, 1, {Semantics::Relaxed, Scope::Cta, true});
+  store(b, 0, 0u);
+  EXPECT_THAT(found, SizeIs(testing::Ge(1)));
+}
+
 TEST_P(Races, WriteAfterReadAndWriteAfterWrite) {
   Agent *a = thread(1), *b = thread(1);
   load(a, 0);

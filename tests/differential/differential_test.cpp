@@ -1,0 +1,102 @@
+// Every case by hand in every configuration: natively, and preloaded in each form; on the emulated driver
+// under many seeds with weak memory and the race check on, and on a GPU where there is one.
+//
+// Equality with the reference is required everywhere; of preloaded runs also that the sites became what the
+// case says, and that the launches of a rewritten parent ran its variant.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "case.h"
+#include "runs.h"
+
+namespace klap::differential {
+namespace {
+
+constexpr uint64_t kRepetitionsOnGpu = 10;
+
+struct Combination {
+  const Case* of = nullptr;
+  const Configuration* configuration = nullptr;
+};
+
+std::vector<Combination> combinations() {
+  std::vector<Combination> all;
+  for (const Configuration& configuration : configurations()) {
+    for (const Case& c : all_cases()) all.push_back({&c, &configuration});
+  }
+  return all;
+}
+
+class Differential : public testing::TestWithParam<Combination> {};
+
+std::string expected_verdict(const Site& site, const Configuration& configuration) {
+  const bool on_device = configuration.launcher == "device" && !site.left_on_device.empty();
+  const std::string& reason = on_device ? site.left_on_device : site.left;
+  return reason.empty() ? "rewritten" : "left: " + reason;
+}
+
+std::string verdict(const nlohmann::json& site) {
+  const std::string text = site.at("verdict");
+  return text == "rewritten" ? text : "left: " + site.at("reason").get<std::string>();
+}
+
+bool is_launched_by_host(const Case& c, const std::string& kernel) {
+  return std::ranges::any_of(c.steps, [&](const Step& s) {
+    return s.kind == Step::Kind::Launch && s.launch.kernel == kernel && s.launch_error == 0;
+  });
+}
+
+void expect_site(const nlohmann::json& statistics, const Case& c, const Site& site,
+                 const Configuration& how) {
+  const std::string expected = expected_verdict(site, how);
+  int found = 0;
+  for (const auto& module : statistics.at("modules")) {
+    for (const auto& remark : module.at("sites")) {
+      if (remark.at("parent") != site.parent) continue;
+      ++found;
+      EXPECT_EQ(expected, verdict(remark)) << site.parent << ": " << remark.at("detail");
+    }
+  }
+  EXPECT_GT(found, 0) << "no launch site in " << site.parent;
+  if (expected != "rewritten" || !is_launched_by_host(c, site.parent)) return;
+  const auto& redirected = statistics.at("launches").at("redirected");
+  EXPECT_TRUE(redirected.contains(site.parent))
+      << "no launch of " << site.parent << " ran its variant: " << statistics.at("launches").dump();
+}
+
+TEST_P(Differential, EqualsTheReference) {
+  const Combination& combination = GetParam();
+  const Configuration& configuration = *combination.configuration;
+  if (!configuration.is_gpu && !missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  Work work;
+  work.configuration = configuration;
+  work.cases = {combination.of->name};
+  work.last_seed = configuration.is_gpu ? kRepetitionsOnGpu : KLAP_SEEDS;
+  const Report report = differential::Run(work).wait();
+  if (report.is_missing_device()) GTEST_SKIP() << "no GPU: " << report.outcome.error;
+  const std::string problem = report.problem(work);
+  EXPECT_TRUE(problem.empty()) << problem << combination.of->about << "\n"
+                               << command_line(work) << "\n"
+                               << report.first_errors();
+  if (!configuration.is_preloaded) return;
+  ASSERT_TRUE(report.statistics.is_object()) << "klap_jit was not there";
+  for (const Site& site : combination.of->sites)
+    expect_site(report.statistics, *combination.of, site, configuration);
+}
+
+std::string test_name(const testing::TestParamInfo<Combination>& info) {
+  std::string name = info.param.of->name + "_" + info.param.configuration->name;
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+void PrintTo(const Combination& combination, std::ostream* out) {
+  *out << combination.of->name << " in " << combination.configuration->name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Differential, testing::ValuesIn(combinations()), test_name);
+
+}  // namespace
+}  // namespace klap::differential
