@@ -132,6 +132,7 @@ struct Order::State {
   enum class Does : uint8_t { Read, Write, WriteTheSame };
   [[nodiscard]] Does does(const Access& access, std::span<const std::byte> value) const;  // a store
   void check_races(const Access& access, Does does);
+  [[nodiscard]] static bool is_ordered(const Word& word, const Past& past, const Access& access);
   void remember(Word& word, const WordPart& part, const Access& access, bool writes);
   void check_initialised(const Access& access);
   void report_race(const Past& before, const Access& access, bool writes);
