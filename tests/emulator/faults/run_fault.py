@@ -31,6 +31,7 @@ class Library:
             LD_PRELOAD=self.path, LD_LIBRARY_PATH=os.path.join(build, "lib", "emulator"),
             KLAP_LINKER="driver", KLAP_LAUNCHER=self.options.launcher, KLAP_CACHE_DIR=self.cache.name,
             KLAP_EMULATOR_QUIET="1", KLAP_EMULATOR_SEED=str(seed), KLAP_EMULATOR_WEAK_MEMORY="1",
+            KLAP_EMULATOR_RACES="1",
             KLAP_EMULATOR_MAX_STEPS="100000000", KLAP_EMULATOR_SCHEDULE=SCHEDULES[seed % len(SCHEDULES)],
             KLAP_STATS=os.path.join(self.cache.name, "stats.json"))
         try:
@@ -48,7 +49,7 @@ def main():
     parser.add_argument("--build", required=True, help="the build folder")
     parser.add_argument("--fault", required=True, help="its name")
     parser.add_argument("--launcher", choices=["host", "device"], required=True)
-    parser.add_argument("--seeds", type=int, default=14)
+    parser.add_argument("--seeds", type=int, default=8)
     options = parser.parse_args()
     libraries = os.path.join(options.build, "lib")
     right = Library(options, os.path.join(libraries, "libklap_jit.so"))
