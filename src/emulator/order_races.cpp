@@ -47,22 +47,6 @@ bool says_no_more(const Past& past, const WordPart& part, const Access& access, 
   return !access.strong || (past.strong && past.scope >= access.scope && past.size == access.size);
 }
 
-bool morally_strong(const Past& a, const Past& b) {
-  return a.strong && b.strong && a.size == b.size &&
-         reach_each_other(a.who.block, a.scope, b.who.block, b.scope);
-}
-
-// A strong write that a later read-modify-write saw, directly or through others, is ordered before everything
-// that follows that one: PTX's observation order. What its writer did before is not.
-bool is_observed(const Word& word, const Past& past, const Access& access) {
-  if (!past.writes || !past.strong) return false;
-  for (const Past* later = word.past; later; later = later->next)
-    if (later->is_atomic && later->number > past.number && (past.mask & ~later->mask) == 0 &&
-        morally_strong(past, *later) && access.agent->is_after(later->who))
-      return true;
-  return false;
-}
-
 }  // namespace
 
 std::string Order::State::name_of(const Stamp& stamp) const {
@@ -98,6 +82,14 @@ Order::State::Does Order::State::does(const Access& access, std::span<const std:
   return std::equal(value.begin(), value.end(), now) ? Does::WriteTheSame : Does::Write;
 }
 
+// PTX's causality order. An update observes the strong write whose value it reads, and the ones that this one
+// observed in turn: they come before what follows the update, even without a release.
+bool Order::State::is_ordered(const Word& word, const Past& past, const Access& access) {
+  if (access.agent->is_after(past.who)) return true;
+  return past.strong && past.writes && past.chain == word.chain && word.last_update.time != 0 &&
+         access.agent->is_after(word.last_update);
+}
+
 // A store of what is there already collides with nothing before it, and then counts as a read: a later store
 // of something else does collide with it.
 void Order::State::check_races(const Access& access, Does does) {
@@ -107,7 +99,7 @@ void Order::State::check_races(const Access& access, Does does) {
     Word& word = shadow.at(part.address);
     for (const Past* past = word.past; past && does != Does::WriteTheSame; past = past->next)
       if ((writes || past->writes) && past->mask & part.mask && !morally_strong(*past, access) &&
-          !access.agent->is_after(past->who) && !is_observed(word, *past, access))
+          !is_ordered(word, *past, access))
         report_race(*past, access, writes);
     remember(word, part, access, writes);
   });
@@ -118,7 +110,7 @@ void Order::State::remember(Word& word, const WordPart& part, const Access& acce
   size_t count = 0;
   for (Past* past = word.past; past;) {
     Past* next = past->next;
-    bool replaced = says_no_more(*past, part, access, writes) && access.agent->is_after(past->who);
+    bool replaced = says_no_more(*past, part, access, writes) && is_ordered(word, *past, access);
     if (replaced && place) {
       shadow.drop_next(word, previous);
     } else {
@@ -130,11 +122,17 @@ void Order::State::remember(Word& word, const WordPart& part, const Access& acce
     }
     past = next;
   }
+  if (access.is_atomic && writes) {
+    word.last_update = stamp(*access.agent);
+  } else if (writes) {
+    ++word.chain;
+    word.last_update = {};
+  }
   if (!place && count >= kMostPast) place = alike ? alike : word.past;
   if (!place) place = shadow.add_past(word);
   static_cast<Touch&>(*place) = {stamp(*access.agent), part.mask, access.size, access.strong, access.scope};
+  place->chain = word.chain;
   place->place = access.place;
-  place->number = ++accesses;
   place->writes = writes;
   place->is_atomic = access.is_atomic;
 }

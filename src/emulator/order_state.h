@@ -94,7 +94,6 @@ struct Order::State {
   uint64_t time = 1;   // of the next access; goes on whenever something is released
   uint64_t step = 0;   // advance()
   uint64_t index = 0;  // of the last store
-  uint64_t accesses = 0;
   uint64_t era = 1;
   uint64_t random = 1;
   uint32_t last_block = 0;
@@ -133,6 +132,7 @@ struct Order::State {
   enum class Does : uint8_t { Read, Write, WriteTheSame };
   [[nodiscard]] Does does(const Access& access, std::span<const std::byte> value) const;  // a store
   void check_races(const Access& access, Does does);
+  [[nodiscard]] static bool is_ordered(const Word& word, const Past& past, const Access& access);
   void remember(Word& word, const WordPart& part, const Access& access, bool writes);
   void check_initialised(const Access& access);
   void report_race(const Past& before, const Access& access, bool writes);

@@ -303,6 +303,40 @@ TEST_P(Races, AMissingFenceBeforeTheLastBlockIsFound) {
   EXPECT_THAT(found, SizeIs(1));
 }
 
+// Nobody released the updates themselves, but the last one read what they wrote.
+TEST_P(Races, WhoUpdatesLastComesAfterTheUpdatesBefore) {
+  Agent *a = thread(1), *b = thread(2), *last = thread(3), *later = thread(4), *late = thread(5);
+  for (Agent* agent : {a, b, last}) {
+    order->fence(agent, true, Scope::Gpu);
+    add(agent, 0, 1);
+  }
+  store(last, 0, 0u);
+  order->join(later, order->now(last));
+  add(later, 0, 1);
+  EXPECT_THAT(found, IsEmpty());
+  add(late, 0, 1);
+  EXPECT_THAT(found, SizeIs(1));
+}
+
+TEST_P(Races, WhoUpdatesEarlyDoesNotComeAfterLaterUpdates) {
+  Agent *early = thread(1), *late = thread(2);
+  add(early, 0, 1);
+  add(late, 0, 1);
+  EXPECT_THAT(found, IsEmpty());
+  store(early, 0, 0u);
+  EXPECT_THAT(found, SizeIs(1));
+}
+
+TEST_P(Races, AStoreBetweenUpdatesSeparatesThem) {
+  Agent *a = thread(1), *b = thread(2), *last = thread(3);
+  add(a, 0, 1);
+  store(b, 0, 5u, kStrong);
+  add(last, 0, 1);
+  EXPECT_THAT(found, IsEmpty());
+  load(last, 0);
+  EXPECT_THAT(found, SizeIs(1));
+}
+
 TEST_P(Races, GridsAreOrderedByWhatTheyComeAfter) {
   Agent* parent = thread(1);
   store(parent, 0, 1u);
