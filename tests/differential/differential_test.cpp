@@ -24,6 +24,7 @@ struct Combination {
 std::vector<Combination> combinations() {
   std::vector<Combination> all;
   for (const Configuration& configuration : configurations()) {
+    if (configuration.is_gpu) continue;
     for (const Case& c : all_cases()) all.push_back({&c, &configuration});
   }
   return all;
@@ -66,24 +67,45 @@ void expect_site(const nlohmann::json& statistics, const Case& c, const Site& si
       << "no launch of " << site.parent << " ran its variant: " << statistics.at("launches").dump();
 }
 
-TEST_P(Differential, EqualsTheReference) {
-  const Combination& combination = GetParam();
-  const Configuration& configuration = *combination.configuration;
-  if (!configuration.is_gpu && !missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+// Runs the case; false if there is no device.
+bool run_and_check(const Case& c, const Configuration& configuration, uint64_t seeds) {
   Work work;
   work.configuration = configuration;
-  work.cases = {combination.of->name};
-  work.last_seed = configuration.is_gpu ? kRepetitionsOnGpu : KLAP_SEEDS;
+  work.cases = {c.name};
+  work.last_seed = seeds;
   const Report report = differential::Run(work).wait();
-  if (report.is_missing_device()) GTEST_SKIP() << "no GPU: " << report.outcome.error;
+  if (report.is_missing_device()) return false;
   const std::string problem = report.problem(work);
-  EXPECT_TRUE(problem.empty()) << problem << combination.of->about << "\n"
+  EXPECT_TRUE(problem.empty()) << problem << c.about << "\n"
                                << command_line(work) << "\n"
                                << report.first_errors();
-  if (!configuration.is_preloaded) return;
-  ASSERT_TRUE(report.statistics.is_object()) << "klap_jit was not there";
-  for (const Site& site : combination.of->sites)
-    expect_site(report.statistics, *combination.of, site, configuration);
+  if (!configuration.is_preloaded) return true;
+  EXPECT_TRUE(report.statistics.is_object()) << "klap_jit was not there";
+  if (!report.statistics.is_object()) return true;
+  for (const Site& site : c.sites) expect_site(report.statistics, c, site, configuration);
+  return true;
+}
+
+TEST_P(Differential, EqualsTheReference) {
+  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  EXPECT_TRUE(run_and_check(*GetParam().of, *GetParam().configuration, KLAP_SEEDS)) << "no emulated device";
+}
+
+class OnGpu : public testing::TestWithParam<const Configuration*> {};
+
+TEST_P(OnGpu, EveryCaseEqualsTheReference) {
+  for (const Case& c : all_cases()) {
+    SCOPED_TRACE(c.name);
+    if (!run_and_check(c, *GetParam(), kRepetitionsOnGpu)) GTEST_SKIP() << "there is no GPU";
+  }
+}
+
+std::vector<const Configuration*> gpu_configurations() {
+  std::vector<const Configuration*> all;
+  for (const Configuration& c : configurations()) {
+    if (c.is_gpu) all.push_back(&c);
+  }
+  return all;
 }
 
 std::string test_name(const testing::TestParamInfo<Combination>& info) {
@@ -96,7 +118,14 @@ void PrintTo(const Combination& combination, std::ostream* out) {
   *out << combination.of->name << " in " << combination.configuration->name;
 }
 
+std::string gpu_test_name(const testing::TestParamInfo<const Configuration*>& info) {
+  std::string name = info.param->name;
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, Differential, testing::ValuesIn(combinations()), test_name);
+INSTANTIATE_TEST_SUITE_P(Cases, OnGpu, testing::ValuesIn(gpu_configurations()), gpu_test_name);
 
 }  // namespace
 }  // namespace klap::differential
