@@ -110,5 +110,5 @@ extern "C" __global__ void __launch_bounds__(128) queries(int* out) {
   out[i] = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&out[i + 1], queries, 128, 0), i += 2;
   out[i++] =
       equal(cudaGetErrorName(cudaErrorLaunchPendingCountExceeded), "cudaErrorLaunchPendingCountExceeded");
-  out[i++] = equal(cudaGetErrorString(cudaErrorInvalidValue), "invalid argument");
+  out[i++] = equal(cudaGetErrorString(cudaErrorInvalidValue), "cudaErrorInvalidValue");
 }
