@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "process.h"
@@ -137,6 +138,12 @@ CUmodule Device::Driver::load(const std::string& ptx) const {
   return module;
 }
 
+// The toolkit's device runtime: the build's own, or where a machine that programs are carried to has it.
+const char* device_runtime_archive() {
+  const bool is_here = std::ifstream(KLAP_CUDADEVRT).good();
+  return is_here ? KLAP_CUDADEVRT : "/usr/local/cuda/lib64/libcudadevrt.a";
+}
+
 CUmodule Device::Driver::link(const std::string& ptx) const {
   CUlinkState state = nullptr;
   CUmodule module = nullptr;
@@ -154,7 +161,8 @@ CUmodule Device::Driver::link(const std::string& ptx) const {
   step(link_data(state, CU_JIT_INPUT_PTX, const_cast<char*>(ptx.c_str()), ptx.size() + 1, "case.ptx", 0,
                  nullptr, nullptr),
        "cuLinkAddData");
-  step(link_file(state, CU_JIT_INPUT_LIBRARY, KLAP_CUDADEVRT, 0, nullptr, nullptr), "cuLinkAddFile");
+  step(link_file(state, CU_JIT_INPUT_LIBRARY, device_runtime_archive(), 0, nullptr, nullptr),
+       "cuLinkAddFile");
   step(link_complete(state, &cubin, &bytes), "cuLinkComplete");
   step(module_load(&module, cubin), "cuModuleLoadData of the linked module");
   check(link_destroy(state), "cuLinkDestroy");
