@@ -86,8 +86,14 @@ Order::State::Does Order::State::does(const Access& access, std::span<const std:
 // observed in turn: they come before what follows the update, even without a release.
 bool Order::State::is_ordered(const Word& word, const Past& past, const Access& access) {
   if (access.agent->is_after(past.who)) return true;
-  return past.strong && past.writes && past.chain == word.chain && word.last_update.time != 0 &&
-         access.agent->is_after(word.last_update);
+  if (!past.strong || !past.writes) return false;
+  if (past.chain == word.chain && word.last_update.time != 0 && access.agent->is_after(word.last_update))
+    return true;
+  for (const Past* update = word.past; update; update = update->next)
+    if (update->is_atomic && update->writes && update->chain == past.chain && update->number > past.number &&
+        access.agent->is_after(update->who))
+      return true;
+  return false;
 }
 
 // A store of what is there already collides with nothing before it, and then counts as a read: a later store
@@ -132,6 +138,7 @@ void Order::State::remember(Word& word, const WordPart& part, const Access& acce
   if (!place) place = shadow.add_past(word);
   static_cast<Touch&>(*place) = {stamp(*access.agent), part.mask, access.size, access.strong, access.scope};
   place->chain = word.chain;
+  place->number = ++remembered;
   place->place = access.place;
   place->writes = writes;
   place->is_atomic = access.is_atomic;

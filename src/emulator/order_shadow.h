@@ -58,7 +58,8 @@ struct Write : Touch {
 // An access that a later one may collide with.
 struct Past : Touch {
   Past* next = nullptr;
-  uint32_t chain = 0;  // Word::chain at its time
+  uint32_t chain = 0;   // Word::chain at its time
+  uint64_t number = 0;  // rising in time
   Place place;
   bool writes = false, is_atomic = false;
 };

@@ -91,9 +91,10 @@ bool morally_strong(const Touch& touch, const Access& access);
 struct Order::State {
   OrderOptions options;
   Report report;
-  uint64_t time = 1;   // of the next access; goes on whenever something is released
-  uint64_t step = 0;   // advance()
-  uint64_t index = 0;  // of the last store
+  uint64_t time = 1;        // of the next access; goes on whenever something is released
+  uint64_t step = 0;        // advance()
+  uint64_t index = 0;       // of the last store
+  uint64_t remembered = 0;  // accesses so far
   uint64_t era = 1;
   uint64_t random = 1;
   uint32_t last_block = 0;
