@@ -6,7 +6,7 @@
 
 #include "emulator/executor/interpreter.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 namespace {
 
 // What a lane gets from one that takes no part is undefined: something that shows.
@@ -255,4 +255,4 @@ void Interpreter::active_mask(const Instruction& instruction, uint32_t mask) {
   for_lanes(mask, [&](uint32_t lane) { to[lane] = mask; });
 }
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution
