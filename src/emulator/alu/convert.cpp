@@ -8,6 +8,7 @@
 
 #include "emulator/alu/families.h"
 #include "emulator/alu/float.h"
+#include "emulator/alu/integer.h"
 #include "emulator/alu/small_float.h"
 
 namespace klap::emulator::alu {
@@ -167,26 +168,9 @@ uint32_t to_tf32(Setting setting, float a) {
 
 template <class Visit>
 Found for_integer_type(Type type, Visit&& visit) {
-  switch (type) {
-    case Type::U8:
-      return visit(uint8_t{});
-    case Type::U16:
-      return visit(uint16_t{});
-    case Type::U32:
-      return visit(uint32_t{});
-    case Type::U64:
-      return visit(uint64_t{});
-    case Type::S8:
-      return visit(int8_t{});
-    case Type::S16:
-      return visit(int16_t{});
-    case Type::S32:
-      return visit(int32_t{});
-    case Type::S64:
-      return visit(int64_t{});
-    default:
-      return std::nullopt;
-  }
+  if (type == Type::U8) return visit(uint8_t{});
+  if (type == Type::S8) return visit(int8_t{});
+  return for_integer(type, visit);
 }
 template <class Visit>
 Found for_float_type(Type type, Visit&& visit) {
