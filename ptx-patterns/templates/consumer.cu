@@ -24,12 +24,14 @@ extern "C" __device__ void __klap_child_body(const unsigned char* arguments, uns
                                              unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
                                              unsigned int tid_z);
 
-// Counts this block out; the last one leaves the queue empty for the next parent.
+// Counts this block out; the last one leaves the queue empty for the next parent. The second fence acquires
+// what the others released, so that they read the counters before these are reset.
 static __device__ __forceinline__ void leave(KlapQueue* queue) {
   __syncthreads();
   if (threadIdx.x != 0) return;
   __threadfence();
   if (atomicAdd(&queue->exited, 1u) + 1u != gridDim.x) return;
+  __threadfence();
   const unsigned int children = (static_cast<unsigned int>(queue->packed) & KLAP_MAX_RECORDS) + queue->big;
   queue->packed = 0;
   queue->big = 0;

@@ -100,6 +100,14 @@ ConstantValue ConstantReader::combined(std::string_view op, const ConstantValue&
 }
 
 ConstantValue ConstantReader::unary() {
+  constexpr int kDeepest = 200;  // garbage input must not exhaust the stack
+  if (++depth_ > kDeepest) fail(ErrorCode::Parse, "constant expression is nested too deeply");
+  const ConstantValue value = signed_value();
+  --depth_;
+  return value;
+}
+
+ConstantValue ConstantReader::signed_value() {
   if (accept("+")) return unary();
   if (accept("-")) {
     ConstantValue value = unary();

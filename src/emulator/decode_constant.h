@@ -38,6 +38,7 @@ class ConstantReader {
  private:
   ConstantValue binary(int lowest);
   ConstantValue unary();
+  ConstantValue signed_value();
   ConstantValue primary();
   ConstantValue number();
   [[nodiscard]] std::string_view binary_operator(uint32_t& tokens) const;
@@ -50,6 +51,7 @@ class ConstantReader {
 
   const ptx::Module& module_;
   uint32_t at_, last_;
+  int depth_ = 0;  // of what is being read
 };
 
 // The bit pattern of a number in the form that an operand or a variable wants it. Throws Error(Parse) for a

@@ -220,12 +220,14 @@ void FunctionDecoder::unsupported_at(uint32_t token, const std::string& reason) 
                  fmt::format("the emulator does not know '{}': {}", m_.full_opcode(statement()), reason));
 }
 
-void FunctionDecoder::add_destination(Instruction& i, const Operand& operand) {
-  i.destinations.at(i.destination_count++) = operand;
+void FunctionDecoder::add_destination(Instruction& i, const Operand& operand) const {
+  if (i.destination_count == i.destinations.size()) unsupported("more destinations than any instruction has");
+  i.destinations[i.destination_count++] = operand;
 }
 
-void FunctionDecoder::add_source(Instruction& i, const Operand& operand) {
-  i.sources.at(i.source_count++) = operand;
+void FunctionDecoder::add_source(Instruction& i, const Operand& operand) const {
+  if (i.source_count == i.sources.size()) unsupported("more sources than any instruction has");
+  i.sources[i.source_count++] = operand;
 }
 
 // Labels become places in the code, and running off the end a return.

@@ -68,8 +68,8 @@ class FunctionDecoder {
   void finish_modifiers(const Modifiers& modifiers);
   [[noreturn]] void unsupported(const std::string& reason) const;
   [[noreturn]] void unsupported_at(uint32_t token, const std::string& reason) const;
-  static void add_destination(Instruction& i, const Operand& operand);
-  static void add_source(Instruction& i, const Operand& operand);
+  void add_destination(Instruction& i, const Operand& operand) const;
+  void add_source(Instruction& i, const Operand& operand) const;
 
   // ---- operands ----
   [[nodiscard]] TokenRange operand(size_t index) const { return statement().operands[index]; }

@@ -199,6 +199,7 @@ Operand FunctionDecoder::with_offset(const AddressPlace& place) {
       out.add += place.offset;
       return out;
     case Operand::From::LocalVariable:
+      if (place.offset < 0) unsupported("address before the variable that it names");
       out.index += static_cast<uint32_t>(place.offset);
       return out;
     case Operand::From::Constant:

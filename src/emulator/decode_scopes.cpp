@@ -43,6 +43,9 @@ uint32_t LocalScopes::allocate(std::string_view name, uint64_t bytes, uint32_t a
   end_ = (end_ + align - 1) / align * align;
   const auto offset = static_cast<uint32_t>(end_);
   end_ += bytes;
+  if (end_ > kWindowBytes / 2) {
+    throw error_at(ErrorCode::Unsupported, m_, flow_.function().name_token, "frame of 2 GiB or more");
+  }
   out_.local_bytes = std::max(out_.local_bytes, static_cast<uint32_t>(end_));
   out_.frame.push_back({std::string(name), offset, static_cast<uint32_t>(bytes)});
   return offset;
@@ -85,7 +88,7 @@ void LocalScopes::declare(const Statement& scope, const Statement& directive) {
   const bool in_frame = declaration.space == ".local" || declaration.space == ".param";
   for (const DeclaredVariable& v : declaration.variables) {
     if (v.range != 0) throw error_at(ErrorCode::Unsupported, m_, v.token, "range of variables in a function");
-    if (in_frame && (v.is_unsized || v.bytes > kWindowBytes / 2)) {
+    if (in_frame && v.is_unsized) {
       throw error_at(ErrorCode::Unsupported, m_, v.token, fmt::format("'{}' has no fixed size", v.name));
     }
     LocalName made{.bytes = static_cast<uint32_t>(std::min<uint64_t>(v.bytes, ~0u))};

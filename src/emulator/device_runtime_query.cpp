@@ -134,7 +134,7 @@ bool DeviceRuntime::call_query(const ThreadCall& call) {
       give_result(call, thread_of(call).last_error);
       return true;
     case Builtin::GetErrorString:
-      give_result(call, text_address(runtime_error_text(arguments.next<int32_t>())));
+      give_result(call, text_address(runtime_error_name(arguments.next<int32_t>())));
       return true;
     case Builtin::GetErrorName:
       give_result(call, text_address(runtime_error_name(arguments.next<int32_t>())));

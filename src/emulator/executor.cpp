@@ -12,6 +12,8 @@
 
 namespace klap::emulator {
 
+using namespace execution;
+
 struct Executor::State {
   State(const ExecutorOptions& options, Memory& memory, Order& order, ExecutorListener& listener)
       : context{options, memory, order, listener, options.order.any(), Random(options.seed)} {}

@@ -39,7 +39,7 @@ void lay_out(const Image& image, Function& kernel, std::vector<uint32_t> used) {
   for (const uint32_t v : used) {
     if (image.shared_variables[v].bytes == 0) kernel.shared_offsets[v] = end;
   }
-  kernel.shared_bytes = static_cast<uint32_t>(end);
+  kernel.shared_bytes = static_cast<uint32_t>(std::min<uint64_t>(end, ~0u));  // no device has that much
   kernel.shared = std::move(used);
 }
 

@@ -20,7 +20,8 @@ namespace {
 // The toolkit's device runtime calls down into the driver by names that no program uses.
 bool is_device_runtime(const Module& unit) {
   for (const ptx::Function& f : unit.functions) {
-    if (!f.is_definition && f.name.starts_with("__cuda_syscall_cnp")) return true;
+    const bool is_driver = f.name.starts_with("__cuda_syscall_cnp") || f.name.starts_with("cnpLaunchDevice");
+    if (!f.is_definition && is_driver) return true;
   }
   return false;
 }
@@ -212,7 +213,13 @@ void Linker::decode() {
     const ptx::LineNumbers lines(*unit);
     for (const Definition& d : definitions_) {
       if (d.unit != unit || d.dropped || d.function == nullptr) continue;
-      FunctionDecoder(*this, *unit, lines, *d.function, *image_->functions[d.symbol.index]).run();
+      Function& out = *image_->functions[d.symbol.index];
+      try {
+        FunctionDecoder(*this, *unit, lines, *d.function, out).run();
+      } catch (Error& error) {  // in the declarations; run() sees to the instructions
+        if (error.code() != ErrorCode::Unsupported) throw;
+        out.unsupported = error.kernel(d.name).what();
+      }
     }
   }
   complete_kernels(*image_);

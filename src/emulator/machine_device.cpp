@@ -60,22 +60,16 @@ constexpr Attribute kFixed[] = {
     {115, 0},          // no memory pools
 };
 
-struct ErrorText {
+struct ErrorName {
   int number;
-  std::string_view name, text;
+  std::string_view name;
 };
 
-constexpr ErrorText kErrors[] = {
-#define X(number, name, text) {number, name, text},
+constexpr ErrorName kErrors[] = {
+#define X(number, name) {number, name},
 #include "emulator/device_runtime_errors.def"
 #undef X
 };
-
-const ErrorText* find_error(int error) {
-  const auto* found = std::find_if(std::begin(kErrors), std::end(kErrors),
-                                   [error](const ErrorText& e) { return e.number == error; });
-  return found == std::end(kErrors) ? nullptr : found;
-}
 
 }  // namespace
 
@@ -107,13 +101,9 @@ std::optional<int> device_attribute(const DeviceShape& device, int attribute) {
 }
 
 std::string_view runtime_error_name(int error) {
-  const ErrorText* found = find_error(error);
-  return found == nullptr ? "unrecognized error code" : found->name;
-}
-
-std::string_view runtime_error_text(int error) {
-  const ErrorText* found = find_error(error);
-  return found == nullptr ? "unrecognized error code" : found->text;
+  const auto* found = std::find_if(std::begin(kErrors), std::end(kErrors),
+                                   [error](const ErrorName& e) { return e.number == error; });
+  return found == std::end(kErrors) ? "unrecognized error code" : found->name;
 }
 
 }  // namespace klap::emulator

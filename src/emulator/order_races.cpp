@@ -82,6 +82,20 @@ Order::State::Does Order::State::does(const Access& access, std::span<const std:
   return std::equal(value.begin(), value.end(), now) ? Does::WriteTheSame : Does::Write;
 }
 
+// PTX's causality order. An update observes the strong write whose value it reads, and the ones that this one
+// observed in turn: they come before what follows the update, even without a release.
+bool Order::State::is_ordered(const Word& word, const Past& past, const Access& access) {
+  if (access.agent->is_after(past.who)) return true;
+  if (!past.strong || !past.writes) return false;
+  if (past.chain == word.chain && word.last_update.time != 0 && access.agent->is_after(word.last_update))
+    return true;
+  for (const Past* update = word.past; update; update = update->next)
+    if (update->is_atomic && update->writes && update->chain == past.chain && update->number > past.number &&
+        access.agent->is_after(update->who))
+      return true;
+  return false;
+}
+
 // A store of what is there already collides with nothing before it, and then counts as a read: a later store
 // of something else does collide with it.
 void Order::State::check_races(const Access& access, Does does) {
@@ -91,7 +105,7 @@ void Order::State::check_races(const Access& access, Does does) {
     Word& word = shadow.at(part.address);
     for (const Past* past = word.past; past && does != Does::WriteTheSame; past = past->next)
       if ((writes || past->writes) && past->mask & part.mask && !morally_strong(*past, access) &&
-          !access.agent->is_after(past->who))
+          !is_ordered(word, *past, access))
         report_race(*past, access, writes);
     remember(word, part, access, writes);
   });
@@ -102,7 +116,7 @@ void Order::State::remember(Word& word, const WordPart& part, const Access& acce
   size_t count = 0;
   for (Past* past = word.past; past;) {
     Past* next = past->next;
-    bool replaced = says_no_more(*past, part, access, writes) && access.agent->is_after(past->who);
+    bool replaced = says_no_more(*past, part, access, writes) && is_ordered(word, *past, access);
     if (replaced && place) {
       shadow.drop_next(word, previous);
     } else {
@@ -114,9 +128,17 @@ void Order::State::remember(Word& word, const WordPart& part, const Access& acce
     }
     past = next;
   }
+  if (access.is_atomic && writes) {
+    word.last_update = stamp(*access.agent);
+  } else if (writes) {
+    ++word.chain;
+    word.last_update = {};
+  }
   if (!place && count >= kMostPast) place = alike ? alike : word.past;
   if (!place) place = shadow.add_past(word);
   static_cast<Touch&>(*place) = {stamp(*access.agent), part.mask, access.size, access.strong, access.scope};
+  place->chain = word.chain;
+  place->number = ++remembered;
   place->place = access.place;
   place->writes = writes;
   place->is_atomic = access.is_atomic;

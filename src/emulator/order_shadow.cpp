@@ -135,6 +135,8 @@ void Shadow::forget(Word& word) {
   }
   while (word.past) drop_next(word, nullptr);
   word.seen.reset();
+  word.chain = 0;
+  word.last_update = {};
 }
 
 void Shadow::forget_in_page(Page& page, uint64_t first, uint64_t last) {

@@ -58,6 +58,8 @@ struct Write : Touch {
 // An access that a later one may collide with.
 struct Past : Touch {
   Past* next = nullptr;
+  uint32_t chain = 0;   // Word::chain at its time
+  uint64_t number = 0;  // rising in time
   Place place;
   bool writes = false, is_atomic = false;
 };
@@ -94,6 +96,10 @@ struct Word {
   Past* past = nullptr;
   std::unique_ptr<Seens> seen;
   std::array<std::byte, kWord> before{};  // the value before the oldest write in the list
+  // Updates one after another read each other's values: whoever comes after the last one comes after all of
+  // them, and after the store that they began with, although nobody released those.
+  uint32_t chain = 0;  // counts the stores
+  Stamp last_update;   // of the chain; of nobody if there is none
 };
 
 class Shadow {

@@ -91,9 +91,10 @@ bool morally_strong(const Touch& touch, const Access& access);
 struct Order::State {
   OrderOptions options;
   Report report;
-  uint64_t time = 1;   // of the next access; goes on whenever something is released
-  uint64_t step = 0;   // advance()
-  uint64_t index = 0;  // of the last store
+  uint64_t time = 1;        // of the next access; goes on whenever something is released
+  uint64_t step = 0;        // advance()
+  uint64_t index = 0;       // of the last store
+  uint64_t remembered = 0;  // accesses so far
   uint64_t era = 1;
   uint64_t random = 1;
   uint32_t last_block = 0;
@@ -132,6 +133,7 @@ struct Order::State {
   enum class Does : uint8_t { Read, Write, WriteTheSame };
   [[nodiscard]] Does does(const Access& access, std::span<const std::byte> value) const;  // a store
   void check_races(const Access& access, Does does);
+  [[nodiscard]] static bool is_ordered(const Word& word, const Past& past, const Access& access);
   void remember(Word& word, const WordPart& part, const Access& access, bool writes);
   void check_initialised(const Access& access);
   void report_race(const Past& before, const Access& access, bool writes);

@@ -26,7 +26,7 @@ bool is_host_side(Process& process, uint64_t at) {
 }
 
 std::shared_ptr<const std::vector<std::byte>> taken_now(const Copy& copy) {
-  const auto* const from = reinterpret_cast<const std::byte*>(copy.from);
+  const std::byte* const from = klap::emulator::pointer_to(copy.from);
   const size_t bytes = copy.width + (copy.height - 1) * copy.from_pitch + (copy.depth - 1) * copy.from_slice;
   return std::make_shared<const std::vector<std::byte>>(from, from + bytes);
 }

@@ -7,6 +7,7 @@
 #include "container/host_elf.h"
 #include "container/image.h"
 #include "emulator/driver/archive.h"
+#include "ptx/dialect.h"
 #include "support/error.h"
 
 namespace klap::emulator::driver {
@@ -14,6 +15,11 @@ namespace {
 
 using container::Fatbin;
 using container::ImageKind;
+
+[[noreturn]] void throw_no_binary(const std::string& why) {
+  say(why);
+  fail(CUDA_ERROR_NO_BINARY_FOR_GPU);
+}
 
 // Adds the unit that a fatbin is one form of.
 void add_unit(Units& units, const Fatbin& fatbin, const std::string& name, uint32_t sm) {
@@ -38,9 +44,20 @@ Units from_elf(const void* image, uint64_t limit, const std::string& name) {
 
 }  // namespace
 
-void throw_no_binary(const std::string& why) {
-  say(why);
-  fail(CUDA_ERROR_NO_BINARY_FOR_GPU);
+// Text that has no such line is the parser's to complain of.
+Machine::UnitText ptx_unit(std::string name, std::string text, uint32_t sm) {
+  constexpr std::string_view kDirective = "\n.target ";
+  const size_t found = text.find(kDirective);
+  if (found != std::string::npos) {
+    const size_t begin = found + kDirective.size();
+    const std::string word = text.substr(begin, text.find_first_of(" ,\t\r\n", begin) - begin);
+    const auto target = ptx::parse_target(word);
+    if (target && !ptx::runs_on(*target, sm)) {
+      throw Error(ErrorCode::Parse, fmt::format("the PTX is for {} and does not run on sm_{}", word, sm))
+          .at(name);
+    }
+  }
+  return {std::move(name), std::move(text)};
 }
 
 Units read_image(const void* image, uint32_t sm) {
@@ -56,7 +73,7 @@ Units read_image(const void* image, uint32_t sm) {
       add_units(units, {container::parse_fatbin(image)}, "image", sm);
       break;
     case ImageKind::Ptx:
-      units.push_back({"PTX module", static_cast<const char*>(image)});
+      units.push_back(ptx_unit("PTX module", static_cast<const char*>(image), sm));
       break;
     case ImageKind::Cubin:
       return from_elf(image, container::kMaxImageBytes, "the image");
@@ -80,7 +97,7 @@ Units read_file_image(std::string_view bytes, const std::string& name, uint32_t 
   const std::string terminated(bytes);
   for (const container::FileImage& image : container::find_images(terminated)) {
     if (image.kind == ImageKind::Ptx) {
-      units.push_back({name, image.text});
+      units.push_back(ptx_unit(name, image.text, sm));
     } else if (image.kind == ImageKind::Cubin) {
       throw_no_binary(name + " is machine code, which cannot be emulated");
     } else {

@@ -14,18 +14,18 @@
 
 namespace klap::emulator::driver {
 
-// Fails with CUDA_ERROR_NO_BINARY_FOR_GPU where there is only machine
-// code; throws Error(Container) for what is damaged.
+// Fails with CUDA_ERROR_NO_BINARY_FOR_GPU where there is no PTX for the device; throws Error(Container) for
+// what is damaged, and Error(Parse) for PTX text that is for other devices.
 Units read_image(const void* image, uint32_t compute_capability);
 // The bytes of a file: also host object files and archives of them, as cuLinkAddFile takes.
 Units read_file_image(std::string_view bytes, const std::string& name, uint32_t compute_capability);
 
+// PTX text as a unit. Throws as read_image() does.
+Machine::UnitText ptx_unit(std::string name, std::string text, uint32_t compute_capability);
+
 // An image that holds the units: an ELF file as the driver's linker makes, with a section of code for each
 // function and one of parameters for each kernel, so that tools that look for those find them.
 std::string make_linked_image(const Units& units, const Image& image, uint32_t compute_capability);
-// Says why and fails with CUDA_ERROR_NO_BINARY_FOR_GPU.
-[[noreturn]] void throw_no_binary(const std::string& why);
-
 // The units in such an image; nothing for any other ELF file.
 std::optional<Units> read_linked_image(const void* image, uint64_t limit);
 

@@ -48,7 +48,7 @@ Units units_in(CUjitInputType type, std::string_view bytes, const std::string& n
   switch (type) {
     case CU_JIT_INPUT_PTX: {
       const std::string_view text = bytes.substr(0, bytes.find('\0'));
-      return {{name, std::string(text)}};
+      return {ptx_unit(name, std::string(text), sm)};
     }
     case CU_JIT_INPUT_CUBIN:
     case CU_JIT_INPUT_FATBINARY:

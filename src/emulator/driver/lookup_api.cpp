@@ -108,6 +108,6 @@ KLAP_DRIVER_API cuGetErrorString(CUresult code, const char** text) {
   if (text == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const bool is_known = find_error(code) != nullptr;
   // The texts are literals, hence ended by a NUL.
-  *text = is_known ? klap::emulator::runtime_error_text(static_cast<int>(code)).data() : nullptr;
+  *text = is_known ? klap::emulator::runtime_error_name(static_cast<int>(code)).data() : nullptr;
   return is_known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

@@ -29,7 +29,10 @@ uint64_t allocate(Process& process, size_t bytes, BlockKind kind, unsigned flags
   require(bytes != 0);
   const auto address = context.machine->memory().allocate(bytes, owner_for(kind));
   require(address.has_value(), CUDA_ERROR_OUT_OF_MEMORY);
-  context.machine->order().allocated(*address, bytes);
+  // What the host writes into memory that it can reach itself is not seen, so all of it may have been
+  // written.
+  Order& order = context.machine->order();
+  kind == BlockKind::Device ? order.allocated(*address, bytes) : order.initialised(*address, bytes);
   context.blocks.add({*address, bytes, kind, flags, ++process.last_id});
   return *address;
 }
@@ -134,7 +137,7 @@ KLAP_DRIVER_API cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned f
 KLAP_DRIVER_API cuMemHostAlloc(void** memory, size_t bytes, unsigned flags) {
   return call("cuMemHostAlloc", [&](Process& process) {
     require(memory != nullptr);
-    *memory = reinterpret_cast<void*>(allocate(process, bytes, BlockKind::Pinned, flags));
+    *memory = pointer_to(allocate(process, bytes, BlockKind::Pinned, flags));
   });
 }
 

@@ -32,10 +32,10 @@ void mark_initialised(CUctx_st& context, const Rows& rows, size_t width, size_t 
 }
 
 void carry_out(Process& process, const Copy& copy) {
-  const auto* const from = copy.staged ? copy.staged->data() : reinterpret_cast<const std::byte*>(copy.from);
+  const auto* const from = copy.staged ? copy.staged->data() : pointer_to(copy.from);
   for (size_t z = 0; z < copy.depth; ++z) {
     for (size_t y = 0; y < copy.height; ++y) {
-      std::memmove(reinterpret_cast<void*>(copy.to + z * copy.to_slice + y * copy.to_pitch),
+      std::memmove(pointer_to(copy.to + z * copy.to_slice + y * copy.to_pitch),
                    from + z * copy.from_slice + y * copy.from_pitch, copy.width);
     }
   }
@@ -47,7 +47,7 @@ void carry_out(Process& process, const Copy& copy) {
 
 void carry_out(Process& process, const Fill& fill) {
   for (size_t y = 0; y < fill.height; ++y) {
-    auto* const row = reinterpret_cast<std::byte*>(fill.to + y * fill.pitch);
+    std::byte* const row = pointer_to(fill.to + y * fill.pitch);
     for (size_t x = 0; x < fill.width; ++x) {
       std::memcpy(row + x * fill.element_bytes, &fill.value, fill.element_bytes);
     }

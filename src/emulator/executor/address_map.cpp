@@ -6,7 +6,7 @@
 
 #include "emulator/executor/fault.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 namespace {
 
 bool holds(const Window& window, uint64_t address, uint32_t bytes) {
@@ -114,4 +114,4 @@ Window AddressMap::find_global(uint32_t lane, uint64_t address, uint32_t bytes) 
               "illegal address " + hexadecimal(address) + ": " + memory_.describe(address, bytes));
 }
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

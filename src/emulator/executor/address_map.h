@@ -8,7 +8,7 @@
 #include "emulator/executor/block.h"
 #include "emulator/memory.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 
 // Addresses that are found in the same way. Byte `a` is at a + delta + lane * lane_step.
 struct Window {
@@ -46,4 +46,4 @@ class AddressMap {
 uint64_t window_begin(Space space);
 std::string hexadecimal(uint64_t value);
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

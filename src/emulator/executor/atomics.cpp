@@ -6,7 +6,7 @@
 
 #include "emulator/executor/interpreter.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 namespace {
 
 template <typename T>
@@ -139,4 +139,4 @@ void Interpreter::atomic_of(const Instruction& instruction, uint32_t lane, uint3
   if (wide) to[kLanes + lane] = old[1];
 }
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

@@ -7,7 +7,7 @@
 
 #include "emulator/executor/interpreter.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 
 void Interpreter::barrier(const Instruction& instruction, uint32_t mask) {
   keep_only(mask, here_.pc + 1);
@@ -122,4 +122,4 @@ void Interpreter::release_fragment(Fragment& fragment, Warp& warp, const Barrier
   fragment.state = Fragment::State::Ready;
 }
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

@@ -11,7 +11,7 @@
 #include "emulator/grid.h"
 #include "emulator/memory.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 
 // A grid that has blocks to run.
 struct GridRun {
@@ -63,4 +63,4 @@ struct Block {
   }
 };
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

@@ -1,7 +1,7 @@
 // See call_tree.h. Node 0 is never given back: its users are not counted down to nothing.
 #include "emulator/executor/call_tree.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 
 void CallTree::clear() {
   nodes_.assign(1, Node{});
@@ -47,4 +47,4 @@ void CallTree::release(uint32_t node) {
   }
 }
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

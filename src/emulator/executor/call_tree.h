@@ -9,7 +9,7 @@
 
 #include "emulator/code.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 
 struct PendingCall {
   const Function* function = nullptr;  // the caller, and where it goes on:
@@ -42,4 +42,4 @@ class CallTree {
   std::vector<uint32_t> unused_;
 };
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

@@ -4,7 +4,7 @@
 
 #include "emulator/executor/interpreter.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 namespace {
 
 constexpr uint32_t kFrameAlign = 16;
@@ -190,4 +190,4 @@ void Interpreter::call_builtin_of(uint32_t lane, const Function& function, const
   }
 }
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

@@ -1,4 +1,5 @@
-// What all parts of one executor share.
+// What all parts of one executor share. They have a namespace of their own, because names like Block mean
+// something else in other parts of the emulator.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +7,7 @@
 #include "emulator/executor.h"
 #include "emulator/executor/random.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 
 struct Context {
   const ExecutorOptions options;
@@ -23,4 +24,4 @@ struct Context {
   }
 };
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

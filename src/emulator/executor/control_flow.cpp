@@ -3,7 +3,7 @@
 
 #include "emulator/executor/interpreter.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 
 // These lanes go on by themselves at `pc`.
 void Interpreter::split_off(uint32_t mask, uint32_t pc) {
@@ -130,4 +130,4 @@ void Interpreter::stack_allocate(const Instruction& instruction, uint32_t mask) 
   for_lanes(mask, [&](uint32_t lane) { destination[lane] = begin; });
 }
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

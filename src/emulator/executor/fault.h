@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 
 enum FaultCode : int {  // as CUresult and cudaError number them
   kIllegalAddress = 700,
@@ -33,4 +33,4 @@ class Fault : public std::exception {
   std::string reason_;
 };
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

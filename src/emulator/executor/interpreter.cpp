@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 namespace {
 
 // After so many instructions others of the warp get their turn even if they do not help to reconverge.
@@ -244,4 +244,4 @@ void Interpreter::end_turn_waiting() {
   warp_->rotate = true;
 }
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

@@ -18,7 +18,7 @@
 #include "emulator/executor/fault.h"
 #include "emulator/executor/operands.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 
 struct TurnPlan {
   Block* block = nullptr;
@@ -142,4 +142,4 @@ class Interpreter {
   std::vector<Agent*> agents_;
 };
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

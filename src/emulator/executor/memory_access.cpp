@@ -10,7 +10,7 @@
 #include "emulator/executor/interpreter.h"
 #include "support/error.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 namespace {
 
 // A warp that makes so many strong accesses (volatile, relaxed, acquire, atomic) may be waiting for somebody
@@ -259,4 +259,4 @@ void Interpreter::fence(const Instruction& instruction, uint32_t mask) {
   });
 }
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

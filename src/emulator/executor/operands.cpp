@@ -7,7 +7,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 
 uint32_t Operands::predicate(uint32_t column) const {
   const uint64_t* values = frame_ + size_t{column} * kLanes;
@@ -145,4 +145,4 @@ void Operands::make_special(Special special, uint64_t* column) const {
   }
 }
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

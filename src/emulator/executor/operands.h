@@ -11,7 +11,7 @@
 #include "emulator/executor/block.h"
 #include "emulator/executor/context.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 
 class Operands {
  public:
@@ -55,4 +55,4 @@ class Operands {
   std::array<Pair, 10> made_{};
 };
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 
 class Random {
  public:
@@ -23,4 +23,4 @@ class Random {
   uint64_t state_;
 };
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

@@ -3,7 +3,7 @@
 
 #include "emulator/executor/address_map.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 namespace {
 
 std::string in_words(const Dim3& at) {
@@ -62,4 +62,4 @@ std::string describe(const Block& block) {
   return text;
 }
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

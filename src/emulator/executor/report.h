@@ -5,9 +5,9 @@
 
 #include "emulator/executor/block.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 
 // A line for each fragment: its lanes, its line, what it waits for and who is missing.
 std::string describe(const Block& block);
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

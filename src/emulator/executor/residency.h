@@ -8,7 +8,7 @@
 #include "emulator/executor/block.h"
 #include "emulator/executor/context.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 
 class Residency {
  public:
@@ -51,4 +51,4 @@ class Residency {
   uint64_t next_id_ = 1;
 };
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

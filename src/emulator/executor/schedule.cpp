@@ -4,15 +4,6 @@
 #include <algorithm>
 
 namespace klap::emulator {
-namespace {
-
-constexpr uint32_t kLongTurn = 10000;
-constexpr uint32_t kLongestShortTurn = 64;
-// What a favoured block may run, in thread-instructions, and what a turn counts in which it only waited.
-constexpr uint64_t kPatience = 1000000, kWaitingTurn = 10000;
-constexpr uint32_t kOpenTurns = 64;
-
-}  // namespace
 
 const char* to_string(ScheduleKind kind) {
   switch (kind) {
@@ -33,6 +24,19 @@ const char* to_string(ScheduleKind kind) {
   }
   return "";
 }
+
+}  // namespace klap::emulator
+
+namespace klap::emulator::execution {
+namespace {
+
+constexpr uint32_t kLongTurn = 10000;
+constexpr uint32_t kLongestShortTurn = 64;
+// What a favoured block may run, in thread-instructions, and what a turn counts in which it only waited.
+constexpr uint64_t kPatience = 1000000, kWaitingTurn = 10000;
+constexpr uint32_t kOpenTurns = 64;
+
+}  // namespace
 
 std::optional<TurnPlan> Schedule::choose(const std::vector<Block*>& resident) {
   TurnPlan turn;
@@ -153,4 +157,4 @@ uint32_t Schedule::any_warp(const Block& block) {
   return lowest_lane(warps);
 }
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

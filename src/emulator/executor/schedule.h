@@ -12,7 +12,7 @@
 #include "emulator/executor/context.h"
 #include "emulator/executor/interpreter.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 
 class Schedule {
  public:
@@ -43,4 +43,4 @@ class Schedule {
   std::vector<Block*> candidates_;
 };
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

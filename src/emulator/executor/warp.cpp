@@ -6,7 +6,7 @@
 
 #include "emulator/executor/block.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 
 bool LocalMemory::grow(Memory& memory, uint32_t bytes) {
   if (bytes > kMost) return false;
@@ -120,4 +120,4 @@ Fragment Warp::take(size_t index_of_fragment) {
   return taken;
 }
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

@@ -15,7 +15,7 @@
 #include "emulator/memory.h"
 #include "emulator/order.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 
 struct Block;
 
@@ -101,4 +101,4 @@ inline void for_lanes(uint32_t mask, Use&& use) {
   for (; mask != 0; mask &= mask - 1) use(lowest_lane(mask));
 }
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

@@ -6,7 +6,7 @@
 
 #include "emulator/executor/interpreter.h"
 
-namespace klap::emulator {
+namespace klap::emulator::execution {
 namespace {
 
 // What a lane gets from one that takes no part is undefined: something that shows.
@@ -36,8 +36,8 @@ ShuffleSource shuffle_source(WarpDetail::Op op, uint32_t lane, uint32_t b, uint3
   auto bval = static_cast<int>(b & 31), cval = static_cast<int>(c & 31);
   auto segment = static_cast<int>(c >> 8 & 31), self = static_cast<int>(lane);
   int highest = (self & segment) | (cval & ~segment), lowest = self & segment;
-  int from = self;
-  bool in_range = false;
+  int from;
+  bool in_range;
   switch (op) {
     case WarpDetail::Op::ShuffleUp:
       from = self - bval;
@@ -255,4 +255,4 @@ void Interpreter::active_mask(const Instruction& instruction, uint32_t mask) {
   for_lanes(mask, [&](uint32_t lane) { to[lane] = mask; });
 }
 
-}  // namespace klap::emulator
+}  // namespace klap::emulator::execution

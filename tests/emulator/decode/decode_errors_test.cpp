@@ -105,8 +105,35 @@ TEST(Errors, ClustersOfBlocks) {
   EXPECT_THAT(linked.function("two").unsupported, StartsWith("a.ptx:5:14: clusters of blocks"));
 }
 
+TEST(Errors, DeclarationsThatAreNotKnown) {
+  const Linked linked(
+      {".entry k() { .local .u32 x<3>; ret; }\n.entry big() { .local .b8 x[0x70000000]; .local .b8 "
+       "y[0x70000000]; ret; }\n"
+       ".entry fine() { ret; }"});
+  EXPECT_THAT(linked.function("k").unsupported, StartsWith("a.ptx:4:26: range of variables"));
+  EXPECT_THAT(linked.function("big").unsupported, HasSubstr("frame of 2 GiB"));
+  EXPECT_EQ(linked.function("fine").unsupported, "");
+}
+
+TEST(Errors, GarbageIsRefusedWithoutACrash) {
+  const std::string many(100000, '('), minus(100000, '-');
+  EXPECT_THAT(link_failure({kernel("mov.u32 %r1, " + minus + "1;")}, ErrorCode::Parse),
+              HasSubstr("too deeply"));
+  EXPECT_THAT(
+      link_failure({kernel("mov.u32 %r1, " + many + "1" + std::string(100000, ')') + ";")}, ErrorCode::Parse),
+      HasSubstr("too deeply"));
+  for (const char* instruction :
+       {"atom.add.u32 {%r1, %r1, %r1, %r1, %r1, %r1, %r1, %r1, %r1}, [%rd1], 1;", "ld.u32 , [%rd1];",
+        "ld.u32 %r1, [];", "ld.u32 %r1, %rd1;", "call;", "call (%r1);", "call (), k, (,);",
+        "tex.1d.v4.s32.s32 {%r1, %r2, %r3, %r4}, [,{%r1}];", "mov.b64 {}, %rd1;", "mov.u64 %rd1, lv-4;",
+        "brx.idx %r1, ;", "shfl.sync.up.b32 |, %r1, %r1, %r1, %r1;"}) {
+    EXPECT_NE(refused(instruction), "") << instruction;
+  }
+}
+
 TEST(Errors, MalformedTextStopsTheLoad) {
   EXPECT_THAT(link_failure({kernel("bra $nowhere;")}, ErrorCode::Parse), HasSubstr("a.ptx:8:5"));
+  EXPECT_THAT(link_failure({kernel("bra ;")}, ErrorCode::Parse), HasSubstr("branch without a target"));
   EXPECT_THAT(link_failure({kernel("@%r1 ret;")}, ErrorCode::Parse),
               HasSubstr("a.ptx:8:2: the guard is not"));
   EXPECT_THAT(link_failure({".global .align 3 .u32 x;"}, ErrorCode::Parse), HasSubstr("power of two"));

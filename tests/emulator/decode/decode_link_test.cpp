@@ -88,6 +88,13 @@ TEST(Linking, CommonVariablesAreOneOfTheLargestSize) {
   EXPECT_EQ(defined.value<uint32_t>("x"), 5u);
 }
 
+TEST(Linking, OfWeakVariablesTheFirstStaysWhateverItsSize) {
+  const Linked linked({".weak .global .align 4 .b8 x[4];", ".weak .global .align 4 .b8 x[16];"});
+  EXPECT_EQ(linked.variable("x").bytes, 4u);
+  const Linked common({".weak .global .align 4 .b8 x[4] = {1};", ".common .global .align 4 .b8 x[4];"});
+  EXPECT_EQ(common.value<uint8_t>("x"), 0);
+}
+
 TEST(Linking, WeakSharedVariablesAreOne) {
   const std::string unit = ".weak .shared .align 4 .b8 s[8];\n";
   const auto uses = [](const char* name) {

@@ -93,20 +93,34 @@ __global__ void arithmetic(int* p, float4* o, int v, int n) {
   h = hsin(h) + h * h;
   __nv_bfloat16 b = __float2bfloat16(v);
   p[5] = __half2int_rn(h) + static_cast<int>(static_cast<float>(b * b));
-  p[7] = __clzll(v) + __popc(v) + __brev(v) + __byte_perm(v, 3, 0x1234) + __funnelshift_l(v, 3, 4) + __dp4a(v, v, v) +
-         __sad(v, 1, 2) + __fns(v, 0, 1);
+  p[7] = __clzll(v) + __popc(v) + __brev(v) + __byte_perm(v, 3, 0x1234) + __funnelshift_l(v, 3, 4) +
+         __dp4a(v, v, v) + __sad(v, 1, 2) + __fns(v, 0, 1);
   o[3].x = sinf(v) + __expf(v) + powf(v, 2.f) + sqrtf(v) + erff(v) + fmodf(v, 3.f) + rsqrtf(v) + tanhf(v);
   o[3].y = static_cast<float>(sin(static_cast<double>(v)) + 1.0 / large + sqrt(large) + table[v & 1][v & 1]);
   const unsigned __int128 wide = static_cast<unsigned __int128>(v) * v;
   p[2] = static_cast<int>(wide >> 77) + clock() + static_cast<int>(clock64() >> 32);
   switch (n) {
-    case 0: p[0] = v * 3; break;
-    case 1: p[3] = triple(v); break;
-    case 2: p[1] ^= 7; break;
-    case 3: __trap();
-    case 4: p[8] /= v; break;
-    case 5: p[0] %= v; break;
-    case 6: p[22] = 1; break;
-    case 7: return;
+    case 0:
+      p[0] = v * 3;
+      break;
+    case 1:
+      p[3] = triple(v);
+      break;
+    case 2:
+      p[1] ^= 7;
+      break;
+    case 3:
+      __trap();
+    case 4:
+      p[8] /= v;
+      break;
+    case 5:
+      p[0] %= v;
+      break;
+    case 6:
+      p[22] = 1;
+      break;
+    case 7:
+      return;
   }
 }

@@ -98,7 +98,7 @@ TEST_F(ErrorTest, NamesEveryError) {
   OK(cuGetErrorName(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, &text));
   EXPECT_STREQ("CUDA_ERROR_STREAM_CAPTURE_IMPLICIT", text);
   OK(cuGetErrorString(CUDA_ERROR_INVALID_VALUE, &text));
-  EXPECT_STREQ("invalid argument", text);
+  EXPECT_STREQ("cudaErrorInvalidValue", text);
   EXPECT_RESULT(CUDA_ERROR_INVALID_VALUE, cuGetErrorName(static_cast<CUresult>(12345), &text));
 }
 

@@ -86,6 +86,21 @@ TEST_F(LoadTest, ChoosesThePtxForTheDevice) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(), AllOf(HasSubstr("sm_70"), HasSubstr("counter")));
 }
 
+TEST_F(LoadTest, RefusesPtxForOtherDevices) {
+  CUmodule module = nullptr;
+  const auto loaded = [&](const std::string& target) {
+    const std::string text =
+        ".version 9.0\n.target " + target + ", debug\n.address_size 64\n.visible .entry f() { ret; }\n";
+    return cuModuleLoadData(&module, text.c_str());
+  };
+  testing::internal::CaptureStderr();
+  EXPECT_RESULT(CUDA_SUCCESS, loaded("sm_75"));
+  EXPECT_RESULT(CUDA_SUCCESS, loaded("sm_90a"));
+  EXPECT_RESULT(CUDA_ERROR_INVALID_PTX, loaded("sm_100"));
+  EXPECT_RESULT(CUDA_ERROR_INVALID_PTX, loaded("sm_80a"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("for sm_80a and does not run on sm_90"));
+}
+
 TEST_F(LoadTest, TellsWhatIsWrong) {
   char log[200] = "untouched";
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};

@@ -67,7 +67,8 @@ TEST_F(MemoryTest, RefusesCopiesPastTheEnd) {
   EXPECT_RESULT(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(data + 4, host.data(), 8));
   EXPECT_RESULT(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(data, 0, 9));
   EXPECT_RESULT(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoH(host.data(), 64, 4));
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("inside 8 bytes allocated by the host"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr("inside 8 bytes allocated by the host"));
 }
 
 TEST_F(MemoryTest, CopiesBoxes) {

@@ -66,25 +66,6 @@ ExecutorOptions no_checks() {
   return options;
 }
 
-void measure(benchmark::State& state, const char* body, const ExecutorOptions& options) {
-  constexpr uint32_t kBlocks = 4, kThreads = 256, kWords = kBlocks * kThreads * 501;
-  Program program(kernel("f", body), options);
-  uint64_t out = program.zeros(kWords), in = program.zeros(kWords);
-  uint64_t steps = 0;
-  for (auto _ : state) {
-    uint64_t before = program.executor.steps();
-    program.start("f", {kBlocks, 1, 1}, {kThreads, 1, 1}, {out, in});
-    if (program.run() != Executor::Outcome::Idle || !program.grids.back()->error.empty()) {
-      state.SkipWithError("the kernel did not end well");
-      return;
-    }
-    if (options.order.any()) program.order.synchronise_all();
-    steps += program.executor.steps() - before;
-  }
-  state.counters["thread_instructions"] =
-      benchmark::Counter(static_cast<double>(steps), benchmark::Counter::kIsRate);
-}
-
 struct Checks {
   const char* name;
   ExecutorOptions options;
@@ -105,20 +86,37 @@ std::vector<Checks> all_checks() {
   return all;
 }
 
+// The argument is a number of all_checks().
+void measure(benchmark::State& state, const char* body) {
+  const Checks checks = all_checks()[static_cast<size_t>(state.range(0))];
+  const ExecutorOptions& options = checks.options;
+  state.SetLabel(checks.name);
+  constexpr uint32_t kBlocks = 4, kThreads = 256, kWords = kBlocks * kThreads * 501;
+  Program program(kernel("f", body), options);
+  uint64_t out = program.zeros(kWords), in = program.zeros(kWords);
+  uint64_t steps = 0;
+  while (state.KeepRunning()) {
+    uint64_t before = program.executor.steps();
+    program.start("f", {kBlocks, 1, 1}, {kThreads, 1, 1}, {out, in});
+    if (program.run() != Executor::Outcome::Idle || !program.grids.back()->error.empty()) {
+      state.SkipWithError("the kernel did not end well");
+      return;
+    }
+    if (options.order.any()) program.order.synchronise_all();
+    steps += program.executor.steps() - before;
+  }
+  state.counters["thread_instructions"] =
+      benchmark::Counter(static_cast<double>(steps), benchmark::Counter::kIsRate);
+}
+
+void arithmetic(benchmark::State& state) { measure(state, kArithmetic); }
+void memory(benchmark::State& state) { measure(state, kMemory); }
+void divergent(benchmark::State& state) { measure(state, kDivergent); }
+BENCHMARK(arithmetic)->DenseRange(0, 6);
+BENCHMARK(memory)->DenseRange(0, 6);
+BENCHMARK(divergent)->DenseRange(0, 6);
+
 }  // namespace
 }  // namespace klap::emulator::test
 
-int main(int argc, char** argv) {
-  using namespace klap::emulator::test;
-  struct Loop {
-    const char *name, *body;
-  };
-  for (const Loop& loop :
-       {Loop{"arithmetic", kArithmetic}, Loop{"memory", kMemory}, Loop{"divergent", kDivergent}})
-    for (const Checks& checks : all_checks())
-      benchmark::RegisterBenchmark((std::string(loop.name) + "/" + checks.name).c_str(), measure, loop.body,
-                                   checks.options);
-  benchmark::Initialize(&argc, argv);
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
-}
+BENCHMARK_MAIN();

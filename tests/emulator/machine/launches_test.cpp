@@ -208,7 +208,7 @@ TEST(Machine, AnErrorIsSticky) {
   auto* ran = program.allocate<unsigned>(1);
   auto* good = program.allocate<int>(1);
   const StreamId other = program.machine.create_stream(StreamFlags::NonBlocking);
-  program.launch("launch_write_to", {1, 1, 1}, {1, 1, 1}, reinterpret_cast<int*>(16));
+  program.launch("launch_write_to", {1, 1, 1}, {1, 1, 1}, reinterpret_cast<int*>(pointer_to(16)));
   EXPECT_EQ(program.machine.synchronise_all(), 700);
   const std::string text = program.machine.error_text();
   EXPECT_THAT(text, HasSubstr("write_to"));

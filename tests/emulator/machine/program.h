@@ -56,7 +56,7 @@ class Program {
   T* allocate(size_t count, T value = {}) {
     const auto address = machine.memory().allocate(count * sizeof(T), Owner::Host);
     if (!address) throw std::runtime_error("out of memory");
-    T* data = reinterpret_cast<T*>(*address);
+    T* data = reinterpret_cast<T*>(pointer_to(*address));
     std::fill_n(data, count, value);
     machine.order().initialised(*address, count * sizeof(T));
     return data;

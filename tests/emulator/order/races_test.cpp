@@ -84,6 +84,43 @@ TEST_P(Races, EachPairOfPlacesIsReportedOnce) {
   EXPECT_THAT(found, SizeIs(1));
 }
 
+// The last of several that count resets the counter: it took the values of all others.
+TEST_P(Races, PlainStoreAfterACounterThatAllIncreased) {
+  Agent *a = thread(1), *b = thread(2), *c = thread(3);
+  add(a, 0, 1);
+  add(b, 0, 1);
+  add(c, 0, 1);
+  store(c, 0, 0u);
+  EXPECT_THAT(found, IsEmpty());
+}
+
+TEST_P(Races, PlainStoreOfACounterThatOthersStillIncrease) {
+  Agent *a = thread(1), *b = thread(2), *c = thread(3);
+  add(a, 0, 1);
+  add(c, 0, 1);
+  add(b, 0, 1);
+  store(c, 0, 0u);
+  EXPECT_THAT(found, ElementsAre(HasSubstr("thread 1 updates atomically")));
+}
+
+// What the counting threads did before is not ordered by that.
+TEST_P(Races, CountingAloneReleasesNothing) {
+  Agent *a = thread(1), *b = thread(2);
+  load(a, 16);
+  add(a, 0, 1);
+  add(b, 0, 1);
+  store(b, 16, 1u);
+  EXPECT_THAT(found, SizeIs(1));
+}
+
+TEST_P(Races, ACounterOfTooSmallScopeIsNotTaken) {
+  Agent *a = thread(1), *b = thread(2);
+  add(a, 0, 1, {Semantics::Relaxed, Scope::Cta, true});
+  add(b, 0, 1, {Semantics::Relaxed, Scope::Cta, true});
+  store(b, 0, 0u);
+  EXPECT_THAT(found, SizeIs(testing::Ge(1)));
+}
+
 TEST_P(Races, WriteAfterReadAndWriteAfterWrite) {
   Agent *a = thread(1), *b = thread(1);
   load(a, 0);
@@ -192,6 +229,31 @@ TEST_P(Races, AWeakResetThatNothingOrdersWithAtomicsIsFound) {
   EXPECT_THAT(found, SizeIs(1));
 }
 
+// A counter that the last one resets: its own update saw all the others'. Nothing else of theirs is ordered
+// by that.
+TEST_P(Races, AResetAfterTheLastUpdateIsOrderedWithAllUpdates) {
+  Agent* first = thread(0);
+  Agent* second = thread(1);
+  Agent* last = thread(2);
+  store(first, 8, 1u);
+  add(first, 0, 1);
+  add(second, 0, 1);
+  add(last, 0, 1);
+  store(last, 0, 0u);
+  EXPECT_THAT(found, IsEmpty());
+  load(last, 8);
+  EXPECT_THAT(found, SizeIs(1));
+}
+
+TEST_P(Races, AResetBeforeAnothersUpdateIsFound) {
+  Agent* first = thread(0);
+  Agent* last = thread(1);
+  add(last, 0, 1);
+  add(first, 0, 1);
+  store(last, 0, 0u);
+  EXPECT_THAT(found, SizeIs(1));
+}
+
 TEST_P(Races, ALateReaderOfCountersThatWereResetIsFound) {
   std::vector<Agent*> all;
   for (uint64_t block = 1; block <= 100; ++block) all.push_back(thread(block));
@@ -238,6 +300,40 @@ TEST_P(Races, AMissingFenceBeforeTheLastBlockIsFound) {
   }
   order->fence(all.back(), false, Scope::Gpu);
   for (size_t i = 0; i < all.size(); ++i) load(all.back(), 100 + 4 * i, kWeak, 20);
+  EXPECT_THAT(found, SizeIs(1));
+}
+
+// Nobody released the updates themselves, but the last one read what they wrote.
+TEST_P(Races, WhoUpdatesLastComesAfterTheUpdatesBefore) {
+  Agent *a = thread(1), *b = thread(2), *last = thread(3), *later = thread(4), *late = thread(5);
+  for (Agent* agent : {a, b, last}) {
+    order->fence(agent, true, Scope::Gpu);
+    add(agent, 0, 1);
+  }
+  store(last, 0, 0u);
+  order->join(later, order->now(last));
+  add(later, 0, 1);
+  EXPECT_THAT(found, IsEmpty());
+  add(late, 0, 1);
+  EXPECT_THAT(found, SizeIs(1));
+}
+
+TEST_P(Races, WhoUpdatesEarlyDoesNotComeAfterLaterUpdates) {
+  Agent *early = thread(1), *late = thread(2);
+  add(early, 0, 1);
+  add(late, 0, 1);
+  EXPECT_THAT(found, IsEmpty());
+  store(early, 0, 0u);
+  EXPECT_THAT(found, SizeIs(1));
+}
+
+TEST_P(Races, AStoreBetweenUpdatesSeparatesThem) {
+  Agent *a = thread(1), *b = thread(2), *last = thread(3);
+  add(a, 0, 1);
+  store(b, 0, 5u, kStrong);
+  add(last, 0, 1);
+  EXPECT_THAT(found, IsEmpty());
+  load(last, 0);
   EXPECT_THAT(found, SizeIs(1));
 }
 

@@ -27,17 +27,38 @@ extern "C" __global__ void tree(int depth, unsigned* ran) {
 extern "C" __global__ void errors(unsigned* ran, int* codes) {
   const int t = threadIdx.x;
   switch (t) {
-    case 0: count<<<1, 32>>>(ran); break;
-    case 1: count<<<0, 32>>>(ran); break;
-    case 2: count<<<1, 0>>>(ran); break;
-    case 3: count<<<dim3(1, 70000), 32>>>(ran); break;
-    case 4: count<<<1, 1025>>>(ran); break;
-    case 5: count<<<1, 32, 64 * 1024>>>(ran); break;
-    case 6: count_bounded<<<1, 65>>>(ran); break;
-    case 7: count_bounded<<<1, 64>>>(ran); break;
-    case 8: count<<<1, 32, 0, (cudaStream_t)0x1234>>>(ran); break;
-    case 9: cudaMemcpyAsync(codes, ran, 4, cudaMemcpyHostToDevice, 0); break;
-    default: break;
+    case 0:
+      count<<<1, 32>>>(ran);
+      break;
+    case 1:
+      count<<<0, 32>>>(ran);
+      break;
+    case 2:
+      count<<<1, 0>>>(ran);
+      break;
+    case 3:
+      count<<<dim3(1, 70000), 32>>>(ran);
+      break;
+    case 4:
+      count<<<1, 1025>>>(ran);
+      break;
+    case 5:
+      count<<<1, 32, 64 * 1024>>>(ran);
+      break;
+    case 6:
+      count_bounded<<<1, 65>>>(ran);
+      break;
+    case 7:
+      count_bounded<<<1, 64>>>(ran);
+      break;
+    case 8:
+      count<<<1, 32, 0, (cudaStream_t)0x1234>>>(ran);
+      break;
+    case 9:
+      cudaMemcpyAsync(codes, ran, 4, cudaMemcpyHostToDevice, 0);
+      break;
+    default:
+      break;
   }
   codes[3 * t] = cudaPeekAtLastError();
   codes[3 * t + 1] = cudaGetLastError();
@@ -70,8 +91,12 @@ extern "C" __global__ void shape(unsigned* out) {
   if (threadIdx.x + threadIdx.y + threadIdx.z != 0) return;
   dynamic[99] = 5;
   unsigned* mine = out + 8 * (blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z));
-  mine[0] = gridDim.x; mine[1] = gridDim.y; mine[2] = gridDim.z;
-  mine[3] = blockDim.x; mine[4] = blockDim.y; mine[5] = blockDim.z;
+  mine[0] = gridDim.x;
+  mine[1] = gridDim.y;
+  mine[2] = gridDim.z;
+  mine[3] = blockDim.x;
+  mine[4] = blockDim.y;
+  mine[5] = blockDim.z;
   mine[6] = dynamic[99];
   mine[7] = blockIdx.x + 10 * blockIdx.y + 100 * blockIdx.z;
 }

@@ -77,8 +77,8 @@ extern "C" __global__ void free_twice() {
 }
 
 extern "C" __global__ void say(const char* name) {
-  const int n = printf("%s: block %d of %u, %5.2f %lld %p\n", name, blockIdx.x, gridDim.x, 0.125 * threadIdx.x,
-                       -(1ll << 40), (void*)0x10);
+  const int n = printf("%s: block %d of %u, %5.2f %lld %p\n", name, blockIdx.x, gridDim.x,
+                       0.125 * threadIdx.x, -(1ll << 40), (void*)0x10);
   if (n != 6) printf("printf returned %d\n", n);
 }
 
@@ -108,6 +108,7 @@ extern "C" __global__ void __launch_bounds__(128) queries(int* out) {
   out[i++] = attributes.maxThreadsPerBlock;
   out[i++] = (int)attributes.sharedSizeBytes + used[threadIdx.x];
   out[i] = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&out[i + 1], queries, 128, 0), i += 2;
-  out[i++] = equal(cudaGetErrorName(cudaErrorLaunchPendingCountExceeded), "cudaErrorLaunchPendingCountExceeded");
-  out[i++] = equal(cudaGetErrorString(cudaErrorInvalidValue), "invalid argument");
+  out[i++] =
+      equal(cudaGetErrorName(cudaErrorLaunchPendingCountExceeded), "cudaErrorLaunchPendingCountExceeded");
+  out[i++] = equal(cudaGetErrorString(cudaErrorInvalidValue), "cudaErrorInvalidValue");
 }

@@ -1,0 +1,89 @@
+// One thread's launches into the NULL stream run one after another, with all that they launch; so do those of
+// the threads of a block, in the order that barriers give them.
+#include "case.h"
+
+constexpr int kThreads = 96;
+
+#ifdef __CUDACC__
+
+__global__ void set(int* cell, int value) {
+  if (threadIdx.x == 0) *cell = value;
+}
+__global__ void set_later(int* cell, int value) {
+  if (threadIdx.x == 0) set<<<1, 32>>>(cell, value);
+}
+__global__ void step(int* cell, int factor) {
+  if (threadIdx.x == 0) *cell = *cell * factor + 1;
+}
+__global__ void step_from(int* cells, int to, int from) {
+  if (threadIdx.x == 0) cells[to] = 2 * cells[from];
+}
+
+extern "C" __global__ void two_sites_parent(int* cells) {
+  set<<<1, 32>>>(cells + threadIdx.x, static_cast<int>(threadIdx.x) + 1);
+  step<<<1, 32>>>(cells + threadIdx.x, 2);
+}
+extern "C" __global__ void descendants_parent(int* cells) {
+  if (threadIdx.x % 8 != 0) return;
+  set_later<<<1, 32>>>(cells + threadIdx.x, static_cast<int>(threadIdx.x) + 1);
+  step<<<1, 32>>>(cells + threadIdx.x, 5);
+}
+extern "C" __global__ void loop_parent(int* cells) {
+#pragma unroll 1
+  for (int i = 1; i <= 4; ++i) step<<<1, 32>>>(cells + threadIdx.x, static_cast<int>(threadIdx.x) % 3 + i);
+}
+extern "C" __global__ void barrier_parent(int* cells) {
+  const int t = threadIdx.x;
+  if (t >= 32) __syncthreads();
+  if (t < 64) step_from<<<1, 32>>>(cells, t, t < 32 ? t + 64 : t - 32);
+  if (t < 32) __syncthreads();
+}
+__device__ int tally;
+__global__ void count_plainly(int* cells) {
+  if (threadIdx.x == 0) cells[tally++] = 4;
+}
+extern "C" __global__ void counting_parent(int* cells) { count_plainly<<<1, 32>>>(cells); }
+
+#else
+
+namespace {
+
+template <class Expected>
+void in_order(klap::differential::Builder& c, const char* parent, const char* reason,
+              const Expected& expected_of) {
+  std::vector<int> before, after;
+  for (int t = 0; t < kThreads; ++t) {
+    before.push_back(t % 10);
+    after.push_back(expected_of(t));
+  }
+  const auto cells = c.buffer("cells", before, after);
+  c.launch(parent, {1, 1, 1}, {kThreads, 1, 1}, c.address(cells));
+  c.left(parent, reason);
+}
+
+}  // namespace
+
+KLAP_CASE(two_sites, "the second launch of a thread does not wait for its first") {
+  in_order(c, "two_sites_parent", "several-sites", [](int t) { return 2 * (t + 1) + 1; });
+}
+KLAP_CASE(descendants, "the second launch of a thread does not wait for what its first launches") {
+  in_order(c, "descendants_parent", "several-sites",
+           [](int t) { return t % 8 == 0 ? 5 * (t + 1) + 1 : t % 10; });
+}
+KLAP_CASE(site_in_loop, "the launches of a loop do not run in order") {
+  in_order(c, "loop_parent", "site-in-loop", [](int t) {
+    int cell = t % 10;
+    for (int i = 1; i <= 4; ++i) cell = cell * (t % 3 + i) + 1;
+    return cell;
+  });
+}
+KLAP_CASE(barrier_between_launches, "launches of a block that a barrier orders are mixed") {
+  in_order(c, "barrier_parent", "barrier-between-launches", [](int t) {
+    return t < 32 ? 2 * ((t + 64) % 10) : t < 64 ? 4 * ((t + 32) % 10) : t % 10;
+  });
+}
+KLAP_CASE(plain_counting, "children that count on the NULL stream's order run together") {
+  in_order(c, "counting_parent", "child-read-modify-write", [](int) { return 4; });
+}
+
+#endif

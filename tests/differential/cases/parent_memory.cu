@@ -1,0 +1,78 @@
+// What the parent writes and what the child sees of it: all that came before the launch in its own thread,
+// and what a barrier brought before it. What the parent writes afterwards goes elsewhere.
+#include "case.h"
+
+constexpr int kThreads = 128;
+
+#ifdef __CUDACC__
+
+__global__ void twice(int* cells, int t) {
+  if (threadIdx.x == 0) cells[t] *= 2;
+}
+__global__ void sum_block(const int* values, int n, int* sum) {
+  if (static_cast<int>(threadIdx.x) < n) atomicAdd(sum, values[threadIdx.x]);
+}
+
+extern "C" __global__ void write_then_launch(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  cells[t] = t + 5;
+  twice<<<1, 32>>>(cells, t);
+}
+extern "C" __global__ void barrier_then_launch(int* values, int* sums) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  values[t] = t * 3;
+  __syncthreads();
+  if (threadIdx.x % 16 == 0) sum_block<<<1, 64>>>(values + blockIdx.x * 64, 64, sums + t / 16);
+}
+extern "C" __global__ void launch_then_write(int* cells, int* others) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  cells[t] = t;
+  twice<<<1, 32>>>(cells, t);
+  others[t] = t + 1;
+  for (int i = 0; i < t % 7; ++i) others[t] += i;
+}
+
+#else
+
+namespace {
+
+std::vector<int> numbers(int (*of)(int), int n = kThreads) {
+  std::vector<int> out;
+  for (int t = 0; t < n; ++t) out.push_back(of(t));
+  return out;
+}
+
+}  // namespace
+
+KLAP_CASE(write_then_launch, "a child does not see what its thread wrote before the launch") {
+  const auto cells =
+      c.buffer("cells", std::vector<int>(kThreads), numbers([](int t) { return 2 * (t + 5); }));
+  c.launch("write_then_launch", {2, 1, 1}, {64, 1, 1}, c.address(cells));
+  c.rewritten("write_then_launch");
+}
+
+KLAP_CASE(barrier_then_launch, "a child does not see what other threads wrote before a barrier") {
+  const auto values = c.buffer("values", std::vector<int>(kThreads), numbers([](int t) { return 3 * t; }));
+  const auto sums = c.buffer("sums", std::vector<int>(kThreads / 16),
+                             numbers(
+                                 [](int group) {
+                                   const int first = group / 4 * 64;
+                                   return 3 * (64 * first + 63 * 64 / 2);
+                                 },
+                                 kThreads / 16));
+  c.launch("barrier_then_launch", {2, 1, 1}, {64, 1, 1}, c.address(values), c.address(sums));
+  c.rewritten("barrier_then_launch");
+}
+
+KLAP_CASE(launch_then_write, "the parent's writes after a launch are lost") {
+  const auto cells = c.buffer("cells", std::vector<int>(kThreads), numbers([](int t) { return 2 * t; }));
+  const auto others = c.buffer("others", std::vector<int>(kThreads), numbers([](int t) {
+                                 int value = t + 1;
+                                 for (int i = 0; i < t % 7; ++i) value += i;
+                                 return value;
+                               }));
+  c.launch("launch_then_write", {2, 1, 1}, {64, 1, 1}, c.address(cells), c.address(others));
+  c.rewritten("launch_then_write");
+}
+
+#endif

@@ -1,0 +1,80 @@
+// The streams a device launch can name: fire-and-forget, per-thread, created, tail launch.
+#include "case.h"
+
+constexpr int kThreads = 128;
+
+#ifdef __CUDACC__
+
+__global__ void set(int* cell, int value) {
+  if (threadIdx.x == 0) *cell = value;
+}
+__global__ void twice(int* cell) {
+  if (threadIdx.x == 0) *cell *= 2;
+}
+
+extern "C" __global__ void forget_parent(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  set<<<1, 32, 0, cudaStreamFireAndForget>>>(cells + t, t + 1);
+}
+extern "C" __global__ void per_thread_parent(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  set<<<1, 32, 0, cudaStreamPerThread>>>(cells + t, t + 2);
+}
+extern "C" __global__ void created_parent(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  cudaStream_t stream;
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  set<<<1, 32, 0, stream>>>(cells + t, t + 3);
+  twice<<<1, 32, 0, stream>>>(cells + t);
+  cudaStreamDestroy(stream);
+}
+// The child runs after the parent, whatever the parent does after launching it.
+extern "C" __global__ void tail_parent(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  cells[t] = 1;
+  if (t == 0) twice<<<1, 32, 0, cudaStreamTailLaunch>>>(cells);
+  cells[t] = 21;
+}
+// Tail launches of one grid run after its other children.
+extern "C" __global__ void tail_after_children(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  if (t == 0) twice<<<1, 32, 0, cudaStreamTailLaunch>>>(cells);
+  if (t == 64) set<<<1, 32, 0, cudaStreamFireAndForget>>>(cells, 50);
+}
+
+#else
+
+namespace {
+
+template <class Expected>
+void one_stream(klap::differential::Builder& c, const char* parent, const Expected& expected_of) {
+  std::vector<int> expected;
+  for (int t = 0; t < kThreads; ++t) expected.push_back(expected_of(t));
+  const auto cells = c.buffer("cells", std::vector<int>(kThreads), expected);
+  c.launch(parent, {2, 1, 1}, {64, 1, 1}, c.address(cells));
+}
+
+}  // namespace
+
+KLAP_CASE(fire_and_forget, "a launch into the fire-and-forget stream is lost") {
+  one_stream(c, "forget_parent", [](int t) { return t + 1; });
+  c.rewritten("forget_parent");
+}
+KLAP_CASE(per_thread, "a launch into the per-thread stream is lost") {
+  one_stream(c, "per_thread_parent", [](int t) { return t + 2; });
+  c.rewritten("per_thread_parent");
+}
+KLAP_CASE(created_stream, "two launches into a created stream are not run in order") {
+  one_stream(c, "created_parent", [](int t) { return 2 * (t + 3); });
+  c.left("created_parent", "several-sites");
+}
+KLAP_CASE(tail_launch, "a tail launch runs before its grid is done") {
+  one_stream(c, "tail_parent", [](int t) { return t == 0 ? 42 : 21; });
+  c.left("tail_parent", "stream-unsupported");
+}
+KLAP_CASE(tail_after_children, "a tail launch runs before the other children of its grid are done") {
+  one_stream(c, "tail_after_children", [](int t) { return t == 0 ? 100 : 0; });
+  c.left("tail_after_children", "several-sites");
+}
+
+#endif

@@ -1,0 +1,175 @@
+#include "random/campaign.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <list>
+#include <thread>
+
+#include "case_file.h"
+#include "random/print_ptx.h"
+#include "random/program_case.h"
+#include "random/reduce.h"
+#include "support/file.h"
+
+namespace klap::differential::random {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kBatchLimit{300}, kTryLimit{60};
+
+// The kind of failure of one program: what a smaller one must share.
+std::string kind_of(const Report& report, const std::string& name) {
+  for (const Line& line : report.lines) {
+    if (line.name != name || line.result == "equal") continue;
+    // Of a refusal by the driver the call matters, not the numbers in it.
+    return line.result + (line.result == "failed" ? " " + line.detail.substr(0, line.detail.find(':')) : "");
+  }
+  return report.lines.empty() ? fmt::format("status {}", report.outcome.status) : "";
+}
+
+class Campaign {
+ public:
+  explicit Campaign(const Plan& plan) : plan_(plan), end_(Clock::now() + plan.time), next_(plan.seed) {}
+
+  Tally run() {
+    while (!is_over() || !running_.empty()) {
+      while (!is_over() && running_.size() < plan_.processes) start_next();
+      collect();
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return std::move(tally_);
+  }
+
+ private:
+  struct Batch {
+    std::vector<Program> programs;
+    TemporaryFolder folder;
+    std::vector<std::filesystem::path> files;
+    size_t started = 0, ended = 0;  // configurations
+  };
+  struct Started {
+    std::shared_ptr<Batch> batch;
+    std::unique_ptr<Run> run;
+  };
+
+  bool is_over() const {
+    const bool enough = plan_.programs != 0 && next_ - plan_.seed >= plan_.programs &&
+                        (batch_ == nullptr || batch_->started == plan_.configurations.size());
+    return enough || tally_.is_missing_device || tally_.failures.size() >= plan_.most_failures ||
+           Clock::now() > end_;
+  }
+
+  void start_next() {
+    if (batch_ == nullptr || batch_->started == plan_.configurations.size()) make_batch();
+    Work work;
+    work.configuration = plan_.configurations[batch_->started++];
+    work.files = batch_->files;
+    work.first_seed = batch_->programs.front().seed;
+    work.last_seed = work.first_seed + plan_.seeds - 1;
+    work.limit = kBatchLimit;
+    running_.push_back({batch_, std::make_unique<Run>(std::move(work))});
+  }
+
+  void make_batch() {
+    batch_ = std::make_shared<Batch>();
+    for (uint64_t i = 0; i < plan_.batch; ++i) {
+      if (plan_.programs != 0 && next_ - plan_.seed >= plan_.programs && i > 0) break;
+      const uint64_t seed = next_++;
+      batch_->programs.push_back(generate(seed, plan_.mixes[seed % plan_.mixes.size()]));
+      batch_->files.push_back(batch_->folder.path() / fmt::format("{}.json", seed));
+      write(batch_->programs.back(), batch_->files.back());
+    }
+  }
+
+  void write(const Program& program, const std::filesystem::path& file) const {
+    Case c = to_case(program);
+    if (plan_.plant) plan_.plant(c);
+    write_case(c, file);
+  }
+
+  void collect() {
+    for (auto started = running_.begin(); started != running_.end();) {
+      if (!started->run->has_ended()) {
+        ++started;
+        continue;
+      }
+      const Started ended = std::move(*started);
+      started = running_.erase(started);
+      judge(*ended.batch, *ended.run);
+    }
+  }
+
+  void judge(Batch& batch, Run& run) {
+    const Report report = run.wait();
+    if (report.is_missing_device()) {
+      tally_.is_missing_device = true;
+      return;
+    }
+    tally_.runs += report.lines.size();
+    add_statistics(report.statistics);
+    if (++batch.ended == plan_.configurations.size()) tally_.programs += batch.programs.size();
+    if (report.problem(run.work()).empty()) return;
+    for (size_t i = 0; i < batch.programs.size() && tally_.failures.size() < plan_.most_failures; ++i) {
+      look_at(batch.programs[i], run.work());
+    }
+  }
+
+  void add_statistics(const nlohmann::json& statistics) {
+    if (!statistics.is_object()) return;
+    tally_.rewritten += statistics.at("sites").at("rewritten").get<uint64_t>();
+    for (const auto& [reason, count] : statistics.at("sites").at("left").items())
+      tally_.left += count.get<uint64_t>();
+    for (const auto& [parent, count] : statistics.at("launches").at("redirected").items()) {
+      tally_.redirected += count.get<uint64_t>();
+    }
+  }
+
+  // Runs one program of a batch that failed alone; reduces it if it is the culprit.
+  void look_at(const Program& program, const Work& work) {
+    const TemporaryFolder folder;
+    const auto run_alone = [&](const Program& p, std::chrono::seconds limit) {
+      Work alone = work;
+      alone.limit = limit;
+      alone.files = {folder.path() / "program.json"};
+      write(p, alone.files[0]);
+      Run run(alone);
+      const Report report = run.wait();
+      return std::pair(report.problem(alone) + report.first_errors(),
+                       kind_of(report, "random_" + std::to_string(p.seed)));
+    };
+    const auto [text, kind] = run_alone(program, kBatchLimit);
+    if (kind.empty()) return;
+    fmt::print(stderr, "klap_random: program {} in {}: {}", program.seed, work.configuration.name, text);
+    const Program small = reduce(
+        program, [&](const Program& p) { return run_alone(p, kTryLimit).second == kind; }, plan_.most_tries);
+    keep(program, small, work, text);
+  }
+
+  void keep(const Program& program, const Program& small, const Work& work, const std::string& text) {
+    const std::string name = fmt::format("random_{}_{}", program.seed, work.configuration.name);
+    Work again = work;
+    again.files = {plan_.out / (name + ".json")};
+    write(small, again.files[0]);
+    write(program, plan_.out / (name + "_whole.json"));
+    tally_.failures.push_back(fmt::format("program {} in {} ({} of {} parts after reduction)\n{}again: {}\n",
+                                          program.seed, work.configuration.name, size_of(small),
+                                          size_of(program), text, command_line(again)));
+    write_file(plan_.out / (name + ".txt"), tally_.failures.back());
+  }
+
+  const Plan& plan_;
+  Clock::time_point end_;
+  uint64_t next_;
+  std::shared_ptr<Batch> batch_;
+  std::list<Started> running_;
+  Tally tally_;
+};
+
+}  // namespace
+
+Tally run_campaign(const Plan& plan) { return Campaign(plan).run(); }
+
+}  // namespace klap::differential::random

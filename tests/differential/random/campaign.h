@@ -1,0 +1,43 @@
+// Runs random programs in every configuration until the time is up, and reduces what fails.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "case.h"
+#include "random/generate.h"
+#include "runs.h"
+
+namespace klap::differential::random {
+
+struct Plan {
+  std::chrono::seconds time{20};
+  uint64_t seed = 1;       // of the first program; the others follow
+  uint64_t programs = 0;   // no more than these; 0: as many as there is time for
+  std::vector<Mix> mixes;  // taken in turn
+  std::vector<Configuration> configurations;
+  uint64_t seeds = 2;  // of the emulator, for each program in each configuration
+  uint64_t batch = 6;  // programs in one process
+  size_t processes = 2;
+  size_t most_failures = 3;          // stop after so many
+  size_t most_tries = 600;           // of each reduction
+  std::filesystem::path out;         // receives reduced programs
+  std::function<void(Case&)> plant;  // puts a fault into every case; of tests
+};
+
+struct Tally {
+  uint64_t programs = 0;  // in all configurations
+  uint64_t runs = 0;
+  uint64_t rewritten = 0, left = 0;   // launch sites of preloaded processes
+  uint64_t redirected = 0;            // host launches that ran a variant
+  std::vector<std::string> failures;  // texts for people
+  bool is_missing_device = false;
+};
+
+Tally run_campaign(const Plan& plan);
+
+}  // namespace klap::differential::random

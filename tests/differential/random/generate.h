@@ -1,0 +1,43 @@
+// Makes random programs: the same seed and mix give the same program everywhere.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "random/program.h"
+
+namespace klap::differential::random {
+
+// What programs may contain beyond kernels that launch others, data-dependent branches and loops.
+struct Mix {
+  bool nested = true;     // children that launch
+  bool recursion = true;  // kernels that launch themselves
+  bool loops = true;      // launches in loops
+  bool sites = true;      // several launches in a kernel
+  bool barriers = true;   // children with barriers and shared memory
+  bool shuffles = true;   // children with warp operations
+  bool dynamic_shared = true;
+  bool varying_blocks = true;  // blocks that are not constant
+  bool functions = true;       // device functions
+  bool exits = true;           // threads that return early
+  bool refused = true;         // launches with an empty grid
+  bool structures = true;      // arguments by value of several fields
+  bool dimensions = true;      // grids and blocks of two and three dimensions
+  bool messages = true;        // children that read what their parent wrote
+  bool previous = true;        // reading what earlier launches of the host wrote
+  bool null_stream = true, per_thread = true, fire_and_forget = true;
+  bool streams = true;  // several streams of the host
+  // Each program takes only half of the above, at random: features hide each other where all come together.
+  bool swarm = false;
+};
+
+// "all"; "swarm": a random half of all, for each program another; "legal": only what a launch site may have
+// around it to be rewritten today. Then changes, as in "legal,+loops" or "all,-recursion,-null_stream".
+// Throws Error(Config) that lists the names.
+Mix parse_mix(std::string_view text);
+
+Program generate(uint64_t seed, const Mix& mix);
+
+}  // namespace klap::differential::random

@@ -1,0 +1,90 @@
+// klap_random: random parent/child programs, natively and preloaded, until the time is up.
+//
+//   klap_random [--seconds N] [--seed S] [--programs N] [--mix MIX]... [--configurations A,B] [--out FOLDER]
+//   klap_random --write FILE.json --seed S --mix MIX     writes one program and ends
+//
+// A program that fails is made as small as possible and written to FOLDER, with the command line that runs it
+// again. Exit codes: 0 no failure, 1 failures, 2 wrong usage, 77 nothing to run on.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "case_file.h"
+#include "random/campaign.h"
+#include "random/program_case.h"
+
+namespace klap::differential::random {
+
+namespace {
+
+void print(const Tally& tally) {
+  fmt::print(
+      "{} programs in all configurations, {} runs; preloaded: {} sites rewritten, {} left, {} launches "
+      "redirected\n",
+      tally.programs, tally.runs, tally.rewritten, tally.left, tally.redirected);
+  for (const std::string& failure : tally.failures) fmt::print("FAILED {}", failure);
+}
+
+bool needs_emulator(const Plan& plan) {
+  return std::ranges::any_of(plan.configurations, [](const Configuration& c) { return !c.is_gpu; });
+}
+
+int run(const Plan& plan) {
+  if (needs_emulator(plan) && !missing_emulator().empty()) {
+    fmt::print(stderr, "klap_random: skipped: {}\n", missing_emulator());
+    return 77;
+  }
+  const Tally tally = run_campaign(plan);
+  if (tally.is_missing_device) {
+    fmt::print(stderr, "klap_random: skipped: there is no device\n");
+    return 77;
+  }
+  print(tally);
+  return tally.failures.empty() ? 0 : 1;
+}
+
+int main_or_throw(int argc, char** argv) {
+  Plan plan;
+  uint64_t seconds = 20;
+  std::vector<std::string> mixes;
+  std::string configurations, write;
+  plan.out = "failing";
+  CLI::App app("Runs random parent/child programs");
+  app.add_option("--seconds", seconds, "How long; running programs are waited for");
+  app.add_option("--seed", plan.seed, "Of the first program");
+  app.add_option("--programs", plan.programs, "How many at the most");
+  app.add_option("--mix", mixes, "What programs may contain; several are taken in turn (see generate.h)");
+  app.add_option("--configurations", configurations,
+                 "By name, separated by commas; all emulated ones if not given");
+  app.add_option("--seeds", plan.seeds, "Of the emulator, for each program in each configuration");
+  app.add_option("--processes", plan.processes, "How many at a time")->check(CLI::Range(1, 64));
+  app.add_option("--out", plan.out, "Folder for reduced programs");
+  app.add_option("--write", write, "Writes the program of this seed to a file, and ends");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  if (mixes.empty()) mixes = {"legal", "swarm"};
+  for (const std::string& mix : mixes) plan.mixes.push_back(parse_mix(mix));
+  if (!write.empty()) {
+    write_case(to_case(generate(plan.seed, plan.mixes[plan.seed % plan.mixes.size()])), write);
+    return 0;
+  }
+  plan.time = std::chrono::seconds(seconds);
+  plan.configurations = chosen_configurations(configurations);
+  return run(plan);
+}
+
+}  // namespace
+
+}  // namespace klap::differential::random
+
+int main(int argc, char** argv) {
+  try {
+    return klap::differential::random::main_or_throw(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "klap_random: {}\n", error.what());
+    return 2;
+  }
+}

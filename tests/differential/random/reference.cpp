@@ -1,0 +1,468 @@
+#include "random/reference.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+
+#include "support/error.h"
+
+namespace klap::differential::random {
+
+namespace {
+
+// A pointer that grids are given: into the input or into what threads own.
+struct Pointer {
+  bool is_input = true;
+  uint32_t word = 0;
+};
+
+struct Grid {
+  uint32_t kernel = 0;
+  Dim3 grid{1, 1, 1}, block{1, 1, 1};
+  std::vector<uint32_t> values;
+  uint32_t own = 0, depth = 0, room = 0;
+  Pointer message, previous;
+};
+
+struct Thread {
+  Dim3 index{};
+  uint32_t in_block = 0, linear = 0;
+  bool returned = false;
+  std::vector<uint32_t> variables;
+  std::vector<uint32_t> trips;  // counters of the loops it is in, outermost first
+  std::vector<uint32_t> limits;
+};
+
+uint64_t sum_word(Sum sum, uint32_t index) { return static_cast<uint32_t>(sum) * kSumWords + index; }
+
+class World {
+ public:
+  World(const Program& of, GridOrder order)
+      : program(of), layout(lay_out(of)), memories(initial_memories(of)), order_(order) {
+    writers_.resize(memories.own.size());
+  }
+
+  void run() {
+    const std::vector<StepRoom> rooms = step_rooms(program, layout);
+    for (size_t i = 0; i < program.steps.size(); ++i) {
+      const Step& step = program.steps[i];
+      Grid grid{step.kernel, step.grid, step.block, {}, rooms[i].begin, step.depth, 0, {}, {}};
+      grid.room = layout.need(step.kernel, step.depth);
+      if (rooms[i].previous) grid.previous = {false, *rooms[i].previous};
+      for (size_t v = 0; v < step.arguments.size(); ++v) {
+        grid.values.push_back(through(program.kernels[step.kernel].values[v], step.arguments[v]));
+      }
+      launch(grid);
+      while (!waiting_.empty()) {
+        const Grid next = order_ == GridOrder::LastComeFirstServed ? waiting_.back() : waiting_.front();
+        if (order_ == GridOrder::LastComeFirstServed) {
+          waiting_.pop_back();
+        } else {
+          waiting_.pop_front();
+        }
+        run_grid(next);
+      }
+    }
+  }
+
+  void launch(const Grid& grid) {
+    if (order_ == GridOrder::AtOnce) {
+      run_grid(grid);
+    } else {
+      waiting_.push_back(grid);
+    }
+  }
+
+  // `writer` is different for every thread of every grid.
+  void store_own(uint32_t word, uint32_t value, uint64_t writer) {
+    if (word >= memories.own.size()) throw Error(ErrorCode::Internal, "a store beyond all own words");
+    if (writers_[word] != 0 && writers_[word] != writer) {
+      throw Error(ErrorCode::Internal, fmt::format("own word {} has two writers", word));
+    }
+    writers_[word] = writer;
+    memories.own[word] = value;
+  }
+
+  [[nodiscard]] uint32_t read(const Pointer& pointer, uint32_t offset) const {
+    return (pointer.is_input ? memories.input : memories.own).at(pointer.word + offset);
+  }
+
+  uint64_t begin_grid() { return ++grids_; }
+
+  const Program& program;
+  const Layout layout;
+  Memories memories;
+
+ private:
+  void run_grid(const Grid& grid);
+
+  GridOrder order_;
+  std::deque<Grid> waiting_;
+  std::vector<uint64_t> writers_;
+  uint64_t grids_ = 0;
+};
+
+class Block {
+ public:
+  Block(World& world, const Grid& grid, const Dim3& index, uint64_t grid_number)
+      : world_(world),
+        grid_(grid),
+        kernel_(world.program.kernels[grid.kernel]),
+        index_(index),
+        number_(grid_number) {
+    const uint32_t threads = product(grid.block);
+    const uint32_t block = (index[2] * grid.grid[1] + index[1]) * grid.grid[0] + index[0];
+    for (uint32_t t = 0; t < threads; ++t) {
+      const Dim3 at = {t % grid.block[0], t / grid.block[0] % grid.block[1],
+                       t / grid.block[0] / grid.block[1]};
+      threads_.push_back(
+          {at, t, block * threads + t, false, std::vector<uint32_t>(kernel_.variables), {}, {}});
+    }
+    shared_.resize(threads);
+  }
+
+  void run() {
+    if (kernel_.message) {
+      for (Thread& t : threads_) store_own(t, 0, evaluate(*kernel_.message, t));
+    }
+    run_together(kernel_.body);
+  }
+
+ private:
+  // ---- statements in which threads wait for each other: all threads step by step ----
+
+  void run_together(const std::vector<Statement>& body) {
+    for (const Statement& s : body) {
+      if (synchronises(s)) {
+        run_together(s);
+      } else {
+        for (Thread& t : threads_) run(s, t);
+      }
+    }
+  }
+
+  void run_together(const Statement& s) {
+    switch (s.kind) {
+      case Kind::If:
+        if (const auto condition = uniform(s.values[0])) run_together(*condition != 0 ? s.body : s.other);
+        return;
+      case Kind::Loop:
+        return loop_together(s);
+      case Kind::Exchange:
+        return exchange(s);
+      case Kind::Shuffle:
+        return shuffle(s);
+      default:
+        throw Error(ErrorCode::Internal, "a statement in which nobody waits");
+    }
+  }
+
+  // Nothing if no thread is left.
+  std::optional<uint32_t> uniform(const Expression& e) {
+    std::optional<uint32_t> value;
+    for (Thread& t : threads_) {
+      if (t.returned) continue;
+      const uint32_t own = evaluate(e, t);
+      if (value && *value != own) throw Error(ErrorCode::Internal, "a condition that is not uniform");
+      value = own;
+    }
+    return value;
+  }
+
+  void loop_together(const Statement& s) {
+    const auto value = uniform(s.values[0]);
+    if (!value) return;
+    const uint32_t trips = *value % (s.limit + 1);
+    for (Thread& t : threads_) enter_loop(s, t);
+    for (uint32_t i = 0; i < trips; ++i) {
+      for (Thread& t : threads_) set_counter(s, t, i);
+      run_together(s.body);
+    }
+    for (Thread& t : threads_) leave_loop(s, t, trips);
+  }
+
+  void exchange(const Statement& s) {
+    std::vector<uint32_t> indices;
+    for (Thread& t : threads_) {
+      indices.push_back(t.returned ? 0 : evaluate(s.values[1], t) % static_cast<uint32_t>(threads_.size()));
+    }
+    for (Thread& t : threads_) {
+      if (!t.returned) shared_[t.in_block] = evaluate(s.values[0], t);
+    }
+    for (Thread& t : threads_) {
+      if (!t.returned) t.variables[s.number] = shared_[indices[t.in_block]];
+    }
+  }
+
+  void shuffle(const Statement& s) {
+    std::vector<uint32_t> given;
+    for (Thread& t : threads_) given.push_back(evaluate(s.values[0], t));
+    for (Thread& t : threads_) t.variables[s.number] = given[t.in_block ^ s.limit];
+  }
+
+  // ---- statements of one thread ----
+
+  static void enter_loop(const Statement& s, Thread& t) {
+    t.trips.push_back(0);
+    t.limits.push_back(std::max(s.limit, 1U));
+    if (!t.returned) t.variables[s.number] = 0;
+  }
+  static void set_counter(const Statement& s, Thread& t, uint32_t i) {
+    t.trips.back() = i;
+    if (!t.returned) t.variables[s.number] = i;
+  }
+  static void leave_loop(const Statement& s, Thread& t, uint32_t trips) {
+    t.trips.pop_back();
+    t.limits.pop_back();
+    if (!t.returned) t.variables[s.number] = trips;
+  }
+
+  void run(const std::vector<Statement>& body, Thread& t) {
+    for (const Statement& s : body) run(s, t);
+  }
+
+  void run(const Statement& s, Thread& t) {
+    if (t.returned) return;
+    switch (s.kind) {
+      case Kind::Assign:
+        t.variables[s.number] = evaluate(s.values[0], t);
+        return;
+      case Kind::StoreOwn:
+        return store_own(t, s.number, evaluate(s.values[0], t));
+      case Kind::Update:
+        return update(static_cast<Sum>(s.number), evaluate(s.values[0], t) % kSumWords,
+                      evaluate(s.values[1], t));
+      case Kind::If:
+        return run(evaluate(s.values[0], t) != 0 ? s.body : s.other, t);
+      case Kind::Loop:
+        return loop(s, t);
+      case Kind::Return:
+        t.returned = true;
+        return;
+      case Kind::Call:
+        t.variables[s.number] =
+            call(world_.program.functions[s.limit], evaluate(s.values[0], t), evaluate(s.values[1], t));
+        return;
+      case Kind::Launch:
+        return launch(s.site, t);
+      case Kind::Exchange:
+      case Kind::Shuffle:
+        throw Error(ErrorCode::Internal, "a thread that waits for others alone");
+    }
+  }
+
+  void loop(const Statement& s, Thread& t) {
+    const uint32_t trips = evaluate(s.values[0], t) % (s.limit + 1);
+    enter_loop(s, t);
+    for (uint32_t i = 0; i < trips && !t.returned; ++i) {
+      set_counter(s, t, i);
+      run(s.body, t);
+    }
+    leave_loop(s, t, trips);
+  }
+
+  void store_own(const Thread& t, uint32_t word, uint32_t value) {
+    world_.store_own(grid_.own + t.linear * kernel_.own_words + word, value, (number_ << 24) + t.linear + 1);
+  }
+
+  void update(Sum sum, uint32_t index, uint32_t value) {
+    std::vector<uint32_t>& sums = world_.memories.sums;
+    if (sum == Sum::AddWide) {
+      const uint64_t at = sum_word(sum, 2 * index);
+      const uint64_t total = (sums[at] | uint64_t{sums[at + 1]} << 32) + uint64_t{value} * kWideFactor;
+      sums[at] = static_cast<uint32_t>(total);
+      sums[at + 1] = static_cast<uint32_t>(total >> 32);
+      return;
+    }
+    uint32_t& word = sums[sum_word(sum, index)];
+    if (sum == Sum::Add) word += value;
+    if (sum == Sum::Minimum) word = std::min(word, value);
+    if (sum == Sum::Maximum) word = std::max(word, value);
+    if (sum == Sum::And) word &= value;
+    if (sum == Sum::Or) word |= value;
+    if (sum == Sum::Xor) word ^= value;
+  }
+
+  uint32_t call(const Function& function, uint32_t a, uint32_t b) {
+    Thread nobody;
+    for (uint32_t i = 0; i < function.trips; ++i) {
+      a = evaluate(function.step, nobody, [&](const Expression& e) { return e.value == 0 ? a : b; });
+    }
+    return a;
+  }
+
+  void launch(const Site& site, Thread& t) {
+    if (site.launchers != 0 && t.linear >= site.launchers) return;
+    const bool is_self = site.kernel == grid_.kernel;
+    if (is_self && grid_.depth == 0) return;
+    const Kernel& child = world_.program.kernels[site.kernel];
+    Grid grid;
+    grid.kernel = site.kernel;
+    for (size_t axis = 0; axis < 3; ++axis) grid.grid.at(axis) = extent(site.grid.at(axis), t);
+    grid.block = {extent(site.block_x, t), child.block[1], child.block[2]};
+    if (product(grid.grid) == 0) return;  // refused
+    for (size_t v = 0; v < child.values.size(); ++v) {
+      grid.values.push_back(through(child.values[v], evaluate(site.arguments[v], t)));
+    }
+    const SiteRoom& room = world_.layout.sites[site.id];
+    uint32_t number = t.linear;
+    for (size_t i = 0; i < t.trips.size(); ++i) number = number * t.limits[i] + t.trips[i];
+    const uint32_t fixed = world_.layout.fixed[grid_.kernel];
+    grid.depth = is_self ? grid_.depth - 1 : site.depth;
+    grid.room = is_self ? (grid_.room - fixed) / world_.layout.branches[grid_.kernel]
+                        : world_.layout.need(site.kernel, site.depth);
+    grid.own = grid_.own + (is_self ? fixed : room.offset) + number * grid.room;
+    const auto threads = static_cast<uint32_t>(threads_.size());
+    const uint32_t owner = t.linear - t.in_block + (t.in_block + site.neighbour) % threads;
+    grid.message = {false, grid_.own + owner * kernel_.own_words};
+    grid.previous = grid_.previous;
+    world_.launch(grid);
+  }
+
+  uint32_t extent(const Extent& e, Thread& t) {
+    return e.spread == 1 ? e.low : e.low + evaluate(e.of, t) % e.spread;
+  }
+
+  // ---- expressions ----
+
+  uint32_t evaluate(const Expression& e, Thread& t) {
+    return evaluate(e, t, [&](const Expression& p) { return grid_.values.at(p.value); });
+  }
+
+  uint32_t evaluate(const Expression& e, Thread& t,
+                    const std::function<uint32_t(const Expression&)>& parameter) {
+    const auto operand = [&](size_t i) { return evaluate(e.operands.at(i), t, parameter); };
+    switch (e.op) {
+      case Op::Constant:
+        return e.value;
+      case Op::Local:
+        return t.variables.at(e.value);
+      case Op::Parameter:
+        return parameter(e);
+      case Op::Tid:
+        return t.index.at(e.value);
+      case Op::Ctaid:
+        return index_.at(e.value);
+      case Op::Ntid:
+        return grid_.block.at(e.value);
+      case Op::Nctaid:
+        return grid_.grid.at(e.value);
+      case Op::Thread:
+        return t.in_block;
+      case Op::Linear:
+        return t.linear;
+      case Op::Own:
+        return world_.memories.own.at(grid_.own + t.linear * kernel_.own_words + e.value);
+      case Op::Message:
+        return world_.read(grid_.message, 0);
+      case Op::Depth:
+        return grid_.depth;
+      case Op::Input:
+        return world_.memories.input[operand(0) % kInputWords];
+      case Op::Previous:
+        return world_.read(grid_.previous, operand(0) % world_.program.previous_words);
+      case Op::Divide:
+        return operand(0) / e.value;
+      case Op::Remainder:
+        return operand(0) % e.value;
+      case Op::ShiftLeft:
+        return operand(0) << (e.value % 32);
+      case Op::ShiftRight:
+        return operand(0) >> (e.value % 32);
+      case Op::Add:
+        return operand(0) + operand(1);
+      case Op::Subtract:
+        return operand(0) - operand(1);
+      case Op::Multiply:
+        return operand(0) * operand(1);
+      case Op::And:
+        return operand(0) & operand(1);
+      case Op::Or:
+        return operand(0) | operand(1);
+      case Op::Xor:
+        return operand(0) ^ operand(1);
+      case Op::Minimum:
+        return std::min(operand(0), operand(1));
+      case Op::Maximum:
+        return std::max(operand(0), operand(1));
+      case Op::Equal:
+        return operand(0) == operand(1) ? 1 : 0;
+      case Op::Less:
+        return operand(0) < operand(1) ? 1 : 0;
+      case Op::LessSigned:
+        return static_cast<int32_t>(operand(0)) < static_cast<int32_t>(operand(1)) ? 1 : 0;
+      case Op::Select:
+        return operand(0) != 0 ? operand(1) : operand(2);
+    }
+    return 0;
+  }
+
+  World& world_;
+  const Grid& grid_;
+  const Kernel& kernel_;
+  Dim3 index_;
+  uint64_t number_;
+  std::vector<Thread> threads_;
+  std::vector<uint32_t> shared_;
+};
+
+void World::run_grid(const Grid& grid) {
+  const uint64_t number = begin_grid();
+  for (uint32_t z = 0; z < grid.grid[2]; ++z) {
+    for (uint32_t y = 0; y < grid.grid[1]; ++y) {
+      for (uint32_t x = 0; x < grid.grid[0]; ++x) Block(*this, grid, {x, y, z}, number).run();
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<StepRoom> step_rooms(const Program& program, const Layout& layout) {
+  std::vector<StepRoom> rooms;
+  uint32_t end = 0;
+  size_t waited = 0;  // steps before this one are done, whatever their stream
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    StepRoom room{end, std::nullopt};
+    for (size_t earlier = i; earlier-- > 0 && !room.previous;) {
+      const Step& step = program.steps[earlier];
+      if (step.stream != program.steps[i].stream && earlier >= waited) continue;
+      if (layout.need(step.kernel, step.depth) < program.previous_words) continue;
+      room.previous = rooms[earlier].begin;
+    }
+    rooms.push_back(room);
+    end += layout.need(program.steps[i].kernel, program.steps[i].depth);
+    if (program.steps[i].wait) waited = i + 1;
+  }
+  return rooms;
+}
+
+uint32_t own_words(const Program& program, const Layout& layout) {
+  uint32_t total = 0;
+  for (const Step& step : program.steps) total += layout.need(step.kernel, step.depth);
+  return total;
+}
+
+Memories initial_memories(const Program& program) {
+  Memories m;
+  for (uint32_t i = 0; i < kInputWords; ++i) {
+    m.input.push_back((i + 1) * 2246822519U ^ static_cast<uint32_t>(program.seed * 374761393U));
+  }
+  m.sums.resize((kSums + 1) * kSumWords);  // those of 64 bits take twice the room
+  for (uint32_t i = 0; i < kSumWords; ++i) {
+    m.sums[sum_word(Sum::Minimum, i)] = ~0U;
+    m.sums[sum_word(Sum::And, i)] = ~0U;
+  }
+  const uint32_t words = own_words(program, lay_out(program));
+  for (uint32_t i = 0; i < words; ++i) m.own.push_back(0x0badc0deU + i);
+  return m;
+}
+
+Memories run_reference(const Program& program, GridOrder order) {
+  World world(program, order);
+  world.run();
+  return std::move(world.memories);
+}
+
+}  // namespace klap::differential::random

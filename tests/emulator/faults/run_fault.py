@@ -1,0 +1,70 @@
+"""Requires that a fault planted in klap_jit is caught: the same program, under the same seeds, is right every time
+with the library as it is, and fails at least once with the library that has the fault.
+
+A failure is whatever a user would notice: a wrong result, a CUDA error (a finding of the emulator's checks and a
+deadlock are such) or no end.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+SCHEDULES = ["random", "one-block", "starve-one", "round-robin", "child-first", "child-last", "fast"]
+LIMIT = 100  # seconds a run may take
+
+
+class Library:
+    """A preload library and its own cache of rewritten code: the cache takes both libraries for the same."""
+
+    def __init__(self, options, path):
+        self.options = options
+        self.path = path
+        self.cache = tempfile.TemporaryDirectory()
+
+    def problem(self, seed):
+        """What was wrong with one run; nothing if all was well."""
+        build = self.options.build
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("KLAP_")}
+        environment.update(
+            LD_PRELOAD=self.path, LD_LIBRARY_PATH=os.path.join(build, "lib", "emulator"),
+            KLAP_LINKER="driver", KLAP_LAUNCHER=self.options.launcher, KLAP_CACHE_DIR=self.cache.name,
+            KLAP_EMULATOR_QUIET="1", KLAP_EMULATOR_SEED=str(seed), KLAP_EMULATOR_WEAK_MEMORY="1",
+            KLAP_EMULATOR_RACES="1",
+            KLAP_EMULATOR_MAX_STEPS="100000000", KLAP_EMULATOR_SCHEDULE=SCHEDULES[seed % len(SCHEDULES)],
+            KLAP_STATS=os.path.join(self.cache.name, "stats.json"))
+        try:
+            run = subprocess.run([os.path.join(build, "bin", "emulated", "rounds")], env=environment, timeout=LIMIT,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        except subprocess.TimeoutExpired:
+            return "no end"
+        if run.returncode == 0:
+            return None
+        return f"exit code {run.returncode}\n{run.stdout}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
+    parser.add_argument("--build", required=True, help="the build folder")
+    parser.add_argument("--fault", required=True, help="its name")
+    parser.add_argument("--launcher", choices=["host", "device"], required=True)
+    parser.add_argument("--seeds", type=int, default=8)
+    options = parser.parse_args()
+    libraries = os.path.join(options.build, "lib")
+    right = Library(options, os.path.join(libraries, "libklap_jit.so"))
+    for seed in range(options.seeds):
+        problem = right.problem(seed)
+        if problem:
+            sys.exit(f"seed {seed}: wrong without the fault: {problem}")
+    faulty = Library(options, os.path.join(libraries, "faults", f"libklap_fault_{options.fault}.so"))
+    for seed in range(options.seeds):
+        problem = faulty.problem(seed)
+        if problem:
+            print(f"seed {seed}: caught: {problem}")
+            return
+    sys.exit(f"{options.fault} was not caught in {options.seeds} runs")
+
+
+if __name__ == "__main__":
+    main()
