@@ -5,7 +5,7 @@ what is added here is what only the outside can know: that a preloaded run did r
 was lost, and that nothing was left to chance (seed and schedule are printed with every failure, and repeat it).
 
 Seed 0 is the plain run, in the order that an unhurried device would have; the others take the schedules in turn,
-with weak memory.
+with weak memory. Every second one has a small device, where the consumers' few blocks run many children each.
 """
 
 import argparse
@@ -82,8 +82,10 @@ class Runs:
 def emulator_settings(seed):
     if seed == 0:
         return {"KLAP_EMULATOR_SCHEDULE": "fast"}
-    return {"KLAP_EMULATOR_SEED": str(seed), "KLAP_EMULATOR_WEAK_MEMORY": "1",
-            "KLAP_EMULATOR_SCHEDULE": SCHEDULES[(seed - 1) % len(SCHEDULES)]}
+    settings = {"KLAP_EMULATOR_SEED": str(seed), "KLAP_EMULATOR_WEAK_MEMORY": "1",
+                "KLAP_EMULATOR_SCHEDULE": SCHEDULES[(seed - 1) % len(SCHEDULES)]}
+    # The number of schedules is odd: after two rounds each has had both devices.
+    return settings | ({"KLAP_EMULATOR_MULTIPROCESSORS": "1"} if seed % 2 else {})
 
 
 def last_line(text):
