@@ -321,6 +321,8 @@ class SiteFinder {
 
   // The buffer may be defined once and read by the null test, the argument stores and the launch only.
   std::string buffer_escapes(const Site& site) {
+    if (data_.definitions(site.buffer).empty())
+      return problem("the buffer's register is not declared", *site.get_call);
     if (data_.definitions(site.buffer).size() != 1)
       return problem("the buffer's register is written elsewhere too", elsewhere(site));
     for (uint32_t use : data_.uses(site.buffer)) {
