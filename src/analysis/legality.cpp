@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analysis/barriers.h"
+#include "analysis/exits.h"
 #include "analysis/retry.h"
 #include "analysis/values.h"
 #include "analysis/variance.h"
@@ -500,7 +501,7 @@ std::optional<Objection> object_to_unit(const Module& m, bool debug_allowed) {
   return std::nullopt;
 }
 
-std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site) {
+std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site, const Way& way) {
   const Module& m = parent.module;
   if (!site.understood()) return object(Reason::NotUnderstood, site.problem);
   if (site.callee.empty()) return object(Reason::CalleeUnknown, callee_text(parent, site));
@@ -544,11 +545,13 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
   }
   if (site.idiom->is_version_1())
     return object(Reason::OldRuntime, fmt::format("it calls {}", site.idiom->launch));
+  if (way.launcher == Launcher::Device) return object_to_exits(parent);
   return std::nullopt;
 }
 
 std::optional<Objection> object_to_child(const Module& m, const Function& child, const FunctionFacts& parent,
-                                         const Site& site) {
+                                         const Site& site, const Way& way) {
+  static_cast<void>(way);  // children are judged alike so far
   if (child.kind != ptx::FunctionKind::Entry || !child.is_definition) {
     return object(Reason::ChildNotFound, fmt::format("{} is not a kernel defined there", child.name));
   }

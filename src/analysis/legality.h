@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/effects.h"
+#include "analysis/granularity.h"
 #include "analysis/reasons.h"
 #include "analysis/sites.h"
 
@@ -62,13 +63,13 @@ std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const Fu
 // unless someone asks for them: their users want to see the code that they wrote.
 std::optional<Objection> object_to_unit(const ptx::Module& module, bool debug_allowed);
 
-// The first objection to deferring `site` on the parent's side.
-std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site);
+// The first objection to aggregating `site` that way on the parent's side.
+std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site, const Way& way = {});
 
 // The first objection on the child's side. `child_module` defines `child`; `parent` and `site` are the
 // launch.
 std::optional<Objection> object_to_child(const ptx::Module& child_module, const ptx::Function& child,
-                                         const FunctionFacts& parent, const Site& site);
+                                         const FunctionFacts& parent, const Site& site, const Way& way = {});
 
 // Where a register of `facts` comes from.
 std::vector<Origin> origins_of(const FunctionFacts& facts, std::string_view operand);

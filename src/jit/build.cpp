@@ -50,7 +50,7 @@ class Generator {
       const Stopwatch watch(&timings_.templates);
       record = record_template(site.shape.layout);
       consumer = consumer_template(site.shape);
-      if (site.launcher == Launcher::Device) leave = leave_template(site.shape);
+      if (site.way.launcher == Launcher::Device) leave = leave_template(site.shape);
     }
     const Stopwatch watch(&timings_.transform);
     code(site.child_unit).includes(*consumer);
@@ -105,7 +105,7 @@ class Generator {
     v.parent_variant = parent_variant;
     v.child = site.child->name;
     v.consumer = consumer;
-    v.launcher = site.launcher;
+    v.launcher = site.way.launcher;
     v.parent_param_count = static_cast<uint32_t>(parent.parameters.size());
     v.parent_param_bytes = parent.parameter_bytes;
     v.queue_param_offset = transform::queue_parameter_offset(parent);

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/granularity.h"
 #include "container/image.h"
 #include "jit/linker.h"
 #include "jit/stage.h"
@@ -23,13 +24,9 @@ namespace klap::jit {
 
 class DiskCache;
 
-enum class Granularity { None, Grid };
-const char* to_string(Granularity granularity);
-
-// Who starts the aggregated child: the host, right behind the parent in its stream, or the last thread of the
-// parent's grid.
-enum class Launcher { Host, Device };
-const char* to_string(Launcher launcher);
+using analysis::Granularity;
+using analysis::Launcher;
+using analysis::to_string;
 
 // One translation unit as it comes out of the container, with everything decompressed that may be needed.
 struct Unit {

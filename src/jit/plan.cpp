@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "analysis/exits.h"
 #include "analysis/values.h"
 #include "jit/describe.h"
 #include "ptx/dialect.h"
@@ -20,6 +19,7 @@ using analysis::Objection;
 using analysis::Reason;
 using analysis::Site;
 using analysis::StreamKind;
+using analysis::Way;
 
 double now_ms() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch())
@@ -136,19 +136,32 @@ class Planner {
       request_.dump({pass, fmt::format("site{}.{}.txt", site, to_string(pass)), kernel, text()});
   }
 
+  // The first of the wished ways that nothing stands against; otherwise what stands against the first.
   std::optional<Objection> judge(PlannedSite& planned) {
+    std::optional<Objection> first;
+    for (const Way& way : wished_ways(planned.parent->function.name)) {
+      planned.way = way;
+      auto objection = judge_way(planned);
+      if (!objection) return std::nullopt;
+      if (!first) first = std::move(objection);
+    }
+    return first;
+  }
+
+  std::vector<Way> wished_ways(const std::string& parent) const {
+    Way way;
+    if (request_.granularity) way.granularity = request_.granularity(parent);
+    if (request_.launcher) way.launcher = request_.launcher(parent);
+    return {way};
+  }
+
+  std::optional<Objection> judge_way(PlannedSite& planned) {
     const FunctionFacts& parent = *planned.parent;
     const Site& s = *planned.site;
-    const bool wanted =
-        !request_.granularity || request_.granularity(parent.function.name) != Granularity::None;
-    if (!wanted) return Objection{Reason::ConfigNone, "granularity none for this parent"};
-    if (request_.launcher) planned.launcher = request_.launcher(parent.function.name);
-    const bool device = planned.launcher == Launcher::Device;
+    if (planned.way.granularity == Granularity::None)
+      return Objection{Reason::ConfigNone, "granularity none for this parent"};
     if (auto objection = analysis::object_to_unit(parent.module, request_.debug_units)) return objection;
-    if (auto objection = analysis::object_to_parent(parent, s)) return objection;
-    if (device) {
-      if (auto objection = analysis::object_to_exits(parent)) return objection;
-    }
+    if (auto objection = analysis::object_to_parent(parent, s, planned.way)) return objection;
     const ChildPlace child = find_child(plan_, s.callee, planned.parent_unit);
     if (child.function == nullptr)
       return Objection{Reason::ChildNotFound, s.callee + " is defined in no unit's PTX"};
@@ -156,25 +169,26 @@ class Planner {
     planned.child = child.function;
     const ptx::Module& module = *plan_.units[child.unit]->module();
     auto objection = analysis::object_to_unit(module, request_.debug_units);
-    if (!objection) objection = analysis::object_to_child(module, *child.function, parent, s);
+    if (!objection) objection = analysis::object_to_child(module, *child.function, parent, s, planned.way);
     if (objection) {
       // The remark stands at the parent: places in another unit must say so. Arguments are the parent's.
       if (child.unit != planned.parent_unit && objection->reason != Reason::ArgumentMismatch)
         objection->detail += ", in " + plan_.units[child.unit]->unit().name;
       return objection;
     }
-    planned.shape = transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent),
-                                              grid_is_1d(s, parent.data), device);
+    planned.shape =
+        transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent),
+                                  grid_is_1d(s, parent.data), planned.way.launcher == Launcher::Device);
     return std::nullopt;
   }
 
   void accept(SiteRemark& remark, const PlannedSite& planned) const {
     const StreamKind stream = analysis::stream_kind(*planned.site);
     remark.rewritten = true;
-    remark.granularity = "grid";
-    remark.launcher = to_string(planned.launcher);
+    remark.granularity = to_string(planned.way.granularity);
+    remark.launcher = to_string(planned.way.launcher);
     const auto& block = planned.shape.block;
-    const std::string run = planned.launcher == Launcher::Device
+    const std::string run = planned.way.launcher == Launcher::Device
                                 ? "an exact grid launched by the parent's last thread"
                                 : fmt::format("{} to a consumer block", planned.shape.pack);
     remark.detail = fmt::format("block {}x{}x{}, {}, {} argument bytes, {}", block[0], block[1], block[2],

@@ -40,7 +40,7 @@ struct PlannedSite {
   std::shared_ptr<analysis::FunctionFacts> parent;  // keeps the facts alive
   const analysis::Site* site = nullptr;
   const ptx::Function* child = nullptr;
-  Launcher launcher = Launcher::Host;
+  analysis::Way way;
   transform::ConsumerShape shape;
 };
 

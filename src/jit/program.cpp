@@ -5,10 +5,6 @@
 
 namespace klap::jit {
 
-const char* to_string(Granularity granularity) { return granularity == Granularity::Grid ? "grid" : "none"; }
-
-const char* to_string(Launcher launcher) { return launcher == Launcher::Device ? "device" : "host"; }
-
 const char* to_string(CacheUse use) {
   switch (use) {
     case CacheUse::Off:
