@@ -1,8 +1,9 @@
 // fmt's own code, compiled once for the whole project.
 //
-// Debian ships fmt as a shared library, which must not be loaded into other people's programs, and as headers. With
-// FMT_HEADER_ONLY every file that formats a string compiles all of fmt's number formatting again, which was more than
-// half of the time a build took. This file stands in for the static library that Debian does not have.
+// Debian ships fmt as a shared library, which must not be loaded into other people's programs, and as
+// headers. With FMT_HEADER_ONLY every file that formats a string compiles all of fmt's number formatting
+// again, which was more than half of the time a build took. This file stands in for the static library that
+// Debian does not have.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE
