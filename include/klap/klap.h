@@ -11,19 +11,21 @@
  *
  * To launch variant V of a module that was loaded from klap_module_image():
  *
- * First, once per stream, the queue. Allocate klap_queue_bytes(V, N) bytes of device memory, N at least the
- * threads of the parent's grid, and copy what klap_queue_header() gives to its beginning. Launches in one
- * stream may share a queue that is made for the larger records and grids; launches in different streams may
- * not share any.
+ * First, once per stream, the queues, one for each launch site of the parent (klap_module_variant_queue()
+ * describes those behind the first). For each, allocate klap_queue_bytes(V, N) bytes of device memory, N at
+ * least the threads of the parent's grid, and copy what klap_queue_header() gives to its beginning. Launches
+ * in one stream may share a queue that is made for the larger records and grids; launches in different
+ * streams may not share any.
  *
  * Second, launch V.parent_variant with the grid, block and shared memory that the parent would get, and with
- * the parent's own parameters plus one: the queue's address, 8 bytes at V.queue_param_offset of a parameter
- * buffer, or the last element of a parameter array.
+ * the parent's own parameters plus one for each queue: its address, 8 bytes at V.queue_param_offset of a
+ * parameter buffer, or behind the last element of a parameter array.
  *
  * Third, with KLAP_LAUNCHER_HOST, launch V.consumer right behind it in the same stream, in blocks of
  * V.consumer_block_threads threads, as many as fit the device at once, without shared memory, and with one
- * parameter: the queue's address. The queue is empty again afterwards. With KLAP_LAUNCHER_DEVICE there is no
- * third step: the last thread of the parent's grid launches the consumer, and nobody else may.
+ * parameter: the queue's address; then the other queues' consumers in the same way, in the order of the
+ * queues. The queues are empty again afterwards. With KLAP_LAUNCHER_DEVICE there is no third step: the last
+ * thread of the parent's grid launches the consumer, and nobody else may.
  *
  * Originals stay in the image under their names; launching one runs it as it was written.
  */
@@ -90,20 +92,22 @@ typedef enum klap_launcher {
   KLAP_LAUNCHER_DEVICE = 1 /* the last thread of the parent's grid does */
 } klap_launcher;
 
-/* How to launch one rewritten parent. Set struct_bytes before the call. Strings belong to the module. */
+/* How to launch one rewritten parent, and one of its queues: it has one for each of its launch sites. Set
+ * struct_bytes before the call. Strings belong to the module. */
 typedef struct klap_variant {
   size_t struct_bytes;
   const char* parent;              /* the original kernel, mangled */
-  const char* parent_variant;      /* records its launches; takes one more parameter, the queue */
-  const char* child;               /* the kernel it launches, mangled */
+  const char* parent_variant;      /* records its launches; takes one more parameter for each queue */
+  const char* child;               /* the kernel whose launches are recorded in this queue, mangled */
   const char* consumer;            /* runs all recorded children; one parameter, the queue */
   uint32_t launcher;               /* a klap_launcher */
   uint32_t parent_param_count;     /* parameters of the original */
   uint32_t parent_param_bytes;     /* end of its last one in a parameter buffer, in bytes */
-  uint32_t queue_param_offset;     /* of the added parameter in a parameter buffer, in bytes */
+  uint32_t queue_param_offset;     /* of the first added parameter in a parameter buffer, in bytes */
   uint32_t record_bytes;           /* of one record in the queue */
   uint32_t consumer_block_threads; /* threads in a block of the consumer */
   uint32_t child_block_threads;    /* threads in a block of the child as the program launches it */
+  uint32_t queue_count;            /* queues of the parent, at least 1 */
 } klap_variant;
 
 /* The KLAP_API_VERSION and KLAP_VERSION that the library was built with. The text is static. */
@@ -134,6 +138,10 @@ KLAP_API const void* klap_module_image(const klap_module* module, size_t* bytes)
  * written; fields that this library does not know become zero. Fails with KLAP_ERROR_ARGUMENT only. */
 KLAP_API size_t klap_module_variant_count(const klap_module* module);
 KLAP_API klap_status klap_module_variant(const klap_module* module, size_t index, klap_variant* variant);
+
+/* The same with `queue` (from 0) for the first queue, which is the one that klap_module_variant() shows. */
+KLAP_API klap_status klap_module_variant_queue(const klap_module* module, size_t index, size_t queue,
+                                               klap_variant* variant);
 
 /* What became of each launch site, as JSON (UTF-8): {"sites": [...], "problems": [...]}. Each site has unit,
  * line, column, parent, child, verdict ("rewritten" or "left"), reason, detail and notes, as printed by

@@ -9,16 +9,23 @@
 // The calls __klap_get_buffer and __klap_device_launch are markers for the device runtime's functions, whose
 // names are those that the parent's own launch used.
 //
-// Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_RECORD_BYTES.
+// Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_RECORD_BYTES; KLAP_IN_ORDER where the thread
+// launches the children of several queues, which come one queue after another.
 #include "queue.h"
 #include "sequence.h"
 
 extern "C" __device__ void* __klap_get_buffer(void* kernel, dim3 grid, dim3 block, unsigned int shared_bytes);
 extern "C" __device__ unsigned int __klap_device_launch(void* buffer, void* stream);
 
-// Children need no order among themselves, and the parent's grid is complete only when all it launched is, so
-// the stream without any order will do.
-static constexpr unsigned long long kFireAndForget = 4;  // cudaStreamFireAndForget
+// The parent's grid is complete only when all it launched is. Children of one queue need no order among
+// themselves, so the stream without any order will do for one queue. Of several, each comes behind the one
+// before in the thread's default stream.
+#ifdef KLAP_IN_ORDER
+static constexpr unsigned long long kStream =
+    0;  // of the block, or of the thread where the program was built so
+#else
+static constexpr unsigned long long kStream = 4;  // cudaStreamFireAndForget
+#endif
 static constexpr unsigned int kLargestGrid = 0x7fffffffu;
 // A launch fails while other kernels' launches fill the pool of pending ones. About a second of waiting.
 static constexpr int kAttempts = 1000;
@@ -48,7 +55,7 @@ static __device__ __forceinline__ bool try_launch(void* consumer, const KlapSequ
       __klap_get_buffer(consumer, dim3(blocks), dim3(KLAP_CHILD_X, KLAP_CHILD_Y, KLAP_CHILD_Z), 0);
   if (buffer == nullptr) return false;
   *static_cast<KlapSequence*>(buffer) = part;
-  return __klap_device_launch(buffer, reinterpret_cast<void*>(kFireAndForget)) == 0;
+  return __klap_device_launch(buffer, reinterpret_cast<void*>(kStream)) == 0;
 }
 
 // Runs the blocks of a whole sequence. If the device runtime keeps refusing, these children can no longer be

@@ -268,11 +268,17 @@ Objection object_to_runtime_call(std::string_view function, const std::string& s
       text + ": only version 1 of dynamic parallelism can, and ptxas refuses it for sm_90 and later");
 }
 
+// One of the two calls of one of the parent's sites.
+bool is_launch(const FunctionFacts& parent, const Statement& s) {
+  return std::ranges::any_of(parent.sites,
+                             [&](const Site& site) { return &s == site.get_call || &s == site.launch_call; });
+}
+
 std::optional<Objection> object_to_parent_call(const FunctionFacts& parent, const Site& site,
                                                const FlatInstruction& instruction) {
   const Statement& s = *instruction.statement;
   const auto call = parse_call(parent.module, s, parent.data.names());
-  if (!call || &s == site.get_call || &s == site.launch_call) return std::nullopt;
+  if (!call || is_launch(parent, s)) return std::nullopt;
   const std::string where = parent.module.place(s.head);
   if (!call->direct) return object(Reason::ParentCallsUnknown, fmt::format("an indirect call ({})", where));
   const std::string_view function = runtime_function(parent.module, call->callee);
@@ -510,11 +516,6 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
                   fmt::format("{} is called, not launched: by {}", parent.function.name,
                               print(callers_of(m, parent.function.name))));
   }
-  if (parent.sites.size() > 1) {
-    std::string places;
-    for (const Site& s : parent.sites) places += (places.empty() ? "" : ", ") + ptx::place(s.position);
-    return object(Reason::SeveralSites, fmt::format("{} launch sites ({})", parent.sites.size(), places));
-  }
   const uint32_t at = parent.flow.index_of(site.get_call);
   if (parent.flow.in_loop(at)) {
     const std::string retry = print_retry(retry_place({m, parent.function, parent.flow, parent.data}, site));
@@ -532,7 +533,7 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
   }
   if (const auto directive = cluster_directive(m, parent.function))
     return object(Reason::ParentCluster, *directive);
-  if (parent.function.parameter_bytes + 16 > parameter_limit(m)) {
+  if (parent.function.parameter_bytes + 8 + 8 * parent.sites.size() > parameter_limit(m)) {
     return object(Reason::ParameterSpace,
                   fmt::format("{} bytes of parameters", parent.function.parameter_bytes));
   }

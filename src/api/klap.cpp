@@ -208,19 +208,20 @@ std::unique_ptr<klap_module> make_module(const jit::Program& program, const klap
   return module;
 }
 
-klap_variant public_variant(const jit::Variant& variant) {
+klap_variant public_variant(const jit::Variant& variant, const jit::ChildQueue& queue) {
   return {.struct_bytes = sizeof(klap_variant),
           .parent = variant.parent.c_str(),
           .parent_variant = variant.parent_variant.c_str(),
-          .child = variant.child.c_str(),
-          .consumer = variant.consumer.c_str(),
+          .child = queue.child.c_str(),
+          .consumer = queue.consumer.c_str(),
           .launcher = variant.launcher == jit::Launcher::Device ? KLAP_LAUNCHER_DEVICE : KLAP_LAUNCHER_HOST,
           .parent_param_count = variant.parent_param_count,
           .parent_param_bytes = variant.parent_param_bytes,
           .queue_param_offset = variant.queue_param_offset,
-          .record_bytes = variant.record_bytes,
-          .consumer_block_threads = variant.consumer_block_threads,
-          .child_block_threads = variant.child_block_threads};
+          .record_bytes = queue.record_bytes,
+          .consumer_block_threads = queue.consumer_block_threads,
+          .child_block_threads = queue.child_block_threads,
+          .queue_count = static_cast<uint32_t>(variant.queues.size())};
 }
 
 // Capacity 0 when the arguments are wrong.
@@ -281,14 +282,21 @@ size_t klap_module_variant_count(const klap_module* module) {
 }
 
 klap_status klap_module_variant(const klap_module* module, size_t index, klap_variant* variant) {
+  return klap_module_variant_queue(module, index, 0, variant);
+}
+
+klap_status klap_module_variant_queue(const klap_module* module, size_t index, size_t queue,
+                                      klap_variant* variant) {
   return api::guarded([&] {
     if (index >= klap_module_variant_count(module))
       throw api::BadArgument{"there is no variant of that index"};
+    const jit::Variant& found = module->rewritten.variants[index];
+    if (queue >= found.queues.size()) throw api::BadArgument{"the variant has no queue of that index"};
     if (variant == nullptr || variant->struct_bytes < api::kFirstVariant) {
       throw api::BadArgument{"variant->struct_bytes is not sizeof(klap_variant)"};
     }
     const size_t room = variant->struct_bytes;
-    klap_variant made = api::public_variant(module->rewritten.variants[index]);
+    klap_variant made = api::public_variant(found, found.queues[queue]);
     made.struct_bytes = room;
     std::memset(static_cast<void*>(variant), 0, room);
     std::memcpy(variant, &made, std::min(room, sizeof made));

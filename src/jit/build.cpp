@@ -44,47 +44,76 @@ class Generator {
     out_.code.resize(plan.units.size());
   }
 
-  void site(const PlannedSite& site) {
-    std::shared_ptr<const ptx::Module> record, consumer, leave;
+  // The variants of one parent. Nothing is added before all is made: any of it may fail.
+  void parent(std::span<const PlannedSite> sites) {
+    std::vector<SiteTemplates> templates;
     {
       const Stopwatch watch(&timings_.templates);
-      record = record_template(site.shape.layout);
-      consumer = consumer_template(site.shape);
-      if (site.way.launcher == Launcher::Device) leave = leave_template(site.shape);
+      for (const PlannedSite& site : sites) templates.push_back(templates_for(site, sites.size() > 1));
     }
     const Stopwatch watch(&timings_.transform);
-    code(site.child_unit).includes(*consumer);
-    code(site.parent_unit).includes(*record);
-    if (leave) code(site.parent_unit).includes(*leave);
-    const std::string name = consumer_name(plan_, site);
-    const ptx::Module& child_module = *plan_.units[site.child_unit]->module();
-    std::vector<Generated> made;
-    if (!consumers_.contains(name)) {
-      made.push_back(transform::consumer_kernel(child_module, *site.child, site.shape, *consumer, name,
-                                                code(site.child_unit).lines));
+    std::vector<std::pair<size_t, Generated>> consumers;  // by unit
+    std::set<std::string> made;
+    for (size_t i = 0; i < sites.size(); ++i) {
+      const PlannedSite& site = sites[i];
+      includes(site, templates[i]);
+      const std::string name = consumer_name(plan_, site);
+      if (consumers_.contains(name) || !made.insert(name).second) continue;
+      const ptx::Module& child_module = *plan_.units[site.child_unit]->module();
+      consumers.emplace_back(site.child_unit, transform::consumer_kernel(child_module, *site.child,
+                                                                         site.shape, *templates[i].consumer,
+                                                                         name, code(site.child_unit).lines));
     }
-    Generated parent = parent_variant(site, *record, *consumer, leave.get(), name);
-    add_variant(site, parent.name, name);
-    if (consumers_.insert(name).second) code(site.child_unit).kernels.push_back(std::move(made.front()));
-    code(site.parent_unit).kernels.push_back(std::move(parent));
-    for (const size_t unit : {site.child_unit, site.parent_unit}) note_losses(site, code(unit).lines);
+    Generated parent = parent_variant(sites, templates);
+    add_variant(sites, parent.name);
+    consumers_.merge(made);
+    for (auto& [unit, consumer] : consumers) code(unit).kernels.push_back(std::move(consumer));
+    code(sites.front().parent_unit).kernels.push_back(std::move(parent));
+    for (const PlannedSite& site : sites) {
+      for (const size_t unit : {site.child_unit, site.parent_unit}) note_losses(site, code(unit).lines);
+    }
   }
 
   GeneratedUnits take() { return std::move(out_); }
 
  private:
-  // `leave` is null where the host launches the consumer.
-  Generated parent_variant(const PlannedSite& site, const ptx::Module& record, const ptx::Module& consumer,
-                           const ptx::Module* leave, const std::string& consumer_name) {
-    const std::string name = fmt::format("{}$klap_grid{}_{}", site.parent->function.name,
-                                         leave ? "_device" : "", unit_tag(plan_, site.parent_unit));
-    transform::LineTables& lines = code(site.parent_unit).lines;
-    if (leave == nullptr) return transform::recording_parent(*site.parent, *site.site, record, name, lines);
-    transform::DeviceLaunch launch{*leave, consumer_name, ""};
-    if (site.parent_unit != site.child_unit) {
-      launch.declaration = transform::consumer_declaration(consumer, consumer_name);
+  struct SiteTemplates {
+    std::shared_ptr<const ptx::Module> record, consumer;
+    std::shared_ptr<const ptx::Module> leave;  // null where the host launches the consumer
+  };
+  static SiteTemplates templates_for(const PlannedSite& site, bool in_order) {
+    SiteTemplates out;
+    out.record = record_template(site.shape.layout);
+    out.consumer = consumer_template(site.shape);
+    if (site.way.launcher == Launcher::Device) out.leave = leave_template(site.shape, in_order);
+    return out;
+  }
+
+  void includes(const PlannedSite& site, const SiteTemplates& templates) {
+    code(site.child_unit).includes(*templates.consumer);
+    code(site.parent_unit).includes(*templates.record);
+    if (templates.leave) code(site.parent_unit).includes(*templates.leave);
+  }
+
+  Generated parent_variant(std::span<const PlannedSite> sites, const std::vector<SiteTemplates>& templates) {
+    const PlannedSite& any = sites.front();
+    const bool device = any.way.launcher == Launcher::Device;
+    const std::string name = fmt::format("{}$klap_grid{}_{}", any.parent->function.name,
+                                         device ? "_device" : "", unit_tag(plan_, any.parent_unit));
+    transform::LineTables& lines = code(any.parent_unit).lines;
+    std::vector<transform::RecordingSite> recording;
+    std::vector<transform::DeviceLaunch> launches;
+    for (size_t i = 0; i < sites.size(); ++i) {
+      recording.push_back({*sites[i].site, *templates[i].record});
+      if (!device) continue;
+      const std::string consumer = consumer_name(plan_, sites[i]);
+      launches.push_back({*templates[i].leave, consumer, ""});
+      if (sites[i].parent_unit != sites[i].child_unit) {
+        launches.back().declaration = transform::consumer_declaration(*templates[i].consumer, consumer);
+      }
     }
-    return transform::launching_parent(*site.parent, *site.site, record, launch, name, lines);
+    if (!device) return transform::recording_parent(*any.parent, recording, name, lines);
+    return transform::launching_parent(*any.parent, recording, launches, name, lines);
   }
 
   transform::UnitCode& code(size_t unit) {
@@ -98,20 +127,23 @@ class Generator {
     for (const std::string& loss : lines.losses()) add_note(plan_.remarks[site.remark], loss);
   }
 
-  void add_variant(const PlannedSite& site, const std::string& parent_variant, const std::string& consumer) {
-    const ptx::Function& parent = site.parent->function;
+  void add_variant(std::span<const PlannedSite> sites, const std::string& parent_variant) {
+    const ptx::Function& parent = sites.front().parent->function;
     Variant v;
     v.parent = parent.name;
     v.parent_variant = parent_variant;
-    v.child = site.child->name;
-    v.consumer = consumer;
-    v.launcher = site.way.launcher;
+    v.launcher = sites.front().way.launcher;
     v.parent_param_count = static_cast<uint32_t>(parent.parameters.size());
     v.parent_param_bytes = parent.parameter_bytes;
     v.queue_param_offset = transform::queue_parameter_offset(parent);
-    v.record_bytes = site.shape.layout.record_bytes;
-    v.consumer_block_threads = site.shape.threads();
-    v.child_block_threads = site.shape.child_threads();
+    for (const PlannedSite& site : sites) {
+      ChildQueue& queue = v.queues.emplace_back();
+      queue.child = site.child->name;
+      queue.consumer = consumer_name(plan_, site);
+      queue.record_bytes = site.shape.layout.record_bytes;
+      queue.consumer_block_threads = site.shape.threads();
+      queue.child_block_threads = site.shape.child_threads();
+    }
     out_.variants.push_back(std::move(v));
   }
 
@@ -312,8 +344,8 @@ void check_linked(const Program& program, const GeneratedUnits& generated, const
     }
   };
   for (const Variant& variant : generated.variants) {
-    for (const std::string* kernel : {&variant.parent, &variant.parent_variant, &variant.consumer})
-      require(*kernel);
+    for (const std::string* kernel : {&variant.parent, &variant.parent_variant}) require(*kernel);
+    for (const ChildQueue& queue : variant.queues) require(queue.consumer);
   }
   for (const Unit& unit : program.units) {
     if (unit.is_device_runtime || unit.cubin.empty()) continue;
@@ -339,16 +371,16 @@ void check_unique(const Program& program, const GeneratedUnits& generated) {
 
 }  // namespace
 
-GeneratedUnits generate(Plan& plan, const std::vector<PlannedSite>& sites, const Dump& dump,
-                        Timings& timings) {
+GeneratedUnits generate(Plan& plan, std::span<const PlannedSite> sites, const Dump& dump, Timings& timings) {
   Generator generator(plan, timings);
-  for (const PlannedSite& site : sites) {
+  for (const auto& of_parent : by_parent(sites)) {
     try {
-      generator.site(site);
+      generator.parent(of_parent);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::Toolchain) throw;
       const bool parameter_use = error.code() == ErrorCode::Unsupported;
-      leave(plan, site, parameter_use ? analysis::Reason::ChildParameterUse : analysis::Reason::BuildFailed,
+      leave(plan, of_parent,
+            parameter_use ? analysis::Reason::ChildParameterUse : analysis::Reason::BuildFailed,
             error.what());
     }
   }
@@ -393,7 +425,7 @@ std::string link_originals(const Program& program, const Request& request, Plan&
 }
 
 BuiltModule build(const Program& program, const Request& request, Plan& plan,
-                  const std::vector<PlannedSite>& sites, Timings& timings) {
+                  std::span<const PlannedSite> sites, Timings& timings) {
   GeneratedUnits generated = generate(plan, sites, request.dump, timings);
   if (generated.variants.empty()) return {};
   check_unique(program, generated);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ struct BuiltModule {
 // whose code cannot be generated are left (in the plan's remarks) and the rest goes on. Throws Error(Link) if
 // the link fails, Error(Toolchain) if NVRTC or nvJitLink is missing.
 BuiltModule build(const Program& program, const Request& request, Plan& plan,
-                  const std::vector<PlannedSite>& sites, Timings& timings);
+                  std::span<const PlannedSite> sites, Timings& timings);
 
 // The program's own units linked as they are, but `anew` from its PTX. Throws as build() does.
 std::string link_originals(const Program& program, const Request& request, Plan& plan,
@@ -31,7 +32,6 @@ struct GeneratedUnits {
   std::vector<std::optional<transform::UnitCode>> code;  // by unit; nothing where none was generated
   std::vector<Variant> variants;
 };
-GeneratedUnits generate(Plan& plan, const std::vector<PlannedSite>& sites, const Dump& dump,
-                        Timings& timings);
+GeneratedUnits generate(Plan& plan, std::span<const PlannedSite> sites, const Dump& dump, Timings& timings);
 
 }  // namespace klap::jit

@@ -84,14 +84,20 @@ void fields(Archive& archive, T& tool) {
   archive(library), archive(version), archive(path), archive(bytes), archive(modified);
 }
 
+template <typename Archive, typename Q>
+requires std::same_as<std::remove_const_t<Q>, ChildQueue>
+void fields(Archive& archive, Q& queue) {
+  auto& [child, consumer, record_bytes, consumer_threads, child_threads] = queue;
+  archive(child), archive(consumer), archive(record_bytes);
+  archive(consumer_threads), archive(child_threads);
+}
+
 template <typename Archive, typename V>
 requires std::same_as<std::remove_const_t<V>, Variant>
 void fields(Archive& archive, V& variant) {
-  auto& [parent, parent_variant, child, consumer, launcher, param_count, param_bytes, queue_offset,
-         record_bytes, consumer_threads, child_threads] = variant;
-  archive(parent), archive(parent_variant), archive(child), archive(consumer), archive(launcher);
-  archive(param_count), archive(param_bytes), archive(queue_offset), archive(record_bytes);
-  archive(consumer_threads), archive(child_threads);
+  auto& [parent, parent_variant, launcher, param_count, param_bytes, queue_offset, queues] = variant;
+  archive(parent), archive(parent_variant), archive(launcher);
+  archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues);
 }
 
 template <typename Archive, typename S>

@@ -40,10 +40,12 @@ void dump_units(const Program& program, const Request& request) {
 void drop_repeated_parents(Plan& plan) {
   std::set<std::string> seen;
   std::vector<PlannedSite> kept;
-  for (PlannedSite& site : plan.sites) {
-    if (seen.insert(site.parent->function.name).second) {
-      kept.push_back(std::move(site));
-    } else {
+  for (const auto& sites : by_parent(plan.sites)) {
+    if (seen.insert(sites.front().parent->function.name).second) {
+      kept.insert(kept.end(), sites.begin(), sites.end());
+      continue;
+    }
+    for (const PlannedSite& site : sites) {
       plan.remarks[site.remark].notes.emplace_back(
           "the same kernel stands in an earlier unit, whose variant serves both");
     }
@@ -53,39 +55,40 @@ void drop_repeated_parents(Plan& plan) {
 
 // Units built with different options cannot be assembled in one link, and PTX for another target may need it;
 // anything else is a failure of ours.
-bool is_retargeted(const Plan& plan, const PlannedSite& site) {
-  return !plan.units[site.parent_unit]->made_for().empty() ||
-         !plan.units[site.child_unit]->made_for().empty();
+bool is_retargeted(const Plan& plan, std::span<const PlannedSite> sites) {
+  return std::ranges::any_of(sites, [&](const PlannedSite& site) {
+    return !plan.units[site.parent_unit]->made_for().empty() ||
+           !plan.units[site.child_unit]->made_for().empty();
+  });
 }
-analysis::Reason reason_of(const Error& error, const Plan& plan, const PlannedSite& site) {
+analysis::Reason reason_of(const Error& error, const Plan& plan, std::span<const PlannedSite> sites) {
   if (error.code() == ErrorCode::Unsupported) return analysis::Reason::UnitOptions;
-  return is_retargeted(plan, site) ? analysis::Reason::TargetTooNew : analysis::Reason::BuildFailed;
+  return is_retargeted(plan, sites) ? analysis::Reason::TargetTooNew : analysis::Reason::BuildFailed;
 }
 
-// Links all planned sites. If that fails, finds the sites that do not link by themselves, leaves them, and
+// Links all planned sites. If that fails, finds the parents that do not link by themselves, leaves them, and
 // tries once more without them.
 BuiltModule build_what_links(const Program& program, const Request& request, Plan& plan, Timings& timings) {
   leave_unproven_targets(program, request, plan);
   if (plan.sites.empty()) return {};
+  const auto parents = by_parent(plan.sites);
   try {
     return build(program, request, plan, plan.sites, timings);
   } catch (const Error& error) {
-    const bool alone = plan.sites.size() < 2;
     if (error.code() == ErrorCode::Toolchain) throw;
-    if (alone) {
-      const PlannedSite& site = plan.sites.front();
-      if (error.code() != ErrorCode::Unsupported && !is_retargeted(plan, site)) throw;
-      leave(plan, site, reason_of(error, plan, site), error.what());
+    if (parents.size() == 1) {
+      if (error.code() != ErrorCode::Unsupported && !is_retargeted(plan, plan.sites)) throw;
+      leave(plan, plan.sites, reason_of(error, plan, plan.sites), error.what());
       return {};
     }
   }
   std::vector<PlannedSite> linking;
-  for (const PlannedSite& site : plan.sites) {
+  for (const auto& sites : parents) {
     try {
-      build(program, request, plan, {site}, timings);
-      linking.push_back(site);
+      build(program, request, plan, sites, timings);
+      linking.insert(linking.end(), sites.begin(), sites.end());
     } catch (const Error& error) {
-      leave(plan, site, reason_of(error, plan, site), error.what());
+      leave(plan, sites, reason_of(error, plan, sites), error.what());
     }
   }
   plan.sites = std::move(linking);

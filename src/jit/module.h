@@ -76,21 +76,26 @@ struct SiteRemark {
   std::vector<std::string> notes;  // relaxations and the like
 };
 
-// How the runtime must launch one rewritten parent. Sizes are in bytes.
-struct Variant {
-  std::string parent;          // original kernel, as the program knows it
-  std::string parent_variant;  // records instead of launching; takes one more 8-byte parameter: the queue
+// What one launch site of a rewritten parent records into.
+struct ChildQueue {
   std::string child;
   // Runs all recorded children. Launcher host: its one 8-byte parameter is the queue. Launcher device: the
   // parent's variant launches it, nobody else may.
   std::string consumer;
+  uint32_t record_bytes = 0;  // one record: header, arguments, padding
+  uint32_t consumer_block_threads = 0;
+  uint32_t child_block_threads = 0;
+};
+
+// How the runtime must launch one rewritten parent. Sizes are in bytes.
+struct Variant {
+  std::string parent;          // original kernel, as the program knows it
+  std::string parent_variant;  // records instead of launching; takes one more 8-byte parameter for each queue
   Launcher launcher = Launcher::Host;
   uint32_t parent_param_count = 0;
   uint32_t parent_param_bytes = 0;  // end of the last original parameter
-  uint32_t queue_param_offset = 0;  // of the added parameter, in the launch buffer
-  uint32_t record_bytes = 0;        // one record: header, arguments, padding
-  uint32_t consumer_block_threads = 0;
-  uint32_t child_block_threads = 0;
+  uint32_t queue_param_offset = 0;  // of the first added parameter, in the launch buffer
+  std::vector<ChildQueue> queues;   // in the order in which they are to be run
 };
 
 struct Timings {  // milliseconds

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "analysis/site_order.h"
 #include "analysis/values.h"
 #include "jit/describe.h"
 #include "ptx/dialect.h"
@@ -97,36 +98,48 @@ class Planner {
     for (const ptx::Function& f : module->functions) {
       if (!f.is_definition || !analysis::may_launch(*module, f, names)) continue;
       auto facts = std::make_shared<FunctionFacts>(*module, f);
-      for (const Site& s : facts->sites) site(index, facts, s);
+      if (!facts->sites.empty()) parent(index, facts);
     }
   }
 
  private:
-  void site(size_t unit, const std::shared_ptr<FunctionFacts>& parent, const Site& s) {
+  // One remark a site in text order; the planned sites in the order of their queues.
+  void parent(size_t unit, const std::shared_ptr<FunctionFacts>& parent) {
+    std::vector<PlannedSite> planned;
+    for (const Site& s : parent->sites) {
+      PlannedSite& site = planned.emplace_back();
+      site.remark = plan_.remarks.size() + planned.size() - 1;
+      site.parent_unit = unit;
+      site.parent = parent;
+      site.site = &s;
+      dump(Pass::Sites, site.remark, parent->function.name, [&] {
+        return describe(site_info(*parent, s)) + analysis::to_string(site_values(parent->values(), s));
+      });
+    }
+    const std::vector<std::optional<Objection>> objections = judge(planned);
+    for (size_t i = 0; i < planned.size(); ++i) add_remark(planned[i], objections[i]);
+    const bool rewritten = std::ranges::none_of(objections, [](const auto& o) { return o.has_value(); });
+    if (!rewritten) return;
+    for (const Site* s : analysis::order_sites(*parent).sites) {
+      plan_.sites.push_back(*std::ranges::find(planned, s, &PlannedSite::site));
+    }
+  }
+
+  void add_remark(const PlannedSite& planned, const std::optional<Objection>& objection) {
     SiteRemark remark;
-    remark.unit = plan_.units[unit]->unit().name;
-    remark.parent = parent->function.name;
-    remark.child = s.callee;
-    remark.line = s.position.line;
-    remark.column = s.position.column;
-    PlannedSite planned;
-    planned.parent_unit = unit;
-    planned.parent = parent;
-    planned.site = &s;
-    const size_t index = plan_.remarks.size();
-    dump(Pass::Sites, index, remark.parent, [&] {
-      return describe(site_info(*parent, s)) + analysis::to_string(site_values(parent->values(), s));
-    });
-    if (const auto objection = judge(planned)) {
+    remark.unit = plan_.units[planned.parent_unit]->unit().name;
+    remark.parent = planned.parent->function.name;
+    remark.child = planned.site->callee;
+    remark.line = planned.site->position.line;
+    remark.column = planned.site->position.column;
+    if (objection) {
       remark.reason = to_string(objection->reason);
       remark.detail = objection->detail;
     } else {
       accept(remark, planned);
-      planned.remark = index;
-      plan_.sites.push_back(planned);
-      dump(Pass::Plan, index, remark.parent, [&] { return describe(planned); });
+      dump(Pass::Plan, planned.remark, remark.parent, [&] { return describe(planned); });
     }
-    dump(Pass::Legality, index, remark.parent, [&] { return describe(remark, remark.unit); });
+    dump(Pass::Legality, planned.remark, remark.parent, [&] { return describe(remark, remark.unit); });
     plan_.remarks.push_back(std::move(remark));
   }
 
@@ -136,16 +149,40 @@ class Planner {
       request_.dump({pass, fmt::format("site{}.{}.txt", site, to_string(pass)), kernel, text()});
   }
 
-  // The first of the wished ways that nothing stands against; otherwise what stands against the first.
-  std::optional<Objection> judge(PlannedSite& planned) {
-    std::optional<Objection> first;
-    for (const Way& way : wished_ways(planned.parent->function.name)) {
-      planned.way = way;
-      auto objection = judge_way(planned);
-      if (!objection) return std::nullopt;
-      if (!first) first = std::move(objection);
+  // What stands against each site: nothing, if there is a wished way that nothing stands against for any of
+  // the parent's sites; otherwise what stands against the first.
+  std::vector<std::optional<Objection>> judge(std::vector<PlannedSite>& sites) {
+    std::vector<std::optional<Objection>> first;
+    for (const Way& way : wished_ways(sites.front().parent->function.name)) {
+      std::vector<std::optional<Objection>> objections;
+      for (PlannedSite& site : sites) {
+        site.way = way;
+        objections.push_back(judge_way(site));
+      }
+      add_mutual_objections(sites, objections);
+      if (std::ranges::none_of(objections, [](const auto& o) { return o.has_value(); })) return objections;
+      if (first.empty()) first = std::move(objections);
     }
     return first;
+  }
+
+  // A thread's launches keep their order only if all are deferred, or none.
+  static void add_mutual_objections(const std::vector<PlannedSite>& sites,
+                                    std::vector<std::optional<Objection>>& objections) {
+    if (sites.size() < 2) return;
+    const auto left = std::ranges::find_if(objections, [](const auto& o) { return o.has_value(); });
+    std::optional<Objection> mutual;
+    if (left != objections.end()) {
+      const PlannedSite& site = sites[static_cast<size_t>(left - objections.begin())];
+      mutual = Objection{Reason::SeveralSites,
+                         fmt::format("the launch at {} is left ({})", ptx::place(site.site->position),
+                                     to_string((*left)->reason))};
+    } else {
+      mutual = analysis::order_sites(*sites.front().parent).objection;
+    }
+    for (auto& objection : objections) {
+      if (!objection) objection = mutual;
+    }
   }
 
   std::vector<Way> wished_ways(const std::string& parent) const {
@@ -250,14 +287,27 @@ Plan make_plan(const Program& program, const Request& request, Timings* timings)
   return plan;
 }
 
-void leave(Plan& plan, const PlannedSite& site, Reason reason, const std::string& detail) {
-  SiteRemark& remark = plan.remarks[site.remark];
-  remark.rewritten = false;
-  remark.granularity.clear();
-  remark.launcher.clear();
-  remark.notes.clear();
-  remark.reason = to_string(reason);
-  remark.detail = detail;
+std::vector<std::span<const PlannedSite>> by_parent(std::span<const PlannedSite> sites) {
+  std::vector<std::span<const PlannedSite>> out;
+  for (size_t begin = 0; begin < sites.size();) {
+    size_t end = begin + 1;
+    while (end < sites.size() && sites[end].parent == sites[begin].parent) ++end;
+    out.push_back(sites.subspan(begin, end - begin));
+    begin = end;
+  }
+  return out;
+}
+
+void leave(Plan& plan, std::span<const PlannedSite> sites, Reason reason, const std::string& detail) {
+  for (const PlannedSite& site : sites) {
+    SiteRemark& remark = plan.remarks[site.remark];
+    remark.rewritten = false;
+    remark.granularity.clear();
+    remark.launcher.clear();
+    remark.notes.clear();
+    remark.reason = to_string(reason);
+    remark.detail = detail;
+  }
 }
 
 Stopwatch::Stopwatch(double* milliseconds) : milliseconds_(milliseconds), start_(now_ms()) {}

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,7 @@ class ParsedUnit {
   std::string made_for_;
 };
 
-// A site that will be rewritten.
+// A site that will be rewritten. All sites of a parent are, or none.
 struct PlannedSite {
   size_t remark = 0;  // into Plan::remarks
   size_t parent_unit = 0, child_unit = 0;
@@ -47,15 +48,20 @@ struct PlannedSite {
 struct Plan {
   std::vector<std::unique_ptr<ParsedUnit>> units;
   std::vector<SiteRemark> remarks;
+  // The sites of one parent stand together, in the order in which what they record is to be run.
   std::vector<PlannedSite> sites;
 };
+
+// The sites parent by parent.
+std::vector<std::span<const PlannedSite>> by_parent(std::span<const PlannedSite> sites);
 
 // Finds and judges all sites of the program. Throws Error(Parse) if a unit that launches kernels cannot be
 // read.
 Plan make_plan(const Program& program, const Request& request, Timings* timings = nullptr);
 
-// Turns a planned site into one that is left, with a reason.
-void leave(Plan& plan, const PlannedSite& site, analysis::Reason reason, const std::string& detail);
+// Turns the planned sites of one parent into sites that are left, with a reason.
+void leave(Plan& plan, std::span<const PlannedSite> sites, analysis::Reason reason,
+           const std::string& detail);
 
 // Adds the wall time of its own life to a field of Timings, in milliseconds.
 class Stopwatch {

@@ -96,13 +96,15 @@ void leave_unproven_targets(const Program& program, const Request& request, Plan
     return compare ? comparison.difference(unit, function) : std::string();
   };
   std::vector<PlannedSite> kept;
-  for (PlannedSite& site : plan.sites) {
-    std::string why = difference(site.parent_unit, site.parent->function);
-    if (why.empty()) why = difference(site.child_unit, *site.child);
+  for (const auto& sites : by_parent(plan.sites)) {
+    std::string why = difference(sites.front().parent_unit, sites.front().parent->function);
+    for (const PlannedSite& site : sites) {
+      if (why.empty()) why = difference(site.child_unit, *site.child);
+    }
     if (why.empty()) {
-      kept.push_back(std::move(site));
+      kept.insert(kept.end(), sites.begin(), sites.end());
     } else {
-      leave(plan, site, analysis::Reason::TargetTooNew, why);
+      leave(plan, sites, analysis::Reason::TargetTooNew, why);
     }
   }
   plan.sites = std::move(kept);

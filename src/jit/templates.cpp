@@ -66,8 +66,10 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
   return compiled(kConsumerTemplate, "consumer.cu", options);
 }
 
-std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape) {
-  return compiled(kLeaveTemplate, "leave_grid.cu", shape_options(shape));
+std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape, bool in_order) {
+  std::vector<std::string> options = shape_options(shape);
+  if (in_order) options.emplace_back("-DKLAP_IN_ORDER");
+  return compiled(kLeaveTemplate, "leave_grid.cu", options);
 }
 
 std::string template_texts() {

@@ -12,7 +12,7 @@ namespace klap::jit {
 std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout& layout);
 std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape);
 // How the threads of a parent leave that launches its children itself.
-std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape);
+std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape, bool in_order);
 
 // All template texts, for cache keys.
 std::string template_texts();

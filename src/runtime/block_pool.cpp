@@ -1,5 +1,7 @@
 #include "runtime/block_pool.h"
 
+#include <utility>
+
 #include "runtime/driver.h"
 
 namespace klap::runtime {
@@ -30,28 +32,28 @@ Block BlockPool::take(size_t bytes) {
   return {address, bytes};
 }
 
-void BlockPool::retire(Block block, CUstream stream) {
+void BlockPool::retire(std::vector<Block> blocks, CUstream stream) {
   const RelaxedCapture relaxed;
   const CUevent event = new_event();
-  // Without an event nobody could tell when the block is free: it stays allocated until the context goes.
+  // Without an event nobody could tell when the blocks are free: they stay allocated until the context goes.
   if (!event) return;
   if (driver()->event_record(event, stream) != CUDA_SUCCESS) {
     driver()->event_destroy(event);
     return;
   }
-  retire(block, event);
+  retire(std::move(blocks), event);
 }
 
-void BlockPool::retire(Block block, CUevent done) {
+void BlockPool::retire(std::vector<Block> blocks, CUevent done) {
   const std::lock_guard lock(mutex_);
-  retired_.push_back({block, done});
+  retired_.push_back({std::move(blocks), done});
 }
 
 void BlockPool::reclaim() {
   std::erase_if(retired_, [this](const Retired& entry) {
     if (driver()->event_query(entry.done) != CUDA_SUCCESS) return false;
     driver()->event_destroy(entry.done);
-    free_.push_back(entry.block);
+    free_.insert(free_.end(), entry.blocks.begin(), entry.blocks.end());
     return true;
   });
 }

@@ -38,14 +38,14 @@ class BlockPool {
  public:
   // A free block of at least `bytes`, or fresh memory; address 0 when the device has none.
   Block take(size_t bytes);
-  // The block is free once the work now in `stream` has completed.
-  void retire(Block block, CUstream stream);
-  // The block is free once `done`, already recorded, has completed. Takes the event over.
-  void retire(Block block, CUevent done);
+  // The blocks are free once the work now in `stream` has completed.
+  void retire(std::vector<Block> blocks, CUstream stream);
+  // The blocks are free once `done`, already recorded, has completed. Takes the event over.
+  void retire(std::vector<Block> blocks, CUevent done);
 
  private:
   struct Retired {
-    Block block;
+    std::vector<Block> blocks;
     CUevent done;
   };
   void reclaim();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "ptx-patterns/templates/queue.h"
 #include "runtime/driver.h"
@@ -101,13 +102,14 @@ CUresult launch_parent(const Launch& launch, CUfunction function, ExtendedParams
   return driver()->launch_kernel_ex(&config, function, params.params(), params.extra());
 }
 
-// Enqueues the parent and, unless the parent launches it, the consumer; the caller holds the context's mutex,
-// and the queue has room.
+// Enqueues the parent and, unless the parent launches them, its consumers; the caller holds the context's
+// mutex, and the queues have room.
 Outcome enqueue(const Launch& launch, ParentKernel& parent, const PreparedVariant& prepared,
                 LaunchContext& context, const CUlaunchAttribute* priority) {
+  std::vector<CUdeviceptr> queues;
+  for (size_t i = 0; i < parent.variant().queues.size(); ++i) queues.push_back(context.queue(i));
   ExtendedParams params;
-  if (const MaybeReason reason =
-          params.extend(parent.variant(), launch.params, launch.extra, context.queue())) {
+  if (const MaybeReason reason = params.extend(parent.variant(), launch.params, launch.extra, queues)) {
     return leave(*reason);
   }
   TimedLaunch timed(parent.name(), launch.stream);
@@ -120,8 +122,7 @@ Outcome enqueue(const Launch& launch, ParentKernel& parent, const PreparedVarian
   timed.parent_enqueued();
   const bool by_host = parent.variant().launcher == jit::Launcher::Host;
   const CUresult result =
-      by_host ? launch_consumer(prepared, parent.variant(), context.queue(), context.stream(), priority)
-              : CUDA_SUCCESS;
+      by_host ? launch_consumers(prepared, parent.variant(), context, priority) : CUDA_SUCCESS;
   if (result != CUDA_SUCCESS) {
     // The parent's records can no longer be run, so the program must learn of it, and nothing may be recorded
     // behind them. The consumer has launched before, so this is a context that has failed altogether.
@@ -160,8 +161,7 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (context->unusable()) return leave(*context->unusable());
   auto prepared = parent.prepared(context_id);
   if (prepared && prepared->unusable) return leave(*prepared->unusable);
-  if (const MaybeReason reason =
-          context->make_room(threads, parent.variant().record_bytes, parent.pool_bytes())) {
+  if (const MaybeReason reason = context->make_room(threads, parent.record_bytes(), parent.pool_bytes())) {
     parent.warn_once(std::string(reason->name) + ", the original runs");
     return leave(*reason);
   }

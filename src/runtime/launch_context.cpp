@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <utility>
 
 #include "ptx-patterns/templates/queue.h"
 #include "runtime/driver.h"
@@ -69,7 +70,8 @@ LaunchContext::LaunchContext(std::shared_ptr<CudaContext> context, CUstream stre
   report_ = context_->report + slot * KLAP_REPORT_WORDS * sizeof(uint64_t);
 }
 
-MaybeReason LaunchContext::make_room(uint64_t records, uint32_t record_bytes, uint64_t pool_bytes) {
+MaybeReason RecordQueue::make_room(CudaContext& context, CUstream stream, CUdeviceptr report,
+                                   uint64_t records, uint32_t record_bytes, uint64_t pool_bytes) {
   // A queue that is large enough already does not excuse a launch from its own limit: whether it is
   // redirected must not depend on what ran before it.
   const QueueShape exact{records, QueueShape::aligned_record(record_bytes)};
@@ -86,29 +88,47 @@ MaybeReason LaunchContext::make_room(uint64_t records, uint32_t record_bytes, ui
     grown.capacity = std::max({records, doubled, kFirstCapacity});
   }
   const RelaxedCapture relaxed;
-  if (grown.bytes() <= pool_bytes && take_block(grown)) return write_header(grown);
-  if (take_block(exact)) return write_header(exact);
+  if (grown.bytes() <= pool_bytes && take_block(context, stream, grown)) {
+    return write_header(stream, report, grown);
+  }
+  if (take_block(context, stream, exact)) return write_header(stream, report, exact);
   return &reasons::kNoDeviceMemory;
 }
 
-bool LaunchContext::take_block(const QueueShape& shape) {
+bool RecordQueue::take_block(CudaContext& context, CUstream stream, const QueueShape& shape) {
   if (shape.bytes() <= block_.bytes) return true;
-  const Block block = context_->pool.take(shape.bytes());
+  const Block block = context.pool.take(shape.bytes());
   if (!block.address) return false;
-  if (block_.address) context_->pool.retire(block_, stream_);
+  if (block_.address) context.pool.retire({block_}, stream);
   block_ = block;
   return true;
 }
 
-MaybeReason LaunchContext::write_header(const QueueShape& shape) {
-  const KlapQueue header = shape.header(block_.address, report_);
+MaybeReason RecordQueue::write_header(CUstream stream, CUdeviceptr report, const QueueShape& shape) {
+  const KlapQueue header = shape.header(block_.address, report);
   shape_ = {};
   // In the stream, so that kernels already enqueued still see the old shape. The counters are zero at this
   // point of the stream anyway, since every consumer leaves them so.
-  if (driver()->memcpy_htod_async(block_.address, &header, sizeof header, stream_) != CUDA_SUCCESS) {
+  if (driver()->memcpy_htod_async(block_.address, &header, sizeof header, stream) != CUDA_SUCCESS) {
     return &reasons::kQueueNotWritable;
   }
   shape_ = shape;
+  return nullptr;
+}
+
+Block RecordQueue::take() {
+  shape_ = {};
+  return std::exchange(block_, {});
+}
+
+MaybeReason LaunchContext::make_room(uint64_t records, std::span<const uint32_t> record_bytes,
+                                     uint64_t pool_bytes) {
+  if (queues_.size() < record_bytes.size()) queues_.resize(record_bytes.size());
+  for (size_t i = 0; i < record_bytes.size(); ++i) {
+    const MaybeReason reason =
+        queues_[i].make_room(*context_, stream_, report_, records, record_bytes[i], pool_bytes);
+    if (reason) return reason;
+  }
   return nullptr;
 }
 
@@ -118,18 +138,25 @@ void LaunchContext::record_use() {
     give_up(reasons::kEventNotRecorded);
 }
 
+std::vector<Block> LaunchContext::take_blocks() {
+  std::vector<Block> blocks;
+  for (RecordQueue& queue : queues_) {
+    const Block block = queue.take();
+    if (block.address) blocks.push_back(block);
+  }
+  return blocks;
+}
+
 void LaunchContext::release_in_stream() {
-  if (block_.address) context_->pool.retire(block_, stream_);
-  block_ = {};
-  shape_ = {};
+  std::vector<Block> blocks = take_blocks();
+  if (!blocks.empty()) context_->pool.retire(std::move(blocks), stream_);
   if (last_use_) driver()->event_destroy(last_use_);
   last_use_ = nullptr;
 }
 
 void LaunchContext::release_after_last_use() {
-  if (block_.address && last_use_ && !unusable_) context_->pool.retire(block_, last_use_);
-  block_ = {};
-  shape_ = {};
+  std::vector<Block> blocks = take_blocks();
+  if (!blocks.empty() && last_use_ && !unusable_) context_->pool.retire(std::move(blocks), last_use_);
   last_use_ = nullptr;
 }
 

@@ -1,10 +1,10 @@
-// Launch contexts: one record queue per stream, found by ids that CUDA never gives out twice.
+// Launch contexts: the record queues of a stream, found by ids that CUDA never gives out twice.
 //
-// A parent's variant and its consumer share a queue, and the next parent in the same stream may use it again
-// as soon as both are enqueued, because the stream runs them one after another. Two streams must not share
-// one. The key is (context id, stream id) and not the handles: handles are recycled, and an entry found by a
-// recycled handle would point into memory of a context that no longer exists. Entries of destroyed contexts
-// are simply never found again.
+// A parent's variant and its consumers share queues, and the next parent in the same stream may use them
+// again as soon as all are enqueued, because the stream runs them one after another. Two streams must not
+// share one. The key is (context id, stream id) and not the handles: handles are recycled, and an entry found
+// by a recycled handle would point into memory of a context that no longer exists. Entries of destroyed
+// contexts are simply never found again.
 #pragma once
 
 #include <cuda.h>
@@ -16,7 +16,9 @@
 #include <mutex>
 #include <set>
 #include <shared_mutex>
+#include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "runtime/block_pool.h"
 #include "runtime/launch_reasons.h"
@@ -37,6 +39,25 @@ struct CudaContext {
   BlockPool pool;
 };
 
+// One record queue in device memory. Parents that are launched into a stream share its queues.
+class RecordQueue {
+ public:
+  // Sees to it that the queue holds `records` records of `record_bytes` bytes. Null on success, otherwise the
+  // reason why this launch must run the original; one is that the queue would need more than `pool_bytes`.
+  MaybeReason make_room(CudaContext& context, CUstream stream, CUdeviceptr report, uint64_t records,
+                        uint32_t record_bytes, uint64_t pool_bytes);
+  [[nodiscard]] CUdeviceptr address() const { return block_.address; }
+  // The memory, which the queue no longer has.
+  Block take();
+
+ private:
+  bool take_block(CudaContext& context, CUstream stream, const QueueShape& shape);
+  MaybeReason write_header(CUstream stream, CUdeviceptr report, const QueueShape& shape);
+
+  QueueShape shape_;
+  Block block_;  // header, prefix array, records
+};
+
 class LaunchContext {
  public:
   LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream);
@@ -47,17 +68,16 @@ class LaunchContext {
 
   // The rest requires `mutex`.
 
-  // Sees to it that the queue holds `records` records of `record_bytes` bytes. Null on success, otherwise the
-  // reason why this launch must run the original; one is that the queue would need more than `pool_bytes`.
-  MaybeReason make_room(uint64_t records, uint32_t record_bytes, uint64_t pool_bytes);
-  [[nodiscard]] CUdeviceptr queue() const { return block_.address; }
+  // Sees to it that there is a queue for each entry of `record_bytes`, as RecordQueue::make_room() does.
+  MaybeReason make_room(uint64_t records, std::span<const uint32_t> record_bytes, uint64_t pool_bytes);
+  [[nodiscard]] CUdeviceptr queue(size_t index) const { return queues_[index].address(); }
 
   // Nothing is redirected in this stream any more, with the reason; null while all is well.
   [[nodiscard]] MaybeReason unusable() const { return unusable_; }
   void give_up(const LaunchReason& reason) { unusable_ = &reason; }
 
-  // Remembers that the work now in the stream uses the queue. Needed only for streams that end without a call
-  // to cuStreamDestroy, which are the per-thread streams.
+  // Remembers that the work now in the stream uses the queues. Needed only for streams that end without a
+  // call to cuStreamDestroy, which are the per-thread streams.
   void record_use();
   // The memory goes back to the pool once the work enqueued so far has completed.
   void release_in_stream();
@@ -68,15 +88,13 @@ class LaunchContext {
   [[nodiscard]] CUstream stream() const { return stream_; }
 
  private:
-  bool take_block(const QueueShape& shape);
-  MaybeReason write_header(const QueueShape& shape);
+  std::vector<Block> take_blocks();
 
   const std::shared_ptr<CudaContext> context_;
   const CUstream stream_;
   MaybeReason unusable_ = nullptr;
-  CUdeviceptr report_ = 0;  // this queue's slot in the context's page
-  QueueShape shape_;
-  Block block_;  // header, prefix array, records
+  CUdeviceptr report_ = 0;  // these queues' slot in the context's page
+  std::vector<RecordQueue> queues_;
   CUevent last_use_ = nullptr;
 };
 

@@ -6,8 +6,8 @@
 namespace klap::runtime {
 
 MaybeReason ExtendedParams::extend(const jit::Variant& variant, void** params, void** extra,
-                                   CUdeviceptr queue) {
-  queue_ = queue;
+                                   std::span<CUdeviceptr> queues) {
+  queues_ = queues;
   if (params && extra)
     return &reasons::kBothParameterForms;  // the driver refuses it, and shall say so itself
   if (extra) return extend_buffer(variant, extra);
@@ -18,12 +18,12 @@ MaybeReason ExtendedParams::extend(const jit::Variant& variant, void** params, v
 MaybeReason ExtendedParams::extend_array(const jit::Variant& variant, void** params) {
   const size_t count = variant.parent_param_count;
   pointers_ = few_pointers_.data();
-  if (count + 1 > few_pointers_.size()) {
-    many_pointers_ = std::make_unique<void*[]>(count + 1);
+  if (count + queues_.size() > few_pointers_.size()) {
+    many_pointers_ = std::make_unique<void*[]>(count + queues_.size());
     pointers_ = many_pointers_.get();
   }
   if (count != 0) std::copy_n(params, count, pointers_);
-  pointers_[count] = &queue_;
+  for (size_t i = 0; i < queues_.size(); ++i) pointers_[count + i] = &queues_[i];
   return nullptr;
 }
 
@@ -42,7 +42,7 @@ MaybeReason ExtendedParams::extend_buffer(const jit::Variant& variant, void** ex
   const size_t given = buffer && size ? *size : 0;
   if (given < variant.parent_param_bytes) return &reasons::kParametersMissing;
 
-  buffer_bytes_ = variant.queue_param_offset + sizeof(CUdeviceptr);
+  buffer_bytes_ = variant.queue_param_offset + queues_.size_bytes();
   unsigned char* copy = small_buffer_.data();
   if (buffer_bytes_ > small_buffer_.size()) {
     large_buffer_ = std::make_unique<unsigned char[]>(buffer_bytes_);
@@ -50,7 +50,7 @@ MaybeReason ExtendedParams::extend_buffer(const jit::Variant& variant, void** ex
   }
   std::memset(copy, 0, buffer_bytes_);
   if (variant.parent_param_bytes != 0) std::memcpy(copy, buffer, variant.parent_param_bytes);
-  std::memcpy(copy + variant.queue_param_offset, &queue_, sizeof queue_);
+  std::memcpy(copy + variant.queue_param_offset, queues_.data(), queues_.size_bytes());
 
   extra_ = {CU_LAUNCH_PARAM_BUFFER_POINTER, copy, CU_LAUNCH_PARAM_BUFFER_SIZE, &buffer_bytes_,
             CU_LAUNCH_PARAM_END};

@@ -1,4 +1,4 @@
-// The parameters of a launch with one more behind them: the queue of the variant.
+// The parameters of a launch with some more behind them: the queues of the variant.
 //
 // The driver takes parameters in two forms, an array of pointers (`kernelParams`) or one packed buffer
 // (`extra`). Both are extended in a copy; the program's own arrays are never written to.
@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "jit/module.h"
 #include "runtime/launch_reasons.h"
@@ -17,9 +18,9 @@ namespace klap::runtime {
 
 class ExtendedParams {
  public:
-  // Null on success, otherwise the reason why this launch must run the original. `queue` is the value of the
-  // added parameter.
-  MaybeReason extend(const jit::Variant& variant, void** params, void** extra, CUdeviceptr queue);
+  // Null on success, otherwise the reason why this launch must run the original. `queues` are the values of
+  // the added parameters, which are read when the launch is.
+  MaybeReason extend(const jit::Variant& variant, void** params, void** extra, std::span<CUdeviceptr> queues);
 
   // What to hand to the launch; one of the two is null.
   [[nodiscard]] void** params() { return pointers_; }
@@ -35,7 +36,7 @@ class ExtendedParams {
   std::unique_ptr<void*[]> many_pointers_;
   std::unique_ptr<unsigned char[]> large_buffer_;
 
-  CUdeviceptr queue_ = 0;
+  std::span<CUdeviceptr> queues_;
   void** pointers_ = nullptr;
   size_t buffer_bytes_ = 0;
   std::array<void*, 5> extra_{};

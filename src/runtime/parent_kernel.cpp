@@ -22,13 +22,46 @@ unsigned full_grid(CUfunction consumer, unsigned block_threads, unsigned multipr
   return result == CUDA_SUCCESS ? static_cast<unsigned>(resident) * multiprocessors : 0;
 }
 
+void log_consumers(const jit::Variant& variant, const PreparedVariant& prepared) {
+  for (size_t i = 0; i < variant.queues.size(); ++i) {
+    const jit::ChildQueue& queue = variant.queues[i];
+    if (variant.launcher == jit::Launcher::Device) {
+      log().debug("{}: launches {} itself", demangle(variant.parent), queue.consumer);
+    } else {
+      log().debug("{}: consumer {} runs as {} blocks of {} threads", demangle(variant.parent), queue.consumer,
+                  prepared.consumers[i].grid, queue.consumer_block_threads);
+    }
+  }
+}
+
+CUresult launch_consumer(const PreparedVariant::Consumer& consumer, unsigned block_threads, CUdeviceptr queue,
+                         CUstream stream, const CUlaunchAttribute* priority) {
+  void* params[] = {&queue};
+  if (!priority) {
+    return driver()->launch_kernel(consumer.function, consumer.grid, 1, 1, block_threads, 1, 1, 0, stream,
+                                   params, nullptr);
+  }
+  CUlaunchAttribute attribute = *priority;
+  CUlaunchConfig config{};
+  config.gridDimX = consumer.grid;
+  config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = block_threads;
+  config.blockDimY = config.blockDimZ = 1;
+  config.hStream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  return driver()->launch_kernel_ex(&config, consumer.function, params, nullptr);
+}
+
 }  // namespace
 
 ParentKernel::ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::Variant& variant)
     : image_(std::move(image)),
       variant_(variant),
       pool_bytes_(image_->pool_bytes.contains(variant.parent) ? image_->pool_bytes.at(variant.parent)
-                                                              : kDefaultPoolBytes) {}
+                                                              : kDefaultPoolBytes) {
+  for (const jit::ChildQueue& queue : variant.queues) record_bytes_.push_back(queue.record_bytes);
+}
 
 CUkernel ParentKernel::kernel(const std::string& kernel_name) const {
   CUkernel found = nullptr;
@@ -50,18 +83,25 @@ CUfunction ParentKernel::function(const std::string& kernel_name) const {
 
 MaybeReason ParentKernel::resolve(PreparedVariant& prepared, unsigned multiprocessors) const {
   prepared.parent = function(variant_.parent_variant);
-  prepared.consumer = function(variant_.consumer);
-  const CUfunction child = function(variant_.child);
-  if (!prepared.parent || !prepared.consumer || !child) return &reasons::kMissingHandle;
-
+  if (!prepared.parent) return &reasons::kMissingHandle;
   prepared.max_parent_threads = max_block_threads(prepared.parent);
-  if (max_block_threads(child) < variant_.child_block_threads) return &reasons::kChildBlock;
-  if (max_block_threads(prepared.consumer) < variant_.consumer_block_threads) {
-    return &reasons::kConsumerBlock;
+  for (const jit::ChildQueue& queue : variant_.queues) {
+    if (const MaybeReason reason = resolve_consumer(prepared, queue, multiprocessors)) return reason;
   }
+  return nullptr;
+}
+
+MaybeReason ParentKernel::resolve_consumer(PreparedVariant& prepared, const jit::ChildQueue& queue,
+                                           unsigned multiprocessors) const {
+  PreparedVariant::Consumer& consumer = prepared.consumers.emplace_back();
+  consumer.function = function(queue.consumer);
+  const CUfunction child = function(queue.child);
+  if (!consumer.function || !child) return &reasons::kMissingHandle;
+  if (max_block_threads(child) < queue.child_block_threads) return &reasons::kChildBlock;
+  if (max_block_threads(consumer.function) < queue.consumer_block_threads) return &reasons::kConsumerBlock;
   if (variant_.launcher == jit::Launcher::Device) return nullptr;
-  prepared.consumer_grid = full_grid(prepared.consumer, variant_.consumer_block_threads, multiprocessors);
-  return prepared.consumer_grid == 0 ? &reasons::kConsumerDoesNotFit : nullptr;
+  consumer.grid = full_grid(consumer.function, queue.consumer_block_threads, multiprocessors);
+  return consumer.grid == 0 ? &reasons::kConsumerDoesNotFit : nullptr;
 }
 
 std::shared_ptr<const PreparedVariant> ParentKernel::find_prepared(uint64_t context_id) const {
@@ -86,7 +126,7 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare(LaunchContext& laun
   made->unusable = resolve(*made, launch.context().multiprocessors);
   std::string why = made->unusable ? made->unusable->name : "";
   if (!made->unusable && variant_.launcher == jit::Launcher::Host) {
-    const CUresult result = launch_consumer(*made, variant_, launch.queue(), launch.stream(), nullptr);
+    const CUresult result = launch_consumers(*made, variant_, launch, nullptr);
     if (result != CUDA_SUCCESS) {
       made->unusable = &reasons::kConsumerDoesNotLaunch;
       why = std::string(made->unusable->name) + " (" + error_name(result) + ")";
@@ -95,11 +135,8 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare(LaunchContext& laun
   prepared_.push_back(made);
   if (made->unusable) {
     log().warn("{}: launched unchanged in this context: {}", demangle(variant_.parent), why);
-  } else if (variant_.launcher == jit::Launcher::Device) {
-    log().debug("{}: launches {} itself", demangle(variant_.parent), variant_.consumer);
   } else {
-    log().debug("{}: consumer {} runs as {} blocks of {} threads", demangle(variant_.parent),
-                variant_.consumer, made->consumer_grid, variant_.consumer_block_threads);
+    log_consumers(variant_, *made);
   }
   return made;
 }
@@ -112,23 +149,14 @@ void ParentKernel::warn_once(const std::string& what) {
   log().warn("{}: {}", demangle(variant_.parent), what);
 }
 
-CUresult launch_consumer(const PreparedVariant& prepared, const jit::Variant& variant, CUdeviceptr queue,
-                         CUstream stream, const CUlaunchAttribute* priority) {
-  void* params[] = {&queue};
-  if (!priority) {
-    return driver()->launch_kernel(prepared.consumer, prepared.consumer_grid, 1, 1,
-                                   variant.consumer_block_threads, 1, 1, 0, stream, params, nullptr);
+CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& variant,
+                          const LaunchContext& launch, const CUlaunchAttribute* priority) {
+  for (size_t i = 0; i < variant.queues.size(); ++i) {
+    const CUresult result = launch_consumer(prepared.consumers[i], variant.queues[i].consumer_block_threads,
+                                            launch.queue(i), launch.stream(), priority);
+    if (result != CUDA_SUCCESS) return result;
   }
-  CUlaunchAttribute attribute = *priority;
-  CUlaunchConfig config{};
-  config.gridDimX = prepared.consumer_grid;
-  config.gridDimY = config.gridDimZ = 1;
-  config.blockDimX = variant.consumer_block_threads;
-  config.blockDimY = config.blockDimZ = 1;
-  config.hStream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  return driver()->launch_kernel_ex(&config, prepared.consumer, params, nullptr);
+  return CUDA_SUCCESS;
 }
 
 }  // namespace klap::runtime

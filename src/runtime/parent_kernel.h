@@ -42,9 +42,12 @@ struct LoadedImage {
 struct PreparedVariant {
   uint64_t context_id = 0;
   CUfunction parent = nullptr;
-  CUfunction consumer = nullptr;
+  struct Consumer {
+    CUfunction function = nullptr;
+    unsigned grid = 0;  // where the host launches it
+  };
+  std::vector<Consumer> consumers;  // one for each queue of the variant
   unsigned max_parent_threads = 0;  // in a block
-  unsigned consumer_grid = 0;       // where the host launches it
   MaybeReason unusable = nullptr;   // the reason why the original is always used here
 };
 
@@ -55,10 +58,12 @@ class ParentKernel {
   [[nodiscard]] const std::string& name() const { return variant_.parent; }
   [[nodiscard]] const jit::Variant& variant() const { return variant_; }
   [[nodiscard]] uint64_t pool_bytes() const { return pool_bytes_; }
+  // Of each queue of the variant.
+  [[nodiscard]] const std::vector<uint32_t>& record_bytes() const { return record_bytes_; }
 
   // What prepare() made in that context, null if it was not called there yet.
   std::shared_ptr<const PreparedVariant> prepared(uint64_t context_id) const;
-  // Makes it in `launch`'s context: the caller holds its mutex, its queue is allocated and empty.
+  // Makes it in `launch`'s context: the caller holds its mutex, its queues are allocated and empty.
   std::shared_ptr<const PreparedVariant> prepare(LaunchContext& launch);
 
   // The variant's handles, to mirror what the program sets on the original; null when not found.
@@ -73,17 +78,20 @@ class ParentKernel {
   [[nodiscard]] CUfunction function(const std::string& kernel_name) const;
   std::shared_ptr<const PreparedVariant> find_prepared(uint64_t context_id) const;
   MaybeReason resolve(PreparedVariant& prepared, unsigned multiprocessors) const;
+  MaybeReason resolve_consumer(PreparedVariant& prepared, const jit::ChildQueue& queue,
+                               unsigned multiprocessors) const;
 
   const std::shared_ptr<const LoadedImage> image_;
   const jit::Variant variant_;
   const uint64_t pool_bytes_;
+  std::vector<uint32_t> record_bytes_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<const PreparedVariant>> prepared_;
   std::set<std::string> warned_;
 };
 
-// Launches `prepared`'s consumer on `queue`.
-CUresult launch_consumer(const PreparedVariant& prepared, const jit::Variant& variant, CUdeviceptr queue,
-                         CUstream stream, const CUlaunchAttribute* priority);
+// Launches `prepared`'s consumers on the queues of `launch`, one behind the other.
+CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& variant,
+                          const LaunchContext& launch, const CUlaunchAttribute* priority);
 
 }  // namespace klap::runtime

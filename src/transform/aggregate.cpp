@@ -29,10 +29,17 @@ constexpr char kLaunchFunction[] = "__klap_launch_children";
 constexpr char kGetBufferMarker[] = "__klap_get_buffer";
 constexpr char kDeviceLaunchMarker[] = "__klap_device_launch";
 constexpr char kQueueParameter[] = "__klap_queue";
+constexpr char kQueueRegister[] = "%klap_queue";
+constexpr char kErrorRegister[] = "%klap_error";
 constexpr uint32_t kHeaderBytes = 16;     // grid x, y, z and a word of padding
 constexpr uint32_t kPackedThreads = 256;  // consumer block that several small children share
 
 uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// What belongs to the site of that number has its number in its name, but for the first.
+std::string numbered(const char* name, size_t number) {
+  return number == 0 ? std::string(name) : name + std::to_string(number);
+}
 
 const Function& template_function(const Module& module, const char* name) {
   const Function* f = module.find_function(name);
@@ -66,11 +73,12 @@ void drop_callee_address(const FunctionFacts& parent, const Site& site, Edits& e
 }
 
 // The launch call: nothing to do but to report what the record step found.
-std::string launch_text(const Site& site) {
-  std::string text =
-      "{\n\t.reg .pred %klap_failed;\n\tsetp.ne.u32 %klap_failed, %klap_error, 0;\n"
-      "\t@%klap_failed mov.u32 %klap_last_error, %klap_error;\n";
-  if (!site.result.empty()) text += fmt::format("\tmov.b32 {}, %klap_error;\n", site.result);
+std::string launch_text(const Site& site, const std::string& error) {
+  std::string text = fmt::format(
+      "{{\n\t.reg .pred %klap_failed;\n\tsetp.ne.u32 %klap_failed, {0}, 0;\n"
+      "\t@%klap_failed mov.u32 %klap_last_error, {0};\n",
+      error);
+  if (!site.result.empty()) text += fmt::format("\tmov.b32 {}, {};\n", site.result, error);
   return text + "\t}";
 }
 
@@ -81,9 +89,12 @@ std::string query_text(const analysis::ErrorQuery& query) {
   return text + "\t}";
 }
 
-// `(a, b)` with the queue added behind; `()` or no list at all where the kernel had no parameters.
-void add_queue_parameter(const Module& m, const Function& f, Edits& edits) {
-  const std::string declaration = fmt::format(".param .u64 {}", kQueueParameter);
+// `(a, b)` with the queues added behind; `()` or no list at all where the kernel had no parameters.
+void add_queue_parameters(const Module& m, const Function& f, size_t queues, Edits& edits) {
+  std::string declaration;
+  for (size_t i = 0; i < queues; ++i) {
+    declaration += (i == 0 ? ".param .u64 " : ",\n\t.param .u64 ") + numbered(kQueueParameter, i);
+  }
   if (!f.parameters.empty()) {
     edits.insert_after(f.parameters.back().tokens.last - 1, ",\n\t" + declaration);
   } else if (m.is(f.name_token + 1, "(")) {
@@ -161,15 +172,19 @@ namespace {
 
 // The site's two calls. In the documented form the first only says that there is a buffer; the record is made
 // at the launch, and the argument stores move there.
-void record_edits(const Module& m, const Site& site, const Module& record, Edits& edits, LineTables& lines) {
+void record_edits(const Module& m, const RecordingSite& recording, size_t number, Edits& edits,
+                  LineTables& lines) {
+  const Site& site = recording.site;
+  const Module& record = recording.record;
+  const std::string error = numbered(kErrorRegister, number);
   InlineCall call;
   call.prefix = "klap_r_";
-  call.arguments = {"%klap_queue", site.grid[0], site.grid[1], site.grid[2]};
-  call.results = {{0, site.buffer}, {8, "%klap_error"}};
+  call.arguments = {numbered(kQueueRegister, number), site.grid[0], site.grid[1], site.grid[2]};
+  call.results = {{0, site.buffer}, {8, error}};
   const std::string text = inline_function(record, template_function(record, kRecordFunction), call, lines);
   if (site.idiom->form == analysis::LaunchForm::Described) {
     edits.replace(site.get_scope->tokens, text);
-    edits.replace(site.launch_scope->tokens, launch_text(site));
+    edits.replace(site.launch_scope->tokens, launch_text(site, error));
     return;
   }
   std::map<uint32_t, const Statement*> stores;  // in text order
@@ -181,26 +196,29 @@ void record_edits(const Module& m, const Site& site, const Module& record, Edits
     edits.replace(store->tokens, "");
   }
   edits.replace(site.get_scope->tokens, fmt::format("mov.b64 {}, 1;", site.buffer));
-  edits.replace(site.launch_scope->tokens, text + "\n" + fill + "\t" + launch_text(site));
+  edits.replace(site.launch_scope->tokens, text + "\n" + fill + "\t" + launch_text(site, error));
 }
 
 // Everything but the ways out.
-Edits recording_edits(const FunctionFacts& parent, const Site& site, const Module& record,
+Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
                       const std::string& name, LineTables& lines) {
   const Module& m = parent.module;
   const Function& f = parent.function;
   Edits edits(m);
   edits.replace({f.tokens.first, f.name_token}, linkage_text(f) + ".entry");
   edits.replace({f.name_token, f.name_token + 1}, name);
-  add_queue_parameter(m, f, edits);
+  add_queue_parameters(m, f, sites.size(), edits);
   lines.keep(m, f.body, edits);
   if (m.debug) drop_debug_labels(m, f.body, edits);
-  drop_callee_address(parent, site, edits);
-  edits.insert_after(f.body.tokens.first,
-                     fmt::format("\n\t.reg .b64 %klap_queue;\n\t.reg .b32 %klap_error, %klap_last_error;\n"
-                                 "\tld.param.u64 %klap_queue, [{}];\n\tmov.u32 %klap_last_error, 0;\n",
-                                 kQueueParameter));
-  record_edits(m, site, record, edits, lines);
+  std::string head = "\n\t.reg .b32 %klap_last_error;\n\tmov.u32 %klap_last_error, 0;\n";
+  for (size_t i = 0; i < sites.size(); ++i) {
+    drop_callee_address(parent, sites[i].site, edits);
+    record_edits(m, sites[i], i, edits, lines);
+    head +=
+        fmt::format("\t.reg .b64 {0};\n\t.reg .b32 {1};\n\tld.param.u64 {0}, [{2}];\n",
+                    numbered(kQueueRegister, i), numbered(kErrorRegister, i), numbered(kQueueParameter, i));
+  }
+  edits.insert_after(f.body.tokens.first, head);
   for (const analysis::ErrorQuery& query : parent.error_queries)
     edits.replace(query.scope->tokens, query_text(query));
   return edits;
@@ -253,42 +271,52 @@ std::vector<std::string> runtime_declarations(const Module& m, const Module& lea
 }
 
 // Where only the grid's last thread arrives.
-std::string launch_children_text(const Site& site, const DeviceLaunch& launch, LineTables& lines) {
+std::string launch_children_text(const Site& site, const DeviceLaunch& launch, size_t number,
+                                 LineTables& lines) {
   InlineCall call;
   call.prefix = "klap_d_";
-  call.arguments = {"%klap_queue", "%klap_consumer"};
+  call.arguments = {numbered(kQueueRegister, number), "%klap_consumer"};
   const analysis::Idiom& idiom = rewriting_idiom(site);
   call.symbols = {{kGetBufferMarker, idiom.get_buffer}, {kDeviceLaunchMarker, idiom.launch}};
-  return fmt::format("$klap_launch:\n\tmov.u64 %klap_consumer, {};\n\t", launch.consumer) +
-         inline_function(launch.leave, template_function(launch.leave, kLaunchFunction), call, lines) +
-         "\n\tret;\n";
+  return fmt::format("\tmov.u64 %klap_consumer, {};\n\t", launch.consumer) +
+         inline_function(launch.leave, template_function(launch.leave, kLaunchFunction), call, lines) + "\n";
 }
 
 }  // namespace
 
-Generated recording_parent(const FunctionFacts& parent, const Site& site, const Module& record,
+Generated recording_parent(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
                            const std::string& name, LineTables& lines) {
-  return {name, recording_edits(parent, site, record, name, lines).apply(parent.function.tokens), {}, {}};
+  return {name, recording_edits(parent, sites, name, lines).apply(parent.function.tokens), {}, {}};
 }
 
-Generated launching_parent(const FunctionFacts& parent, const Site& site, const Module& record,
-                           const DeviceLaunch& launch, const std::string& name, LineTables& lines) {
+Generated launching_parent(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
+                           const std::vector<DeviceLaunch>& launches, const std::string& name,
+                           LineTables& lines) {
   const Module& m = parent.module;
   const ptx::TokenRange body = parent.function.body.tokens;
-  Edits edits = recording_edits(parent, site, record, name, lines);
+  Edits edits = recording_edits(parent, sites, name, lines);
   edits.insert_after(body.first,
                      "\n\t.reg .b64 %klap_consumer;\n\t.reg .b32 %klap_last;\n\t.reg .pred %klap_is_last;\n");
+  // The first queue counts the threads for all.
+  const Module& leave = launches.front().leave;
   const analysis::Exits exits = analysis::find_exits(parent);
   int number = 0;
   for (const Statement* way : exits.ways) {
-    edits.replace(way->tokens, way_out_text(m, *way, launch.leave, number, lines));
+    edits.replace(way->tokens, way_out_text(m, *way, leave, number, lines));
     ++number;
   }
-  std::string end = exits.falls_off_end ? "\t" + leave_text(launch.leave, number, lines) : "";
-  end += launch_children_text(site, launch, lines);
-  edits.insert_before(body.last - 1, "\n" + end);
-  std::vector<std::string> declarations = runtime_declarations(m, launch.leave, site);
-  if (!launch.declaration.empty()) declarations.push_back(launch.declaration);
+  std::string end = exits.falls_off_end ? "\t" + leave_text(leave, number, lines) : "";
+  end += "$klap_launch:\n";
+  std::vector<std::string> declarations;
+  const auto declare = [&](const std::string& text) {
+    if (std::ranges::find(declarations, text) == declarations.end()) declarations.push_back(text);
+  };
+  for (size_t i = 0; i < sites.size(); ++i) {
+    end += launch_children_text(sites[i].site, launches[i], i, lines);
+    for (const std::string& text : runtime_declarations(m, leave, sites[i].site)) declare(text);
+    if (!launches[i].declaration.empty()) declare(launches[i].declaration);
+  }
+  edits.insert_before(body.last - 1, "\n" + end + "\tret;\n");
   return {name, edits.apply(parent.function.tokens), std::move(declarations), {}};
 }
 

@@ -49,21 +49,28 @@ struct Generated {
   std::vector<std::string> spliced;       // children's bodies as they stand in the text, for looking at
 };
 
-// `record` is templates/record.cu compiled for this child's layout; `name` the variant's name; `lines` the
-// line tables of the unit that the kernel is for, here and below. What the templates add is counted to the
-// source line of the launch, and in a consumer to the line of the child's head.
-Generated recording_parent(const analysis::FunctionFacts& parent, const analysis::Site& site,
-                           const ptx::Module& record, const std::string& name, LineTables& lines);
+// A site of the parent and templates/record.cu compiled for its child's layout. Each site of a parent has a
+// queue of its own, in the order of these: one added parameter each.
+struct RecordingSite {
+  const analysis::Site& site;
+  const ptx::Module& record;
+};
+// `name` is the variant's name; `lines` the line tables of the unit that the kernel is for, here and below.
+// What the templates add is counted to the source line of the launch, and in a consumer to the line of the
+// child's head.
+Generated recording_parent(const analysis::FunctionFacts& parent, const std::vector<RecordingSite>& sites,
+                           const std::string& name, LineTables& lines);
 
-// The same for launcher "device": `leave` is templates/leave_grid.cu compiled for the child's block and
-// layout, `consumer` the kernel that the last thread launches.
+// The same for launcher "device", with one of these for each site: `leave` is templates/leave_grid.cu
+// compiled for the child's block and layout, `consumer` the kernel that the last thread launches. It launches
+// them in the order of the sites.
 struct DeviceLaunch {
   const ptx::Module& leave;
   std::string consumer;
   std::string declaration;  // of the consumer, where it stands in another unit
 };
-Generated launching_parent(const analysis::FunctionFacts& parent, const analysis::Site& site,
-                           const ptx::Module& record, const DeviceLaunch& launch, const std::string& name,
+Generated launching_parent(const analysis::FunctionFacts& parent, const std::vector<RecordingSite>& sites,
+                           const std::vector<DeviceLaunch>& launches, const std::string& name,
                            LineTables& lines);
 
 // `consumer` is templates/consumer.cu, or exact.cu, compiled for `shape`.
@@ -74,7 +81,7 @@ Generated consumer_kernel(const ptx::Module& child_module, const ptx::Function& 
 // `.extern` declaration of a consumer made from that template.
 std::string consumer_declaration(const ptx::Module& consumer, const std::string& name);
 
-// Offset of the parameter that is added to a recording parent.
+// Offset of the first parameter that is added to a recording parent; the others follow, 8 bytes each.
 uint32_t queue_parameter_offset(const ptx::Function& parent);
 
 }  // namespace klap::transform

@@ -42,15 +42,16 @@ RewrittenModule module_for(const CacheKey& key, size_t cubin_bytes) {
   Variant variant;
   variant.parent = key.text + " parent";
   variant.parent_variant = "parent variant";
-  variant.child = "child";
-  variant.consumer = "consumer";
   variant.launcher = Launcher::Device;
   variant.parent_param_count = 1;
   variant.parent_param_bytes = 2;
   variant.queue_param_offset = 3;
-  variant.record_bytes = 4;
-  variant.consumer_block_threads = 5;
-  variant.child_block_threads = 6;
+  variant.queues.push_back({.child = "child",
+                            .consumer = "consumer",
+                            .record_bytes = 4,
+                            .consumer_block_threads = 5,
+                            .child_block_threads = 6});
+  variant.queues.push_back({"other child", "other consumer", 7, 8, 9});
   module.variants = {variant, variant};
   SiteRemark remark;
   remark.unit = "unit 0";

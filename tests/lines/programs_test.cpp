@@ -114,7 +114,7 @@ TEST_P(LineInfo, ParentsVariantNamesItsSource) {
 }
 
 TEST_P(LineInfo, ConsumerNamesTheChildsSource) {
-  const auto rows = built_.rows(built_.variant("_Z6parentPiPKi").consumer);
+  const auto rows = built_.rows(built_.variant("_Z6parentPiPKi").queues.at(0).consumer);
   EXPECT_THAT(rows, Contains(at("child.cu", "child")));
   EXPECT_THAT(rows,
               Contains(AllOf(at("work.h", "inlined"), inlined_at("scaled", line_of("child.cu", "child")))));
@@ -125,7 +125,7 @@ TEST_P(LineInfo, ConsumerNamesTheChildsSource) {
 }
 
 TEST_P(LineInfo, ConsumerOfTheParentsOwnUnitToo) {
-  const auto rows = built_.rows(built_.variant("_Z11near_parentPiPKi").consumer);
+  const auto rows = built_.rows(built_.variant("_Z11near_parentPiPKi").queues.at(0).consumer);
   EXPECT_THAT(rows, Contains(at("parent.cu", "near child")));
   EXPECT_THAT(rows, Contains(AllOf(Field(&LineRow::file, "work.h"),
                                    inlined_at("scaled", line_of("parent.cu", "near child")))));

@@ -187,7 +187,7 @@ TEST(Exits, ConsumerInAnotherUnit) {
   request.dump = [&](const jit::Stage& stage) { dumped[stage.file] = stage.bytes; };
   const jit::RewrittenModule module = rewrite_module(program, request);
   ASSERT_EQ(1u, module.variants.size()) << module.remarks.at(0).detail;
-  const std::string& consumer = module.variants[0].consumer;
+  const std::string& consumer = module.variants[0].queues[0].consumer;
   EXPECT_EQ(1u, count(dumped["unit0.klap.ptx"], ".extern .entry " + consumer));
   EXPECT_EQ(1u, count(dumped["unit1.klap.ptx"], ".visible .entry " + consumer));
   EXPECT_THAT(module.cubin, HasSubstr(".text." + consumer));

@@ -94,7 +94,7 @@ class RewrittenFile : public testing::TestWithParam<std::filesystem::path> {
       EXPECT_FALSE(module.cubin.empty());
       ASSERT_EQ(1u, module.variants.size());
       EXPECT_EQ(launcher, module.variants[0].launcher);
-      EXPECT_NE(std::string::npos, module.cubin.find(".text." + module.variants[0].consumer));
+      EXPECT_NE(std::string::npos, module.cubin.find(".text." + module.variants[0].queues[0].consumer));
     }
   }
 };

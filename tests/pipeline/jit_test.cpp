@@ -186,12 +186,12 @@ TEST(Pipeline, NamesVariantsAfterTheirKernels) {
   const Variant& v = module.variants[0];
   EXPECT_EQ("_Z6parentPiPKi", v.parent);
   EXPECT_THAT(v.parent_variant, testing::StartsWith(v.parent + "$klap_grid_"));
-  EXPECT_THAT(v.consumer, testing::StartsWith("_Z5childPii$klap_run_"));
+  EXPECT_THAT(v.queues.at(0).consumer, testing::StartsWith("_Z5childPii$klap_run_"));
   EXPECT_EQ(2u, v.parent_param_count);
   EXPECT_EQ(16u, v.queue_param_offset);
-  EXPECT_EQ(32u, v.record_bytes);
-  EXPECT_EQ(256u, v.consumer_block_threads);
-  EXPECT_EQ(32u, v.child_block_threads);
+  EXPECT_EQ(32u, v.queues.at(0).record_bytes);
+  EXPECT_EQ(256u, v.queues.at(0).consumer_block_threads);
+  EXPECT_EQ(32u, v.queues.at(0).child_block_threads);
 }
 
 TEST(Pipeline, BuildsAModuleOnceHoweverManyThreadsLoadIt) {

@@ -68,26 +68,30 @@ class FakeDriverTest : public testing::Test {
     jit::Variant first;
     first.parent = "parent";
     first.parent_variant = "__klap_parent";
-    first.child = "child";
-    first.consumer = "__klap_consumer";
     first.parent_param_count = 2;
     first.parent_param_bytes = 12;
     first.queue_param_offset = 16;
-    first.record_bytes = 24;
-    first.consumer_block_threads = 128;
-    first.child_block_threads = 128;
+    first.queues = {{.child = "child",
+                     .consumer = "__klap_consumer",
+                     .record_bytes = 24,
+                     .consumer_block_threads = 128,
+                     .child_block_threads = 128}};
     jit::Variant second = first;
     second.parent = "other";
     second.parent_variant = "__klap_other";
-    second.consumer = "__klap_other_consumer";
+    second.queues[0].consumer = "__klap_other_consumer";
     second.parent_param_bytes = 13;
-    second.record_bytes = 80;
+    second.queues[0].record_bytes = 80;
     jit::Variant third = first;
     third.parent = "launching";
     third.parent_variant = "__klap_launching";
-    third.consumer = "__klap_exact_consumer";
+    third.queues[0].consumer = "__klap_exact_consumer";
     third.launcher = jit::Launcher::Device;
-    return {first, second, third};
+    jit::Variant fourth = first;
+    fourth.parent = "several";
+    fourth.parent_variant = "__klap_several";
+    fourth.queues.push_back(second.queues[0]);
+    return {first, second, third, fourth};
   }
 
   // `pool_bytes` as in LoadedImage. The kernels of the last one loaded are the ones launched.
@@ -103,6 +107,7 @@ class FakeDriverTest : public testing::Test {
     parent_ = kernel(library, "parent");
     other_ = kernel(library, "other");
     launching_ = kernel(library, "launching");
+    several_ = kernel(library, "several");
   }
 
   CUfunction kernel(const char* name) { return kernel(library_, name); }
@@ -152,7 +157,7 @@ class FakeDriverTest : public testing::Test {
   std::filesystem::path log_;
   CUcontext context_ = nullptr;
   CUlibrary library_ = nullptr;
-  CUfunction parent_ = nullptr, other_ = nullptr, launching_ = nullptr;
+  CUfunction parent_ = nullptr, other_ = nullptr, launching_ = nullptr, several_ = nullptr;
 
   uint64_t first_param_ = 0x1122334455667788;
   uint32_t second_param_ = 0x99aabbcc;

@@ -13,6 +13,10 @@ extern "C" __global__ void other(Many, char) {}
 extern "C" __global__ void __klap_other(Many, char, void*) {}
 extern "C" __global__ void __klap_other_consumer(void*) {}
 
+// One with a queue for each of two launch sites.
+extern "C" __global__ void several(int*, int) {}
+extern "C" __global__ void __klap_several(int*, int, void*, void*) {}
+
 // A third that launches its consumer itself.
 extern "C" __global__ void launching(int*, int) {}
 extern "C" __global__ void __klap_launching(int*, int, void*) {}

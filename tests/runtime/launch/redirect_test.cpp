@@ -335,6 +335,24 @@ TEST_F(RedirectTest, ParentThatLaunchesItsChildrenIsAllThatIsEnqueued) {
   EXPECT_EQ(launches[0]["params"], launches[1]["params"]);
 }
 
+TEST_F(RedirectTest, EachLaunchSiteHasAQueueAndAConsumer) {
+  expect_redirected(launch_of(several_));
+  expect_redirected(launch_of(parent_));
+  EXPECT_EQ((Names{"__klap_consumer", "__klap_other_consumer",                    // tried on the empty queues
+                   "__klap_several", "__klap_consumer", "__klap_other_consumer",  //
+                   "__klap_consumer", "__klap_parent", "__klap_consumer"}),
+            launched());
+  const auto launches = calls("cuLaunchKernel");
+  const std::string first = launches[3]["params"], second = launches[4]["params"];
+  EXPECT_NE(first, second);
+  EXPECT_EQ("8877665544332211:ccbbaa99:" + first + second, launches[2]["params"]);
+  EXPECT_EQ(first, launches[7]["params"]) << "parents of a stream share its queues";
+  const auto headers = calls("cuMemcpyHtoDAsync_v2");
+  ASSERT_EQ(2u, headers.size());
+  EXPECT_EQ(32u, decoded(headers[0]["data"]).record_bytes);
+  EXPECT_EQ(80u, decoded(headers[1]["data"]).record_bytes);
+}
+
 TEST_F(RedirectTest, BothLaunchersShareAStreamsQueue) {
   expect_redirected(launch_of(parent_));
   forget_calls();

@@ -56,6 +56,20 @@ TEST_F(StreamsTest, DestroyedStreamGivesItsQueueBack) {
   EXPECT_EQ(1u, calls("cuMemcpyHtoDAsync_v2").size());  // written anew: the old owner's header means nothing
 }
 
+TEST_F(StreamsTest, DestroyedStreamGivesAllItsQueuesBack) {
+  const CUstream first = new_stream();
+  Launch launch = launch_of(several_);
+  launch.stream = first;
+  EXPECT_EQ(CUDA_SUCCESS, redirect_launch(launch));
+  destroy(first);
+  EXPECT_EQ(1u, calls("cuEventRecord").size());
+  forget_calls();
+  launch.stream = new_stream();
+  EXPECT_EQ(CUDA_SUCCESS, redirect_launch(launch));
+  EXPECT_TRUE(calls("cuMemAlloc_v2").empty());
+  EXPECT_EQ(2u, calls("cuMemcpyHtoDAsync_v2").size());
+}
+
 TEST_F(StreamsTest, QueueOfABusyDestroyedStreamIsNotReused) {
   const CUstream first = new_stream();
   launch_in(first);
