@@ -27,10 +27,10 @@ def redirected(stats, name):
     return sum(count for symbol, count in launches.items() if is_kernel(symbol, name))
 
 
-def launchers(stats):
-    """Who launches the children of the rewritten sites: a set of "host" and "device"."""
+def ways(stats):
+    """How sites are rewritten: a set of granularity/launcher."""
     sites = [site for module in stats.get("modules", []) for site in module.get("sites", [])]
-    return {site.get("launcher") for site in sites if site.get("verdict") == "rewritten"}
+    return {f"{site.get('granularity')}/{site.get('launcher')}" for site in sites if site.get("verdict") == "rewritten"}
 
 
 def summary(stats):

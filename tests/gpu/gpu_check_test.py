@@ -32,16 +32,17 @@ else
 fi
 """
 
-# LAUNCHER becomes what KLAP_LAUNCHER asks for.
+# LAUNCHER becomes what KLAP_LAUNCHER asks for, GRANULARITY what KLAP_GRANULARITY does.
 SITE = {"parent_demangled": "parent(int*)", "child_demangled": "child(int*)", "verdict": "rewritten",
-        "granularity": "grid", "launcher": "LAUNCHER", "notes": []}
+        "granularity": "GRANULARITY", "launcher": "LAUNCHER", "notes": []}
 STATS = {"modules": [{"how": "rewritten", "sites": [SITE]}], "launches": {"redirected": {"_Z6parentPi": 3}},
          "children_aggregated": 12, "toolchain_calls": {"nvrtc": 0, "nvjitlink": 0}}
 
 
 def write_stats(stats):
     text = json.dumps(stats)
-    return f"printf '%s' '{text}' | sed \"s/LAUNCHER/${{KLAP_LAUNCHER:-host}}/\" > \"$KLAP_STATS\""
+    asked = "s/LAUNCHER/${KLAP_LAUNCHER:-host}/;s/GRANULARITY/${KLAP_GRANULARITY:-grid}/"
+    return f"printf '%s' '{text}' | sed \"{asked}\" > \"$KLAP_STATS\""
 
 
 def bench(ms, mistake=""):
@@ -150,12 +151,12 @@ class ProgramsTest(WithBuild):
     def test_device_launcher_with_other_output(self):
         wrong = self.check("echo PASS p", f"echo ${{KLAP_LAUNCHER:+code 9}}; echo PASS p; {write_stats(STATS)}",
                            dict(self.ENTRY, compare=False, preloaded_lines=[""]), 1)
-        self.assertEqual(wrong, ["with KLAP_LAUNCHER=device: did not print ''"])
+        self.assertEqual(wrong, [f"{g}, launcher device: did not print ''" for g in programs.GRANULARITIES])
 
     def test_device_launcher_that_was_not_heard(self):
         deaf = dict(STATS, modules=[{"how": "rewritten", "sites": [dict(SITE, launcher="host")]}])
         wrong = self.check("echo PASS p", f"echo PASS p; {write_stats(deaf)}", repeats=1)
-        self.assertEqual(wrong, ["with KLAP_LAUNCHER=device: launched by host although KLAP_LAUNCHER says device"])
+        self.assertEqual(wrong, [f"{g}, launcher device: rewritten for {g}/host" for g in programs.GRANULARITIES])
 
     def test_kernel_names(self):
         self.assertTrue(statistics_file.is_kernel("_Z6parentPi", "parent"))

@@ -10,6 +10,8 @@ import tempfile
 from harness import process, statistics_file
 
 LIMIT = 60  # seconds a program may take
+# Each program also runs with its launches aggregated in each of these ways by its own threads.
+GRANULARITIES = ("grid", "multiblock", "block", "warp")
 
 
 def lines(outcome):
@@ -69,12 +71,14 @@ def judge_preloaded(entry, native, outcome, stats):
     return wrong
 
 
-def judge_device_launcher(entry, native, outcome, stats):
-    """What must hold of any preloaded run, and that the parents did launch their children themselves."""
+def judge_device_launcher(entry, native, outcome, stats, granularity):
+    """What must hold of any preloaded run, and that the parents did launch their children themselves, so aggregated."""
+    if granularity == "warp":  # nothing is recorded, so nobody counts
+        entry = {key: value for key, value in entry.items() if key != "children"}
     wrong = judge_preloaded(entry, native, outcome, stats)
-    launchers = statistics_file.launchers(stats)
-    if not wrong and entry.get("redirected") and launchers != {"device"}:
-        wrong.append(f"launched by {', '.join(sorted(launchers)) or 'nobody'} although KLAP_LAUNCHER says device")
+    ways = statistics_file.ways(stats)
+    if not wrong and entry.get("redirected") and ways != {f"{granularity}/device"}:
+        wrong.append(f"rewritten for {', '.join(sorted(ways)) or 'nothing'}")
     return wrong
 
 
@@ -86,10 +90,10 @@ def judge_disabled(outcome, stats):
     return wrong
 
 
-def check_device_launcher(where, entry, native):
-    """One preloaded run whose parents launch their children themselves."""
-    outcome, stats = run_preloaded(where, entry, KLAP_LAUNCHER="device")
-    wrong = judge_device_launcher(entry, native, outcome, stats)
+def check_device_launcher(where, entry, native, granularity):
+    """One preloaded run whose parents launch their children themselves, aggregated as `granularity` says."""
+    outcome, stats = run_preloaded(where, entry, KLAP_LAUNCHER="device", KLAP_GRANULARITY=granularity)
+    wrong = judge_device_launcher(entry, native, outcome, stats, granularity)
     record = {"code": outcome.code, "seconds": round(outcome.seconds, 3), "wrong": wrong,
               "statistics": statistics_file.summary(stats)}
     if wrong:
@@ -117,8 +121,11 @@ def check(where, entry, repeats, say):
         if outcome.timed_out:
             break  # the other repeats would cost a minute each
     if not wrong:  # it would only say the same again
-        record["device_launcher"] = check_device_launcher(where, entry, native)
-        wrong += [f"with KLAP_LAUNCHER=device: {text}" for text in record["device_launcher"]["wrong"]]
+        record["device_launcher"] = {}
+        for granularity in GRANULARITIES:
+            found = check_device_launcher(where, entry, native, granularity)
+            record["device_launcher"][granularity] = found
+            wrong += [f"{granularity}, launcher device: {text}" for text in found["wrong"]]
     if entry.get("also_disabled"):
         outcome, stats = run_preloaded(where, entry, KLAP_DISABLE="1")
         wrong += [f"with KLAP_DISABLE=1: {text}" for text in judge_disabled(outcome, stats)]
