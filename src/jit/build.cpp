@@ -34,6 +34,20 @@ std::string consumer_name(const Plan& plan, const PlannedSite& site) {
                      s.grid_is_1d ? "_1d" : "");
 }
 
+// What a parent's variant is called after: "grid", "grid_device", "block", "multi16".
+std::string way_tag(const analysis::Way& way) {
+  switch (way.granularity) {
+    case Granularity::None:
+    case Granularity::Grid:
+      break;
+    case Granularity::Block:
+      return "block";
+    case Granularity::MultiBlock:
+      return fmt::format("multi{}", way.group_blocks);
+  }
+  return way.launcher == Launcher::Device ? "grid_device" : "grid";
+}
+
 void add_note(SiteRemark& remark, const std::string& text) {
   if (std::ranges::find(remark.notes, text) == remark.notes.end()) remark.notes.push_back(text);
 }
@@ -48,9 +62,11 @@ class Generator {
     std::shared_ptr<const ptx::Module> record, consumer, leave;
     {
       const Stopwatch watch(&timings_.templates);
-      record = record_template(site.shape.layout);
+      record = record_template(site.shape.layout, site.way.group_blocks);
       consumer = consumer_template(site.shape);
-      if (site.way.launcher == Launcher::Device) leave = leave_template(site.shape);
+      if (site.way.launcher == Launcher::Device) {
+        leave = leave_template(site.shape, site.way.group_blocks);
+      }
     }
     const Stopwatch watch(&timings_.transform);
     code(site.child_unit).includes(*consumer);
@@ -76,8 +92,8 @@ class Generator {
   // `leave` is null where the host launches the consumer.
   Generated parent_variant(const PlannedSite& site, const ptx::Module& record, const ptx::Module& consumer,
                            const ptx::Module* leave, const std::string& consumer_name) {
-    const std::string name = fmt::format("{}$klap_grid{}_{}", site.parent->function.name,
-                                         leave ? "_device" : "", unit_tag(plan_, site.parent_unit));
+    const std::string name = fmt::format("{}$klap_{}_{}", site.parent->function.name, way_tag(site.way),
+                                         unit_tag(plan_, site.parent_unit));
     transform::LineTables& lines = code(site.parent_unit).lines;
     if (leave == nullptr) return transform::recording_parent(*site.parent, *site.site, record, name, lines);
     transform::DeviceLaunch launch{*leave, consumer_name, ""};
@@ -106,6 +122,8 @@ class Generator {
     v.child = site.child->name;
     v.consumer = consumer;
     v.launcher = site.way.launcher;
+    v.granularity = site.way.granularity;
+    v.group_blocks = site.way.group_blocks;
     v.parent_param_count = static_cast<uint32_t>(parent.parameters.size());
     v.parent_param_bytes = parent.parameter_bytes;
     v.queue_param_offset = transform::queue_parameter_offset(parent);

@@ -60,6 +60,13 @@ uint64_t grid_threads(const Launch& launch) {
   return threads;
 }
 
+// Groups of the grid that count apart; its threads are few enough for a queue.
+uint64_t grid_groups(const Launch& launch, uint32_t group_blocks) {
+  if (group_blocks == 0) return 0;
+  const uint64_t blocks = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+  return (blocks + group_blocks - 1) / group_blocks;
+}
+
 enum class Capture { None, Active, Unknown };
 Capture capture_state(CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -160,8 +167,10 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (context->unusable()) return leave(*context->unusable());
   auto prepared = parent.prepared(context_id);
   if (prepared && prepared->unusable) return leave(*prepared->unusable);
+  const jit::Variant& variant = parent.variant();
+  const uint64_t groups = grid_groups(launch, variant.group_blocks);
   if (const MaybeReason reason =
-          context->make_room(threads, parent.variant().record_bytes, parent.pool_bytes())) {
+          context->make_room(threads, variant.record_bytes, groups, parent.pool_bytes())) {
     parent.warn_once(std::string(reason->name) + ", the original runs");
     return leave(*reason);
   }

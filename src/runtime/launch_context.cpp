@@ -15,6 +15,7 @@ namespace {
 
 // The first queue of a stream: most parents are small, and this much (a few hundred KB) costs nothing.
 constexpr uint64_t kFirstCapacity = 4096;
+constexpr uint64_t kFirstGroups = 256;
 
 unsigned multiprocessors_of_current_device() {
   CUdevice device = 0;
@@ -69,12 +70,15 @@ LaunchContext::LaunchContext(std::shared_ptr<CudaContext> context, CUstream stre
   report_ = context_->report + slot * KLAP_REPORT_WORDS * sizeof(uint64_t);
 }
 
-MaybeReason LaunchContext::make_room(uint64_t records, uint32_t record_bytes, uint64_t pool_bytes) {
+MaybeReason LaunchContext::make_room(uint64_t records, uint32_t record_bytes, uint64_t groups,
+                                     uint64_t pool_bytes) {
   // A queue that is large enough already does not excuse a launch from its own limit: whether it is
   // redirected must not depend on what ran before it.
-  const QueueShape exact{records, QueueShape::aligned_record(record_bytes)};
+  const QueueShape exact{records, QueueShape::aligned_record(record_bytes), groups};
   if (exact.bytes() > pool_bytes) return &reasons::kQueueOverPoolBytes;
-  if (records <= shape_.capacity && exact.record_bytes <= shape_.record_bytes) return nullptr;
+  if (records <= shape_.capacity && exact.record_bytes <= shape_.record_bytes && groups <= shape_.groups) {
+    return nullptr;
+  }
 
   // Doubling keeps the number of reallocations logarithmic, and a record size that suits all variants seen in
   // this stream spares rewriting the header when they alternate. Both are comfort: where they would cost too
@@ -85,6 +89,7 @@ MaybeReason LaunchContext::make_room(uint64_t records, uint32_t record_bytes, ui
     const uint64_t doubled = std::min<uint64_t>(2 * shape_.capacity, KLAP_MAX_RECORDS);
     grown.capacity = std::max({records, doubled, kFirstCapacity});
   }
+  if (groups > shape_.groups) grown.groups = std::max({groups, 2 * shape_.groups, kFirstGroups});
   const RelaxedCapture relaxed;
   if (grown.bytes() <= pool_bytes && take_block(grown)) return write_header(grown);
   if (take_block(exact)) return write_header(exact);
@@ -106,6 +111,11 @@ MaybeReason LaunchContext::write_header(const QueueShape& shape) {
   // In the stream, so that kernels already enqueued still see the old shape. The counters are zero at this
   // point of the stream anyway, since every consumer leaves them so.
   if (driver()->memcpy_htod_async(block_.address, &header, sizeof header, stream_) != CUDA_SUCCESS) {
+    return &reasons::kQueueNotWritable;
+  }
+  // Where the groups' counters come to lie there may have been records.
+  if (shape.groups != 0 && driver()->memset_d8_async(block_.address + QueueShape::groups_offset(), 0,
+                                                     shape.groups_bytes(), stream_) != CUDA_SUCCESS) {
     return &reasons::kQueueNotWritable;
   }
   shape_ = shape;

@@ -47,9 +47,10 @@ class LaunchContext {
 
   // The rest requires `mutex`.
 
-  // Sees to it that the queue holds `records` records of `record_bytes` bytes. Null on success, otherwise the
-  // reason why this launch must run the original; one is that the queue would need more than `pool_bytes`.
-  MaybeReason make_room(uint64_t records, uint32_t record_bytes, uint64_t pool_bytes);
+  // Sees to it that the queue holds `records` records of `record_bytes` bytes, and counters for so many
+  // groups. Null on success, otherwise the reason why this launch must run the original; one is that the
+  // queue would need more than `pool_bytes`.
+  MaybeReason make_room(uint64_t records, uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr queue() const { return block_.address; }
 
   // Nothing is redirected in this stream any more, with the reason; null while all is well.

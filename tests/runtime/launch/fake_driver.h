@@ -87,7 +87,12 @@ class FakeDriverTest : public testing::Test {
     third.parent_variant = "__klap_launching";
     third.consumer = "__klap_exact_consumer";
     third.launcher = jit::Launcher::Device;
-    return {first, second, third};
+    jit::Variant fourth = third;
+    fourth.parent = "grouped";
+    fourth.parent_variant = "__klap_grouped";
+    fourth.granularity = jit::Granularity::MultiBlock;
+    fourth.group_blocks = 2;
+    return {first, second, third, fourth};
   }
 
   // `pool_bytes` as in LoadedImage. The kernels of the last one loaded are the ones launched.
@@ -103,6 +108,7 @@ class FakeDriverTest : public testing::Test {
     parent_ = kernel(library, "parent");
     other_ = kernel(library, "other");
     launching_ = kernel(library, "launching");
+    grouped_ = kernel(library, "grouped");
   }
 
   CUfunction kernel(const char* name) { return kernel(library_, name); }
@@ -152,7 +158,7 @@ class FakeDriverTest : public testing::Test {
   std::filesystem::path log_;
   CUcontext context_ = nullptr;
   CUlibrary library_ = nullptr;
-  CUfunction parent_ = nullptr, other_ = nullptr, launching_ = nullptr;
+  CUfunction parent_ = nullptr, other_ = nullptr, launching_ = nullptr, grouped_ = nullptr;
 
   uint64_t first_param_ = 0x1122334455667788;
   uint32_t second_param_ = 0x99aabbcc;
