@@ -13,9 +13,10 @@
  *
  * First, once per stream, the queues, one for each launch site of the parent (klap_module_variant_queue()
  * describes those behind the first). For each, allocate klap_queue_bytes(V, N) bytes of device memory, N at
- * least the threads of the parent's grid, and copy what klap_queue_header() gives to its beginning. Launches
- * in one stream may share a queue that is made for the larger records and grids; launches in different
- * streams may not share any.
+ * least the threads of the parent's grid, and copy what klap_queue_header() gives to its beginning. If
+ * V.group_blocks is not 0, everything behind that must be zero. Launches in one stream may share a queue that
+ * is made for the larger records and grids and, where some have groups, the smallest of them; launches in
+ * different streams may not share any.
  *
  * Second, launch V.parent_variant with the grid, block and shared memory that the parent would get, and with
  * the parent's own parameters plus one for each queue: its address, 8 bytes at V.queue_param_offset of a
@@ -24,8 +25,8 @@
  * Third, with KLAP_LAUNCHER_HOST, launch V.consumer right behind it in the same stream, in blocks of
  * V.consumer_block_threads threads, as many as fit the device at once, without shared memory, and with one
  * parameter: the queue's address; then the other queues' consumers in the same way, in the order of the
- * queues. The queues are empty again afterwards. With KLAP_LAUNCHER_DEVICE there is no third step: the last
- * thread of the parent's grid launches the consumer, and nobody else may.
+ * queues. The queues are empty again afterwards. With KLAP_LAUNCHER_DEVICE there is no third step: threads of
+ * the parent's grid launch the consumer, and nobody else may.
  *
  * Originals stay in the image under their names; launching one runs it as it was written.
  */
@@ -48,7 +49,7 @@ extern "C" {
 #endif
 
 /* Grows by one when functions or fields are added. What exists is never changed or taken away. */
-#define KLAP_API_VERSION 1
+#define KLAP_API_VERSION 2
 
 typedef enum klap_status {
   KLAP_OK = 0,
@@ -75,9 +76,9 @@ typedef struct klap_options {
   uint32_t compute_capability; /* of the device that will load the image: 90 for 9.0. Required. */
   uint32_t flags;
   /* Settings in the format of the config file (TOML text), in its place: KLAP_CONFIG is then not read. What
-   * is wrong in them fails the call. NULL: KLAP_CONFIG's file. Of the environment, KLAP_GRANULARITY and
-   * KLAP_LAUNCHER win over either, as in the preload library, and with KLAP_DISABLE=1 nothing is rewritten.
-   * pool_bytes has no meaning here: the caller allocates. */
+   * is wrong in them fails the call. NULL: KLAP_CONFIG's file. Of the environment, KLAP_GRANULARITY,
+   * KLAP_LAUNCHER and KLAP_MULTIBLOCK win over either, as in the preload library, and with KLAP_DISABLE=1
+   * nothing is rewritten. pool_bytes has no meaning here: the caller allocates. */
   const char* settings;
   /* For bare PTX: what the driver's compiler would be told, in ptxas' spelling ("-maxrregcount=64"). May be
    * NULL. Images with machine code carry their own. */
@@ -89,7 +90,7 @@ typedef struct klap_module klap_module;
 
 typedef enum klap_launcher {
   KLAP_LAUNCHER_HOST = 0,  /* the caller launches the consumer behind the parent */
-  KLAP_LAUNCHER_DEVICE = 1 /* the last thread of the parent's grid does */
+  KLAP_LAUNCHER_DEVICE = 1 /* the last thread of the parent's grid, or of each group, does */
 } klap_launcher;
 
 /* How to launch one rewritten parent, and one of its queues: it has one for each of its launch sites. Set
@@ -107,7 +108,10 @@ typedef struct klap_variant {
   uint32_t record_bytes;           /* of one record in the queue */
   uint32_t consumer_block_threads; /* threads in a block of the consumer */
   uint32_t child_block_threads;    /* threads in a block of the child as the program launches it */
-  uint32_t queue_count;            /* queues of the parent, at least 1 */
+  /* Since version 2. */
+  const char* granularity; /* "grid", "block", "multiblock" */
+  uint32_t group_blocks;   /* blocks of the parent that launch as one: a group; 0: all blocks of the grid */
+  uint32_t queue_count;    /* queues of the parent, at least 1 */
 } klap_variant;
 
 /* The KLAP_API_VERSION and KLAP_VERSION that the library was built with. The text is static. */
@@ -135,7 +139,8 @@ KLAP_API void klap_module_free(klap_module* module);
 KLAP_API const void* klap_module_image(const klap_module* module, size_t* bytes);
 
 /* The number of rewritten parents, and the one at `index` (from 0). At most variant->struct_bytes bytes are
- * written; fields that this library does not know become zero. Fails with KLAP_ERROR_ARGUMENT only. */
+ * written; fields that this library does not know become zero. Fails with KLAP_ERROR_ARGUMENT only, also
+ * where the variant has groups and the struct no room to say so. */
 KLAP_API size_t klap_module_variant_count(const klap_module* module);
 KLAP_API klap_status klap_module_variant(const klap_module* module, size_t index, klap_variant* variant);
 

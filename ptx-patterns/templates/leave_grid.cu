@@ -1,17 +1,24 @@
 // How the threads of a recording parent leave when the parent launches its children itself: each is counted
-// out, and the last one of the grid launches all recorded children as an exact grid (exact.cu).
+// out, and the last one of its group launches all that the group recorded as an exact grid (exact.cu). The
+// group is the whole grid, or a few consecutive blocks of it (group.h).
 //
 // Two functions. __klap_leave() is spliced in front of every way out of the parent and says whether this
 // thread is the last; __klap_launch_children() stands once at the parent's end and is reached by that thread
 // alone. Threads are counted, not blocks: a block can lose threads to early returns long before the rest is
 // done, and waiting for them at a barrier could block threads that will never come.
 //
+// A grid can have many more groups than CUDA takes launches that have not begun. A group whose launch is
+// refused must not wait for room: its block would keep its place on the GPU, and were all places taken by
+// such blocks, no child could run. So it leaves its children to the last group of the grid, which alone may
+// wait.
+//
 // The calls __klap_get_buffer and __klap_device_launch are markers for the device runtime's functions, whose
 // names are those that the parent's own launch used.
 //
-// Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_RECORD_BYTES; KLAP_IN_ORDER where the thread
-// launches the children of several queues, which come one queue after another.
-#include "queue.h"
+// Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_RECORD_BYTES; KLAP_GROUP_BLOCKS where the grid is
+// not the only group; KLAP_IN_ORDER where the thread launches the children of several queues, which come one
+// queue after another.
+#include "group.h"
 #include "sequence.h"
 
 extern "C" __device__ void* __klap_get_buffer(void* kernel, dim3 grid, dim3 block, unsigned int shared_bytes);
@@ -31,9 +38,18 @@ static constexpr unsigned int kLargestGrid = 0x7fffffffu;
 static constexpr int kAttempts = 1000;
 static constexpr unsigned int kPauseNanoseconds = 1000000;
 
-// Counts this thread out; 1 if it is the last of its grid. The threads that leave together share one atomic.
+// Orders what threads of a group write before what they count, and what they count before what they read.
+static __device__ __forceinline__ void fence_group() {
+#if defined(KLAP_GROUP_BLOCKS) && KLAP_GROUP_BLOCKS == 1
+  __threadfence_block();  // a launch takes along what its thread has seen of its block
+#else
+  __threadfence();
+#endif
+}
+
+// Counts this thread out; 1 if it is the last of its group. The threads that leave together share one atomic.
 // What they wrote is released with it (the warp's lanes to their leader by __syncwarp, the leader's view to
-// the GPU by the fence), and the last one acquires what all others released.
+// the group by the fence), and the last one acquires what all others released.
 extern "C" __device__ unsigned int __klap_leave(KlapQueue* queue) {
   const unsigned int mask = __activemask();
   __syncwarp(mask);
@@ -41,11 +57,13 @@ extern "C" __device__ unsigned int __klap_leave(KlapQueue* queue) {
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
   if (lane != static_cast<unsigned int>(__ffs(mask)) - 1u) return 0;
   const unsigned int leaving = __popc(mask);
+  const unsigned int group = own_group();
+  KlapCounters* const counters = counters_of(queue, group);
   // At most KLAP_MAX_RECORDS: the host launches larger grids natively.
-  const unsigned int threads = gridDim.x * gridDim.y * gridDim.z * (blockDim.x * blockDim.y * blockDim.z);
-  __threadfence();
-  if (atomicAdd(&queue->exited, leaving) + leaving != threads) return 0;
-  __threadfence();
+  const unsigned int threads = threads_of_group(group);
+  fence_group();
+  if (atomicAdd(&counters->exited, leaving) + leaving != threads) return 0;
+  fence_group();
   return 1;
 }
 
@@ -58,10 +76,11 @@ static __device__ __forceinline__ bool try_launch(void* consumer, const KlapSequ
   return __klap_device_launch(buffer, reinterpret_cast<void*>(kStream)) == 0;
 }
 
-// Runs the blocks of a whole sequence. If the device runtime keeps refusing, these children can no longer be
-// run by anyone: the program must see an error rather than a result that lacks them.
-static __device__ __forceinline__ void launch_sequence(KlapQueue* queue, void* consumer, KlapSequence part,
-                                                       unsigned long long blocks) {
+// Launches what is left of a sequence from part.first on. False when a launch was refused and this thread may
+// not wait. If the device runtime keeps refusing, these children can no longer be run by anyone: the program
+// must see an error rather than a result that lacks them.
+static __device__ __forceinline__ bool launch_sequence(KlapQueue* queue, void* consumer, KlapSequence& part,
+                                                       unsigned long long blocks, bool may_wait) {
   int failures = 0;
 #pragma unroll 1
   while (part.first < blocks) {
@@ -69,6 +88,8 @@ static __device__ __forceinline__ void launch_sequence(KlapQueue* queue, void* c
     const unsigned int grid = rest < kLargestGrid ? static_cast<unsigned int>(rest) : kLargestGrid;
     if (try_launch(consumer, part, grid)) {
       part.first += grid;
+    } else if (!may_wait) {
+      return false;
     } else if (++failures < kAttempts) {
       __nanosleep(kPauseNanoseconds);
     } else {
@@ -79,39 +100,108 @@ static __device__ __forceinline__ void launch_sequence(KlapQueue* queue, void* c
       __trap();
     }
   }
+  return true;
 }
 
 // The children with records at the far end have no prefix yet. Each keeps the GPU busy for longer than a step
-// of this loop takes. Returns how many blocks they have together.
+// of this loop takes. Returns how many blocks they have together. Those of which some run already keep their
+// prefix, which is being read.
 static __device__ __forceinline__ unsigned long long number_big_children(const KlapQueue* queue,
-                                                                         unsigned int begin) {
+                                                                         unsigned int begin, unsigned int end,
+                                                                         bool some_run) {
   unsigned long long blocks = 0;
 #pragma unroll 1
-  for (unsigned int i = begin; i < queue->capacity; ++i) {
+  for (unsigned int i = begin; i < end; ++i) {
     const uint4 grid = *reinterpret_cast<const uint4*>(queue->records + static_cast<unsigned long long>(i) *
                                                                             KLAP_RECORD_BYTES);
-    queue->prefix[i] = blocks;
+    if (!some_run) queue->prefix[i] = blocks;
     blocks += static_cast<unsigned long long>(grid.x) * grid.y * grid.z;
   }
   return blocks;
 }
 
+// What a group recorded.
+struct Recorded {
+  unsigned long long packed;
+  unsigned int big;
+  unsigned long long first;  // of the sequence that comes next: of the small children, then of the big ones
+};
+
+// Launches it; false when this thread may not wait for the room it takes, with the rest left in `recorded`.
+static __device__ __forceinline__ bool launch_recorded(KlapQueue* queue, unsigned int group, void* consumer,
+                                                       Recorded& recorded, bool may_wait) {
+  const unsigned int slot = first_slot(group);
+  KlapSequence part = {queue->records + static_cast<unsigned long long>(slot) * KLAP_RECORD_BYTES,
+                       queue->prefix + slot, recorded.first,
+                       static_cast<unsigned int>(recorded.packed) & KLAP_MAX_RECORDS};
+  if (part.count != 0) {
+    const bool done = launch_sequence(queue, consumer, part, recorded.packed >> KLAP_INDEX_BITS, may_wait);
+    recorded.first = part.first;
+    if (!done) return false;
+    recorded.packed = 0;
+    recorded.first = 0;
+  }
+  if (recorded.big == 0) return true;
+  const unsigned int end = slot + slots_of(queue, group), begin = end - recorded.big;
+  const unsigned long long blocks = number_big_children(queue, begin, end, recorded.first != 0);
+  part = {queue->records + static_cast<unsigned long long>(begin) * KLAP_RECORD_BYTES, queue->prefix + begin,
+          recorded.first, recorded.big};
+  const bool done = launch_sequence(queue, consumer, part, blocks, may_wait);
+  recorded.first = part.first;
+  return done;
+}
+
+static __device__ __forceinline__ unsigned int children_in(const Recorded& recorded) {
+  return (static_cast<unsigned int>(recorded.packed) & KLAP_MAX_RECORDS) + recorded.big;
+}
+
+#ifdef KLAP_GROUP_BLOCKS
+
+// For the last thread of each group: takes everything out of the group's part of the queue and launches it,
+// and the last of these threads also what others had to leave. Then all counters are zero again, for the next
+// parent.
+extern "C" __device__ void __klap_launch_children(KlapQueue* queue, void* consumer) {
+  KlapGroup* const groups = queue->groups;
+  unsigned int group = own_group(), waiting = 0;
+  bool is_last = false;
+#pragma unroll 1
+  for (;;) {
+    Recorded recorded = {groups[group].packed, groups[group].big, groups[group].first};
+    const unsigned int children = children_in(recorded);
+    const bool done = launch_recorded(queue, group, consumer, recorded, is_last);
+    groups[group].packed = done ? 0 : recorded.packed;
+    groups[group].big = done ? 0 : recorded.big;
+    groups[group].first = done ? 0 : recorded.first;
+    if (!is_last) {
+      groups[group].exited = 0;
+      if (!done) groups[atomicAdd(&queue->big, 1u)].waiting = group;
+      if (queue->report != nullptr && children != 0)
+        atomicAdd(queue->report + KLAP_REPORT_CHILDREN, static_cast<unsigned long long>(children));
+      __threadfence();
+      if (atomicAdd(&queue->exited, 1u) + 1u != number_of_groups()) return;
+      __threadfence();
+      is_last = true;
+      waiting = queue->big;
+      queue->big = 0;
+      queue->exited = 0;
+    }
+    if (waiting == 0) return;
+    group = groups[--waiting].waiting;
+  }
+}
+
+#else
+
 // For the last thread of the grid: takes everything out of the queue, which is then empty for the next
 // parent, and launches it.
 extern "C" __device__ void __klap_launch_children(KlapQueue* queue, void* consumer) {
-  const unsigned long long packed = atomicExch(&queue->packed, 0ull);
-  const unsigned int big = atomicExch(&queue->big, 0u);
+  Recorded recorded = {atomicExch(&queue->packed, 0ull), atomicExch(&queue->big, 0u), 0};
   queue->exited = 0;
-  const unsigned int small = static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS;
   if (queue->report != nullptr) {
-    reinterpret_cast<volatile unsigned long long*>(queue->report)[KLAP_REPORT_CHILDREN] += small + big;
+    reinterpret_cast<volatile unsigned long long*>(queue->report)[KLAP_REPORT_CHILDREN] +=
+        children_in(recorded);
   }
-  launch_sequence(queue, consumer, {queue->records, queue->prefix, 0, small}, packed >> KLAP_INDEX_BITS);
-  if (big == 0) return;
-  const unsigned int begin = queue->capacity - big;
-  const unsigned long long blocks = number_big_children(queue, begin);
-  launch_sequence(queue, consumer,
-                  {queue->records + static_cast<unsigned long long>(begin) * KLAP_RECORD_BYTES,
-                   queue->prefix + begin, 0, big},
-                  blocks);
+  launch_recorded(queue, 0, consumer, recorded, true);
 }
+
+#endif

@@ -7,11 +7,16 @@
 // prefix: each is wide enough to fill the GPU by itself. Because every thread of the parent's grid launches
 // at most once, `capacity` = threads of that grid makes overflow impossible.
 //
+// Where groups of blocks launch their children apart from each other, each group has counters of its own and
+// fills its own stretch of the arrays, as many slots as it has threads (group.h). All counters are zero
+// between two parents, so a queue serves grids and blocks of any size without being written anew.
+//
 // This file is compiled by NVRTC into the templates and by the host compiler into the runtime.
 #ifndef KLAP_QUEUE_H
 #define KLAP_QUEUE_H
 
-struct KlapQueue {
+// What the threads that fill a queue, or one stretch of it, count.
+struct KlapCounters {
   // records in the low 24 bits, virtual blocks in the high 40. Neither can carry: at most 2^24 - 1 records of
   // less than 2^16 blocks.
   unsigned long long packed;
@@ -19,11 +24,26 @@ struct KlapQueue {
   // Consumer blocks that have left (launcher "host") or threads of the parent that have ("device"); the last
   // one resets the counters. The two never count at the same time, as a queue serves one stream.
   unsigned int exited;
+};
+
+struct KlapGroup;
+
+// The head. Where groups have their own counters, its own count the groups: `exited` those that have left,
+// `big` those whose children wait to be launched.
+struct KlapQueue : KlapCounters {
   unsigned int capacity;       // in records
   unsigned int record_bytes;   // header, arguments and padding
   unsigned long long* prefix;  // [capacity] first virtual block of record i
   unsigned char* records;      // [capacity * record_bytes]
   unsigned long long* report;  // this queue's host-visible totals for KLAP_STATS, null when nobody asked
+  KlapGroup* groups;           // [as many as the shape has], null where the grid is the only group
+};
+
+// One group of blocks.
+struct KlapGroup : KlapCounters {
+  unsigned long long first;  // children wait to be launched: first block of the sequence that was not yet
+  unsigned int waiting;      // entry of a list of groups whose children wait; any group's place will do
+  unsigned int unused;
 };
 
 // A record begins with the child's grid (x, y, z and a word of padding); its arguments follow at

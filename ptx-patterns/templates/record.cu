@@ -9,8 +9,9 @@
 // result is the address where the program's own stores put the child's arguments, and the error code that the
 // launch will report.
 //
-// Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of this child's records.
-#include "queue.h"
+// Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of this child's records; KLAP_GROUP_BLOCKS
+// where groups of the parent's blocks launch apart.
+#include "group.h"
 
 struct KlapRecorded {
   unsigned long long arguments;  // where to store the child's arguments
@@ -39,7 +40,7 @@ static __device__ __forceinline__ unsigned int inclusive_sum(unsigned int value,
 }
 
 // Index and block prefix of a child of `blocks` blocks, one atomic for all converged lanes.
-static __device__ __forceinline__ unsigned int append(KlapQueue* queue, unsigned int blocks,
+static __device__ __forceinline__ unsigned int append(KlapCounters* counters, unsigned int blocks,
                                                       unsigned long long* prefix) {
   const unsigned int mask = __activemask();
   unsigned int lane;
@@ -50,7 +51,7 @@ static __device__ __forceinline__ unsigned int append(KlapQueue* queue, unsigned
   if (lane == last) {
     const unsigned long long step =
         (static_cast<unsigned long long>(inclusive) << KLAP_INDEX_BITS) | __popc(mask);
-    base = atomicAdd(&queue->packed, step);
+    base = atomicAdd(&counters->packed, step);
   }
   base = __shfl_sync(mask, base, last);
   *prefix = (base >> KLAP_INDEX_BITS) + inclusive - blocks;
@@ -62,12 +63,13 @@ extern "C" __device__ KlapRecorded __klap_record(KlapQueue* queue, unsigned int 
   const bool refused = grid_x - 1u >= 0x7fffffffu || grid_y - 1u >= 65535u || grid_z - 1u >= 65535u;
   const unsigned long long blocks =
       refused ? 0ull : static_cast<unsigned long long>(grid_x) * grid_y * grid_z;
-  unsigned int index;
+  const unsigned int group = own_group();
+  unsigned int index = first_slot(group);
   if (blocks >= KLAP_BIG_CHILD_BLOCKS) {
-    index = queue->capacity - 1u - atomicAdd(&queue->big, 1u);
+    index += slots_of(queue, group) - 1u - atomicAdd(&counters_of(queue, group)->big, 1u);
   } else {
     unsigned long long prefix;
-    index = append(queue, static_cast<unsigned int>(blocks), &prefix);
+    index += append(counters_of(queue, group), static_cast<unsigned int>(blocks), &prefix);
     queue->prefix[index] = prefix;
   }
   unsigned char* record = queue->records + static_cast<unsigned long long>(index) * KLAP_RECORD_BYTES;

@@ -8,6 +8,10 @@ const char* to_string(Granularity granularity) {
       return "none";
     case Granularity::Grid:
       return "grid";
+    case Granularity::Block:
+      return "block";
+    case Granularity::MultiBlock:
+      return "multiblock";
   }
   return "";
 }

@@ -1,20 +1,28 @@
 // The ways in which a parent's launches can be aggregated.
 #pragma once
 
+#include <cstdint>
+
 namespace klap::analysis {
 
 // Whose launches become one.
-enum class Granularity { None, Grid };
-const char* to_string(Granularity granularity);  // as in the configuration: "none", "grid"
+enum class Granularity { None, Grid, Block, MultiBlock };
+const char* to_string(Granularity granularity);  // as in the configuration: "none", "grid", "block"
 
 // Who starts the aggregated child: the host, right behind the parent in its stream, or threads of the parent.
 enum class Launcher { Host, Device };
 const char* to_string(Launcher launcher);
 
+// The last thread of a block, or of a few, can launch children only itself.
+inline bool is_for_device_only(Granularity granularity) {
+  return granularity == Granularity::Block || granularity == Granularity::MultiBlock;
+}
+
 // What a site is judged and rewritten for.
 struct Way {
   Granularity granularity = Granularity::Grid;
   Launcher launcher = Launcher::Host;
+  uint32_t group_blocks = 0;  // blocks of the parent that launch as one; 0: all, where it is the grid
 };
 
 }  // namespace klap::analysis

@@ -34,6 +34,20 @@ std::string consumer_name(const Plan& plan, const PlannedSite& site) {
                      s.grid_is_1d ? "_1d" : "");
 }
 
+// What a parent's variant is called after: "grid", "grid_device", "block", "multi16".
+std::string way_tag(const analysis::Way& way) {
+  switch (way.granularity) {
+    case Granularity::None:
+    case Granularity::Grid:
+      break;
+    case Granularity::Block:
+      return "block";
+    case Granularity::MultiBlock:
+      return fmt::format("multi{}", way.group_blocks);
+  }
+  return way.launcher == Launcher::Device ? "grid_device" : "grid";
+}
+
 void add_note(SiteRemark& remark, const std::string& text) {
   if (std::ranges::find(remark.notes, text) == remark.notes.end()) remark.notes.push_back(text);
 }
@@ -83,9 +97,11 @@ class Generator {
   };
   static SiteTemplates templates_for(const PlannedSite& site, bool in_order) {
     SiteTemplates out;
-    out.record = record_template(site.shape.layout);
+    out.record = record_template(site.shape.layout, site.way.group_blocks);
     out.consumer = consumer_template(site.shape);
-    if (site.way.launcher == Launcher::Device) out.leave = leave_template(site.shape, in_order);
+    if (site.way.launcher == Launcher::Device) {
+      out.leave = leave_template(site.shape, site.way.group_blocks, in_order);
+    }
     return out;
   }
 
@@ -98,8 +114,8 @@ class Generator {
   Generated parent_variant(std::span<const PlannedSite> sites, const std::vector<SiteTemplates>& templates) {
     const PlannedSite& any = sites.front();
     const bool device = any.way.launcher == Launcher::Device;
-    const std::string name = fmt::format("{}$klap_grid{}_{}", any.parent->function.name,
-                                         device ? "_device" : "", unit_tag(plan_, any.parent_unit));
+    const std::string name = fmt::format("{}$klap_{}_{}", any.parent->function.name, way_tag(any.way),
+                                         unit_tag(plan_, any.parent_unit));
     transform::LineTables& lines = code(any.parent_unit).lines;
     std::vector<transform::RecordingSite> recording;
     std::vector<transform::DeviceLaunch> launches;
@@ -133,6 +149,8 @@ class Generator {
     v.parent = parent.name;
     v.parent_variant = parent_variant;
     v.launcher = sites.front().way.launcher;
+    v.granularity = sites.front().way.granularity;
+    v.group_blocks = sites.front().way.group_blocks;
     v.parent_param_count = static_cast<uint32_t>(parent.parameters.size());
     v.parent_param_bytes = parent.parameter_bytes;
     v.queue_param_offset = transform::queue_parameter_offset(parent);

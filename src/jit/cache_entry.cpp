@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic("klapjit\n", 8);
-constexpr uint32_t kFormat = 2;
+constexpr uint32_t kFormat = 3;
 constexpr size_t kChecksumBytes = 16;
 
 class Writer {
@@ -95,18 +95,21 @@ void fields(Archive& archive, Q& queue) {
 template <typename Archive, typename V>
 requires std::same_as<std::remove_const_t<V>, Variant>
 void fields(Archive& archive, V& variant) {
-  auto& [parent, parent_variant, launcher, param_count, param_bytes, queue_offset, queues] = variant;
-  archive(parent), archive(parent_variant), archive(launcher);
+  auto& [parent, parent_variant, launcher, granularity, group_blocks, param_count, param_bytes, queue_offset,
+         queues] = variant;
+  archive(parent), archive(parent_variant), archive(launcher), archive(granularity), archive(group_blocks);
   archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues);
 }
 
 template <typename Archive, typename S>
 requires std::same_as<std::remove_const_t<S>, SiteRemark>
 void fields(Archive& archive, S& remark) {
-  auto& [unit, parent, child, line, column, rewritten, granularity, launcher, reason, detail, notes] = remark;
+  auto& [unit, parent, child, line, column, rewritten, granularity, launcher, group_blocks, reason, detail,
+         notes] = remark;
   archive(unit), archive(parent), archive(child), archive(line), archive(column);
   archive(rewritten);
-  archive(granularity), archive(launcher), archive(reason), archive(detail), archive(notes);
+  archive(granularity), archive(launcher), archive(group_blocks), archive(reason), archive(detail),
+      archive(notes);
 }
 
 template <typename Archive, typename E>

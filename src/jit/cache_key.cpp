@@ -50,7 +50,9 @@ std::string decisions(const std::vector<SiteRemark>& remarks, const Request& req
   for (const std::string& parent : parents) {
     const Granularity granularity = request.granularity ? request.granularity(parent) : Granularity::Grid;
     const Launcher launcher = request.launcher ? request.launcher(parent) : Launcher::Host;
-    text += fmt::format("{} {} {}\n", parent, to_string(granularity), to_string(launcher));
+    const uint32_t multiblock = request.multiblock ? request.multiblock(parent) : kMultiBlock;
+    text += fmt::format("{} {} {}", parent, to_string(granularity), to_string(launcher));
+    text += granularity == Granularity::MultiBlock ? fmt::format(" {}\n", multiblock) : "\n";
   }
   return text;
 }

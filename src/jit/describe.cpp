@@ -157,6 +157,9 @@ std::string describe(const PlannedSite& site) {
       fmt::format("{}, unit {}: launches {}, unit {}\n", both_names(site.parent->function.name),
                   site.parent_unit, both_names(site.child->name), site.child_unit);
   text += fmt::format("  launcher         {}\n", to_string(site.way.launcher));
+  if (site.way.group_blocks != 0) {
+    text += fmt::format("  group            {} of the parent's blocks\n", site.way.group_blocks);
+  }
   text += fmt::format("  child's block    {}x{}x{}{}\n", shape.block[0], shape.block[1], shape.block[2],
                       shape.grid_is_1d ? ", grids of one dimension" : "");
   text += fmt::format("  consumer's block {} threads, {} of the child\n", shape.threads(), shape.pack);

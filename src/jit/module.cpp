@@ -103,6 +103,7 @@ std::string memory_key(const Program& program, const Request& request, const Pla
   for (const Unit& unit : program.units) hasher.add(unit.ptx).add(unit.cubin).add(unit.options);
   for (const SiteRemark& remark : plan.remarks) {
     hasher.add(remark.rewritten ? "rewritten, launcher " + remark.launcher : remark.reason);
+    hasher.add(remark.granularity).add(std::to_string(remark.group_blocks));
   }
   return hasher.hex();
 }

@@ -49,11 +49,18 @@ struct Program {
   bool built_in_runtime = false;
 };
 
+// Blocks that launch as one at granularity multiblock where nobody says how many.
+inline constexpr uint32_t kMultiBlock = 16;
+
 // What the caller wants to have done. `granularity` is asked once per parent kernel with its mangled name.
 struct Request {
   uint32_t sm = 90;  // compute capability of the device, 90 for 9.0
   std::function<Granularity(const std::string& parent)> granularity;
   std::function<Launcher(const std::string& parent)> launcher;  // the same; the host when not set
+  // Blocks of a group at granularity multiblock, 2 or more; kMultiBlock when not set.
+  std::function<uint32_t(const std::string& parent)> multiblock;
+  // Whether someone chose that launcher; nobody did when not set.
+  std::function<bool(const std::string& parent)> launcher_is_chosen;
   bool debug_units = false;  // rewrite units that were compiled for debugging (-G), too
   // Receives every stage of every pass. When set, the disk cache is not used: it has only the last stage.
   Dump dump{};
@@ -69,8 +76,9 @@ struct SiteRemark {
   std::string unit, parent, child;  // child empty when the callee is not known
   int line = 0, column = 0;         // of the launch's first call in the unit's PTX
   bool rewritten = false;
-  std::string granularity;         // rewritten: "grid"
+  std::string granularity;         // rewritten: "grid", "block"
   std::string launcher;            // rewritten: "host" or "device"
+  uint32_t group_blocks = 0;       // rewritten: as in analysis::Way
   std::string reason;              // left: stable short name of the reason, from analysis/reasons.h
   std::string detail;              // one sentence: the deciding facts, or why the reason applies
   std::vector<std::string> notes;  // relaxations and the like
@@ -92,6 +100,8 @@ struct Variant {
   std::string parent;          // original kernel, as the program knows it
   std::string parent_variant;  // records instead of launching; takes one more 8-byte parameter for each queue
   Launcher launcher = Launcher::Host;
+  Granularity granularity = Granularity::Grid;
+  uint32_t group_blocks = 0;  // as in analysis::Way: a queue needs counters for so many groups
   uint32_t parent_param_count = 0;
   uint32_t parent_param_bytes = 0;  // end of the last original parameter
   uint32_t queue_param_offset = 0;  // of the first added parameter, in the launch buffer

@@ -69,6 +69,21 @@ std::string stream_text(const Site& site) {
   return "other stream";
 }
 
+// Who runs the children, and how.
+std::string run_text(const PlannedSite& planned) {
+  if (planned.way.launcher == Launcher::Host)
+    return fmt::format("{} to a consumer block", planned.shape.pack);
+  switch (planned.way.group_blocks) {
+    case 0:
+      return "an exact grid launched by the parent's last thread";
+    case 1:
+      return "an exact grid launched by the last thread of each block";
+    default:
+      return fmt::format("an exact grid launched by the last thread of each {} blocks",
+                         planned.way.group_blocks);
+  }
+}
+
 // The module's text with another target.
 std::string with_target(const ptx::Module& module, const ptx::Target& target) {
   ptx::Edits edits(module);
@@ -177,6 +192,9 @@ class Planner {
       mutual = Objection{Reason::SeveralSites,
                          fmt::format("the launch at {} is left ({})", ptx::place(site.site->position),
                                      to_string((*left)->reason))};
+    } else if (sites.front().way.group_blocks != 0) {
+      mutual = Objection{Reason::SeveralSites,
+                         "what a group of blocks cannot launch at once comes last, out of order"};
     } else {
       mutual = analysis::order_sites(*sites.front().parent).objection;
     }
@@ -189,6 +207,11 @@ class Planner {
     Way way;
     if (request_.granularity) way.granularity = request_.granularity(parent);
     if (request_.launcher) way.launcher = request_.launcher(parent);
+    if (analysis::is_for_device_only(way.granularity)) way.launcher = Launcher::Device;
+    if (way.granularity == Granularity::Block) way.group_blocks = 1;
+    if (way.granularity == Granularity::MultiBlock) {
+      way.group_blocks = request_.multiblock ? request_.multiblock(parent) : kMultiBlock;
+    }
     return {way};
   }
 
@@ -224,18 +247,26 @@ class Planner {
     remark.rewritten = true;
     remark.granularity = to_string(planned.way.granularity);
     remark.launcher = to_string(planned.way.launcher);
+    remark.group_blocks = planned.way.group_blocks;
     const auto& block = planned.shape.block;
-    const std::string run = planned.way.launcher == Launcher::Device
-                                ? "an exact grid launched by the parent's last thread"
-                                : fmt::format("{} to a consumer block", planned.shape.pack);
-    remark.detail = fmt::format("block {}x{}x{}, {}, {} argument bytes, {}", block[0], block[1], block[2],
-                                run, planned.child->parameter_bytes, stream_text(*planned.site));
+    remark.detail =
+        fmt::format("block {}x{}x{}, {}, {} argument bytes, {}", block[0], block[1], block[2],
+                    run_text(planned), planned.child->parameter_bytes, stream_text(*planned.site));
     if (stream == StreamKind::Null) {
       remark.notes.emplace_back(
           "launches of different threads of a block may overlap; CUDA runs them in NULL-stream order");
     }
+    note_launcher(remark, planned);
     note_target(remark, planned.parent_unit);
     if (planned.child_unit != planned.parent_unit) note_target(remark, planned.child_unit);
+  }
+
+  // A launcher that the granularity does not leave to anyone.
+  void note_launcher(SiteRemark& remark, const PlannedSite& planned) const {
+    const bool is_chosen = request_.launcher_is_chosen && request_.launcher_is_chosen(remark.parent);
+    if (!is_chosen || !request_.launcher || request_.launcher(remark.parent) == planned.way.launcher) return;
+    remark.notes.push_back(fmt::format(
+        "launcher host is ignored: at granularity {} threads of the parent launch", remark.granularity));
   }
 
   // What the verdict rests on that only a build can show.
@@ -304,6 +335,7 @@ void leave(Plan& plan, std::span<const PlannedSite> sites, Reason reason, const 
     remark.rewritten = false;
     remark.granularity.clear();
     remark.launcher.clear();
+    remark.group_blocks = 0;
     remark.notes.clear();
     remark.reason = to_string(reason);
     remark.detail = detail;

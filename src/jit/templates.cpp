@@ -10,6 +10,7 @@
 namespace klap::jit {
 
 extern const char kQueueHeader[];
+extern const char kGroupHeader[];
 extern const char kSequenceHeader[];
 extern const char kRecordTemplate[];
 extern const char kConsumerTemplate[];
@@ -33,7 +34,9 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
   if (!entry) {
     options.insert(options.end(), {kTemplateTarget, "-rdc=true", "-std=c++17"});
     entry = std::make_shared<const ptx::Module>(ptx::parse(
-        compile_to_ptx(source, name, options, {{"queue.h", kQueueHeader}, {"sequence.h", kSequenceHeader}}),
+        compile_to_ptx(
+            source, name, options,
+            {{"queue.h", kQueueHeader}, {"group.h", kGroupHeader}, {"sequence.h", kSequenceHeader}}),
         name));
   }
   return entry;
@@ -52,10 +55,18 @@ std::vector<std::string> shape_options(const transform::ConsumerShape& shape) {
   return options;
 }
 
+// The grid as the only group needs no constant: its code is what it would be if there were no groups.
+void add_group(std::vector<std::string>& options, uint32_t group_blocks) {
+  if (group_blocks != 0) options.push_back(fmt::format("-DKLAP_GROUP_BLOCKS={}u", group_blocks));
+}
+
 }  // namespace
 
-std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout& layout) {
-  return compiled(kRecordTemplate, "record.cu", layout_options(layout));
+std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout& layout,
+                                                   uint32_t group_blocks) {
+  std::vector<std::string> options = layout_options(layout);
+  add_group(options, group_blocks);
+  return compiled(kRecordTemplate, "record.cu", options);
 }
 
 std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape) {
@@ -66,15 +77,17 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
   return compiled(kConsumerTemplate, "consumer.cu", options);
 }
 
-std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape, bool in_order) {
+std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape,
+                                                  uint32_t group_blocks, bool in_order) {
   std::vector<std::string> options = shape_options(shape);
+  add_group(options, group_blocks);
   if (in_order) options.emplace_back("-DKLAP_IN_ORDER");
   return compiled(kLeaveTemplate, "leave_grid.cu", options);
 }
 
 std::string template_texts() {
-  return std::string(kQueueHeader) + kSequenceHeader + kRecordTemplate + kConsumerTemplate + kExactTemplate +
-         kLeaveTemplate;
+  return std::string(kQueueHeader) + kGroupHeader + kSequenceHeader + kRecordTemplate + kConsumerTemplate +
+         kExactTemplate + kLeaveTemplate;
 }
 
 }  // namespace klap::jit

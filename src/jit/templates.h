@@ -1,6 +1,7 @@
 // The rewrite templates of ptx-patterns/templates, compiled for one use and kept for the process.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "ptx/tree.h"
@@ -9,10 +10,13 @@
 namespace klap::jit {
 
 // Compiled and parsed; each specialisation is compiled once per process. Throws Error(Toolchain).
-std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout& layout);
+// `group_blocks` as in analysis::Way.
+std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout& layout,
+                                                   uint32_t group_blocks);
 std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape);
 // How the threads of a parent leave that launches its children itself.
-std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape, bool in_order);
+std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape,
+                                                  uint32_t group_blocks, bool in_order);
 
 // All template texts, for cache keys.
 std::string template_texts();

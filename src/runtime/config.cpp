@@ -127,7 +127,8 @@ void apply_log_settings(Config& config) {
 }
 
 std::optional<jit::Granularity> parse_granularity(std::string_view name) {
-  for (const jit::Granularity granularity : {jit::Granularity::None, jit::Granularity::Grid}) {
+  for (const jit::Granularity granularity : {jit::Granularity::None, jit::Granularity::Grid,
+                                             jit::Granularity::Block, jit::Granularity::MultiBlock}) {
     if (name == jit::to_string(granularity)) return granularity;
   }
   return std::nullopt;
@@ -177,6 +178,14 @@ jit::Granularity Config::granularity_for(const std::string& mangled) const {
 
 jit::Launcher Config::launcher_for(const std::string& mangled) const {
   return *parse_launcher(value(*find_key(Section::Kernel, "launcher"), &mangled).text);
+}
+
+bool Config::is_launcher_chosen_for(const std::string& mangled) const {
+  return value(*find_key(Section::Kernel, "launcher"), &mangled).from != Value::From::Default;
+}
+
+uint32_t Config::multiblock_for(const std::string& mangled) const {
+  return *parse_count(value(*find_key(Section::Kernel, "multiblock"), &mangled).text);
 }
 
 uint64_t Config::pool_bytes_for(const std::string& mangled) const {

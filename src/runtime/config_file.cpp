@@ -120,7 +120,7 @@ class FileReader {
     values[find_key(section, key.str())->key] = {*text, Value::From::File, place};
   }
 
-  // The value of a known key as text, if it is valid. Numbers of bytes may be written without quotes.
+  // The value of a known key as text, if it is valid. Numbers may be written without quotes.
   std::optional<std::string> read_value(Section section, const toml::key& key, const toml::node& value) {
     const Setting* const setting = find_key(section, key.str());
     if (setting == nullptr) {
@@ -129,13 +129,13 @@ class FileReader {
              key.source());
       return std::nullopt;
     }
-    const bool is_size = setting->type == SettingType::Size;
+    const bool is_number = setting->type == SettingType::Size || setting->type == SettingType::Count;
     auto text = value.value_exact<std::string>();
     const auto number = value.value_exact<int64_t>();
-    if (is_size && number) text = std::to_string(*number);
+    if (is_number && number) text = std::to_string(*number);
     if (!text) {
       report(Error(ErrorCode::Config,
-                   fmt::format("'{}' must be a {}", key.str(), is_size ? "number or a string" : "string"))
+                   fmt::format("'{}' must be a {}", key.str(), is_number ? "number or a string" : "string"))
                  .fix(fmt::format("use {}, in quotes", describe_values(*setting))),
              value.source());
       return std::nullopt;

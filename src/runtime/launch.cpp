@@ -61,6 +61,23 @@ uint64_t grid_threads(const Launch& launch) {
   return threads;
 }
 
+// Groups of the grid that count apart; its threads are few enough for a queue.
+uint64_t grid_groups(const Launch& launch, uint32_t group_blocks) {
+  if (group_blocks == 0) return 0;
+  const uint64_t blocks = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+  return (blocks + group_blocks - 1) / group_blocks;
+}
+
+// What each of the variant's queues must hold.
+std::vector<QueueShape> queues_for(const Launch& launch, const jit::Variant& variant, uint64_t threads) {
+  const uint64_t groups = grid_groups(launch, variant.group_blocks);
+  std::vector<QueueShape> shapes;
+  for (const jit::ChildQueue& queue : variant.queues) {
+    shapes.push_back({threads, QueueShape::aligned_record(queue.record_bytes), groups});
+  }
+  return shapes;
+}
+
 enum class Capture { None, Active, Unknown };
 Capture capture_state(CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -161,7 +178,8 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (context->unusable()) return leave(*context->unusable());
   auto prepared = parent.prepared(context_id);
   if (prepared && prepared->unusable) return leave(*prepared->unusable);
-  if (const MaybeReason reason = context->make_room(threads, parent.record_bytes(), parent.pool_bytes())) {
+  const std::vector<QueueShape> queues = queues_for(launch, parent.variant(), threads);
+  if (const MaybeReason reason = context->make_room(queues, parent.pool_bytes())) {
     parent.warn_once(std::string(reason->name) + ", the original runs");
     return leave(*reason);
   }

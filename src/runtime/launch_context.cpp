@@ -16,6 +16,7 @@ namespace {
 
 // The first queue of a stream: most parents are small, and this much (a few hundred KB) costs nothing.
 constexpr uint64_t kFirstCapacity = 4096;
+constexpr uint64_t kFirstGroups = 256;
 
 unsigned multiprocessors_of_current_device() {
   CUdevice device = 0;
@@ -71,22 +72,25 @@ LaunchContext::LaunchContext(std::shared_ptr<CudaContext> context, CUstream stre
 }
 
 MaybeReason RecordQueue::make_room(CudaContext& context, CUstream stream, CUdeviceptr report,
-                                   uint64_t records, uint32_t record_bytes, uint64_t pool_bytes) {
+                                   const QueueShape& exact, uint64_t pool_bytes) {
   // A queue that is large enough already does not excuse a launch from its own limit: whether it is
   // redirected must not depend on what ran before it.
-  const QueueShape exact{records, QueueShape::aligned_record(record_bytes)};
   if (exact.bytes() > pool_bytes) return &reasons::kQueueOverPoolBytes;
-  if (records <= shape_.capacity && exact.record_bytes <= shape_.record_bytes) return nullptr;
+  if (exact.capacity <= shape_.capacity && exact.record_bytes <= shape_.record_bytes &&
+      exact.groups <= shape_.groups) {
+    return nullptr;
+  }
 
   // Doubling keeps the number of reallocations logarithmic, and a record size that suits all variants seen in
   // this stream spares rewriting the header when they alternate. Both are comfort: where they would cost too
   // much memory, the queue is cut to what this launch needs.
   QueueShape grown = shape_;
   grown.record_bytes = std::max(shape_.record_bytes, exact.record_bytes);
-  if (records > shape_.capacity) {
+  if (exact.capacity > shape_.capacity) {
     const uint64_t doubled = std::min<uint64_t>(2 * shape_.capacity, KLAP_MAX_RECORDS);
-    grown.capacity = std::max({records, doubled, kFirstCapacity});
+    grown.capacity = std::max({exact.capacity, doubled, kFirstCapacity});
   }
+  if (exact.groups > shape_.groups) grown.groups = std::max({exact.groups, 2 * shape_.groups, kFirstGroups});
   const RelaxedCapture relaxed;
   if (grown.bytes() <= pool_bytes && take_block(context, stream, grown)) {
     return write_header(stream, report, grown);
@@ -112,6 +116,11 @@ MaybeReason RecordQueue::write_header(CUstream stream, CUdeviceptr report, const
   if (driver()->memcpy_htod_async(block_.address, &header, sizeof header, stream) != CUDA_SUCCESS) {
     return &reasons::kQueueNotWritable;
   }
+  // Where the groups' counters come to lie there may have been records.
+  if (shape.groups != 0 && driver()->memset_d8_async(block_.address + QueueShape::groups_offset(), 0,
+                                                     shape.groups_bytes(), stream) != CUDA_SUCCESS) {
+    return &reasons::kQueueNotWritable;
+  }
   shape_ = shape;
   return nullptr;
 }
@@ -121,12 +130,10 @@ Block RecordQueue::take() {
   return std::exchange(block_, {});
 }
 
-MaybeReason LaunchContext::make_room(uint64_t records, std::span<const uint32_t> record_bytes,
-                                     uint64_t pool_bytes) {
-  if (queues_.size() < record_bytes.size()) queues_.resize(record_bytes.size());
-  for (size_t i = 0; i < record_bytes.size(); ++i) {
-    const MaybeReason reason =
-        queues_[i].make_room(*context_, stream_, report_, records, record_bytes[i], pool_bytes);
+MaybeReason LaunchContext::make_room(std::span<const QueueShape> queues, uint64_t pool_bytes) {
+  if (queues_.size() < queues.size()) queues_.resize(queues.size());
+  for (size_t i = 0; i < queues.size(); ++i) {
+    const MaybeReason reason = queues_[i].make_room(*context_, stream_, report_, queues[i], pool_bytes);
     if (reason) return reason;
   }
   return nullptr;

@@ -42,10 +42,10 @@ struct CudaContext {
 // One record queue in device memory. Parents that are launched into a stream share its queues.
 class RecordQueue {
  public:
-  // Sees to it that the queue holds `records` records of `record_bytes` bytes. Null on success, otherwise the
-  // reason why this launch must run the original; one is that the queue would need more than `pool_bytes`.
-  MaybeReason make_room(CudaContext& context, CUstream stream, CUdeviceptr report, uint64_t records,
-                        uint32_t record_bytes, uint64_t pool_bytes);
+  // Sees to it that the queue is as large as `exact` in every respect. Null on success, otherwise the reason
+  // why this launch must run the original; one is that the queue would need more than `pool_bytes`.
+  MaybeReason make_room(CudaContext& context, CUstream stream, CUdeviceptr report, const QueueShape& exact,
+                        uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr address() const { return block_.address; }
   // The memory, which the queue no longer has.
   Block take();
@@ -68,8 +68,8 @@ class LaunchContext {
 
   // The rest requires `mutex`.
 
-  // Sees to it that there is a queue for each entry of `record_bytes`, as RecordQueue::make_room() does.
-  MaybeReason make_room(uint64_t records, std::span<const uint32_t> record_bytes, uint64_t pool_bytes);
+  // Sees to it that there is a queue for each entry of `queues`, as RecordQueue::make_room() does.
+  MaybeReason make_room(std::span<const QueueShape> queues, uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr queue(size_t index) const { return queues_[index].address(); }
 
   // Nothing is redirected in this stream any more, with the reason; null while all is well.

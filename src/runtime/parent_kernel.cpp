@@ -59,9 +59,7 @@ ParentKernel::ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::
     : image_(std::move(image)),
       variant_(variant),
       pool_bytes_(image_->pool_bytes.contains(variant.parent) ? image_->pool_bytes.at(variant.parent)
-                                                              : kDefaultPoolBytes) {
-  for (const jit::ChildQueue& queue : variant.queues) record_bytes_.push_back(queue.record_bytes);
-}
+                                                              : kDefaultPoolBytes) {}
 
 CUkernel ParentKernel::kernel(const std::string& kernel_name) const {
   CUkernel found = nullptr;

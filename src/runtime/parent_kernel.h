@@ -58,8 +58,6 @@ class ParentKernel {
   [[nodiscard]] const std::string& name() const { return variant_.parent; }
   [[nodiscard]] const jit::Variant& variant() const { return variant_; }
   [[nodiscard]] uint64_t pool_bytes() const { return pool_bytes_; }
-  // Of each queue of the variant.
-  [[nodiscard]] const std::vector<uint32_t>& record_bytes() const { return record_bytes_; }
 
   // What prepare() made in that context, null if it was not called there yet.
   std::shared_ptr<const PreparedVariant> prepared(uint64_t context_id) const;
@@ -84,7 +82,6 @@ class ParentKernel {
   const std::shared_ptr<const LoadedImage> image_;
   const jit::Variant variant_;
   const uint64_t pool_bytes_;
-  std::vector<uint32_t> record_bytes_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<const PreparedVariant>> prepared_;
   std::set<std::string> warned_;

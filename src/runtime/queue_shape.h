@@ -1,6 +1,6 @@
-// Where things lie in the memory of a record queue: its head, the prefix array and the records, one behind
-// the other. Shared by the runtime, which allocates queues for the program, and by the C API, whose callers
-// allocate them themselves.
+// Where things lie in the memory of a record queue: its head, the groups' counters, the prefix array and the
+// records, one behind the other. Shared by the runtime, which allocates queues for the program, and by the C
+// API, whose callers allocate them themselves.
 #pragma once
 
 #include <bit>
@@ -13,6 +13,7 @@ namespace klap::runtime {
 struct QueueShape {
   uint64_t capacity = 0;      // in records
   uint32_t record_bytes = 0;  // a multiple of kRecordAlign
+  uint64_t groups = 0;        // that count apart
 
   // Records hold arguments with up to 16-byte alignment.
   static constexpr uint32_t kRecordAlign = 16;
@@ -20,7 +21,10 @@ struct QueueShape {
     return (bytes + kRecordAlign - 1) / kRecordAlign * kRecordAlign;
   }
 
-  [[nodiscard]] uint64_t prefix_offset() const { return round_up(sizeof(KlapQueue)); }
+  // The groups' counters, which must be zero before the queue is first used.
+  [[nodiscard]] static constexpr uint64_t groups_offset() { return round_up(sizeof(KlapQueue)); }
+  [[nodiscard]] uint64_t groups_bytes() const { return groups * sizeof(KlapGroup); }
+  [[nodiscard]] uint64_t prefix_offset() const { return round_up(groups_offset() + groups_bytes()); }
   [[nodiscard]] uint64_t records_offset() const {
     return round_up(prefix_offset() + capacity * sizeof(unsigned long long));
   }
@@ -34,6 +38,7 @@ struct QueueShape {
     queue.prefix = std::bit_cast<unsigned long long*>(address + prefix_offset());
     queue.records = std::bit_cast<unsigned char*>(address + records_offset());
     queue.report = std::bit_cast<unsigned long long*>(report);
+    if (groups != 0) queue.groups = std::bit_cast<KlapGroup*>(address + groups_offset());
     return queue;
   }
 

@@ -19,16 +19,23 @@ using namespace std::string_view_literals;
 
 constexpr std::array kBothSections{Section::Defaults, Section::Kernel};
 constexpr std::array kKernelOnly{Section::Kernel};
-constexpr std::array kGranularities{"none"sv, "grid"sv};
+constexpr std::array kGranularities{"none"sv, "grid"sv, "block"sv, "multiblock"sv};
 constexpr std::array kLaunchers{"host"sv, "device"sv};
 constexpr std::array kLinkers{"auto"sv, "nvjitlink"sv, "driver"sv};
 constexpr std::array kLogLevels{"trace"sv, "debug"sv, "info"sv, "warn"sv, "error"sv, "off"sv};
 
 constexpr std::array kSettings{
     Setting{"KLAP_GRANULARITY", "granularity", kBothSections, SettingType::Choice, kGranularities, "grid",
-            "How the launches of a parent kernel are aggregated: over its whole grid, or not at all."},
+            "How launches are aggregated: over the parent's grid, a block, a few blocks, or not at all."},
     Setting{"KLAP_LAUNCHER", "launcher", kBothSections, SettingType::Choice, kLaunchers, "host",
             "Who starts the aggregated child: the host behind the parent, or the parent's last thread."},
+    Setting{"KLAP_MULTIBLOCK",
+            "multiblock",
+            kBothSections,
+            SettingType::Count,
+            {},
+            "16",
+            "Blocks of the parent whose launches become one at granularity multiblock."},
     Setting{"",
             "pool_bytes",
             kBothSections,
@@ -104,6 +111,9 @@ constexpr std::array kSettings{
             "1 adds to the statistics how long parents and their consumers take on the GPU; slows launches."},
 };
 
+// As many blocks as a grid that is aggregated can have.
+constexpr uint32_t kLargestCount = (1U << 24) - 1;
+
 std::string places(const Setting& setting) {
   std::vector<std::string> names;
   if (!setting.variable.empty()) names.emplace_back(setting.variable);
@@ -121,6 +131,8 @@ bool is_valid(const Setting& setting, std::string_view value) {
       return parse_boolean(value).has_value();
     case SettingType::Size:
       return parse_size(value).has_value();
+    case SettingType::Count:
+      return parse_count(value).has_value();
     case SettingType::Path:
     case SettingType::Glob:
       return !value.empty();
@@ -176,6 +188,8 @@ std::string describe_values(const Setting& setting) {
       return "glob";
     case SettingType::Size:
       return "bytes, as 4096, 64M or 1G";
+    case SettingType::Count:
+      return "a number from 2 on";
   }
   return "";
 }
@@ -200,6 +214,13 @@ std::optional<uint64_t> parse_size(std::string_view text) {
   const unsigned shift = 10 * (static_cast<unsigned>(power) + 1);
   if (number > std::numeric_limits<uint64_t>::max() >> shift) return std::nullopt;
   return number << shift;
+}
+
+std::optional<uint32_t> parse_count(std::string_view text) {
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number < 2 || number > kLargestCount ? std::nullopt : std::optional(number);
 }
 
 std::optional<Error> check_value(const Setting& setting, std::string_view name, std::string_view value) {

@@ -17,7 +17,7 @@
 
 namespace klap::runtime {
 
-enum class SettingType { Choice, Boolean, Path, Glob, Size };
+enum class SettingType { Choice, Boolean, Path, Glob, Size, Count };
 
 // Sections of the config file that a key may stand in.
 enum class Section { Defaults, Kernel };
@@ -55,6 +55,10 @@ std::optional<bool> parse_boolean(std::string_view text);
 // A Size, in bytes: digits with an optional K, M, G or T for powers of 1024; nothing for anything else and
 // for what does not fit 64 bits.
 std::optional<uint64_t> parse_size(std::string_view text);
+
+// A Count: how many there are in a group, which has at least two and no more than anything can hold; nothing
+// for anything else.
+std::optional<uint32_t> parse_count(std::string_view text);
 
 // What is wrong with a value given to `name` (the variable or the key), with the nearest valid one; nothing
 // when it is valid.

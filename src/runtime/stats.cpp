@@ -156,6 +156,7 @@ json to_json(const jit::SiteRemark& remark) {
   if (remark.rewritten) {
     site["granularity"] = remark.granularity;
     site["launcher"] = remark.launcher;
+    if (remark.group_blocks != 0) site["group_blocks"] = remark.group_blocks;
   } else {
     site["reason"] = remark.reason;
   }

@@ -263,6 +263,26 @@ TEST(Api, QueueIsLaidOutInItsOwnMemory) {
   EXPECT_EQ(0u, packed) << "an empty queue";
 }
 
+TEST(Api, QueueOfAVariantWithGroupsHasRoomToCountThem) {
+  klap_options with = options();
+  with.settings = "[defaults]\ngranularity = \"multiblock\"\nmultiblock = 4\n";
+  const Module module = rewrite(read(FIXTURE), with);
+  klap_variant variant{};
+  variant.struct_bytes = sizeof variant;
+  ASSERT_EQ(KLAP_OK, klap_module_variant(module.get(), 0, &variant));
+  EXPECT_STREQ("multiblock", variant.granularity);
+  EXPECT_EQ(4u, variant.group_blocks);
+  EXPECT_EQ(uint32_t{KLAP_LAUNCHER_DEVICE}, variant.launcher);
+  klap_variant of_grid = variant;
+  of_grid.group_blocks = 0;
+  // A block has at least one thread.
+  EXPECT_GE(klap_queue_bytes(&variant, 1 << 20), klap_queue_bytes(&of_grid, 1 << 20) + (1 << 18) * 16u);
+
+  variant.struct_bytes = offsetof(klap_variant, granularity);  // of version 1
+  EXPECT_EQ(KLAP_ERROR_ARGUMENT, klap_module_variant(module.get(), 0, &variant));
+  EXPECT_THAT(klap_error_text(), HasSubstr("groups"));
+}
+
 // ---- the example ----
 
 struct Outcome {

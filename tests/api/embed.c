@@ -114,6 +114,7 @@ static CUdeviceptr make_queue(const klap_variant* variant, uint64_t records, CUs
   CUdeviceptr queue = 0;
   unsigned char header[KLAP_QUEUE_HEADER_BYTES];
   CU(cuMemAlloc, &queue, klap_queue_bytes(variant, records));
+  if (variant->group_blocks != 0) CU(cuMemsetD8Async, queue, 0, klap_queue_bytes(variant, records), stream);
   const size_t bytes = klap_queue_header(variant, records, queue, header, sizeof header);
   CU(cuMemcpyHtoDAsync, queue, header, bytes, stream);
   return queue;

@@ -68,11 +68,13 @@ void expect_site(const nlohmann::json& statistics, const Case& c, const Site& si
 }
 
 // Runs the case; false if there is no device.
-bool run_and_check(const Case& c, const Configuration& configuration, uint64_t seeds) {
+bool run_and_check(const Case& c, const Configuration& configuration, uint64_t seeds,
+                   const std::map<std::string, std::string>& variables = {}) {
   Work work;
   work.configuration = configuration;
   work.cases = {c.name};
   work.last_seed = seeds;
+  work.variables = variables;
   const Report report = differential::Run(work).wait();
   if (report.is_missing_device()) return false;
   const std::string problem = report.problem(work);
@@ -91,6 +93,19 @@ TEST_P(Differential, EqualsTheReference) {
   EXPECT_TRUE(run_and_check(*GetParam().of, *GetParam().configuration, KLAP_SEEDS)) << "no emulated device";
 }
 
+// Groups whose launches are refused leave their children to the last group of the grid, which must not wait
+// for ever either.
+class FewPendingLaunches : public testing::TestWithParam<const Configuration*> {};
+
+TEST_P(FewPendingLaunches, NoGroupLosesItsChildren) {
+  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  for (const Case& c : all_cases()) {
+    if (!c.name.starts_with("groups_")) continue;
+    SCOPED_TRACE(c.name);
+    EXPECT_TRUE(run_and_check(c, *GetParam(), KLAP_SEEDS, {{"KLAP_EMULATOR_PENDING_LAUNCHES", "1"}}));
+  }
+}
+
 class OnGpu : public testing::TestWithParam<const Configuration*> {};
 
 TEST_P(OnGpu, EveryCaseEqualsTheReference) {
@@ -98,6 +113,14 @@ TEST_P(OnGpu, EveryCaseEqualsTheReference) {
     SCOPED_TRACE(c.name);
     if (!run_and_check(c, *GetParam(), kRepetitionsOnGpu)) GTEST_SKIP() << "there is no GPU";
   }
+}
+
+std::vector<const Configuration*> configurations_with_groups() {
+  std::vector<const Configuration*> all;
+  for (const Configuration& c : configurations()) {
+    if (!c.is_gpu && (c.granularity == "block" || c.granularity == "multiblock")) all.push_back(&c);
+  }
+  return all;
 }
 
 std::vector<const Configuration*> gpu_configurations() {
@@ -118,14 +141,16 @@ void PrintTo(const Combination& combination, std::ostream* out) {
   *out << combination.of->name << " in " << combination.configuration->name;
 }
 
-std::string gpu_test_name(const testing::TestParamInfo<const Configuration*>& info) {
+std::string configuration_name(const testing::TestParamInfo<const Configuration*>& info) {
   std::string name = info.param->name;
   std::ranges::replace(name, '-', '_');
   return name;
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Differential, testing::ValuesIn(combinations()), test_name);
-INSTANTIATE_TEST_SUITE_P(Cases, OnGpu, testing::ValuesIn(gpu_configurations()), gpu_test_name);
+INSTANTIATE_TEST_SUITE_P(Cases, OnGpu, testing::ValuesIn(gpu_configurations()), configuration_name);
+INSTANTIATE_TEST_SUITE_P(Cases, FewPendingLaunches, testing::ValuesIn(configurations_with_groups()),
+                         configuration_name);
 
 }  // namespace
 }  // namespace klap::differential

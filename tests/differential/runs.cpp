@@ -18,8 +18,13 @@ namespace {
 struct Form {
   const char* granularity;
   const char* launcher;
+  const char* multiblock = "";  // blocks of a group
 };
-constexpr std::array<Form, 2> kForms = {{{"grid", "host"}, {"grid", "device"}}};
+constexpr std::array<Form, 5> kForms = {{{"grid", "host"},
+                                         {"grid", "device"},
+                                         {"block", "device"},
+                                         {"multiblock", "device", "2"},
+                                         {"multiblock", "device", "5"}}};
 
 std::filesystem::path library_folder() { return own_folder().parent_path() / "lib"; }
 
@@ -27,17 +32,18 @@ std::vector<Configuration> make_configurations() {
   std::vector<Configuration> all;
   for (const bool is_gpu : {false, true}) {
     const std::string prefix = is_gpu ? "gpu-" : "";
-    all.push_back({prefix + "native", is_gpu, false, "", ""});
+    all.push_back({prefix + "native", is_gpu, false, "", "", ""});
     for (const Form& form : kForms) {
-      all.push_back({fmt::format("{}{}-{}", prefix, form.granularity, form.launcher), is_gpu, true,
-                     form.granularity, form.launcher});
+      all.push_back({fmt::format("{}{}{}-{}", prefix, form.granularity, form.multiblock, form.launcher),
+                     is_gpu, true, form.granularity, form.launcher, form.multiblock});
     }
   }
   return all;
 }
 
-std::map<std::string, std::string> variables_of(const Configuration& c, const std::string& statistics) {
-  std::map<std::string, std::string> variables;
+std::map<std::string, std::string> variables_of(const Work& work, const std::string& statistics) {
+  const Configuration& c = work.configuration;
+  std::map<std::string, std::string> variables = work.variables;
   if (!c.is_gpu) {
     variables["LD_LIBRARY_PATH"] = (library_folder() / "emulator").string();
     variables["KLAP_EMULATOR_QUIET"] = "1";
@@ -48,6 +54,7 @@ std::map<std::string, std::string> variables_of(const Configuration& c, const st
     variables["LD_PRELOAD"] = (library_folder() / "libklap_jit.so").string();
     variables["KLAP_GRANULARITY"] = c.granularity;
     variables["KLAP_LAUNCHER"] = c.launcher;
+    if (!c.multiblock.empty()) variables["KLAP_MULTIBLOCK"] = c.multiblock;
     variables["KLAP_CACHE_DISABLE"] = "1";
     if (!c.is_gpu) variables["KLAP_LINKER"] = "driver";
     if (!statistics.empty()) variables["KLAP_STATS"] = statistics;
@@ -132,8 +139,7 @@ std::string Report::first_errors() const {
 
 Run::Run(Work work) : work_(std::move(work)) {
   process_ = std::make_unique<Process>(
-      command_of(work_), variables_of(work_.configuration, (folder_.path() / "statistics").string()),
-      work_.limit);
+      command_of(work_), variables_of(work_, (folder_.path() / "statistics").string()), work_.limit);
 }
 
 Report Run::wait() {
@@ -149,7 +155,7 @@ Report Run::wait() {
 
 std::string command_line(const Work& work) {
   std::string text;
-  for (const auto& [name, value] : variables_of(work.configuration, "")) text += name + "=" + value + " ";
+  for (const auto& [name, value] : variables_of(work, "")) text += name + "=" + value + " ";
   return text + fmt::format("{}", fmt::join(command_of(work), " "));
 }
 

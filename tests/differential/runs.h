@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -17,6 +18,7 @@ struct Configuration {
   bool is_gpu = false;  // else the emulated driver
   bool is_preloaded = false;
   std::string granularity, launcher;  // preloaded
+  std::string multiblock;             // blocks of a group, where the granularity has any
 };
 
 // The table: natively and preloaded at each granularity and launcher, emulated and on a GPU.
@@ -30,6 +32,7 @@ struct Work {
   std::vector<std::filesystem::path> files;
   uint64_t first_seed = 1, last_seed = 1;
   std::chrono::seconds limit{120};
+  std::map<std::string, std::string> variables;  // set besides
 };
 
 // One run of one case, as klap_case printed it.

@@ -73,6 +73,14 @@ EXPORT CUresult cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr to, const void* from, size
   return copy_to_device("cuMemcpyHtoDAsync_v2_ptsz", to, from, bytes, stream);
 }
 
+EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream) {
+  FAIL_IF_SCRIPTED("cuMemsetD8Async");
+  fake_log("cuMemsetD8Async to=%p value=%u bytes=%zu stream=%p", (void*)(uintptr_t)to, value, bytes,
+           (void*)stream);
+  memset((void*)(uintptr_t)to, value, bytes);
+  return CUDA_SUCCESS;
+}
+
 EXPORT CUresult cuMemHostRegister_v2(void* memory, size_t bytes, unsigned flags) {
   FAIL_IF_SCRIPTED("cuMemHostRegister_v2");
   fake_log("cuMemHostRegister_v2 memory=%p bytes=%zu flags=%u", memory, bytes, flags);

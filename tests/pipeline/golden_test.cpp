@@ -15,11 +15,12 @@
 namespace klap::test {
 namespace {
 
-jit::Request grid_request(uint32_t sm = 90, jit::Launcher launcher = jit::Launcher::Host) {
+jit::Request grid_request(uint32_t sm = 90, jit::Launcher launcher = jit::Launcher::Host,
+                          jit::Granularity granularity = jit::Granularity::Grid) {
   jit::Request request;
   request.sm = sm;
   request.launcher = [launcher](const std::string&) { return launcher; };
-  request.granularity = [](const std::string&) { return jit::Granularity::Grid; };
+  request.granularity = [granularity](const std::string&) { return granularity; };
   return request;
 }
 
@@ -82,18 +83,21 @@ void assemble(const std::string& ptx, const std::string& name, int sm) {
 
 class RewrittenFile : public testing::TestWithParam<std::filesystem::path> {
  protected:
-  static void check(jit::Launcher launcher) {
+  static void check(jit::Launcher launcher, jit::Granularity granularity = jit::Granularity::Grid) {
     const std::string ptx = read_golden(GetParam()).section("ptx");
     const jit::Program program = jit::program_from_ptx(ptx, "golden");
-    const std::string rewritten = jit::rewrite_ptx(program.units[0], grid_request(90, launcher), nullptr);
+    const std::string rewritten =
+        jit::rewrite_ptx(program.units[0], grid_request(90, launcher, granularity), nullptr);
     EXPECT_EQ(ptx, rewritten.substr(0, ptx.size())) << "the originals must stay as they are";
     for (const int sm : {80, 90, 100}) {
-      assemble(rewritten, GetParam().stem().string() + "_" + to_string(launcher), sm);
+      const std::string form = std::string(to_string(granularity)) + "_" + to_string(launcher);
+      assemble(rewritten, GetParam().stem().string() + "_" + form, sm);
       const jit::RewrittenModule module =
-          rewrite_module(program, grid_request(static_cast<uint32_t>(sm), launcher));
+          rewrite_module(program, grid_request(static_cast<uint32_t>(sm), launcher, granularity));
       EXPECT_FALSE(module.cubin.empty());
       ASSERT_EQ(1u, module.variants.size());
       EXPECT_EQ(launcher, module.variants[0].launcher);
+      EXPECT_EQ(granularity, module.variants[0].granularity);
       EXPECT_NE(std::string::npos, module.cubin.find(".text." + module.variants[0].queues[0].consumer));
     }
   }
@@ -101,6 +105,10 @@ class RewrittenFile : public testing::TestWithParam<std::filesystem::path> {
 
 TEST_P(RewrittenFile, AssemblesAndLinks) { check(jit::Launcher::Host); }
 TEST_P(RewrittenFile, AssemblesAndLinksWhereTheParentLaunches) { check(jit::Launcher::Device); }
+TEST_P(RewrittenFile, AssemblesAndLinksWhereBlocksLaunch) {
+  check(jit::Launcher::Device, jit::Granularity::Block);
+  check(jit::Launcher::Device, jit::Granularity::MultiBlock);
+}
 
 std::string test_name(const testing::TestParamInfo<std::filesystem::path>& file) {
   std::string name = file.param.stem().string();

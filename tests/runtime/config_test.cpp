@@ -66,6 +66,24 @@ TEST(Environment, NothingSetGivesTheDefaults) {
   EXPECT_THAT(config.problems, IsEmpty());
 }
 
+TEST(Environment, LauncherIsChosenWhereItIsSetAtAll) {
+  EXPECT_FALSE(from_environment({}).is_launcher_chosen_for(kParent));
+  EXPECT_TRUE(from_environment({{"KLAP_LAUNCHER", "host"}}).is_launcher_chosen_for(kParent));
+  const Config config = from_text("[[kernel]]\nname = \"parent*\"\nlauncher = \"host\"\n");
+  EXPECT_TRUE(config.is_launcher_chosen_for(kParent));
+  EXPECT_FALSE(config.is_launcher_chosen_for("_Z5otherv"));
+}
+
+TEST(Environment, GroupsOfBlocksHaveASize) {
+  EXPECT_EQ(from_environment({}).multiblock_for(kParent), jit::kMultiBlock);
+  EXPECT_EQ(from_environment({{"KLAP_MULTIBLOCK", "3"}}).multiblock_for(kParent), 3);
+  EXPECT_EQ(from_text("[defaults]\nmultiblock = 5\n").multiblock_for(kParent), 5);
+  const Config wrong = from_environment({{"KLAP_MULTIBLOCK", "1"}});
+  EXPECT_EQ(wrong.multiblock_for(kParent), jit::kMultiBlock);
+  EXPECT_THAT(wrong.problems,
+              ElementsAre(HasSubstr("KLAP_MULTIBLOCK cannot be '1' (fix: use a number from 2")));
+}
+
 TEST(Environment, EmptyIsTheSameAsUnset) {
   const Config config = from_environment({{"KLAP_DISABLE", ""},
                                           {"KLAP_LOG", ""},
@@ -264,9 +282,9 @@ granularity = "Grid"
       ElementsAre("klap.toml:1:2: unknown table 'kernels' (fix: did you mean 'kernel'? use one of: defaults, "
                   "kernel)",
                   "klap.toml:3:1: unknown key 'granularty' in [defaults] (fix: did you mean 'granularity'? "
-                  "use one of: granularity, launcher, pool_bytes)",
+                  "use one of: granularity, launcher, multiblock, pool_bytes)",
                   "klap.toml:4:15: granularity cannot be 'Grid' (fix: did you mean 'grid'? use none | "
-                  "grid)"));
+                  "grid | block | multiblock)"));
 }
 
 TEST(File, WrongValueKeepsTheDefaultOfThatSettingOnly) {
@@ -388,6 +406,14 @@ TEST(SettingsTable, SizesMayHaveAUnit) {
   for (const char* const wrong :
        {"", "M", "-1", "+1", "1.5G", "1 G", "1GB", "1X", "0x10", "99999999999999999999", "16777216T"}) {
     EXPECT_EQ(parse_size(wrong), std::nullopt) << wrong;
+  }
+}
+
+TEST(SettingsTable, CountsAreWholeNumbersFromTwoOn) {
+  EXPECT_EQ(parse_count("2"), 2);
+  EXPECT_EQ(parse_count("16777215"), 16777215);
+  for (const char* const wrong : {"", "0", "1", "-2", "+2", "2.5", "2 ", "4K", "16777216", "4294967298"}) {
+    EXPECT_EQ(parse_count(wrong), std::nullopt) << wrong;
   }
 }
 

@@ -31,15 +31,18 @@ constexpr Broken kBroken[] = {
     {"UnknownKey", "[defaults]\npool_byts = \"64M\"\n",
      "FILE:2:1: unknown key 'pool_byts' in [defaults] (fix: did you mean 'pool_bytes'? use one of: "
      "granularity, "
-     "launcher, pool_bytes)"},
+     "launcher, multiblock, pool_bytes)"},
     {"WrongType", "[defaults]\nlauncher = 1\n",
      "FILE:2:12: 'launcher' must be a string (fix: use host | device, in quotes)"},
     {"WrongTypeOfANumber", "[defaults]\npool_bytes = 6.4\n",
      "FILE:2:14: 'pool_bytes' must be a number or a string (fix: use bytes, as 4096, 64M or 1G, in quotes)"},
     {"UnknownValue", "[[kernel]]\nname = \"*\"\ngranularity = \"grdi\"\n",
-     "FILE:3:15: granularity cannot be 'grdi' (fix: did you mean 'grid'? use none | grid)"},
+     "FILE:3:15: granularity cannot be 'grdi' (fix: did you mean 'grid'? use none | grid | block | "
+     "multiblock)"},
     {"UnknownSize", "[defaults]\npool_bytes = \"64 megabytes\"\n",
      "FILE:2:14: pool_bytes cannot be '64 megabytes' (fix: use bytes, as 4096, 64M or 1G)"},
+    {"CountOfOne", "[defaults]\nmultiblock = 1\n",
+     "FILE:2:14: multiblock cannot be '1' (fix: use a number from 2 on)"},
     {"NegativeSize", "[defaults]\npool_bytes = -1\n",
      "FILE:2:14: pool_bytes cannot be '-1' (fix: use bytes, as 4096, 64M or 1G)"},
     {"EmptyName", "[[kernel]]\nname = \"\"\ngranularity = \"none\"\n",

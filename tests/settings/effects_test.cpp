@@ -65,6 +65,19 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   void kernel_launcher() {
     EXPECT_EQ(in_force("launcher", {config(parent_table_ + "launcher = \"device\"\n")}), "device");
   }
+  void multiblock() {
+    EXPECT_EQ(in_force("multiblock", {}), "16");
+    EXPECT_EQ(in_force("multiblock", {"KLAP_MULTIBLOCK=4"}), "4");
+    const Outcome outcome = run({"KLAP_GRANULARITY=multiblock", "KLAP_MULTIBLOCK=4"});
+    ASSERT_EQ(outcome.launched.size(), 1);
+    EXPECT_THAT(outcome.launched[0], HasSubstr("$klap_multi4_"));
+  }
+  void default_multiblock() {
+    EXPECT_EQ(in_force("multiblock", {config("[defaults]\nmultiblock = 4\n")}), "4");
+  }
+  void kernel_multiblock() {
+    EXPECT_EQ(in_force("multiblock", {config(parent_table_ + "multiblock = \"4\"\n")}), "4");
+  }
   void expect_pool_matters(const std::string& before) {
     const Outcome tight = run({config(before + "pool_bytes = 2048\n")}, 100);
     EXPECT_FALSE(tight.redirected());
@@ -162,6 +175,9 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_LAUNCHER", &Effects::launcher},
       {"[defaults] launcher", &Effects::default_launcher},
       {"[[kernel]] launcher", &Effects::kernel_launcher},
+      {"KLAP_MULTIBLOCK", &Effects::multiblock},
+      {"[defaults] multiblock", &Effects::default_multiblock},
+      {"[[kernel]] multiblock", &Effects::kernel_multiblock},
       {"[defaults] pool_bytes", &Effects::default_pool_bytes},
       {"[[kernel]] pool_bytes", &Effects::kernel_pool_bytes},
       {"[[kernel]] name", &Effects::kernel_name},

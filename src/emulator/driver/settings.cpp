@@ -112,6 +112,11 @@ constexpr Setting kSettings[] = {
      [](Settings& s, std::string_view text) {
        return set_number(s.machine.executor.device.memory_bytes, text, 1 << 20, uint64_t{1} << 40);
      }},
+    {"PENDING_LAUNCHES", "1 to 1048576",
+     "device launches that can wait at once, until the program asks for more",
+     [](Settings& s, std::string_view text) {
+       return set_number(s.machine.pending_launches, text, 1, 1 << 20);
+     }},
     {"MAX_STEPS", "a number, 0 for no limit", "thread instructions before a run is given up",
      [](Settings& s, std::string_view text) { return set_number(s.machine.executor.max_steps, text, 0); }},
     {"DEVICES", "1 to 8", "how many devices of this kind there are",

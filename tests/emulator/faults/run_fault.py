@@ -29,10 +29,13 @@ class Library:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("KLAP_")}
         environment.update(
             LD_PRELOAD=self.path, LD_LIBRARY_PATH=os.path.join(build, "lib", "emulator"),
-            KLAP_LINKER="driver", KLAP_LAUNCHER=self.options.launcher, KLAP_CACHE_DIR=self.cache.name,
+            KLAP_LINKER="driver", KLAP_LAUNCHER=self.options.launcher,
+            KLAP_GRANULARITY=self.options.granularity, KLAP_MULTIBLOCK="4", KLAP_CACHE_DIR=self.cache.name,
             KLAP_EMULATOR_QUIET="1", KLAP_EMULATOR_SEED=str(seed), KLAP_EMULATOR_WEAK_MEMORY="1",
             KLAP_EMULATOR_RACES="1",
             KLAP_EMULATOR_MAX_STEPS="100000000", KLAP_EMULATOR_SCHEDULE=SCHEDULES[seed % len(SCHEDULES)],
+            # So few that the launches of most groups are refused at first.
+            KLAP_EMULATOR_PENDING_LAUNCHES="2048" if self.options.granularity == "grid" else "1",
             KLAP_STATS=os.path.join(self.cache.name, "stats.json"))
         try:
             run = subprocess.run([os.path.join(build, "bin", "emulated", "rounds")], env=environment, timeout=LIMIT,
@@ -49,6 +52,7 @@ def main():
     parser.add_argument("--build", required=True, help="the build folder")
     parser.add_argument("--fault", required=True, help="its name")
     parser.add_argument("--launcher", choices=["host", "device"], required=True)
+    parser.add_argument("--granularity", choices=["grid", "block", "multiblock"], default="grid")
     parser.add_argument("--seeds", type=int, default=8)
     options = parser.parse_args()
     libraries = os.path.join(options.build, "lib")

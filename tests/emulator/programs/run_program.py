@@ -22,7 +22,14 @@ from gpu_checks import programs  # noqa: E402
 from harness import process, statistics_file  # noqa: E402
 
 SCHEDULES = ["random", "round-robin", "one-block", "starve-one", "child-first", "child-last", "fast"]
-CONFIGURATIONS = ["native", "host", "device"]
+# What is set in each. With granularity grid, the configuration is the launcher's name.
+CONFIGURATIONS = {
+    "native": {},
+    "host": {"KLAP_LAUNCHER": "host"},
+    "device": {"KLAP_LAUNCHER": "device"},
+    "block": {"KLAP_GRANULARITY": "block"},
+    "multiblock": {"KLAP_GRANULARITY": "multiblock", "KLAP_MULTIBLOCK": "3"},
+}
 LIMIT = 120  # seconds a run may take
 
 
@@ -58,7 +65,7 @@ class Runs:
     def environment(self, seed, configuration):
         # The rewritten code of the first run serves the others: compiling it is not what is tested.
         settings = {"KLAP_CACHE_DIR": os.path.join(self.folder.name, "cache"), "KLAP_LINKER": "driver",
-                    "KLAP_LAUNCHER": configuration}
+                    **CONFIGURATIONS[configuration]}
         stats = os.path.join(self.folder.name, "stats.json")
         if os.path.exists(stats):
             os.remove(stats)
@@ -125,8 +132,13 @@ def judge_sites(expected, configuration, stats):
         if found != {reason}:
             wrong.append(f"sites of {kernel} were left for {found} instead of {reason}")
     launchers = statistics_file.launchers(stats)
-    if launchers - {configuration}:
-        wrong.append(f"launched by {', '.join(sorted(launchers))} instead of the {configuration}")
+    launcher = "host" if configuration == "host" else "device"
+    if launchers - {launcher}:
+        wrong.append(f"launched by {', '.join(sorted(launchers))} instead of the {launcher}")
+    granularities = {site.get("granularity") for site in sites if site["verdict"] == "rewritten"}
+    granularity = configuration if configuration in ("block", "multiblock") else "grid"
+    if granularities - {granularity}:
+        wrong.append(f"aggregated at {', '.join(sorted(granularities))} instead of {granularity}")
     return wrong
 
 
@@ -157,7 +169,7 @@ def judge_gpu_program(runs, seed):
         return [problem] if problem else []
     reference, _ = runs.run(0, "native")
     expected = runs.case["expected"]
-    if runs.configuration == "device":
+    if runs.configuration != "host":
         wrong = programs.judge_device_launcher(expected, reference, outcome, stats)
     else:
         wrong = programs.judge_preloaded(expected, reference, outcome, stats)

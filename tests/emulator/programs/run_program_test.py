@@ -16,8 +16,9 @@ def outcome(code=0, **result):
     return process.Outcome(["program"], code, "some line\n" + json.dumps({"result": result}) + "\n")
 
 
-def stats(verdict="rewritten", launcher="host", redirected=1, reason=None):
-    site = {"parent": "_Z6parentPi", "verdict": verdict, "launcher": launcher, "reason": reason}
+def stats(verdict="rewritten", launcher="host", redirected=1, reason=None, granularity="grid"):
+    site = {"parent": "_Z6parentPi", "verdict": verdict, "launcher": launcher, "reason": reason,
+            "granularity": granularity}
     return {"modules": [{"sites": [site]}], "launches": {"redirected": {"_Z6parentPi": redirected}}}
 
 
@@ -59,6 +60,12 @@ class JudgeSites(unittest.TestCase):
 
     def test_other_launcher(self):
         self.assertTrue(run_program.judge_sites({}, "device", stats(launcher="host")))
+
+    def test_groups(self):
+        self.assertEqual(run_program.judge_sites({}, "block", stats(launcher="device", granularity="block")), [])
+
+    def test_other_granularity(self):
+        self.assertTrue(run_program.judge_sites({}, "multiblock", stats(launcher="device", granularity="block")))
 
     def test_other_number_of_sites(self):
         self.assertTrue(run_program.judge_sites({"sites": 2}, "host", stats()))

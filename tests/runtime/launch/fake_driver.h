@@ -91,7 +91,12 @@ class FakeDriverTest : public testing::Test {
     fourth.parent = "several";
     fourth.parent_variant = "__klap_several";
     fourth.queues.push_back(second.queues[0]);
-    return {first, second, third, fourth};
+    jit::Variant fifth = third;
+    fifth.parent = "grouped";
+    fifth.parent_variant = "__klap_grouped";
+    fifth.granularity = jit::Granularity::MultiBlock;
+    fifth.group_blocks = 2;
+    return {first, second, third, fourth, fifth};
   }
 
   // `pool_bytes` as in LoadedImage. The kernels of the last one loaded are the ones launched.
@@ -108,6 +113,7 @@ class FakeDriverTest : public testing::Test {
     other_ = kernel(library, "other");
     launching_ = kernel(library, "launching");
     several_ = kernel(library, "several");
+    grouped_ = kernel(library, "grouped");
   }
 
   CUfunction kernel(const char* name) { return kernel(library_, name); }
@@ -157,7 +163,8 @@ class FakeDriverTest : public testing::Test {
   std::filesystem::path log_;
   CUcontext context_ = nullptr;
   CUlibrary library_ = nullptr;
-  CUfunction parent_ = nullptr, other_ = nullptr, launching_ = nullptr, several_ = nullptr;
+  CUfunction parent_ = nullptr, other_ = nullptr, launching_ = nullptr, several_ = nullptr,
+             grouped_ = nullptr;
 
   uint64_t first_param_ = 0x1122334455667788;
   uint32_t second_param_ = 0x99aabbcc;

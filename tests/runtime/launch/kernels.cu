@@ -21,3 +21,7 @@ extern "C" __global__ void __klap_several(int*, int, void*, void*) {}
 extern "C" __global__ void launching(int*, int) {}
 extern "C" __global__ void __klap_launching(int*, int, void*) {}
 extern "C" __global__ void __klap_exact_consumer(Many) {}
+
+// A fourth in which every two blocks do.
+extern "C" __global__ void grouped(int*, int) {}
+extern "C" __global__ void __klap_grouped(int*, int, void*) {}

@@ -353,6 +353,52 @@ TEST_F(RedirectTest, EachLaunchSiteHasAQueueAndAConsumer) {
   EXPECT_EQ(80u, decoded(headers[1]["data"]).record_bytes);
 }
 
+// ---- groups ----
+
+TEST_F(RedirectTest, EachGroupHasZeroedCounters) {
+  expect_redirected(launch_of(grouped_));
+  const auto head = calls("cuMemcpyHtoDAsync_v2").at(0), zeros = calls("cuMemsetD8Async").at(0);
+  const KlapQueue queue = decoded(head["data"]);
+  const auto groups = reinterpret_cast<uintptr_t>(queue.groups);
+  EXPECT_EQ(groups, std::stoull(std::string(zeros["to"]), nullptr, 16));
+  EXPECT_EQ("0", zeros["value"]);
+  EXPECT_GE(std::stoull(std::string(zeros["bytes"])), 2 * sizeof(KlapGroup));
+  EXPECT_GE(groups, std::stoull(std::string(head["to"]), nullptr, 16) + sizeof(KlapQueue));
+  EXPECT_GE(reinterpret_cast<uintptr_t>(queue.prefix), groups + std::stoull(std::string(zeros["bytes"])));
+}
+
+TEST_F(RedirectTest, CountersStayWhileTheyAreEnough) {
+  Launch launch = launch_of(grouped_);
+  launch.block[0] = 1;
+  launch.grid[0] = 500;
+  expect_redirected(launch);
+  forget_calls();
+  launch.grid[0] = 1;
+  expect_redirected(launch);
+  launch.grid[0] = 499;
+  expect_redirected(launch);
+  expect_redirected(launch_of(launching_));
+  EXPECT_TRUE(calls("cuMemsetD8Async").empty());
+  launch.grid[0] = 2000;
+  launch.grid[1] = 2;
+  expect_redirected(launch);
+  ASSERT_EQ(1u, calls("cuMemsetD8Async").size());
+  EXPECT_GE(std::stoull(std::string(calls("cuMemsetD8Async")[0]["bytes"])), 2000 * sizeof(KlapGroup));
+}
+
+TEST_F(RedirectTest, TheGridAloneHasNoCountersToClear) {
+  expect_redirected(launch_of(launching_));
+  EXPECT_TRUE(calls("cuMemsetD8Async").empty());
+  EXPECT_EQ(nullptr, decoded(calls("cuMemcpyHtoDAsync_v2")[0]["data"]).groups);
+}
+
+TEST_F(RedirectTest, CountersAreClearedBehindOtherRecords) {
+  expect_redirected(launch_of(launching_));
+  forget_calls();
+  expect_redirected(launch_of(grouped_));
+  EXPECT_EQ(1u, calls("cuMemsetD8Async").size());
+}
+
 TEST_F(RedirectTest, BothLaunchersShareAStreamsQueue) {
   expect_redirected(launch_of(parent_));
   forget_calls();
