@@ -15,6 +15,8 @@ const char* to_string(Launcher launcher);
 struct Way {
   Granularity granularity = Granularity::Grid;
   Launcher launcher = Launcher::Host;
+  // Children may launch themselves: the consumer feeds itself (feeding.h).
+  bool feeds = false;
 };
 
 }  // namespace klap::analysis

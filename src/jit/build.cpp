@@ -29,7 +29,10 @@ std::string unit_tag(const Plan& plan, size_t unit) {
 // A consumer's name tells its child and what it was specialised for.
 std::string consumer_name(const Plan& plan, const PlannedSite& site) {
   const transform::ConsumerShape& s = site.shape;
-  return fmt::format("{}$klap_{}_{}_{}x{}x{}_{}{}", site.child->name, s.exact ? "exact" : "run",
+  return fmt::format("{}$klap_{}_{}_{}x{}x{}_{}{}", site.child->name,
+                     s.feeds   ? "feed"
+                     : s.exact ? "exact"
+                               : "run",
                      unit_tag(plan, site.child_unit), s.block[0], s.block[1], s.block[2], s.pack,
                      s.grid_is_1d ? "_1d" : "");
 }
@@ -48,7 +51,7 @@ class Generator {
     std::shared_ptr<const ptx::Module> record, consumer, leave;
     {
       const Stopwatch watch(&timings_.templates);
-      record = record_template(site.shape.layout);
+      record = site.way.feeds ? feed_record_template(site.shape.layout) : record_template(site.shape.layout);
       consumer = consumer_template(site.shape);
       if (site.way.launcher == Launcher::Device) leave = leave_template(site.shape);
     }
@@ -60,8 +63,13 @@ class Generator {
     const ptx::Module& child_module = *plan_.units[site.child_unit]->module();
     std::vector<Generated> made;
     if (!consumers_.contains(name)) {
+      std::optional<transform::ChildLaunch> again;
+      if (site.way.feeds) {
+        code(site.child_unit).includes(*record);
+        again.emplace(*site.child_facts, site.child_facts->sites.front(), *record);
+      }
       made.push_back(transform::consumer_kernel(child_module, *site.child, site.shape, *consumer, name,
-                                                code(site.child_unit).lines));
+                                                code(site.child_unit).lines, again ? &*again : nullptr));
     }
     Generated parent = parent_variant(site, *record, *consumer, leave.get(), name);
     add_variant(site, parent.name, name);
@@ -76,9 +84,11 @@ class Generator {
   // `leave` is null where the host launches the consumer.
   Generated parent_variant(const PlannedSite& site, const ptx::Module& record, const ptx::Module& consumer,
                            const ptx::Module* leave, const std::string& consumer_name) {
-    const std::string name = fmt::format("{}$klap_grid{}_{}", site.parent->function.name,
-                                         leave ? "_device" : "", unit_tag(plan_, site.parent_unit));
+    const char* const kind = site.way.feeds ? "_feed" : leave ? "_device" : "";
+    const std::string name =
+        fmt::format("{}$klap_grid{}_{}", site.parent->function.name, kind, unit_tag(plan_, site.parent_unit));
     transform::LineTables& lines = code(site.parent_unit).lines;
+    if (site.way.feeds) return transform::feeding_parent(*site.parent, *site.site, record, name, lines);
     if (leave == nullptr) return transform::recording_parent(*site.parent, *site.site, record, name, lines);
     transform::DeviceLaunch launch{*leave, consumer_name, ""};
     if (site.parent_unit != site.child_unit) {
@@ -112,6 +122,7 @@ class Generator {
     v.record_bytes = site.shape.layout.record_bytes;
     v.consumer_block_threads = site.shape.threads();
     v.child_block_threads = site.shape.child_threads();
+    v.feeds = site.way.feeds;
     out_.variants.push_back(std::move(v));
   }
 

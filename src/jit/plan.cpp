@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "analysis/feeding.h"
 #include "analysis/values.h"
 #include "jit/describe.h"
 #include "ptx/dialect.h"
@@ -142,10 +143,28 @@ class Planner {
     for (const Way& way : wished_ways(planned.parent->function.name)) {
       planned.way = way;
       auto objection = judge_way(planned);
+      if (objection && objection->reason == Reason::ChildLaunches && may_feed(planned)) {
+        planned.way.feeds = true;
+        objection = judge_way(planned);
+      }
       if (!objection) return std::nullopt;
       if (!first) first = std::move(objection);
     }
     return first;
+  }
+
+  // Whether the child launches itself and nothing else, and a consumer that the host enqueues could run that.
+  bool may_feed(PlannedSite& planned) const {
+    const Way& way = planned.way;
+    if (!request_.feeding || way.granularity != Granularity::Grid || way.launcher != Launcher::Host)
+      return false;
+    planned.child_facts =
+        planned.child == &planned.parent->function
+            ? planned.parent
+            : std::make_shared<FunctionFacts>(*plan_.units[planned.child_unit]->module(), *planned.child);
+    const auto& sites = planned.child_facts->sites;
+    return !sites.empty() &&
+           std::ranges::all_of(sites, [&](const Site& s) { return s.callee == planned.child->name; });
   }
 
   std::vector<Way> wished_ways(const std::string& parent) const {
@@ -170,15 +189,19 @@ class Planner {
     const ptx::Module& module = *plan_.units[child.unit]->module();
     auto objection = analysis::object_to_unit(module, request_.debug_units);
     if (!objection) objection = analysis::object_to_child(module, *child.function, parent, s, planned.way);
+    if (!objection && planned.way.feeds)
+      objection = analysis::object_to_feeding(*planned.child_facts, parent, s, planned.way);
     if (objection) {
       // The remark stands at the parent: places in another unit must say so. Arguments are the parent's.
       if (child.unit != planned.parent_unit && objection->reason != Reason::ArgumentMismatch)
         objection->detail += ", in " + plan_.units[child.unit]->unit().name;
       return objection;
     }
-    planned.shape =
-        transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent),
-                                  grid_is_1d(s, parent.data), planned.way.launcher == Launcher::Device);
+    const bool rows =
+        planned.way.feeds && !grid_is_1d(planned.child_facts->sites.front(), planned.child_facts->data);
+    planned.shape = transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent),
+                                              !rows && grid_is_1d(s, parent.data),
+                                              planned.way.launcher == Launcher::Device, planned.way.feeds);
     return std::nullopt;
   }
 
@@ -188,7 +211,8 @@ class Planner {
     remark.granularity = to_string(planned.way.granularity);
     remark.launcher = to_string(planned.way.launcher);
     const auto& block = planned.shape.block;
-    const std::string run = planned.way.launcher == Launcher::Device
+    const std::string run = planned.way.feeds ? "launches itself, the consumer feeds itself"
+                            : planned.way.launcher == Launcher::Device
                                 ? "an exact grid launched by the parent's last thread"
                                 : fmt::format("{} to a consumer block", planned.shape.pack);
     remark.detail = fmt::format("block {}x{}x{}, {}, {} argument bytes, {}", block[0], block[1], block[2],
@@ -197,6 +221,8 @@ class Planner {
       remark.notes.emplace_back(
           "launches of different threads of a block may overlap; CUDA runs them in NULL-stream order");
     }
+    if (planned.way.feeds)
+      remark.notes.emplace_back("launches that the queue has no room for are the program's own");
     note_target(remark, planned.parent_unit);
     if (planned.child_unit != planned.parent_unit) note_target(remark, planned.child_unit);
   }

@@ -11,6 +11,8 @@ namespace klap::jit {
 // Compiled and parsed; each specialisation is compiled once per process. Throws Error(Toolchain).
 std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout& layout);
 std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape);
+// What parents and children record with where the children launch again.
+std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordLayout& layout);
 // How the threads of a parent leave that launches its children itself.
 std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape);
 

@@ -62,6 +62,7 @@ namespace klap::runtime {
   X(link_destroy, "cuLinkDestroy", PFN_cuLinkDestroy_v5050)                                           \
   X(mem_alloc, "cuMemAlloc_v2", PFN_cuMemAlloc_v3020)                                                 \
   X(memcpy_htod_async, "cuMemcpyHtoDAsync_v2", PFN_cuMemcpyHtoDAsync_v3020)                           \
+  X(memset_d8_async, "cuMemsetD8Async", PFN_cuMemsetD8Async_v3020)                                    \
   X(mem_host_register, "cuMemHostRegister_v2", PFN_cuMemHostRegister_v6050)                           \
   X(mem_host_get_device_pointer, "cuMemHostGetDevicePointer_v2", PFN_cuMemHostGetDevicePointer_v3020) \
   X(event_create, "cuEventCreate", PFN_cuEventCreate_v2000)                                           \

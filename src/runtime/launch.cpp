@@ -107,7 +107,7 @@ Outcome enqueue(const Launch& launch, ParentKernel& parent, const PreparedVarian
                 LaunchContext& context, const CUlaunchAttribute* priority) {
   ExtendedParams params;
   if (const MaybeReason reason =
-          params.extend(parent.variant(), launch.params, launch.extra, context.queue())) {
+          params.extend(parent.variant(), launch.params, launch.extra, queue_of(parent.variant(), context))) {
     return leave(*reason);
   }
   TimedLaunch timed(parent.name(), launch.stream);
@@ -120,7 +120,8 @@ Outcome enqueue(const Launch& launch, ParentKernel& parent, const PreparedVarian
   timed.parent_enqueued();
   const bool by_host = parent.variant().launcher == jit::Launcher::Host;
   const CUresult result =
-      by_host ? launch_consumer(prepared, parent.variant(), context.queue(), context.stream(), priority)
+      by_host ? launch_consumer(prepared, parent.variant(), queue_of(parent.variant(), context),
+                                context.stream(), priority)
               : CUDA_SUCCESS;
   if (result != CUDA_SUCCESS) {
     // The parent's records can no longer be run, so the program must learn of it, and nothing may be recorded
@@ -139,7 +140,8 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (const MaybeReason reason = refuse_attributes(launch.attributes, priority)) return leave(*reason);
   const uint64_t threads = grid_threads(launch);
   if (threads == 0) return leave(reasons::kEmptyGrid);  // the driver refuses it, and shall say so itself
-  if (threads > KLAP_MAX_RECORDS) return leave(reasons::kTooManyThreads);
+  const bool feeds = handle.parent->variant().feeds;    // overflow is provided for
+  if (threads > KLAP_MAX_RECORDS && !feeds) return leave(reasons::kTooManyThreads);
   const Capture capture = capture_state(launch.stream);
   if (capture == Capture::Active) return leave_captured(handle.parent->name());
   if (capture == Capture::Unknown) return leave(reasons::kStreamCapture);
@@ -160,8 +162,9 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (context->unusable()) return leave(*context->unusable());
   auto prepared = parent.prepared(context_id);
   if (prepared && prepared->unusable) return leave(*prepared->unusable);
-  if (const MaybeReason reason =
-          context->make_room(threads, parent.variant().record_bytes, parent.pool_bytes())) {
+  const uint32_t record_bytes = parent.variant().record_bytes;
+  if (const MaybeReason reason = feeds ? context->make_feed_room(record_bytes, parent.pool_bytes())
+                                       : context->make_room(threads, record_bytes, parent.pool_bytes())) {
     parent.warn_once(std::string(reason->name) + ", the original runs");
     return leave(*reason);
   }

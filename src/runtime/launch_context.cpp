@@ -112,25 +112,63 @@ MaybeReason LaunchContext::write_header(const QueueShape& shape) {
   return nullptr;
 }
 
+// A queue of another size than this launch's own would do only if what it holds did not depend on what ran
+// before; so there is one for each pair of limit and record size, rounded up where parents alternate.
+MaybeReason LaunchContext::make_feed_room(uint32_t record_bytes, uint64_t pool_bytes) {
+  const FeedShape wanted = FeedShape::within(pool_bytes, std::max(record_bytes, feed_shape_.record_bytes));
+  if (wanted.records == 0) return &reasons::kQueueOverPoolBytes;
+  if (wanted == feed_shape_) return nullptr;
+  const RelaxedCapture relaxed;
+  if (wanted.bytes() > feed_block_.bytes) {
+    const Block block = context_->pool.take(wanted.bytes());
+    if (!block.address) return &reasons::kNoDeviceMemory;
+    if (feed_block_.address) context_->pool.retire(feed_block_, stream_);
+    feed_block_ = block;
+  }
+  return write_feed(wanted);
+}
+
+MaybeReason LaunchContext::write_feed(const FeedShape& shape) {
+  const KlapFeed header = shape.header(feed_block_.address, report_);
+  feed_shape_ = {};
+  const Driver& cuda = *driver();
+  if (cuda.memset_d8_async(feed_block_.address + shape.items_offset(), 0, shape.items_bytes(), stream_) !=
+          CUDA_SUCCESS ||
+      cuda.memcpy_htod_async(feed_block_.address, &header, sizeof header, stream_) != CUDA_SUCCESS) {
+    return &reasons::kQueueNotWritable;
+  }
+  feed_shape_ = shape;
+  return nullptr;
+}
+
 void LaunchContext::record_use() {
-  if (!last_use_) last_use_ = new_event();
-  if (last_use_ && driver()->event_record(last_use_, stream_) != CUDA_SUCCESS)
-    give_up(reasons::kEventNotRecorded);
+  for (CUevent* const event : {&last_use_, feed_block_.address ? &feed_last_use_ : nullptr}) {
+    if (event == nullptr) continue;
+    if (!*event) *event = new_event();
+    if (*event && driver()->event_record(*event, stream_) != CUDA_SUCCESS)
+      give_up(reasons::kEventNotRecorded);
+  }
 }
 
 void LaunchContext::release_in_stream() {
   if (block_.address) context_->pool.retire(block_, stream_);
-  block_ = {};
+  if (feed_block_.address) context_->pool.retire(feed_block_, stream_);
+  block_ = feed_block_ = {};
   shape_ = {};
-  if (last_use_) driver()->event_destroy(last_use_);
-  last_use_ = nullptr;
+  feed_shape_ = {};
+  for (CUevent* const event : {&last_use_, &feed_last_use_}) {
+    if (*event) driver()->event_destroy(*event);
+    *event = nullptr;
+  }
 }
 
 void LaunchContext::release_after_last_use() {
   if (block_.address && last_use_ && !unusable_) context_->pool.retire(block_, last_use_);
-  block_ = {};
+  if (feed_block_.address && feed_last_use_ && !unusable_) context_->pool.retire(feed_block_, feed_last_use_);
+  block_ = feed_block_ = {};
   shape_ = {};
-  last_use_ = nullptr;
+  feed_shape_ = {};
+  last_use_ = feed_last_use_ = nullptr;
 }
 
 LaunchContexts& LaunchContexts::instance() {

@@ -19,6 +19,7 @@
 #include <unordered_map>
 
 #include "runtime/block_pool.h"
+#include "runtime/feed_shape.h"
 #include "runtime/launch_reasons.h"
 #include "runtime/queue_shape.h"
 
@@ -51,6 +52,9 @@ class LaunchContext {
   // reason why this launch must run the original; one is that the queue would need more than `pool_bytes`.
   MaybeReason make_room(uint64_t records, uint32_t record_bytes, uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr queue() const { return block_.address; }
+  // The same for the queue of consumers that feed themselves, which has one size, however large the grid.
+  MaybeReason make_feed_room(uint32_t record_bytes, uint64_t pool_bytes);
+  [[nodiscard]] CUdeviceptr feed() const { return feed_block_.address; }
 
   // Nothing is redirected in this stream any more, with the reason; null while all is well.
   [[nodiscard]] MaybeReason unusable() const { return unusable_; }
@@ -70,6 +74,7 @@ class LaunchContext {
  private:
   bool take_block(const QueueShape& shape);
   MaybeReason write_header(const QueueShape& shape);
+  MaybeReason write_feed(const FeedShape& shape);
 
   const std::shared_ptr<CudaContext> context_;
   const CUstream stream_;
@@ -77,7 +82,9 @@ class LaunchContext {
   CUdeviceptr report_ = 0;  // this queue's slot in the context's page
   QueueShape shape_;
   Block block_;  // header, prefix array, records
-  CUevent last_use_ = nullptr;
+  FeedShape feed_shape_;
+  Block feed_block_;                                      // header, items, records
+  CUevent last_use_ = nullptr, feed_last_use_ = nullptr;  // the pool takes each over with its block
 };
 
 class LaunchContexts {

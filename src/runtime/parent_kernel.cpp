@@ -86,7 +86,8 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare(LaunchContext& laun
   made->unusable = resolve(*made, launch.context().multiprocessors);
   std::string why = made->unusable ? made->unusable->name : "";
   if (!made->unusable && variant_.launcher == jit::Launcher::Host) {
-    const CUresult result = launch_consumer(*made, variant_, launch.queue(), launch.stream(), nullptr);
+    const CUresult result =
+        launch_consumer(*made, variant_, queue_of(variant_, launch), launch.stream(), nullptr);
     if (result != CUDA_SUCCESS) {
       made->unusable = &reasons::kConsumerDoesNotLaunch;
       why = std::string(made->unusable->name) + " (" + error_name(result) + ")";
@@ -110,6 +111,10 @@ void ParentKernel::warn_once(const std::string& what) {
     if (!warned_.insert(what).second) return;
   }
   log().warn("{}: {}", demangle(variant_.parent), what);
+}
+
+CUdeviceptr queue_of(const jit::Variant& variant, const LaunchContext& context) {
+  return variant.feeds ? context.feed() : context.queue();
 }
 
 CUresult launch_consumer(const PreparedVariant& prepared, const jit::Variant& variant, CUdeviceptr queue,

@@ -82,6 +82,9 @@ class ParentKernel {
   std::set<std::string> warned_;
 };
 
+// The queue that the variant and its consumer use.
+CUdeviceptr queue_of(const jit::Variant& variant, const LaunchContext& context);
+
 // Launches `prepared`'s consumer on `queue`.
 CUresult launch_consumer(const PreparedVariant& prepared, const jit::Variant& variant, CUdeviceptr queue,
                          CUstream stream, const CUlaunchAttribute* priority);

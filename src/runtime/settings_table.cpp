@@ -29,7 +29,7 @@ constexpr std::array kSettings{
             "How the launches of a parent kernel are aggregated: over its whole grid, or not at all."},
     Setting{"KLAP_LAUNCHER", "launcher", kBothSections, SettingType::Choice, kLaunchers, "host",
             "Who starts the aggregated child: the host behind the parent, or the parent's last thread."},
-    Setting{"",
+    Setting{"KLAP_POOL_BYTES",
             "pool_bytes",
             kBothSections,
             SettingType::Size,

@@ -8,6 +8,7 @@
 
 #include "analysis/exits.h"
 #include "ptx/edit.h"
+#include "transform/feed.h"
 #include "transform/splice.h"
 
 namespace klap::transform {
@@ -106,8 +107,8 @@ std::vector<std::string> marker_arguments(const Module& m, const Statement& scop
 // The child's body in place of one marker call. The marker's operands are copied first: the body runs many
 // times, and its own names must not depend on the template's.
 std::string child_text(const Module& child_module, const Function& child, const ConsumerShape& shape,
-                       const std::vector<std::string>& operands, const std::string& prefix,
-                       LineTables& lines) {
+                       const std::vector<std::string>& operands, const std::string& prefix, LineTables& lines,
+                       const ChildLaunch* again) {
   static constexpr std::array<const char*, 9> kNames = {
       "ctaid_x", "ctaid_y", "ctaid_z", "nctaid_x", "nctaid_y", "nctaid_z", "tid_x", "tid_y", "tid_z"};
   if (operands.size() != kNames.size() + 1) {
@@ -118,8 +119,14 @@ std::string child_text(const Module& child_module, const Function& child, const 
   kernel.arguments = "%" + prefix + "arguments";
   kernel.ntid = shape.block;
   kernel.keep_exits = shape.exact;
+  kernel.coherent = again != nullptr;
   std::string text =
       fmt::format("{{\n\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n", kernel.arguments, operands[0]);
+  if (again != nullptr) {
+    const FeedingSite site(again->child, again->site, again->record, prefix + "f_", "%klap_queue", lines);
+    kernel.around = site.in_consumer(prefix);
+    text += site.registers();
+  }
   for (size_t i = 0; i < kNames.size(); ++i) {
     const std::string name = fmt::format("%{}{}", prefix, kNames[i]);
     text += fmt::format("\t.reg .b32 {0};\n\tmov.b32 {0}, {1};\n", name, operands[i + 1]);
@@ -142,16 +149,17 @@ RecordLayout record_layout(const Function& child) {
 }
 
 ConsumerShape consumer_shape(const Module& module, const Function& child,
-                             const std::array<uint32_t, 3>& block, bool grid_is_1d, bool exact) {
+                             const std::array<uint32_t, 3>& block, bool grid_is_1d, bool exact, bool feeds) {
   ConsumerShape shape;
   shape.block = block;
   shape.grid_is_1d = grid_is_1d;
   shape.exact = exact;
+  shape.feeds = feeds;
   shape.layout = record_layout(child);
   const uint32_t threads = shape.child_threads();
   // A thread must keep its lane where the child asks for it.
   const bool lanes_fixed = analysis::reads_lane(module, child) && threads % 32 != 0;
-  shape.pack = exact || lanes_fixed ? 1 : std::max(1u, kPackedThreads / threads);
+  shape.pack = exact || feeds || lanes_fixed ? 1 : std::max(1u, kPackedThreads / threads);
   return shape;
 }
 
@@ -184,9 +192,8 @@ void record_edits(const Module& m, const Site& site, const Module& record, Edits
   edits.replace(site.launch_scope->tokens, text + "\n" + fill + "\t" + launch_text(site));
 }
 
-// Everything but the ways out.
-Edits recording_edits(const FunctionFacts& parent, const Site& site, const Module& record,
-                      const std::string& name, LineTables& lines) {
+// A copy of the kernel with another name and the queue as one more parameter.
+Edits copy_with_queue(const FunctionFacts& parent, const std::string& name, LineTables& lines) {
   const Module& m = parent.module;
   const Function& f = parent.function;
   Edits edits(m);
@@ -195,11 +202,20 @@ Edits recording_edits(const FunctionFacts& parent, const Site& site, const Modul
   add_queue_parameter(m, f, edits);
   lines.keep(m, f.body, edits);
   if (m.debug) drop_debug_labels(m, f.body, edits);
+  edits.insert_after(
+      f.body.tokens.first,
+      fmt::format("\n\t.reg .b64 %klap_queue;\n\tld.param.u64 %klap_queue, [{}];\n", kQueueParameter));
+  return edits;
+}
+
+// Everything but the ways out.
+Edits recording_edits(const FunctionFacts& parent, const Site& site, const Module& record,
+                      const std::string& name, LineTables& lines) {
+  const Module& m = parent.module;
+  Edits edits = copy_with_queue(parent, name, lines);
   drop_callee_address(parent, site, edits);
-  edits.insert_after(f.body.tokens.first,
-                     fmt::format("\n\t.reg .b64 %klap_queue;\n\t.reg .b32 %klap_error, %klap_last_error;\n"
-                                 "\tld.param.u64 %klap_queue, [{}];\n\tmov.u32 %klap_last_error, 0;\n",
-                                 kQueueParameter));
+  edits.insert_after(parent.function.body.tokens.first,
+                     "\t.reg .b32 %klap_error, %klap_last_error;\n\tmov.u32 %klap_last_error, 0;\n");
   record_edits(m, site, record, edits, lines);
   for (const analysis::ErrorQuery& query : parent.error_queries)
     edits.replace(query.scope->tokens, query_text(query));
@@ -292,6 +308,18 @@ Generated launching_parent(const FunctionFacts& parent, const Site& site, const 
   return {name, edits.apply(parent.function.tokens), std::move(declarations), {}};
 }
 
+Generated feeding_parent(const FunctionFacts& parent, const Site& site, const Module& record,
+                         const std::string& name, LineTables& lines) {
+  Edits edits = copy_with_queue(parent, name, lines);
+  const FeedingSite feeding(parent, site, record, "klap_f_", "%klap_queue", lines);
+  edits.insert_after(parent.function.body.tokens.first, feeding.registers());
+  for (const auto& [statement, around] : feeding.in_parent()) {
+    edits.insert_before(statement->tokens.first, around.before + "\t");
+    edits.insert_after(statement->tokens.last - 1, "\n" + around.after);
+  }
+  return {name, edits.apply(parent.function.tokens), {}, {}};
+}
+
 std::string consumer_declaration(const Module& consumer, const std::string& name) {
   std::string parameters;
   for (const ptx::Parameter& p : template_function(consumer, kConsumerKernel).parameters) {
@@ -301,8 +329,10 @@ std::string consumer_declaration(const Module& consumer, const std::string& name
 }
 
 Generated consumer_kernel(const Module& child_module, const Function& child, const ConsumerShape& shape,
-                          const Module& consumer, const std::string& name, LineTables& lines) {
+                          const Module& consumer, const std::string& name, LineTables& lines,
+                          const ChildLaunch* again) {
   const Function& f = template_function(consumer, kConsumerKernel);
+  // Those in shared memory stand in the kernel's body.
   if (!consumer.variables.empty())
     throw Error(ErrorCode::Internal, "the consumer template declares variables");
   const analysis::ControlFlow flow(consumer, f);
@@ -312,17 +342,23 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
   edits.replace({f.name_token, f.name_token + 1}, name);
   lines.keep(consumer, f.body, edits);
   edits.insert_after(f.body.tokens.first, "\n\t" + lines.head(child_module, child));
-  std::vector<std::string> spliced;
+  std::vector<std::string> spliced, declarations;
+  if (again != nullptr) {
+    edits.insert_after(f.body.tokens.first,
+                       fmt::format("\n\t.reg .b64 %klap_queue;\n\tld.param.u64 %klap_queue, [{}];\n",
+                                   f.parameters.at(0).name));
+    declarations = FeedingSite(again->child, again->site, again->record, "", "", lines).declarations();
+  }
   for (const analysis::FlatInstruction& i : flow.instructions()) {
     const auto call = analysis::parse_call(consumer, *i.statement, names);
     if (!call || call->callee != kChildMarker) continue;
     const std::string prefix = fmt::format("klap_c{}_", spliced.size());
     spliced.push_back(
-        child_text(child_module, child, shape, marker_arguments(consumer, *i.scope), prefix, lines));
+        child_text(child_module, child, shape, marker_arguments(consumer, *i.scope), prefix, lines, again));
     edits.replace(i.scope->tokens, spliced.back());
   }
   if (spliced.empty()) throw Error(ErrorCode::Internal, "the consumer template does not call its marker");
-  return {name, edits.apply(f.tokens), {}, std::move(spliced)};
+  return {name, edits.apply(f.tokens), std::move(declarations), std::move(spliced)};
 }
 
 }  // namespace klap::transform

@@ -131,9 +131,9 @@ std::string Report::first_errors() const {
 }
 
 Run::Run(Work work) : work_(std::move(work)) {
-  process_ = std::make_unique<Process>(
-      command_of(work_), variables_of(work_.configuration, (folder_.path() / "statistics").string()),
-      work_.limit);
+  std::map<std::string, std::string> variables = work_.variables;
+  variables.merge(variables_of(work_.configuration, (folder_.path() / "statistics").string()));
+  process_ = std::make_unique<Process>(command_of(work_), variables, work_.limit);
 }
 
 Report Run::wait() {
@@ -149,7 +149,9 @@ Report Run::wait() {
 
 std::string command_line(const Work& work) {
   std::string text;
-  for (const auto& [name, value] : variables_of(work.configuration, "")) text += name + "=" + value + " ";
+  std::map<std::string, std::string> variables = work.variables;
+  variables.merge(variables_of(work.configuration, ""));
+  for (const auto& [name, value] : variables) text += name + "=" + value + " ";
   return text + fmt::format("{}", fmt::join(command_of(work), " "));
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -30,6 +31,7 @@ struct Work {
   std::vector<std::filesystem::path> files;
   uint64_t first_seed = 1, last_seed = 1;
   std::chrono::seconds limit{120};
+  std::map<std::string, std::string> variables;  // of the environment, besides the configuration's
 };
 
 // One run of one case, as klap_case printed it.
