@@ -41,6 +41,11 @@ static __device__ __forceinline__ unsigned long long load_acquire(const unsigned
   return value;
 }
 
+// Nothing orders a plain store behind the relaxed one that made the item ready.
+static __device__ __forceinline__ void clear(unsigned long long* item) {
+  asm volatile("st.relaxed.gpu.u64 [%0], %1;" : : "l"(item), "l"(0ull) : "memory");
+}
+
 // The next item, once it is ready; 0 if there will be no more. A taken item is cleared for the next use of
 // the queue.
 static __device__ __forceinline__ unsigned long long take(KlapFeed* feed) {
@@ -52,7 +57,7 @@ static __device__ __forceinline__ unsigned long long take(KlapFeed* feed) {
     if (exists) {
       const unsigned long long item = load_acquire(feed->items + number);
       if (item != 0) {
-        feed->items[number] = 0;
+        clear(feed->items + number);
         return item;
       }
     }
