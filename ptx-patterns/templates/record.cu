@@ -12,6 +12,7 @@
 // Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of this child's records; KLAP_GROUP_BLOCKS
 // where groups of the parent's blocks launch apart.
 #include "group.h"
+#include "warp.h"
 
 struct KlapRecorded {
   unsigned long long arguments;  // where to store the child's arguments
@@ -19,25 +20,6 @@ struct KlapRecorded {
 };
 
 static constexpr unsigned int kInvalidConfiguration = 9;  // cudaErrorInvalidConfiguration
-
-// Sum of `value` over this lane and the active lanes below it, by pointer jumping over `mask`.
-static __device__ __forceinline__ unsigned int inclusive_sum(unsigned int value, unsigned int mask,
-                                                             unsigned int lane) {
-  constexpr unsigned int kNone = 32;
-  const unsigned int below = mask & ((1u << lane) - 1u);
-  unsigned int previous = below != 0 ? 31u - __clz(below) : kNone;
-#pragma unroll
-  for (int step = 0; step < 5; ++step) {
-    const unsigned int source = previous == kNone ? lane : previous;
-    const unsigned int add = __shfl_sync(mask, value, source);
-    const unsigned int next = __shfl_sync(mask, previous, source);
-    if (previous != kNone) {
-      value += add;
-      previous = next;
-    }
-  }
-  return value;
-}
 
 // Index and block prefix of a child of `blocks` blocks, one atomic for all converged lanes.
 static __device__ __forceinline__ unsigned int append(KlapCounters* counters, unsigned int blocks,

@@ -23,6 +23,8 @@ struct Way {
   Granularity granularity = Granularity::Grid;
   Launcher launcher = Launcher::Host;
   uint32_t group_blocks = 0;  // blocks of the parent that launch as one; 0: all, where it is the grid
+  // Children may launch themselves: the consumer feeds itself (feeding.h).
+  bool feeds = false;
 };
 
 }  // namespace klap::analysis

@@ -203,12 +203,14 @@ std::string launches_text(const Module& m, const Function& child, const Effect& 
   return fmt::format("launches {} ({})", launched[0].kernel, launched[0].place);
 }
 
-std::optional<Objection> object_to_calls(const CallGraph& graph, const Function& child) {
+// Where the consumer feeds itself, the child's own launches are judged by feeding.h.
+std::optional<Objection> object_to_calls(const CallGraph& graph, const Function& child, bool feeds) {
   const Effects& effects = graph.closure(child);
   const Module& m = graph.module();
   if (const Effect* call = effects.find(EffectKind::IndirectCall))
     return object(Reason::ChildCallsUnknown, fmt::format("an indirect call ({})", m.place(call->token)));
   for (const Effect& effect : effects.all()) {
+    if (feeds && effect.function == &child && effect.kind == EffectKind::DeviceRuntime) continue;
     if (effect.kind == EffectKind::DeviceRuntime)
       return object(Reason::ChildLaunches, launches_text(m, child, effect));
     if (effect.kind == EffectKind::UnknownCall)
@@ -552,7 +554,6 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
 
 std::optional<Objection> object_to_child(const Module& m, const Function& child, const FunctionFacts& parent,
                                          const Site& site, const Way& way) {
-  static_cast<void>(way);  // children are judged alike so far
   if (child.kind != ptx::FunctionKind::Entry || !child.is_definition) {
     return object(Reason::ChildNotFound, fmt::format("{} is not a kernel defined there", child.name));
   }
@@ -561,7 +562,7 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
   if (const auto directive = cluster_directive(m, child)) return object(Reason::ChildCluster, *directive);
   const CallGraph graph(m, child);
   const CallClosure closure = call_closure(m, child);
-  if (auto objection = object_to_calls(graph, child)) return objection;
+  if (auto objection = object_to_calls(graph, child, way.feeds)) return objection;
   if (auto objection = object_to_effects(m, child, graph.own(child), kNamedMemory)) return objection;
   if (auto objection = object_to_effects(m, child, graph.own(child), kNamedRegisters)) return objection;
   if (auto objection = object_to_child_waiting(m, child)) return objection;

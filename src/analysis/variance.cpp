@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "analysis/values.h"
 
@@ -87,6 +88,10 @@ class SharedUpdates {
   SharedUpdates(const Module& module, const Function& function, const ParameterRanges& varying)
       : p_(module, function), function_(function), varying_(varying) {
     varying_registers_ = p_.dependents_of([&](const Statement& s) { return is_varying_source(s); });
+    if (!may_launch(module, function, launch_names(module))) return;
+    for (const Site& site : find_sites(module, function, p_.flow, p_.data)) {
+      for (const Argument& argument : site.arguments) argument_stores_.insert(argument.store);
+    }
   }
 
   std::optional<std::string> find() const {
@@ -125,6 +130,7 @@ class SharedUpdates {
 
   // True if nothing shows that different children use different addresses here.
   bool is_common(const Statement& s) const {
+    if (argument_stores_.contains(&s)) return false;  // every launch has a buffer of its own
     const auto address = memory_operand(p_.m, s);
     if (!address || p_.is_local(*address)) return false;
     // That one of the registers of this name varies says nothing about the one meant here.
@@ -157,6 +163,7 @@ class SharedUpdates {
   const Function& function_;
   const ParameterRanges& varying_;
   RegisterSet varying_registers_;
+  std::set<const Statement*> argument_stores_;          // of launches that the function itself makes
   mutable std::map<uint32_t, RegisterSet> dependents_;  // of loads
 };
 

@@ -199,6 +199,7 @@ std::unique_ptr<klap_module> make_module(const jit::Program& program, const klap
   auto module = std::make_unique<klap_module>();
   jit::Request request;
   request.sm = options.compute_capability;
+  request.feeding = false;  // callers know one kind of queue
   request.granularity = [&config](const std::string& parent) { return config.granularity_for(parent); };
   request.launcher = [&config](const std::string& parent) { return config.launcher_for(parent); };
   request.multiblock = [&config](const std::string& parent) { return config.multiblock_for(parent); };

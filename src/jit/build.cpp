@@ -29,7 +29,10 @@ std::string unit_tag(const Plan& plan, size_t unit) {
 // A consumer's name tells its child and what it was specialised for.
 std::string consumer_name(const Plan& plan, const PlannedSite& site) {
   const transform::ConsumerShape& s = site.shape;
-  return fmt::format("{}$klap_{}_{}_{}x{}x{}_{}{}", site.child->name, s.exact ? "exact" : "run",
+  return fmt::format("{}$klap_{}_{}_{}x{}x{}_{}{}", site.child->name,
+                     s.feeds   ? "feed"
+                     : s.exact ? "exact"
+                               : "run",
                      unit_tag(plan, site.child_unit), s.block[0], s.block[1], s.block[2], s.pack,
                      s.grid_is_1d ? "_1d" : "");
 }
@@ -73,10 +76,7 @@ class Generator {
       includes(site, templates[i]);
       const std::string name = consumer_name(plan_, site);
       if (consumers_.contains(name) || !made.insert(name).second) continue;
-      const ptx::Module& child_module = *plan_.units[site.child_unit]->module();
-      consumers.emplace_back(site.child_unit, transform::consumer_kernel(child_module, *site.child,
-                                                                         site.shape, *templates[i].consumer,
-                                                                         name, code(site.child_unit).lines));
+      consumers.emplace_back(site.child_unit, consumer(site, templates[i], name));
     }
     Generated parent = parent_variant(sites, templates);
     add_variant(sites, parent.name);
@@ -97,7 +97,8 @@ class Generator {
   };
   static SiteTemplates templates_for(const PlannedSite& site, bool in_order) {
     SiteTemplates out;
-    out.record = record_template(site.shape.layout, site.way.group_blocks);
+    out.record = site.way.feeds ? feed_record_template(site.shape.layout)
+                                : record_template(site.shape.layout, site.way.group_blocks);
     out.consumer = consumer_template(site.shape);
     if (site.way.launcher == Launcher::Device) {
       out.leave = leave_template(site.shape, site.way.group_blocks, in_order);
@@ -111,12 +112,25 @@ class Generator {
     if (templates.leave) code(site.parent_unit).includes(*templates.leave);
   }
 
+  Generated consumer(const PlannedSite& site, const SiteTemplates& templates, const std::string& name) {
+    std::optional<transform::ChildLaunch> again;
+    if (site.way.feeds) {
+      code(site.child_unit).includes(*templates.record);
+      again.emplace(*site.child_facts, site.child_facts->sites.front(), *templates.record);
+    }
+    return transform::consumer_kernel(*plan_.units[site.child_unit]->module(), *site.child, site.shape,
+                                      *templates.consumer, name, code(site.child_unit).lines,
+                                      again ? &*again : nullptr);
+  }
+
   Generated parent_variant(std::span<const PlannedSite> sites, const std::vector<SiteTemplates>& templates) {
     const PlannedSite& any = sites.front();
     const bool device = any.way.launcher == Launcher::Device;
     const std::string name = fmt::format("{}$klap_{}_{}", any.parent->function.name, way_tag(any.way),
                                          unit_tag(plan_, any.parent_unit));
     transform::LineTables& lines = code(any.parent_unit).lines;
+    if (any.way.feeds)
+      return transform::feeding_parent(*any.parent, *any.site, *templates.front().record, name, lines);
     std::vector<transform::RecordingSite> recording;
     std::vector<transform::DeviceLaunch> launches;
     for (size_t i = 0; i < sites.size(); ++i) {
@@ -161,6 +175,7 @@ class Generator {
       queue.record_bytes = site.shape.layout.record_bytes;
       queue.consumer_block_threads = site.shape.threads();
       queue.child_block_threads = site.shape.child_threads();
+      queue.feeds = site.way.feeds;
     }
     out_.variants.push_back(std::move(v));
   }

@@ -61,6 +61,8 @@ struct Request {
   std::function<uint32_t(const std::string& parent)> multiblock;
   // Whether someone chose that launcher; nobody did when not set.
   std::function<bool(const std::string& parent)> launcher_is_chosen;
+  // Whether the caller can run variants whose consumer feeds itself (Variant::feeds).
+  bool feeding = true;
   bool debug_units = false;  // rewrite units that were compiled for debugging (-G), too
   // Receives every stage of every pass. When set, the disk cache is not used: it has only the last stage.
   Dump dump{};
@@ -93,6 +95,9 @@ struct ChildQueue {
   uint32_t record_bytes = 0;  // one record: header, arguments, padding
   uint32_t consumer_block_threads = 0;
   uint32_t child_block_threads = 0;
+  // The children launch again, and the queue is a KlapFeed (templates/feed.h): of a size of its own, whatever
+  // the parent's grid.
+  bool feeds = false;
 };
 
 // How the runtime must launch one rewritten parent. Sizes are in bytes.

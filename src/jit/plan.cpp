@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "analysis/feeding.h"
 #include "analysis/site_order.h"
 #include "analysis/values.h"
 #include "jit/describe.h"
@@ -71,6 +72,7 @@ std::string stream_text(const Site& site) {
 
 // Who runs the children, and how.
 std::string run_text(const PlannedSite& planned) {
+  if (planned.way.feeds) return "launches itself, the consumer feeds itself";
   if (planned.way.launcher == Launcher::Host)
     return fmt::format("{} to a consumer block", planned.shape.pack);
   switch (planned.way.group_blocks) {
@@ -174,6 +176,7 @@ class Planner {
         site.way = way;
         objections.push_back(judge_way(site));
       }
+      if (sites.size() == 1) judge_feeding(sites.front(), objections.front());
       add_mutual_objections(sites, objections);
       if (std::ranges::none_of(objections, [](const auto& o) { return o.has_value(); })) return objections;
       if (first.empty()) first = std::move(objections);
@@ -203,6 +206,27 @@ class Planner {
     }
   }
 
+  // Children that launch themselves need a consumer that feeds itself.
+  void judge_feeding(PlannedSite& planned, std::optional<Objection>& objection) {
+    if (!objection || objection->reason != Reason::ChildLaunches || !may_feed(planned)) return;
+    planned.way.feeds = true;
+    objection = judge_way(planned);
+  }
+
+  // Whether the child launches itself and nothing else, and a consumer that the host enqueues could run that.
+  bool may_feed(PlannedSite& planned) const {
+    const Way& way = planned.way;
+    if (!request_.feeding || way.granularity != Granularity::Grid || way.launcher != Launcher::Host)
+      return false;
+    planned.child_facts =
+        planned.child == &planned.parent->function
+            ? planned.parent
+            : std::make_shared<FunctionFacts>(*plan_.units[planned.child_unit]->module(), *planned.child);
+    const auto& sites = planned.child_facts->sites;
+    return !sites.empty() &&
+           std::ranges::all_of(sites, [&](const Site& s) { return s.callee == planned.child->name; });
+  }
+
   std::vector<Way> wished_ways(const std::string& parent) const {
     Way way;
     if (request_.granularity) way.granularity = request_.granularity(parent);
@@ -230,15 +254,19 @@ class Planner {
     const ptx::Module& module = *plan_.units[child.unit]->module();
     auto objection = analysis::object_to_unit(module, request_.debug_units);
     if (!objection) objection = analysis::object_to_child(module, *child.function, parent, s, planned.way);
+    if (!objection && planned.way.feeds)
+      objection = analysis::object_to_feeding(*planned.child_facts, parent, s, planned.way);
     if (objection) {
       // The remark stands at the parent: places in another unit must say so. Arguments are the parent's.
       if (child.unit != planned.parent_unit && objection->reason != Reason::ArgumentMismatch)
         objection->detail += ", in " + plan_.units[child.unit]->unit().name;
       return objection;
     }
-    planned.shape =
-        transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent),
-                                  grid_is_1d(s, parent.data), planned.way.launcher == Launcher::Device);
+    const bool rows =
+        planned.way.feeds && !grid_is_1d(planned.child_facts->sites.front(), planned.child_facts->data);
+    planned.shape = transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent),
+                                              !rows && grid_is_1d(s, parent.data),
+                                              planned.way.launcher == Launcher::Device, planned.way.feeds);
     return std::nullopt;
   }
 
@@ -257,6 +285,8 @@ class Planner {
           "launches of different threads of a block may overlap; CUDA runs them in NULL-stream order");
     }
     note_launcher(remark, planned);
+    if (planned.way.feeds)
+      remark.notes.emplace_back("launches that the queue has no room for are the program's own");
     note_target(remark, planned.parent_unit);
     if (planned.child_unit != planned.parent_unit) note_target(remark, planned.child_unit);
   }

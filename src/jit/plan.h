@@ -41,6 +41,7 @@ struct PlannedSite {
   std::shared_ptr<analysis::FunctionFacts> parent;  // keeps the facts alive
   const analysis::Site* site = nullptr;
   const ptx::Function* child = nullptr;
+  std::shared_ptr<analysis::FunctionFacts> child_facts;  // where the child launches itself (way.feeds)
   analysis::Way way;
   transform::ConsumerShape shape;
 };

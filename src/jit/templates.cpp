@@ -16,6 +16,10 @@ extern const char kRecordTemplate[];
 extern const char kConsumerTemplate[];
 extern const char kExactTemplate[];
 extern const char kLeaveTemplate[];
+extern const char kWarpHeader[];
+extern const char kFeedHeader[];
+extern const char kFeedRecordTemplate[];
+extern const char kFeedTemplate[];
 
 namespace {
 
@@ -33,11 +37,13 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
   auto& entry = done[key];
   if (!entry) {
     options.insert(options.end(), {kTemplateTarget, "-rdc=true", "-std=c++17"});
-    entry = std::make_shared<const ptx::Module>(ptx::parse(
-        compile_to_ptx(
-            source, name, options,
-            {{"queue.h", kQueueHeader}, {"group.h", kGroupHeader}, {"sequence.h", kSequenceHeader}}),
-        name));
+    entry = std::make_shared<const ptx::Module>(ptx::parse(compile_to_ptx(source, name, options,
+                                                                          {{"queue.h", kQueueHeader},
+                                                                           {"group.h", kGroupHeader},
+                                                                           {"sequence.h", kSequenceHeader},
+                                                                           {"warp.h", kWarpHeader},
+                                                                           {"feed.h", kFeedHeader}}),
+                                                           name));
   }
   return entry;
 }
@@ -69,9 +75,14 @@ std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout
   return compiled(kRecordTemplate, "record.cu", options);
 }
 
+std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordLayout& layout) {
+  return compiled(kFeedRecordTemplate, "feed_record.cu", layout_options(layout));
+}
+
 std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape) {
   std::vector<std::string> options = shape_options(shape);
   if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
+  if (shape.feeds) return compiled(kFeedTemplate, "feed.cu", options);
   if (shape.exact) return compiled(kExactTemplate, "exact.cu", options);
   options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));
   return compiled(kConsumerTemplate, "consumer.cu", options);
@@ -87,7 +98,7 @@ std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape
 
 std::string template_texts() {
   return std::string(kQueueHeader) + kGroupHeader + kSequenceHeader + kRecordTemplate + kConsumerTemplate +
-         kExactTemplate + kLeaveTemplate;
+         kExactTemplate + kLeaveTemplate + kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate;
 }
 
 }  // namespace klap::jit

@@ -14,6 +14,8 @@ namespace klap::jit {
 std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout& layout,
                                                    uint32_t group_blocks);
 std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape);
+// What parents and children record with where the children launch again.
+std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordLayout& layout);
 // How the threads of a parent leave that launches its children itself.
 std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape,
                                                   uint32_t group_blocks, bool in_order);

@@ -124,7 +124,8 @@ CUresult launch_parent(const Launch& launch, CUfunction function, ExtendedParams
 Outcome enqueue(const Launch& launch, ParentKernel& parent, const PreparedVariant& prepared,
                 LaunchContext& context, const CUlaunchAttribute* priority) {
   std::vector<CUdeviceptr> queues;
-  for (size_t i = 0; i < parent.variant().queues.size(); ++i) queues.push_back(context.queue(i));
+  for (size_t i = 0; i < parent.variant().queues.size(); ++i)
+    queues.push_back(queue_of(parent.variant(), i, context));
   ExtendedParams params;
   if (const MaybeReason reason = params.extend(parent.variant(), launch.params, launch.extra, queues)) {
     return leave(*reason);
@@ -157,7 +158,8 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (const MaybeReason reason = refuse_attributes(launch.attributes, priority)) return leave(*reason);
   const uint64_t threads = grid_threads(launch);
   if (threads == 0) return leave(reasons::kEmptyGrid);  // the driver refuses it, and shall say so itself
-  if (threads > KLAP_MAX_RECORDS) return leave(reasons::kTooManyThreads);
+  const bool feeds = handle.parent->variant().queues.front().feeds;  // overflow is provided for
+  if (threads > KLAP_MAX_RECORDS && !feeds) return leave(reasons::kTooManyThreads);
   const Capture capture = capture_state(launch.stream);
   if (capture == Capture::Active) return leave_captured(handle.parent->name());
   if (capture == Capture::Unknown) return leave(reasons::kStreamCapture);
@@ -178,8 +180,10 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (context->unusable()) return leave(*context->unusable());
   auto prepared = parent.prepared(context_id);
   if (prepared && prepared->unusable) return leave(*prepared->unusable);
-  const std::vector<QueueShape> queues = queues_for(launch, parent.variant(), threads);
-  if (const MaybeReason reason = context->make_room(queues, parent.pool_bytes())) {
+  const MaybeReason no_room =
+      feeds ? context->make_feed_room(parent.variant().queues.front().record_bytes, parent.pool_bytes())
+            : context->make_room(queues_for(launch, parent.variant(), threads), parent.pool_bytes());
+  if (const MaybeReason reason = no_room) {
     parent.warn_once(std::string(reason->name) + ", the original runs");
     return leave(*reason);
   }

@@ -130,6 +130,45 @@ Block RecordQueue::take() {
   return std::exchange(block_, {});
 }
 
+// A queue of another size than this launch's own would do only if what it holds did not depend on what ran
+// before; so there is one for each pair of limit and record size, rounded up where parents alternate.
+MaybeReason FeedQueue::make_room(CudaContext& context, CUstream stream, CUdeviceptr report,
+                                 uint32_t record_bytes, uint64_t pool_bytes) {
+  const FeedShape wanted = FeedShape::within(pool_bytes, std::max(record_bytes, shape_.record_bytes));
+  if (wanted.records == 0) return &reasons::kQueueOverPoolBytes;
+  if (wanted == shape_) return nullptr;
+  const RelaxedCapture relaxed;
+  if (wanted.bytes() > block_.bytes) {
+    const Block block = context.pool.take(wanted.bytes());
+    if (!block.address) return &reasons::kNoDeviceMemory;
+    if (block_.address) context.pool.retire({block_}, stream);
+    block_ = block;
+  }
+  return write_header(stream, report, wanted);
+}
+
+MaybeReason FeedQueue::write_header(CUstream stream, CUdeviceptr report, const FeedShape& shape) {
+  const KlapFeed header = shape.header(block_.address, report);
+  shape_ = {};
+  const Driver& cuda = *driver();
+  if (cuda.memset_d8_async(block_.address + shape.items_offset(), 0, shape.items_bytes(), stream) !=
+          CUDA_SUCCESS ||
+      cuda.memcpy_htod_async(block_.address, &header, sizeof header, stream) != CUDA_SUCCESS) {
+    return &reasons::kQueueNotWritable;
+  }
+  shape_ = shape;
+  return nullptr;
+}
+
+Block FeedQueue::take() {
+  shape_ = {};
+  return std::exchange(block_, {});
+}
+
+MaybeReason LaunchContext::make_feed_room(uint32_t record_bytes, uint64_t pool_bytes) {
+  return feed_.make_room(*context_, stream_, report_, record_bytes, pool_bytes);
+}
+
 MaybeReason LaunchContext::make_room(std::span<const QueueShape> queues, uint64_t pool_bytes) {
   if (queues_.size() < queues.size()) queues_.resize(queues.size());
   for (size_t i = 0; i < queues.size(); ++i) {
@@ -146,11 +185,9 @@ void LaunchContext::record_use() {
 }
 
 std::vector<Block> LaunchContext::take_blocks() {
-  std::vector<Block> blocks;
-  for (RecordQueue& queue : queues_) {
-    const Block block = queue.take();
-    if (block.address) blocks.push_back(block);
-  }
+  std::vector<Block> blocks = {feed_.take()};
+  for (RecordQueue& queue : queues_) blocks.push_back(queue.take());
+  std::erase_if(blocks, [](const Block& block) { return block.address == 0; });
   return blocks;
 }
 

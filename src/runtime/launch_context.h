@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "runtime/block_pool.h"
+#include "runtime/feed_shape.h"
 #include "runtime/launch_reasons.h"
 #include "runtime/queue_shape.h"
 
@@ -58,6 +59,21 @@ class RecordQueue {
   Block block_;  // header, prefix array, records
 };
 
+// The same for consumers that feed themselves. It has one size, however large the parent's grid.
+class FeedQueue {
+ public:
+  MaybeReason make_room(CudaContext& context, CUstream stream, CUdeviceptr report, uint32_t record_bytes,
+                        uint64_t pool_bytes);
+  [[nodiscard]] CUdeviceptr address() const { return block_.address; }
+  Block take();
+
+ private:
+  MaybeReason write_header(CUstream stream, CUdeviceptr report, const FeedShape& shape);
+
+  FeedShape shape_;
+  Block block_;  // header, items, records
+};
+
 class LaunchContext {
  public:
   LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream);
@@ -71,6 +87,9 @@ class LaunchContext {
   // Sees to it that there is a queue for each entry of `queues`, as RecordQueue::make_room() does.
   MaybeReason make_room(std::span<const QueueShape> queues, uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr queue(size_t index) const { return queues_[index].address(); }
+  // The same for the queue of consumers that feed themselves.
+  MaybeReason make_feed_room(uint32_t record_bytes, uint64_t pool_bytes);
+  [[nodiscard]] CUdeviceptr feed() const { return feed_.address(); }
 
   // Nothing is redirected in this stream any more, with the reason; null while all is well.
   [[nodiscard]] MaybeReason unusable() const { return unusable_; }
@@ -95,6 +114,7 @@ class LaunchContext {
   MaybeReason unusable_ = nullptr;
   CUdeviceptr report_ = 0;  // these queues' slot in the context's page
   std::vector<RecordQueue> queues_;
+  FeedQueue feed_;
   CUevent last_use_ = nullptr;
 };
 

@@ -147,11 +147,15 @@ void ParentKernel::warn_once(const std::string& what) {
   log().warn("{}: {}", demangle(variant_.parent), what);
 }
 
+CUdeviceptr queue_of(const jit::Variant& variant, size_t index, const LaunchContext& context) {
+  return variant.queues[index].feeds ? context.feed() : context.queue(index);
+}
+
 CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& variant,
                           const LaunchContext& launch, const CUlaunchAttribute* priority) {
   for (size_t i = 0; i < variant.queues.size(); ++i) {
     const CUresult result = launch_consumer(prepared.consumers[i], variant.queues[i].consumer_block_threads,
-                                            launch.queue(i), launch.stream(), priority);
+                                            queue_of(variant, i, launch), launch.stream(), priority);
     if (result != CUDA_SUCCESS) return result;
   }
   return CUDA_SUCCESS;

@@ -87,6 +87,9 @@ class ParentKernel {
   std::set<std::string> warned_;
 };
 
+// The queue of that number, which the variant and its consumer use.
+CUdeviceptr queue_of(const jit::Variant& variant, size_t index, const LaunchContext& context);
+
 // Launches `prepared`'s consumers on the queues of `launch`, one behind the other.
 CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& variant,
                           const LaunchContext& launch, const CUlaunchAttribute* priority);

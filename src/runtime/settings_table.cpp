@@ -36,7 +36,7 @@ constexpr std::array kSettings{
             {},
             "16",
             "Blocks of the parent whose launches become one at granularity multiblock."},
-    Setting{"",
+    Setting{"KLAP_POOL_BYTES",
             "pool_bytes",
             kBothSections,
             SettingType::Size,

@@ -124,6 +124,7 @@ json Stats::to_json() const {
           {"gpu_ms", gpu_times_.empty() ? json(nullptr) : gpu_times_json()},
           {"toolchain_calls", toolchain_json()},
           {"children_aggregated", children_.load(std::memory_order_relaxed)},
+          {"children_launched_natively", native_.load(std::memory_order_relaxed)},
           {"totals", totals_of_time(modules_)}};
 }
 

@@ -42,6 +42,9 @@ class Stats {
   const std::atomic<uint64_t>* children_total() const { return &children_; }
   std::atomic<uint64_t>* children_total() { return &children_; }
 
+  // Launches that found a queue which feeds itself full and were the program's own; likewise.
+  std::atomic<uint64_t>* native_total() { return &native_; }
+
   [[nodiscard]] nlohmann::json to_json() const;
   // Writes to_json() to `file`, in whose name %p becomes the process id ("-": standard error). Never throws;
   // a failure is one log line.
@@ -49,6 +52,7 @@ class Stats {
 
  private:
   alignas(64) std::atomic<uint64_t> children_{0};
+  std::atomic<uint64_t> native_{0};
   std::atomic<uint64_t> passed_through_{0};
   [[nodiscard]] nlohmann::json gpu_times_json() const;  // the caller holds the mutex
 

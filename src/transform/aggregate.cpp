@@ -8,6 +8,7 @@
 
 #include "analysis/exits.h"
 #include "ptx/edit.h"
+#include "transform/feed.h"
 #include "transform/splice.h"
 
 namespace klap::transform {
@@ -117,8 +118,8 @@ std::vector<std::string> marker_arguments(const Module& m, const Statement& scop
 // The child's body in place of one marker call. The marker's operands are copied first: the body runs many
 // times, and its own names must not depend on the template's.
 std::string child_text(const Module& child_module, const Function& child, const ConsumerShape& shape,
-                       const std::vector<std::string>& operands, const std::string& prefix,
-                       LineTables& lines) {
+                       const std::vector<std::string>& operands, const std::string& prefix, LineTables& lines,
+                       const ChildLaunch* again) {
   static constexpr std::array<const char*, 9> kNames = {
       "ctaid_x", "ctaid_y", "ctaid_z", "nctaid_x", "nctaid_y", "nctaid_z", "tid_x", "tid_y", "tid_z"};
   if (operands.size() != kNames.size() + 1) {
@@ -129,8 +130,14 @@ std::string child_text(const Module& child_module, const Function& child, const 
   kernel.arguments = "%" + prefix + "arguments";
   kernel.ntid = shape.block;
   kernel.keep_exits = shape.exact;
+  kernel.coherent = again != nullptr;
   std::string text =
       fmt::format("{{\n\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n", kernel.arguments, operands[0]);
+  if (again != nullptr) {
+    const FeedingSite site(again->child, again->site, again->record, prefix + "f_", "%klap_queue", lines);
+    kernel.around = site.in_consumer(prefix);
+    text += site.registers();
+  }
   for (size_t i = 0; i < kNames.size(); ++i) {
     const std::string name = fmt::format("%{}{}", prefix, kNames[i]);
     text += fmt::format("\t.reg .b32 {0};\n\tmov.b32 {0}, {1};\n", name, operands[i + 1]);
@@ -153,16 +160,17 @@ RecordLayout record_layout(const Function& child) {
 }
 
 ConsumerShape consumer_shape(const Module& module, const Function& child,
-                             const std::array<uint32_t, 3>& block, bool grid_is_1d, bool exact) {
+                             const std::array<uint32_t, 3>& block, bool grid_is_1d, bool exact, bool feeds) {
   ConsumerShape shape;
   shape.block = block;
   shape.grid_is_1d = grid_is_1d;
   shape.exact = exact;
+  shape.feeds = feeds;
   shape.layout = record_layout(child);
   const uint32_t threads = shape.child_threads();
   // A thread must keep its lane where the child asks for it.
   const bool lanes_fixed = analysis::reads_lane(module, child) && threads % 32 != 0;
-  shape.pack = exact || lanes_fixed ? 1 : std::max(1u, kPackedThreads / threads);
+  shape.pack = exact || feeds || lanes_fixed ? 1 : std::max(1u, kPackedThreads / threads);
   return shape;
 }
 
@@ -199,26 +207,38 @@ void record_edits(const Module& m, const RecordingSite& recording, size_t number
   edits.replace(site.launch_scope->tokens, text + "\n" + fill + "\t" + launch_text(site, error));
 }
 
-// Everything but the ways out.
-Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
-                      const std::string& name, LineTables& lines) {
+// A copy of the kernel with another name and so many queues as further parameters.
+Edits copy_with_queues(const FunctionFacts& parent, size_t queues, const std::string& name,
+                       LineTables& lines) {
   const Module& m = parent.module;
   const Function& f = parent.function;
   Edits edits(m);
   edits.replace({f.tokens.first, f.name_token}, linkage_text(f) + ".entry");
   edits.replace({f.name_token, f.name_token + 1}, name);
-  add_queue_parameters(m, f, sites.size(), edits);
+  add_queue_parameters(m, f, queues, edits);
   lines.keep(m, f.body, edits);
   if (m.debug) drop_debug_labels(m, f.body, edits);
-  std::string head = "\n\t.reg .b32 %klap_last_error;\n\tmov.u32 %klap_last_error, 0;\n";
+  std::string head = "\n";
+  for (size_t i = 0; i < queues; ++i) {
+    head += fmt::format("\t.reg .b64 {0};\n\tld.param.u64 {0}, [{1}];\n", numbered(kQueueRegister, i),
+                        numbered(kQueueParameter, i));
+  }
+  edits.insert_after(f.body.tokens.first, head);
+  return edits;
+}
+
+// Everything but the ways out.
+Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
+                      const std::string& name, LineTables& lines) {
+  const Module& m = parent.module;
+  Edits edits = copy_with_queues(parent, sites.size(), name, lines);
+  std::string head = "\t.reg .b32 %klap_last_error;\n\tmov.u32 %klap_last_error, 0;\n";
   for (size_t i = 0; i < sites.size(); ++i) {
     drop_callee_address(parent, sites[i].site, edits);
     record_edits(m, sites[i], i, edits, lines);
-    head +=
-        fmt::format("\t.reg .b64 {0};\n\t.reg .b32 {1};\n\tld.param.u64 {0}, [{2}];\n",
-                    numbered(kQueueRegister, i), numbered(kErrorRegister, i), numbered(kQueueParameter, i));
+    head += fmt::format("\t.reg .b32 {};\n", numbered(kErrorRegister, i));
   }
-  edits.insert_after(f.body.tokens.first, head);
+  edits.insert_after(parent.function.body.tokens.first, head);
   for (const analysis::ErrorQuery& query : parent.error_queries)
     edits.replace(query.scope->tokens, query_text(query));
   return edits;
@@ -320,6 +340,18 @@ Generated launching_parent(const FunctionFacts& parent, const std::vector<Record
   return {name, edits.apply(parent.function.tokens), std::move(declarations), {}};
 }
 
+Generated feeding_parent(const FunctionFacts& parent, const Site& site, const Module& record,
+                         const std::string& name, LineTables& lines) {
+  Edits edits = copy_with_queues(parent, 1, name, lines);
+  const FeedingSite feeding(parent, site, record, "klap_f_", "%klap_queue", lines);
+  edits.insert_after(parent.function.body.tokens.first, feeding.registers());
+  for (const auto& [statement, around] : feeding.in_parent()) {
+    edits.insert_before(statement->tokens.first, around.before + "\t");
+    edits.insert_after(statement->tokens.last - 1, "\n" + around.after);
+  }
+  return {name, edits.apply(parent.function.tokens), {}, {}};
+}
+
 std::string consumer_declaration(const Module& consumer, const std::string& name) {
   std::string parameters;
   for (const ptx::Parameter& p : template_function(consumer, kConsumerKernel).parameters) {
@@ -329,8 +361,10 @@ std::string consumer_declaration(const Module& consumer, const std::string& name
 }
 
 Generated consumer_kernel(const Module& child_module, const Function& child, const ConsumerShape& shape,
-                          const Module& consumer, const std::string& name, LineTables& lines) {
+                          const Module& consumer, const std::string& name, LineTables& lines,
+                          const ChildLaunch* again) {
   const Function& f = template_function(consumer, kConsumerKernel);
+  // Those in shared memory stand in the kernel's body.
   if (!consumer.variables.empty())
     throw Error(ErrorCode::Internal, "the consumer template declares variables");
   const analysis::ControlFlow flow(consumer, f);
@@ -340,17 +374,23 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
   edits.replace({f.name_token, f.name_token + 1}, name);
   lines.keep(consumer, f.body, edits);
   edits.insert_after(f.body.tokens.first, "\n\t" + lines.head(child_module, child));
-  std::vector<std::string> spliced;
+  std::vector<std::string> spliced, declarations;
+  if (again != nullptr) {
+    edits.insert_after(f.body.tokens.first,
+                       fmt::format("\n\t.reg .b64 %klap_queue;\n\tld.param.u64 %klap_queue, [{}];\n",
+                                   f.parameters.at(0).name));
+    declarations = FeedingSite(again->child, again->site, again->record, "", "", lines).declarations();
+  }
   for (const analysis::FlatInstruction& i : flow.instructions()) {
     const auto call = analysis::parse_call(consumer, *i.statement, names);
     if (!call || call->callee != kChildMarker) continue;
     const std::string prefix = fmt::format("klap_c{}_", spliced.size());
     spliced.push_back(
-        child_text(child_module, child, shape, marker_arguments(consumer, *i.scope), prefix, lines));
+        child_text(child_module, child, shape, marker_arguments(consumer, *i.scope), prefix, lines, again));
     edits.replace(i.scope->tokens, spliced.back());
   }
   if (spliced.empty()) throw Error(ErrorCode::Internal, "the consumer template does not call its marker");
-  return {name, edits.apply(f.tokens), {}, std::move(spliced)};
+  return {name, edits.apply(f.tokens), std::move(declarations), std::move(spliced)};
 }
 
 }  // namespace klap::transform

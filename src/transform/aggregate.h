@@ -34,12 +34,14 @@ struct ConsumerShape {
   uint32_t pack = 1;                // child blocks per consumer block
   bool grid_is_1d = false;          // every child grid has y = z = 1
   bool exact = false;               // launched by the parent: templates/exact.cu
+  bool feeds = false;               // the child launches itself: templates/feed.cu
   RecordLayout layout;
   [[nodiscard]] uint32_t child_threads() const { return block[0] * block[1] * block[2]; }
   [[nodiscard]] uint32_t threads() const { return child_threads() * pack; }
 };
 ConsumerShape consumer_shape(const ptx::Module& module, const ptx::Function& child,
-                             const std::array<uint32_t, 3>& block, bool grid_is_1d, bool exact);
+                             const std::array<uint32_t, 3>& block, bool grid_is_1d, bool exact,
+                             bool feeds = false);
 
 // One generated kernel.
 struct Generated {
@@ -73,10 +75,22 @@ Generated launching_parent(const analysis::FunctionFacts& parent, const std::vec
                            const std::vector<DeviceLaunch>& launches, const std::string& name,
                            LineTables& lines);
 
-// `consumer` is templates/consumer.cu, or exact.cu, compiled for `shape`.
+// The same where the children launch again: `record` is templates/feed_record.cu. What does not fit the queue
+// is launched as the program does.
+Generated feeding_parent(const analysis::FunctionFacts& parent, const analysis::Site& site,
+                         const ptx::Module& record, const std::string& name, LineTables& lines);
+
+// The launch by which a child launches itself, and templates/feed_record.cu for it.
+struct ChildLaunch {
+  const analysis::FunctionFacts& child;
+  const analysis::Site& site;
+  const ptx::Module& record;
+};
+
+// `consumer` is templates/consumer.cu, exact.cu or feed.cu, compiled for `shape`; `again` only for the last.
 Generated consumer_kernel(const ptx::Module& child_module, const ptx::Function& child,
                           const ConsumerShape& shape, const ptx::Module& consumer, const std::string& name,
-                          LineTables& lines);
+                          LineTables& lines, const ChildLaunch* again = nullptr);
 
 // `.extern` declaration of a consumer made from that template.
 std::string consumer_declaration(const ptx::Module& consumer, const std::string& name);

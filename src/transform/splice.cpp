@@ -19,12 +19,6 @@ using ptx::StatementKind;
 using ptx::TokenKind;
 using ptx::TokenRange;
 
-// "%r1" -> "%klap_c_r1", "$L1" -> "$klap_c_L1": the sigil stays first, as PTX names want it.
-std::string with_prefix(std::string_view name, const std::string& prefix) {
-  if (name[0] == '%' || name[0] == '$') return fmt::format("{}{}{}", name[0], prefix, name.substr(1));
-  return prefix + std::string(name);
-}
-
 // Walks a body and writes it with declared names prefixed. Derived classes decide on parameters and special
 // registers.
 class Splicer {
@@ -52,15 +46,22 @@ class Splicer {
   virtual bool special(const Statement& s) = 0;
   // True if `ret` and `exit` stay what they are.
   [[nodiscard]] virtual bool keeps_exits() const { return false; }
+  // What stands around a statement; null for nothing.
+  [[nodiscard]] virtual const Around* around(const Statement&) const { return nullptr; }
   // The replacement of an identifier that the function does not declare.
   virtual std::string outside(uint32_t token) = 0;
 
+  // A name that the body declares.
+  [[nodiscard]] std::string prefixed(std::string_view name) const {
+    if (name[0] == '%' || name[0] == '$') return with_prefix(name, prefix_);
+    return prefix_ + std::string(name);
+  }
   [[nodiscard]] std::string end_label() const { return "$" + prefix_ + "end"; }
 
   [[nodiscard]] std::string rename(uint32_t token) {
     const std::string_view text = m_.text(token);
     if (m_.tokens[token].kind != TokenKind::Identifier) return std::string(text);
-    if (names_.contains(text) || names_.is_range(text)) return with_prefix(text, prefix_);
+    if (names_.contains(text) || names_.is_range(text)) return prefixed(text);
     return outside(token);
   }
   [[nodiscard]] std::string renamed(TokenRange range) {
@@ -96,6 +97,13 @@ class Splicer {
 
  private:
   void statement(const Statement& s) {
+    const Around* const more = around(s);
+    if (more != nullptr) out_ += "\t" + more->before;
+    write(s);
+    if (more != nullptr) out_ += more->after;
+  }
+
+  void write(const Statement& s) {
     switch (s.kind) {
       case StatementKind::Block:
         out_ += "\t{\n";
@@ -103,7 +111,7 @@ class Splicer {
         out_ += "\t}\n";
         return;
       case StatementKind::Label:
-        out_ += with_prefix(m_.text(s.head), prefix_) + ":\n";
+        out_ += prefixed(m_.text(s.head)) + ":\n";
         return;
       case StatementKind::Directive:
         if (m_.is(s.head, ";")) return;
@@ -194,7 +202,23 @@ class KernelSplicer final : public Splicer {
     if (opcode == "ld" && has_param_space(s)) return parameter_load(s);
     if (opcode == "mov" && s.operands.size() == 2) return move(s);
     if (opcode == "cvta") return parameter_cast(s);
+    if (kernel_.coherent && (opcode == "ldu" || (opcode == "ld" && m_.has_modifier(s, ".nc"))))
+      return coherent_load(s);
     return false;
+  }
+
+  [[nodiscard]] const Around* around(const Statement& s) const override {
+    const auto found = kernel_.around.find(&s);
+    return found == kernel_.around.end() ? nullptr : &found->second;
+  }
+
+  // `ldu` and `ld.global.nc` as the plain load that they otherwise are.
+  bool coherent_load(const Statement& s) {
+    std::string operands;
+    for (const TokenRange& operand : s.operands)
+      operands += (operands.empty() ? "" : ", ") + renamed(operand);
+    line(fmt::format("{}ld{} {}", guard(s), modifiers_without(s, ".nc"), operands));
+    return true;
   }
 
   [[nodiscard]] bool has_param_space(const Statement& s) const {
@@ -212,12 +236,12 @@ class KernelSplicer final : public Splicer {
       base = kernel_.arguments;
       offset += p->offset;
     } else if (names_.is_register(address->base)) {
-      base = with_prefix(address->base, prefix_);
+      base = prefixed(address->base);
     } else {
       return false;
     }
-    line(fmt::format("{}ld.global.nc{} {}, [{}+{}]", guard(s), modifiers_without(s, ".param"),
-                     renamed(s.operands[0]), base, offset));
+    line(fmt::format("{}ld.global{}{} {}, [{}+{}]", guard(s), kernel_.coherent ? "" : ".nc",
+                     modifiers_without(s, ".param"), renamed(s.operands[0]), base, offset));
     return true;
   }
 
@@ -290,6 +314,11 @@ class KernelSplicer final : public Splicer {
 };
 
 }  // namespace
+
+std::string with_prefix(std::string_view name, const std::string& prefix) {
+  if (!name.starts_with('%') && !name.starts_with('$')) return std::string(name);
+  return fmt::format("{}{}{}", name[0], prefix, name.substr(1));
+}
 
 std::string inline_function(const Module& module, const Function& function, const InlineCall& call,
                             LineTables& lines) {

@@ -33,6 +33,15 @@ struct InlineCall {
 std::string inline_function(const ptx::Module& module, const ptx::Function& function, const InlineCall& call,
                             LineTables& lines);
 
+// Text in front of a statement and behind it.
+struct Around {
+  std::string before, after;
+};
+using Surroundings = std::map<const ptx::Statement*, Around>;
+
+// "%r1" -> "%klap_c_r1", "$L1" -> "$klap_c_L1": the sigil stays first, as PTX names want it. Literals stay.
+std::string with_prefix(std::string_view name, const std::string& prefix);
+
 // A child kernel's body: its parameters lie in global memory, its position is virtual.
 struct InlineKernel {
   std::string prefix;
@@ -40,6 +49,9 @@ struct InlineKernel {
   std::array<std::string, 3> ctaid, nctaid, tid;  // operands, x y z
   std::array<uint32_t, 3> ntid{};                 // the constant block
   bool keep_exits = false;                        // `ret` and `exit` end the thread, as in the child itself
+  // What the body reads may have been written in the same kernel: no load may go past the coherent caches.
+  bool coherent = false;
+  Surroundings around;  // of statements of the body
 };
 // Throws Error(Unsupported) naming the line if a parameter or a special register is used in a way that cannot
 // be redirected.

@@ -106,6 +106,45 @@ TEST_P(FewPendingLaunches, NoGroupLosesItsChildren) {
   }
 }
 
+// Consumers that feed themselves, where their queue is full after a few children, and on a device that holds
+// one block.
+std::vector<std::string> recursions() {
+  std::vector<std::string> names;
+  for (const Case& c : all_cases()) {
+    if (c.name.starts_with("recursi")) names.push_back(c.name);
+  }
+  return names;
+}
+
+Report run_recursions(const std::map<std::string, std::string>& variables) {
+  Work work;
+  work.configuration = chosen_configurations("grid-host").front();
+  work.cases = recursions();
+  work.last_seed = 3;
+  work.variables = variables;
+  Report report = differential::Run(work).wait();
+  EXPECT_TRUE(report.problem(work).empty()) << report.problem(work) << command_line(work) << "\n"
+                                            << report.first_errors();
+  return report;
+}
+
+TEST(Recursion, IsTheProgramsOwnFromWhereTheQueueIsFull) {
+  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  for (const char* bytes : {"1100", "1500", "4K"}) {
+    SCOPED_TRACE(bytes);
+    const Report report = run_recursions({{"KLAP_POOL_BYTES", bytes}});
+    EXPECT_GT(report.statistics.at("children_launched_natively"), 0);
+    EXPECT_GT(report.statistics.at("children_aggregated"), 0);
+  }
+}
+
+TEST(Recursion, EndsWhereOneBlockIsResident) {
+  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  const Report report =
+      run_recursions({{"KLAP_EMULATOR_MULTIPROCESSORS", "1"}, {"KLAP_EMULATOR_RESIDENT_BLOCKS", "1"}});
+  EXPECT_EQ(report.statistics.at("children_launched_natively"), 0);
+}
+
 class OnGpu : public testing::TestWithParam<const Configuration*> {};
 
 TEST_P(OnGpu, EveryCaseEqualsTheReference) {

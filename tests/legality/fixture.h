@@ -3,12 +3,15 @@
 
 #include <string>
 
+#include "golden.h"
 #include "jit/module.h"
 #include "support/file.h"
 
 namespace klap::test {
 
+// Of the launch idioms or, with that ending, of the golden files.
 inline std::string fixture(const std::string& name) {
+  if (name.ends_with(".golden")) return read_golden(std::string(KLAP_GOLDEN_DIR) + "/" + name).section("ptx");
   return read_file(std::string(KLAP_IDIOM_DIR) + "/" + name + ".ptx");
 }
 

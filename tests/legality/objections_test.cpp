@@ -70,6 +70,7 @@ class CaseReader {
     while (words >> word) {
       if (word == "device") launcher = jit::Launcher::Device;
       if (word == "none") granularity = jit::Granularity::None;
+      if (word == "block") granularity = jit::Granularity::Block;
       if (word == "build") case_.build = true;
       if (word.starts_with("sm_")) request.sm = static_cast<uint32_t>(std::stoul(word.substr(3)));
     }
@@ -271,7 +272,7 @@ std::vector<std::string> all_sentences() {
   const std::filesystem::path source = KLAP_SOURCE_DIR;
   std::vector<std::string> all;
   for (const char* name : {"legality", "sites", "calls", "waiting", "exits", "barriers", "streams", "origins",
-                           "retry", "variance", "wrappers"}) {
+                           "retry", "variance", "wrappers", "feeding"}) {
     for (auto& s : sentences_of(source / "analysis" / (std::string(name) + ".cpp"))) all.push_back(s);
   }
   for (auto& s : sentences_of(source / "jit/plan.cpp")) all.push_back(s);

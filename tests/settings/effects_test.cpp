@@ -84,6 +84,10 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     EXPECT_EQ(tight.stats["launches"]["left"]["_Z6parentPii"]["queue over pool_bytes"], 1);
     EXPECT_TRUE(run({config(before + "pool_bytes = \"64M\"\n")}, 100).redirected());
   }
+  void pool_bytes() {
+    EXPECT_FALSE(run({"KLAP_POOL_BYTES=2048"}, 100).redirected());
+    EXPECT_TRUE(run({"KLAP_POOL_BYTES=64M"}, 100).redirected());
+  }
   void default_pool_bytes() { expect_pool_matters("[defaults]\n"); }
   void kernel_pool_bytes() { expect_pool_matters(parent_table_); }
   void kernel_name() {
@@ -178,6 +182,7 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_MULTIBLOCK", &Effects::multiblock},
       {"[defaults] multiblock", &Effects::default_multiblock},
       {"[[kernel]] multiblock", &Effects::kernel_multiblock},
+      {"KLAP_POOL_BYTES", &Effects::pool_bytes},
       {"[defaults] pool_bytes", &Effects::default_pool_bytes},
       {"[[kernel]] pool_bytes", &Effects::kernel_pool_bytes},
       {"[[kernel]] name", &Effects::kernel_name},

@@ -1,4 +1,5 @@
-// Children that launch: a chain, a binary tree, two kernels that launch each other.
+// Children that launch: chains, trees of several shapes, two kernels that launch each other; and what a child
+// that launches itself may see of its launcher and of other threads.
 #include "case.h"
 
 #ifdef __CUDACC__
@@ -33,7 +34,66 @@ __global__ void odd(int* cells, int n) {
   if (n > 0) even<<<1, 1>>>(cells, n - 1);
 }
 
+// Ranges of growing size, each three times as long as the one before: grids from one block to hundreds.
+extern "C" __global__ void spread(int* cells, int begin, int count, int limit) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < count) cells[begin + i] = 3 * (begin + i) + 1;
+  const int next = begin + count;
+  if (i == 0 && next + 3 * count <= limit)
+    spread<<<(3 * count + blockDim.x - 1) / blockDim.x, 32>>>(cells, next, 3 * count, limit);
+}
+// An unbalanced tree.
+extern "C" __global__ void rabbits(int* calls, int months) {
+  if (threadIdx.x == 0) atomicAdd(calls + months, 1);
+  const int next = months - 1 - static_cast<int>(threadIdx.x);
+  if (threadIdx.x < 2 && next >= 0) rabbits<<<1, 16>>>(calls, next);
+}
+extern "C" __global__ void hutches(int* calls, int months) {
+  const int own = months - static_cast<int>(blockIdx.x);
+  if (own >= 0) rabbits<<<1, 16>>>(calls, own);
+}
+// Grids of three dimensions.
+extern "C" __global__ void cubes(int* cells, int level) {
+  const int block = static_cast<int>((blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x);
+  const int thread = static_cast<int>((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x);
+  cells[(level * 120 + block) * 12 + thread] = level * 10000 + block * 12 + thread + 1;
+  if (level > 0 && block == 0 && thread == 11) cubes<<<dim3(5, 6, 4), dim3(2, 3, 2)>>>(cells, level - 1);
+}
+// Every link reads what its launcher wrote, by a pointer that promises nobody writes there meanwhile.
+extern "C" __global__ void relay(const int* __restrict__ from, int* __restrict__ to, int links) {
+  const int t = static_cast<int>(threadIdx.x);
+  to[t] = from[t] + 1;
+  if (t == 0 && links > 0) {
+    to[32] = from[32] * 3 % 1000;
+    relay<<<1, 1>>>(to, to + 64, links - 1);
+  }
+}
+// Launches with a grid of nothing fail, in one thread and not in the next one that runs in its place.
+extern "C" __global__ void stumble(int* errors, int step) {
+  if (blockIdx.x != 0 || threadIdx.x != 0) return;
+  const int before = cudaPeekAtLastError();
+  if (step > 0) stumble<<<step % 3, 32>>>(errors, step - 1);
+  errors[step] = 100 * before + cudaPeekAtLastError();
+}
+extern "C" __global__ void stumblers(int* errors) {
+  stumble<<<1, 32>>>(errors + 8 * threadIdx.x, static_cast<int>(threadIdx.x) % 6);
+}
+
 #else
+
+static int rabbit_calls(int from, int months) {
+  if (from < months) return 0;
+  if (from == months) return 1;
+  return rabbit_calls(from - 1, months) + (from > 1 ? rabbit_calls(from - 2, months) : 0);
+}
+
+static std::vector<int> spread_cells(int limit) {
+  std::vector<int> after(static_cast<size_t>(limit), -1);
+  int end = 0;
+  for (int count = 1; end + count <= limit; count *= 3) end += count;
+  for (int i = 0; i < end; ++i) after[static_cast<size_t>(i)] = 3 * i + 1;
+  return after;
+}
 
 KLAP_CASE(nested, "a child's child is lost, or not waited for") {
   std::vector<int> after;
@@ -49,7 +109,7 @@ KLAP_CASE(recursion, "a chain of launches ends early") {
   for (int i = 0; i <= 20; ++i) after.push_back(i + 1);
   const auto cells = c.buffer("cells", std::vector<int>(21), after);
   c.launch("count_down", {1, 1, 1}, {1, 1, 1}, c.address(cells), 20);
-  c.left("count_down", "child-launches");
+  c.left_on_device("count_down", "child-launches");
 }
 
 KLAP_CASE(recursive_tree, "a branch of a tree of launches is lost") {
@@ -58,7 +118,7 @@ KLAP_CASE(recursive_tree, "a branch of a tree of launches is lost") {
   for (int i = 0; i < nodes; ++i) after.push_back(i * i);
   const auto cells = c.buffer("cells", std::vector<int>(nodes, -1), after);
   c.launch("tree", {1, 1, 1}, {32, 1, 1}, c.address(cells), 0, nodes);
-  c.left("tree", "child-launches");
+  c.left_on_device("tree", "child-launches");
 }
 
 KLAP_CASE(mutual_recursion, "two kernels that launch each other end early") {
@@ -67,6 +127,115 @@ KLAP_CASE(mutual_recursion, "two kernels that launch each other end early") {
   const auto cells = c.buffer("cells", std::vector<int>(16), after);
   c.launch("even", {1, 1, 1}, {1, 1, 1}, c.address(cells), 15);
   c.left("even", "child-launches");
+}
+
+KLAP_CASE(recursion_deep, "a long chain does not come to its end") {
+  std::vector<int> after;
+  for (int i = 0; i <= 1000; ++i) after.push_back(i + 1);
+  const auto cells = c.buffer("cells", std::vector<int>(1001), after);
+  c.launch("count_down", {1, 1, 1}, {1, 1, 1}, c.address(cells), 1000);
+  c.left_on_device("count_down", "child-launches");
+}
+
+KLAP_CASE(recursion_at_once, "a recursion without a single launch does not end, or is not over at its end") {
+  const auto cells = c.buffer("cells", std::vector<int>(3), std::vector<int>{1, 2, 0});
+  for (int i = 0; i < 5; ++i) c.launch("count_down", {1, 1, 1}, {1, 1, 1}, c.address(cells), 0);
+  c.launch("count_down", {1, 1, 1}, {1, 1, 1}, c.address(cells), 1);
+  c.left_on_device("count_down", "child-launches");
+}
+
+KLAP_CASE(recursion_spread, "a block of a grid shared out over several items is lost, or runs twice") {
+  const int limit = 9841;  // eight levels
+  const auto cells = c.buffer("cells", std::vector<int>(limit, -1), spread_cells(limit));
+  c.launch("spread", {1, 1, 1}, {32, 1, 1}, c.address(cells), 0, 1, limit);
+  c.left_on_device("spread", "child-launches");
+}
+
+KLAP_CASE(recursion_rabbits, "a branch of an unbalanced tree is lost") {
+  std::vector<int> after;
+  for (int m = 0; m <= 8; ++m) after.push_back(rabbit_calls(8, m));
+  const auto calls = c.buffer("calls", std::vector<int>(9), after);
+  c.launch("rabbits", {1, 1, 1}, {16, 1, 1}, c.address(calls), 8);
+  c.left_on_device("rabbits", "child-launches");
+}
+
+KLAP_CASE(recursion_from_another, "children of a parent that is not the child are lost") {
+  std::vector<int> after(9);
+  for (int block = 0; block < 6; ++block) {
+    for (int m = 0; m <= 8; ++m) after[static_cast<size_t>(m)] += 8 * rabbit_calls(6 - block, m);
+  }
+  const auto calls = c.buffer("calls", std::vector<int>(9), after);
+  c.launch("hutches", {6, 1, 1}, {8, 1, 1}, c.address(calls), 6);
+  c.left_on_device("hutches", "child-launches");
+  c.left_on_device("rabbits", "child-launches");
+}
+
+KLAP_CASE(recursion_cubes, "a block of a grid of three dimensions gets another one's place") {
+  std::vector<int> after(3 * 120 * 12);
+  for (int level = 0; level < 3; ++level) {
+    for (int i = 0; i < (level == 2 ? 12 : 1440); ++i)
+      after[static_cast<size_t>(level * 1440 + i)] = level * 10000 + i + 1;
+  }
+  const auto cells = c.buffer("cells", std::vector<int>(after.size()), after);
+  c.launch("cubes", {1, 1, 1}, {2, 3, 2}, c.address(cells), 2);
+  c.left_on_device("cubes", "child-launches");
+}
+
+KLAP_CASE(recursion_relay, "a child does not see what its launcher wrote before") {
+  const int links = 40;
+  std::vector<int> before(64 * (links + 2));
+  before[0] = 7, before[32] = 5;
+  std::vector<int> after = before;
+  for (size_t link = 0; link <= links; ++link) {
+    after[64 * (link + 1)] = after[64 * link] + 1;
+    if (link < links) after[64 * (link + 1) + 32] = after[64 * link + 32] * 3 % 1000;
+  }
+  const auto cells = c.buffer("cells", before, after);
+  c.launch("relay", {1, 1, 1}, {1, 1, 1}, c.address(cells), c.address(cells, 256), links);
+  c.left_on_device("relay", "child-launches");
+}
+
+KLAP_CASE(recursion_errors, "a thread does not see its own last error, or sees another thread's") {
+  std::vector<int> after(8 * 64, -1);
+  for (size_t t = 0; t < 64; ++t) {
+    for (int step = static_cast<int>(t % 6); step >= 0; --step) {
+      const bool refused = step > 0 && step % 3 == 0;
+      after[8 * t + static_cast<size_t>(step)] = refused ? 9 : 0;
+      if (refused) break;
+    }
+  }
+  const auto errors = c.buffer("errors", std::vector<int>(8 * 64, -1), after);
+  c.launch("stumblers", {1, 1, 1}, {64, 1, 1}, c.address(errors));
+  c.left_on_device("stumblers", "child-launches");
+  c.left_on_device("stumble", "child-launches");
+}
+
+KLAP_CASE(recursion_repeated, "a queue is not as it was when it is used again") {
+  const auto calls = c.buffer("calls", std::vector<int>(6), [] {
+    std::vector<int> after;
+    for (int m = 0; m <= 5; ++m) after.push_back(12 * rabbit_calls(5, m));
+    return after;
+  }());
+  const auto cells = c.buffer("cells", std::vector<int>(364, -1), spread_cells(364));
+  for (int i = 0; i < 12; ++i) {
+    c.launch("rabbits", {1, 1, 1}, {16, 1, 1}, c.address(calls), 5);
+    if (i % 4 == 0) {
+      c.fill(cells, 0xff);
+      c.launch("spread", {1, 1, 1}, {32, 1, 1}, c.address(cells), 0, 1, 364);
+    }
+  }
+  c.left_on_device("rabbits", "child-launches");
+  c.left_on_device("spread", "child-launches");
+}
+
+KLAP_CASE(recursion_two_streams, "recursions in two streams take each other's children") {
+  std::vector<int> after;
+  for (int m = 0; m <= 6; ++m) after.push_back(3 * rabbit_calls(6, m));
+  for (uint32_t stream : {1u, 2u}) {
+    const auto calls = c.buffer("calls", std::vector<int>(7), after);
+    for (int i = 0; i < 3; ++i) c.launch_in(stream, "rabbits", {1, 1, 1}, {16, 1, 1}, c.address(calls), 6);
+  }
+  c.left_on_device("rabbits", "child-launches");
 }
 
 #endif

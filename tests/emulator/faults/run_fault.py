@@ -38,7 +38,7 @@ class Library:
             KLAP_EMULATOR_PENDING_LAUNCHES="2048" if self.options.granularity == "grid" else "1",
             KLAP_STATS=os.path.join(self.cache.name, "stats.json"))
         try:
-            run = subprocess.run([os.path.join(build, "bin", "emulated", "rounds")], env=environment, timeout=LIMIT,
+            run = subprocess.run([os.path.join(build, "bin", "emulated", self.options.program)], env=environment, timeout=LIMIT,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         except subprocess.TimeoutExpired:
             return "no end"
@@ -53,6 +53,7 @@ def main():
     parser.add_argument("--fault", required=True, help="its name")
     parser.add_argument("--launcher", choices=["host", "device"], required=True)
     parser.add_argument("--granularity", choices=["grid", "block", "multiblock"], default="grid")
+    parser.add_argument("--program", default="rounds", help="what is run")
     parser.add_argument("--seeds", type=int, default=8)
     options = parser.parse_args()
     libraries = os.path.join(options.build, "lib")

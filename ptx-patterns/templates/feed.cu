@@ -1,0 +1,138 @@
+// The consumer that feeds itself: runs every recorded child, and the children that these record in turn,
+// until none is left. Enqueued by the host right behind the parent in the same stream.
+//
+// It is launched with as many blocks as fit on the GPU, each of exactly the child's threads. A block takes
+// the number of the next item, waits until somebody has made that item ready, and runs its blocks of the
+// child one after another. The numbers are given out in the order in which they were reserved, by threads
+// that are running: so whoever waits, waits for a block that runs, and a single resident block gets through
+// alone. The call of __klap_child_body is a marker: the child's own code is spliced in there, with its
+// parameters read from the record, its special registers taken from the marker's arguments, and its launch
+// replaced by feed_record.cu.
+//
+// A child's data was written in this same kernel. It is read only behind the acquire that found its item
+// ready; none of it may go through the non-coherent cache, here or in the child.
+//
+// Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_ARGS_OFFSET; KLAP_GRID_1D
+// when every child's grid has one row and one layer.
+#include "feed.h"
+#include "sequence.h"
+
+#define KLAP_CHILD_THREADS (KLAP_CHILD_X * KLAP_CHILD_Y * KLAP_CHILD_Z)
+
+extern "C" __device__ void __klap_child_body(const unsigned char* arguments, unsigned int ctaid_x,
+                                             unsigned int ctaid_y, unsigned int ctaid_z,
+                                             unsigned int nctaid_x, unsigned int nctaid_y,
+                                             unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
+                                             unsigned int tid_z);
+
+// Waiting blocks look at their item again after this many nanoseconds, twice as many each time, and at the
+// common end of all only every few times: thousands of blocks look at that one word.
+enum : unsigned int { kShortestPause = 32, kLongestPause = 1024, kLooksPerEnd = 4 };
+
+static __device__ __forceinline__ unsigned int load_relaxed(const unsigned int* address) {
+  unsigned int value;
+  asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+  return value;
+}
+
+static __device__ __forceinline__ unsigned long long load_acquire(const unsigned long long* address) {
+  unsigned long long value;
+  asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+  return value;
+}
+
+// Nothing orders a plain store behind the relaxed one that made the item ready.
+static __device__ __forceinline__ void clear(unsigned long long* item) {
+  asm volatile("st.relaxed.gpu.u64 [%0], %1;" : : "l"(item), "l"(0ull) : "memory");
+}
+
+// The next item, once it is ready; 0 if there will be no more. A taken item is cleared for the next use of
+// the queue.
+static __device__ __forceinline__ unsigned long long take(KlapFeed* feed) {
+  const unsigned int number = atomicAdd(&feed->taken, 1u);
+  const bool exists = number < feed->item_capacity;
+  unsigned int pause = kShortestPause;
+#pragma unroll 1
+  for (unsigned int look = 0;; ++look) {
+    if (exists) {
+      const unsigned long long item = load_acquire(feed->items + number);
+      if (item != 0) {
+        clear(feed->items + number);
+        return item;
+      }
+    }
+    if (look % kLooksPerEnd == 0 && load_relaxed(&feed->done) != 0) return 0;
+    __nanosleep(pause);
+    if (pause < kLongestPause) pause *= 2;
+  }
+}
+
+// Counts an item off that all threads of this block are done with. True if it was the last one. What the item
+// launched has been counted before: its threads did that before the barrier that led here.
+static __device__ __forceinline__ bool retire(KlapFeed* feed) {
+  if (atomicSub(&feed->pending, 1u) != 1u) return false;
+  asm volatile("st.relaxed.gpu.u32 [%0], %1;" : : "l"(&feed->done), "r"(1u) : "memory");
+  return true;
+}
+
+// Counts this block out, for one thread of it; the last block leaves the queue empty for the next parent. The
+// second fence acquires what the others released, so that they read the counters before these are reset.
+static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int children) {
+  if (children != 0) atomicAdd(&feed->children, children);
+  __threadfence();
+  if (atomicAdd(&feed->exited, 1u) + 1u != gridDim.x) return;
+  __threadfence();
+  if (feed->report != nullptr) {
+    volatile unsigned long long* const report = feed->report;
+    report[KLAP_REPORT_CHILDREN] += feed->children;
+    report[KLAP_REPORT_NATIVE] += feed->native;
+  }
+  feed->reserved = 0;
+  feed->taken = 0;
+  feed->done = 0;
+  feed->exited = 0;
+  feed->children = 0;
+  feed->native = 0;
+}
+
+extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS) __klap_consumer(KlapFeed* feed) {
+  __shared__ unsigned long long taken;
+  const unsigned int thread = threadIdx.x;
+  unsigned int children = 0;  // begun by this block, in its first thread
+  bool is_over = false;       // the same
+  // Nothing is pending only if nothing was recorded, or all is done already.
+  if (thread == 0) is_over = load_relaxed(&feed->pending) == 0;
+
+#pragma unroll 1
+  for (;;) {
+    if (thread == 0) taken = is_over ? 0 : take(feed);
+    __syncthreads();
+    const unsigned long long item = taken;
+    if (item == 0) break;
+    const unsigned char* const record = feed->records + KLAP_FEED_ITEM_OFFSET(item);
+    const unsigned int part = KLAP_FEED_ITEM_PART(item);
+    if (part == 0) ++children;
+
+    // This part's share of the child's blocks.
+    Linear linear = part, count = 1;
+    const uint4 grid = *reinterpret_cast<const uint4*>(record);
+    const Linear blocks = static_cast<Linear>(grid.x) * grid.y * grid.z;
+    if (blocks > KLAP_FEED_PARTS) {
+      const Linear share = blocks / KLAP_FEED_PARTS;
+      const unsigned int rest = static_cast<unsigned int>(blocks % KLAP_FEED_PARTS);
+      linear = part * share + (part < rest ? part : rest);
+      count = share + (part < rest ? 1u : 0u);
+    }
+#pragma unroll 1
+    for (; count != 0; --count, ++linear) {
+      const uint4 size = *reinterpret_cast<const uint4*>(record);
+      const uint3 at = position_in(size, linear);
+      __klap_child_body(record + KLAP_ARGS_OFFSET, at.x, at.y, at.z, size.x, size.y, size.z,
+                        thread % KLAP_CHILD_X, thread / KLAP_CHILD_X % KLAP_CHILD_Y,
+                        thread / (KLAP_CHILD_X * KLAP_CHILD_Y));
+    }
+    __syncthreads();
+    if (thread == 0) is_over = retire(feed);
+  }
+  if (thread == 0) leave(feed, children);
+}

@@ -1,0 +1,56 @@
+// The queue of a consumer that feeds itself: the layout that device templates and the host runtime share.
+//
+// Children that launch again are recorded in the same queue while it is being worked off, so nothing here can
+// be read as a whole: every piece of work carries its own mark of being ready. A record is a child launch;
+// its blocks are shared out over up to KLAP_FEED_PARTS items, which is what consumer blocks take, in the
+// order of their numbers. One word is all an item has, so the store that makes it ready is also what fills it
+// in.
+//
+// How many children there will be is not known. Records and items that do not fit are not reserved: such a
+// launch is the program's own, and from there on everything is as it is natively.
+//
+// What many threads change at once stands in lines of its own, apart from what all of them read.
+//
+// This file is compiled by NVRTC into the templates and by the host compiler into the runtime.
+#ifndef KLAP_FEED_H
+#define KLAP_FEED_H
+
+#include "queue.h"
+
+struct KlapFeed {
+  unsigned int record_capacity;
+  unsigned int item_capacity;
+  unsigned long long* items;   // [item_capacity] zero, or ready: KLAP_FEED_ITEM
+  unsigned char* records;      // [record_capacity] each a grid and arguments, as in queue.h
+  unsigned long long* report;  // host-visible totals for KLAP_STATS, null when nobody asked
+  unsigned int exited;         // consumer blocks that have left; the last one resets the counters
+  unsigned int children;       // run by the blocks that have left
+  unsigned int native;         // launches that did not fit
+
+  // Reserved so far: records in the low half, items in the high one. A thread that sees either used up does
+  // not add to it any more, so neither half can carry: it overshoots by what the running threads add at most.
+  // Both only grow, so behind a reservation that does not fit there is none that does.
+  alignas(128) unsigned long long reserved;
+  // Items that were reserved, with room, and are not done. A child's items are counted before the item that
+  // it was launched from is counted off: once the consumer runs, 0 means that all is done and stays.
+  unsigned int pending;
+  alignas(128) unsigned int taken;  // items given to consumer blocks, and tickets for items still to come
+  alignas(128) unsigned int done;   // set by who counts off the last item
+};
+
+// The largest number of items that one child's blocks are shared out over. Fewer blocks give an item each.
+#define KLAP_FEED_PARTS 64u
+
+// Far enough below what a half of `reserved` can hold, also for four times as many items.
+#define KLAP_FEED_MAX_RECORDS (1u << 28)
+
+// A ready item: which part of the child it is in the high half; in the low half where its record begins,
+// counted in 16 bytes from the first one, plus one. A record's fourth word is the number of its first item.
+#define KLAP_FEED_ITEM_STEP (1ull << 32)
+#define KLAP_FEED_ITEM(offset, part) \
+  (static_cast<unsigned long long>(part) * KLAP_FEED_ITEM_STEP + ((offset) / 16 + 1))
+#define KLAP_FEED_ITEM_OFFSET(item) ((static_cast<unsigned int>(item) - 1ull) * 16)
+#define KLAP_FEED_ITEM_PART(item) (static_cast<unsigned int>((item) >> 32))
+#define KLAP_FEED_MAX_BYTES (1ull << 35)  // of all records, which is less than an item can name
+
+#endif

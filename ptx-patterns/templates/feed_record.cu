@@ -1,0 +1,96 @@
+// What a kernel whose children launch again does at its launch site, in the parent that the host launches and
+// in the children that the consumer runs (feed.cu).
+//
+// __klap_reserve() stands in place of the request for an argument buffer: it takes a record for the child and
+// items for its blocks, with one atomic for all lanes that are converged here. No address means that the
+// child was not recorded, because the queue is full or because CUDA refuses the grid; then the program's own
+// launch runs, and does and reports what it would natively. __klap_publish() stands in place of the launch:
+// only now, behind the program's argument stores, may somebody take the items.
+//
+// Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of this child's records.
+#include "feed.h"
+#include "warp.h"
+
+static __device__ __forceinline__ unsigned long long load_relaxed(const unsigned long long* address) {
+  unsigned long long value;
+  asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+  return value;
+}
+
+static __device__ __forceinline__ void store_relaxed(unsigned long long* address, unsigned long long value) {
+  asm volatile("st.relaxed.gpu.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
+}
+
+static __device__ __forceinline__ unsigned int feed_items(unsigned long long blocks) {
+  return blocks < KLAP_FEED_PARTS ? static_cast<unsigned int>(blocks) : KLAP_FEED_PARTS;
+}
+
+// Adds to both halves unless one is used up, in which case it says so without adding.
+static __device__ __forceinline__ unsigned long long reserve(KlapFeed* feed, unsigned int records,
+                                                             unsigned int items) {
+  const unsigned long long seen = load_relaxed(&feed->reserved);
+  if (static_cast<unsigned int>(seen) >= feed->record_capacity || (seen >> 32) >= feed->item_capacity)
+    return seen;
+  return atomicAdd(&feed->reserved, static_cast<unsigned long long>(items) << 32 | records);
+}
+
+extern "C" __device__ unsigned long long __klap_reserve(KlapFeed* feed, unsigned int grid_x,
+                                                        unsigned int grid_y, unsigned int grid_z) {
+  const bool refused = grid_x - 1u >= 0x7fffffffu || grid_y - 1u >= 65535u || grid_z - 1u >= 65535u;
+  const unsigned long long blocks =
+      refused ? 0ull : static_cast<unsigned long long>(grid_x) * grid_y * grid_z;
+  const unsigned int items = feed_items(blocks);
+
+  const unsigned int mask = __activemask();
+  unsigned int lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  const unsigned int recording = __ballot_sync(mask, !refused);
+  const unsigned int inclusive = inclusive_sum(items, mask, lane);
+  const unsigned int last = 31u - __clz(mask);
+  unsigned long long base = 0;
+  if (lane == last) base = reserve(feed, __popc(recording), inclusive);
+  base = __shfl_sync(mask, base, last);
+  const unsigned int record = static_cast<unsigned int>(base) + __popc(recording & ((1u << lane) - 1u));
+  const unsigned int item = static_cast<unsigned int>(base >> 32) + inclusive - items;
+  const bool fits = !refused && record < feed->record_capacity &&
+                    static_cast<unsigned long long>(item) + items <= feed->item_capacity;
+
+  // Those that fit come first: the last of them has the sum of their items. It counts the items before any of
+  // its neighbours can publish theirs; they might be counted off sooner than they were counted.
+  const unsigned int fitting = __ballot_sync(mask, fits);
+  if (fits && lane == 31u - __clz(fitting)) atomicAdd(&feed->pending, inclusive);
+  __syncwarp(mask);
+  if (!fits) {
+    if (!refused) atomicAdd(&feed->native, 1u);
+    return 0;
+  }
+  unsigned char* const at = feed->records + static_cast<unsigned long long>(record) * KLAP_RECORD_BYTES;
+  *reinterpret_cast<uint4*>(at) = make_uint4(grid_x, grid_y, grid_z, item);
+  return reinterpret_cast<unsigned long long>(at + KLAP_ARGS_OFFSET);
+}
+
+static __device__ __forceinline__ void release() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
+
+// `arguments` is what __klap_reserve() returned.
+static __device__ __forceinline__ void publish(KlapFeed* feed, unsigned long long arguments) {
+  const unsigned char* const record = reinterpret_cast<const unsigned char*>(arguments) - KLAP_ARGS_OFFSET;
+  const uint4 head = *reinterpret_cast<const uint4*>(record);
+  const unsigned int items = feed_items(static_cast<unsigned long long>(head.x) * head.y * head.z);
+  unsigned long long* const at = feed->items + head.w;
+  const unsigned long long first = KLAP_FEED_ITEM(record - feed->records, 0);
+#pragma unroll 1
+  for (unsigned int part = 0; part < items; ++part)
+    store_relaxed(at + part, first + KLAP_FEED_ITEM_STEP * part);
+}
+
+// In the parent, which is complete before the consumer begins.
+extern "C" __device__ void __klap_publish(KlapFeed* feed, unsigned long long arguments) {
+  publish(feed, arguments);
+}
+
+// In a child, whose own children may begin at once. The fence releases the record, the arguments and all else
+// that this thread may show its child.
+extern "C" __device__ void __klap_publish_now(KlapFeed* feed, unsigned long long arguments) {
+  release();
+  publish(feed, arguments);
+}

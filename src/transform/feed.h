@@ -1,0 +1,59 @@
+// The launch site of a kernel whose children launch again: record the child where the queue has room, and
+// launch it as the program does where not.
+//
+// The program's own two calls stay, each behind a branch. Which way a thread goes is settled at the first
+// call; both ways go through the program's null test and argument stores, which write to the record or to the
+// device runtime's buffer. A recorded launch cannot fail, and leaves the last error alone, as a launch that
+// succeeds does.
+//
+// Where the kernel's body stands in the consumer, one thread runs many of the program's: an error that an
+// earlier one left behind must not be seen by a later one. So the last error is cleared in front of the
+// program's own launch, and is none for a thread that made no such launch.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/legality.h"
+#include "ptx/tree.h"
+#include "transform/lines.h"
+#include "transform/splice.h"
+
+namespace klap::transform {
+
+class FeedingSite {
+ public:
+  // `record` is templates/feed_record.cu; `queue` a register with the queue's address. All names that are
+  // made begin with `prefix`.
+  FeedingSite(const analysis::FunctionFacts& kernel, const analysis::Site& site, const ptx::Module& record,
+              std::string prefix, std::string queue, LineTables& lines);
+
+  // In a body that keeps its names and is run by threads of its own, before any child runs.
+  [[nodiscard]] Surroundings in_parent() const;
+  // In a body that is spliced into the consumer, where every name gets `body_prefix`.
+  [[nodiscard]] Surroundings in_consumer(const std::string& body_prefix) const;
+
+  // Must stand in front of the body.
+  [[nodiscard]] std::string registers() const;
+  // `.extern` declarations of device-runtime functions that in_consumer() calls and the unit may not declare.
+  [[nodiscard]] std::vector<std::string> declarations() const;
+
+ private:
+  [[nodiscard]] Around first_call(const std::string& body_prefix) const;
+  [[nodiscard]] Around launch_call(const std::string& body_prefix, const char* publish) const;
+  [[nodiscard]] Around query(const analysis::ErrorQuery& query, size_t number,
+                             const std::string& body_prefix) const;
+  [[nodiscard]] std::string clearing_function() const;
+  [[nodiscard]] std::string name(std::string_view what) const { return "%" + prefix_ + std::string(what); }
+  [[nodiscard]] std::string label(std::string_view what) const;
+  [[nodiscard]] std::string landing(std::string_view what) const;
+
+  const analysis::FunctionFacts& kernel_;
+  const analysis::Site& site_;
+  const ptx::Module& record_;
+  const std::string prefix_, queue_;
+  LineTables& lines_;
+};
+
+}  // namespace klap::transform
