@@ -11,6 +11,7 @@ import re
 from . import process
 
 SECONDS = 60
+DEVICE_ONLY = {"block", "multiblock"}  # granularities that ignore launcher host
 
 
 @functools.lru_cache(maxsize=None)
@@ -70,7 +71,8 @@ def combinations(known):
     """(every (granularity, launcher) to measure, the library's own choice)."""
     granularity = known.get("KLAP_GRANULARITY", {"values": ["grid"], "default": "grid"})
     launcher = known.get("KLAP_LAUNCHER", {"values": ["host"], "default": "host"})
-    found = [(g, l) for g in granularity["values"] if g != "none" for l in launcher["values"]]
+    found = [(g, l) for g in granularity["values"] if g != "none" for l in launcher["values"]
+             if g not in DEVICE_ONLY or l != "host"]
     return found, (granularity["default"], launcher["default"])
 
 

@@ -34,8 +34,13 @@ static constexpr unsigned long long kStream =
 static constexpr unsigned long long kStream = 4;  // cudaStreamFireAndForget
 #endif
 static constexpr unsigned int kLargestGrid = 0x7fffffffu;
-// A launch fails while other kernels' launches fill the pool of pending ones. About a second of waiting.
+// A launch fails while others fill the pool of pending ones. Those of other kernels get about a second; those
+// of this grid's own groups, which fill it as a matter of course and may all run long, a minute.
+#ifdef KLAP_GROUP_BLOCKS
+static constexpr int kAttempts = 60000;
+#else
 static constexpr int kAttempts = 1000;
+#endif
 static constexpr unsigned int kPauseNanoseconds = 1000000;
 
 // Orders what threads of a group write before what they count, and what they count before what they read.

@@ -428,6 +428,12 @@ class SitesTest(unittest.TestCase):
         known = offered.settings_from_text(text)
         self.assertEqual(offered.combinations(known), ([("warp", "host"), ("grid", "host")], ("grid", "host")))
 
+    def test_groups_of_blocks_are_not_measured_for_the_host(self):
+        known = {"KLAP_GRANULARITY": {"values": ["none", "grid", "block"], "default": "grid"},
+                 "KLAP_LAUNCHER": {"values": ["host", "device"], "default": "host"}}
+        self.assertEqual(offered.combinations(known)[0],
+                         [("grid", "host"), ("grid", "device"), ("block", "device")])
+
 
 class FilesTest(WithPrograms):
     """Parts, merging, comparing, and files that cannot be used."""

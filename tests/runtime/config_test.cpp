@@ -164,7 +164,8 @@ TEST(Environment, MisspeltValueKeepsTheDefaultAndNamesTheNearest) {
   EXPECT_EQ(config.log_level, "warn");
   EXPECT_THAT(
       config.problems,
-      ElementsAre("KLAP_GRANULARITY cannot be 'gird' (fix: did you mean 'grid'? use none | grid)",
+      ElementsAre("KLAP_GRANULARITY cannot be 'gird' (fix: did you mean 'grid'? use none | grid | block | "
+                  "multiblock)",
                   "KLAP_LOG cannot be 'wran' (fix: did you mean 'warn'? use trace | debug | info | warn | "
                   "error | off)"));
 }
@@ -305,9 +306,8 @@ granularity = "grid"
 
 TEST(File, ValueThatIsNoStringIsReported) {
   const Config config = from_text("[defaults]\ngranularity = 1\n");
-  EXPECT_THAT(
-      config.problems,
-      ElementsAre("klap.toml:2:15: 'granularity' must be a string (fix: use none | grid, in quotes)"));
+  EXPECT_THAT(config.problems, ElementsAre("klap.toml:2:15: 'granularity' must be a string (fix: use none | "
+                                           "grid | block | multiblock, in quotes)"));
 }
 
 TEST(File, NameIsOnlyForKernels) {
