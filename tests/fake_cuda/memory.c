@@ -69,13 +69,6 @@ EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t by
   return copy_to_device("cuMemcpyHtoDAsync_v2", to, from, bytes, stream);
 }
 
-EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream) {
-  FAIL_IF_SCRIPTED("cuMemsetD8Async");
-  memset((void*)(uintptr_t)to, value, bytes);
-  fake_log("cuMemsetD8Async bytes=%zu stream=%p", bytes, (void*)stream);
-  return CUDA_SUCCESS;
-}
-
 EXPORT CUresult cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
   return copy_to_device("cuMemcpyHtoDAsync_v2_ptsz", to, from, bytes, stream);
 }
