@@ -57,6 +57,8 @@ std::map<std::string, std::string> variables_of(const Work& work, const std::str
     if (!c.multiblock.empty()) variables["KLAP_MULTIBLOCK"] = c.multiblock;
     variables["KLAP_CACHE_DISABLE"] = "1";
     if (!c.is_gpu) variables["KLAP_LINKER"] = "driver";
+    // A queue that feeds itself is cleared first, which at its usual size takes the emulator half a second.
+    if (!c.is_gpu) variables["KLAP_POOL_BYTES"] = "64M";
     if (!statistics.empty()) variables["KLAP_STATS"] = statistics;
   }
   return variables;

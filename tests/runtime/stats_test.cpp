@@ -71,6 +71,7 @@ TEST(Stats, FreshOnesAreAllZeroAndComplete) {
   EXPECT_EQ(stats["modules"], json::array());
   EXPECT_EQ(stats["modules_passed_through"], 0);
   EXPECT_EQ(stats["children_aggregated"], 0);
+  EXPECT_EQ(stats["children_launched_natively"], 0);
   EXPECT_EQ(stats["sites"]["rewritten"], 0);
   EXPECT_EQ(stats["sites"]["left"], json::object());
   EXPECT_EQ(stats["launches"]["redirected"], json::object());
