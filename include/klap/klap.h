@@ -104,6 +104,7 @@ typedef struct klap_variant {
   uint32_t record_bytes;           /* of one record in the queue */
   uint32_t consumer_block_threads; /* threads in a block of the consumer */
   uint32_t child_block_threads;    /* threads in a block of the child as the program launches it */
+  uint32_t child_shared_bytes;     /* dynamic shared memory of that launch; give the consumer as much */
 } klap_variant;
 
 /* The KLAP_API_VERSION and KLAP_VERSION that the library was built with. The text is static. */

@@ -8,6 +8,7 @@
 #include "analysis/barriers.h"
 #include "analysis/divergence.h"
 #include "analysis/path_counts.h"
+#include "analysis/values.h"
 
 namespace klap::analysis {
 namespace {
@@ -20,8 +21,8 @@ constexpr const char* kWarp = "the warp";
 
 class EarlyExit {
  public:
-  explicit EarlyExit(const FunctionFacts& kernel)
-      : k_(kernel), m_(kernel.module), graph_(kernel.module, kernel.function) {}
+  EarlyExit(const FunctionFacts& kernel, bool full_rows)
+      : k_(kernel), m_(kernel.module), graph_(kernel.module, kernel.function), full_rows_(full_rows) {}
 
   Finding run() {
     find_waits();
@@ -118,13 +119,47 @@ class EarlyExit {
     Finding out{Answer::No, ""};
     for (uint32_t decision : counts.decisions()) {
       const Divergence degree = divergence.of_decision(decision);
-      if (degree == Divergence::None || out.answer == Answer::Yes) continue;
+      if (degree == Divergence::None || out.answer == Answer::Yes || agree(decision, number)) continue;
       const bool sure = degree == Divergence::ByThread && (number != kWarp || !divides_at_warps(decision));
       out.answer = sure ? Answer::Yes : Answer::Unknown;
       out.detail = fmt::format("threads may leave by the decision at {} while others have still to reach {}",
                                m_.place(at(decision).head), first_text(instructions[0]));
     }
     return out;
+  }
+
+  // True if all who meet there decide alike, each time that they come to the decision.
+  [[nodiscard]] bool agree(uint32_t decision, const std::string& number) const {
+    const Statement& s = at(decision);
+    if (!s.predicated) return false;
+    const Uniform uniform = k_.values().uniformity.operand(decision, m_.text(s.predicate));
+    if (uniform == Uniform::Grid || uniform == Uniform::Block) return true;
+    return number == kWarp && (uniform == Uniform::Warp || falls_between_warps(decision));
+  }
+
+  // A comparison of %tid.x by which whole warps go one way or the other.
+  [[nodiscard]] bool falls_between_warps(uint32_t decision) const {
+    const Statement* compare = only_definition(m_.text(at(decision).predicate));
+    if (!full_rows_ || compare == nullptr || !m_.is(compare->head, "setp") || compare->operands.size() != 3 ||
+        compare->modifiers.size() != 2) {
+      return false;
+    }
+    const auto bound = k_.data.constant(m_.text(compare->operands[2]));
+    const Statement* index = only_definition(m_.text(compare->operands[1]));
+    const bool plain = index != nullptr && m_.is(index->head, "mov") && index->operands.size() == 2 &&
+                       m_.compact(index->operands[1]) == "%tid.x";
+    if (!bound || !plain) return false;
+    const std::string_view relation = m_.text(compare->modifiers.first);
+    if (relation == ".lt" || relation == ".ge" || relation == ".lo" || relation == ".hs")
+      return *bound % 32 == 0;
+    return (relation == ".le" || relation == ".gt" || relation == ".ls" || relation == ".hi") &&
+           *bound % 32 == 31;
+  }
+
+  [[nodiscard]] const Statement* only_definition(std::string_view reg) const {
+    const auto& writers = k_.data.definitions(reg);
+    if (writers.size() != 1 || k_.data.is_ambiguous(reg) || at(writers[0]).predicated) return nullptr;
+    return &at(writers[0]);
   }
 
   [[nodiscard]] std::string first_text(uint32_t instruction) const {
@@ -145,14 +180,15 @@ class EarlyExit {
   const FunctionFacts& k_;
   const Module& m_;
   const CallGraph graph_;
+  const bool full_rows_;
   std::vector<BarrierUse> waits_;
 };
 
 }  // namespace
 
-Finding early_exit(const FunctionFacts& kernel) {
+Finding early_exit(const FunctionFacts& kernel, bool full_rows) {
   if (kernel.flow.instructions().empty()) return {Answer::No, "no thread waits for another"};
-  return EarlyExit(kernel).run();
+  return EarlyExit(kernel, full_rows).run();
 }
 
 std::string print_early_exit(const FunctionFacts& kernel) {

@@ -220,7 +220,8 @@ klap_variant public_variant(const jit::Variant& variant) {
           .queue_param_offset = variant.queue_param_offset,
           .record_bytes = variant.record_bytes,
           .consumer_block_threads = variant.consumer_block_threads,
-          .child_block_threads = variant.child_block_threads};
+          .child_block_threads = variant.child_block_threads,
+          .child_shared_bytes = variant.child_shared_bytes};
 }
 
 // Capacity 0 when the arguments are wrong.

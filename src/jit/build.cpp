@@ -112,6 +112,7 @@ class Generator {
     v.record_bytes = site.shape.layout.record_bytes;
     v.consumer_block_threads = site.shape.threads();
     v.child_block_threads = site.shape.child_threads();
+    v.child_shared_bytes = site.shape.shared_bytes;
     out_.variants.push_back(std::move(v));
   }
 

@@ -49,7 +49,7 @@ std::string decisions(const std::vector<SiteRemark>& remarks, const Request& req
   std::string text;
   for (const std::string& parent : parents) {
     const Granularity granularity = request.granularity ? request.granularity(parent) : Granularity::Grid;
-    const Launcher launcher = request.launcher ? request.launcher(parent) : Launcher::Host;
+    const Launcher launcher = request.launcher ? request.launcher(parent) : Launcher::Auto;
     text += fmt::format("{} {} {}\n", parent, to_string(granularity), to_string(launcher));
   }
   return text;

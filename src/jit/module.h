@@ -53,7 +53,7 @@ struct Program {
 struct Request {
   uint32_t sm = 90;  // compute capability of the device, 90 for 9.0
   std::function<Granularity(const std::string& parent)> granularity;
-  std::function<Launcher(const std::string& parent)> launcher;  // the same; the host when not set
+  std::function<Launcher(const std::string& parent)> launcher;  // the same; Auto when not set
   bool debug_units = false;  // rewrite units that were compiled for debugging (-G), too
   // Receives every stage of every pass. When set, the disk cache is not used: it has only the last stage.
   Dump dump{};
@@ -91,6 +91,7 @@ struct Variant {
   uint32_t record_bytes = 0;        // one record: header, arguments, padding
   uint32_t consumer_block_threads = 0;
   uint32_t child_block_threads = 0;
+  uint32_t child_shared_bytes = 0;  // dynamic shared memory of each child
 };
 
 struct Timings {  // milliseconds

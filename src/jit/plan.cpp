@@ -68,6 +68,18 @@ std::string stream_text(const Site& site) {
   return "other stream";
 }
 
+std::string_view together_text(analysis::Together together) {
+  switch (together) {
+    case analysis::Together::Threads:
+      return "";
+    case analysis::Together::Warps:
+      return " in full warps";
+    case analysis::Together::Blocks:
+      return " with a barrier after each";
+  }
+  return "";
+}
+
 // The module's text with another target.
 std::string with_target(const ptx::Module& module, const ptx::Target& target) {
   ptx::Edits edits(module);
@@ -142,7 +154,10 @@ class Planner {
     for (const Way& way : wished_ways(planned.parent->function.name)) {
       planned.way = way;
       auto objection = judge_way(planned);
-      if (!objection) return std::nullopt;
+      if (!objection) {
+        if (first) planned.passed_over = first->detail;
+        return std::nullopt;
+      }
       if (!first) first = std::move(objection);
     }
     return first;
@@ -152,7 +167,9 @@ class Planner {
     Way way;
     if (request_.granularity) way.granularity = request_.granularity(parent);
     if (request_.launcher) way.launcher = request_.launcher(parent);
-    return {way};
+    if (way.launcher != Launcher::Auto) return {way};
+    const Way by_host{way.granularity, Launcher::Host}, by_parent{way.granularity, Launcher::Device};
+    return {by_host, by_parent};
   }
 
   std::optional<Objection> judge_way(PlannedSite& planned) {
@@ -179,6 +196,7 @@ class Planner {
     planned.shape =
         transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent),
                                   grid_is_1d(s, parent.data), planned.way.launcher == Launcher::Device);
+    planned.shape.shared_bytes = *analysis::constant_shared_bytes(s, parent);
     return std::nullopt;
   }
 
@@ -190,13 +208,20 @@ class Planner {
     const auto& block = planned.shape.block;
     const std::string run = planned.way.launcher == Launcher::Device
                                 ? "an exact grid launched by the parent's last thread"
-                                : fmt::format("{} to a consumer block", planned.shape.pack);
-    remark.detail = fmt::format("block {}x{}x{}, {}, {} argument bytes, {}", block[0], block[1], block[2],
-                                run, planned.child->parameter_bytes, stream_text(*planned.site));
+                                : fmt::format("{} to a consumer block{}", planned.shape.pack,
+                                              together_text(planned.shape.together));
+    const std::string shared =
+        planned.shape.shared_bytes == 0
+            ? ""
+            : fmt::format("{} bytes of dynamic shared memory, ", planned.shape.shared_bytes);
+    remark.detail = fmt::format("block {}x{}x{}, {}, {}{} argument bytes, {}", block[0], block[1], block[2],
+                                run, shared, planned.child->parameter_bytes, stream_text(*planned.site));
     if (stream == StreamKind::Null) {
       remark.notes.emplace_back(
           "launches of different threads of a block may overlap; CUDA runs them in NULL-stream order");
     }
+    if (!planned.passed_over.empty())
+      remark.notes.push_back("the host cannot launch the children: " + planned.passed_over);
     note_target(remark, planned.parent_unit);
     if (planned.child_unit != planned.parent_unit) note_target(remark, planned.child_unit);
   }

@@ -42,6 +42,7 @@ struct PlannedSite {
   const ptx::Function* child = nullptr;
   analysis::Way way;
   transform::ConsumerShape shape;
+  std::string passed_over;  // what stands against the way that was wished first, where it is another
 };
 
 struct Plan {

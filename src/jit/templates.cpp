@@ -63,11 +63,15 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
   if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
   if (shape.exact) return compiled(kExactTemplate, "exact.cu", options);
   options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));
+  if (shape.together == analysis::Together::Warps) options.emplace_back("-DKLAP_WARPS_TOGETHER");
+  if (shape.together == analysis::Together::Blocks) options.emplace_back("-DKLAP_BLOCKS_TOGETHER");
   return compiled(kConsumerTemplate, "consumer.cu", options);
 }
 
 std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape) {
-  return compiled(kLeaveTemplate, "leave_grid.cu", shape_options(shape));
+  std::vector<std::string> options = shape_options(shape);
+  options.push_back(fmt::format("-DKLAP_CHILD_SHARED_BYTES={}", shape.shared_bytes));
+  return compiled(kLeaveTemplate, "leave_grid.cu", options);
 }
 
 std::string template_texts() {

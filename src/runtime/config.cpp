@@ -141,7 +141,7 @@ std::optional<LinkerChoice> parse_linker(std::string_view name) {
 }
 
 std::optional<jit::Launcher> parse_launcher(std::string_view name) {
-  for (const jit::Launcher launcher : {jit::Launcher::Host, jit::Launcher::Device}) {
+  for (const jit::Launcher launcher : {jit::Launcher::Auto, jit::Launcher::Host, jit::Launcher::Device}) {
     if (name == jit::to_string(launcher)) return launcher;
   }
   return std::nullopt;

@@ -16,9 +16,10 @@ unsigned max_block_threads(CUfunction function) {
 }
 
 // Blocks of the consumer that fill the device: more would only wait, fewer would leave it partly idle.
-unsigned full_grid(CUfunction consumer, unsigned block_threads, unsigned multiprocessors) {
+unsigned full_grid(CUfunction consumer, const jit::Variant& variant, unsigned multiprocessors) {
   int resident = 0;
-  const CUresult result = driver()->occupancy(&resident, consumer, static_cast<int>(block_threads), 0);
+  const CUresult result = driver()->occupancy(
+      &resident, consumer, static_cast<int>(variant.consumer_block_threads), variant.child_shared_bytes);
   return result == CUDA_SUCCESS ? static_cast<unsigned>(resident) * multiprocessors : 0;
 }
 
@@ -60,7 +61,7 @@ MaybeReason ParentKernel::resolve(PreparedVariant& prepared, unsigned multiproce
     return &reasons::kConsumerBlock;
   }
   if (variant_.launcher == jit::Launcher::Device) return nullptr;
-  prepared.consumer_grid = full_grid(prepared.consumer, variant_.consumer_block_threads, multiprocessors);
+  prepared.consumer_grid = full_grid(prepared.consumer, variant_, multiprocessors);
   return prepared.consumer_grid == 0 ? &reasons::kConsumerDoesNotFit : nullptr;
 }
 
@@ -117,7 +118,8 @@ CUresult launch_consumer(const PreparedVariant& prepared, const jit::Variant& va
   void* params[] = {&queue};
   if (!priority) {
     return driver()->launch_kernel(prepared.consumer, prepared.consumer_grid, 1, 1,
-                                   variant.consumer_block_threads, 1, 1, 0, stream, params, nullptr);
+                                   variant.consumer_block_threads, 1, 1, variant.child_shared_bytes, stream,
+                                   params, nullptr);
   }
   CUlaunchAttribute attribute = *priority;
   CUlaunchConfig config{};
@@ -125,6 +127,7 @@ CUresult launch_consumer(const PreparedVariant& prepared, const jit::Variant& va
   config.gridDimY = config.gridDimZ = 1;
   config.blockDimX = variant.consumer_block_threads;
   config.blockDimY = config.blockDimZ = 1;
+  config.sharedMemBytes = variant.child_shared_bytes;
   config.hStream = stream;
   config.attrs = &attribute;
   config.numAttrs = 1;

@@ -51,6 +51,7 @@ RewrittenModule module_for(const CacheKey& key, size_t cubin_bytes) {
   variant.record_bytes = 4;
   variant.consumer_block_threads = 5;
   variant.child_block_threads = 6;
+  variant.child_shared_bytes = 7;
   module.variants = {variant, variant};
   SiteRemark remark;
   remark.unit = "unit 0";

@@ -84,7 +84,7 @@ TEST_F(Usage, UnknownGranularityListsTheKnownOnes) {
   expect_usage_error(
       {"explain", program("launches.ptx"), "--granularity", "gird"},
       "--granularity: granularity cannot be 'gird' (fix: did you mean 'grid'? use none | grid)");
-  expect_usage_error({"config", "--launcher", "guest"}, "use host | device");
+  expect_usage_error({"config", "--launcher", "guest"}, "use auto | host | device");
 }
 
 TEST_F(Usage, ComputeCapabilityMustBeOne) {

@@ -61,7 +61,7 @@ TEST(Environment, NothingSetGivesTheDefaults) {
   EXPECT_EQ(config.stats_file, "");
   EXPECT_EQ(config.log_file, "");
   EXPECT_EQ(config.granularity_for(kParent), Granularity::Grid);
-  EXPECT_EQ(config.launcher_for(kParent), Launcher::Host);
+  EXPECT_EQ(config.launcher_for(kParent), Launcher::Auto);
   EXPECT_EQ(config.pool_bytes_for(kParent), uint64_t{1} << 30);
   EXPECT_THAT(config.problems, IsEmpty());
 }
@@ -371,7 +371,7 @@ TEST(SettingsTable, DocumentedDefaultsAreTheDefaults) {
   const Config config;
   EXPECT_EQ(find_variable("KLAP_LOG")->default_value, config.log_level);
   EXPECT_EQ(config.granularity_for(kParent), Granularity::Grid);
-  EXPECT_EQ(config.launcher_for(kParent), jit::Variant{}.launcher);
+  EXPECT_EQ(config.launcher_for(kParent), Launcher::Auto);
   EXPECT_EQ(config.pool_bytes_for(kParent), kDefaultPoolBytes);
   EXPECT_EQ(parse_boolean(find_variable("KLAP_DISABLE")->default_value), config.disabled);
   EXPECT_EQ(parse_boolean(find_variable("KLAP_CACHE_DISABLE")->default_value), config.cache_disabled);

@@ -51,6 +51,40 @@ TEST(EarlyExit, OfWarpOperations) {
   EXPECT_EQ(Answer::Yes, answer(kByThread + "@%p1 bra E; bar.warp.sync 0xffffffff; E: ret;"));
 }
 
+// Whole warps may have more to do together than others, as when the first one adds up what all have found.
+TEST(EarlyExit, OfWarpOperationsThatWholeWarpsSkip) {
+  const auto skipped = [](const std::string& condition) {
+    const std::string body =
+        kShuffle + "mov.u32 %r9, %tid.x; " + condition + "@%p1 bra E; " + kShuffle + "E: ret;";
+    const auto parsed = kernel(body);
+    EXPECT_NE(Answer::No, early_exit(*parsed.facts).answer) << "rows may end within a warp";
+    return early_exit(*parsed.facts, true).answer;
+  };
+  for (const char* whole : {"setp.gt.u32 %p1, %r9, 31; ", "setp.ge.s32 %p1, %r9, 64; ",
+                            "setp.lt.u32 %p1, %r9, 32; ", "setp.le.u32 %p1, %r9, 95; "}) {
+    EXPECT_EQ(Answer::No, skipped(whole)) << whole;
+  }
+  for (const char* divided :
+       {"setp.gt.u32 %p1, %r9, 32; ", "setp.ge.u32 %p1, %r9, 31; ", "setp.eq.u32 %p1, %r9, 32; ",
+        "add.u32 %r9, %r9, 1; setp.gt.u32 %p1, %r9, 31; "}) {
+    EXPECT_NE(Answer::No, skipped(divided)) << divided;
+  }
+  EXPECT_NE(Answer::No,
+            early_exit(*kernel("mov.u32 %r9, %tid.x; setp.gt.u32 %p1, %r9, 31; @%p1 bra E; bar.sync 0; "
+                               "E: ret;")
+                            .facts,
+                       true)
+                .answer)
+      << "a block is not a warp";
+}
+
+// Threads that take different ways before a loop go round it equally often.
+TEST(EarlyExit, InALoopBehindADivergentBranch) {
+  EXPECT_EQ(Answer::No, answer("ld.param.u32 %r3, [n]; " + kByThread +
+                               "mov.u32 %r2, 0; L: @%p1 bra M; st.global.u32 [%rd1], %r1; M: bar.sync 0; "
+                               "add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, %r3; @%p2 bra L; ret;"));
+}
+
 TEST(EarlyExit, OfOperationsThatNameSomeLanesIsUnknown) {
   EXPECT_EQ(Answer::Unknown, answer("activemask.b32 %r7; shfl.sync.down.b32 %r1, %r2, 1, 31, %r7; ret;"));
   EXPECT_EQ(Answer::Unknown, answer("shfl.sync.down.b32 %r1, %r2, 1, 31, 15; ret;"));
