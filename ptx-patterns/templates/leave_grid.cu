@@ -45,9 +45,8 @@ extern "C" __device__ unsigned int __klap_leave(KlapQueue* queue) {
 
 static __device__ __forceinline__ bool try_launch(void* consumer, const KlapSequence& part,
                                                   unsigned int blocks) {
-  void* const buffer =
-      __klap_get_buffer(consumer, dim3(blocks), dim3(KLAP_CHILD_X, KLAP_CHILD_Y, KLAP_CHILD_Z),
-                        KLAP_CHILD_SHARED_BYTES);
+  void* const buffer = __klap_get_buffer(
+      consumer, dim3(blocks), dim3(KLAP_CHILD_X, KLAP_CHILD_Y, KLAP_CHILD_Z), KLAP_CHILD_SHARED_BYTES);
   if (buffer == nullptr) return false;
   *static_cast<KlapSequence*>(buffer) = part;
   return __klap_device_launch(buffer, reinterpret_cast<void*>(kFireAndForget)) == 0;

@@ -72,12 +72,8 @@ std::string at(const Module& m, const Effect& effect) {
 
 std::optional<Objection> object_to_consumer(const Module& m, const Function& child, const Effects& effects,
                                             const std::array<uint32_t, 3>& block) {
-  if (const Effect* part = effects.find(EffectKind::PartialBarrier)) {
-    return Objection{
-        Reason::ChildBarrier,
-        fmt::format("{} holds a part of the block, which may meet that of the next block", at(m, *part))};
-  }
   const Effect* barrier = effects.find(EffectKind::BlockBarrier);
+  if (barrier == nullptr) barrier = effects.find(EffectKind::PartialBarrier);
   const Effect* meeting = barrier == nullptr ? effects.find(EffectKind::WarpSync) : barrier;
   if (meeting == nullptr) return std::nullopt;
   const Reason reason = barrier == nullptr ? Reason::ChildWarpSync : Reason::ChildBarrier;

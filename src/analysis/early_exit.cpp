@@ -114,18 +114,45 @@ class EarlyExit {
   Finding judge(const std::string& number, const std::vector<uint32_t>& instructions) {
     std::vector<bool> counted(k_.flow.instructions().size());
     for (uint32_t i : instructions) counted[i] = true;
-    const PathCounts counts(k_.flow, counted, exits());
+    const std::vector<bool> ends = exits();
+    const PathCounts counts(k_.flow, counted, ends);
     const BlockDivergence divergence(m_, k_.function, k_.flow, k_.data);
     Finding out{Answer::No, ""};
     for (uint32_t decision : counts.decisions()) {
       const Divergence degree = divergence.of_decision(decision);
       if (degree == Divergence::None || out.answer == Answer::Yes || agree(decision, number)) continue;
+      if (changes_nothing(decision, counted, ends)) continue;
       const bool sure = degree == Divergence::ByThread && (number != kWarp || !divides_at_warps(decision));
       out.answer = sure ? Answer::Yes : Answer::Unknown;
       out.detail = fmt::format("threads may leave by the decision at {} while others have still to reach {}",
                                m_.place(at(decision).head), first_text(instructions[0]));
     }
     return out;
+  }
+
+  // True if the ways that part here come together again before a meeting or an exit: in a loop that counts,
+  // path_counts.h takes every branch for a decision.
+  [[nodiscard]] bool changes_nothing(uint32_t decision, const std::vector<bool>& counted,
+                                     const std::vector<bool>& ends) const {
+    const auto& blocks = k_.flow.blocks();
+    const uint32_t from = k_.flow.instructions()[decision].block;
+    const uint32_t join = k_.values().dominance.immediate_post_dominator(from);
+    if (join >= blocks.size() || decision + 1 != blocks[from].last) return false;
+    std::vector<bool> seen(blocks.size());
+    std::vector<uint32_t> work = {from};
+    for (bool first = true; !work.empty(); first = false) {
+      const uint32_t b = work.back();
+      work.pop_back();
+      for (uint32_t i = blocks[b].first; !first && i < blocks[b].last; ++i) {
+        if (counted[i] || ends[i]) return false;
+      }
+      for (uint32_t next : blocks[b].successors) {
+        if (next == join || seen[next]) continue;
+        seen[next] = true;
+        work.push_back(next);
+      }
+    }
+    return true;
   }
 
   // True if all who meet there decide alike, each time that they come to the decision.
@@ -137,23 +164,33 @@ class EarlyExit {
     return number == kWarp && (uniform == Uniform::Warp || falls_between_warps(decision));
   }
 
-  // A comparison of %tid.x by which whole warps go one way or the other.
+  // A comparison of %tid.x, or of %tid.x / 32, with a constant by which whole warps go one way or the other.
   [[nodiscard]] bool falls_between_warps(uint32_t decision) const {
     const Statement* compare = only_definition(m_.text(at(decision).predicate));
     if (!full_rows_ || compare == nullptr || !m_.is(compare->head, "setp") || compare->operands.size() != 3 ||
         compare->modifiers.size() != 2) {
       return false;
     }
+    const std::string_view compared = m_.text(compare->operands[1]);
     const auto bound = k_.data.constant(m_.text(compare->operands[2]));
-    const Statement* index = only_definition(m_.text(compare->operands[1]));
-    const bool plain = index != nullptr && m_.is(index->head, "mov") && index->operands.size() == 2 &&
-                       m_.compact(index->operands[1]) == "%tid.x";
-    if (!bound || !plain) return false;
+    if (!bound) return false;
+    if (is_warp_number(compared)) return true;
     const std::string_view relation = m_.text(compare->modifiers.first);
-    if (relation == ".lt" || relation == ".ge" || relation == ".lo" || relation == ".hs")
-      return *bound % 32 == 0;
-    return (relation == ".le" || relation == ".gt" || relation == ".ls" || relation == ".hi") &&
-           *bound % 32 == 31;
+    const bool below = relation == ".lt" || relation == ".ge" || relation == ".lo" || relation == ".hs";
+    const bool up_to = relation == ".le" || relation == ".gt" || relation == ".ls" || relation == ".hi";
+    return is_index(compared) && ((below && *bound % 32 == 0) || (up_to && *bound % 32 == 31));
+  }
+
+  [[nodiscard]] bool is_index(std::string_view reg) const {
+    const Statement* s = only_definition(reg);
+    return s != nullptr && m_.is(s->head, "mov") && s->operands.size() == 2 &&
+           m_.compact(s->operands[1]) == "%tid.x";
+  }
+
+  [[nodiscard]] bool is_warp_number(std::string_view reg) const {
+    const Statement* s = only_definition(reg);
+    if (s == nullptr || !m_.is(s->head, "shr") || s->operands.size() != 3) return false;
+    return is_index(m_.text(s->operands[1])) && k_.data.constant(m_.text(s->operands[2])).value_or(0) >= 5;
   }
 
   [[nodiscard]] const Statement* only_definition(std::string_view reg) const {

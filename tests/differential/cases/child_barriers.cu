@@ -44,6 +44,17 @@ __global__ void count_after_exit(int* cells, int n) {
   __syncthreads();
   if (threadIdx.x == 0) cells[1] = *cells * 2;
 }
+// Half of every second block leaves, and goes on to the next, where it would write what the rest still reads.
+__global__ void swap_after_exit(int* cells) {
+  __shared__ int held[kBlock];
+  const int thread = static_cast<int>(threadIdx.x), odd = static_cast<int>(blockIdx.x) % 2;
+  if (thread >= (odd != 0 ? kBlock : kWarp)) return;
+  const int slot = (thread + odd * kWarp) % kBlock;
+  int* const mine = cells + blockIdx.x * kBlock;
+  held[slot] = mine[thread];
+  __syncthreads();
+  mine[thread] = held[slot ^ 1];
+}
 // Whole blocks leave early.
 __global__ void reverse_some_blocks(int* cells, int n) {
   __shared__ int held[kBlock];
@@ -77,10 +88,11 @@ __global__ void sum_warps_of_blocks(int* cells, int n) {
   for (int distance = 16; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, distance);
   *mine = sum;
 }
-// Which lanes are there: those of one block, all of them.
+// One atomic for the lanes that are there, which must all be of this block.
 __global__ void count_lanes(int* cells) {
   const unsigned active = __activemask();
-  cells[blockIdx.x * kBlock + threadIdx.x] = __popc(active);
+  const bool first = static_cast<int>(threadIdx.x) % kWarp == __ffs(static_cast<int>(active)) - 1;
+  if (first) atomicAdd(cells + blockIdx.x * kBlock, __popc(active));
 }
 __global__ void vote_in_odd_block(int* cells) {
   const unsigned odd = __ballot_sync(0xffffffffU, cells[threadIdx.x] % 2 != 0);
@@ -138,6 +150,9 @@ extern "C" __global__ void reuse_parent(int* cells) {
 }
 extern "C" __global__ void exits_parent(int* cells) {
   count_after_exit<<<1, kBlock>>>(cells + threadIdx.x * kBlock, static_cast<int>(threadIdx.x) * 4 + 1);
+}
+extern "C" __global__ void swap_parent(int* cells) {
+  swap_after_exit<<<kManyBlocks, kBlock>>>(cells + threadIdx.x * kManyBlocks * kBlock);
 }
 extern "C" __global__ void some_blocks_parent(int* cells) {
   reverse_some_blocks<<<kManyBlocks, kBlock>>>(cells + threadIdx.x * kManyBlocks * kBlock,
@@ -243,6 +258,12 @@ KLAP_CASE(child_exits_before_barrier,
   });
   c.left_on_host("exits_parent", "child-barrier");
 }
+KLAP_CASE(child_threads_exit_in_every_second_block,
+          "threads that have left wait for others in the next block") {
+  of_children(c, "swap_parent", kManyBlocks,
+              [](int b, int i) { return unchanged(b, b % 2 == 0 && i >= kWarp ? i : i ^ 1); });
+  c.left_on_host("swap_parent", "child-barrier");
+}
 KLAP_CASE(child_blocks_exit_before_barrier, "a block that leaves as a whole holds up the next one") {
   of_children(c, "some_blocks_parent", kManyBlocks, [](int b, int i) {
     return b % kManyBlocks < b / kManyBlocks % kManyBlocks ? reversed(b, i) : unchanged(b, i);
@@ -255,7 +276,7 @@ KLAP_CASE(child_sums_in_shared, "a barrier in a loop meets that of another round
     for (int j = 0; j < kBlock; ++j) sum += unchanged(t, j);
     return i == 0 ? sum : unchanged(t, i);
   });
-  c.left_on_host("sum_parent", "child-barrier");  // not shown that all threads go round equally often
+  c.rewritten("sum_parent");
 }
 KLAP_CASE(child_shuffle, "lanes of a child shuffle with those of another child") {
   of_child(c, "warp_parent", warp_sum);
@@ -267,8 +288,9 @@ KLAP_CASE(child_blocks_exit_before_shuffle, "lanes shuffle with those of the nex
   });
   c.rewritten("some_warps_parent");
 }
-KLAP_CASE(child_active_lanes, "a warp holds lanes of two blocks, or comes apart between two") {
-  of_children(c, "lanes_parent", kManyBlocks, [](int, int) { return kWarp; });
+KLAP_CASE(child_active_lanes, "lanes of two blocks stand together in a warp") {
+  of_children(c, "lanes_parent", kManyBlocks,
+              [](int b, int i) { return unchanged(b, i) + (i == 0 ? kBlock : 0); });
   c.rewritten("lanes_parent");
 }
 KLAP_CASE(child_votes_in_odd_block, "a warp that is not full is filled up with another child's lanes") {
