@@ -8,11 +8,17 @@
 // __klap_child_body is a marker: the child's own code is spliced in there, with its parameters read from the
 // record and its special registers taken from the marker's arguments.
 //
-// Several groups share a physical block (KLAP_PACK) where children are small; children that need block-wide
-// barriers or shared memory never come here.
+// Several groups share a physical block (KLAP_PACK) where children are small. Where the threads of a child
+// work together, they must also be together when one of its blocks ends and the next begins: a warp, so that
+// warp operations meet those of the same block and see all its lanes; or the whole block, so that nobody
+// writes to shared memory that others still read, and every barrier is that of the same block. Everything
+// that decides which block is next is computed alike by all threads of a group. (Children whose threads may
+// leave before others meet do not come here.)
 //
 // Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES;
-// KLAP_GRID_1D when every child's grid has one row and one layer.
+// KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_WARPS_TOGETHER when the child's block
+// is a multiple of a warp whose lanes belong together, KLAP_BLOCKS_TOGETHER when the whole block does
+// (KLAP_PACK is then 1).
 #include "queue.h"
 #include "sequence.h"
 
@@ -23,6 +29,14 @@ extern "C" __device__ void __klap_child_body(const unsigned char* arguments, uns
                                              unsigned int nctaid_x, unsigned int nctaid_y,
                                              unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
                                              unsigned int tid_z);
+
+static __device__ __forceinline__ void end_virtual_block() {
+#if defined(KLAP_BLOCKS_TOGETHER)
+  __syncthreads();
+#elif defined(KLAP_WARPS_TOGETHER)
+  __syncwarp();
+#endif
+}
 
 // Counts this block out; the last one leaves the queue empty for the next parent. The second fence acquires
 // what the others released, so that they read the counters before these are reset.
@@ -44,9 +58,14 @@ static __device__ __forceinline__ void leave(KlapQueue* queue) {
 // cost more, in occupancy, than the cache hits they save.
 extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
     __klap_consumer(KlapQueue* queue) {
-  const unsigned int thread = threadIdx.x % KLAP_CHILD_THREADS;
   const unsigned int groups = gridDim.x * KLAP_PACK;
+#if KLAP_PACK == 1  // said in this way, the compiler sees that a whole block decides alike
+  const unsigned int thread = threadIdx.x;
+  const unsigned int mine = blockIdx.x;
+#else
+  const unsigned int thread = threadIdx.x % KLAP_CHILD_THREADS;
   const unsigned int mine = blockIdx.x * KLAP_PACK + threadIdx.x / KLAP_CHILD_THREADS;
+#endif
 
   unsigned long long block, left;  // the rest of this group's share
   unsigned int record = 0;         // the record that `block` belongs to, or one before it
@@ -97,6 +116,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
       __klap_child_body(current + KLAP_ARGS_OFFSET, at.x, at.y, at.z, grid.x, grid.y, grid.z,
                         thread % KLAP_CHILD_X, thread / KLAP_CHILD_X % KLAP_CHILD_Y,
                         thread / (KLAP_CHILD_X * KLAP_CHILD_Y));
+      end_virtual_block();
     }
   }
   leave(queue);

@@ -4,8 +4,9 @@
 // Its blocks are the child's own: as many as all children have together, each of exactly the child's block
 // size. So a block that searched its child and its place in it behaves from there on like the block CUDA
 // would have started: `ret` ends the thread, a barrier waits for the threads of this block only, and nothing
-// of another child runs in it before or after. That is why children with barriers and early exits can run
-// here and not in consumer.cu, whose groups of threads run one block after another.
+// of another child runs in it before or after. That is why all children with barriers, warp operations and
+// shared memory can run here, and not all in consumer.cu, whose groups of threads run one block after
+// another.
 //
 // Nothing is reset here: the parent did that before it launched, and the next parent of the stream, which may
 // overwrite the records, starts only when this kernel and its parent are complete.

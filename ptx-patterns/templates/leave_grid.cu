@@ -15,9 +15,9 @@
 // The calls __klap_get_buffer and __klap_device_launch are markers for the device runtime's functions, whose
 // names are those that the parent's own launch used.
 //
-// Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_RECORD_BYTES; KLAP_GROUP_BLOCKS where the grid is
-// not the only group; KLAP_IN_ORDER where the thread launches the children of several queues, which come one
-// queue after another.
+// Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_CHILD_SHARED_BYTES, its dynamic shared memory;
+// KLAP_RECORD_BYTES; KLAP_GROUP_BLOCKS where the grid is not the only group; KLAP_IN_ORDER where the thread
+// launches the children of several queues, which come one queue after another.
 #include "group.h"
 #include "sequence.h"
 
@@ -74,8 +74,8 @@ extern "C" __device__ unsigned int __klap_leave(KlapQueue* queue) {
 
 static __device__ __forceinline__ bool try_launch(void* consumer, const KlapSequence& part,
                                                   unsigned int blocks) {
-  void* const buffer =
-      __klap_get_buffer(consumer, dim3(blocks), dim3(KLAP_CHILD_X, KLAP_CHILD_Y, KLAP_CHILD_Z), 0);
+  void* const buffer = __klap_get_buffer(
+      consumer, dim3(blocks), dim3(KLAP_CHILD_X, KLAP_CHILD_Y, KLAP_CHILD_Z), KLAP_CHILD_SHARED_BYTES);
   if (buffer == nullptr) return false;
   *static_cast<KlapSequence*>(buffer) = part;
   return __klap_device_launch(buffer, reinterpret_cast<void*>(kStream)) == 0;

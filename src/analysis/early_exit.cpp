@@ -8,6 +8,7 @@
 #include "analysis/barriers.h"
 #include "analysis/divergence.h"
 #include "analysis/path_counts.h"
+#include "analysis/values.h"
 
 namespace klap::analysis {
 namespace {
@@ -20,8 +21,8 @@ constexpr const char* kWarp = "the warp";
 
 class EarlyExit {
  public:
-  explicit EarlyExit(const FunctionFacts& kernel)
-      : k_(kernel), m_(kernel.module), graph_(kernel.module, kernel.function) {}
+  EarlyExit(const FunctionFacts& kernel, bool full_rows)
+      : k_(kernel), m_(kernel.module), graph_(kernel.module, kernel.function), full_rows_(full_rows) {}
 
   Finding run() {
     find_waits();
@@ -113,18 +114,89 @@ class EarlyExit {
   Finding judge(const std::string& number, const std::vector<uint32_t>& instructions) {
     std::vector<bool> counted(k_.flow.instructions().size());
     for (uint32_t i : instructions) counted[i] = true;
-    const PathCounts counts(k_.flow, counted, exits());
+    const std::vector<bool> ends = exits();
+    const PathCounts counts(k_.flow, counted, ends);
     const BlockDivergence divergence(m_, k_.function, k_.flow, k_.data);
     Finding out{Answer::No, ""};
     for (uint32_t decision : counts.decisions()) {
       const Divergence degree = divergence.of_decision(decision);
-      if (degree == Divergence::None || out.answer == Answer::Yes) continue;
+      if (degree == Divergence::None || out.answer == Answer::Yes || agree(decision, number)) continue;
+      if (changes_nothing(decision, counted, ends)) continue;
       const bool sure = degree == Divergence::ByThread && (number != kWarp || !divides_at_warps(decision));
       out.answer = sure ? Answer::Yes : Answer::Unknown;
       out.detail = fmt::format("threads may leave by the decision at {} while others have still to reach {}",
                                m_.place(at(decision).head), first_text(instructions[0]));
     }
     return out;
+  }
+
+  // True if the ways that part here come together again before a meeting or an exit: in a loop that counts,
+  // path_counts.h takes every branch for a decision.
+  [[nodiscard]] bool changes_nothing(uint32_t decision, const std::vector<bool>& counted,
+                                     const std::vector<bool>& ends) const {
+    const auto& blocks = k_.flow.blocks();
+    const uint32_t from = k_.flow.instructions()[decision].block;
+    const uint32_t join = k_.values().dominance.immediate_post_dominator(from);
+    if (join >= blocks.size() || decision + 1 != blocks[from].last) return false;
+    std::vector<bool> seen(blocks.size());
+    std::vector<uint32_t> work = {from};
+    for (bool first = true; !work.empty(); first = false) {
+      const uint32_t b = work.back();
+      work.pop_back();
+      for (uint32_t i = blocks[b].first; !first && i < blocks[b].last; ++i) {
+        if (counted[i] || ends[i]) return false;
+      }
+      for (uint32_t next : blocks[b].successors) {
+        if (next == join || seen[next]) continue;
+        seen[next] = true;
+        work.push_back(next);
+      }
+    }
+    return true;
+  }
+
+  // True if all who meet there decide alike, each time that they come to the decision.
+  [[nodiscard]] bool agree(uint32_t decision, const std::string& number) const {
+    const Statement& s = at(decision);
+    if (!s.predicated) return false;
+    const Uniform uniform = k_.values().uniformity.operand(decision, m_.text(s.predicate));
+    if (uniform == Uniform::Grid || uniform == Uniform::Block) return true;
+    return number == kWarp && (uniform == Uniform::Warp || falls_between_warps(decision));
+  }
+
+  // A comparison of %tid.x, or of %tid.x / 32, with a constant by which whole warps go one way or the other.
+  [[nodiscard]] bool falls_between_warps(uint32_t decision) const {
+    const Statement* compare = only_definition(m_.text(at(decision).predicate));
+    if (!full_rows_ || compare == nullptr || !m_.is(compare->head, "setp") || compare->operands.size() != 3 ||
+        compare->modifiers.size() != 2) {
+      return false;
+    }
+    const std::string_view compared = m_.text(compare->operands[1]);
+    const auto bound = k_.data.constant(m_.text(compare->operands[2]));
+    if (!bound) return false;
+    if (is_warp_number(compared)) return true;
+    const std::string_view relation = m_.text(compare->modifiers.first);
+    const bool below = relation == ".lt" || relation == ".ge" || relation == ".lo" || relation == ".hs";
+    const bool up_to = relation == ".le" || relation == ".gt" || relation == ".ls" || relation == ".hi";
+    return is_index(compared) && ((below && *bound % 32 == 0) || (up_to && *bound % 32 == 31));
+  }
+
+  [[nodiscard]] bool is_index(std::string_view reg) const {
+    const Statement* s = only_definition(reg);
+    return s != nullptr && m_.is(s->head, "mov") && s->operands.size() == 2 &&
+           m_.compact(s->operands[1]) == "%tid.x";
+  }
+
+  [[nodiscard]] bool is_warp_number(std::string_view reg) const {
+    const Statement* s = only_definition(reg);
+    if (s == nullptr || !m_.is(s->head, "shr") || s->operands.size() != 3) return false;
+    return is_index(m_.text(s->operands[1])) && k_.data.constant(m_.text(s->operands[2])).value_or(0) >= 5;
+  }
+
+  [[nodiscard]] const Statement* only_definition(std::string_view reg) const {
+    const auto& writers = k_.data.definitions(reg);
+    if (writers.size() != 1 || k_.data.is_ambiguous(reg) || at(writers[0]).predicated) return nullptr;
+    return &at(writers[0]);
   }
 
   [[nodiscard]] std::string first_text(uint32_t instruction) const {
@@ -145,14 +217,15 @@ class EarlyExit {
   const FunctionFacts& k_;
   const Module& m_;
   const CallGraph graph_;
+  const bool full_rows_;
   std::vector<BarrierUse> waits_;
 };
 
 }  // namespace
 
-Finding early_exit(const FunctionFacts& kernel) {
+Finding early_exit(const FunctionFacts& kernel, bool full_rows) {
   if (kernel.flow.instructions().empty()) return {Answer::No, "no thread waits for another"};
-  return EarlyExit(kernel).run();
+  return EarlyExit(kernel, full_rows).run();
 }
 
 std::string print_early_exit(const FunctionFacts& kernel) {

@@ -7,9 +7,10 @@
 // The argument. Take one barrier, or all warp operations with a full mask together. If every way from the
 // entry to an exit runs it the same number of times, or if the number depends only on decisions at which the
 // whole block agrees, then the last arrival of every thread is at the same meeting, and nobody leaves before
-// it. If the number depends on a decision that differs by thread, one thread may leave while another one has
-// still to arrive. Operations that name some lanes only, barriers with a count, mbarrier objects and barriers
-// in called functions cannot be counted so: there the answer is `Unknown`.
+// it. For warp operations it is enough that each warp agrees. If the number depends on a decision that
+// differs by thread, one thread may leave while another one has still to arrive. Operations that name some
+// lanes only, barriers with a count, mbarrier objects and barriers in called functions cannot be counted so:
+// there the answer is `Unknown`.
 #pragma once
 
 #include "analysis/answer.h"
@@ -17,7 +18,9 @@
 
 namespace klap::analysis {
 
-Finding early_exit(const FunctionFacts& kernel);
+// `full_rows`: the kernel's blocks are so many threads wide that every 32 of a row are a warp, which
+// comparing the thread's index with a multiple of 32 does not divide.
+Finding early_exit(const FunctionFacts& kernel, bool full_rows = false);
 
 // One line.
 std::string print_early_exit(const FunctionFacts& kernel);

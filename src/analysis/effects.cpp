@@ -90,6 +90,13 @@ const std::map<std::string_view, EffectKind>& opcode_effects() {
   return kEffects;
 }
 
+// Operations of a warp on its registers. Others that say `.sync` also read or write memory (`ldmatrix`,
+// `wmma.load`), or concern more than a warp (`wgmma`, `setmaxnreg`).
+bool is_warp_operation(std::string_view opcode) {
+  static const Names kWarp = {"shfl", "vote", "match", "redux", "elect", "mma", "movmatrix"};
+  return kWarp.contains(opcode);
+}
+
 // Which threads a `bar` or `barrier` instruction holds.
 EffectKind barrier_effect(const Module& m, const Statement& s) {
   if (m.has_modifier(s, ".warp")) return EffectKind::WarpSync;
@@ -162,7 +169,10 @@ std::vector<EffectKind> instruction_effects(const Module& m, const Statement& s)
   if (barrier) add(barrier_effect(m, s));
   const auto by_name = opcode_effects().find(opcode);
   if (by_name != opcode_effects().end()) add(by_name->second);
-  if (!barrier && m.has_modifier(s, ".sync")) add(EffectKind::WarpSync);
+  if (!barrier && m.has_modifier(s, ".sync")) {
+    add(EffectKind::WarpSync);
+    if (!is_warp_operation(opcode)) add(EffectKind::UnlistedInstruction);
+  }
   if (out.empty() && !listed_opcodes().contains(opcode)) add(EffectKind::UnlistedInstruction);
   for (uint32_t t = s.modifiers.first; t < s.modifiers.last && !barrier; ++t) {
     if (const auto effect = modifier_effect(m.text(t))) add(*effect);

@@ -38,8 +38,9 @@ std::optional<Objection> object_to_feeding(const FunctionFacts& child, const Fun
     if (auto objection = object_to_parent(child, own, way))
       return object(fmt::format("launches itself ({}): {}: {}", place, to_string(objection->reason),
                                 objection->detail));
-    if (constant_block(own, child) != constant_block(site, parent))
-      return object(fmt::format("launches itself ({}) with another block", place));
+    if (constant_block(own, child) != constant_block(site, parent) ||
+        constant_shared_bytes(own, child) != constant_shared_bytes(site, parent))
+      return object(fmt::format("launches itself ({}) with another block or other shared memory", place));
     if (auto objection = object_to_child(child.module, child.function, child, own, way)) return objection;
   }
   for (const Site* launch : {&own, &site}) {

@@ -16,6 +16,16 @@ const char* to_string(Granularity granularity) {
   return "";
 }
 
-const char* to_string(Launcher launcher) { return launcher == Launcher::Device ? "device" : "host"; }
+const char* to_string(Launcher launcher) {
+  switch (launcher) {
+    case Launcher::Host:
+      return "host";
+    case Launcher::Device:
+      return "device";
+    case Launcher::Auto:
+      return "auto";
+  }
+  return "";
+}
 
 }  // namespace klap::analysis

@@ -10,8 +10,9 @@ enum class Granularity { None, Grid, Block, MultiBlock };
 const char* to_string(Granularity granularity);  // as in the configuration: "none", "grid", "block"
 
 // Who starts the aggregated child: the host, right behind the parent in its stream, or threads of the parent.
-enum class Launcher { Host, Device };
-const char* to_string(Launcher launcher);
+// Auto is only ever a wish: the host where it may, else the parent.
+enum class Launcher { Host, Device, Auto };
+const char* to_string(Launcher launcher);  // as in the configuration: "host", "device", "auto"
 
 // The last thread of a block, or of a few, can launch children only itself.
 inline bool is_for_device_only(Granularity granularity) {

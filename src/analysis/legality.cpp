@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analysis/barriers.h"
+#include "analysis/cooperation.h"
 #include "analysis/exits.h"
 #include "analysis/retry.h"
 #include "analysis/values.h"
@@ -51,18 +52,10 @@ Objection object(Reason reason, std::string detail) { return {reason, std::move(
 std::optional<Reason> reason_against(EffectKind effect) {
   using enum EffectKind;
   switch (effect) {
-    case BlockBarrier:
-    case PartialBarrier:
     case ClusterBarrier:
       return Reason::ChildBarrier;
-    case WarpSync:
-      return Reason::ChildWarpSync;
     case Texture:
       return Reason::ChildTexture;
-    case SharedAccess:
-    case StaticShared:
-    case DynamicShared:
-      return Reason::ChildSharedMemory;
     case OtherRegister:
       return Reason::ChildSpecialRegister;
     case BarrierObject:
@@ -77,6 +70,12 @@ std::optional<Reason> reason_against(EffectKind effect) {
     case UnknownCall:
     case IndirectCall:
       return Reason::ChildCallsUnknown;
+    case BlockBarrier:  // these and what follows up to SharedAccess: see cooperation.h
+    case PartialBarrier:
+    case WarpSync:
+    case StaticShared:
+    case DynamicShared:
+    case SharedAccess:
     case PositionRegister:
     case LaneRegister:
     case ClockRegister:
@@ -107,7 +106,7 @@ std::optional<Objection> object_to_instruction(const Module& m, const Statement&
 }
 
 using Kinds = std::initializer_list<EffectKind>;
-constexpr Kinds kNamedMemory = {EffectKind::StaticShared, EffectKind::DynamicShared, EffectKind::Texture};
+constexpr Kinds kNamedMemory = {EffectKind::Texture};
 constexpr Kinds kNamedRegisters = {EffectKind::OtherRegister};
 
 // Instructions first, then what the function names: variables or registers of these kinds.
@@ -494,6 +493,13 @@ std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const Fu
   return out;
 }
 
+std::optional<uint32_t> constant_shared_bytes(const Site& site, const FunctionFacts& parent) {
+  auto value = parent.data.constant(site.shared);
+  if (!value) value = site_values(parent.values(), site).shared.value.constant();
+  if (!value) return std::nullopt;
+  return static_cast<uint32_t>(*value);
+}
+
 std::optional<Objection> object_to_unit(const Module& m, bool debug_allowed) {
   const std::string directive = m.place(ptx::target_directive(m));
   if (m.debug && !debug_allowed)
@@ -539,8 +545,9 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
     return object(Reason::ParameterSpace,
                   fmt::format("{} bytes of parameters", parent.function.parameter_bytes));
   }
-  if (parent.data.constant(site.shared) != 0) {
-    return object(Reason::DynamicSharedMemory, "the launch passes " + site.shared + " bytes");
+  if (!constant_shared_bytes(site, parent)) {
+    return object(Reason::DynamicSharedMemory,
+                  "the launch passes " + site.shared + " bytes, which is not constant");
   }
   if (!constant_block(site, parent)) {
     return object(Reason::BlockNotConstant,
@@ -568,6 +575,10 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
   if (auto objection = object_to_child_waiting(m, child)) return objection;
   for (const Function* callee : closure.functions) {
     if (auto objection = object_to_child_waiting(m, *callee)) return objection;
+  }
+  if (auto objection = object_to_cooperation(m, child, graph, *constant_block(site, parent),
+                                             *constant_shared_bytes(site, parent), way)) {
+    return objection;
   }
   // What varies only takes updates away, and costs the values of the whole parent.
   if (stream_kind(site) == StreamKind::Null && shared_update(m, child, closure, {})) {

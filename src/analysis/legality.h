@@ -59,6 +59,9 @@ StreamKind stream_kind(const Site& site);
 // The constant block of a site, x y z; nothing if a dimension is not constant.
 std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const FunctionFacts& parent);
 
+// The dynamic shared memory that the launch gives each block of the child; nothing if it is not constant.
+std::optional<uint32_t> constant_shared_bytes(const Site& site, const FunctionFacts& parent);
+
 // The first objection to rewriting anything in a unit, the parent's or the child's. Debug builds are left
 // unless someone asks for them: their users want to see the code that they wrote.
 std::optional<Objection> object_to_unit(const ptx::Module& module, bool debug_allowed);

@@ -31,15 +31,18 @@ namespace klap::analysis {
   X(ParentExits, "parent-exits",                                                                            \
     "launcher device: a thread of the parent may end without being counted, or while others wait for it")   \
   X(ParameterSpace, "parameter-space", "the parent's parameters leave no room for one more")                \
-  X(DynamicSharedMemory, "dynamic-shared-memory", "the launch passes dynamic shared memory")                \
+  X(DynamicSharedMemory, "dynamic-shared-memory",                                                           \
+    "the launch passes dynamic shared memory whose size is not constant, or too much of it")                \
   X(BlockNotConstant, "block-not-constant", "the child's block size is not constant")                       \
   X(BlockRefused, "block-refused", "CUDA refuses the child's block size")                                   \
   X(ArgumentMismatch, "argument-mismatch", "the stored arguments do not fit the child's parameters")        \
   X(ChildLaunches, "child-launches", "the child calls the device runtime")                                  \
-  X(ChildBarrier, "child-barrier", "the child has a block-wide barrier")                                    \
-  X(ChildWarpSync, "child-warp-sync", "the child has a synchronising warp operation")                       \
+  X(ChildBarrier, "child-barrier",                                                                          \
+    "the child has a barrier of a cluster, or one that blocks which run one after another cannot keep")     \
+  X(ChildWarpSync, "child-warp-sync",                                                                       \
+    "the child has warp operations that blocks which run one after another cannot keep")                    \
   X(ChildTexture, "child-texture", "the child reads or writes textures or surfaces")                        \
-  X(ChildSharedMemory, "child-shared-memory", "the child uses shared memory")                               \
+  X(ChildSharedMemory, "child-shared-memory", "the child uses shared memory of another unit")               \
   X(ChildSpecialRegister, "child-special-register",                                                         \
     "the child reads a special register that cannot be replaced")                                           \
   X(ChildCallsUnknown, "child-calls-unknown",                                                               \

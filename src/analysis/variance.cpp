@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/shared_flow.h"
 #include "analysis/values.h"
 
 namespace klap::analysis {
@@ -16,13 +17,21 @@ using ptx::Function;
 using ptx::Module;
 using ptx::Statement;
 
+// Memory that children have in common is neither a thread's nor a block's own.
+bool is_private(const Module& m, const Statement& s) {
+  for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
+    if (m.is(t, ".local") || m.text(t).starts_with(".shared")) return true;
+  }
+  return false;
+}
+
 bool is_plain_load(const Module& m, const Statement& s) {
-  return m.is(s.head, "ld") && !m.has_modifier(s, ".param") && !m.has_modifier(s, ".param::entry") &&
-         !m.has_modifier(s, ".nc") && !m.has_modifier(s, ".const") && !m.has_modifier(s, ".local");
+  return m.is(s.head, "ld") && !is_private(m, s) && !m.has_modifier(s, ".param") &&
+         !m.has_modifier(s, ".param::entry") && !m.has_modifier(s, ".nc") && !m.has_modifier(s, ".const");
 }
 
 bool is_plain_store(const Module& m, const Statement& s) {
-  return m.is(s.head, "st") && !m.has_modifier(s, ".param") && !m.has_modifier(s, ".local") &&
+  return m.is(s.head, "st") && !is_private(m, s) && !m.has_modifier(s, ".param") &&
          !m.has_modifier(s, ".param::func");
 }
 
@@ -30,7 +39,7 @@ bool is_plain_store(const Module& m, const Statement& s) {
 class Propagation {
  public:
   Propagation(const Module& module, const Function& function)
-      : m(module), flow(module, function), data(module, function, flow) {}
+      : m(module), flow(module, function), data(module, function, flow), shared(module, flow) {}
 
   [[nodiscard]] RegisterSet dependents_of(const std::function<bool(const Statement&)>& is_source) const {
     return dependents(m, flow, data.names(), is_source);
@@ -70,6 +79,7 @@ class Propagation {
   const Module& m;
   ControlFlow flow;
   DataFlow data;
+  SharedFlow shared;
 };
 
 int64_t loaded_bytes(const Module& m, const Statement& s) {
@@ -113,7 +123,8 @@ class SharedUpdates {
 
  private:
   bool is_varying_source(const Statement& s) const {
-    if (p_.m.is(s.head, "atom")) return true;  // slots taken by atomics are distinct
+    // Slots taken by atomics are distinct, but those of shared memory only within one child's block.
+    if (p_.m.is(s.head, "atom")) return !p_.shared.may_touch(s);
     if (!p_.m.is(s.head, "ld") || s.operands.size() != 2) return false;
     const auto address = parse_address(p_.m, s.operands[1]);
     if (!address) return false;
@@ -143,7 +154,7 @@ class SharedUpdates {
     const Statement& from = *instructions[load].statement;
     const Statement& to = *instructions[store].statement;
     const auto [known, is_new] = dependents_.try_emplace(load);
-    if (is_new) known->second = p_.dependents_of([&](const Statement& s) { return &s == &from; });
+    if (is_new) known->second = registers_after(load);
     const RegisterSet& dependent = known->second;
     for (std::string& component : components(p_.m, to.operands[1])) {
       if (dependent.contains(component)) return true;
@@ -157,6 +168,13 @@ class SharedUpdates {
       if (decides && (i == store || p_.flow.can_follow(i, store))) return true;
     }
     return false;
+  }
+
+  // Those that depend on what the instruction loads, also by way of another thread of the block.
+  RegisterSet registers_after(uint32_t load) const {
+    std::set<const Statement*> sources = {p_.flow.instructions()[load].statement};
+    for (uint32_t i : p_.shared.loads_after({load})) sources.insert(p_.flow.instructions()[i].statement);
+    return p_.dependents_of([&](const Statement& s) { return sources.contains(&s); });
   }
 
   Propagation p_;

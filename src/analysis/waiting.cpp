@@ -14,7 +14,12 @@ using ptx::Module;
 using ptx::Statement;
 
 Waiting::Waiting(const Module& module, const ControlFlow& flow, const DataFlow& data)
-    : module_(module), flow_(flow), data_(data), loops_(flow), progress_(module, flow, data, loops_) {}
+    : module_(module),
+      flow_(flow),
+      data_(data),
+      loops_(flow),
+      shared_(module, flow),
+      progress_(module, flow, data, loops_) {}
 
 const Statement& Waiting::at(uint32_t instruction) const {
   return *flow_.instructions()[instruction].statement;
@@ -82,10 +87,12 @@ std::vector<uint32_t> Waiting::results_of_call(uint32_t call) const {
   return out;
 }
 
-// All registers whose value depends on what the instructions write.
+// All registers whose value depends on what the instructions write, also where another thread of the block
+// hands it on.
 RegisterSet Waiting::influenced(const std::vector<uint32_t>& sources) const {
   RegisterSet out;
-  std::vector<uint32_t> work = sources;
+  std::vector<uint32_t> work = shared_.loads_after(sources);
+  work.insert(work.end(), sources.begin(), sources.end());
   while (!work.empty()) {
     const uint32_t i = work.back();
     work.pop_back();

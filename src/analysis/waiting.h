@@ -15,6 +15,7 @@
 #include "analysis/flow.h"
 #include "analysis/loops.h"
 #include "analysis/progress.h"
+#include "analysis/shared_flow.h"
 
 namespace klap::analysis {
 
@@ -45,6 +46,7 @@ class Waiting {
   const ControlFlow& flow_;
   const DataFlow& data_;
   const LoopParts loops_;
+  const SharedFlow shared_;
   Progress progress_;
 };
 

@@ -35,8 +35,8 @@ using nlohmann::json;
 // The shortest structs there ever were: those of KLAP_API_VERSION 1.
 constexpr size_t kFirstOptions = offsetof(klap_options, ptxas_options) + sizeof(const char*);
 constexpr size_t kFirstVariant = offsetof(klap_variant, child_block_threads) + sizeof(uint32_t);
-// Where a variant says how many groups its queue must count.
-constexpr size_t kGroupedVariant = offsetof(klap_variant, group_blocks) + sizeof(uint32_t);
+// A variant that says all that version 2 has to say.
+constexpr size_t kSecondVariant = offsetof(klap_variant, child_shared_bytes) + sizeof(uint32_t);
 constexpr uint32_t kKnownFlags = KLAP_EXPLAIN_ONLY | KLAP_IGNORE_ENVIRONMENT;
 
 thread_local std::string error_text;
@@ -203,9 +203,6 @@ std::unique_ptr<klap_module> make_module(const jit::Program& program, const klap
   request.granularity = [&config](const std::string& parent) { return config.granularity_for(parent); };
   request.launcher = [&config](const std::string& parent) { return config.launcher_for(parent); };
   request.multiblock = [&config](const std::string& parent) { return config.multiblock_for(parent); };
-  request.launcher_is_chosen = [&config](const std::string& parent) {
-    return config.is_launcher_chosen_for(parent);
-  };
   if (!config.disabled && (options.flags & KLAP_EXPLAIN_ONLY) == 0) {
     module->rewritten = jit::rewrite_module(program, request);
   } else if (!config.disabled) {
@@ -230,7 +227,8 @@ klap_variant public_variant(const jit::Variant& variant, const jit::ChildQueue& 
           .child_block_threads = queue.child_block_threads,
           .granularity = jit::to_string(variant.granularity),
           .group_blocks = variant.group_blocks,
-          .queue_count = static_cast<uint32_t>(variant.queues.size())};
+          .queue_count = static_cast<uint32_t>(variant.queues.size()),
+          .child_shared_bytes = queue.child_shared_bytes};
 }
 
 // Capacity 0 when the arguments are wrong.
@@ -240,7 +238,7 @@ runtime::QueueShape queue_shape(const klap_variant* variant, uint64_t records) {
     return {};
   }
   // A caller whose struct ends before that was never given a variant that has groups.
-  const uint32_t blocks = variant->struct_bytes < kGroupedVariant ? 0 : variant->group_blocks;
+  const uint32_t blocks = variant->struct_bytes < kSecondVariant ? 0 : variant->group_blocks;
   const uint64_t groups = blocks == 0 ? 0 : (records + blocks - 1) / blocks;  // of one thread a block
   return {records, runtime::QueueShape::aligned_record(variant->record_bytes), groups};
 }
@@ -309,8 +307,10 @@ klap_status klap_module_variant_queue(const klap_module* module, size_t index, s
     }
     const size_t room = variant->struct_bytes;
     klap_variant made = api::public_variant(found, found.queues[queue]);
-    if (made.group_blocks != 0 && room < api::kGroupedVariant) {
-      throw api::BadArgument{"variant->struct_bytes is of a version that knows no groups of blocks"};
+    const bool says_more = made.group_blocks != 0 || made.queue_count > 1 || made.child_shared_bytes != 0;
+    if (says_more && room < api::kSecondVariant) {
+      throw api::BadArgument{
+          "variant->struct_bytes is of a version that knows no groups, several queues or shared memory"};
     }
     made.struct_bytes = room;
     std::memset(static_cast<void*>(variant), 0, room);

@@ -175,6 +175,7 @@ class Generator {
       queue.record_bytes = site.shape.layout.record_bytes;
       queue.consumer_block_threads = site.shape.threads();
       queue.child_block_threads = site.shape.child_threads();
+      queue.child_shared_bytes = site.shape.shared_bytes;
       queue.feeds = site.way.feeds;
     }
     out_.variants.push_back(std::move(v));

@@ -87,9 +87,9 @@ void fields(Archive& archive, T& tool) {
 template <typename Archive, typename Q>
 requires std::same_as<std::remove_const_t<Q>, ChildQueue>
 void fields(Archive& archive, Q& queue) {
-  auto& [child, consumer, record_bytes, consumer_threads, child_threads, feeds] = queue;
+  auto& [child, consumer, record_bytes, consumer_threads, child_threads, shared_bytes, feeds] = queue;
   archive(child), archive(consumer), archive(record_bytes);
-  archive(consumer_threads), archive(child_threads), archive(feeds);
+  archive(consumer_threads), archive(child_threads), archive(shared_bytes), archive(feeds);
 }
 
 template <typename Archive, typename V>

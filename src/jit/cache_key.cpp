@@ -49,7 +49,7 @@ std::string decisions(const std::vector<SiteRemark>& remarks, const Request& req
   std::string text;
   for (const std::string& parent : parents) {
     const Granularity granularity = request.granularity ? request.granularity(parent) : Granularity::Grid;
-    const Launcher launcher = request.launcher ? request.launcher(parent) : Launcher::Host;
+    const Launcher launcher = request.launcher ? request.launcher(parent) : Launcher::Auto;
     const uint32_t multiblock = request.multiblock ? request.multiblock(parent) : kMultiBlock;
     text += fmt::format("{} {} {}", parent, to_string(granularity), to_string(launcher));
     text += granularity == Granularity::MultiBlock ? fmt::format(" {}\n", multiblock) : "\n";

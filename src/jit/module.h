@@ -56,12 +56,10 @@ inline constexpr uint32_t kMultiBlock = 16;
 struct Request {
   uint32_t sm = 90;  // compute capability of the device, 90 for 9.0
   std::function<Granularity(const std::string& parent)> granularity;
-  std::function<Launcher(const std::string& parent)> launcher;  // the same; the host when not set
+  std::function<Launcher(const std::string& parent)> launcher;  // the same; Auto when not set
   // Blocks of a group at granularity multiblock, 2 or more; kMultiBlock when not set.
   std::function<uint32_t(const std::string& parent)> multiblock;
-  // Whether someone chose that launcher; nobody did when not set.
-  std::function<bool(const std::string& parent)> launcher_is_chosen;
-  // Whether the caller can run variants whose consumer feeds itself (Variant::feeds).
+  // Whether the caller can run variants whose consumer feeds itself (ChildQueue::feeds).
   bool feeding = true;
   bool debug_units = false;  // rewrite units that were compiled for debugging (-G), too
   // Receives every stage of every pass. When set, the disk cache is not used: it has only the last stage.
@@ -95,6 +93,7 @@ struct ChildQueue {
   uint32_t record_bytes = 0;  // one record: header, arguments, padding
   uint32_t consumer_block_threads = 0;
   uint32_t child_block_threads = 0;
+  uint32_t child_shared_bytes = 0;  // dynamic shared memory of each child
   // The children launch again, and the queue is a KlapFeed (templates/feed.h): of a size of its own, whatever
   // the parent's grid.
   bool feeds = false;

@@ -70,11 +70,24 @@ std::string stream_text(const Site& site) {
   return "other stream";
 }
 
+std::string_view together_text(analysis::Together together) {
+  switch (together) {
+    case analysis::Together::Threads:
+      return "";
+    case analysis::Together::Warps:
+      return " in full warps";
+    case analysis::Together::Blocks:
+      return " with a barrier after each";
+  }
+  return "";
+}
+
 // Who runs the children, and how.
 std::string run_text(const PlannedSite& planned) {
   if (planned.way.feeds) return "launches itself, the consumer feeds itself";
-  if (planned.way.launcher == Launcher::Host)
-    return fmt::format("{} to a consumer block", planned.shape.pack);
+  if (planned.way.launcher == Launcher::Host) {
+    return fmt::format("{} to a consumer block{}", planned.shape.pack, together_text(planned.shape.together));
+  }
   switch (planned.way.group_blocks) {
     case 0:
       return "an exact grid launched by the parent's last thread";
@@ -178,7 +191,10 @@ class Planner {
       }
       if (sites.size() == 1) judge_feeding(sites.front(), objections.front());
       add_mutual_objections(sites, objections);
-      if (std::ranges::none_of(objections, [](const auto& o) { return o.has_value(); })) return objections;
+      if (std::ranges::none_of(objections, [](const auto& o) { return o.has_value(); })) {
+        for (size_t i = 0; i < first.size(); ++i) sites[i].passed_over = first[i] ? first[i]->detail : "";
+        return objections;
+      }
       if (first.empty()) first = std::move(objections);
     }
     return first;
@@ -231,12 +247,14 @@ class Planner {
     Way way;
     if (request_.granularity) way.granularity = request_.granularity(parent);
     if (request_.launcher) way.launcher = request_.launcher(parent);
-    if (analysis::is_for_device_only(way.granularity)) way.launcher = Launcher::Device;
     if (way.granularity == Granularity::Block) way.group_blocks = 1;
     if (way.granularity == Granularity::MultiBlock) {
       way.group_blocks = request_.multiblock ? request_.multiblock(parent) : kMultiBlock;
     }
-    return {way};
+    if (analysis::is_for_device_only(way.granularity)) way.launcher = Launcher::Device;
+    if (way.launcher != Launcher::Auto) return {way};
+    const Way by_host{way.granularity, Launcher::Host}, by_parent{way.granularity, Launcher::Device};
+    return {by_host, by_parent};
   }
 
   std::optional<Objection> judge_way(PlannedSite& planned) {
@@ -267,6 +285,7 @@ class Planner {
     planned.shape = transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent),
                                               !rows && grid_is_1d(s, parent.data),
                                               planned.way.launcher == Launcher::Device, planned.way.feeds);
+    planned.shape.shared_bytes = *analysis::constant_shared_bytes(s, parent);
     return std::nullopt;
   }
 
@@ -277,9 +296,13 @@ class Planner {
     remark.launcher = to_string(planned.way.launcher);
     remark.group_blocks = planned.way.group_blocks;
     const auto& block = planned.shape.block;
+    const std::string shared =
+        planned.shape.shared_bytes == 0
+            ? ""
+            : fmt::format("{} bytes of dynamic shared memory, ", planned.shape.shared_bytes);
     remark.detail =
-        fmt::format("block {}x{}x{}, {}, {} argument bytes, {}", block[0], block[1], block[2],
-                    run_text(planned), planned.child->parameter_bytes, stream_text(*planned.site));
+        fmt::format("block {}x{}x{}, {}, {}{} argument bytes, {}", block[0], block[1], block[2],
+                    run_text(planned), shared, planned.child->parameter_bytes, stream_text(*planned.site));
     if (stream == StreamKind::Null) {
       remark.notes.emplace_back(
           "launches of different threads of a block may overlap; CUDA runs them in NULL-stream order");
@@ -287,14 +310,16 @@ class Planner {
     note_launcher(remark, planned);
     if (planned.way.feeds)
       remark.notes.emplace_back("launches that the queue has no room for are the program's own");
+    if (!planned.passed_over.empty())
+      remark.notes.push_back("the host cannot launch the children: " + planned.passed_over);
     note_target(remark, planned.parent_unit);
     if (planned.child_unit != planned.parent_unit) note_target(remark, planned.child_unit);
   }
 
   // A launcher that the granularity does not leave to anyone.
   void note_launcher(SiteRemark& remark, const PlannedSite& planned) const {
-    const bool is_chosen = request_.launcher_is_chosen && request_.launcher_is_chosen(remark.parent);
-    if (!is_chosen || !request_.launcher || request_.launcher(remark.parent) == planned.way.launcher) return;
+    if (!request_.launcher || request_.launcher(remark.parent) != Launcher::Host) return;
+    if (planned.way.launcher == Launcher::Host) return;
     remark.notes.push_back(fmt::format(
         "launcher host is ignored: at granularity {} threads of the parent launch", remark.granularity));
   }

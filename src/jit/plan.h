@@ -44,6 +44,7 @@ struct PlannedSite {
   std::shared_ptr<analysis::FunctionFacts> child_facts;  // where the child launches itself (way.feeds)
   analysis::Way way;
   transform::ConsumerShape shape;
+  std::string passed_over;  // what stands against the way that was wished first, where it is another
 };
 
 struct Plan {

@@ -85,6 +85,8 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
   if (shape.feeds) return compiled(kFeedTemplate, "feed.cu", options);
   if (shape.exact) return compiled(kExactTemplate, "exact.cu", options);
   options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));
+  if (shape.together == analysis::Together::Warps) options.emplace_back("-DKLAP_WARPS_TOGETHER");
+  if (shape.together == analysis::Together::Blocks) options.emplace_back("-DKLAP_BLOCKS_TOGETHER");
   return compiled(kConsumerTemplate, "consumer.cu", options);
 }
 
@@ -93,6 +95,7 @@ std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape
   std::vector<std::string> options = shape_options(shape);
   add_group(options, group_blocks);
   if (in_order) options.emplace_back("-DKLAP_IN_ORDER");
+  options.push_back(fmt::format("-DKLAP_CHILD_SHARED_BYTES={}", shape.shared_bytes));
   return compiled(kLeaveTemplate, "leave_grid.cu", options);
 }
 

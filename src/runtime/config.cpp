@@ -142,7 +142,7 @@ std::optional<LinkerChoice> parse_linker(std::string_view name) {
 }
 
 std::optional<jit::Launcher> parse_launcher(std::string_view name) {
-  for (const jit::Launcher launcher : {jit::Launcher::Host, jit::Launcher::Device}) {
+  for (const jit::Launcher launcher : {jit::Launcher::Auto, jit::Launcher::Host, jit::Launcher::Device}) {
     if (name == jit::to_string(launcher)) return launcher;
   }
   return std::nullopt;
@@ -178,10 +178,6 @@ jit::Granularity Config::granularity_for(const std::string& mangled) const {
 
 jit::Launcher Config::launcher_for(const std::string& mangled) const {
   return *parse_launcher(value(*find_key(Section::Kernel, "launcher"), &mangled).text);
-}
-
-bool Config::is_launcher_chosen_for(const std::string& mangled) const {
-  return value(*find_key(Section::Kernel, "launcher"), &mangled).from != Value::From::Default;
 }
 
 uint32_t Config::multiblock_for(const std::string& mangled) const {

@@ -74,7 +74,6 @@ struct Config {
   // The settings of parent kernel `mangled`, after precedence.
   [[nodiscard]] jit::Granularity granularity_for(const std::string& mangled) const;
   [[nodiscard]] jit::Launcher launcher_for(const std::string& mangled) const;
-  [[nodiscard]] bool is_launcher_chosen_for(const std::string& mangled) const;  // it is not the default
   [[nodiscard]] uint32_t multiblock_for(const std::string& mangled) const;
   [[nodiscard]] uint64_t pool_bytes_for(const std::string& mangled) const;
 };

@@ -16,9 +16,10 @@ unsigned max_block_threads(CUfunction function) {
 }
 
 // Blocks of the consumer that fill the device: more would only wait, fewer would leave it partly idle.
-unsigned full_grid(CUfunction consumer, unsigned block_threads, unsigned multiprocessors) {
+unsigned full_grid(CUfunction consumer, const jit::ChildQueue& queue, unsigned multiprocessors) {
   int resident = 0;
-  const CUresult result = driver()->occupancy(&resident, consumer, static_cast<int>(block_threads), 0);
+  const CUresult result = driver()->occupancy(
+      &resident, consumer, static_cast<int>(queue.consumer_block_threads), queue.child_shared_bytes);
   return result == CUDA_SUCCESS ? static_cast<unsigned>(resident) * multiprocessors : 0;
 }
 
@@ -34,12 +35,13 @@ void log_consumers(const jit::Variant& variant, const PreparedVariant& prepared)
   }
 }
 
-CUresult launch_consumer(const PreparedVariant::Consumer& consumer, unsigned block_threads, CUdeviceptr queue,
-                         CUstream stream, const CUlaunchAttribute* priority) {
+CUresult launch_consumer(const PreparedVariant::Consumer& consumer, const jit::ChildQueue& described,
+                         CUdeviceptr queue, CUstream stream, const CUlaunchAttribute* priority) {
+  const unsigned block_threads = described.consumer_block_threads;
   void* params[] = {&queue};
   if (!priority) {
-    return driver()->launch_kernel(consumer.function, consumer.grid, 1, 1, block_threads, 1, 1, 0, stream,
-                                   params, nullptr);
+    return driver()->launch_kernel(consumer.function, consumer.grid, 1, 1, block_threads, 1, 1,
+                                   described.child_shared_bytes, stream, params, nullptr);
   }
   CUlaunchAttribute attribute = *priority;
   CUlaunchConfig config{};
@@ -47,6 +49,7 @@ CUresult launch_consumer(const PreparedVariant::Consumer& consumer, unsigned blo
   config.gridDimY = config.gridDimZ = 1;
   config.blockDimX = block_threads;
   config.blockDimY = config.blockDimZ = 1;
+  config.sharedMemBytes = described.child_shared_bytes;
   config.hStream = stream;
   config.attrs = &attribute;
   config.numAttrs = 1;
@@ -98,7 +101,7 @@ MaybeReason ParentKernel::resolve_consumer(PreparedVariant& prepared, const jit:
   if (max_block_threads(child) < queue.child_block_threads) return &reasons::kChildBlock;
   if (max_block_threads(consumer.function) < queue.consumer_block_threads) return &reasons::kConsumerBlock;
   if (variant_.launcher == jit::Launcher::Device) return nullptr;
-  consumer.grid = full_grid(consumer.function, queue.consumer_block_threads, multiprocessors);
+  consumer.grid = full_grid(consumer.function, queue, multiprocessors);
   return consumer.grid == 0 ? &reasons::kConsumerDoesNotFit : nullptr;
 }
 
@@ -154,7 +157,7 @@ CUdeviceptr queue_of(const jit::Variant& variant, size_t index, const LaunchCont
 CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& variant,
                           const LaunchContext& launch, const CUlaunchAttribute* priority) {
   for (size_t i = 0; i < variant.queues.size(); ++i) {
-    const CUresult result = launch_consumer(prepared.consumers[i], variant.queues[i].consumer_block_threads,
+    const CUresult result = launch_consumer(prepared.consumers[i], variant.queues[i],
                                             queue_of(variant, i, launch), launch.stream(), priority);
     if (result != CUDA_SUCCESS) return result;
   }

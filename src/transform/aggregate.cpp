@@ -168,9 +168,11 @@ ConsumerShape consumer_shape(const Module& module, const Function& child,
   shape.feeds = feeds;
   shape.layout = record_layout(child);
   const uint32_t threads = shape.child_threads();
+  shape.together = analysis::together(module, child);
   // A thread must keep its lane where the child asks for it.
   const bool lanes_fixed = analysis::reads_lane(module, child) && threads % 32 != 0;
-  shape.pack = exact || feeds || lanes_fixed ? 1 : std::max(1u, kPackedThreads / threads);
+  const bool alone = exact || feeds || lanes_fixed || shape.together == analysis::Together::Blocks;
+  shape.pack = alone ? 1 : std::max(1u, kPackedThreads / threads);
   return shape;
 }
 

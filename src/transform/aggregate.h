@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/cooperation.h"
 #include "analysis/legality.h"
 #include "ptx/tree.h"
 #include "transform/lines.h"
@@ -35,10 +36,13 @@ struct ConsumerShape {
   bool grid_is_1d = false;          // every child grid has y = z = 1
   bool exact = false;               // launched by the parent: templates/exact.cu
   bool feeds = false;               // the child launches itself: templates/feed.cu
+  analysis::Together together = analysis::Together::Threads;
+  uint32_t shared_bytes = 0;  // dynamic shared memory of the child's launch
   RecordLayout layout;
   [[nodiscard]] uint32_t child_threads() const { return block[0] * block[1] * block[2]; }
   [[nodiscard]] uint32_t threads() const { return child_threads() * pack; }
 };
+// The shape for a child with that block; what its launch decides is left to the caller to set.
 ConsumerShape consumer_shape(const ptx::Module& module, const ptx::Function& child,
                              const std::array<uint32_t, 3>& block, bool grid_is_1d, bool exact,
                              bool feeds = false);

@@ -61,6 +61,7 @@ class DetachedUnit {
 
  private:
   bool variable(const Variable& v) {
+    if (v.space == ".shared") return shared_variable(v);
     if (v.linkage == Linkage::Internal) {
       obstacle_ = fmt::format("variable {} is internal to the unit", v.name);
       return false;
@@ -70,6 +71,19 @@ class DetachedUnit {
       return false;
     }
     declarations_ += fmt::format(".extern {};\n", m_.text(v.declaration));
+    return true;
+  }
+
+  // A block's own memory: every kernel has it anew, so a copy is as good as the original. One without a size
+  // begins where the dynamic part does.
+  bool shared_variable(const Variable& v) {
+    if (v.declaration.empty()) {
+      obstacle_ = fmt::format("variable {} is declared together with others", v.name);
+      return false;
+    }
+    symbols_[v.name] = v.name + suffix_;
+    declarations_ += fmt::format("{}{};\n", v.linkage == Linkage::Extern ? ".extern " : "",
+                                 renamed(std::string(m_.text(v.declaration))));
     return true;
   }
 

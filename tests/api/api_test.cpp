@@ -97,6 +97,7 @@ TEST(Api, VariantSaysHowToLaunch) {
   EXPECT_EQ(12u, variant.parent_param_bytes);
   EXPECT_EQ(16u, variant.queue_param_offset);
   EXPECT_EQ(32u, variant.child_block_threads);
+  EXPECT_EQ(0u, variant.child_shared_bytes);
   EXPECT_EQ(0u, variant.consumer_block_threads % 32);
   const std::string image(static_cast<const char*>(klap_module_image(module.get(), nullptr)),
                           image_bytes(module));

@@ -33,6 +33,7 @@ TEST_F(Cache, SecondUseIsAHitWithEveryField) {
   EXPECT_EQ(kept.key, key.text);
   EXPECT_EQ(kept.module.cubin, module_for(key).cubin);
   EXPECT_EQ(kept.module.variants.at(1).queues.at(0).child_block_threads, 6u);
+  EXPECT_EQ(kept.module.variants.at(1).queues.at(0).child_shared_bytes, 7u);
   EXPECT_EQ(kept.module.variants.at(1).queues.at(1).child, "other child");
   EXPECT_EQ(kept.module.variants.at(0).launcher, Launcher::Device);
   EXPECT_EQ(kept.module.remarks.at(0).notes, (std::vector<std::string>{"one", "two"}));

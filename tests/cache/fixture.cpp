@@ -50,8 +50,10 @@ RewrittenModule module_for(const CacheKey& key, size_t cubin_bytes) {
                             .consumer = "consumer",
                             .record_bytes = 4,
                             .consumer_block_threads = 5,
-                            .child_block_threads = 6});
-  variant.queues.push_back({"other child", "other consumer", 7, 8, 9});
+                            .child_block_threads = 6,
+                            .child_shared_bytes = 7,
+                            .feeds = true});
+  variant.queues.push_back({.child = "other child", .consumer = "other consumer", .record_bytes = 8});
   module.variants = {variant, variant};
   SiteRemark remark;
   remark.unit = "unit 0";

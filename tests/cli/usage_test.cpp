@@ -85,7 +85,7 @@ TEST_F(Usage, UnknownGranularityListsTheKnownOnes) {
       {"explain", program("launches.ptx"), "--granularity", "gird"},
       "--granularity: granularity cannot be 'gird' (fix: did you mean 'grid'? use none | grid | "
       "block | multiblock)");
-  expect_usage_error({"config", "--launcher", "guest"}, "use host | device");
+  expect_usage_error({"config", "--launcher", "guest"}, "use auto | host | device");
 }
 
 TEST_F(Usage, ComputeCapabilityMustBeOne) {

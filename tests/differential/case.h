@@ -74,6 +74,8 @@ struct Site {
   std::string left;  // the reason why it stays as it is; empty: it is rewritten
   // Where it is left with another reason under launcher "device"; empty: the same.
   std::string left_on_device;
+  // Where it is left under launcher "host" only; empty: it is not.
+  std::string left_on_host;
 };
 
 struct Case {
@@ -154,12 +156,15 @@ class Builder {
     case_.steps.back().stream = stream;
     case_.steps.back().stream_only = true;
   }
-  void rewritten(const std::string& parent) { case_.sites.push_back({parent, "", ""}); }
+  void rewritten(const std::string& parent) { case_.sites.push_back({parent, "", "", ""}); }
   void left(const std::string& parent, const std::string& reason) {
-    case_.sites.push_back({parent, reason, ""});
+    case_.sites.push_back({parent, reason, "", ""});
   }
   void left_on_device(const std::string& parent, const std::string& reason) {
-    case_.sites.push_back({parent, "", reason});
+    case_.sites.push_back({parent, "", reason, ""});
+  }
+  void left_on_host(const std::string& parent, const std::string& reason) {
+    case_.sites.push_back({parent, "", "", reason});
   }
 
  private:

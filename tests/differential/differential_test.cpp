@@ -33,8 +33,8 @@ std::vector<Combination> combinations() {
 class Differential : public testing::TestWithParam<Combination> {};
 
 std::string expected_verdict(const Site& site, const Configuration& configuration) {
-  const bool on_device = configuration.launcher == "device" && !site.left_on_device.empty();
-  const std::string& reason = on_device ? site.left_on_device : site.left;
+  const std::string& there = configuration.launcher == "device" ? site.left_on_device : site.left_on_host;
+  const std::string& reason = there.empty() ? site.left : there;
   return reason.empty() ? "rewritten" : "left: " + reason;
 }
 

@@ -74,12 +74,14 @@ TEST_P(GoldenFile, IsLeftWhereTheConfigurationSaysSo) {
   }
 }
 
-void assemble(const std::string& ptx, const std::string& name, int sm) {
+// The machine code of one unit.
+std::string assemble(const std::string& ptx, const std::string& name, int sm) {
   const std::string file = testing::TempDir() + "/" + name + "_" + std::to_string(sm) + ".ptx";
   write_file(file, ptx);
   const std::string command = std::string(KLAP_PTXAS) + " -arch=sm_" + std::to_string(sm) + " -c -o " + file +
                               ".o " + file + " >" + file + ".log 2>&1";
   EXPECT_EQ(0, std::system(command.c_str())) << read_file(file + ".log");
+  return read_file(file + ".o");
 }
 
 class RewrittenFile : public testing::TestWithParam<std::filesystem::path> {
@@ -123,6 +125,23 @@ TEST_P(RewrittenFile, AssemblesAndLinksWhereBlocksLaunch) {
   if (is_left_with("several-sites", jit::Granularity::Block)) return;
   check(jit::Launcher::Device, jit::Granularity::Block);
   check(jit::Launcher::Device, jit::Granularity::MultiBlock);
+}
+
+// Where there is machine code, the generated kernels stand in a unit of their own, which must declare all
+// that they use: the variables of the program's unit, and shared memory anew.
+TEST_P(RewrittenFile, LinksBesideItsMachineCode) {
+  const std::string ptx = read_golden(GetParam()).section("ptx");
+  jit::Program program = jit::program_from_ptx(ptx, "golden");
+  program.units[0].cubin = assemble(ptx, GetParam().stem().string() + "_own", 90);
+  for (const jit::Launcher launcher : {jit::Launcher::Host, jit::Launcher::Device}) {
+    const jit::RewrittenModule module = rewrite_module(program, grid_request(90, launcher));
+    EXPECT_FALSE(module.cubin.empty());
+    EXPECT_EQ(1u, module.variants.size());
+    const auto& notes = module.remarks.at(0).notes;
+    const bool anew = std::ranges::any_of(
+        notes, [](const std::string& note) { return note.find("assembled anew") != std::string::npos; });
+    EXPECT_EQ(GetParam().stem() == "rewritten-variables", anew) << "of which one is internal to the unit";
+  }
 }
 
 std::string test_name(const testing::TestParamInfo<std::filesystem::path>& file) {

@@ -15,8 +15,7 @@ using testing::IsEmpty;
 
 struct Asked {
   Granularity granularity = Granularity::Grid;
-  Launcher launcher = Launcher::Host;
-  bool chosen = false;  // the launcher
+  Launcher launcher = Launcher::Auto;
   uint32_t multiblock = 16;
 };
 
@@ -25,7 +24,6 @@ Request request_of(const Asked& asked) {
   request.granularity = [asked](const std::string&) { return asked.granularity; };
   request.launcher = [asked](const std::string&) { return asked.launcher; };
   request.multiblock = [asked](const std::string&) { return asked.multiblock; };
-  request.launcher_is_chosen = [asked](const std::string&) { return asked.chosen; };
   return request;
 }
 
@@ -57,12 +55,11 @@ TEST(Groups, RemarkSaysWhoLaunchesAndForHowManyBlocks) {
 
 TEST(Groups, HostAsLauncherIsIgnoredWithANoteWhereSomeoneChoseIt) {
   const char* const note = "launcher host is ignored";
-  EXPECT_THAT(notes_of({.granularity = Granularity::Block, .chosen = true}), HasSubstr(note));
+  EXPECT_THAT(notes_of({.granularity = Granularity::Block, .launcher = Launcher::Host}), HasSubstr(note));
   EXPECT_THAT(notes_of({.granularity = Granularity::Block}), Not(HasSubstr(note)));
-  EXPECT_THAT(
-      notes_of({.granularity = Granularity::MultiBlock, .launcher = Launcher::Device, .chosen = true}),
-      Not(HasSubstr(note)));
-  EXPECT_THAT(notes_of({.chosen = true}), Not(HasSubstr(note)));
+  EXPECT_THAT(notes_of({.granularity = Granularity::MultiBlock, .launcher = Launcher::Device}),
+              Not(HasSubstr(note)));
+  EXPECT_THAT(notes_of({.launcher = Launcher::Host}), Not(HasSubstr(note)));
 }
 
 TEST(Groups, VariantsAreNamedAfterThem) {

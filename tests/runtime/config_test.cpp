@@ -61,17 +61,9 @@ TEST(Environment, NothingSetGivesTheDefaults) {
   EXPECT_EQ(config.stats_file, "");
   EXPECT_EQ(config.log_file, "");
   EXPECT_EQ(config.granularity_for(kParent), Granularity::Grid);
-  EXPECT_EQ(config.launcher_for(kParent), Launcher::Host);
+  EXPECT_EQ(config.launcher_for(kParent), Launcher::Auto);
   EXPECT_EQ(config.pool_bytes_for(kParent), uint64_t{1} << 30);
   EXPECT_THAT(config.problems, IsEmpty());
-}
-
-TEST(Environment, LauncherIsChosenWhereItIsSetAtAll) {
-  EXPECT_FALSE(from_environment({}).is_launcher_chosen_for(kParent));
-  EXPECT_TRUE(from_environment({{"KLAP_LAUNCHER", "host"}}).is_launcher_chosen_for(kParent));
-  const Config config = from_text("[[kernel]]\nname = \"parent*\"\nlauncher = \"host\"\n");
-  EXPECT_TRUE(config.is_launcher_chosen_for(kParent));
-  EXPECT_FALSE(config.is_launcher_chosen_for("_Z5otherv"));
 }
 
 TEST(Environment, GroupsOfBlocksHaveASize) {
@@ -389,7 +381,7 @@ TEST(SettingsTable, DocumentedDefaultsAreTheDefaults) {
   const Config config;
   EXPECT_EQ(find_variable("KLAP_LOG")->default_value, config.log_level);
   EXPECT_EQ(config.granularity_for(kParent), Granularity::Grid);
-  EXPECT_EQ(config.launcher_for(kParent), jit::Variant{}.launcher);
+  EXPECT_EQ(config.launcher_for(kParent), Launcher::Auto);
   EXPECT_EQ(config.pool_bytes_for(kParent), kDefaultPoolBytes);
   EXPECT_EQ(parse_boolean(find_variable("KLAP_DISABLE")->default_value), config.disabled);
   EXPECT_EQ(parse_boolean(find_variable("KLAP_CACHE_DISABLE")->default_value), config.cache_disabled);

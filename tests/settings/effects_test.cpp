@@ -56,7 +56,8 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     EXPECT_FALSE(run({config(parent_table_ + "granularity = \"none\"\n")}).redirected());
   }
   void launcher() {
-    EXPECT_EQ(in_force("launcher", {}), "host");
+    EXPECT_EQ(in_force("launcher", {}), "auto");
+    EXPECT_EQ(in_force("launcher", {"KLAP_LAUNCHER=host"}), "host");
     EXPECT_EQ(in_force("launcher", {"KLAP_LAUNCHER=device"}), "device");
   }
   void default_launcher() {

@@ -15,7 +15,10 @@ Answer answer(const std::string& body) { return early_exit(*kernel(body).facts).
 
 const std::string kByThread = "mov.u32 %r9, %tid.x; ld.param.u32 %r8, [n]; setp.ge.u32 %p1, %r9, %r8; ";
 const std::string kByBlock = "mov.u32 %r9, %ctaid.x; ld.param.u32 %r8, [n]; setp.ge.u32 %p1, %r9, %r8; ";
-const std::string kByMemory = "ld.param.u64 %rd9, [p]; ld.global.u32 %r9, [%rd9]; setp.ge.u32 %p1, %r9, 1; ";
+const std::string kLoad = "ld.param.u64 %rd9, [p]; ld.global.u32 %r9, [%rd9]; ";
+const std::string kCompare = "setp.ge.u32 %p1, %r9, 1; ";
+// Memory that the kernel writes may be different for each thread that looks.
+const std::string kByMemory = "st.global.u32 [%rd1], %r1; " + kLoad + kCompare;
 const std::string kShuffle = "shfl.sync.down.b32 %r1, %r2, 1, 31, -1; ";
 
 TEST(EarlyExit, WithoutWaiting) {
@@ -29,6 +32,7 @@ TEST(EarlyExit, BeforeABarrier) {
     EXPECT_EQ(Answer::Yes, answer(kByThread + leave)) << leave;
     EXPECT_EQ(Answer::No, answer(kByBlock + leave)) << leave;
     EXPECT_EQ(Answer::Unknown, answer(kByMemory + leave)) << leave;
+    EXPECT_EQ(Answer::No, answer(kLoad + kCompare + leave)) << leave;
   }
 }
 
@@ -51,6 +55,47 @@ TEST(EarlyExit, OfWarpOperations) {
   EXPECT_EQ(Answer::Yes, answer(kByThread + "@%p1 bra E; bar.warp.sync 0xffffffff; E: ret;"));
 }
 
+// Whole warps may have more to do together than others, as when the first one adds up what all have found.
+TEST(EarlyExit, OfWarpOperationsThatWholeWarpsSkip) {
+  const auto skipped = [](const std::string& condition) {
+    const std::string body =
+        kShuffle + "mov.u32 %r9, %tid.x; " + condition + "@%p1 bra E; " + kShuffle + "E: ret;";
+    const auto parsed = kernel(body);
+    EXPECT_NE(Answer::No, early_exit(*parsed.facts).answer) << "rows may end within a warp";
+    return early_exit(*parsed.facts, true).answer;
+  };
+  for (const char* whole :
+       {"setp.gt.u32 %p1, %r9, 31; ", "setp.ge.s32 %p1, %r9, 64; ", "setp.lt.u32 %p1, %r9, 32; ",
+        "setp.le.u32 %p1, %r9, 95; ", "shr.u32 %r8, %r9, 5; setp.ne.s32 %p1, %r8, 0; "}) {
+    EXPECT_EQ(Answer::No, skipped(whole)) << whole;
+  }
+  for (const char* divided : {"setp.gt.u32 %p1, %r9, 32; ", "setp.ge.u32 %p1, %r9, 31; ",
+                              "setp.eq.u32 %p1, %r9, 32; ", "add.u32 %r9, %r9, 1; setp.gt.u32 %p1, %r9, 31; ",
+                              "shr.u32 %r8, %r9, 4; setp.ne.s32 %p1, %r8, 0; "}) {
+    EXPECT_NE(Answer::No, skipped(divided)) << divided;
+  }
+  EXPECT_NE(Answer::No,
+            early_exit(*kernel("mov.u32 %r9, %tid.x; setp.gt.u32 %p1, %r9, 31; @%p1 bra E; bar.sync 0; "
+                               "E: ret;")
+                            .facts,
+                       true)
+                .answer)
+      << "a block is not a warp";
+}
+
+// Threads that part and come together again in every round.
+TEST(EarlyExit, InALoopWithADivergentBranch) {
+  const auto loop = [](const std::string& skipped) {
+    return answer("ld.param.u32 %r3, [n]; " + kByThread + "mov.u32 %r2, 0; L: @%p1 bra M; " + skipped +
+                  " M: bar.sync 0; add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, %r3; @%p2 bra L; ret;");
+  };
+  EXPECT_EQ(Answer::No, loop("st.shared.u32 [%r5], %r1;"));
+  EXPECT_EQ(Answer::No, loop("I: add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, %r9; @%p3 bra I;"));
+  EXPECT_EQ(Answer::Yes, loop("bar.sync 0;"));
+  EXPECT_EQ(Answer::Yes, loop("ret;"));
+  EXPECT_NE(Answer::No, loop("add.u32 %r2, %r2, 1;"));
+}
+
 TEST(EarlyExit, OfOperationsThatNameSomeLanesIsUnknown) {
   EXPECT_EQ(Answer::Unknown, answer("activemask.b32 %r7; shfl.sync.down.b32 %r1, %r2, 1, 31, %r7; ret;"));
   EXPECT_EQ(Answer::Unknown, answer("shfl.sync.down.b32 %r1, %r2, 1, 31, 15; ret;"));
@@ -64,7 +109,9 @@ TEST(EarlyExit, InLoops) {
       "mov.u32 %r2, 0; L: bar.sync 0; add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, %r3; @%p2 bra L; ret;";
   EXPECT_EQ(Answer::No, answer("ld.param.u32 %r3, [n]; " + loop));
   EXPECT_EQ(Answer::Yes, answer("mov.u32 %r3, %tid.x; " + loop));
-  EXPECT_EQ(Answer::Unknown, answer("ld.param.u64 %rd9, [p]; ld.global.u32 %r3, [%rd9]; " + loop));
+  const std::string from_memory = "ld.param.u64 %rd9, [p]; ld.global.u32 %r3, [%rd9]; " + loop;
+  EXPECT_EQ(Answer::No, answer(from_memory));
+  EXPECT_EQ(Answer::Unknown, answer("st.global.u32 [%rd1], %r1; " + from_memory));
 }
 
 TEST(EarlyExit, ByCalledFunctions) {

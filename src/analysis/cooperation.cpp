@@ -1,0 +1,108 @@
+#include "analysis/cooperation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/early_exit.h"
+
+namespace klap::analysis {
+namespace {
+
+using ptx::Function;
+using ptx::Module;
+
+constexpr uint32_t kWarp = 32;
+// What a block may have, static and dynamic together, unless the program asked for more by an attribute.
+constexpr uint64_t kSharedLimit = 48 << 10;
+
+bool shares_memory(const Effects& effects) {
+  using enum EffectKind;
+  return effects.has(StaticShared) || effects.has(DynamicShared) || effects.has(SharedAccess);
+}
+
+// ---- sizes of shared variables ----
+
+// The place where a function's effect names a variable that stands outside all functions, or its declaration.
+uint32_t declaration_token(const Module& m, const Effect& effect) {
+  const ptx::Variable* variable = m.find_variable(effect.what);
+  if (variable == nullptr) return effect.token;  // declared where it was found
+  for (uint32_t t = variable->tokens.first; t < variable->tokens.last; ++t) {
+    if (m.is(t, effect.what)) return t;
+  }
+  return effect.token;
+}
+
+// At most so many bytes a declaration such as `.shared .align 4 .b8 name[4][32]` takes, alignment included.
+uint64_t most_bytes(const Module& m, uint32_t name) {
+  uint64_t bytes = 16, align = 1, count = 1;  // of the largest type
+  for (uint32_t t = name; t > 0 && !m.is(t, ".shared"); --t) {
+    if (const uint32_t size = ptx::type_bytes(m.text(t))) bytes = size;
+    if (m.is(t, ".v2") || m.is(t, ".v4")) count *= m.is(t, ".v2") ? 2 : 4;
+    if (m.is(t, ".align")) align = ptx::integer_value(m.text(t + 1)).value_or(1);
+  }
+  for (uint32_t t = name + 1; m.is(t, "["); t += 3) count *= ptx::integer_value(m.text(t + 1)).value_or(1);
+  return bytes * count + std::max(align, bytes) - 1;
+}
+
+std::optional<Objection> object_to_shared_memory(const Module& m, const Effects& effects,
+                                                 uint32_t shared_bytes) {
+  uint64_t fixed = 0;
+  for (const Effect& effect : effects.all()) {
+    if (effect.kind == EffectKind::StaticShared) fixed += most_bytes(m, declaration_token(m, effect));
+    if (effect.kind != EffectKind::DynamicShared) continue;
+    const uint32_t name = declaration_token(m, effect);
+    if (!m.is(name + 1, "[") || !m.is(name + 2, "]")) {
+      return Objection{Reason::ChildSharedMemory,
+                       fmt::format("{} is defined in another unit ({})", effect.what, m.place(effect.token))};
+    }
+  }
+  if (shared_bytes == 0 || fixed + shared_bytes <= kSharedLimit) return std::nullopt;
+  return Objection{
+      Reason::DynamicSharedMemory,
+      fmt::format("the launch passes {} bytes, which with up to {} of the child's own are more than {}",
+                  shared_bytes, fixed, kSharedLimit)};
+}
+
+// ---- the host's consumer ----
+
+std::string at(const Module& m, const Effect& effect) {
+  return fmt::format("{} ({})", effect.what, m.place(effect.token));
+}
+
+std::optional<Objection> object_to_consumer(const Module& m, const Function& child, const Effects& effects,
+                                            const std::array<uint32_t, 3>& block) {
+  const Effect* barrier = effects.find(EffectKind::BlockBarrier);
+  if (barrier == nullptr) barrier = effects.find(EffectKind::PartialBarrier);
+  const Effect* meeting = barrier == nullptr ? effects.find(EffectKind::WarpSync) : barrier;
+  if (meeting == nullptr) return std::nullopt;
+  const Reason reason = barrier == nullptr ? Reason::ChildWarpSync : Reason::ChildBarrier;
+  const uint32_t threads = block[0] * block[1] * block[2];
+  if (threads % kWarp != 0) {
+    return Objection{reason, fmt::format("{} in blocks of {} threads, whose last warp is not full",
+                                         at(m, *meeting), threads)};
+  }
+  const Finding finding = early_exit(FunctionFacts(m, child), block[0] % kWarp == 0);
+  if (finding.answer == Answer::No) return std::nullopt;
+  return Objection{reason, finding.detail};
+}
+
+}  // namespace
+
+Together together(const Module& m, const Function& child) {
+  const CallGraph graph(m, child);
+  const Effects& effects = graph.closure(child);
+  if (shares_memory(effects) || effects.has(EffectKind::BlockBarrier)) return Together::Blocks;
+  return effects.has(EffectKind::WarpSync) ? Together::Warps : Together::Threads;
+}
+
+std::optional<Objection> object_to_cooperation(const Module& m, const Function& child, const CallGraph& graph,
+                                               const std::array<uint32_t, 3>& block, uint32_t shared_bytes,
+                                               const Way& way) {
+  const Effects& effects = graph.closure(child);
+  if (auto objection = object_to_shared_memory(m, effects, shared_bytes)) return objection;
+  if (way.launcher != Launcher::Host) return std::nullopt;
+  return object_to_consumer(m, child, effects, block);
+}
+
+}  // namespace klap::analysis
