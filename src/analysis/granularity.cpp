@@ -8,6 +8,10 @@ const char* to_string(Granularity granularity) {
       return "none";
     case Granularity::Grid:
       return "grid";
+    case Granularity::Warp:
+      return "warp";
+    case Granularity::Auto:
+      return "auto";
   }
   return "";
 }

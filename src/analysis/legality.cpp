@@ -6,6 +6,7 @@
 
 #include "analysis/barriers.h"
 #include "analysis/exits.h"
+#include "analysis/launch_count.h"
 #include "analysis/retry.h"
 #include "analysis/values.h"
 #include "analysis/variance.h"
@@ -98,8 +99,16 @@ std::optional<Reason> reason_against(EffectKind effect) {
   return Reason::ChildInstruction;
 }
 
-std::optional<Objection> object_to_instruction(const Module& m, const Statement& s) {
+// In a block of its own, of its own size, whose threads end where the child's do, threads can wait for each
+// other.
+bool meets_as_natively(EffectKind effect, const Way& way) {
+  return way.is_at_once() && (effect == EffectKind::BlockBarrier || effect == EffectKind::PartialBarrier ||
+                              effect == EffectKind::WarpSync);
+}
+
+std::optional<Objection> object_to_instruction(const Module& m, const Statement& s, const Way& way) {
   for (EffectKind effect : instruction_effects(m, s)) {
+    if (meets_as_natively(effect, way)) continue;
     if (const auto reason = reason_against(effect))
       return object(*reason, fmt::format("{} ({})", m.full_opcode(s), m.place(s.head)));
   }
@@ -112,10 +121,10 @@ constexpr Kinds kNamedRegisters = {EffectKind::OtherRegister};
 
 // Instructions first, then what the function names: variables or registers of these kinds.
 std::optional<Objection> object_to_effects(const Module& m, const Function& f, const Effects& effects,
-                                           Kinds names) {
+                                           Kinds names, const Way& way) {
   std::optional<Objection> found;
   ptx::for_each_statement(f.body, [&](const Statement& s) {
-    if (!found) found = object_to_instruction(m, s);
+    if (!found) found = object_to_instruction(m, s, way);
   });
   if (found) return found;
   for (const Effect& effect : effects.all()) {
@@ -128,15 +137,17 @@ std::optional<Objection> object_to_effects(const Module& m, const Function& f, c
 
 // What a called function may do less of than the child itself: its registers are not replaced, and its `exit`
 // is not turned into a branch.
-std::optional<Objection> object_to_callee(const CallGraph& graph, const Function& callee) {
+std::optional<Objection> object_to_callee(const CallGraph& graph, const Function& callee, const Way& way) {
   const Module& m = graph.module();
   const Effects& effects = graph.own(callee);
-  if (auto objection = object_to_effects(m, callee, effects, kNamedMemory)) return objection;
+  if (auto objection = object_to_effects(m, callee, effects, kNamedMemory, way)) return objection;
   for (const Effect& effect : effects.all()) {
     using enum EffectKind;
     const bool is_register =
         effect.kind == PositionRegister || effect.kind == LaneRegister || effect.kind == OtherRegister;
-    if (!is_register && effect.kind != Exit) continue;
+    // Where threads end as natively, lanes and exits are what they were.
+    const bool is_kept = effect.kind == LaneRegister || effect.kind == Exit;
+    if ((!is_register && effect.kind != Exit) || (is_kept && way.is_at_once())) continue;
     const std::string what = is_register ? "reads " + effect.what : "may exit";
     return object(Reason::ChildCallsUnknown,
                   fmt::format("{}, called by it, {} ({})", callee.name, what, m.place(effect.token)));
@@ -203,7 +214,7 @@ std::string launches_text(const Module& m, const Function& child, const Effect& 
   return fmt::format("launches {} ({})", launched[0].kernel, launched[0].place);
 }
 
-std::optional<Objection> object_to_calls(const CallGraph& graph, const Function& child) {
+std::optional<Objection> object_to_calls(const CallGraph& graph, const Function& child, const Way& way) {
   const Effects& effects = graph.closure(child);
   const Module& m = graph.module();
   if (const Effect* call = effects.find(EffectKind::IndirectCall))
@@ -217,7 +228,7 @@ std::optional<Objection> object_to_calls(const CallGraph& graph, const Function&
   if (graph.is_recursive(child)) return object(Reason::ChildCallsUnknown, "calls itself");
   for (const Function* callee : graph.functions()) {
     if (callee == &child) continue;
-    if (auto objection = object_to_callee(graph, *callee)) return objection;
+    if (auto objection = object_to_callee(graph, *callee, way)) return objection;
   }
   return std::nullopt;
 }
@@ -287,10 +298,31 @@ std::optional<Objection> object_to_parent_call(const FunctionFacts& parent, cons
   return objection;
 }
 
-std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, const Site& site) {
+// Where the children are launched at once, what else the parent asks of the device runtime keeps its place
+// among the launches. A function that it calls must not ask for the last error: a launch that others shared
+// and that failed is known to the parent alone.
+std::optional<Objection> object_to_calls_beside(const FunctionFacts& parent) {
+  const Module& m = parent.module;
+  const CallGraph& graph = parent.calls();
+  for (const Effect& effect : graph.closure(parent.function).all()) {
+    if (effect.kind != EffectKind::DeviceRuntime) continue;
+    const std::string_view function = effect.what;
+    const bool asks = idioms().is_last_error(function) || idioms().is_peek_last_error(function);
+    const bool own = effect.function == &parent.function || !runtime_function(m, *effect.function).empty();
+    const bool is_known = idioms().kind(function) != nullptr && !idioms().is_kind(function, "wait");
+    if (is_known && (own || !asks)) continue;
+    return object_to_runtime_call(
+        function, own ? "" : fmt::format("{}, called by it, ", effect.function->name), m.place(effect.token));
+  }
+  return std::nullopt;
+}
+
+std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, const Site& site,
+                                                const Way& way) {
   const Module& m = parent.module;
   for (const FlatInstruction& f : parent.flow.instructions()) {
-    if (auto objection = object_to_parent_call(parent, site, f)) return objection;
+    auto objection = object_to_parent_call(parent, site, f);
+    if (objection && !(way.is_at_once() && objection->reason == Reason::RuntimeCall)) return objection;
   }
   for (const ErrorQuery& query : parent.error_queries) {
     if (query.problem.empty()) continue;
@@ -305,6 +337,7 @@ std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, con
   }
   if (const Effect* unknown = effects.find(EffectKind::UnknownCall))
     return object(Reason::ParentCallsUnknown, unknown_callee_text(m, *unknown));
+  if (way.is_at_once()) return object_to_calls_beside(parent);
   for (const Function* callee : graph.callees(parent.function)) {
     // What a wrapper calls counts as called where the wrapper is.
     if (!runtime_function(m, *callee).empty()) continue;
@@ -353,6 +386,58 @@ std::string callee_text(const FunctionFacts& parent, const Site& site) {
     text += passed.empty() ? ", which nothing in its unit calls" : ", which is given " + passed;
   }
   return text;
+}
+
+// A thread's launches into its own stream run one after another. Shared by lanes, they go into the stream of
+// whichever lane launches.
+std::optional<Objection> object_to_own_streams(const FunctionFacts& parent, const Site& site) {
+  const bool is_own = std::any_of(site.streams.begin(), site.streams.end(),
+                                  [](const StreamValue& v) { return v.kind == StreamClass::PerThread; });
+  if (!is_own) return std::nullopt;
+  for (const StreamLaunches& launches : launches_by_stream(parent)) {
+    if (launches.stream != "per-thread") continue;
+    if (launches.count.unknown || launches.count.most > 1) {
+      return object(Reason::StreamUnsupported,
+                    "a thread's launches into its per-thread stream are ordered; it launches " +
+                        to_text(launches.count));
+    }
+  }
+  const Effects& effects = parent.calls().closure(parent.function);
+  for (const Effect& effect : effects.all()) {
+    if (effect.kind != EffectKind::DeviceRuntime) continue;
+    const bool harmless = idioms().is_kind(effect.what, "launch") || idioms().is_last_error(effect.what) ||
+                          idioms().is_peek_last_error(effect.what);
+    if (!harmless)
+      return object(Reason::StreamUnsupported,
+                    "the launch is ordered in the per-thread stream, and the kernel " +
+                        runtime_call_text(effect.what, parent.module.place(effect.token)));
+  }
+  return std::nullopt;
+}
+
+// The stream tells which lanes can share a launch, and so must be known where they ask for its buffer.
+std::optional<Objection> object_to_late_stream(const FunctionFacts& parent, const Site& site) {
+  if (parent.data.constant(site.stream)) return std::nullopt;
+  const uint32_t at = parent.flow.index_of(site.get_call);
+  for (const uint32_t definition : parent.data.definitions(site.stream)) {
+    if (!parent.flow.can_follow(at, definition)) continue;
+    return object(Reason::StreamUnsupported,
+                  fmt::format("the stream may be set between the launch's two calls ({})",
+                              parent.module.place(parent.flow.instructions()[definition].statement->head)));
+  }
+  return std::nullopt;
+}
+
+// What stands against launching the children at once, by one of the lanes that arrive together.
+std::optional<Objection> object_to_sharing(const FunctionFacts& parent, const Site& site) {
+  if (site.idiom->form == LaunchForm::Documented)
+    return object(Reason::NotUnderstood, "the launch is described by its second call");
+  if (auto objection = object_to_parent_calls(parent, site, {Granularity::Warp, Launcher::Device}))
+    return objection;
+  if (stream_kind(site) == StreamKind::Other)
+    return object(Reason::StreamUnsupported, "the stream is " + print(site.streams));
+  if (auto objection = object_to_own_streams(parent, site)) return objection;
+  return object_to_late_stream(parent, site);
 }
 
 // The directive by which a kernel is launched in clusters, with its place.
@@ -510,6 +595,14 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
                   fmt::format("{} is called, not launched: by {}", parent.function.name,
                               print(callers_of(m, parent.function.name))));
   }
+  if (way.is_at_once()) {
+    if (site.idiom->is_version_1())
+      return object(Reason::OldRuntime, fmt::format("it calls {}", site.idiom->launch));
+    if (auto objection = object_to_sharing(parent, site)) return objection;
+    if (const auto directive = cluster_directive(m, parent.function))
+      return object(Reason::ParentCluster, *directive);
+    return std::nullopt;
+  }
   if (parent.sites.size() > 1) {
     std::string places;
     for (const Site& s : parent.sites) places += (places.empty() ? "" : ", ") + ptx::place(s.position);
@@ -522,7 +615,7 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
                   fmt::format("control can come back to {}{}{}", m.place(site.get_call->head),
                               retry.empty() ? "" : ": ", retry));
   }
-  if (auto objection = object_to_parent_calls(parent, site)) return objection;
+  if (auto objection = object_to_parent_calls(parent, site, way)) return objection;
   const StreamKind stream = stream_kind(site);
   if (stream == StreamKind::Other)
     return object(Reason::StreamUnsupported, "the stream is " + print(site.streams));
@@ -551,25 +644,29 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
 
 std::optional<Objection> object_to_child(const Module& m, const Function& child, const FunctionFacts& parent,
                                          const Site& site, const Way& way) {
-  static_cast<void>(way);  // children are judged alike so far
   if (child.kind != ptx::FunctionKind::Entry || !child.is_definition) {
     return object(Reason::ChildNotFound, fmt::format("{} is not a kernel defined there", child.name));
   }
-  if (auto objection = object_to_block(m, child, *constant_block(site, parent))) return objection;
+  const auto block = constant_block(site, parent);
+  // Any other block is refused by CUDA at the launch, as natively.
+  if (auto objection = block ? object_to_block(m, child, *block) : std::nullopt) return objection;
   if (auto objection = object_to_arguments(child, parent, site)) return objection;
   if (const auto directive = cluster_directive(m, child)) return object(Reason::ChildCluster, *directive);
   const CallGraph graph(m, child);
   const CallClosure closure = call_closure(m, child);
-  if (auto objection = object_to_calls(graph, child)) return objection;
-  if (auto objection = object_to_effects(m, child, graph.own(child), kNamedMemory)) return objection;
-  if (auto objection = object_to_effects(m, child, graph.own(child), kNamedRegisters)) return objection;
+  if (auto objection = object_to_calls(graph, child, way)) return objection;
+  if (auto objection = object_to_effects(m, child, graph.own(child), kNamedMemory, way)) return objection;
+  if (auto objection = object_to_effects(m, child, graph.own(child), kNamedRegisters, way)) return objection;
   if (auto objection = object_to_child_waiting(m, child)) return objection;
   for (const Function* callee : closure.functions) {
     if (auto objection = object_to_child_waiting(m, *callee)) return objection;
   }
   // What varies only takes updates away, and costs the values of the whole parent.
   if (stream_kind(site) == StreamKind::Null && shared_update(m, child, closure, {})) {
-    if (const auto update = shared_update(m, child, closure, varying_parameters(parent, site, child))) {
+    // In a loop, what differs between threads in one round may be the same in different rounds.
+    const bool in_loop = parent.flow.in_loop(parent.flow.index_of(site.get_call));
+    const ParameterRanges varying = in_loop ? ParameterRanges{} : varying_parameters(parent, site, child);
+    if (const auto update = shared_update(m, child, closure, varying)) {
       return object(Reason::ChildReadModifyWrite, *update);
     }
   }

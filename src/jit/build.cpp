@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <set>
 #include <span>
 
@@ -21,6 +22,12 @@ namespace {
 
 using transform::Generated;
 
+template <typename Make>
+auto timed(double& milliseconds, const Make& make) {
+  const Stopwatch watch(&milliseconds);
+  return make();
+}
+
 // Short and unique within a program: names of generated kernels carry it.
 std::string unit_tag(const Plan& plan, size_t unit) {
   return Hasher().add(plan.units[unit]->unit().ptx).add(std::to_string(unit)).hex().substr(0, 8);
@@ -29,6 +36,10 @@ std::string unit_tag(const Plan& plan, size_t unit) {
 // A consumer's name tells its child and what it was specialised for.
 std::string consumer_name(const Plan& plan, const PlannedSite& site) {
   const transform::ConsumerShape& s = site.shape;
+  if (s.lanes != 0) {
+    return fmt::format("{}$klap_warp_{}{}", site.child->name, unit_tag(plan, site.child_unit),
+                       s.grid_is_1d ? "_1d" : "");
+  }
   return fmt::format("{}$klap_{}_{}_{}x{}x{}_{}{}", site.child->name, s.exact ? "exact" : "run",
                      unit_tag(plan, site.child_unit), s.block[0], s.block[1], s.block[2], s.pack,
                      s.grid_is_1d ? "_1d" : "");
@@ -70,6 +81,45 @@ class Generator {
     for (const size_t unit : {site.child_unit, site.parent_unit}) note_losses(site, code(unit).lines);
   }
 
+  // For a site whose launches the lanes of a warp share: the kernel that runs its children.
+  void shared_child(const PlannedSite& site) {
+    const auto consumer = timed(timings_.templates, [&] { return consumer_template(site.shape); });
+    const Stopwatch watch(&timings_.transform);
+    const std::string name = consumer_name(plan_, site);
+    if (consumers_.contains(name)) return;
+    transform::UnitCode& unit = code(site.child_unit);
+    unit.includes(*consumer);
+    unit.kernels.push_back(transform::consumer_kernel(*plan_.units[site.child_unit]->module(), *site.child,
+                                                      site.shape, *consumer, name, unit.lines));
+    consumers_.insert(name);
+  }
+
+  // The parent of such sites, which are all of the same one and have their children.
+  void sharing_parent(const std::vector<PlannedSite>& sites) {
+    std::vector<std::shared_ptr<const ptx::Module>> templates;  // keeps them alive
+    std::vector<transform::SharedSite> shared;
+    transform::UnitCode& unit = code(sites.front().parent_unit);
+    for (const PlannedSite& site : sites) {
+      templates.push_back(timed(timings_.templates, [&] {
+        return warp_launch_template(site.shape, transform::sharing_shape(*site.parent, *site.site));
+      }));
+      unit.includes(*templates.back());
+      shared.push_back({site.site, templates.back().get(), consumer_name(plan_, site), ""});
+      if (site.parent_unit == site.child_unit) continue;
+      shared.back().declaration =
+          transform::consumer_declaration(*consumer_template(site.shape), shared.back().consumer);
+    }
+    const Stopwatch watch(&timings_.transform);
+    const PlannedSite& first = sites.front();
+    const std::string name =
+        fmt::format("{}$klap_warp_{}", first.parent->function.name, unit_tag(plan_, first.parent_unit));
+    unit.kernels.push_back(transform::sharing_parent(*first.parent, shared, name, unit.lines));
+    add_variant(first, name, shared.front().consumer);
+    for (const PlannedSite& site : sites) {
+      for (const size_t u : {site.child_unit, site.parent_unit}) note_losses(site, code(u).lines);
+    }
+  }
+
   GeneratedUnits take() { return std::move(out_); }
 
  private:
@@ -103,9 +153,14 @@ class Generator {
     Variant v;
     v.parent = parent.name;
     v.parent_variant = parent_variant;
+    v.granularity = site.way.granularity;
     v.child = site.child->name;
     v.consumer = consumer;
     v.launcher = site.way.launcher;
+    if (v.granularity == Granularity::Warp) {
+      out_.variants.push_back(std::move(v));
+      return;
+    }
     v.parent_param_count = static_cast<uint32_t>(parent.parameters.size());
     v.parent_param_bytes = parent.parameter_bytes;
     v.queue_param_offset = transform::queue_parameter_offset(parent);
@@ -342,16 +397,30 @@ void check_unique(const Program& program, const GeneratedUnits& generated) {
 GeneratedUnits generate(Plan& plan, const std::vector<PlannedSite>& sites, const Dump& dump,
                         Timings& timings) {
   Generator generator(plan, timings);
-  for (const PlannedSite& site : sites) {
+  const auto attempt = [&](const PlannedSite& site, const auto& make) {
     try {
-      generator.site(site);
+      make();
+      return true;
     } catch (const Error& error) {
       if (error.code() == ErrorCode::Toolchain) throw;
       const bool parameter_use = error.code() == ErrorCode::Unsupported;
       leave(plan, site, parameter_use ? analysis::Reason::ChildParameterUse : analysis::Reason::BuildFailed,
             error.what());
+      return false;
+    }
+  };
+  std::map<const analysis::FunctionFacts*, std::vector<PlannedSite>> sharing;  // by parent
+  std::vector<const analysis::FunctionFacts*> order;
+  for (const PlannedSite& site : sites) {
+    if (site.way.granularity != Granularity::Warp) {
+      attempt(site, [&] { generator.site(site); });
+    } else if (attempt(site, [&] { generator.shared_child(site); })) {
+      std::vector<PlannedSite>& of_parent = sharing[site.parent.get()];
+      if (of_parent.empty()) order.push_back(site.parent.get());
+      of_parent.push_back(site);
     }
   }
+  for (const analysis::FunctionFacts* parent : order) generator.sharing_parent(sharing[parent]);
   GeneratedUnits generated = generator.take();
   if (dump) dump_generated(dump, generated);
   return generated;

@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic("klapjit\n", 8);
-constexpr uint32_t kFormat = 2;
+constexpr uint32_t kFormat = 3;
 constexpr size_t kChecksumBytes = 16;
 
 class Writer {
@@ -87,9 +87,10 @@ void fields(Archive& archive, T& tool) {
 template <typename Archive, typename V>
 requires std::same_as<std::remove_const_t<V>, Variant>
 void fields(Archive& archive, V& variant) {
-  auto& [parent, parent_variant, child, consumer, launcher, param_count, param_bytes, queue_offset,
+  auto& [parent, parent_variant, granularity, child, consumer, launcher, param_count, param_bytes, queue_offset,
          record_bytes, consumer_threads, child_threads] = variant;
-  archive(parent), archive(parent_variant), archive(child), archive(consumer), archive(launcher);
+  archive(parent), archive(parent_variant), archive(granularity), archive(child), archive(consumer);
+  archive(launcher);
   archive(param_count), archive(param_bytes), archive(queue_offset), archive(record_bytes);
   archive(consumer_threads), archive(child_threads);
 }

@@ -38,10 +38,12 @@ void dump_units(const Program& program, const Request& request) {
 // Kernels by name: a weak parent of several units has one variant, from the first unit, as the linker keeps
 // one body.
 void drop_repeated_parents(Plan& plan) {
-  std::set<std::string> seen;
+  std::map<std::string, const analysis::FunctionFacts*> seen;
   std::vector<PlannedSite> kept;
   for (PlannedSite& site : plan.sites) {
-    if (seen.insert(site.parent->function.name).second) {
+    // One parent may have several sites.
+    const auto [first, is_new] = seen.emplace(site.parent->function.name, site.parent.get());
+    if (is_new || first->second == site.parent.get()) {
       kept.push_back(std::move(site));
     } else {
       plan.remarks[site.remark].notes.emplace_back(
@@ -99,7 +101,9 @@ std::string memory_key(const Program& program, const Request& request, const Pla
   hasher.add(program.built_in_runtime ? "built-in runtime" : "");
   for (const Unit& unit : program.units) hasher.add(unit.ptx).add(unit.cubin).add(unit.options);
   for (const SiteRemark& remark : plan.remarks) {
-    hasher.add(remark.rewritten ? "rewritten, launcher " + remark.launcher : remark.reason);
+    hasher.add(remark.rewritten
+                   ? fmt::format("rewritten, {}, launcher {}", remark.granularity, remark.launcher)
+                   : remark.reason);
   }
   return hasher.hex();
 }

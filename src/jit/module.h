@@ -69,7 +69,7 @@ struct SiteRemark {
   std::string unit, parent, child;  // child empty when the callee is not known
   int line = 0, column = 0;         // of the launch's first call in the unit's PTX
   bool rewritten = false;
-  std::string granularity;         // rewritten: "grid"
+  std::string granularity;         // rewritten: "grid" or "warp"
   std::string launcher;            // rewritten: "host" or "device"
   std::string reason;              // left: stable short name of the reason, from analysis/reasons.h
   std::string detail;              // one sentence: the deciding facts, or why the reason applies
@@ -77,9 +77,13 @@ struct SiteRemark {
 };
 
 // How the runtime must launch one rewritten parent. Sizes are in bytes.
+//
+// Granularity warp: the parent's variant is launched in the original's place, with the same parameters, and
+// that is all. The fields from `child` on are those of its first site, for messages, or 0.
 struct Variant {
   std::string parent;          // original kernel, as the program knows it
   std::string parent_variant;  // records instead of launching; takes one more 8-byte parameter: the queue
+  Granularity granularity = Granularity::Grid;
   std::string child;
   // Runs all recorded children. Launcher host: its one 8-byte parameter is the queue. Launcher device: the
   // parent's variant launches it, nobody else may.

@@ -9,6 +9,7 @@
 #include "jit/describe.h"
 #include "ptx/dialect.h"
 #include "ptx/edit.h"
+#include "transform/warp.h"
 
 namespace klap::jit {
 namespace {
@@ -138,20 +139,23 @@ class Planner {
 
   // The first of the wished ways that nothing stands against; otherwise what stands against the first.
   std::optional<Objection> judge(PlannedSite& planned) {
-    std::optional<Objection> first;
+    planned.refused.clear();
     for (const Way& way : wished_ways(planned.parent->function.name)) {
       planned.way = way;
       auto objection = judge_way(planned);
       if (!objection) return std::nullopt;
-      if (!first) first = std::move(objection);
+      planned.refused.emplace_back(way, std::move(*objection));
     }
-    return first;
+    return planned.refused.front().second;
   }
 
   std::vector<Way> wished_ways(const std::string& parent) const {
     Way way;
     if (request_.granularity) way.granularity = request_.granularity(parent);
     if (request_.launcher) way.launcher = request_.launcher(parent);
+    const Way warp{Granularity::Warp, Launcher::Device};
+    if (way.granularity == Granularity::Warp) return {warp};
+    if (way.granularity == Granularity::Auto) return {{Granularity::Grid, way.launcher}, warp};
     return {way};
   }
 
@@ -176,6 +180,14 @@ class Planner {
         objection->detail += ", in " + plan_.units[child.unit]->unit().name;
       return objection;
     }
+    if (planned.way.granularity == Granularity::Warp) {
+      planned.shape = transform::warp_shape(*child.function, grid_is_1d(s, parent.data));
+      if (planned.shape.lanes > 1) return std::nullopt;
+      return Objection{Reason::ParameterSpace,
+                       fmt::format("two launches' arguments, {} bytes each, do not fit into the parameters "
+                                   "of one",
+                                   child.function->parameter_bytes)};
+    }
     planned.shape =
         transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent),
                                   grid_is_1d(s, parent.data), planned.way.launcher == Launcher::Device);
@@ -187,18 +199,31 @@ class Planner {
     remark.rewritten = true;
     remark.granularity = to_string(planned.way.granularity);
     remark.launcher = to_string(planned.way.launcher);
-    const auto& block = planned.shape.block;
-    const std::string run = planned.way.launcher == Launcher::Device
-                                ? "an exact grid launched by the parent's last thread"
-                                : fmt::format("{} to a consumer block", planned.shape.pack);
-    remark.detail = fmt::format("block {}x{}x{}, {}, {} argument bytes, {}", block[0], block[1], block[2],
-                                run, planned.child->parameter_bytes, stream_text(*planned.site));
+    remark.detail = fmt::format("{}, {}, {} argument bytes, {}", block_text(planned), how_run(planned),
+                                planned.child->parameter_bytes, stream_text(*planned.site));
     if (stream == StreamKind::Null) {
-      remark.notes.emplace_back(
-          "launches of different threads of a block may overlap; CUDA runs them in NULL-stream order");
+      remark.notes.push_back(fmt::format(
+          "launches of different threads of a {} may overlap; CUDA runs them in NULL-stream order",
+          planned.way.is_at_once() ? "warp that arrive together" : "block"));
+    }
+    for (const auto& [way, objection] : planned.refused) {
+      remark.notes.push_back(fmt::format("not over the {}: {}: {}", to_string(way.granularity),
+                                         to_string(objection.reason), objection.detail));
     }
     note_target(remark, planned.parent_unit);
     if (planned.child_unit != planned.parent_unit) note_target(remark, planned.child_unit);
+  }
+
+  static std::string block_text(const PlannedSite& planned) {
+    const auto block = analysis::constant_block(*planned.site, *planned.parent);
+    return block ? fmt::format("block {}x{}x{}", (*block)[0], (*block)[1], (*block)[2]) : "block of any size";
+  }
+
+  static std::string how_run(const PlannedSite& planned) {
+    if (planned.way.granularity == Granularity::Warp)
+      return fmt::format("one launch for up to {} lanes", planned.shape.lanes);
+    if (planned.way.launcher == Launcher::Device) return "an exact grid launched by the parent's last thread";
+    return fmt::format("{} to a consumer block", planned.shape.pack);
   }
 
   // What the verdict rests on that only a build can show.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/legality.h"
@@ -41,6 +42,7 @@ struct PlannedSite {
   const analysis::Site* site = nullptr;
   const ptx::Function* child = nullptr;
   analysis::Way way;
+  std::vector<std::pair<analysis::Way, analysis::Objection>> refused;  // ways that would have been preferred
   transform::ConsumerShape shape;
 };
 

@@ -15,6 +15,9 @@ extern const char kRecordTemplate[];
 extern const char kConsumerTemplate[];
 extern const char kExactTemplate[];
 extern const char kLeaveTemplate[];
+extern const char kWarpHeader[];
+extern const char kWarpTemplate[];
+extern const char kWarpLaunchTemplate[];
 
 namespace {
 
@@ -33,7 +36,8 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
   if (!entry) {
     options.insert(options.end(), {kTemplateTarget, "-rdc=true", "-std=c++17"});
     entry = std::make_shared<const ptx::Module>(ptx::parse(
-        compile_to_ptx(source, name, options, {{"queue.h", kQueueHeader}, {"sequence.h", kSequenceHeader}}),
+        compile_to_ptx(source, name, options,
+                       {{"queue.h", kQueueHeader}, {"sequence.h", kSequenceHeader}, {"warp.h", kWarpHeader}}),
         name));
   }
   return entry;
@@ -52,6 +56,13 @@ std::vector<std::string> shape_options(const transform::ConsumerShape& shape) {
   return options;
 }
 
+// The child's block is not among them.
+std::vector<std::string> warp_options(const transform::ConsumerShape& shape) {
+  std::vector<std::string> options = layout_options(shape.layout);
+  options.push_back(fmt::format("-DKLAP_LANES={}", shape.lanes));
+  return options;
+}
+
 }  // namespace
 
 std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout& layout) {
@@ -59,6 +70,11 @@ std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout
 }
 
 std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape) {
+  if (shape.lanes != 0) {
+    std::vector<std::string> options = warp_options(shape);
+    if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
+    return compiled(kWarpTemplate, "warp.cu", options);
+  }
   std::vector<std::string> options = shape_options(shape);
   if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
   if (shape.exact) return compiled(kExactTemplate, "exact.cu", options);
@@ -70,9 +86,19 @@ std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape
   return compiled(kLeaveTemplate, "leave_grid.cu", shape_options(shape));
 }
 
+std::shared_ptr<const ptx::Module> warp_launch_template(const transform::ConsumerShape& shape,
+                                                        const transform::SharingShape& sharing) {
+  std::vector<std::string> options = warp_options(shape);
+  if (sharing.match_block) options.emplace_back("-DKLAP_MATCH_BLOCK");
+  if (sharing.match_bytes) options.emplace_back("-DKLAP_MATCH_BYTES");
+  if (sharing.match_stream) options.emplace_back("-DKLAP_MATCH_STREAM");
+  if (sharing.last_error) options.emplace_back("-DKLAP_LAST_ERROR");
+  return compiled(kWarpLaunchTemplate, "warp_launch.cu", options);
+}
+
 std::string template_texts() {
   return std::string(kQueueHeader) + kSequenceHeader + kRecordTemplate + kConsumerTemplate + kExactTemplate +
-         kLeaveTemplate;
+         kLeaveTemplate + kWarpHeader + kWarpTemplate + kWarpLaunchTemplate;
 }
 
 }  // namespace klap::jit

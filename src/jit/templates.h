@@ -5,6 +5,7 @@
 
 #include "ptx/tree.h"
 #include "transform/aggregate.h"
+#include "transform/warp.h"
 
 namespace klap::jit {
 
@@ -13,6 +14,10 @@ std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout
 std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape);
 // How the threads of a parent leave that launches its children itself.
 std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape);
+
+// What stands at a launch site that the lanes of a warp share.
+std::shared_ptr<const ptx::Module> warp_launch_template(const transform::ConsumerShape& shape,
+                                                        const transform::SharingShape& sharing);
 
 // All template texts, for cache keys.
 std::string template_texts();

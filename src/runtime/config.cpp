@@ -127,7 +127,8 @@ void apply_log_settings(Config& config) {
 }
 
 std::optional<jit::Granularity> parse_granularity(std::string_view name) {
-  for (const jit::Granularity granularity : {jit::Granularity::None, jit::Granularity::Grid}) {
+  for (const jit::Granularity granularity :
+       {jit::Granularity::None, jit::Granularity::Grid, jit::Granularity::Warp, jit::Granularity::Auto}) {
     if (name == jit::to_string(granularity)) return granularity;
   }
   return std::nullopt;

@@ -19,16 +19,16 @@ using namespace std::string_view_literals;
 
 constexpr std::array kBothSections{Section::Defaults, Section::Kernel};
 constexpr std::array kKernelOnly{Section::Kernel};
-constexpr std::array kGranularities{"none"sv, "grid"sv};
+constexpr std::array kGranularities{"none"sv, "warp"sv, "grid"sv, "auto"sv};
 constexpr std::array kLaunchers{"host"sv, "device"sv};
 constexpr std::array kLinkers{"auto"sv, "nvjitlink"sv, "driver"sv};
 constexpr std::array kLogLevels{"trace"sv, "debug"sv, "info"sv, "warn"sv, "error"sv, "off"sv};
 
 constexpr std::array kSettings{
-    Setting{"KLAP_GRANULARITY", "granularity", kBothSections, SettingType::Choice, kGranularities, "grid",
-            "How the launches of a parent kernel are aggregated: over its whole grid, or not at all."},
+    Setting{"KLAP_GRANULARITY", "granularity", kBothSections, SettingType::Choice, kGranularities, "auto",
+            "Whose launches become one: those of a warp or of the whole grid; auto takes the grid where it can."},
     Setting{"KLAP_LAUNCHER", "launcher", kBothSections, SettingType::Choice, kLaunchers, "host",
-            "Who starts the aggregated child: the host behind the parent, or the parent's last thread."},
+            "Over the grid: who starts the aggregated child, the host behind the parent or the parent's last thread."},
     Setting{"",
             "pool_bytes",
             kBothSections,

@@ -8,6 +8,7 @@
 
 #include "analysis/exits.h"
 #include "ptx/edit.h"
+#include "transform/parts.h"
 #include "transform/splice.h"
 
 namespace klap::transform {
@@ -26,13 +27,13 @@ constexpr char kConsumerKernel[] = "__klap_consumer";
 constexpr char kChildMarker[] = "__klap_child_body";
 constexpr char kLeaveFunction[] = "__klap_leave";
 constexpr char kLaunchFunction[] = "__klap_launch_children";
-constexpr char kGetBufferMarker[] = "__klap_get_buffer";
-constexpr char kDeviceLaunchMarker[] = "__klap_device_launch";
 constexpr char kQueueParameter[] = "__klap_queue";
 constexpr uint32_t kHeaderBytes = 16;     // grid x, y, z and a word of padding
 constexpr uint32_t kPackedThreads = 256;  // consumer block that several small children share
 
 uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+}  // namespace
 
 const Function& template_function(const Module& module, const char* name) {
   const Function* f = module.find_function(name);
@@ -46,7 +47,6 @@ std::string linkage_text(const Function& f) {
   return f.linkage == ptx::Linkage::Weak ? ".weak " : ".visible ";
 }
 
-// Labels that only debug sections refer to: the sections mean the original's code, not the copy's.
 void drop_debug_labels(const Module& m, const Statement& body, Edits& edits) {
   std::map<std::string_view, int> mentions;
   for (uint32_t t = body.tokens.first; t < body.tokens.last; ++t) ++mentions[m.text(t)];
@@ -54,6 +54,8 @@ void drop_debug_labels(const Module& m, const Statement& body, Edits& edits) {
     if (s.kind == StatementKind::Label && mentions[m.text(s.head)] == 1) edits.replace(s.tokens, "");
   });
 }
+
+namespace {
 
 // `mov.u64 %rd, child;` whose register only fed the launch: without it the variant does not refer to the
 // child.
@@ -107,7 +109,7 @@ std::vector<std::string> marker_arguments(const Module& m, const Statement& scop
 // times, and its own names must not depend on the template's.
 std::string child_text(const Module& child_module, const Function& child, const ConsumerShape& shape,
                        const std::vector<std::string>& operands, const std::string& prefix,
-                       LineTables& lines) {
+                       const std::string& parameter, LineTables& lines) {
   static constexpr std::array<const char*, 9> kNames = {
       "ctaid_x", "ctaid_y", "ctaid_z", "nctaid_x", "nctaid_y", "nctaid_z", "tid_x", "tid_y", "tid_z"};
   if (operands.size() != kNames.size() + 1) {
@@ -118,8 +120,15 @@ std::string child_text(const Module& child_module, const Function& child, const 
   kernel.arguments = "%" + prefix + "arguments";
   kernel.ntid = shape.block;
   kernel.keep_exits = shape.exact;
+  kernel.in_parameters = kernel.block_is_real = shape.lanes != 0;
   std::string text =
       fmt::format("{{\n\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n", kernel.arguments, operands[0]);
+  if (shape.lanes != 0) {
+    // The operand counts from where the template's own parameter begins.
+    const std::string begin = "%" + prefix + "parameters";
+    text += fmt::format("\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n\tadd.s64 {2}, {2}, {0};\n", begin, parameter,
+                        kernel.arguments);
+  }
   for (size_t i = 0; i < kNames.size(); ++i) {
     const std::string name = fmt::format("%{}{}", prefix, kNames[i]);
     text += fmt::format("\t.reg .b32 {0};\n\tmov.b32 {0}, {1};\n", name, operands[i + 1]);
@@ -227,7 +236,8 @@ std::string way_out_text(const Module& m, const Statement& way, const Module& le
       way.predicate_negated ? "" : "!", m.text(way.predicate), number, text, number);
 }
 
-// The idiom that the template's own launch is written in.
+}  // namespace
+
 const analysis::Idiom& rewriting_idiom(const Site& site) {
   const analysis::Idiom* idiom = analysis::idioms().by_name(site.idiom->rewrite_with);
   if (idiom == nullptr)
@@ -235,22 +245,22 @@ const analysis::Idiom& rewriting_idiom(const Site& site) {
   return *idiom;
 }
 
-// `.extern` declarations of the device-runtime functions that the template calls, where the unit has none.
-std::vector<std::string> runtime_declarations(const Module& m, const Module& leave, const Site& site) {
-  const analysis::Idiom& idiom = rewriting_idiom(site);
+std::vector<std::string> marker_declarations(const Module& m, const Module& compiled,
+                                             const MarkedFunctions& functions) {
   std::vector<std::string> out;
-  for (const auto& [marker, name] :
-       {std::pair(kGetBufferMarker, idiom.get_buffer), std::pair(kDeviceLaunchMarker, idiom.launch)}) {
+  for (const auto& [marker, name] : functions) {
     if (m.find_function(name) != nullptr) continue;
-    const Function* declared = leave.find_function(marker);
+    const Function* declared = compiled.find_function(marker);
     if (declared == nullptr)
       throw Error(ErrorCode::Internal, fmt::format("the compiled template does not declare {}", marker));
-    Edits edits(leave);
+    Edits edits(compiled);
     edits.replace({declared->name_token, declared->name_token + 1}, name);
     out.push_back(edits.apply(declared->tokens) + "\n");
   }
   return out;
 }
+
+namespace {
 
 // Where only the grid's last thread arrives.
 std::string launch_children_text(const Site& site, const DeviceLaunch& launch, LineTables& lines) {
@@ -287,7 +297,9 @@ Generated launching_parent(const FunctionFacts& parent, const Site& site, const 
   std::string end = exits.falls_off_end ? "\t" + leave_text(launch.leave, number, lines) : "";
   end += launch_children_text(site, launch, lines);
   edits.insert_before(body.last - 1, "\n" + end);
-  std::vector<std::string> declarations = runtime_declarations(m, launch.leave, site);
+  const analysis::Idiom& idiom = rewriting_idiom(site);
+  std::vector<std::string> declarations = marker_declarations(
+      m, launch.leave, {{kGetBufferMarker, idiom.get_buffer}, {kDeviceLaunchMarker, idiom.launch}});
   if (!launch.declaration.empty()) declarations.push_back(launch.declaration);
   return {name, edits.apply(parent.function.tokens), std::move(declarations), {}};
 }
@@ -311,14 +323,17 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
   edits.replace({f.tokens.first, f.name_token}, linkage_text(child) + ".entry");
   edits.replace({f.name_token, f.name_token + 1}, name);
   lines.keep(consumer, f.body, edits);
+  // The others' block and launch bounds are the template's.
+  if (shape.lanes != 0 && !child.attributes.empty())
+    edits.insert_before(f.body.tokens.first, std::string(child_module.text(child.attributes)) + "\n");
   edits.insert_after(f.body.tokens.first, "\n\t" + lines.head(child_module, child));
   std::vector<std::string> spliced;
   for (const analysis::FlatInstruction& i : flow.instructions()) {
     const auto call = analysis::parse_call(consumer, *i.statement, names);
     if (!call || call->callee != kChildMarker) continue;
     const std::string prefix = fmt::format("klap_c{}_", spliced.size());
-    spliced.push_back(
-        child_text(child_module, child, shape, marker_arguments(consumer, *i.scope), prefix, lines));
+    spliced.push_back(child_text(child_module, child, shape, marker_arguments(consumer, *i.scope), prefix,
+                                 f.parameters.front().name, lines));
     edits.replace(i.scope->tokens, spliced.back());
   }
   if (spliced.empty()) throw Error(ErrorCode::Internal, "the consumer template does not call its marker");

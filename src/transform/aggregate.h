@@ -34,6 +34,9 @@ struct ConsumerShape {
   uint32_t pack = 1;                // child blocks per consumer block
   bool grid_is_1d = false;          // every child grid has y = z = 1
   bool exact = false;               // launched by the parent: templates/exact.cu
+  // Shared by the lanes of a warp, templates/warp.cu: how many children fit into one launch. The block is
+  // then that of each launch.
+  uint32_t lanes = 0;
   RecordLayout layout;
   [[nodiscard]] uint32_t child_threads() const { return block[0] * block[1] * block[2]; }
   [[nodiscard]] uint32_t threads() const { return child_threads() * pack; }

@@ -33,12 +33,14 @@ struct InlineCall {
 std::string inline_function(const ptx::Module& module, const ptx::Function& function, const InlineCall& call,
                             LineTables& lines);
 
-// A child kernel's body: its parameters lie in global memory, its position is virtual.
+// A child kernel's body: its parameters lie elsewhere, its position is virtual.
 struct InlineKernel {
   std::string prefix;
-  std::string arguments;                          // operand: global address of the argument area
+  std::string arguments;                          // operand: address of the argument area, in global memory
   std::array<std::string, 3> ctaid, nctaid, tid;  // operands, x y z
   std::array<uint32_t, 3> ntid{};                 // the constant block
+  bool block_is_real = false;                     // it runs in a block of its own size: %ntid is right
+  bool in_parameters = false;                     // `arguments` is an address of the kernel's own parameters
   bool keep_exits = false;                        // `ret` and `exit` end the thread, as in the child itself
 };
 // Throws Error(Unsupported) naming the line if a parameter or a special register is used in a way that cannot

@@ -131,7 +131,10 @@ json case_json(const Case& c, const std::string& ptx_file) {
   }
   for (const Step& s : c.steps) steps.push_back(step_json(s, c));
   for (const Site& s : c.sites) {
-    sites.push_back({{"parent", s.parent}, {"left", s.left}, {"left_on_device", s.left_on_device}});
+    sites.push_back({{"parent", s.parent},
+                     {"left", s.left},
+                     {"left_on_device", s.left_on_device},
+                     {"by_warp", s.by_warp}});
   }
   return {{"name", c.name},
           {"about", c.about},
@@ -155,7 +158,7 @@ Case case_from(const json& j, const std::filesystem::path& folder) {
   }
   for (const json& s : j.at("steps")) c.steps.push_back(step_from(s, c));
   for (const json& s : j.at("sites"))
-    c.sites.push_back({s.at("parent"), s.at("left"), s.at("left_on_device")});
+    c.sites.push_back({s.at("parent"), s.at("left"), s.at("left_on_device"), s.value("by_warp", "")});
   return c;
 }
 

@@ -33,7 +33,10 @@ std::vector<Combination> combinations() {
 class Differential : public testing::TestWithParam<Combination> {};
 
 std::string expected_verdict(const Site& site, const Configuration& configuration) {
-  const bool on_device = configuration.launcher == "device" && !site.left_on_device.empty();
+  const bool by_warp = configuration.granularity == "warp";
+  if (by_warp && !site.by_warp.empty())
+    return site.by_warp == "rewritten" ? site.by_warp : "left: " + site.by_warp;
+  const bool on_device = !by_warp && configuration.launcher == "device" && !site.left_on_device.empty();
   const std::string& reason = on_device ? site.left_on_device : site.left;
   return reason.empty() ? "rewritten" : "left: " + reason;
 }

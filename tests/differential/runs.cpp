@@ -19,7 +19,7 @@ struct Form {
   const char* granularity;
   const char* launcher;
 };
-constexpr std::array<Form, 2> kForms = {{{"grid", "host"}, {"grid", "device"}}};
+constexpr std::array<Form, 3> kForms = {{{"grid", "host"}, {"grid", "device"}, {"warp", "device"}}};
 
 std::filesystem::path library_folder() { return own_folder().parent_path() / "lib"; }
 

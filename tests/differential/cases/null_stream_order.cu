@@ -49,7 +49,7 @@ extern "C" __global__ void counting_parent(int* cells) { count_plainly<<<1, 32>>
 namespace {
 
 template <class Expected>
-void in_order(klap::differential::Builder& c, const char* parent, const char* reason,
+void in_order(klap::differential::Builder& c, const char* parent, const char* reason, const char* by_warp,
               const Expected& expected_of) {
   std::vector<int> before, after;
   for (int t = 0; t < kThreads; ++t) {
@@ -59,31 +59,32 @@ void in_order(klap::differential::Builder& c, const char* parent, const char* re
   const auto cells = c.buffer("cells", before, after);
   c.launch(parent, {1, 1, 1}, {kThreads, 1, 1}, c.address(cells));
   c.left(parent, reason);
+  c.by_warp(by_warp);
 }
 
 }  // namespace
 
 KLAP_CASE(two_sites, "the second launch of a thread does not wait for its first") {
-  in_order(c, "two_sites_parent", "several-sites", [](int t) { return 2 * (t + 1) + 1; });
+  in_order(c, "two_sites_parent", "several-sites", "rewritten", [](int t) { return 2 * (t + 1) + 1; });
 }
 KLAP_CASE(descendants, "the second launch of a thread does not wait for what its first launches") {
-  in_order(c, "descendants_parent", "several-sites",
+  in_order(c, "descendants_parent", "several-sites", "",
            [](int t) { return t % 8 == 0 ? 5 * (t + 1) + 1 : t % 10; });
 }
 KLAP_CASE(site_in_loop, "the launches of a loop do not run in order") {
-  in_order(c, "loop_parent", "site-in-loop", [](int t) {
+  in_order(c, "loop_parent", "site-in-loop", "child-read-modify-write", [](int t) {
     int cell = t % 10;
     for (int i = 1; i <= 4; ++i) cell = cell * (t % 3 + i) + 1;
     return cell;
   });
 }
 KLAP_CASE(barrier_between_launches, "launches of a block that a barrier orders are mixed") {
-  in_order(c, "barrier_parent", "barrier-between-launches", [](int t) {
+  in_order(c, "barrier_parent", "barrier-between-launches", "rewritten", [](int t) {
     return t < 32 ? 2 * ((t + 64) % 10) : t < 64 ? 4 * ((t + 32) % 10) : t % 10;
   });
 }
 KLAP_CASE(plain_counting, "children that count on the NULL stream's order run together") {
-  in_order(c, "counting_parent", "child-read-modify-write", [](int) { return 4; });
+  in_order(c, "counting_parent", "child-read-modify-write", "child-read-modify-write", [](int) { return 4; });
 }
 
 #endif
