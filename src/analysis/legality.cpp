@@ -6,8 +6,8 @@
 
 #include "analysis/barriers.h"
 #include "analysis/exits.h"
-#include "analysis/launch_count.h"
 #include "analysis/retry.h"
+#include "analysis/sharing.h"
 #include "analysis/values.h"
 #include "analysis/variance.h"
 #include "analysis/waiting.h"
@@ -189,10 +189,13 @@ bool leads_to(const Module& m, const std::string& kernel, const std::string& tar
   return false;
 }
 
-// A call of a device-runtime function: "waits for its children (cudaDeviceSynchronize), line 41:2".
+}  // namespace
+
 std::string runtime_call_text(std::string_view function, const std::string& place) {
   return fmt::format("{}, {}", idioms().describe(function), place);
 }
+
+namespace {
 
 std::string unknown_callee_text(const Module& m, const Effect& call) {
   return fmt::format("{} is defined in another unit ({})", call.what, m.place(call.token));
@@ -269,7 +272,8 @@ std::optional<Objection> object_to_child_waiting(const Module& m, const Function
 
 // ---- the parent ----
 
-// A device-runtime call that is no part of a launch understood. `subject` is empty for the parent itself.
+}  // namespace
+
 Objection object_to_runtime_call(std::string_view function, const std::string& subject,
                                  const std::string& place) {
   const std::string text = subject + runtime_call_text(function, place);
@@ -278,6 +282,8 @@ Objection object_to_runtime_call(std::string_view function, const std::string& s
       Reason::ParentWaits,
       text + ": only version 1 of dynamic parallelism can, and ptxas refuses it for sm_90 and later");
 }
+
+namespace {
 
 std::optional<Objection> object_to_parent_call(const FunctionFacts& parent, const Site& site,
                                                const FlatInstruction& instruction) {
@@ -296,25 +302,6 @@ std::optional<Objection> object_to_parent_call(const FunctionFacts& parent, cons
   if (own_stream && idioms().is_kind(function, "stream-create"))
     objection.detail += "; the launch's stream is " + print(site.streams);
   return objection;
-}
-
-// Where the children are launched at once, what else the parent asks of the device runtime keeps its place
-// among the launches. A function that it calls must not ask for the last error: a launch that others shared
-// and that failed is known to the parent alone.
-std::optional<Objection> object_to_calls_beside(const FunctionFacts& parent) {
-  const Module& m = parent.module;
-  const CallGraph& graph = parent.calls();
-  for (const Effect& effect : graph.closure(parent.function).all()) {
-    if (effect.kind != EffectKind::DeviceRuntime) continue;
-    const std::string_view function = effect.what;
-    const bool asks = idioms().is_last_error(function) || idioms().is_peek_last_error(function);
-    const bool own = effect.function == &parent.function || !runtime_function(m, *effect.function).empty();
-    const bool is_known = idioms().kind(function) != nullptr && !idioms().is_kind(function, "wait");
-    if (is_known && (own || !asks)) continue;
-    return object_to_runtime_call(
-        function, own ? "" : fmt::format("{}, called by it, ", effect.function->name), m.place(effect.token));
-  }
-  return std::nullopt;
 }
 
 std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, const Site& site,
@@ -386,58 +373,6 @@ std::string callee_text(const FunctionFacts& parent, const Site& site) {
     text += passed.empty() ? ", which nothing in its unit calls" : ", which is given " + passed;
   }
   return text;
-}
-
-// A thread's launches into its own stream run one after another. Shared by lanes, they go into the stream of
-// whichever lane launches.
-std::optional<Objection> object_to_own_streams(const FunctionFacts& parent, const Site& site) {
-  const bool is_own = std::any_of(site.streams.begin(), site.streams.end(),
-                                  [](const StreamValue& v) { return v.kind == StreamClass::PerThread; });
-  if (!is_own) return std::nullopt;
-  for (const StreamLaunches& launches : launches_by_stream(parent)) {
-    if (launches.stream != "per-thread") continue;
-    if (launches.count.unknown || launches.count.most > 1) {
-      return object(Reason::StreamUnsupported,
-                    "a thread's launches into its per-thread stream are ordered; it launches " +
-                        to_text(launches.count));
-    }
-  }
-  const Effects& effects = parent.calls().closure(parent.function);
-  for (const Effect& effect : effects.all()) {
-    if (effect.kind != EffectKind::DeviceRuntime) continue;
-    const bool harmless = idioms().is_kind(effect.what, "launch") || idioms().is_last_error(effect.what) ||
-                          idioms().is_peek_last_error(effect.what);
-    if (!harmless)
-      return object(Reason::StreamUnsupported,
-                    "the launch is ordered in the per-thread stream, and the kernel " +
-                        runtime_call_text(effect.what, parent.module.place(effect.token)));
-  }
-  return std::nullopt;
-}
-
-// The stream tells which lanes can share a launch, and so must be known where they ask for its buffer.
-std::optional<Objection> object_to_late_stream(const FunctionFacts& parent, const Site& site) {
-  if (parent.data.constant(site.stream)) return std::nullopt;
-  const uint32_t at = parent.flow.index_of(site.get_call);
-  for (const uint32_t definition : parent.data.definitions(site.stream)) {
-    if (!parent.flow.can_follow(at, definition)) continue;
-    return object(Reason::StreamUnsupported,
-                  fmt::format("the stream may be set between the launch's two calls ({})",
-                              parent.module.place(parent.flow.instructions()[definition].statement->head)));
-  }
-  return std::nullopt;
-}
-
-// What stands against launching the children at once, by one of the lanes that arrive together.
-std::optional<Objection> object_to_sharing(const FunctionFacts& parent, const Site& site) {
-  if (site.idiom->form == LaunchForm::Documented)
-    return object(Reason::NotUnderstood, "the launch is described by its second call");
-  if (auto objection = object_to_parent_calls(parent, site, {Granularity::Warp, Launcher::Device}))
-    return objection;
-  if (stream_kind(site) == StreamKind::Other)
-    return object(Reason::StreamUnsupported, "the stream is " + print(site.streams));
-  if (auto objection = object_to_own_streams(parent, site)) return objection;
-  return object_to_late_stream(parent, site);
 }
 
 // The directive by which a kernel is launched in clusters, with its place.
@@ -598,6 +533,9 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
   if (way.is_at_once()) {
     if (site.idiom->is_version_1())
       return object(Reason::OldRuntime, fmt::format("it calls {}", site.idiom->launch));
+    if (auto objection = object_to_parent_calls(parent, site, way)) return objection;
+    if (stream_kind(site) == StreamKind::Other)
+      return object(Reason::StreamUnsupported, "the stream is " + print(site.streams));
     if (auto objection = object_to_sharing(parent, site)) return objection;
     if (const auto directive = cluster_directive(m, parent.function))
       return object(Reason::ParentCluster, *directive);

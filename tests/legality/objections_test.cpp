@@ -2,9 +2,10 @@
 // the place of the launch and of the instruction that decides: objections.golden. A reason of
 // analysis/reasons.h that no case provokes fails the test, and so does a sentence in the sources.
 //
-// An input names a fixture of ptx-patterns/idioms and what is asked (`device`, `none`, `build`, `sm_80`),
-// then changes it: lines that begin with '-' must stand in the text and give way to those with '+' behind
-// them; a line with '@' starts the search behind the text that it names. KLAP_REBASE=1 rewrites the messages.
+// An input names a fixture of ptx-patterns/idioms and what is asked (`device`, `warp`, `auto`, `none`,
+// `build`, `sm_80`), then changes it: lines that begin with '-' must stand in the text and give way to those
+// with '+' behind them; a line with '@' starts the search behind the text that it names. KLAP_REBASE=1
+// rewrites the messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -70,6 +71,8 @@ class CaseReader {
     while (words >> word) {
       if (word == "device") launcher = jit::Launcher::Device;
       if (word == "none") granularity = jit::Granularity::None;
+      if (word == "warp") granularity = jit::Granularity::Warp;
+      if (word == "auto") granularity = jit::Granularity::Auto;
       if (word == "build") case_.build = true;
       if (word.starts_with("sm_")) request.sm = static_cast<uint32_t>(std::stoul(word.substr(3)));
     }
@@ -271,7 +274,7 @@ std::vector<std::string> all_sentences() {
   const std::filesystem::path source = KLAP_SOURCE_DIR;
   std::vector<std::string> all;
   for (const char* name : {"legality", "sites", "calls", "waiting", "exits", "barriers", "streams", "origins",
-                           "retry", "variance", "wrappers"}) {
+                           "retry", "variance", "wrappers", "sharing"}) {
     for (auto& s : sentences_of(source / "analysis" / (std::string(name) + ".cpp"))) all.push_back(s);
   }
   for (auto& s : sentences_of(source / "jit/plan.cpp")) all.push_back(s);

@@ -28,7 +28,7 @@ extern "C" __global__ void rounds_parent(int* cells) {
 
 // What a round's children wrote is read by the children of the next.
 __global__ void move(int* to, const int* from, int t) {
-  if (threadIdx.x == 0) to[(t + 1) % kThreads] = from[t] + 1;
+  if (threadIdx.x == 0) atomicAdd(to + (t + 1) % kThreads, from[t]);
 }
 extern "C" __global__ void barrier_rounds_parent(int* a, int* b) {
 #pragma unroll 1
@@ -135,7 +135,7 @@ KLAP_CASE(shared_barrier_rounds, "children of one round run beside those of the 
   for (int i = 0; i < kRounds; ++i) {
     auto& to = i % 2 ? a : b;
     const auto& from = i % 2 ? b : a;
-    for (int t = 0; t < kThreads; ++t) to[(t + 1) % kThreads] = from[t] + 1;
+    for (int t = 0; t < kThreads; ++t) to[(t + 1) % kThreads] += from[t];
   }
   const auto first = c.buffer("a", before, a);
   const auto second = c.buffer("b", empty, b);
