@@ -74,7 +74,7 @@ struct Site {
   std::string left;  // the reason why it stays as it is; empty: it is rewritten
   // Where it is left with another reason under launcher "device"; empty: the same.
   std::string left_on_device;
-  // At granularity warp: "rewritten" or the reason, where that differs from `left`.
+  // At granularity warp: "rewritten", the reason, or "some" of several sites, where that differs from `left`.
   std::string by_warp = {};
 };
 
@@ -163,7 +163,7 @@ class Builder {
   void left_on_device(const std::string& parent, const std::string& reason) {
     case_.sites.push_back({parent, "", reason});
   }
-  // What becomes of the last named parent's sites at granularity warp: "rewritten" or the reason.
+  // What becomes of the last named parent's sites at granularity warp: "rewritten", the reason, or "some".
   void by_warp(const std::string& verdict) { case_.sites.back().by_warp = verdict; }
 
  private:

@@ -72,6 +72,7 @@ KLAP_CASE(child_barrier, "threads of a child's block pass a barrier that others 
 KLAP_CASE(child_dynamic_shared, "a child's dynamic shared memory is too small or another child's") {
   of_child(c, "rotate_parent", "dynamic-shared-memory",
            [](int t, int i) { return start_of(t * kBlock + (i + 1) % kBlock); });
+  c.by_warp("child-shared-memory");
 }
 KLAP_CASE(child_exits_before_barrier,
           "a barrier waits for threads that have left, or not for those that stay") {
@@ -79,6 +80,7 @@ KLAP_CASE(child_exits_before_barrier,
     const int sum = start_of(t * kBlock) + t * 4 + 1;
     return i == 0 ? sum : i == 1 ? 2 * sum : start_of(t * kBlock + i);
   });
+  c.by_warp("rewritten");
 }
 KLAP_CASE(child_shuffle, "lanes of a child shuffle with those of another child") {
   of_child(c, "warp_parent", "child-warp-sync", [](int t, int i) {
@@ -86,6 +88,7 @@ KLAP_CASE(child_shuffle, "lanes of a child shuffle with those of another child")
     for (int lane = 0; lane < 32; ++lane) sum += start_of(t * kBlock + i / 32 * 32 + lane);
     return sum;
   });
+  c.by_warp("rewritten");
 }
 
 #endif
