@@ -70,7 +70,9 @@ def combinations(known):
     """(every (granularity, launcher) to measure, the library's own choice)."""
     granularity = known.get("KLAP_GRANULARITY", {"values": ["grid"], "default": "grid"})
     launcher = known.get("KLAP_LAUNCHER", {"values": ["host"], "default": "host"})
-    found = [(g, l) for g in granularity["values"] if g != "none" for l in launcher["values"]]
+    # By warp the launcher is always the device.
+    found = [(g, l) for g in granularity["values"] if g != "none" for l in launcher["values"]
+             if (g, l) != ("warp", "host")]
     return found, (granularity["default"], launcher["default"])
 
 

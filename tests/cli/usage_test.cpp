@@ -81,9 +81,9 @@ TEST_F(Usage, OutputIsRequired) {
 }
 
 TEST_F(Usage, UnknownGranularityListsTheKnownOnes) {
-  expect_usage_error(
-      {"explain", program("launches.ptx"), "--granularity", "gird"},
-      "--granularity: granularity cannot be 'gird' (fix: did you mean 'grid'? use none | grid)");
+  expect_usage_error({"explain", program("launches.ptx"), "--granularity", "gird"},
+                     "--granularity: granularity cannot be 'gird' (fix: did you mean 'grid'? use none | warp "
+                     "| grid | auto)");
   expect_usage_error({"config", "--launcher", "guest"}, "use host | device");
 }
 

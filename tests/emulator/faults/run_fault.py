@@ -29,7 +29,8 @@ class Library:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("KLAP_")}
         environment.update(
             LD_PRELOAD=self.path, LD_LIBRARY_PATH=os.path.join(build, "lib", "emulator"),
-            KLAP_LINKER="driver", KLAP_LAUNCHER=self.options.launcher, KLAP_CACHE_DIR=self.cache.name,
+            KLAP_LINKER="driver", KLAP_GRANULARITY="grid", KLAP_LAUNCHER=self.options.launcher,
+            KLAP_CACHE_DIR=self.cache.name,
             KLAP_EMULATOR_QUIET="1", KLAP_EMULATOR_SEED=str(seed), KLAP_EMULATOR_WEAK_MEMORY="1",
             KLAP_EMULATOR_RACES="1",
             KLAP_EMULATOR_MAX_STEPS="100000000", KLAP_EMULATOR_SCHEDULE=SCHEDULES[seed % len(SCHEDULES)],

@@ -22,7 +22,7 @@ from gpu_checks import programs  # noqa: E402
 from harness import process, statistics_file  # noqa: E402
 
 SCHEDULES = ["random", "round-robin", "one-block", "starve-one", "child-first", "child-last", "fast"]
-CONFIGURATIONS = ["native", "host", "device"]
+CONFIGURATIONS = ["native", "host", "device", "warp"]
 LIMIT = 120  # seconds a run may take
 
 
@@ -46,6 +46,14 @@ def case_named(name):
     return case
 
 
+def expected_by_warp(case):
+    """tests/gpu says what becomes of a program over the grid. By warp nobody counts the children, fewer sites are left
+    for the reasons given there, and others for reasons of their own."""
+    expected = {key: value for key, value in case["expected"].items() if key not in ("children", "left")}
+    left = case.get("left_by_warp", [])
+    return expected | {"redirected": [kernel for kernel in expected.get("redirected", []) if kernel not in left]}
+
+
 class Runs:
     """The runs of one case in one configuration."""
 
@@ -58,7 +66,8 @@ class Runs:
     def environment(self, seed, configuration):
         # The rewritten code of the first run serves the others: compiling it is not what is tested.
         settings = {"KLAP_CACHE_DIR": os.path.join(self.folder.name, "cache"), "KLAP_LINKER": "driver",
-                    "KLAP_LAUNCHER": configuration}
+                    "KLAP_GRANULARITY": "warp" if configuration == "warp" else "grid",
+                    "KLAP_LAUNCHER": "device" if configuration == "warp" else configuration}
         stats = os.path.join(self.folder.name, "stats.json")
         if os.path.exists(stats):
             os.remove(stats)
@@ -125,7 +134,7 @@ def judge_sites(expected, configuration, stats):
         if found != {reason}:
             wrong.append(f"sites of {kernel} were left for {found} instead of {reason}")
     launchers = statistics_file.launchers(stats)
-    if launchers - {configuration}:
+    if launchers - {"device" if configuration == "warp" else configuration}:
         wrong.append(f"launched by {', '.join(sorted(launchers))} instead of the {configuration}")
     return wrong
 
@@ -157,7 +166,7 @@ def judge_gpu_program(runs, seed):
         return [problem] if problem else []
     reference, _ = runs.run(0, "native")
     expected = runs.case["expected"]
-    if runs.configuration == "device":
+    if runs.configuration in ("device", "warp"):
         wrong = programs.judge_device_launcher(expected, reference, outcome, stats)
     else:
         wrong = programs.judge_preloaded(expected, reference, outcome, stats)
@@ -177,6 +186,8 @@ def main():
     parser.add_argument("--first-seed", type=int, default=0)
     options = parser.parse_args()
     case = case_named(options.case)
+    if options.configuration == "warp":
+        case["expected"] = expected_by_warp(case)
     runs = Runs(process.Installation(options.build), case, options.configuration)
     judge = judge_benchmark if case["folder"] == "bench" else judge_gpu_program
     failures = 0
