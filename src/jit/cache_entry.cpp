@@ -87,8 +87,8 @@ void fields(Archive& archive, T& tool) {
 template <typename Archive, typename V>
 requires std::same_as<std::remove_const_t<V>, Variant>
 void fields(Archive& archive, V& variant) {
-  auto& [parent, parent_variant, granularity, child, consumer, launcher, param_count, param_bytes, queue_offset,
-         record_bytes, consumer_threads, child_threads] = variant;
+  auto& [parent, parent_variant, granularity, child, consumer, launcher, param_count, param_bytes,
+         queue_offset, record_bytes, consumer_threads, child_threads] = variant;
   archive(parent), archive(parent_variant), archive(granularity), archive(child), archive(consumer);
   archive(launcher);
   archive(param_count), archive(param_bytes), archive(queue_offset), archive(record_bytes);

@@ -26,9 +26,9 @@ constexpr std::array kLogLevels{"trace"sv, "debug"sv, "info"sv, "warn"sv, "error
 
 constexpr std::array kSettings{
     Setting{"KLAP_GRANULARITY", "granularity", kBothSections, SettingType::Choice, kGranularities, "auto",
-            "Whose launches become one: those of a warp or of the whole grid; auto takes the grid where it can."},
+            "Whose launches become one: a warp's or the whole grid's; auto takes the grid where it can."},
     Setting{"KLAP_LAUNCHER", "launcher", kBothSections, SettingType::Choice, kLaunchers, "host",
-            "Over the grid: who starts the aggregated child, the host behind the parent or the parent's last thread."},
+            "Who starts the aggregated child of a grid: the host behind the parent, or its last thread."},
     Setting{"",
             "pool_bytes",
             kBothSections,
