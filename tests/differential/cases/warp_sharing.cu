@@ -26,6 +26,24 @@ extern "C" __global__ void rounds_parent(int* cells) {
   }
 }
 
+extern "C" __global__ void own_stream_parent(int* cells) {
+  const int t = threadIdx.x;
+#pragma unroll 1
+  for (int i = 0; i <= t % kRounds; ++i) set<<<1, 32, 0, cudaStreamPerThread>>>(cells + t, 10 * t + i);
+}
+
+// Lanes in different rounds meet in a cell.
+__global__ void add_plainly(int* cell) {
+  if (threadIdx.x == 0) *cell = *cell + 1;
+}
+extern "C" __global__ void meeting_rounds_parent(int* cells) {
+  const int t = threadIdx.x;
+#pragma unroll 1
+  for (int i = 0; i < kRounds; ++i) {
+    if ((t + i) % 2 == 0) add_plainly<<<1, 32>>>(cells + (t + i * 7) % kThreads);
+  }
+}
+
 // What a round's children wrote is read by the children of the next.
 __global__ void move(int* to, const int* from, int t) {
   if (threadIdx.x == 0) atomicAdd(to + (t + 1) % kThreads, from[t]);
@@ -125,6 +143,24 @@ KLAP_CASE(shared_rounds, "lanes in different rounds of a loop get each other's l
         return sum;
       },
       "site-in-loop");
+}
+
+KLAP_CASE(shared_own_stream, "launches of a thread into its own stream run in the streams of others") {
+  cells_case(
+      c, "own_stream_parent", kThreads, [](int t) { return 10 * t + t % kRounds; }, "site-in-loop",
+      "stream-unsupported");
+}
+
+KLAP_CASE(shared_meeting_rounds, "children of lanes in different rounds update the same cell at once") {
+  cells_case(
+      c, "meeting_rounds_parent", kThreads,
+      [](int cell) {
+        int sum = 0;
+        for (int t = 0; t < kThreads; ++t)
+          for (int i = 0; i < kRounds; ++i) sum += (t + i) % 2 == 0 && (t + i * 7) % kThreads == cell;
+        return sum;
+      },
+      "site-in-loop", "child-read-modify-write");
 }
 
 KLAP_CASE(shared_barrier_rounds, "children of one round run beside those of the next") {
