@@ -94,7 +94,8 @@ TEST_F(Stages, KernelIsMatchedByEitherNameAndForVariantsToo) {
 }
 
 TEST_F(Stages, SpliceIsTheChildsBodyAndPartOfTheConsumer) {
-  const json splice = results("splice"), kernels = results("aggregate", {"--kernel", "_Z5childPii"});
+  const json splice = results("splice", {"--granularity", "grid"}),
+             kernels = results("aggregate", {"--granularity", "grid", "--kernel", "_Z5childPii"});
   ASSERT_EQ(splice.size(), 1);
   ASSERT_EQ(kernels.size(), 1);
   EXPECT_THAT(splice[0]["kernel"].get<std::string>(), StartsWith("_Z5childPii$klap_run_"));

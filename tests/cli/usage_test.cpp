@@ -108,7 +108,7 @@ TEST_F(Usage, SettingsAsMarkdownAndJson) {
   const nlohmann::json rows = klap_ptx({"settings", "--json"}).json();
   ASSERT_GE(rows.size(), 7);
   EXPECT_EQ(rows[0]["variable"], "KLAP_GRANULARITY");
-  EXPECT_EQ(rows[0]["default"], "grid");
+  EXPECT_EQ(rows[0]["default"], "auto");
   expect_usage_error({"settings", "--json", "--markdown"}, "excludes");
 }
 
