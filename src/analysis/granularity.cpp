@@ -12,6 +12,10 @@ const char* to_string(Granularity granularity) {
       return "block";
     case Granularity::MultiBlock:
       return "multiblock";
+    case Granularity::Warp:
+      return "warp";
+    case Granularity::Auto:
+      return "auto";
   }
   return "";
 }

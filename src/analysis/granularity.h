@@ -5,8 +5,8 @@
 
 namespace klap::analysis {
 
-// Whose launches become one.
-enum class Granularity { None, Grid, Block, MultiBlock };
+// Whose launches become one. Auto is only ever a wish: the grid's where that is legal, else the warp's.
+enum class Granularity { None, Grid, Block, MultiBlock, Warp, Auto };
 const char* to_string(Granularity granularity);  // as in the configuration: "none", "grid", "block"
 
 // Who starts the aggregated child: the host, right behind the parent in its stream, or threads of the parent.
@@ -14,9 +14,10 @@ const char* to_string(Granularity granularity);  // as in the configuration: "no
 enum class Launcher { Host, Device, Auto };
 const char* to_string(Launcher launcher);  // as in the configuration: "host", "device", "auto"
 
-// The last thread of a block, or of a few, can launch children only itself.
+// Threads of a block, of a few or of a warp can launch children only themselves.
 inline bool is_for_device_only(Granularity granularity) {
-  return granularity == Granularity::Block || granularity == Granularity::MultiBlock;
+  return granularity == Granularity::Block || granularity == Granularity::MultiBlock ||
+         granularity == Granularity::Warp;
 }
 
 // What a site is judged and rewritten for.
@@ -26,6 +27,10 @@ struct Way {
   uint32_t group_blocks = 0;  // blocks of the parent that launch as one; 0: all, where it is the grid
   // Children may launch themselves: the consumer feeds itself (feeding.h).
   bool feeds = false;
+
+  // Children are launched where the program launches them, by the thread or a neighbour in its warp: nothing
+  // is put off.
+  [[nodiscard]] bool is_at_once() const { return granularity == Granularity::Warp; }
 };
 
 }  // namespace klap::analysis

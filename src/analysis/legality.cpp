@@ -8,6 +8,7 @@
 #include "analysis/cooperation.h"
 #include "analysis/exits.h"
 #include "analysis/retry.h"
+#include "analysis/sharing.h"
 #include "analysis/values.h"
 #include "analysis/variance.h"
 #include "analysis/waiting.h"
@@ -97,29 +98,37 @@ std::optional<Reason> reason_against(EffectKind effect) {
   return Reason::ChildInstruction;
 }
 
-std::optional<Objection> object_to_instruction(const Module& m, const Statement& s) {
+// The kernel that a warp launches declares no shared memory. Otherwise its blocks are the child's own.
+std::optional<Reason> reason_against(EffectKind effect, const Way& way) {
+  using enum EffectKind;
+  const bool is_shared = effect == StaticShared || effect == DynamicShared || effect == SharedAccess;
+  if (way.is_at_once() && is_shared) return Reason::ChildSharedMemory;
+  return reason_against(effect);
+}
+
+std::optional<Objection> object_to_instruction(const Module& m, const Statement& s, const Way& way) {
   for (EffectKind effect : instruction_effects(m, s)) {
-    if (const auto reason = reason_against(effect))
+    if (const auto reason = reason_against(effect, way))
       return object(*reason, fmt::format("{} ({})", m.full_opcode(s), m.place(s.head)));
   }
   return std::nullopt;
 }
 
 using Kinds = std::initializer_list<EffectKind>;
-constexpr Kinds kNamedMemory = {EffectKind::Texture};
+constexpr Kinds kNamedMemory = {EffectKind::Texture, EffectKind::StaticShared, EffectKind::DynamicShared};
 constexpr Kinds kNamedRegisters = {EffectKind::OtherRegister};
 
 // Instructions first, then what the function names: variables or registers of these kinds.
 std::optional<Objection> object_to_effects(const Module& m, const Function& f, const Effects& effects,
-                                           Kinds names) {
+                                           Kinds names, const Way& way) {
   std::optional<Objection> found;
   ptx::for_each_statement(f.body, [&](const Statement& s) {
-    if (!found) found = object_to_instruction(m, s);
+    if (!found) found = object_to_instruction(m, s, way);
   });
   if (found) return found;
   for (const Effect& effect : effects.all()) {
     if (std::find(names.begin(), names.end(), effect.kind) == names.end()) continue;
-    if (const auto reason = reason_against(effect.kind))
+    if (const auto reason = reason_against(effect.kind, way))
       return object(*reason, fmt::format("{} ({})", effect.what, m.place(effect.token)));
   }
   return std::nullopt;
@@ -127,15 +136,17 @@ std::optional<Objection> object_to_effects(const Module& m, const Function& f, c
 
 // What a called function may do less of than the child itself: its registers are not replaced, and its `exit`
 // is not turned into a branch.
-std::optional<Objection> object_to_callee(const CallGraph& graph, const Function& callee) {
+std::optional<Objection> object_to_callee(const CallGraph& graph, const Function& callee, const Way& way) {
   const Module& m = graph.module();
   const Effects& effects = graph.own(callee);
-  if (auto objection = object_to_effects(m, callee, effects, kNamedMemory)) return objection;
+  if (auto objection = object_to_effects(m, callee, effects, kNamedMemory, way)) return objection;
   for (const Effect& effect : effects.all()) {
     using enum EffectKind;
     const bool is_register =
         effect.kind == PositionRegister || effect.kind == LaneRegister || effect.kind == OtherRegister;
-    if (!is_register && effect.kind != Exit) continue;
+    // Where threads end as natively, lanes and exits are what they were.
+    const bool is_kept = effect.kind == LaneRegister || effect.kind == Exit;
+    if ((!is_register && effect.kind != Exit) || (is_kept && way.is_at_once())) continue;
     const std::string what = is_register ? "reads " + effect.what : "may exit";
     return object(Reason::ChildCallsUnknown,
                   fmt::format("{}, called by it, {} ({})", callee.name, what, m.place(effect.token)));
@@ -177,10 +188,13 @@ bool leads_to(const Module& m, const std::string& kernel, const std::string& tar
   return false;
 }
 
-// A call of a device-runtime function: "waits for its children (cudaDeviceSynchronize), line 41:2".
+}  // namespace
+
 std::string runtime_call_text(std::string_view function, const std::string& place) {
   return fmt::format("{}, {}", idioms().describe(function), place);
 }
+
+namespace {
 
 std::string unknown_callee_text(const Module& m, const Effect& call) {
   return fmt::format("{} is defined in another unit ({})", call.what, m.place(call.token));
@@ -203,13 +217,13 @@ std::string launches_text(const Module& m, const Function& child, const Effect& 
 }
 
 // Where the consumer feeds itself, the child's own launches are judged by feeding.h.
-std::optional<Objection> object_to_calls(const CallGraph& graph, const Function& child, bool feeds) {
+std::optional<Objection> object_to_calls(const CallGraph& graph, const Function& child, const Way& way) {
   const Effects& effects = graph.closure(child);
   const Module& m = graph.module();
   if (const Effect* call = effects.find(EffectKind::IndirectCall))
     return object(Reason::ChildCallsUnknown, fmt::format("an indirect call ({})", m.place(call->token)));
   for (const Effect& effect : effects.all()) {
-    if (feeds && effect.function == &child && effect.kind == EffectKind::DeviceRuntime) continue;
+    if (way.feeds && effect.function == &child && effect.kind == EffectKind::DeviceRuntime) continue;
     if (effect.kind == EffectKind::DeviceRuntime)
       return object(Reason::ChildLaunches, launches_text(m, child, effect));
     if (effect.kind == EffectKind::UnknownCall)
@@ -218,7 +232,7 @@ std::optional<Objection> object_to_calls(const CallGraph& graph, const Function&
   if (graph.is_recursive(child)) return object(Reason::ChildCallsUnknown, "calls itself");
   for (const Function* callee : graph.functions()) {
     if (callee == &child) continue;
-    if (auto objection = object_to_callee(graph, *callee)) return objection;
+    if (auto objection = object_to_callee(graph, *callee, way)) return objection;
   }
   return std::nullopt;
 }
@@ -259,7 +273,8 @@ std::optional<Objection> object_to_child_waiting(const Module& m, const Function
 
 // ---- the parent ----
 
-// A device-runtime call that is no part of a launch understood. `subject` is empty for the parent itself.
+}  // namespace
+
 Objection object_to_runtime_call(std::string_view function, const std::string& subject,
                                  const std::string& place) {
   const std::string text = subject + runtime_call_text(function, place);
@@ -268,6 +283,8 @@ Objection object_to_runtime_call(std::string_view function, const std::string& s
       Reason::ParentWaits,
       text + ": only version 1 of dynamic parallelism can, and ptxas refuses it for sm_90 and later");
 }
+
+namespace {
 
 // One of the two calls of one of the parent's sites.
 bool is_launch(const FunctionFacts& parent, const Statement& s) {
@@ -294,10 +311,12 @@ std::optional<Objection> object_to_parent_call(const FunctionFacts& parent, cons
   return objection;
 }
 
-std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, const Site& site) {
+std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, const Site& site,
+                                                const Way& way) {
   const Module& m = parent.module;
   for (const FlatInstruction& f : parent.flow.instructions()) {
-    if (auto objection = object_to_parent_call(parent, site, f)) return objection;
+    auto objection = object_to_parent_call(parent, site, f);
+    if (objection && !(way.is_at_once() && objection->reason == Reason::RuntimeCall)) return objection;
   }
   for (const ErrorQuery& query : parent.error_queries) {
     if (query.problem.empty()) continue;
@@ -312,6 +331,7 @@ std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, con
   }
   if (const Effect* unknown = effects.find(EffectKind::UnknownCall))
     return object(Reason::ParentCallsUnknown, unknown_callee_text(m, *unknown));
+  if (way.is_at_once()) return object_to_calls_beside(parent);
   for (const Function* callee : graph.callees(parent.function)) {
     // What a wrapper calls counts as called where the wrapper is.
     if (!runtime_function(m, *callee).empty()) continue;
@@ -524,6 +544,17 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
                   fmt::format("{} is called, not launched: by {}", parent.function.name,
                               print(callers_of(m, parent.function.name))));
   }
+  if (way.is_at_once()) {
+    if (site.idiom->is_version_1())
+      return object(Reason::OldRuntime, fmt::format("it calls {}", site.idiom->launch));
+    if (auto objection = object_to_parent_calls(parent, site, way)) return objection;
+    if (stream_kind(site) == StreamKind::Other)
+      return object(Reason::StreamUnsupported, "the stream is " + print(site.streams));
+    if (auto objection = object_to_sharing(parent, site)) return objection;
+    if (const auto directive = cluster_directive(m, parent.function))
+      return object(Reason::ParentCluster, *directive);
+    return std::nullopt;
+  }
   const uint32_t at = parent.flow.index_of(site.get_call);
   if (parent.flow.in_loop(at)) {
     const std::string retry = print_retry(retry_place({m, parent.function, parent.flow, parent.data}, site));
@@ -531,7 +562,7 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
                   fmt::format("control can come back to {}{}{}", m.place(site.get_call->head),
                               retry.empty() ? "" : ": ", retry));
   }
-  if (auto objection = object_to_parent_calls(parent, site)) return objection;
+  if (auto objection = object_to_parent_calls(parent, site, way)) return objection;
   const StreamKind stream = stream_kind(site);
   if (stream == StreamKind::Other)
     return object(Reason::StreamUnsupported, "the stream is " + print(site.streams));
@@ -564,25 +595,31 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
   if (child.kind != ptx::FunctionKind::Entry || !child.is_definition) {
     return object(Reason::ChildNotFound, fmt::format("{} is not a kernel defined there", child.name));
   }
-  if (auto objection = object_to_block(m, child, *constant_block(site, parent))) return objection;
+  const auto block = constant_block(site, parent);
+  // Any other block is refused by CUDA at the launch, as natively.
+  if (auto objection = block ? object_to_block(m, child, *block) : std::nullopt) return objection;
   if (auto objection = object_to_arguments(child, parent, site)) return objection;
   if (const auto directive = cluster_directive(m, child)) return object(Reason::ChildCluster, *directive);
   const CallGraph graph(m, child);
   const CallClosure closure = call_closure(m, child);
-  if (auto objection = object_to_calls(graph, child, way.feeds)) return objection;
-  if (auto objection = object_to_effects(m, child, graph.own(child), kNamedMemory)) return objection;
-  if (auto objection = object_to_effects(m, child, graph.own(child), kNamedRegisters)) return objection;
+  if (auto objection = object_to_calls(graph, child, way)) return objection;
+  if (auto objection = object_to_effects(m, child, graph.own(child), kNamedMemory, way)) return objection;
+  if (auto objection = object_to_effects(m, child, graph.own(child), kNamedRegisters, way)) return objection;
   if (auto objection = object_to_child_waiting(m, child)) return objection;
   for (const Function* callee : closure.functions) {
     if (auto objection = object_to_child_waiting(m, *callee)) return objection;
   }
-  if (auto objection = object_to_cooperation(m, child, graph, *constant_block(site, parent),
-                                             *constant_shared_bytes(site, parent), way)) {
-    return objection;
+  if (!way.is_at_once()) {
+    auto objection = object_to_cooperation(m, child, graph, *constant_block(site, parent),
+                                           *constant_shared_bytes(site, parent), way);
+    if (objection) return objection;
   }
   // What varies only takes updates away, and costs the values of the whole parent.
   if (stream_kind(site) == StreamKind::Null && shared_update(m, child, closure, {})) {
-    if (const auto update = shared_update(m, child, closure, varying_parameters(parent, site, child))) {
+    // In a loop, what differs between threads in one round may be the same in different rounds.
+    const bool in_loop = parent.flow.in_loop(parent.flow.index_of(site.get_call));
+    const ParameterRanges varying = in_loop ? ParameterRanges{} : varying_parameters(parent, site, child);
+    if (const auto update = shared_update(m, child, closure, varying)) {
       return object(Reason::ChildReadModifyWrite, *update);
     }
   }

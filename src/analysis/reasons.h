@@ -30,7 +30,8 @@ namespace klap::analysis {
   X(ParentCluster, "parent-cluster", "the parent is launched in clusters")                                  \
   X(ParentExits, "parent-exits",                                                                            \
     "launcher device: a thread of the parent may end without being counted, or while others wait for it")   \
-  X(ParameterSpace, "parameter-space", "the parent's parameters leave no room for one more")                \
+  X(ParameterSpace, "parameter-space",                                                                      \
+    "the parent's parameters leave no room for one more, or (warp) not two children's fit into one launch") \
   X(DynamicSharedMemory, "dynamic-shared-memory",                                                           \
     "the launch passes dynamic shared memory whose size is not constant, or too much of it")                \
   X(BlockNotConstant, "block-not-constant", "the child's block size is not constant")                       \

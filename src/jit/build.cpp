@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <set>
 #include <span>
 
@@ -29,6 +30,10 @@ std::string unit_tag(const Plan& plan, size_t unit) {
 // A consumer's name tells its child and what it was specialised for.
 std::string consumer_name(const Plan& plan, const PlannedSite& site) {
   const transform::ConsumerShape& s = site.shape;
+  if (s.lanes != 0) {
+    return fmt::format("{}$klap_warp_{}{}", site.child->name, unit_tag(plan, site.child_unit),
+                       s.grid_is_1d ? "_1d" : "");
+  }
   return fmt::format("{}$klap_{}_{}_{}x{}x{}_{}{}", site.child->name,
                      s.feeds   ? "feed"
                      : s.exact ? "exact"
@@ -37,12 +42,15 @@ std::string consumer_name(const Plan& plan, const PlannedSite& site) {
                      s.grid_is_1d ? "_1d" : "");
 }
 
-// What a parent's variant is called after: "grid", "grid_device", "block", "multi16".
+// What a parent's variant is called after: "grid", "grid_device", "block", "multi16", "warp".
 std::string way_tag(const analysis::Way& way) {
   switch (way.granularity) {
     case Granularity::None:
     case Granularity::Grid:
+    case Granularity::Auto:
       break;
+    case Granularity::Warp:
+      return "warp";
     case Granularity::Block:
       return "block";
     case Granularity::MultiBlock:
@@ -78,7 +86,8 @@ class Generator {
       if (consumers_.contains(name) || !made.insert(name).second) continue;
       consumers.emplace_back(site.child_unit, consumer(site, templates[i], name));
     }
-    Generated parent = parent_variant(sites, templates);
+    const bool at_once = sites.front().way.is_at_once();
+    Generated parent = at_once ? sharing_parent(sites, templates) : parent_variant(sites, templates);
     add_variant(sites, parent.name);
     consumers_.merge(made);
     for (auto& [unit, consumer] : consumers) code(unit).kernels.push_back(std::move(consumer));
@@ -92,11 +101,17 @@ class Generator {
 
  private:
   struct SiteTemplates {
-    std::shared_ptr<const ptx::Module> record, consumer;
-    std::shared_ptr<const ptx::Module> leave;  // null where the host launches the consumer
+    std::shared_ptr<const ptx::Module> consumer;
+    std::shared_ptr<const ptx::Module> record;  // or what launches at once
+    std::shared_ptr<const ptx::Module> leave;   // null where nothing is launched as the parent leaves
   };
   static SiteTemplates templates_for(const PlannedSite& site, bool in_order) {
     SiteTemplates out;
+    if (site.way.is_at_once()) {
+      out.consumer = consumer_template(site.shape);
+      out.record = warp_launch_template(site.shape, transform::sharing_shape(*site.parent, *site.site));
+      return out;
+    }
     out.record = site.way.feeds ? feed_record_template(site.shape.layout)
                                 : record_template(site.shape.layout, site.way.group_blocks);
     out.consumer = consumer_template(site.shape);
@@ -146,6 +161,21 @@ class Generator {
     return transform::launching_parent(*any.parent, recording, launches, name, lines);
   }
 
+  // The parent whose launches the lanes of a warp share.
+  Generated sharing_parent(std::span<const PlannedSite> sites, const std::vector<SiteTemplates>& templates) {
+    const PlannedSite& any = sites.front();
+    std::vector<transform::SharedSite> shared;
+    for (size_t i = 0; i < sites.size(); ++i) {
+      const std::string consumer = consumer_name(plan_, sites[i]);
+      shared.push_back({sites[i].site, templates[i].record.get(), consumer, ""});
+      if (sites[i].parent_unit == sites[i].child_unit) continue;
+      shared.back().declaration = transform::consumer_declaration(*templates[i].consumer, consumer);
+    }
+    const std::string name = fmt::format("{}$klap_{}_{}", any.parent->function.name, way_tag(any.way),
+                                         unit_tag(plan_, any.parent_unit));
+    return transform::sharing_parent(*any.parent, shared, name, code(any.parent_unit).lines);
+  }
+
   transform::UnitCode& code(size_t unit) {
     auto& code = out_.code[unit];
     if (!code) code.emplace(*plan_.units[unit]->module());
@@ -165,6 +195,10 @@ class Generator {
     v.launcher = sites.front().way.launcher;
     v.granularity = sites.front().way.granularity;
     v.group_blocks = sites.front().way.group_blocks;
+    if (sites.front().way.is_at_once()) {
+      out_.variants.push_back(std::move(v));
+      return;
+    }
     v.parent_param_count = static_cast<uint32_t>(parent.parameters.size());
     v.parent_param_bytes = parent.parameter_bytes;
     v.queue_param_offset = transform::queue_parameter_offset(parent);

@@ -103,6 +103,11 @@ std::string describe(const ptx::Module& m, const ptx::Function& f) {
                             counts.labels, counts.directives, counts.scopes);
 }
 
+std::string record_text(const transform::ConsumerShape& shape) {
+  return fmt::format("  record           {} bytes, arguments at {}\n", shape.layout.record_bytes,
+                     shape.layout.arguments_offset);
+}
+
 }  // namespace
 
 SiteInfo site_info(const FunctionFacts& facts, const Site& site) {
@@ -156,16 +161,20 @@ std::string describe(const PlannedSite& site) {
   std::string text =
       fmt::format("{}, unit {}: launches {}, unit {}\n", both_names(site.parent->function.name),
                   site.parent_unit, both_names(site.child->name), site.child_unit);
+  text += fmt::format("  granularity      {}\n", to_string(site.way.granularity));
   text += fmt::format("  launcher         {}\n", to_string(site.way.launcher));
   if (site.way.group_blocks != 0) {
     text += fmt::format("  group            {} of the parent's blocks\n", site.way.group_blocks);
   }
+  if (shape.lanes != 0) {
+    text += fmt::format("  children         {} in a launch{}\n", shape.lanes,
+                        shape.grid_is_1d ? ", grids of one dimension" : "");
+    return text + record_text(shape);
+  }
   text += fmt::format("  child's block    {}x{}x{}{}\n", shape.block[0], shape.block[1], shape.block[2],
                       shape.grid_is_1d ? ", grids of one dimension" : "");
   text += fmt::format("  consumer's block {} threads, {} of the child\n", shape.threads(), shape.pack);
-  text += fmt::format("  record           {} bytes, arguments at {}\n", shape.layout.record_bytes,
-                      shape.layout.arguments_offset);
-  return text;
+  return text + record_text(shape);
 }
 
 std::string describe(const ptx::Module& module) {

@@ -76,7 +76,7 @@ struct SiteRemark {
   std::string unit, parent, child;  // child empty when the callee is not known
   int line = 0, column = 0;         // of the launch's first call in the unit's PTX
   bool rewritten = false;
-  std::string granularity;         // rewritten: "grid", "block"
+  std::string granularity;         // rewritten: "grid", "block", "multiblock", "warp"
   std::string launcher;            // rewritten: "host" or "device"
   uint32_t group_blocks = 0;       // rewritten: as in analysis::Way
   std::string reason;              // left: stable short name of the reason, from analysis/reasons.h
@@ -100,6 +100,9 @@ struct ChildQueue {
 };
 
 // How the runtime must launch one rewritten parent. Sizes are in bytes.
+//
+// Granularity warp: the parent's variant is launched in the original's place, with the same parameters, and
+// that is all: there are no queues.
 struct Variant {
   std::string parent;          // original kernel, as the program knows it
   std::string parent_variant;  // records instead of launching; takes one more 8-byte parameter for each queue

@@ -11,6 +11,7 @@
 #include "jit/describe.h"
 #include "ptx/dialect.h"
 #include "ptx/edit.h"
+#include "transform/warp.h"
 
 namespace klap::jit {
 namespace {
@@ -85,6 +86,7 @@ std::string_view together_text(analysis::Together together) {
 // Who runs the children, and how.
 std::string run_text(const PlannedSite& planned) {
   if (planned.way.feeds) return "launches itself, the consumer feeds itself";
+  if (planned.way.is_at_once()) return fmt::format("one launch for up to {} lanes", planned.shape.lanes);
   if (planned.way.launcher == Launcher::Host) {
     return fmt::format("{} to a consumer block{}", planned.shape.pack, together_text(planned.shape.together));
   }
@@ -148,11 +150,19 @@ class Planner {
     }
     const std::vector<std::optional<Objection>> objections = judge(planned);
     for (size_t i = 0; i < planned.size(); ++i) add_remark(planned[i], objections[i]);
-    const bool rewritten = std::ranges::none_of(objections, [](const auto& o) { return o.has_value(); });
-    if (!rewritten) return;
-    for (const Site* s : analysis::order_sites(*parent).sites) {
-      plan_.sites.push_back(*std::ranges::find(planned, s, &PlannedSite::site));
+    if (std::ranges::all_of(objections, [](const auto& o) { return o.has_value(); })) return;
+    for (const Site* s : queue_order(planned.front())) {
+      const auto site = std::ranges::find(planned, s, &PlannedSite::site);
+      if (!objections[static_cast<size_t>(site - planned.begin())]) plan_.sites.push_back(*site);
     }
+  }
+
+  // Where nothing is put off, any order will do.
+  static std::vector<const Site*> queue_order(const PlannedSite& any) {
+    if (!any.way.is_at_once()) return analysis::order_sites(*any.parent).sites;
+    std::vector<const Site*> sites;
+    for (const Site& site : any.parent->sites) sites.push_back(&site);
+    return sites;
   }
 
   void add_remark(const PlannedSite& planned, const std::optional<Objection>& objection) {
@@ -179,9 +189,11 @@ class Planner {
       request_.dump({pass, fmt::format("site{}.{}.txt", site, to_string(pass)), kernel, text()});
   }
 
-  // What stands against each site: nothing, if there is a wished way that nothing stands against for any of
-  // the parent's sites; otherwise what stands against the first.
+  // What stands against each site. Launches that are put off keep their order only if all of a parent's are,
+  // so a way is taken if it suits all sites; those that are made at once may be any of them. If no way can be
+  // taken, what stands against the first.
   std::vector<std::optional<Objection>> judge(std::vector<PlannedSite>& sites) {
+    const auto is_objection = [](const std::optional<Objection>& o) { return o.has_value(); };
     std::vector<std::optional<Objection>> first;
     for (const Way& way : wished_ways(sites.front().parent->function.name)) {
       std::vector<std::optional<Objection>> objections;
@@ -190,10 +202,12 @@ class Planner {
         objections.push_back(judge_way(site));
       }
       if (sites.size() == 1) judge_feeding(sites.front(), objections.front());
-      add_mutual_objections(sites, objections);
-      if (std::ranges::none_of(objections, [](const auto& o) { return o.has_value(); })) {
-        for (size_t i = 0; i < first.size(); ++i) sites[i].passed_over = first[i] ? first[i]->detail : "";
-        return objections;
+      if (!way.is_at_once()) add_mutual_objections(sites, objections);
+      const bool is_taken = way.is_at_once() ? !std::ranges::all_of(objections, is_objection)
+                                             : std::ranges::none_of(objections, is_objection);
+      if (is_taken) return objections;
+      for (size_t i = 0; i < sites.size(); ++i) {
+        if (objections[i]) sites[i].refused.emplace_back(way, *objections[i]);
       }
       if (first.empty()) first = std::move(objections);
     }
@@ -247,14 +261,25 @@ class Planner {
     Way way;
     if (request_.granularity) way.granularity = request_.granularity(parent);
     if (request_.launcher) way.launcher = request_.launcher(parent);
+    const Way warp{Granularity::Warp, Launcher::Device};
+    if (way.granularity == Granularity::Warp) return {warp};
     if (way.granularity == Granularity::Block) way.group_blocks = 1;
     if (way.granularity == Granularity::MultiBlock) {
       way.group_blocks = request_.multiblock ? request_.multiblock(parent) : kMultiBlock;
     }
-    if (analysis::is_for_device_only(way.granularity)) way.launcher = Launcher::Device;
-    if (way.launcher != Launcher::Auto) return {way};
-    const Way by_host{way.granularity, Launcher::Host}, by_parent{way.granularity, Launcher::Device};
-    return {by_host, by_parent};
+    if (analysis::is_for_device_only(way.granularity)) {
+      way.launcher = Launcher::Device;
+      return {way};
+    }
+    std::vector<Way> ways;
+    const bool is_auto = way.granularity == Granularity::Auto;
+    if (is_auto) way.granularity = Granularity::Grid;
+    for (const Launcher launcher : {Launcher::Host, Launcher::Device}) {
+      if (way.launcher == Launcher::Auto || way.launcher == launcher)
+        ways.push_back({way.granularity, launcher});
+    }
+    if (is_auto) ways.push_back(warp);
+    return ways;
   }
 
   std::optional<Objection> judge_way(PlannedSite& planned) {
@@ -280,6 +305,14 @@ class Planner {
         objection->detail += ", in " + plan_.units[child.unit]->unit().name;
       return objection;
     }
+    if (planned.way.is_at_once()) {
+      planned.shape = transform::warp_shape(*child.function, grid_is_1d(s, parent.data));
+      if (planned.shape.lanes > 1) return std::nullopt;
+      return Objection{Reason::ParameterSpace,
+                       fmt::format("two launches' arguments, {} bytes each, do not fit into the parameters "
+                                   "of one",
+                                   child.function->parameter_bytes)};
+    }
     const bool rows =
         planned.way.feeds && !grid_is_1d(planned.child_facts->sites.front(), planned.child_facts->data);
     planned.shape = transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent),
@@ -295,31 +328,46 @@ class Planner {
     remark.granularity = to_string(planned.way.granularity);
     remark.launcher = to_string(planned.way.launcher);
     remark.group_blocks = planned.way.group_blocks;
-    const auto& block = planned.shape.block;
     const std::string shared =
         planned.shape.shared_bytes == 0
             ? ""
             : fmt::format("{} bytes of dynamic shared memory, ", planned.shape.shared_bytes);
-    remark.detail =
-        fmt::format("block {}x{}x{}, {}, {}{} argument bytes, {}", block[0], block[1], block[2],
-                    run_text(planned), shared, planned.child->parameter_bytes, stream_text(*planned.site));
+    remark.detail = fmt::format("{}, {}, {}{} argument bytes, {}", block_text(planned), run_text(planned),
+                                shared, planned.child->parameter_bytes, stream_text(*planned.site));
     if (stream == StreamKind::Null) {
-      remark.notes.emplace_back(
-          "launches of different threads of a block may overlap; CUDA runs them in NULL-stream order");
+      remark.notes.push_back(fmt::format(
+          "launches of different threads of a {} may overlap; CUDA runs them in NULL-stream order",
+          planned.way.is_at_once() ? "warp that arrive together" : "block"));
     }
+    note_refused(remark, planned);
     note_launcher(remark, planned);
     if (planned.way.feeds)
       remark.notes.emplace_back("launches that the queue has no room for are the program's own");
-    if (!planned.passed_over.empty())
-      remark.notes.push_back("the host cannot launch the children: " + planned.passed_over);
     note_target(remark, planned.parent_unit);
     if (planned.child_unit != planned.parent_unit) note_target(remark, planned.child_unit);
+  }
+
+  // Why it is not the first of the wished ways. Reasons that two ways have in common are said once.
+  static void note_refused(SiteRemark& remark, const PlannedSite& planned) {
+    for (const auto& [way, objection] : planned.refused) {
+      const bool is_launcher = way.granularity == planned.way.granularity;
+      const std::string note = is_launcher
+                                   ? "the host cannot launch the children: " + objection.detail
+                                   : fmt::format("not over the {}: {}: {}", to_string(way.granularity),
+                                                 to_string(objection.reason), objection.detail);
+      if (std::ranges::find(remark.notes, note) == remark.notes.end()) remark.notes.push_back(note);
+    }
+  }
+
+  static std::string block_text(const PlannedSite& planned) {
+    const auto block = analysis::constant_block(*planned.site, *planned.parent);
+    return block ? fmt::format("block {}x{}x{}", (*block)[0], (*block)[1], (*block)[2]) : "block of any size";
   }
 
   // A launcher that the granularity does not leave to anyone.
   void note_launcher(SiteRemark& remark, const PlannedSite& planned) const {
     if (!request_.launcher || request_.launcher(remark.parent) != Launcher::Host) return;
-    if (planned.way.launcher == Launcher::Host) return;
+    if (planned.way.launcher == Launcher::Host || planned.way.granularity == Granularity::Grid) return;
     remark.notes.push_back(fmt::format(
         "launcher host is ignored: at granularity {} threads of the parent launch", remark.granularity));
   }

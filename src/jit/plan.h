@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/legality.h"
@@ -43,8 +44,8 @@ struct PlannedSite {
   const ptx::Function* child = nullptr;
   std::shared_ptr<analysis::FunctionFacts> child_facts;  // where the child launches itself (way.feeds)
   analysis::Way way;
+  std::vector<std::pair<analysis::Way, analysis::Objection>> refused;  // ways that would have been preferred
   transform::ConsumerShape shape;
-  std::string passed_over;  // what stands against the way that was wished first, where it is another
 };
 
 struct Plan {

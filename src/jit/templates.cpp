@@ -20,6 +20,9 @@ extern const char kWarpHeader[];
 extern const char kFeedHeader[];
 extern const char kFeedRecordTemplate[];
 extern const char kFeedTemplate[];
+extern const char kWarpRecordsHeader[];
+extern const char kWarpTemplate[];
+extern const char kWarpLaunchTemplate[];
 
 namespace {
 
@@ -37,13 +40,15 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
   auto& entry = done[key];
   if (!entry) {
     options.insert(options.end(), {kTemplateTarget, "-rdc=true", "-std=c++17"});
-    entry = std::make_shared<const ptx::Module>(ptx::parse(compile_to_ptx(source, name, options,
-                                                                          {{"queue.h", kQueueHeader},
-                                                                           {"group.h", kGroupHeader},
-                                                                           {"sequence.h", kSequenceHeader},
-                                                                           {"warp.h", kWarpHeader},
-                                                                           {"feed.h", kFeedHeader}}),
-                                                           name));
+    entry =
+        std::make_shared<const ptx::Module>(ptx::parse(compile_to_ptx(source, name, options,
+                                                                      {{"queue.h", kQueueHeader},
+                                                                       {"group.h", kGroupHeader},
+                                                                       {"sequence.h", kSequenceHeader},
+                                                                       {"warp.h", kWarpHeader},
+                                                                       {"warp_records.h", kWarpRecordsHeader},
+                                                                       {"feed.h", kFeedHeader}}),
+                                                       name));
   }
   return entry;
 }
@@ -66,6 +71,13 @@ void add_group(std::vector<std::string>& options, uint32_t group_blocks) {
   if (group_blocks != 0) options.push_back(fmt::format("-DKLAP_GROUP_BLOCKS={}u", group_blocks));
 }
 
+// The child's block is not among them.
+std::vector<std::string> warp_options(const transform::ConsumerShape& shape) {
+  std::vector<std::string> options = layout_options(shape.layout);
+  options.push_back(fmt::format("-DKLAP_LANES={}", shape.lanes));
+  return options;
+}
+
 }  // namespace
 
 std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout& layout,
@@ -80,6 +92,11 @@ std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordL
 }
 
 std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape) {
+  if (shape.lanes != 0) {
+    std::vector<std::string> options = warp_options(shape);
+    if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
+    return compiled(kWarpTemplate, "warp.cu", options);
+  }
   std::vector<std::string> options = shape_options(shape);
   if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
   if (shape.feeds) return compiled(kFeedTemplate, "feed.cu", options);
@@ -99,9 +116,20 @@ std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape
   return compiled(kLeaveTemplate, "leave_grid.cu", options);
 }
 
+std::shared_ptr<const ptx::Module> warp_launch_template(const transform::ConsumerShape& shape,
+                                                        const transform::SharingShape& sharing) {
+  std::vector<std::string> options = warp_options(shape);
+  if (sharing.match_block) options.emplace_back("-DKLAP_MATCH_BLOCK");
+  if (sharing.match_bytes) options.emplace_back("-DKLAP_MATCH_BYTES");
+  if (sharing.match_stream) options.emplace_back("-DKLAP_MATCH_STREAM");
+  if (sharing.last_error) options.emplace_back("-DKLAP_LAST_ERROR");
+  return compiled(kWarpLaunchTemplate, "warp_launch.cu", options);
+}
+
 std::string template_texts() {
   return std::string(kQueueHeader) + kGroupHeader + kSequenceHeader + kRecordTemplate + kConsumerTemplate +
-         kExactTemplate + kLeaveTemplate + kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate;
+         kExactTemplate + kLeaveTemplate + kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate +
+         kWarpRecordsHeader + kWarpTemplate + kWarpLaunchTemplate;
 }
 
 }  // namespace klap::jit

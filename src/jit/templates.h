@@ -6,6 +6,7 @@
 
 #include "ptx/tree.h"
 #include "transform/aggregate.h"
+#include "transform/warp.h"
 
 namespace klap::jit {
 
@@ -19,6 +20,10 @@ std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordL
 // How the threads of a parent leave that launches its children itself.
 std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape,
                                                   uint32_t group_blocks, bool in_order);
+
+// What stands at a launch site that the lanes of a warp share.
+std::shared_ptr<const ptx::Module> warp_launch_template(const transform::ConsumerShape& shape,
+                                                        const transform::SharingShape& sharing);
 
 // All template texts, for cache keys.
 std::string template_texts();

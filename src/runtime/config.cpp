@@ -127,8 +127,8 @@ void apply_log_settings(Config& config) {
 }
 
 std::optional<jit::Granularity> parse_granularity(std::string_view name) {
-  for (const jit::Granularity granularity : {jit::Granularity::None, jit::Granularity::Grid,
-                                             jit::Granularity::Block, jit::Granularity::MultiBlock}) {
+  using enum jit::Granularity;
+  for (const jit::Granularity granularity : {None, Warp, Block, MultiBlock, Grid, Auto}) {
     if (name == jit::to_string(granularity)) return granularity;
   }
   return std::nullopt;

@@ -99,11 +99,11 @@ Outcome leave_captured(const std::string& parent) {
   return leave(reasons::kStreamCapture);
 }
 
-CUresult launch_parent(const Launch& launch, CUfunction function, ExtendedParams& params) {
+CUresult launch_parent(const Launch& launch, CUfunction function, void** params, void** extra) {
   if (launch.attributes.empty()) {
     return driver()->launch_kernel(function, launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0],
                                    launch.block[1], launch.block[2], launch.shared_bytes, launch.stream,
-                                   params.params(), params.extra());
+                                   params, extra);
   }
   CUlaunchConfig config{};
   config.gridDimX = launch.grid[0];
@@ -116,7 +116,7 @@ CUresult launch_parent(const Launch& launch, CUfunction function, ExtendedParams
   config.hStream = launch.stream;
   config.attrs = const_cast<CUlaunchAttribute*>(launch.attributes.data());
   config.numAttrs = static_cast<unsigned>(launch.attributes.size());
-  return driver()->launch_kernel_ex(&config, function, params.params(), params.extra());
+  return driver()->launch_kernel_ex(&config, function, params, extra);
 }
 
 // Enqueues the parent and, unless the parent launches them, its consumers; the caller holds the context's
@@ -131,7 +131,7 @@ Outcome enqueue(const Launch& launch, ParentKernel& parent, const PreparedVarian
     return leave(*reason);
   }
   TimedLaunch timed(parent.name(), launch.stream);
-  const CUresult parent_result = launch_parent(launch, prepared.parent, params);
+  const CUresult parent_result = launch_parent(launch, prepared.parent, params.params(), params.extra());
   if (parent_result != CUDA_SUCCESS) {
     parent.warn_once(std::string("the variant does not launch, the original runs (") +
                      error_name(parent_result) + ")");
@@ -153,7 +153,47 @@ Outcome enqueue(const Launch& launch, ParentKernel& parent, const PreparedVarian
   return {};
 }
 
+// Granularity warp: the variant takes the original's place, and needs nothing but itself.
+Outcome redirect_to_variant(const Launch& launch, const Registry::Handle& handle) {
+  // These ask for more of the kernel itself than that it does the same. All others are the launch's.
+  for (const CUlaunchAttribute& attribute : launch.attributes) {
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) return leave(reasons::kCooperativeLaunch);
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ||
+        attribute.id == CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION) {
+      return leave(reasons::kClusterLaunch);
+    }
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
+      return leave(reasons::kLaunchAttribute);
+  }
+  ParentKernel& parent = *handle.parent;
+  if (grid_threads(launch) == 0) return leave(reasons::kEmptyGrid);
+  const Capture capture = capture_state(launch.stream);
+  if (capture == Capture::Active) return leave_captured(parent.name());
+  if (capture == Capture::Unknown) return leave(reasons::kStreamCapture);
+  unsigned long long context_id = 0;
+  if (driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return leave(reasons::kNoCurrentContext);
+  if (handle.context_id != kEveryContext && handle.context_id != context_id)
+    return leave(reasons::kHandleOfAnotherContext);
+  if (LaunchContexts::instance().has_graphs(context_id)) return leave(reasons::kParentsInGraphs);
+  const auto prepared = parent.prepare_alone(context_id);
+  if (prepared->unusable) return leave(*prepared->unusable);
+  const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
+  if (block_threads > prepared->max_parent_threads) return leave(reasons::kParentBlock);
+  TimedLaunch timed(parent.name(), launch.stream);
+  const CUresult result = launch_parent(launch, prepared->parent, launch.params, launch.extra);
+  if (result != CUDA_SUCCESS) {
+    parent.warn_once(std::string("the variant does not launch, the original runs (") + error_name(result) +
+                     ")");
+    return leave(reasons::kVariantDoesNotLaunch);
+  }
+  timed.parent_enqueued();
+  timed.complete();
+  return {};
+}
+
 Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
+  if (handle.parent->variant().granularity == jit::Granularity::Warp)
+    return redirect_to_variant(launch, handle);
   const CUlaunchAttribute* priority = nullptr;
   if (const MaybeReason reason = refuse_attributes(launch.attributes, priority)) return leave(*reason);
   const uint64_t threads = grid_threads(launch);

@@ -142,6 +142,23 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare(LaunchContext& laun
   return made;
 }
 
+std::shared_ptr<const PreparedVariant> ParentKernel::prepare_alone(uint64_t context_id) {
+  const std::lock_guard lock(mutex_);
+  if (auto known = find_prepared(context_id)) return known;
+  const RelaxedCapture relaxed;  // with lazy loading, looking a function up may allocate
+  auto made = std::make_shared<PreparedVariant>();
+  made->context_id = context_id;
+  made->parent = function(variant_.parent_variant);
+  if (made->parent) {
+    made->max_parent_threads = max_block_threads(made->parent);
+  } else {
+    made->unusable = &reasons::kMissingHandle;
+    log().warn("{}: launched unchanged in this context: {}", demangle(variant_.parent), made->unusable->name);
+  }
+  prepared_.push_back(made);
+  return made;
+}
+
 void ParentKernel::warn_once(const std::string& what) {
   {
     const std::lock_guard lock(mutex_);

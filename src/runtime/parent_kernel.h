@@ -64,6 +64,9 @@ class ParentKernel {
   // Makes it in `launch`'s context: the caller holds its mutex, its queues are allocated and empty.
   std::shared_ptr<const PreparedVariant> prepare(LaunchContext& launch);
 
+  // What there is where the variant needs no launch context, made on the first call in a CUDA context.
+  std::shared_ptr<const PreparedVariant> prepare_alone(uint64_t context_id);
+
   // The variant's handles, to mirror what the program sets on the original; null when not found.
   [[nodiscard]] CUfunction variant_function() const { return function(variant_.parent_variant); }
   [[nodiscard]] CUkernel variant_kernel() const { return kernel(variant_.parent_variant); }

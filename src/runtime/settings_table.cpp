@@ -19,17 +19,20 @@ using namespace std::string_view_literals;
 
 constexpr std::array kBothSections{Section::Defaults, Section::Kernel};
 constexpr std::array kKernelOnly{Section::Kernel};
-constexpr std::array kGranularities{"none"sv, "grid"sv, "block"sv, "multiblock"sv};
+constexpr std::array kGranularities{"none"sv, "warp"sv, "block"sv, "multiblock"sv, "grid"sv, "auto"sv};
 constexpr std::array kLaunchers{"auto"sv, "host"sv, "device"sv};
 constexpr std::array kLinkers{"auto"sv, "nvjitlink"sv, "driver"sv};
 constexpr std::array kLogLevels{"trace"sv, "debug"sv, "info"sv, "warn"sv, "error"sv, "off"sv};
 
 constexpr std::array kSettings{
-    Setting{"KLAP_GRANULARITY", "granularity", kBothSections, SettingType::Choice, kGranularities, "grid",
-            "How launches are aggregated: over the parent's grid, a block, a few blocks, or not at all."},
+    Setting{"KLAP_GRANULARITY", "granularity", kBothSections, SettingType::Choice, kGranularities, "auto",
+            "Whose launches become one: a warp's, a block's, a few blocks' or the whole grid's; auto takes "
+            "the grid "
+            "where it can, else the warp."},
     Setting{"KLAP_LAUNCHER", "launcher", kBothSections, SettingType::Choice, kLaunchers, "auto",
-            "Who starts the aggregated child: the host behind the parent, or the parent's last thread. auto: "
-            "the host where it may."},
+            "Who starts the aggregated child of a grid: the host behind the parent, or its last thread. "
+            "auto: the "
+            "host where it may."},
     Setting{"KLAP_MULTIBLOCK",
             "multiblock",
             kBothSections,

@@ -46,7 +46,8 @@ const Setting* find_key(Section section, std::string_view key);
 std::vector<std::string_view> variables();
 std::vector<std::string_view> keys(Section section);
 
-// What a value may be, for people: "none | grid", "0 | 1", "path", "glob", "bytes, as 4096, 64M or 1G".
+// What a value may be, for people: "none | warp | grid | auto", "0 | 1", "path", "glob", "bytes, as 4096, 64M
+// or 1G".
 std::string describe_values(const Setting& setting);
 
 // A Boolean's value: 1, true, yes, on and 0, false, no, off, whatever their case; nothing for anything else.

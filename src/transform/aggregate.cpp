@@ -9,6 +9,7 @@
 #include "analysis/exits.h"
 #include "ptx/edit.h"
 #include "transform/feed.h"
+#include "transform/parts.h"
 #include "transform/splice.h"
 
 namespace klap::transform {
@@ -27,8 +28,6 @@ constexpr char kConsumerKernel[] = "__klap_consumer";
 constexpr char kChildMarker[] = "__klap_child_body";
 constexpr char kLeaveFunction[] = "__klap_leave";
 constexpr char kLaunchFunction[] = "__klap_launch_children";
-constexpr char kGetBufferMarker[] = "__klap_get_buffer";
-constexpr char kDeviceLaunchMarker[] = "__klap_device_launch";
 constexpr char kQueueParameter[] = "__klap_queue";
 constexpr char kQueueRegister[] = "%klap_queue";
 constexpr char kErrorRegister[] = "%klap_error";
@@ -42,6 +41,8 @@ std::string numbered(const char* name, size_t number) {
   return number == 0 ? std::string(name) : name + std::to_string(number);
 }
 
+}  // namespace
+
 const Function& template_function(const Module& module, const char* name) {
   const Function* f = module.find_function(name);
   if (f == nullptr || !f->is_definition) {
@@ -54,7 +55,6 @@ std::string linkage_text(const Function& f) {
   return f.linkage == ptx::Linkage::Weak ? ".weak " : ".visible ";
 }
 
-// Labels that only debug sections refer to: the sections mean the original's code, not the copy's.
 void drop_debug_labels(const Module& m, const Statement& body, Edits& edits) {
   std::map<std::string_view, int> mentions;
   for (uint32_t t = body.tokens.first; t < body.tokens.last; ++t) ++mentions[m.text(t)];
@@ -62,6 +62,8 @@ void drop_debug_labels(const Module& m, const Statement& body, Edits& edits) {
     if (s.kind == StatementKind::Label && mentions[m.text(s.head)] == 1) edits.replace(s.tokens, "");
   });
 }
+
+namespace {
 
 // `mov.u64 %rd, child;` whose register only fed the launch: without it the variant does not refer to the
 // child.
@@ -118,8 +120,8 @@ std::vector<std::string> marker_arguments(const Module& m, const Statement& scop
 // The child's body in place of one marker call. The marker's operands are copied first: the body runs many
 // times, and its own names must not depend on the template's.
 std::string child_text(const Module& child_module, const Function& child, const ConsumerShape& shape,
-                       const std::vector<std::string>& operands, const std::string& prefix, LineTables& lines,
-                       const ChildLaunch* again) {
+                       const std::vector<std::string>& operands, const std::string& prefix,
+                       const std::string& parameter, LineTables& lines, const ChildLaunch* again) {
   static constexpr std::array<const char*, 9> kNames = {
       "ctaid_x", "ctaid_y", "ctaid_z", "nctaid_x", "nctaid_y", "nctaid_z", "tid_x", "tid_y", "tid_z"};
   if (operands.size() != kNames.size() + 1) {
@@ -131,12 +133,19 @@ std::string child_text(const Module& child_module, const Function& child, const 
   kernel.ntid = shape.block;
   kernel.keep_exits = shape.exact;
   kernel.coherent = again != nullptr;
+  kernel.in_parameters = kernel.block_is_real = shape.lanes != 0;
   std::string text =
       fmt::format("{{\n\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n", kernel.arguments, operands[0]);
   if (again != nullptr) {
     const FeedingSite site(again->child, again->site, again->record, prefix + "f_", "%klap_queue", lines);
     kernel.around = site.in_consumer(prefix);
     text += site.registers();
+  }
+  if (shape.lanes != 0) {
+    // The operand counts from where the template's own parameter begins.
+    const std::string begin = "%" + prefix + "parameters";
+    text += fmt::format("\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n\tadd.s64 {2}, {2}, {0};\n", begin, parameter,
+                        kernel.arguments);
   }
   for (size_t i = 0; i < kNames.size(); ++i) {
     const std::string name = fmt::format("%{}{}", prefix, kNames[i]);
@@ -267,7 +276,8 @@ std::string way_out_text(const Module& m, const Statement& way, const Module& le
       way.predicate_negated ? "" : "!", m.text(way.predicate), number, text, number);
 }
 
-// The idiom that the template's own launch is written in.
+}  // namespace
+
 const analysis::Idiom& rewriting_idiom(const Site& site) {
   const analysis::Idiom* idiom = analysis::idioms().by_name(site.idiom->rewrite_with);
   if (idiom == nullptr)
@@ -275,22 +285,22 @@ const analysis::Idiom& rewriting_idiom(const Site& site) {
   return *idiom;
 }
 
-// `.extern` declarations of the device-runtime functions that the template calls, where the unit has none.
-std::vector<std::string> runtime_declarations(const Module& m, const Module& leave, const Site& site) {
-  const analysis::Idiom& idiom = rewriting_idiom(site);
+std::vector<std::string> marker_declarations(const Module& m, const Module& compiled,
+                                             const MarkedFunctions& functions) {
   std::vector<std::string> out;
-  for (const auto& [marker, name] :
-       {std::pair(kGetBufferMarker, idiom.get_buffer), std::pair(kDeviceLaunchMarker, idiom.launch)}) {
+  for (const auto& [marker, name] : functions) {
     if (m.find_function(name) != nullptr) continue;
-    const Function* declared = leave.find_function(marker);
+    const Function* declared = compiled.find_function(marker);
     if (declared == nullptr)
       throw Error(ErrorCode::Internal, fmt::format("the compiled template does not declare {}", marker));
-    Edits edits(leave);
+    Edits edits(compiled);
     edits.replace({declared->name_token, declared->name_token + 1}, name);
     out.push_back(edits.apply(declared->tokens) + "\n");
   }
   return out;
 }
+
+namespace {
 
 // Where only the grid's last thread arrives.
 std::string launch_children_text(const Site& site, const DeviceLaunch& launch, size_t number,
@@ -335,7 +345,10 @@ Generated launching_parent(const FunctionFacts& parent, const std::vector<Record
   };
   for (size_t i = 0; i < sites.size(); ++i) {
     end += launch_children_text(sites[i].site, launches[i], i, lines);
-    for (const std::string& text : runtime_declarations(m, leave, sites[i].site)) declare(text);
+    const analysis::Idiom& idiom = rewriting_idiom(sites[i].site);
+    const MarkedFunctions markers = {{kGetBufferMarker, idiom.get_buffer},
+                                     {kDeviceLaunchMarker, idiom.launch}};
+    for (const std::string& text : marker_declarations(m, leave, markers)) declare(text);
     if (!launches[i].declaration.empty()) declare(launches[i].declaration);
   }
   edits.insert_before(body.last - 1, "\n" + end + "\tret;\n");
@@ -375,6 +388,9 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
   edits.replace({f.tokens.first, f.name_token}, linkage_text(child) + ".entry");
   edits.replace({f.name_token, f.name_token + 1}, name);
   lines.keep(consumer, f.body, edits);
+  // The others' block and launch bounds are the template's.
+  if (shape.lanes != 0 && !child.attributes.empty())
+    edits.insert_before(f.body.tokens.first, std::string(child_module.text(child.attributes)) + "\n");
   edits.insert_after(f.body.tokens.first, "\n\t" + lines.head(child_module, child));
   std::vector<std::string> spliced, declarations;
   if (again != nullptr) {
@@ -387,8 +403,8 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
     const auto call = analysis::parse_call(consumer, *i.statement, names);
     if (!call || call->callee != kChildMarker) continue;
     const std::string prefix = fmt::format("klap_c{}_", spliced.size());
-    spliced.push_back(
-        child_text(child_module, child, shape, marker_arguments(consumer, *i.scope), prefix, lines, again));
+    spliced.push_back(child_text(child_module, child, shape, marker_arguments(consumer, *i.scope), prefix,
+                                 f.parameters.front().name, lines, again));
     edits.replace(i.scope->tokens, spliced.back());
   }
   if (spliced.empty()) throw Error(ErrorCode::Internal, "the consumer template does not call its marker");

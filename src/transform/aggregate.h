@@ -38,6 +38,9 @@ struct ConsumerShape {
   bool feeds = false;               // the child launches itself: templates/feed.cu
   analysis::Together together = analysis::Together::Threads;
   uint32_t shared_bytes = 0;  // dynamic shared memory of the child's launch
+  // Shared by the lanes of a warp, templates/warp.cu: how many children fit into one launch. The block is
+  // then that of each launch.
+  uint32_t lanes = 0;
   RecordLayout layout;
   [[nodiscard]] uint32_t child_threads() const { return block[0] * block[1] * block[2]; }
   [[nodiscard]] uint32_t threads() const { return child_threads() * pack; }

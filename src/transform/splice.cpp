@@ -240,8 +240,9 @@ class KernelSplicer final : public Splicer {
     } else {
       return false;
     }
-    line(fmt::format("{}ld.global{}{} {}, [{}+{}]", guard(s), kernel_.coherent ? "" : ".nc",
-                     modifiers_without(s, ".param"), renamed(s.operands[0]), base, offset));
+    const char* const space = kernel_.in_parameters ? "param" : kernel_.coherent ? "global" : "global.nc";
+    line(fmt::format("{}ld.{}{} {}, [{}+{}]", guard(s), space, modifiers_without(s, ".param"),
+                     renamed(s.operands[0]), base, offset));
     return true;
   }
 
@@ -263,11 +264,12 @@ class KernelSplicer final : public Splicer {
     return true;
   }
 
-  // cvta.param and cvta.to.param: the parameters are in global memory now.
+  // cvta.param and cvta.to.param, where the parameters are in global memory now.
   bool parameter_cast(const Statement& s) {
     if (!has_param_space(s) || s.operands.size() != 2) return false;
     const TokenRange source = s.operands[1];
-    const std::string to = m_.has_modifier(s, ".to") ? "cvta.to.global" : "cvta.global";
+    const std::string to = fmt::format("cvta{}.{}", m_.has_modifier(s, ".to") ? ".to" : "",
+                                       kernel_.in_parameters ? "param" : "global");
     if (const ptx::Parameter* p = parameter(m_.text(source.first))) {
       if (source.size() != 1) throw unsupported(s.head);
       line(fmt::format("{}add.s64 {}, {}, {}", guard(s), renamed(s.operands[0]), kernel_.arguments,
@@ -300,6 +302,7 @@ class KernelSplicer final : public Splicer {
     if (name == "%tid") return kernel_.tid[index];
     if (name == "%ctaid") return kernel_.ctaid[index];
     if (name == "%nctaid") return kernel_.nctaid[index];
+    if (kernel_.block_is_real) return fmt::format("%ntid{}", axis);
     return std::to_string(kernel_.ntid[index]);
   }
 

@@ -42,12 +42,14 @@ using Surroundings = std::map<const ptx::Statement*, Around>;
 // "%r1" -> "%klap_c_r1", "$L1" -> "$klap_c_L1": the sigil stays first, as PTX names want it. Literals stay.
 std::string with_prefix(std::string_view name, const std::string& prefix);
 
-// A child kernel's body: its parameters lie in global memory, its position is virtual.
+// A child kernel's body: its parameters lie elsewhere, its position is virtual.
 struct InlineKernel {
   std::string prefix;
-  std::string arguments;                          // operand: global address of the argument area
+  std::string arguments;                          // operand: address of the argument area, in global memory
   std::array<std::string, 3> ctaid, nctaid, tid;  // operands, x y z
   std::array<uint32_t, 3> ntid{};                 // the constant block
+  bool block_is_real = false;                     // it runs in a block of its own size: %ntid is right
+  bool in_parameters = false;                     // `arguments` is an address of the kernel's own parameters
   bool keep_exits = false;                        // `ret` and `exit` end the thread, as in the child itself
   // What the body reads may have been written in the same kernel: no load may go past the coherent caches.
   bool coherent = false;

@@ -223,7 +223,7 @@ TEST(CacheKey, SettingsThatDecideAboutKernelsAreInIt) {
   EXPECT_NE(settings(""), settings("[defaults]\ngranularity = \"none\"\n"));
   EXPECT_NE(settings(""), settings("[defaults]\nlauncher = \"device\"\n"));
   EXPECT_NE(settings(""), settings("", "none"));
-  EXPECT_EQ(settings(table, "grid"), settings("")) << "the environment decides for all kernels";
+  EXPECT_EQ(settings(table, "auto"), settings("")) << "the environment decides for all kernels";
   EXPECT_EQ(settings(""), settings("[defaults]\npool_bytes = \"64M\"\n")) << "changes no code";
 }
 

@@ -158,7 +158,7 @@ TEST_F(Extract, OptionsOfTheBuildAreFilesToo) {
 TEST_F(Explain, SaysRewrittenOrTheReasonInEveryForm) {
   for (const char* const form : kForms) {
     SCOPED_TRACE(form);
-    const Result result = klap_ptx({"explain", "--json", program(form)});
+    const Result result = klap_ptx({"explain", "--json", "--granularity", "grid", program(form)});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     const json explained = result.json();
     EXPECT_EQ(explained["sites"].size(), 2);
@@ -173,7 +173,7 @@ TEST_F(Explain, SaysRewrittenOrTheReasonInEveryForm) {
 }
 
 TEST_F(Explain, RemarksReadLikeTheCompilers) {
-  const Result result = klap_ptx({"explain", program("launches.ptx")});
+  const Result result = klap_ptx({"explain", "--granularity", "grid", program("launches.ptx")});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.out,
               ContainsRegex("launches.ptx:[0-9]+:[0-9]+: remark: launch of child\\(int\\*, int\\) "

@@ -74,11 +74,11 @@ TEST_F(Stages, SitesAndVerdictsAreOnePerSite) {
     for (const json& stage : stages) kernels.insert(stage["kernel"]);
     EXPECT_EQ(kernels, (std::set<std::string>{"_Z6parentPii", "_Z14looping_parentPii"}));
   }
-  EXPECT_EQ(results("plan").size(), 1) << "one of the two is left";
+  EXPECT_EQ(results("plan", {"--granularity", "grid"}).size(), 1) << "one of the two is left";
 }
 
 TEST_F(Stages, LegalityGivesTheReason) {
-  const json stages = results("legality", {"--kernel", "_Z14*"});
+  const json stages = results("legality", {"--granularity", "grid", "--kernel", "_Z14*"});
   ASSERT_EQ(stages.size(), 1);
   EXPECT_THAT(stages[0]["text"].get<std::string>(), HasSubstr("left: site-in-loop"));
 }
@@ -94,7 +94,8 @@ TEST_F(Stages, KernelIsMatchedByEitherNameAndForVariantsToo) {
 }
 
 TEST_F(Stages, SpliceIsTheChildsBodyAndPartOfTheConsumer) {
-  const json splice = results("splice"), kernels = results("aggregate", {"--kernel", "_Z5childPii"});
+  const json splice = results("splice", {"--granularity", "grid"}),
+             kernels = results("aggregate", {"--granularity", "grid", "--kernel", "_Z5childPii"});
   ASSERT_EQ(splice.size(), 1);
   ASSERT_EQ(kernels.size(), 1);
   EXPECT_THAT(splice[0]["kernel"].get<std::string>(), StartsWith("_Z5childPii$klap_run_"));

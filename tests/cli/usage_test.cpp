@@ -83,8 +83,8 @@ TEST_F(Usage, OutputIsRequired) {
 TEST_F(Usage, UnknownGranularityListsTheKnownOnes) {
   expect_usage_error(
       {"explain", program("launches.ptx"), "--granularity", "gird"},
-      "--granularity: granularity cannot be 'gird' (fix: did you mean 'grid'? use none | grid | "
-      "block | multiblock)");
+      "--granularity: granularity cannot be 'gird' (fix: did you mean 'grid'? use none | warp | "
+      "block | multiblock | grid | auto)");
   expect_usage_error({"config", "--launcher", "guest"}, "use auto | host | device");
 }
 
@@ -109,7 +109,7 @@ TEST_F(Usage, SettingsAsMarkdownAndJson) {
   const nlohmann::json rows = klap_ptx({"settings", "--json"}).json();
   ASSERT_GE(rows.size(), 7);
   EXPECT_EQ(rows[0]["variable"], "KLAP_GRANULARITY");
-  EXPECT_EQ(rows[0]["default"], "grid");
+  EXPECT_EQ(rows[0]["default"], "auto");
   expect_usage_error({"settings", "--json", "--markdown"}, "excludes");
 }
 

@@ -76,6 +76,8 @@ struct Site {
   std::string left_on_device;
   // Where it is left under launcher "host" only; empty: it is not.
   std::string left_on_host;
+  // At granularity warp: "rewritten", the reason, or "some" of several sites, where that differs from `left`.
+  std::string by_warp = {};
 };
 
 struct Case {
@@ -166,6 +168,8 @@ class Builder {
   void left_on_host(const std::string& parent, const std::string& reason) {
     case_.sites.push_back({parent, "", "", reason});
   }
+  // What becomes of the last named parent's sites at granularity warp: "rewritten", the reason, or "some".
+  void by_warp(const std::string& verdict) { case_.sites.back().by_warp = verdict; }
 
  private:
   static const Argument& argument(const Argument& given) { return given; }

@@ -20,11 +20,12 @@ struct Form {
   const char* launcher;
   const char* multiblock = "";  // blocks of a group
 };
-constexpr std::array<Form, 5> kForms = {{{"grid", "host"},
+constexpr std::array<Form, 6> kForms = {{{"grid", "host"},
                                          {"grid", "device"},
                                          {"block", "device"},
                                          {"multiblock", "device", "2"},
-                                         {"multiblock", "device", "5"}}};
+                                         {"multiblock", "device", "5"},
+                                         {"warp", "device"}}};
 
 std::filesystem::path library_folder() { return own_folder().parent_path() / "lib"; }
 

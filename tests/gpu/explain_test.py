@@ -53,7 +53,7 @@ class ExplainTest(unittest.TestCase):
     def test_verdicts(self):
         for path, entry in entries():
             with self.subTest(program=entry["name"]):
-                result = klap_ptx("explain", path, "--json")
+                result = klap_ptx("explain", path, "--granularity", "grid", "--json")
                 self.assertEqual(result.returncode, 0, result.stderr)
                 sites = json.loads(result.stdout)["sites"]
                 self.assertEqual(len(sites), entry.get("sites", len(sites)))
@@ -70,7 +70,7 @@ class ExplainTest(unittest.TestCase):
                 continue
             with self.subTest(program=entry["name"]), tempfile.TemporaryDirectory() as folder:
                 image = os.path.join(folder, "image.cubin")
-                result = klap_ptx("rewrite", path, "-o", image, "--json")
+                result = klap_ptx("rewrite", path, "-o", image, "--granularity", "grid", "--json")
                 self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
                 left = [site for site in json.loads(result.stdout)["sites"] if site.get("reason") == "build-failed"]
                 self.assertEqual(left, [])
@@ -83,7 +83,7 @@ class ExplainTest(unittest.TestCase):
                 continue
             with self.subTest(program=entry["name"]), tempfile.TemporaryDirectory() as folder:
                 self.assertEqual(klap_ptx("extract", path, "-o", folder).returncode, 0)
-                sites = json.loads(klap_ptx("explain", path, "--json").stdout)["sites"]
+                sites = json.loads(klap_ptx("explain", path, "--granularity", "grid", "--json").stdout)["sites"]
                 # A child in another unit than its parent is out of reach where units are rewritten one by one.
                 whole = sum(1 for site in sites if site["verdict"] == "rewritten")
                 self.assert_units_link(folder, 0 if entry.get("child_in_another_unit") else whole)

@@ -2,10 +2,10 @@
 // the place of the launch and of the instruction that decides: objections.golden. A reason of
 // analysis/reasons.h that no case provokes fails the test, and so does a sentence in the sources.
 //
-// An input names a fixture of ptx-patterns/idioms and what is asked (`device`, `auto`, `none`, `build`,
-// `sm_80`), then changes it: lines that begin with '-' must stand in the text and give way to those with '+'
-// behind them; a line with '@' starts the search behind the text that it names. KLAP_REBASE=1 rewrites the
-// messages.
+// An input names a fixture of ptx-patterns/idioms and what is asked (`device`, `warp`, `block`, `multiblock`,
+// `auto`, `else_warp`, `none`, `build`, `sm_80`), then changes it: lines that begin with '-' must stand in
+// the text and give way to those with '+' behind them; a line with '@' starts the search behind the text that
+// it names. KLAP_REBASE=1 rewrites the messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,7 +72,10 @@ class CaseReader {
       if (word == "device") launcher = jit::Launcher::Device;
       if (word == "auto") launcher = jit::Launcher::Auto;
       if (word == "none") granularity = jit::Granularity::None;
+      if (word == "multiblock") granularity = jit::Granularity::MultiBlock;
       if (word == "block") granularity = jit::Granularity::Block;
+      if (word == "warp") granularity = jit::Granularity::Warp;
+      if (word == "else_warp") granularity = jit::Granularity::Auto;
       if (word == "build") case_.build = true;
       if (word.starts_with("sm_")) request.sm = static_cast<uint32_t>(std::stoul(word.substr(3)));
     }
@@ -273,8 +276,9 @@ std::vector<std::string> errors_of(const std::filesystem::path& file) {
 std::vector<std::string> all_sentences() {
   const std::filesystem::path source = KLAP_SOURCE_DIR;
   std::vector<std::string> all;
-  for (const char* name : {"legality", "sites", "calls", "waiting", "exits", "barriers", "streams", "origins",
-                           "retry", "variance", "wrappers", "feeding", "cooperation", "early_exit"}) {
+  for (const char* name :
+       {"legality", "sites", "calls", "waiting", "exits", "barriers", "streams", "origins", "retry",
+        "variance", "wrappers", "feeding", "cooperation", "early_exit", "sharing"}) {
     for (auto& s : sentences_of(source / "analysis" / (std::string(name) + ".cpp"))) all.push_back(s);
   }
   for (auto& s : sentences_of(source / "jit/plan.cpp")) all.push_back(s);

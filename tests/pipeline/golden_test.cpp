@@ -16,6 +16,13 @@
 namespace klap::test {
 namespace {
 
+jit::Request warp_request(uint32_t sm = 90) {
+  jit::Request request;
+  request.sm = sm;
+  request.granularity = [](const std::string&) { return jit::Granularity::Warp; };
+  return request;
+}
+
 jit::Request grid_request(uint32_t sm = 90, jit::Launcher launcher = jit::Launcher::Host,
                           jit::Granularity granularity = jit::Granularity::Grid) {
   jit::Request request;
@@ -62,6 +69,18 @@ TEST_P(GoldenFile, GivesTheExpectedRemarks) {
   }
   EXPECT_TRUE(as_named) << "no site is as the file's name says";
   expect_section(golden, "explain", text);
+}
+
+// The names of the files say what becomes of them over the grid. By warp the remarks of all stand in one
+// file.
+TEST_P(GoldenFile, GivesTheExpectedRemarksByWarp) {
+  const Golden golden = read_golden(GetParam());
+  std::string text;
+  for (const auto& remark :
+       explain_module(jit::program_from_ptx(golden.section("ptx"), "golden"), warp_request())) {
+    text += remark_text(remark);
+  }
+  expect_section(read_golden(KLAP_GOLDEN_DIR "/warp.remarks"), GetParam().stem().string(), text);
 }
 
 TEST_P(GoldenFile, IsLeftWhereTheConfigurationSaysSo) {
@@ -113,6 +132,21 @@ class RewrittenFile : public testing::TestWithParam<std::filesystem::path> {
   }
 };
 
+TEST_P(GoldenFile, AssemblesAndLinksByWarp) {
+  const std::string ptx = read_golden(GetParam()).section("ptx");
+  const jit::Program program = jit::program_from_ptx(ptx, "golden");
+  const std::string rewritten = jit::rewrite_ptx(program.units[0], warp_request(), nullptr);
+  EXPECT_EQ(ptx, rewritten.substr(0, ptx.size())) << "the originals must stay as they are";
+  if (rewritten.size() == ptx.size()) return;
+  for (const int sm : {80, 90, 100}) {
+    assemble(rewritten, GetParam().stem().string() + "_warp", sm);
+    const jit::RewrittenModule module = rewrite_module(program, warp_request(static_cast<uint32_t>(sm)));
+    ASSERT_FALSE(module.variants.empty());
+    for (const jit::Variant& variant : module.variants)
+      EXPECT_NE(std::string::npos, module.cubin.find(".text." + variant.parent_variant));
+  }
+}
+
 TEST_P(RewrittenFile, AssemblesAndLinks) { check(jit::Launcher::Host); }
 // Children that launch again need a consumer that the host enqueues, and several sites an order that groups
 // of blocks do not keep.
@@ -134,6 +168,7 @@ TEST_P(RewrittenFile, LinksBesideItsMachineCode) {
   jit::Program program = jit::program_from_ptx(ptx, "golden");
   program.units[0].cubin = assemble(ptx, GetParam().stem().string() + "_own", 90);
   for (const jit::Launcher launcher : {jit::Launcher::Host, jit::Launcher::Device}) {
+    if (launcher == jit::Launcher::Device && is_left_with("child-launches", jit::Granularity::Grid)) continue;
     const jit::RewrittenModule module = rewrite_module(program, grid_request(90, launcher));
     EXPECT_FALSE(module.cubin.empty());
     EXPECT_EQ(1u, module.variants.size());

@@ -60,7 +60,7 @@ TEST(Environment, NothingSetGivesTheDefaults) {
   EXPECT_EQ(config.dump_dir, "");
   EXPECT_EQ(config.stats_file, "");
   EXPECT_EQ(config.log_file, "");
-  EXPECT_EQ(config.granularity_for(kParent), Granularity::Grid);
+  EXPECT_EQ(config.granularity_for(kParent), Granularity::Auto);
   EXPECT_EQ(config.launcher_for(kParent), Launcher::Auto);
   EXPECT_EQ(config.pool_bytes_for(kParent), uint64_t{1} << 30);
   EXPECT_THAT(config.problems, IsEmpty());
@@ -152,12 +152,12 @@ TEST(Environment, DisableThatIsNeitherYesNorNoIsReportedAndLeavesTheDefault) {
 
 TEST(Environment, MisspeltValueKeepsTheDefaultAndNamesTheNearest) {
   const Config config = from_environment({{"KLAP_GRANULARITY", "gird"}, {"KLAP_LOG", "wran"}});
-  EXPECT_EQ(config.granularity_for(kParent), Granularity::Grid);
+  EXPECT_EQ(config.granularity_for(kParent), Granularity::Auto);
   EXPECT_EQ(config.log_level, "warn");
   EXPECT_THAT(
       config.problems,
-      ElementsAre("KLAP_GRANULARITY cannot be 'gird' (fix: did you mean 'grid'? use none | grid | block | "
-                  "multiblock)",
+      ElementsAre("KLAP_GRANULARITY cannot be 'gird' (fix: did you mean 'grid'? use none | warp | block | "
+                  "multiblock | grid | auto)",
                   "KLAP_LOG cannot be 'wran' (fix: did you mean 'warn'? use trace | debug | info | warn | "
                   "error | off)"));
 }
@@ -194,7 +194,7 @@ TEST_F(TemporaryFolder, EnvironmentBeatsTheFileAndTheFileBeatsTheDefault) {
 TEST_F(TemporaryFolder, MissingConfigFileIsOneProblem) {
   const std::string file = (folder_ / "absent.toml").string();
   const Config config = from_environment({{"KLAP_CONFIG", file}});
-  EXPECT_EQ(config.granularity_for(kParent), Granularity::Grid);
+  EXPECT_EQ(config.granularity_for(kParent), Granularity::Auto);
   EXPECT_THAT(config.problems, ElementsAre(file + ": cannot open: No such file or directory"));
 }
 
@@ -209,7 +209,7 @@ TEST(File, KernelsAreMatchedByMangledAndByDemangledName) {
   EXPECT_EQ(from_text("[[kernel]]\nname = \"parent(*\"\ngranularity = \"none\"\n").granularity_for(kParent),
             Granularity::None);
   EXPECT_EQ(from_text("[[kernel]]\nname = \"parent\"\ngranularity = \"none\"\n").granularity_for(kParent),
-            Granularity::Grid)
+            Granularity::Auto)
       << "a glob is for the whole name";
 }
 
@@ -234,7 +234,7 @@ pool_bytes = "64M"
   EXPECT_EQ(config.value(pool).place, "klap.toml:3");
   EXPECT_EQ(config.value(pool).from, Value::From::File);
   const Value granularity = config.value(*find_variable("KLAP_GRANULARITY"), &kernel);
-  EXPECT_EQ(granularity.text, "grid");
+  EXPECT_EQ(granularity.text, "auto");
   EXPECT_EQ(granularity.from, Value::From::Default);
 }
 
@@ -269,7 +269,7 @@ TEST(File, ProblemsNamePlaceKeyAndNearestInTheOrderOfTheFile) {
 granularty = "grid"
 granularity = "Grid"
 )");
-  EXPECT_EQ(config.granularity_for(kParent), Granularity::Grid);
+  EXPECT_EQ(config.granularity_for(kParent), Granularity::Auto);
   EXPECT_THAT(
       config.problems,
       ElementsAre("klap.toml:1:2: unknown table 'kernels' (fix: did you mean 'kernel'? use one of: defaults, "
@@ -277,7 +277,7 @@ granularity = "Grid"
                   "klap.toml:3:1: unknown key 'granularty' in [defaults] (fix: did you mean 'granularity'? "
                   "use one of: granularity, launcher, multiblock, pool_bytes)",
                   "klap.toml:4:15: granularity cannot be 'Grid' (fix: did you mean 'grid'? use none | "
-                  "grid | block | multiblock)"));
+                  "warp | block | multiblock | grid | auto)"));
 }
 
 TEST(File, WrongValueKeepsTheDefaultOfThatSettingOnly) {
@@ -299,7 +299,7 @@ granularity = "grid"
 TEST(File, ValueThatIsNoStringIsReported) {
   const Config config = from_text("[defaults]\ngranularity = 1\n");
   EXPECT_THAT(config.problems, ElementsAre("klap.toml:2:15: 'granularity' must be a string (fix: use none | "
-                                           "grid | block | multiblock, in quotes)"));
+                                           "warp | block | multiblock | grid | auto, in quotes)"));
 }
 
 TEST(File, NameIsOnlyForKernels) {
@@ -311,7 +311,7 @@ TEST(File, KernelWithoutNameIsReportedAndIgnored) {
   const Config config = from_text("[[kernel]]\ngranularity = \"none\"\n");
   EXPECT_THAT(config.problems,
               ElementsAre("klap.toml:1:1: [[kernel]] without a name (fix: add name = \"GLOB\")"));
-  EXPECT_EQ(config.granularity_for(kParent), Granularity::Grid);
+  EXPECT_EQ(config.granularity_for(kParent), Granularity::Auto);
 }
 
 TEST(File, EmptyNameIsReportedAndIgnored) {
@@ -332,7 +332,7 @@ TEST(File, SyntaxErrorHasItsPlaceAndChangesNothing) {
   const Config config = from_text("[defaults]\ngranularity = \"none\"\n[[kernel]\nname = \"x\"\n");
   EXPECT_THAT(config.problems, ElementsAre(StartsWith("klap.toml:3:10: not valid TOML: ")));
   EXPECT_EQ(config.problems[0].find('\n'), std::string::npos) << "one line each";
-  EXPECT_EQ(config.granularity_for(kParent), Granularity::Grid);
+  EXPECT_EQ(config.granularity_for(kParent), Granularity::Auto);
 }
 
 TEST(File, BytesThatAreNotUtf8AreASyntaxError) {
@@ -380,7 +380,7 @@ TEST(Spelling, NearestIgnoresCaseAndGivesUpOnStrangers) {
 TEST(SettingsTable, DocumentedDefaultsAreTheDefaults) {
   const Config config;
   EXPECT_EQ(find_variable("KLAP_LOG")->default_value, config.log_level);
-  EXPECT_EQ(config.granularity_for(kParent), Granularity::Grid);
+  EXPECT_EQ(config.granularity_for(kParent), Granularity::Auto);
   EXPECT_EQ(config.launcher_for(kParent), Launcher::Auto);
   EXPECT_EQ(config.pool_bytes_for(kParent), kDefaultPoolBytes);
   EXPECT_EQ(parse_boolean(find_variable("KLAP_DISABLE")->default_value), config.disabled);
@@ -432,7 +432,7 @@ TEST(SettingsTable, EveryVariableStandsInTheTexts) {
     EXPECT_THAT(text, HasSubstr(std::string(name)));
     EXPECT_THAT(markdown, HasSubstr("| `" + std::string(name) + "` |"));
   }
-  EXPECT_THAT(markdown, HasSubstr("none \\| grid")) << "a bar would end the cell";
+  EXPECT_THAT(markdown, HasSubstr("none \\| warp \\| grid \\| auto")) << "a bar would end the cell";
 }
 
 TEST(LaunchReasons, HaveDistinctNamesAndMeanings) {

@@ -37,8 +37,8 @@ constexpr Broken kBroken[] = {
     {"WrongTypeOfANumber", "[defaults]\npool_bytes = 6.4\n",
      "FILE:2:14: 'pool_bytes' must be a number or a string (fix: use bytes, as 4096, 64M or 1G, in quotes)"},
     {"UnknownValue", "[[kernel]]\nname = \"*\"\ngranularity = \"grdi\"\n",
-     "FILE:3:15: granularity cannot be 'grdi' (fix: did you mean 'grid'? use none | grid | block | "
-     "multiblock)"},
+     "FILE:3:15: granularity cannot be 'grdi' (fix: did you mean 'grid'? use none | warp | block | "
+     "multiblock | grid | auto)"},
     {"UnknownSize", "[defaults]\npool_bytes = \"64 megabytes\"\n",
      "FILE:2:14: pool_bytes cannot be '64 megabytes' (fix: use bytes, as 4096, 64M or 1G)"},
     {"CountOfOne", "[defaults]\nmultiblock = 1\n",
@@ -117,7 +117,7 @@ TEST_F(SetUid, ProgramsIgnoreTheEnvironment) {
     return result.out.substr(0, result.out.find('\n'));
   };
   EXPECT_THAT(granularity(0755), HasSubstr("none  "));
-  EXPECT_THAT(granularity(04755), HasSubstr("grid  "));
+  EXPECT_THAT(granularity(04755), HasSubstr("auto  "));
 }
 
 }  // namespace

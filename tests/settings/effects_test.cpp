@@ -46,6 +46,7 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   }
 
   void granularity() {
+    EXPECT_EQ(run().stats["sites"]["rewritten"], 2) << "one over the grid, one by warp";
     EXPECT_TRUE(run().redirected());
     EXPECT_FALSE(run({"KLAP_GRANULARITY=none"}).redirected());
   }
@@ -103,14 +104,14 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     EXPECT_EQ(run().err, "");
     EXPECT_THAT(run({"KLAP_LOG=info"}).err,
                 HasSubstr("parent(int*, int) launches child(int*, int): aggregated at grid"));
-    EXPECT_THAT(run({"KLAP_LOG=info"}).err, HasSubstr("left: site-in-loop"));
+    EXPECT_THAT(run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid"}).err, HasSubstr("left: site-in-loop"));
   }
   void log_file() {
     const std::vector<std::string> settings{"KLAP_LOG=info", "KLAP_LOG_FILE=" + path("log-%p.txt")};
     EXPECT_EQ(run(settings).err, "");
-    run({"KLAP_LOG=info", "KLAP_LOG_FILE=" + path("log.txt")});
+    run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid", "KLAP_LOG_FILE=" + path("log.txt")});
     const size_t once = cli_test::read(path("log.txt")).size();
-    run({"KLAP_LOG=info", "KLAP_LOG_FILE=" + path("log.txt")});
+    run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid", "KLAP_LOG_FILE=" + path("log.txt")});
     EXPECT_GE(cli_test::read(path("log.txt")).size(), 2 * once - 20) << "appended";
     EXPECT_THAT(cli_test::read(path("log.txt")), HasSubstr("left: site-in-loop"));
     size_t with_process = 0;
@@ -154,13 +155,14 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   }
   void stats() {
     EXPECT_EQ(run({"KLAP_STATS="}).stats, nullptr);
-    const Outcome outcome = run();
+    const Outcome outcome = run({"KLAP_GRANULARITY=grid"});
     EXPECT_EQ(outcome.stats["launches"]["redirected"]["_Z6parentPii"], 1);
     EXPECT_EQ(outcome.stats["sites"]["left"]["site-in-loop"], 1);
   }
   void linker() {
-    EXPECT_EQ(run({"KLAP_LINKER=nvjitlink"}).stats["modules"][0]["how"], "rewritten");
-    const std::string how = run({"KLAP_LINKER=driver"}).stats["modules"][0]["how"];
+    EXPECT_EQ(run({"KLAP_LINKER=nvjitlink", "KLAP_GRANULARITY=grid"}).stats["modules"][0]["how"],
+              "rewritten");
+    const std::string how = run({"KLAP_LINKER=driver", "KLAP_GRANULARITY=grid"}).stats["modules"][0]["how"];
     EXPECT_THAT(how, testing::HasSubstr("the driver's linker")) << "this driver cannot link";
   }
   void timing() {
@@ -226,12 +228,12 @@ TEST_F(LogFile, ThatCannotBeOpenedIsOneWarning) {
   EXPECT_EQ(outcome.err, "klap: warning: the log stays on standard error: " + path("absent/log.txt") +
                              ": cannot append: No such file or directory\n");
   EXPECT_TRUE(outcome.redirected());
-  EXPECT_THAT(run({"KLAP_LOG=info", "KLAP_LOG_FILE=" + path("absent/log.txt")}).err,
+  EXPECT_THAT(run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid", "KLAP_LOG_FILE=" + path("absent/log.txt")}).err,
               HasSubstr("left: site-in-loop"));
 }
 
 TEST_F(LogFile, ThatFillsUpIsOneWarning) {
-  const Outcome outcome = run({"KLAP_LOG=info", "KLAP_LOG_FILE=/dev/full"});
+  const Outcome outcome = run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid", "KLAP_LOG_FILE=/dev/full"});
   EXPECT_THAT(outcome.err,
               testing::StartsWith("klap: warning: /dev/full: cannot write the log: No space left"));
   EXPECT_EQ(outcome.err.find("cannot write the log", 60), std::string::npos) << "once";

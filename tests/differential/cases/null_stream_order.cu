@@ -50,7 +50,7 @@ namespace {
 
 // Rewritten where there is no reason against it.
 template <class Expected>
-void in_order(klap::differential::Builder& c, const char* parent, const char* reason,
+void in_order(klap::differential::Builder& c, const char* parent, const char* reason, const char* by_warp,
               const Expected& expected_of) {
   std::vector<int> before, after;
   for (int t = 0; t < kThreads; ++t) {
@@ -64,31 +64,32 @@ void in_order(klap::differential::Builder& c, const char* parent, const char* re
   } else {
     c.left(parent, reason);
   }
+  c.by_warp(by_warp);
 }
 
 }  // namespace
 
 KLAP_CASE(two_sites, "the second launch of a thread does not wait for its first") {
-  in_order(c, "two_sites_parent", nullptr, [](int t) { return 2 * (t + 1) + 1; });
+  in_order(c, "two_sites_parent", nullptr, "rewritten", [](int t) { return 2 * (t + 1) + 1; });
 }
 KLAP_CASE(descendants, "the second launch of a thread does not wait for what its first launches") {
-  in_order(c, "descendants_parent", "child-launches",
+  in_order(c, "descendants_parent", "child-launches", "some",
            [](int t) { return t % 8 == 0 ? 5 * (t + 1) + 1 : t % 10; });
 }
 KLAP_CASE(site_in_loop, "the launches of a loop do not run in order") {
-  in_order(c, "loop_parent", "site-in-loop", [](int t) {
+  in_order(c, "loop_parent", "site-in-loop", "child-read-modify-write", [](int t) {
     int cell = t % 10;
     for (int i = 1; i <= 4; ++i) cell = cell * (t % 3 + i) + 1;
     return cell;
   });
 }
 KLAP_CASE(barrier_between_launches, "launches of a block that a barrier orders are mixed") {
-  in_order(c, "barrier_parent", "barrier-between-launches", [](int t) {
+  in_order(c, "barrier_parent", "barrier-between-launches", "rewritten", [](int t) {
     return t < 32 ? 2 * ((t + 64) % 10) : t < 64 ? 4 * ((t + 32) % 10) : t % 10;
   });
 }
 KLAP_CASE(plain_counting, "children that count on the NULL stream's order run together") {
-  in_order(c, "counting_parent", "child-read-modify-write", [](int) { return 4; });
+  in_order(c, "counting_parent", "child-read-modify-write", "child-read-modify-write", [](int) { return 4; });
 }
 
 #endif
