@@ -11,7 +11,8 @@ import re
 from . import process
 
 SECONDS = 60
-DEVICE_ONLY = {"block", "multiblock"}  # granularities that ignore launcher host
+DEVICE_ONLY = {"warp", "block", "multiblock"}  # granularities that ignore launcher host
+WISHES = {"none", "auto"}  # values that are no way to rewrite
 
 
 @functools.lru_cache(maxsize=None)
@@ -71,9 +72,10 @@ def combinations(known):
     """(every (granularity, launcher) to measure, the library's own choice)."""
     granularity = known.get("KLAP_GRANULARITY", {"values": ["grid"], "default": "grid"})
     launcher = known.get("KLAP_LAUNCHER", {"values": ["host"], "default": "host"})
-    found = [(g, l) for g in granularity["values"] if g != "none" for l in launcher["values"]
-             if g not in DEVICE_ONLY or l != "host"]
-    return found, (granularity["default"], launcher["default"])
+    usual = (granularity["default"], launcher["default"])
+    found = [(g, l) for g in granularity["values"] if g not in WISHES for l in launcher["values"]
+             if l not in WISHES and (g not in DEVICE_ONLY or l != "host")]
+    return found if usual in found else [usual] + found, usual
 
 
 @functools.lru_cache(maxsize=None)

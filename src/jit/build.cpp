@@ -152,7 +152,7 @@ class Generator {
       recording.push_back({*sites[i].site, *templates[i].record});
       if (!device) continue;
       const std::string consumer = consumer_name(plan_, sites[i]);
-      launches.push_back({*templates[i].leave, consumer, ""});
+      launches.push_back({*templates[i].leave, consumer, "", any.way.group_blocks});
       if (sites[i].parent_unit != sites[i].child_unit) {
         launches.back().declaration = transform::consumer_declaration(*templates[i].consumer, consumer);
       }

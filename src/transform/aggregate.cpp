@@ -329,6 +329,10 @@ Generated launching_parent(const FunctionFacts& parent, const std::vector<Record
   Edits edits = recording_edits(parent, sites, name, lines);
   edits.insert_after(body.first,
                      "\n\t.reg .b64 %klap_consumer;\n\t.reg .b32 %klap_last;\n\t.reg .pred %klap_is_last;\n");
+  // What a group needs to launch takes more registers than most kernels, and must not keep the largest blocks
+  // out.
+  if (launches.front().group_blocks != 0 && parent.function.attributes.empty())
+    edits.insert_before(body.first, ".maxntid 1024, 1, 1\n");
   // The first queue counts the threads for all.
   const Module& leave = launches.front().leave;
   const analysis::Exits exits = analysis::find_exits(parent);

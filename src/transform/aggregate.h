@@ -76,7 +76,8 @@ Generated recording_parent(const analysis::FunctionFacts& parent, const std::vec
 struct DeviceLaunch {
   const ptx::Module& leave;
   std::string consumer;
-  std::string declaration;  // of the consumer, where it stands in another unit
+  std::string declaration;    // of the consumer, where it stands in another unit
+  uint32_t group_blocks = 0;  // as in analysis::Way
 };
 Generated launching_parent(const analysis::FunctionFacts& parent, const std::vector<RecordingSite>& sites,
                            const std::vector<DeviceLaunch>& launches, const std::string& name,

@@ -426,7 +426,7 @@ class SitesTest(unittest.TestCase):
     def test_settings_without_json(self):
         text = "| `KLAP_GRANULARITY` | x | none \\| warp \\| grid | grid | How |\n| `KLAP_LOG` |  | a | b | c |"
         known = offered.settings_from_text(text)
-        self.assertEqual(offered.combinations(known), ([("warp", "host"), ("grid", "host")], ("grid", "host")))
+        self.assertEqual(offered.combinations(known), ([("grid", "host")], ("grid", "host")))
 
     def test_groups_of_blocks_are_not_measured_for_the_host(self):
         known = {"KLAP_GRANULARITY": {"values": ["none", "grid", "block"], "default": "grid"},

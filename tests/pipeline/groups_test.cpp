@@ -72,6 +72,16 @@ TEST(Groups, VariantsAreNamedAfterThem) {
   EXPECT_THAT(name({.launcher = Launcher::Device}), HasSubstr("$klap_grid_device_"));
 }
 
+// They need more registers than most kernels, and blocks of 1,024 threads leave 64 to each.
+TEST(Groups, VariantsTakeBlocksOfAnySize) {
+  const auto text = [](const Asked& asked) {
+    return rewrite_ptx(fixture().units[0], request_of(asked), nullptr);
+  };
+  EXPECT_THAT(text({.granularity = Granularity::Block}), HasSubstr(".maxntid 1024, 1, 1"));
+  EXPECT_THAT(text({.granularity = Granularity::Grid, .launcher = Launcher::Device}),
+              Not(HasSubstr(".maxntid 1024, 1, 1")));
+}
+
 TEST(Groups, DecisionsDifferWithTheirSize) {
   const auto text = [](const Asked& asked) { return decisions({remark_of(asked)}, request_of(asked)); };
   const Asked of_7{.granularity = Granularity::MultiBlock, .multiblock = 7};

@@ -72,10 +72,20 @@ def judge_preloaded(entry, native, outcome, stats):
     return wrong
 
 
+def expected_at(entry, granularity, launcher):
+    """An entry says what becomes of a program's sites over the grid, by the launcher that suits; this is what it says of
+    another way. By warp nobody counts the children, and other sites are left for other reasons."""
+    left = set(entry.get("left_at", {}).get(granularity, []))
+    if launcher == "device":
+        left |= set(entry.get("left_on_device", {}))
+    missing = {"children", "left"} if granularity == "warp" else {"children"} if left else set()
+    expected = {key: value for key, value in entry.items() if key not in missing}
+    return expected | {"redirected": [kernel for kernel in entry.get("redirected", []) if kernel not in left]}
+
+
 def judge_device_launcher(entry, native, outcome, stats, granularity):
     """What must hold of any preloaded run, and that the parents did launch their children themselves, so aggregated."""
-    if granularity == "warp":  # nothing is recorded, so nobody counts
-        entry = {key: value for key, value in entry.items() if key != "children"}
+    entry = expected_at(entry, granularity, "device")
     wrong = judge_preloaded(entry, native, outcome, stats)
     ways = statistics_file.ways(stats)
     if not wrong and entry.get("redirected") and ways != {f"{granularity}/device"}:

@@ -54,14 +54,6 @@ def case_named(name):
     return case
 
 
-def expected_by_warp(case):
-    """tests/gpu says what becomes of a program over the grid. By warp nobody counts the children, fewer sites are left
-    for the reasons given there, and others for reasons of their own."""
-    expected = {key: value for key, value in case["expected"].items() if key not in ("children", "left")}
-    left = case.get("left_by_warp", [])
-    return expected | {"redirected": [kernel for kernel in expected.get("redirected", []) if kernel not in left]}
-
-
 class Runs:
     """The runs of one case in one configuration."""
 
@@ -129,28 +121,24 @@ def judge_sites(expected, configuration, stats):
     if "missing" in stats:
         return [f"no statistics: {stats['missing']}"]
     wrong = []
-    on_device = expected.get("left_on_device", {}) if configuration == "device" else {}
-    for kernel in expected.get("redirected", []):
-        if kernel in on_device:
-            continue
+    launcher = "host" if configuration == "host" else "device"
+    granularity = configuration if configuration in ("block", "multiblock", "warp") else "grid"
+    elsewhere = {} if launcher == "host" or granularity == "warp" else expected.get("left_on_device", {})
+    expected = programs.expected_at(expected, granularity, launcher)
+    for kernel in expected["redirected"]:
         if statistics_file.redirected(stats, kernel) == 0:
             wrong.append(f"no launch of {kernel} was redirected")
     sites = [site for module in stats.get("modules", []) for site in module.get("sites", [])]
     if "sites" in expected and len(sites) != expected["sites"]:
         wrong.append(f"{len(sites)} launch sites found instead of {expected['sites']}")
-    for kernel, reason in (expected.get("left", {}) | on_device).items():
+    for kernel, reason in (expected.get("left", {}) | elsewhere).items():
         found = {site.get("reason") for site in sites
                  if not kernel or statistics_file.is_kernel(site["parent"], kernel)}
         if found != {reason}:
             wrong.append(f"sites of {kernel} were left for {found} instead of {reason}")
-    launchers = statistics_file.launchers(stats)
-    launcher = "host" if configuration == "host" else "device"
-    if launchers - {launcher}:
-        wrong.append(f"launched by {', '.join(sorted(launchers))} instead of the {launcher}")
-    granularities = {site.get("granularity") for site in sites if site["verdict"] == "rewritten"}
-    granularity = configuration if configuration in ("block", "multiblock", "warp") else "grid"
-    if granularities - {granularity}:
-        wrong.append(f"aggregated at {', '.join(sorted(granularities))} instead of {granularity}")
+    others = statistics_file.ways(stats) - {f"{granularity}/{launcher}"}
+    if others:
+        wrong.append(f"rewritten for {', '.join(sorted(others))} instead of {granularity}/{launcher}")
     return wrong
 
 
@@ -182,7 +170,8 @@ def judge_gpu_program(runs, seed):
     reference, _ = runs.run(0, "native")
     expected = runs.case["expected"]
     if runs.configuration != "host":
-        wrong = programs.judge_device_launcher(expected, reference, outcome, stats)
+        granularity = "grid" if runs.configuration == "device" else runs.configuration
+        wrong = programs.judge_device_launcher(expected, reference, outcome, stats, granularity)
     else:
         wrong = programs.judge_preloaded(expected, reference, outcome, stats)
     return wrong + ([] if wrong else judge_sites(expected, runs.configuration, stats))
@@ -201,8 +190,6 @@ def main():
     parser.add_argument("--first-seed", type=int, default=0)
     options = parser.parse_args()
     case = case_named(options.case)
-    if options.configuration == "warp":
-        case["expected"] = expected_by_warp(case)
     runs = Runs(process.Installation(options.build), case, options.configuration)
     judge = judge_benchmark if case["folder"] == "bench" else judge_gpu_program
     failures = 0
