@@ -145,17 +145,17 @@ TEST_F(Config, ShowsWhatIsInForceAndWhereItCameFrom) {
     return "no row " + name;
   };
   EXPECT_EQ(row({"config"}, "KLAP_LAUNCHER"), "device from " + file + ":2");
-  EXPECT_EQ(row({"config"}, "pool_bytes"), "1G from default");
-  EXPECT_EQ(row({"config", "expand_all"}, "pool_bytes"), "64M from " + file + ":5");
-  EXPECT_EQ(row({"config", "other"}, "pool_bytes"), "1G from default");
+  EXPECT_EQ(row({"config"}, "KLAP_POOL_BYTES"), "1G from default");
+  EXPECT_EQ(row({"config", "expand_all"}, "KLAP_POOL_BYTES"), "64M from " + file + ":5");
+  EXPECT_EQ(row({"config", "other"}, "KLAP_POOL_BYTES"), "1G from default");
   EXPECT_EQ(row({"config", "--launcher", "host"}, "KLAP_LAUNCHER"), "host from command line");
   EXPECT_EQ(row({"config"}, "KLAP_LOG"), "error from environment");
 
   const nlohmann::json printed = klap_ptx({"config", "--json", "expand_all"}, environment).json();
   EXPECT_EQ(printed["kernel"], "expand_all");
   EXPECT_EQ(printed["problems"], nlohmann::json::array());
-  EXPECT_EQ(printed["settings"][2]["key"], "pool_bytes");
-  EXPECT_EQ(printed["settings"][2]["from"], "file");
+  EXPECT_EQ(printed["settings"][3]["key"], "pool_bytes");
+  EXPECT_EQ(printed["settings"][3]["from"], "file");
 }
 
 TEST_F(Config, FileOfTheCommandLineMustExist) {

@@ -432,7 +432,7 @@ TEST(SettingsTable, EveryVariableStandsInTheTexts) {
     EXPECT_THAT(text, HasSubstr(std::string(name)));
     EXPECT_THAT(markdown, HasSubstr("| `" + std::string(name) + "` |"));
   }
-  EXPECT_THAT(markdown, HasSubstr("none \\| warp \\| grid \\| auto")) << "a bar would end the cell";
+  EXPECT_THAT(markdown, HasSubstr("none \\| warp \\| block")) << "a bar would end the cell";
 }
 
 TEST(LaunchReasons, HaveDistinctNamesAndMeanings) {
