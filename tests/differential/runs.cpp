@@ -44,7 +44,7 @@ std::vector<Configuration> make_configurations() {
 
 std::map<std::string, std::string> variables_of(const Work& work, const std::string& statistics) {
   const Configuration& c = work.configuration;
-  std::map<std::string, std::string> variables = work.variables;
+  std::map<std::string, std::string> variables;
   if (!c.is_gpu) {
     variables["LD_LIBRARY_PATH"] = (library_folder() / "emulator").string();
     variables["KLAP_EMULATOR_QUIET"] = "1";
@@ -62,6 +62,7 @@ std::map<std::string, std::string> variables_of(const Work& work, const std::str
     if (!c.is_gpu) variables["KLAP_POOL_BYTES"] = "64M";
     if (!statistics.empty()) variables["KLAP_STATS"] = statistics;
   }
+  for (const auto& [name, value] : work.variables) variables[name] = value;
   return variables;
 }
 

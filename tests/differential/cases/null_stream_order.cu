@@ -61,6 +61,7 @@ void in_order(klap::differential::Builder& c, const char* parent, const char* re
   c.launch(parent, {1, 1, 1}, {kThreads, 1, 1}, c.address(cells));
   if (reason == nullptr) {
     c.rewritten(parent);
+    c.left_by_groups("several-sites");
   } else {
     c.left(parent, reason);
   }

@@ -110,6 +110,7 @@ KLAP_CASE(recursion, "a chain of launches ends early") {
   const auto cells = c.buffer("cells", std::vector<int>(21), after);
   c.launch("count_down", {1, 1, 1}, {1, 1, 1}, c.address(cells), 20);
   c.left_on_device("count_down", "child-launches");
+  c.by_warp("child-launches");
 }
 
 KLAP_CASE(recursive_tree, "a branch of a tree of launches is lost") {
@@ -119,6 +120,7 @@ KLAP_CASE(recursive_tree, "a branch of a tree of launches is lost") {
   const auto cells = c.buffer("cells", std::vector<int>(nodes, -1), after);
   c.launch("tree", {1, 1, 1}, {32, 1, 1}, c.address(cells), 0, nodes);
   c.left_on_device("tree", "child-launches");
+  c.by_warp("child-launches");
 }
 
 KLAP_CASE(mutual_recursion, "two kernels that launch each other end early") {
@@ -135,6 +137,7 @@ KLAP_CASE(recursion_deep, "a long chain does not come to its end") {
   const auto cells = c.buffer("cells", std::vector<int>(1001), after);
   c.launch("count_down", {1, 1, 1}, {1, 1, 1}, c.address(cells), 1000);
   c.left_on_device("count_down", "child-launches");
+  c.by_warp("child-launches");
 }
 
 KLAP_CASE(recursion_at_once, "a recursion without a single launch does not end, or is not over at its end") {
@@ -142,6 +145,7 @@ KLAP_CASE(recursion_at_once, "a recursion without a single launch does not end, 
   for (int i = 0; i < 5; ++i) c.launch("count_down", {1, 1, 1}, {1, 1, 1}, c.address(cells), 0);
   c.launch("count_down", {1, 1, 1}, {1, 1, 1}, c.address(cells), 1);
   c.left_on_device("count_down", "child-launches");
+  c.by_warp("child-launches");
 }
 
 KLAP_CASE(recursion_spread, "a block of a grid shared out over several items is lost, or runs twice") {
@@ -149,6 +153,7 @@ KLAP_CASE(recursion_spread, "a block of a grid shared out over several items is 
   const auto cells = c.buffer("cells", std::vector<int>(limit, -1), spread_cells(limit));
   c.launch("spread", {1, 1, 1}, {32, 1, 1}, c.address(cells), 0, 1, limit);
   c.left_on_device("spread", "child-launches");
+  c.by_warp("child-launches");
 }
 
 KLAP_CASE(recursion_rabbits, "a branch of an unbalanced tree is lost") {
@@ -157,6 +162,7 @@ KLAP_CASE(recursion_rabbits, "a branch of an unbalanced tree is lost") {
   const auto calls = c.buffer("calls", std::vector<int>(9), after);
   c.launch("rabbits", {1, 1, 1}, {16, 1, 1}, c.address(calls), 8);
   c.left_on_device("rabbits", "child-launches");
+  c.by_warp("child-launches");
 }
 
 KLAP_CASE(recursion_from_another, "children of a parent that is not the child are lost") {
@@ -167,7 +173,9 @@ KLAP_CASE(recursion_from_another, "children of a parent that is not the child ar
   const auto calls = c.buffer("calls", std::vector<int>(9), after);
   c.launch("hutches", {6, 1, 1}, {8, 1, 1}, c.address(calls), 6);
   c.left_on_device("hutches", "child-launches");
+  c.by_warp("child-launches");
   c.left_on_device("rabbits", "child-launches");
+  c.by_warp("child-launches");
 }
 
 KLAP_CASE(recursion_cubes, "a block of a grid of three dimensions gets another one's place") {
@@ -179,6 +187,7 @@ KLAP_CASE(recursion_cubes, "a block of a grid of three dimensions gets another o
   const auto cells = c.buffer("cells", std::vector<int>(after.size()), after);
   c.launch("cubes", {1, 1, 1}, {2, 3, 2}, c.address(cells), 2);
   c.left_on_device("cubes", "child-launches");
+  c.by_warp("child-launches");
 }
 
 KLAP_CASE(recursion_relay, "a child does not see what its launcher wrote before") {
@@ -193,6 +202,7 @@ KLAP_CASE(recursion_relay, "a child does not see what its launcher wrote before"
   const auto cells = c.buffer("cells", before, after);
   c.launch("relay", {1, 1, 1}, {1, 1, 1}, c.address(cells), c.address(cells, 256), links);
   c.left_on_device("relay", "child-launches");
+  c.by_warp("child-launches");
 }
 
 KLAP_CASE(recursion_errors, "a thread does not see its own last error, or sees another thread's") {
@@ -207,7 +217,9 @@ KLAP_CASE(recursion_errors, "a thread does not see its own last error, or sees a
   const auto errors = c.buffer("errors", std::vector<int>(8 * 64, -1), after);
   c.launch("stumblers", {1, 1, 1}, {64, 1, 1}, c.address(errors));
   c.left_on_device("stumblers", "child-launches");
+  c.by_warp("child-launches");
   c.left_on_device("stumble", "child-launches");
+  c.by_warp("child-launches");
 }
 
 KLAP_CASE(recursion_repeated, "a queue is not as it was when it is used again") {
@@ -225,7 +237,9 @@ KLAP_CASE(recursion_repeated, "a queue is not as it was when it is used again") 
     }
   }
   c.left_on_device("rabbits", "child-launches");
+  c.by_warp("child-launches");
   c.left_on_device("spread", "child-launches");
+  c.by_warp("child-launches");
 }
 
 KLAP_CASE(recursion_two_streams, "recursions in two streams take each other's children") {
@@ -236,6 +250,7 @@ KLAP_CASE(recursion_two_streams, "recursions in two streams take each other's ch
     for (int i = 0; i < 3; ++i) c.launch_in(stream, "rabbits", {1, 1, 1}, {16, 1, 1}, c.address(calls), 6);
   }
   c.left_on_device("rabbits", "child-launches");
+  c.by_warp("child-launches");
 }
 
 #endif

@@ -66,7 +66,7 @@ KLAP_CASE(per_thread, "a launch into the per-thread stream is lost") {
 }
 KLAP_CASE(created_stream, "two launches into a created stream are not run in order") {
   one_stream(c, "created_parent", [](int t) { return 2 * (t + 3); });
-  c.left("created_parent", "several-sites");
+  c.left("created_parent", "runtime-call");
   c.by_warp("stream-unsupported");
 }
 KLAP_CASE(tail_launch, "a tail launch runs before its grid is done") {
@@ -75,7 +75,7 @@ KLAP_CASE(tail_launch, "a tail launch runs before its grid is done") {
 }
 KLAP_CASE(tail_after_children, "a tail launch runs before the other children of its grid are done") {
   one_stream(c, "tail_after_children", [](int t) { return t == 0 ? 100 : 0; });
-  c.left("tail_after_children", "several-sites");
+  c.left("tail_after_children", "stream-unsupported");
   c.by_warp("some");
 }
 

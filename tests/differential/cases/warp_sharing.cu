@@ -201,18 +201,20 @@ KLAP_CASE(shared_many_bytes, "more children than fit go into one launch, or argu
 }
 
 KLAP_CASE(shared_meeting, "threads of a child wait for those of another, or for ones that have left") {
-  cells_case(
-      c, "meeting_parent", 2 * kThreads,
-      [](int i) {
-        const int n = 1 + i / 2 % 64;
-        int sum = 0;
-        for (int warp = 0; warp < 64; warp += 32) {
-          const int lanes = std::min(std::max(n - warp, 0), 32);
-          sum += lanes * lanes;
-        }
-        return sum + i % 2;
-      },
-      "child-warp-sync");
+  std::vector<int> after;
+  for (int i = 0; i < 2 * kThreads; ++i) {
+    const int n = 1 + i / 2 % 64;
+    int sum = 0;
+    for (int warp = 0; warp < 64; warp += 32) {
+      const int lanes = std::min(std::max(n - warp, 0), 32);
+      sum += lanes * lanes;
+    }
+    after.push_back(sum + i % 2);
+  }
+  const auto cells = c.buffer("cells", std::vector<int>(after.size()), after);
+  c.launch("meeting_parent", {1, 1, 1}, {kThreads, 1, 1}, c.address(cells));
+  c.left_on_host("meeting_parent", "child-barrier");
+  c.by_warp("rewritten");
 }
 
 KLAP_CASE(shared_codes, "a refused lane disturbs those that it arrives with, or its error is lost") {
