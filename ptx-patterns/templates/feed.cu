@@ -130,8 +130,8 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS) __klap_consumer
       __klap_child_body(record + KLAP_ARGS_OFFSET, at.x, at.y, at.z, size.x, size.y, size.z,
                         thread % KLAP_CHILD_X, thread / KLAP_CHILD_X % KLAP_CHILD_Y,
                         thread / (KLAP_CHILD_X * KLAP_CHILD_Y));
+      __syncthreads();  // for what the child's next block shares, and for retiring after the last one
     }
-    __syncthreads();
     if (thread == 0) is_over = retire(feed);
   }
   if (thread == 0) leave(feed, children);

@@ -79,6 +79,19 @@ extern "C" __global__ void stumblers(int* errors) {
   stumble<<<1, 32>>>(errors + 8 * threadIdx.x, static_cast<int>(threadIdx.x) % 6);
 }
 
+// Blocks that turn a tile around in shared memory; more of them than a grid has parts.
+constexpr int kTile = 64;
+extern "C" __global__ void turn(const int* from, int* to, int levels) {
+  __shared__ int tile[kTile];
+  const int begin = static_cast<int>(blockIdx.x) * kTile, t = static_cast<int>(threadIdx.x);
+  tile[t] = from[begin + t];
+  __syncthreads();
+  to[begin + t] = tile[kTile - 1 - t] + levels;
+  const int tiles = 150 * kTile;
+  if (blockIdx.x == 7 % gridDim.x && t == 0 && levels > 0)
+    turn<<<150, kTile, 0, cudaStreamFireAndForget>>>(from + tiles, to + tiles, levels - 1);
+}
+
 #else
 
 static int rabbit_calls(int from, int months) {
@@ -250,6 +263,23 @@ KLAP_CASE(recursion_two_streams, "recursions in two streams take each other's ch
     for (int i = 0; i < 3; ++i) c.launch_in(stream, "rabbits", {1, 1, 1}, {16, 1, 1}, c.address(calls), 6);
   }
   c.left_on_device("rabbits", "child-launches");
+  c.by_warp("child-launches");
+}
+
+KLAP_CASE(recursion_in_tiles, "a block's shared memory is overwritten while the one before still reads it") {
+  constexpr int kTileCells = 64, kTiles = 150, kLevels = 2;
+  std::vector<int> from, to;
+  for (int i = 0; i < (kLevels + 1) * kTiles * kTileCells; ++i) from.push_back(i * 7 % 1000);
+  for (int i = 0; i < static_cast<int>(from.size()); ++i) {
+    const int level = i / (kTiles * kTileCells);
+    const int first = i / kTileCells * kTileCells;
+    to.push_back(
+        level == 0 && i >= kTileCells ? 0 : from[first + kTileCells - 1 - i % kTileCells] + kLevels - level);
+  }
+  const auto source = c.buffer("from", from, from);
+  const auto result = c.buffer("to", std::vector<int>(to.size()), to);
+  c.launch("turn", {1, 1, 1}, {kTileCells, 1, 1}, c.address(source), c.address(result), kLevels);
+  c.left_on_device("turn", "child-launches");
   c.by_warp("child-launches");
 }
 
