@@ -35,7 +35,7 @@ class ParsedUnit {
   std::string made_for_;
 };
 
-// A site that will be rewritten. All sites of a parent are, or none.
+// A site that will be rewritten. Where launches are put off, all sites of a parent are, or none.
 struct PlannedSite {
   size_t remark = 0;  // into Plan::remarks
   size_t parent_unit = 0, child_unit = 0;
