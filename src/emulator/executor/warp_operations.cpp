@@ -116,7 +116,8 @@ uint32_t reduced(const WarpDetail& detail, uint32_t a, uint32_t b) {
 }
 
 void reduce(WarpOperation& op) {
-  auto result = static_cast<uint32_t>(op.in[0][lowest_lane(op.lanes)]);
+  // There is a first lane; g++ 13 cannot know and takes the index of an empty mask for possible.
+  auto result = static_cast<uint32_t>(op.in[0][lowest_lane(op.lanes) % kLanes]);
   for_lanes(op.lanes & (op.lanes - 1), [&](uint32_t lane) {
     result = reduced(op.instruction.warp, result, static_cast<uint32_t>(op.in[0][lane]));
   });
