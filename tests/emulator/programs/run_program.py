@@ -62,6 +62,13 @@ class Runs:
         self.case = case
         self.configuration = configuration
         self.folder = tempfile.TemporaryDirectory()
+        self.native = None
+
+    def reference(self):
+        """What the program does natively in the plain run, the same for every seed of the others."""
+        if self.native is None:
+            self.native, _ = self.run(0, "native")
+        return self.native
 
     def environment(self, seed, configuration):
         # The rewritten code of the first run serves the others: compiling it is not what is tested.
@@ -167,7 +174,7 @@ def judge_gpu_program(runs, seed):
     if runs.configuration == "native":
         problem = programs.verdict(outcome)
         return [problem] if problem else []
-    reference, _ = runs.run(0, "native")
+    reference = runs.reference()
     expected = runs.case["expected"]
     if runs.configuration != "host":
         granularity = "grid" if runs.configuration == "device" else runs.configuration
