@@ -33,19 +33,6 @@ std::vector<Combination> combinations() {
 
 class Differential : public testing::TestWithParam<Combination> {};
 
-std::string expected_verdict(const Site& site, const Configuration& configuration) {
-  const bool by_warp = configuration.granularity == "warp";
-  if (by_warp && !site.by_warp.empty())
-    return site.by_warp == "rewritten" || site.by_warp == "some" ? site.by_warp : "left: " + site.by_warp;
-  const bool by_groups = configuration.granularity == "block" || configuration.granularity == "multiblock";
-  if (by_groups && !site.by_groups.empty()) return "left: " + site.by_groups;
-  const std::string& there = by_warp                              ? std::string()
-                             : configuration.launcher == "device" ? site.left_on_device
-                                                                  : site.left_on_host;
-  const std::string& reason = there.empty() ? site.left : there;
-  return reason.empty() ? "rewritten" : "left: " + reason;
-}
-
 std::string verdict(const nlohmann::json& site) {
   const std::string text = site.at("verdict");
   return text == "rewritten" ? text : "left: " + site.at("reason").get<std::string>();

@@ -116,6 +116,19 @@ std::vector<Configuration> chosen_configurations(const std::string& names) {
   return chosen;
 }
 
+std::string expected_verdict(const Site& site, const Configuration& configuration) {
+  const bool by_warp = configuration.granularity == "warp";
+  if (by_warp && !site.by_warp.empty())
+    return site.by_warp == "rewritten" || site.by_warp == "some" ? site.by_warp : "left: " + site.by_warp;
+  const bool by_groups = configuration.granularity == "block" || configuration.granularity == "multiblock";
+  if (by_groups && !site.by_groups.empty()) return "left: " + site.by_groups;
+  const std::string& there = by_warp                              ? std::string()
+                             : configuration.launcher == "device" ? site.left_on_device
+                                                                  : site.left_on_host;
+  const std::string& reason = there.empty() ? site.left : there;
+  return reason.empty() ? "rewritten" : "left: " + reason;
+}
+
 std::string Report::problem(const Work& work) const {
   constexpr size_t kShown = 3;
   std::string text;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "case.h"
 #include "process.h"
 
 namespace klap::differential {
@@ -25,6 +26,9 @@ struct Configuration {
 std::span<const Configuration> configurations();
 // By names separated by commas; empty: all emulated ones. Throws Error(Config).
 std::vector<Configuration> chosen_configurations(const std::string& names);
+
+// What a preloaded run in that configuration must make of the site: "rewritten", "left: REASON" or "some".
+std::string expected_verdict(const Site& site, const Configuration& configuration);
 
 struct Work {
   Configuration configuration;

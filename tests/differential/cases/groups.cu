@@ -99,9 +99,9 @@ KLAP_CASE(groups_many_shapes, "counters of an earlier grid or block size are tak
     klap::differential::Dim3 grid, block;
   };
   const std::vector<Shape> shapes = {
-      {{3, 1, 1}, {32, 1, 1}},  {{20, 1, 1}, {4, 1, 1}},  {{1, 1, 1}, {100, 1, 1}}, {{2, 3, 2}, {4, 2, 3}},
-      {{70, 1, 1}, {1, 1, 1}},  {{140, 1, 1}, {2, 1, 1}}, {{5, 1, 1}, {64, 1, 1}},  {{1, 1, 1}, {1, 1, 1}},
-      {{90, 1, 1}, {8, 1, 1}},  {{7, 1, 1}, {32, 2, 1}}};
+      {{3, 1, 1}, {32, 1, 1}}, {{20, 1, 1}, {4, 1, 1}},  {{1, 1, 1}, {100, 1, 1}}, {{2, 3, 2}, {4, 2, 3}},
+      {{70, 1, 1}, {1, 1, 1}}, {{140, 1, 1}, {2, 1, 1}}, {{5, 1, 1}, {64, 1, 1}},  {{1, 1, 1}, {1, 1, 1}},
+      {{90, 1, 1}, {8, 1, 1}}, {{7, 1, 1}, {32, 2, 1}}};
   constexpr int kCells = 720, kWideUpTo = 100;  // threads
   const auto threads_of = [](const Shape& s) {
     return static_cast<int>(s.grid[0] * s.grid[1] * s.grid[2] * s.block[0] * s.block[1] * s.block[2]);

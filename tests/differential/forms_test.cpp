@@ -1,0 +1,131 @@
+// The table of the forms in which kernels are written against the granularities, forms.md, is what the cases
+// by hand say and show: each form names its cases, and each cell is what every run of the first of them must
+// find. So a cell cannot say "works" without a test that fails if it does not.
+//
+// KLAP_REBASE=1 writes the file anew.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <vector>
+
+#include "case.h"
+#include "runs.h"
+#include "support/file.h"
+
+namespace klap::differential {
+namespace {
+
+struct Form {
+  const char* about;
+  std::vector<const char*> cases;  // the first stands in the table's cells
+};
+
+const std::vector<Form>& forms() {
+  static const std::vector<Form> all = {
+      {"one launch per thread, grids of one dimension, constant block",
+       {"simple", "simple_empty_between", "some_lanes", "uneven", "atomics"}},
+      {"grids and blocks of three dimensions", {"three_dimensions"}},
+      {"blocks whose size differs between launches", {"shared_blocks", "refused_blocks"}},
+      {"launches under divergent control flow", {"divergent", "groups_early_returns"}},
+      {"arguments of every width, structures by value", {"argument_widths", "shared_many_bytes"}},
+      {"children that call functions", {"device_functions"}},
+      {"children with local arrays and early returns", {"local_arrays"}},
+      {"children with barriers and static shared memory",
+       {"child_barrier", "child_shared_reuse", "child_sums_in_shared"}},
+      {"children with dynamic shared memory of a constant size",
+       {"child_dynamic_shared", "child_static_and_dynamic_shared"}},
+      {"children with dynamic shared memory of any size", {"child_dynamic_shared_of_any_size"}},
+      {"blocks that leave as a whole before a barrier", {"child_blocks_exit_before_barrier"}},
+      {"threads that leave before a barrier",
+       {"child_exits_before_barrier", "child_threads_exit_in_every_second_block"}},
+      {"barriers with a count", {"child_barriers_of_warps", "shared_meeting"}},
+      {"barriers in functions that the child calls", {"child_barrier_in_function"}},
+      {"warp operations of full warps", {"child_shuffle", "child_blocks_exit_before_shuffle"}},
+      {"warp operations of the active lanes", {"child_active_lanes"}},
+      {"warp operations after lanes have left", {"child_exits_before_vote"}},
+      {"warp operations in blocks that are no multiple of a warp", {"child_votes_in_odd_block"}},
+      {"module variables that host, parent and child share", {"module_variables"}},
+      {"several launch sites in one kernel",
+       {"three_sites_in_order", "two_sites", "sites_ordered_by_barrier", "sites_unlike", "descendants"}},
+      {"one child of several parents", {"two_parents"}},
+      {"a kernel that host and device launch", {"both_sides"}},
+      {"a site in a loop, NULL stream", {"site_in_loop", "shared_rounds", "shared_meeting_rounds"}},
+      {"a barrier between a loop's launches", {"barrier_between_launches", "shared_barrier_rounds"}},
+      {"children that launch others", {"nested"}},
+      {"recursion",
+       {"recursion", "recursive_tree", "recursion_deep", "recursion_at_once", "recursion_spread",
+        "recursion_rabbits", "recursion_from_another", "recursion_cubes", "recursion_relay",
+        "recursion_errors", "recursion_repeated", "recursion_two_streams", "recursion_in_tiles"}},
+      {"mutual recursion", {"mutual_recursion"}},
+      {"fire-and-forget stream", {"fire_and_forget"}},
+      {"per-thread stream", {"per_thread"}},
+      {"a stream that the thread creates", {"created_stream", "shared_own_stream"}},
+      {"tail launches", {"tail_launch", "tail_after_children"}},
+      {"children that update plainly what others read", {"plain_counting", "child_updates_through_shared"}},
+      {"other work in the stream beside the launch", {"shared_other_calls"}},
+      {"launches that CUDA refuses, and their codes", {"refused_grids", "shared_codes", "refused_by_host"}},
+      {"the parent reads and writes beside its launches",
+       {"write_then_launch", "barrier_then_launch", "launch_then_write"}},
+      {"parents one after another and in several streams",
+       {"chained", "several_streams", "groups_two_streams"}},
+      {"parents' grids of every size, some that launch nothing",
+       {"groups_few_launch", "groups_many_shapes", "groups_nothing_recorded"}},
+      {"children of 2^16 blocks and more", {"groups_big_children"}},
+  };
+  return all;
+}
+
+constexpr std::array<const char*, 5> kColumns = {"grid-host", "grid-device", "multiblock2-device",
+                                                 "block-device", "warp-device"};
+
+std::string cell(const Case& c, const Configuration& configuration) {
+  if (c.sites.empty()) return "works";
+  return expected_verdict(c.sites.front(), configuration) == "rewritten"
+             ? "works"
+             : expected_verdict(c.sites.front(), configuration);
+}
+
+std::string table() {
+  std::string text =
+      "# Forms of kernels and granularities\n\nEvery row is a form in which programs launch kernels from "
+      "kernels, with the differential cases that show it (`cases/`). *works*: rewritten, and equal to the "
+      "CPU "
+      "reference natively and preloaded, on the emulated GPU under every seed and on a GPU. *left*: the "
+      "reason why such a launch stays as it is there. Made from the cases by `forms_test.cpp`.\n\n"
+      "| Form | grid, host | grid, device | multiblock | block | warp | Cases |\n"
+      "| --- | --- | --- | --- | --- | --- | --- |\n";
+  for (const Form& form : forms()) {
+    text += fmt::format("| {} |", form.about);
+    for (const char* column : kColumns)
+      text +=
+          fmt::format(" {} |", cell(*find_case(form.cases.front()), chosen_configurations(column).front()));
+    for (const char* name : form.cases) text += fmt::format(" `{}`", name);
+    text += " |\n";
+  }
+  return text;
+}
+
+TEST(Forms, EachHasACase) {
+  for (const Form& form : forms()) {
+    for (const char* name : form.cases) EXPECT_NE(find_case(name), nullptr) << form.about << ": " << name;
+  }
+}
+
+TEST(Forms, EachCaseIsInTheTable) {
+  for (const Case& c : all_cases()) {
+    EXPECT_TRUE(std::ranges::any_of(forms(), [&](const Form& f) {
+      return std::ranges::find(f.cases, c.name) != f.cases.end();
+    })) << c.name;
+  }
+}
+
+TEST(Forms, TheTableIsWhatTheCasesSay) {
+  if (std::getenv("KLAP_REBASE") != nullptr) write_file(KLAP_FORMS, table());
+  EXPECT_EQ(read_file(KLAP_FORMS), table()) << "KLAP_REBASE=1 writes " << KLAP_FORMS;
+}
+
+}  // namespace
+}  // namespace klap::differential
