@@ -20,7 +20,8 @@
 // runtime's own is taken out before a group acts: so whenever it holds an error, that is newer than the copy.
 //
 // Constants: those of warp.h; KLAP_MATCH_BLOCK, KLAP_MATCH_BYTES, KLAP_MATCH_STREAM where the launch's block,
-// dynamic shared memory or stream is not constant.
+// dynamic shared memory or stream is not constant; then KLAP_SHARED_ROOM, the most dynamic shared memory that
+// the kernel of warp.cu can have, whatever the program allowed the child.
 #include "warp_records.h"
 
 extern "C" __device__ void* __klap_get_buffer(void* kernel, dim3 grid, dim3 block, unsigned int shared_bytes);
@@ -103,7 +104,10 @@ extern "C" __device__ KlapShare __klap_share(void* consumer, void* child, unsign
   const unsigned int lane = lane_number();
   const bool refused = grid_x - 1u >= 0x7fffffffu || grid_y - 1u >= 65535u || grid_z - 1u >= 65535u;
   const unsigned long long row = static_cast<unsigned long long>(grid_x) * grid_y;  // less than 2^47
-  const bool shares = !refused && row <= kLargestShared && row * grid_z <= kLargestShared;
+  bool shares = !refused && row <= kLargestShared && row * grid_z <= kLargestShared;
+#ifdef KLAP_MATCH_BYTES
+  shares = shares && shared_bytes <= KLAP_SHARED_ROOM;
+#endif
   unsigned int group = find_group(shares, block, shared_bytes, stream, lane);
 #ifdef KLAP_LAST_ERROR
   if (const unsigned int older = __klap_last_error()) last_error = older;

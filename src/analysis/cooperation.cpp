@@ -45,11 +45,18 @@ uint64_t most_bytes(const Module& m, uint32_t name) {
   return bytes * count + std::max(align, bytes) - 1;
 }
 
+uint64_t own_bytes(const Module& m, const Effects& effects) {
+  uint64_t bytes = 0;
+  for (const Effect& effect : effects.all()) {
+    if (effect.kind == EffectKind::StaticShared) bytes += most_bytes(m, declaration_token(m, effect));
+  }
+  return bytes;
+}
+
 std::optional<Objection> object_to_shared_memory(const Module& m, const Effects& effects,
                                                  uint32_t shared_bytes) {
-  uint64_t fixed = 0;
+  const uint64_t fixed = own_bytes(m, effects);
   for (const Effect& effect : effects.all()) {
-    if (effect.kind == EffectKind::StaticShared) fixed += most_bytes(m, declaration_token(m, effect));
     if (effect.kind != EffectKind::DynamicShared) continue;
     const uint32_t name = declaration_token(m, effect);
     if (!m.is(name + 1, "[") || !m.is(name + 2, "]")) {
@@ -88,6 +95,11 @@ std::optional<Objection> object_to_consumer(const Module& m, const Function& chi
 }
 
 }  // namespace
+
+uint32_t shared_room(const Module& m, const Function& child) {
+  const uint64_t fixed = own_bytes(m, CallGraph(m, child).closure(child));
+  return static_cast<uint32_t>(kSharedLimit - std::min(fixed, kSharedLimit));
+}
 
 Together together(const Module& m, const Function& child) {
   const CallGraph graph(m, child);

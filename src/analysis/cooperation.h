@@ -27,4 +27,8 @@ std::optional<Objection> object_to_cooperation(const ptx::Module& module, const 
                                                const CallGraph& graph, const std::array<uint32_t, 3>& block,
                                                uint32_t shared_bytes, const Way& way);
 
+// The dynamic shared memory, in bytes, that a launch of the child can have wherever its code stands: what its
+// own variables leave of what a block may have without asking for more.
+uint32_t shared_room(const ptx::Module& module, const ptx::Function& child);
+
 }  // namespace klap::analysis

@@ -98,17 +98,9 @@ std::optional<Reason> reason_against(EffectKind effect) {
   return Reason::ChildInstruction;
 }
 
-// The kernel that a warp launches declares no shared memory. Otherwise its blocks are the child's own.
-std::optional<Reason> reason_against(EffectKind effect, const Way& way) {
-  using enum EffectKind;
-  const bool is_shared = effect == StaticShared || effect == DynamicShared || effect == SharedAccess;
-  if (way.is_at_once() && is_shared) return Reason::ChildSharedMemory;
-  return reason_against(effect);
-}
-
-std::optional<Objection> object_to_instruction(const Module& m, const Statement& s, const Way& way) {
+std::optional<Objection> object_to_instruction(const Module& m, const Statement& s) {
   for (EffectKind effect : instruction_effects(m, s)) {
-    if (const auto reason = reason_against(effect, way))
+    if (const auto reason = reason_against(effect))
       return object(*reason, fmt::format("{} ({})", m.full_opcode(s), m.place(s.head)));
   }
   return std::nullopt;
@@ -120,15 +112,15 @@ constexpr Kinds kNamedRegisters = {EffectKind::OtherRegister};
 
 // Instructions first, then what the function names: variables or registers of these kinds.
 std::optional<Objection> object_to_effects(const Module& m, const Function& f, const Effects& effects,
-                                           Kinds names, const Way& way) {
+                                           Kinds names) {
   std::optional<Objection> found;
   ptx::for_each_statement(f.body, [&](const Statement& s) {
-    if (!found) found = object_to_instruction(m, s, way);
+    if (!found) found = object_to_instruction(m, s);
   });
   if (found) return found;
   for (const Effect& effect : effects.all()) {
     if (std::find(names.begin(), names.end(), effect.kind) == names.end()) continue;
-    if (const auto reason = reason_against(effect.kind, way))
+    if (const auto reason = reason_against(effect.kind))
       return object(*reason, fmt::format("{} ({})", effect.what, m.place(effect.token)));
   }
   return std::nullopt;
@@ -139,7 +131,7 @@ std::optional<Objection> object_to_effects(const Module& m, const Function& f, c
 std::optional<Objection> object_to_callee(const CallGraph& graph, const Function& callee, const Way& way) {
   const Module& m = graph.module();
   const Effects& effects = graph.own(callee);
-  if (auto objection = object_to_effects(m, callee, effects, kNamedMemory, way)) return objection;
+  if (auto objection = object_to_effects(m, callee, effects, kNamedMemory)) return objection;
   for (const Effect& effect : effects.all()) {
     using enum EffectKind;
     const bool is_register =
@@ -603,17 +595,17 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
   const CallGraph graph(m, child);
   const CallClosure closure = call_closure(m, child);
   if (auto objection = object_to_calls(graph, child, way)) return objection;
-  if (auto objection = object_to_effects(m, child, graph.own(child), kNamedMemory, way)) return objection;
-  if (auto objection = object_to_effects(m, child, graph.own(child), kNamedRegisters, way)) return objection;
+  if (auto objection = object_to_effects(m, child, graph.own(child), kNamedMemory)) return objection;
+  if (auto objection = object_to_effects(m, child, graph.own(child), kNamedRegisters)) return objection;
   if (auto objection = object_to_child_waiting(m, child)) return objection;
   for (const Function* callee : closure.functions) {
     if (auto objection = object_to_child_waiting(m, *callee)) return objection;
   }
-  if (!way.is_at_once()) {
-    auto objection = object_to_cooperation(m, child, graph, *constant_block(site, parent),
-                                           *constant_shared_bytes(site, parent), way);
-    if (objection) return objection;
-  }
+  // What is not constant, and may be so only where each launch keeps it, is looked at there.
+  const auto shared_bytes = constant_shared_bytes(site, parent).value_or(0);
+  if (auto objection =
+          object_to_cooperation(m, child, graph, block.value_or(std::array<uint32_t, 3>{}), shared_bytes, way))
+    return objection;
   // What varies only takes updates away, and costs the values of the whole parent.
   if (stream_kind(site) == StreamKind::Null && shared_update(m, child, closure, {})) {
     // In a loop, what differs between threads in one round may be the same in different rounds.

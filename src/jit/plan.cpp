@@ -306,7 +306,7 @@ class Planner {
       return objection;
     }
     if (planned.way.is_at_once()) {
-      planned.shape = transform::warp_shape(*child.function, grid_is_1d(s, parent.data));
+      planned.shape = transform::warp_shape(module, *child.function, grid_is_1d(s, parent.data));
       if (planned.shape.lanes > 1) return std::nullopt;
       return Objection{Reason::ParameterSpace,
                        fmt::format("two launches' arguments, {} bytes each, do not fit into the parameters "

@@ -120,7 +120,10 @@ std::shared_ptr<const ptx::Module> warp_launch_template(const transform::Consume
                                                         const transform::SharingShape& sharing) {
   std::vector<std::string> options = warp_options(shape);
   if (sharing.match_block) options.emplace_back("-DKLAP_MATCH_BLOCK");
-  if (sharing.match_bytes) options.emplace_back("-DKLAP_MATCH_BYTES");
+  if (sharing.match_bytes) {
+    options.emplace_back("-DKLAP_MATCH_BYTES");
+    options.push_back(fmt::format("-DKLAP_SHARED_ROOM={}u", shape.shared_room));
+  }
   if (sharing.match_stream) options.emplace_back("-DKLAP_MATCH_STREAM");
   if (sharing.last_error) options.emplace_back("-DKLAP_LAST_ERROR");
   return compiled(kWarpLaunchTemplate, "warp_launch.cu", options);

@@ -41,6 +41,7 @@ struct ConsumerShape {
   // Shared by the lanes of a warp, templates/warp.cu: how many children fit into one launch. The block is
   // then that of each launch.
   uint32_t lanes = 0;
+  uint32_t shared_room = 0;  // then: the most dynamic shared memory that a shared launch can have
   RecordLayout layout;
   [[nodiscard]] uint32_t child_threads() const { return block[0] * block[1] * block[2]; }
   [[nodiscard]] uint32_t threads() const { return child_threads() * pack; }

@@ -123,12 +123,13 @@ uint32_t lanes_that_fit(const RecordLayout& layout) {
   return 0;
 }
 
-ConsumerShape warp_shape(const Function& child, bool grid_is_1d) {
+ConsumerShape warp_shape(const Module& module, const Function& child, bool grid_is_1d) {
   ConsumerShape shape;
   shape.grid_is_1d = grid_is_1d;
   shape.exact = true;
   shape.layout = record_layout(child);
   shape.lanes = lanes_that_fit(shape.layout);
+  shape.shared_room = analysis::shared_room(module, child);
   return shape;
 }
 

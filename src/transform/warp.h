@@ -18,7 +18,7 @@
 namespace klap::transform {
 
 // For templates/warp.cu. The block is that of each launch. No lanes: two children do not fit.
-ConsumerShape warp_shape(const ptx::Function& child, bool grid_is_1d);
+ConsumerShape warp_shape(const ptx::Module& module, const ptx::Function& child, bool grid_is_1d);
 
 // How many children's records fit into the parameters of one launch, at most the lanes of a warp.
 uint32_t lanes_that_fit(const RecordLayout& layout);

@@ -231,29 +231,25 @@ int odd_lanes(int block, int i, int lanes) {
 KLAP_CASE(child_barrier, "threads of a child's block pass a barrier that others have not reached") {
   of_child(c, "reverse_parent", reversed);
   c.rewritten("reverse_parent");
-  c.by_warp("child-shared-memory");
 }
 KLAP_CASE(child_dynamic_shared, "a child's dynamic shared memory is too small or another child's") {
   of_child(c, "rotate_parent", [](int t, int i) { return start_of(t * kBlock + (i + 1) % kBlock); });
   c.rewritten("rotate_parent");
-  c.by_warp("child-shared-memory");
 }
 KLAP_CASE(child_dynamic_shared_of_any_size, "a size of shared memory that is not constant is taken for one") {
   of_children(
       c, "rotate_some_parent", 1, [](int t, int i) { return start_of(t * kBlock + (i + 1) % kBlock); },
       static_cast<int>(kBlock * sizeof(int)));
   c.left("rotate_some_parent", "dynamic-shared-memory");
-  c.by_warp("child-shared-memory");
+  c.by_warp("rewritten");
 }
 KLAP_CASE(child_static_and_dynamic_shared, "static and dynamic shared memory overlap") {
   of_child(c, "both_parent", [](int t, int i) { return reversed(t, (i + 1) % kBlock); });
   c.rewritten("both_parent");
-  c.by_warp("child-shared-memory");
 }
 KLAP_CASE(child_shared_reuse, "a block overwrites shared memory that threads of the one before still read") {
   of_children(c, "reuse_parent", kManyBlocks, reversed);
   c.rewritten("reuse_parent");
-  c.by_warp("child-shared-memory");
 }
 KLAP_CASE(child_exits_before_barrier,
           "a barrier waits for threads that have left, or not for those that stay") {
@@ -268,14 +264,12 @@ KLAP_CASE(child_threads_exit_in_every_second_block,
   of_children(c, "swap_parent", kManyBlocks,
               [](int b, int i) { return unchanged(b, b % 2 == 0 && i >= kWarp ? i : i ^ 1); });
   c.left_on_host("swap_parent", "child-barrier");
-  c.by_warp("child-shared-memory");
 }
 KLAP_CASE(child_blocks_exit_before_barrier, "a block that leaves as a whole holds up the next one") {
   of_children(c, "some_blocks_parent", kManyBlocks, [](int b, int i) {
     return b % kManyBlocks < b / kManyBlocks % kManyBlocks ? reversed(b, i) : unchanged(b, i);
   });
   c.rewritten("some_blocks_parent");
-  c.by_warp("child-shared-memory");
 }
 KLAP_CASE(child_sums_in_shared, "a barrier in a loop meets that of another round") {
   of_child(c, "sum_parent", [](int t, int i) {
@@ -284,7 +278,6 @@ KLAP_CASE(child_sums_in_shared, "a barrier in a loop meets that of another round
     return i == 0 ? sum : unchanged(t, i);
   });
   c.rewritten("sum_parent");
-  c.by_warp("child-shared-memory");
 }
 KLAP_CASE(child_shuffle, "lanes of a child shuffle with those of another child") {
   of_child(c, "warp_parent", warp_sum);
@@ -317,12 +310,10 @@ KLAP_CASE(child_exits_before_vote, "lanes that have left hold up a vote, or take
 KLAP_CASE(child_barriers_of_warps, "a barrier with a count holds threads of another block") {
   of_child(c, "named_parent", [](int t, int i) { return unchanged(t, i ^ (kWarp - 1)); });
   c.left_on_host("named_parent", "child-barrier");
-  c.by_warp("child-shared-memory");
 }
 KLAP_CASE(child_barrier_in_function, "a called function's shared memory is lost, or shared by all kernels") {
   of_child(c, "call_parent", reversed);
   c.left_on_host("call_parent", "child-barrier");
-  c.by_warp("child-shared-memory");
 }
 KLAP_CASE(child_updates_through_shared,
           "an update is overlooked because its value goes through shared memory") {
@@ -330,7 +321,6 @@ KLAP_CASE(child_updates_through_shared,
       c.buffer("total", std::vector<int>{5}, std::vector<int>{5 + kThreads * (kThreads + 1) / 2});
   c.launch("total_parent", {1, 1, 1}, {kThreads, 1, 1}, c.address(total));
   c.left("total_parent", "child-read-modify-write");
-  c.by_warp("child-shared-memory");
 }
 
 #endif
