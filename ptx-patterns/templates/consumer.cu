@@ -12,13 +12,14 @@
 // work together, they must also be together when one of its blocks ends and the next begins: a warp, so that
 // warp operations meet those of the same block and see all its lanes; or the whole block, so that nobody
 // writes to shared memory that others still read, and every barrier is that of the same block. Everything
-// that decides which block is next is computed alike by all threads of a group. (Children whose threads may
-// leave before others meet do not come here.)
+// that decides which block is next is computed alike by all threads of a group. (Of children whose
+// threads may leave before others meet, only those come here of which whole warps do: exits.h.)
 //
 // Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES;
 // KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_WARPS_TOGETHER when the child's block
 // is a multiple of a warp whose lanes belong together, KLAP_BLOCKS_TOGETHER when the whole block does
-// (KLAP_PACK is then 1).
+// (KLAP_PACK is then 1); those of exits.h.
+#include "exits.h"
 #include "queue.h"
 #include "sequence.h"
 
@@ -32,7 +33,7 @@ extern "C" __device__ void __klap_child_body(const unsigned char* arguments, uns
 
 static __device__ __forceinline__ void end_virtual_block() {
 #if defined(KLAP_BLOCKS_TOGETHER)
-  __syncthreads();
+  end_child_block();
 #elif defined(KLAP_WARPS_TOGETHER)
   __syncwarp();
 #endif

@@ -13,7 +13,8 @@
 // ready; none of it may go through the non-coherent cache, here or in the child.
 //
 // Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_ARGS_OFFSET; KLAP_GRID_1D
-// when every child's grid has one row and one layer.
+// when every child's grid has one row and one layer; those of exits.h.
+#include "exits.h"
 #include "feed.h"
 #include "sequence.h"
 
@@ -130,7 +131,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS) __klap_consumer
       __klap_child_body(record + KLAP_ARGS_OFFSET, at.x, at.y, at.z, size.x, size.y, size.z,
                         thread % KLAP_CHILD_X, thread / KLAP_CHILD_X % KLAP_CHILD_Y,
                         thread / (KLAP_CHILD_X * KLAP_CHILD_Y));
-      __syncthreads();  // for what the child's next block shares, and for retiring after the last one
+      end_child_block();  // for what the child's next block shares, and for retiring after the last one
     }
     if (thread == 0) is_over = retire(feed);
   }

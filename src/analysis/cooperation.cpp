@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "analysis/early_exit.h"
-
 namespace klap::analysis {
 namespace {
 
@@ -70,6 +68,23 @@ std::string at(const Module& m, const Effect& effect) {
   return fmt::format("{} ({})", effect.what, m.place(effect.token));
 }
 
+struct Leaving {
+  std::optional<MayLeave> may_leave;
+  std::string detail;  // why it is nothing
+};
+
+// The least that will do: to let others leave has its price at every barrier.
+Leaving find_leaving(const Module& m, const Function& child, const std::array<uint32_t, 3>& block) {
+  const FunctionFacts facts(m, child);
+  Leaving out;
+  for (const MayLeave may_leave : {MayLeave::Nobody, MayLeave::Warps}) {
+    const Finding finding = early_exit(facts, block[0] % kWarp == 0, may_leave);
+    if (finding.answer == Answer::No) return {may_leave, ""};
+    out.detail = finding.detail;
+  }
+  return out;
+}
+
 std::optional<Objection> object_to_consumer(const Module& m, const Function& child, const Effects& effects,
                                             const std::array<uint32_t, 3>& block) {
   const Effect* barrier = effects.find(EffectKind::BlockBarrier);
@@ -82,12 +97,17 @@ std::optional<Objection> object_to_consumer(const Module& m, const Function& chi
     return Objection{reason, fmt::format("{} in blocks of {} threads, whose last warp is not full",
                                          at(m, *meeting), threads)};
   }
-  const Finding finding = early_exit(FunctionFacts(m, child), block[0] % kWarp == 0);
-  if (finding.answer == Answer::No) return std::nullopt;
-  return Objection{reason, finding.detail};
+  const Leaving found = find_leaving(m, child, block);
+  if (found.may_leave) return std::nullopt;
+  return Objection{reason, found.detail};
 }
 
 }  // namespace
+
+std::optional<MayLeave> leaving(const Module& m, const Function& child,
+                                const std::array<uint32_t, 3>& block) {
+  return find_leaving(m, child, block).may_leave;
+}
 
 Together together(const Module& m, const Function& child) {
   const CallGraph graph(m, child);

@@ -83,12 +83,18 @@ std::string_view together_text(analysis::Together together) {
   return "";
 }
 
+std::string_view leaving_text(analysis::MayLeave may_leave) {
+  return may_leave == analysis::MayLeave::Warps ? ", warps may leave before barriers" : "";
+}
+
 // Who runs the children, and how.
 std::string run_text(const PlannedSite& planned) {
-  if (planned.way.feeds) return "launches itself, the consumer feeds itself";
+  const std::string_view leaving = leaving_text(planned.shape.may_leave);
+  if (planned.way.feeds) return fmt::format("launches itself, the consumer feeds itself{}", leaving);
   if (planned.way.is_at_once()) return fmt::format("one launch for up to {} lanes", planned.shape.lanes);
   if (planned.way.launcher == Launcher::Host) {
-    return fmt::format("{} to a consumer block{}", planned.shape.pack, together_text(planned.shape.together));
+    return fmt::format("{} to a consumer block{}{}", planned.shape.pack,
+                       together_text(planned.shape.together), leaving);
   }
   switch (planned.way.group_blocks) {
     case 0:

@@ -133,6 +133,7 @@ std::string child_text(const Module& child_module, const Function& child, const 
   kernel.ntid = shape.block;
   kernel.keep_exits = shape.exact;
   kernel.coherent = again != nullptr;
+  kernel.may_leave = shape.may_leave;
   kernel.in_parameters = kernel.block_is_real = shape.lanes != 0;
   std::string text =
       fmt::format("{{\n\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n", kernel.arguments, operands[0]);
@@ -178,6 +179,8 @@ ConsumerShape consumer_shape(const Module& module, const Function& child,
   shape.layout = record_layout(child);
   const uint32_t threads = shape.child_threads();
   shape.together = analysis::together(module, child);
+  if (shape.together == analysis::Together::Blocks && !exact)
+    shape.may_leave = analysis::leaving(module, child, block).value_or(analysis::MayLeave::Nobody);
   // A thread must keep its lane where the child asks for it.
   const bool lanes_fixed = analysis::reads_lane(module, child) && threads % 32 != 0;
   const bool alone = exact || feeds || lanes_fixed || shape.together == analysis::Together::Blocks;

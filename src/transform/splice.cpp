@@ -204,7 +204,24 @@ class KernelSplicer final : public Splicer {
     if (opcode == "cvta") return parameter_cast(s);
     if (kernel_.coherent && (opcode == "ldu" || (opcode == "ld" && m_.has_modifier(s, ".nc"))))
       return coherent_load(s);
+    if (kernel_.may_leave == analysis::MayLeave::Warps && is_block_barrier(s)) return counting_barrier(s);
     return false;
+  }
+
+  [[nodiscard]] bool is_block_barrier(const Statement& s) const {
+    return (m_.is(s.head, "bar") || m_.is(s.head, "barrier")) && !m_.has_modifier(s, ".warp");
+  }
+
+  // `bar.sync 0` as the reduction of "somebody stays" that it is together with the end of the block.
+  bool counting_barrier(const Statement& s) {
+    if (!m_.has_modifier(s, ".sync") || s.operands.size() != 1) throw unsupported(s.head);
+    const std::string stays = "%" + prefix_ + "stays";
+    line(fmt::format("{{\n\t.reg .pred {0};\n\tmov.pred {0}, 1", stays));
+    line(fmt::format("{}{}{}.red.or{}.pred {}, 0, {}", guard(s), m_.text(s.head),
+                     m_.has_modifier(s, ".cta") ? ".cta" : "",
+                     m_.has_modifier(s, ".aligned") ? ".aligned" : "", stays, stays));
+    out_ += "\t}\n";
+    return true;
   }
 
   [[nodiscard]] const Around* around(const Statement& s) const override {

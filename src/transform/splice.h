@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/early_exit.h"
 #include "ptx/tree.h"
 #include "transform/lines.h"
 
@@ -53,7 +54,8 @@ struct InlineKernel {
   bool keep_exits = false;                        // `ret` and `exit` end the thread, as in the child itself
   // What the body reads may have been written in the same kernel: no load may go past the coherent caches.
   bool coherent = false;
-  Surroundings around;  // of statements of the body
+  analysis::MayLeave may_leave = analysis::MayLeave::Nobody;  // early: barriers are as templates/exits.h says
+  Surroundings around;                                        // of statements of the body
 };
 // Throws Error(Unsupported) naming the line if a parameter or a special register is used in a way that cannot
 // be redirected.
