@@ -7,6 +7,7 @@
 #include "analysis/barriers.h"
 #include "analysis/cooperation.h"
 #include "analysis/exits.h"
+#include "analysis/own_streams.h"
 #include "analysis/retry.h"
 #include "analysis/sharing.h"
 #include "analysis/values.h"
@@ -299,6 +300,7 @@ std::optional<Objection> object_to_parent_call(const FunctionFacts& parent, cons
   if (!call || is_launch(parent, s)) return std::nullopt;
   const std::string where = parent.module.place(s.head);
   if (!call->direct) return object(Reason::ParentCallsUnknown, fmt::format("an indirect call ({})", where));
+  if (is_own_stream_call(parent, s)) return std::nullopt;
   const std::string_view function = runtime_function(parent.module, call->callee);
   if (function.empty() || idioms().is_last_error(function) || idioms().is_peek_last_error(function))
     return std::nullopt;
@@ -308,6 +310,7 @@ std::optional<Objection> object_to_parent_call(const FunctionFacts& parent, cons
   });
   if (own_stream && idioms().is_kind(function, "stream-create"))
     objection.detail += "; the launch's stream is " + print(site.streams);
+  if (idioms().is_kind(function, "stream-create")) objection.detail += ", and " + parent.own_streams.problem;
   return objection;
 }
 
@@ -480,6 +483,7 @@ StreamKind stream_kind(const Site& site) {
     if (stream.kind == StreamClass::Null) kind = StreamKind::Null;
     if (stream.kind == StreamClass::PerThread) kind = StreamKind::PerThread;
     if (stream.kind == StreamClass::FireAndForget) kind = StreamKind::FireAndForget;
+    if (stream.kind == StreamClass::Own) kind = StreamKind::Own;
     strictest = std::max(strictest, kind);
   }
   return strictest;
@@ -488,6 +492,8 @@ StreamKind stream_kind(const Site& site) {
 std::vector<Origin> origins_of(const FunctionFacts& facts, std::string_view operand) {
   return origins_of({facts.module, facts.function, facts.flow, facts.data}, operand);
 }
+
+void FunctionFacts::find_own_streams() { own_streams = analysis::find_own_streams(*this, sites); }
 
 const Values& FunctionFacts::values() const {
   if (values_ == nullptr) values_ = std::make_shared<const Values>(flow);
@@ -548,7 +554,7 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
     if (site.idiom->is_version_1())
       return object(Reason::OldRuntime, fmt::format("it calls {}", site.idiom->launch));
     if (auto objection = object_to_parent_calls(parent, site, way)) return objection;
-    if (stream_kind(site) == StreamKind::Other)
+    if (stream_kind(site) == StreamKind::Other || stream_kind(site) == StreamKind::Own)
       return object(Reason::StreamUnsupported, "the stream is " + print(site.streams));
     if (auto objection = object_to_sharing(parent, site)) return objection;
     if (const auto directive = cluster_directive(m, parent.function))

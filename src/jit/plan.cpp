@@ -65,6 +65,8 @@ std::string stream_text(const Site& site) {
       return "per-thread stream";
     case StreamKind::FireAndForget:
       return "fire-and-forget stream";
+    case StreamKind::Own:
+      return "stream of the thread's own";
     case StreamKind::Other:
       break;
   }
