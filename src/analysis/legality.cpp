@@ -4,12 +4,14 @@
 
 #include <algorithm>
 
+#include "analysis/allocation.h"
 #include "analysis/barriers.h"
 #include "analysis/cooperation.h"
 #include "analysis/exits.h"
 #include "analysis/own_streams.h"
 #include "analysis/retry.h"
 #include "analysis/sharing.h"
+#include "analysis/single_thread.h"
 #include "analysis/values.h"
 #include "analysis/variance.h"
 #include "analysis/waiting.h"
@@ -302,7 +304,8 @@ std::optional<Objection> object_to_parent_call(const FunctionFacts& parent, cons
   if (!call->direct) return object(Reason::ParentCallsUnknown, fmt::format("an indirect call ({})", where));
   if (is_own_stream_call(parent, s)) return std::nullopt;
   const std::string_view function = runtime_function(parent.module, call->callee);
-  if (function.empty() || idioms().is_last_error(function) || idioms().is_peek_last_error(function))
+  if (function.empty() || idioms().is_last_error(function) || idioms().is_peek_last_error(function) ||
+      is_allocation_beside(parent, function))
     return std::nullopt;
   Objection objection = object_to_runtime_call(function, "", where);
   const bool own_stream = std::any_of(site.streams.begin(), site.streams.end(), [](const StreamValue& v) {
@@ -310,7 +313,8 @@ std::optional<Objection> object_to_parent_call(const FunctionFacts& parent, cons
   });
   if (own_stream && idioms().is_kind(function, "stream-create"))
     objection.detail += "; the launch's stream is " + print(site.streams);
-  if (idioms().is_kind(function, "stream-create")) objection.detail += ", and " + parent.own_streams.problem;
+  if (idioms().is_kind(function, "stream-create") || idioms().is_kind(function, "stream-destroy"))
+    objection.detail += ", and " + parent.own_streams.problem;
   return objection;
 }
 
@@ -335,6 +339,7 @@ std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, con
   if (const Effect* unknown = effects.find(EffectKind::UnknownCall))
     return object(Reason::ParentCallsUnknown, unknown_callee_text(m, *unknown));
   if (way.is_at_once()) return object_to_calls_beside(parent);
+  if (auto objection = object_to_frees(parent)) return objection;
   for (const Function* callee : graph.callees(parent.function)) {
     // What a wrapper calls counts as called where the wrapper is.
     if (!runtime_function(m, *callee).empty()) continue;
@@ -541,7 +546,16 @@ std::optional<Objection> object_to_unit(const Module& m, bool debug_allowed) {
   return std::nullopt;
 }
 
-std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site, const Way& way) {
+namespace {
+
+// Where the NULL stream's order between threads is to be kept, only a launch that needs none is rewritten.
+std::optional<Objection> object_to_order(const FunctionFacts& parent, const Site& site, const Way& way) {
+  if (way.ordering != Ordering::Stream || stream_kind(site) != StreamKind::Null) return std::nullopt;
+  if (is_launched_by_one_thread(parent, site)) return std::nullopt;
+  return object(Reason::OrderKept, "several threads of a block may launch into its NULL stream");
+}
+
+std::optional<Objection> object_to_any_order(const FunctionFacts& parent, const Site& site, const Way& way) {
   const Module& m = parent.module;
   if (!site.understood()) return object(Reason::NotUnderstood, site.problem);
   if (site.callee.empty()) return object(Reason::CalleeUnknown, callee_text(parent, site));
@@ -594,6 +608,13 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
     return object(Reason::OldRuntime, fmt::format("it calls {}", site.idiom->launch));
   if (way.launcher == Launcher::Device) return object_to_exits(parent);
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site, const Way& way) {
+  if (auto objection = object_to_any_order(parent, site, way)) return objection;
+  return object_to_order(parent, site, way);
 }
 
 std::optional<Objection> object_to_child(const Module& m, const Function& child, const FunctionFacts& parent,
