@@ -40,10 +40,9 @@ std::optional<Objection> object_to_frees(const FunctionFacts& parent) {
     for (const Site& site : parent.sites) {
       if (site.get_call == nullptr || !parent.flow.can_follow(parent.flow.index_of(site.get_call), i))
         continue;
-      return Objection{
-          Reason::ParentFrees,
-          fmt::format("{} frees memory ({}), which can come after the launch at {}", by,
-                      parent.module.place(instructions[i].statement->head), ptx::place(site.position))};
+      return Objection{Reason::ParentFrees, fmt::format("{} ({}) may free memory after the launch at {}", by,
+                                                        parent.module.place(instructions[i].statement->head),
+                                                        ptx::place(site.position))};
     }
   }
   return std::nullopt;

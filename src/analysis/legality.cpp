@@ -308,6 +308,8 @@ std::optional<Objection> object_to_parent_call(const FunctionFacts& parent, cons
       is_allocation_beside(parent, function))
     return std::nullopt;
   Objection objection = object_to_runtime_call(function, "", where);
+  if (idioms().is_kind(function, "allocation"))
+    objection.detail += ", and the kernel asks for the last error";
   const bool own_stream = std::any_of(site.streams.begin(), site.streams.end(), [](const StreamValue& v) {
     return v.kind == StreamClass::Created || v.kind == StreamClass::Array;
   });
@@ -646,9 +648,10 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
     // In a loop, what differs between threads in one round may be the same in different rounds.
     const bool in_loop = parent.flow.in_loop(parent.flow.index_of(site.get_call));
     const ParameterRanges varying = in_loop ? ParameterRanges{} : varying_parameters(parent, site, child);
-    if (const auto update = shared_update(m, child, closure, varying)) {
-      return object(Reason::ChildReadModifyWrite, *update);
-    }
+    const auto update = shared_update(m, child, closure, varying);
+    // No other thread of the block launches what could meet with it.
+    const bool alone = update && (!in_loop || way.is_at_once()) && is_launched_by_one_thread(parent, site);
+    if (update && !alone) return object(Reason::ChildReadModifyWrite, *update);
   }
   return std::nullopt;
 }

@@ -76,7 +76,7 @@ class Guards {
     if (definitions.size() != 1 || k_.data.is_ambiguous(name) || depth > 8) return;
     const Statement& s = *k_.flow.instructions()[definitions[0]].statement;
     const ptx::Module& m = k_.module;
-    if (s.predicated || s.modifiers.empty()) return;
+    if (s.predicated || s.modifiers.empty() || s.operands.size() < 2) return;
     const bool both = (m.is(s.head, "and") && value) || (m.is(s.head, "or") && !value);
     if (m.is(s.head, "setp")) return comparison(definitions[0], value);
     if (m.is(s.head, "not")) return predicate(m.text(s.operands[1]), !value, depth + 1);

@@ -156,7 +156,8 @@ class Ownership {
     if (k_.flow.has_unknown_branch() || k_.data.is_ambiguous(second.stream) || definitions.size() != 1)
       return false;
     const Statement& load = at(definitions[0]);
-    const auto place = m_.is(load.head, "ld") && !load.predicated ? local_.of_memory(load, 1) : std::nullopt;
+    const bool is_load = m_.is(load.head, "ld") && !load.predicated && load.operands.size() == 2;
+    const auto place = is_load ? local_.of_memory(load, 1) : std::nullopt;
     if (!place || is_stored_to(*place)) return false;
     // Behind a creation there is the load, and then the launch.
     const std::set<uint32_t> creations = creations_in(*place);
@@ -287,7 +288,9 @@ class Ownership {
     const Statement& s = at(i);
     const auto place = local_.of_memory(s, n);
     if (!place || !holds_handle(*place)) return;
-    if (m_.is(s.head, "ld") && s.operands[0].size() == 1) {
+    if (s.operands.size() != 2) {
+      trouble({Answer::Unknown, "its memory is accessed by " + m_.full_opcode(s)}, i);
+    } else if (m_.is(s.head, "ld") && s.operands[0].size() == 1) {
       pending_.push_back(m_.text(s.operands[0]));
     } else if (m_.is(s.head, "st") && stores_constants(s)) {
       if (may_be_read(i, *place))
@@ -331,7 +334,8 @@ class Ownership {
   bool is_stored_to(const LocalPlace& place) {
     for (uint32_t i = 0; i < k_.flow.instructions().size(); ++i) {
       const Statement& s = at(i);
-      if (!m_.is(s.head, "st") || is_call_argument(s) || stores_constants(s)) continue;
+      if (!m_.is(s.head, "st") || s.operands.size() != 2 || is_call_argument(s) || stores_constants(s))
+        continue;
       const auto stored = local_.of_memory(s, 0);
       if (stored && overlap(*stored, place)) return true;
     }
@@ -377,7 +381,7 @@ class Ownership {
     const std::string_view opcode = m_.text(s.head);
     if (opcode == "setp") {
       comparisons_.push_back(i);
-    } else if (opcode == "mov" || opcode == "selp") {
+    } else if ((opcode == "mov" || opcode == "selp") && s.operands.size() > 1) {
       if (s.operands[0].size() == 1) pending_.push_back(m_.text(s.operands[0]));
       if (s.operands[0].size() != 1) trouble({Answer::Unknown, "taken apart"}, i);
     } else if (is_call_argument(s)) {

@@ -56,7 +56,8 @@ extern "C" __global__ void two_streams_parent(int* cells) {
 }
 extern "C" __global__ void array_parent(int* cells) {
   const int t = blockIdx.x * blockDim.x + threadIdx.x;
-  cudaStream_t streams[2] = {created(), created()};
+  cudaStream_t streams[2];
+  for (cudaStream_t& stream : streams) cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
   set<<<1, 32, 0, streams[t % 2]>>>(cells + t, t + 7);
   twice<<<1, 32, 0, streams[t % 2]>>>(cells + t);
   for (cudaStream_t stream : streams) cudaStreamDestroy(stream);
