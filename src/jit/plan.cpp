@@ -65,6 +65,8 @@ std::string stream_text(const Site& site) {
       return "per-thread stream";
     case StreamKind::FireAndForget:
       return "fire-and-forget stream";
+    case StreamKind::Own:
+      return "stream of the thread's own";
     case StreamKind::Other:
       break;
   }
@@ -264,6 +266,13 @@ class Planner {
   }
 
   std::vector<Way> wished_ways(const std::string& parent) const {
+    std::vector<Way> ways = wished_granularities(parent);
+    if (!request_.ordering) return ways;
+    for (Way& way : ways) way.ordering = request_.ordering(parent);
+    return ways;
+  }
+
+  std::vector<Way> wished_granularities(const std::string& parent) const {
     Way way;
     if (request_.granularity) way.granularity = request_.granularity(parent);
     if (request_.launcher) way.launcher = request_.launcher(parent);
@@ -340,7 +349,7 @@ class Planner {
             : fmt::format("{} bytes of dynamic shared memory, ", planned.shape.shared_bytes);
     remark.detail = fmt::format("{}, {}, {}{} argument bytes, {}", block_text(planned), run_text(planned),
                                 shared, planned.child->parameter_bytes, stream_text(*planned.site));
-    if (stream == StreamKind::Null) {
+    if (stream == StreamKind::Null && planned.way.ordering == analysis::Ordering::Relaxed) {
       remark.notes.push_back(fmt::format(
           "launches of different threads of a {} may overlap; CUDA runs them in NULL-stream order",
           planned.way.is_at_once() ? "warp that arrive together" : "block"));

@@ -9,6 +9,7 @@
 #include "analysis/exits.h"
 #include "ptx/edit.h"
 #include "transform/feed.h"
+#include "transform/own_streams.h"
 #include "transform/parts.h"
 #include "transform/splice.h"
 
@@ -255,6 +256,8 @@ Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSi
   edits.insert_after(parent.function.body.tokens.first, head);
   for (const analysis::ErrorQuery& query : parent.error_queries)
     edits.replace(query.scope->tokens, query_text(query));
+  for (const auto& [statement, around] : without_own_streams(parent, ""))
+    edits.replace(statement->tokens, around.before);
   return edits;
 }
 
@@ -368,6 +371,10 @@ Generated feeding_parent(const FunctionFacts& parent, const Site& site, const Mo
   const FeedingSite feeding(parent, site, record, "klap_f_", "%klap_queue", lines);
   edits.insert_after(parent.function.body.tokens.first, feeding.registers());
   for (const auto& [statement, around] : feeding.in_parent()) {
+    if (around.instead) {
+      edits.replace(statement->tokens, around.before + around.after);
+      continue;
+    }
     edits.insert_before(statement->tokens.first, around.before + "\t");
     edits.insert_after(statement->tokens.last - 1, "\n" + around.after);
   }

@@ -99,7 +99,7 @@ class Splicer {
   void statement(const Statement& s) {
     const Around* const more = around(s);
     if (more != nullptr) out_ += "\t" + more->before;
-    write(s);
+    if (more == nullptr || !more->instead) write(s);
     if (more != nullptr) out_ += more->after;
   }
 

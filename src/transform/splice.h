@@ -37,6 +37,7 @@ std::string inline_function(const ptx::Module& module, const ptx::Function& func
 // Text in front of a statement and behind it.
 struct Around {
   std::string before, after;
+  bool instead = false;  // the statement itself is left out
 };
 using Surroundings = std::map<const ptx::Statement*, Around>;
 
