@@ -39,6 +39,7 @@ class EarlyExit {
     std::map<std::string, std::vector<uint32_t>> by_number;
     Finding out{Answer::No, "every thread that leaves has run all of them"};
     for (const auto& wait : waits_) {
+      if (may_leave_ == MayLeave::Threads && wait.kind == EffectKind::BlockBarrier) continue;
       if (wait.number) {
         by_number[*wait.number].push_back(wait.instruction);
       } else if (out.answer == Answer::No) {

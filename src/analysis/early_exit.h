@@ -13,8 +13,9 @@
 // Operations that name some lanes only, barriers with a count, mbarrier objects and barriers in called
 // functions cannot be counted so: there the answer is `Unknown`.
 //
-// Where whole warps may leave on their own, each warp has to agree at barriers too, and no more. Such
-// barriers can be made to let those go on that stay, if they are all one plain barrier (templates/exits.h).
+// Where whole warps may leave on their own, each warp has to agree at barriers too, and no more; where any
+// thread may, barriers ask for nothing. They can be made to let those go on that stay, if they are all one
+// plain barrier (templates/exits.h).
 #pragma once
 
 #include "analysis/answer.h"
@@ -23,7 +24,7 @@
 namespace klap::analysis {
 
 // Who may leave while others have still to meet, without a deadlock.
-enum class MayLeave { Nobody, Warps };
+enum class MayLeave { Nobody, Warps, Threads };
 
 // `full_rows`: the kernel's blocks are so many threads wide that every 32 of a row are a warp, which
 // comparing the thread's index with a multiple of 32 does not divide.

@@ -86,7 +86,9 @@ std::string_view together_text(analysis::Together together) {
 }
 
 std::string_view leaving_text(analysis::MayLeave may_leave) {
-  return may_leave == analysis::MayLeave::Warps ? ", warps may leave before barriers" : "";
+  if (may_leave == analysis::MayLeave::Nobody) return "";
+  return may_leave == analysis::MayLeave::Warps ? ", warps may leave before barriers"
+                                                : ", threads may leave before barriers";
 }
 
 // Who runs the children, and how.

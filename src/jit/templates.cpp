@@ -102,6 +102,7 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
   std::vector<std::string> options = shape_options(shape);
   if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
   if (shape.may_leave == analysis::MayLeave::Warps) options.emplace_back("-DKLAP_WARPS_LEAVE");
+  if (shape.may_leave == analysis::MayLeave::Threads) options.emplace_back("-DKLAP_THREADS_LEAVE");
   if (shape.feeds) return compiled(kFeedTemplate, "feed.cu", options);
   if (shape.exact) return compiled(kExactTemplate, "exact.cu", options);
   options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));

@@ -9,6 +9,7 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,8 +56,13 @@ struct InlineKernel {
   bool keep_exits = false;                        // `ret` and `exit` end the thread, as in the child itself
   // What the body reads may have been written in the same kernel: no load may go past the coherent caches.
   bool coherent = false;
-  analysis::MayLeave may_leave = analysis::MayLeave::Nobody;  // early: barriers are as templates/exits.h says
-  Surroundings around;                                        // of statements of the body
+  // Who may leave early. Barriers are then what templates/exits.h says.
+  analysis::MayLeave may_leave = analysis::MayLeave::Nobody;
+  // Where it is any thread:
+  std::set<const ptx::Statement*> ways_out;  // by which threads leave
+  std::string leave;                         // an instruction for one that leaves, before it goes its way
+  std::function<std::string()> meet;         // makes the text of a barrier
+  Surroundings around;                       // of statements of the body
 };
 // Throws Error(Unsupported) naming the line if a parameter or a special register is used in a way that cannot
 // be redirected.
