@@ -12,13 +12,14 @@
 // work together, they must also be together when one of its blocks ends and the next begins: a warp, so that
 // warp operations meet those of the same block and see all its lanes; or the whole block, so that nobody
 // writes to shared memory that others still read, and every barrier is that of the same block. Everything
-// that decides which block is next is computed alike by all threads of a group. (Children whose threads may
-// leave before others meet do not come here.)
+// that decides which block is next is computed alike by all threads of a group. (Where threads may leave
+// before others meet: exits.h.)
 //
 // Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES;
 // KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_WARPS_TOGETHER when the child's block
 // is a multiple of a warp whose lanes belong together, KLAP_BLOCKS_TOGETHER when the whole block does
-// (KLAP_PACK is then 1).
+// (KLAP_PACK is then 1); those of exits.h.
+#include "exits.h"
 #include "queue.h"
 #include "sequence.h"
 
@@ -28,11 +29,11 @@ extern "C" __device__ void __klap_child_body(const unsigned char* arguments, uns
                                              unsigned int ctaid_y, unsigned int ctaid_z,
                                              unsigned int nctaid_x, unsigned int nctaid_y,
                                              unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
-                                             unsigned int tid_z);
+                                             unsigned int tid_z KLAP_MEETING_PARAMETERS);
 
-static __device__ __forceinline__ void end_virtual_block() {
+static __device__ __forceinline__ void end_virtual_block([[maybe_unused]] unsigned int& meeting_word) {
 #if defined(KLAP_BLOCKS_TOGETHER)
-  __syncthreads();
+  end_child_block(meeting_word);
 #elif defined(KLAP_WARPS_TOGETHER)
   __syncwarp();
 #endif
@@ -58,6 +59,7 @@ static __device__ __forceinline__ void leave(KlapQueue* queue) {
 // cost more, in occupancy, than the cache hits they save.
 extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
     __klap_consumer(KlapQueue* queue) {
+  KLAP_MEETING_WORD(meeting_word);
   const unsigned int groups = gridDim.x * KLAP_PACK;
 #if KLAP_PACK == 1  // said in this way, the compiler sees that a whole block decides alike
   const unsigned int thread = threadIdx.x;
@@ -79,6 +81,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
       record = find_record(queue->prefix, static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS, block);
   }
   unsigned int big_done = 0;
+  begin_child_blocks(meeting_word);
 
 #pragma unroll 1
   for (;;) {
@@ -115,8 +118,8 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
       const uint3 at = position_in(grid, linear);
       __klap_child_body(current + KLAP_ARGS_OFFSET, at.x, at.y, at.z, grid.x, grid.y, grid.z,
                         thread % KLAP_CHILD_X, thread / KLAP_CHILD_X % KLAP_CHILD_Y,
-                        thread / (KLAP_CHILD_X * KLAP_CHILD_Y));
-      end_virtual_block();
+                        thread / (KLAP_CHILD_X * KLAP_CHILD_Y) KLAP_MEETING_ARGUMENTS(meeting_word));
+      end_virtual_block(meeting_word);
     }
   }
   leave(queue);

@@ -13,7 +13,8 @@
 // ready; none of it may go through the non-coherent cache, here or in the child.
 //
 // Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_ARGS_OFFSET; KLAP_GRID_1D
-// when every child's grid has one row and one layer.
+// when every child's grid has one row and one layer; those of exits.h.
+#include "exits.h"
 #include "feed.h"
 #include "sequence.h"
 
@@ -23,7 +24,7 @@ extern "C" __device__ void __klap_child_body(const unsigned char* arguments, uns
                                              unsigned int ctaid_y, unsigned int ctaid_z,
                                              unsigned int nctaid_x, unsigned int nctaid_y,
                                              unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
-                                             unsigned int tid_z);
+                                             unsigned int tid_z KLAP_MEETING_PARAMETERS);
 
 // Waiting blocks look at their item again after this many nanoseconds, twice as many each time, and at the
 // common end of all only every few times: thousands of blocks look at that one word.
@@ -97,9 +98,11 @@ static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int childr
 
 extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS) __klap_consumer(KlapFeed* feed) {
   __shared__ unsigned long long taken;
+  KLAP_MEETING_WORD(meeting_word);
   const unsigned int thread = threadIdx.x;
   unsigned int children = 0;  // begun by this block, in its first thread
   bool is_over = false;       // the same
+  begin_child_blocks(meeting_word);
   // Nothing is pending only if nothing was recorded, or all is done already.
   if (thread == 0) is_over = load_relaxed(&feed->pending) == 0;
 
@@ -129,8 +132,9 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS) __klap_consumer
       const uint3 at = position_in(size, linear);
       __klap_child_body(record + KLAP_ARGS_OFFSET, at.x, at.y, at.z, size.x, size.y, size.z,
                         thread % KLAP_CHILD_X, thread / KLAP_CHILD_X % KLAP_CHILD_Y,
-                        thread / (KLAP_CHILD_X * KLAP_CHILD_Y));
-      __syncthreads();  // for what the child's next block shares, and for retiring after the last one
+                        thread / (KLAP_CHILD_X * KLAP_CHILD_Y) KLAP_MEETING_ARGUMENTS(meeting_word));
+      // For what the child's next block shares, and for retiring after the last one.
+      end_child_block(meeting_word);
     }
     if (thread == 0) is_over = retire(feed);
   }

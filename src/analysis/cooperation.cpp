@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "analysis/early_exit.h"
+#include "analysis/exits.h"
 
 namespace klap::analysis {
 namespace {
@@ -77,6 +77,27 @@ std::string at(const Module& m, const Effect& effect) {
   return fmt::format("{} ({})", effect.what, m.place(effect.token));
 }
 
+struct Leaving {
+  std::optional<MayLeave> may_leave;
+  std::string detail;  // why it is nothing
+};
+
+// Threads that leave on their own must be seen to do so: exits.h.
+bool may_be_counted(const FunctionFacts& child) { return !object_to_exits(child); }
+
+// The least that will do: to let others leave has its price at every barrier.
+Leaving find_leaving(const Module& m, const Function& child, const std::array<uint32_t, 3>& block) {
+  const FunctionFacts facts(m, child);
+  Leaving out;
+  for (const MayLeave may_leave : {MayLeave::Nobody, MayLeave::Warps, MayLeave::Threads}) {
+    const Finding finding = early_exit(facts, block[0] % kWarp == 0, may_leave);
+    const bool possible = may_leave != MayLeave::Threads || may_be_counted(facts);
+    if (finding.answer == Answer::No && possible) return {may_leave, ""};
+    if (finding.answer != Answer::No) out.detail = finding.detail;
+  }
+  return out;
+}
+
 std::optional<Objection> object_to_consumer(const Module& m, const Function& child, const Effects& effects,
                                             const std::array<uint32_t, 3>& block) {
   const Effect* barrier = effects.find(EffectKind::BlockBarrier);
@@ -89,9 +110,9 @@ std::optional<Objection> object_to_consumer(const Module& m, const Function& chi
     return Objection{reason, fmt::format("{} in blocks of {} threads, whose last warp is not full",
                                          at(m, *meeting), threads)};
   }
-  const Finding finding = early_exit(FunctionFacts(m, child), block[0] % kWarp == 0);
-  if (finding.answer == Answer::No) return std::nullopt;
-  return Objection{reason, finding.detail};
+  const Leaving found = find_leaving(m, child, block);
+  if (found.may_leave) return std::nullopt;
+  return Objection{reason, found.detail};
 }
 
 }  // namespace
@@ -99,6 +120,11 @@ std::optional<Objection> object_to_consumer(const Module& m, const Function& chi
 uint32_t shared_room(const Module& m, const Function& child) {
   const uint64_t fixed = own_bytes(m, CallGraph(m, child).closure(child));
   return static_cast<uint32_t>(kSharedLimit - std::min(fixed, kSharedLimit));
+}
+
+std::optional<MayLeave> leaving(const Module& m, const Function& child,
+                                const std::array<uint32_t, 3>& block) {
+  return find_leaving(m, child, block).may_leave;
 }
 
 Together together(const Module& m, const Function& child) {

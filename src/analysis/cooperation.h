@@ -3,8 +3,9 @@
 // Whether that can be kept depends on who runs the child's blocks. An exact grid consists of them, and
 // everything works as it does natively. The consumer that the host launches runs one after another in the
 // same threads, where `ret` becomes a branch to the end of the body. A barrier then waits for threads that
-// have left in the program but not in the consumer, so all must reach it, which early_exit.h shows or not;
-// and a barrier with a count may meet one of the block before. Between two blocks the consumer keeps the warp
+// have left in the program but not in the consumer, so all must reach it, which early_exit.h shows or not, or
+// those that have left must let the others go (templates/exits.h), which works for whole warps; and a barrier
+// with a count may meet one of the block before. Between two blocks the consumer keeps the warp
 // or the block together, so that nobody overwrites shared memory that another one still reads, and full warps
 // of the child must be full warps of the consumer.
 #pragma once
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "analysis/early_exit.h"
 #include "analysis/legality.h"
 
 namespace klap::analysis {
@@ -20,6 +22,11 @@ namespace klap::analysis {
 // What must stay together from one block of the child to the next.
 enum class Together { Threads, Warps, Blocks };
 Together together(const ptx::Module& module, const ptx::Function& child);
+
+// Who may leave a block of the child early, if that must be known: its consumer can be made for it. Nothing
+// if no consumer can.
+std::optional<MayLeave> leaving(const ptx::Module& module, const ptx::Function& child,
+                                const std::array<uint32_t, 3>& block);
 
 // What stands against running such a child that way. `shared_bytes` is the dynamic shared memory of its
 // launch.

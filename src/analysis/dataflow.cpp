@@ -35,11 +35,11 @@ void LocalNames::declaration(const ptx::Module& module, const Statement& d) {
   static constexpr std::array<std::string_view, 5> kSpaces = {".local", ".shared", ".param", ".global",
                                                               ".const"};
   if (std::find(kSpaces.begin(), kSpaces.end(), space) == kSpaces.end()) return;
-  if (space == ".shared") shared_ = true;
   for (uint32_t t = d.head + 1; t < d.tokens.last && !module.is(t, "="); ++t) {
     if (module.tokens[t].kind != TokenKind::Identifier) continue;
     others_.emplace(module.text(t));
     if (space != ".param") variables_.emplace(module.text(t));
+    (space == ".shared" ? shared_ : unshared_).emplace(module.text(t));
   }
 }
 

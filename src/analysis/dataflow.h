@@ -34,13 +34,16 @@ class LocalNames {
   // The "%r" of a declaration `.reg .b32 %r<13>`, which is not itself a register.
   [[nodiscard]] bool is_range(std::string_view name) const { return ranges_.contains(name); }
   [[nodiscard]] const std::set<std::string, std::less<>>& variables() const { return variables_; }
-  [[nodiscard]] bool declares_shared() const { return shared_; }
+  [[nodiscard]] bool declares_shared() const { return !shared_.empty(); }
+  // True for a variable in shared memory, in whichever scope the name is declared.
+  [[nodiscard]] bool is_shared(std::string_view name) const {
+    return shared_.contains(name) && !unshared_.contains(name);
+  }
 
  private:
   void declaration(const ptx::Module& module, const ptx::Statement& directive);
-  std::set<std::string, std::less<>> registers_, others_, variables_;
+  std::set<std::string, std::less<>> registers_, others_, variables_, shared_, unshared_;
   std::map<std::string, uint32_t, std::less<>> ranges_;  // "%r" -> 13
-  bool shared_ = false;
 };
 
 class DataFlow {

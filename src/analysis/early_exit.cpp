@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "analysis/barriers.h"
 #include "analysis/divergence.h"
@@ -18,19 +19,27 @@ using ptx::Module;
 using ptx::Statement;
 
 constexpr const char* kWarp = "the warp";
+constexpr const char* kBarrier = "barrier 0";
 
 class EarlyExit {
  public:
-  EarlyExit(const FunctionFacts& kernel, bool full_rows)
-      : k_(kernel), m_(kernel.module), graph_(kernel.module, kernel.function), full_rows_(full_rows) {}
+  EarlyExit(const FunctionFacts& kernel, bool full_rows, MayLeave may_leave)
+      : k_(kernel),
+        m_(kernel.module),
+        graph_(kernel.module, kernel.function),
+        full_rows_(full_rows),
+        may_leave_(may_leave) {}
 
   Finding run() {
     find_waits();
+    if (!std::all_of(waits_.begin(), waits_.end(), [this](const auto& w) { return is_plain(w); }))
+      may_leave_ = MayLeave::Nobody;
     if (waits_.empty()) return {Answer::No, "no thread waits for another"};
     if (k_.flow.has_unknown_branch()) return {Answer::Unknown, "a branch whose targets are not known"};
     std::map<std::string, std::vector<uint32_t>> by_number;
     Finding out{Answer::No, "every thread that leaves has run all of them"};
     for (const auto& wait : waits_) {
+      if (may_leave_ == MayLeave::Threads && wait.kind == EffectKind::BlockBarrier) continue;
       if (wait.number) {
         by_number[*wait.number].push_back(wait.instruction);
       } else if (out.answer == Answer::No) {
@@ -77,6 +86,14 @@ class EarlyExit {
     return use;
   }
 
+  // A barrier that can be made to let the others go on, or none at all.
+  [[nodiscard]] bool is_plain(const BarrierUse& wait) const {
+    if (wait.kind == EffectKind::WarpSync) return true;
+    const Statement& s = at(wait.instruction);
+    return wait.kind == EffectKind::BlockBarrier && wait.number == kBarrier && m_.has_modifier(s, ".sync") &&
+           s.operands.size() == 1;
+  }
+
   // Operations without a mask need the whole warp by definition (mma, ldmatrix, ...); the others have it as
   // their last operand.
   [[nodiscard]] bool names_all_lanes(const Statement& s) const {
@@ -117,12 +134,13 @@ class EarlyExit {
     const std::vector<bool> ends = exits();
     const PathCounts counts(k_.flow, counted, ends);
     const BlockDivergence divergence(m_, k_.function, k_.flow, k_.data);
+    const bool by_warp = number == kWarp || may_leave_ == MayLeave::Warps;
     Finding out{Answer::No, ""};
     for (uint32_t decision : counts.decisions()) {
       const Divergence degree = divergence.of_decision(decision);
-      if (degree == Divergence::None || out.answer == Answer::Yes || agree(decision, number)) continue;
+      if (degree == Divergence::None || out.answer == Answer::Yes || agree(decision, by_warp)) continue;
       if (changes_nothing(decision, counted, ends)) continue;
-      const bool sure = degree == Divergence::ByThread && (number != kWarp || !divides_at_warps(decision));
+      const bool sure = degree == Divergence::ByThread && (!by_warp || !divides_at_warps(decision));
       out.answer = sure ? Answer::Yes : Answer::Unknown;
       out.detail = fmt::format("threads may leave by the decision at {} while others have still to reach {}",
                                m_.place(at(decision).head), first_text(instructions[0]));
@@ -156,12 +174,23 @@ class EarlyExit {
   }
 
   // True if all who meet there decide alike, each time that they come to the decision.
-  [[nodiscard]] bool agree(uint32_t decision, const std::string& number) const {
+  [[nodiscard]] bool agree(uint32_t decision, bool by_warp) const {
     const Statement& s = at(decision);
     if (!s.predicated) return false;
     const Uniform uniform = k_.values().uniformity.operand(decision, m_.text(s.predicate));
     if (uniform == Uniform::Grid || uniform == Uniform::Block) return true;
-    return number == kWarp && (uniform == Uniform::Warp || falls_between_warps(decision));
+    return by_warp && (uniform == Uniform::Warp || falls_between_warps(decision) ||
+                       in_warps().operand(decision, m_.text(s.predicate)) <= Uniform::Warp);
+  }
+
+  // What is the same for a warp, when more is known of warps than of blocks.
+  [[nodiscard]] const Uniformity& in_warps() const {
+    const Values& v = k_.values();
+    if (!in_warps_) {
+      in_warps_.emplace(v.flow, v.dominance, v.loops, v.registers, v.reaching, v.symbolic,
+                        Given{full_rows_, true});
+    }
+    return *in_warps_;
   }
 
   // A comparison of %tid.x, or of %tid.x / 32, with a constant by which whole warps go one way or the other.
@@ -218,14 +247,16 @@ class EarlyExit {
   const Module& m_;
   const CallGraph graph_;
   const bool full_rows_;
+  MayLeave may_leave_;
   std::vector<BarrierUse> waits_;
+  mutable std::optional<Uniformity> in_warps_;
 };
 
 }  // namespace
 
-Finding early_exit(const FunctionFacts& kernel, bool full_rows) {
+Finding early_exit(const FunctionFacts& kernel, bool full_rows, MayLeave may_leave) {
   if (kernel.flow.instructions().empty()) return {Answer::No, "no thread waits for another"};
-  return EarlyExit(kernel, full_rows).run();
+  return EarlyExit(kernel, full_rows, may_leave).run();
 }
 
 std::string print_early_exit(const FunctionFacts& kernel) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/single_thread.h"
 #include "analysis/variance.h"
 
 namespace klap::analysis {
@@ -28,6 +29,11 @@ std::optional<Objection> object_to_noncoherent_callees(const FunctionFacts& chil
   return found;
 }
 
+// Whether the NULL stream of one block may be given several launches of the site. (It is in no loop.)
+bool is_ordered(const FunctionFacts& kernel, const Site& site) {
+  return stream_kind(site) == StreamKind::Null && !is_launched_by_one_thread(kernel, site);
+}
+
 }  // namespace
 
 std::optional<Objection> object_to_feeding(const FunctionFacts& child, const FunctionFacts& parent,
@@ -49,8 +55,7 @@ std::optional<Objection> object_to_feeding(const FunctionFacts& child, const Fun
                                 place, ptx::place(launch->position)));
   }
   if (auto objection = object_to_noncoherent_callees(child)) return objection;
-  const bool ordered = stream_kind(own) == StreamKind::Null || stream_kind(site) == StreamKind::Null;
-  if (ordered) {
+  if (is_ordered(child, own) || is_ordered(parent, site)) {
     const CallClosure closure = call_closure(child.module, child.function);
     if (const auto update = shared_update(child.module, child.function, closure, {}))
       return Objection{Reason::ChildReadModifyWrite, *update};

@@ -20,6 +20,8 @@ const char* to_string(Granularity granularity) {
   return "";
 }
 
+const char* to_string(Ordering ordering) { return ordering == Ordering::Stream ? "stream" : "relaxed"; }
+
 const char* to_string(Launcher launcher) {
   switch (launcher) {
     case Launcher::Host:

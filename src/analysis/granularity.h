@@ -14,6 +14,11 @@ const char* to_string(Granularity granularity);  // as in the configuration: "no
 enum class Launcher { Host, Device, Auto };
 const char* to_string(Launcher launcher);  // as in the configuration: "host", "device", "auto"
 
+// Whether launches of a block's threads into its NULL stream may overlap where nothing shows that the order
+// matters, or keep it.
+enum class Ordering { Relaxed, Stream };
+const char* to_string(Ordering ordering);  // as in the configuration: "relaxed", "stream"
+
 // Threads of a block, of a few or of a warp can launch children only themselves.
 inline bool is_for_device_only(Granularity granularity) {
   return granularity == Granularity::Block || granularity == Granularity::MultiBlock ||
@@ -27,6 +32,7 @@ struct Way {
   uint32_t group_blocks = 0;  // blocks of the parent that launch as one; 0: all, where it is the grid
   // Children may launch themselves: the consumer feeds itself (feeding.h).
   bool feeds = false;
+  Ordering ordering = Ordering::Relaxed;
 
   // Children are launched where the program launches them, by the thread or a neighbour in its warp: nothing
   // is put off.

@@ -40,6 +40,8 @@ std::string stream_name(const FunctionFacts& kernel, const Site& site) {
       return "per-thread";
     case StreamKind::FireAndForget:
       return "fire-and-forget";
+    case StreamKind::Own:
+      return kCreated;
     case StreamKind::Other:
       break;
   }

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 
+#include "analysis/allocation.h"
 #include "analysis/barriers.h"
 #include "analysis/cooperation.h"
 #include "analysis/exits.h"
+#include "analysis/own_streams.h"
 #include "analysis/retry.h"
 #include "analysis/sharing.h"
+#include "analysis/single_thread.h"
 #include "analysis/values.h"
 #include "analysis/variance.h"
 #include "analysis/waiting.h"
@@ -291,15 +294,21 @@ std::optional<Objection> object_to_parent_call(const FunctionFacts& parent, cons
   if (!call || is_launch(parent, s)) return std::nullopt;
   const std::string where = parent.module.place(s.head);
   if (!call->direct) return object(Reason::ParentCallsUnknown, fmt::format("an indirect call ({})", where));
+  if (is_own_stream_call(parent, s)) return std::nullopt;
   const std::string_view function = runtime_function(parent.module, call->callee);
-  if (function.empty() || idioms().is_last_error(function) || idioms().is_peek_last_error(function))
+  if (function.empty() || idioms().is_last_error(function) || idioms().is_peek_last_error(function) ||
+      is_allocation_beside(parent, function))
     return std::nullopt;
   Objection objection = object_to_runtime_call(function, "", where);
+  if (idioms().is_kind(function, "allocation"))
+    objection.detail += ", and the kernel asks for the last error";
   const bool own_stream = std::any_of(site.streams.begin(), site.streams.end(), [](const StreamValue& v) {
     return v.kind == StreamClass::Created || v.kind == StreamClass::Array;
   });
   if (own_stream && idioms().is_kind(function, "stream-create"))
     objection.detail += "; the launch's stream is " + print(site.streams);
+  if (idioms().is_kind(function, "stream-create") || idioms().is_kind(function, "stream-destroy"))
+    objection.detail += ", and " + parent.own_streams.problem;
   return objection;
 }
 
@@ -324,6 +333,7 @@ std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, con
   if (const Effect* unknown = effects.find(EffectKind::UnknownCall))
     return object(Reason::ParentCallsUnknown, unknown_callee_text(m, *unknown));
   if (way.is_at_once()) return object_to_calls_beside(parent);
+  if (auto objection = object_to_frees(parent)) return objection;
   for (const Function* callee : graph.callees(parent.function)) {
     // What a wrapper calls counts as called where the wrapper is.
     if (!runtime_function(m, *callee).empty()) continue;
@@ -472,6 +482,7 @@ StreamKind stream_kind(const Site& site) {
     if (stream.kind == StreamClass::Null) kind = StreamKind::Null;
     if (stream.kind == StreamClass::PerThread) kind = StreamKind::PerThread;
     if (stream.kind == StreamClass::FireAndForget) kind = StreamKind::FireAndForget;
+    if (stream.kind == StreamClass::Own) kind = StreamKind::Own;
     strictest = std::max(strictest, kind);
   }
   return strictest;
@@ -480,6 +491,8 @@ StreamKind stream_kind(const Site& site) {
 std::vector<Origin> origins_of(const FunctionFacts& facts, std::string_view operand) {
   return origins_of({facts.module, facts.function, facts.flow, facts.data}, operand);
 }
+
+void FunctionFacts::find_own_streams() { own_streams = analysis::find_own_streams(*this, sites); }
 
 const Values& FunctionFacts::values() const {
   if (values_ == nullptr) values_ = std::make_shared<const Values>(flow);
@@ -527,7 +540,16 @@ std::optional<Objection> object_to_unit(const Module& m, bool debug_allowed) {
   return std::nullopt;
 }
 
-std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site, const Way& way) {
+namespace {
+
+// Where the NULL stream's order between threads is to be kept, only a launch that needs none is rewritten.
+std::optional<Objection> object_to_order(const FunctionFacts& parent, const Site& site, const Way& way) {
+  if (way.ordering != Ordering::Stream || stream_kind(site) != StreamKind::Null) return std::nullopt;
+  if (is_launched_by_one_thread(parent, site)) return std::nullopt;
+  return object(Reason::OrderKept, "several threads of a block may launch into its NULL stream");
+}
+
+std::optional<Objection> object_to_any_order(const FunctionFacts& parent, const Site& site, const Way& way) {
   const Module& m = parent.module;
   if (!site.understood()) return object(Reason::NotUnderstood, site.problem);
   if (site.callee.empty()) return object(Reason::CalleeUnknown, callee_text(parent, site));
@@ -540,7 +562,7 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
     if (site.idiom->is_version_1())
       return object(Reason::OldRuntime, fmt::format("it calls {}", site.idiom->launch));
     if (auto objection = object_to_parent_calls(parent, site, way)) return objection;
-    if (stream_kind(site) == StreamKind::Other)
+    if (stream_kind(site) == StreamKind::Other || stream_kind(site) == StreamKind::Own)
       return object(Reason::StreamUnsupported, "the stream is " + print(site.streams));
     if (auto objection = object_to_sharing(parent, site)) return objection;
     if (const auto directive = cluster_directive(m, parent.function))
@@ -582,6 +604,13 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
   return std::nullopt;
 }
 
+}  // namespace
+
+std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site, const Way& way) {
+  if (auto objection = object_to_any_order(parent, site, way)) return objection;
+  return object_to_order(parent, site, way);
+}
+
 std::optional<Objection> object_to_child(const Module& m, const Function& child, const FunctionFacts& parent,
                                          const Site& site, const Way& way) {
   if (child.kind != ptx::FunctionKind::Entry || !child.is_definition) {
@@ -611,9 +640,10 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
     // In a loop, what differs between threads in one round may be the same in different rounds.
     const bool in_loop = parent.flow.in_loop(parent.flow.index_of(site.get_call));
     const ParameterRanges varying = in_loop ? ParameterRanges{} : varying_parameters(parent, site, child);
-    if (const auto update = shared_update(m, child, closure, varying)) {
-      return object(Reason::ChildReadModifyWrite, *update);
-    }
+    const auto update = shared_update(m, child, closure, varying);
+    // No other thread of the block launches what could meet with it.
+    const bool alone = update && (!in_loop || way.is_at_once()) && is_launched_by_one_thread(parent, site);
+    if (update && !alone) return object(Reason::ChildReadModifyWrite, *update);
   }
   return std::nullopt;
 }

@@ -25,6 +25,14 @@ struct Objection {
 
 struct Values;
 
+// The streams that a kernel creates and that stay its threads' own (own_streams.h).
+struct OwnStreams {
+  // All calls that create or destroy a stream, where every one of them can be done without; else none.
+  std::vector<StreamCall> calls;
+  // Why not, where the kernel has such calls.
+  std::string problem;
+};
+
 // Everything the checks and the rewriter need to know about one kernel's body.
 struct FunctionFacts {
   FunctionFacts(const ptx::Module& m, const ptx::Function& f)
@@ -33,13 +41,16 @@ struct FunctionFacts {
         flow(m, f),
         data(m, f, flow),
         sites(find_sites(m, f, flow, data)),
-        error_queries(find_error_queries(m, f, flow, data)) {}
+        error_queries(find_error_queries(m, f, flow, data)) {
+    find_own_streams();
+  }
   const ptx::Module& module;
   const ptx::Function& function;
   ControlFlow flow;
   DataFlow data;
   std::vector<Site> sites;
   std::vector<ErrorQuery> error_queries;
+  OwnStreams own_streams;
 
   // The value analyses, made when they are first asked for.
   [[nodiscard]] const Values& values() const;
@@ -47,13 +58,15 @@ struct FunctionFacts {
   [[nodiscard]] const CallGraph& calls() const;
 
  private:
+  void find_own_streams();
+
   mutable std::shared_ptr<const Values> values_;
   mutable std::shared_ptr<const CallGraph> calls_;
 };
 
-// The strictest order that a launch of the site may be promised: Null, then PerThread, then FireAndForget;
-// Other if the stream can be anything else.
-enum class StreamKind { FireAndForget, PerThread, Null, Other };
+// The strictest order that a launch of the site may be promised: Null, then PerThread, then Own (a stream
+// that the thread created and keeps to itself), then FireAndForget; Other if the stream can be anything else.
+enum class StreamKind { FireAndForget, Own, PerThread, Null, Other };
 StreamKind stream_kind(const Site& site);
 
 // The constant block of a site, x y z; nothing if a dimension is not constant.

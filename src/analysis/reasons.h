@@ -27,6 +27,9 @@ namespace klap::analysis {
     "the launch uses a stream other than NULL, per-thread, fire-and-forget")                                \
   X(ParentWaits, "parent-waits", "the parent may wait for its children")                                    \
   X(BarrierBetweenLaunches, "barrier-between-launches", "a barrier may order launches of the block")        \
+  X(OrderKept, "order-kept",                                                                                \
+    "ordering stream: launches of a block's threads run one after another in its NULL stream")              \
+  X(ParentFrees, "parent-frees", "the parent may free memory after the launch")                             \
   X(ParentCluster, "parent-cluster", "the parent is launched in clusters")                                  \
   X(ParentExits, "parent-exits",                                                                            \
     "launcher device: a thread of the parent may end without being counted, or while others wait for it")   \

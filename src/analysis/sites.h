@@ -81,4 +81,13 @@ struct ErrorQuery {
 std::vector<ErrorQuery> find_error_queries(const ptx::Module& module, const ptx::Function& function,
                                            const ControlFlow& flow, const DataFlow& data);
 
+// A call that creates or destroys a stream, in a scope of its own.
+struct StreamCall {
+  const ptx::Statement* call = nullptr;
+  const ptx::Statement* scope = nullptr;
+  bool creates = false;
+  std::string operand;  // register: the address that a handle is written to, or the handle to destroy
+  std::string result;   // register of the error code; empty when it is dropped
+};
+
 }  // namespace klap::analysis

@@ -114,8 +114,10 @@ class Ownership {
  public:
   explicit Ownership(const FunctionFacts& kernel) : k_(kernel), m_(kernel.module), local_(kernel) {
     for (const FlatInstruction& f : kernel.flow.instructions()) {
-      if (const auto call = parse_call(m_, *f.statement, kernel.data.names()))
-        calls_.emplace(f.scope, call->direct ? call->callee : std::string_view());
+      const auto call = parse_call(m_, *f.statement, kernel.data.names());
+      if (!call) continue;
+      calls_.emplace(f.scope, call->direct ? call->callee : std::string_view());
+      if (f.statement->predicated) predicated_.insert(f.scope);
     }
   }
 
@@ -128,6 +130,41 @@ class Ownership {
     follow_values();
     if (trouble_) return *trouble_;
     return {Answer::Yes, "created by its thread, kept in local memory"};
+  }
+
+  // Of all streams that the kernel creates, writing their handles to these addresses.
+  Finding run_all(const std::vector<std::string>& addresses) {
+    for (const std::string& address : addresses) {
+      if (!local_.of(address)) return {Answer::No, "its handle is written to memory that is not local"};
+    }
+    find_filled_places();
+    for (uint32_t i = 0; i < k_.flow.instructions().size() && !trouble_; ++i) look_at_addresses(i);
+    follow_values();
+    for (uint32_t i : comparisons_) {
+      if (!is_null_test(at(i))) trouble({Answer::Unknown, "compared by " + m_.full_opcode(at(i))}, i);
+    }
+    if (trouble_) return *trouble_;
+    return {Answer::Yes, "created by its thread, kept in local memory"};
+  }
+
+  // True if a launch into `second` that comes after instruction `from` is sure to go into a stream that was
+  // created after that instruction, too: every path to it fills the place of the handle anew, and then reads
+  // it.
+  bool is_created_after(uint32_t from, const Site& second) {
+    find_filled_places();
+    const auto& definitions = k_.data.definitions(second.stream);
+    if (k_.flow.has_unknown_branch() || k_.data.is_ambiguous(second.stream) || definitions.size() != 1)
+      return false;
+    const Statement& load = at(definitions[0]);
+    const bool is_load = m_.is(load.head, "ld") && !load.predicated && load.operands.size() == 2;
+    const auto place = is_load ? local_.of_memory(load, 1) : std::nullopt;
+    if (!place || is_stored_to(*place)) return false;
+    // Behind a creation there is the load, and then the launch.
+    const std::set<uint32_t> creations = creations_in(*place);
+    return !reaches(from, k_.flow.index_of(second.launch_call), creations) &&
+           std::ranges::all_of(creations, [&](uint32_t creation) {
+             return !reaches(creation, k_.flow.index_of(second.launch_call), {definitions[0]});
+           });
   }
 
  private:
@@ -187,7 +224,10 @@ class Ownership {
     for (uint32_t i = 0; i < k_.flow.instructions().size(); ++i) {
       const Statement& s = at(i);
       if (!is_call_argument(s) || !is_stream_create(callee_of(i))) continue;
-      if (const auto place = local_.of(m_.text(s.operands[1]))) filled_.push_back(*place);
+      const auto place = local_.of(m_.text(s.operands[1]));
+      if (!place) continue;
+      filled_.push_back(*place);
+      if (!predicated_.contains(k_.flow.instructions()[i].scope)) creations_.emplace_back(i, *place);
     }
     for (const LocalPlace& place : places_) {
       const bool created = std::any_of(filled_.begin(), filled_.end(),
@@ -248,14 +288,79 @@ class Ownership {
     const Statement& s = at(i);
     const auto place = local_.of_memory(s, n);
     if (!place || !holds_handle(*place)) return;
-    if (m_.is(s.head, "ld") && s.operands[0].size() == 1) {
+    if (s.operands.size() != 2) {
+      trouble({Answer::Unknown, "its memory is accessed by " + m_.full_opcode(s)}, i);
+    } else if (m_.is(s.head, "ld") && s.operands[0].size() == 1) {
       pending_.push_back(m_.text(s.operands[0]));
+    } else if (m_.is(s.head, "st") && stores_constants(s)) {
+      if (may_be_read(i, *place))
+        trouble({Answer::Unknown, "it may be the constant " + m_.compact(s.operands[1])}, i);
     } else if (m_.is(s.head, "st") && s.operands[1].size() == 1 &&
                k_.data.names().is_register(m_.text(s.operands[1]))) {
       follow_back(m_.text(s.operands[1]));
     } else {
       trouble({Answer::Unknown, "its memory is accessed by " + m_.full_opcode(s)}, i);
     }
+  }
+
+  // `cudaStream_t s = nullptr;` in front of the creation.
+  bool stores_constants(const Statement& s) const {
+    return std::ranges::all_of(components(m_, s.operands[1]),
+                               [&](const std::string& c) { return k_.data.constant(c).has_value(); });
+  }
+
+  // What is stored to the place by this instruction may still be there where a handle is read.
+  bool may_be_read(uint32_t store, const LocalPlace& place) {
+    for (uint32_t i = 0; i < k_.flow.instructions().size(); ++i) {
+      const Statement& s = at(i);
+      if (!m_.is(s.head, "ld") || s.operands.size() != 2) continue;
+      const auto read = local_.of_memory(s, 1);
+      if (read && overlap(*read, place) && reaches(store, i, creations_in(*read))) return true;
+    }
+    return false;
+  }
+
+  // The creations that fill exactly this place.
+  [[nodiscard]] std::set<uint32_t> creations_in(const LocalPlace& place) const {
+    std::set<uint32_t> out;
+    for (const auto& [creation, filled] : creations_) {
+      const bool same = filled.variable == place.variable && filled.offset && filled.offset == place.offset;
+      if (same && filled.bytes == place.bytes) out.insert(creation);
+    }
+    return out;
+  }
+
+  // A plain store there of anything but a constant.
+  bool is_stored_to(const LocalPlace& place) {
+    for (uint32_t i = 0; i < k_.flow.instructions().size(); ++i) {
+      const Statement& s = at(i);
+      if (!m_.is(s.head, "st") || s.operands.size() != 2 || is_call_argument(s) || stores_constants(s))
+        continue;
+      const auto stored = local_.of_memory(s, 0);
+      if (stored && overlap(*stored, place)) return true;
+    }
+    return false;
+  }
+
+  // True if there is a path of at least one step that runs none of `without` in between.
+  [[nodiscard]] bool reaches(uint32_t from, uint32_t to, const std::set<uint32_t>& without) const {
+    if (k_.flow.has_unknown_branch()) return true;
+    std::vector<bool> seen(k_.flow.blocks().size());
+    std::vector<std::pair<uint32_t, uint32_t>> work = {{k_.flow.instructions()[from].block, from + 1}};
+    while (!work.empty()) {
+      auto [block, i] = work.back();
+      work.pop_back();
+      const BasicBlock& b = k_.flow.blocks()[block];
+      for (; i < b.last && !without.contains(i); ++i) {
+        if (i == to) return true;
+      }
+      if (i < b.last) continue;
+      for (uint32_t next : b.successors) {
+        if (!seen[next]) work.emplace_back(next, k_.flow.blocks()[next].first);
+        seen[next] = true;
+      }
+    }
+    return false;
   }
 
   // ---- where the value goes ----
@@ -274,8 +379,9 @@ class Ownership {
   void used(uint32_t i, std::string_view reg) {
     const Statement& s = at(i);
     const std::string_view opcode = m_.text(s.head);
-    if (opcode == "setp") return;
-    if (opcode == "mov" || opcode == "selp") {
+    if (opcode == "setp") {
+      comparisons_.push_back(i);
+    } else if ((opcode == "mov" || opcode == "selp") && s.operands.size() > 1) {
       if (s.operands[0].size() == 1) pending_.push_back(m_.text(s.operands[0]));
       if (s.operands[0].size() != 1) trouble({Answer::Unknown, "taken apart"}, i);
     } else if (is_call_argument(s)) {
@@ -307,13 +413,23 @@ class Ownership {
             i);
   }
 
+  // What is the same for every handle.
+  bool is_null_test(const Statement& s) const {
+    const bool equality =
+        !s.modifiers.empty() && (m_.is(s.modifiers.first, ".eq") || m_.is(s.modifiers.first, ".ne"));
+    return equality && s.operands.size() == 3 && k_.data.constant(m_.compact(s.operands[2])) == 0;
+  }
+
   const FunctionFacts& k_;
   const Module& m_;
   LocalAddresses local_;
-  std::map<const Statement*, std::string_view> calls_;  // by scope
-  std::set<std::string_view> handles_;                  // registers the operand's value comes through
-  std::vector<LocalPlace> places_;                      // where it is loaded from
-  std::vector<LocalPlace> filled_;                      // where streams are created
+  std::map<const Statement*, std::string_view> calls_;      // by scope
+  std::set<const Statement*> predicated_;                   // scopes of calls that not all threads make
+  std::vector<std::pair<uint32_t, LocalPlace>> creations_;  // the instruction that passes the place
+  std::vector<uint32_t> comparisons_;
+  std::set<std::string_view> handles_;  // registers the operand's value comes through
+  std::vector<LocalPlace> places_;      // where it is loaded from
+  std::vector<LocalPlace> filled_;      // where streams are created
   std::vector<std::string_view> pending_;
   std::optional<Finding> trouble_;
 };
@@ -322,6 +438,14 @@ class Ownership {
 
 Finding owns_stream(const FunctionFacts& kernel, std::string_view operand) {
   return Ownership(kernel).run(operand);
+}
+
+Finding owns_all_streams(const FunctionFacts& kernel, const std::vector<std::string>& addresses) {
+  return Ownership(kernel).run_all(addresses);
+}
+
+bool is_created_after(const FunctionFacts& kernel, uint32_t from, const Site& second) {
+  return Ownership(kernel).is_created_after(from, second);
 }
 
 std::string print_stream_ownership(const FunctionFacts& kernel) {

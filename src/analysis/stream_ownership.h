@@ -22,6 +22,15 @@ namespace klap::analysis {
 // `operand` is a register, such as the stream operand of a launch site.
 Finding owns_stream(const FunctionFacts& kernel, std::string_view operand);
 
+// The same of all streams that the kernel creates; `addresses` are the operands by which it says where the
+// handles go. `Yes` also says that the program cannot tell one handle from another: it compares them with
+// null only.
+Finding owns_all_streams(const FunctionFacts& kernel, const std::vector<std::string>& addresses);
+
+// True if a launch at `second`, whose stream is the thread's own, cannot go into a stream that existed when
+// the thread was at instruction `from` before.
+bool is_created_after(const FunctionFacts& kernel, uint32_t from, const Site& second);
+
 // One line for each site whose stream is a register.
 std::string print_stream_ownership(const FunctionFacts& kernel);
 

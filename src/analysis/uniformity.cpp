@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/legality.h"
+#include "analysis/same_view.h"
 #include "analysis/waiting.h"
 #include "ptx/edit.h"
 
@@ -79,7 +80,26 @@ Uniform special_register(std::string_view name) {
 
 Uniform join(Uniform a, Uniform b) { return std::max(a, b); }
 
+// Stands for the number of a warp in its row.
+Expr warp_number() { return Expr::symbol("warp", 32, 31); }
+bool is_warp_number(const ExprNode& leaf) {
+  static const Expr symbol = warp_number();
+  return leaf.kind == symbol->kind && leaf.value == symbol->value && leaf.name == symbol->name;
+}
+
+// The index in a row of whole warps, of which each lane has its own part.
+Expr by_warp(const Expr& value) {
+  constexpr uint64_t kLanes = 32;
+  const Expr lane = Expr::symbol("lane", 32, kLanes - 1);
+  return substitute(value, [&](const Expr& part) -> std::optional<Expr> {
+    if (part->kind != ExprKind::Special || part->name != "tid.x") return std::nullopt;
+    return warp_number() * Expr::constant(kLanes, 32) + lane;
+  });
+}
+
 }  // namespace
+
+bool is_computation(std::string_view opcode) { return is_pure(opcode) || uses_carry(opcode); }
 
 const char* to_string(Uniform uniform) {
   static constexpr std::array<const char*, 4> kNames = {"grid", "block", "warp", "thread"};
@@ -90,7 +110,7 @@ char letter(Uniform uniform) { return to_string(uniform)[0]; }
 
 Uniformity::Uniformity(const ControlFlow& flow, const Dominance& dominance, const Loops& loops,
                        const VirtualRegisters& registers, const ReachingDefinitions& reaching,
-                       const Symbolic& symbolic)
+                       const Symbolic& symbolic, const Given& given)
     : m_(flow.module()),
       flow_(flow),
       dominance_(dominance),
@@ -98,6 +118,7 @@ Uniformity::Uniformity(const ControlFlow& flow, const Dominance& dominance, cons
       registers_(registers),
       reaching_(reaching),
       symbolic_(symbolic),
+      given_(given),
       local_names_(flow.module(), flow.function().body),
       written_(flow.instructions().size(), Uniform::Grid),
       decision_(flow.blocks().size(), Uniform::Grid),
@@ -106,6 +127,7 @@ Uniformity::Uniformity(const ControlFlow& flow, const Dominance& dominance, cons
   find_sources();
   find_writers();
   find_early_ends();
+  if (given_.no_races) alike_ = loads_seen_alike(flow_);
   while (update()) {
   }
 }
@@ -339,6 +361,7 @@ Uniform Uniformity::name(std::string_view text) const {
   if (text.starts_with('%')) return special_register(text.substr(0, text.find('.')));
   const bool literal = text[0] == '-' || (text[0] >= '0' && text[0] <= '9');
   if (literal) return Uniform::Grid;
+  if (local_names_.is_shared(text)) return Uniform::Block;
   if (local_names_.contains(text)) return Uniform::Thread;  // local variables, parameters of calls
   for (const ptx::Parameter& parameter : flow_.function().parameters) {
     const bool kernel = flow_.function().kind == ptx::FunctionKind::Entry;
@@ -377,14 +400,22 @@ Uniform Uniformity::arithmetic(uint32_t index) const {
 
 // Of parameters, constants and special registers; all else is Thread here.
 Uniform Uniformity::evaluated(const Expr& value) const {
-  if (!value.known()) return Uniform::Thread;
+  const Expr shown = value.known() && given_.full_rows ? by_warp(value) : value;
+  if (!shown.known()) return Uniform::Thread;
   Uniform out = Uniform::Grid;
-  any_leaf(value, [&](const ExprNode& leaf) {
-    const bool same = leaf.kind == ExprKind::Constant || leaf.kind == ExprKind::Parameter;
-    if (!same) out = join(out, leaf.kind == ExprKind::Special ? name("%" + leaf.name) : Uniform::Thread);
+  any_leaf(shown, [&](const ExprNode& leaf) {
+    out = join(out, of_leaf(leaf));
     return false;
   });
   return out;
+}
+
+Uniform Uniformity::of_leaf(const ExprNode& leaf) const {
+  if (leaf.kind == ExprKind::Constant || leaf.kind == ExprKind::Parameter) return Uniform::Grid;
+  if (is_warp_number(leaf)) return Uniform::Warp;
+  if (leaf.kind != ExprKind::Special) return Uniform::Thread;
+  const bool row = leaf.name == "tid.y" || leaf.name == "tid.z";
+  return row && given_.full_rows ? Uniform::Warp : name("%" + leaf.name);
 }
 
 // The carry that an instruction takes from one before it in its block.
@@ -407,7 +438,9 @@ Uniform Uniformity::load(uint32_t index) const {
   const bool fixed = m_.is(s.head, "ldu") || m_.has_modifier(s, ".nc") || has_space(m_, s, ".const");
   const bool parameter = has_space(m_, s, ".param") && flow_.function().kind == ptx::FunctionKind::Entry;
   const bool spared = has_space(m_, s, ".global") && !writes_global_ && !is_strong_load(m_, s);
-  return fixed || parameter || spared ? join(reads(index), names(index)) : Uniform::Thread;
+  if (fixed || parameter || spared) return join(reads(index), names(index));
+  const bool alike = !alike_.empty() && alike_[index];
+  return alike ? join(Uniform::Warp, join(reads(index), names(index))) : Uniform::Thread;
 }
 
 // The register or literal that makes an operand; nothing for a vector.

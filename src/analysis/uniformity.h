@@ -12,7 +12,8 @@
 //
 // Memory: a load at a uniform address is uniform if nothing in the grid writes such memory: constant memory,
 // `.nc` loads (whose user promises it), and global memory in kernels that write none. Other grids that write
-// it at the same time would race with these loads, to which PTX gives no meaning.
+// it at the same time would race with these loads, to which PTX gives no meaning. Who asks about warps only
+// may take more for granted (Given).
 #pragma once
 
 #include <cstdint>
@@ -35,12 +36,21 @@ enum class Uniform : uint8_t { Grid, Block, Warp, Thread };
 const char* to_string(Uniform uniform);  // "grid", ...
 char letter(Uniform uniform);            // 'g', 'b', 'w', 't'
 
+// What is not written in the function, for questions about warps.
+struct Given {
+  bool full_rows = false;  // blocks are so many threads wide that every 32 of a row are a warp
+  bool no_races = false;   // no data race on what a load reads that same_view.h is about
+};
+
+// True for opcodes whose result depends on their operands, and at most a carry, alone.
+bool is_computation(std::string_view opcode);
+
 class Uniformity {
  public:
   // All of one function; all must live as long as this.
   Uniformity(const ControlFlow& flow, const Dominance& dominance, const Loops& loops,
-             const VirtualRegisters& registers, const ReachingDefinitions& reaching,
-             const Symbolic& symbolic);
+             const VirtualRegisters& registers, const ReachingDefinitions& reaching, const Symbolic& symbolic,
+             const Given& given = {});
 
   // What an instruction writes to its registers.
   [[nodiscard]] Uniform written(uint32_t instruction) const { return written_[instruction]; }
@@ -94,6 +104,7 @@ class Uniformity {
   [[nodiscard]] Uniform block_reduction(uint32_t index) const;
   [[nodiscard]] Uniform carry(uint32_t index) const;
   [[nodiscard]] Uniform evaluated(const Expr& value) const;
+  [[nodiscard]] Uniform of_leaf(const ExprNode& leaf) const;
   [[nodiscard]] bool is_operand(uint32_t index, std::string_view text) const;
   [[nodiscard]] std::string operand_text(uint32_t index, size_t operand) const;
   [[nodiscard]] bool runs_together(uint32_t index, Uniform group,
@@ -106,7 +117,9 @@ class Uniformity {
   const VirtualRegisters& registers_;
   const ReachingDefinitions& reaching_;
   const Symbolic& symbolic_;
+  const Given given_;
   LocalNames local_names_;
+  std::vector<bool> alike_;        // loads by which a warp cannot see different values
   std::vector<Source> sources_;    // by access
   std::vector<uint32_t> writers_;  // by register: how many instructions write it
   std::vector<Uniform> written_, decision_, control_;

@@ -209,6 +209,7 @@ std::unique_ptr<klap_module> make_module(const jit::Program& program, const klap
   };
   request.launcher = [&config](const std::string& parent) { return config.launcher_for(parent); };
   request.multiblock = [&config](const std::string& parent) { return config.multiblock_for(parent); };
+  request.ordering = [&config](const std::string& parent) { return config.ordering_for(parent); };
   if (!config.disabled && (options.flags & KLAP_EXPLAIN_ONLY) == 0) {
     module->rewritten = jit::rewrite_module(program, request);
   } else if (!config.disabled) {

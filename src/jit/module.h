@@ -26,6 +26,7 @@ class DiskCache;
 
 using analysis::Granularity;
 using analysis::Launcher;
+using analysis::Ordering;
 using analysis::to_string;
 
 // One translation unit as it comes out of the container, with everything decompressed that may be needed.
@@ -59,6 +60,7 @@ struct Request {
   std::function<Launcher(const std::string& parent)> launcher;  // the same; Auto when not set
   // Blocks of a group at granularity multiblock, 2 or more; kMultiBlock when not set.
   std::function<uint32_t(const std::string& parent)> multiblock;
+  std::function<Ordering(const std::string& parent)> ordering;  // the same; Relaxed when not set
   // Whether the caller can run variants whose consumer feeds itself (ChildQueue::feeds).
   bool feeding = true;
   bool debug_units = false;  // rewrite units that were compiled for debugging (-G), too
@@ -67,7 +69,7 @@ struct Request {
   const Linker* linker = nullptr;  // null: nvJitLink
   // Where finished modules are kept between processes; null for nowhere.
   DiskCache* cache = nullptr;
-  // With `cache`: all settings that `granularity` and `launcher` follow, as text, for the cache's key.
+  // With `cache`: all settings that the functions above follow, as text, for the cache's key.
   std::string configuration;
 };
 

@@ -65,6 +65,8 @@ std::string stream_text(const Site& site) {
       return "per-thread stream";
     case StreamKind::FireAndForget:
       return "fire-and-forget stream";
+    case StreamKind::Own:
+      return "stream of the thread's own";
     case StreamKind::Other:
       break;
   }
@@ -83,12 +85,20 @@ std::string_view together_text(analysis::Together together) {
   return "";
 }
 
+std::string_view leaving_text(analysis::MayLeave may_leave) {
+  if (may_leave == analysis::MayLeave::Nobody) return "";
+  return may_leave == analysis::MayLeave::Warps ? ", warps may leave before barriers"
+                                                : ", threads may leave before barriers";
+}
+
 // Who runs the children, and how.
 std::string run_text(const PlannedSite& planned) {
-  if (planned.way.feeds) return "launches itself, the consumer feeds itself";
+  const std::string_view leaving = leaving_text(planned.shape.may_leave);
+  if (planned.way.feeds) return fmt::format("launches itself, the consumer feeds itself{}", leaving);
   if (planned.way.is_at_once()) return fmt::format("one launch for up to {} lanes", planned.shape.lanes);
   if (planned.way.launcher == Launcher::Host) {
-    return fmt::format("{} to a consumer block{}", planned.shape.pack, together_text(planned.shape.together));
+    return fmt::format("{} to a consumer block{}{}", planned.shape.pack,
+                       together_text(planned.shape.together), leaving);
   }
   switch (planned.way.group_blocks) {
     case 0:
@@ -258,6 +268,13 @@ class Planner {
   }
 
   std::vector<Way> wished_ways(const std::string& parent) const {
+    std::vector<Way> ways = wished_granularities(parent);
+    if (!request_.ordering) return ways;
+    for (Way& way : ways) way.ordering = request_.ordering(parent);
+    return ways;
+  }
+
+  std::vector<Way> wished_granularities(const std::string& parent) const {
     Way way;
     if (request_.granularity) way.granularity = request_.granularity(parent);
     if (request_.launcher) way.launcher = request_.launcher(parent);
@@ -334,7 +351,7 @@ class Planner {
             : fmt::format("{} bytes of dynamic shared memory, ", planned.shape.shared_bytes);
     remark.detail = fmt::format("{}, {}, {}{} argument bytes, {}", block_text(planned), run_text(planned),
                                 shared, planned.child->parameter_bytes, stream_text(*planned.site));
-    if (stream == StreamKind::Null) {
+    if (stream == StreamKind::Null && planned.way.ordering == analysis::Ordering::Relaxed) {
       remark.notes.push_back(fmt::format(
           "launches of different threads of a {} may overlap; CUDA runs them in NULL-stream order",
           planned.way.is_at_once() ? "warp that arrive together" : "block"));

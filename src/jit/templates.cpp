@@ -15,6 +15,7 @@ extern const char kSequenceHeader[];
 extern const char kRecordTemplate[];
 extern const char kConsumerTemplate[];
 extern const char kExactTemplate[];
+extern const char kExitsHeader[];
 extern const char kLeaveTemplate[];
 extern const char kWarpHeader[];
 extern const char kFeedHeader[];
@@ -45,6 +46,7 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
                                                                       {{"queue.h", kQueueHeader},
                                                                        {"group.h", kGroupHeader},
                                                                        {"sequence.h", kSequenceHeader},
+                                                                       {"exits.h", kExitsHeader},
                                                                        {"warp.h", kWarpHeader},
                                                                        {"warp_records.h", kWarpRecordsHeader},
                                                                        {"feed.h", kFeedHeader}}),
@@ -99,6 +101,8 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
   }
   std::vector<std::string> options = shape_options(shape);
   if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
+  if (shape.may_leave == analysis::MayLeave::Warps) options.emplace_back("-DKLAP_WARPS_LEAVE");
+  if (shape.may_leave == analysis::MayLeave::Threads) options.emplace_back("-DKLAP_THREADS_LEAVE");
   if (shape.feeds) return compiled(kFeedTemplate, "feed.cu", options);
   if (shape.exact) return compiled(kExactTemplate, "exact.cu", options);
   options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));
@@ -132,7 +136,7 @@ std::shared_ptr<const ptx::Module> warp_launch_template(const transform::Consume
 std::string template_texts() {
   return std::string(kQueueHeader) + kGroupHeader + kSequenceHeader + kRecordTemplate + kConsumerTemplate +
          kExactTemplate + kLeaveTemplate + kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate +
-         kWarpRecordsHeader + kWarpTemplate + kWarpLaunchTemplate;
+         kWarpRecordsHeader + kWarpTemplate + kWarpLaunchTemplate + kExitsHeader;
 }
 
 }  // namespace klap::jit

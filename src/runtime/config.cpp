@@ -148,6 +148,13 @@ std::optional<jit::Launcher> parse_launcher(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<jit::Ordering> parse_ordering(std::string_view name) {
+  for (const jit::Ordering ordering : {jit::Ordering::Relaxed, jit::Ordering::Stream}) {
+    if (name == jit::to_string(ordering)) return ordering;
+  }
+  return std::nullopt;
+}
+
 bool KernelTable::matches(const std::string& mangled) const {
   return glob_match(glob, mangled) || glob_match(glob, demangle(mangled));
 }
@@ -178,6 +185,10 @@ jit::Granularity Config::granularity_for(const std::string& mangled) const {
 
 jit::Launcher Config::launcher_for(const std::string& mangled) const {
   return *parse_launcher(value(*find_key(Section::Kernel, "launcher"), &mangled).text);
+}
+
+jit::Ordering Config::ordering_for(const std::string& mangled) const {
+  return *parse_ordering(value(*find_key(Section::Kernel, "ordering"), &mangled).text);
 }
 
 uint32_t Config::multiblock_for(const std::string& mangled) const {

@@ -74,6 +74,7 @@ struct Config {
   // The settings of parent kernel `mangled`, after precedence.
   [[nodiscard]] jit::Granularity granularity_for(const std::string& mangled) const;
   [[nodiscard]] jit::Launcher launcher_for(const std::string& mangled) const;
+  [[nodiscard]] jit::Ordering ordering_for(const std::string& mangled) const;
   [[nodiscard]] uint32_t multiblock_for(const std::string& mangled) const;
   [[nodiscard]] uint64_t pool_bytes_for(const std::string& mangled) const;
 };
@@ -94,6 +95,7 @@ void apply_log_settings(Config& config);
 // "grid" -> Granularity::Grid, "device" -> Launcher::Device; nothing for a name that is none.
 std::optional<jit::Granularity> parse_granularity(std::string_view name);
 std::optional<jit::Launcher> parse_launcher(std::string_view name);
+std::optional<jit::Ordering> parse_ordering(std::string_view name);
 std::optional<LinkerChoice> parse_linker(std::string_view name);
 
 // Shell-style glob with * and ?; kernel names are full of brackets, so [ ] are ordinary characters.

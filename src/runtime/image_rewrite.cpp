@@ -142,6 +142,7 @@ std::shared_ptr<const jit::RewrittenModule> rewrite_image(const ImageSource& sou
   request.granularity = [](const std::string& parent) { return config().granularity_for(parent); };
   request.launcher = [](const std::string& parent) { return config().launcher_for(parent); };
   request.multiblock = [](const std::string& parent) { return config().multiblock_for(parent); };
+  request.ordering = [](const std::string& parent) { return config().ordering_for(parent); };
   request.linker = chosen_linker(config().linker);
   request.dump = dump_to_folder();
   request.cache = disk_cache();

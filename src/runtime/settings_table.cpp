@@ -21,6 +21,7 @@ constexpr std::array kBothSections{Section::Defaults, Section::Kernel};
 constexpr std::array kKernelOnly{Section::Kernel};
 constexpr std::array kGranularities{"none"sv, "warp"sv, "block"sv, "multiblock"sv, "grid"sv, "auto"sv};
 constexpr std::array kLaunchers{"auto"sv, "host"sv, "device"sv};
+constexpr std::array kOrderings{"relaxed"sv, "stream"sv};
 constexpr std::array kLinkers{"auto"sv, "nvjitlink"sv, "driver"sv};
 constexpr std::array kLogLevels{"trace"sv, "debug"sv, "info"sv, "warn"sv, "error"sv, "off"sv};
 
@@ -40,6 +41,9 @@ constexpr std::array kSettings{
             {},
             "16",
             "Blocks of the parent whose launches become one at granularity multiblock."},
+    Setting{"KLAP_ORDERING", "ordering", kBothSections, SettingType::Choice, kOrderings, "relaxed",
+            "Whether launches of a block's threads into its NULL stream may overlap, or keep their order "
+            "(stream): then only those that one thread of a block makes are rewritten."},
     Setting{"KLAP_POOL_BYTES",
             "pool_bytes",
             kBothSections,

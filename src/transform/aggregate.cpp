@@ -9,6 +9,7 @@
 #include "analysis/exits.h"
 #include "ptx/edit.h"
 #include "transform/feed.h"
+#include "transform/own_streams.h"
 #include "transform/parts.h"
 #include "transform/splice.h"
 
@@ -27,6 +28,7 @@ constexpr char kRecordFunction[] = "__klap_record";
 constexpr char kConsumerKernel[] = "__klap_consumer";
 constexpr char kChildMarker[] = "__klap_child_body";
 constexpr char kLeaveFunction[] = "__klap_leave";
+constexpr char kMeetFunction[] = "__klap_meet";
 constexpr char kLaunchFunction[] = "__klap_launch_children";
 constexpr char kQueueParameter[] = "__klap_queue";
 constexpr char kQueueRegister[] = "%klap_queue";
@@ -117,14 +119,36 @@ std::vector<std::string> marker_arguments(const Module& m, const Statement& scop
   return operands;
 }
 
+// Has the child's threads counted out by themselves: `operands` are the word's address and what to add to it.
+// The text declares what is used for that.
+std::string count_exits(const Module& child_module, const Function& child,
+                        const std::vector<std::string>& operands, const Module& consumer,
+                        InlineKernel& kernel, LineTables& lines) {
+  const std::string word = "%" + kernel.prefix + "meeting", leaving = "%" + kernel.prefix + "leaving";
+  const FunctionFacts facts(child_module, child);
+  const analysis::Exits exits = analysis::find_exits(facts);
+  kernel.ways_out.insert(exits.ways.begin(), exits.ways.end());
+  kernel.leave = fmt::format("red.release.cta.shared.add.u32 [{}], {}", word, leaving);
+  kernel.meet = [&consumer, &lines, word, prefix = kernel.prefix, number = 0]() mutable {
+    InlineCall call;
+    call.prefix = fmt::format("{}m{}_", prefix, number++);
+    call.arguments = {word};
+    return inline_function(consumer, template_function(consumer, kMeetFunction), call, lines);
+  };
+  return fmt::format("\t.reg .b32 {0}, {1};\n\tmov.b32 {0}, {2};\n\tmov.b32 {1}, {3};\n", word, leaving,
+                     operands[0], operands[1]);
+}
+
 // The child's body in place of one marker call. The marker's operands are copied first: the body runs many
 // times, and its own names must not depend on the template's.
 std::string child_text(const Module& child_module, const Function& child, const ConsumerShape& shape,
                        const std::vector<std::string>& operands, const std::string& prefix,
-                       const std::string& parameter, LineTables& lines, const ChildLaunch* again) {
+                       const std::string& parameter, LineTables& lines, const ChildLaunch* again,
+                       const Module& consumer) {
   static constexpr std::array<const char*, 9> kNames = {
       "ctaid_x", "ctaid_y", "ctaid_z", "nctaid_x", "nctaid_y", "nctaid_z", "tid_x", "tid_y", "tid_z"};
-  if (operands.size() != kNames.size() + 1) {
+  const bool counted = shape.may_leave == analysis::MayLeave::Threads;
+  if (operands.size() != kNames.size() + (counted ? 3 : 1)) {
     throw Error(ErrorCode::Internal, "the consumer template calls its marker in an unknown form");
   }
   InlineKernel kernel;
@@ -133,6 +157,7 @@ std::string child_text(const Module& child_module, const Function& child, const 
   kernel.ntid = shape.block;
   kernel.keep_exits = shape.exact;
   kernel.coherent = again != nullptr;
+  kernel.may_leave = shape.may_leave;
   kernel.in_parameters = kernel.block_is_real = shape.lanes != 0;
   std::string text =
       fmt::format("{{\n\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n", kernel.arguments, operands[0]);
@@ -141,6 +166,8 @@ std::string child_text(const Module& child_module, const Function& child, const 
     kernel.around = site.in_consumer(prefix);
     text += site.registers();
   }
+  if (counted)
+    text += count_exits(child_module, child, {operands.end() - 2, operands.end()}, consumer, kernel, lines);
   if (shape.lanes != 0) {
     // The operand counts from where the template's own parameter begins.
     const std::string begin = "%" + prefix + "parameters";
@@ -178,6 +205,8 @@ ConsumerShape consumer_shape(const Module& module, const Function& child,
   shape.layout = record_layout(child);
   const uint32_t threads = shape.child_threads();
   shape.together = analysis::together(module, child);
+  if (shape.together == analysis::Together::Blocks && !exact)
+    shape.may_leave = analysis::leaving(module, child, block).value_or(analysis::MayLeave::Nobody);
   // A thread must keep its lane where the child asks for it.
   const bool lanes_fixed = analysis::reads_lane(module, child) && threads % 32 != 0;
   const bool alone = exact || feeds || lanes_fixed || shape.together == analysis::Together::Blocks;
@@ -252,6 +281,8 @@ Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSi
   edits.insert_after(parent.function.body.tokens.first, head);
   for (const analysis::ErrorQuery& query : parent.error_queries)
     edits.replace(query.scope->tokens, query_text(query));
+  for (const auto& [statement, around] : without_own_streams(parent, ""))
+    edits.replace(statement->tokens, around.before);
   return edits;
 }
 
@@ -365,6 +396,10 @@ Generated feeding_parent(const FunctionFacts& parent, const Site& site, const Mo
   const FeedingSite feeding(parent, site, record, "klap_f_", "%klap_queue", lines);
   edits.insert_after(parent.function.body.tokens.first, feeding.registers());
   for (const auto& [statement, around] : feeding.in_parent()) {
+    if (around.instead) {
+      edits.replace(statement->tokens, around.before + around.after);
+      continue;
+    }
     edits.insert_before(statement->tokens.first, around.before + "\t");
     edits.insert_after(statement->tokens.last - 1, "\n" + around.after);
   }
@@ -408,7 +443,7 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
     if (!call || call->callee != kChildMarker) continue;
     const std::string prefix = fmt::format("klap_c{}_", spliced.size());
     spliced.push_back(child_text(child_module, child, shape, marker_arguments(consumer, *i.scope), prefix,
-                                 f.parameters.front().name, lines, again));
+                                 f.parameters.front().name, lines, again, consumer));
     edits.replace(i.scope->tokens, spliced.back());
   }
   if (spliced.empty()) throw Error(ErrorCode::Internal, "the consumer template does not call its marker");

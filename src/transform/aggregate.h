@@ -37,7 +37,8 @@ struct ConsumerShape {
   bool exact = false;               // launched by the parent: templates/exact.cu
   bool feeds = false;               // the child launches itself: templates/feed.cu
   analysis::Together together = analysis::Together::Threads;
-  uint32_t shared_bytes = 0;  // dynamic shared memory of the child's launch
+  analysis::MayLeave may_leave = analysis::MayLeave::Nobody;  // early, from a block that stays together
+  uint32_t shared_bytes = 0;                                  // dynamic shared memory of the child's launch
   // Shared by the lanes of a warp, templates/warp.cu: how many children fit into one launch. The block is
   // then that of each launch.
   uint32_t lanes = 0;

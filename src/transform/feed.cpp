@@ -6,6 +6,7 @@
 
 #include "analysis/wrappers.h"
 #include "support/error.h"
+#include "transform/own_streams.h"
 
 namespace klap::transform {
 namespace {
@@ -106,12 +107,16 @@ Around FeedingSite::query(const ErrorQuery& query, size_t number, const std::str
 }
 
 Surroundings FeedingSite::in_parent() const {
-  return {{site_.get_scope, first_call("")}, {site_.launch_scope, launch_call("", kPublishFunction)}};
+  Surroundings out = {{site_.get_scope, first_call("")},
+                      {site_.launch_scope, launch_call("", kPublishFunction)}};
+  out.merge(without_own_streams(kernel_, ""));
+  return out;
 }
 
 Surroundings FeedingSite::in_consumer(const std::string& body_prefix) const {
   Surroundings out = {{site_.get_scope, first_call(body_prefix)},
                       {site_.launch_scope, launch_call(body_prefix, kPublishNowFunction)}};
+  out.merge(without_own_streams(kernel_, body_prefix));
   size_t number = 0;
   for (const ErrorQuery& q : kernel_.error_queries) out[q.scope] = query(q, number++, body_prefix);
   if (number != 0) {

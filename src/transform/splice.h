@@ -9,10 +9,12 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "analysis/early_exit.h"
 #include "ptx/tree.h"
 #include "transform/lines.h"
 
@@ -36,6 +38,7 @@ std::string inline_function(const ptx::Module& module, const ptx::Function& func
 // Text in front of a statement and behind it.
 struct Around {
   std::string before, after;
+  bool instead = false;  // the statement itself is left out
 };
 using Surroundings = std::map<const ptx::Statement*, Around>;
 
@@ -53,7 +56,13 @@ struct InlineKernel {
   bool keep_exits = false;                        // `ret` and `exit` end the thread, as in the child itself
   // What the body reads may have been written in the same kernel: no load may go past the coherent caches.
   bool coherent = false;
-  Surroundings around;  // of statements of the body
+  // Who may leave early. Barriers are then what templates/exits.h says.
+  analysis::MayLeave may_leave = analysis::MayLeave::Nobody;
+  // Where it is any thread:
+  std::set<const ptx::Statement*> ways_out;  // by which threads leave
+  std::string leave;                         // an instruction for one that leaves, before it goes its way
+  std::function<std::string()> meet;         // makes the text of a barrier
+  Surroundings around;                       // of statements of the body
 };
 // Throws Error(Unsupported) naming the line if a parameter or a special register is used in a way that cannot
 // be redirected.

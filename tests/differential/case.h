@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -90,6 +91,8 @@ struct Case {
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
   std::vector<Site> sites;  // empty: not looked at
+  // Settings of preloaded runs, as environment variables. Cases by hand only.
+  std::map<std::string, std::string> settings = {};
 };
 
 // ---- putting a case together ----
@@ -172,6 +175,7 @@ class Builder {
   }
   // What becomes of the last named parent's sites at granularity warp: "rewritten", the reason, or "some".
   void by_warp(const std::string& verdict) { case_.sites.back().by_warp = verdict; }
+  void setting(const std::string& variable, const std::string& value) { case_.settings[variable] = value; }
   void left_by_groups(const std::string& reason) { case_.sites.back().by_groups = reason; }
 
  private:

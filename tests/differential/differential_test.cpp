@@ -78,6 +78,7 @@ bool run_and_check(const Case& c, const Configuration& configuration, uint64_t s
   work.cases = {c.name};
   work.last_seed = seeds;
   work.variables = variables;
+  if (configuration.is_preloaded) work.variables.insert(c.settings.begin(), c.settings.end());
   const Report report = differential::Run(work).wait();
   if (report.is_missing_device()) return false;
   const std::string problem = report.problem(work);
@@ -149,6 +150,21 @@ TEST(Recursion, EndsWhereOneBlockIsResident) {
   const Report report =
       run_recursions({{"KLAP_EMULATOR_MULTIPROCESSORS", "1"}, {"KLAP_EMULATOR_RESIDENT_BLOCKS", "1"}});
   EXPECT_EQ(report.statistics.at("children_launched_natively"), 0);
+}
+
+// The case that tells the orderings apart would pass in any other if nothing overlapped there.
+TEST(Ordering, IsRelaxedWhereNobodyAsksForTheStreams) {
+  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  for (const char* name : {"grid-host", "grid-device", "block-device", "warp-device"}) {
+    SCOPED_TRACE(name);
+    Work work;
+    work.configuration = chosen_configurations(name).front();
+    work.cases = {"ordering_stream"};
+    work.last_seed = 6;
+    work.variables = {{"KLAP_ORDERING", "relaxed"}};
+    const Report report = differential::Run(work).wait();
+    EXPECT_THAT(report.problem(work) + report.first_errors(), testing::HasSubstr("race"));
+  }
 }
 
 class OnGpu : public testing::TestWithParam<const Configuration*> {};

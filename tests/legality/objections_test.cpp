@@ -3,9 +3,9 @@
 // analysis/reasons.h that no case provokes fails the test, and so does a sentence in the sources.
 //
 // An input names a fixture of ptx-patterns/idioms and what is asked (`device`, `warp`, `block`, `multiblock`,
-// `auto`, `else_warp`, `none`, `build`, `sm_80`), then changes it: lines that begin with '-' must stand in
-// the text and give way to those with '+' behind them; a line with '@' starts the search behind the text that
-// it names. KLAP_REBASE=1 rewrites the messages.
+// `auto`, `else_warp`, `none`, `ordered`, `build`, `sm_80`), then changes it: lines that begin with '-' must
+// stand in the text and give way to those with '+' behind them; a line with '@' starts the search behind the
+// text that it names. KLAP_REBASE=1 rewrites the messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,6 +68,7 @@ class CaseReader {
     jit::Request& request = case_.request;
     auto granularity = jit::Granularity::Grid;
     auto launcher = jit::Launcher::Host;
+    auto ordering = jit::Ordering::Relaxed;
     while (words >> word) {
       if (word == "device") launcher = jit::Launcher::Device;
       if (word == "auto") launcher = jit::Launcher::Auto;
@@ -76,11 +77,13 @@ class CaseReader {
       if (word == "block") granularity = jit::Granularity::Block;
       if (word == "warp") granularity = jit::Granularity::Warp;
       if (word == "else_warp") granularity = jit::Granularity::Auto;
+      if (word == "ordered") ordering = jit::Ordering::Stream;
       if (word == "build") case_.build = true;
       if (word.starts_with("sm_")) request.sm = static_cast<uint32_t>(std::stoul(word.substr(3)));
     }
     request.granularity = [granularity](const std::string&) { return granularity; };
     request.launcher = [launcher](const std::string&) { return launcher; };
+    request.ordering = [ordering](const std::string&) { return ordering; };
   }
 
   [[nodiscard]] size_t find(const std::string& text) const {
@@ -276,9 +279,9 @@ std::vector<std::string> errors_of(const std::filesystem::path& file) {
 std::vector<std::string> all_sentences() {
   const std::filesystem::path source = KLAP_SOURCE_DIR;
   std::vector<std::string> all;
-  for (const char* name :
-       {"legality", "sites", "calls", "waiting", "exits", "barriers", "streams", "origins", "retry",
-        "variance", "wrappers", "feeding", "cooperation", "early_exit", "sharing"}) {
+  for (const char* name : {"legality", "sites", "calls", "waiting", "exits", "barriers", "streams", "origins",
+                           "retry", "variance", "wrappers", "feeding", "cooperation", "early_exit", "sharing",
+                           "allocation", "own_streams"}) {
     for (auto& s : sentences_of(source / "analysis" / (std::string(name) + ".cpp"))) all.push_back(s);
   }
   for (auto& s : sentences_of(source / "jit/plan.cpp")) all.push_back(s);

@@ -275,7 +275,7 @@ granularity = "Grid"
       ElementsAre("klap.toml:1:2: unknown table 'kernels' (fix: did you mean 'kernel'? use one of: defaults, "
                   "kernel)",
                   "klap.toml:3:1: unknown key 'granularty' in [defaults] (fix: did you mean 'granularity'? "
-                  "use one of: granularity, launcher, multiblock, pool_bytes)",
+                  "use one of: granularity, launcher, multiblock, ordering, pool_bytes)",
                   "klap.toml:4:15: granularity cannot be 'Grid' (fix: did you mean 'grid'? use none | "
                   "warp | block | multiblock | grid | auto)"));
 }
@@ -414,6 +414,11 @@ TEST(SettingsTable, EveryLauncherOfTheTableIsKnown) {
     ASSERT_TRUE(parse_launcher(name)) << name;
     EXPECT_EQ(jit::to_string(*parse_launcher(name)), name);
   }
+  for (const std::string_view name : find_variable("KLAP_ORDERING")->choices) {
+    ASSERT_TRUE(parse_ordering(name)) << name;
+    EXPECT_EQ(jit::to_string(*parse_ordering(name)), name);
+  }
+  EXPECT_FALSE(parse_ordering("strict"));
   EXPECT_FALSE(parse_launcher("guest"));
 }
 

@@ -31,7 +31,7 @@ constexpr Broken kBroken[] = {
     {"UnknownKey", "[defaults]\npool_byts = \"64M\"\n",
      "FILE:2:1: unknown key 'pool_byts' in [defaults] (fix: did you mean 'pool_bytes'? use one of: "
      "granularity, "
-     "launcher, multiblock, pool_bytes)"},
+     "launcher, multiblock, ordering, pool_bytes)"},
     {"WrongType", "[defaults]\nlauncher = 1\n",
      "FILE:2:12: 'launcher' must be a string (fix: use auto | host | device, in quotes)"},
     {"WrongTypeOfANumber", "[defaults]\npool_bytes = 6.4\n",

@@ -80,6 +80,18 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   void kernel_multiblock() {
     EXPECT_EQ(in_force("multiblock", {config(parent_table_ + "multiblock = \"4\"\n")}), "4");
   }
+  void ordering() {
+    EXPECT_EQ(in_force("ordering", {}), "relaxed");
+    const Outcome outcome = run({"KLAP_ORDERING=stream"});
+    EXPECT_FALSE(outcome.redirected());
+    EXPECT_EQ(outcome.stats["sites"]["left"]["order-kept"], 1);
+    EXPECT_TRUE(run({"KLAP_ORDERING=relaxed"}).redirected());
+  }
+  void default_ordering() { EXPECT_FALSE(run({config("[defaults]\nordering = \"stream\"\n")}).redirected()); }
+  void kernel_ordering() {
+    EXPECT_FALSE(run({config(parent_table_ + "ordering = \"stream\"\n")}).redirected());
+    EXPECT_TRUE(run({config("[[kernel]]\nname = \"other*\"\nordering = \"stream\"\n")}).redirected());
+  }
   void expect_pool_matters(const std::string& before) {
     const Outcome tight = run({config(before + "pool_bytes = 2048\n")}, 100);
     EXPECT_FALSE(tight.redirected());
@@ -185,6 +197,9 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_MULTIBLOCK", &Effects::multiblock},
       {"[defaults] multiblock", &Effects::default_multiblock},
       {"[[kernel]] multiblock", &Effects::kernel_multiblock},
+      {"KLAP_ORDERING", &Effects::ordering},
+      {"[defaults] ordering", &Effects::default_ordering},
+      {"[[kernel]] ordering", &Effects::kernel_ordering},
       {"KLAP_POOL_BYTES", &Effects::pool_bytes},
       {"[defaults] pool_bytes", &Effects::default_pool_bytes},
       {"[[kernel]] pool_bytes", &Effects::kernel_pool_bytes},

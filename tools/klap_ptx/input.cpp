@@ -90,6 +90,7 @@ jit::Request make_request(const runtime::Config& config, const PolicyOptions& op
   request.granularity = [config](const std::string& parent) { return config.granularity_for(parent); };
   request.launcher = [config](const std::string& parent) { return config.launcher_for(parent); };
   request.multiblock = [config](const std::string& parent) { return config.multiblock_for(parent); };
+  request.ordering = [config](const std::string& parent) { return config.ordering_for(parent); };
   if (!config.dump_dir.empty()) {
     request.dump = [folder = config.dump_dir](const jit::Stage& stage) {
       write_file(folder / stage.file, stage.bytes);

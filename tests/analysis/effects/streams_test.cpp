@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/own_streams.h"
 #include "analysis/stream_ownership.h"
 #include "kernel.h"
 
@@ -98,6 +99,107 @@ TEST(StreamOwnership, IsUnknownWhereTheValueOrItsMemoryIsLostFromSight) {
 TEST(StreamOwnership, OfParametersIsNo) {
   EXPECT_EQ(Answer::No,
             changed("ld.local.u64 \t%rd2, [%rd1];", "ld.param.u64 %rd2, [_Z3onePi_param_0];").answer);
+}
+
+// ---- kernels that create streams, put together ----
+
+// The stream in the variable at `place` of the thread's local memory.
+std::string create(int place) {
+  return "{ .param .b64 a; .param .b32 f; .param .b32 e; add.u64 %rd30, %rd1, " + std::to_string(place) +
+         "; st.param.b64 [a], %rd30; st.param.b32 [f], 1;\n"
+         "call (e), __cudaCDP2StreamCreateWithFlags, (a, f); ld.param.b32 %r30, [e]; }\n";
+}
+std::string load(const std::string& reg, int place) {
+  return "ld.local.u64 " + reg + ", [%rd2+" + std::to_string(place) + "];\n";
+}
+std::string launch(const std::string& stream) {
+  return "{ .param .b64 k; .param .align 4 .b8 g[12]; .param .align 4 .b8 b[12]; .param .b32 s;\n"
+         ".param .b64 r; mov.u64 %rd20, k; st.param.b64 [k], %rd20;\n"
+         "st.param.b32 [g], 1; st.param.b32 [g+4], 1; st.param.b32 [g+8], 1;\n"
+         "st.param.b32 [b], 1; st.param.b32 [b+4], 1; st.param.b32 [b+8], 1; st.param.b32 [s], 0;\n"
+         "call (r), __cudaCDP2GetParameterBufferV2, (k, g, b, s); ld.param.b64 %rd21, [r]; }\n"
+         "{ .reg .pred %n; setp.eq.s64 %n, %rd21, 0; @%n bra E; }\n"
+         "{ .param .b64 p; .param .b64 t; .param .b32 e; st.param.b64 [p], %rd21; st.param.b64 [t], " +
+         stream + ";\ncall (e), __cudaCDP2LaunchDeviceV2, (p, t); ld.param.b32 %r21, [e]; }\n";
+}
+Kernel streams_kernel(const std::string& body) {
+  return kernel(
+      ".local .align 8 .b8 depot[32];\nmov.u64 %rd2, depot;\ncvta.local.u64 %rd1, %rd2;\n"
+      "ld.param.u32 %r1, [n];\nsetp.eq.s32 %p1, %r1, 0;\n" +
+      body + "E: ret;\n");
+}
+std::string problem_of(const std::string& body) { return streams_kernel(body).facts->own_streams.problem; }
+// For each site.
+std::vector<bool> orders(const std::string& body) {
+  const Kernel k = streams_kernel(body);
+  std::vector<bool> out;
+  for (const Site& site : k.facts->sites) {
+    EXPECT_EQ(StreamKind::Own, stream_kind(site)) << site.problem << k.facts->own_streams.problem;
+    out.push_back(has_order_within_thread(*k.facts, site));
+  }
+  return out;
+}
+
+TEST(OwnStreams, MayHoldNullBeforeTheyAreCreated) {
+  const std::string null = "st.local.u64 [%rd2], 0;\n";
+  EXPECT_EQ("", problem_of(null + create(0) + load("%rd3", 0) + launch("%rd3")));
+  EXPECT_EQ("",
+            problem_of("st.local.v2.u64 [%rd2], {0, 0};\n" + create(0) + load("%rd3", 0) + launch("%rd3")));
+  const std::string may = "may be the constant 0";
+  EXPECT_THAT(problem_of(create(0) + null + load("%rd3", 0) + launch("%rd3")), HasSubstr(may));
+  EXPECT_THAT(problem_of(null + "@%p1 bra L;\n" + create(0) + "L:\n" + load("%rd3", 0) + launch("%rd3")),
+              HasSubstr(may));
+  EXPECT_THAT(problem_of(null + create(8) + load("%rd3", 0) + create(0) + launch("%rd3")), HasSubstr(may));
+}
+
+TEST(OwnStreams, AreToldFromNullOnly) {
+  const std::string begin = create(0) + load("%rd3", 0), end = launch("%rd3");
+  EXPECT_EQ("", problem_of(begin + "setp.ne.s64 %p2, %rd3, 0;\n@%p2 bra E;\n" + end));
+  for (const char* test :
+       {"setp.eq.s64 %p2, %rd3, 4;\n", "setp.gt.s64 %p2, %rd3, 0;\n", "setp.eq.s64 %p2, %rd3, %rd4;\n"}) {
+    EXPECT_THAT(problem_of(begin + test + "@%p2 bra E;\n" + end), HasSubstr("compared by setp")) << test;
+  }
+}
+
+TEST(OwnStreams, OfOneLaunchEachGiveNoOrder) {
+  using testing::ElementsAre;
+  EXPECT_THAT(orders(create(0) + load("%rd3", 0) + launch("%rd3")), ElementsAre(false));
+  // Two streams in two variables, and one behind the other in the same.
+  EXPECT_THAT(
+      orders(create(0) + load("%rd3", 0) + launch("%rd3") + create(8) + load("%rd4", 8) + launch("%rd4")),
+      ElementsAre(false, false));
+  EXPECT_THAT(
+      orders(create(0) + load("%rd3", 0) + launch("%rd3") + create(0) + load("%rd4", 0) + launch("%rd4")),
+      ElementsAre(false, false));
+  // In a loop, created anew in every round.
+  EXPECT_THAT(orders("L:\n" + create(0) + load("%rd3", 0) + launch("%rd3") + "@%p1 bra L;\n"),
+              ElementsAre(false));
+}
+
+TEST(OwnStreams, OfSeveralLaunchesGiveOrder) {
+  using testing::ElementsAre;
+  EXPECT_THAT(orders(create(0) + load("%rd3", 0) + launch("%rd3") + launch("%rd3")), ElementsAre(true, true));
+  EXPECT_THAT(orders(create(0) + load("%rd3", 0) + launch("%rd3") + load("%rd4", 0) + launch("%rd4")),
+              ElementsAre(true, true));
+  EXPECT_THAT(orders(create(0) + "L:\n" + load("%rd3", 0) + launch("%rd3") + "@%p1 bra L;\n"),
+              ElementsAre(true));
+  // The handle was read before the variable was filled anew, and filled anew on one way only.
+  EXPECT_THAT(
+      orders(create(0) + load("%rd3", 0) + load("%rd4", 0) + launch("%rd3") + create(0) + launch("%rd4")),
+      ElementsAre(true, true));
+  EXPECT_THAT(orders(create(0) + load("%rd3", 0) + launch("%rd3") + "@%p1 bra L;\n" + create(0) + "L:\n" +
+                     load("%rd4", 0) + launch("%rd4")),
+              ElementsAre(true, true));
+  // A third that is apart from both.
+  EXPECT_THAT(orders(create(0) + load("%rd3", 0) + launch("%rd3") + launch("%rd3") + create(8) +
+                     load("%rd4", 8) + launch("%rd4")),
+              ElementsAre(true, true, false));
+}
+
+TEST(OwnStreams, StandInKeepsTheirOrder) {
+  const std::string begin = create(0) + load("%rd3", 0) + launch("%rd3");
+  EXPECT_EQ(4u, own_stream_stand_in(*streams_kernel(begin).facts)) << "fire-and-forget";
+  EXPECT_EQ(2u, own_stream_stand_in(*streams_kernel(begin + launch("%rd3")).facts)) << "per-thread";
 }
 
 TEST(StreamOwnership, IsPrinted) {

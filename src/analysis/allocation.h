@@ -1,0 +1,22 @@
+// Device memory that a parent takes and gives back beside its launches.
+//
+// Memory that is taken stays until it is freed, so taking it has no order with launches. It may be freed by a
+// kernel that comes later, or by the children. A parent that frees memory after a launch must know that no
+// child uses it any more; what it goes by may not hold for a child that is put off.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "analysis/legality.h"
+
+namespace klap::analysis {
+
+// True for a device-runtime function that takes or frees memory in a kernel where that leaves no error for
+// the kernel to ask for.
+bool is_allocation_beside(const FunctionFacts& kernel, std::string_view function);
+
+// The first call that may free memory after a launch.
+std::optional<Objection> object_to_frees(const FunctionFacts& parent);
+
+}  // namespace klap::analysis

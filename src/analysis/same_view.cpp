@@ -1,0 +1,92 @@
+#include "analysis/same_view.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "analysis/uniformity.h"
+#include "analysis/waiting.h"
+
+namespace klap::analysis {
+namespace {
+
+using ptx::Module;
+using ptx::Statement;
+
+// How many barriers of the block every way to a place has passed, if nothing else that synchronises lies on
+// any of them.
+struct Passed {
+  bool reached = false, same = true;
+  uint32_t barriers = 0;
+  friend bool operator==(const Passed&, const Passed&) = default;
+};
+
+Passed join(const Passed& a, const Passed& b) {
+  if (!a.reached || !b.reached) return a.reached ? a : b;
+  return {true, a.same && b.same && a.barriers == b.barriers, a.barriers};
+}
+
+// bar.sync 0 of all threads, which every thread that comes there runs.
+bool is_block_barrier(const Module& m, const Statement& s) {
+  const bool barrier = m.is(s.head, "bar") || m.is(s.head, "barrier");
+  return barrier && !s.predicated && m.has_modifier(s, ".sync") && !m.has_modifier(s, ".warp") &&
+         !m.has_modifier(s, ".cluster") && s.operands.size() == 1 && m.text(s.operands[0]) == "0";
+}
+
+// True for what lets no other thread's writes become ordered before what follows.
+bool synchronises_nothing(const Module& m, const Statement& s) {
+  static const std::set<std::string_view> kQuiet = {"st",    "bra",     "brx",        "ret",       "exit",
+                                                    "trap",  "shfl",    "vote",       "match",     "redux",
+                                                    "elect", "ldu",     "activemask", "nanosleep", "prefetch",
+                                                    "brkpt", "pmevent", "prefetchu",  "isspacep"};
+  const std::string_view opcode = m.text(s.head);
+  if (opcode == "ld") return !is_strong_load(m, s);
+  return kQuiet.contains(opcode) || is_computation(opcode);
+}
+
+Passed after(const Module& m, const Statement& s, Passed before) {
+  if (is_block_barrier(m, s)) {
+    ++before.barriers;
+  } else if (!synchronises_nothing(m, s)) {
+    before.same = false;
+  }
+  return before;
+}
+
+bool is_plain_load(const Module& m, const Statement& s) {
+  if (!m.is(s.head, "ld") || is_strong_load(m, s)) return false;
+  return !m.has_modifier(s, ".local") && !m.has_modifier(s, ".param") &&
+         !m.has_modifier(s, ".shared::cluster");
+}
+
+}  // namespace
+
+std::vector<bool> loads_seen_alike(const ControlFlow& flow) {
+  const Module& m = flow.module();
+  std::vector<bool> out(flow.instructions().size());
+  if (flow.has_unknown_branch() || flow.blocks().empty()) return out;
+  std::vector<Passed> entry(flow.blocks().size());
+  entry[0].reached = true;
+  std::vector<uint32_t> work = {0};
+  while (!work.empty()) {
+    const uint32_t b = work.back();
+    work.pop_back();
+    Passed passed = entry[b];
+    for (uint32_t i = flow.blocks()[b].first; i < flow.blocks()[b].last; ++i) {
+      const Statement& s = *flow.instructions()[i].statement;
+      out[i] = passed.same && is_plain_load(m, s);
+      passed = after(m, s, passed);
+    }
+    for (const uint32_t next : flow.blocks()[b].successors) {
+      const Passed joined = join(entry[next], passed);
+      if (joined == entry[next]) continue;
+      entry[next] = joined;
+      work.push_back(next);
+    }
+  }
+  return out;
+}
+
+}  // namespace klap::analysis

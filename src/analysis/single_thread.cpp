@@ -1,0 +1,147 @@
+#include "analysis/single_thread.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "analysis/values.h"
+
+namespace klap::analysis {
+namespace {
+
+using ptx::Statement;
+
+constexpr std::array<const char*, 3> kThreadIndex = {"tid.x", "tid.y", "tid.z"};
+
+// True for what is the same for all threads of a block, whenever it is read.
+bool is_block_value(const ExprNode& leaf) {
+  if (leaf.kind == ExprKind::Constant || leaf.kind == ExprKind::Parameter) return true;
+  return leaf.kind == ExprKind::Special &&
+         (leaf.name.starts_with("ctaid.") || leaf.name.starts_with("nctaid.") ||
+          leaf.name.starts_with("ntid."));
+}
+
+class Guards {
+ public:
+  Guards(const FunctionFacts& parent, uint32_t block) : k_(parent), values_(parent.values()) {
+    block_extents();
+    const auto& blocks = k_.flow.blocks();
+    for (uint32_t b = 0; b < blocks.size() && values_.dominance.known(); ++b) {
+      if (!decides(blocks[b]) || b == block || !values_.dominance.dominates(b, block)) continue;
+      for (uint32_t next : blocks[b].successors) {
+        const bool only_way = blocks[next].predecessors.size() == 1;
+        if (only_way && values_.dominance.dominates(next, block)) taken(b, next);
+      }
+    }
+  }
+
+  [[nodiscard]] bool leave_one_thread() const { return fixed_[0] && fixed_[1] && fixed_[2]; }
+
+ private:
+  // `.reqntid` says the size in every dimension.
+  void block_extents() {
+    const ptx::Module& m = k_.module;
+    const ptx::TokenRange attributes = k_.function.attributes;
+    for (uint32_t t = attributes.first; t < attributes.last; ++t) {
+      if (!m.is(t, ".reqntid")) continue;
+      fixed_ = {false, true, true};
+      size_t axis = 0;
+      for (++t; t < attributes.last && axis < 3; ++t) {
+        if (m.is(t, ",")) continue;
+        const auto extent = ptx::integer_value(m.text(t));
+        if (!extent) return;
+        fixed_.at(axis++) = *extent == 1;
+      }
+      return;
+    }
+  }
+
+  // Where control goes from there tells what the predicate was.
+  static bool decides(const BasicBlock& block) {
+    if (!block.conditional || block.end == BlockEnd::IndexedBranch) return false;
+    return block.successors.size() == (block.end == BlockEnd::Branch ? 2u : 1u);
+  }
+
+  // Control went from the end of block `from` to `to`.
+  void taken(uint32_t from, uint32_t to) {
+    const BasicBlock& block = k_.flow.blocks()[from];
+    const Statement& s = *k_.flow.instructions()[block.last - 1].statement;
+    const bool falls_through = k_.flow.blocks()[to].first == block.last;
+    predicate(k_.module.text(s.predicate), falls_through == s.predicate_negated, 0);
+  }
+
+  // The predicate had that value.
+  void predicate(std::string_view name, bool value, int depth) {
+    const auto& definitions = k_.data.definitions(name);
+    if (definitions.size() != 1 || k_.data.is_ambiguous(name) || depth > 8) return;
+    const Statement& s = *k_.flow.instructions()[definitions[0]].statement;
+    const ptx::Module& m = k_.module;
+    if (s.predicated || s.modifiers.empty() || s.operands.size() < 2) return;
+    const bool both = (m.is(s.head, "and") && value) || (m.is(s.head, "or") && !value);
+    if (m.is(s.head, "setp")) return comparison(definitions[0], value);
+    if (m.is(s.head, "not")) return predicate(m.text(s.operands[1]), !value, depth + 1);
+    if (!both || s.operands.size() != 3) return;
+    predicate(m.text(s.operands[1]), value, depth + 1);
+    predicate(m.text(s.operands[2]), value, depth + 1);
+  }
+
+  void comparison(uint32_t setp, bool value) {
+    const Statement& s = *k_.flow.instructions()[setp].statement;
+    const ptx::Module& m = k_.module;
+    const std::string_view type = m.text(s.modifiers.last - 1);
+    const bool equal = m.is(s.modifiers.first, value ? ".eq" : ".ne");
+    if (!equal || s.modifiers.size() != 2 || s.operands.size() != 3 || ptx::type_bytes(type) != 4 ||
+        type == ".f32")
+      return;
+    const auto read = [&](size_t operand) {
+      return values_.symbolic.read(setp, m.compact(s.operands[operand]), 32);
+    };
+    is_zero(read(1) - read(2));
+  }
+
+  // The value is 0: what does that say of the thread's index?
+  void is_zero(const Expr& value) {
+    if (!value.known()) return;
+    if (value->kind == ExprKind::Or) {
+      for (const Expr& part : value->operands) is_zero(part);
+      return;
+    }
+    std::optional<size_t> axis;
+    for (const Term& term : terms_of(value)) {
+      const auto index = index_in(term);
+      if (index && axis) return;
+      if (index) axis = index;
+      if (!index && !is_of_block(term)) return;
+    }
+    if (axis) fixed_.at(*axis) = true;
+  }
+
+  // The dimension of a term that is the thread's index, or its negative.
+  static std::optional<size_t> index_in(const Term& term) {
+    const bool one = term.coefficient == 1 || term.coefficient == 0xffffffff;
+    if (!one || term.factors.size() != 1 || term.factors[0]->kind != ExprKind::Special) return std::nullopt;
+    const auto* const found = std::ranges::find(kThreadIndex, term.factors[0]->name);
+    if (found == kThreadIndex.end()) return std::nullopt;
+    return static_cast<size_t>(found - kThreadIndex.begin());
+  }
+
+  static bool is_of_block(const Term& term) {
+    return std::ranges::none_of(term.factors, [](const Expr& factor) {
+      return any_leaf(factor, [](const ExprNode& leaf) { return !is_block_value(leaf); });
+    });
+  }
+
+  const FunctionFacts& k_;
+  const Values& values_;
+  std::array<bool, 3> fixed_ = {};
+};
+
+}  // namespace
+
+bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site) {
+  if (parent.flow.has_unknown_branch()) return false;
+  const uint32_t at = parent.flow.index_of(site.get_call);
+  return Guards(parent, parent.flow.instructions()[at].block).leave_one_thread();
+}
+
+}  // namespace klap::analysis

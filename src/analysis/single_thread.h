@@ -1,0 +1,14 @@
+// Launches that at most one thread of each block makes.
+//
+// They are in no order with those of other threads, so nothing is lost where the NULL stream's order between
+// threads is not kept. Shown by the comparisons that lead to the launch: they must leave one value to the
+// thread's index in every dimension that a block can have.
+#pragma once
+
+#include "analysis/legality.h"
+
+namespace klap::analysis {
+
+bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site);
+
+}  // namespace klap::analysis

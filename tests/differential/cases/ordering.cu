@@ -1,0 +1,54 @@
+// Ordering "stream": what the threads of a block launch into its NULL stream runs one after another. The
+// children meet in memory that they find through data, which relaxed ordering does not follow.
+#include "case.h"
+
+constexpr int kThreads = 96;
+constexpr int kTallies = 5;
+
+KLAP_SHARED inline int tally_of(int t) { return t * t % kTallies; }
+
+#ifdef __CUDACC__
+
+__global__ void count(int* tallies, const int* choices, int t) {
+  if (threadIdx.x == 0) tallies[choices[t]] += t + 1;
+}
+extern "C" __global__ void all_count(int* tallies, const int* choices) {
+  const int t = static_cast<int>(threadIdx.x);
+  count<<<1, 32>>>(tallies, choices, t);
+}
+// One thread of a block has no other to be ordered with.
+extern "C" __global__ void one_counts(int* tallies, const int* choices) {
+  if (threadIdx.x != 7 || threadIdx.y != 0 || threadIdx.z != 0) return;
+  count<<<1, 32>>>(tallies + kTallies * blockIdx.x, choices, static_cast<int>(blockIdx.x));
+}
+
+#else
+
+KLAP_CASE(ordering_stream, "launches of a block overlap, and an update without atomics is lost") {
+  std::vector<int> choices, after(kTallies);
+  for (int t = 0; t < kThreads; ++t) {
+    choices.push_back(tally_of(t));
+    after[static_cast<size_t>(tally_of(t))] += t + 1;
+  }
+  const auto tallies = c.buffer("tallies", std::vector<int>(kTallies), after);
+  c.launch("all_count", {1, 1, 1}, {kThreads, 1, 1}, c.address(tallies),
+           c.address(c.input("choices", choices)));
+  c.setting("KLAP_ORDERING", "stream");
+  c.left("all_count", "order-kept");
+}
+
+KLAP_CASE(ordering_stream_one_thread, "the launch of one thread of a block is lost where order is kept") {
+  constexpr int kBlocks = 4;
+  std::vector<int> choices, after(kBlocks * kTallies);
+  for (int t = 0; t < kBlocks; ++t) {
+    choices.push_back(tally_of(t));
+    after[static_cast<size_t>(t * kTallies + tally_of(t))] = t + 1;
+  }
+  const auto tallies = c.buffer("tallies", std::vector<int>(kBlocks * kTallies), after);
+  c.launch("one_counts", {kBlocks, 1, 1}, {32, 2, 1}, c.address(tallies),
+           c.address(c.input("choices", choices)));
+  c.setting("KLAP_ORDERING", "stream");
+  c.rewritten("one_counts");
+}
+
+#endif

@@ -1,0 +1,179 @@
+// Streams that threads create, launch into and destroy: for themselves, which orders only their own launches,
+// and for others.
+#include "case.h"
+
+constexpr int kThreads = 128;
+
+#ifdef __CUDACC__
+
+__global__ void set(int* cell, int value) {
+  if (threadIdx.x == 0) *cell = value;
+}
+__global__ void twice(int* cell) {
+  if (threadIdx.x == 0) *cell *= 2;
+}
+__global__ void add(int* sum, int value) {
+  if (threadIdx.x == 0) *sum += value;
+}
+
+__device__ cudaStream_t created() {
+  cudaStream_t stream = nullptr;
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  return stream;
+}
+
+extern "C" __global__ void one_launch_parent(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  cudaStream_t stream = created();
+  set<<<1, 32, 0, stream>>>(cells + t, t + 3);
+  cudaStreamDestroy(stream);
+}
+// Everything that a program can ask of what the calls return.
+extern "C" __global__ void asking_parent(int* cells, int* answers) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  cudaStream_t stream = nullptr;
+  const int before = stream == nullptr ? 1 : 2;
+  const int create = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  int launched = 0;
+  if (create == cudaSuccess && stream != nullptr) {
+    set<<<t % 3, 32, 0, stream>>>(cells + t, t + 4);
+    launched = cudaGetLastError();
+  }
+  const int destroy = cudaStreamDestroy(stream);
+  answers[t] =
+      before * 10000 + (launched != 0 ? 1000 : 0) + create * 100 + destroy * 10 + cudaPeekAtLastError();
+}
+// Each of its own streams for one launch, of which only some threads make the second.
+extern "C" __global__ void two_streams_parent(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  cudaStream_t first = created();
+  set<<<1, 32, 0, first>>>(cells + 2 * t, t + 5);
+  cudaStreamDestroy(first);
+  if (t % 3 == 0) return;
+  cudaStream_t second = created();
+  set<<<1, 32, 0, second>>>(cells + 2 * t + 1, t + 6);
+  cudaStreamDestroy(second);
+}
+extern "C" __global__ void array_parent(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  cudaStream_t streams[2];
+  for (cudaStream_t& stream : streams) cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  set<<<1, 32, 0, streams[t % 2]>>>(cells + t, t + 7);
+  twice<<<1, 32, 0, streams[t % 2]>>>(cells + t);
+  for (cudaStream_t stream : streams) cudaStreamDestroy(stream);
+}
+// One stream for a block: its launches run one after another.
+extern "C" __global__ void shared_stream_parent(int* sum) {
+  __shared__ cudaStream_t stream;
+  if (threadIdx.x == 0) stream = created();
+  __syncthreads();
+  add<<<1, 32, 0, stream>>>(sum + blockIdx.x, static_cast<int>(threadIdx.x));
+  __syncthreads();
+  if (threadIdx.x == 0) cudaStreamDestroy(stream);
+}
+// Only some of the threads create a stream; the others launch into the block's own, one after another.
+extern "C" __global__ void some_streams_parent(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  cudaStream_t stream = nullptr;
+  if (t % 2 == 0) cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  set<<<1, 32, 0, stream>>>(cells + t, t + 8);
+  if (t % 2 == 0) cudaStreamDestroy(stream);
+}
+extern "C" __global__ void event_parent(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  cudaStream_t first = created(), second = created();
+  cudaEvent_t event;
+  cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+  set<<<1, 32, 0, first>>>(cells + t, t + 9);
+  cudaEventRecord(event, first);
+  cudaStreamWaitEvent(second, event, 0);
+  twice<<<1, 32, 0, second>>>(cells + t);
+  cudaStreamDestroy(first);
+  cudaStreamDestroy(second);
+  cudaEventDestroy(event);
+}
+// A heap-ordered binary tree: every launch in a stream of its own.
+extern "C" __global__ void own_stream_tree(int* cells, int node, int nodes) {
+  if (threadIdx.x == 0) cells[node] = node * node + 1;
+  if (threadIdx.x > 1) return;
+  const int next = 2 * node + 1 + static_cast<int>(threadIdx.x);
+  if (next >= nodes) return;
+  cudaStream_t stream = created();
+  if (stream == nullptr) cells[node] = -1;
+  own_stream_tree<<<1, 32, 0, stream>>>(cells, next, nodes);
+  cudaStreamDestroy(stream);
+}
+
+#else
+
+namespace {
+
+template <class Expected>
+std::vector<int> numbers(int n, const Expected& expected_of) {
+  std::vector<int> out;
+  for (int t = 0; t < n; ++t) out.push_back(expected_of(t));
+  return out;
+}
+
+template <class Expected>
+void cells_of(klap::differential::Builder& c, const char* parent, int n, const Expected& expected_of) {
+  const auto cells = c.buffer("cells", std::vector<int>(n), numbers(n, expected_of));
+  c.launch(parent, {2, 1, 1}, {64, 1, 1}, c.address(cells));
+}
+
+}  // namespace
+
+KLAP_CASE(own_stream, "a launch into a thread's own stream is lost") {
+  cells_of(c, "one_launch_parent", kThreads, [](int t) { return t + 3; });
+  c.rewritten("one_launch_parent");
+  c.by_warp("stream-unsupported");
+}
+KLAP_CASE(own_stream_answers, "creating or destroying a stream returns something else") {
+  const auto cells = c.buffer("cells", std::vector<int>(kThreads),
+                              numbers(kThreads, [](int t) { return t % 3 == 0 ? 0 : t + 4; }));
+  const auto answers = c.buffer("answers", std::vector<int>(kThreads),
+                                numbers(kThreads, [](int t) { return 10000 + (t % 3 == 0 ? 1000 : 0); }));
+  c.launch("asking_parent", {2, 1, 1}, {64, 1, 1}, c.address(cells), c.address(answers));
+  c.rewritten("asking_parent");
+  c.by_warp("stream-unsupported");
+}
+KLAP_CASE(own_streams_two, "a launch into one of a thread's two streams is lost") {
+  cells_of(c, "two_streams_parent", 2 * kThreads, [](int i) {
+    return i % 2 == 0 ? i / 2 + 5 : i / 2 % 3 == 0 ? 0 : i / 2 + 6;
+  });
+  c.rewritten("two_streams_parent");
+  c.by_warp("stream-unsupported");
+  c.left_by_groups("several-sites");
+}
+KLAP_CASE(own_streams_array, "two launches into one of several streams are not run in order") {
+  cells_of(c, "array_parent", kThreads, [](int t) { return 2 * (t + 7); });
+  c.rewritten("array_parent");
+  c.by_warp("stream-unsupported");
+  c.left_by_groups("several-sites");
+}
+KLAP_CASE(own_stream_shared, "launches of a block into one stream overlap") {
+  const auto sums = c.buffer("sums", std::vector<int>(2), std::vector<int>(2, 63 * 64 / 2));
+  c.launch("shared_stream_parent", {2, 1, 1}, {64, 1, 1}, c.address(sums));
+  c.left("shared_stream_parent", "runtime-call");
+  c.by_warp("stream-unsupported");
+}
+KLAP_CASE(own_streams_of_some, "a launch into a stream that only some threads created is lost") {
+  cells_of(c, "some_streams_parent", kThreads, [](int t) { return t + 8; });
+  c.left("some_streams_parent", "runtime-call");
+  c.by_warp("stream-unsupported");
+}
+KLAP_CASE(own_streams_event, "an event does not order two streams") {
+  cells_of(c, "event_parent", kThreads, [](int t) { return 2 * (t + 9); });
+  c.left("event_parent", "runtime-call");
+  c.by_warp("stream-unsupported");
+}
+KLAP_CASE(recursion_in_own_streams, "a launch into a stream that a child created is lost") {
+  constexpr int kNodes = 120;
+  const auto cells =
+      c.buffer("cells", std::vector<int>(kNodes), numbers(kNodes, [](int node) { return node * node + 1; }));
+  c.launch("own_stream_tree", {1, 1, 1}, {32, 1, 1}, c.address(cells), 0, kNodes);
+  c.left_on_device("own_stream_tree", "child-launches");
+  c.by_warp("stream-unsupported");
+}
+
+#endif
