@@ -33,6 +33,11 @@ struct Way {
   // Children may launch themselves: the consumer feeds itself (feeding.h).
   bool feeds = false;
   Ordering ordering = Ordering::Relaxed;
+  // The launch may stand in a loop: a thread's children run one after another (chaining.h).
+  bool chains = false;
+
+  // How many children there will be is not known: the queue has a size of its own.
+  [[nodiscard]] bool has_own_room() const { return feeds || chains; }
 
   // Children are launched where the program launches them, by the thread or a neighbour in its warp: nothing
   // is put off.

@@ -6,6 +6,7 @@
 
 #include "analysis/allocation.h"
 #include "analysis/barriers.h"
+#include "analysis/chaining.h"
 #include "analysis/cooperation.h"
 #include "analysis/exits.h"
 #include "analysis/own_streams.h"
@@ -241,12 +242,22 @@ bool watches_memory(const Module& m, const Statement& s) {
          opcode == "nanosleep" || opcode == "call";
 }
 
-std::optional<Objection> object_to_parent_waiting(const FunctionFacts& parent, uint32_t site) {
+// Around a launch in a loop, what does not decide over a loop does not wait either: an atomic whose result is
+// about something else, and what belongs to the launch.
+bool is_beside_launch(const FunctionFacts& parent, Waiting& waiting, uint32_t instruction) {
+  const Statement& s = *parent.flow.instructions()[instruction].statement;
+  return is_part_of_launching(parent, s) ||
+         (parent.module.is(s.head, "atom") && !waiting.watches(instruction));
+}
+
+std::optional<Objection> object_to_parent_waiting(const FunctionFacts& parent, uint32_t site,
+                                                  const Way& way) {
   Waiting waiting(parent.module, parent.flow, parent.data);
   const auto& instructions = parent.flow.instructions();
   for (uint32_t i = 0; i < instructions.size(); ++i) {
     const Statement& s = *instructions[i].statement;
     if (!watches_memory(parent.module, s) || !parent.flow.in_loop(i)) continue;
+    if (way.chains && is_beside_launch(parent, waiting, i)) continue;
     if (parent.flow.can_follow(site, i) && !waiting.ends_by_itself(i)) {
       return object(Reason::ParentWaits,
                     fmt::format("{} in a loop after the launch ({})", parent.module.full_opcode(s),
@@ -570,7 +581,7 @@ std::optional<Objection> object_to_any_order(const FunctionFacts& parent, const 
     return std::nullopt;
   }
   const uint32_t at = parent.flow.index_of(site.get_call);
-  if (parent.flow.in_loop(at)) {
+  if (parent.flow.in_loop(at) && !way.chains) {
     const std::string retry = print_retry(retry_place({m, parent.function, parent.flow, parent.data}, site));
     return object(Reason::SiteInLoop,
                   fmt::format("control can come back to {}{}{}", m.place(site.get_call->head),
@@ -580,7 +591,7 @@ std::optional<Objection> object_to_any_order(const FunctionFacts& parent, const 
   const StreamKind stream = stream_kind(site);
   if (stream == StreamKind::Other)
     return object(Reason::StreamUnsupported, "the stream is " + print(site.streams));
-  if (auto objection = object_to_parent_waiting(parent, at)) return objection;
+  if (auto objection = object_to_parent_waiting(parent, at, way)) return objection;
   if (stream == StreamKind::Null) {
     if (auto objection = object_to_barriers(parent, at)) return objection;
   }

@@ -34,8 +34,10 @@ class Waiting {
   // True if the instruction stands in loops, and all of them are shown to end by themselves.
   bool ends_by_itself(uint32_t instruction);
 
- private:
+  // True if the instruction, which stands in a loop, is what find() looks for.
   [[nodiscard]] bool watches(uint32_t instruction);
+
+ private:
   [[nodiscard]] bool is_retry(uint32_t atom, const Loop& loop) const;
   [[nodiscard]] bool decides(const std::vector<uint32_t>& sources, const Loop& loop) const;
   [[nodiscard]] RegisterSet influenced(const std::vector<uint32_t>& sources) const;

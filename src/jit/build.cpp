@@ -35,9 +35,11 @@ std::string consumer_name(const Plan& plan, const PlannedSite& site) {
                        s.grid_is_1d ? "_1d" : "");
   }
   return fmt::format("{}$klap_{}_{}_{}x{}x{}_{}{}", site.child->name,
-                     s.feeds   ? "feed"
-                     : s.exact ? "exact"
-                               : "run",
+                     s.feeds                                 ? "feed"
+                     : s.chain == transform::Chain::InOrder  ? "chain"
+                     : s.chain == transform::Chain::AnyOrder ? "loop"
+                     : s.exact                               ? "exact"
+                                                             : "run",
                      unit_tag(plan, site.child_unit), s.block[0], s.block[1], s.block[2], s.pack,
                      s.grid_is_1d ? "_1d" : "");
 }
@@ -112,8 +114,10 @@ class Generator {
       out.record = warp_launch_template(site.shape, transform::sharing_shape(*site.parent, *site.site));
       return out;
     }
-    out.record = site.way.feeds ? feed_record_template(site.shape.layout)
-                                : record_template(site.shape.layout, site.way.group_blocks);
+    out.record = site.shape.chain == transform::Chain::InOrder
+                     ? chain_record_template(site.shape, site.child->parameter_bytes)
+                 : site.way.has_own_room() ? feed_record_template(site.shape.layout)
+                                           : record_template(site.shape.layout, site.way.group_blocks);
     out.consumer = consumer_template(site.shape);
     if (site.way.launcher == Launcher::Device) {
       out.leave = leave_template(site.shape, site.way.group_blocks, in_order);
@@ -144,7 +148,9 @@ class Generator {
     const std::string name = fmt::format("{}$klap_{}_{}", any.parent->function.name, way_tag(any.way),
                                          unit_tag(plan_, any.parent_unit));
     transform::LineTables& lines = code(any.parent_unit).lines;
-    if (any.way.feeds)
+    if (any.shape.chain == transform::Chain::InOrder)
+      return transform::chaining_parent(*any.parent, *any.site, *templates.front().record, name, lines);
+    if (any.way.has_own_room())
       return transform::feeding_parent(*any.parent, *any.site, *templates.front().record, name, lines);
     std::vector<transform::RecordingSite> recording;
     std::vector<transform::DeviceLaunch> launches;
@@ -210,7 +216,7 @@ class Generator {
       queue.consumer_block_threads = site.shape.threads();
       queue.child_block_threads = site.shape.child_threads();
       queue.child_shared_bytes = site.shape.shared_bytes;
-      queue.feeds = site.way.feeds;
+      queue.feeds = site.way.has_own_room();
     }
     out_.variants.push_back(std::move(v));
   }

@@ -61,7 +61,7 @@ struct Request {
   // Blocks of a group at granularity multiblock, 2 or more; kMultiBlock when not set.
   std::function<uint32_t(const std::string& parent)> multiblock;
   std::function<Ordering(const std::string& parent)> ordering;  // the same; Relaxed when not set
-  // Whether the caller can run variants whose consumer feeds itself (ChildQueue::feeds).
+  // Whether the caller can run variants whose queue has a size of its own (ChildQueue::feeds).
   bool feeding = true;
   bool debug_units = false;  // rewrite units that were compiled for debugging (-G), too
   // Receives every stage of every pass. When set, the disk cache is not used: it has only the last stage.
@@ -96,8 +96,8 @@ struct ChildQueue {
   uint32_t consumer_block_threads = 0;
   uint32_t child_block_threads = 0;
   uint32_t child_shared_bytes = 0;  // dynamic shared memory of each child
-  // The children launch again, and the queue is a KlapFeed (templates/feed.h): of a size of its own, whatever
-  // the parent's grid.
+  // How many children there will be is not known, because they launch again or because their launch stands in
+  // a loop: the queue is a KlapFeed (templates/feed.h), of a size of its own, whatever the parent's grid.
   bool feeds = false;
 };
 

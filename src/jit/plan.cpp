@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <chrono>
 
+#include "analysis/chaining.h"
 #include "analysis/feeding.h"
 #include "analysis/site_order.h"
 #include "analysis/values.h"
 #include "jit/describe.h"
 #include "ptx/dialect.h"
 #include "ptx/edit.h"
+#include "transform/chain.h"
 #include "transform/warp.h"
 
 namespace klap::jit {
@@ -95,6 +97,12 @@ std::string_view leaving_text(analysis::MayLeave may_leave) {
 std::string run_text(const PlannedSite& planned) {
   const std::string_view leaving = leaving_text(planned.shape.may_leave);
   if (planned.way.feeds) return fmt::format("launches itself, the consumer feeds itself{}", leaving);
+  if (planned.way.chains) {
+    return fmt::format("in a loop, {}{}",
+                       analysis::has_order(*planned.site) ? "a thread's children run one after another"
+                                                          : "a child block to a consumer block",
+                       leaving);
+  }
   if (planned.way.is_at_once()) return fmt::format("one launch for up to {} lanes", planned.shape.lanes);
   if (planned.way.launcher == Launcher::Host) {
     return fmt::format("{} to a consumer block{}{}", planned.shape.pack,
@@ -211,7 +219,10 @@ class Planner {
         site.way = way;
         objections.push_back(judge_way(site));
       }
-      if (sites.size() == 1) judge_feeding(sites.front(), objections.front());
+      if (sites.size() == 1) {
+        judge_feeding(sites.front(), objections.front());
+        judge_chaining(sites.front(), objections.front());
+      }
       if (!way.is_at_once()) add_mutual_objections(sites, objections);
       const bool is_taken = way.is_at_once() ? !std::ranges::all_of(objections, is_objection)
                                              : std::ranges::none_of(objections, is_objection);
@@ -250,6 +261,15 @@ class Planner {
   void judge_feeding(PlannedSite& planned, std::optional<Objection>& objection) {
     if (!objection || objection->reason != Reason::ChildLaunches || !may_feed(planned)) return;
     planned.way.feeds = true;
+    objection = judge_way(planned);
+  }
+
+  // A launch in a loop needs a queue of a size of its own.
+  void judge_chaining(PlannedSite& planned, std::optional<Objection>& objection) {
+    const Way& way = planned.way;
+    if (!objection || objection->reason != Reason::SiteInLoop || !request_.feeding) return;
+    if (way.granularity != Granularity::Grid || way.launcher != Launcher::Host) return;
+    planned.way.chains = true;
     objection = judge_way(planned);
   }
 
@@ -316,6 +336,8 @@ class Planner {
     if (!objection) objection = analysis::object_to_child(module, *child.function, parent, s, planned.way);
     if (!objection && planned.way.feeds)
       objection = analysis::object_to_feeding(*planned.child_facts, parent, s, planned.way);
+    if (!objection && planned.way.chains)
+      objection = analysis::object_to_chaining(module, *child.function, s);
     if (objection) {
       // The remark stands at the parent: places in another unit must say so. Arguments are the parent's.
       if (child.unit != planned.parent_unit && objection->reason != Reason::ArgumentMismatch)
@@ -329,6 +351,12 @@ class Planner {
                        fmt::format("two launches' arguments, {} bytes each, do not fit into the parameters "
                                    "of one",
                                    child.function->parameter_bytes)};
+    }
+    if (planned.way.chains) {
+      planned.shape = transform::chain_shape(module, *child.function, *analysis::constant_block(s, parent),
+                                             grid_is_1d(s, parent.data), analysis::has_order(s));
+      planned.shape.shared_bytes = *analysis::constant_shared_bytes(s, parent);
+      return std::nullopt;
     }
     const bool rows =
         planned.way.feeds && !grid_is_1d(planned.child_facts->sites.front(), planned.child_facts->data);
@@ -358,7 +386,7 @@ class Planner {
     }
     note_refused(remark, planned);
     note_launcher(remark, planned);
-    if (planned.way.feeds)
+    if (planned.way.has_own_room())
       remark.notes.emplace_back("launches that the queue has no room for are the program's own");
     note_target(remark, planned.parent_unit);
     if (planned.child_unit != planned.parent_unit) note_target(remark, planned.child_unit);

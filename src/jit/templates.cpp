@@ -21,6 +21,9 @@ extern const char kWarpHeader[];
 extern const char kFeedHeader[];
 extern const char kFeedRecordTemplate[];
 extern const char kFeedTemplate[];
+extern const char kChainHeader[];
+extern const char kChainRecordTemplate[];
+extern const char kChainTemplate[];
 extern const char kWarpRecordsHeader[];
 extern const char kWarpTemplate[];
 extern const char kWarpLaunchTemplate[];
@@ -41,16 +44,18 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
   auto& entry = done[key];
   if (!entry) {
     options.insert(options.end(), {kTemplateTarget, "-rdc=true", "-std=c++17"});
-    entry =
-        std::make_shared<const ptx::Module>(ptx::parse(compile_to_ptx(source, name, options,
-                                                                      {{"queue.h", kQueueHeader},
-                                                                       {"group.h", kGroupHeader},
-                                                                       {"sequence.h", kSequenceHeader},
-                                                                       {"exits.h", kExitsHeader},
-                                                                       {"warp.h", kWarpHeader},
-                                                                       {"warp_records.h", kWarpRecordsHeader},
-                                                                       {"feed.h", kFeedHeader}}),
-                                                       name));
+    entry = std::make_shared<const ptx::Module>(
+        ptx::parse(compile_to_ptx(source, name, options,
+                                  {{"queue.h", kQueueHeader},
+                                   {"group.h", kGroupHeader},
+                                   {"sequence.h", kSequenceHeader},
+                                   {"exits.h", kExitsHeader},
+                                   {"warp.h", kWarpHeader},
+                                   {"warp_records.h", kWarpRecordsHeader},
+                                   {"feed.h", kFeedHeader},
+                                   {"feed_record.cu", kFeedRecordTemplate},
+                                   {"chain.h", kChainHeader}}),
+                   name));
   }
   return entry;
 }
@@ -93,6 +98,14 @@ std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordL
   return compiled(kFeedRecordTemplate, "feed_record.cu", layout_options(layout));
 }
 
+std::shared_ptr<const ptx::Module> chain_record_template(const transform::ConsumerShape& shape,
+                                                         uint32_t argument_bytes) {
+  std::vector<std::string> options = shape_options(shape);
+  options.push_back(fmt::format("-DKLAP_CHILD_SHARED_BYTES={}", shape.shared_bytes));
+  options.push_back(fmt::format("-DKLAP_ARGUMENT_BYTES={}", argument_bytes));
+  return compiled(kChainRecordTemplate, "chain_record.cu", options);
+}
+
 std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape) {
   if (shape.lanes != 0) {
     std::vector<std::string> options = warp_options(shape);
@@ -104,6 +117,10 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
   if (shape.may_leave == analysis::MayLeave::Warps) options.emplace_back("-DKLAP_WARPS_LEAVE");
   if (shape.may_leave == analysis::MayLeave::Threads) options.emplace_back("-DKLAP_THREADS_LEAVE");
   if (shape.feeds) return compiled(kFeedTemplate, "feed.cu", options);
+  if (shape.chain != transform::Chain::None) {
+    if (shape.chain == transform::Chain::InOrder) options.emplace_back("-DKLAP_IN_ORDER");
+    return compiled(kChainTemplate, "chain.cu", options);
+  }
   if (shape.exact) return compiled(kExactTemplate, "exact.cu", options);
   options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));
   if (shape.together == analysis::Together::Warps) options.emplace_back("-DKLAP_WARPS_TOGETHER");
@@ -136,7 +153,8 @@ std::shared_ptr<const ptx::Module> warp_launch_template(const transform::Consume
 std::string template_texts() {
   return std::string(kQueueHeader) + kGroupHeader + kSequenceHeader + kRecordTemplate + kConsumerTemplate +
          kExactTemplate + kLeaveTemplate + kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate +
-         kWarpRecordsHeader + kWarpTemplate + kWarpLaunchTemplate + kExitsHeader;
+         kChainHeader + kChainRecordTemplate + kChainTemplate + kWarpRecordsHeader + kWarpTemplate +
+         kWarpLaunchTemplate + kExitsHeader;
 }
 
 }  // namespace klap::jit

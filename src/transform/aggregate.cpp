@@ -8,6 +8,7 @@
 
 #include "analysis/exits.h"
 #include "ptx/edit.h"
+#include "transform/chain.h"
 #include "transform/feed.h"
 #include "transform/own_streams.h"
 #include "transform/parts.h"
@@ -156,7 +157,7 @@ std::string child_text(const Module& child_module, const Function& child, const 
   kernel.arguments = "%" + prefix + "arguments";
   kernel.ntid = shape.block;
   kernel.keep_exits = shape.exact;
-  kernel.coherent = again != nullptr;
+  kernel.coherent = again != nullptr || shape.chain == Chain::InOrder;
   kernel.may_leave = shape.may_leave;
   kernel.in_parameters = kernel.block_is_real = shape.lanes != 0;
   std::string text =
@@ -404,6 +405,18 @@ Generated feeding_parent(const FunctionFacts& parent, const Site& site, const Mo
     edits.insert_after(statement->tokens.last - 1, "\n" + around.after);
   }
   return {name, edits.apply(parent.function.tokens), {}, {}};
+}
+
+Generated chaining_parent(const FunctionFacts& parent, const Site& site, const Module& record,
+                          const std::string& name, LineTables& lines) {
+  Edits edits = copy_with_queues(parent, 1, name, lines);
+  const ChainedSite chained(site, record, "%klap_queue", lines);
+  edits.insert_after(parent.function.body.tokens.first, ChainedSite::registers());
+  for (const auto& [statement, around] : chained.in_parent()) {
+    edits.insert_before(statement->tokens.first, around.before + "\t");
+    edits.insert_after(statement->tokens.last - 1, "\n" + around.after);
+  }
+  return {name, edits.apply(parent.function.tokens), chained.declarations(parent.module), {}};
 }
 
 std::string consumer_declaration(const Module& consumer, const std::string& name) {

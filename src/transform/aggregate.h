@@ -29,6 +29,9 @@ struct RecordLayout {
 };
 RecordLayout record_layout(const ptx::Function& child);
 
+// Whether the consumer is that of launches in a loop (templates/chain.cu), and what becomes of their order.
+enum class Chain { None, AnyOrder, InOrder };
+
 // How a consumer is compiled: fixes the -D constants of templates/consumer.cu.
 struct ConsumerShape {
   std::array<uint32_t, 3> block{};  // of the child
@@ -36,6 +39,7 @@ struct ConsumerShape {
   bool grid_is_1d = false;          // every child grid has y = z = 1
   bool exact = false;               // launched by the parent: templates/exact.cu
   bool feeds = false;               // the child launches itself: templates/feed.cu
+  Chain chain = Chain::None;
   analysis::Together together = analysis::Together::Threads;
   analysis::MayLeave may_leave = analysis::MayLeave::Nobody;  // early, from a block that stays together
   uint32_t shared_bytes = 0;                                  // dynamic shared memory of the child's launch
@@ -90,6 +94,11 @@ Generated launching_parent(const analysis::FunctionFacts& parent, const std::vec
 Generated feeding_parent(const analysis::FunctionFacts& parent, const analysis::Site& site,
                          const ptx::Module& record, const std::string& name, LineTables& lines);
 
+// The same for a launch in a loop whose children have an order: `record` is templates/chain_record.cu. Where
+// they have none, it is a feeding parent.
+Generated chaining_parent(const analysis::FunctionFacts& parent, const analysis::Site& site,
+                          const ptx::Module& record, const std::string& name, LineTables& lines);
+
 // The launch by which a child launches itself, and templates/feed_record.cu for it.
 struct ChildLaunch {
   const analysis::FunctionFacts& child;
@@ -97,7 +106,8 @@ struct ChildLaunch {
   const ptx::Module& record;
 };
 
-// `consumer` is templates/consumer.cu, exact.cu or feed.cu, compiled for `shape`; `again` only for the last.
+// `consumer` is templates/consumer.cu, exact.cu, chain.cu or feed.cu, compiled for `shape`; `again` only for
+// the last.
 Generated consumer_kernel(const ptx::Module& child_module, const ptx::Function& child,
                           const ConsumerShape& shape, const ptx::Module& consumer, const std::string& name,
                           LineTables& lines, const ChildLaunch* again = nullptr);

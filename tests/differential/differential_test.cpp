@@ -113,20 +113,20 @@ TEST_P(FewPendingLaunches, NoGroupLosesItsChildren) {
   }
 }
 
-// Consumers that feed themselves, where their queue is full after a few children, and on a device that holds
-// one block.
-std::vector<std::string> recursions() {
+// Consumers whose queue has a size of its own, where it is full after a few children, and on a device that
+// holds one block.
+std::vector<std::string> cases_named(const std::string& prefix) {
   std::vector<std::string> names;
   for (const Case& c : all_cases()) {
-    if (c.name.starts_with("recursi")) names.push_back(c.name);
+    if (c.name.starts_with(prefix)) names.push_back(c.name);
   }
   return names;
 }
 
-Report run_recursions(const std::map<std::string, std::string>& variables) {
+Report run_cases(const std::string& prefix, const std::map<std::string, std::string>& variables) {
   Work work;
   work.configuration = chosen_configurations("grid-host").front();
-  work.cases = recursions();
+  work.cases = cases_named(prefix);
   work.last_seed = 3;
   work.variables = variables;
   Report report = differential::Run(work).wait();
@@ -135,21 +135,38 @@ Report run_recursions(const std::map<std::string, std::string>& variables) {
   return report;
 }
 
-TEST(Recursion, IsTheProgramsOwnFromWhereTheQueueIsFull) {
+class OwnRoom : public testing::TestWithParam<const char*> {};
+
+TEST_P(OwnRoom, IsTheProgramsOwnFromWhereTheQueueIsFull) {
   if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
   for (const char* bytes : {"1100", "1500", "4K"}) {
     SCOPED_TRACE(bytes);
-    const Report report = run_recursions({{"KLAP_POOL_BYTES", bytes}});
+    const Report report = run_cases(GetParam(), {{"KLAP_POOL_BYTES", bytes}});
     EXPECT_GT(report.statistics.at("children_launched_natively"), 0);
     EXPECT_GT(report.statistics.at("children_aggregated"), 0);
   }
 }
 
-TEST(Recursion, EndsWhereOneBlockIsResident) {
+TEST_P(OwnRoom, EndsWhereOneBlockIsResident) {
   if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
   const Report report =
-      run_recursions({{"KLAP_EMULATOR_MULTIPROCESSORS", "1"}, {"KLAP_EMULATOR_RESIDENT_BLOCKS", "1"}});
+      run_cases(GetParam(), {{"KLAP_EMULATOR_MULTIPROCESSORS", "1"}, {"KLAP_EMULATOR_RESIDENT_BLOCKS", "1"}});
   EXPECT_EQ(report.statistics.at("children_launched_natively"), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, OwnRoom, testing::Values("recursi", "loop_"));
+
+// A thread that takes back what it recorded meets the pending limit in the middle of it: the launches that
+// are left stay recorded, and the program's own one is refused.
+TEST(LaunchLoops, KeepTheirOrderWhereLaunchesAreRefused) {
+  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  for (const char* bytes : {"1100", "4K", "8K"}) {
+    SCOPED_TRACE(bytes);
+    const Report report = run_cases("loop_retry", {{"KLAP_POOL_BYTES", bytes},
+                                                   {"KLAP_EMULATOR_PENDING_LAUNCHES", "2"},
+                                                   {"KLAP_EMULATOR_MULTIPROCESSORS", "3"}});
+    EXPECT_GT(report.statistics.at("children_launched_natively"), 0);
+  }
 }
 
 // The case that tells the orderings apart would pass in any other if nothing overlapped there.

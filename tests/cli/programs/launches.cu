@@ -1,4 +1,5 @@
-// Two launch sites for the tests of klap-ptx: one that can be aggregated and one in a loop, which is left.
+// Two launch sites for the tests of klap-ptx: one that can be aggregated and one that is left over the grid,
+// because a barrier stands between two rounds of its loop.
 __global__ void child(int* sums, int value) { atomicAdd(sums + blockIdx.x, value + threadIdx.x); }
 
 __global__ void parent(int* sums, int count) {
@@ -7,5 +8,8 @@ __global__ void parent(int* sums, int count) {
 }
 
 __global__ void looping_parent(int* sums, int count) {
-  for (int i = threadIdx.x; i < count; i += blockDim.x) child<<<1, 32>>>(sums, i);
+  for (int i = 0; i < count; ++i) {
+    child<<<1, 32>>>(sums, i);
+    __syncthreads();
+  }
 }

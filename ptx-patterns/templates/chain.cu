@@ -1,0 +1,159 @@
+// The consumer of launches that stand in a loop: runs every recorded child, those of one thread one after
+// another. Enqueued by the host right behind the parent in the same stream.
+//
+// It is launched with as many blocks as fit on the GPU, each of exactly the child's threads. A block takes
+// the number of the next item, waits until the child that must come before is done, and runs its blocks of
+// the child one after another. The numbers were given out in the order in which the launches were recorded,
+// so whoever waits, waits for a child whose items have all been taken by blocks that run: a single resident
+// block gets through alone. The call of __klap_child_body is a marker: the child's own code is spliced in
+// there, with its parameters read from the record and its special registers taken from the marker's
+// arguments.
+//
+// What a child reads, the child before it may have written in this same kernel. It is read only behind the
+// acquire that found that child done, and none of it through the non-coherent cache.
+//
+// Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_ARGS_OFFSET; KLAP_GRID_1D when every child's grid
+// has one row and one layer; those of exits.h; KLAP_IN_ORDER where records are those of chain.h, else children have no order.
+#include "chain.h"
+#include "exits.h"
+#include "sequence.h"
+
+#define KLAP_CHILD_THREADS (KLAP_CHILD_X * KLAP_CHILD_Y * KLAP_CHILD_Z)
+
+extern "C" __device__ void __klap_child_body(const unsigned char* arguments, unsigned int ctaid_x,
+                                             unsigned int ctaid_y, unsigned int ctaid_z,
+                                             unsigned int nctaid_x, unsigned int nctaid_y,
+                                             unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
+                                             unsigned int tid_z KLAP_MEETING_PARAMETERS);
+
+// Items that were reserved, with room or without; the parent is complete.
+static __device__ __forceinline__ unsigned int reserved_items(const KlapFeed* feed) {
+  const unsigned int items = static_cast<unsigned int>(feed->reserved >> 32);
+  return items < feed->item_capacity ? items : feed->item_capacity;
+}
+
+#ifdef KLAP_IN_ORDER
+
+// Waiting blocks look again after this many nanoseconds, twice as many each time.
+enum : unsigned int { kShortestPause = 32, kLongestPause = 1024 };
+
+static __device__ __forceinline__ unsigned int load_relaxed(const unsigned int* address) {
+  unsigned int value;
+  asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+  return value;
+}
+
+static __device__ __forceinline__ unsigned int load_acquire(const unsigned int* address) {
+  unsigned int value;
+  asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+  return value;
+}
+
+// Until the child that comes before is done. False if the record was taken back.
+static __device__ __forceinline__ bool await_turn(KlapFeed* feed, const KlapChained* record) {
+  if (record->grid_x == 0) return false;
+  const unsigned int before = record->before;
+  if (before == KLAP_CHAIN_NONE) return true;
+  const unsigned int* const unfinished =
+      &reinterpret_cast<const KlapChained*>(feed->records + KLAP_FEED_ITEM_OFFSET(before))->unfinished;
+  unsigned int pause = kShortestPause;
+#pragma unroll 1
+  while (load_acquire(unfinished) != 0) {
+    __nanosleep(pause);
+    if (pause < kLongestPause) pause *= 2;
+  }
+  return true;
+}
+
+// For one thread, when all of its block are done with an item: behind the barrier, the fence releases what
+// they all wrote.
+static __device__ __forceinline__ void finish(KlapChained* record) {
+  if (load_relaxed(&record->unfinished) == 0) return;  // nobody waits
+  __threadfence();
+  atomicSub(&record->unfinished, 1u);
+}
+
+#endif
+
+// The next item, once it may begin; 0 if there is none. A taken item is cleared for the next use of the
+// queue. Those that were reserved without room are empty.
+static __device__ __forceinline__ unsigned long long take(KlapFeed* feed, unsigned int items) {
+#pragma unroll 1
+  for (;;) {
+    const unsigned int number = atomicAdd(&feed->taken, 1u);
+    if (number >= items) return 0;
+    const unsigned long long item = feed->items[number];
+    if (item == 0) continue;
+    feed->items[number] = 0;
+#ifdef KLAP_IN_ORDER
+    if (!await_turn(feed, reinterpret_cast<const KlapChained*>(feed->records + KLAP_FEED_ITEM_OFFSET(item))))
+      continue;
+#endif
+    return item;
+  }
+}
+
+// Counts this block out, for one thread of it; the last block leaves the queue empty for the next parent. The
+// second fence acquires what the others released, so that they read the counters before these are reset.
+static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int children) {
+  if (children != 0) atomicAdd(&feed->children, children);
+  __threadfence();
+  if (atomicAdd(&feed->exited, 1u) + 1u != gridDim.x) return;
+  __threadfence();
+  if (feed->report != nullptr) {
+    volatile unsigned long long* const report = feed->report;
+    report[KLAP_REPORT_CHILDREN] += feed->children;
+    report[KLAP_REPORT_NATIVE] += feed->native;
+  }
+  feed->reserved = 0;
+  feed->pending = 0;
+  feed->taken = 0;
+  feed->exited = 0;
+  feed->children = 0;
+  feed->native = 0;
+}
+
+extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS) __klap_consumer(KlapFeed* feed) {
+  __shared__ unsigned long long taken;
+  KLAP_MEETING_WORD(meeting_word);
+  begin_child_blocks(meeting_word);
+  const unsigned int thread = threadIdx.x;
+  unsigned int items = 0;     // in the first thread, as is the rest
+  unsigned int children = 0;  // begun by this block
+  if (thread == 0) items = reserved_items(feed);
+
+#pragma unroll 1
+  for (;;) {
+    if (thread == 0) taken = take(feed, items);
+    __syncthreads();
+    const unsigned long long item = taken;
+    if (item == 0) break;
+    unsigned char* const record = feed->records + KLAP_FEED_ITEM_OFFSET(item);
+    const unsigned int part = KLAP_FEED_ITEM_PART(item);
+    if (part == 0) ++children;
+
+    // This part's share of the child's blocks: at least one.
+    Linear linear = part, count = 1;
+    const uint4 grid = *reinterpret_cast<const uint4*>(record);
+    const Linear blocks = static_cast<Linear>(grid.x) * grid.y * grid.z;
+    if (blocks > KLAP_FEED_PARTS) {
+      const Linear share = blocks / KLAP_FEED_PARTS;
+      const unsigned int rest = static_cast<unsigned int>(blocks % KLAP_FEED_PARTS);
+      linear = part * share + (part < rest ? part : rest);
+      count = share + (part < rest ? 1u : 0u);
+    }
+#pragma unroll 1
+    for (; count != 0; --count, ++linear) {
+      const uint4 size = *reinterpret_cast<const uint4*>(record);
+      const uint3 at = position_in(size, linear);
+      __klap_child_body(record + KLAP_ARGS_OFFSET, at.x, at.y, at.z, size.x, size.y, size.z,
+                        thread % KLAP_CHILD_X, thread / KLAP_CHILD_X % KLAP_CHILD_Y,
+                        thread / (KLAP_CHILD_X * KLAP_CHILD_Y) KLAP_MEETING_ARGUMENTS(meeting_word));
+      end_child_block(meeting_word);  // for what the child's next block shares, and for what waits for this child
+    }
+#ifdef KLAP_IN_ORDER
+    if (thread == 0) finish(reinterpret_cast<KlapChained*>(record));
+#endif
+  }
+  if (thread == 0) leave(feed, children);
+}
