@@ -13,7 +13,8 @@
 // acquire that found that child done, and none of it through the non-coherent cache.
 //
 // Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_ARGS_OFFSET; KLAP_GRID_1D when every child's grid
-// has one row and one layer; those of exits.h; KLAP_IN_ORDER where records are those of chain.h, else children have no order.
+// has one row and one layer; those of exits.h; KLAP_IN_ORDER where records are those of chain.h, else
+// children have no order.
 #include "chain.h"
 #include "exits.h"
 #include "sequence.h"
@@ -149,7 +150,8 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS) __klap_consumer
       __klap_child_body(record + KLAP_ARGS_OFFSET, at.x, at.y, at.z, size.x, size.y, size.z,
                         thread % KLAP_CHILD_X, thread / KLAP_CHILD_X % KLAP_CHILD_Y,
                         thread / (KLAP_CHILD_X * KLAP_CHILD_Y) KLAP_MEETING_ARGUMENTS(meeting_word));
-      end_child_block(meeting_word);  // for what the child's next block shares, and for what waits for this child
+      end_child_block(
+          meeting_word);  // for what the child's next block shares, and for what waits for this child
     }
 #ifdef KLAP_IN_ORDER
     if (thread == 0) finish(reinterpret_cast<KlapChained*>(record));
