@@ -13,8 +13,6 @@ using ptx::Function;
 using ptx::Module;
 
 constexpr uint32_t kWarp = 32;
-// What a block may have, static and dynamic together, unless the program asked for more by an attribute.
-constexpr uint64_t kSharedLimit = 48 << 10;
 
 bool shares_memory(const Effects& effects) {
   using enum EffectKind;
@@ -88,6 +86,15 @@ std::optional<Objection> object_to_consumer(const Module& m, const Function& chi
 }
 
 }  // namespace
+
+uint64_t most_static_shared_bytes(const Module& m, const Function& kernel) {
+  uint64_t bytes = 0;
+  const CallGraph graph(m, kernel);
+  for (const Effect& effect : graph.closure(kernel).all()) {
+    if (effect.kind == EffectKind::StaticShared) bytes += most_bytes(m, declaration_token(m, effect));
+  }
+  return bytes;
+}
 
 Together together(const Module& m, const Function& child) {
   const CallGraph graph(m, child);

@@ -71,6 +71,20 @@ void add_group(std::vector<std::string>& options, uint32_t group_blocks) {
   if (group_blocks != 0) options.push_back(fmt::format("-DKLAP_GROUP_BLOCKS={}u", group_blocks));
 }
 
+// All kernels with their numbers and blocks.
+std::vector<std::string> feed_options(const transform::ConsumerShape& shape) {
+  std::vector<std::string> options = layout_options(shape.layout);
+  std::string kernels;
+  for (size_t i = 0; i < shape.bodies.size(); ++i) {
+    const auto& [x, y, z] = shape.bodies[i].block;
+    kernels += fmt::format("KLAP_KERNEL({},{},{},{})", i, x, y, z);
+  }
+  options.push_back("-DKLAP_KERNELS=" + kernels);
+  options.push_back(fmt::format("-DKLAP_THREADS={}", shape.threads()));
+  if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
+  return options;
+}
+
 // The child's block is not among them.
 std::vector<std::string> warp_options(const transform::ConsumerShape& shape) {
   std::vector<std::string> options = layout_options(shape.layout);
@@ -97,9 +111,9 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
     if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
     return compiled(kWarpTemplate, "warp.cu", options);
   }
+  if (shape.feeds) return compiled(kFeedTemplate, "feed.cu", feed_options(shape));
   std::vector<std::string> options = shape_options(shape);
   if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
-  if (shape.feeds) return compiled(kFeedTemplate, "feed.cu", options);
   if (shape.exact) return compiled(kExactTemplate, "exact.cu", options);
   options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));
   if (shape.together == analysis::Together::Warps) options.emplace_back("-DKLAP_WARPS_TOGETHER");
