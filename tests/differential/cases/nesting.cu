@@ -184,10 +184,11 @@ extern "C" __global__ void sums(int* cells, int* to) {
 __global__ void fail(int* errors, int step, int bits) {
   if (blockIdx.x != 0 || threadIdx.x != 0) return;
   const int before = cudaPeekAtLastError();
+  const int first = bits & 1, second = bits >> 1 & 1;
+  int* const other = errors + 64 + (1 << (5 - step));
   if (step > 0) {
-    fail<<<bits & 1, 32, 0, cudaStreamFireAndForget>>>(errors + 64, step - 1, bits >> 2);
-    fail < <<bits>> 1 & 1, 32, 0,
-        cudaStreamFireAndForget >>> (errors + 64 + (1 << (5 - step)), step - 1, bits >> 2);
+    fail<<<first, 32, 0, cudaStreamFireAndForget>>>(errors + 64, step - 1, bits >> 2);
+    fail<<<second, 32, 0, cudaStreamFireAndForget>>>(other, step - 1, bits >> 2);
   }
   atomicAdd(errors, 1 + 100 * before + 10000 * cudaGetLastError());
 }
