@@ -22,6 +22,17 @@
 #ifndef KLAP_EXITS_H
 #define KLAP_EXITS_H
 
+// Where one block runs the children of several kernels, each is of one of these kinds, and this end suits
+// all.
+static __device__ __forceinline__ void await_all() {
+#ifdef KLAP_WARPS_LEAVE
+  while (__syncthreads_or(0) != 0) {
+  }
+#else
+  __syncthreads();
+#endif
+}
+
 #ifndef KLAP_THREADS_LEAVE
 
 #define KLAP_MEETING_WORD(name) unsigned int name
@@ -30,14 +41,7 @@
 
 static __device__ __forceinline__ void begin_child_blocks(unsigned int&) {}
 
-static __device__ __forceinline__ void end_child_block(unsigned int&) {
-#ifdef KLAP_WARPS_LEAVE
-  while (__syncthreads_or(0) != 0) {
-  }
-#else
-  __syncthreads();
-#endif
-}
+static __device__ __forceinline__ void end_child_block(unsigned int&) { await_all(); }
 
 #else
 
@@ -62,7 +66,7 @@ static __device__ __forceinline__ void begin_child_blocks(unsigned int& word) {
 
 // Behind the first barrier nobody is in the child any more, behind the second one all may be.
 static __device__ __forceinline__ void end_child_block(unsigned int& word) {
-  __syncthreads();
+  await_all();
   begin_child_blocks(word);
 }
 

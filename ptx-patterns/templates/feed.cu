@@ -1,30 +1,36 @@
 // The consumer that feeds itself: runs every recorded child, and the children that these record in turn,
 // until none is left. Enqueued by the host right behind the parent in the same stream.
 //
-// It is launched with as many blocks as fit on the GPU, each of exactly the child's threads. A block takes
-// the number of the next item, waits until somebody has made that item ready, and runs its blocks of the
-// child one after another. The numbers are given out in the order in which they were reserved, by threads
-// that are running: so whoever waits, waits for a block that runs, and a single resident block gets through
-// alone. The call of __klap_child_body is a marker: the child's own code is spliced in there, with its
-// parameters read from the record, its special registers taken from the marker's arguments, and its launch
-// replaced by feed_record.cu.
+// It is launched with as many blocks as fit on the GPU, each of exactly the threads of the largest child. A
+// block takes the number of the next item, waits until somebody has made that item ready, and runs its blocks
+// of the child one after another. The numbers are given out in the order in which they were reserved, by
+// threads that are running: so whoever waits, waits for a block that runs, and a single resident block gets
+// through alone. Children may be of several kernels. The call of __klap_child_body_N is a marker: the code of
+// the kernel with that number is spliced in there, with its parameters read from the record, its special
+// registers taken from the marker's arguments, and its launches replaced by feed_record.cu. Threads that its
+// block does not have wait at the barrier behind it.
 //
 // A child's data was written in this same kernel. It is read only behind the acquire that found its item
 // ready; none of it may go through the non-coherent cache, here or in the child.
 //
-// Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_ARGS_OFFSET; KLAP_GRID_1D
-// when every child's grid has one row and one layer; those of exits.h.
+// Constants: KLAP_KERNELS, for every kernel KLAP_KERNEL(number, width, height, depth) with its block;
+// KLAP_THREADS, of the largest of these blocks; KLAP_ARGS_OFFSET; KLAP_GRID_1D when every child's grid has
+// one row and one layer; those of exits.h.
 #include "exits.h"
 #include "feed.h"
 #include "sequence.h"
 
-#define KLAP_CHILD_THREADS (KLAP_CHILD_X * KLAP_CHILD_Y * KLAP_CHILD_Z)
+#define KLAP_KERNEL(number, width, height, depth)                                                       \
+  extern "C" __device__ void __klap_child_body_##number(                                                \
+      const unsigned char* arguments, unsigned int ctaid_x, unsigned int ctaid_y, unsigned int ctaid_z, \
+      unsigned int nctaid_x, unsigned int nctaid_y, unsigned int nctaid_z, unsigned int tid_x,          \
+      unsigned int tid_y, unsigned int tid_z KLAP_MEETING_PARAMETERS);
+KLAP_KERNELS
+#undef KLAP_KERNEL
 
-extern "C" __device__ void __klap_child_body(const unsigned char* arguments, unsigned int ctaid_x,
-                                             unsigned int ctaid_y, unsigned int ctaid_z,
-                                             unsigned int nctaid_x, unsigned int nctaid_y,
-                                             unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
-                                             unsigned int tid_z KLAP_MEETING_PARAMETERS);
+#define KLAP_KERNEL(number, width, height, depth) +1
+enum : unsigned int { kKernels = KLAP_KERNELS };
+#undef KLAP_KERNEL
 
 // Waiting blocks look at their item again after this many nanoseconds, twice as many each time, and at the
 // common end of all only every few times: thousands of blocks look at that one word.
@@ -96,7 +102,7 @@ static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int childr
   feed->native = 0;
 }
 
-extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS) __klap_consumer(KlapFeed* feed) {
+extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapFeed* feed) {
   __shared__ unsigned long long taken;
   KLAP_MEETING_WORD(meeting_word);
   const unsigned int thread = threadIdx.x;
@@ -114,6 +120,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS) __klap_consumer
     if (item == 0) break;
     const unsigned char* const record = feed->records + KLAP_FEED_ITEM_OFFSET(item);
     const unsigned int part = KLAP_FEED_ITEM_PART(item);
+    const unsigned int kernel = kKernels == 1 ? 0 : KLAP_FEED_ITEM_KERNEL(item);
     if (part == 0) ++children;
 
     // This part's share of the child's blocks.
@@ -130,9 +137,14 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS) __klap_consumer
     for (; count != 0; --count, ++linear) {
       const uint4 size = *reinterpret_cast<const uint4*>(record);
       const uint3 at = position_in(size, linear);
-      __klap_child_body(record + KLAP_ARGS_OFFSET, at.x, at.y, at.z, size.x, size.y, size.z,
-                        thread % KLAP_CHILD_X, thread / KLAP_CHILD_X % KLAP_CHILD_Y,
-                        thread / (KLAP_CHILD_X * KLAP_CHILD_Y) KLAP_MEETING_ARGUMENTS(meeting_word));
+#define KLAP_KERNEL(number, width, height, depth)                                                   \
+  if (kernel == number &&                                                                           \
+      ((width) * (height) * (depth) == KLAP_THREADS || thread < (width) * (height) * (depth)))      \
+    __klap_child_body_##number(record + KLAP_ARGS_OFFSET, at.x, at.y, at.z, size.x, size.y, size.z, \
+                               thread % (width), thread / (width) % (height),                       \
+                               thread / ((width) * (height)) KLAP_MEETING_ARGUMENTS(meeting_word));
+      KLAP_KERNELS
+#undef KLAP_KERNEL
       // For what the child's next block shares, and for retiring after the last one.
       end_child_block(meeting_word);
     }

@@ -4,7 +4,8 @@
 // be read as a whole: every piece of work carries its own mark of being ready. A record is a child launch;
 // its blocks are shared out over up to KLAP_FEED_PARTS items, which is what consumer blocks take, in the
 // order of their numbers. One word is all an item has, so the store that makes it ready is also what fills it
-// in.
+// in. Children of several kernels share the queue: records are as large as the largest needs, and an item
+// says which kernel is meant by its number in the consumer.
 //
 // How many children there will be is not known. Records and items that do not fit are not reserved: such a
 // launch is the program's own, and from there on everything is as it is natively.
@@ -44,13 +45,17 @@ struct KlapFeed {
 // Far enough below what a half of `reserved` can hold, also for four times as many items.
 #define KLAP_FEED_MAX_RECORDS (1u << 28)
 
-// A ready item: which part of the child it is in the high half; in the low half where its record begins,
-// counted in 16 bytes from the first one, plus one. A record's fourth word is the number of its first item.
+// A ready item: from the top the kernel's number in 16 bits and in as many which part of the child it is; in
+// the low half where its record begins, counted in 16 bytes from the first one, plus one. A record's fourth
+// word is the number of its first item.
 #define KLAP_FEED_ITEM_STEP (1ull << 32)
-#define KLAP_FEED_ITEM(offset, part) \
-  (static_cast<unsigned long long>(part) * KLAP_FEED_ITEM_STEP + ((offset) / 16 + 1))
+#define KLAP_FEED_KERNEL_STEP (1ull << 48)
+#define KLAP_FEED_ITEM(kernel, offset, part)                         \
+  (static_cast<unsigned long long>(kernel) * KLAP_FEED_KERNEL_STEP + \
+   static_cast<unsigned long long>(part) * KLAP_FEED_ITEM_STEP + ((offset) / 16 + 1))
 #define KLAP_FEED_ITEM_OFFSET(item) ((static_cast<unsigned int>(item) - 1ull) * 16)
-#define KLAP_FEED_ITEM_PART(item) (static_cast<unsigned int>((item) >> 32))
+#define KLAP_FEED_ITEM_PART(item) (static_cast<unsigned int>((item) >> 32) & 0xffffu)
+#define KLAP_FEED_ITEM_KERNEL(item) (static_cast<unsigned int>((item) >> 48))
 #define KLAP_FEED_MAX_BYTES (1ull << 35)  // of all records, which is less than an item can name
 
 #endif

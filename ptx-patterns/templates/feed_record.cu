@@ -7,7 +7,8 @@
 // launch runs, and does and reports what it would natively. __klap_publish() stands in place of the launch:
 // only now, behind the program's argument stores, may somebody take the items.
 //
-// Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of this child's records.
+// Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of the records. `kernel` is the child's
+// number in the consumer.
 #include "feed.h"
 #include "warp.h"
 
@@ -72,25 +73,27 @@ extern "C" __device__ unsigned long long __klap_reserve(KlapFeed* feed, unsigned
 static __device__ __forceinline__ void release() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
 
 // `arguments` is what __klap_reserve() returned.
-static __device__ __forceinline__ void publish(KlapFeed* feed, unsigned long long arguments) {
+static __device__ __forceinline__ void publish(KlapFeed* feed, unsigned long long arguments,
+                                               unsigned int kernel) {
   const unsigned char* const record = reinterpret_cast<const unsigned char*>(arguments) - KLAP_ARGS_OFFSET;
   const uint4 head = *reinterpret_cast<const uint4*>(record);
   const unsigned int items = feed_items(static_cast<unsigned long long>(head.x) * head.y * head.z);
   unsigned long long* const at = feed->items + head.w;
-  const unsigned long long first = KLAP_FEED_ITEM(record - feed->records, 0);
+  const unsigned long long first = KLAP_FEED_ITEM(kernel, record - feed->records, 0);
 #pragma unroll 1
   for (unsigned int part = 0; part < items; ++part)
     store_relaxed(at + part, first + KLAP_FEED_ITEM_STEP * part);
 }
 
 // In the parent, which is complete before the consumer begins.
-extern "C" __device__ void __klap_publish(KlapFeed* feed, unsigned long long arguments) {
-  publish(feed, arguments);
+extern "C" __device__ void __klap_publish(KlapFeed* feed, unsigned long long arguments, unsigned int kernel) {
+  publish(feed, arguments, kernel);
 }
 
 // In a child, whose own children may begin at once. The fence releases the record, the arguments and all else
 // that this thread may show its child.
-extern "C" __device__ void __klap_publish_now(KlapFeed* feed, unsigned long long arguments) {
+extern "C" __device__ void __klap_publish_now(KlapFeed* feed, unsigned long long arguments,
+                                              unsigned int kernel) {
   release();
-  publish(feed, arguments);
+  publish(feed, arguments, kernel);
 }

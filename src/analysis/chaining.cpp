@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "analysis/own_streams.h"
+
 namespace klap::analysis {
 namespace {
 
@@ -36,14 +38,18 @@ std::optional<Objection> object_to_noncoherent_callees(const Module& m, const Fu
 
 }  // namespace
 
-bool has_order(const Site& site) { return stream_kind(site) != StreamKind::FireAndForget; }
+bool has_order(const FunctionFacts& parent, const Site& site) {
+  return stream_kind(site) != StreamKind::FireAndForget && has_order_within_thread(parent, site);
+}
 
 std::optional<Objection> object_to_chaining(const Module& child_module, const Function& child,
-                                            const Site& site) {
+                                            const FunctionFacts& parent, const Site& site) {
   if (site.idiom->form == LaunchForm::Documented)
     return object(site, "and the launch asks for a buffer before it knows the grid");
-  if (has_order(site)) return object_to_noncoherent_callees(child_module, child, site);
-  return std::nullopt;
+  if (!has_order(parent, site)) return std::nullopt;
+  if (stream_kind(site) == StreamKind::Own)
+    return object(site, "and the thread's launches into its own stream run one after another");
+  return object_to_noncoherent_callees(child_module, child, site);
 }
 
 bool is_part_of_launching(const FunctionFacts& parent, const Statement& s) {

@@ -16,12 +16,12 @@
 namespace klap::analysis {
 
 // True where the order of a thread's launches by this site means something.
-bool has_order(const Site& site);
+bool has_order(const FunctionFacts& parent, const Site& site);
 
 // The first objection to running `child`, which `site` launches in a loop, in that consumer; the rest was
 // found right so far.
 std::optional<Objection> object_to_chaining(const ptx::Module& child_module, const ptx::Function& child,
-                                            const Site& site);
+                                            const FunctionFacts& parent, const Site& site);
 
 // True for what a loop around a launch may hold besides, though it is no plain code: the launch's own calls
 // and questions for its error.

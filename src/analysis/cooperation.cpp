@@ -13,8 +13,6 @@ using ptx::Function;
 using ptx::Module;
 
 constexpr uint32_t kWarp = 32;
-// What a block may have, static and dynamic together, unless the program asked for more by an attribute.
-constexpr uint64_t kSharedLimit = 48 << 10;
 
 bool shares_memory(const Effects& effects) {
   using enum EffectKind;
@@ -117,9 +115,12 @@ std::optional<Objection> object_to_consumer(const Module& m, const Function& chi
 
 }  // namespace
 
+uint64_t most_static_shared_bytes(const Module& m, const Function& kernel) {
+  return own_bytes(m, CallGraph(m, kernel).closure(kernel));
+}
+
 uint32_t shared_room(const Module& m, const Function& child) {
-  const uint64_t fixed = own_bytes(m, CallGraph(m, child).closure(child));
-  return static_cast<uint32_t>(kSharedLimit - std::min(fixed, kSharedLimit));
+  return static_cast<uint32_t>(kSharedLimit - std::min(most_static_shared_bytes(m, child), kSharedLimit));
 }
 
 std::optional<MayLeave> leaving(const Module& m, const Function& child,

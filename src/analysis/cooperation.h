@@ -27,6 +27,10 @@ Together together(const ptx::Module& module, const ptx::Function& child);
 // if no consumer can.
 std::optional<MayLeave> leaving(const ptx::Module& module, const ptx::Function& child,
                                 const std::array<uint32_t, 3>& block);
+// What a block may have, static and dynamic together, unless the program asked for more by an attribute.
+inline constexpr uint64_t kSharedLimit = 48 << 10;
+// At most so many bytes of shared variables a block of the kernel has, alignment included.
+uint64_t most_static_shared_bytes(const ptx::Module& module, const ptx::Function& kernel);
 
 // What stands against running such a child that way. `shared_bytes` is the dynamic shared memory of its
 // launch.

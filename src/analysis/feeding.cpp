@@ -2,8 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
+#include "analysis/barriers.h"
+#include "analysis/cooperation.h"
+#include "analysis/own_streams.h"
 #include "analysis/single_thread.h"
 #include "analysis/variance.h"
+#include "support/error.h"
 
 namespace klap::analysis {
 namespace {
@@ -12,22 +19,263 @@ using ptx::Function;
 using ptx::Module;
 using ptx::Statement;
 
+using Found = std::optional<Objection>;
+
 Objection object(std::string detail) { return {Reason::ChildLaunches, std::move(detail)}; }
 
-// The child's copy in the consumer is rewritten to read coherently; what it calls is not copied.
-std::optional<Objection> object_to_noncoherent_callees(const FunctionFacts& child) {
-  std::optional<Objection> found;
-  for (const Function* callee : call_closure(child.module, child.function).functions) {
-    ptx::for_each_statement(callee->body, [&](const Statement& s) {
-      const Module& m = child.module;
+// A launch of a kernel of the family, by the parent or by another one.
+struct Edge {
+  const FunctionFacts* from = nullptr;
+  const Site* site = nullptr;
+  size_t to = 0;  // into the list of kernels
+};
+
+class FamilyJudge {
+ public:
+  FamilyJudge(const std::shared_ptr<const FunctionFacts>& parent, const Module& module, const Way& way)
+      : parent_(parent), module_(module), way_(way) {}
+
+  FamilyVerdict run() {
+    for (const auto check :
+         {&FamilyJudge::gather, &FamilyJudge::object_to_blocks, &FamilyJudge::object_to_children,
+          &FamilyJudge::object_to_forms, &FamilyJudge::object_to_callees, &FamilyJudge::object_to_order,
+          &FamilyJudge::object_to_barriers, &FamilyJudge::object_to_memory,
+          &FamilyJudge::object_to_updates}) {
+      if (Found objection = (this->*check)()) return {nullptr, std::move(objection)};
+    }
+    std::ranges::sort(kernels_, {}, [](const FedKernel& k) { return k.facts->function.tokens.first; });
+    return {std::make_shared<const Family>(Family{std::move(kernels_)}), std::nullopt};
+  }
+
+ private:
+  // ---- the family ----
+
+  Found gather() {
+    if (Found objection = gather_from(parent_)) return objection;
+    for (size_t next = 0; next < kernels_.size(); ++next) {
+      const std::shared_ptr<const FunctionFacts> facts = kernels_[next].facts;
+      if (facts == parent_) continue;
+      for (const Site& site : facts->sites) {
+        if (const Found objection = object_to_parent(*facts, site, way_))
+          return about(*facts, site, *objection);
+      }
+      if (Found objection = gather_from(facts)) return objection;
+    }
+    return std::nullopt;
+  }
+
+  Found gather_from(const std::shared_ptr<const FunctionFacts>& from) {
+    for (const Site& site : from->sites) {
+      const Function* to = module_.find_function(site.callee);
+      if (to == nullptr || !to->is_definition)
+        return object(launch_text(*from, site) + ", which is not defined in its unit");
+      const auto known =
+          std::ranges::find(kernels_, to, [](const FedKernel& k) { return &k.facts->function; });
+      edges_.push_back({from.get(), &site, static_cast<size_t>(known - kernels_.begin())});
+      if (known != kernels_.end()) continue;
+      const auto facts =
+          to == &parent_->function ? parent_ : std::make_shared<const FunctionFacts>(module_, *to);
+      kernels_.push_back(
+          {facts, constant_block(site, *from).value(), constant_shared_bytes(site, *from).value()});
+    }
+    return std::nullopt;
+  }
+
+  // "launches itself (line 12:2)", of the one kernel that the parent launches; others are named.
+  [[nodiscard]] std::string launch_text(const FunctionFacts& from, const Site& site) const {
+    const std::string& name = from.function.name;
+    const bool is_child =
+        std::ranges::all_of(parent_->sites, [&](const Site& s) { return s.callee == name; });
+    return fmt::format("{}launches {} ({})", is_child ? "" : name + " ",
+                       site.callee == name ? "itself" : site.callee, ptx::place(site.position));
+  }
+
+  // What stands against a launch: as it is for the parent's own, which is the one that the remark is about.
+  [[nodiscard]] Objection about(const FunctionFacts& from, const Site& site,
+                                const Objection& objection) const {
+    if (&from == parent_.get()) return objection;
+    return object(
+        fmt::format("{}: {}: {}", launch_text(from, site), to_string(objection.reason), objection.detail));
+  }
+
+  // The same against what a kernel of the family does.
+  [[nodiscard]] Objection about(const FunctionFacts& kernel, Objection objection) const {
+    const std::string& name = kernel.function.name;
+    const bool is_child =
+        std::ranges::all_of(parent_->sites, [&](const Site& s) { return s.callee == name; });
+    if (!is_child) objection.detail = fmt::format("launches in turn {}: {}", name, objection.detail);
+    return objection;
+  }
+
+  // ---- what must hold for each launch ----
+
+  Found object_to_blocks() {
+    for (const Edge& edge : edges_) {
+      const FedKernel& to = kernels_[edge.to];
+      if (constant_block(*edge.site, *edge.from) != to.block ||
+          constant_shared_bytes(*edge.site, *edge.from) != to.shared_bytes)
+        return object(launch_text(*edge.from, *edge.site) + " with another block or other shared memory");
+    }
+    return std::nullopt;
+  }
+
+  Found object_to_children() {
+    for (const Edge& edge : edges_) {
+      const FunctionFacts& to = *kernels_[edge.to].facts;
+      Way way = way_;
+      way.feeds = !to.sites.empty();  // whatever else it asks of the device runtime stands against it
+      if (Found objection = object_to_child(module_, to.function, *edge.from, *edge.site, way))
+        return about(to, std::move(*objection));
+    }
+    return std::nullopt;
+  }
+
+  Found object_to_forms() {
+    for (const Edge& edge : edges_) {
+      if (edge.site->idiom->form == LaunchForm::Documented)
+        return object(fmt::format("{} and asks for a buffer before it knows the grid",
+                                  launch_text(*edge.from, *edge.site)));
+    }
+    return std::nullopt;
+  }
+
+  // A kernel's copy in the consumer is rewritten to read coherently; what it calls is not copied.
+  Found object_to_callees() {
+    for (const FedKernel& kernel : kernels_) {
+      for (const Function* callee : call_closure(module_, kernel.facts->function).functions) {
+        if (Found objection = object_to_noncoherent(*callee))
+          return about(*kernel.facts, std::move(*objection));
+      }
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] Found object_to_noncoherent(const Function& callee) const {
+    Found found;
+    const Module& m = module_;
+    ptx::for_each_statement(callee.body, [&](const Statement& s) {
       if (found || s.kind != ptx::StatementKind::Instruction) return;
       if (!m.is(s.head, "ldu") && !(m.is(s.head, "ld") && m.has_modifier(s, ".nc"))) return;
-      found = object(fmt::format("launches itself, and {}, called by it, reads past the coherent caches ({})",
-                                 callee->name, m.place(s.head)));
+      found = object(fmt::format(
+          "is run beside what launches it, and {}, called by it, reads past the coherent caches ({})",
+          callee.name, m.place(s.head)));
     });
+    return found;
   }
-  return found;
-}
+
+  // ---- order ----
+
+  // A thread's launches into one stream run one after another, each with all that it leads to. So only one
+  // site may lie on any of its ways; and no barrier may order those of different threads.
+  Found object_to_order() {
+    if (Found objection = object_to_order_in(*parent_)) return objection;
+    for (const FedKernel& kernel : kernels_) {
+      if (kernel.facts == parent_) continue;
+      if (Found objection = object_to_order_in(*kernel.facts)) return objection;
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] Found object_to_order_in(const FunctionFacts& kernel) const {
+    for (const Site& a : kernel.sites) {
+      for (const Site& b : kernel.sites) {
+        if (&a == &b || !has_order_within_thread(kernel, a) || !has_order_within_thread(kernel, b)) continue;
+        const uint32_t first = kernel.flow.index_of(a.get_call), second = kernel.flow.index_of(b.get_call);
+        if (kernel.flow.has_unknown_branch() || kernel.flow.can_follow(first, second)) {
+          return about(kernel, b,
+                       {Reason::SeveralSites,
+                        fmt::format("a thread that launched at {} may launch again at {}, after all that the "
+                                    "first launch leads to",
+                                    ptx::place(a.position), ptx::place(b.position))});
+        }
+        if (stream_kind(a) != StreamKind::Null || stream_kind(b) != StreamKind::Null) continue;
+        const Finding finding = barrier_between(kernel, first, second);
+        if (finding.answer != Answer::No)
+          return about(kernel, b, {Reason::BarrierBetweenLaunches, "in the NULL stream, " + finding.detail});
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Children of the NULL stream, and all that these lead to, may be kept apart by nothing but its order.
+  // Where a kernel has one launch, by threads of the parent, object_to_child() knows what sets its children
+  // apart.
+  Found object_to_updates() {
+    std::set<size_t> ordered;
+    for (const Edge& edge : edges_) {
+      if (stream_kind(*edge.site) == StreamKind::Null && !is_launched_by_one_thread(*edge.from, *edge.site))
+        ordered.insert(edge.to);
+    }
+    for (bool more = true; more;) {
+      more = false;
+      for (const Edge& edge : edges_) {
+        const auto from =
+            std::ranges::find(kernels_, edge.from, [](const FedKernel& k) { return k.facts.get(); });
+        if (ordered.contains(static_cast<size_t>(from - kernels_.begin())) && ordered.insert(edge.to).second)
+          more = true;
+      }
+    }
+    for (size_t k : ordered) {
+      if (is_launched_once(k)) continue;
+      const FunctionFacts& kernel = *kernels_[k].facts;
+      const CallClosure closure = call_closure(module_, kernel.function);
+      if (const auto update = shared_update(module_, kernel.function, closure, {}))
+        return about(kernel, {Reason::ChildReadModifyWrite, *update});
+    }
+    return std::nullopt;
+  }
+
+  // By one site, of a parent that is run once.
+  [[nodiscard]] bool is_launched_once(size_t kernel) const {
+    const auto leads_here = [&](const Edge& edge) { return edge.to == kernel; };
+    if (std::ranges::count_if(edges_, leads_here) != 1) return false;
+    if (std::ranges::find_if(edges_, leads_here)->from != parent_.get()) return false;
+    return std::ranges::none_of(kernels_, [&](const FedKernel& k) { return k.facts == parent_; });
+  }
+
+  // ---- the consumer's block ----
+
+  // It is the largest one. Threads that a kernel's own block does not have arrive at no barrier of its.
+  Found object_to_barriers() {
+    const uint32_t threads = std::ranges::max(kernels_, {}, &FedKernel::threads).threads();
+    for (const FedKernel& kernel : kernels_) {
+      if (kernel.threads() == threads) continue;
+      const Function& f = kernel.facts->function;
+      const CallGraph graph(module_, f);
+      const Effects& effects = graph.closure(f);
+      const Effect* barrier = effects.find(EffectKind::BlockBarrier);
+      if (barrier == nullptr) barrier = effects.find(EffectKind::PartialBarrier);
+      if (barrier == nullptr) continue;
+      return about(*kernel.facts,
+                   {Reason::ChildBarrier,
+                    fmt::format("{} ({}) in blocks of {} threads, which run in a consumer's of {}",
+                                barrier->what, module_.place(barrier->token), kernel.threads(), threads)});
+    }
+    return std::nullopt;
+  }
+
+  // The kernels' own shared memory adds up, the dynamic part is as large as the largest.
+  Found object_to_memory() {
+    if (kernels_.size() == 1) return std::nullopt;
+    uint64_t fixed = 0, dynamic = 0;
+    for (const FedKernel& kernel : kernels_) {
+      fixed += most_static_shared_bytes(module_, kernel.facts->function);
+      dynamic = std::max<uint64_t>(dynamic, kernel.shared_bytes);
+    }
+    constexpr uint64_t kOwn = 16;  // the consumer's
+    if (fixed + dynamic + kOwn <= kSharedLimit) return std::nullopt;
+    return Objection{Reason::ChildSharedMemory,
+                     fmt::format("{} kernels that one consumer runs have up to {} bytes of shared memory "
+                                 "together, and more by launch: {}",
+                                 kernels_.size(), fixed, dynamic)};
+  }
+
+  const std::shared_ptr<const FunctionFacts>& parent_;
+  const Module& module_;
+  const Way way_;
+  std::vector<FedKernel> kernels_;
+  std::vector<Edge> edges_;  // the parent's first
+};
 
 // Whether the NULL stream of one block may be given several launches of the site. (It is in no loop.)
 bool is_ordered(const FunctionFacts& kernel, const Site& site) {
@@ -36,31 +284,22 @@ bool is_ordered(const FunctionFacts& kernel, const Site& site) {
 
 }  // namespace
 
-std::optional<Objection> object_to_feeding(const FunctionFacts& child, const FunctionFacts& parent,
-                                           const Site& site, const Way& way) {
-  const Site& own = child.sites.front();
-  const std::string place = ptx::place(own.position);
-  if (&own != &site) {
-    if (auto objection = object_to_parent(child, own, way))
-      return object(fmt::format("launches itself ({}): {}: {}", place, to_string(objection->reason),
-                                objection->detail));
-    if (constant_block(own, child) != constant_block(site, parent) ||
-        constant_shared_bytes(own, child) != constant_shared_bytes(site, parent))
-      return object(fmt::format("launches itself ({}) with another block or other shared memory", place));
-    if (auto objection = object_to_child(child.module, child.function, child, own, way)) return objection;
-  }
-  for (const Site* launch : {&own, &site}) {
-    if (launch->idiom->form == LaunchForm::Documented)
-      return object(fmt::format("launches itself ({}), and {} asks for a buffer before it knows the grid",
-                                place, ptx::place(launch->position)));
-  }
-  if (auto objection = object_to_noncoherent_callees(child)) return objection;
-  if (is_ordered(child, own) || is_ordered(parent, site)) {
-    const CallClosure closure = call_closure(child.module, child.function);
-    if (const auto update = shared_update(child.module, child.function, closure, {}))
-      return Objection{Reason::ChildReadModifyWrite, *update};
-  }
-  return std::nullopt;
+uint32_t Family::number_of(const std::string& kernel) const {
+  const auto found =
+      std::ranges::find(kernels, kernel, [](const FedKernel& k) { return k.facts->function.name; });
+  if (found == kernels.end()) throw Error(ErrorCode::Internal, "not of this family").kernel(kernel);
+  return static_cast<uint32_t>(found - kernels.begin());
+}
+
+std::vector<uint32_t> Family::targets_of(const FunctionFacts& parent) const {
+  std::vector<uint32_t> targets;
+  for (const Site& site : parent.sites) targets.push_back(number_of(site.callee));
+  return targets;
+}
+
+FamilyVerdict judge_family(const std::shared_ptr<const FunctionFacts>& parent, const Module& module,
+                           const Way& way) {
+  return FamilyJudge(parent, module, way).run();
 }
 
 }  // namespace klap::analysis

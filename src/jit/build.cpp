@@ -27,16 +27,26 @@ std::string unit_tag(const Plan& plan, size_t unit) {
   return Hasher().add(plan.units[unit]->unit().ptx).add(std::to_string(unit)).hex().substr(0, 8);
 }
 
+// That of a family begins with its first kernel's.
+std::string family_name(const Plan& plan, const PlannedSite& site) {
+  Hasher family;
+  for (const analysis::FedKernel& kernel : site.family->kernels)
+    family.add(fmt::format("{} {}", kernel.facts->function.name, fmt::join(kernel.block, "x")));
+  return fmt::format("{}$klap_feed_{}_{}{}", site.family->kernels.front().facts->function.name,
+                     unit_tag(plan, site.child_unit), family.hex().substr(0, 8),
+                     site.shape.grid_is_1d ? "_1d" : "");
+}
+
 // A consumer's name tells its child and what it was specialised for.
 std::string consumer_name(const Plan& plan, const PlannedSite& site) {
   const transform::ConsumerShape& s = site.shape;
+  if (s.feeds) return family_name(plan, site);
   if (s.lanes != 0) {
     return fmt::format("{}$klap_warp_{}{}", site.child->name, unit_tag(plan, site.child_unit),
                        s.grid_is_1d ? "_1d" : "");
   }
   return fmt::format("{}$klap_{}_{}_{}x{}x{}_{}{}", site.child->name,
-                     s.feeds                                 ? "feed"
-                     : s.chain == transform::Chain::InOrder  ? "chain"
+                     s.chain == transform::Chain::InOrder    ? "chain"
                      : s.chain == transform::Chain::AnyOrder ? "loop"
                      : s.exact                               ? "exact"
                                                              : "run",
@@ -132,14 +142,16 @@ class Generator {
   }
 
   Generated consumer(const PlannedSite& site, const SiteTemplates& templates, const std::string& name) {
-    std::optional<transform::ChildLaunch> again;
-    if (site.way.feeds) {
-      code(site.child_unit).includes(*templates.record);
-      again.emplace(*site.child_facts, site.child_facts->sites.front(), *templates.record);
-    }
-    return transform::consumer_kernel(*plan_.units[site.child_unit]->module(), *site.child, site.shape,
-                                      *templates.consumer, name, code(site.child_unit).lines,
-                                      again ? &*again : nullptr);
+    const ptx::Module& module = *plan_.units[site.child_unit]->module();
+    transform::LineTables& lines = code(site.child_unit).lines;
+    if (!site.way.feeds)
+      return transform::consumer_kernel(module, *site.child, site.shape, *templates.consumer, name, lines);
+    code(site.child_unit).includes(*templates.record);
+    transform::FedKernels fed{*templates.record, {}};
+    for (const analysis::FedKernel& kernel : site.family->kernels)
+      fed.kernels.push_back({*kernel.facts, site.family->targets_of(*kernel.facts)});
+    const ptx::Function& first = fed.kernels.front().kernel.function;
+    return transform::consumer_kernel(module, first, site.shape, *templates.consumer, name, lines, &fed);
   }
 
   Generated parent_variant(std::span<const PlannedSite> sites, const std::vector<SiteTemplates>& templates) {
@@ -150,8 +162,10 @@ class Generator {
     transform::LineTables& lines = code(any.parent_unit).lines;
     if (any.shape.chain == transform::Chain::InOrder)
       return transform::chaining_parent(*any.parent, *any.site, *templates.front().record, name, lines);
-    if (any.way.has_own_room())
-      return transform::feeding_parent(*any.parent, *any.site, *templates.front().record, name, lines);
+    if (any.way.has_own_room()) {
+      const auto targets = any.way.feeds ? any.family->targets_of(*any.parent) : std::vector<uint32_t>{0};
+      return transform::feeding_parent(*any.parent, targets, *templates.front().record, name, lines);
+    }
     std::vector<transform::RecordingSite> recording;
     std::vector<transform::DeviceLaunch> launches;
     for (size_t i = 0; i < sites.size(); ++i) {
@@ -208,7 +222,8 @@ class Generator {
     v.parent_param_count = static_cast<uint32_t>(parent.parameters.size());
     v.parent_param_bytes = parent.parameter_bytes;
     v.queue_param_offset = transform::queue_parameter_offset(parent);
-    for (const PlannedSite& site : sites) {
+    // One that its own consumer fills serves all sites.
+    for (const PlannedSite& site : sites.first(sites.front().way.feeds ? 1 : sites.size())) {
       ChildQueue& queue = v.queues.emplace_back();
       queue.child = site.child->name;
       queue.consumer = consumer_name(plan_, site);
@@ -217,8 +232,19 @@ class Generator {
       queue.child_block_threads = site.shape.child_threads();
       queue.child_shared_bytes = site.shape.shared_bytes;
       queue.feeds = site.way.has_own_room();
+      if (site.way.feeds) queue.others = other_kernels(site);
     }
     out_.variants.push_back(std::move(v));
+  }
+
+  // What the consumer runs beside the site's own child.
+  static std::vector<ChildKernel> other_kernels(const PlannedSite& site) {
+    std::vector<ChildKernel> others;
+    for (const analysis::FedKernel& kernel : site.family->kernels) {
+      const std::string& name = kernel.facts->function.name;
+      if (name != site.child->name) others.push_back({name, kernel.threads()});
+    }
+    return others;
   }
 
   Plan& plan_;

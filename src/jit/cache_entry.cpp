@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic("klapjit\n", 8);
-constexpr uint32_t kFormat = 3;
+constexpr uint32_t kFormat = 4;
 constexpr size_t kChecksumBytes = 16;
 
 class Writer {
@@ -84,12 +84,20 @@ void fields(Archive& archive, T& tool) {
   archive(library), archive(version), archive(path), archive(bytes), archive(modified);
 }
 
+template <typename Archive, typename K>
+requires std::same_as<std::remove_const_t<K>, ChildKernel>
+void fields(Archive& archive, K& kernel) {
+  auto& [name, block_threads] = kernel;
+  archive(name), archive(block_threads);
+}
+
 template <typename Archive, typename Q>
 requires std::same_as<std::remove_const_t<Q>, ChildQueue>
 void fields(Archive& archive, Q& queue) {
-  auto& [child, consumer, record_bytes, consumer_threads, child_threads, shared_bytes, feeds] = queue;
+  auto& [child, consumer, record_bytes, consumer_threads, child_threads, shared_bytes, feeds, others] = queue;
   archive(child), archive(consumer), archive(record_bytes);
   archive(consumer_threads), archive(child_threads), archive(shared_bytes), archive(feeds);
+  archive(others);
 }
 
 template <typename Archive, typename V>

@@ -174,6 +174,11 @@ std::string describe(const PlannedSite& site) {
   text += fmt::format("  child's block    {}x{}x{}{}\n", shape.block[0], shape.block[1], shape.block[2],
                       shape.grid_is_1d ? ", grids of one dimension" : "");
   text += fmt::format("  consumer's block {} threads, {} of the child\n", shape.threads(), shape.pack);
+  for (size_t i = 0; site.family != nullptr && i < site.family->kernels.size(); ++i) {
+    const analysis::FedKernel& kernel = site.family->kernels[i];
+    text += fmt::format("  runs kernel {}    {}, in blocks of {} threads\n", i,
+                        both_names(kernel.facts->function.name), kernel.threads());
+  }
   return text + record_text(shape);
 }
 

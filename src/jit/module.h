@@ -86,7 +86,13 @@ struct SiteRemark {
   std::vector<std::string> notes;  // relaxations and the like
 };
 
-// What one launch site of a rewritten parent records into.
+// A kernel that a consumer runs, and the threads of its blocks there.
+struct ChildKernel {
+  std::string name;
+  uint32_t block_threads = 0;
+};
+
+// What one launch site of a rewritten parent records into; all its sites where the children launch again.
 struct ChildQueue {
   std::string child;
   // Runs all recorded children. Launcher host: its one 8-byte parameter is the queue. Launcher device: the
@@ -99,6 +105,7 @@ struct ChildQueue {
   // How many children there will be is not known, because they launch again or because their launch stands in
   // a loop: the queue is a KlapFeed (templates/feed.h), of a size of its own, whatever the parent's grid.
   bool feeds = false;
+  std::vector<ChildKernel> others{};  // beside `child`, where it feeds itself
 };
 
 // How the runtime must launch one rewritten parent. Sizes are in bytes.

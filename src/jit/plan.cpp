@@ -6,7 +6,6 @@
 #include <chrono>
 
 #include "analysis/chaining.h"
-#include "analysis/feeding.h"
 #include "analysis/site_order.h"
 #include "analysis/values.h"
 #include "jit/describe.h"
@@ -96,11 +95,16 @@ std::string_view leaving_text(analysis::MayLeave may_leave) {
 // Who runs the children, and how.
 std::string run_text(const PlannedSite& planned) {
   const std::string_view leaving = leaving_text(planned.shape.may_leave);
-  if (planned.way.feeds) return fmt::format("launches itself, the consumer feeds itself{}", leaving);
+  if (planned.way.feeds) {
+    const size_t kernels = planned.family->kernels.size();
+    if (kernels == 1) return fmt::format("launches itself, the consumer feeds itself{}", leaving);
+    return fmt::format("the consumer of {} kernels feeds itself{}", kernels, leaving);
+  }
   if (planned.way.chains) {
     return fmt::format("in a loop, {}{}",
-                       analysis::has_order(*planned.site) ? "a thread's children run one after another"
-                                                          : "a child block to a consumer block",
+                       analysis::has_order(*planned.parent, *planned.site)
+                           ? "a thread's children run one after another"
+                           : "a child block to a consumer block",
                        leaving);
   }
   if (planned.way.is_at_once()) return fmt::format("one launch for up to {} lanes", planned.shape.lanes);
@@ -219,10 +223,8 @@ class Planner {
         site.way = way;
         objections.push_back(judge_way(site));
       }
-      if (sites.size() == 1) {
-        judge_feeding(sites.front(), objections.front());
-        judge_chaining(sites.front(), objections.front());
-      }
+      judge_feeding(sites, objections);
+      if (sites.size() == 1) judge_chaining(sites.front(), objections.front());
       if (!way.is_at_once()) add_mutual_objections(sites, objections);
       const bool is_taken = way.is_at_once() ? !std::ranges::all_of(objections, is_objection)
                                              : std::ranges::none_of(objections, is_objection);
@@ -257,11 +259,26 @@ class Planner {
     }
   }
 
-  // Children that launch themselves need a consumer that feeds itself.
-  void judge_feeding(PlannedSite& planned, std::optional<Objection>& objection) {
-    if (!objection || objection->reason != Reason::ChildLaunches || !may_feed(planned)) return;
-    planned.way.feeds = true;
-    objection = judge_way(planned);
+  // Children that launch need a consumer that feeds itself, and then all children of the parent have that
+  // one: where nothing else stands against its sites.
+  void judge_feeding(std::vector<PlannedSite>& sites,
+                     std::vector<std::optional<Objection>>& objections) const {
+    const auto launches = [](const std::optional<Objection>& o) {
+      return o && o->reason == Reason::ChildLaunches;
+    };
+    const Way& way = sites.front().way;
+    if (!request_.feeding || way.granularity != Granularity::Grid || way.launcher != Launcher::Host) return;
+    if (std::ranges::none_of(objections, launches) ||
+        std::ranges::any_of(objections, [&](const auto& o) { return o && !launches(o); }))
+      return;
+    const analysis::FamilyVerdict verdict = judge_family(sites);
+    for (size_t i = 0; i < sites.size(); ++i) {
+      if (objections[i] || verdict.family) objections[i] = verdict.objection;
+      if (!verdict.family) continue;
+      sites[i].way.feeds = true;
+      sites[i].family = verdict.family;
+      sites[i].shape = family_shape(sites, sites[i]);
+    }
   }
 
   // A launch in a loop needs a queue of a size of its own.
@@ -273,18 +290,44 @@ class Planner {
     objection = judge_way(planned);
   }
 
-  // Whether the child launches itself and nothing else, and a consumer that the host enqueues could run that.
-  bool may_feed(PlannedSite& planned) const {
-    const Way& way = planned.way;
-    if (!request_.feeding || way.granularity != Granularity::Grid || way.launcher != Launcher::Host)
-      return false;
-    planned.child_facts =
-        planned.child == &planned.parent->function
-            ? planned.parent
-            : std::make_shared<FunctionFacts>(*plan_.units[planned.child_unit]->module(), *planned.child);
-    const auto& sites = planned.child_facts->sites;
-    return !sites.empty() &&
-           std::ranges::all_of(sites, [&](const Site& s) { return s.callee == planned.child->name; });
+  // Their kernels and all that these launch must stand in one unit.
+  analysis::FamilyVerdict judge_family(const std::vector<PlannedSite>& sites) const {
+    const PlannedSite& any = sites.front();
+    for (const PlannedSite& site : sites) {
+      if (site.child_unit == any.child_unit) continue;
+      return {nullptr,
+              Objection{Reason::ChildLaunches, fmt::format("{} and {} are defined in different units",
+                                                           any.child->name, site.child->name)}};
+    }
+    auto verdict = analysis::judge_family(any.parent, *plan_.units[any.child_unit]->module(), any.way);
+    if (verdict.objection && any.child_unit != any.parent_unit)
+      verdict.objection->detail += ", in " + plan_.units[any.child_unit]->unit().name;
+    return verdict;
+  }
+
+  // Of the family's consumer, seen from one of the parent's sites.
+  static transform::ConsumerShape family_shape(const std::vector<PlannedSite>& sites,
+                                               const PlannedSite& site) {
+    const analysis::Family& family = *site.family;
+    const ptx::Module& module = family.kernels.front().facts->module;
+    bool is_1d =
+        std::ranges::all_of(sites, [](const PlannedSite& s) { return grid_is_1d(*s.site, s.parent->data); });
+    std::vector<transform::FedBody> bodies;
+    uint32_t shared_bytes = 0;
+    for (const analysis::FedKernel& kernel : family.kernels) {
+      const transform::ConsumerShape own =
+          transform::consumer_shape(module, kernel.facts->function, kernel.block, is_1d, false);
+      bodies.push_back({kernel.block, own.layout, own.may_leave});
+      shared_bytes = std::max(shared_bytes, kernel.shared_bytes);
+      is_1d = is_1d && std::ranges::all_of(kernel.facts->sites,
+                                           [&](const Site& s) { return grid_is_1d(s, kernel.facts->data); });
+    }
+    const analysis::FedKernel& child = family.kernels[family.number_of(site.child->name)];
+    transform::ConsumerShape shape =
+        transform::consumer_shape(module, *site.child, child.block, is_1d, false, true);
+    shape.shared_bytes = shared_bytes;
+    transform::add_bodies(shape, bodies);
+    return shape;
   }
 
   std::vector<Way> wished_ways(const std::string& parent) const {
@@ -334,10 +377,8 @@ class Planner {
     const ptx::Module& module = *plan_.units[child.unit]->module();
     auto objection = analysis::object_to_unit(module, request_.debug_units);
     if (!objection) objection = analysis::object_to_child(module, *child.function, parent, s, planned.way);
-    if (!objection && planned.way.feeds)
-      objection = analysis::object_to_feeding(*planned.child_facts, parent, s, planned.way);
     if (!objection && planned.way.chains)
-      objection = analysis::object_to_chaining(module, *child.function, s);
+      objection = analysis::object_to_chaining(module, *child.function, parent, s);
     if (objection) {
       // The remark stands at the parent: places in another unit must say so. Arguments are the parent's.
       if (child.unit != planned.parent_unit && objection->reason != Reason::ArgumentMismatch)
@@ -354,15 +395,13 @@ class Planner {
     }
     if (planned.way.chains) {
       planned.shape = transform::chain_shape(module, *child.function, *analysis::constant_block(s, parent),
-                                             grid_is_1d(s, parent.data), analysis::has_order(s));
+                                             grid_is_1d(s, parent.data), analysis::has_order(parent, s));
       planned.shape.shared_bytes = *analysis::constant_shared_bytes(s, parent);
       return std::nullopt;
     }
-    const bool rows =
-        planned.way.feeds && !grid_is_1d(planned.child_facts->sites.front(), planned.child_facts->data);
-    planned.shape = transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent),
-                                              !rows && grid_is_1d(s, parent.data),
-                                              planned.way.launcher == Launcher::Device, planned.way.feeds);
+    planned.shape =
+        transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent),
+                                  grid_is_1d(s, parent.data), planned.way.launcher == Launcher::Device);
     planned.shape.shared_bytes = *analysis::constant_shared_bytes(s, parent);
     return std::nullopt;
   }
@@ -373,10 +412,12 @@ class Planner {
     remark.granularity = to_string(planned.way.granularity);
     remark.launcher = to_string(planned.way.launcher);
     remark.group_blocks = planned.way.group_blocks;
+    const uint32_t shared_bytes =
+        planned.way.feeds
+            ? planned.family->kernels[planned.family->number_of(planned.child->name)].shared_bytes
+            : planned.shape.shared_bytes;
     const std::string shared =
-        planned.shape.shared_bytes == 0
-            ? ""
-            : fmt::format("{} bytes of dynamic shared memory, ", planned.shape.shared_bytes);
+        shared_bytes == 0 ? "" : fmt::format("{} bytes of dynamic shared memory, ", shared_bytes);
     remark.detail = fmt::format("{}, {}, {}{} argument bytes, {}", block_text(planned), run_text(planned),
                                 shared, planned.child->parameter_bytes, stream_text(*planned.site));
     if (stream == StreamKind::Null && planned.way.ordering == analysis::Ordering::Relaxed) {

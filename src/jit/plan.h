@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/feeding.h"
 #include "analysis/legality.h"
 #include "jit/module.h"
 #include "transform/aggregate.h"
@@ -42,7 +43,7 @@ struct PlannedSite {
   std::shared_ptr<analysis::FunctionFacts> parent;  // keeps the facts alive
   const analysis::Site* site = nullptr;
   const ptx::Function* child = nullptr;
-  std::shared_ptr<analysis::FunctionFacts> child_facts;  // where the child launches itself (way.feeds)
+  std::shared_ptr<const analysis::Family> family;  // that one consumer runs (way.feeds)
   analysis::Way way;
   std::vector<std::pair<analysis::Way, analysis::Objection>> refused;  // ways that would have been preferred
   transform::ConsumerShape shape;

@@ -100,6 +100,10 @@ void leave_unproven_targets(const Program& program, const Request& request, Plan
     std::string why = difference(sites.front().parent_unit, sites.front().parent->function);
     for (const PlannedSite& site : sites) {
       if (why.empty()) why = difference(site.child_unit, *site.child);
+      if (site.family == nullptr) continue;
+      for (const analysis::FedKernel& kernel : site.family->kernels) {
+        if (why.empty()) why = difference(site.child_unit, kernel.facts->function);
+      }
     }
     if (why.empty()) {
       kept.insert(kept.end(), sites.begin(), sites.end());

@@ -78,6 +78,27 @@ void add_group(std::vector<std::string>& options, uint32_t group_blocks) {
   if (group_blocks != 0) options.push_back(fmt::format("-DKLAP_GROUP_BLOCKS={}u", group_blocks));
 }
 
+// All kernels with their numbers and blocks.
+// Those of exits.h.
+void add_leaving(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
+  if (shape.leaves(analysis::MayLeave::Warps)) options.emplace_back("-DKLAP_WARPS_LEAVE");
+  if (shape.leaves(analysis::MayLeave::Threads)) options.emplace_back("-DKLAP_THREADS_LEAVE");
+}
+
+std::vector<std::string> feed_options(const transform::ConsumerShape& shape) {
+  std::vector<std::string> options = layout_options(shape.layout);
+  std::string kernels;
+  for (size_t i = 0; i < shape.bodies.size(); ++i) {
+    const auto& [x, y, z] = shape.bodies[i].block;
+    kernels += fmt::format("KLAP_KERNEL({},{},{},{})", i, x, y, z);
+  }
+  options.push_back("-DKLAP_KERNELS=" + kernels);
+  options.push_back(fmt::format("-DKLAP_THREADS={}", shape.threads()));
+  if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
+  add_leaving(options, shape);
+  return options;
+}
+
 // The child's block is not among them.
 std::vector<std::string> warp_options(const transform::ConsumerShape& shape) {
   std::vector<std::string> options = layout_options(shape.layout);
@@ -112,11 +133,10 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
     if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
     return compiled(kWarpTemplate, "warp.cu", options);
   }
+  if (shape.feeds) return compiled(kFeedTemplate, "feed.cu", feed_options(shape));
   std::vector<std::string> options = shape_options(shape);
   if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
-  if (shape.may_leave == analysis::MayLeave::Warps) options.emplace_back("-DKLAP_WARPS_LEAVE");
-  if (shape.may_leave == analysis::MayLeave::Threads) options.emplace_back("-DKLAP_THREADS_LEAVE");
-  if (shape.feeds) return compiled(kFeedTemplate, "feed.cu", options);
+  add_leaving(options, shape);
   if (shape.chain != transform::Chain::None) {
     if (shape.chain == transform::Chain::InOrder) options.emplace_back("-DKLAP_IN_ORDER");
     return compiled(kChainTemplate, "chain.cu", options);

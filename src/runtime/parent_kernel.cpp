@@ -99,6 +99,11 @@ MaybeReason ParentKernel::resolve_consumer(PreparedVariant& prepared, const jit:
   const CUfunction child = function(queue.child);
   if (!consumer.function || !child) return &reasons::kMissingHandle;
   if (max_block_threads(child) < queue.child_block_threads) return &reasons::kChildBlock;
+  for (const jit::ChildKernel& other : queue.others) {
+    const CUfunction found = function(other.name);
+    if (!found) return &reasons::kMissingHandle;
+    if (max_block_threads(found) < other.block_threads) return &reasons::kChildBlock;
+  }
   if (max_block_threads(consumer.function) < queue.consumer_block_threads) return &reasons::kConsumerBlock;
   if (variant_.launcher == jit::Launcher::Device) return nullptr;
   consumer.grid = full_grid(consumer.function, queue, multiprocessors);

@@ -140,34 +140,33 @@ std::string count_exits(const Module& child_module, const Function& child,
                      operands[0], operands[1]);
 }
 
-// The child's body in place of one marker call. The marker's operands are copied first: the body runs many
-// times, and its own names must not depend on the template's.
-std::string child_text(const Module& child_module, const Function& child, const ConsumerShape& shape,
-                       const std::vector<std::string>& operands, const std::string& prefix,
-                       const std::string& parameter, LineTables& lines, const ChildLaunch* again,
-                       const Module& consumer) {
+// The child's body in place of one marker call, `sites` what it launches in turn. The marker's operands are
+// copied first: the body runs many times, and its own names must not depend on the template's.
+std::string child_text(const Module& child_module, const Function& child, const FedBody& body,
+                       const ConsumerShape& shape, const std::vector<std::string>& operands,
+                       const std::string& prefix, const std::string& parameter, LineTables& lines,
+                       const FeedingSites* sites, const Module& consumer) {
   static constexpr std::array<const char*, 9> kNames = {
       "ctaid_x", "ctaid_y", "ctaid_z", "nctaid_x", "nctaid_y", "nctaid_z", "tid_x", "tid_y", "tid_z"};
-  const bool counted = shape.may_leave == analysis::MayLeave::Threads;
+  const bool counted = shape.leaves(analysis::MayLeave::Threads);
   if (operands.size() != kNames.size() + (counted ? 3 : 1)) {
     throw Error(ErrorCode::Internal, "the consumer template calls its marker in an unknown form");
   }
   InlineKernel kernel;
   kernel.prefix = prefix;
   kernel.arguments = "%" + prefix + "arguments";
-  kernel.ntid = shape.block;
+  kernel.ntid = body.block;
   kernel.keep_exits = shape.exact;
-  kernel.coherent = again != nullptr || shape.chain == Chain::InOrder;
-  kernel.may_leave = shape.may_leave;
+  kernel.coherent = shape.feeds || shape.chain == Chain::InOrder;
+  kernel.may_leave = body.may_leave;
   kernel.in_parameters = kernel.block_is_real = shape.lanes != 0;
   std::string text =
       fmt::format("{{\n\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n", kernel.arguments, operands[0]);
-  if (again != nullptr) {
-    const FeedingSite site(again->child, again->site, again->record, prefix + "f_", "%klap_queue", lines);
-    kernel.around = site.in_consumer(prefix);
-    text += site.registers();
+  if (sites != nullptr) {
+    kernel.around = sites->in_consumer(prefix);
+    text += sites->registers();
   }
-  if (counted)
+  if (body.may_leave == analysis::MayLeave::Threads)
     text += count_exits(child_module, child, {operands.end() - 2, operands.end()}, consumer, kernel, lines);
   if (shape.lanes != 0) {
     // The operand counts from where the template's own parameter begins.
@@ -194,6 +193,29 @@ RecordLayout record_layout(const Function& child) {
   layout.arguments_offset = round_up(kHeaderBytes, align);
   layout.record_bytes = round_up(layout.arguments_offset + child.parameter_bytes, align);
   return layout;
+}
+
+uint32_t ConsumerShape::threads() const {
+  if (bodies.empty()) return child_threads() * pack;
+  return std::ranges::max(bodies, {}, &FedBody::threads).threads();
+}
+
+bool ConsumerShape::leaves(analysis::MayLeave who) const {
+  if (bodies.empty()) return may_leave == who;
+  return std::ranges::find(bodies, who, &FedBody::may_leave) != bodies.end();
+}
+
+void add_bodies(ConsumerShape& shape, const std::vector<FedBody>& bodies) {
+  shape.bodies = bodies;
+  shape.layout = {};
+  for (const FedBody& body : bodies)
+    shape.layout.arguments_offset = std::max(shape.layout.arguments_offset, body.layout.arguments_offset);
+  for (const FedBody& body : bodies) {
+    const uint32_t arguments = body.layout.record_bytes - body.layout.arguments_offset;
+    shape.layout.record_bytes =
+        std::max(shape.layout.record_bytes,
+                 round_up(shape.layout.arguments_offset + arguments, shape.layout.arguments_offset));
+  }
 }
 
 ConsumerShape consumer_shape(const Module& module, const Function& child,
@@ -391,10 +413,10 @@ Generated launching_parent(const FunctionFacts& parent, const std::vector<Record
   return {name, edits.apply(parent.function.tokens), std::move(declarations), {}};
 }
 
-Generated feeding_parent(const FunctionFacts& parent, const Site& site, const Module& record,
-                         const std::string& name, LineTables& lines) {
+Generated feeding_parent(const FunctionFacts& parent, const std::vector<uint32_t>& targets,
+                         const Module& record, const std::string& name, LineTables& lines) {
   Edits edits = copy_with_queues(parent, 1, name, lines);
-  const FeedingSite feeding(parent, site, record, "klap_f_", "%klap_queue", lines);
+  const FeedingSites feeding(parent, targets, record, "klap_f_", "%klap_queue", lines);
   edits.insert_after(parent.function.body.tokens.first, feeding.registers());
   for (const auto& [statement, around] : feeding.in_parent()) {
     if (around.instead) {
@@ -427,9 +449,28 @@ std::string consumer_declaration(const Module& consumer, const std::string& name
   return fmt::format(".extern .entry {}({})\n;\n", name, parameters);
 }
 
+namespace {
+
+// The markers of templates/feed.cu end in the number of the kernel that is meant; the others' have none.
+size_t marked_number(std::string_view marker) {
+  size_t number = 0;
+  for (const char digit : marker.substr(std::string_view(kChildMarker).size())) {
+    if (digit != '_') number = 10 * number + static_cast<size_t>(digit - '0');
+  }
+  return number;
+}
+
+// Of the kernel of that number, with names that begin with `prefix`.
+FeedingSites sites_of(const FedKernels& fed, size_t number, const std::string& prefix, LineTables& lines) {
+  const FedKernel& kernel = fed.kernels.at(number);
+  return {kernel.kernel, kernel.targets, fed.record, prefix, "%klap_queue", lines};
+}
+
+}  // namespace
+
 Generated consumer_kernel(const Module& child_module, const Function& child, const ConsumerShape& shape,
                           const Module& consumer, const std::string& name, LineTables& lines,
-                          const ChildLaunch* again) {
+                          const FedKernels* fed) {
   const Function& f = template_function(consumer, kConsumerKernel);
   // Those in shared memory stand in the kernel's body.
   if (!consumer.variables.empty())
@@ -444,19 +485,29 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
   if (shape.lanes != 0 && !child.attributes.empty())
     edits.insert_before(f.body.tokens.first, std::string(child_module.text(child.attributes)) + "\n");
   edits.insert_after(f.body.tokens.first, "\n\t" + lines.head(child_module, child));
-  std::vector<std::string> spliced, declarations;
-  if (again != nullptr) {
+  if (fed != nullptr) {
     edits.insert_after(f.body.tokens.first,
                        fmt::format("\n\t.reg .b64 %klap_queue;\n\tld.param.u64 %klap_queue, [{}];\n",
                                    f.parameters.at(0).name));
-    declarations = FeedingSite(again->child, again->site, again->record, "", "", lines).declarations();
   }
+  std::vector<std::string> spliced, declarations;
+  const auto text = [&](size_t number, const Statement& scope) {
+    const std::string prefix = fmt::format("klap_c{}_", spliced.size());
+    const std::string& parameter = f.parameters.front().name;
+    const std::vector<std::string> operands = marker_arguments(consumer, scope);
+    if (fed == nullptr) {
+      return child_text(child_module, child, {shape.block, shape.layout, shape.may_leave}, shape, operands,
+                        prefix, parameter, lines, nullptr, consumer);
+    }
+    const FeedingSites sites = sites_of(*fed, number, prefix + "f_", lines);
+    for (std::string& declaration : sites.declarations()) declarations.push_back(std::move(declaration));
+    return child_text(child_module, fed->kernels[number].kernel.function, shape.bodies.at(number), shape,
+                      operands, prefix, parameter, lines, &sites, consumer);
+  };
   for (const analysis::FlatInstruction& i : flow.instructions()) {
     const auto call = analysis::parse_call(consumer, *i.statement, names);
-    if (!call || call->callee != kChildMarker) continue;
-    const std::string prefix = fmt::format("klap_c{}_", spliced.size());
-    spliced.push_back(child_text(child_module, child, shape, marker_arguments(consumer, *i.scope), prefix,
-                                 f.parameters.front().name, lines, again, consumer));
+    if (!call || !call->callee.starts_with(kChildMarker)) continue;
+    spliced.push_back(text(marked_number(call->callee), *i.scope));
     edits.replace(i.scope->tokens, spliced.back());
   }
   if (spliced.empty()) throw Error(ErrorCode::Internal, "the consumer template does not call its marker");

@@ -32,13 +32,23 @@ RecordLayout record_layout(const ptx::Function& child);
 // Whether the consumer is that of launches in a loop (templates/chain.cu), and what becomes of their order.
 enum class Chain { None, AnyOrder, InOrder };
 
+// A kernel that a consumer which feeds itself runs: its block, what its records must hold, and who may leave
+// its blocks early.
+struct FedBody {
+  std::array<uint32_t, 3> block{};
+  RecordLayout layout;
+  analysis::MayLeave may_leave = analysis::MayLeave::Nobody;
+  [[nodiscard]] uint32_t threads() const { return block[0] * block[1] * block[2]; }
+};
+
 // How a consumer is compiled: fixes the -D constants of templates/consumer.cu.
 struct ConsumerShape {
   std::array<uint32_t, 3> block{};  // of the child
   uint32_t pack = 1;                // child blocks per consumer block
   bool grid_is_1d = false;          // every child grid has y = z = 1
   bool exact = false;               // launched by the parent: templates/exact.cu
-  bool feeds = false;               // the child launches itself: templates/feed.cu
+  bool feeds = false;               // children launch again: templates/feed.cu
+  std::vector<FedBody> bodies;      // then: all kernels that it runs, by number
   Chain chain = Chain::None;
   analysis::Together together = analysis::Together::Threads;
   analysis::MayLeave may_leave = analysis::MayLeave::Nobody;  // early, from a block that stays together
@@ -49,12 +59,16 @@ struct ConsumerShape {
   uint32_t shared_room = 0;  // then: the most dynamic shared memory that a shared launch can have
   RecordLayout layout;
   [[nodiscard]] uint32_t child_threads() const { return block[0] * block[1] * block[2]; }
-  [[nodiscard]] uint32_t threads() const { return child_threads() * pack; }
+  [[nodiscard]] uint32_t threads() const;
+  // Whether that is so for some kernel that it runs.
+  [[nodiscard]] bool leaves(analysis::MayLeave who) const;
 };
 // The shape for a child with that block; what its launch decides is left to the caller to set.
 ConsumerShape consumer_shape(const ptx::Module& module, const ptx::Function& child,
                              const std::array<uint32_t, 3>& block, bool grid_is_1d, bool exact,
                              bool feeds = false);
+// All kernels of a consumer that feeds itself: its records are as large as the largest of theirs.
+void add_bodies(ConsumerShape& shape, const std::vector<FedBody>& bodies);
 
 // One generated kernel.
 struct Generated {
@@ -89,9 +103,9 @@ Generated launching_parent(const analysis::FunctionFacts& parent, const std::vec
                            const std::vector<DeviceLaunch>& launches, const std::string& name,
                            LineTables& lines);
 
-// The same where the children launch again: `record` is templates/feed_record.cu. What does not fit the queue
-// is launched as the program does.
-Generated feeding_parent(const analysis::FunctionFacts& parent, const analysis::Site& site,
+// The same where the children launch again: `record` is templates/feed_record.cu, `targets` the numbers of
+// the kernels that the sites launch. What does not fit the queue is launched as the program does.
+Generated feeding_parent(const analysis::FunctionFacts& parent, const std::vector<uint32_t>& targets,
                          const ptx::Module& record, const std::string& name, LineTables& lines);
 
 // The same for a launch in a loop whose children have an order: `record` is templates/chain_record.cu. Where
@@ -99,18 +113,22 @@ Generated feeding_parent(const analysis::FunctionFacts& parent, const analysis::
 Generated chaining_parent(const analysis::FunctionFacts& parent, const analysis::Site& site,
                           const ptx::Module& record, const std::string& name, LineTables& lines);
 
-// The launch by which a child launches itself, and templates/feed_record.cu for it.
-struct ChildLaunch {
-  const analysis::FunctionFacts& child;
-  const analysis::Site& site;
+// The kernels that a consumer which feeds itself runs, by number, with what each of their sites launches; and
+// templates/feed_record.cu for their records.
+struct FedKernel {
+  const analysis::FunctionFacts& kernel;
+  std::vector<uint32_t> targets;
+};
+struct FedKernels {
   const ptx::Module& record;
+  std::vector<FedKernel> kernels;
 };
 
-// `consumer` is templates/consumer.cu, exact.cu, chain.cu or feed.cu, compiled for `shape`; `again` only for
-// the last.
+// `consumer` is templates/consumer.cu, exact.cu, chain.cu or feed.cu, compiled for `shape`; `fed` only for
+// the last. `child` gives the kernel its linkage and its line.
 Generated consumer_kernel(const ptx::Module& child_module, const ptx::Function& child,
                           const ConsumerShape& shape, const ptx::Module& consumer, const std::string& name,
-                          LineTables& lines, const ChildLaunch* again = nullptr);
+                          LineTables& lines, const FedKernels* fed = nullptr);
 
 // `.extern` declaration of a consumer made from that template.
 std::string consumer_declaration(const ptx::Module& consumer, const std::string& name);

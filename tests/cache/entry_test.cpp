@@ -34,6 +34,8 @@ TEST_F(Cache, SecondUseIsAHitWithEveryField) {
   EXPECT_EQ(kept.module.cubin, module_for(key).cubin);
   EXPECT_EQ(kept.module.variants.at(1).queues.at(0).child_block_threads, 6u);
   EXPECT_EQ(kept.module.variants.at(1).queues.at(0).child_shared_bytes, 7u);
+  EXPECT_EQ(kept.module.variants.at(1).queues.at(0).others.at(0).name, "third child");
+  EXPECT_EQ(kept.module.variants.at(1).queues.at(0).others.at(0).block_threads, 9u);
   EXPECT_EQ(kept.module.variants.at(1).queues.at(1).child, "other child");
   EXPECT_EQ(kept.module.variants.at(0).launcher, Launcher::Device);
   EXPECT_EQ(kept.module.remarks.at(0).notes, (std::vector<std::string>{"one", "two"}));

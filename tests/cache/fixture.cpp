@@ -52,7 +52,8 @@ RewrittenModule module_for(const CacheKey& key, size_t cubin_bytes) {
                             .consumer_block_threads = 5,
                             .child_block_threads = 6,
                             .child_shared_bytes = 7,
-                            .feeds = true});
+                            .feeds = true,
+                            .others = {{"third child", 9}}});
   variant.queues.push_back({.child = "other child", .consumer = "other consumer", .record_bytes = 8});
   module.variants = {variant, variant};
   SiteRemark remark;

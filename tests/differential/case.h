@@ -173,6 +173,8 @@ class Builder {
   void left_on_host(const std::string& parent, const std::string& reason) {
     case_.sites.push_back({parent, "", "", reason});
   }
+  // The reason why the last named parent, which is left, is left under launcher "device".
+  void otherwise_on_device(const std::string& reason) { case_.sites.back().left_on_device = reason; }
   // What becomes of the last named parent's sites at granularity warp: "rewritten", the reason, or "some".
   void by_warp(const std::string& verdict) { case_.sites.back().by_warp = verdict; }
   void setting(const std::string& variable, const std::string& value) { case_.settings[variable] = value; }

@@ -189,6 +189,34 @@ TEST(Objections, ToArgumentsForAChildOfAnotherUnitStandInTheParents) {
   EXPECT_EQ(kOwnUnit, only_text(explain_module(two_units(parent, child_text()), {})));
 }
 
+// Launches itself and, in the fire-and-forget stream, a kernel of another unit.
+std::string two_children_text() {
+  std::string text = read_golden(KLAP_GOLDEN_DIR "/rewritten-several-sites.golden").section("ptx");
+  const auto change = [&](const std::string& old, const std::string& now) {
+    const size_t at = text.find(old);
+    ASSERT_NE(std::string::npos, at) << old;
+    text.replace(at, old.size(), now);
+  };
+  const std::string callee = "st.param.b64 \t[param0+0], %rd6;";
+  change("mov.u64 \t%rd6, _Z5childPii;", "mov.u64 \t%rd6, _Z6parentPiPKi;\n\tmov.u64 \t%rd9, _Z5otherPii;");
+  change(callee, "st.param.b64 [param0+0], %rd9;");
+  change("// .globl\t_Z6parent", ".extern .entry _Z5otherPii(.param .u64 a, .param .u32 b)\n;\n// _Z6parent");
+  return text;
+}
+
+constexpr char kTwoUnits[] =
+    "left (child-launches): _Z5otherPii and _Z6parentPiPKi are defined in different units\n";
+
+TEST(Objections, ToChildrenOfDifferentUnits) {
+  std::string other = child_text();
+  for (size_t at = 0; (at = other.find("_Z5childPii", at)) != std::string::npos;)
+    other.replace(at, 11, "_Z5otherPii");
+  const auto remarks = explain_module(two_units(two_children_text(), other), {});
+  ASSERT_EQ(2u, remarks.size());
+  EXPECT_EQ("several-sites", remarks[0].reason);
+  EXPECT_THAT(remark_text(remarks[1]), testing::HasSubstr(kTwoUnits));
+}
+
 TEST(Objections, ToAUnitWithoutPtx) {
   jit::Program program = jit::program_from_ptx(fixture("cdp2"), "unit");
   program.units[0].ptx.clear();
@@ -199,7 +227,7 @@ TEST(Objections, ToAUnitWithoutPtx) {
 
 // What all cases here and all golden files of whole programs expect.
 std::string all_expectations() {
-  std::string text = std::string(kOtherUnit) + kNoPtx;
+  std::string text = std::string(kOtherUnit) + kTwoUnits + kNoPtx;
   const Golden golden = read_golden(KLAP_OBJECTIONS_FILE);
   for (size_t i = 1; i < golden.sections.size(); i += 2) text += golden.sections[i].second;
   for (const auto& file : golden_files()) text += read_golden(file).section("explain");
@@ -300,6 +328,8 @@ const std::set<std::string> kNoObjection = {
     "a launch is never reached",
     // Barriers by name, to tell them apart.
     "barrier {}", "the cluster's barrier",
+    // What no family should be asked for.
+    "not of this family",
     // Of a form's name, which inspect prints.
     ", through a local wrapper",
     // Of streams in called functions, which are left for that; inspect prints it.

@@ -113,7 +113,8 @@ KLAP_CASE(nested, "a child's child is lost, or not waited for") {
   for (int t = 0; t < 64; ++t) after.push_back(3 * t);
   const auto cells = c.buffer("cells", std::vector<int>(64, -1), after);
   c.launch("nested_parent", {1, 1, 1}, {64, 1, 1}, c.address(cells));
-  c.left("nested_parent", "child-launches");
+  c.left_on_device("nested_parent", "child-launches");
+  c.by_warp("child-launches");
   c.rewritten("middle");
 }
 
@@ -141,7 +142,8 @@ KLAP_CASE(mutual_recursion, "two kernels that launch each other end early") {
   for (int i = 0; i <= 15; ++i) after.push_back(i % 2 == 0 ? 1 : 2);
   const auto cells = c.buffer("cells", std::vector<int>(16), after);
   c.launch("even", {1, 1, 1}, {1, 1, 1}, c.address(cells), 15);
-  c.left("even", "child-launches");
+  c.left_on_device("even", "child-launches");
+  c.by_warp("child-launches");
 }
 
 KLAP_CASE(recursion_deep, "a long chain does not come to its end") {

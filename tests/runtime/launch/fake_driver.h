@@ -96,7 +96,12 @@ class FakeDriverTest : public testing::Test {
     fifth.parent_variant = "__klap_grouped";
     fifth.granularity = jit::Granularity::MultiBlock;
     fifth.group_blocks = 2;
-    return {first, second, third, fourth, fifth};
+    jit::Variant sixth = first;
+    sixth.parent = "nesting";
+    sixth.parent_variant = "__klap_nesting";
+    sixth.queues[0].feeds = true;
+    sixth.queues[0].others = {{"grandchild", 256}};
+    return {first, second, third, fourth, fifth, sixth};
   }
 
   // `pool_bytes` as in LoadedImage. The kernels of the last one loaded are the ones launched.
@@ -114,6 +119,7 @@ class FakeDriverTest : public testing::Test {
     launching_ = kernel(library, "launching");
     several_ = kernel(library, "several");
     grouped_ = kernel(library, "grouped");
+    nesting_ = kernel(library, "nesting");
   }
 
   CUfunction kernel(const char* name) { return kernel(library_, name); }
@@ -164,7 +170,7 @@ class FakeDriverTest : public testing::Test {
   CUcontext context_ = nullptr;
   CUlibrary library_ = nullptr;
   CUfunction parent_ = nullptr, other_ = nullptr, launching_ = nullptr, several_ = nullptr,
-             grouped_ = nullptr;
+             grouped_ = nullptr, nesting_ = nullptr;
 
   uint64_t first_param_ = 0x1122334455667788;
   uint32_t second_param_ = 0x99aabbcc;

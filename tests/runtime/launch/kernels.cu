@@ -14,6 +14,9 @@ extern "C" __global__ void __klap_other(Many, char, void*) {}
 extern "C" __global__ void __klap_other_consumer(void*) {}
 
 // One with a queue for each of two launch sites.
+extern "C" __global__ void nesting(int*, int) {}
+extern "C" __global__ void __klap_nesting(int*, int, void*) {}
+extern "C" __global__ void grandchild(int) {}
 extern "C" __global__ void several(int*, int) {}
 extern "C" __global__ void __klap_several(int*, int, void*, void*) {}
 

@@ -282,6 +282,18 @@ TEST_F(RedirectTest, ChildrenOverTheirLimitRunNatively) {
   expect_left(launch_of(parent_), "child block over the child's limit");  // settled for this context
 }
 
+TEST_F(RedirectTest, EveryKernelThatAConsumerRunsIsChecked) {
+  setenv("FAKE_CUDA_THREADS", "grandchild=128", 1);
+  expect_left(launch_of(nesting_), "child block over the child's limit", "nesting");
+}
+
+TEST_F(RedirectTest, EveryKernelThatAConsumerRunsMustBeThere) {
+  setenv("FAKE_CUDA_FAIL", "cuLibraryGetKernel:grandchild=500", 1);
+  expect_left(launch_of(nesting_), "missing handle", "nesting");
+}
+
+TEST_F(RedirectTest, ConsumersOfSeveralKernelsAreUsed) { expect_redirected(launch_of(nesting_)); }
+
 TEST_F(RedirectTest, ConsumerThatDoesNotFitIsNeverUsed) {
   setenv("FAKE_CUDA_THREADS", "__klap_consumer=64", 1);
   expect_left(launch_of(parent_), "consumer block over its limit");
