@@ -277,11 +277,6 @@ class FamilyJudge {
   std::vector<Edge> edges_;  // the parent's first
 };
 
-// Whether the NULL stream of one block may be given several launches of the site. (It is in no loop.)
-bool is_ordered(const FunctionFacts& kernel, const Site& site) {
-  return stream_kind(site) == StreamKind::Null && !is_launched_by_one_thread(kernel, site);
-}
-
 }  // namespace
 
 uint32_t Family::number_of(const std::string& kernel) const {
