@@ -105,9 +105,7 @@ TEST(StreamOwnership, OfParametersIsNo) {
 
 // The stream in the variable at `place` of the thread's local memory.
 std::string create(int place) {
-  const std::string address = "%rd" + std::to_string(10 + place);
-  return "add.u64 " + address + ", %rd1, " + std::to_string(place) +
-         ";\n{ .param .b64 a; .param .b32 f; .param .b32 e; st.param.b64 [a], " + address +
+  return "{ .param .b64 a; .param .b32 f; .param .b32 e; st.param.b64 [a], %rd" + std::to_string(10 + place) +
          "; st.param.b32 [f], 1;\n"
          "call (e), __cudaCDP2StreamCreateWithFlags, (a, f); ld.param.b32 %r30, [e]; }\n";
 }
@@ -117,7 +115,7 @@ std::string load(const std::string& reg, int place) {
 // Every launch has a register of its own for its buffer, as nvcc gives it one.
 std::string launch(const std::string& stream) {
   static int launches = 0;
-  const std::string buffer = "%b" + std::to_string(++launches % 16);
+  const std::string buffer = "%rd" + std::to_string(21 + ++launches % 16);
   return "mov.u64 %rd20, k;\n"
          "{ .param .b64 k; .param .align 4 .b8 g[12]; .param .align 4 .b8 b[12]; .param .b32 s;\n"
          ".param .b64 r; st.param.b64 [k], %rd20;\n"
@@ -132,6 +130,7 @@ std::string launch(const std::string& stream) {
 Kernel streams_kernel(const std::string& body) {
   return kernel(
       ".local .align 8 .b8 depot[32];\nmov.u64 %rd2, depot;\ncvta.local.u64 %rd1, %rd2;\n"
+      "add.u64 %rd10, %rd1, 0;\nadd.u64 %rd18, %rd1, 8;\n"
       "ld.param.u32 %r1, [n];\nsetp.eq.s32 %p1, %r1, 0;\n" +
       body + "E: ret;\n");
 }
@@ -201,6 +200,12 @@ TEST(OwnStreams, OfSeveralLaunchesGiveOrder) {
   EXPECT_THAT(orders(create(0) + load("%rd3", 0) + launch("%rd3") + launch("%rd3") + create(8) +
                      load("%rd4", 8) + launch("%rd4")),
               ElementsAre(true, true, false));
+}
+
+// The address is written twice, so that the call does not name the variable.
+TEST(OwnStreams, AreKnownByTheMemoryThatTheyAreReadFrom) {
+  EXPECT_THAT(orders("add.u64 %rd10, %rd1, 0;\n" + create(0) + load("%rd3", 0) + launch("%rd3")),
+              testing::ElementsAre(false));
 }
 
 TEST(OwnStreams, StandInKeepsTheirOrder) {
