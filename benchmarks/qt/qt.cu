@@ -161,8 +161,9 @@ __global__ void build(Tree tree, int first_sibling, unsigned long long* lost) {
   const int thread = static_cast<int>(threadIdx.x);
   const int buffer = node.depth % 2;
   if (is_leaf(node, tree.max_depth, tree.leaf_points)) {
-    if (thread == 0) tree.nodes[self].first_child = kLeaf;
     if (buffer == 1) copy_points(tree, node.begin, node.end, thread, kNodeWarps * kWarp);
+    __syncthreads();  // all have read the node
+    if (thread == 0) tree.nodes[self].first_child = kLeaf;
     return;
   }
   sort_points<kNodeWarps>(node, tree.points[buffer], tree.points[1 - buffer], thread, split);

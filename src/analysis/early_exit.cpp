@@ -19,7 +19,6 @@ using ptx::Module;
 using ptx::Statement;
 
 constexpr const char* kWarp = "the warp";
-constexpr const char* kBarrier = "barrier 0";
 
 class EarlyExit {
  public:
@@ -90,8 +89,8 @@ class EarlyExit {
   [[nodiscard]] bool is_plain(const BarrierUse& wait) const {
     if (wait.kind == EffectKind::WarpSync) return true;
     const Statement& s = at(wait.instruction);
-    return wait.kind == EffectKind::BlockBarrier && wait.number == kBarrier && m_.has_modifier(s, ".sync") &&
-           s.operands.size() == 1;
+    return wait.kind == EffectKind::BlockBarrier && m_.has_modifier(s, ".sync") && s.operands.size() == 1 &&
+           k_.data.constant(m_.text(s.operands[0])) == 0;
   }
 
   // Operations without a mask need the whole warp by definition (mma, ldmatrix, ...); the others have it as

@@ -37,7 +37,7 @@ class Finder {
     }
     for (Site& site : sites_) {
       for (StreamValue& value : site.streams) {
-        if (is_created(value)) value.kind = StreamClass::Own;
+        if (is_created(value) || is_own_after_all(site, value)) value.kind = StreamClass::Own;
       }
     }
     return std::move(out_);
@@ -70,6 +70,11 @@ class Finder {
     const std::string* flags = call.parameters.size() == 2 ? scope.actual(call.parameters[1], 0) : nullptr;
     const bool non_blocking = flags != nullptr && k_.data.constant(*flags) == kNonBlocking;
     return non_blocking ? "" : "the stream is not created as a non-blocking one";
+  }
+
+  // Read from memory, which shows to be what the thread's own streams were put into.
+  [[nodiscard]] bool is_own_after_all(const Site& site, const StreamValue& value) const {
+    return value.kind == StreamClass::Loaded && owns_stream(k_, site.stream).answer == Answer::Yes;
   }
 
   // What stands against the threads' keeping all of the streams to themselves; empty for nothing.

@@ -19,13 +19,14 @@ using ptx::Statement;
 // any of them.
 struct Passed {
   bool reached = false, same = true;
+  bool atomics = false;  // which a fence makes synchronise
   uint32_t barriers = 0;
   friend bool operator==(const Passed&, const Passed&) = default;
 };
 
 Passed join(const Passed& a, const Passed& b) {
   if (!a.reached || !b.reached) return a.reached ? a : b;
-  return {true, a.same && b.same && a.barriers == b.barriers, a.barriers};
+  return {true, a.same && b.same && a.barriers == b.barriers, a.atomics || b.atomics, a.barriers};
 }
 
 // bar.sync 0 of all threads, which every thread that comes there runs.
@@ -46,9 +47,18 @@ bool synchronises_nothing(const Module& m, const Statement& s) {
   return kQuiet.contains(opcode) || is_computation(opcode);
 }
 
+bool is_relaxed_atomic(const Module& m, const Statement& s) {
+  return (m.is(s.head, "atom") || m.is(s.head, "red")) && !m.has_modifier(s, ".acquire") &&
+         !m.has_modifier(s, ".acq_rel");
+}
+
 Passed after(const Module& m, const Statement& s, Passed before) {
   if (is_block_barrier(m, s)) {
     ++before.barriers;
+  } else if (is_relaxed_atomic(m, s)) {
+    before.atomics = true;
+  } else if (m.is(s.head, "membar") || m.is(s.head, "fence")) {
+    before.same = before.same && !before.atomics;
   } else if (!synchronises_nothing(m, s)) {
     before.same = false;
   }
@@ -61,9 +71,19 @@ bool is_plain_load(const Module& m, const Statement& s) {
          !m.has_modifier(s, ".shared::cluster");
 }
 
-}  // namespace
+bool is_plain_store(const Module& m, const Statement& s) {
+  if (!m.is(s.head, "st") || s.predicated || s.operands.size() != 2) return false;
+  for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
+    const std::string_view modifier = m.text(t);
+    const bool plain = modifier == ".global" || modifier == ".shared" || modifier == ".v2" ||
+                       modifier == ".v4" || ptx::type_bytes(modifier) != 0;
+    if (!plain) return false;
+  }
+  return true;
+}
 
-std::vector<bool> loads_seen_alike(const ControlFlow& flow) {
+// For each instruction, whether no other thread's writes can have become ordered before it.
+std::vector<bool> nothing_entered(const ControlFlow& flow) {
   const Module& m = flow.module();
   std::vector<bool> out(flow.instructions().size());
   if (flow.has_unknown_branch() || flow.blocks().empty()) return out;
@@ -75,9 +95,8 @@ std::vector<bool> loads_seen_alike(const ControlFlow& flow) {
     work.pop_back();
     Passed passed = entry[b];
     for (uint32_t i = flow.blocks()[b].first; i < flow.blocks()[b].last; ++i) {
-      const Statement& s = *flow.instructions()[i].statement;
-      out[i] = passed.same && is_plain_load(m, s);
-      passed = after(m, s, passed);
+      out[i] = passed.same;
+      passed = after(m, *flow.instructions()[i].statement, passed);
     }
     for (const uint32_t next : flow.blocks()[b].successors) {
       const Passed joined = join(entry[next], passed);
@@ -87,6 +106,31 @@ std::vector<bool> loads_seen_alike(const ControlFlow& flow) {
     }
   }
   return out;
+}
+
+}  // namespace
+
+std::vector<bool> loads_seen_alike(const ControlFlow& flow) {
+  std::vector<bool> out = nothing_entered(flow);
+  for (uint32_t i = 0; i < out.size(); ++i)
+    out[i] = out[i] && is_plain_load(flow.module(), *flow.instructions()[i].statement);
+  return out;
+}
+
+bool is_behind_lone_store(const Values& values, uint32_t instruction) {
+  const ControlFlow& flow = values.flow;
+  const Module& m = flow.module();
+  const std::vector<bool> alone = nothing_entered(flow);
+  const uint32_t to = flow.instructions()[instruction].block;
+  for (uint32_t i = 0; i < alone.size(); ++i) {
+    const Statement& s = *flow.instructions()[i].statement;
+    const uint32_t from = flow.instructions()[i].block;
+    const bool before = from == to ? i < instruction : values.dominance.dominates(from, to);
+    if (!before || !alone[i] || flow.in_loop(i) || !is_plain_store(m, s)) continue;
+    const auto address = parse_address(m, s.operands[0]);
+    if (address && values.uniformity.operand(i, address->base) <= Uniform::Block) return true;
+  }
+  return false;
 }
 
 }  // namespace klap::analysis

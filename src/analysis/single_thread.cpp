@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "analysis/same_view.h"
 #include "analysis/values.h"
 
 namespace klap::analysis {
@@ -141,7 +142,8 @@ class Guards {
 bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site) {
   if (parent.flow.has_unknown_branch()) return false;
   const uint32_t at = parent.flow.index_of(site.get_call);
-  return Guards(parent, parent.flow.instructions()[at].block).leave_one_thread();
+  return Guards(parent, parent.flow.instructions()[at].block).leave_one_thread() ||
+         is_behind_lone_store(parent.values(), at);
 }
 
 }  // namespace klap::analysis

@@ -2,7 +2,8 @@
 //
 // They are in no order with those of other threads, so nothing is lost where the NULL stream's order between
 // threads is not kept. Shown by the comparisons that lead to the launch: they must leave one value to the
-// thread's index in every dimension that a block can have.
+// thread's index in every dimension that a block can have; or by a store that two threads could only make in
+// a data race (same_view.h).
 #pragma once
 
 #include "analysis/legality.h"

@@ -105,26 +105,32 @@ TEST(StreamOwnership, OfParametersIsNo) {
 
 // The stream in the variable at `place` of the thread's local memory.
 std::string create(int place) {
-  return "{ .param .b64 a; .param .b32 f; .param .b32 e; add.u64 %rd30, %rd1, " + std::to_string(place) +
-         "; st.param.b64 [a], %rd30; st.param.b32 [f], 1;\n"
+  return "{ .param .b64 a; .param .b32 f; .param .b32 e; st.param.b64 [a], %rd" + std::to_string(10 + place) +
+         "; st.param.b32 [f], 1;\n"
          "call (e), __cudaCDP2StreamCreateWithFlags, (a, f); ld.param.b32 %r30, [e]; }\n";
 }
 std::string load(const std::string& reg, int place) {
   return "ld.local.u64 " + reg + ", [%rd2+" + std::to_string(place) + "];\n";
 }
+// Every launch has a register of its own for its buffer, as nvcc gives it one.
 std::string launch(const std::string& stream) {
-  return "{ .param .b64 k; .param .align 4 .b8 g[12]; .param .align 4 .b8 b[12]; .param .b32 s;\n"
-         ".param .b64 r; mov.u64 %rd20, k; st.param.b64 [k], %rd20;\n"
+  static int launches = 0;
+  const std::string buffer = "%rd" + std::to_string(21 + ++launches % 16);
+  return "mov.u64 %rd20, k;\n"
+         "{ .param .b64 k; .param .align 4 .b8 g[12]; .param .align 4 .b8 b[12]; .param .b32 s;\n"
+         ".param .b64 r; st.param.b64 [k], %rd20;\n"
          "st.param.b32 [g], 1; st.param.b32 [g+4], 1; st.param.b32 [g+8], 1;\n"
          "st.param.b32 [b], 1; st.param.b32 [b+4], 1; st.param.b32 [b+8], 1; st.param.b32 [s], 0;\n"
-         "call (r), __cudaCDP2GetParameterBufferV2, (k, g, b, s); ld.param.b64 %rd21, [r]; }\n"
-         "{ .reg .pred %n; setp.eq.s64 %n, %rd21, 0; @%n bra E; }\n"
-         "{ .param .b64 p; .param .b64 t; .param .b32 e; st.param.b64 [p], %rd21; st.param.b64 [t], " +
-         stream + ";\ncall (e), __cudaCDP2LaunchDeviceV2, (p, t); ld.param.b32 %r21, [e]; }\n";
+         "call (r), __cudaCDP2GetParameterBufferV2, (k, g, b, s); ld.param.b64 " +
+         buffer + ", [r]; }\nsetp.eq.s64 %p10, " + buffer + ", 0;\n@%p10 bra E;\n" +
+         "{ .param .b64 p; .param .b64 t; .param .b32 e; st.param.b64 [p], " + buffer +
+         "; st.param.b64 [t], " + stream +
+         ";\ncall (e), __cudaCDP2LaunchDeviceV2, (p, t); ld.param.b32 %r21, [e]; }\n";
 }
 Kernel streams_kernel(const std::string& body) {
   return kernel(
       ".local .align 8 .b8 depot[32];\nmov.u64 %rd2, depot;\ncvta.local.u64 %rd1, %rd2;\n"
+      "add.u64 %rd10, %rd1, 0;\nadd.u64 %rd18, %rd1, 8;\n"
       "ld.param.u32 %r1, [n];\nsetp.eq.s32 %p1, %r1, 0;\n" +
       body + "E: ret;\n");
 }
@@ -194,6 +200,12 @@ TEST(OwnStreams, OfSeveralLaunchesGiveOrder) {
   EXPECT_THAT(orders(create(0) + load("%rd3", 0) + launch("%rd3") + launch("%rd3") + create(8) +
                      load("%rd4", 8) + launch("%rd4")),
               ElementsAre(true, true, false));
+}
+
+// The address is written twice, so that the call does not name the variable.
+TEST(OwnStreams, AreKnownByTheMemoryThatTheyAreReadFrom) {
+  EXPECT_THAT(orders("add.u64 %rd10, %rd1, 0;\n" + create(0) + load("%rd3", 0) + launch("%rd3")),
+              testing::ElementsAre(false));
 }
 
 TEST(OwnStreams, StandInKeepsTheirOrder) {

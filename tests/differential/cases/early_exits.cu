@@ -18,7 +18,7 @@ constexpr unsigned kAll = 0xffffffffU;
 __device__ __forceinline__ int next_value(const int* held, int value, int thread) {
   return (value * 3 + held[(thread + kWarp) % kBlock] + held[(thread + 1) % kBlock]) % 1000;
 }
-// In each round another warp leaves between the barriers.
+// After each second round another warp leaves, while the others have still to meet twice a round.
 __global__ void fewer_warps(int* cells) {
   __shared__ int held[kBlock];
   const int thread = static_cast<int>(threadIdx.x), warp = thread / kWarp;
@@ -29,11 +29,11 @@ __global__ void fewer_warps(int* cells) {
     held[thread] = value;
     __syncthreads();
     value = next_value(held, value, thread);
+    __syncthreads();
     if (round == 2 * warp) {
       mine[thread] = -value;
       return;
     }
-    __syncthreads();
   }
   mine[thread] = value;
 }
@@ -48,11 +48,11 @@ __global__ void fewer_threads(int* cells) {
     held[thread] = value;
     __syncthreads();
     value = next_value(held, value, thread);
+    __syncthreads();
     if (round == thread % 10) {
       mine[thread] = -value;
       return;
     }
-    __syncthreads();
   }
   mine[thread] = value;
 }
