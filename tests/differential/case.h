@@ -170,6 +170,8 @@ class Builder {
   void left_on_host(const std::string& parent, const std::string& reason) {
     case_.sites.push_back({parent, "", "", reason});
   }
+  // The last named parent is left for another reason where the device launches the children.
+  void left_where_device_launches(const std::string& reason) { case_.sites.back().left_on_device = reason; }
   // What becomes of the last named parent's sites at granularity warp: "rewritten", the reason, or "some".
   void by_warp(const std::string& verdict) { case_.sites.back().by_warp = verdict; }
   void left_by_groups(const std::string& reason) { case_.sites.back().by_groups = reason; }
