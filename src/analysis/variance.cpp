@@ -69,6 +69,15 @@ class Propagation {
     return "?";
   }
 
+  // True if the two addresses are computed from different pointers in parameters or variables: arithmetic on
+  // a pointer stays in the object that it points to.
+  bool have_different_roots(std::string_view a, std::string_view b) const {
+    const Roots of_a = roots(a), of_b = roots(b);
+    const auto is_known = [](const Roots& roots) { return !roots.empty() && !roots.contains("?"); };
+    return is_known(of_a) && is_known(of_b) &&
+           std::ranges::none_of(of_a, [&](const std::string& root) { return of_b.contains(root); });
+  }
+
   // True if the address lies in the thread's own local memory.
   bool is_local(const Address& address) const {
     const std::string from = origin(address.base, address.offset);
@@ -80,6 +89,48 @@ class Propagation {
   ControlFlow flow;
   DataFlow data;
   SharedFlow shared;
+
+ private:
+  // What a register may have been computed from that can be a pointer: "(parameter+8)", a variable's name;
+  // "?" for what is not known.
+  using Roots = std::set<std::string>;
+  Roots roots(std::string_view base) const {
+    Roots out;
+    std::set<std::string_view> seen;
+    std::vector<std::string_view> work = {base};
+    while (!work.empty()) {
+      const std::string_view name = work.back();
+      work.pop_back();
+      if (!seen.insert(name).second) continue;
+      if (!data.names().is_register(name)) {
+        if (!name.starts_with('%')) out.emplace(name);  // a special register is no pointer
+        continue;
+      }
+      const auto& writers = data.definitions(name);
+      if (writers.empty() || data.is_ambiguous(name)) out.emplace("?");
+      for (const uint32_t writer : writers) add_sources(*flow.instructions()[writer].statement, out, work);
+    }
+    return out;
+  }
+
+  // A value narrower than an address is no pointer.
+  void add_sources(const Statement& s, Roots& out, std::vector<std::string_view>& work) const {
+    const bool loads = m.is(s.head, "ld");
+    if (loads && ptx::type_bytes(m.text(s.modifiers.last - 1)) < 8) return;
+    const auto address = loads && s.operands.size() == 2 ? parse_address(m, s.operands[1]) : std::nullopt;
+    if (address && m.has_modifier(s, ".param") && !data.names().is_register(address->base)) {
+      out.insert(fmt::format("({}+{})", address->base, address->offset));
+    } else if (loads || !instruction_effects(m, s).empty() || m.is(s.head, "call")) {
+      out.emplace("?");
+    } else {
+      for (size_t n = 1; n < s.operands.size(); ++n) {
+        for (uint32_t t = s.operands[n].first; t < s.operands[n].last; ++t) {
+          const bool is_name = m.tokens[t].kind == ptx::TokenKind::Identifier;
+          if (is_name && !m.text(t).starts_with(".")) work.push_back(m.text(t));
+        }
+      }
+    }
+  }
 };
 
 int64_t loaded_bytes(const Module& m, const Statement& s) {
@@ -162,6 +213,7 @@ class SharedUpdates {
     const auto a = memory_operand(p_.m, from), b = memory_operand(p_.m, to);
     const std::string origin_a = p_.origin(a->base, a->offset), origin_b = p_.origin(b->base, b->offset);
     if (origin_a != origin_b && origin_a != "?" && origin_b != "?") return false;
+    if (p_.have_different_roots(a->base, b->base)) return false;
     for (uint32_t i = 0; i < instructions.size(); ++i) {
       const Statement& s = *instructions[i].statement;
       const bool decides = s.predicated && dependent.contains(p_.m.text(s.predicate));

@@ -122,6 +122,11 @@ class RewrittenFile : public testing::TestWithParam<std::filesystem::path> {
     return parents.size();
   }
 
+  // Children that launch again and launches in loops need a consumer that the host enqueues.
+  static bool is_for_host_only(jit::Granularity granularity) {
+    return is_left_with("child-launches", granularity) || is_left_with("site-in-loop", granularity);
+  }
+
   static void check(jit::Launcher launcher, jit::Granularity granularity = jit::Granularity::Grid) {
     const std::string ptx = read_golden(GetParam()).section("ptx");
     const jit::Program program = jit::program_from_ptx(ptx, "golden");
@@ -160,14 +165,13 @@ TEST_P(GoldenFile, AssemblesAndLinksByWarp) {
 }
 
 TEST_P(RewrittenFile, AssemblesAndLinks) { check(jit::Launcher::Host); }
-// Children that launch again need a consumer that the host enqueues, and several sites an order that groups
-// of blocks do not keep.
 TEST_P(RewrittenFile, AssemblesAndLinksWhereTheParentLaunches) {
-  if (is_left_with("child-launches", jit::Granularity::Grid)) return;
+  if (is_for_host_only(jit::Granularity::Grid)) return;
   check(jit::Launcher::Device);
 }
+// Several sites need an order that groups of blocks do not keep.
 TEST_P(RewrittenFile, AssemblesAndLinksWhereBlocksLaunch) {
-  if (is_left_with("child-launches", jit::Granularity::Block)) return;
+  if (is_for_host_only(jit::Granularity::Block)) return;
   if (is_left_with("several-sites", jit::Granularity::Block)) return;
   check(jit::Launcher::Device, jit::Granularity::Block);
   check(jit::Launcher::Device, jit::Granularity::MultiBlock);
@@ -180,7 +184,7 @@ TEST_P(RewrittenFile, LinksBesideItsMachineCode) {
   jit::Program program = jit::program_from_ptx(ptx, "golden");
   program.units[0].cubin = assemble(ptx, GetParam().stem().string() + "_own", 90);
   for (const jit::Launcher launcher : {jit::Launcher::Host, jit::Launcher::Device}) {
-    if (launcher == jit::Launcher::Device && is_left_with("child-launches", jit::Granularity::Grid)) continue;
+    if (launcher == jit::Launcher::Device && is_for_host_only(jit::Granularity::Grid)) continue;
     const jit::RewrittenModule module = rewrite_module(program, grid_request(90, launcher));
     EXPECT_FALSE(module.cubin.empty());
     EXPECT_EQ(rewritten_parents(module.remarks), module.variants.size());

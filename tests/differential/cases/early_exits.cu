@@ -162,7 +162,6 @@ void rounds(Builder& c, const char* parent, const std::function<int(int thread)>
   const auto cells = c.buffer("cells", start(), after);
   c.launch(parent, {1, 1, 1}, {kThreads, 1, 1}, c.address(cells));
   c.rewritten(parent);
-  c.by_warp("child-shared-memory");
 }
 
 int length_of(int block) { return block * 5 % 3; }
@@ -219,7 +218,6 @@ KLAP_CASE(blocks_leave_by_memory, "a block that leaves by what it loads holds up
   const auto empty = c.buffer("empty", Values{0}, Values{none});
   c.launch("empty_parent", {1, 1, 1}, {kThreads, 1, 1}, c.address(cells), c.address(given), c.address(empty));
   c.rewritten("empty_parent");
-  c.by_warp("child-shared-memory");
 }
 KLAP_CASE(blocks_leave_by_shared_memory, "lanes vote with those of the next block") {
   Values after = start();
@@ -228,7 +226,6 @@ KLAP_CASE(blocks_leave_by_shared_memory, "lanes vote with those of the next bloc
   const auto given = c.input("lengths", lengths());
   c.launch("told_parent", {1, 1, 1}, {kThreads, 1, 1}, c.address(cells), c.address(given));
   c.rewritten("told_parent");
-  c.by_warp("child-shared-memory");
 }
 KLAP_CASE(leaves_of_a_tree, "a leaf of a tree holds up the nodes that are run after it") {
   const size_t nodes = 1U << (kLevels + 2);
