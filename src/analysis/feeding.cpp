@@ -87,7 +87,10 @@ class FamilyJudge {
     const bool is_child =
         std::ranges::all_of(parent_->sites, [&](const Site& s) { return s.callee == name; });
     return fmt::format("{}launches {} ({})", is_child ? "" : name + " ",
-                       site.callee == name ? "itself" : site.callee, ptx::place(site.position));
+                       site.callee == name   ? "itself"
+                       : site.callee.empty() ? "a kernel"
+                                             : site.callee,
+                       ptx::place(site.position));
   }
 
   // What stands against a launch: as it is for the parent's own, which is the one that the remark is about.
@@ -263,10 +266,11 @@ class FamilyJudge {
     }
     constexpr uint64_t kOwn = 16;  // the consumer's
     if (fixed + dynamic + kOwn <= kSharedLimit) return std::nullopt;
-    return Objection{Reason::ChildSharedMemory,
-                     fmt::format("{} kernels that one consumer runs have up to {} bytes of shared memory "
-                                 "together, and more by launch: {}",
-                                 kernels_.size(), fixed, dynamic)};
+    return Objection{
+        Reason::ChildSharedMemory,
+        fmt::format("{} kernels that one consumer runs have up to {} bytes of their own, with {} of "
+                    "their launches more than {}",
+                    kernels_.size(), fixed, dynamic, kSharedLimit)};
   }
 
   const std::shared_ptr<const FunctionFacts>& parent_;
