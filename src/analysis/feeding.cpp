@@ -106,7 +106,8 @@ class FamilyJudge {
     const std::string& name = kernel.function.name;
     const bool is_child =
         std::ranges::all_of(parent_->sites, [&](const Site& s) { return s.callee == name; });
-    if (!is_child) objection.detail = fmt::format("launches in turn {}: {}", name, objection.detail);
+    if (!is_child)
+      objection.detail = fmt::format("in {}, which the same consumer would run: {}", name, objection.detail);
     return objection;
   }
 
@@ -227,11 +228,14 @@ class FamilyJudge {
     return std::nullopt;
   }
 
-  // By one site, of a parent that is run once.
+  // By one site, of a parent that is run once and launches nothing else in that order: another kernel may
+  // update what this one does.
   [[nodiscard]] bool is_launched_once(size_t kernel) const {
     const auto leads_here = [&](const Edge& edge) { return edge.to == kernel; };
     if (std::ranges::count_if(edges_, leads_here) != 1) return false;
     if (std::ranges::find_if(edges_, leads_here)->from != parent_.get()) return false;
+    const auto is_null = [](const Site& site) { return stream_kind(site) == StreamKind::Null; };
+    if (std::ranges::count_if(parent_->sites, is_null) != 1) return false;
     return std::ranges::none_of(kernels_, [&](const FedKernel& k) { return k.facts == parent_; });
   }
 
