@@ -87,7 +87,10 @@ class FamilyJudge {
     const bool is_child =
         std::ranges::all_of(parent_->sites, [&](const Site& s) { return s.callee == name; });
     return fmt::format("{}launches {} ({})", is_child ? "" : name + " ",
-                       site.callee == name ? "itself" : site.callee, ptx::place(site.position));
+                       site.callee == name   ? "itself"
+                       : site.callee.empty() ? "a kernel"
+                                             : site.callee,
+                       ptx::place(site.position));
   }
 
   // What stands against a launch: as it is for the parent's own, which is the one that the remark is about.
@@ -103,7 +106,8 @@ class FamilyJudge {
     const std::string& name = kernel.function.name;
     const bool is_child =
         std::ranges::all_of(parent_->sites, [&](const Site& s) { return s.callee == name; });
-    if (!is_child) objection.detail = fmt::format("launches in turn {}: {}", name, objection.detail);
+    if (!is_child)
+      objection.detail = fmt::format("in {}, which the same consumer would run: {}", name, objection.detail);
     return objection;
   }
 
@@ -225,11 +229,14 @@ class FamilyJudge {
     return std::nullopt;
   }
 
-  // By one site, of a parent that is run once.
+  // By one site, of a parent that is run once and launches nothing else in that order: another kernel may
+  // update what this one does.
   [[nodiscard]] bool is_launched_once(size_t kernel) const {
     const auto leads_here = [&](const Edge& edge) { return edge.to == kernel; };
     if (std::ranges::count_if(edges_, leads_here) != 1) return false;
     if (std::ranges::find_if(edges_, leads_here)->from != parent_.get()) return false;
+    const auto is_null = [](const Site& site) { return stream_kind(site) == StreamKind::Null; };
+    if (std::ranges::count_if(parent_->sites, is_null) != 1) return false;
     return std::ranges::none_of(kernels_, [&](const FedKernel& k) { return k.facts == parent_; });
   }
 
@@ -264,10 +271,11 @@ class FamilyJudge {
     }
     constexpr uint64_t kOwn = 16;  // the consumer's
     if (fixed + dynamic + kOwn <= kSharedLimit) return std::nullopt;
-    return Objection{Reason::ChildSharedMemory,
-                     fmt::format("{} kernels that one consumer runs have up to {} bytes of shared memory "
-                                 "together, and more by launch: {}",
-                                 kernels_.size(), fixed, dynamic)};
+    return Objection{
+        Reason::ChildSharedMemory,
+        fmt::format("{} kernels that one consumer runs have up to {} bytes of their own, with {} of "
+                    "their launches more than {}",
+                    kernels_.size(), fixed, dynamic, kSharedLimit)};
   }
 
   const std::shared_ptr<const FunctionFacts>& parent_;

@@ -119,6 +119,28 @@ __global__ void list(int* cells, int level) {
 }
 extern "C" __global__ void lists(int* cells) { list<<<1, 1>>>(cells + 10 * threadIdx.x, 4); }
 
+// Two kernels that update the same cells without atomics, which the NULL stream keeps apart.
+__global__ void add_plainly(int* cell, int* count) {
+  if (threadIdx.x != 0) return;
+  *cell += 3;
+  add_one<<<1, 4, 0, cudaStreamFireAndForget>>>(count);
+}
+__global__ void take_plainly(int* cell) {
+  if (threadIdx.x == 0) *cell -= 1;
+}
+extern "C" __global__ void give_and_take(int* cells, int* counts) {
+  const int t = static_cast<int>(threadIdx.x);
+  if (t < 16) {
+    add_plainly<<<1, 32>>>(cells + t, counts + t);
+  } else {
+    take_plainly<<<1, 32>>>(cells + t - 16);
+  }
+}
+// The same by one kernel alone: its cells are apart.
+extern "C" __global__ void give(int* cells, int* counts) {
+  add_plainly<<<1, 32>>>(cells + threadIdx.x, counts + threadIdx.x);
+}
+
 // ---- what the threads of a block do together ----
 
 __global__ void mark(int* cells, int n) {
@@ -332,6 +354,22 @@ KLAP_CASE(nest_launches_twice, "a thread's second launch does not wait for all t
   const auto cells = c.buffer("cells", std::vector<int>(after.size()), after);
   c.launch("lists", {1, 1, 1}, {6, 1, 1}, c.address(cells));
   c.left("lists", "child-launches");
+}
+
+KLAP_CASE(nest_two_update, "an update of one kernel is lost to another kernel's") {
+  const auto cells = c.buffer("cells", std::vector<int>(16, 10), std::vector<int>(16, 12));
+  const auto counts = c.buffer("counts", std::vector<int>(16), std::vector<int>(16, 4));
+  c.launch("give_and_take", {1, 1, 1}, {32, 1, 1}, c.address(cells), c.address(counts));
+  c.left("give_and_take", "child-read-modify-write");
+  c.otherwise_on_device("child-launches");
+  c.by_warp("some");
+}
+
+KLAP_CASE(nest_one_updates, "an update of a child that launches is lost") {
+  const auto cells = c.buffer("cells", std::vector<int>(16, 10), std::vector<int>(16, 13));
+  const auto counts = c.buffer("counts", std::vector<int>(16), std::vector<int>(16, 4));
+  c.launch("give", {1, 1, 1}, {16, 1, 1}, c.address(cells), c.address(counts));
+  nests(c, "give");
 }
 
 KLAP_CASE(nest_barrier, "threads that a kernel's block does not have are waited for, or do not wait") {
