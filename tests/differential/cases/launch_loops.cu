@@ -239,7 +239,7 @@ KLAP_CASE(loop_in_tiles, "children in a loop disturb each other's shared memory"
   }
   const auto cells = c.buffer("cells", before, after);
   c.launch("tiles_parent", {1, 1, 1}, {threads, 1, 1}, c.address(cells));
-  in_loop(c, "tiles_parent", "child-shared-memory");
+  in_loop(c, "tiles_parent", "rewritten");
 }
 
 KLAP_CASE(loop_refused, "a launch that CUDA refuses breaks its thread's chain, or gives no error") {
