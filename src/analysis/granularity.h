@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace klap::analysis {
 
@@ -13,6 +15,10 @@ const char* to_string(Granularity granularity);  // as in the configuration: "no
 // Auto is only ever a wish: the host where it may, else the parent.
 enum class Launcher { Host, Device, Auto };
 const char* to_string(Launcher launcher);  // as in the configuration: "host", "device", "auto"
+
+// The other way round; nothing for a name that is none.
+std::optional<Granularity> parse_granularity(std::string_view name);
+std::optional<Launcher> parse_launcher(std::string_view name);
 
 // Threads of a block, of a few or of a warp can launch children only themselves.
 inline bool is_for_device_only(Granularity granularity) {

@@ -211,7 +211,9 @@ class Generator {
       queue.child_block_threads = site.shape.child_threads();
       queue.child_shared_bytes = site.shape.shared_bytes;
       queue.feeds = site.way.feeds;
+      queue.concurrency = site.wish.concurrency;
     }
+    v.pool_bytes = sites.front().wish.pool_bytes;
     out_.variants.push_back(std::move(v));
   }
 

@@ -13,6 +13,7 @@
 
 #include "analysis/legality.h"
 #include "jit/module.h"
+#include "jit/wishes.h"
 #include "transform/aggregate.h"
 
 namespace klap::jit {
@@ -43,6 +44,7 @@ struct PlannedSite {
   const analysis::Site* site = nullptr;
   const ptx::Function* child = nullptr;
   std::shared_ptr<analysis::FunctionFacts> child_facts;  // where the child launches itself (way.feeds)
+  SiteWish wish;
   analysis::Way way;
   std::vector<std::pair<analysis::Way, analysis::Objection>> refused;  // ways that would have been preferred
   transform::ConsumerShape shape;

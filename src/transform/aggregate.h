@@ -33,6 +33,7 @@ RecordLayout record_layout(const ptx::Function& child);
 struct ConsumerShape {
   std::array<uint32_t, 3> block{};  // of the child
   uint32_t pack = 1;                // child blocks per consumer block
+  bool packs = false;               // whether they could be any number
   bool grid_is_1d = false;          // every child grid has y = z = 1
   bool exact = false;               // launched by the parent: templates/exact.cu
   bool feeds = false;               // the child launches itself: templates/feed.cu
@@ -49,6 +50,10 @@ struct ConsumerShape {
 ConsumerShape consumer_shape(const ptx::Module& module, const ptx::Function& child,
                              const std::array<uint32_t, 3>& block, bool grid_is_1d, bool exact,
                              bool feeds = false);
+
+// Makes the consumer's block one of so many threads, if child blocks can share it and fill it; 0 for as it
+// is.
+void use_threads(ConsumerShape& shape, uint32_t threads);
 
 // One generated kernel.
 struct Generated {
