@@ -65,6 +65,7 @@ TEST_P(Annotated, KernelsAndLaunchesGoAsTheyAsk) {
   EXPECT_EQ(of["whole_kernel"].at(0).group_blocks, 8);
   EXPECT_EQ(verdicts(of["each_launch"]), "warp/device config-none");
   EXPECT_EQ(verdicts(of["two_minds"]), "grid/device grid/device");
+  EXPECT_EQ(verdicts(of["two_launchers"]), "grid/device grid/device grid/device");
   EXPECT_EQ(verdicts(of["kernel_and_launch"]), "warp/device");
   EXPECT_EQ(verdicts(of["unrolled"]), "warp/device warp/device");
   EXPECT_EQ(verdicts(of[kInstantiated]), "warp/device");
@@ -78,6 +79,9 @@ TEST_P(Annotated, RemarksSayWhoAsked) {
   EXPECT_THAT(of["two_minds"].at(1).notes,
               Contains(HasSubstr("granularity block is ignored: a kernel's launches "
                                  "all go one way, and the one at line ")));
+  EXPECT_THAT(of["two_launchers"].at(1).notes, Contains(HasSubstr("asks for launcher device")));
+  EXPECT_THAT(of["two_launchers"].at(2).notes,
+              Contains(HasSubstr("launcher host is ignored: a kernel's launches")));
   EXPECT_THAT(of["unhinted"].at(0).notes, testing::Not(Contains(HasSubstr("asks for"))));
 }
 

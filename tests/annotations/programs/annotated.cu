@@ -45,6 +45,16 @@ __global__ void two_minds(int* sums, int count) {
   child<<<1, 32>>>(sums, -i);
 }
 
+__global__ void two_launchers(int* sums, int count) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  child<<<i % 7 + 1, 32>>>(sums, i);
+  KLAP_AGGREGATE_LAUNCH(launcher(device));
+  child<<<1, 32>>>(sums, -i);
+  KLAP_AGGREGATE_LAUNCH(launcher(host));
+  child<<<2, 32>>>(sums, -i);
+}
+
 // The launch has the last word, the kernel the one before.
 __global__ void kernel_and_launch(int* sums, int count) {
   KLAP_AGGREGATE(granularity(block));
