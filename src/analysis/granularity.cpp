@@ -34,4 +34,26 @@ const char* to_string(Launcher launcher) {
   return "";
 }
 
+std::optional<Granularity> parse_granularity(std::string_view name) {
+  using enum Granularity;
+  for (const Granularity granularity : {None, Warp, Block, MultiBlock, Grid, Auto}) {
+    if (name == to_string(granularity)) return granularity;
+  }
+  return std::nullopt;
+}
+
+std::optional<Ordering> parse_ordering(std::string_view name) {
+  for (const Ordering ordering : {Ordering::Relaxed, Ordering::Stream}) {
+    if (name == to_string(ordering)) return ordering;
+  }
+  return std::nullopt;
+}
+
+std::optional<Launcher> parse_launcher(std::string_view name) {
+  for (const Launcher launcher : {Launcher::Auto, Launcher::Host, Launcher::Device}) {
+    if (name == to_string(launcher)) return launcher;
+  }
+  return std::nullopt;
+}
+
 }  // namespace klap::analysis

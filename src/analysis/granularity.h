@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace klap::analysis {
 
@@ -18,6 +20,11 @@ const char* to_string(Launcher launcher);  // as in the configuration: "host", "
 // matters, or keep it.
 enum class Ordering { Relaxed, Stream };
 const char* to_string(Ordering ordering);  // as in the configuration: "relaxed", "stream"
+
+// The other way round; nothing for a name that is none.
+std::optional<Granularity> parse_granularity(std::string_view name);
+std::optional<Launcher> parse_launcher(std::string_view name);
+std::optional<Ordering> parse_ordering(std::string_view name);
 
 // Threads of a block, of a few or of a warp can launch children only themselves.
 inline bool is_for_device_only(Granularity granularity) {

@@ -202,14 +202,10 @@ std::unique_ptr<klap_module> make_module(const jit::Program& program, const klap
   request.feeding = false;  // callers know one kind of queue
   // An embedding program launches parent and consumer itself; there is no way yet to tell it of parents that
   // need no more than to be launched.
-  request.granularity = [&config](const std::string& parent) {
-    const jit::Granularity wished = config.granularity_for(parent);
-    if (wished == jit::Granularity::Warp) return jit::Granularity::None;
-    return wished == jit::Granularity::Auto ? jit::Granularity::Grid : wished;
+  request.sharing = false;
+  request.setting = [&config](std::string_view key, const std::string& parent, const std::string& child) {
+    return config.setting_for(key, parent, child);
   };
-  request.launcher = [&config](const std::string& parent) { return config.launcher_for(parent); };
-  request.multiblock = [&config](const std::string& parent) { return config.multiblock_for(parent); };
-  request.ordering = [&config](const std::string& parent) { return config.ordering_for(parent); };
   if (!config.disabled && (options.flags & KLAP_EXPLAIN_ONLY) == 0) {
     module->rewritten = jit::rewrite_module(program, request);
   } else if (!config.disabled) {

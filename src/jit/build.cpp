@@ -233,7 +233,9 @@ class Generator {
       queue.child_shared_bytes = site.shape.shared_bytes;
       queue.feeds = site.way.has_own_room();
       if (site.way.feeds) queue.others = other_kernels(site);
+      queue.concurrency = site.wish.concurrency;
     }
+    v.pool_bytes = sites.front().wish.pool_bytes;
     out_.variants.push_back(std::move(v));
   }
 

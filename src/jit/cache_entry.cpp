@@ -94,19 +94,20 @@ void fields(Archive& archive, K& kernel) {
 template <typename Archive, typename Q>
 requires std::same_as<std::remove_const_t<Q>, ChildQueue>
 void fields(Archive& archive, Q& queue) {
-  auto& [child, consumer, record_bytes, consumer_threads, child_threads, shared_bytes, feeds, others] = queue;
+  auto& [child, consumer, record_bytes, consumer_threads, child_threads, shared_bytes, feeds, others,
+         concurrency] = queue;
   archive(child), archive(consumer), archive(record_bytes);
   archive(consumer_threads), archive(child_threads), archive(shared_bytes), archive(feeds);
-  archive(others);
+  archive(others), archive(concurrency);
 }
 
 template <typename Archive, typename V>
 requires std::same_as<std::remove_const_t<V>, Variant>
 void fields(Archive& archive, V& variant) {
   auto& [parent, parent_variant, launcher, granularity, group_blocks, param_count, param_bytes, queue_offset,
-         queues] = variant;
+         queues, pool_bytes] = variant;
   archive(parent), archive(parent_variant), archive(launcher), archive(granularity), archive(group_blocks);
-  archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues);
+  archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues), archive(pool_bytes);
 }
 
 template <typename Archive, typename S>

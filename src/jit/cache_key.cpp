@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <utility>
 
 #include "jit/hash.h"
 
@@ -45,8 +46,19 @@ CacheKey make_cache_key(const Program& program, const Request& request) {
 
 std::string decisions(const std::vector<SiteRemark>& remarks, const Request& request) {
   std::set<std::string> parents;
-  for (const SiteRemark& remark : remarks) parents.insert(remark.parent);
+  std::set<std::pair<std::string, std::string>> launches;
+  for (const SiteRemark& remark : remarks) {
+    parents.insert(remark.parent);
+    launches.emplace(remark.parent, remark.child);
+  }
   std::string text;
+  for (const auto& [parent, child] : launches) {
+    if (!request.setting) break;
+    for (const char* const key : {"granularity", "launcher", "multiblock", "ordering", "consumer_threads"}) {
+      const auto given = request.setting(key, parent, child);
+      if (given) text += fmt::format("{} {} {} {} {}\n", parent, child, key, given->text, given->place);
+    }
+  }
   for (const std::string& parent : parents) {
     const Granularity granularity = request.granularity ? request.granularity(parent) : Granularity::Grid;
     const Launcher launcher = request.launcher ? request.launcher(parent) : Launcher::Auto;

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,9 +54,20 @@ struct Program {
 // Blocks that launch as one at granularity multiblock where nobody says how many.
 inline constexpr uint32_t kMultiBlock = 16;
 
+// A value that the caller's settings give, and who gives it: "environment", "config file".
+struct GivenValue {
+  std::string text, place;
+};
+
 // What the caller wants to have done. `granularity` is asked once per parent kernel with its mangled name.
 struct Request {
   uint32_t sm = 90;  // compute capability of the device, 90 for 9.0
+  // The value of a key (granularity, launcher, multiblock, consumer_threads) for launches of `child`, empty
+  // where it is not known, by `parent`. Nothing where the settings do not give it: then the program's own
+  // annotation holds, else `auto`. Where one of the three below is set it decides alone.
+  std::function<std::optional<GivenValue>(std::string_view key, const std::string& parent,
+                                          const std::string& child)>
+      setting;
   std::function<Granularity(const std::string& parent)> granularity;
   std::function<Launcher(const std::string& parent)> launcher;  // the same; Auto when not set
   // Blocks of a group at granularity multiblock, 2 or more; kMultiBlock when not set.
@@ -63,6 +75,8 @@ struct Request {
   std::function<Ordering(const std::string& parent)> ordering;  // the same; Relaxed when not set
   // Whether the caller can run variants whose queue has a size of its own (ChildQueue::feeds).
   bool feeding = true;
+  // Whether the caller can run variants of granularity warp. If not, that counts as none.
+  bool sharing = true;
   bool debug_units = false;  // rewrite units that were compiled for debugging (-G), too
   // Receives every stage of every pass. When set, the disk cache is not used: it has only the last stage.
   Dump dump{};
@@ -106,6 +120,9 @@ struct ChildQueue {
   // a loop: the queue is a KlapFeed (templates/feed.h), of a size of its own, whatever the parent's grid.
   bool feeds = false;
   std::vector<ChildKernel> others{};  // beside `child`, where it feeds itself
+  // One part of so many of the device is enough for the consumer, says the program's annotation; 0: it says
+  // nothing. Settings win over it.
+  uint32_t concurrency = 0;
 };
 
 // How the runtime must launch one rewritten parent. Sizes are in bytes.
@@ -122,6 +139,7 @@ struct Variant {
   uint32_t parent_param_bytes = 0;  // end of the last original parameter
   uint32_t queue_param_offset = 0;  // of the first added parameter, in the launch buffer
   std::vector<ChildQueue> queues;   // in the order in which they are to be run
+  uint64_t pool_bytes = 0;          // what the program's annotation allows a queue; likewise
 };
 
 struct Timings {  // milliseconds

@@ -9,6 +9,7 @@
 #include "analysis/site_order.h"
 #include "analysis/values.h"
 #include "jit/describe.h"
+#include "jit/facts.h"
 #include "ptx/dialect.h"
 #include "ptx/edit.h"
 #include "transform/chain.h"
@@ -160,8 +161,10 @@ class Planner {
   // One remark a site in text order; the planned sites in the order of their queues.
   void parent(size_t unit, const std::shared_ptr<FunctionFacts>& parent) {
     std::vector<PlannedSite> planned;
+    const std::vector<SiteWish> wishes = find_wishes(request_, *parent);
     for (const Site& s : parent->sites) {
       PlannedSite& site = planned.emplace_back();
+      site.wish = wishes[planned.size() - 1];
       site.remark = plan_.remarks.size() + planned.size() - 1;
       site.parent_unit = unit;
       site.parent = parent;
@@ -170,7 +173,7 @@ class Planner {
         return describe(site_info(*parent, s)) + analysis::to_string(site_values(parent->values(), s));
       });
     }
-    const std::vector<std::optional<Objection>> objections = judge(planned);
+    const std::vector<std::optional<Objection>> objections = judge(planned, wished_ways(request_, wishes));
     for (size_t i = 0; i < planned.size(); ++i) add_remark(planned[i], objections[i]);
     if (std::ranges::all_of(objections, [](const auto& o) { return o.has_value(); })) return;
     for (const Site* s : queue_order(planned.front())) {
@@ -194,6 +197,7 @@ class Planner {
     remark.child = planned.site->callee;
     remark.line = planned.site->position.line;
     remark.column = planned.site->position.column;
+    remark.notes = planned.wish.notes;
     if (objection) {
       remark.reason = to_string(objection->reason);
       remark.detail = objection->detail;
@@ -214,13 +218,13 @@ class Planner {
   // What stands against each site. Launches that are put off keep their order only if all of a parent's are,
   // so a way is taken if it suits all sites; those that are made at once may be any of them. If no way can be
   // taken, what stands against the first.
-  std::vector<std::optional<Objection>> judge(std::vector<PlannedSite>& sites) {
+  std::vector<std::optional<Objection>> judge(std::vector<PlannedSite>& sites, const std::vector<Way>& ways) {
     const auto is_objection = [](const std::optional<Objection>& o) { return o.has_value(); };
     std::vector<std::optional<Objection>> first;
-    for (const Way& way : wished_ways(sites.front().parent->function.name)) {
+    for (const Way& way : ways) {
       std::vector<std::optional<Objection>> objections;
       for (PlannedSite& site : sites) {
-        site.way = way;
+        site.way = site.wish.granularity == Granularity::None ? Way{Granularity::None, Launcher::Host} : way;
         objections.push_back(judge_way(site));
       }
       judge_feeding(sites, objections);
@@ -330,38 +334,6 @@ class Planner {
     return shape;
   }
 
-  std::vector<Way> wished_ways(const std::string& parent) const {
-    std::vector<Way> ways = wished_granularities(parent);
-    if (!request_.ordering) return ways;
-    for (Way& way : ways) way.ordering = request_.ordering(parent);
-    return ways;
-  }
-
-  std::vector<Way> wished_granularities(const std::string& parent) const {
-    Way way;
-    if (request_.granularity) way.granularity = request_.granularity(parent);
-    if (request_.launcher) way.launcher = request_.launcher(parent);
-    const Way warp{Granularity::Warp, Launcher::Device};
-    if (way.granularity == Granularity::Warp) return {warp};
-    if (way.granularity == Granularity::Block) way.group_blocks = 1;
-    if (way.granularity == Granularity::MultiBlock) {
-      way.group_blocks = request_.multiblock ? request_.multiblock(parent) : kMultiBlock;
-    }
-    if (analysis::is_for_device_only(way.granularity)) {
-      way.launcher = Launcher::Device;
-      return {way};
-    }
-    std::vector<Way> ways;
-    const bool is_auto = way.granularity == Granularity::Auto;
-    if (is_auto) way.granularity = Granularity::Grid;
-    for (const Launcher launcher : {Launcher::Host, Launcher::Device}) {
-      if (way.launcher == Launcher::Auto || way.launcher == launcher)
-        ways.push_back({way.granularity, launcher});
-    }
-    if (is_auto) ways.push_back(warp);
-    return ways;
-  }
-
   std::optional<Objection> judge_way(PlannedSite& planned) {
     const FunctionFacts& parent = *planned.parent;
     const Site& s = *planned.site;
@@ -403,10 +375,11 @@ class Planner {
         transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent),
                                   grid_is_1d(s, parent.data), planned.way.launcher == Launcher::Device);
     planned.shape.shared_bytes = *analysis::constant_shared_bytes(s, parent);
+    transform::use_threads(planned.shape, planned.wish.consumer_threads);
     return std::nullopt;
   }
 
-  void accept(SiteRemark& remark, const PlannedSite& planned) const {
+  void accept(SiteRemark& remark, const PlannedSite& planned) {
     const StreamKind stream = analysis::stream_kind(*planned.site);
     remark.rewritten = true;
     remark.granularity = to_string(planned.way.granularity);
@@ -418,8 +391,10 @@ class Planner {
             : planned.shape.shared_bytes;
     const std::string shared =
         shared_bytes == 0 ? "" : fmt::format("{} bytes of dynamic shared memory, ", shared_bytes);
-    remark.detail = fmt::format("{}, {}, {}{} argument bytes, {}", block_text(planned), run_text(planned),
-                                shared, planned.child->parameter_bytes, stream_text(*planned.site));
+    remark.detail =
+        fmt::format("{}{}, {}, {}{} argument bytes{}, {}", block_text(planned),
+                    moldable(planned) ? ", moldable" : "", run_text(planned), shared,
+                    planned.child->parameter_bytes, uniform_text(planned), stream_text(*planned.site));
     if (stream == StreamKind::Null && planned.way.ordering == analysis::Ordering::Relaxed) {
       remark.notes.push_back(fmt::format(
           "launches of different threads of a {} may overlap; CUDA runs them in NULL-stream order",
@@ -427,10 +402,23 @@ class Planner {
     }
     note_refused(remark, planned);
     note_launcher(remark, planned);
+    note_threads(remark, planned);
     if (planned.way.has_own_room())
       remark.notes.emplace_back("launches that the queue has no room for are the program's own");
     note_target(remark, planned.parent_unit);
     if (planned.child_unit != planned.parent_unit) note_target(remark, planned.child_unit);
+  }
+
+  // One child may have many launches.
+  bool moldable(const PlannedSite& planned) {
+    const auto [known, is_new] = moldable_.emplace(planned.child, false);
+    if (is_new) known->second = is_moldable(*plan_.units[planned.child_unit]->module(), *planned.child);
+    return known->second;
+  }
+
+  static std::string uniform_text(const PlannedSite& planned) {
+    const std::string text = uniform_arguments_text(*planned.parent, *planned.site, *planned.child);
+    return text.empty() ? "" : ", " + text;
   }
 
   // Why it is not the first of the wished ways. Reasons that two ways have in common are said once.
@@ -451,11 +439,29 @@ class Planner {
   }
 
   // A launcher that the granularity does not leave to anyone.
-  void note_launcher(SiteRemark& remark, const PlannedSite& planned) const {
-    if (!request_.launcher || request_.launcher(remark.parent) != Launcher::Host) return;
+  static void note_launcher(SiteRemark& remark, const PlannedSite& planned) {
+    if (!planned.wish.launcher_is_asked || planned.wish.launcher != Launcher::Host) return;
     if (planned.way.launcher == Launcher::Host || planned.way.granularity == Granularity::Grid) return;
     remark.notes.push_back(fmt::format(
         "launcher host is ignored: at granularity {} threads of the parent launch", remark.granularity));
+  }
+
+  // A consumer's block that cannot be as large as was asked.
+  static void note_threads(SiteRemark& remark, const PlannedSite& planned) {
+    const uint32_t asked = planned.wish.consumer_threads;
+    if (asked == 0) return;
+    std::string why;
+    if (planned.way.is_at_once() || planned.shape.exact) {
+      why = "the consumer's blocks are the children's";
+    } else if (!planned.shape.packs) {
+      why = "a block of children has a consumer's block to itself";
+    } else if (planned.shape.threads() != asked) {
+      why = fmt::format("it is no multiple of the {} threads of a child's block",
+                        planned.shape.child_threads());
+    } else {
+      return;
+    }
+    remark.notes.push_back(fmt::format("consumer_threads {} is ignored: {}", asked, why));
   }
 
   // What the verdict rests on that only a build can show.
@@ -469,6 +475,7 @@ class Planner {
 
   Plan& plan_;
   const Request& request_;
+  std::map<const ptx::Function*, bool> moldable_;
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "analysis/feeding.h"
 #include "analysis/legality.h"
 #include "jit/module.h"
+#include "jit/wishes.h"
 #include "transform/aggregate.h"
 
 namespace klap::jit {
@@ -44,6 +45,7 @@ struct PlannedSite {
   const analysis::Site* site = nullptr;
   const ptx::Function* child = nullptr;
   std::shared_ptr<const analysis::Family> family;  // that one consumer runs (way.feeds)
+  SiteWish wish;
   analysis::Way way;
   std::vector<std::pair<analysis::Way, analysis::Objection>> refused;  // ways that would have been preferred
   transform::ConsumerShape shape;

@@ -14,7 +14,7 @@ CUevent new_event() {
   return driver()->event_create(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS ? event : nullptr;
 }
 
-Block BlockPool::take(size_t bytes) {
+Block BlockPool::take(size_t bytes, bool* limited) {
   const RelaxedCapture relaxed;
   const std::lock_guard lock(mutex_);
   reclaim();
@@ -27,8 +27,12 @@ Block BlockPool::take(size_t bytes) {
     free_.erase(best);
     return block;
   }
+  const bool too_much = bytes > most_ || allocated_ > most_ - bytes;
+  if (limited != nullptr) *limited = too_much;
+  if (too_much) return {};
   CUdeviceptr address = 0;
   if (driver()->mem_alloc(&address, bytes) != CUDA_SUCCESS) return {};
+  allocated_ += bytes;
   return {address, bytes};
 }
 

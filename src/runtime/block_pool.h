@@ -11,6 +11,7 @@
 #include <cuda.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <vector>
 
@@ -36,8 +37,12 @@ struct Block {
 
 class BlockPool {
  public:
-  // A free block of at least `bytes`, or fresh memory; address 0 when the device has none.
-  Block take(size_t bytes);
+  // `most`: what all blocks together may take.
+  explicit BlockPool(uint64_t most) : most_(most) {}
+
+  // A free block of at least `bytes`, or fresh memory. Address 0 when the device has none, and where there
+  // would be more of it than there may be: `limited`, if not null, tells which.
+  Block take(size_t bytes, bool* limited = nullptr);
   // The blocks are free once the work now in `stream` has completed.
   void retire(std::vector<Block> blocks, CUstream stream);
   // The blocks are free once `done`, already recorded, has completed. Takes the event over.
@@ -50,7 +55,9 @@ class BlockPool {
   };
   void reclaim();
 
+  const uint64_t most_;
   std::mutex mutex_;
+  uint64_t allocated_ = 0;
   std::vector<Block> free_;
   std::vector<Retired> retired_;
 };

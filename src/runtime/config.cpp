@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <limits>
 
 #include "runtime/settings_table.h"
 #include "runtime/spelling.h"
@@ -127,12 +128,10 @@ void apply_log_settings(Config& config) {
 }
 
 std::optional<jit::Granularity> parse_granularity(std::string_view name) {
-  using enum jit::Granularity;
-  for (const jit::Granularity granularity : {None, Warp, Block, MultiBlock, Grid, Auto}) {
-    if (name == jit::to_string(granularity)) return granularity;
-  }
-  return std::nullopt;
+  return analysis::parse_granularity(name);
 }
+
+std::optional<jit::Ordering> parse_ordering(std::string_view name) { return analysis::parse_ordering(name); }
 
 std::optional<LinkerChoice> parse_linker(std::string_view name) {
   if (name == "auto") return LinkerChoice::Auto;
@@ -141,25 +140,18 @@ std::optional<LinkerChoice> parse_linker(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<jit::Launcher> parse_launcher(std::string_view name) {
-  for (const jit::Launcher launcher : {jit::Launcher::Auto, jit::Launcher::Host, jit::Launcher::Device}) {
-    if (name == jit::to_string(launcher)) return launcher;
-  }
-  return std::nullopt;
+std::optional<jit::Launcher> parse_launcher(std::string_view name) { return analysis::parse_launcher(name); }
+
+bool KernelTable::matches(const std::string& mangled, const std::string* child) const {
+  const auto fits = [](const std::string& pattern, const std::string& name) {
+    return glob_match(pattern, name) || glob_match(pattern, demangle(name));
+  };
+  if (!fits(glob, mangled)) return false;
+  return child_glob.empty() || (child != nullptr && fits(child_glob, *child));
 }
 
-std::optional<jit::Ordering> parse_ordering(std::string_view name) {
-  for (const jit::Ordering ordering : {jit::Ordering::Relaxed, jit::Ordering::Stream}) {
-    if (name == jit::to_string(ordering)) return ordering;
-  }
-  return std::nullopt;
-}
-
-bool KernelTable::matches(const std::string& mangled) const {
-  return glob_match(glob, mangled) || glob_match(glob, demangle(mangled));
-}
-
-Value Config::value(const Setting& setting, const std::string* mangled) const {
+std::optional<Value> Config::given(const Setting& setting, const std::string* mangled,
+                                   const std::string* child) const {
   const auto find = [](const Values& values, std::string_view name) {
     const auto found = values.find(name);
     return found == values.end() ? nullptr : &found->second;
@@ -167,15 +159,26 @@ Value Config::value(const Setting& setting, const std::string* mangled) const {
   if (!setting.variable.empty()) {
     if (const Value* const set = find(environment, setting.variable)) return *set;
   }
-  if (!setting.key.empty()) {
-    for (const KernelTable& table : kernels) {
-      if (mangled == nullptr) break;
-      const Value* const set = find(table.values, setting.key);
-      if (set != nullptr && table.matches(*mangled)) return *set;
-    }
-    if (const Value* const set = find(defaults, setting.key)) return *set;
+  if (setting.key.empty()) return std::nullopt;
+  for (const KernelTable& table : kernels) {
+    if (mangled == nullptr) break;
+    const Value* const set = find(table.values, setting.key);
+    if (set != nullptr && table.matches(*mangled, child)) return *set;
   }
-  return {std::string(setting.default_value)};
+  const Value* const set = find(defaults, setting.key);
+  return set == nullptr ? std::nullopt : std::optional(*set);
+}
+
+Value Config::value(const Setting& setting, const std::string* mangled, const std::string* child) const {
+  return given(setting, mangled, child).value_or(Value{std::string(setting.default_value)});
+}
+
+std::optional<jit::GivenValue> Config::setting_for(std::string_view key, const std::string& parent,
+                                                   const std::string& child) const {
+  const auto set = given(*find_key(Section::Kernel, key), &parent, &child);
+  if (!set) return std::nullopt;
+  // Not the line: rewritten modules are kept, with their remarks, for as long as the values stay.
+  return jit::GivenValue{set->text, set->from == Value::From::File ? "config file" : set->place};
 }
 
 // What was kept is valid, and the table's defaults are, so these find a value.
@@ -195,8 +198,22 @@ uint32_t Config::multiblock_for(const std::string& mangled) const {
   return *parse_count(value(*find_key(Section::Kernel, "multiblock"), &mangled).text);
 }
 
-uint64_t Config::pool_bytes_for(const std::string& mangled) const {
-  return *parse_size(value(*find_key(Section::Kernel, "pool_bytes"), &mangled).text);
+uint64_t Config::pool_bytes_for(const std::string& mangled, uint64_t annotated) const {
+  const Setting& setting = *find_key(Section::Kernel, "pool_bytes");
+  if (annotated != 0 && !given(setting, &mangled)) return annotated;
+  return *parse_size(value(setting, &mangled).text);
+}
+
+uint32_t Config::concurrency_for(const std::string& mangled, const std::string& child,
+                                 uint32_t annotated) const {
+  const Setting& setting = *find_key(Section::Kernel, "concurrency");
+  if (annotated != 0 && !given(setting, &mangled, &child)) return annotated;
+  return *parse_share(value(setting, &mangled, &child).text);
+}
+
+uint64_t Config::total_bytes() const {
+  const auto set = given(*find_variable("KLAP_TOTAL_BYTES"));
+  return set ? *parse_size(set->text) : std::numeric_limits<uint64_t>::max();
 }
 
 // Greedy with one point of return, the last *: giving an earlier * more can never help. Linear in practice.

@@ -1,9 +1,10 @@
 // Settings: KLAP_* environment variables and the TOML file KLAP_CONFIG names, merged once per process.
 //
-// Precedence: environment over a kernel's own table over [defaults] over the built-in default. A kernel table
-// matches the mangled or the demangled name by glob; for each setting, the first matching table in file order
-// that has it wins. A wrong file or value never stops the program: it is reported with its place and the
-// nearest valid spelling, and that setting keeps its default.
+// Precedence: environment over a kernel's own table over [defaults] over what the program is annotated with
+// (include/klap/annotate.cuh) over the built-in default. A kernel table matches the mangled or the demangled
+// name by glob, and one with `child` only launches of such kernels; for each setting, the first matching
+// table in file order that has it wins. A wrong file or value never stops the program: it is reported with
+// its place and the nearest valid spelling, and that setting keeps its default.
 //
 //     [defaults]
 //     granularity = "grid"
@@ -31,7 +32,7 @@ namespace klap::runtime {
 
 // The value of a setting and where it came from.
 struct Value {
-  enum class From { Default, Environment, File };
+  enum class From { Default, Environment, File, Program };
   std::string text;
   From from = From::Default;
   std::string place = "default";  // "environment", "klap.toml:3"
@@ -41,11 +42,13 @@ struct Value {
 using Values = std::map<std::string_view, Value>;
 
 struct KernelTable {
-  std::string glob;  // against the mangled, then the demangled name
-  int line = 0;      // in the config file
-  Values values;     // by key
+  std::string glob;        // against the mangled, then the demangled name
+  std::string child_glob;  // the same for the launched kernel; empty: every one
+  int line = 0;            // in the config file
+  Values values;           // by key
 
-  [[nodiscard]] bool matches(const std::string& mangled) const;
+  // `child` is the launched kernel; null: what is asked is not about one launch.
+  [[nodiscard]] bool matches(const std::string& mangled, const std::string* child = nullptr) const;
 };
 
 enum class LinkerChoice { Auto, NvJitLink, Driver };
@@ -68,15 +71,27 @@ struct Config {
   std::vector<std::string> problems;             // one line each, ready for the log
 
   // The value of a row after precedence: for parent kernel `mangled`, or without it for kernels that no table
-  // names.
-  [[nodiscard]] Value value(const Setting& setting, const std::string* mangled = nullptr) const;
+  // names; for launches of `child`, or without it for what is not about one launch.
+  [[nodiscard]] Value value(const Setting& setting, const std::string* mangled = nullptr,
+                            const std::string* child = nullptr) const;
+  // The same where the environment or the file gives it; nothing where the default holds.
+  [[nodiscard]] std::optional<Value> given(const Setting& setting, const std::string* mangled = nullptr,
+                                           const std::string* child = nullptr) const;
+  // given() as the planner wants it (jit::Request::setting).
+  [[nodiscard]] std::optional<jit::GivenValue> setting_for(std::string_view key, const std::string& parent,
+                                                           const std::string& child) const;
 
   // The settings of parent kernel `mangled`, after precedence.
   [[nodiscard]] jit::Granularity granularity_for(const std::string& mangled) const;
   [[nodiscard]] jit::Launcher launcher_for(const std::string& mangled) const;
   [[nodiscard]] jit::Ordering ordering_for(const std::string& mangled) const;
   [[nodiscard]] uint32_t multiblock_for(const std::string& mangled) const;
-  [[nodiscard]] uint64_t pool_bytes_for(const std::string& mangled) const;
+  // With what the program is annotated with, 0 for nothing.
+  [[nodiscard]] uint64_t pool_bytes_for(const std::string& mangled, uint64_t annotated = 0) const;
+  [[nodiscard]] uint32_t concurrency_for(const std::string& mangled, const std::string& child,
+                                         uint32_t annotated = 0) const;
+  // All queues of a CUDA context; the largest number where there is no limit.
+  [[nodiscard]] uint64_t total_bytes() const;
 };
 
 using Environment = std::function<const char*(const char* name)>;

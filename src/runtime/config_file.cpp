@@ -36,6 +36,11 @@ Error syntax_error(std::string_view description) {
   return error;
 }
 
+bool may_be_number(SettingType type) {
+  return type == SettingType::Size || type == SettingType::Count || type == SettingType::Share ||
+         type == SettingType::Threads;
+}
+
 class FileReader {
  public:
   FileReader(Config& config, const std::string& name) : config_(config), name_(name) {}
@@ -102,7 +107,12 @@ class FileReader {
     const auto name = kernel.values.extract("name");
     if (name.empty()) return;
     kernel.glob = name.mapped().text;
-    const auto same = std::ranges::find(config_.kernels, kernel.glob, &KernelTable::glob);
+    const auto child = kernel.values.extract("child");
+    if (!child.empty()) kernel.child_glob = child.mapped().text;
+    if (!kernel.child_glob.empty()) refuse_keys_of_all_launches(kernel, table);
+    const auto same = std::ranges::find_if(config_.kernels, [&](const KernelTable& known) {
+      return known.glob == kernel.glob && known.child_glob == kernel.child_glob;
+    });
     if (same == config_.kernels.end()) {
       config_.kernels.push_back(std::move(kernel));
       return;
@@ -110,6 +120,15 @@ class FileReader {
     report(Error(ErrorCode::Config, fmt::format("a second [[kernel]] named '{}'", kernel.glob))
                .fix(fmt::format("put its keys into the one at line {}", same->line)),
            table.source());
+  }
+
+  // A table for some launches of a kernel cannot say what there is only one of.
+  void refuse_keys_of_all_launches(KernelTable& kernel, const toml::table& table) {
+    if (kernel.values.extract("pool_bytes").empty()) return;
+    report(
+        Error(ErrorCode::Config, "'pool_bytes' is for all launches of a kernel, not for those of one child")
+            .fix("put it into a table without child"),
+        table.source());
   }
 
   // Stores the value of a known key under the table's own name for it, if it is valid.
@@ -129,7 +148,7 @@ class FileReader {
              key.source());
       return std::nullopt;
     }
-    const bool is_number = setting->type == SettingType::Size || setting->type == SettingType::Count;
+    const bool is_number = may_be_number(setting->type);
     auto text = value.value_exact<std::string>();
     const auto number = value.value_exact<int64_t>();
     if (is_number && number) text = std::to_string(*number);

@@ -139,10 +139,9 @@ std::shared_ptr<const jit::RewrittenModule> rewrite_image(const ImageSource& sou
   }
   jit::Request request;
   request.sm = sm;
-  request.granularity = [](const std::string& parent) { return config().granularity_for(parent); };
-  request.launcher = [](const std::string& parent) { return config().launcher_for(parent); };
-  request.multiblock = [](const std::string& parent) { return config().multiblock_for(parent); };
-  request.ordering = [](const std::string& parent) { return config().ordering_for(parent); };
+  request.setting = [](std::string_view key, const std::string& parent, const std::string& child) {
+    return config().setting_for(key, parent, child);
+  };
   request.linker = chosen_linker(config().linker);
   request.dump = dump_to_folder();
   request.cache = disk_cache();

@@ -57,7 +57,7 @@ MaybeReason wrong_context(CUstream stream) {
 
 }  // namespace
 
-CudaContext::CudaContext(uint64_t context_id) : id(context_id) {
+CudaContext::CudaContext(uint64_t context_id) : id(context_id), pool(config().total_bytes()) {
   const RelaxedCapture relaxed;
   multiprocessors = multiprocessors_of_current_device();
   report = map_report_page();
@@ -92,20 +92,22 @@ MaybeReason RecordQueue::make_room(CudaContext& context, CUstream stream, CUdevi
   }
   if (exact.groups > shape_.groups) grown.groups = std::max({exact.groups, 2 * shape_.groups, kFirstGroups});
   const RelaxedCapture relaxed;
-  if (grown.bytes() <= pool_bytes && take_block(context, stream, grown)) {
+  if (grown.bytes() <= pool_bytes && !take_block(context, stream, grown)) {
     return write_header(stream, report, grown);
   }
-  if (take_block(context, stream, exact)) return write_header(stream, report, exact);
-  return &reasons::kNoDeviceMemory;
+  const MaybeReason reason = take_block(context, stream, exact);
+  return reason ? reason : write_header(stream, report, exact);
 }
 
-bool RecordQueue::take_block(CudaContext& context, CUstream stream, const QueueShape& shape) {
-  if (shape.bytes() <= block_.bytes) return true;
-  const Block block = context.pool.take(shape.bytes());
-  if (!block.address) return false;
+// Null on success.
+MaybeReason RecordQueue::take_block(CudaContext& context, CUstream stream, const QueueShape& shape) {
+  if (shape.bytes() <= block_.bytes) return nullptr;
+  bool limited = false;
+  const Block block = context.pool.take(shape.bytes(), &limited);
+  if (!block.address) return limited ? &reasons::kQueuesOverTotalBytes : &reasons::kNoDeviceMemory;
   if (block_.address) context.pool.retire({block_}, stream);
   block_ = block;
-  return true;
+  return nullptr;
 }
 
 MaybeReason RecordQueue::write_header(CUstream stream, CUdeviceptr report, const QueueShape& shape) {
@@ -139,8 +141,9 @@ MaybeReason FeedQueue::make_room(CudaContext& context, CUstream stream, CUdevice
   if (wanted == shape_) return nullptr;
   const RelaxedCapture relaxed;
   if (wanted.bytes() > block_.bytes) {
-    const Block block = context.pool.take(wanted.bytes());
-    if (!block.address) return &reasons::kNoDeviceMemory;
+    bool limited = false;
+    const Block block = context.pool.take(wanted.bytes(), &limited);
+    if (!block.address) return limited ? &reasons::kQueuesOverTotalBytes : &reasons::kNoDeviceMemory;
     if (block_.address) context.pool.retire({block_}, stream);
     block_ = block;
   }

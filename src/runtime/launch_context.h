@@ -52,7 +52,7 @@ class RecordQueue {
   Block take();
 
  private:
-  bool take_block(CudaContext& context, CUstream stream, const QueueShape& shape);
+  MaybeReason take_block(CudaContext& context, CUstream stream, const QueueShape& shape);
   MaybeReason write_header(CUstream stream, CUdeviceptr report, const QueueShape& shape);
 
   QueueShape shape_;

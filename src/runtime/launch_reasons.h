@@ -24,6 +24,8 @@ namespace klap::runtime {
   X(kHandleOfAnotherContext, "handle of another context", "the kernel handle belongs to another context")   \
   X(kStreamOfAnotherContext, "stream of another context", "the stream belongs to another context")          \
   X(kQueueOverPoolBytes, "queue over pool_bytes", "the records could need more memory than pool_bytes")     \
+  X(kQueuesOverTotalBytes, "queues over total_bytes",                                                       \
+    "all queues together would take more than total_bytes")                                                 \
   X(kNoDeviceMemory, "no device memory", "the device has no memory for the record queue")                   \
   X(kQueueNotWritable, "queue not writable", "the head of the record queue could not be written")           \
   X(kEventNotRecorded, "event not recorded", "an earlier use of this stream's queue could not be recorded") \

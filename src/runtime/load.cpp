@@ -136,7 +136,11 @@ std::optional<std::string> read_candidate(const char* file) {
 void register_image(LoadedImage image, const jit::RewrittenModule& rewritten) {
   image.variants = rewritten.variants;
   for (const jit::Variant& variant : image.variants) {
-    image.pool_bytes[variant.parent] = config().pool_bytes_for(variant.parent);
+    image.pool_bytes[variant.parent] = config().pool_bytes_for(variant.parent, variant.pool_bytes);
+    for (const jit::ChildQueue& queue : variant.queues) {
+      image.concurrency[variant.parent].push_back(
+          config().concurrency_for(variant.parent, queue.child, queue.concurrency));
+    }
   }
   Registry::instance().add(image);
 }

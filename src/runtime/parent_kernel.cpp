@@ -1,5 +1,7 @@
 #include "runtime/parent_kernel.h"
 
+#include <algorithm>
+
 #include "runtime/driver.h"
 #include "support/demangle.h"
 #include "support/log.h"
@@ -107,7 +109,14 @@ MaybeReason ParentKernel::resolve_consumer(PreparedVariant& prepared, const jit:
   if (max_block_threads(consumer.function) < queue.consumer_block_threads) return &reasons::kConsumerBlock;
   if (variant_.launcher == jit::Launcher::Device) return nullptr;
   consumer.grid = full_grid(consumer.function, queue, multiprocessors);
-  return consumer.grid == 0 ? &reasons::kConsumerDoesNotFit : nullptr;
+  if (consumer.grid == 0) return &reasons::kConsumerDoesNotFit;
+  consumer.grid = std::max(1u, consumer.grid / concurrency(prepared.consumers.size() - 1));
+  return nullptr;
+}
+
+unsigned ParentKernel::concurrency(size_t queue) const {
+  const auto found = image_->concurrency.find(variant_.parent);
+  return found == image_->concurrency.end() ? 1 : found->second[queue];
 }
 
 std::shared_ptr<const PreparedVariant> ParentKernel::find_prepared(uint64_t context_id) const {

@@ -34,6 +34,9 @@ struct LoadedImage {
   std::vector<jit::Variant> variants;
   // The most memory a queue of each parent may take, by parent; the default where it has no entry.
   std::map<std::string, uint64_t> pool_bytes;
+  // For each queue of each parent, of how many parts of the device its consumer takes one; all of it where
+  // there is no entry.
+  std::map<std::string, std::vector<uint32_t>> concurrency;
   // The image itself where the driver was told that it stays readable (CU_LIBRARY_BINARY_IS_PRESERVED).
   std::shared_ptr<const std::string> preserved_cubin;
 };
@@ -81,6 +84,7 @@ class ParentKernel {
   MaybeReason resolve(PreparedVariant& prepared, unsigned multiprocessors) const;
   MaybeReason resolve_consumer(PreparedVariant& prepared, const jit::ChildQueue& queue,
                                unsigned multiprocessors) const;
+  [[nodiscard]] unsigned concurrency(size_t queue) const;
 
   const std::shared_ptr<const LoadedImage> image_;
   const jit::Variant variant_;

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
-#include <limits>
 
 #include "runtime/spelling.h"
 
@@ -19,6 +17,7 @@ using namespace std::string_view_literals;
 
 constexpr std::array kBothSections{Section::Defaults, Section::Kernel};
 constexpr std::array kKernelOnly{Section::Kernel};
+constexpr std::array kDefaultsOnly{Section::Defaults};
 constexpr std::array kGranularities{"none"sv, "warp"sv, "block"sv, "multiblock"sv, "grid"sv, "auto"sv};
 constexpr std::array kLaunchers{"auto"sv, "host"sv, "device"sv};
 constexpr std::array kOrderings{"relaxed"sv, "stream"sv};
@@ -51,6 +50,38 @@ constexpr std::array kSettings{
             {},
             "1G",
             "The most device memory one record queue may take; launches that need more run as they are."},
+    Setting{
+        "KLAP_TOTAL_BYTES",
+        "total_bytes",
+        kDefaultsOnly,
+        SettingType::Size,
+        {},
+        "no limit",
+        "The most device memory that all queues of a CUDA context may take; launches that need more run as "
+        "they are."},
+    Setting{"KLAP_CONCURRENCY",
+            "concurrency",
+            kBothSections,
+            SettingType::Share,
+            {},
+            "1",
+            "x leaves room for other kernels: a consumer that the host launches has 1/x of the blocks that "
+            "fill the device."},
+    Setting{"KLAP_CONSUMER_THREADS",
+            "consumer_threads",
+            kBothSections,
+            SettingType::Threads,
+            {},
+            "auto",
+            "Threads of a consumer's block, where it runs several blocks of children: a multiple of theirs. "
+            "auto: about 256."},
+    Setting{"",
+            "child",
+            kKernelOnly,
+            SettingType::Glob,
+            {},
+            "every child",
+            "Only launches of these kernels: a glob as for name."},
     Setting{"",
             "name",
             kKernelOnly,
@@ -121,6 +152,7 @@ constexpr std::array kSettings{
 
 // As many blocks as a grid that is aggregated can have.
 constexpr uint32_t kLargestCount = (1U << 24) - 1;
+constexpr uint32_t kLargestBlock = 1024;
 
 std::string places(const Setting& setting) {
   std::vector<std::string> names;
@@ -141,6 +173,10 @@ bool is_valid(const Setting& setting, std::string_view value) {
       return parse_size(value).has_value();
     case SettingType::Count:
       return parse_count(value).has_value();
+    case SettingType::Share:
+      return parse_share(value).has_value();
+    case SettingType::Threads:
+      return parse_threads(value).has_value();
     case SettingType::Path:
     case SettingType::Glob:
       return !value.empty();
@@ -198,6 +234,10 @@ std::string describe_values(const Setting& setting) {
       return "bytes, as 4096, 64M or 1G";
     case SettingType::Count:
       return "a number from 2 on";
+    case SettingType::Share:
+      return "a number from 1 on";
+    case SettingType::Threads:
+      return "auto, or a number up to 1024";
   }
   return "";
 }
@@ -210,25 +250,12 @@ std::optional<bool> parse_boolean(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<uint64_t> parse_size(std::string_view text) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc()) return std::nullopt;
-  const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
-  if (unit.empty()) return number;
-  const size_t power =
-      std::string_view("KMGT").find(static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0]))));
-  if (unit.size() != 1 || power == std::string_view::npos) return std::nullopt;
-  const unsigned shift = 10 * (static_cast<unsigned>(power) + 1);
-  if (number > std::numeric_limits<uint64_t>::max() >> shift) return std::nullopt;
-  return number << shift;
-}
+std::optional<uint32_t> parse_count(std::string_view text) { return parse_number(text, 2, kLargestCount); }
 
-std::optional<uint32_t> parse_count(std::string_view text) {
-  uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number < 2 || number > kLargestCount ? std::nullopt : std::optional(number);
+std::optional<uint32_t> parse_share(std::string_view text) { return parse_number(text, 1, kLargestCount); }
+
+std::optional<uint32_t> parse_threads(std::string_view text) {
+  return text == "auto" ? std::optional(0u) : parse_number(text, 1, kLargestBlock);
 }
 
 std::optional<Error> check_value(const Setting& setting, std::string_view name, std::string_view value) {

@@ -14,10 +14,11 @@
 #include <vector>
 
 #include "support/error.h"
+#include "support/quantity.h"
 
 namespace klap::runtime {
 
-enum class SettingType { Choice, Boolean, Path, Glob, Size, Count };
+enum class SettingType { Choice, Boolean, Path, Glob, Size, Count, Share, Threads };
 
 // Sections of the config file that a key may stand in.
 enum class Section { Defaults, Kernel };
@@ -53,13 +54,18 @@ std::string describe_values(const Setting& setting);
 // A Boolean's value: 1, true, yes, on and 0, false, no, off, whatever their case; nothing for anything else.
 std::optional<bool> parse_boolean(std::string_view text);
 
-// A Size, in bytes: digits with an optional K, M, G or T for powers of 1024; nothing for anything else and
-// for what does not fit 64 bits.
-std::optional<uint64_t> parse_size(std::string_view text);
+// A Size, in bytes.
+using klap::parse_size;
 
 // A Count: how many there are in a group, which has at least two and no more than anything can hold; nothing
 // for anything else.
 std::optional<uint32_t> parse_count(std::string_view text);
+
+// A Share: one part of so many, from 1 on.
+std::optional<uint32_t> parse_share(std::string_view text);
+
+// Threads of a block; 0 for "auto".
+std::optional<uint32_t> parse_threads(std::string_view text);
 
 // What is wrong with a value given to `name` (the variable or the key), with the nearest valid one; nothing
 // when it is valid.

@@ -233,8 +233,14 @@ ConsumerShape consumer_shape(const Module& module, const Function& child,
   // A thread must keep its lane where the child asks for it.
   const bool lanes_fixed = analysis::reads_lane(module, child) && threads % 32 != 0;
   const bool alone = exact || feeds || lanes_fixed || shape.together == analysis::Together::Blocks;
+  shape.packs = !alone;
   shape.pack = alone ? 1 : std::max(1u, kPackedThreads / threads);
   return shape;
+}
+
+void use_threads(ConsumerShape& shape, uint32_t threads) {
+  const uint32_t child = shape.child_threads();
+  if (shape.packs && threads >= child && threads % child == 0) shape.pack = threads / child;
 }
 
 uint32_t queue_parameter_offset(const Function& parent) { return round_up(parent.parameter_bytes, 8); }

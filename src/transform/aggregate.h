@@ -45,6 +45,7 @@ struct FedBody {
 struct ConsumerShape {
   std::array<uint32_t, 3> block{};  // of the child
   uint32_t pack = 1;                // child blocks per consumer block
+  bool packs = false;               // whether they could be any number
   bool grid_is_1d = false;          // every child grid has y = z = 1
   bool exact = false;               // launched by the parent: templates/exact.cu
   bool feeds = false;               // children launch again: templates/feed.cu
@@ -69,6 +70,10 @@ ConsumerShape consumer_shape(const ptx::Module& module, const ptx::Function& chi
                              bool feeds = false);
 // All kernels of a consumer that feeds itself: its records are as large as the largest of theirs.
 void add_bodies(ConsumerShape& shape, const std::vector<FedBody>& bodies);
+
+// Makes the consumer's block one of so many threads, if child blocks can share it and fill it; 0 for as it
+// is.
+void use_threads(ConsumerShape& shape, uint32_t threads);
 
 // One generated kernel.
 struct Generated {

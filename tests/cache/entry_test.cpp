@@ -225,8 +225,13 @@ TEST(CacheKey, SettingsThatDecideAboutKernelsAreInIt) {
   EXPECT_NE(settings(""), settings("[defaults]\ngranularity = \"none\"\n"));
   EXPECT_NE(settings(""), settings("[defaults]\nlauncher = \"device\"\n"));
   EXPECT_NE(settings(""), settings("", "none"));
-  EXPECT_EQ(settings(table, "auto"), settings("")) << "the environment decides for all kernels";
-  EXPECT_EQ(settings(""), settings("[defaults]\npool_bytes = \"64M\"\n")) << "changes no code";
+  EXPECT_EQ(settings(table, "auto"), settings("", "auto")) << "the environment decides for all kernels";
+  EXPECT_NE(settings("", "auto"), settings("")) << "remarks say who asked";
+  EXPECT_NE(settings(table), settings(table + "child = \"b\"\n"));
+  for (const char* const key : {"pool_bytes", "total_bytes", "concurrency"}) {
+    EXPECT_EQ(settings(""), settings(std::string("[defaults]\n") + key + " = 4096\n")) << "changes no code";
+  }
+  EXPECT_NE(settings(""), settings("[defaults]\nconsumer_threads = 512\n"));
 }
 
 }  // namespace

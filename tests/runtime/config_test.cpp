@@ -263,6 +263,52 @@ granularity = "grid"
   EXPECT_EQ(config.kernels[1].line, 4);
 }
 
+TEST(File, ATableWithAChildIsForItsLaunchesOnly) {
+  const Config config = from_text(R"(
+[[kernel]]
+name = "parent(*"
+child = "small(*"
+granularity = "warp"
+[[kernel]]
+name = "parent(*"
+granularity = "block"
+[[kernel]]
+name = "parent(*"
+child = "small(*"
+)");
+  const std::string parent = kParent, small = "_Z5smallv", other = "_Z5otherv";
+  const Setting& granularity = *find_key(Section::Kernel, "granularity");
+  EXPECT_EQ(config.value(granularity, &parent, &small).text, "warp");
+  EXPECT_EQ(config.value(granularity, &parent, &other).text, "block");
+  EXPECT_EQ(config.value(granularity, &parent).text, "block") << "not about a launch";
+  EXPECT_EQ(config.setting_for("granularity", parent, small)->place, "config file");
+  EXPECT_EQ(config.setting_for("launcher", parent, small), std::nullopt);
+  EXPECT_THAT(config.problems,
+              ElementsAre(StartsWith("klap.toml:9:1: a second [[kernel]] named 'parent(*'")));
+}
+
+TEST(File, ATableWithAChildHasNoKeyOfAllLaunches) {
+  const Config config = from_text("[[kernel]]\nname = \"*\"\nchild = \"*\"\npool_bytes = 4096\n");
+  EXPECT_THAT(config.problems,
+              ElementsAre("klap.toml:1:1: 'pool_bytes' is for all launches of a kernel, not for "
+                          "those of one child (fix: put it into a table without child)"));
+  EXPECT_EQ(config.pool_bytes_for(kParent), kDefaultPoolBytes);
+}
+
+TEST(Settings, WinOverWhatTheProgramIsAnnotatedWith) {
+  EXPECT_EQ(from_text("").pool_bytes_for(kParent, 4096), 4096);
+  EXPECT_EQ(from_text("[defaults]\npool_bytes = 8192\n").pool_bytes_for(kParent, 4096), 8192);
+  EXPECT_EQ(from_text("").concurrency_for(kParent, "child", 16), 16);
+  EXPECT_EQ(from_text("").concurrency_for(kParent, "child"), 1);
+  EXPECT_EQ(from_environment({{"KLAP_CONCURRENCY", "1"}}).concurrency_for(kParent, "child", 16), 1);
+}
+
+TEST(Settings, AllQueuesTogetherHaveNoLimitUnlessOneIsGiven) {
+  EXPECT_EQ(from_text("").total_bytes(), ~uint64_t{0});
+  EXPECT_EQ(from_environment({{"KLAP_TOTAL_BYTES", "64M"}}).total_bytes(), 64u << 20);
+  EXPECT_EQ(from_text("[defaults]\ntotal_bytes = 4096\n").total_bytes(), 4096);
+}
+
 TEST(File, ProblemsNamePlaceKeyAndNearestInTheOrderOfTheFile) {
   const Config config = from_text(R"([kernels]
 [defaults]
@@ -275,7 +321,8 @@ granularity = "Grid"
       ElementsAre("klap.toml:1:2: unknown table 'kernels' (fix: did you mean 'kernel'? use one of: defaults, "
                   "kernel)",
                   "klap.toml:3:1: unknown key 'granularty' in [defaults] (fix: did you mean 'granularity'? "
-                  "use one of: granularity, launcher, multiblock, ordering, pool_bytes)",
+                  "use one of: granularity, launcher, multiblock, ordering, pool_bytes, total_bytes, "
+                  "concurrency, consumer_threads)",
                   "klap.toml:4:15: granularity cannot be 'Grid' (fix: did you mean 'grid'? use none | "
                   "warp | block | multiblock | grid | auto)"));
 }
@@ -407,6 +454,17 @@ TEST(SettingsTable, CountsAreWholeNumbersFromTwoOn) {
   for (const char* const wrong : {"", "0", "1", "-2", "+2", "2.5", "2 ", "4K", "16777216", "4294967298"}) {
     EXPECT_EQ(parse_count(wrong), std::nullopt) << wrong;
   }
+}
+
+TEST(SettingsTable, SharesAndThreadsAreNumbers) {
+  EXPECT_EQ(parse_share("1"), 1);
+  EXPECT_EQ(parse_share("32"), 32);
+  EXPECT_EQ(parse_share("0"), std::nullopt);
+  EXPECT_EQ(parse_share("1/16"), std::nullopt);
+  EXPECT_EQ(parse_threads("auto"), 0);
+  EXPECT_EQ(parse_threads("1024"), 1024);
+  for (const char* const wrong : {"0", "1025", "all", ""})
+    EXPECT_EQ(parse_threads(wrong), std::nullopt) << wrong;
 }
 
 TEST(SettingsTable, EveryLauncherOfTheTableIsKnown) {

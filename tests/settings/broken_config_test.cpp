@@ -31,7 +31,8 @@ constexpr Broken kBroken[] = {
     {"UnknownKey", "[defaults]\npool_byts = \"64M\"\n",
      "FILE:2:1: unknown key 'pool_byts' in [defaults] (fix: did you mean 'pool_bytes'? use one of: "
      "granularity, "
-     "launcher, multiblock, ordering, pool_bytes)"},
+     "launcher, multiblock, ordering, pool_bytes, total_bytes, "
+     "concurrency, consumer_threads)"},
     {"WrongType", "[defaults]\nlauncher = 1\n",
      "FILE:2:12: 'launcher' must be a string (fix: use auto | host | device, in quotes)"},
     {"WrongTypeOfANumber", "[defaults]\npool_bytes = 6.4\n",
@@ -43,6 +44,14 @@ constexpr Broken kBroken[] = {
      "FILE:2:14: pool_bytes cannot be '64 megabytes' (fix: use bytes, as 4096, 64M or 1G)"},
     {"CountOfOne", "[defaults]\nmultiblock = 1\n",
      "FILE:2:14: multiblock cannot be '1' (fix: use a number from 2 on)"},
+    {"ShareOfNothing", "[defaults]\nconcurrency = 0\n",
+     "FILE:2:15: concurrency cannot be '0' (fix: use a number from 1 on)"},
+    {"MoreThreadsThanABlockHas", "[defaults]\nconsumer_threads = 2048\n",
+     "FILE:2:20: consumer_threads cannot be '2048' (fix: use auto, or a number up to 1024)"},
+    {"PoolOfSomeLaunches", "[[kernel]]\nname = \"*\"\nchild = \"*\"\npool_bytes = \"1M\"\n",
+     "FILE:1:1: 'pool_bytes' is for all launches of a kernel, not for those of one child (fix: put it into a "
+     "table "
+     "without child)"},
     {"NegativeSize", "[defaults]\npool_bytes = -1\n",
      "FILE:2:14: pool_bytes cannot be '-1' (fix: use bytes, as 4096, 64M or 1G)"},
     {"EmptyName", "[[kernel]]\nname = \"\"\ngranularity = \"none\"\n",

@@ -104,6 +104,53 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   }
   void default_pool_bytes() { expect_pool_matters("[defaults]\n"); }
   void kernel_pool_bytes() { expect_pool_matters(parent_table_); }
+  void expect_total_matters(const std::string& tight, const std::string& wide) {
+    const Outcome outcome = run({tight}, 100);
+    EXPECT_FALSE(outcome.redirected());
+    EXPECT_EQ(outcome.stats["launches"]["left"]["_Z6parentPii"]["queues over total_bytes"], 1);
+    EXPECT_TRUE(run({wide}, 100).redirected());
+  }
+  void total_bytes() { expect_total_matters("KLAP_TOTAL_BYTES=64K", "KLAP_TOTAL_BYTES=64M"); }
+  void default_total_bytes() {
+    const std::string tight = config("[defaults]\ntotal_bytes = \"64K\"\n");
+    EXPECT_FALSE(run({tight}, 100).redirected());
+    EXPECT_TRUE(run({config("[defaults]\ntotal_bytes = \"64M\"\n")}, 100).redirected());
+  }
+  // The consumer's launch behind the parent's.
+  void expect_consumer(const std::string& setting, int smaller_grid, int block) {
+    const Outcome before = run({"KLAP_GRANULARITY=grid"}), after = run({"KLAP_GRANULARITY=grid", setting});
+    ASSERT_EQ(before.launched.size(), after.launched.size());
+    EXPECT_THAT(after.launched.back(), HasSubstr("$klap_run_"));
+    EXPECT_EQ(before.grids.back() / smaller_grid, after.grids.back());
+    EXPECT_EQ(after.blocks.back(), block);
+  }
+  void concurrency() { expect_consumer("KLAP_CONCURRENCY=16", 16, 256); }
+  void default_concurrency() { expect_consumer(config("[defaults]\nconcurrency = 4\n"), 4, 256); }
+  void kernel_concurrency() { expect_consumer(config(parent_table_ + "concurrency = \"2\"\n"), 2, 256); }
+  // Blocks of half the size: twice as many fit the device.
+  void expect_threads(const std::string& setting) {
+    const Outcome outcome = run({"KLAP_GRANULARITY=grid", setting});
+    EXPECT_THAT(outcome.launched.back(), HasSubstr("$klap_run_"));
+    EXPECT_EQ(outcome.blocks.back(), 128);
+  }
+  void consumer_threads() {
+    expect_threads("KLAP_CONSUMER_THREADS=128");
+    const Outcome odd = run({"KLAP_LOG=info", "KLAP_CONSUMER_THREADS=100"});
+    EXPECT_THAT(odd.err,
+                HasSubstr("consumer_threads 100 is ignored: it is no multiple of the 32 threads of a "
+                          "child's block"));
+    EXPECT_TRUE(odd.redirected());
+  }
+  void default_consumer_threads() { expect_threads(config("[defaults]\nconsumer_threads = 128\n")); }
+  void kernel_consumer_threads() { expect_threads(config(parent_table_ + "consumer_threads = 128\n")); }
+  void kernel_child() {
+    const auto table = [&](const std::string& child) {
+      return config(parent_table_ + "child = \"" + child + "\"\ngranularity = \"none\"\n");
+    };
+    EXPECT_FALSE(run({table("child(*")}).redirected());
+    EXPECT_FALSE(run({table("_Z5child*")}).redirected());
+    EXPECT_TRUE(run({table("other*")}).redirected());
+  }
   void kernel_name() {
     EXPECT_TRUE(run({config("[[kernel]]\nname = \"other*\"\ngranularity = \"none\"\n")}).redirected());
     EXPECT_FALSE(run({config("[[kernel]]\nname = \"_Z6par*\"\ngranularity = \"none\"\n")}).redirected());
@@ -203,6 +250,15 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_POOL_BYTES", &Effects::pool_bytes},
       {"[defaults] pool_bytes", &Effects::default_pool_bytes},
       {"[[kernel]] pool_bytes", &Effects::kernel_pool_bytes},
+      {"KLAP_TOTAL_BYTES", &Effects::total_bytes},
+      {"[defaults] total_bytes", &Effects::default_total_bytes},
+      {"KLAP_CONCURRENCY", &Effects::concurrency},
+      {"[defaults] concurrency", &Effects::default_concurrency},
+      {"[[kernel]] concurrency", &Effects::kernel_concurrency},
+      {"KLAP_CONSUMER_THREADS", &Effects::consumer_threads},
+      {"[defaults] consumer_threads", &Effects::default_consumer_threads},
+      {"[[kernel]] consumer_threads", &Effects::kernel_consumer_threads},
+      {"[[kernel]] child", &Effects::kernel_child},
       {"[[kernel]] name", &Effects::kernel_name},
       {"KLAP_CONFIG", &Effects::config_file},
       {"KLAP_LOG", &Effects::log_level},

@@ -15,6 +15,7 @@ namespace klap::settings_test {
 struct Outcome {
   std::string err;                    // standard error
   std::vector<std::string> launched;  // kernels, in order
+  std::vector<int> grids, blocks;     // theirs, in the first dimension
   nlohmann::json stats;               // null when there were none
 
   // Whether the parent's launch went to its variant.
@@ -39,7 +40,11 @@ class Preloaded : public cli_test::Command {
                 environment);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.out, "") << "standard output is the program's";
-    Outcome outcome{.err = result.err, .launched = launches(), .stats = nullptr};
+    Outcome outcome{.err = result.err,
+                    .launched = launches(),
+                    .grids = numbers("grid="),
+                    .blocks = numbers("block="),
+                    .stats = nullptr};
     if (std::filesystem::exists(path("statistics.json"))) {
       outcome.stats = nlohmann::json::parse(cli_test::read(path("statistics.json")));
     }
@@ -58,6 +63,16 @@ class Preloaded : public cli_test::Command {
       names.push_back(calls.substr(begin, calls.find(' ', begin) - begin));
     }
     return names;
+  }
+
+  // The first of the numbers behind `key` in each launch.
+  std::vector<int> numbers(const std::string& key) const {
+    std::vector<int> found;
+    const std::string calls = cli_test::read(path("calls"));
+    for (size_t at = 0; (at = calls.find("cuLaunchKernel ", at)) != std::string::npos; ++at) {
+      found.push_back(std::stoi(calls.substr(calls.find(key, at) + key.size())));
+    }
+    return found;
   }
 };
 

@@ -60,6 +60,8 @@ void cache_warm(const CacheOptions& options);
 
 struct ConfigOptions {
   std::string kernel;  // empty: for kernels that no table names
+  std::string child;   // empty: not for one launch
+  std::string file;    // a program whose annotations count too; empty: none
   PolicyOptions policy;
   bool json = false;
 };

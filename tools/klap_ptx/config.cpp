@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "jit/program_hints.h"
 #include "klap_ptx/input.h"
 #include "runtime/settings_table.h"
 #include "support/error.h"
@@ -24,14 +25,29 @@ struct Line {
   Value value;
 };
 
-// One for each row that has a value; `name` chooses tables and has none of its own.
-std::vector<Line> effective(const runtime::Config& config, const std::string& kernel) {
+// One for each row that has a value; `name` and `child` choose tables and have none of their own.
+std::vector<Line> effective(const runtime::Config& config, const ConfigOptions& options) {
+  const std::string* const kernel = options.kernel.empty() ? nullptr : &options.kernel;
+  const std::string* const child = options.child.empty() ? nullptr : &options.child;
   std::vector<Line> lines;
   for (const Setting& setting : runtime::settings()) {
     if (setting.type == runtime::SettingType::Glob) continue;
-    lines.push_back({&setting, config.value(setting, kernel.empty() ? nullptr : &kernel)});
+    lines.push_back({&setting, config.value(setting, kernel, child)});
   }
   return lines;
+}
+
+// Where no setting says anything, what the program is annotated with holds.
+void apply_hints(std::vector<Line>& lines, const ConfigOptions& options) {
+  for_each_image(open_device_code(options.file), options.policy.sm, [&](const Image& image) {
+    for (const jit::ProgramHint& hint : jit::program_hints(image.program, options.policy.sm)) {
+      if (hint.parent != options.kernel || (!hint.child.empty() && hint.child != options.child)) continue;
+      const auto line =
+          std::ranges::find_if(lines, [&](const Line& l) { return l.setting->key == hint.key; });
+      if (line == lines.end() || line->value.from != Value::From::Default) continue;
+      line->value = {hint.value, Value::From::Program, image.label + ": " + hint.place};
+    }
+  });
 }
 
 const char* to_string(Value::From from) {
@@ -40,6 +56,8 @@ const char* to_string(Value::From from) {
       return "environment";
     case Value::From::File:
       return "file";
+    case Value::From::Program:
+      return "program";
     case Value::From::Default:
       break;
   }
@@ -75,7 +93,8 @@ void print_lines_as_json(const std::vector<Line>& lines, const runtime::Config& 
 
 void config(const ConfigOptions& options) {
   const runtime::Config config = load_policy(options.policy);
-  const std::vector<Line> lines = effective(config, options.kernel);
+  std::vector<Line> lines = effective(config, options);
+  if (!options.file.empty()) apply_hints(lines, options);
   if (options.json) {
     print_lines_as_json(lines, config, options.kernel);
   } else {

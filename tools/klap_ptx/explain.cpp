@@ -14,10 +14,14 @@ namespace {
 // A table that matches nothing is most often a glob that was meant for part of a name.
 void warn_of_idle_tables(const runtime::Config& config, const std::vector<jit::SiteRemark>& remarks) {
   for (const runtime::KernelTable& table : config.kernels) {
-    const auto matches = [&](const jit::SiteRemark& remark) { return table.matches(remark.parent); };
+    const auto matches = [&](const jit::SiteRemark& remark) {
+      return table.matches(remark.parent, &remark.child);
+    };
     if (std::ranges::any_of(remarks, matches)) continue;
-    fmt::print(stderr, "klap-ptx: warning: {}:{}: [[kernel]] '{}' matches no kernel that launches\n",
-               config.config_file.string(), table.line, table.glob);
+    const std::string child =
+        table.child_glob.empty() ? "" : fmt::format(" a child that '{}' matches", table.child_glob);
+    fmt::print(stderr, "klap-ptx: warning: {}:{}: [[kernel]] '{}' matches no kernel that launches{}\n",
+               config.config_file.string(), table.line, table.glob, child);
   }
 }
 

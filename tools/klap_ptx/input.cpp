@@ -87,10 +87,9 @@ jit::Request make_request(const runtime::Config& config, const PolicyOptions& op
   jit::Request request;
   request.sm = options.sm;
   request.debug_units = options.debug_units;
-  request.granularity = [config](const std::string& parent) { return config.granularity_for(parent); };
-  request.launcher = [config](const std::string& parent) { return config.launcher_for(parent); };
-  request.multiblock = [config](const std::string& parent) { return config.multiblock_for(parent); };
-  request.ordering = [config](const std::string& parent) { return config.ordering_for(parent); };
+  request.setting = [config](std::string_view key, const std::string& parent, const std::string& child) {
+    return config.setting_for(key, parent, child);
+  };
   if (!config.dump_dir.empty()) {
     request.dump = [folder = config.dump_dir](const jit::Stage& stage) {
       write_file(folder / stage.file, stage.bytes);

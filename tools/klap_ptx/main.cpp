@@ -171,6 +171,8 @@ void add_config(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("config", "Print the settings in force and where each came from");
   command.add_option("KERNEL", options->kernel,
                      "Settings of this kernel too; its mangled name, as explain prints it in brackets");
+  command.add_option("--child", options->child, "... for its launches of this kernel, by its mangled name");
+  command.add_option("--program", options->file, "Let the hints in this file's device code count, too");
   add_policy(command, options->policy);
   add_json(command, options->json);
   command.final_callback([options] { config(*options); });

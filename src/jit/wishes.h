@@ -1,0 +1,41 @@
+// What is asked for a launch, and by whom.
+//
+// In the order of precedence: the caller's settings (environment, then config file), what the program's
+// author wrote into the code at the launch or for its kernel (analysis/annotations.h), and what holds where
+// nobody says anything. An annotation that cannot be followed is ignored, and a note says so.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/annotations.h"
+#include "jit/module.h"
+
+namespace klap::jit {
+
+struct SiteWish {
+  Granularity granularity = Granularity::Grid;
+  Launcher launcher = Launcher::Host;
+  uint32_t multiblock = kMultiBlock;
+  uint32_t consumer_threads = 0;  // 0: as suits
+  Ordering ordering = Ordering::Relaxed;
+  // Only what annotations ask for, 0 for nothing: the runtime has the settings.
+  uint32_t concurrency = 0;
+  uint64_t pool_bytes = 0;
+  bool launcher_is_asked = false;
+  std::string granularity_by;      // who asks for it, "environment"; empty where nobody does
+  std::vector<std::string> notes;  // who asks for what, and what is ignored
+};
+
+// The wishes for the launches of one parent, in the order of its sites. A kernel's launches that are put off
+// all go one way: where they are to go several, the first that says how decides, and notes say so.
+std::vector<SiteWish> find_wishes(const Request& request, const analysis::FunctionFacts& parent);
+
+// The ways in which the launches of a parent may go, best first. Launches for which nothing is to be done
+// (granularity none) take no part.
+std::vector<analysis::Way> wished_ways(const Request& request, std::span<const SiteWish> wishes);
+
+}  // namespace klap::jit
