@@ -19,10 +19,11 @@
 //   granularity(none | warp | block | multiblock | grid | auto)
 //   launcher(auto | host | device)
 //   multiblock(N)            blocks that launch as one at granularity multiblock
-//   ordering(relaxed | stream)  whether launches of a block into its NULL stream may overlap
-//   concurrency(N)           the consumer takes 1/N of the device, as in KC_1, KC_16, KC_32 of Wu, Li and
-//   Becchi consumer_threads(N)      threads of a consumer's block pool_bytes(SIZE)         the most memory of
-//   a queue, as 64M; for a kernel only
+//   ordering(relaxed | stream)
+//                            whether launches of a block into its NULL stream may overlap
+//   concurrency(N)           the consumer takes 1/N of the device, as in KC_1, KC_16, KC_32 of Wu et al.
+//   consumer_threads(N)      threads of a consumer's block
+//   pool_bytes(SIZE)         the most memory of a queue, as 64M; for a kernel only
 //
 // A misspelt hint does not compile. A value that does not exist, and a hint that contradicts an earlier one,
 // is ignored with a line in the log. Hints give way to the environment and the config file. In a called
