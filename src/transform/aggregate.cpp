@@ -129,15 +129,17 @@ std::string count_exits(const Module& child_module, const Function& child,
   const FunctionFacts facts(child_module, child);
   const analysis::Exits exits = analysis::find_exits(facts);
   kernel.ways_out.insert(exits.ways.begin(), exits.ways.end());
-  kernel.leave = fmt::format("red.release.cta.shared.add.u32 [{}], {}", word, leaving);
+  // Not a reduction: who reads what it wrote must also see what others wrote who arrived before it.
+  const std::string unused = "%" + kernel.prefix + "left";
+  kernel.leave = fmt::format("atom.acq_rel.cta.shared.add.u32 {}, [{}], {}", unused, word, leaving);
   kernel.meet = [&consumer, &lines, word, prefix = kernel.prefix, number = 0]() mutable {
     InlineCall call;
     call.prefix = fmt::format("{}m{}_", prefix, number++);
     call.arguments = {word};
     return inline_function(consumer, template_function(consumer, kMeetFunction), call, lines);
   };
-  return fmt::format("\t.reg .b32 {0}, {1};\n\tmov.b32 {0}, {2};\n\tmov.b32 {1}, {3};\n", word, leaving,
-                     operands[0], operands[1]);
+  return fmt::format("\t.reg .b32 {0}, {1}, {4};\n\tmov.b32 {0}, {2};\n\tmov.b32 {1}, {3};\n", word, leaving,
+                     operands[0], operands[1], unused);
 }
 
 // The child's body in place of one marker call, `sites` what it launches in turn. The marker's operands are

@@ -83,6 +83,75 @@ TEST(EarlyExit, OfWarpOperationsThatWholeWarpsSkip) {
       << "a block is not a warp";
 }
 
+Answer answer(const std::string& body, MayLeave may_leave) {
+  return early_exit(*kernel(body).facts, true, may_leave).answer;
+}
+
+TEST(EarlyExit, OfWholeWarpsBeforeAPlainBarrier) {
+  const std::string by_warp =
+      "mov.u32 %r9, %tid.x; ld.param.u32 %r8, [n]; shr.u32 %r7, %r9, 5; "
+      "setp.ge.u32 %p1, %r7, %r8; ";
+  const std::string signed_division =
+      "mov.u32 %r9, %tid.x; ld.param.u32 %r8, [n]; shr.s32 %r6, %r9, 31; "
+      "shr.u32 %r5, %r6, 27; add.s32 %r4, %r9, %r5; shr.s32 %r7, %r4, 5; "
+      "setp.ge.s32 %p1, %r7, %r8; ";
+  for (const std::string& whole : {by_warp, signed_division}) {
+    for (const char* leave : {"@%p1 bra E; bar.sync 0; E: ret;", "@%p1 exit; barrier.sync.aligned 0; ret;"}) {
+      EXPECT_NE(Answer::No, answer(whole + leave, MayLeave::Nobody)) << whole << leave;
+      EXPECT_EQ(Answer::No, answer(whole + leave, MayLeave::Warps)) << whole << leave;
+    }
+    EXPECT_NE(Answer::No,
+              early_exit(*kernel(whole + "@%p1 exit; bar.sync 0; ret;").facts, false, MayLeave::Warps).answer)
+        << "rows may end within a warp";
+  }
+  EXPECT_NE(Answer::No, answer(kByThread + "@%p1 exit; bar.sync 0; ret;", MayLeave::Warps));
+  for (const char* other : {"bar.sync 1;", "bar.sync 0, 64;", "bar.red.or.pred %p2, 0, %p3;",
+                            "bar.arrive 0, 64;", "bar.sync %r1;"}) {
+    for (const MayLeave may_leave : {MayLeave::Warps, MayLeave::Threads}) {
+      EXPECT_NE(Answer::No, answer(by_warp + "@%p1 exit; bar.sync 0; " + other + " ret;", may_leave))
+          << other;
+    }
+  }
+}
+
+TEST(EarlyExit, OfAnyThreadBeforeAPlainBarrier) {
+  EXPECT_EQ(Answer::No, answer(kByThread + "@%p1 exit; bar.sync 0; ret;", MayLeave::Threads));
+  EXPECT_NE(Answer::No, answer(kByThread + "@%p1 exit; bar.sync 0; " + kShuffle + "ret;", MayLeave::Threads))
+      << "warp operations have no such way out";
+  EXPECT_NE(Answer::No, answer("bar.sync 0; brx.idx %r1, unknown_list; ret;", MayLeave::Threads));
+}
+
+// Exits by what is loaded, before a warp operation.
+TEST(EarlyExit, OfWarpsByWhatTheyLoad) {
+  const auto after = [](const std::string& load, const std::string& store = "st.global.u32 [%rd1], %r1;") {
+    return answer(load + kCompare + "@%p1 bra E; " + kShuffle + store + " E: ret;");
+  };
+  const std::string address = "ld.param.u64 %rd9, [p]; ";
+  EXPECT_EQ(Answer::No, after(kLoad));
+  EXPECT_EQ(Answer::No, after(address + "bar.sync 0; ld.global.u32 %r9, [%rd9]; "));
+  EXPECT_EQ(Answer::No, after(".shared .u32 x; bar.sync 0; ld.shared.u32 %r9, [x]; "));
+  EXPECT_EQ(Answer::No, after(address + "atom.global.add.u32 %r3, [%rd9], 1; ld.global.u32 %r9, [%rd9]; "))
+      << "a relaxed atomic alone orders nothing";
+  EXPECT_NE(Answer::No, after(address + "mov.u32 %r3, %tid.x; mad.wide.u32 %rd8, %r3, 4, %rd9; "
+                                        "ld.global.u32 %r9, [%rd8]; "));
+  for (const char* load :
+       {"ld.volatile.global.u32 %r9, [%rd9]; ", "ld.relaxed.gpu.global.u32 %r9, [%rd9]; ",
+        "ld.acquire.gpu.u32 %r3, [%rd9]; ld.global.u32 %r9, [%rd9]; ",
+        "atom.global.add.u32 %r3, [%rd9], 1; membar.gl; ld.global.u32 %r9, [%rd9]; ",
+        "atom.acquire.gpu.global.add.u32 %r3, [%rd9], 1; ld.global.u32 %r9, [%rd9]; ",
+        "bar.warp.sync -1; ld.global.u32 %r9, [%rd9]; ", "bar.sync 0, 64; ld.global.u32 %r9, [%rd9]; ",
+        "call.uni unknown; ld.global.u32 %r9, [%rd9]; ",
+        "mov.u32 %r3, %tid.x; setp.eq.u32 %p5, %r3, 0; @%p5 bar.sync 0; ld.global.u32 %r9, [%rd9]; ",
+        "mov.u32 %r3, 0; L: bar.sync 0; ld.global.u32 %r9, [%rd9]; add.u32 %r3, %r3, 1; setp.lt.u32 %p5, "
+        "%r3, "
+        "4; @%p5 bra L; "}) {
+    EXPECT_NE(Answer::No, after(address + load)) << load;
+  }
+  EXPECT_NE(Answer::No,
+            answer(kLoad + kCompare + "@%p1 bra E; bar.sync 0; st.global.u32 [%rd1], %r1; E: ret;"))
+      << "a block is not a warp";
+}
+
 // Threads that part and come together again in every round.
 TEST(EarlyExit, InALoopWithADivergentBranch) {
   const auto loop = [](const std::string& skipped) {
