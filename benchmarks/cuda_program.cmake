@@ -60,16 +60,16 @@ function(klap_cuda_program name)
   add_dependencies(${ARG_FOLDER}_${name} ${ARG_FOLDER}_${name}_objects)
 endfunction()
 
-# klap_cuda_image(FILE FOLDER folder SOURCES a.cu FLAGS ...) makes a file with device code only: PTX or a fatbin.
+# klap_cuda_image(FILE FOLDER folder SOURCES a.cu [HEADERS h.h] FLAGS ...) makes a file with device code only: PTX or a fatbin.
 function(klap_cuda_image file)
-  cmake_parse_arguments(ARG "" "FOLDER" "SOURCES;FLAGS" ${ARGN})
+  cmake_parse_arguments(ARG "" "FOLDER" "SOURCES;HEADERS;FLAGS" ${ARGN})
   set(output ${CMAKE_BINARY_DIR}/bin/${ARG_FOLDER}/${file})
   list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/bin/${ARG_FOLDER})
   add_custom_command(
     OUTPUT ${output}
     COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -rdc=true -O3 ${ARG_FLAGS} -o ${output} ${ARG_SOURCES}
-    DEPENDS ${ARG_SOURCES}
+    DEPENDS ${ARG_SOURCES} ${ARG_HEADERS}
     COMMENT "nvcc ${ARG_FOLDER}/${file}"
     VERBATIM COMMAND_EXPAND_LISTS)
   string(REPLACE "." "_" target ${file})

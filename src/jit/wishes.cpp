@@ -123,7 +123,6 @@ class Reader {
       wish.granularity = request_.granularity(parent_);
     } else if (const auto given = find("granularity")) {
       wish.granularity = *analysis::parse_granularity(given->text);
-      wish.granularity_by = given->place;
       wish.notes.push_back(fmt::format("the {} asks for granularity {}", given->place, given->text));
     }
     if (!request_.sharing && wish.granularity == Granularity::Warp) wish.granularity = Granularity::None;

@@ -26,7 +26,6 @@ struct SiteWish {
   uint32_t concurrency = 0;
   uint64_t pool_bytes = 0;
   bool launcher_is_asked = false;
-  std::string granularity_by;      // who asks for it, "environment"; empty where nobody does
   std::vector<std::string> notes;  // who asks for what, and what is ignored
 };
 

@@ -60,7 +60,6 @@ TEST(Precedence, SettingsThenTheLaunchThenTheKernelThenAuto) {
   EXPECT_EQ(Parent(kKernelBlock, kLaunchWarp).wish(settings()).granularity, Granularity::Warp);
   const SiteWish set = Parent(kKernelBlock, kLaunchWarp).wish(settings("granularity", "grid"));
   EXPECT_EQ(set.granularity, Granularity::Grid);
-  EXPECT_EQ(set.granularity_by, "environment");
   EXPECT_THAT(set.notes, ElementsAre("the environment asks for granularity grid"));
 }
 
