@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "analysis/exits.h"
-
 namespace klap::analysis {
 namespace {
 
@@ -80,18 +78,14 @@ struct Leaving {
   std::string detail;  // why it is nothing
 };
 
-// Threads that leave on their own must be seen to do so: exits.h.
-bool may_be_counted(const FunctionFacts& child) { return !object_to_exits(child); }
-
 // The least that will do: to let others leave has its price at every barrier.
 Leaving find_leaving(const Module& m, const Function& child, const std::array<uint32_t, 3>& block) {
   const FunctionFacts facts(m, child);
   Leaving out;
-  for (const MayLeave may_leave : {MayLeave::Nobody, MayLeave::Warps, MayLeave::Threads}) {
+  for (const MayLeave may_leave : {MayLeave::Nobody, MayLeave::Warps}) {
     const Finding finding = early_exit(facts, block[0] % kWarp == 0, may_leave);
-    const bool possible = may_leave != MayLeave::Threads || may_be_counted(facts);
-    if (finding.answer == Answer::No && possible) return {may_leave, ""};
-    if (finding.answer != Answer::No) out.detail = finding.detail;
+    if (finding.answer == Answer::No) return {may_leave, ""};
+    out.detail = finding.detail;
   }
   return out;
 }

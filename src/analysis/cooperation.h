@@ -6,8 +6,8 @@
 // have left in the program but not in the consumer, so all must reach it, which early_exit.h shows or not, or
 // those that have left must let the others go (templates/exits.h), which is made for one plain barrier; and a
 // barrier with a count may meet one of the block before. Warp operations have no such way out. Between two
-// blocks the consumer keeps the warp or the block together, so that nobody overwrites shared memory that another one still reads, and full warps
-// of the child must be full warps of the consumer.
+// blocks the consumer keeps the warp or the block together, so that nobody overwrites shared memory that
+// another one still reads, and full warps of the child must be full warps of the consumer.
 #pragma once
 
 #include <array>

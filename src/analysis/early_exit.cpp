@@ -8,6 +8,7 @@
 
 #include "analysis/barriers.h"
 #include "analysis/divergence.h"
+#include "analysis/exits.h"
 #include "analysis/path_counts.h"
 #include "analysis/values.h"
 
@@ -38,7 +39,6 @@ class EarlyExit {
     std::map<std::string, std::vector<uint32_t>> by_number;
     Finding out{Answer::No, "every thread that leaves has run all of them"};
     for (const auto& wait : waits_) {
-      if (may_leave_ == MayLeave::Threads && wait.kind == EffectKind::BlockBarrier) continue;
       if (wait.number) {
         by_number[*wait.number].push_back(wait.instruction);
       } else if (out.answer == Answer::No) {
@@ -133,12 +133,13 @@ class EarlyExit {
     const std::vector<bool> ends = exits();
     const PathCounts counts(k_.flow, counted, ends);
     const BlockDivergence divergence(m_, k_.function, k_.flow, k_.data);
-    const bool by_warp = number == kWarp || may_leave_ == MayLeave::Warps;
+    const bool by_warp = number == kWarp || may_leave_ != MayLeave::Nobody;
+    const bool by_thread = number != kWarp && may_leave_ == MayLeave::Threads;
     Finding out{Answer::No, ""};
     for (uint32_t decision : counts.decisions()) {
       const Divergence degree = divergence.of_decision(decision);
       if (degree == Divergence::None || out.answer == Answer::Yes || agree(decision, by_warp)) continue;
-      if (changes_nothing(decision, counted, ends)) continue;
+      if (changes_nothing(decision, counted, ends) || (by_thread && leaves(decision))) continue;
       const bool sure = degree == Divergence::ByThread && (!by_warp || !divides_at_warps(decision));
       out.answer = sure ? Answer::Yes : Answer::Unknown;
       out.detail = fmt::format("threads may leave by the decision at {} while others have still to reach {}",
@@ -170,6 +171,12 @@ class EarlyExit {
       }
     }
     return true;
+  }
+
+  // True if the decision is whether to leave at once.
+  [[nodiscard]] bool leaves(uint32_t decision) const {
+    const std::vector<const Statement*> ways = find_exits(k_).ways;
+    return at(decision).predicated && std::ranges::find(ways, &at(decision)) != ways.end();
   }
 
   // True if all who meet there decide alike, each time that they come to the decision.

@@ -13,9 +13,10 @@
 // Operations that name some lanes only, barriers with a count, mbarrier objects and barriers in called
 // functions cannot be counted so: there the answer is `Unknown`.
 //
-// Where whole warps may leave on their own, each warp has to agree at barriers too, and no more; where any
-// thread may, barriers ask for nothing. They can be made to let those go on that stay, if they are all one
-// plain barrier (templates/exits.h).
+// Where whole warps may leave on their own, each warp has to agree at barriers too, and no more. Where any
+// thread may, it must leave at once by the decision at which it parts from its warp: on a longer way it could
+// be kept, before it is gone, at a place where the warp is to come together again. Barriers can be made to
+// let those go on that stay, if they are all one plain barrier (templates/exits.h).
 #pragma once
 
 #include "analysis/answer.h"

@@ -88,9 +88,7 @@ std::string_view together_text(analysis::Together together) {
 }
 
 std::string_view leaving_text(analysis::MayLeave may_leave) {
-  if (may_leave == analysis::MayLeave::Nobody) return "";
-  return may_leave == analysis::MayLeave::Warps ? ", warps may leave before barriers"
-                                                : ", threads may leave before barriers";
+  return may_leave == analysis::MayLeave::Warps ? ", warps may leave before barriers" : "";
 }
 
 // Who runs the children, and how.

@@ -257,13 +257,13 @@ KLAP_CASE(child_exits_before_barrier,
     const int sum = start_of(t * kBlock) + t * 4 + 1;
     return i == 0 ? sum : i == 1 ? 2 * sum : start_of(t * kBlock + i);
   });
-  c.rewritten("exits_parent");
+  c.left_on_host("exits_parent", "child-barrier");
 }
 KLAP_CASE(child_threads_exit_in_every_second_block,
           "threads that have left wait for others in the next block") {
   of_children(c, "swap_parent", kManyBlocks,
               [](int b, int i) { return unchanged(b, b % 2 == 0 && i >= kWarp ? i : i ^ 1); });
-  c.rewritten("swap_parent");
+  c.left_on_host("swap_parent", "child-barrier");
 }
 KLAP_CASE(child_blocks_exit_before_barrier, "a block that leaves as a whole holds up the next one") {
   of_children(c, "some_blocks_parent", kManyBlocks, [](int b, int i) {

@@ -37,7 +37,7 @@ __global__ void fewer_warps(int* cells) {
   }
   mine[thread] = value;
 }
-// The same with threads from everywhere.
+// The same with threads from everywhere, for which nothing is left to do.
 __global__ void fewer_threads(int* cells) {
   __shared__ int held[kBlock];
   const int thread = static_cast<int>(threadIdx.x);
@@ -48,13 +48,10 @@ __global__ void fewer_threads(int* cells) {
     held[thread] = value;
     __syncthreads();
     value = next_value(held, value, thread);
+    mine[thread] = value;
     __syncthreads();
-    if (round == thread % 10) {
-      mine[thread] = -value;
-      return;
-    }
+    if (round == thread % 10) return;
   }
-  mine[thread] = value;
 }
 // What a block has to do is said by memory, which the child writes elsewhere.
 __global__ void reverse_unless_empty(int* cells, const int* lengths, int* empty) {
@@ -135,8 +132,8 @@ Values start() {
   return values;
 }
 
-// One block; `leaves` says in which round a thread does.
-void run_rounds(int* cells, const std::function<int(int thread)>& leaves) {
+// One block; `leaves` says in which round a thread does, and with which sign of its value.
+void run_rounds(int* cells, int sign, const std::function<int(int thread)>& leaves) {
   Values value(cells, cells + kBlock), held = value;
   for (int round = 0; round < kRounds; ++round) {
     for (int t = 0; t < kBlock; ++t) {
@@ -152,16 +149,15 @@ void run_rounds(int* cells, const std::function<int(int thread)>& leaves) {
   }
   for (int t = 0; t < kBlock; ++t) {
     const int own = value[static_cast<size_t>(t)];
-    cells[t] = leaves(t) < kRounds ? -own : own;
+    cells[t] = leaves(t) < kRounds ? sign * own : own;
   }
 }
 
-void rounds(Builder& c, const char* parent, const std::function<int(int thread)>& leaves) {
+void rounds(Builder& c, const char* parent, int sign, const std::function<int(int thread)>& leaves) {
   Values after = start();
-  for (int b = 0; b < kThreads * kBlocks; ++b) run_rounds(after.data() + b * kBlock, leaves);
+  for (int b = 0; b < kThreads * kBlocks; ++b) run_rounds(after.data() + b * kBlock, sign, leaves);
   const auto cells = c.buffer("cells", start(), after);
   c.launch(parent, {1, 1, 1}, {kThreads, 1, 1}, c.address(cells));
-  c.rewritten(parent);
 }
 
 int length_of(int block) { return block * 5 % 3; }
@@ -201,10 +197,12 @@ void grow_on_host(Values& nodes, Values& cells, int self) {
 }  // namespace
 
 KLAP_CASE(warps_leave_between_barriers, "a warp that has left holds up others, or runs ahead of them") {
-  rounds(c, "warps_parent", [](int thread) { return 2 * (thread / kWarp); });
+  rounds(c, "warps_parent", -1, [](int thread) { return 2 * (thread / kWarp); });
+  c.rewritten("warps_parent");
 }
 KLAP_CASE(threads_leave_between_barriers, "threads that have left hold up others of their warp") {
-  rounds(c, "threads_parent", [](int thread) { return thread % 10; });
+  rounds(c, "threads_parent", 1, [](int thread) { return thread % 10; });
+  c.left_on_host("threads_parent", "child-barrier");  // they do not leave by one branch
 }
 KLAP_CASE(blocks_leave_by_memory, "a block that leaves by what it loads holds up the next one") {
   Values after = start();
