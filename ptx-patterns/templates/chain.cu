@@ -25,7 +25,7 @@ extern "C" __device__ void __klap_child_body(const unsigned char* arguments, uns
                                              unsigned int ctaid_y, unsigned int ctaid_z,
                                              unsigned int nctaid_x, unsigned int nctaid_y,
                                              unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
-                                             unsigned int tid_z KLAP_MEETING_PARAMETERS);
+                                             unsigned int tid_z);
 
 // Items that were reserved, with room or without; the parent is complete.
 static __device__ __forceinline__ unsigned int reserved_items(const KlapFeed* feed) {
@@ -116,8 +116,6 @@ static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int childr
 
 extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS) __klap_consumer(KlapFeed* feed) {
   __shared__ unsigned long long taken;
-  KLAP_MEETING_WORD(meeting_word);
-  begin_child_blocks(meeting_word);
   const unsigned int thread = threadIdx.x;
   unsigned int items = 0;     // in the first thread, as is the rest
   unsigned int children = 0;  // begun by this block
@@ -149,9 +147,8 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS) __klap_consumer
       const uint3 at = position_in(size, linear);
       __klap_child_body(record + KLAP_ARGS_OFFSET, at.x, at.y, at.z, size.x, size.y, size.z,
                         thread % KLAP_CHILD_X, thread / KLAP_CHILD_X % KLAP_CHILD_Y,
-                        thread / (KLAP_CHILD_X * KLAP_CHILD_Y) KLAP_MEETING_ARGUMENTS(meeting_word));
-      end_child_block(
-          meeting_word);  // for what the child's next block shares, and for what waits for this child
+                        thread / (KLAP_CHILD_X * KLAP_CHILD_Y));
+      end_child_block();  // for what the child's next block shares, and for what waits for this child
     }
 #ifdef KLAP_IN_ORDER
     if (thread == 0) finish(reinterpret_cast<KlapChained*>(record));

@@ -29,11 +29,11 @@ extern "C" __device__ void __klap_child_body(const unsigned char* arguments, uns
                                              unsigned int ctaid_y, unsigned int ctaid_z,
                                              unsigned int nctaid_x, unsigned int nctaid_y,
                                              unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
-                                             unsigned int tid_z KLAP_MEETING_PARAMETERS);
+                                             unsigned int tid_z);
 
-static __device__ __forceinline__ void end_virtual_block([[maybe_unused]] unsigned int& meeting_word) {
+static __device__ __forceinline__ void end_virtual_block() {
 #if defined(KLAP_BLOCKS_TOGETHER)
-  end_child_block(meeting_word);
+  end_child_block();
 #elif defined(KLAP_WARPS_TOGETHER)
   __syncwarp();
 #endif
@@ -59,7 +59,6 @@ static __device__ __forceinline__ void leave(KlapQueue* queue) {
 // cost more, in occupancy, than the cache hits they save.
 extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
     __klap_consumer(KlapQueue* queue) {
-  KLAP_MEETING_WORD(meeting_word);
   const unsigned int groups = gridDim.x * KLAP_PACK;
 #if KLAP_PACK == 1  // said in this way, the compiler sees that a whole block decides alike
   const unsigned int thread = threadIdx.x;
@@ -81,7 +80,6 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
       record = find_record(queue->prefix, static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS, block);
   }
   unsigned int big_done = 0;
-  begin_child_blocks(meeting_word);
 
 #pragma unroll 1
   for (;;) {
@@ -118,8 +116,8 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
       const uint3 at = position_in(grid, linear);
       __klap_child_body(current + KLAP_ARGS_OFFSET, at.x, at.y, at.z, grid.x, grid.y, grid.z,
                         thread % KLAP_CHILD_X, thread / KLAP_CHILD_X % KLAP_CHILD_Y,
-                        thread / (KLAP_CHILD_X * KLAP_CHILD_Y) KLAP_MEETING_ARGUMENTS(meeting_word));
-      end_virtual_block(meeting_word);
+                        thread / (KLAP_CHILD_X * KLAP_CHILD_Y));
+      end_virtual_block();
     }
   }
   leave(queue);

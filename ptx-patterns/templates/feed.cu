@@ -24,7 +24,7 @@
   extern "C" __device__ void __klap_child_body_##number(                                                \
       const unsigned char* arguments, unsigned int ctaid_x, unsigned int ctaid_y, unsigned int ctaid_z, \
       unsigned int nctaid_x, unsigned int nctaid_y, unsigned int nctaid_z, unsigned int tid_x,          \
-      unsigned int tid_y, unsigned int tid_z KLAP_MEETING_PARAMETERS);
+      unsigned int tid_y, unsigned int tid_z);
 KLAP_KERNELS
 #undef KLAP_KERNEL
 
@@ -104,11 +104,9 @@ static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int childr
 
 extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapFeed* feed) {
   __shared__ unsigned long long taken;
-  KLAP_MEETING_WORD(meeting_word);
   const unsigned int thread = threadIdx.x;
   unsigned int children = 0;  // begun by this block, in its first thread
   bool is_over = false;       // the same
-  begin_child_blocks(meeting_word);
   // Nothing is pending only if nothing was recorded, or all is done already.
   if (thread == 0) is_over = load_relaxed(&feed->pending) == 0;
 
@@ -142,11 +140,11 @@ extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapF
       ((width) * (height) * (depth) == KLAP_THREADS || thread < (width) * (height) * (depth)))      \
     __klap_child_body_##number(record + KLAP_ARGS_OFFSET, at.x, at.y, at.z, size.x, size.y, size.z, \
                                thread % (width), thread / (width) % (height),                       \
-                               thread / ((width) * (height)) KLAP_MEETING_ARGUMENTS(meeting_word));
+                               thread / ((width) * (height)));
       KLAP_KERNELS
 #undef KLAP_KERNEL
       // For what the child's next block shares, and for retiring after the last one.
-      end_child_block(meeting_word);
+      end_child_block();
     }
     if (thread == 0) is_over = retire(feed);
   }

@@ -8,7 +8,6 @@
 
 #include "analysis/barriers.h"
 #include "analysis/divergence.h"
-#include "analysis/exits.h"
 #include "analysis/path_counts.h"
 #include "analysis/values.h"
 
@@ -134,12 +133,11 @@ class EarlyExit {
     const PathCounts counts(k_.flow, counted, ends);
     const BlockDivergence divergence(m_, k_.function, k_.flow, k_.data);
     const bool by_warp = number == kWarp || may_leave_ != MayLeave::Nobody;
-    const bool by_thread = number != kWarp && may_leave_ == MayLeave::Threads;
     Finding out{Answer::No, ""};
     for (uint32_t decision : counts.decisions()) {
       const Divergence degree = divergence.of_decision(decision);
       if (degree == Divergence::None || out.answer == Answer::Yes || agree(decision, by_warp)) continue;
-      if (changes_nothing(decision, counted, ends) || (by_thread && leaves(decision))) continue;
+      if (changes_nothing(decision, counted, ends)) continue;
       const bool sure = degree == Divergence::ByThread && (!by_warp || !divides_at_warps(decision));
       out.answer = sure ? Answer::Yes : Answer::Unknown;
       out.detail = fmt::format("threads may leave by the decision at {} while others have still to reach {}",
@@ -171,12 +169,6 @@ class EarlyExit {
       }
     }
     return true;
-  }
-
-  // True if the decision is whether to leave at once.
-  [[nodiscard]] bool leaves(uint32_t decision) const {
-    const std::vector<const Statement*> ways = find_exits(k_).ways;
-    return at(decision).predicated && std::ranges::find(ways, &at(decision)) != ways.end();
   }
 
   // True if all who meet there decide alike, each time that they come to the decision.

@@ -25,7 +25,7 @@
 namespace klap::analysis {
 
 // Who may leave while others have still to meet, without a deadlock.
-enum class MayLeave { Nobody, Warps, Threads };
+enum class MayLeave { Nobody, Warps };
 
 // `full_rows`: the kernel's blocks are so many threads wide that every 32 of a row are a warp, which
 // comparing the thread's index with a multiple of 32 does not divide.

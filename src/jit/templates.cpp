@@ -82,7 +82,6 @@ void add_group(std::vector<std::string>& options, uint32_t group_blocks) {
 // Those of exits.h.
 void add_leaving(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
   if (shape.leaves(analysis::MayLeave::Warps)) options.emplace_back("-DKLAP_WARPS_LEAVE");
-  if (shape.leaves(analysis::MayLeave::Threads)) options.emplace_back("-DKLAP_THREADS_LEAVE");
 }
 
 std::vector<std::string> feed_options(const transform::ConsumerShape& shape) {

@@ -29,7 +29,6 @@ constexpr char kRecordFunction[] = "__klap_record";
 constexpr char kConsumerKernel[] = "__klap_consumer";
 constexpr char kChildMarker[] = "__klap_child_body";
 constexpr char kLeaveFunction[] = "__klap_leave";
-constexpr char kMeetFunction[] = "__klap_meet";
 constexpr char kLaunchFunction[] = "__klap_launch_children";
 constexpr char kQueueParameter[] = "__klap_queue";
 constexpr char kQueueRegister[] = "%klap_queue";
@@ -120,38 +119,15 @@ std::vector<std::string> marker_arguments(const Module& m, const Statement& scop
   return operands;
 }
 
-// Has the child's threads counted out by themselves: `operands` are the word's address and what to add to it.
-// The text declares what is used for that.
-std::string count_exits(const Module& child_module, const Function& child,
-                        const std::vector<std::string>& operands, const Module& consumer,
-                        InlineKernel& kernel, LineTables& lines) {
-  const std::string word = "%" + kernel.prefix + "meeting", leaving = "%" + kernel.prefix + "leaving";
-  const FunctionFacts facts(child_module, child);
-  const analysis::Exits exits = analysis::find_exits(facts);
-  kernel.ways_out.insert(exits.ways.begin(), exits.ways.end());
-  // Not a reduction: who reads what it wrote must also see what others wrote who arrived before it.
-  const std::string unused = "%" + kernel.prefix + "left";
-  kernel.leave = fmt::format("atom.acq_rel.cta.shared.add.u32 {}, [{}], {}", unused, word, leaving);
-  kernel.meet = [&consumer, &lines, word, prefix = kernel.prefix, number = 0]() mutable {
-    InlineCall call;
-    call.prefix = fmt::format("{}m{}_", prefix, number++);
-    call.arguments = {word};
-    return inline_function(consumer, template_function(consumer, kMeetFunction), call, lines);
-  };
-  return fmt::format("\t.reg .b32 {0}, {1}, {4};\n\tmov.b32 {0}, {2};\n\tmov.b32 {1}, {3};\n", word, leaving,
-                     operands[0], operands[1], unused);
-}
-
 // The child's body in place of one marker call, `sites` what it launches in turn. The marker's operands are
 // copied first: the body runs many times, and its own names must not depend on the template's.
 std::string child_text(const Module& child_module, const Function& child, const FedBody& body,
                        const ConsumerShape& shape, const std::vector<std::string>& operands,
                        const std::string& prefix, const std::string& parameter, LineTables& lines,
-                       const FeedingSites* sites, const Module& consumer) {
+                       const FeedingSites* sites) {
   static constexpr std::array<const char*, 9> kNames = {
       "ctaid_x", "ctaid_y", "ctaid_z", "nctaid_x", "nctaid_y", "nctaid_z", "tid_x", "tid_y", "tid_z"};
-  const bool counted = shape.leaves(analysis::MayLeave::Threads);
-  if (operands.size() != kNames.size() + (counted ? 3 : 1)) {
+  if (operands.size() != kNames.size() + 1) {
     throw Error(ErrorCode::Internal, "the consumer template calls its marker in an unknown form");
   }
   InlineKernel kernel;
@@ -168,8 +144,6 @@ std::string child_text(const Module& child_module, const Function& child, const 
     kernel.around = sites->in_consumer(prefix);
     text += sites->registers();
   }
-  if (body.may_leave == analysis::MayLeave::Threads)
-    text += count_exits(child_module, child, {operands.end() - 2, operands.end()}, consumer, kernel, lines);
   if (shape.lanes != 0) {
     // The operand counts from where the template's own parameter begins.
     const std::string begin = "%" + prefix + "parameters";
@@ -505,12 +479,12 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
     const std::vector<std::string> operands = marker_arguments(consumer, scope);
     if (fed == nullptr) {
       return child_text(child_module, child, {shape.block, shape.layout, shape.may_leave}, shape, operands,
-                        prefix, parameter, lines, nullptr, consumer);
+                        prefix, parameter, lines, nullptr);
     }
     const FeedingSites sites = sites_of(*fed, number, prefix + "f_", lines);
     for (std::string& declaration : sites.declarations()) declarations.push_back(std::move(declaration));
     return child_text(child_module, fed->kernels[number].kernel.function, shape.bodies.at(number), shape,
-                      operands, prefix, parameter, lines, &sites, consumer);
+                      operands, prefix, parameter, lines, &sites);
   };
   for (const analysis::FlatInstruction& i : flow.instructions()) {
     const auto call = analysis::parse_call(consumer, *i.statement, names);

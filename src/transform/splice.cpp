@@ -35,7 +35,6 @@ class Splicer {
     out_.clear();
     for (const Statement& s : function_.body.body) statement(s);
     if (keeps_exits()) return out_;
-    finish();
     // Where `ret` goes. A label must stand before a statement.
     out_ +=
         fmt::format("\n\t{}:\n\t.reg .pred %{}end;\n\tmov.pred %{}end, 0;\n", end_label(), prefix_, prefix_);
@@ -47,12 +46,8 @@ class Splicer {
   virtual bool special(const Statement& s) = 0;
   // True if `ret` and `exit` stay what they are.
   [[nodiscard]] virtual bool keeps_exits() const { return false; }
-  // Writes what comes right before a statement.
-  virtual void before(const Statement&) {}
   // What stands around a statement; null for nothing.
   [[nodiscard]] virtual const Around* around(const Statement&) const { return nullptr; }
-  // Writes what a thread does that comes to the body's closing brace.
-  virtual void finish() {}
   // The replacement of an identifier that the function does not declare.
   virtual std::string outside(uint32_t token) = 0;
 
@@ -103,7 +98,6 @@ class Splicer {
  private:
   void statement(const Statement& s) {
     const Around* const more = around(s);
-    before(s);
     if (more != nullptr) out_ += "\t" + more->before;
     if (more == nullptr || !more->instead) write(s);
     if (more != nullptr) out_ += more->after;
@@ -203,17 +197,8 @@ class KernelSplicer final : public Splicer {
     return found == function_.parameters.end() ? nullptr : &*found;
   }
 
-  // A thread that leaves says so while it is still with the others: before the branch, not behind it.
-  void before(const Statement& s) override {
-    if (kernel_.ways_out.contains(&s)) line(guard(s) + kernel_.leave);
-  }
-  void finish() override {
-    if (kernel_.may_leave == analysis::MayLeave::Threads) line(kernel_.leave);
-  }
-
   bool special(const Statement& s) override {
     const std::string_view opcode = m_.text(s.head);
-    if (kernel_.ways_out.contains(&s)) return way_out(s);
     if (opcode == "ld" && has_param_space(s)) return parameter_load(s);
     if (opcode == "mov" && s.operands.size() == 2) return move(s);
     if (opcode == "cvta") return parameter_cast(s);
@@ -223,39 +208,20 @@ class KernelSplicer final : public Splicer {
     return false;
   }
 
-  // A branch to where others leave too would count the thread once more there.
-  bool way_out(const Statement& s) {
-    line(guard(s) + "bra " + end_label());
-    return true;
-  }
-
   [[nodiscard]] bool is_block_barrier(const Statement& s) const {
     return (m_.is(s.head, "bar") || m_.is(s.head, "barrier")) && !m_.has_modifier(s, ".warp");
   }
 
+  // `bar.sync 0` as the reduction of "somebody stays" that it is together with the end of the block.
   bool barrier(const Statement& s) {
     if (!m_.has_modifier(s, ".sync") || s.operands.size() != 1) throw unsupported(s.head);
-    if (kernel_.may_leave == analysis::MayLeave::Warps) {
-      counting_barrier(s);
-    } else if (!s.predicated) {
-      out_ += "\t" + kernel_.meet() + "\n";
-    } else {
-      const std::string past = fmt::format("${}past{}", prefix_, barriers_++);
-      line(fmt::format("@{}{} bra {}", s.predicate_negated ? "" : "!", rename(s.predicate), past));
-      out_ += fmt::format("\t{0}\n{1}:\n\t{{\n\t.reg .pred %{2}past;\n\tmov.pred %{2}past, 0;\n\t}}\n",
-                          kernel_.meet(), past, prefix_);
-    }
-    return true;
-  }
-
-  // `bar.sync 0` as the reduction of "somebody stays" that it is together with the end of the block.
-  void counting_barrier(const Statement& s) {
     const std::string stays = "%" + prefix_ + "stays";
     line(fmt::format("{{\n\t.reg .pred {0};\n\tmov.pred {0}, 1", stays));
     line(fmt::format("{}{}{}.red.or{}.pred {}, 0, {}", guard(s), m_.text(s.head),
                      m_.has_modifier(s, ".cta") ? ".cta" : "",
                      m_.has_modifier(s, ".aligned") ? ".aligned" : "", stays, stays));
     out_ += "\t}\n";
+    return true;
   }
 
   [[nodiscard]] const Around* around(const Statement& s) const override {
@@ -365,7 +331,6 @@ class KernelSplicer final : public Splicer {
   }
 
   const InlineKernel& kernel_;
-  int barriers_ = 0;  // that only some threads run
 };
 
 }  // namespace

@@ -7,9 +7,7 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,11 +56,7 @@ struct InlineKernel {
   bool coherent = false;
   // Who may leave early. Barriers are then what templates/exits.h says.
   analysis::MayLeave may_leave = analysis::MayLeave::Nobody;
-  // Where it is any thread:
-  std::set<const ptx::Statement*> ways_out;  // by which threads leave
-  std::string leave;                         // an instruction for one that leaves, before it goes its way
-  std::function<std::string()> meet;         // makes the text of a barrier
-  Surroundings around;                       // of statements of the body
+  Surroundings around;  // of statements of the body
 };
 // Throws Error(Unsupported) naming the line if a parameter or a special register is used in a way that cannot
 // be redirected.

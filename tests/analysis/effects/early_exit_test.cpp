@@ -107,23 +107,9 @@ TEST(EarlyExit, OfWholeWarpsBeforeAPlainBarrier) {
   EXPECT_NE(Answer::No, answer(kByThread + "@%p1 exit; bar.sync 0; ret;", MayLeave::Warps));
   for (const char* other : {"bar.sync 1;", "bar.sync 0, 64;", "bar.red.or.pred %p2, 0, %p3;",
                             "bar.arrive 0, 64;", "bar.sync %r1;"}) {
-    for (const MayLeave may_leave : {MayLeave::Warps, MayLeave::Threads}) {
-      EXPECT_NE(Answer::No, answer(by_warp + "@%p1 exit; bar.sync 0; " + other + " ret;", may_leave))
-          << other;
-    }
+    EXPECT_NE(Answer::No, answer(by_warp + "@%p1 exit; bar.sync 0; " + other + " ret;", MayLeave::Warps))
+        << other;
   }
-}
-
-TEST(EarlyExit, OfAnyThreadBeforeAPlainBarrier) {
-  EXPECT_EQ(Answer::No, answer(kByThread + "@%p1 exit; bar.sync 0; ret;", MayLeave::Threads));
-  EXPECT_NE(Answer::No, answer(kByThread + "@%p1 exit; bar.sync 0; " + kShuffle + "ret;", MayLeave::Threads))
-      << "warp operations have no such way out";
-  EXPECT_EQ(Answer::No, answer(kByThread + "@%p1 bra E; bar.sync 0; E: ret;", MayLeave::Threads));
-  for (const char* longer : {"@!%p1 bra L; st.global.u32 [%rd1], %r1; ret; L: bar.sync 0; ret;",
-                             "@%p1 bra E; bar.sync 0; E: st.global.u32 [%rd1], %r1; ret;"}) {
-    EXPECT_NE(Answer::No, answer(kByThread + longer, MayLeave::Threads)) << longer;
-  }
-  EXPECT_NE(Answer::No, answer("bar.sync 0; brx.idx %r1, unknown_list; ret;", MayLeave::Threads));
 }
 
 // Exits by what is loaded, before a warp operation.
