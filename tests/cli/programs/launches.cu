@@ -8,6 +8,7 @@ __global__ void parent(int* sums, int count) {
 }
 
 __global__ void looping_parent(int* sums, int count) {
+#pragma unroll 1
   for (int i = 0; i < count; ++i) {
     child<<<1, 32>>>(sums, i);
     __syncthreads();
