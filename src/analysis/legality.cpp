@@ -643,8 +643,8 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
   }
   // What is not constant, and may be so only where each launch keeps it, is looked at there.
   const auto shared_bytes = constant_shared_bytes(site, parent).value_or(0);
-  if (auto objection =
-          object_to_cooperation(m, child, graph, block.value_or(std::array<uint32_t, 3>{}), shared_bytes, way))
+  if (auto objection = object_to_cooperation(m, child, graph, block.value_or(std::array<uint32_t, 3>{}),
+                                             shared_bytes, way))
     return objection;
   // What varies only takes updates away, and costs the values of the whole parent.
   if (stream_kind(site) == StreamKind::Null && shared_update(m, child, closure, {})) {

@@ -178,8 +178,9 @@ TEST_F(Explain, RemarksReadLikeTheCompilers) {
   EXPECT_THAT(result.out,
               ContainsRegex("launches.ptx:[0-9]+:[0-9]+: remark: launch of child\\(int\\*, int\\) "
                             "\\[_Z5childPii\\] from parent\\(int\\*, int\\) \\[_Z6parentPii\\] rewritten: "));
-  EXPECT_THAT(result.out,
-              ContainsRegex("from looping_parent\\(int\\*, int\\) \\[[^]]*\\] left: barrier-between-launches"));
+  EXPECT_THAT(
+      result.out,
+      ContainsRegex("from looping_parent\\(int\\*, int\\) \\[[^]]*\\] left: barrier-between-launches"));
   EXPECT_THAT(result.out, HasSubstr("2 launch sites: 1 rewritten, 1 left\n"));
 }
 
