@@ -37,6 +37,7 @@ class Guards {
   }
 
   [[nodiscard]] bool leave_one_thread() const { return fixed_[0] && fixed_[1] && fixed_[2]; }
+  [[nodiscard]] bool leave_one_of_a_row() const { return fixed_[0]; }
 
  private:
   // `.reqntid` says the size in every dimension.
@@ -142,8 +143,9 @@ class Guards {
 bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site) {
   if (parent.flow.has_unknown_branch()) return false;
   const uint32_t at = parent.flow.index_of(site.get_call);
-  return Guards(parent, parent.flow.instructions()[at].block).leave_one_thread() ||
-         is_behind_lone_store(parent.values(), at);
+  const Guards guards(parent, parent.flow.instructions()[at].block);
+  return guards.leave_one_thread() ||
+         (guards.leave_one_of_a_row() && is_behind_lone_store(parent.values(), at));
 }
 
 }  // namespace klap::analysis

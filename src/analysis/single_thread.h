@@ -2,8 +2,10 @@
 //
 // They are in no order with those of other threads, so nothing is lost where the NULL stream's order between
 // threads is not kept. Shown by the comparisons that lead to the launch: they must leave one value to the
-// thread's index in every dimension that a block can have; or by a store that two threads could only make in
-// a data race (same_view.h).
+// thread's index in every dimension that a block can have. Programs whose blocks have one dimension compare
+// only that one; there the others must follow from a store that two threads could only make in a data race
+// (same_view.h). Without any comparison such a store shows nothing: threads that all set the same flag are a
+// race, too, and common.
 #pragma once
 
 #include "analysis/legality.h"
