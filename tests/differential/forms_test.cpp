@@ -126,8 +126,9 @@ std::string table() {
       "# Forms of kernels and granularities\n\nEvery row is a form in which programs launch kernels from "
       "kernels, with the differential cases that show it (`cases/`). *works*: rewritten, and equal to the "
       "CPU "
-      "reference natively and preloaded, on the emulated GPU under every seed and on a GPU. *left*: the "
-      "reason why such a launch stays as it is there. Made from the cases by `forms_test.cpp`.\n\n"
+      "reference natively and preloaded, on the emulated GPU under every seed (the same cases run on a GPU "
+      "where there is one). *left*: the reason why such a launch stays as it is there. Made from the cases "
+      "by `forms_test.cpp`.\n\n"
       "| Form | grid, host | grid, device | multiblock | block | warp | Cases |\n"
       "| --- | --- | --- | --- | --- | --- | --- |\n";
   for (const Form& form : forms()) {
