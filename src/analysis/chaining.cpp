@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/coherence.h"
 #include "analysis/own_streams.h"
 
 namespace klap::analysis {
@@ -17,23 +18,12 @@ Objection object(const Site& site, const std::string& detail) {
   return {Reason::SiteInLoop, fmt::format("in a loop ({}), {}", ptx::place(site.position), detail)};
 }
 
-bool is_noncoherent_load(const Module& m, const Statement& s) {
-  if (s.kind != ptx::StatementKind::Instruction) return false;
-  return m.is(s.head, "ldu") || (m.is(s.head, "ld") && m.has_modifier(s, ".nc"));
-}
-
-// The child's copy in the consumer is rewritten to read coherently; what it calls is not copied.
 std::optional<Objection> object_to_noncoherent_callees(const Module& m, const Function& child,
                                                        const Site& site) {
-  std::optional<Objection> found;
-  for (const Function* callee : call_closure(m, child).functions) {
-    ptx::for_each_statement(callee->body, [&](const Statement& s) {
-      if (found || !is_noncoherent_load(m, s)) return;
-      found = object(site, fmt::format("and {}, called by the child, reads past the coherent caches ({})",
-                                       callee->name, m.place(s.head)));
-    });
-  }
-  return found;
+  const auto load = noncoherent_load_below(m, child);
+  if (!load) return std::nullopt;
+  return object(site, fmt::format("and {}, called by the child, reads past the coherent caches ({})",
+                                  load->function->name, m.place(load->token)));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "analysis/barriers.h"
+#include "analysis/coherence.h"
 #include "analysis/cooperation.h"
 #include "analysis/own_streams.h"
 #include "analysis/single_thread.h"
@@ -17,7 +18,6 @@ namespace {
 
 using ptx::Function;
 using ptx::Module;
-using ptx::Statement;
 
 using Found = std::optional<Objection>;
 
@@ -143,28 +143,16 @@ class FamilyJudge {
     return std::nullopt;
   }
 
-  // A kernel's copy in the consumer is rewritten to read coherently; what it calls is not copied.
   Found object_to_callees() {
     for (const FedKernel& kernel : kernels_) {
-      for (const Function* callee : call_closure(module_, kernel.facts->function).functions) {
-        if (Found objection = object_to_noncoherent(*callee))
-          return about(*kernel.facts, std::move(*objection));
-      }
+      const auto load = noncoherent_load_below(module_, kernel.facts->function);
+      if (!load) continue;
+      return about(*kernel.facts,
+                   object(fmt::format("is run beside what launches it, and {}, called by it, reads past the "
+                                      "coherent caches ({})",
+                                      load->function->name, module_.place(load->token))));
     }
     return std::nullopt;
-  }
-
-  [[nodiscard]] Found object_to_noncoherent(const Function& callee) const {
-    Found found;
-    const Module& m = module_;
-    ptx::for_each_statement(callee.body, [&](const Statement& s) {
-      if (found || s.kind != ptx::StatementKind::Instruction) return;
-      if (!m.is(s.head, "ldu") && !(m.is(s.head, "ld") && m.has_modifier(s, ".nc"))) return;
-      found = object(fmt::format(
-          "is run beside what launches it, and {}, called by it, reads past the coherent caches ({})",
-          callee.name, m.place(s.head)));
-    });
-    return found;
   }
 
   // ---- order ----
