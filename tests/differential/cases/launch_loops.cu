@@ -299,7 +299,7 @@ KLAP_CASE(loop_two_streams, "a launch goes into another stream than the program'
   const auto cells = c.buffer("cells", before, after);
   const auto added = c.buffer("sums", std::vector<int>(kAll), sums);
   c.launch("two_streams_parent", {kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(cells), c.address(added));
-  in_loop(c, "two_streams_parent", "rewritten");
+  in_loop(c, "two_streams_parent", "stream-unsupported");
 }
 
 KLAP_CASE(loop_tickets, "a loop with an atomic behind the launch loses children") {
