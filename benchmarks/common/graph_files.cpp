@@ -17,7 +17,6 @@
 #include <vector>
 
 namespace bench {
-namespace {
 
 std::string read_whole(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
@@ -28,6 +27,8 @@ std::string read_whole(const std::string& file) {
     throw FileError(file, 0, "cannot be read");
   }
 }
+
+namespace {
 
 // The words of a text file, line by line.
 class Lines {

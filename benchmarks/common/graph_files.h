@@ -17,6 +17,9 @@ class FileError : public std::runtime_error {
       : std::runtime_error(file + (line > 0 ? ":" + std::to_string(line) : "") + ": " + what) {}
 };
 
+// The whole file. Throws FileError if it cannot be opened or read.
+std::string read_whole(const std::string& file);
+
 // By its content: Galois binary `.gr` version 1, Matrix Market coordinate (1-based; symmetric ones give both
 // directions; values are dropped), or DIMACS shortest-path text ("p sp n m", "a from to weight").
 Graph read_graph(const std::string& file);

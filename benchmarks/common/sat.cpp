@@ -5,8 +5,6 @@
 #include <cctype>
 #include <charconv>
 #include <climits>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 #include <system_error>
 
@@ -84,14 +82,6 @@ class Words {
   long long line_ = 1;
   bool at_line_start_ = true;
 };
-
-std::string read_whole(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw FileError(file, 0, "cannot be opened");
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  if (in.bad()) throw FileError(file, 0, "cannot be read");
-  return text;
-}
 
 }  // namespace
 

@@ -6,7 +6,7 @@
 
 namespace klap::emulator {
 
-using Kind = ConstantValue::Kind;
+using ConstantKind = ConstantValue::Kind;
 using ptx::TokenKind;
 
 Error error_at(ErrorCode code, const ptx::Module& module, uint32_t token, const std::string& reason) {
@@ -82,16 +82,17 @@ ConstantValue ConstantReader::combined(std::string_view op, const ConstantValue&
                                        const ConstantValue& b) const {
   ConstantValue out = a;
   const bool plain = a.mask == ~0ull && b.mask == ~0ull;
-  if (a.kind == Kind::Integer && b.kind == Kind::Integer) {
+  if (a.kind == ConstantKind::Integer && b.kind == ConstantKind::Integer) {
     if ((op == "/" || op == "%") && b.bits == 0) fail(ErrorCode::Parse, "division by zero");
     out.bits = integer(op, a.bits, b.bits);
     return out;
   }
-  if (a.kind == Kind::Symbol && b.kind == Kind::Integer && plain && (op == "+" || op == "-")) {
+  if (a.kind == ConstantKind::Symbol && b.kind == ConstantKind::Integer && plain &&
+      (op == "+" || op == "-")) {
     out.bits = integer(op, a.bits, b.bits);
     return out;
   }
-  if (a.kind == Kind::Integer && b.kind == Kind::Symbol && plain && op == "+") {
+  if (a.kind == ConstantKind::Integer && b.kind == ConstantKind::Symbol && plain && op == "+") {
     out = b;
     out.bits += a.bits;
     return out;
@@ -111,16 +112,16 @@ ConstantValue ConstantReader::signed_value() {
   if (accept("+")) return unary();
   if (accept("-")) {
     ConstantValue value = unary();
-    if (value.kind == Kind::Symbol) fail(ErrorCode::Unsupported, "negated address");
-    if (value.kind == Kind::Integer) value.bits = 0 - value.bits;
-    if (value.kind == Kind::Single) value.bits ^= 1ull << 31;
-    if (value.kind == Kind::Double) value.bits ^= 1ull << 63;
+    if (value.kind == ConstantKind::Symbol) fail(ErrorCode::Unsupported, "negated address");
+    if (value.kind == ConstantKind::Integer) value.bits = 0 - value.bits;
+    if (value.kind == ConstantKind::Single) value.bits ^= 1ull << 31;
+    if (value.kind == ConstantKind::Double) value.bits ^= 1ull << 63;
     return value;
   }
   if (is(at_, "~") || is(at_, "!")) {
     const bool logical = is(at_++, "!");
     ConstantValue value = unary();
-    if (value.kind != Kind::Integer) fail(ErrorCode::Unsupported, "complement of what is no integer");
+    if (value.kind != ConstantKind::Integer) fail(ErrorCode::Unsupported, "complement of what is no integer");
     value.bits = logical ? (value.bits == 0 ? 1 : 0) : ~value.bits;
     return value;
   }
@@ -155,7 +156,7 @@ ConstantValue ConstantReader::primary() {
     value.is_generic = true;
     return value;
   }
-  value.kind = Kind::Symbol;
+  value.kind = ConstantKind::Symbol;
   ++at_;
   return value;
 }
@@ -167,7 +168,7 @@ ConstantValue ConstantReader::number() {
   const char form = text.size() > 1 && text[0] == '0' ? text[1] : '\0';
   const bool single = form == 'f' || form == 'F', pattern = single || form == 'd' || form == 'D';
   if (pattern) {
-    value.kind = single ? Kind::Single : Kind::Double;
+    value.kind = single ? ConstantKind::Single : ConstantKind::Double;
     const char* const end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data() + 2, end, value.bits, 16);
     if (error != std::errc() || stop != end || text.size() != (single ? 10 : 18)) {
@@ -180,15 +181,15 @@ ConstantValue ConstantReader::number() {
     const char* const end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, number);
     if (error != std::errc() || stop != end) fail(ErrorCode::Parse, "malformed number");
-    value.kind = Kind::Double;
+    value.kind = ConstantKind::Double;
     value.bits = std::bit_cast<uint64_t>(number);
   }
   ++at_;
-  if (value.kind == Kind::Integer && accept("(")) {  // a mask on an address
+  if (value.kind == ConstantKind::Integer && accept("(")) {  // a mask on an address
     const uint64_t mask = value.bits;
     value = binary(0);
     if (!accept(")")) fail(ErrorCode::Parse, "expected ')' after a masked address");
-    if (value.kind != Kind::Symbol || value.mask != ~0ull || mask == 0) {
+    if (value.kind != ConstantKind::Symbol || value.mask != ~0ull || mask == 0) {
       fail(ErrorCode::Unsupported, "mask on what is no address");
     }
     value.mask = mask;
@@ -199,25 +200,25 @@ ConstantValue ConstantReader::number() {
 uint64_t bits_of(const ptx::Module& module, const ConstantValue& value, OperandForm form) {
   const uint64_t kept = form.bits >= 64 ? ~0ull : (1ull << form.bits) - 1;
   switch (value.kind) {
-    case Kind::Integer:
+    case ConstantKind::Integer:
       // A 16-bit float can only be written as a pattern.
       if (form.is_float && form.bits > 16) {
         throw error_at(ErrorCode::Parse, module, value.token,
                        "integer where a floating-point number belongs");
       }
       return form.bits == 1 ? (value.bits != 0 ? 1 : 0) : value.bits & kept;
-    case Kind::Single:
+    case ConstantKind::Single:
       if (form.bits == 32) return value.bits;
       if (form.is_float && form.bits == 64) {
         return std::bit_cast<uint64_t>(double{std::bit_cast<float>(static_cast<uint32_t>(value.bits))});
       }
       break;
-    case Kind::Double:
+    case ConstantKind::Double:
       if (form.bits == 64) return value.bits;
       if (form.is_float && form.bits == 32)
         return std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(value.bits)));
       break;
-    case Kind::Symbol:
+    case ConstantKind::Symbol:
       break;
   }
   throw error_at(ErrorCode::Parse, module, value.token, "constant does not fit the operand");

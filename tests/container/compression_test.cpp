@@ -1,7 +1,6 @@
 // Unpacking: both methods, sizes that lie, and the conditions of a preloaded library.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <random>
 
@@ -25,12 +24,6 @@ std::string payload_of(const SyntheticEntry& entry) {
 
 std::string payload_error(const SyntheticEntry& entry) {
   return container_error([&] { payload_of(entry); });
-}
-
-long peak_memory_kb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss;
 }
 
 TEST(Compression, ComesBackAsItWas) {

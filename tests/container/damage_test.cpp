@@ -1,7 +1,6 @@
 // Damaged images of every sort: cut off anywhere, bits turned over anywhere. Whatever happens must be a
 // result or an Error(Container); the sanitizers see to the rest. The bits are drawn from a fixed seed.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <cstring>
 #include <memory>
@@ -57,12 +56,6 @@ Outcome outcome_of(Act act) {
     EXPECT_TRUE(e.code() == ErrorCode::Container || e.code() == ErrorCode::Unsupported) << e.what();
     return Outcome::Refused;
   }
-}
-
-long peak_memory_kb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss;
 }
 
 // A unit as the toolkit makes it (zstd, options), one with LZ4 and a name, one that is not compressed.

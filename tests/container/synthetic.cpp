@@ -2,6 +2,7 @@
 #include "synthetic.h"
 
 #include <lz4.h>
+#include <sys/resource.h>
 #include <zstd.h>
 
 namespace klap::container {
@@ -91,5 +92,11 @@ std::string fatbin_of(const std::vector<SyntheticEntry>& entries) {
 Fatbin parse(std::string_view bytes) { return parse_fatbin(bytes.data(), bytes.size()); }
 
 std::string fixture(const std::string& name) { return std::string(KLAP_FIXTURES) + "/" + name; }
+
+long peak_memory_kb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
 
 }  // namespace klap::container

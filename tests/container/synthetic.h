@@ -61,4 +61,7 @@ struct Wrapper {
 
 std::string fixture(const std::string& name);
 
+// The most memory this process has had so far.
+long peak_memory_kb();
+
 }  // namespace klap::container

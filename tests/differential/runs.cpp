@@ -56,7 +56,13 @@ std::map<std::string, std::string> variables_of(const Work& work, const std::str
     variables["KLAP_GRANULARITY"] = c.granularity;
     variables["KLAP_LAUNCHER"] = c.launcher;
     if (!c.multiblock.empty()) variables["KLAP_MULTIBLOCK"] = c.multiblock;
-    variables["KLAP_CACHE_DISABLE"] = "1";
+    // Cases that stand in one file are one module, which is rewritten once for all of them; those in files of
+    // their own are new each time.
+    if (work.files.empty()) {
+      variables["KLAP_CACHE_DIR"] = (library_folder() / "differential-cache").string();
+    } else {
+      variables["KLAP_CACHE_DISABLE"] = "1";
+    }
     if (!c.is_gpu) variables["KLAP_LINKER"] = "driver";
     // A queue that feeds itself is cleared first, which at its usual size takes the emulator half a second.
     if (!c.is_gpu) variables["KLAP_POOL_BYTES"] = "64M";

@@ -27,12 +27,14 @@ Request request_of(const Asked& asked) {
   return request;
 }
 
-Program fixture() {
+Program launching_program() {
   static const std::string text = read_file(std::string(KLAP_IDIOM_DIR) + "/cdp2.ptx");
   return program_from_ptx(text, "fixture");
 }
 
-SiteRemark remark_of(const Asked& asked) { return explain_module(fixture(), request_of(asked)).at(0); }
+SiteRemark remark_of(const Asked& asked) {
+  return explain_module(launching_program(), request_of(asked)).at(0);
+}
 
 std::string notes_of(const Asked& asked) {
   std::string text;
@@ -64,7 +66,7 @@ TEST(Groups, HostAsLauncherIsIgnoredWithANoteWhereSomeoneChoseIt) {
 
 TEST(Groups, VariantsAreNamedAfterThem) {
   const auto name = [](const Asked& asked) {
-    return rewrite_module(fixture(), request_of(asked)).variants.at(0).parent_variant;
+    return rewrite_module(launching_program(), request_of(asked)).variants.at(0).parent_variant;
   };
   EXPECT_THAT(name({.granularity = Granularity::Block}), HasSubstr("$klap_block_"));
   EXPECT_THAT(name({.granularity = Granularity::MultiBlock, .multiblock = 7}), HasSubstr("$klap_multi7_"));
@@ -75,7 +77,7 @@ TEST(Groups, VariantsAreNamedAfterThem) {
 // They need more registers than most kernels, and blocks of 1,024 threads leave 64 to each.
 TEST(Groups, VariantsTakeBlocksOfAnySize) {
   const auto text = [](const Asked& asked) {
-    return rewrite_ptx(fixture().units[0], request_of(asked), nullptr);
+    return rewrite_ptx(launching_program().units[0], request_of(asked), nullptr);
   };
   EXPECT_THAT(text({.granularity = Granularity::Block}), HasSubstr(".maxntid 1024, 1, 1"));
   EXPECT_THAT(text({.granularity = Granularity::Grid, .launcher = Launcher::Device}),
@@ -91,7 +93,7 @@ TEST(Groups, DecisionsDifferWithTheirSize) {
 }
 
 TEST(Groups, SharedMemoryOfTheParentDoesNotGrow) {
-  const Program program = fixture();
+  const Program program = launching_program();
   const std::string text =
       rewrite_ptx(program.units[0], request_of({.granularity = Granularity::Block}), nullptr);
   EXPECT_EQ(std::string::npos, text.find(".shared .", program.units[0].ptx.size()));

@@ -11,8 +11,6 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::string kObjects = KLAP_OBJECTS;
-
 // The original ran from the program's own image, and one complaint holds `why`.
 void expect_native(const Outcome& run, const std::string& why) {
   EXPECT_EQ(0, run.status) << run.error;

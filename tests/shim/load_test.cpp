@@ -12,8 +12,6 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const std::string kObjects = KLAP_OBJECTS;
-
 // Ran well, without complaint, and the launch became variant and consumer on one queue.
 void expect_redirected(const Outcome& run) {
   EXPECT_EQ(0, run.status) << run.error;

@@ -13,6 +13,8 @@
 
 namespace klap::shim_test {
 
+const std::string kObjects = KLAP_OBJECTS;
+
 namespace {
 
 std::vector<std::string> lines_of(const std::string& text) {

@@ -37,6 +37,9 @@ struct Options {
   std::string preload_before, preload_behind;  // other libraries around the shim
 };
 
+// The folder of what is loaded from files.
+extern const std::string kObjects;
+
 // Runs KLAP_PROGRAMS/`program` with these arguments.
 Outcome run_program(const std::string& program, const std::vector<std::string>& arguments = {},
                     const Options& options = {});

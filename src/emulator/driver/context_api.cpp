@@ -8,12 +8,12 @@ using namespace klap::emulator::driver;
 
 namespace {
 
-constexpr unsigned kFlags = CU_CTX_SCHED_MASK | CU_CTX_MAP_HOST | CU_CTX_LMEM_RESIZE_TO_MAX |
-                            CU_CTX_COREDUMP_ENABLE | CU_CTX_USER_COREDUMP_ENABLE | CU_CTX_SYNC_MEMOPS;
+constexpr unsigned kContextFlags = CU_CTX_SCHED_MASK | CU_CTX_MAP_HOST | CU_CTX_LMEM_RESIZE_TO_MAX |
+                                   CU_CTX_COREDUMP_ENABLE | CU_CTX_USER_COREDUMP_ENABLE | CU_CTX_SYNC_MEMOPS;
 constexpr unsigned kApiVersion = 3020;
 
 void create(Process& process, CUcontext* context, unsigned flags, CUdevice device) {
-  require(context != nullptr && (flags & ~kFlags) == 0);
+  require(context != nullptr && (flags & ~kContextFlags) == 0);
   require_device(process, device);
   *context = make_context(process, device, flags, false);
   context_stack().push_back(*context);
@@ -75,7 +75,7 @@ KLAP_DRIVER_API cuDevicePrimaryCtxRelease(CUdevice device) { return cuDevicePrim
 KLAP_DRIVER_API cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags) {
   return call("cuDevicePrimaryCtxSetFlags", [&](Process& process) {
     require_device(process, device);
-    require((flags & ~kFlags) == 0);
+    require((flags & ~kContextFlags) == 0);
     PrimaryContext& primary = process.primary[static_cast<size_t>(device)];
     primary.flags = flags;
     if (primary.context != nullptr) primary.context->flags = flags;
@@ -201,7 +201,7 @@ KLAP_DRIVER_API cuCtxGetFlags(unsigned* flags) {
 
 KLAP_DRIVER_API cuCtxSetFlags(unsigned flags) {
   return call("cuCtxSetFlags", [&](Process& process) {
-    require((flags & ~kFlags) == 0);
+    require((flags & ~kContextFlags) == 0);
     current(process).flags = flags;
   });
 }

@@ -9,7 +9,7 @@ using namespace klap::emulator::driver;
 
 namespace {
 
-constexpr unsigned kFlags = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+constexpr unsigned kEventFlags = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
 constexpr float kMillisecondsPerStep = 1e-6F;
 
 CUevent_st& known(Process& process, CUevent event) {
@@ -24,7 +24,7 @@ void forbid_captured(const CUevent_st& event) { require(!event.capture, CUDA_ERR
 
 KLAP_DRIVER_API cuEventCreate(CUevent* event, unsigned flags) {
   return call("cuEventCreate", [&](Process& process) {
-    require(event != nullptr && (flags & ~kFlags) == 0);
+    require(event != nullptr && (flags & ~kEventFlags) == 0);
     CUctx_st& context = working(process);
     *event = process.events.make();
     (*event)->context = &context;

@@ -13,10 +13,6 @@ using namespace klap::emulator::driver;
 
 namespace {
 
-uint32_t capability(const Process& process) {
-  return process.settings.machine.executor.device.compute_capability;
-}
-
 // The names alone are wanted here; linking is for the context.
 std::vector<std::string> kernel_names(const Units& units) {
   std::vector<std::string> names;

@@ -24,10 +24,6 @@ CUlinkState_st& known(Process& process, CUlinkState state) {
   return *state;
 }
 
-uint32_t capability(const Process& process) {
-  return process.settings.machine.executor.device.compute_capability;
-}
-
 // Runs a step of the link; what goes wrong is told in the error log as well.
 template <typename Step>
 void attempt(const CUlinkState_st& state, Step step) {

@@ -13,10 +13,6 @@ using namespace klap::emulator::driver;
 
 namespace {
 
-uint32_t capability(const Process& process) {
-  return process.settings.machine.executor.device.compute_capability;
-}
-
 void load(Process& process, CUmodule* module, const Units& units, const JitOptions& options) {
   CUctx_st& context = working(process);
   forbid_unsafe_call(process);

@@ -49,6 +49,11 @@ class Process {
   Handles<CUlinkState_st> links;
 };
 
+// Of the device: 90 stands for sm_90.
+inline uint32_t capability(const Process& process) {
+  return process.settings.machine.executor.device.compute_capability;
+}
+
 // The calling thread's stack of contexts, the current one last.
 std::vector<CUcontext>& context_stack();
 

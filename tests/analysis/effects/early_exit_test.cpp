@@ -13,46 +13,46 @@ using namespace analysis;
 
 Answer answer(const std::string& body) { return early_exit(*kernel(body).facts).answer; }
 
-const std::string kByThread = "mov.u32 %r9, %tid.x; ld.param.u32 %r8, [n]; setp.ge.u32 %p1, %r9, %r8; ";
-const std::string kByBlock = "mov.u32 %r9, %ctaid.x; ld.param.u32 %r8, [n]; setp.ge.u32 %p1, %r9, %r8; ";
+const std::string kPastThread = "mov.u32 %r9, %tid.x; ld.param.u32 %r8, [n]; setp.ge.u32 %p1, %r9, %r8; ";
+const std::string kPastBlock = "mov.u32 %r9, %ctaid.x; ld.param.u32 %r8, [n]; setp.ge.u32 %p1, %r9, %r8; ";
 const std::string kLoad = "ld.param.u64 %rd9, [p]; ld.global.u32 %r9, [%rd9]; ";
 const std::string kCompare = "setp.ge.u32 %p1, %r9, 1; ";
 // Memory that the kernel writes may be different for each thread that looks.
-const std::string kByMemory = "st.global.u32 [%rd1], %r1; " + kLoad + kCompare;
+const std::string kPastMemory = "st.global.u32 [%rd1], %r1; " + kLoad + kCompare;
 const std::string kShuffle = "shfl.sync.down.b32 %r1, %r2, 1, 31, -1; ";
 
 TEST(EarlyExit, WithoutWaiting) {
-  EXPECT_EQ(Answer::No, answer(kByThread + "@%p1 exit; st.global.u32 [%rd1], %r1; ret;"));
+  EXPECT_EQ(Answer::No, answer(kPastThread + "@%p1 exit; st.global.u32 [%rd1], %r1; ret;"));
   EXPECT_EQ(Answer::No, answer(""));
 }
 
 TEST(EarlyExit, BeforeABarrier) {
   for (const char* leave : {"@%p1 bra E; bar.sync 0; E: ret;", "@%p1 exit; bar.sync 0; ret;",
                             "@%p1 ret; bar.sync 0;", "@!%p1 bra L; ret; L: bar.sync 0; ret;"}) {
-    EXPECT_EQ(Answer::Yes, answer(kByThread + leave)) << leave;
-    EXPECT_EQ(Answer::No, answer(kByBlock + leave)) << leave;
-    EXPECT_EQ(Answer::Unknown, answer(kByMemory + leave)) << leave;
+    EXPECT_EQ(Answer::Yes, answer(kPastThread + leave)) << leave;
+    EXPECT_EQ(Answer::No, answer(kPastBlock + leave)) << leave;
+    EXPECT_EQ(Answer::Unknown, answer(kPastMemory + leave)) << leave;
     EXPECT_EQ(Answer::No, answer(kLoad + kCompare + leave)) << leave;
   }
 }
 
 TEST(EarlyExit, AfterTheLastBarrierOrAround) {
-  EXPECT_EQ(Answer::No, answer("bar.sync 0; " + kByThread + "@%p1 exit; st.global.u32 [%rd1], %r1; ret;"));
-  EXPECT_EQ(Answer::No, answer(kByThread + "@%p1 bra L; st.global.u32 [%rd1], %r1; L: bar.sync 0; ret;"));
-  EXPECT_EQ(Answer::No, answer(kByThread + "@%p1 bra L; bar.sync 0; ret; L: bar.sync 0; ret;"));
+  EXPECT_EQ(Answer::No, answer("bar.sync 0; " + kPastThread + "@%p1 exit; st.global.u32 [%rd1], %r1; ret;"));
+  EXPECT_EQ(Answer::No, answer(kPastThread + "@%p1 bra L; st.global.u32 [%rd1], %r1; L: bar.sync 0; ret;"));
+  EXPECT_EQ(Answer::No, answer(kPastThread + "@%p1 bra L; bar.sync 0; ret; L: bar.sync 0; ret;"));
 }
 
-TEST(EarlyExit, TrapIsNoExit) { EXPECT_EQ(Answer::No, answer(kByThread + "@%p1 trap; bar.sync 0; ret;")); }
+TEST(EarlyExit, TrapIsNoExit) { EXPECT_EQ(Answer::No, answer(kPastThread + "@%p1 trap; bar.sync 0; ret;")); }
 
 TEST(EarlyExit, OfWarpOperations) {
-  EXPECT_EQ(Answer::Yes, answer(kByThread + "@%p1 bra E; " + kShuffle + "E: ret;"));
-  EXPECT_EQ(Answer::No, answer(kShuffle + kByThread + "@%p1 exit; ret;"));
+  EXPECT_EQ(Answer::Yes, answer(kPastThread + "@%p1 bra E; " + kShuffle + "E: ret;"));
+  EXPECT_EQ(Answer::No, answer(kShuffle + kPastThread + "@%p1 exit; ret;"));
   // A condition that may divide the block between its warps.
   EXPECT_EQ(Answer::Unknown,
             answer("mov.u32 %r9, %tid.x; setp.ge.u32 %p1, %r9, 64; @%p1 bra E; " + kShuffle + "E: ret;"));
   EXPECT_EQ(Answer::Yes,
             answer("mov.u32 %r9, %tid.x; setp.ge.u32 %p1, %r9, 70; @%p1 bra E; " + kShuffle + "E: ret;"));
-  EXPECT_EQ(Answer::Yes, answer(kByThread + "@%p1 bra E; bar.warp.sync 0xffffffff; E: ret;"));
+  EXPECT_EQ(Answer::Yes, answer(kPastThread + "@%p1 bra E; bar.warp.sync 0xffffffff; E: ret;"));
 }
 
 // Whole warps may have more to do together than others, as when the first one adds up what all have found.
@@ -104,7 +104,7 @@ TEST(EarlyExit, OfWholeWarpsBeforeAPlainBarrier) {
               early_exit(*kernel(whole + "@%p1 exit; bar.sync 0; ret;").facts, false, MayLeave::Warps).answer)
         << "rows may end within a warp";
   }
-  EXPECT_NE(Answer::No, answer(kByThread + "@%p1 exit; bar.sync 0; ret;", MayLeave::Warps));
+  EXPECT_NE(Answer::No, answer(kPastThread + "@%p1 exit; bar.sync 0; ret;", MayLeave::Warps));
   for (const char* other : {"bar.sync 1;", "bar.sync 0, 64;", "bar.red.or.pred %p2, 0, %p3;",
                             "bar.arrive 0, 64;", "bar.sync %r1;"}) {
     EXPECT_NE(Answer::No, answer(by_warp + "@%p1 exit; bar.sync 0; " + other + " ret;", MayLeave::Warps))
@@ -146,7 +146,7 @@ TEST(EarlyExit, OfWarpsByWhatTheyLoad) {
 // Threads that part and come together again in every round.
 TEST(EarlyExit, InALoopWithADivergentBranch) {
   const auto loop = [](const std::string& skipped) {
-    return answer("ld.param.u32 %r3, [n]; " + kByThread + "mov.u32 %r2, 0; L: @%p1 bra M; " + skipped +
+    return answer("ld.param.u32 %r3, [n]; " + kPastThread + "mov.u32 %r2, 0; L: @%p1 bra M; " + skipped +
                   " M: bar.sync 0; add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, %r3; @%p2 bra L; ret;");
   };
   EXPECT_EQ(Answer::No, loop("st.shared.u32 [%r5], %r1;"));
@@ -193,7 +193,7 @@ TEST(EarlyExit, IsNamedWithItsPlace) {
   EXPECT_EQ(
       "waits after others have left: yes: threads may leave by the decision at line 7:6 while others have "
       "still to reach bar.sync (line 8:1)\n",
-      print_early_exit(*kernel(kByThread + "\n@%p1 bra E;\nbar.sync 0;\nE: ret;").facts));
+      print_early_exit(*kernel(kPastThread + "\n@%p1 bra E;\nbar.sync 0;\nE: ret;").facts));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-"""Requires that a fault planted in klap_jit is caught: the same program, under the same seeds, is right every time
-with the library as it is, and fails at least once with the library that has the fault.
+"""Requires that a fault planted in klap_jit is caught: the program fails under some seed with the library that has the
+fault, and is right under this seed and those before it with the library as it is.
 
 A failure is whatever a user would notice: a wrong result, a CUDA error (a finding of the emulator's checks and a
 deadlock are such) or no end.
@@ -18,10 +18,11 @@ LIMIT = 100  # seconds a run may take
 class Library:
     """A preload library and its own cache of rewritten code: the cache takes both libraries for the same."""
 
-    def __init__(self, options, path):
+    def __init__(self, options, path, cache, statistics):
         self.options = options
         self.path = path
-        self.cache = tempfile.TemporaryDirectory()
+        self.cache = cache
+        self.statistics = statistics
 
     def problem(self, seed):
         """What was wrong with one run; nothing if all was well."""
@@ -30,13 +31,13 @@ class Library:
         environment.update(
             LD_PRELOAD=self.path, LD_LIBRARY_PATH=os.path.join(build, "lib", "emulator"),
             KLAP_LINKER="driver", KLAP_LAUNCHER=self.options.launcher,
-            KLAP_GRANULARITY=self.options.granularity, KLAP_MULTIBLOCK="4", KLAP_CACHE_DIR=self.cache.name,
+            KLAP_GRANULARITY=self.options.granularity, KLAP_MULTIBLOCK="4", KLAP_CACHE_DIR=self.cache,
             KLAP_EMULATOR_QUIET="1", KLAP_EMULATOR_SEED=str(seed), KLAP_EMULATOR_WEAK_MEMORY="1",
             KLAP_EMULATOR_RACES="1",
             KLAP_EMULATOR_MAX_STEPS="100000000", KLAP_EMULATOR_SCHEDULE=SCHEDULES[seed % len(SCHEDULES)],
             # So few that the launches of most groups are refused at first.
             KLAP_EMULATOR_PENDING_LAUNCHES="2048" if self.options.granularity == "grid" else "1",
-            KLAP_STATS=os.path.join(self.cache.name, "stats.json"))
+            KLAP_STATS=self.statistics)
         try:
             run = subprocess.run([os.path.join(build, "bin", "emulated", self.options.program)], env=environment, timeout=LIMIT,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
@@ -57,17 +58,21 @@ def main():
     parser.add_argument("--seeds", type=int, default=8)
     options = parser.parse_args()
     libraries = os.path.join(options.build, "lib")
-    right = Library(options, os.path.join(libraries, "libklap_jit.so"))
-    for seed in range(options.seeds):
-        problem = right.problem(seed)
-        if problem:
-            sys.exit(f"seed {seed}: wrong without the fault: {problem}")
-    faulty = Library(options, os.path.join(libraries, "faults", f"libklap_fault_{options.fault}.so"))
-    for seed in range(options.seeds):
-        problem = faulty.problem(seed)
-        if problem:
-            print(f"seed {seed}: caught: {problem}")
-            return
+    with tempfile.TemporaryDirectory() as folder:
+        statistics = os.path.join(folder, "stats.json")
+        faulty = Library(options, os.path.join(libraries, "faults", f"libklap_fault_{options.fault}.so"),
+                         os.path.join(folder, "cache"), statistics)
+        # The tests of all faults may share what the right one makes.
+        right = Library(options, os.path.join(libraries, "libklap_jit.so"),
+                        os.path.join(libraries, "faults", "cache"), statistics)
+        for seed in range(options.seeds):
+            problem = right.problem(seed)
+            if problem:
+                sys.exit(f"seed {seed}: wrong without the fault: {problem}")
+            problem = faulty.problem(seed)
+            if problem:
+                print(f"seed {seed}: caught: {problem}")
+                return
     sys.exit(f"{options.fault} was not caught in {options.seeds} runs")
 
 

@@ -15,10 +15,10 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr AccessKind kWeak{Semantics::Weak, Scope::Sys, false};
+constexpr AccessKind kPlain{Semantics::Weak, Scope::Sys, false};
 constexpr AccessKind kStrong{Semantics::Relaxed, Scope::Gpu, false};
 constexpr AccessKind kStrongCta{Semantics::Relaxed, Scope::Cta, false};
-constexpr AccessKind kVolatile{Semantics::Volatile, Scope::Sys, false};
+constexpr AccessKind kStrongVolatile{Semantics::Volatile, Scope::Sys, false};
 constexpr AccessKind kAtomic{Semantics::Relaxed, Scope::Gpu, true};
 
 class Races : public testing::TestWithParam<bool> {  // with weak memory as well, or not
@@ -35,13 +35,13 @@ class Races : public testing::TestWithParam<bool> {  // with weak memory as well
     return order->start(block, after, [name] { return name; });
   }
   template <typename T>
-  void store(Agent* agent, size_t at, T value, AccessKind kind = kWeak, uint32_t line = 0) {
+  void store(Agent* agent, size_t at, T value, AccessKind kind = kPlain, uint32_t line = 0) {
     order->store(agent, address(at), std::as_bytes(std::span(&value, 1)), kind,
                  {nullptr, line ? line : next_line++});
     std::memcpy(memory.data() + at, &value, sizeof(T));
   }
   template <typename T = uint32_t>
-  T load(Agent* agent, size_t at, AccessKind kind = kWeak, uint32_t line = 0) {
+  T load(Agent* agent, size_t at, AccessKind kind = kPlain, uint32_t line = 0) {
     T value;
     std::memcpy(&value, memory.data() + at, sizeof(T));
     order->load(agent, address(at), std::as_writable_bytes(std::span(&value, 1)), kind,
@@ -68,8 +68,8 @@ INSTANTIATE_TEST_SUITE_P(, Races, testing::Bool());
 
 TEST_P(Races, ReadAfterWriteIsReportedWithBothSides) {
   Agent *a = thread(1), *b = thread(2);
-  store(a, 16, 5u, kWeak, 11);
-  load(b, 16, kWeak, 22);
+  store(a, 16, 5u, kPlain, 11);
+  load(b, 16, kPlain, 22);
   EXPECT_THAT(
       found, ElementsAre(AllOf(HasSubstr("data race on 4 bytes at 0x"), HasSubstr("thread 1 reads (line 22)"),
                                HasSubstr("thread 0 wrote (line 11)"), HasSubstr("nothing orders them"))));
@@ -78,8 +78,8 @@ TEST_P(Races, ReadAfterWriteIsReportedWithBothSides) {
 TEST_P(Races, EachPairOfPlacesIsReportedOnce) {
   Agent *a = thread(1), *b = thread(2);
   for (size_t i = 0; i < 10; ++i) {
-    store(a, 4 * i, 5u, kWeak, 11);
-    load(b, 4 * i, kWeak, 22);
+    store(a, 4 * i, 5u, kPlain, 11);
+    load(b, 4 * i, kPlain, 22);
   }
   EXPECT_THAT(found, SizeIs(1));
 }
@@ -159,7 +159,7 @@ TEST_P(Races, WhatComesAfterABarrierIsNotOrderedByIt) {
 
 TEST_P(Races, AThreadThatLeftDidNotTakePartInTheBarrier) {
   Agent *a = thread(1), *b = thread(1), *c = thread(1);
-  store(a, 0, 1u, kWeak, 77);
+  store(a, 0, 1u, kPlain, 77);
   order->end(a);
   order->barrier(std::array{b, c});
   load(b, 0);
@@ -182,7 +182,7 @@ TEST_P(Races, StrongAccessesInScopeDoNotRace) {
   Agent *a = thread(1), *b = thread(2);
   store(a, 0, 1u, kStrong);
   load(b, 0, kStrong);
-  load(b, 0, kVolatile);
+  load(b, 0, kStrongVolatile);
   add(b, 0, 1);
   add(a, 0, 1);
   EXPECT_THAT(found, IsEmpty());
@@ -202,11 +202,11 @@ TEST_P(Races, ScopeCtaReachesTheBlock) {
 
 TEST_P(Races, TheHostNeedsScopeSys) {
   Agent *host = thread(kHostBlock), *a = thread(1);
-  store(a, 0, 1u, kVolatile);
-  load(host, 0, kVolatile);
+  store(a, 0, 1u, kStrongVolatile);
+  load(host, 0, kStrongVolatile);
   EXPECT_THAT(found, IsEmpty());
   store(a, 4, 1u, kStrong);
-  load(host, 4, kVolatile);
+  load(host, 4, kStrongVolatile);
   EXPECT_THAT(found, SizeIs(1));
 }
 
@@ -258,9 +258,9 @@ TEST_P(Races, ALateReaderOfCountersThatWereResetIsFound) {
   std::vector<Agent*> all;
   for (uint64_t block = 1; block <= 100; ++block) all.push_back(thread(block));
   Agent* last = thread(200);
-  for (Agent* agent : all) load(agent, 0, kWeak, 10);
+  for (Agent* agent : all) load(agent, 0, kPlain, 10);
   for (size_t i = 0; i + 1 < all.size(); ++i) order->join(last, order->now(all[i]));
-  store(last, 0, 9u, kWeak, 20);
+  store(last, 0, 9u, kPlain, 20);
   EXPECT_THAT(found, SizeIs(1));
 }
 
@@ -294,12 +294,12 @@ TEST_P(Races, AMissingFenceBeforeTheLastBlockIsFound) {
   std::vector<Agent*> all;
   for (uint64_t block = 1; block <= 20; ++block) all.push_back(thread(block));
   for (size_t i = 0; i < all.size(); ++i) {
-    store(all[i], 100 + 4 * i, 1u, kWeak, 10);
+    store(all[i], 100 + 4 * i, 1u, kPlain, 10);
     if (i != 7) order->fence(all[i], false, Scope::Gpu);
     add(all[i], 0, 1);
   }
   order->fence(all.back(), false, Scope::Gpu);
-  for (size_t i = 0; i < all.size(); ++i) load(all.back(), 100 + 4 * i, kWeak, 20);
+  for (size_t i = 0; i < all.size(); ++i) load(all.back(), 100 + 4 * i, kPlain, 20);
   EXPECT_THAT(found, SizeIs(1));
 }
 
@@ -428,8 +428,8 @@ TEST_P(Uninitialised, ReadsAreReportedOncePerPlace) {
   Agent* a = thread(1);
   load(a, 0);
   order->allocated(address(0), 64);
-  load(a, 4, kWeak, 50);
-  load(a, 8, kWeak, 50);
+  load(a, 4, kPlain, 50);
+  load(a, 8, kPlain, 50);
   EXPECT_THAT(found, ElementsAre(AllOf(HasSubstr("thread 0 reads uninitialised memory: 4 bytes at 0x"),
                                        HasSubstr("(line 50)"))));
   add(a, 8, 1);
@@ -463,14 +463,14 @@ TEST_P(Uninitialised, LargeAllocationsCostLittleAndAreExact) {
   order->allocated(kFar + 8, kBytes);
   auto finds = [&](uint64_t at) {
     size_t before = found.size();
-    order->load(a, at, value, kWeak, {nullptr, next_line++});
+    order->load(a, at, value, kPlain, {nullptr, next_line++});
     return found.size() > before;
   };
   EXPECT_FALSE(finds(kFar + 4));
   EXPECT_TRUE(finds(kFar + 8));
   EXPECT_TRUE(finds(kFar + 4 + kBytes));
   EXPECT_FALSE(finds(kFar + 8 + kBytes));
-  order->store(a, kFar + (1 << 20), value, kWeak, {});
+  order->store(a, kFar + (1 << 20), value, kPlain, {});
   EXPECT_FALSE(finds(kFar + (1 << 20)));
   EXPECT_TRUE(finds(kFar + (1 << 20) + 4));
   EXPECT_TRUE(finds(kFar + (1 << 20) - 4));

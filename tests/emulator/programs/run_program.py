@@ -188,6 +188,16 @@ def how_to_repeat(seed):
     return " ".join(f"{name}={value}" for name, value in emulator_settings(seed).items())
 
 
+def chosen_seeds(options, case):
+    """The seeds of the runs to make."""
+    count = min(options.seeds, case.get("most_seeds", options.seeds))
+    if options.rotate is None:
+        return range(options.first_seed, options.first_seed + count)
+    # As many as there are schedules on both devices: more than these differ by chance only.
+    kinds = 2 * len(SCHEDULES)
+    return [0] + [1 + (options.rotate + i) % max(kinds, count) for i in range(count - 1)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", required=True, help="the build folder")
@@ -195,13 +205,14 @@ def main():
     parser.add_argument("--configuration", choices=CONFIGURATIONS, required=True)
     parser.add_argument("--seeds", type=int, default=4, help="how many runs")
     parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--rotate", type=int, help="seed 0 first, and then seeds from another place for each number:"
+                        " few seeds a program, but all schedules over all programs")
     options = parser.parse_args()
     case = case_named(options.case)
     runs = Runs(process.Installation(options.build), case, options.configuration)
     judge = judge_benchmark if case["folder"] == "bench" else judge_gpu_program
     failures = 0
-    seeds = min(options.seeds, case.get("most_seeds", options.seeds))
-    for seed in range(options.first_seed, options.first_seed + seeds):
+    for seed in chosen_seeds(options, case):
         for text in judge(runs, seed):
             failures += 1
             print(f"{case['name']}, {options.configuration}, {how_to_repeat(seed)}: {text}", flush=True)

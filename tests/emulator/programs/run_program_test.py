@@ -1,5 +1,6 @@
 """Tests of what run_program.py believes, with made-up runs: it must find something wrong whenever something is."""
 
+import argparse
 import json
 import os
 import sys
@@ -46,6 +47,27 @@ class JudgeResult(unittest.TestCase):
 
     def test_prints_no_result(self):
         self.assertTrue(run_program.judge_result(process.Outcome(["program"], 0, "fine\n")))
+
+
+class ChosenSeeds(unittest.TestCase):
+    @staticmethod
+    def chosen(seeds, rotate=None, **case):
+        options = argparse.Namespace(seeds=seeds, rotate=rotate, first_seed=0)
+        return list(run_program.chosen_seeds(options, case))
+
+    def test_one_after_another(self):
+        self.assertEqual(self.chosen(3), [0, 1, 2])
+
+    def test_no_more_than_the_case_wants(self):
+        self.assertEqual(self.chosen(20, most_seeds=1), [0])
+        self.assertEqual(self.chosen(20, 5, most_seeds=2), [0, 6])
+
+    def test_each_number_begins_elsewhere(self):
+        self.assertEqual(self.chosen(3, 13), [0, 14, 1])
+        self.assertEqual({seed for i in range(14) for seed in self.chosen(2, i)}, set(range(15)))
+
+    def test_never_one_twice(self):
+        self.assertEqual(len(set(self.chosen(20, 7))), 20)
 
 
 class JudgeSites(unittest.TestCase):
