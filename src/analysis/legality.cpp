@@ -648,8 +648,9 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
     return objection;
   // What varies only takes updates away, and costs the values of the whole parent.
   if (stream_kind(site) == StreamKind::Null && shared_update(m, child, closure, {})) {
-    // In a loop, what differs between threads in one round may be the same in different rounds.
-    const bool in_loop = parent.flow.in_loop(parent.flow.index_of(site.get_call));
+    // In a loop, what differs between threads in one round may be the same in different rounds; and so it may
+    // at different sites, where nothing sets them apart.
+    const bool in_loop = way.chains || parent.flow.in_loop(parent.flow.index_of(site.get_call));
     const ParameterRanges varying = in_loop ? ParameterRanges{} : varying_parameters(parent, site, child);
     const auto update = shared_update(m, child, closure, varying);
     // No other thread of the block launches what could meet with it.
