@@ -71,8 +71,8 @@ static __device__ __forceinline__ bool launch_now(const KlapChained* record, voi
   }
   KLAP_KERNELS
 #undef KLAP_KERNEL
-  void* const buffer = __klap_get_buffer(child, dim3(record->grid_x, record->grid_y, record->grid_z), block,
-                                         shared_bytes);
+  void* const buffer =
+      __klap_get_buffer(child, dim3(record->grid_x, record->grid_y, record->grid_z), block, shared_bytes);
   if (buffer == nullptr) return false;
   const unsigned char* const from = reinterpret_cast<const unsigned char*>(record) + KLAP_ARGS_OFFSET;
 #pragma unroll 1
