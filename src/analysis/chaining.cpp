@@ -94,9 +94,6 @@ std::optional<Objection> object_to_chaining(const Module& child_module, const Fu
   if (site.idiom->form == LaunchForm::Documented)
     return object(site, "and the launch asks for a buffer before it knows the grid");
   if (!any_has_order(parent)) return std::nullopt;
-  // What is launched after all is launched late: its stream may be gone.
-  if (std::ranges::any_of(site.streams, [](const StreamValue& s) { return s.kind == StreamClass::Own; }))
-    return object(site, "and a thread's launches, some of which have an order, may go into its own stream");
   return object_to_noncoherent_callees(child_module, child, site);
 }
 

@@ -242,11 +242,12 @@ bool watches_memory(const Module& m, const Statement& s) {
          opcode == "nanosleep" || opcode == "call";
 }
 
-// What belongs to launching does not wait: a launch in a loop is for others to judge. Around one, neither
-// does an atomic whose result is about something else than whether the loop goes on.
+// What belongs to launching does not wait: a launch in a loop is for others to judge, and calls for streams
+// that are not needed are left out. Around a launch, neither does an atomic whose result is about something
+// else than whether the loop goes on.
 bool is_beside_launch(const FunctionFacts& parent, Waiting& waiting, uint32_t instruction, const Way& way) {
   const Statement& s = *parent.flow.instructions()[instruction].statement;
-  return is_part_of_launching(parent, s) ||
+  return is_part_of_launching(parent, s) || is_own_stream_call(parent, s) ||
          (way.chains && parent.module.is(s.head, "atom") && !waiting.watches(instruction));
 }
 

@@ -395,12 +395,10 @@ Generated launching_parent(const FunctionFacts& parent, const std::vector<Record
   return {name, edits.apply(parent.function.tokens), std::move(declarations), {}};
 }
 
-Generated feeding_parent(const FunctionFacts& parent, const std::vector<uint32_t>& targets,
-                         const Module& record, const std::string& name, LineTables& lines) {
-  Edits edits = copy_with_queues(parent, 1, name, lines);
-  const FeedingSites feeding(parent, targets, record, "klap_f_", "%klap_queue", lines);
-  edits.insert_after(parent.function.body.tokens.first, feeding.registers());
-  for (const auto& [statement, around] : feeding.in_parent()) {
+namespace {
+
+void surround(const Surroundings& surroundings, Edits& edits) {
+  for (const auto& [statement, around] : surroundings) {
     if (around.instead) {
       edits.replace(statement->tokens, around.before + around.after);
       continue;
@@ -408,6 +406,16 @@ Generated feeding_parent(const FunctionFacts& parent, const std::vector<uint32_t
     edits.insert_before(statement->tokens.first, around.before + "\t");
     edits.insert_after(statement->tokens.last - 1, "\n" + around.after);
   }
+}
+
+}  // namespace
+
+Generated feeding_parent(const FunctionFacts& parent, const std::vector<uint32_t>& targets,
+                         const Module& record, const std::string& name, LineTables& lines) {
+  Edits edits = copy_with_queues(parent, 1, name, lines);
+  const FeedingSites feeding(parent, targets, record, "klap_f_", "%klap_queue", lines);
+  edits.insert_after(parent.function.body.tokens.first, feeding.registers());
+  surround(feeding.in_parent(), edits);
   return {name, edits.apply(parent.function.tokens), {}, {}};
 }
 
@@ -416,10 +424,7 @@ Generated chaining_parent(const FunctionFacts& parent, const std::vector<uint32_
   Edits edits = copy_with_queues(parent, 1, name, lines);
   const ChainedSites chained(parent, targets, record, "%klap_queue", lines);
   edits.insert_after(parent.function.body.tokens.first, ChainedSites::registers());
-  for (const auto& [statement, around] : chained.in_parent()) {
-    edits.insert_before(statement->tokens.first, around.before + "\t");
-    edits.insert_after(statement->tokens.last - 1, "\n" + around.after);
-  }
+  surround(chained.in_parent(), edits);
   return {name, edits.apply(parent.function.tokens), chained.declarations(), {}};
 }
 

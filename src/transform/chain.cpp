@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "transform/own_streams.h"
 #include "transform/parts.h"
 
 namespace klap::transform {
@@ -109,8 +110,9 @@ Around ChainedSites::launch_call(size_t number) const {
   return out;
 }
 
+// What is launched after all is launched late, when a stream of the thread's own might be gone.
 Surroundings ChainedSites::in_parent() const {
-  Surroundings out;
+  Surroundings out = without_own_streams(parent_, "");
   for (size_t i = 0; i < parent_.sites.size(); ++i) {
     out[parent_.sites[i].get_scope] = first_call(i);
     out[parent_.sites[i].launch_scope] = launch_call(i);

@@ -67,6 +67,7 @@ const std::vector<Form>& forms() {
       {"several sites in and beside a loop",
        {"loop_branches", "loop_refused_sites", "loop_retry_sites", "loop_mixed_streams",
         "loop_unordered_sites"}},
+      {"the same into streams that the thread creates", {"loop_own_streams", "loop_streams_anew"}},
       {"the same with one into the per-thread stream", {"loop_two_orders"}},
       {"the same with several children or blocks", {"loop_two_children", "loop_two_blocks"}},
       {"the same with a barrier between them", {"loop_barrier_sites"}},

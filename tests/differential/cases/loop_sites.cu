@@ -180,6 +180,42 @@ extern "C" __global__ void two_orders_parent(int* cells, int* codes) {
   codes[own_index()] = code;
 }
 
+// A stream for all rounds, in which the launches have an order; and a stream for each round, where they have
+// none. The streams are gone before what was launched into them can be taken back.
+extern "C" __global__ void own_streams_parent(int* cells, int* codes) {
+  int* own = cells + own_index() * 2 * (kMostRounds + 1);
+  int code = 0;
+  cudaStream_t one = nullptr, other = nullptr;
+  code += cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking);
+  code += cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+#pragma unroll 1
+  for (int i = 0; i < rounds_of(own_index()); ++i, ++own) {
+    follow<<<1, 32, 0, one>>>(own, own + 1, i);
+    code += error();
+    branch<<<1, 32, 0, other>>>(own + kMostRounds + 1, i, own + kMostRounds + 2);
+    code += error();
+  }
+  cudaStreamDestroy(one);
+  cudaStreamDestroy(other);
+  codes[own_index()] = code;
+}
+extern "C" __global__ void streams_anew_parent(int* sums, int* codes) {
+  int code = 0;
+#pragma unroll 1
+  for (int i = 0; i < rounds_of(own_index()); ++i) {
+    cudaStream_t stream = nullptr;
+    code += cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    if (i % 2 == 0) {
+      add<<<1 + i % 3, 16, 0, stream>>>(sums + own_index(), i + 1);
+    } else {
+      add_once<<<2, 48, 0, stream>>>(sums + own_index(), 1000 * i, sums + own_index());
+    }
+    code += error();
+    cudaStreamDestroy(stream);
+  }
+  codes[own_index()] = code;
+}
+
 // One launch in four has a grid of nothing, at either place.
 extern "C" __global__ void refused_sites_parent(int* cells, int* codes) {
   int* own = cells + own_index() * (2 * kMostRounds + 1);
@@ -413,6 +449,34 @@ KLAP_CASE(loop_two_orders, "launches into two streams that have an order each lo
   const auto errors = c.buffer("codes", std::vector<int>(kAll, -1), no_errors());
   launch(c, "two_orders_parent", c.address(cells), c.address(errors));
   in_loop(c, "two_orders_parent", "some");
+}
+
+KLAP_CASE(loop_own_streams, "launches of a loop into a stream that the thread created lose their order") {
+  constexpr int kLinks = kMostRounds + 1;
+  std::vector<int> after = starts(2 * kLinks);
+  for (int t = 0; t < kAll; ++t) {
+    int* const own = &after[static_cast<size_t>(t * 2 * kLinks)];
+    for (int i = 0; i < rounds_of(t); ++i) {
+      own[i + 1] = follow_up(own[i], i);
+      own[kLinks + i + 1] = branch_off(own[kLinks + i], i);
+    }
+  }
+  const auto cells = c.buffer("cells", starts(2 * kLinks), after);
+  const auto errors = c.buffer("codes", std::vector<int>(kAll, -1), no_errors());
+  launch(c, "own_streams_parent", c.address(cells), c.address(errors));
+  in_loop(c, "own_streams_parent", "stream-unsupported");
+}
+
+KLAP_CASE(loop_streams_anew, "launches of a loop into streams of their own are lost, or run twice") {
+  std::vector<int> sums(kAll);
+  for (int t = 0; t < kAll; ++t) {
+    for (int i = 0; i < rounds_of(t); ++i)
+      sums[static_cast<size_t>(t)] += i % 2 == 0 ? 16 * (1 + i % 3) * (i + 1) : 2 * 1000 * i;
+  }
+  const auto added = c.buffer("sums", std::vector<int>(kAll), sums);
+  const auto errors = c.buffer("codes", std::vector<int>(kAll, -1), no_errors());
+  launch(c, "streams_anew_parent", c.address(added), c.address(errors));
+  in_loop(c, "streams_anew_parent", "stream-unsupported");
 }
 
 KLAP_CASE(loop_refused_sites,
