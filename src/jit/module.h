@@ -106,7 +106,8 @@ struct ChildKernel {
   uint32_t block_threads = 0;
 };
 
-// What one launch site of a rewritten parent records into; all its sites where the queue has a size of its own.
+// What one launch site of a rewritten parent records into; all its sites where the queue has a size of its
+// own.
 struct ChildQueue {
   std::string child;
   // Runs all recorded children. Launcher host: its one 8-byte parameter is the queue. Launcher device: the
