@@ -1,31 +1,35 @@
 // The consumer of launches that stand in a loop: runs every recorded child, those of one thread one after
 // another. Enqueued by the host right behind the parent in the same stream.
 //
-// It is launched with as many blocks as fit on the GPU, each of exactly the child's threads. A block takes
-// the number of the next item, waits until the child that must come before is done, and runs its blocks of
-// the child one after another. The numbers were given out in the order in which the launches were recorded,
-// so whoever waits, waits for a child whose items have all been taken by blocks that run: a single resident
-// block gets through alone. The call of __klap_child_body is a marker: the child's own code is spliced in
-// there, with its parameters read from the record and its special registers taken from the marker's
-// arguments.
+// It is launched with as many blocks as fit on the GPU, each of exactly the threads of the largest child. A
+// block takes the number of the next item, waits until the child that must come before is done, and runs its
+// blocks of the child one after another. The numbers were given out in the order in which the launches were
+// recorded, so whoever waits, waits for a child whose items have all been taken by blocks that run: a single
+// resident block gets through alone. Children may be of several kernels, as in feed.cu. The call of
+// __klap_child_body_N is a marker: the code of the kernel with that number is spliced in there, with its
+// parameters read from the record and its special registers taken from the marker's arguments. Threads that
+// its block does not have wait at the barrier behind it.
 //
 // What a child reads, the child before it may have written in this same kernel. It is read only behind the
 // acquire that found that child done, and none of it through the non-coherent cache.
 //
-// Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_ARGS_OFFSET; KLAP_GRID_1D when every child's grid
-// has one row and one layer; those of exits.h; KLAP_IN_ORDER where records are those of chain.h, else
-// children have no order.
+// Constants: KLAP_KERNELS, KLAP_THREADS, KLAP_ARGS_OFFSET and KLAP_GRID_1D as in feed.cu; those of exits.h;
+// KLAP_IN_ORDER where records are those of chain.h, else children have no order.
 #include "chain.h"
 #include "exits.h"
 #include "sequence.h"
 
-#define KLAP_CHILD_THREADS (KLAP_CHILD_X * KLAP_CHILD_Y * KLAP_CHILD_Z)
+#define KLAP_KERNEL(number, width, height, depth)                                                       \
+  extern "C" __device__ void __klap_child_body_##number(                                                \
+      const unsigned char* arguments, unsigned int ctaid_x, unsigned int ctaid_y, unsigned int ctaid_z, \
+      unsigned int nctaid_x, unsigned int nctaid_y, unsigned int nctaid_z, unsigned int tid_x,          \
+      unsigned int tid_y, unsigned int tid_z);
+KLAP_KERNELS
+#undef KLAP_KERNEL
 
-extern "C" __device__ void __klap_child_body(const unsigned char* arguments, unsigned int ctaid_x,
-                                             unsigned int ctaid_y, unsigned int ctaid_z,
-                                             unsigned int nctaid_x, unsigned int nctaid_y,
-                                             unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
-                                             unsigned int tid_z);
+#define KLAP_KERNEL(number, width, height, depth) +1
+enum : unsigned int { kKernels = KLAP_KERNELS };
+#undef KLAP_KERNEL
 
 // Items that were reserved, with room or without; the parent is complete.
 static __device__ __forceinline__ unsigned int reserved_items(const KlapFeed* feed) {
@@ -114,7 +118,7 @@ static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int childr
   feed->native = 0;
 }
 
-extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS) __klap_consumer(KlapFeed* feed) {
+extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapFeed* feed) {
   __shared__ unsigned long long taken;
   const unsigned int thread = threadIdx.x;
   unsigned int items = 0;     // in the first thread, as is the rest
@@ -129,6 +133,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS) __klap_consumer
     if (item == 0) break;
     unsigned char* const record = feed->records + KLAP_FEED_ITEM_OFFSET(item);
     const unsigned int part = KLAP_FEED_ITEM_PART(item);
+    const unsigned int kernel = kKernels == 1 ? 0 : KLAP_FEED_ITEM_KERNEL(item);
     if (part == 0) ++children;
 
     // This part's share of the child's blocks: at least one.
@@ -145,9 +150,14 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS) __klap_consumer
     for (; count != 0; --count, ++linear) {
       const uint4 size = *reinterpret_cast<const uint4*>(record);
       const uint3 at = position_in(size, linear);
-      __klap_child_body(record + KLAP_ARGS_OFFSET, at.x, at.y, at.z, size.x, size.y, size.z,
-                        thread % KLAP_CHILD_X, thread / KLAP_CHILD_X % KLAP_CHILD_Y,
-                        thread / (KLAP_CHILD_X * KLAP_CHILD_Y));
+#define KLAP_KERNEL(number, width, height, depth)                                                   \
+  if (kernel == number &&                                                                           \
+      ((width) * (height) * (depth) == KLAP_THREADS || thread < (width) * (height) * (depth)))      \
+    __klap_child_body_##number(record + KLAP_ARGS_OFFSET, at.x, at.y, at.z, size.x, size.y, size.z, \
+                               thread % (width), thread / (width) % (height),                       \
+                               thread / ((width) * (height)));
+      KLAP_KERNELS
+#undef KLAP_KERNEL
       end_child_block();  // for what the child's next block shares, and for what waits for this child
     }
 #ifdef KLAP_IN_ORDER

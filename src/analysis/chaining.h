@@ -3,25 +3,54 @@
 // How often a thread launches is not known, so its children are recorded in a queue of fixed size, each with
 // the one that the same thread launched before. The consumer begins a child when that one is done. The child
 // is then run by the same kernel as the one before it, whose results it may read: it must read them
-// coherently. Where the stream has no order, neither has the consumer.
+// coherently. Where no stream has an order, neither has the consumer.
 //
 // A loop that launches again because too many launches wait is such a loop as well: a recorded launch
 // succeeds, and one that is not recorded is the program's own.
+//
+// Where a kernel launches at several places and one of them stands in a loop, as compilers leave it of most
+// loops that they unroll, all of its launches share the queue: a thread's order is one over all of them.
+// Nothing else orders what is in the queue, so nothing else may be what the program asks for.
 #pragma once
 
+#include <array>
 #include <optional>
+#include <vector>
 
 #include "analysis/legality.h"
 
 namespace klap::analysis {
 
+// A kernel with what all its launches give it; the same kernel counts once for each block.
+struct ChainedKernel {
+  const ptx::Function* function = nullptr;
+  std::array<uint32_t, 3> block{};
+  uint32_t shared_bytes = 0;
+  [[nodiscard]] uint32_t threads() const { return block[0] * block[1] * block[2]; }
+  bool operator==(const ChainedKernel&) const = default;
+};
+
+// All launches of a parent, where they share a queue.
+struct Chained {
+  std::vector<ChainedKernel> kernels;  // a kernel's number is its place here
+  std::vector<uint32_t> targets;       // its number for each site, in text order
+  bool in_order = false;               // whether any two launches of a thread have an order
+};
+
+// `children` are the kernels that the parent's sites launch, with constant blocks and shared memory.
+Chained chain_of(const FunctionFacts& parent, const std::vector<const ptx::Function*>& children);
+
 // True where the order of a thread's launches by this site means something.
 bool has_order(const FunctionFacts& parent, const Site& site);
 
-// The first objection to running `child`, which `site` launches in a loop, in that consumer; the rest was
-// found right so far.
+// The first objection to running `child`, which `site` launches, in that consumer; the rest was found right
+// so far.
 std::optional<Objection> object_to_chaining(const ptx::Module& child_module, const ptx::Function& child,
                                             const FunctionFacts& parent, const Site& site);
+
+// The first objection to one queue for all launches of the parent, each of which was found right by itself.
+std::optional<Objection> object_to_sharing_queue(const ptx::Module& child_module, const FunctionFacts& parent,
+                                                 const Chained& chained, const Way& way);
 
 // True for what a loop around a launch may hold besides, though it is no plain code: the launch's own calls
 // and questions for its error.

@@ -7,7 +7,7 @@
 
 #include "analysis/barriers.h"
 #include "analysis/coherence.h"
-#include "analysis/cooperation.h"
+#include "analysis/consumer_block.h"
 #include "analysis/own_streams.h"
 #include "analysis/single_thread.h"
 #include "analysis/variance.h"
@@ -230,41 +230,20 @@ class FamilyJudge {
 
   // ---- the consumer's block ----
 
-  // It is the largest one. Threads that a kernel's own block does not have arrive at no barrier of its.
-  Found object_to_barriers() {
-    const uint32_t threads = std::ranges::max(kernels_, {}, &FedKernel::threads).threads();
-    for (const FedKernel& kernel : kernels_) {
-      if (kernel.threads() == threads) continue;
-      const Function& f = kernel.facts->function;
-      const CallGraph graph(module_, f);
-      const Effects& effects = graph.closure(f);
-      const Effect* barrier = effects.find(EffectKind::BlockBarrier);
-      if (barrier == nullptr) barrier = effects.find(EffectKind::PartialBarrier);
-      if (barrier == nullptr) continue;
-      return about(*kernel.facts,
-                   {Reason::ChildBarrier,
-                    fmt::format("{} ({}) in blocks of {} threads, which run in a consumer's of {}",
-                                barrier->what, module_.place(barrier->token), kernel.threads(), threads)});
-    }
-    return std::nullopt;
+  [[nodiscard]] std::vector<RunKernel> run_kernels() const {
+    std::vector<RunKernel> out;
+    for (const FedKernel& kernel : kernels_)
+      out.push_back({&kernel.facts->function, kernel.threads(), kernel.shared_bytes});
+    return out;
   }
 
-  // The kernels' own shared memory adds up, the dynamic part is as large as the largest.
-  Found object_to_memory() {
-    if (kernels_.size() == 1) return std::nullopt;
-    uint64_t fixed = 0, dynamic = 0;
-    for (const FedKernel& kernel : kernels_) {
-      fixed += most_static_shared_bytes(module_, kernel.facts->function);
-      dynamic = std::max<uint64_t>(dynamic, kernel.shared_bytes);
-    }
-    constexpr uint64_t kOwn = 16;  // the consumer's
-    if (fixed + dynamic + kOwn <= kSharedLimit) return std::nullopt;
-    return Objection{
-        Reason::ChildSharedMemory,
-        fmt::format("{} kernels that one consumer runs have up to {} bytes of their own, with {} of "
-                    "their launches more than {}",
-                    kernels_.size(), fixed, dynamic, kSharedLimit)};
+  Found object_to_barriers() {
+    auto found = object_to_smaller_block(module_, run_kernels());
+    if (!found) return std::nullopt;
+    return about(*kernels_[found->first].facts, std::move(found->second));
   }
+
+  Found object_to_memory() { return object_to_memory_of_all(module_, run_kernels()); }
 
   const std::shared_ptr<const FunctionFacts>& parent_;
   const Module& module_;

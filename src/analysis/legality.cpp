@@ -242,12 +242,13 @@ bool watches_memory(const Module& m, const Statement& s) {
          opcode == "nanosleep" || opcode == "call";
 }
 
-// Around a launch in a loop, what does not decide over a loop does not wait either: an atomic whose result is
-// about something else, and what belongs to the launch.
-bool is_beside_launch(const FunctionFacts& parent, Waiting& waiting, uint32_t instruction) {
+// What belongs to launching does not wait: a launch in a loop is for others to judge, and calls for streams
+// that are not needed are left out. Around a launch, neither does an atomic whose result is about something
+// else than whether the loop goes on.
+bool is_beside_launch(const FunctionFacts& parent, Waiting& waiting, uint32_t instruction, const Way& way) {
   const Statement& s = *parent.flow.instructions()[instruction].statement;
-  return is_part_of_launching(parent, s) ||
-         (parent.module.is(s.head, "atom") && !waiting.watches(instruction));
+  return is_part_of_launching(parent, s) || is_own_stream_call(parent, s) ||
+         (way.chains && parent.module.is(s.head, "atom") && !waiting.watches(instruction));
 }
 
 std::optional<Objection> object_to_parent_waiting(const FunctionFacts& parent, uint32_t site,
@@ -257,7 +258,7 @@ std::optional<Objection> object_to_parent_waiting(const FunctionFacts& parent, u
   for (uint32_t i = 0; i < instructions.size(); ++i) {
     const Statement& s = *instructions[i].statement;
     if (!watches_memory(parent.module, s) || !parent.flow.in_loop(i)) continue;
-    if (way.chains && is_beside_launch(parent, waiting, i)) continue;
+    if (is_beside_launch(parent, waiting, i, way)) continue;
     if (parent.flow.can_follow(site, i) && !waiting.ends_by_itself(i)) {
       return object(Reason::ParentWaits,
                     fmt::format("{} in a loop after the launch ({})", parent.module.full_opcode(s),
@@ -648,8 +649,9 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
     return objection;
   // What varies only takes updates away, and costs the values of the whole parent.
   if (stream_kind(site) == StreamKind::Null && shared_update(m, child, closure, {})) {
-    // In a loop, what differs between threads in one round may be the same in different rounds.
-    const bool in_loop = parent.flow.in_loop(parent.flow.index_of(site.get_call));
+    // In a loop, what differs between threads in one round may be the same in different rounds; and so it may
+    // at different sites, where nothing sets them apart.
+    const bool in_loop = way.chains || parent.flow.in_loop(parent.flow.index_of(site.get_call));
     const ParameterRanges varying = in_loop ? ParameterRanges{} : varying_parameters(parent, site, child);
     const auto update = shared_update(m, child, closure, varying);
     // No other thread of the block launches what could meet with it.

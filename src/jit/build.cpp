@@ -37,10 +37,22 @@ std::string family_name(const Plan& plan, const PlannedSite& site) {
                      site.shape.grid_is_1d ? "_1d" : "");
 }
 
+// The same for several kernels that the launches of one queue run.
+std::string chained_name(const Plan& plan, const PlannedSite& site) {
+  Hasher chained;
+  for (const transform::FedBody& body : site.shape.bodies)
+    chained.add(fmt::format("{} {}", body.kernel->name, fmt::join(body.block, "x")));
+  const bool in_order = site.shape.chain == transform::Chain::InOrder;
+  return fmt::format("{}$klap_{}_{}_{}{}", site.shape.bodies.front().kernel->name,
+                     in_order ? "chain" : "loop", unit_tag(plan, site.child_unit), chained.hex().substr(0, 8),
+                     site.shape.grid_is_1d ? "_1d" : "");
+}
+
 // A consumer's name tells its child and what it was specialised for.
 std::string consumer_name(const Plan& plan, const PlannedSite& site) {
   const transform::ConsumerShape& s = site.shape;
   if (s.feeds) return family_name(plan, site);
+  if (s.bodies.size() > 1) return chained_name(plan, site);
   if (s.lanes != 0) {
     return fmt::format("{}$klap_warp_{}{}", site.child->name, unit_tag(plan, site.child_unit),
                        s.grid_is_1d ? "_1d" : "");
@@ -124,9 +136,8 @@ class Generator {
       out.record = warp_launch_template(site.shape, transform::sharing_shape(*site.parent, *site.site));
       return out;
     }
-    out.record = site.shape.chain == transform::Chain::InOrder
-                     ? chain_record_template(site.shape, site.child->parameter_bytes)
-                 : site.way.has_own_room() ? feed_record_template(site.shape.layout)
+    out.record = site.shape.chain == transform::Chain::InOrder ? chain_record_template(site.shape)
+                 : site.way.has_own_room()                     ? feed_record_template(site.shape.layout)
                                            : record_template(site.shape.layout, site.way.group_blocks);
     out.consumer = consumer_template(site.shape);
     if (site.way.launcher == Launcher::Device) {
@@ -144,8 +155,10 @@ class Generator {
   Generated consumer(const PlannedSite& site, const SiteTemplates& templates, const std::string& name) {
     const ptx::Module& module = *plan_.units[site.child_unit]->module();
     transform::LineTables& lines = code(site.child_unit).lines;
-    if (!site.way.feeds)
-      return transform::consumer_kernel(module, *site.child, site.shape, *templates.consumer, name, lines);
+    if (!site.way.feeds) {
+      const ptx::Function& first = site.way.chains ? *site.shape.bodies.front().kernel : *site.child;
+      return transform::consumer_kernel(module, first, site.shape, *templates.consumer, name, lines);
+    }
     code(site.child_unit).includes(*templates.record);
     transform::FedKernels fed{*templates.record, {}};
     for (const analysis::FedKernel& kernel : site.family->kernels)
@@ -160,11 +173,12 @@ class Generator {
     const std::string name = fmt::format("{}$klap_{}_{}", any.parent->function.name, way_tag(any.way),
                                          unit_tag(plan_, any.parent_unit));
     transform::LineTables& lines = code(any.parent_unit).lines;
+    const ptx::Module& record = *templates.front().record;
     if (any.shape.chain == transform::Chain::InOrder)
-      return transform::chaining_parent(*any.parent, *any.site, *templates.front().record, name, lines);
+      return transform::chaining_parent(*any.parent, any.chained->targets, record, name, lines);
     if (any.way.has_own_room()) {
-      const auto targets = any.way.feeds ? any.family->targets_of(*any.parent) : std::vector<uint32_t>{0};
-      return transform::feeding_parent(*any.parent, targets, *templates.front().record, name, lines);
+      const auto targets = any.way.feeds ? any.family->targets_of(*any.parent) : any.chained->targets;
+      return transform::feeding_parent(*any.parent, targets, record, name, lines);
     }
     std::vector<transform::RecordingSite> recording;
     std::vector<transform::DeviceLaunch> launches;
@@ -222,8 +236,8 @@ class Generator {
     v.parent_param_count = static_cast<uint32_t>(parent.parameters.size());
     v.parent_param_bytes = parent.parameter_bytes;
     v.queue_param_offset = transform::queue_parameter_offset(parent);
-    // One that its own consumer fills serves all sites.
-    for (const PlannedSite& site : sites.first(sites.front().way.feeds ? 1 : sites.size())) {
+    // One with a size of its own serves all sites.
+    for (const PlannedSite& site : sites.first(sites.front().way.has_own_room() ? 1 : sites.size())) {
       ChildQueue& queue = v.queues.emplace_back();
       queue.child = site.child->name;
       queue.consumer = consumer_name(plan_, site);
@@ -233,10 +247,19 @@ class Generator {
       queue.child_shared_bytes = site.shape.shared_bytes;
       queue.feeds = site.way.has_own_room();
       if (site.way.feeds) queue.others = other_kernels(site);
+      if (site.way.chains) add_chained(queue, site.shape.bodies);
       queue.concurrency = site.wish.concurrency;
     }
     v.pool_bytes = sites.front().wish.pool_bytes;
     out_.variants.push_back(std::move(v));
+  }
+
+  // What launches in and beside a loop run, the first one as the queue's child.
+  static void add_chained(ChildQueue& queue, const std::vector<transform::FedBody>& bodies) {
+    queue.child = bodies.front().kernel->name;
+    queue.child_block_threads = bodies.front().threads();
+    for (size_t i = 1; i < bodies.size(); ++i)
+      queue.others.push_back({bodies[i].kernel->name, bodies[i].threads()});
   }
 
   // What the consumer runs beside the site's own child.

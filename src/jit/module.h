@@ -106,7 +106,8 @@ struct ChildKernel {
   uint32_t block_threads = 0;
 };
 
-// What one launch site of a rewritten parent records into; all its sites where the children launch again.
+// What one launch site of a rewritten parent records into; all its sites where the queue has a size of its
+// own.
 struct ChildQueue {
   std::string child;
   // Runs all recorded children. Launcher host: its one 8-byte parameter is the queue. Launcher device: the
@@ -119,7 +120,7 @@ struct ChildQueue {
   // How many children there will be is not known, because they launch again or because their launch stands in
   // a loop: the queue is a KlapFeed (templates/feed.h), of a size of its own, whatever the parent's grid.
   bool feeds = false;
-  std::vector<ChildKernel> others{};  // beside `child`, where it feeds itself
+  std::vector<ChildKernel> others{};  // beside `child`, where one consumer runs several
   // One part of so many of the device is enough for the consumer, says the program's annotation; 0: it says
   // nothing. Settings win over it.
   uint32_t concurrency = 0;

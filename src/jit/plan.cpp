@@ -87,20 +87,36 @@ std::string_view together_text(analysis::Together together) {
   return "";
 }
 
+// Of the site's own child.
+analysis::MayLeave who_may_leave(const PlannedSite& planned) {
+  if (!planned.way.chains) return planned.shape.may_leave;
+  const auto site = static_cast<size_t>(planned.site - planned.parent->sites.data());
+  return planned.shape.bodies.at(planned.chained->targets.at(site)).may_leave;
+}
+
 std::string_view leaving_text(analysis::MayLeave may_leave) {
   return may_leave == analysis::MayLeave::Warps ? ", warps may leave before barriers" : "";
 }
 
+// Who shares a queue because launches stand in a loop.
+std::string queue_text(const PlannedSite& planned) {
+  const size_t sites = planned.parent->sites.size(), kernels = planned.chained->kernels.size();
+  if (sites == 1) return "in a loop";
+  if (kernels == 1) return fmt::format("one queue for {} launches in and beside a loop", sites);
+  return fmt::format("one queue for {} launches in and beside a loop, of {} kernels or blocks", sites,
+                     kernels);
+}
+
 // Who runs the children, and how.
 std::string run_text(const PlannedSite& planned) {
-  const std::string_view leaving = leaving_text(planned.shape.may_leave);
+  const std::string_view leaving = leaving_text(who_may_leave(planned));
   if (planned.way.feeds) {
     const size_t kernels = planned.family->kernels.size();
     if (kernels == 1) return fmt::format("launches itself, the consumer feeds itself{}", leaving);
     return fmt::format("the consumer of {} kernels feeds itself{}", kernels, leaving);
   }
   if (planned.way.chains) {
-    return fmt::format("in a loop, {}{}",
+    return fmt::format("{}, {}{}", queue_text(planned),
                        analysis::has_order(*planned.parent, *planned.site)
                            ? "a thread's children run one after another"
                            : "a child block to a consumer block",
@@ -180,9 +196,9 @@ class Planner {
     }
   }
 
-  // Where nothing is put off, any order will do.
+  // Where nothing is put off or all is put into one queue, any order will do.
   static std::vector<const Site*> queue_order(const PlannedSite& any) {
-    if (!any.way.is_at_once()) return analysis::order_sites(*any.parent).sites;
+    if (!any.way.is_at_once() && !any.way.chains) return analysis::order_sites(*any.parent).sites;
     std::vector<const Site*> sites;
     for (const Site& site : any.parent->sites) sites.push_back(&site);
     return sites;
@@ -226,7 +242,7 @@ class Planner {
         objections.push_back(judge_way(site));
       }
       judge_feeding(sites, objections);
-      if (sites.size() == 1) judge_chaining(sites.front(), objections.front());
+      judge_chaining(sites, objections);
       if (!way.is_at_once()) add_mutual_objections(sites, objections);
       const bool is_taken = way.is_at_once() ? !std::ranges::all_of(objections, is_objection)
                                              : std::ranges::none_of(objections, is_objection);
@@ -253,7 +269,7 @@ class Planner {
     } else if (sites.front().way.group_blocks != 0) {
       mutual = Objection{Reason::SeveralSites,
                          "what a group of blocks cannot launch at once comes last, out of order"};
-    } else {
+    } else if (!sites.front().way.chains) {
       mutual = analysis::order_sites(*sites.front().parent).objection;
     }
     for (auto& objection : objections) {
@@ -283,13 +299,51 @@ class Planner {
     }
   }
 
-  // A launch in a loop needs a queue of a size of its own.
-  void judge_chaining(PlannedSite& planned, std::optional<Objection>& objection) {
-    const Way& way = planned.way;
-    if (!objection || objection->reason != Reason::SiteInLoop || !request_.feeding) return;
-    if (way.granularity != Granularity::Grid || way.launcher != Launcher::Host) return;
-    planned.way.chains = true;
-    objection = judge_way(planned);
+  // Launches in loops need a queue of a size of its own, and then all launches of the parent share it: where
+  // nothing else stands against them. What such a loop may hold looks like waiting to launches before it.
+  void judge_chaining(std::vector<PlannedSite>& sites, std::vector<std::optional<Objection>>& objections) {
+    const auto in_loop = [](const std::optional<Objection>& o) {
+      return o && o->reason == Reason::SiteInLoop;
+    };
+    const auto other = [&](const std::optional<Objection>& o) {
+      return o && !in_loop(o) && o->reason != Reason::ParentWaits;
+    };
+    const Way& way = sites.front().way;
+    if (!request_.feeding || way.granularity != Granularity::Grid || way.launcher != Launcher::Host) return;
+    if (std::ranges::none_of(objections, in_loop) || std::ranges::any_of(objections, other)) return;
+    for (size_t i = 0; i < sites.size(); ++i) {
+      sites[i].way.chains = true;
+      objections[i] = judge_way(sites[i]);
+    }
+    if (std::ranges::any_of(objections, [](const auto& o) { return o.has_value(); })) return;
+    const std::optional<Objection> objection = judge_shared_queue(sites);
+    if (objection) std::ranges::fill(objections, objection);
+  }
+
+  // The first objection to one queue for all sites, each of which was found right by itself; else they are
+  // ready.
+  std::optional<Objection> judge_shared_queue(std::vector<PlannedSite>& sites) const {
+    const PlannedSite& any = sites.front();
+    std::vector<const ptx::Function*> children;
+    for (const PlannedSite& site : sites) {
+      children.push_back(site.child);
+      if (site.child_unit == any.child_unit) continue;
+      return Objection{Reason::SeveralSites,
+                       fmt::format("launched in and beside a loop, {} and {} are defined in different units",
+                                   any.child->name, site.child->name)};
+    }
+    const ptx::Module& module = *plan_.units[any.child_unit]->module();
+    const auto chained = std::make_shared<const analysis::Chained>(analysis::chain_of(*any.parent, children));
+    if (auto objection = analysis::object_to_sharing_queue(module, *any.parent, *chained, any.way))
+      return objection;
+    const bool is_1d =
+        std::ranges::all_of(sites, [](const PlannedSite& s) { return grid_is_1d(*s.site, s.parent->data); });
+    const transform::ConsumerShape shape = transform::chain_shape(module, *chained, is_1d);
+    for (PlannedSite& site : sites) {
+      site.chained = chained;
+      site.shape = shape;
+    }
+    return std::nullopt;
   }
 
   // Their kernels and all that these launch must stand in one unit.
@@ -363,12 +417,7 @@ class Planner {
                                    "of one",
                                    child.function->parameter_bytes)};
     }
-    if (planned.way.chains) {
-      planned.shape = transform::chain_shape(module, *child.function, *analysis::constant_block(s, parent),
-                                             grid_is_1d(s, parent.data), analysis::has_order(parent, s));
-      planned.shape.shared_bytes = *analysis::constant_shared_bytes(s, parent);
-      return std::nullopt;
-    }
+    if (planned.way.chains) return std::nullopt;  // all sites have one shape
     planned.shape =
         transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent),
                                   grid_is_1d(s, parent.data), planned.way.launcher == Launcher::Device);
@@ -386,7 +435,8 @@ class Planner {
     const uint32_t shared_bytes =
         planned.way.feeds
             ? planned.family->kernels[planned.family->number_of(planned.child->name)].shared_bytes
-            : planned.shape.shared_bytes;
+        : planned.way.chains ? analysis::constant_shared_bytes(*planned.site, *planned.parent).value()
+                             : planned.shape.shared_bytes;
     const std::string shared =
         shared_bytes == 0 ? "" : fmt::format("{} bytes of dynamic shared memory, ", shared_bytes);
     remark.detail =

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/chaining.h"
 #include "analysis/feeding.h"
 #include "analysis/legality.h"
 #include "jit/module.h"
@@ -44,7 +45,8 @@ struct PlannedSite {
   std::shared_ptr<analysis::FunctionFacts> parent;  // keeps the facts alive
   const analysis::Site* site = nullptr;
   const ptx::Function* child = nullptr;
-  std::shared_ptr<const analysis::Family> family;  // that one consumer runs (way.feeds)
+  std::shared_ptr<const analysis::Family> family;    // that one consumer runs (way.feeds)
+  std::shared_ptr<const analysis::Chained> chained;  // the same (way.chains)
   SiteWish wish;
   analysis::Way way;
   std::vector<std::pair<analysis::Way, analysis::Objection>> refused;  // ways that would have been preferred

@@ -118,11 +118,16 @@ std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordL
   return compiled(kFeedRecordTemplate, "feed_record.cu", layout_options(layout));
 }
 
-std::shared_ptr<const ptx::Module> chain_record_template(const transform::ConsumerShape& shape,
-                                                         uint32_t argument_bytes) {
-  std::vector<std::string> options = shape_options(shape);
-  options.push_back(fmt::format("-DKLAP_CHILD_SHARED_BYTES={}", shape.shared_bytes));
-  options.push_back(fmt::format("-DKLAP_ARGUMENT_BYTES={}", argument_bytes));
+std::shared_ptr<const ptx::Module> chain_record_template(const transform::ConsumerShape& shape) {
+  std::vector<std::string> options = layout_options(shape.layout);
+  std::string kernels;
+  for (size_t i = 0; i < shape.bodies.size(); ++i) {
+    const transform::FedBody& body = shape.bodies[i];
+    kernels += fmt::format("KLAP_KERNEL({},{},{},{},{},{})", i, body.block[0], body.block[1], body.block[2],
+                           body.shared_bytes, body.kernel->parameter_bytes);
+  }
+  options.push_back("-DKLAP_KERNELS=" + kernels);
+  if (shape.bodies.size() > 1) options.emplace_back("-DKLAP_SEVERAL_KERNELS");
   return compiled(kChainRecordTemplate, "chain_record.cu", options);
 }
 
@@ -133,13 +138,14 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
     return compiled(kWarpTemplate, "warp.cu", options);
   }
   if (shape.feeds) return compiled(kFeedTemplate, "feed.cu", feed_options(shape));
-  std::vector<std::string> options = shape_options(shape);
-  if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
-  add_leaving(options, shape);
   if (shape.chain != transform::Chain::None) {
+    std::vector<std::string> options = feed_options(shape);
     if (shape.chain == transform::Chain::InOrder) options.emplace_back("-DKLAP_IN_ORDER");
     return compiled(kChainTemplate, "chain.cu", options);
   }
+  std::vector<std::string> options = shape_options(shape);
+  if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
+  add_leaving(options, shape);
   if (shape.exact) return compiled(kExactTemplate, "exact.cu", options);
   options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));
   if (shape.together == analysis::Together::Warps) options.emplace_back("-DKLAP_WARPS_TOGETHER");

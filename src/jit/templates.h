@@ -18,8 +18,7 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
 // What parents and children record with where the children launch again.
 std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordLayout& layout);
 // The same where the launch stands in a loop and the children of a thread have an order.
-std::shared_ptr<const ptx::Module> chain_record_template(const transform::ConsumerShape& shape,
-                                                         uint32_t argument_bytes);
+std::shared_ptr<const ptx::Module> chain_record_template(const transform::ConsumerShape& shape);
 // How the threads of a parent leave that launches its children itself.
 std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape,
                                                   uint32_t group_blocks, bool in_order);

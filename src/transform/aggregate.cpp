@@ -395,12 +395,10 @@ Generated launching_parent(const FunctionFacts& parent, const std::vector<Record
   return {name, edits.apply(parent.function.tokens), std::move(declarations), {}};
 }
 
-Generated feeding_parent(const FunctionFacts& parent, const std::vector<uint32_t>& targets,
-                         const Module& record, const std::string& name, LineTables& lines) {
-  Edits edits = copy_with_queues(parent, 1, name, lines);
-  const FeedingSites feeding(parent, targets, record, "klap_f_", "%klap_queue", lines);
-  edits.insert_after(parent.function.body.tokens.first, feeding.registers());
-  for (const auto& [statement, around] : feeding.in_parent()) {
+namespace {
+
+void surround(const Surroundings& surroundings, Edits& edits) {
+  for (const auto& [statement, around] : surroundings) {
     if (around.instead) {
       edits.replace(statement->tokens, around.before + around.after);
       continue;
@@ -408,19 +406,26 @@ Generated feeding_parent(const FunctionFacts& parent, const std::vector<uint32_t
     edits.insert_before(statement->tokens.first, around.before + "\t");
     edits.insert_after(statement->tokens.last - 1, "\n" + around.after);
   }
+}
+
+}  // namespace
+
+Generated feeding_parent(const FunctionFacts& parent, const std::vector<uint32_t>& targets,
+                         const Module& record, const std::string& name, LineTables& lines) {
+  Edits edits = copy_with_queues(parent, 1, name, lines);
+  const FeedingSites feeding(parent, targets, record, "klap_f_", "%klap_queue", lines);
+  edits.insert_after(parent.function.body.tokens.first, feeding.registers());
+  surround(feeding.in_parent(), edits);
   return {name, edits.apply(parent.function.tokens), {}, {}};
 }
 
-Generated chaining_parent(const FunctionFacts& parent, const Site& site, const Module& record,
-                          const std::string& name, LineTables& lines) {
+Generated chaining_parent(const FunctionFacts& parent, const std::vector<uint32_t>& targets,
+                          const Module& record, const std::string& name, LineTables& lines) {
   Edits edits = copy_with_queues(parent, 1, name, lines);
-  const ChainedSite chained(site, record, "%klap_queue", lines);
-  edits.insert_after(parent.function.body.tokens.first, ChainedSite::registers());
-  for (const auto& [statement, around] : chained.in_parent()) {
-    edits.insert_before(statement->tokens.first, around.before + "\t");
-    edits.insert_after(statement->tokens.last - 1, "\n" + around.after);
-  }
-  return {name, edits.apply(parent.function.tokens), chained.declarations(parent.module), {}};
+  const ChainedSites chained(parent, targets, record, "%klap_queue", lines);
+  edits.insert_after(parent.function.body.tokens.first, ChainedSites::registers());
+  surround(chained.in_parent(), edits);
+  return {name, edits.apply(parent.function.tokens), chained.declarations(), {}};
 }
 
 std::string consumer_declaration(const Module& consumer, const std::string& name) {
@@ -433,7 +438,8 @@ std::string consumer_declaration(const Module& consumer, const std::string& name
 
 namespace {
 
-// The markers of templates/feed.cu end in the number of the kernel that is meant; the others' have none.
+// The markers of templates/feed.cu and chain.cu end in the number of the kernel that is meant; the others'
+// have none.
 size_t marked_number(std::string_view marker) {
   size_t number = 0;
   for (const char digit : marker.substr(std::string_view(kChildMarker).size())) {
@@ -478,8 +484,9 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
     const std::string& parameter = f.parameters.front().name;
     const std::vector<std::string> operands = marker_arguments(consumer, scope);
     if (fed == nullptr) {
-      return child_text(child_module, child, {shape.block, shape.layout, shape.may_leave}, shape, operands,
-                        prefix, parameter, lines, nullptr);
+      const FedBody only = {shape.block, shape.layout, shape.may_leave, &child, shape.shared_bytes};
+      const FedBody& body = shape.bodies.empty() ? only : shape.bodies.at(number);
+      return child_text(child_module, *body.kernel, body, shape, operands, prefix, parameter, lines, nullptr);
     }
     const FeedingSites sites = sites_of(*fed, number, prefix + "f_", lines);
     for (std::string& declaration : sites.declarations()) declarations.push_back(std::move(declaration));

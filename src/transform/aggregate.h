@@ -32,12 +32,14 @@ RecordLayout record_layout(const ptx::Function& child);
 // Whether the consumer is that of launches in a loop (templates/chain.cu), and what becomes of their order.
 enum class Chain { None, AnyOrder, InOrder };
 
-// A kernel that a consumer which feeds itself runs: its block, what its records must hold, and who may leave
-// its blocks early.
+// A kernel that a consumer which feeds itself runs, or that of launches in loops: its block, what its records
+// must hold, and who may leave its blocks early.
 struct FedBody {
   std::array<uint32_t, 3> block{};
   RecordLayout layout;
   analysis::MayLeave may_leave = analysis::MayLeave::Nobody;
+  const ptx::Function* kernel = nullptr;  // these where launches stand in loops
+  uint32_t shared_bytes = 0;
   [[nodiscard]] uint32_t threads() const { return block[0] * block[1] * block[2]; }
 };
 
@@ -49,7 +51,7 @@ struct ConsumerShape {
   bool grid_is_1d = false;          // every child grid has y = z = 1
   bool exact = false;               // launched by the parent: templates/exact.cu
   bool feeds = false;               // children launch again: templates/feed.cu
-  std::vector<FedBody> bodies;      // then: all kernels that it runs, by number
+  std::vector<FedBody> bodies;      // then, and with a chain: all kernels that it runs, by number
   Chain chain = Chain::None;
   analysis::Together together = analysis::Together::Threads;
   analysis::MayLeave may_leave = analysis::MayLeave::Nobody;  // early, from a block that stays together
@@ -113,9 +115,9 @@ Generated launching_parent(const analysis::FunctionFacts& parent, const std::vec
 Generated feeding_parent(const analysis::FunctionFacts& parent, const std::vector<uint32_t>& targets,
                          const ptx::Module& record, const std::string& name, LineTables& lines);
 
-// The same for a launch in a loop whose children have an order: `record` is templates/chain_record.cu. Where
-// they have none, it is a feeding parent.
-Generated chaining_parent(const analysis::FunctionFacts& parent, const analysis::Site& site,
+// The same for launches in and beside a loop where some have an order: `record` is templates/chain_record.cu.
+// Where none has, it is a feeding parent.
+Generated chaining_parent(const analysis::FunctionFacts& parent, const std::vector<uint32_t>& targets,
                           const ptx::Module& record, const std::string& name, LineTables& lines);
 
 // The kernels that a consumer which feeds itself runs, by number, with what each of their sites launches; and

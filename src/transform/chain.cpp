@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "transform/own_streams.h"
 #include "transform/parts.h"
 
 namespace klap::transform {
@@ -9,79 +12,112 @@ namespace {
 
 constexpr char kReserveFunction[] = "__klap_chain_reserve";
 constexpr char kPublishFunction[] = "__klap_chain_publish";
-constexpr uint32_t kHeaderBytes = 32;  // KlapChained in templates/chain.h
+constexpr uint32_t kHeaderBytes = 32;         // KlapChained in templates/chain.h
+constexpr uint32_t kSeveralHeaderBytes = 48;  // the same with KLAP_SEVERAL_KERNELS
 
 uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-// A label with the statement that must stand behind it.
-std::string landing(std::string_view name) {
-  return fmt::format("$klap_h_{0}:\n\t.reg .pred %klap_h_{0};\n\tmov.pred %klap_h_{0}, 0;\n", name);
+// A label of the site of that number, with the statement that must stand behind it.
+std::string landing(std::string_view name, size_t number) {
+  return fmt::format("$klap_h_{0}{1}:\n\t.reg .pred %klap_h_{0}{1};\n\tmov.pred %klap_h_{0}{1}, 0;\n", name,
+                     number);
 }
 
-MarkedFunctions marked_functions(const analysis::Site& site) {
-  const analysis::Idiom& idiom = rewriting_idiom(site);
+MarkedFunctions marked_functions(const analysis::FunctionFacts& parent) {
+  const analysis::Idiom& idiom = rewriting_idiom(parent.sites.front());
   return {{kGetBufferMarker, idiom.get_buffer}, {kDeviceLaunchMarker, idiom.launch}};
+}
+
+// As small as alignment lets it be.
+RecordLayout layout_of(const std::vector<FedBody>& bodies, bool in_order) {
+  uint32_t align = 0, bytes = 0;
+  for (const FedBody& body : bodies) {
+    align = std::max(align, record_layout(*body.kernel).arguments_offset);
+    bytes = std::max(bytes, body.kernel->parameter_bytes);
+  }
+  const uint32_t header = !in_order ? align : bodies.size() == 1 ? kHeaderBytes : kSeveralHeaderBytes;
+  const uint32_t offset = round_up(header, align);
+  return {offset, round_up(offset + bytes, align)};
 }
 
 }  // namespace
 
-ConsumerShape chain_shape(const ptx::Module& module, const ptx::Function& child,
-                          const std::array<uint32_t, 3>& block, bool grid_is_1d, bool in_order) {
-  ConsumerShape shape = consumer_shape(module, child, block, grid_is_1d, false, true);
-  shape.feeds = false;
-  shape.chain = in_order ? Chain::InOrder : Chain::AnyOrder;
-  if (in_order) {
-    const uint32_t align = shape.layout.arguments_offset;  // as small as alignment lets it be
-    shape.layout.arguments_offset = round_up(kHeaderBytes, align);
-    shape.layout.record_bytes = round_up(shape.layout.arguments_offset + child.parameter_bytes, align);
+ConsumerShape chain_shape(const ptx::Module& module, const analysis::Chained& chained, bool grid_is_1d) {
+  std::vector<FedBody> bodies;
+  uint32_t shared_bytes = 0;
+  for (const analysis::ChainedKernel& kernel : chained.kernels) {
+    const ConsumerShape own = consumer_shape(module, *kernel.function, kernel.block, grid_is_1d, false, true);
+    bodies.push_back({kernel.block, own.layout, own.may_leave, kernel.function, kernel.shared_bytes});
+    shared_bytes = std::max(shared_bytes, kernel.shared_bytes);
   }
+  const analysis::ChainedKernel& first = chained.kernels.front();
+  ConsumerShape shape = consumer_shape(module, *first.function, first.block, grid_is_1d, false, true);
+  shape.feeds = false;
+  shape.chain = chained.in_order ? Chain::InOrder : Chain::AnyOrder;
+  shape.shared_bytes = shared_bytes;
+  shape.layout = layout_of(bodies, chained.in_order);
+  shape.bodies = std::move(bodies);
   return shape;
 }
 
-std::string ChainedSite::registers() {
+std::string ChainedSites::registers() {
   return "\t.reg .pred %klap_h_own, %klap_h_none;\n\t.reg .b64 %klap_h_arguments, %klap_h_refused;\n"
          "\t.reg .b64 %klap_h_last;\n\tmov.pred %klap_h_own, 0;\n\tmov.b64 %klap_h_last, 0;\n";
 }
 
-std::vector<std::string> ChainedSite::declarations(const ptx::Module& module) const {
-  return marker_declarations(module, record_, marked_functions(site_));
+std::vector<std::string> ChainedSites::declarations() const {
+  return marker_declarations(parent_.module, record_, marked_functions(parent_));
 }
 
-Around ChainedSite::first_call() const {
+std::vector<std::string> ChainedSites::constants(size_t number) const {
+  const bool alone = !analysis::has_order(parent_, parent_.sites[number]);
+  return {std::to_string(targets_.at(number)), alone ? "1" : "0"};
+}
+
+Around ChainedSites::first_call(size_t number) const {
+  const analysis::Site& site = parent_.sites[number];
   InlineCall call;
   call.prefix = "klap_h_r_";
-  call.arguments = {queue_,        site_.grid[0],  site_.grid[1],
-                    site_.grid[2], "%klap_h_last", site_.callee_operand};
+  call.arguments = {queue_, site.grid[0], site.grid[1], site.grid[2], "%klap_h_last", site.callee_operand};
+  for (std::string& constant : constants(number)) call.arguments.push_back(std::move(constant));
   call.results = {{0, "%klap_h_arguments"}, {8, "%klap_h_last"}, {16, "%klap_h_refused"}};
-  for (const auto& [marker, name] : marked_functions(site_)) call.symbols[marker] = name;
+  for (const auto& [marker, name] : marked_functions(parent_)) call.symbols[marker] = name;
   Around out;
   out.before = "{\n\t" + inline_function(record_, template_function(record_, kReserveFunction), call, lines_);
   // No buffer where the launch is refused: then the arguments' address is none.
   out.before += fmt::format(
       "\n\tsetp.eq.u64 %klap_h_own, %klap_h_arguments, 0;\n\tsetp.eq.u64 %klap_h_none, %klap_h_refused, 0;\n"
-      "\tand.pred %klap_h_own, %klap_h_own, %klap_h_none;\n\t@%klap_h_own bra $klap_h_ask;\n"
-      "\tmov.b64 {}, %klap_h_arguments;\n\tbra $klap_h_asked;\n{}",
-      site_.buffer, landing("ask"));
-  out.after = landing("asked") + "\t}\n";
+      "\tand.pred %klap_h_own, %klap_h_own, %klap_h_none;\n\t@%klap_h_own bra $klap_h_ask{2};\n"
+      "\tmov.b64 {0}, %klap_h_arguments;\n\tbra $klap_h_asked{2};\n{1}",
+      site.buffer, landing("ask", number), number);
+  out.after = landing("asked", number) + "\t}\n";
   return out;
 }
 
-Around ChainedSite::launch_call() const {
+Around ChainedSites::launch_call(size_t number) const {
+  const analysis::Site& site = parent_.sites[number];
   InlineCall call;
   call.prefix = "klap_h_p_";
-  call.arguments = {queue_, "%klap_h_arguments", "%klap_h_last", site_.stream};
+  call.arguments = {queue_, "%klap_h_arguments", "%klap_h_last", site.stream};
+  for (std::string& constant : constants(number)) call.arguments.push_back(std::move(constant));
   call.results = {{0, "%klap_h_last"}};
   Around out;
-  out.before = "{\n\t@%klap_h_own bra $klap_h_launch;\n\t" +
+  out.before = fmt::format("{{\n\t@%klap_h_own bra $klap_h_launch{};\n\t", number) +
                inline_function(record_, template_function(record_, kPublishFunction), call, lines_) + "\n";
-  if (!site_.result.empty()) out.before += fmt::format("\tmov.b32 {}, 0;\n", site_.result);
-  out.before += "\tbra $klap_h_launched;\n" + landing("launch");
-  out.after = landing("launched") + "\t}\n";
+  if (!site.result.empty()) out.before += fmt::format("\tmov.b32 {}, 0;\n", site.result);
+  out.before += fmt::format("\tbra $klap_h_launched{};\n{}", number, landing("launch", number));
+  out.after = landing("launched", number) + "\t}\n";
   return out;
 }
 
-Surroundings ChainedSite::in_parent() const {
-  return {{site_.get_scope, first_call()}, {site_.launch_scope, launch_call()}};
+// What is launched after all is launched late, when a stream of the thread's own might be gone.
+Surroundings ChainedSites::in_parent() const {
+  Surroundings out = without_own_streams(parent_, "");
+  for (size_t i = 0; i < parent_.sites.size(); ++i) {
+    out[parent_.sites[i].get_scope] = first_call(i);
+    out[parent_.sites[i].launch_scope] = launch_call(i);
+  }
+  return out;
 }
 
 }  // namespace klap::transform

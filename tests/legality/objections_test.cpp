@@ -217,6 +217,31 @@ TEST(Objections, ToChildrenOfDifferentUnits) {
   EXPECT_THAT(remark_text(remarks[1]), testing::HasSubstr(kTwoUnits));
 }
 
+constexpr char kLoopOfTwoUnits[] =
+    "left (several-sites): launched in and beside a loop, _Z5childPii and _Z5otherPii are defined in "
+    "different units\n";
+
+TEST(Objections, ToChildrenOfDifferentUnitsInALoop) {
+  std::string text = read_golden(KLAP_GOLDEN_DIR "/rewritten-several-sites.golden").section("ptx");
+  const auto change = [&](const std::string& old, const std::string& now, size_t from) {
+    const size_t at = text.find(old, from);
+    ASSERT_NE(std::string::npos, at) << old;
+    text.replace(at, old.size(), now);
+  };
+  change("st.param.b64 \t[param0+0], %rd6;", "st.param.b64 [param0+0], %rd9;", text.find("callseq 2, 0"));
+  change("mov.u64 \t%rd6,", "mov.u64 \t%rd9, _Z5otherPii;\n$again:\n\tmov.u64 \t%rd6,", 0);
+  change("$L__BB1_5:", "$L__BB1_5:\n\t@%p1 bra $again;", 0);
+  change("// .globl\t_Z6parent", ".extern .entry _Z5otherPii(.param .u64 a, .param .u32 b)\n;\n// _Z6parent",
+         0);
+  std::string other = child_text();
+  for (size_t at = 0; (at = other.find("_Z5childPii", at)) != std::string::npos;)
+    other.replace(at, 11, "_Z5otherPii");
+  const auto remarks = explain_module(two_units(text, other), {});
+  ASSERT_EQ(2u, remarks.size());
+  for (const SiteRemark& remark : remarks)
+    EXPECT_THAT(remark_text(remark), testing::HasSubstr(kLoopOfTwoUnits));
+}
+
 TEST(Objections, ToAUnitWithoutPtx) {
   jit::Program program = jit::program_from_ptx(fixture("cdp2"), "unit");
   program.units[0].ptx.clear();
@@ -227,7 +252,7 @@ TEST(Objections, ToAUnitWithoutPtx) {
 
 // What all cases here and all golden files of whole programs expect.
 std::string all_expectations() {
-  std::string text = std::string(kOtherUnit) + kTwoUnits + kNoPtx;
+  std::string text = std::string(kOtherUnit) + kTwoUnits + kLoopOfTwoUnits + kNoPtx;
   const Golden golden = read_golden(KLAP_OBJECTIONS_FILE);
   for (size_t i = 1; i < golden.sections.size(); i += 2) text += golden.sections[i].second;
   for (const auto& file : golden_files()) text += read_golden(file).section("explain");
