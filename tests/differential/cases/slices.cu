@@ -56,10 +56,11 @@ extern "C" __global__ void last_block_parent(unsigned* sum, unsigned* tickets, u
   report<<<1, 1>>>(out, atomicAdd(sum, 0), gridDim.x);
 }
 
-// A place that only the function asks for, which is called and not part of the kernel's body.
-__device__ __noinline__ unsigned own_place() { return blockIdx.x * blockDim.x + threadIdx.x; }
-extern "C" __global__ void function_place_parent(unsigned* out) {
-  const unsigned t = own_place();
+// The function is called, and no part of the kernel's body.
+__device__ __noinline__ void count_here(unsigned* own) { own[blockIdx.x * blockDim.x + threadIdx.x] += 1; }
+extern "C" __global__ void function_place_parent(unsigned* out, unsigned* own) {
+  count_here(own);
+  const unsigned t = blockIdx.x * blockDim.x + threadIdx.x;
   const Place place = {{t, 0, 0}, {1, 1, 1}};
   write_place<<<1, 8>>>(out + kValues * t, place);
 }
@@ -137,15 +138,16 @@ KLAP_CASE(slices_last_block, "blocks of different slices do not count together")
 
 KLAP_CASE(slices_place_in_function, "a grid runs in slices although a called function asks for the block") {
   const unsigned threads = 12 * 32;
-  std::vector<unsigned> before(kValues * threads, 0), after = before;
+  std::vector<unsigned> before(kValues * threads, 0), after = before, own_before(threads, 0), own_after;
   for (unsigned t = 0; t < threads; ++t) {
     const unsigned rounds = t < 32 ? 2 : 1;
     const unsigned values[] = {t, 0, 0, 1, 1, 1, 1};
     for (unsigned i = 0; i < kValues; ++i) after[kValues * t + i] = rounds * values[i];
+    own_after.push_back(rounds);
   }
-  const auto out = c.buffer("out", before, after);
-  c.launch("function_place_parent", {12, 1, 1}, {32, 1, 1}, c.address(out));  // the original
-  c.launch("function_place_parent", {1, 1, 1}, {32, 1, 1}, c.address(out));
+  const auto out = c.buffer("out", before, after), own = c.buffer("own", own_before, own_after);
+  for (const unsigned blocks : {12u, 1u})  // the original, and what has room
+    c.launch("function_place_parent", {blocks, 1, 1}, {32, 1, 1}, c.address(out), c.address(own));
   c.rewritten("function_place_parent");
   c.setting("KLAP_POOL_BYTES", "6K");
 }

@@ -106,7 +106,8 @@ class SlicesTest : public FakeDriverTest {
   // The last parameter: first block and whole grid.
   static std::string place(const Call& part) {
     const std::string params = part["params"];
-    return params.substr(params.rfind(':') + 1);
+    const size_t end = params.size() - 1;  // each ends in a colon
+    return params.substr(params.rfind(':', end - 1) + 1, end - params.rfind(':', end - 1) - 1);
   }
 
   CUlibrary limited_ = nullptr;
@@ -210,7 +211,7 @@ TEST_F(SlicesTest, MoreThreadsThanAQueueCanIndex) {
 
 TEST_F(SlicesTest, AreHalvedWhereTheDeviceHasNoMemory) {
   limit("sliced", kPool);
-  setenv("FAKE_CUDA_FAIL", "cuMemAlloc_v2=2@1", 1);
+  setenv("FAKE_CUDA_FAIL", "cuMemAlloc_v2=2@1,", 1);  // a list that is new, and counts from nought
   Launch launch = launch_of(sliced_);
   launch.grid[0] = 21;
   ASSERT_EQ(CUDA_SUCCESS, redirect_launch(launch));
