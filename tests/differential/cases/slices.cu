@@ -78,9 +78,8 @@ void places(klap::differential::Builder& c, klap::differential::Dim3 grid, klap:
     own_after.push_back(1 + t);
     if (t % 5 == 4) continue;
     const unsigned b = t / threads, blocks = t % 3 + 1;
-    const unsigned values[] = {b % grid[0], b / grid[0] % grid[1], b / grid[0] / grid[1],
-                               grid[0],     grid[1],               grid[2],
-                               blocks};
+    const unsigned values[] = {
+        b % grid[0], b / grid[0] % grid[1], b / grid[0] / grid[1], grid[0], grid[1], grid[2], blocks};
     for (unsigned i = 0; i < kValues; ++i) after[kValues * t + i] = blocks * values[i];
   }
   for (const uint32_t stream : streams) {
@@ -113,7 +112,8 @@ KLAP_CASE(slices_two_streams, "slices in different streams use each other's queu
   places(c, {9, 1, 1}, {32, 1, 1}, "6K", {1, 2, 1});
 }
 
-KLAP_CASE(slices_two_queues, "the launches of one thread lose their order, or records of one queue stay behind") {
+KLAP_CASE(slices_two_queues,
+          "the launches of one thread lose their order, or records of one queue stay behind") {
   constexpr int kThreads = 11 * 32;
   std::vector<int> before(kThreads, -1), after;
   for (int t = 0; t < kThreads; ++t) after.push_back(t % 2 == 0 ? t * (t % 4) + 1 : t);
