@@ -1,5 +1,5 @@
-// Many more children at once than CUDA's pool of pending launches holds at its default limit: natively most of
-// them are lost. Preloaded all of them run, also where their records have room for one block of the parent
+// Many more children at once than CUDA's pool of pending launches holds at its default limit: natively most
+// of them are lost. Preloaded all of them run, also where their records have room for one block of the parent
 // only, which then runs in as many slices as it has blocks.
 //
 // The first argument is the number of children, a multiple of the parent's block.
