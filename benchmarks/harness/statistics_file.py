@@ -27,6 +27,12 @@ def redirected(stats, name):
     return sum(count for symbol, count in launches.items() if is_kernel(symbol, name))
 
 
+def slices(stats, name):
+    """In how many slices launches of the kernel ran, of those that ran in several."""
+    launches = stats.get("launches", {}).get("sliced", {})
+    return sum(sliced["slices"] for symbol, sliced in launches.items() if is_kernel(symbol, name))
+
+
 def ways(stats):
     """How sites are rewritten: a set of granularity/launcher."""
     sites = [site for module in stats.get("modules", []) for site in module.get("sites", [])]

@@ -407,10 +407,13 @@ std::optional<std::string> cluster_directive(const Module& m, const Function& f)
   return std::nullopt;
 }
 
-// Kernel parameters may take 4,096 bytes, or 32,764 from PTX 8.1 on.
+}  // namespace
+
 uint32_t parameter_limit(const Module& m) {
   return m.version.size() > 2 && m.version >= "8.1" ? 32764 : 4096;
 }
+
+namespace {
 
 // ---- the launch ----
 

@@ -87,6 +87,9 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
 std::optional<Objection> object_to_child(const ptx::Module& child_module, const ptx::Function& child,
                                          const FunctionFacts& parent, const Site& site, const Way& way = {});
 
+// Kernel parameters may take 4,096 bytes, or 32,764 from PTX 8.1 on.
+uint32_t parameter_limit(const ptx::Module& module);
+
 // Where a register of `facts` comes from.
 std::vector<Origin> origins_of(const FunctionFacts& facts, std::string_view operand);
 

@@ -57,6 +57,18 @@ bool Waiting::watches(uint32_t i) {
   return false;
 }
 
+bool Waiting::asks_again(uint32_t i) const {
+  const auto address = parse_address(module_, at(i).operands.back());
+  const auto& writers = data_.definitions(address ? address->base : std::string_view());
+  const auto loops = loops_.around(flow_.instructions()[i].block);
+  return std::any_of(loops.begin(), loops.end(), [&](uint32_t l) {
+    const Loop& loop = loops_.all()[l];
+    const bool moves = std::any_of(writers.begin(), writers.end(),
+                                   [&](uint32_t w) { return loop.contains(flow_.instructions()[w].block); });
+    return !moves && decides({i}, loop);
+  });
+}
+
 // atom.cas whose expected value is computed anew in the loop.
 bool Waiting::is_retry(uint32_t atom, const Loop& loop) const {
   const Statement& s = at(atom);

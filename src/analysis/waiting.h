@@ -37,6 +37,11 @@ class Waiting {
   // True if the instruction, which stands in a loop, is what find() looks for.
   [[nodiscard]] bool watches(uint32_t instruction);
 
+  // True if the instruction, a load, reads the same address in every round of a loop around it, and what it
+  // reads decides whether that loop goes on: a wait by a program that does not say that it reads what others
+  // write.
+  [[nodiscard]] bool asks_again(uint32_t load) const;
+
  private:
   [[nodiscard]] bool is_retry(uint32_t atom, const Loop& loop) const;
   [[nodiscard]] bool decides(const std::vector<uint32_t>& sources, const Loop& loop) const;

@@ -199,6 +199,7 @@ std::unique_ptr<klap_module> make_module(const jit::Program& program, const klap
   auto module = std::make_unique<klap_module>();
   jit::Request request;
   request.sm = options.compute_capability;
+  request.slicing = false;  // callers launch whole grids
   request.feeding = false;  // callers know one kind of queue
   // An embedding program launches parent and consumer itself; there is no way yet to tell it of parents that
   // need no more than to be launched.

@@ -191,8 +191,8 @@ class Generator {
         launches.back().declaration = transform::consumer_declaration(*templates[i].consumer, consumer);
       }
     }
-    if (!device) return transform::recording_parent(*any.parent, recording, name, lines);
-    return transform::launching_parent(*any.parent, recording, launches, name, lines);
+    if (!device) return transform::recording_parent(*any.parent, recording, name, lines, any.in_slices);
+    return transform::launching_parent(*any.parent, recording, launches, name, lines, any.in_slices);
   }
 
   // The parent whose launches the lanes of a warp share.
@@ -251,6 +251,7 @@ class Generator {
       queue.concurrency = site.wish.concurrency;
     }
     v.pool_bytes = sites.front().wish.pool_bytes;
+    v.in_slices = sites.front().in_slices;
     out_.variants.push_back(std::move(v));
   }
 

@@ -77,6 +77,8 @@ struct Request {
   bool feeding = true;
   // Whether the caller can run variants of granularity warp. If not, that counts as none.
   bool sharing = true;
+  // Whether the caller can run variants that take a slice (Variant::in_slices).
+  bool slicing = true;
   bool debug_units = false;  // rewrite units that were compiled for debugging (-G), too
   // Receives every stage of every pass. When set, the disk cache is not used: it has only the last stage.
   Dump dump{};
@@ -141,6 +143,15 @@ struct Variant {
   uint32_t queue_param_offset = 0;  // of the first added parameter, in the launch buffer
   std::vector<ChildQueue> queues;   // in the order in which they are to be run
   uint64_t pool_bytes = 0;          // what the program's annotation allows a queue; likewise
+  // The variant can be launched in slices of the grid: behind the queues it takes which one (GridSlice).
+  bool in_slices = false;
+};
+
+// A parent's variant is launched for these blocks of the program's grid: the slice's first block, and the
+// whole grid. Launched as a whole: (0, 0, 0) and the launch's own grid.
+struct GridSlice {
+  uint32_t first[3] = {0, 0, 0};
+  uint32_t whole[3] = {1, 1, 1};
 };
 
 struct Timings {  // milliseconds

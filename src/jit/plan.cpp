@@ -7,6 +7,7 @@
 
 #include "analysis/chaining.h"
 #include "analysis/site_order.h"
+#include "analysis/slicing.h"
 #include "analysis/values.h"
 #include "jit/describe.h"
 #include "jit/facts.h"
@@ -188,11 +189,24 @@ class Planner {
       });
     }
     const std::vector<std::optional<Objection>> objections = judge(planned, wished_ways(request_, wishes));
+    const bool rewritten = !std::ranges::all_of(objections, [](const auto& o) { return o.has_value(); });
+    if (rewritten && request_.slicing) find_slices(planned);
     for (size_t i = 0; i < planned.size(); ++i) add_remark(planned[i], objections[i]);
-    if (std::ranges::all_of(objections, [](const auto& o) { return o.has_value(); })) return;
+    if (!rewritten) return;
     for (const Site* s : queue_order(planned.front())) {
       const auto site = std::ranges::find(planned, s, &PlannedSite::site);
       if (!objections[static_cast<size_t>(site - planned.begin())]) plan_.sites.push_back(*site);
+    }
+  }
+
+  // Where the queues grow with the grid, whether it can be launched in parts.
+  static void find_slices(std::vector<PlannedSite>& sites) {
+    const PlannedSite& any = sites.front();
+    if (any.way.is_at_once() || any.way.has_own_room()) return;
+    const auto whole = analysis::object_to_slices(*any.parent);
+    for (PlannedSite& site : sites) {
+      site.in_slices = !whole;
+      site.whole = whole.value_or("");
     }
   }
 
@@ -453,6 +467,7 @@ class Planner {
     note_threads(remark, planned);
     if (planned.way.has_own_room())
       remark.notes.emplace_back("launches that the queue has no room for are the program's own");
+    if (!planned.whole.empty()) remark.notes.push_back("its grid is launched as a whole: " + planned.whole);
     note_target(remark, planned.parent_unit);
     if (planned.child_unit != planned.parent_unit) note_target(remark, planned.child_unit);
   }

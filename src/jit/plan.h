@@ -51,6 +51,9 @@ struct PlannedSite {
   analysis::Way way;
   std::vector<std::pair<analysis::Way, analysis::Objection>> refused;  // ways that would have been preferred
   transform::ConsumerShape shape;
+  // Of all sites of the parent: its variant can be launched in slices of its grid (analysis/slicing.h).
+  bool in_slices = false;
+  std::string whole;  // why not, where there are slices at all
 };
 
 struct Plan {

@@ -18,6 +18,7 @@ namespace {
 struct Pending {
   uint64_t context_id = 0;
   std::string parent;
+  bool counts = true;
   CUevent before = nullptr;
   CUevent between = nullptr;
   CUevent after = nullptr;
@@ -42,7 +43,7 @@ void count(const Pending& launch) {
   float parent_ms = 0, consumer_ms = 0;
   if (driver()->event_elapsed_time(&parent_ms, launch.before, launch.between) == CUDA_SUCCESS &&
       driver()->event_elapsed_time(&consumer_ms, launch.between, launch.after) == CUDA_SUCCESS) {
-    Stats::instance().launch_timed(launch.parent, parent_ms, consumer_ms);
+    Stats::instance().launch_timed(launch.parent, parent_ms, consumer_ms, launch.counts);
   }
 }
 
@@ -72,8 +73,8 @@ void collect_timed_launches() noexcept try {
   log().warn("some launches are missing in the GPU times: {}", error.what());
 }
 
-TimedLaunch::TimedLaunch(const std::string& parent, CUstream stream)
-    : parent_(parent), stream_(stream), timed_(config().timing) {
+TimedLaunch::TimedLaunch(const std::string& parent, CUstream stream, bool counts)
+    : parent_(parent), stream_(stream), counts_(counts), timed_(config().timing) {
   if (!timed_) return;
   const RelaxedCapture relaxed;
   collect_timed_launches();
@@ -97,7 +98,7 @@ void TimedLaunch::complete() {
   if (!record(after_)) return;
   PendingLaunches& all = pending();
   const std::lock_guard lock(all.mutex);
-  all.launches.push_back({current_context(), parent_, before_, between_, after_});
+  all.launches.push_back({current_context(), parent_, counts_, before_, between_, after_});
   before_ = between_ = after_ = nullptr;
 }
 

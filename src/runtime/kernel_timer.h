@@ -17,7 +17,8 @@ namespace klap::runtime {
 // made or recorded leave the launch untimed.
 class TimedLaunch {
  public:
-  TimedLaunch(const std::string& parent, CUstream stream);
+  // `counts`: one more launch of the program, else a further slice of one (slices.h).
+  TimedLaunch(const std::string& parent, CUstream stream, bool counts = true);
   ~TimedLaunch();
   TimedLaunch(const TimedLaunch&) = delete;
   TimedLaunch& operator=(const TimedLaunch&) = delete;
@@ -32,6 +33,7 @@ class TimedLaunch {
 
   const std::string& parent_;
   const CUstream stream_;
+  const bool counts_;
   bool timed_;
   CUevent before_ = nullptr;
   CUevent between_ = nullptr;

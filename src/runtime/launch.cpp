@@ -1,5 +1,7 @@
 #include "runtime/launch.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <mutex>
 #include <string>
@@ -12,6 +14,7 @@
 #include "runtime/launch_params.h"
 #include "runtime/launch_reasons.h"
 #include "runtime/registry.h"
+#include "runtime/slices.h"
 #include "runtime/stats.h"
 #include "runtime/thread_streams.h"
 #include "support/demangle.h"
@@ -25,6 +28,7 @@ namespace {
 struct Outcome {
   CUresult result = CUDA_SUCCESS;
   MaybeReason left = nullptr;
+  uint64_t slices = 1;  // that it ran in
 };
 Outcome leave(const LaunchReason& reason) { return {CUDA_SUCCESS, &reason}; }
 
@@ -50,32 +54,65 @@ MaybeReason refuse_attributes(std::span<const CUlaunchAttribute> attributes,
   return nullptr;
 }
 
-// Threads of the grid, which is the most records it can leave; capped above what a queue can index.
-uint64_t grid_threads(const Launch& launch) {
+// Extents multiplied; capped above what a queue can index, also of what `times` counts already.
+uint64_t capped_product(const unsigned (&extents)[3], uint64_t times = 1) {
   constexpr uint64_t kTooMany = uint64_t{KLAP_MAX_RECORDS} + 1;
-  uint64_t threads = 1;
-  for (const unsigned extent :
-       {launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0], launch.block[1], launch.block[2]}) {
-    threads = std::min(threads * extent, kTooMany);  // 25 bits times 32 bits cannot wrap
-  }
-  return threads;
+  for (const unsigned extent : extents) times = std::min(times * extent, kTooMany);  // 25 bits times 32 bits
+  return times;
 }
 
-// Groups of the grid that count apart; its threads are few enough for a queue.
-uint64_t grid_groups(const Launch& launch, uint32_t group_blocks) {
-  if (group_blocks == 0) return 0;
-  const uint64_t blocks = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
-  return (blocks + group_blocks - 1) / group_blocks;
+// Threads of the grid, which is the most records it can leave.
+uint64_t grid_threads(const Launch& launch) {
+  return capped_product(launch.block, capped_product(launch.grid));
 }
 
-// What each of the variant's queues must hold.
-std::vector<QueueShape> queues_for(const Launch& launch, const jit::Variant& variant, uint64_t threads) {
-  const uint64_t groups = grid_groups(launch, variant.group_blocks);
-  std::vector<QueueShape> shapes;
-  for (const jit::ChildQueue& queue : variant.queues) {
-    shapes.push_back({threads, QueueShape::aligned_record(queue.record_bytes), groups});
+// Extents that no driver takes; what is computed of them could wrap.
+bool is_too_large(const unsigned (&grid)[3]) {
+  return grid[0] > 0x7fffffffu || grid[1] > 65535u || grid[2] > 65535u;
+}
+
+// How a launch is cut so that the queues have room for each part: one that is all of it where they can.
+struct Cut {
+  GridSlices slices;
+  MaybeReason why = nullptr;      // there is more than one
+  MaybeReason no_room = nullptr;  // not even for the smallest one
+};
+
+// Halves the slices while there is no memory for their queues.
+Cut make_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
+  const uint64_t pool_bytes = parent.pool_bytes();
+  const bool in_slices = parent.variant().in_slices && !is_too_large(launch.grid);
+  const QueueDemand demand{capped_product(launch.block), &parent.variant()};
+  uint64_t blocks = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+  Cut cut{GridSlices(launch.grid, blocks)};
+  if (!demand.fits(blocks, pool_bytes)) {
+    cut.why = demand.can_be_indexed(blocks) ? &reasons::kQueueOverPoolBytes : &reasons::kTooManyThreads;
+    blocks = in_slices ? demand.most_blocks(blocks, pool_bytes) : 0;
+    if (blocks == 0) cut.no_room = cut.why;
+    if (blocks == 0) return cut;
   }
-  return shapes;
+  for (;; blocks = cut.slices.most_blocks() / 2) {
+    cut.slices = GridSlices(launch.grid, blocks);
+    cut.no_room = context.make_room(demand.queues(cut.slices.most_blocks()), pool_bytes);
+    const bool is_memory =
+        cut.no_room == &reasons::kQueuesOverTotalBytes || cut.no_room == &reasons::kNoDeviceMemory;
+    if (!is_memory || !in_slices || cut.slices.most_blocks() == 1) return cut;
+    cut.why = cut.no_room;
+  }
+}
+
+// A queue that feeds itself has one size, however large the grid.
+Cut make_feed_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
+  Cut cut{GridSlices(launch.grid, ~uint64_t{0})};
+  cut.no_room = context.make_feed_room(parent.variant().queues.front().record_bytes, parent.pool_bytes());
+  return cut;
+}
+
+void note_slices(const Launch& launch, ParentKernel& parent, const Cut& cut) {
+  parent.info_once("slices",
+                   fmt::format("a grid of {}x{}x{} blocks runs in {} slices of at most {} blocks ({})",
+                               launch.grid[0], launch.grid[1], launch.grid[2], cut.slices.count(),
+                               cut.slices.most_blocks(), cut.why->name));
 }
 
 enum class Capture { None, Active, Unknown };
@@ -119,23 +156,22 @@ CUresult launch_parent(const Launch& launch, CUfunction function, void** params,
   return driver()->launch_kernel_ex(&config, function, params, extra);
 }
 
-// Enqueues the parent and, unless the parent launches them, its consumers; the caller holds the context's
-// mutex, and the queues have room.
-Outcome enqueue(const Launch& launch, ParentKernel& parent, const PreparedVariant& prepared,
-                LaunchContext& context, const CUlaunchAttribute* priority) {
-  std::vector<CUdeviceptr> queues;
-  for (size_t i = 0; i < parent.variant().queues.size(); ++i)
-    queues.push_back(queue_of(parent.variant(), i, context));
-  ExtendedParams params;
-  if (const MaybeReason reason = params.extend(parent.variant(), launch.params, launch.extra, queues)) {
-    return leave(*reason);
-  }
-  TimedLaunch timed(parent.name(), launch.stream);
+// Enqueues one slice of the parent and, unless the parent launches them, its consumers.
+Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const PreparedVariant& prepared,
+                      ExtendedParams& params, LaunchContext& context, const CUlaunchAttribute* priority,
+                      bool is_first) {
+  TimedLaunch timed(parent.name(), launch.stream, is_first);
   const CUresult parent_result = launch_parent(launch, prepared.parent, params.params(), params.extra());
-  if (parent_result != CUDA_SUCCESS) {
+  if (parent_result != CUDA_SUCCESS && is_first) {
     parent.warn_once(std::string("the variant does not launch, the original runs (") +
                      error_name(parent_result) + ")");
     return leave(reasons::kVariantDoesNotLaunch);
+  }
+  if (parent_result != CUDA_SUCCESS) {
+    // The same kernel in the same blocks has launched before: the context has failed.
+    log().error("{}: the rest of its grid cannot be launched ({})", demangle(parent.name()),
+                error_name(parent_result));
+    return {parent_result, nullptr};
   }
   timed.parent_enqueued();
   const bool by_host = parent.variant().launcher == jit::Launcher::Host;
@@ -149,8 +185,30 @@ Outcome enqueue(const Launch& launch, ParentKernel& parent, const PreparedVarian
     return {result, nullptr};
   }
   timed.complete();
-  if (is_ending_thread_stream(launch.stream)) context.record_use();
   return {};
+}
+
+// Enqueues the parent, slice by slice, with what runs its children; the caller holds the context's mutex, and
+// the queues have room.
+Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& parent,
+                const PreparedVariant& prepared, LaunchContext& context, const CUlaunchAttribute* priority) {
+  std::vector<CUdeviceptr> queues;
+  for (size_t i = 0; i < parent.variant().queues.size(); ++i)
+    queues.push_back(queue_of(parent.variant(), i, context));
+  ExtendedParams params;
+  if (const MaybeReason reason = params.extend(parent.variant(), launch.params, launch.extra, queues)) {
+    return leave(*reason);
+  }
+  Launch part = launch;
+  for (uint64_t i = 0; i < slices.count(); ++i) {
+    const GridSlices::Slice slice = slices.at(i);
+    std::copy_n(slice.grid, 3, part.grid);
+    params.set_slice(slice.place);
+    const Outcome outcome = enqueue_slice(part, parent, prepared, params, context, priority, i == 0);
+    if (outcome.left || outcome.result != CUDA_SUCCESS) return outcome;
+  }
+  if (is_ending_thread_stream(launch.stream)) context.record_use();
+  return {.slices = slices.count()};
 }
 
 // Granularity warp: the variant takes the original's place, and needs nothing but itself.
@@ -199,7 +257,8 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   const uint64_t threads = grid_threads(launch);
   if (threads == 0) return leave(reasons::kEmptyGrid);  // the driver refuses it, and shall say so itself
   const bool feeds = handle.parent->variant().queues.front().feeds;  // overflow is provided for
-  if (threads > KLAP_MAX_RECORDS && !feeds) return leave(reasons::kTooManyThreads);
+  const bool may_cut = handle.parent->variant().in_slices && !is_too_large(launch.grid);
+  if (threads > KLAP_MAX_RECORDS && !feeds && !may_cut) return leave(reasons::kTooManyThreads);
   const Capture capture = capture_state(launch.stream);
   if (capture == Capture::Active) return leave_captured(handle.parent->name());
   if (capture == Capture::Unknown) return leave(reasons::kStreamCapture);
@@ -220,10 +279,8 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (context->unusable()) return leave(*context->unusable());
   auto prepared = parent.prepared(context_id);
   if (prepared && prepared->unusable) return leave(*prepared->unusable);
-  const MaybeReason no_room =
-      feeds ? context->make_feed_room(parent.variant().queues.front().record_bytes, parent.pool_bytes())
-            : context->make_room(queues_for(launch, parent.variant(), threads), parent.pool_bytes());
-  if (const MaybeReason reason = no_room) {
+  Cut cut = feeds ? make_feed_room(launch, parent, *context) : make_room(launch, parent, *context);
+  if (const MaybeReason reason = cut.no_room) {
     parent.warn_once(std::string(reason->name) + ", the original runs");
     return leave(*reason);
   }
@@ -231,7 +288,8 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (prepared->unusable) return leave(*prepared->unusable);
   const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
   if (block_threads > prepared->max_parent_threads) return leave(reasons::kParentBlock);
-  return enqueue(launch, parent, *prepared, *context, priority);
+  if (cut.why) note_slices(launch, parent, cut);
+  return enqueue(launch, cut.slices, parent, *prepared, *context, priority);
 }
 
 }  // namespace
@@ -251,6 +309,7 @@ std::optional<CUresult> redirect_launch(const Launch& launch) {
       }
     } else if (outcome.result == CUDA_SUCCESS) {
       Stats::instance().launch_redirected(name);
+      if (outcome.slices > 1) Stats::instance().launch_sliced(name, outcome.slices);
     }
   } catch (const std::exception&) {
     // Out of memory: not counted. Throwing now would make the shim launch the kernel a second time.

@@ -17,14 +17,21 @@ MaybeReason ExtendedParams::extend(const jit::Variant& variant, void** params, v
 
 MaybeReason ExtendedParams::extend_array(const jit::Variant& variant, void** params) {
   const size_t count = variant.parent_param_count;
+  const size_t all = count + queues_.size() + (variant.in_slices ? 1 : 0);
   pointers_ = few_pointers_.data();
-  if (count + queues_.size() > few_pointers_.size()) {
-    many_pointers_ = std::make_unique<void*[]>(count + queues_.size());
+  if (all > few_pointers_.size()) {
+    many_pointers_ = std::make_unique<void*[]>(all);
     pointers_ = many_pointers_.get();
   }
   if (count != 0) std::copy_n(params, count, pointers_);
   for (size_t i = 0; i < queues_.size(); ++i) pointers_[count + i] = &queues_[i];
+  if (variant.in_slices) pointers_[count + queues_.size()] = &slice_;
   return nullptr;
+}
+
+void ExtendedParams::set_slice(const jit::GridSlice& slice) {
+  slice_ = slice;
+  if (slice_in_buffer_) std::memcpy(slice_in_buffer_, &slice_, sizeof slice_);
 }
 
 MaybeReason ExtendedParams::extend_buffer(const jit::Variant& variant, void** extra) {
@@ -42,7 +49,8 @@ MaybeReason ExtendedParams::extend_buffer(const jit::Variant& variant, void** ex
   const size_t given = buffer && size ? *size : 0;
   if (given < variant.parent_param_bytes) return &reasons::kParametersMissing;
 
-  buffer_bytes_ = variant.queue_param_offset + queues_.size_bytes();
+  const size_t slice_offset = variant.queue_param_offset + queues_.size_bytes();
+  buffer_bytes_ = slice_offset + (variant.in_slices ? sizeof slice_ : 0);
   unsigned char* copy = small_buffer_.data();
   if (buffer_bytes_ > small_buffer_.size()) {
     large_buffer_ = std::make_unique<unsigned char[]>(buffer_bytes_);
@@ -51,6 +59,7 @@ MaybeReason ExtendedParams::extend_buffer(const jit::Variant& variant, void** ex
   std::memset(copy, 0, buffer_bytes_);
   if (variant.parent_param_bytes != 0) std::memcpy(copy, buffer, variant.parent_param_bytes);
   std::memcpy(copy + variant.queue_param_offset, queues_.data(), queues_.size_bytes());
+  if (variant.in_slices) slice_in_buffer_ = copy + slice_offset;
 
   extra_ = {CU_LAUNCH_PARAM_BUFFER_POINTER, copy, CU_LAUNCH_PARAM_BUFFER_SIZE, &buffer_bytes_,
             CU_LAUNCH_PARAM_END};

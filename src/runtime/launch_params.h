@@ -1,4 +1,5 @@
-// The parameters of a launch with some more behind them: the queues of the variant.
+// The parameters of a launch with some more behind them: the queues of the variant, and the slice of the grid
+// that it is launched for.
 //
 // The driver takes parameters in two forms, an array of pointers (`kernelParams`) or one packed buffer
 // (`extra`). Both are extended in a copy; the program's own arrays are never written to.
@@ -22,6 +23,9 @@ class ExtendedParams {
   // the added parameters, which are read when the launch is.
   MaybeReason extend(const jit::Variant& variant, void** params, void** extra, std::span<CUdeviceptr> queues);
 
+  // For the next launch, where the variant takes a slice (Variant::in_slices); else without effect.
+  void set_slice(const jit::GridSlice& slice);
+
   // What to hand to the launch; one of the two is null.
   [[nodiscard]] void** params() { return pointers_; }
   [[nodiscard]] void** extra() { return pointers_ ? nullptr : extra_.data(); }
@@ -37,6 +41,8 @@ class ExtendedParams {
   std::unique_ptr<unsigned char[]> large_buffer_;
 
   std::span<CUdeviceptr> queues_;
+  jit::GridSlice slice_;
+  unsigned char* slice_in_buffer_ = nullptr;  // null: there is none
   void** pointers_ = nullptr;
   size_t buffer_bytes_ = 0;
   std::array<void*, 5> extra_{};

@@ -16,16 +16,18 @@ namespace klap::runtime {
   X(kClusterLaunch, "cluster launch", "the parent is launched in clusters")                                 \
   X(kLaunchAttribute, "launch attribute", "the launch has an attribute other than priority")                \
   X(kEmptyGrid, "empty grid", "an extent of the grid or block is 0; the driver refuses the launch itself")  \
-  X(kTooManyThreads, "too many threads", "the grid has more than 16,777,215 threads")                       \
+  X(kTooManyThreads, "too many threads",                                                                    \
+    "the grid has more than 16,777,215 threads and is launched as a whole")                                 \
   X(kStreamCapture, "stream capture", "the stream is being captured into a graph")                          \
   X(kParentsInGraphs, "parents in graphs", "a parent was captured into a graph earlier in this context")    \
   X(kNoCurrentContext, "no current context", "the calling thread has no CUDA context")                      \
   X(kUnknownStream, "unknown stream", "the driver does not know the stream")                                \
   X(kHandleOfAnotherContext, "handle of another context", "the kernel handle belongs to another context")   \
   X(kStreamOfAnotherContext, "stream of another context", "the stream belongs to another context")          \
-  X(kQueueOverPoolBytes, "queue over pool_bytes", "the records could need more memory than pool_bytes")     \
+  X(kQueueOverPoolBytes, "queue over pool_bytes",                                                           \
+    "the records could need more memory than pool_bytes, and the grid is not cut further")                  \
   X(kQueuesOverTotalBytes, "queues over total_bytes",                                                       \
-    "all queues together would take more than total_bytes")                                                 \
+    "all queues together would take more than total_bytes, and the grid is not cut further")                \
   X(kNoDeviceMemory, "no device memory", "the device has no memory for the record queue")                   \
   X(kQueueNotWritable, "queue not writable", "the head of the record queue could not be written")           \
   X(kEventNotRecorded, "event not recorded", "an earlier use of this stream's queue could not be recorded") \

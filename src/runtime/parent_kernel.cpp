@@ -173,12 +173,18 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare_alone(uint64_t cont
   return made;
 }
 
+bool ParentKernel::is_new(const std::string& what) {
+  const std::lock_guard lock(mutex_);
+  return said_.insert(what).second;
+}
+
 void ParentKernel::warn_once(const std::string& what) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!warned_.insert(what).second) return;
-  }
-  log().warn("{}: {}", demangle(variant_.parent), what);
+  if (is_new(what)) log().warn("{}: {}", demangle(variant_.parent), what);
+}
+
+void ParentKernel::info_once(const std::string& about, const std::string& what) {
+  const auto level = is_new(about) ? spdlog::level::info : spdlog::level::debug;
+  if (log().should_log(level)) log().log(level, "{}: {}", demangle(variant_.parent), what);
 }
 
 CUdeviceptr queue_of(const jit::Variant& variant, size_t index, const LaunchContext& context) {

@@ -76,6 +76,8 @@ class ParentKernel {
 
   // Logs a failure at level warn, each distinct one once.
   void warn_once(const std::string& what);
+  // At level info what is no failure, and at level debug when there is more to say about the same thing.
+  void info_once(const std::string& about, const std::string& what);
 
  private:
   [[nodiscard]] CUkernel kernel(const std::string& kernel_name) const;
@@ -91,7 +93,8 @@ class ParentKernel {
   const uint64_t pool_bytes_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<const PreparedVariant>> prepared_;
-  std::set<std::string> warned_;
+  bool is_new(const std::string& what);  // for the two above
+  std::set<std::string> said_;
 };
 
 // The queue of that number, which the variant and its consumer use.

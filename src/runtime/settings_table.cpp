@@ -49,16 +49,16 @@ constexpr std::array kSettings{
             SettingType::Size,
             {},
             "1G",
-            "The most device memory one record queue may take; launches that need more run as they are."},
-    Setting{
-        "KLAP_TOTAL_BYTES",
-        "total_bytes",
-        kDefaultsOnly,
-        SettingType::Size,
-        {},
-        "no limit",
-        "The most device memory that all queues of a CUDA context may take; launches that need more run as "
-        "they are."},
+            "The most device memory one record queue may take; launches that need more run in parts, or as "
+            "they are."},
+    Setting{"KLAP_TOTAL_BYTES",
+            "total_bytes",
+            kDefaultsOnly,
+            SettingType::Size,
+            {},
+            "no limit",
+            "The most device memory that all queues of a CUDA context may take; launches that need more run "
+            "in parts, or as they are."},
     Setting{"KLAP_CONCURRENCY",
             "concurrency",
             kBothSections,

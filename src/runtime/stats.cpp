@@ -86,15 +86,22 @@ void Stats::launch_redirected(const std::string& parent) {
   ++redirected_[parent];
 }
 
+void Stats::launch_sliced(const std::string& parent, uint64_t slices) {
+  const std::lock_guard lock(mutex_);
+  Sliced& sliced = sliced_[parent];
+  ++sliced.launches;
+  sliced.slices += slices;
+}
+
 void Stats::launch_left(const std::string& parent, const std::string& reason) {
   const std::lock_guard lock(mutex_);
   ++left_[parent][reason];
 }
 
-void Stats::launch_timed(const std::string& parent, double parent_ms, double consumer_ms) {
+void Stats::launch_timed(const std::string& parent, double parent_ms, double consumer_ms, bool counts) {
   const std::lock_guard lock(mutex_);
   GpuTime& time = gpu_times_[parent];
-  ++time.launches;
+  if (counts) ++time.launches;
   time.parent_ms += parent_ms;
   time.consumer_ms += consumer_ms;
 }
@@ -111,6 +118,13 @@ json Stats::gpu_times_json() const {
           {"consumers", std::move(consumers)}};
 }
 
+json Stats::sliced_json() const {
+  json out = json::object();
+  for (const auto& [parent, sliced] : sliced_)
+    out[parent] = {{"launches", sliced.launches}, {"slices", sliced.slices}};
+  return out;
+}
+
 json Stats::to_json() const {
   const std::lock_guard lock(mutex_);
   json modules = json::array();
@@ -120,7 +134,7 @@ json Stats::to_json() const {
           {"modules", std::move(modules)},
           {"modules_passed_through", passed_through_.load(std::memory_order_relaxed)},
           {"sites", totals_of_sites(modules_)},
-          {"launches", {{"redirected", redirected_}, {"left", left_}}},
+          {"launches", {{"redirected", redirected_}, {"left", left_}, {"sliced", sliced_json()}}},
           {"gpu_ms", gpu_times_.empty() ? json(nullptr) : gpu_times_json()},
           {"toolchain_calls", toolchain_json()},
           {"children_aggregated", children_.load(std::memory_order_relaxed)},

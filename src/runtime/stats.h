@@ -34,10 +34,12 @@ class Stats {
   void module_seen(ModuleRecord record);
   // One launch of `parent` by the host that ran its variant.
   void launch_redirected(const std::string& parent);
+  // One of those that ran in so many slices.
+  void launch_sliced(const std::string& parent, uint64_t slices);
   // One launch of a rewritten parent that ran the original instead, and why ("stream capture", ...).
   void launch_left(const std::string& parent, const std::string& reason);
-  // One redirected launch of `parent` that has finished; only with KLAP_TIMING.
-  void launch_timed(const std::string& parent, double parent_ms, double consumer_ms);
+  // One redirected launch of `parent` that has finished, or one more slice of it; only with KLAP_TIMING.
+  void launch_timed(const std::string& parent, double parent_ms, double consumer_ms, bool counts = true);
   // Where the device adds up the children it ran (host memory that the device can write), read at exit.
   const std::atomic<uint64_t>* children_total() const { return &children_; }
   std::atomic<uint64_t>* children_total() { return &children_; }
@@ -55,6 +57,7 @@ class Stats {
   std::atomic<uint64_t> native_{0};
   std::atomic<uint64_t> passed_through_{0};
   [[nodiscard]] nlohmann::json gpu_times_json() const;  // the caller holds the mutex
+  [[nodiscard]] nlohmann::json sliced_json() const;     // likewise
 
   mutable std::mutex mutex_;
   std::vector<ModuleRecord> modules_;
@@ -65,6 +68,11 @@ class Stats {
   };
   std::map<std::string, GpuTime> gpu_times_;
   std::map<std::string, uint64_t> redirected_;
+  struct Sliced {
+    uint64_t launches = 0;
+    uint64_t slices = 0;
+  };
+  std::map<std::string, Sliced> sliced_;
   std::map<std::string, std::map<std::string, uint64_t>> left_;
 };
 

@@ -12,6 +12,7 @@
 #include "transform/feed.h"
 #include "transform/own_streams.h"
 #include "transform/parts.h"
+#include "transform/slices.h"
 #include "transform/splice.h"
 
 namespace klap::transform {
@@ -94,12 +95,15 @@ std::string query_text(const analysis::ErrorQuery& query) {
   return text + "\t}";
 }
 
-// `(a, b)` with the queues added behind; `()` or no list at all where the kernel had no parameters.
-void add_queue_parameters(const Module& m, const Function& f, size_t queues, Edits& edits) {
+// `(a, b)` with the queues added behind, and what stands behind those; `()` or no list at all where the
+// kernel had no parameters.
+void add_queue_parameters(const Module& m, const Function& f, size_t queues, const std::string& behind,
+                          Edits& edits) {
   std::string declaration;
   for (size_t i = 0; i < queues; ++i) {
     declaration += (i == 0 ? ".param .u64 " : ",\n\t.param .u64 ") + numbered(kQueueParameter, i);
   }
+  if (!behind.empty()) declaration += ",\n\t" + behind;
   if (!f.parameters.empty()) {
     edits.insert_after(f.parameters.back().tokens.last - 1, ",\n\t" + declaration);
   } else if (m.is(f.name_token + 1, "(")) {
@@ -252,15 +256,16 @@ void record_edits(const Module& m, const RecordingSite& recording, size_t number
   edits.replace(site.launch_scope->tokens, text + "\n" + fill + "\t" + launch_text(site, error));
 }
 
-// A copy of the kernel with another name and so many queues as further parameters.
-Edits copy_with_queues(const FunctionFacts& parent, size_t queues, const std::string& name,
-                       LineTables& lines) {
+// A copy of the kernel with another name and so many queues as further parameters, and another one if there
+// is a declaration for it.
+Edits copy_with_queues(const FunctionFacts& parent, size_t queues, const std::string& name, LineTables& lines,
+                       const std::string& behind = "") {
   const Module& m = parent.module;
   const Function& f = parent.function;
   Edits edits(m);
   edits.replace({f.tokens.first, f.name_token}, linkage_text(f) + ".entry");
   edits.replace({f.name_token, f.name_token + 1}, name);
-  add_queue_parameters(m, f, queues, edits);
+  add_queue_parameters(m, f, queues, behind, edits);
   lines.keep(m, f.body, edits);
   if (m.debug) drop_debug_labels(m, f.body, edits);
   std::string head = "\n";
@@ -274,15 +279,16 @@ Edits copy_with_queues(const FunctionFacts& parent, size_t queues, const std::st
 
 // Everything but the ways out.
 Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
-                      const std::string& name, LineTables& lines) {
+                      const std::string& name, LineTables& lines, bool in_slices) {
   const Module& m = parent.module;
-  Edits edits = copy_with_queues(parent, sites.size(), name, lines);
+  Edits edits = copy_with_queues(parent, sites.size(), name, lines, in_slices ? slice_parameter() : "");
   std::string head = "\t.reg .b32 %klap_last_error;\n\tmov.u32 %klap_last_error, 0;\n";
   for (size_t i = 0; i < sites.size(); ++i) {
     drop_callee_address(parent, sites[i].site, edits);
     record_edits(m, sites[i], i, edits, lines);
     head += fmt::format("\t.reg .b32 {};\n", numbered(kErrorRegister, i));
   }
+  if (in_slices) head += read_slice(parent, edits);
   edits.insert_after(parent.function.body.tokens.first, head);
   for (const analysis::ErrorQuery& query : parent.error_queries)
     edits.replace(query.scope->tokens, query_text(query));
@@ -353,16 +359,16 @@ std::string launch_children_text(const Site& site, const DeviceLaunch& launch, s
 }  // namespace
 
 Generated recording_parent(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
-                           const std::string& name, LineTables& lines) {
-  return {name, recording_edits(parent, sites, name, lines).apply(parent.function.tokens), {}, {}};
+                           const std::string& name, LineTables& lines, bool in_slices) {
+  return {name, recording_edits(parent, sites, name, lines, in_slices).apply(parent.function.tokens), {}, {}};
 }
 
 Generated launching_parent(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
                            const std::vector<DeviceLaunch>& launches, const std::string& name,
-                           LineTables& lines) {
+                           LineTables& lines, bool in_slices) {
   const Module& m = parent.module;
   const ptx::TokenRange body = parent.function.body.tokens;
-  Edits edits = recording_edits(parent, sites, name, lines);
+  Edits edits = recording_edits(parent, sites, name, lines, in_slices);
   edits.insert_after(body.first,
                      "\n\t.reg .b64 %klap_consumer;\n\t.reg .b32 %klap_last;\n\t.reg .pred %klap_is_last;\n");
   // What a group needs to launch takes more registers than most kernels, and must not keep the largest blocks

@@ -93,9 +93,9 @@ struct RecordingSite {
 };
 // `name` is the variant's name; `lines` the line tables of the unit that the kernel is for, here and below.
 // What the templates add is counted to the source line of the launch, and in a consumer to the line of the
-// child's head.
+// child's head. `in_slices`: it can be launched so, and has the parameter of slices.h behind the queues.
 Generated recording_parent(const analysis::FunctionFacts& parent, const std::vector<RecordingSite>& sites,
-                           const std::string& name, LineTables& lines);
+                           const std::string& name, LineTables& lines, bool in_slices);
 
 // The same for launcher "device", with one of these for each site: `leave` is templates/leave_grid.cu
 // compiled for the child's block and layout, `consumer` the kernel that the last thread launches. It launches
@@ -108,7 +108,7 @@ struct DeviceLaunch {
 };
 Generated launching_parent(const analysis::FunctionFacts& parent, const std::vector<RecordingSite>& sites,
                            const std::vector<DeviceLaunch>& launches, const std::string& name,
-                           LineTables& lines);
+                           LineTables& lines, bool in_slices);
 
 // The same where the children launch again: `record` is templates/feed_record.cu, `targets` the numbers of
 // the kernels that the sites launch. What does not fit the queue is launched as the program does.

@@ -119,6 +119,22 @@ class ProgramsTest(WithBuild):
         wrong = self.check("echo PASS p", f"echo PASS p; {write_stats(fewer)}", repeats=1)
         self.assertEqual(wrong, ["preloaded run 1: 11 children aggregated instead of 12"])
 
+    def test_slices(self):
+        entry = dict(self.ENTRY, sliced=["parent"], settings={"KLAP_POOL_BYTES": "2K"})
+        sliced = dict(STATS, launches=dict(STATS["launches"], sliced={"_Z6parentPi": {"launches": 1, "slices": 3}}))
+        heard = f"test \"$KLAP_POOL_BYTES\" = 2K && echo PASS p; {write_stats(sliced)}"
+        self.assertEqual(self.check("echo PASS p", heard, entry), [])
+        wrong = self.check("echo PASS p", f"echo PASS p; {write_stats(STATS)}", entry, repeats=1)
+        self.assertEqual(wrong, ["preloaded run 1: no launch of parent ran in slices"])
+
+    def test_native_run_that_loses_launches(self):
+        entry = dict(self.ENTRY, loses_launches=True, granularities=["grid"])
+        failing = "echo FAIL p: cells; exit 1"
+        self.assertEqual(self.check(failing, f"echo PASS p; {write_stats(STATS)}", entry), [])
+        by_warp = f"[ \"$KLAP_GRANULARITY\" != warp ] && echo PASS p; {write_stats(STATS)}"
+        self.assertEqual(self.check(failing, by_warp, entry), [])
+        self.assertNotEqual(self.check(failing, by_warp, dict(entry, granularities=["warp"])), [])
+
     def test_no_statistics(self):
         wrong = self.check("echo PASS p", "echo PASS p", repeats=1)
         self.assertIn("no statistics", wrong[0])

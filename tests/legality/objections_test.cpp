@@ -334,7 +334,7 @@ std::vector<std::string> all_sentences() {
   std::vector<std::string> all;
   for (const char* name : {"legality", "sites", "calls", "waiting", "exits", "barriers", "streams", "origins",
                            "retry", "variance", "wrappers", "feeding", "chaining", "cooperation",
-                           "early_exit", "sharing", "allocation", "own_streams"}) {
+                           "early_exit", "sharing", "allocation", "own_streams", "slicing"}) {
     for (auto& s : sentences_of(source / "analysis" / (std::string(name) + ".cpp"))) all.push_back(s);
   }
   for (auto& s : sentences_of(source / "jit/plan.cpp")) all.push_back(s);

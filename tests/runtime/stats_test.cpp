@@ -111,6 +111,21 @@ TEST(Stats, LaunchesAreCountedByParentAndReason) {
   EXPECT_EQ(found["children_aggregated"], 4096);
 }
 
+TEST(Stats, SlicesAreCountedBesideLaunches) {
+  Stats stats;
+  EXPECT_TRUE(stats.to_json()["launches"]["sliced"].empty());
+  stats.launch_sliced("p", 3);
+  stats.launch_sliced("p", 40);
+  stats.launch_timed("p", 1, 2);
+  stats.launch_timed("p", 4, 8, false);
+  const json found = stats.to_json();
+  EXPECT_EQ(found["launches"]["sliced"]["p"]["launches"], 2);
+  EXPECT_EQ(found["launches"]["sliced"]["p"]["slices"], 43);
+  EXPECT_EQ(found["gpu_ms"]["launches"]["p"], 1);
+  EXPECT_EQ(found["gpu_ms"]["parents"]["p"], 5);
+  EXPECT_EQ(found["gpu_ms"]["consumers"]["p"], 10);
+}
+
 TEST(Stats, CountsFromManyThreadsAreExact) {
   Stats stats;
   {

@@ -92,29 +92,36 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     EXPECT_FALSE(run({config(parent_table_ + "ordering = \"stream\"\n")}).redirected());
     EXPECT_TRUE(run({config("[[kernel]]\nname = \"other*\"\nordering = \"stream\"\n")}).redirected());
   }
+  // In how many slices the parent's one launch ran.
+  static int slices(const Outcome& outcome) {
+    EXPECT_TRUE(outcome.redirected());
+    const nlohmann::json& sliced = outcome.stats["launches"]["sliced"];
+    return sliced.contains("_Z6parentPii") ? sliced["_Z6parentPii"]["slices"].get<int>() : 1;
+  }
   void expect_pool_matters(const std::string& before) {
-    const Outcome tight = run({config(before + "pool_bytes = 2048\n")}, 100);
+    EXPECT_GT(slices(run({config(before + "pool_bytes = \"8K\"\n")}, 100)), 10);
+    EXPECT_EQ(slices(run({config(before + "pool_bytes = \"64M\"\n")}, 100)), 1);
+    const Outcome tight = run({config(before + "pool_bytes = 512\n")}, 100);
     EXPECT_FALSE(tight.redirected());
     EXPECT_EQ(tight.stats["launches"]["left"]["_Z6parentPii"]["queue over pool_bytes"], 1);
-    EXPECT_TRUE(run({config(before + "pool_bytes = \"64M\"\n")}, 100).redirected());
   }
   void pool_bytes() {
-    EXPECT_FALSE(run({"KLAP_POOL_BYTES=2048"}, 100).redirected());
-    EXPECT_TRUE(run({"KLAP_POOL_BYTES=64M"}, 100).redirected());
+    EXPECT_GT(slices(run({"KLAP_POOL_BYTES=8K"}, 100)), 10);
+    EXPECT_EQ(slices(run({"KLAP_POOL_BYTES=64M"}, 100)), 1);
+    EXPECT_FALSE(run({"KLAP_POOL_BYTES=512"}, 100).redirected());
   }
   void default_pool_bytes() { expect_pool_matters("[defaults]\n"); }
   void kernel_pool_bytes() { expect_pool_matters(parent_table_); }
-  void expect_total_matters(const std::string& tight, const std::string& wide) {
-    const Outcome outcome = run({tight}, 100);
+  void total_bytes() {
+    const Outcome outcome = run({"KLAP_TOTAL_BYTES=512"}, 100);
     EXPECT_FALSE(outcome.redirected());
     EXPECT_EQ(outcome.stats["launches"]["left"]["_Z6parentPii"]["queues over total_bytes"], 1);
-    EXPECT_TRUE(run({wide}, 100).redirected());
+    EXPECT_GT(slices(run({"KLAP_TOTAL_BYTES=64K"}, 100)), 1);
+    EXPECT_EQ(slices(run({"KLAP_TOTAL_BYTES=64M"}, 100)), 1);
   }
-  void total_bytes() { expect_total_matters("KLAP_TOTAL_BYTES=64K", "KLAP_TOTAL_BYTES=64M"); }
   void default_total_bytes() {
-    const std::string tight = config("[defaults]\ntotal_bytes = \"64K\"\n");
-    EXPECT_FALSE(run({tight}, 100).redirected());
-    EXPECT_TRUE(run({config("[defaults]\ntotal_bytes = \"64M\"\n")}, 100).redirected());
+    EXPECT_GT(slices(run({config("[defaults]\ntotal_bytes = \"64K\"\n")}, 100)), 1);
+    EXPECT_EQ(slices(run({config("[defaults]\ntotal_bytes = \"64M\"\n")}, 100)), 1);
   }
   // The consumer's launch behind the parent's.
   void expect_consumer(const std::string& setting, int smaller_grid, int block) {

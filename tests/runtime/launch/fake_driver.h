@@ -101,7 +101,17 @@ class FakeDriverTest : public testing::Test {
     sixth.parent_variant = "__klap_nesting";
     sixth.queues[0].feeds = true;
     sixth.queues[0].others = {{"grandchild", 256}};
-    return {first, second, third, fourth, fifth, sixth};
+    jit::Variant seventh = first;
+    seventh.parent = "sliced";
+    seventh.parent_variant = "__klap_sliced";
+    seventh.in_slices = true;
+    jit::Variant eighth = fifth;
+    eighth.parent = "sliced_groups";
+    eighth.parent_variant = "__klap_sliced_groups";
+    eighth.queues.push_back(second.queues[0]);
+    eighth.queues[1].consumer = "__klap_exact_consumer";
+    eighth.in_slices = true;
+    return {first, second, third, fourth, fifth, sixth, seventh, eighth};
   }
 
   // `pool_bytes` as in LoadedImage. The kernels of the last one loaded are the ones launched.
@@ -120,6 +130,8 @@ class FakeDriverTest : public testing::Test {
     several_ = kernel(library, "several");
     grouped_ = kernel(library, "grouped");
     nesting_ = kernel(library, "nesting");
+    sliced_ = kernel(library, "sliced");
+    sliced_groups_ = kernel(library, "sliced_groups");
   }
 
   CUfunction kernel(const char* name) { return kernel(library_, name); }
@@ -170,7 +182,7 @@ class FakeDriverTest : public testing::Test {
   CUcontext context_ = nullptr;
   CUlibrary library_ = nullptr;
   CUfunction parent_ = nullptr, other_ = nullptr, launching_ = nullptr, several_ = nullptr,
-             grouped_ = nullptr, nesting_ = nullptr;
+             grouped_ = nullptr, nesting_ = nullptr, sliced_ = nullptr, sliced_groups_ = nullptr;
 
   uint64_t first_param_ = 0x1122334455667788;
   uint32_t second_param_ = 0x99aabbcc;

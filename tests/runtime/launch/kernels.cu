@@ -28,3 +28,12 @@ extern "C" __global__ void __klap_exact_consumer(Many) {}
 // A fourth in which every two blocks do.
 extern "C" __global__ void grouped(int*, int) {}
 extern "C" __global__ void __klap_grouped(int*, int, void*) {}
+
+// A fifth that can be launched in slices of its grid, and one of two queues that launches them itself.
+struct Slice {
+  unsigned first[3], whole[3];
+};
+extern "C" __global__ void sliced(int*, int) {}
+extern "C" __global__ void __klap_sliced(int*, int, void*, Slice) {}
+extern "C" __global__ void sliced_groups(int*, int) {}
+extern "C" __global__ void __klap_sliced_groups(int*, int, void*, void*, Slice) {}

@@ -1,0 +1,65 @@
+// Parents in slices of their grids: that the cases made for it do run so, and that every other case comes out
+// the same where its queues have room for a few threads only.
+#include <gtest/gtest.h>
+
+#include "case.h"
+#include "runs.h"
+
+namespace klap::differential {
+namespace {
+
+uint64_t total(const nlohmann::json& statistics) {
+  uint64_t slices = 0;
+  for (const auto& [parent, sliced] : statistics.at("launches").at("sliced").items())
+    slices += sliced.at("slices").get<uint64_t>();
+  return slices;
+}
+
+Report run(const std::string& configuration, const std::vector<std::string>& cases, uint64_t seeds,
+           const std::map<std::string, std::string>& variables) {
+  Work work;
+  work.configuration = chosen_configurations(configuration).front();
+  work.cases = cases;
+  work.last_seed = seeds;
+  work.variables = variables;
+  Report report = differential::Run(work).wait();
+  EXPECT_EQ("", report.problem(work)) << command_line(work) << "\n" << report.first_errors();
+  return report;
+}
+
+class Slices : public testing::TestWithParam<const char*> {};
+
+TEST_P(Slices, AreRunByTheCasesMadeForThem) {
+  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  for (const Case& c : all_cases()) {
+    if (!c.name.starts_with("slices_")) continue;
+    SCOPED_TRACE(c.name);
+    const Report report = run(GetParam(), {c.name}, 1, c.settings);
+    const bool is_rewritten =
+        expected_verdict(c.sites.front(), chosen_configurations(GetParam()).front()) == "rewritten";
+    const bool is_cut = is_rewritten && c.name != "slices_place_in_function";
+    EXPECT_EQ(is_cut, total(report.statistics) > c.steps.size()) << report.statistics.at("launches");
+  }
+}
+
+TEST_P(Slices, ChangeNoCase) {
+  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  std::vector<std::string> names;
+  for (const Case& c : all_cases()) {
+    if (c.settings.empty()) names.push_back(c.name);
+  }
+  const Report report = run(GetParam(), names, 1, {{"KLAP_POOL_BYTES", "4K"}});
+  EXPECT_GT(total(report.statistics), 100);
+}
+
+std::string test_name(const testing::TestParamInfo<const char*>& info) {
+  std::string name = info.param;
+  std::erase(name, '-');
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(Emulated, Slices,
+                         testing::Values("grid-host", "grid-device", "multiblock2-device", "block-device"),
+                         test_name);
+
+}  // namespace
+}  // namespace klap::differential
