@@ -21,8 +21,12 @@ struct QueueShape {
     return (bytes + kRecordAlign - 1) / kRecordAlign * kRecordAlign;
   }
 
+  static_assert(sizeof(KlapQueue) <= KLAP_ONCE_OFFSET);
+
   // The groups' counters, which must be zero before the queue is first used.
-  [[nodiscard]] static constexpr uint64_t groups_offset() { return round_up(sizeof(KlapQueue)); }
+  [[nodiscard]] static constexpr uint64_t groups_offset() {
+    return round_up(KLAP_ONCE_OFFSET + KLAP_ONCE_BYTES);
+  }
   [[nodiscard]] uint64_t groups_bytes() const { return groups * sizeof(KlapGroup); }
   [[nodiscard]] uint64_t prefix_offset() const { return round_up(groups_offset() + groups_bytes()); }
   [[nodiscard]] uint64_t records_offset() const {
