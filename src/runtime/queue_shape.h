@@ -15,8 +15,8 @@ struct QueueShape {
   uint32_t record_bytes = 0;  // a multiple of kRecordAlign
   uint64_t groups = 0;        // that count apart
 
-  // Records hold arguments with up to 16-byte alignment.
-  static constexpr uint32_t kRecordAlign = 16;
+  // Each variant's kernels know how its records are aligned; here it is about the room for them.
+  static constexpr uint32_t kRecordAlign = 4;
   static constexpr uint32_t aligned_record(uint32_t bytes) {
     return (bytes + kRecordAlign - 1) / kRecordAlign * kRecordAlign;
   }

@@ -77,8 +77,8 @@ struct Generated {
   std::vector<std::string> spliced;       // children's bodies as they stand in the text, for looking at
 };
 
-// A site of the parent, templates/record.cu compiled for the layout of its records, and that layout. Each site of a parent has a
-// queue of its own, in the order of these: one added parameter each.
+// A site of the parent, templates/record.cu compiled for the layout of its records, and that layout. Each
+// site of a parent has a queue of its own, in the order of these: one added parameter each.
 struct RecordingSite {
   const analysis::Site& site;
   const ptx::Module& record;

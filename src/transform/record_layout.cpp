@@ -144,7 +144,7 @@ RecordLayout packed_layout(const ptx::Module& child_module, const ptx::Function&
   layout.grid = constant_grid(site, parent.data);
   Space record, head;
   const uint32_t header = header_bytes(layout.grid);
-  uint32_t align = std::max(header, kWordBytes);
+  uint32_t align = header == kHeaderBytes ? kHeaderBytes : kWordBytes;
   if (header != 0) record.take(0, header);
   std::vector<Segment> wanted = segments(*reads, parent, site);
   // What needs the strictest alignment first: then nothing that follows leaves a gap that it could not fill.

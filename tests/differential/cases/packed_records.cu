@@ -98,11 +98,11 @@ extern "C" __global__ void same_child_elsewhere(int* out, int factor) {
   put<<<1, 32>>>(out, t, t, factor);
 }
 // One launch a kernel: a compiler would make one of several.
-#define EXTENTS(name, width, height, depth)                              \
-  extern "C" __global__ void name(int* out) {                            \
-    const unsigned t = blockIdx.x * blockDim.x + threadIdx.x;            \
-    [[maybe_unused]] const unsigned n = 1 + t % 3;                       \
-    where<<<dim3(width, height, depth), 32>>>(out, static_cast<int>(t)); \
+#define EXTENTS(name, width, height, depth)                             \
+  extern "C" __global__ void name(int* out) {                           \
+    const unsigned t = blockIdx.x * blockDim.x + threadIdx.x;           \
+    [[maybe_unused]] const unsigned n = 1 + t % 3;                      \
+    where<<<dim3(width, height, depth), 2>>>(out, static_cast<int>(t)); \
   }
 EXTENTS(extents_xy, 2, 3, n)
 EXTENTS(extents_xz, 2, n, 3)
@@ -242,11 +242,15 @@ KLAP_CASE(extents_constant, "an extent of a child's grid is not that of its laun
        }},
   };
   for (const auto& [parent, extents] : parents) {
-    one_each<int>(c, parent, [extents = extents](int t) {
+    constexpr int kFew = 40;
+    const auto after = numbers<int>(kFew, [extents = extents](int t) {
       const auto [x, y, z] = extents(1 + static_cast<unsigned>(t) % 3);
       const unsigned blocks = x * y * z;
       return blocks * (blocks + 1) / 2 * (1 + x + 2 * y + 3 * z);
     });
+    const auto out = c.buffer(parent, std::vector<int>(kFew), after);
+    c.launch(parent, {1, 1, 1}, {kFew, 1, 1}, c.address(out));
+    c.rewritten(parent);
   }
 }
 
