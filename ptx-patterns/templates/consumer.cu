@@ -16,11 +16,12 @@
 // before others meet: exits.h.)
 //
 // Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES;
-// KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_WARPS_TOGETHER when the child's block
-// is a multiple of a warp whose lanes belong together, KLAP_BLOCKS_TOGETHER when the whole block does
-// (KLAP_PACK is then 1); those of exits.h.
+// those of record_grid.h; KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_WARPS_TOGETHER
+// when the child's block is a multiple of a warp whose lanes belong together, KLAP_BLOCKS_TOGETHER when the
+// whole block does (KLAP_PACK is then 1); those of exits.h.
 #include "exits.h"
 #include "queue.h"
+#include "record_grid.h"
 #include "sequence.h"
 
 #define KLAP_CHILD_THREADS (KLAP_CHILD_X * KLAP_CHILD_Y * KLAP_CHILD_Z)
@@ -102,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
     } else if (big_done < queue->big) {
       const unsigned int index = queue->capacity - 1u - big_done++;
       current += static_cast<unsigned long long>(index) * KLAP_RECORD_BYTES;
-      const uint4 grid = __ldg(reinterpret_cast<const uint4*>(current));
+      const uint4 grid = grid_of(current, true);
       const Linear all = static_cast<Linear>(grid.x) * grid.y * grid.z;
       linear = mine;
       count = mine < all ? (all - mine + groups - 1) / groups : 0;
@@ -112,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
     }
 #pragma unroll 1
     for (; count != 0; --count, linear += step) {
-      const uint4 grid = __ldg(reinterpret_cast<const uint4*>(current));
+      const uint4 grid = grid_of(current, true);
       const uint3 at = position_in(grid, linear);
       __klap_child_body(current + KLAP_ARGS_OFFSET, at.x, at.y, at.z, grid.x, grid.y, grid.z,
                         thread % KLAP_CHILD_X, thread / KLAP_CHILD_X % KLAP_CHILD_Y,

@@ -11,8 +11,10 @@
 // Nothing is reset here: the parent did that before it launched, and the next parent of the stream, which may
 // overwrite the records, starts only when this kernel and its parent are complete.
 //
-// Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; KLAP_GRID_1D
-// when every child's grid has one row and one layer.
+// Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; those of
+// record_grid.h; KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_ONCE where there are
+// arguments that only one thread stored.
+#include "record_grid.h"
 #include "sequence.h"
 
 extern "C" __device__ void __klap_child_body(const unsigned char* arguments, unsigned int ctaid_x,
@@ -27,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_X* KLAP_CHILD_Y* KLAP_CH
   const unsigned int record = find_record(sequence.prefix, sequence.count, block);
   const unsigned char* const current =
       sequence.records + static_cast<unsigned long long>(record) * KLAP_RECORD_BYTES;
-  const uint4 grid = __ldg(reinterpret_cast<const uint4*>(current));
+  const uint4 grid = grid_of(current, true);
   const uint3 at = position_in(grid, static_cast<Linear>(block - __ldg(sequence.prefix + record)));
   __klap_child_body(current + KLAP_ARGS_OFFSET, at.x, at.y, at.z, grid.x, grid.y, grid.z, threadIdx.x,
                     threadIdx.y, threadIdx.z);

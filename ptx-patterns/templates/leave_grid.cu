@@ -16,9 +16,11 @@
 // names are those that the parent's own launch used.
 //
 // Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_CHILD_SHARED_BYTES, its dynamic shared memory;
-// KLAP_RECORD_BYTES; KLAP_GROUP_BLOCKS where the grid is not the only group; KLAP_IN_ORDER where the thread
-// launches the children of several queues, which come one queue after another.
+// KLAP_RECORD_BYTES; those of record_grid.h; KLAP_ONCE as in exact.cu; KLAP_GROUP_BLOCKS where the grid is
+// not the only group; KLAP_IN_ORDER where the thread launches the children of several queues, which come one
+// queue after another.
 #include "group.h"
+#include "record_grid.h"
 #include "sequence.h"
 
 extern "C" __device__ void* __klap_get_buffer(void* kernel, dim3 grid, dim3 block, unsigned int shared_bytes);
@@ -117,8 +119,8 @@ static __device__ __forceinline__ unsigned long long number_big_children(const K
   unsigned long long blocks = 0;
 #pragma unroll 1
   for (unsigned int i = begin; i < end; ++i) {
-    const uint4 grid = *reinterpret_cast<const uint4*>(queue->records + static_cast<unsigned long long>(i) *
-                                                                            KLAP_RECORD_BYTES);
+    const uint4 grid =
+        grid_of(queue->records + static_cast<unsigned long long>(i) * KLAP_RECORD_BYTES, false);
     if (!some_run) queue->prefix[i] = blocks;
     blocks += static_cast<unsigned long long>(grid.x) * grid.y * grid.z;
   }
@@ -139,6 +141,9 @@ static __device__ __forceinline__ bool launch_recorded(KlapQueue* queue, unsigne
   KlapSequence part = {queue->records + static_cast<unsigned long long>(slot) * KLAP_RECORD_BYTES,
                        queue->prefix + slot, recorded.first,
                        static_cast<unsigned int>(recorded.packed) & KLAP_MAX_RECORDS};
+#ifdef KLAP_ONCE
+  part.queue = queue;
+#endif
   if (part.count != 0) {
     const bool done = launch_sequence(queue, consumer, part, recorded.packed >> KLAP_INDEX_BITS, may_wait);
     recorded.first = part.first;
@@ -151,6 +156,9 @@ static __device__ __forceinline__ bool launch_recorded(KlapQueue* queue, unsigne
   const unsigned long long blocks = number_big_children(queue, begin, end, recorded.first != 0);
   part = {queue->records + static_cast<unsigned long long>(begin) * KLAP_RECORD_BYTES, queue->prefix + begin,
           recorded.first, recorded.big};
+#ifdef KLAP_ONCE
+  part.queue = queue;
+#endif
   const bool done = launch_sequence(queue, consumer, part, blocks, may_wait);
   recorded.first = part.first;
   return done;

@@ -46,12 +46,19 @@ struct KlapGroup : KlapCounters {
   unsigned int unused;
 };
 
-// A record begins with the child's grid (x, y, z and a word of padding); its arguments follow at
-// KLAP_ARGS_OFFSET, laid out as the child's parameter block. A launch that CUDA refuses leaves a record of no
-// blocks.
+// A record begins with the child's grid (record_grid.h). Its arguments follow at KLAP_ARGS_OFFSET, laid out
+// as the child's parameter block; or, in a packed record, those that are read and differ between children
+// stand behind the grid wherever there is room. A launch that CUDA refuses leaves a record of no blocks.
 #define KLAP_INDEX_BITS 24
 #define KLAP_MAX_RECORDS ((1u << KLAP_INDEX_BITS) - 1)
 #define KLAP_BIG_CHILD_BLOCKS (1u << 16)
+
+// Behind the queue's head, in memory that every queue has: arguments that are the same for all its children.
+// Whoever takes the first record stores them, the first from either end: two threads at most, which store the
+// same. Nobody reads them before all threads of the parent have recorded.
+#define KLAP_ONCE_OFFSET 64
+#define KLAP_ONCE_BYTES 192
+#define KLAP_SEQUENCE_QUEUE 32  // where an exact grid's parameter (sequence.h) says which queue it is
 
 // Words of the report.
 #define KLAP_REPORT_WORDS 3

@@ -9,14 +9,19 @@
 // result is the address where the program's own stores put the child's arguments, and the error code that the
 // launch will report.
 //
-// Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of this child's records; KLAP_GROUP_BLOCKS
-// where groups of the parent's blocks launch apart.
+// Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of this child's records, and those of
+// record_grid.h; KLAP_GROUP_BLOCKS where groups of the parent's blocks launch apart; KLAP_ONCE where there
+// are arguments that only one thread stores.
 #include "group.h"
+#include "record_grid.h"
 #include "warp.h"
 
 struct KlapRecorded {
   unsigned long long arguments;  // where to store the child's arguments
   unsigned int error;            // what cudaLaunchDevice would have returned
+#ifdef KLAP_ONCE
+  unsigned long long first;  // whether this thread stores them for all (KLAP_ONCE_OFFSET)
+#endif
 };
 
 static constexpr unsigned int kInvalidConfiguration = 9;  // cudaErrorInvalidConfiguration
@@ -47,15 +52,22 @@ extern "C" __device__ KlapRecorded __klap_record(KlapQueue* queue, unsigned int 
       refused ? 0ull : static_cast<unsigned long long>(grid_x) * grid_y * grid_z;
   const unsigned int group = own_group();
   unsigned int index = first_slot(group);
+  unsigned int before;  // records from the same end
   if (blocks >= KLAP_BIG_CHILD_BLOCKS) {
-    index += slots_of(queue, group) - 1u - atomicAdd(&counters_of(queue, group)->big, 1u);
+    before = atomicAdd(&counters_of(queue, group)->big, 1u);
+    index += slots_of(queue, group) - 1u - before;
   } else {
     unsigned long long prefix;
-    index += append(counters_of(queue, group), static_cast<unsigned int>(blocks), &prefix);
+    before = append(counters_of(queue, group), static_cast<unsigned int>(blocks), &prefix);
+    index += before;
     queue->prefix[index] = prefix;
   }
   unsigned char* record = queue->records + static_cast<unsigned long long>(index) * KLAP_RECORD_BYTES;
-  *reinterpret_cast<uint4*>(record) = make_uint4(grid_x, grid_y, grid_z, 0u);
+  keep_grid(record, grid_x, grid_y, grid_z);
   return {reinterpret_cast<unsigned long long>(record + KLAP_ARGS_OFFSET),
-          refused ? kInvalidConfiguration : 0u};
+          refused ? kInvalidConfiguration : 0u,
+#ifdef KLAP_ONCE
+          before == 0u ? 1ull : 0ull
+#endif
+  };
 }

@@ -6,6 +6,8 @@
 #ifndef KLAP_SEQUENCE_H
 #define KLAP_SEQUENCE_H
 
+#include "queue.h"
+
 // A sequence, or the part of one that a launch is to run. As a kernel's parameter it is laid out by the
 // host's and the device's compilers alike: pointers and 64-bit words first.
 struct KlapSequence {
@@ -13,7 +15,13 @@ struct KlapSequence {
   const unsigned long long* prefix;
   unsigned long long first;  // block of the sequence that block 0 of the launch runs
   unsigned int count;        // records
+#ifdef KLAP_ONCE
+  const void* queue;  // whose head holds what is passed once for all records
+#endif
 };
+#ifdef KLAP_ONCE
+static_assert(sizeof(KlapSequence) == KLAP_SEQUENCE_QUEUE + sizeof(void*), "another layout");
+#endif
 
 // Position in a child's grid. Rows of one-dimensional grids are shorter than 2^31 blocks.
 #ifdef KLAP_GRID_1D

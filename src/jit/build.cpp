@@ -48,6 +48,11 @@ std::string chained_name(const Plan& plan, const PlannedSite& site) {
                      site.shape.grid_is_1d ? "_1d" : "");
 }
 
+// Of a packed record: the layout is too long for a name.
+std::string layout_tag(const transform::RecordLayout& layout) {
+  return layout.packed ? "_p" + Hasher().add(layout.key()).hex().substr(0, 8) : "";
+}
+
 // A consumer's name tells its child and what it was specialised for.
 std::string consumer_name(const Plan& plan, const PlannedSite& site) {
   const transform::ConsumerShape& s = site.shape;
@@ -57,13 +62,13 @@ std::string consumer_name(const Plan& plan, const PlannedSite& site) {
     return fmt::format("{}$klap_warp_{}{}", site.child->name, unit_tag(plan, site.child_unit),
                        s.grid_is_1d ? "_1d" : "");
   }
-  return fmt::format("{}$klap_{}_{}_{}x{}x{}_{}{}", site.child->name,
+  return fmt::format("{}$klap_{}_{}_{}x{}x{}_{}{}{}", site.child->name,
                      s.chain == transform::Chain::InOrder    ? "chain"
                      : s.chain == transform::Chain::AnyOrder ? "loop"
                      : s.exact                               ? "exact"
                                                              : "run",
                      unit_tag(plan, site.child_unit), s.block[0], s.block[1], s.block[2], s.pack,
-                     s.grid_is_1d ? "_1d" : "");
+                     s.grid_is_1d ? "_1d" : "", layout_tag(s.layout));
 }
 
 // What a parent's variant is called after: "grid", "grid_device", "block", "multi16", "warp".
@@ -183,7 +188,7 @@ class Generator {
     std::vector<transform::RecordingSite> recording;
     std::vector<transform::DeviceLaunch> launches;
     for (size_t i = 0; i < sites.size(); ++i) {
-      recording.push_back({*sites[i].site, *templates[i].record});
+      recording.push_back({*sites[i].site, *templates[i].record, sites[i].shape.layout});
       if (!device) continue;
       const std::string consumer = consumer_name(plan_, sites[i]);
       launches.push_back({*templates[i].leave, consumer, "", any.way.group_blocks});

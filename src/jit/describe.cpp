@@ -103,9 +103,19 @@ std::string describe(const ptx::Module& m, const ptx::Function& f) {
                             counts.labels, counts.directives, counts.scopes);
 }
 
+// "  record           8 bytes" and a line for each place; for one that is not packed, where arguments begin.
 std::string record_text(const transform::ConsumerShape& shape) {
-  return fmt::format("  record           {} bytes, arguments at {}\n", shape.layout.record_bytes,
-                     shape.layout.arguments_offset);
+  const transform::RecordLayout& layout = shape.layout;
+  if (!layout.packed) {
+    return fmt::format("  record           {} bytes, arguments at {}\n", layout.record_bytes,
+                       layout.arguments_offset);
+  }
+  std::string text = fmt::format("  record           {} bytes, packed\n", layout.record_bytes);
+  for (const transform::ArgumentPlace& place : layout.places) {
+    text += fmt::format("  argument bytes   {} to {} {} {}\n", place.from, place.from + place.bytes,
+                        place.once ? "once, at" : "at", place.at);
+  }
+  return text;
 }
 
 }  // namespace

@@ -25,6 +25,21 @@ bool is_grid_uniform(const ptx::Parameter& parameter, const analysis::SiteValues
   return stored != 0;
 }
 
+bool overlap(const ptx::Parameter& p, const transform::ArgumentPlace& place) {
+  return place.from < p.offset + p.bytes && p.offset < place.from + place.bytes;
+}
+
+bool is_read(const ptx::Parameter& p, const transform::RecordLayout& layout) {
+  return std::ranges::any_of(layout.places, [&](const auto& place) { return overlap(p, place); });
+}
+
+// With all that is read of it.
+bool is_passed_once(const ptx::Parameter& p, const transform::RecordLayout& layout) {
+  return is_read(p, layout) && std::ranges::none_of(layout.places, [&](const auto& place) {
+           return overlap(p, place) && !place.once;
+         });
+}
+
 }  // namespace
 
 bool is_moldable(const ptx::Module& module, const ptx::Function& child) {
@@ -34,13 +49,21 @@ bool is_moldable(const ptx::Module& module, const ptx::Function& child) {
 }
 
 std::string uniform_arguments_text(const analysis::FunctionFacts& parent, const analysis::Site& site,
-                                   const ptx::Function& child) {
+                                   const ptx::Function& child, const transform::RecordLayout& layout) {
   if (child.parameters.empty()) return "";
   const analysis::SiteValues values = analysis::site_values(parent.values(), site);
   const auto uniform = std::ranges::count_if(
       child.parameters, [&](const ptx::Parameter& p) { return is_grid_uniform(p, values); });
   const size_t all = child.parameters.size();
-  return fmt::format("{} of {} argument{} grid-uniform", uniform, all, all == 1 ? "" : "s");
+  std::string text = fmt::format("{} of {} argument{} grid-uniform", uniform, all, all == 1 ? "" : "s");
+  if (!layout.packed) return text;
+  const auto once = std::ranges::count_if(child.parameters,
+                                          [&](const ptx::Parameter& p) { return is_passed_once(p, layout); });
+  const auto unread =
+      std::ranges::count_if(child.parameters, [&](const ptx::Parameter& p) { return !is_read(p, layout); });
+  if (once != 0) text += once == uniform ? ", passed once" : fmt::format(", {} passed once", once);
+  if (unread != 0) text += fmt::format(", {} never read", unread);
+  return text;
 }
 
 }  // namespace klap::jit

@@ -5,15 +5,16 @@
 
 #include "analysis/legality.h"
 #include "ptx/tree.h"
+#include "transform/record_layout.h"
 
 namespace klap::jit {
 
 // Whether the child's threads are told apart by one number only (analysis/moldable.h).
 bool is_moldable(const ptx::Module& module, const ptx::Function& child);
 
-// "1 of 2 arguments grid-uniform": those that are the same for all threads of the parent's grid. Empty where
-// the child has no parameters.
+// "3 of 5 arguments grid-uniform, 2 passed once, 1 never read": those that are the same for all threads of
+// the parent's grid, and what the layout makes of them. Empty where the child has no parameters.
 std::string uniform_arguments_text(const analysis::FunctionFacts& parent, const analysis::Site& site,
-                                   const ptx::Function& child);
+                                   const ptx::Function& child, const transform::RecordLayout& layout);
 
 }  // namespace klap::jit

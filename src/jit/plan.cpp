@@ -191,6 +191,9 @@ class Planner {
     const std::vector<std::optional<Objection>> objections = judge(planned, wished_ways(request_, wishes));
     const bool rewritten = !std::ranges::all_of(objections, [](const auto& o) { return o.has_value(); });
     if (rewritten && request_.slicing) find_slices(planned);
+    for (size_t i = 0; i < planned.size(); ++i) {
+      if (!objections[i]) pack_records(planned[i]);
+    }
     for (size_t i = 0; i < planned.size(); ++i) add_remark(planned[i], objections[i]);
     if (!rewritten) return;
     for (const Site* s : queue_order(planned.front())) {
@@ -208,6 +211,15 @@ class Planner {
       site.in_slices = !whole;
       site.whole = whole.value_or("");
     }
+  }
+
+  // Where nobody but the site's own consumer reads its records. What blocks of the parent launch by
+  // themselves may run while others still record.
+  void pack_records(PlannedSite& planned) const {
+    if (!planned.wish.pack_records || planned.way.is_at_once() || planned.way.has_own_room()) return;
+    planned.shape.layout =
+        transform::packed_layout(*plan_.units[planned.child_unit]->module(), *planned.child, *planned.parent,
+                                 *planned.site, planned.way.group_blocks == 0);
   }
 
   // Where nothing is put off or all is put into one queue, any order will do.
@@ -480,7 +492,10 @@ class Planner {
   }
 
   static std::string uniform_text(const PlannedSite& planned) {
-    const std::string text = uniform_arguments_text(*planned.parent, *planned.site, *planned.child);
+    const transform::RecordLayout& layout = planned.shape.layout;
+    std::string text = uniform_arguments_text(*planned.parent, *planned.site, *planned.child, layout);
+    if (layout.packed)
+      text += fmt::format("{}record {} bytes", text.empty() ? "" : ", ", layout.record_bytes);
     return text.empty() ? "" : ", " + text;
   }
 

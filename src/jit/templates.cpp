@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <map>
 #include <mutex>
 
@@ -11,6 +12,7 @@ namespace klap::jit {
 
 extern const char kQueueHeader[];
 extern const char kGroupHeader[];
+extern const char kRecordGridHeader[];
 extern const char kSequenceHeader[];
 extern const char kRecordTemplate[];
 extern const char kConsumerTemplate[];
@@ -48,6 +50,7 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
         ptx::parse(compile_to_ptx(source, name, options,
                                   {{"queue.h", kQueueHeader},
                                    {"group.h", kGroupHeader},
+                                   {"record_grid.h", kRecordGridHeader},
                                    {"sequence.h", kSequenceHeader},
                                    {"exits.h", kExitsHeader},
                                    {"warp.h", kWarpHeader},
@@ -61,8 +64,15 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
 }
 
 std::vector<std::string> layout_options(const transform::RecordLayout& layout) {
-  return {fmt::format("-DKLAP_ARGS_OFFSET={}", layout.arguments_offset),
-          fmt::format("-DKLAP_RECORD_BYTES={}", layout.record_bytes)};
+  std::vector<std::string> options = {fmt::format("-DKLAP_ARGS_OFFSET={}", layout.arguments_offset),
+                                      fmt::format("-DKLAP_RECORD_BYTES={}", layout.record_bytes)};
+  constexpr std::array kAxes = {'X', 'Y', 'Z'};
+  for (size_t axis = 0; axis < kAxes.size(); ++axis) {
+    const auto& extent = layout.grid.at(axis);
+    if (extent) options.push_back(fmt::format("-DKLAP_GRID_{}={}u", kAxes.at(axis), *extent));
+  }
+  if (layout.passes_once()) options.emplace_back("-DKLAP_ONCE");
+  return options;
 }
 
 std::vector<std::string> shape_options(const transform::ConsumerShape& shape) {
@@ -176,10 +186,10 @@ std::shared_ptr<const ptx::Module> warp_launch_template(const transform::Consume
 }
 
 std::string template_texts() {
-  return std::string(kQueueHeader) + kGroupHeader + kSequenceHeader + kRecordTemplate + kConsumerTemplate +
-         kExactTemplate + kLeaveTemplate + kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate +
-         kChainHeader + kChainRecordTemplate + kChainTemplate + kWarpRecordsHeader + kWarpTemplate +
-         kWarpLaunchTemplate + kExitsHeader;
+  return std::string(kQueueHeader) + kGroupHeader + kRecordGridHeader + kSequenceHeader + kRecordTemplate +
+         kConsumerTemplate + kExactTemplate + kLeaveTemplate + kWarpHeader + kFeedHeader +
+         kFeedRecordTemplate + kFeedTemplate + kChainHeader + kChainRecordTemplate + kChainTemplate +
+         kWarpRecordsHeader + kWarpTemplate + kWarpLaunchTemplate + kExitsHeader;
 }
 
 }  // namespace klap::jit

@@ -108,6 +108,7 @@ class Reader {
     } else if (const auto given = find("ordering")) {
       wish.ordering = *analysis::parse_ordering(given->text);
     }
+    if (const auto given = find("pack_records")) wish.pack_records = given->text == "on";
     if (const auto given = find("consumer_threads")) wish.consumer_threads = threads_of(given->text);
     if (const auto* const a = annotation("concurrency")) {
       wish.concurrency = *parse_number(a->value, 1, kMostBlocks);

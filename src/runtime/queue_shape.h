@@ -15,14 +15,18 @@ struct QueueShape {
   uint32_t record_bytes = 0;  // a multiple of kRecordAlign
   uint64_t groups = 0;        // that count apart
 
-  // Records hold arguments with up to 16-byte alignment.
-  static constexpr uint32_t kRecordAlign = 16;
+  // Each variant's kernels know how its records are aligned; here it is about the room for them.
+  static constexpr uint32_t kRecordAlign = 4;
   static constexpr uint32_t aligned_record(uint32_t bytes) {
     return (bytes + kRecordAlign - 1) / kRecordAlign * kRecordAlign;
   }
 
+  static_assert(sizeof(KlapQueue) <= KLAP_ONCE_OFFSET);
+
   // The groups' counters, which must be zero before the queue is first used.
-  [[nodiscard]] static constexpr uint64_t groups_offset() { return round_up(sizeof(KlapQueue)); }
+  [[nodiscard]] static constexpr uint64_t groups_offset() {
+    return round_up(KLAP_ONCE_OFFSET + KLAP_ONCE_BYTES);
+  }
   [[nodiscard]] uint64_t groups_bytes() const { return groups * sizeof(KlapGroup); }
   [[nodiscard]] uint64_t prefix_offset() const { return round_up(groups_offset() + groups_bytes()); }
   [[nodiscard]] uint64_t records_offset() const {

@@ -21,6 +21,7 @@ constexpr std::array kDefaultsOnly{Section::Defaults};
 constexpr std::array kGranularities{"none"sv, "warp"sv, "block"sv, "multiblock"sv, "grid"sv, "auto"sv};
 constexpr std::array kLaunchers{"auto"sv, "host"sv, "device"sv};
 constexpr std::array kOrderings{"relaxed"sv, "stream"sv};
+constexpr std::array kSwitch{"on"sv, "off"sv};
 constexpr std::array kLinkers{"auto"sv, "nvjitlink"sv, "driver"sv};
 constexpr std::array kLogLevels{"trace"sv, "debug"sv, "info"sv, "warn"sv, "error"sv, "off"sv};
 
@@ -75,6 +76,10 @@ constexpr std::array kSettings{
             "auto",
             "Threads of a consumer's block, where it runs several blocks of children: a multiple of theirs. "
             "auto: about 256."},
+    Setting{
+        "KLAP_PACK_RECORDS", "pack_records", kBothSections, SettingType::Choice, kSwitch, "on",
+        "Whether what is recorded for a child leaves out constant grid dimensions, arguments that the child "
+        "never reads, and those that are the same for all children, which are passed once."},
     Setting{"",
             "child",
             kKernelOnly,

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "analysis/exits.h"
+#include "ptx-patterns/templates/queue.h"
 #include "ptx/edit.h"
+#include "transform/argument_stores.h"
 #include "transform/chain.h"
 #include "transform/feed.h"
 #include "transform/own_streams.h"
@@ -34,7 +36,8 @@ constexpr char kLaunchFunction[] = "__klap_launch_children";
 constexpr char kQueueParameter[] = "__klap_queue";
 constexpr char kQueueRegister[] = "%klap_queue";
 constexpr char kErrorRegister[] = "%klap_error";
-constexpr uint32_t kHeaderBytes = 16;     // grid x, y, z and a word of padding
+constexpr char kFirstRegister[] = "%klap_first";
+constexpr char kIsFirstPredicate[] = "%klap_is_first";
 constexpr uint32_t kPackedThreads = 256;  // consumer block that several small children share
 
 uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) / multiple * multiple; }
@@ -144,6 +147,12 @@ std::string child_text(const Module& child_module, const Function& child, const 
   kernel.in_parameters = kernel.block_is_real = shape.lanes != 0;
   std::string text =
       fmt::format("{{\n\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n", kernel.arguments, operands[0]);
+  kernel.places = body.layout.places;
+  if (body.layout.passes_once()) {
+    kernel.queue = "%" + prefix + "queue";
+    text += fmt::format("\t.reg .b64 {0};\n\tld.param.b64 {0}, [{1}+{2}];\n", kernel.queue, parameter,
+                        shape.exact ? KLAP_SEQUENCE_QUEUE : 0);
+  }
   if (sites != nullptr) {
     kernel.around = sites->in_consumer(prefix);
     text += sites->registers();
@@ -165,15 +174,6 @@ std::string child_text(const Module& child_module, const Function& child, const 
 }
 
 }  // namespace
-
-RecordLayout record_layout(const Function& child) {
-  uint32_t align = 16;
-  for (const ptx::Parameter& p : child.parameters) align = std::max(align, p.align);
-  RecordLayout layout;
-  layout.arguments_offset = round_up(kHeaderBytes, align);
-  layout.record_bytes = round_up(layout.arguments_offset + child.parameter_bytes, align);
-  return layout;
-}
 
 uint32_t ConsumerShape::threads() const {
   if (bodies.empty()) return child_threads() * pack;
@@ -237,19 +237,23 @@ void record_edits(const Module& m, const RecordingSite& recording, size_t number
   InlineCall call;
   call.prefix = "klap_r_";
   call.arguments = {numbered(kQueueRegister, number), site.grid[0], site.grid[1], site.grid[2]};
-  call.results = {{0, site.buffer}, {8, error}};
-  const std::string text = inline_function(record, template_function(record, kRecordFunction), call, lines);
+  const std::string first = numbered(kFirstRegister, number);
+  const std::string is_first = numbered(kIsFirstPredicate, number);
+  call.results = {{0, site.buffer}, {8, error}, {16, first}};
+  std::string text = inline_function(record, template_function(record, kRecordFunction), call, lines);
+  if (recording.layout.passes_once()) text += fmt::format("\n\tsetp.ne.u64 {}, {}, 0;", is_first, first);
+  const ArgumentStores stores(m, site, recording.layout, numbered(kQueueRegister, number), is_first);
   if (site.idiom->form == analysis::LaunchForm::Described) {
     edits.replace(site.get_scope->tokens, text);
+    for (const Statement* store : stores.in_order()) {
+      if (recording.layout.packed) edits.replace(store->tokens, stores.text(*store));
+    }
     edits.replace(site.launch_scope->tokens, launch_text(site, error));
     return;
   }
-  std::map<uint32_t, const Statement*> stores;  // in text order
-  for (const analysis::Argument& argument : site.arguments)
-    stores[argument.store->tokens.first] = argument.store;
   std::string fill;
-  for (const auto& [token, store] : stores) {
-    fill += "\t" + std::string(m.text(store->tokens)) + "\n";
+  for (const Statement* store : stores.in_order()) {
+    fill += "\t" + stores.text(*store) + "\n";
     edits.replace(store->tokens, "");
   }
   edits.replace(site.get_scope->tokens, fmt::format("mov.b64 {}, 1;", site.buffer));
@@ -287,6 +291,10 @@ Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSi
     drop_callee_address(parent, sites[i].site, edits);
     record_edits(m, sites[i], i, edits, lines);
     head += fmt::format("\t.reg .b32 {};\n", numbered(kErrorRegister, i));
+    if (sites[i].layout.passes_once()) {
+      head += fmt::format("\t.reg .b64 {};\n\t.reg .pred {};\n", numbered(kFirstRegister, i),
+                          numbered(kIsFirstPredicate, i));
+    }
   }
   if (in_slices) head += read_slice(parent, edits);
   edits.insert_after(parent.function.body.tokens.first, head);

@@ -19,15 +19,9 @@
 #include "analysis/legality.h"
 #include "ptx/tree.h"
 #include "transform/lines.h"
+#include "transform/record_layout.h"
 
 namespace klap::transform {
-
-// Where a child's arguments lie in its records, in bytes.
-struct RecordLayout {
-  uint32_t arguments_offset = 0;
-  uint32_t record_bytes = 0;
-};
-RecordLayout record_layout(const ptx::Function& child);
 
 // Whether the consumer is that of launches in a loop (templates/chain.cu), and what becomes of their order.
 enum class Chain { None, AnyOrder, InOrder };
@@ -85,11 +79,12 @@ struct Generated {
   std::vector<std::string> spliced;       // children's bodies as they stand in the text, for looking at
 };
 
-// A site of the parent and templates/record.cu compiled for its child's layout. Each site of a parent has a
-// queue of its own, in the order of these: one added parameter each.
+// A site of the parent, templates/record.cu compiled for the layout of its records, and that layout. Each
+// site of a parent has a queue of its own, in the order of these: one added parameter each.
 struct RecordingSite {
   const analysis::Site& site;
   const ptx::Module& record;
+  const RecordLayout& layout;
 };
 // `name` is the variant's name; `lines` the line tables of the unit that the kernel is for, here and below.
 // What the templates add is counted to the source line of the launch, and in a consumer to the line of the

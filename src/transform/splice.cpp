@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "analysis/dataflow.h"
 #include "analysis/legality.h"
+#include "ptx-patterns/templates/queue.h"
 
 namespace klap::transform {
 namespace {
@@ -242,6 +245,21 @@ class KernelSplicer final : public Splicer {
     return m_.has_modifier(s, ".param") || m_.has_modifier(s, ".param::entry");
   }
 
+  // The operand that holds an address and the distance from it where a byte of a parameter lies now. What is
+  // counted from a parameter's address stays together with all of it.
+  [[nodiscard]] std::pair<std::string, int64_t> moved(const ptx::Parameter& p, int64_t offset) const {
+    if (kernel_.places.empty()) return {kernel_.arguments, p.offset + offset};
+    const auto from = static_cast<int64_t>(p.offset) + offset;
+    for (const ArgumentPlace& place : kernel_.places) {
+      if (from < place.from || from >= int64_t{place.from} + place.bytes) continue;
+      const int64_t at = place.at + from - place.from;
+      if (place.once) return {kernel_.queue, KLAP_ONCE_OFFSET + at};
+      return {kernel_.arguments, at};
+    }
+    throw Error(ErrorCode::Internal, fmt::format("{} is read but not recorded", p.name))
+        .kernel(function_.name);
+  }
+
   // ld.param from a kernel parameter, by name or by an address computed before. A load of a call's result
   // names a .param variable of the body and stays.
   bool parameter_load(const Statement& s) {
@@ -250,8 +268,7 @@ class KernelSplicer final : public Splicer {
     std::string base;
     int64_t offset = address->offset;
     if (const ptx::Parameter* p = parameter(address->base)) {
-      base = kernel_.arguments;
-      offset += p->offset;
+      std::tie(base, offset) = moved(*p, offset);
     } else if (names_.is_register(address->base)) {
       base = prefixed(address->base);
     } else {
@@ -269,7 +286,7 @@ class KernelSplicer final : public Splicer {
     const ptx::Parameter* p = parameter(m_.text(source.first));
     if (p == nullptr) return false;
     if (ptx::type_bytes(m_.text(s.modifiers.last - 1)) != 8) throw unsupported(s.head);
-    int64_t offset = p->offset;
+    int64_t offset = 0;
     if (source.size() == 3 && m_.is(source.first + 1, "+")) {
       const auto more = ptx::integer_value(m_.text(source.first + 2));
       if (!more) throw unsupported(s.head);
@@ -277,7 +294,8 @@ class KernelSplicer final : public Splicer {
     } else if (source.size() != 1) {
       throw unsupported(s.head);
     }
-    line(fmt::format("{}add.s64 {}, {}, {}", guard(s), renamed(s.operands[0]), kernel_.arguments, offset));
+    const auto [base, place] = moved(*p, 0);
+    line(fmt::format("{}add.s64 {}, {}, {}", guard(s), renamed(s.operands[0]), base, place + offset));
     return true;
   }
 
@@ -289,8 +307,8 @@ class KernelSplicer final : public Splicer {
                                        kernel_.in_parameters ? "param" : "global");
     if (const ptx::Parameter* p = parameter(m_.text(source.first))) {
       if (source.size() != 1) throw unsupported(s.head);
-      line(fmt::format("{}add.s64 {}, {}, {}", guard(s), renamed(s.operands[0]), kernel_.arguments,
-                       p->offset));
+      const auto [base, place] = moved(*p, 0);
+      line(fmt::format("{}add.s64 {}, {}, {}", guard(s), renamed(s.operands[0]), base, place));
       line(fmt::format("{}{}.u64 {}, {}", guard(s), to, renamed(s.operands[0]), renamed(s.operands[0])));
     } else {
       line(fmt::format("{}{}.u64 {}, {}", guard(s), to, renamed(s.operands[0]), renamed(source)));

@@ -15,6 +15,7 @@
 #include "analysis/early_exit.h"
 #include "ptx/tree.h"
 #include "transform/lines.h"
+#include "transform/record_layout.h"
 
 namespace klap::transform {
 
@@ -47,6 +48,8 @@ std::string with_prefix(std::string_view name, const std::string& prefix);
 struct InlineKernel {
   std::string prefix;
   std::string arguments;                          // operand: address of the argument area, in global memory
+  std::vector<ArgumentPlace> places;              // where they lie in it; none: as in the parameter block
+  std::string queue;                              // operand: the queue, for those that are passed once
   std::array<std::string, 3> ctaid, nctaid, tid;  // operands, x y z
   std::array<uint32_t, 3> ntid{};                 // the constant block
   bool block_is_real = false;                     // it runs in a block of its own size: %ntid is right

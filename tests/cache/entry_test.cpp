@@ -232,6 +232,7 @@ TEST(CacheKey, SettingsThatDecideAboutKernelsAreInIt) {
     EXPECT_EQ(settings(""), settings(std::string("[defaults]\n") + key + " = 4096\n")) << "changes no code";
   }
   EXPECT_NE(settings(""), settings("[defaults]\nconsumer_threads = 512\n"));
+  EXPECT_NE(settings(""), settings("[defaults]\npack_records = \"off\"\n"));
 }
 
 }  // namespace

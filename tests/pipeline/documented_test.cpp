@@ -31,11 +31,13 @@ TEST(DocumentedLaunch, StoresItsArgumentsIntoTheRecord) {
   const auto grid = places(text, "shr.s32 \t%r10, %r9, 5;");
   const auto record = places(text, "mov.b64 %rd6, %klap_r_");
   const auto error = places(text, "mov.b32 %r11, %klap_error;");
-  const auto stores = places(text, "st.u8 \t[%rd6");
+  const auto stores = places(text, "st.u8 [%rd6");
+  const auto once = places(text, "@%klap_is_first st.relaxed.gpu.global.u8 [%klap_queue+");
   ASSERT_EQ(1u, grid.size());
   ASSERT_EQ(1u, record.size());
   ASSERT_EQ(1u, error.size());
-  ASSERT_EQ(12u, stores.size());
+  ASSERT_EQ(4u, stores.size());
+  EXPECT_EQ(8u, once.size()) << "the address is the same for all";
   EXPECT_LT(grid.front(), record.front()) << "the record holds the grid";
   EXPECT_LT(record.front(), stores.front()) << "the stores go into the record";
   EXPECT_LT(stores.back(), error.front());

@@ -150,6 +150,20 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   }
   void default_consumer_threads() { expect_threads(config("[defaults]\nconsumer_threads = 128\n")); }
   void kernel_consumer_threads() { expect_threads(config(parent_table_ + "consumer_threads = 128\n")); }
+  // The name of a consumer for packed records ends in that of their layout.
+  void expect_not_packed(const std::string& setting) {
+    const auto consumer = [&](const std::vector<std::string>& environment) {
+      std::vector<std::string> all = environment;
+      all.emplace_back("KLAP_GRANULARITY=grid");
+      return run(all).launched.back();
+    };
+    const std::string packed = consumer({});
+    ASSERT_THAT(packed, testing::MatchesRegex(".*_1d_p[0-9a-f]+"));
+    EXPECT_EQ(consumer({setting}), packed.substr(0, packed.rfind("_p")));
+  }
+  void pack_records() { expect_not_packed("KLAP_PACK_RECORDS=off"); }
+  void default_pack_records() { expect_not_packed(config("[defaults]\npack_records = \"off\"\n")); }
+  void kernel_pack_records() { expect_not_packed(config(parent_table_ + "pack_records = \"off\"\n")); }
   void kernel_child() {
     const auto table = [&](const std::string& child) {
       return config(parent_table_ + "child = \"" + child + "\"\ngranularity = \"none\"\n");
@@ -266,6 +280,9 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_CONSUMER_THREADS", &Effects::consumer_threads},
       {"[defaults] consumer_threads", &Effects::default_consumer_threads},
       {"[[kernel]] consumer_threads", &Effects::kernel_consumer_threads},
+      {"KLAP_PACK_RECORDS", &Effects::pack_records},
+      {"[defaults] pack_records", &Effects::default_pack_records},
+      {"[[kernel]] pack_records", &Effects::kernel_pack_records},
       {"[[kernel]] child", &Effects::kernel_child},
       {"[[kernel]] name", &Effects::kernel_name},
       {"KLAP_CONFIG", &Effects::config_file},

@@ -1,0 +1,42 @@
+// The argument stores of a launch, as they are for the records that they fill.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/sites.h"
+#include "ptx/tree.h"
+#include "transform/record_layout.h"
+
+namespace klap::transform {
+
+class ArgumentStores {
+ public:
+  // The buffer's register of the site holds the address that the layout's offsets count from. `queue` is the
+  // register of the queue's address, `is_first` the predicate of the thread that stores what is passed once.
+  ArgumentStores(const ptx::Module& module, const analysis::Site& site, const RecordLayout& layout,
+                 std::string queue, std::string is_first);
+
+  // All stores of the site in text order, a vector store once.
+  [[nodiscard]] std::vector<const ptx::Statement*> in_order() const;
+  // What becomes of one; empty where nobody reads what it stores.
+  [[nodiscard]] std::string text(const ptx::Statement& store) const;
+
+ private:
+  struct Part {
+    const analysis::Argument* argument = nullptr;
+    const ArgumentPlace* place = nullptr;
+    uint32_t at = 0;
+  };
+  [[nodiscard]] std::vector<Part> parts(const ptx::Statement& store) const;
+  [[nodiscard]] bool stays_whole(const ptx::Statement& store, const std::vector<Part>& parts) const;
+  [[nodiscard]] std::string store_to(const ptx::Statement& store, std::string_view dropped, uint32_t at,
+                                     std::string_view source) const;
+
+  const ptx::Module& m_;
+  const analysis::Site& site_;
+  const RecordLayout& layout_;
+  std::string queue_, is_first_;
+};
+
+}  // namespace klap::transform

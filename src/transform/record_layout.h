@@ -1,0 +1,51 @@
+// What a record of a child holds, and where.
+//
+// As it is, a record has the child's grid and then the whole of its parameter block. A packed one holds only
+// what must be told for each child. Extents of the grid that are constants stand in the kernels' code.
+// Arguments that no thread of the child reads are not stored at all. Arguments that are the same for all
+// threads of the parent's grid are stored once for the whole queue, by the thread that records first, into
+// an area of the queue's head. The rest stands in the record, in the order that leaves the smallest gaps.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/legality.h"
+#include "ptx/tree.h"
+
+namespace klap::transform {
+
+// Bytes of the child's parameter block that stay together.
+struct ArgumentPlace {
+  uint32_t from = 0, bytes = 0;  // in the parameter block
+  uint32_t at = 0;               // in the record, or in the area of arguments that are passed once
+  bool once = false;
+};
+
+struct RecordLayout {
+  uint32_t arguments_offset = 0;  // in the record, in bytes
+  uint32_t record_bytes = 0;
+  // Packed: what is read of the parameter block, by `from`; the rest is nowhere. Else empty.
+  bool packed = false;
+  std::vector<ArgumentPlace> places{};
+  std::array<std::optional<uint32_t>, 3> grid{};  // extents that no record holds
+
+  [[nodiscard]] bool passes_once() const;
+  // The place of these bytes; null if they have none, because nobody reads them.
+  [[nodiscard]] const ArgumentPlace* find(uint32_t offset, uint32_t bytes) const;
+  // All that decides what a consumer does with such records, short; empty where they are not packed.
+  [[nodiscard]] std::string key() const;
+};
+
+// Not packed.
+RecordLayout record_layout(const ptx::Function& child);
+
+// The layout for one launch site. `once`: whether all that the site records is run by kernels that begin when
+// the last thread has recorded, so that nobody reads what is passed once while it may be written.
+RecordLayout packed_layout(const ptx::Module& child_module, const ptx::Function& child,
+                           const analysis::FunctionFacts& parent, const analysis::Site& site, bool once);
+
+}  // namespace klap::transform
