@@ -169,6 +169,7 @@ PassedValue passed_value(const std::vector<Use>& uses, uint32_t bytes, uint32_t 
 struct CalleeForm {
   std::map<std::string_view, std::vector<ParameterAccess>> accesses;
   std::set<std::string_view> addressed;
+  bool has_shared_memory = false;
   std::string problem;
 };
 
@@ -204,8 +205,10 @@ class CalleeReader {
     return true;
   }
 
-  // Memory that a function declares is there once, however often it is called; that of its frame is not.
-  [[nodiscard]] bool directive(const Statement& s) const {
+  // Memory that a function declares is there once, however often it is called; that of its frame is not. A
+  // block's is moved to the kernel.
+  bool directive(const Statement& s) {
+    if (m_.is(s.head, ".shared")) return out_.has_shared_memory = true;
     static constexpr std::array<std::string_view, 8> kPlain = {
         ".reg", ".local", ".param", ".loc", ";", ".branchtargets", ".calltargets", ".callprototype"};
     if (std::ranges::find(kPlain, m_.text(s.head)) != kPlain.end()) return true;
@@ -427,13 +430,14 @@ bool has_launch(const Effects& effects) {
 class KernelReader {
  public:
   KernelReader(const Module& m, Functions& functions, const Function& kernel, bool is_launched)
-      : functions_(functions), graph_(m, kernel), kernel_(kernel), is_launched_(is_launched) {
+      : m_(m), functions_(functions), graph_(m, kernel), kernel_(kernel), is_launched_(is_launched) {
     launches_ = has_launch(graph_.closure(kernel));
   }
 
   InlinedKernel run() {
     out_.kernel = &kernel_;
-    if ((launches_ || is_launched_) && add(kernel_) > kMostOfKernel) out_.calls.clear();
+    if (!launches_ && !is_launched_) return std::move(out_);
+    if (add(kernel_) > kMostOfKernel || divides_shared_memory()) out_.calls.clear();
     return std::move(out_);
   }
 
@@ -461,6 +465,28 @@ class KernelReader {
     return sizes_[&f] = size;
   }
 
+  // Whether a function with shared memory of its own is written out here and called there: each would have
+  // another one.
+  bool divides_shared_memory() {
+    std::set<const Function*> written_out, called;
+    std::vector<std::pair<const Function*, bool>> work = {{&kernel_, false}};
+    while (!work.empty()) {
+      const auto [f, is_called] = work.back();
+      work.pop_back();
+      for (const PlacedCall& placed : functions_.body(*f).calls) {
+        const Function* callee = called_function(m_, placed.call);
+        if (callee == nullptr) continue;
+        const bool stays = is_called || !out_.calls.contains(placed.scope);
+        if ((stays ? called : written_out).insert(callee).second) work.emplace_back(callee, stays);
+      }
+    }
+    const bool indirect = graph_.closure(kernel_).has(EffectKind::IndirectCall);
+    return std::ranges::any_of(written_out, [&](const Function* f) {
+      return functions_.form(*f).has_shared_memory && (indirect || called.contains(f));
+    });
+  }
+
+  const Module& m_;
   Functions& functions_;
   CallGraph graph_;
   const Function& kernel_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "ptx/edit.h"
@@ -73,6 +74,8 @@ struct Kernel {
   const InlinedKernel& plan;
   Parts& parts;
   uint32_t calls = 0;
+  std::map<const Function*, std::string> shared = {};  // prefixes of the functions' own shared variables
+  std::string declarations = {};                       // of these
 };
 
 class CallSplicer final : public Splicer {
@@ -83,7 +86,9 @@ class CallSplicer final : public Splicer {
         kernel_(kernel),
         formals_(std::move(formals)),
         through_(std::move(through)),
-        registers_(m, f) {}
+        registers_(m, f) {
+    if (!prefix_.empty() && names_.declares_shared()) move_shared_variables();
+  }
 
   // A function's body, which falls through at its end.
   std::string called_body() {
@@ -111,6 +116,27 @@ class CallSplicer final : public Splicer {
 
   [[nodiscard]] bool is_plain_return(const Statement& s) const {
     return s.kind == StatementKind::Instruction && m_.is(s.head, "ret") && !s.predicated;
+  }
+
+  // A block has them once, wherever the function is called: they stand in the kernel.
+  void move_shared_variables() {
+    const auto [entry, is_first] = kernel_.shared.try_emplace(&function_);
+    if (is_first) entry->second = fmt::format("klap_s{}_", kernel_.shared.size() - 1);
+    shared_prefix_ = entry->second;
+    ptx::for_each_statement(function_.body, [&](const Statement& s) {
+      if (!is_shared_declaration(s)) return;
+      if (is_first) {
+        kernel_.declarations +=
+            "\n\t" + kernel_.parts.mark(m_.tokens[s.tokens.first].begin, false, through_) + renamed(s.tokens);
+      }
+    });
+  }
+  [[nodiscard]] bool is_shared_declaration(const Statement& s) const {
+    return s.kind == StatementKind::Directive && m_.is(s.head, ".shared");
+  }
+  [[nodiscard]] const Around* around(const Statement& s) const override {
+    static const Around kNothing{"", "", true};
+    return !shared_prefix_.empty() && is_shared_declaration(s) ? &kNothing : nullptr;
   }
 
   bool special_scope(const Statement& scope) override {
@@ -206,7 +232,9 @@ class CallSplicer final : public Splicer {
 
   std::string outside(uint32_t token) override { return std::string(m_.text(token)); }
   [[nodiscard]] std::string prefixed(std::string_view name) const override {
-    return name.starts_with(kAnnotation) ? std::string(name) : Splicer::prefixed(name);
+    if (name.starts_with(kAnnotation)) return std::string(name);
+    if (!shared_prefix_.empty() && names_.is_shared(name)) return shared_prefix_ + std::string(name);
+    return Splicer::prefixed(name);
   }
 
   // ---- calls ----
@@ -268,6 +296,7 @@ class CallSplicer final : public Splicer {
   const Bindings formals_;
   Bindings actuals_;  // of the scope that is being written
   const std::string through_;
+  std::string shared_prefix_;
   const RegisterBits registers_;
   bool returns_early_ = false;
 };
@@ -297,6 +326,9 @@ Module with_inlined_calls(const Module& module, const std::vector<InlinedKernel>
   for (const InlinedKernel& plan : kernels) {
     Kernel kernel{plan, parts};
     replace_calls(module, *plan.kernel, plan.kernel->body, kernel, edits);
+    if (kernel.declarations.empty()) continue;
+    const uint32_t open = plan.kernel->body.tokens.first;
+    edits.insert_after(open, kernel.declarations + parts.mark(module.tokens[open].end, true, ""));
   }
   const ptx::TokenRange all = {0, static_cast<uint32_t>(module.tokens.size()) - 1};
   // Lines keep their numbers up to the first kernel that changes.
