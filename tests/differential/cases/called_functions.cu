@@ -97,10 +97,11 @@ KLAP_CALLED int place() {
   return static_cast<int>(((blockIdx.y * gridDim.x + blockIdx.x) * blockDim.y + threadIdx.y) * blockDim.x +
                           threadIdx.x);
 }
-KLAP_CALLED long long mixed(Shape shape, int place, bool negative, char small, float2 pair) {
-  if (place % 7 == 6) return shape.step;
-  const long long value = static_cast<long long>(shape.weights[place % 3]) + shape.flag + small +
-                          static_cast<long long>(pair.x * shape.scale) + static_cast<long long>(pair.y);
+KLAP_CALLED long long mixed(Shape shape, int at, bool negative, char small, float2 pair) {
+  if (at % 7 == 6) return shape.step;
+  const long long value = static_cast<long long>(shape.weights[at % 3]) + shape.flag + small +
+                          static_cast<long long>(pair.x * shape.scale) + static_cast<long long>(pair.y) +
+                          (place() - at);
   return negative ? -value : value;
 }
 KLAP_CALLED float2 pair_at(int factor) {
