@@ -73,7 +73,9 @@ using Bindings = std::map<std::string_view, Binding>;
 struct Kernel {
   const InlinedKernel& plan;
   Parts& parts;
+  analysis::LocalNames names;  // that the kernel itself declares
   uint32_t calls = 0;
+  bool hides = false;  // one of them is what a function means something else by
   std::map<const Function*, std::string> shared = {};  // prefixes of the functions' own shared variables
   std::string declarations = {};                       // of these
 };
@@ -230,7 +232,17 @@ class CallSplicer final : public Splicer {
     return fmt::format("mov.b{} {}", bits, operands);
   }
 
-  std::string outside(uint32_t token) override { return std::string(m_.text(token)); }
+  std::string outside(uint32_t token) override {
+    const std::string_view name = m_.text(token);
+    if (!prefix_.empty()) kernel_.hides = kernel_.hides || is_of_kernel(name);
+    return std::string(name);
+  }
+  [[nodiscard]] bool is_of_kernel(std::string_view name) const {
+    if (name.starts_with(kAnnotation)) return false;
+    return kernel_.names.contains(name) ||
+           std::ranges::find(kernel_.plan.kernel->parameters, name, &ptx::Parameter::name) !=
+               kernel_.plan.kernel->parameters.end();
+  }
   [[nodiscard]] std::string prefixed(std::string_view name) const override {
     if (name.starts_with(kAnnotation)) return std::string(name);
     if (!shared_prefix_.empty() && names_.is_shared(name)) return shared_prefix_ + std::string(name);
@@ -301,20 +313,23 @@ class CallSplicer final : public Splicer {
   bool returns_early_ = false;
 };
 
+// Text in place of some tokens.
+using Replacements = std::vector<std::pair<ptx::TokenRange, std::string>>;
+
 // The outermost scopes of a body that are written out.
-void replace_calls(const Module& m, const Function& f, const Statement& block, Kernel& kernel,
-                   ptx::Edits& edits) {
+void replace_calls(const Module& m, const Statement& block, Kernel& kernel, Replacements& out) {
   for (const Statement& s : block.body) {
     if (s.kind != StatementKind::Block) continue;
     const auto call = kernel.plan.calls.find(&s);
     if (call == kernel.plan.calls.end()) {
-      replace_calls(m, f, s, kernel, edits);
+      replace_calls(m, s, kernel, out);
       continue;
     }
-    const std::string text = CallSplicer(m, f, "", {}, "", kernel).call_text(s, call->second);
+    const std::string text =
+        CallSplicer(m, *kernel.plan.kernel, "", {}, "", kernel).call_text(s, call->second);
     const uint32_t end = m.tokens[s.tokens.last - 1].end;
-    edits.replace(s.tokens, kernel.parts.mark(m.tokens[s.tokens.first].begin, false, "") + text +
-                                kernel.parts.mark(end, true, ""));
+    out.emplace_back(s.tokens, kernel.parts.mark(m.tokens[s.tokens.first].begin, false, "") + text +
+                                   kernel.parts.mark(end, true, ""));
   }
 }
 
@@ -324,10 +339,14 @@ Module with_inlined_calls(const Module& module, const std::vector<InlinedKernel>
   ptx::Edits edits(module);
   Parts parts;
   for (const InlinedKernel& plan : kernels) {
-    Kernel kernel{plan, parts};
-    replace_calls(module, *plan.kernel, plan.kernel->body, kernel, edits);
+    const Statement& body = plan.kernel->body;
+    Kernel kernel{plan, parts, analysis::LocalNames(module, body)};
+    Replacements replacements;
+    replace_calls(module, body, kernel, replacements);
+    if (kernel.hides) continue;  // such a kernel keeps its calls
+    for (auto& [tokens, text] : replacements) edits.replace(tokens, std::move(text));
     if (kernel.declarations.empty()) continue;
-    const uint32_t open = plan.kernel->body.tokens.first;
+    const uint32_t open = body.tokens.first;
     edits.insert_after(open, kernel.declarations + parts.mark(module.tokens[open].end, true, ""));
   }
   const ptx::TokenRange all = {0, static_cast<uint32_t>(module.tokens.size()) - 1};

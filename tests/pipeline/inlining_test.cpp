@@ -269,6 +269,15 @@ TEST(Inlining, SaysWhatStandsInItsWay) {
   EXPECT_THAT(why(function("f()", body + "\tret;\n"), ""), HasSubstr("it is too long"));
 }
 
+// What the function means by a name is not what the kernel has under it.
+TEST(Inlining, AKernelThatHidesANameKeepsItsCalls) {
+  const std::string f =
+      ".global .align 4 .u32 cell;\n" + function("f()", "\tst.global.u32 [cell], %place;\n\tret;\n");
+  EXPECT_THAT(inlined(unit(f, std::string(kCallPlain))), Not(HasSubstr("call")));
+  EXPECT_THAT(inlined(unit(f, "\t.local .align 4 .b8 cell[4];\n" + std::string(kCallPlain))),
+              HasSubstr("call"));
+}
+
 // ---- the rest of the pipeline ----
 
 TEST(Inlining, MessagesSpeakOfTheProgramsText) {

@@ -254,7 +254,7 @@ KLAP_CASE(function_launches_and_calls_itself, "a recursive function's launches a
     for (int value = t; value != 0; value /= 2) sum += value;
     return i < kBlock ? sum : 0;
   });
-  c.left("halves_parent", "launch-in-function");
+  c.left("_Z12start_halvesPii", "launch-in-function");
 }
 
 KLAP_CASE(child_function_reads_place,
