@@ -140,7 +140,8 @@ std::string print(const Callers& callers) {
     text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", c.function->name, c.place);
   }
   if (!callers.address_place.empty()) {
-    text += fmt::format("{}through its address ({})", text.empty() ? "" : ", ", callers.address_place);
+    text += fmt::format("{}through its address ({})", text.empty() ? "code that comes to it " : ", ",
+                        callers.address_place);
   }
   return text.empty() ? "nothing in its unit" : text;
 }

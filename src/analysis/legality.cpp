@@ -9,6 +9,7 @@
 #include "analysis/chaining.h"
 #include "analysis/cooperation.h"
 #include "analysis/exits.h"
+#include "analysis/inlining.h"
 #include "analysis/own_streams.h"
 #include "analysis/retry.h"
 #include "analysis/sharing.h"
@@ -144,8 +145,8 @@ std::optional<Objection> object_to_callee(const CallGraph& graph, const Function
     const bool is_kept = effect.kind == LaneRegister || effect.kind == Exit;
     if ((!is_register && effect.kind != Exit) || (is_kept && way.is_at_once())) continue;
     const std::string what = is_register ? "reads " + effect.what : "may exit";
-    return object(Reason::ChildCallsUnknown,
-                  fmt::format("{}, called by it, {} ({})", callee.name, what, m.place(effect.token)));
+    return object(Reason::ChildCallsUnknown, fmt::format("{}, called by it, {} ({}){}", callee.name, what,
+                                                         m.place(effect.token), not_inlined_text(m, callee)));
   }
   return std::nullopt;
 }
@@ -569,9 +570,10 @@ std::optional<Objection> object_to_any_order(const FunctionFacts& parent, const 
   if (!site.understood()) return object(Reason::NotUnderstood, site.problem);
   if (site.callee.empty()) return object(Reason::CalleeUnknown, callee_text(parent, site));
   if (parent.function.kind != ptx::FunctionKind::Entry) {
-    return object(Reason::LaunchInFunction,
-                  fmt::format("{} is called, not launched: by {}", parent.function.name,
-                              print(callers_of(m, parent.function.name))));
+    return object(
+        Reason::LaunchInFunction,
+        fmt::format("{} is called, not launched: by {}{}", parent.function.name,
+                    print(callers_of(m, parent.function.name)), not_inlined_text(m, parent.function)));
   }
   if (way.is_at_once()) {
     if (site.idiom->is_version_1())

@@ -217,7 +217,7 @@ class Generator {
 
   transform::UnitCode& code(size_t unit) {
     auto& code = out_.code[unit];
-    if (!code) code.emplace(*plan_.units[unit]->module());
+    if (!code) code.emplace(*plan_.units[unit]->original());
     return *code;
   }
 
@@ -319,7 +319,7 @@ class LinkPlanner {
     std::optional<transform::UnitCode>& code = generated_.code[u];
     const BuildOptions options = parse_options(unit.options);
     if (u == anew_) {
-      const transform::UnitCode plain(*plan_.units[u]->module());
+      const transform::UnitCode plain(*plan_.units[u]->original());
       app_ptx(unit, options);
       add_ptx(u, transform::in_place_unit(plain, options.register_cap), plain.dialect.target);
       return;
@@ -362,7 +362,7 @@ class LinkPlanner {
       needs_suffix(unit.cubin_suffix);
       out_.inputs.push_back({LinkInputKind::Cubin, unit.cubin, unit.name});
     } else if (!unit.ptx.empty()) {
-      const transform::UnitCode plain(*plan_.units[u]->module());
+      const transform::UnitCode plain(*plan_.units[u]->original());
       app_ptx(unit, options);
       needs_suffix(plain.dialect.target.suffix);
       out_.texts.push_back(transform::in_place_unit(plain, options.register_cap));

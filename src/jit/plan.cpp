@@ -14,6 +14,7 @@
 #include "ptx/dialect.h"
 #include "ptx/edit.h"
 #include "transform/chain.h"
+#include "transform/inliner.h"
 #include "transform/warp.h"
 
 namespace klap::jit {
@@ -150,6 +151,24 @@ std::string with_target(const ptx::Module& module, const ptx::Target& target) {
          edits.apply({0, static_cast<uint32_t>(module.tokens.size()) - 1});
 }
 
+// The kernels that the launching units of a program name, found out when somebody asks.
+class LaunchedKernels {
+ public:
+  void add(ParsedUnit& unit) { units_.push_back(&unit); }
+  const analysis::KernelNames& names() {
+    if (names_) return *names_;
+    names_.emplace();
+    for (ParsedUnit* unit : units_) {
+      if (unit->original() != nullptr) analysis::add_launched(*unit->original(), *names_);
+    }
+    return *names_;
+  }
+
+ private:
+  std::vector<ParsedUnit*> units_;
+  std::optional<analysis::KernelNames> names_;
+};
+
 class Planner {
  public:
   Planner(Plan& plan, const Request& request) : plan_(plan), request_(request) {}
@@ -164,15 +183,24 @@ class Planner {
       plan_.remarks.push_back(std::move(remark));
       return;
     }
+    dump_inlined(index);
     const LaunchNames names = analysis::launch_names(*module);
     for (const ptx::Function& f : module->functions) {
       if (!f.is_definition || !analysis::may_launch(*module, f, names)) continue;
+      // Its launches are those of the kernels that call it.
+      if (plan_.units[index]->is_written_out(f)) continue;
       auto facts = std::make_shared<FunctionFacts>(*module, f);
       if (!facts->sites.empty()) parent(index, facts);
     }
   }
 
  private:
+  void dump_inlined(size_t unit) const {
+    const ptx::Module* const module = plan_.units[unit]->module();
+    if (!request_.dump || module == plan_.units[unit]->original()) return;
+    request_.dump({Pass::Parse, fmt::format("unit{}.inlined.ptx", unit), "", module->source});
+  }
+
   // One remark a site in text order; the planned sites in the order of their queues.
   void parent(size_t unit, const std::shared_ptr<FunctionFacts>& parent) {
     std::vector<PlannedSite> planned;
@@ -238,6 +266,7 @@ class Planner {
     remark.line = planned.site->position.line;
     remark.column = planned.site->position.column;
     remark.notes = planned.wish.notes;
+    note_function(remark, planned);
     if (objection) {
       remark.reason = to_string(objection->reason);
       remark.detail = objection->detail;
@@ -247,6 +276,15 @@ class Planner {
     }
     dump(Pass::Legality, planned.remark, remark.parent, [&] { return describe(remark, remark.unit); });
     plan_.remarks.push_back(std::move(remark));
+  }
+
+  // Which function the launch stands in, where that is not the kernel.
+  static void note_function(SiteRemark& remark, const PlannedSite& planned) {
+    const ptx::Statement* const call =
+        planned.site->get_call != nullptr ? planned.site->get_call : planned.site->launch_call;
+    if (call == nullptr) return;
+    const std::string_view through = planned.parent->module.through(call->head);
+    if (!through.empty()) remark.notes.push_back(fmt::format("the launch stands in {}", through));
   }
 
   template <typename Text>
@@ -558,27 +596,52 @@ class Planner {
 
 }  // namespace
 
-const ptx::Module* ParsedUnit::module() {
-  if (module_ || unit_.ptx.empty()) return module_ ? &*module_ : nullptr;
-  module_ = ptx::parse(unit_.ptx, unit_.name);
-  const auto target = ptx::parse_target(module_->target);
+const ptx::Module* ParsedUnit::original() {
+  if (original_ || unit_.ptx.empty()) return original_ ? &*original_ : nullptr;
+  original_ = ptx::parse(unit_.ptx, unit_.name);
+  const auto target = ptx::parse_target(original_->target);
   if (target && !ptx::runs_on(*target, sm_)) {
-    made_for_ = module_->target;
-    module_ = ptx::parse(with_target(*module_, {std::min(target->arch, sm_), '\0'}), unit_.name);
+    made_for_ = original_->target;
+    original_ = ptx::parse(with_target(*original_, {std::min(target->arch, sm_), '\0'}), unit_.name);
   }
-  return &*module_;
+  return &*original_;
+}
+
+const ptx::Module* ParsedUnit::module() {
+  if (inlined_) return &*inlined_;
+  const ptx::Module* const unit = original();
+  if (is_inlined_ || unit == nullptr) return unit;
+  is_inlined_ = true;
+  if (unit_.is_device_runtime || !analysis::may_inline(*unit)) return unit;
+  analysis::KernelNames own;
+  if (!launched_) analysis::add_launched(*unit, own);
+  const auto kernels = analysis::kernels_to_inline(*unit, launched_ ? launched_() : own);
+  if (kernels.empty()) return unit;
+  inlined_ = transform::with_inlined_calls(*unit, kernels);
+  return &*inlined_;
+}
+
+bool ParsedUnit::is_written_out(const ptx::Function& function) {
+  if (!inlined_ || function.kind == ptx::FunctionKind::Entry) return false;
+  if (!in_use_) in_use_ = analysis::functions_in_use(*inlined_);
+  return !in_use_->contains(function.name);
 }
 
 Plan make_plan(const Program& program, const Request& request, Timings* timings) {
   Timings unused;
   if (timings == nullptr) timings = &unused;
   Plan plan;
-  for (const Unit& unit : program.units) plan.units.push_back(std::make_unique<ParsedUnit>(unit, request.sm));
+  const auto launched = std::make_shared<LaunchedKernels>();
+  for (const Unit& unit : program.units) {
+    plan.units.push_back(std::make_unique<ParsedUnit>(
+        unit, request.sm, [launched]() -> const auto& { return launched->names(); }));
+    if (unit.launches) launched->add(*plan.units.back());
+  }
   {
     const Stopwatch watch(&timings->parse);
     for (size_t u = 0; u < plan.units.size(); ++u) {
       if (!plan.units[u]->unit().launches) continue;
-      const ptx::Module* module = plan.units[u]->module();  // parsed now, used later
+      const ptx::Module* module = plan.units[u]->original();  // parsed now, used later
       if (request.dump && module != nullptr) {
         request.dump({Pass::Parse, fmt::format("unit{}.parse.txt", u), "", describe(*module)});
       }

@@ -3,9 +3,11 @@
 // Everything up to here is analysis: neither NVRTC nor nvJitLink is needed, so `klap-ptx explain` stops here.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,6 +15,7 @@
 
 #include "analysis/chaining.h"
 #include "analysis/feeding.h"
+#include "analysis/inlining.h"
 #include "analysis/legality.h"
 #include "jit/module.h"
 #include "jit/wishes.h"
@@ -22,19 +25,32 @@ namespace klap::jit {
 
 // A unit with its PTX parsed on first use. PTX for a target that the device is not among is read as PTX for
 // the device's: the assembler will find what needs the other one, and retarget.h what it may mean.
+//
+// What is analysed, and what variants are made from, is the unit with some called functions written out in
+// its kernels (analysis/inlining.h). What stands for the program's own code is the unit as it is.
 class ParsedUnit {
  public:
-  ParsedUnit(const Unit& unit, uint32_t sm) : unit_(unit), sm_(sm) {}
+  // The kernels that units of the program may launch; asked only where a kernel calls functions.
+  using LaunchedKernels = std::function<const analysis::KernelNames&()>;
+  ParsedUnit(const Unit& unit, uint32_t sm, LaunchedKernels launched = {})
+      : unit_(unit), sm_(sm), launched_(std::move(launched)) {}
   [[nodiscard]] const Unit& unit() const { return unit_; }
-  // Null when the unit carries no PTX. Throws Error(Parse).
+  // The unit as the program has it. Null when it carries no PTX. Throws Error(Parse).
+  [[nodiscard]] const ptx::Module* original();
+  // The same with calls written out; the original itself where there are none.
   [[nodiscard]] const ptx::Module* module();
+  // True for a function of module() that no code of the unit gets to any more.
+  [[nodiscard]] bool is_written_out(const ptx::Function& function);
   // The target that the PTX was made for, where it is read as PTX for another one; else empty.
   [[nodiscard]] const std::string& made_for() const { return made_for_; }
 
  private:
   const Unit& unit_;
   uint32_t sm_;
-  std::optional<ptx::Module> module_;
+  LaunchedKernels launched_;
+  std::optional<ptx::Module> original_, inlined_;
+  bool is_inlined_ = false;  // whether that was tried
+  std::optional<std::set<std::string_view>> in_use_;
   std::string made_for_;
 };
 

@@ -38,9 +38,11 @@ class Comparison {
   std::string difference(size_t unit, const ptx::Function& function) {
     const std::string& problem = assemble(unit);
     if (!problem.empty()) return problem;
-    const ptx::Module& module = *plan_.units[unit]->module();
     if (!same_code(unit, function.name)) return differs(unit, function.name);
-    for (const ptx::Function* callee : analysis::call_closure(module, function).functions) {
+    // What the program calls, whatever is written out here.
+    const ptx::Module& module = *plan_.units[unit]->original();
+    const ptx::Function& own = *module.find_function(function.name);
+    for (const ptx::Function* callee : analysis::call_closure(module, own).functions) {
       if (!same_code(unit, callee->name)) return differs(unit, callee->name);
     }
     return {};

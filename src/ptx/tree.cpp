@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <iterator>
 
 namespace klap::ptx {
 
@@ -24,7 +26,26 @@ std::string Module::compact(TokenRange range) const {
 
 int Module::line(uint32_t token) const { return position(token).line; }
 
-Position Module::position(uint32_t token) const { return position_of(source, tokens[token].begin); }
+namespace {
+
+const MadeFrom::Part* part_of(const MadeFrom& made_from, uint32_t offset) {
+  const auto behind = std::ranges::upper_bound(made_from.parts, offset, std::less(), &MadeFrom::Part::begin);
+  return behind == made_from.parts.begin() ? nullptr : &*std::prev(behind);
+}
+
+}  // namespace
+
+Position Module::position(uint32_t token) const {
+  const uint32_t offset = tokens[token].begin;
+  const MadeFrom::Part* const part = part_of(made_from, offset);
+  if (part == nullptr) return position_of(source, offset);
+  return position_of(made_from.module->source, part->source + (part->copied ? offset - part->begin : 0));
+}
+
+std::string_view Module::through(uint32_t token) const {
+  const MadeFrom::Part* const part = part_of(made_from, tokens[token].begin);
+  return part == nullptr ? std::string_view() : part->through;
+}
 
 const Function* Module::find_function(std::string_view function) const {
   const Function* declaration = nullptr;
@@ -58,11 +79,10 @@ bool Module::has_modifier(const Statement& instruction, std::string_view modifie
 }
 
 Error Module::error_at(uint32_t token, const std::string& reason) const {
-  const uint32_t offset = tokens[token].begin;
-  const Position where = position_of(source, offset);
+  const Position where = position(token);
   return Error(ErrorCode::Parse, reason)
       .at(name, where.line, where.column)
-      .source_line(line_at(source, offset));
+      .source_line(line_at(source, tokens[token].begin));
 }
 
 bool in_range(std::string_view name, std::string_view prefix, uint64_t count) {

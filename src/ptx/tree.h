@@ -93,6 +93,21 @@ struct Item {
   uint32_t index = 0;  // into Module::functions or, for the first that it declares, Module::variables
 };
 
+struct Module;
+
+// Where the text of a module comes from that was made from another one, so that messages speak of the text
+// that people know.
+struct MadeFrom {
+  struct Part {
+    uint32_t begin = 0;   // in the text, up to the next part's
+    uint32_t source = 0;  // offset in the other module's
+    bool copied = false;  // byte for byte; else all of it stands for that one place
+    std::string through;  // what it was written out for: "f, called at line 12:2"
+  };
+  const Module* module = nullptr;  // it must outlive the one that was made from it
+  std::vector<Part> parts;
+};
+
 struct Module {
   std::string name;    // file or unit name, for messages
   std::string source;  // owned text; all offsets refer to it
@@ -106,6 +121,7 @@ struct Module {
   std::string target;   // "sm_90", without further target options
   bool debug = false;   // ".target sm_90, debug"
   int address_size = 0;
+  MadeFrom made_from;
 
   [[nodiscard]] std::string_view text(uint32_t token) const {
     const Token& t = tokens[token];
@@ -117,7 +133,10 @@ struct Module {
   [[nodiscard]] std::string compact(TokenRange range) const;
   [[nodiscard]] bool is(uint32_t token, std::string_view what) const { return text(token) == what; }
   [[nodiscard]] int line(uint32_t token) const;
+  // In the module that this one was made from, if it was.
   [[nodiscard]] Position position(uint32_t token) const;
+  // MadeFrom::Part::through of what the token belongs to.
+  [[nodiscard]] std::string_view through(uint32_t token) const;
   // "line 41:2", for messages.
   [[nodiscard]] std::string place(uint32_t token) const { return ptx::place(position(token)); }
 

@@ -9,135 +9,23 @@
 #include "analysis/dataflow.h"
 #include "analysis/legality.h"
 #include "ptx-patterns/templates/queue.h"
+#include "transform/splicer.h"
 
 namespace klap::transform {
 namespace {
 
-using analysis::LocalNames;
 using analysis::parse_address;
 using ptx::Function;
 using ptx::Module;
 using ptx::Statement;
-using ptx::StatementKind;
-using ptx::TokenKind;
 using ptx::TokenRange;
-
-// Walks a body and writes it with declared names prefixed. Derived classes decide on parameters and special
-// registers.
-class Splicer {
- public:
-  Splicer(const Module& module, const Function& function, std::string prefix, LineTables& lines)
-      : m_(module),
-        function_(function),
-        prefix_(std::move(prefix)),
-        names_(module, function.body),
-        lines_(lines) {}
-  virtual ~Splicer() = default;
-
-  std::string body() {
-    out_.clear();
-    for (const Statement& s : function_.body.body) statement(s);
-    if (keeps_exits()) return out_;
-    // Where `ret` goes. A label must stand before a statement.
-    out_ +=
-        fmt::format("\n\t{}:\n\t.reg .pred %{}end;\n\tmov.pred %{}end, 0;\n", end_label(), prefix_, prefix_);
-    return out_;
-  }
-
- protected:
-  // Writes the statement in its own way and returns true, or leaves it to the general way.
-  virtual bool special(const Statement& s) = 0;
-  // True if `ret` and `exit` stay what they are.
-  [[nodiscard]] virtual bool keeps_exits() const { return false; }
-  // What stands around a statement; null for nothing.
-  [[nodiscard]] virtual const Around* around(const Statement&) const { return nullptr; }
-  // The replacement of an identifier that the function does not declare.
-  virtual std::string outside(uint32_t token) = 0;
-
-  // A name that the body declares.
-  [[nodiscard]] std::string prefixed(std::string_view name) const {
-    if (name[0] == '%' || name[0] == '$') return with_prefix(name, prefix_);
-    return prefix_ + std::string(name);
-  }
-  [[nodiscard]] std::string end_label() const { return "$" + prefix_ + "end"; }
-
-  [[nodiscard]] std::string rename(uint32_t token) {
-    const std::string_view text = m_.text(token);
-    if (m_.tokens[token].kind != TokenKind::Identifier) return std::string(text);
-    if (names_.contains(text) || names_.is_range(text)) return prefixed(text);
-    return outside(token);
-  }
-  [[nodiscard]] std::string renamed(TokenRange range) {
-    std::string text;
-    for (uint32_t t = range.first; t < range.last; ++t) {
-      if (t > range.first && m_.tokens[t].begin > m_.tokens[t - 1].end) text += ' ';
-      text += rename(t);
-      if (swallow_next_) ++t;
-      swallow_next_ = false;
-    }
-    return text;
-  }
-  [[nodiscard]] std::string guard(const Statement& s) {
-    return s.predicated ? fmt::format("@{}{} ", s.predicate_negated ? "!" : "", rename(s.predicate)) : "";
-  }
-  void line(const std::string& text) { out_ += "\t" + text + ";\n"; }
-  [[nodiscard]] std::string modifiers_without(const Statement& s, std::string_view dropped) const {
-    std::string text;
-    for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
-      if (!m_.text(t).starts_with(dropped)) text += m_.text(t);
-    }
-    return text;
-  }
-
-  const Module& m_;
-  const Function& function_;
-  std::string prefix_;
-  LocalNames names_;
-  LineTables& lines_;
-  std::string out_;
-  const Statement* current_ = nullptr;  // the instruction being written
-  bool swallow_next_ = false;           // set by outside() when its replacement covers the next token too
-
- private:
-  void statement(const Statement& s) {
-    const Around* const more = around(s);
-    if (more != nullptr) out_ += "\t" + more->before;
-    if (more == nullptr || !more->instead) write(s);
-    if (more != nullptr) out_ += more->after;
-  }
-
-  void write(const Statement& s) {
-    switch (s.kind) {
-      case StatementKind::Block:
-        out_ += "\t{\n";
-        for (const Statement& inner : s.body) statement(inner);
-        out_ += "\t}\n";
-        return;
-      case StatementKind::Label:
-        out_ += prefixed(m_.text(s.head)) + ":\n";
-        return;
-      case StatementKind::Directive:
-        if (m_.is(s.head, ";")) return;
-        out_ += "\t" + (m_.is(s.head, ".loc") ? lines_.directive(m_, s) : renamed(s.tokens)) + "\n";
-        return;
-      case StatementKind::Instruction:
-        current_ = &s;
-        if (!keeps_exits() && (m_.is(s.head, "ret") || m_.is(s.head, "exit"))) {
-          line(guard(s) + "bra " + end_label());
-        } else if (!special(s)) {
-          out_ += "\t" + renamed(s.tokens) + "\n";
-        }
-        return;
-    }
-  }
-};
 
 // ---- templates ----
 
 class FunctionSplicer final : public Splicer {
  public:
   FunctionSplicer(const Module& module, const Function& function, const InlineCall& call, LineTables& lines)
-      : Splicer(module, function, call.prefix, lines), call_(call) {
+      : Splicer(module, function, call.prefix), call_(call), lines_(lines) {
     if (call.arguments.size() != function.parameters.size()) {
       throw Error(ErrorCode::Internal, "template called with a wrong number of arguments")
           .kernel(function.name);
@@ -181,7 +69,10 @@ class FunctionSplicer final : public Splicer {
     return Error(ErrorCode::Internal, error.what());
   }
 
+  std::string location(const Statement& loc) override { return lines_.directive(m_, loc); }
+
   const InlineCall& call_;
+  LineTables& lines_;
 };
 
 // ---- children ----
@@ -189,7 +80,7 @@ class FunctionSplicer final : public Splicer {
 class KernelSplicer final : public Splicer {
  public:
   KernelSplicer(const Module& module, const Function& function, const InlineKernel& kernel, LineTables& lines)
-      : Splicer(module, function, kernel.prefix, lines), kernel_(kernel) {}
+      : Splicer(module, function, kernel.prefix), kernel_(kernel), lines_(lines) {}
 
  private:
   [[nodiscard]] bool keeps_exits() const override { return kernel_.keep_exits; }
@@ -348,7 +239,10 @@ class KernelSplicer final : public Splicer {
         .kernel(function_.name);
   }
 
+  std::string location(const Statement& loc) override { return lines_.directive(m_, loc); }
+
   const InlineKernel& kernel_;
+  LineTables& lines_;
 };
 
 }  // namespace

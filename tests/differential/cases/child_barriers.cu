@@ -313,7 +313,7 @@ KLAP_CASE(child_barriers_of_warps, "a barrier with a count holds threads of anot
 }
 KLAP_CASE(child_barrier_in_function, "a called function's shared memory is lost, or shared by all kernels") {
   of_child(c, "call_parent", reversed);
-  c.left_on_host("call_parent", "child-barrier");
+  c.rewritten("call_parent");
 }
 KLAP_CASE(child_updates_through_shared,
           "an update is overlooked because its value goes through shared memory") {
