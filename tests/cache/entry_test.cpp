@@ -38,6 +38,7 @@ TEST_F(Cache, SecondUseIsAHitWithEveryField) {
   EXPECT_EQ(kept.module.variants.at(1).queues.at(0).others.at(0).block_threads, 9u);
   EXPECT_EQ(kept.module.variants.at(1).queues.at(1).child, "other child");
   EXPECT_EQ(kept.module.variants.at(0).launcher, Launcher::Device);
+  EXPECT_TRUE(kept.module.variants.at(0).in_slices);
   EXPECT_EQ(kept.module.remarks.at(0).notes, (std::vector<std::string>{"one", "two"}));
   EXPECT_EQ(kept.module.remarks.at(1).reason, "site-in-loop");
   EXPECT_EQ(files_in_folder(), 2u) << "nothing but entries stays behind";

@@ -189,9 +189,18 @@ TEST(Pipeline, NamesVariantsAfterTheirKernels) {
   EXPECT_THAT(v.queues.at(0).consumer, testing::StartsWith("_Z5childPii$klap_run_"));
   EXPECT_EQ(2u, v.parent_param_count);
   EXPECT_EQ(16u, v.queue_param_offset);
+  EXPECT_TRUE(v.in_slices);
   EXPECT_EQ(8u, v.queues.at(0).record_bytes) << "its grid's x and one argument";
   EXPECT_EQ(256u, v.queues.at(0).consumer_block_threads);
   EXPECT_EQ(32u, v.queues.at(0).child_block_threads);
+}
+
+TEST(Pipeline, VariantsTakeNoSliceWhereTheCallerKnowsNone) {
+  Request request = grid_request();
+  request.slicing = false;
+  const RewrittenModule module = rewrite_module(program_from_ptx(fixture(), "fixture"), request);
+  ASSERT_EQ(1u, module.variants.size());
+  EXPECT_FALSE(module.variants[0].in_slices);
 }
 
 TEST(Pipeline, BuildsAModuleOnceHoweverManyThreadsLoadIt) {

@@ -18,7 +18,7 @@ void expect_redirected(const Outcome& run) {
   EXPECT_THAT(run.complaints(), IsEmpty());
   ASSERT_EQ("CVC", roles(run)) << run.error;
   const auto launches = run.launches();
-  EXPECT_EQ("0010000000000000:05000000:" + launches[2]["params"], launches[1]["params"]);
+  EXPECT_EQ("0010000000000000:05000000:" + added_parameters(launches[1], launches[2]), launches[1]["params"]);
 }
 
 TEST(Load, LibraryWithLaunchesIsReplaced) {

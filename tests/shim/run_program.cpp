@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <sstream>
 
@@ -126,6 +127,20 @@ std::string roles(const Outcome& run) {
   std::string letters;
   for (const Call& launch : run.launches()) letters += "OVC"[static_cast<int>(role(launch))];
   return letters;
+}
+
+std::string added_parameters(const Call& variant, const Call& consumer) {
+  unsigned grid[3] = {};
+  (void)std::sscanf(variant["grid"].c_str(), "%u,%u,%u", grid, grid + 1, grid + 2);
+  std::string whole;
+  for (const unsigned extent : grid) {
+    for (int byte = 0; byte < 4; ++byte) {
+      char text[3];
+      (void)std::snprintf(text, sizeof text, "%02x", extent >> 8 * byte & 0xffu);
+      whole += text;
+    }
+  }
+  return consumer["params"] + std::string(24, '0') + whole + ":";
 }
 
 TemporaryFile::TemporaryFile(const std::string& name) {

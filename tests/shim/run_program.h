@@ -50,6 +50,8 @@ enum class Role { Original, Variant, Consumer };
 Role role(const Call& launch);
 // Roles in order, one letter each: "O", "V", "C".
 std::string roles(const Outcome& run);
+// A variant's parameters behind the program's: its queue, as the consumer gets it, and the whole grid.
+std::string added_parameters(const Call& variant, const Call& consumer);
 
 // A file in a folder that is removed at the end of the scope.
 class TemporaryFile {
