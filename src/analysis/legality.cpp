@@ -6,6 +6,7 @@
 
 #include "analysis/allocation.h"
 #include "analysis/barriers.h"
+#include "analysis/called_waiting.h"
 #include "analysis/chaining.h"
 #include "analysis/cooperation.h"
 #include "analysis/exits.h"
@@ -268,13 +269,17 @@ std::optional<Objection> object_to_parent_waiting(const FunctionFacts& parent, u
   }
   // Threads that do not launch, or not yet, may wait for the children of those that do.
   if (const auto found = waiting.find()) return object(Reason::ParentWaits, *found);
+  if (const auto found = waiting_by_calls(parent.calls(), parent.function))
+    return object(Reason::ParentWaits, *found);
   return std::nullopt;
 }
 
-std::optional<Objection> object_to_child_waiting(const Module& m, const Function& f) {
-  const ControlFlow flow(m, f);
+std::optional<Objection> object_to_child_waiting(const CallGraph& graph, const Function& child) {
+  if (const auto found = waiting_by_calls(graph, child)) return object(Reason::ChildWaits, *found);
+  const Module& m = graph.module();
+  const ControlFlow flow(m, child);
   if (!flow.has_unknown_branch() && Loops(flow).all().empty()) return std::nullopt;  // most have no loop
-  const DataFlow data(m, f, flow);
+  const DataFlow data(m, child, flow);
   if (const auto found = Waiting(m, flow, data).find()) return object(Reason::ChildWaits, *found);
   return std::nullopt;
 }
@@ -643,10 +648,7 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
   if (auto objection = object_to_calls(graph, child, way)) return objection;
   if (auto objection = object_to_effects(m, child, graph.own(child), kNamedMemory)) return objection;
   if (auto objection = object_to_effects(m, child, graph.own(child), kNamedRegisters)) return objection;
-  if (auto objection = object_to_child_waiting(m, child)) return objection;
-  for (const Function* callee : closure.functions) {
-    if (auto objection = object_to_child_waiting(m, *callee)) return objection;
-  }
+  if (auto objection = object_to_child_waiting(graph, child)) return objection;
   // What is not constant, and may be so only where each launch keeps it, is looked at there.
   const auto shared_bytes = constant_shared_bytes(site, parent).value_or(0);
   if (auto objection = object_to_cooperation(m, child, graph, block.value_or(std::array<uint32_t, 3>{}),

@@ -6,7 +6,6 @@
 #include <array>
 
 #include "analysis/waiting.h"
-#include "analysis/wrappers.h"
 
 namespace klap::analysis {
 
@@ -86,11 +85,6 @@ MaybeText object_to_reads(const FunctionFacts& parent) {
 
 // ---- waiting ----
 
-bool sees_other_threads(const Effects& effects) {
-  using enum EffectKind;
-  return effects.has(StrongLoad) || effects.has(Atomic) || effects.has(Fence) || effects.has(Sleep);
-}
-
 // A load that reads one place of global memory again and again, and goes on by what it finds.
 bool asks_memory_again(const Module& m, const Statement& s, const Waiting& waiting, uint32_t instruction) {
   if (!m.is(s.head, "ld")) return false;
@@ -102,54 +96,24 @@ bool asks_memory_again(const Module& m, const Statement& s, const Waiting& waiti
   return waiting.asks_again(instruction);
 }
 
-// The function that a call leads to, if the module defines it.
-const Function* callee_of(const Module& m, const Statement& s, const LocalNames& names) {
-  const auto call = parse_call(m, s, names);
-  const Function* callee = call && call->direct ? m.find_function(call->callee) : nullptr;
-  return callee != nullptr && callee->is_definition ? callee : nullptr;
-}
-
-// Loops of one function that may wait although Waiting::find() does not say so.
-MaybeText object_to_loops(const CallGraph& graph, const ControlFlow& flow, const DataFlow& data,
-                          const Waiting& waiting) {
-  const Module& m = graph.module();
+// Loops by which a function may wait without saying so to the compiler.
+MaybeText object_to_loops(const Module& m, const ControlFlow& flow, const DataFlow& data) {
+  const Waiting waiting(m, flow, data);
   for (uint32_t i = 0; i < flow.instructions().size(); ++i) {
-    if (!flow.in_loop(i)) continue;
     const Statement& s = *flow.instructions()[i].statement;
-    if (asks_memory_again(m, s, waiting, i))
+    if (flow.in_loop(i) && asks_memory_again(m, s, waiting, i))
       return fmt::format("{} reads one address in every round of a loop ({})", m.full_opcode(s),
-                         m.place(s.head));
-    const Function* callee = callee_of(m, s, data.names());
-    if (callee != nullptr && sees_other_threads(graph.closure(*callee)))
-      return fmt::format("{}, called in a loop, may see what other blocks do ({})", callee->name,
                          m.place(s.head));
   }
   return std::nullopt;
 }
 
-MaybeText object_to_callee(const CallGraph& graph, const Function& callee) {
-  const Module& m = graph.module();
-  if (graph.is_recursive(callee) && sees_other_threads(graph.closure(callee)))
-    return fmt::format("{}, called by it, calls itself and may see what other blocks do", callee.name);
-  const ControlFlow flow(m, callee);
-  if (!flow.has_unknown_branch() && Loops(flow).all().empty()) return std::nullopt;
-  const DataFlow data(m, callee, flow);
-  Waiting waiting(m, flow, data);
-  if (const auto found = waiting.find())
-    return fmt::format("{}, called by it, may wait: {}", callee.name, *found);
-  return object_to_loops(graph, flow, data, waiting);
-}
-
 MaybeText object_to_waiting(const FunctionFacts& parent) {
-  const CallGraph& graph = parent.calls();
-  if (parent.flow.has_unknown_branch() || !Loops(parent.flow).all().empty()) {
-    const Waiting waiting(parent.module, parent.flow, parent.data);
-    if (auto found = object_to_loops(graph, parent.flow, parent.data, waiting)) return found;
-  }
-  for (const Function* f : graph.functions()) {
-    // What stands for the device runtime's functions in a debug build only passes the call on.
-    if (f == &parent.function || !runtime_function(parent.module, *f).empty()) continue;
-    if (auto found = object_to_callee(graph, *f)) return found;
+  const Module& m = parent.module;
+  for (const Function* f : parent.calls().functions()) {
+    const ControlFlow flow(m, *f);
+    if (!flow.has_unknown_branch() && Loops(flow).all().empty()) continue;
+    if (auto found = object_to_loops(m, flow, DataFlow(m, *f, flow))) return found;
   }
   return std::nullopt;
 }

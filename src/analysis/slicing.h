@@ -8,11 +8,11 @@
 //  - Blocks. CUDA runs the blocks of a grid in any order, at the same time or one after another, so a slice
 //    after another is an order that was always possible, unless a block waits for one that has not started.
 //    CUDA promises nothing to blocks that wait for each other, but where all of them are resident they get
-//    away with it. So a parent is sliced only if nothing in it waits: its own loops are looked at for every
-//    site (waiting.h: a launch that is put off needs the same), those of the functions that it calls here,
-//    and here also what a program may do to wait without saying so to the compiler, read one address again
-//    and again. Waiting for blocks with smaller numbers only would be harmless, but is not told apart.
-//    Cooperative grids and clusters are left at the launch or for their registers and barriers.
+//    away with it. So a parent is sliced only if nothing in it waits. That is looked at for every site
+//    (waiting.h, called_waiting.h: a launch that is put off needs the same), and here also what a program may
+//    do to wait without saying so to the compiler, read one address again and again. Waiting for blocks with
+//    smaller numbers only would be harmless, but is not told apart. Cooperative grids and clusters are left
+//    at the launch or for their registers and barriers.
 //  - Children. A child may begin as soon as it is launched, whatever other blocks of the parent have done by
 //    then: children that run before a later block begins run when they might have. Only launches into the
 //    tail stream wait for the whole grid, and no site with one is put off. Children do not wait for anybody
