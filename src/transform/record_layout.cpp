@@ -99,8 +99,11 @@ std::vector<Segment> segments(const std::vector<analysis::ParameterRead>& reads,
   std::vector<Segment> parts;
   for (const analysis::ParameterRead& read : reads)
     parts.push_back({read.offset, read.offset + read.bytes, read.align, true, false, true});
-  for (const analysis::SiteArgument& a : analysis::site_values(parent.values(), site).arguments) {
-    const bool once = a.operand.uniform == Uniform::Grid && a.bytes <= kWidestStrongStore;
+  const analysis::Values& values = parent.values();
+  for (const analysis::Argument& a : site.arguments) {
+    const uint32_t store = values.flow.index_of(a.store);
+    const bool once = a.bytes <= kWidestStrongStore && store != analysis::ControlFlow::npos &&
+                      values.uniformity.operand(store, a.source) == Uniform::Grid;
     parts.push_back({a.offset, a.offset + a.bytes, a.bytes, false, true, once});
   }
   return joined(std::move(parts));

@@ -190,13 +190,13 @@ KLAP_CASE(argument_too_large, "what the area of arguments that are passed once h
   c.rewritten("same_larger");
 }
 KLAP_CASE(arguments_of_big_children, "nobody passes what is the same where records come from the far end") {
-  // The first parent has big children only.
-  constexpr int kFew = 3;
-  std::vector<unsigned> alone(kFew, 5U * kBig), both;
+  // The first parent has a big child only.
+  constexpr int kFew = 2;
+  std::vector<unsigned> alone(1, 5U * kBig), both;
   for (int t = 0; t < 2 * kFew; ++t) both.push_back(7U * (t % 4 == 0 ? kBig : t % 3));
-  const auto first = c.buffer("alone", std::vector<unsigned>(kFew), alone);
+  const auto first = c.buffer("alone", std::vector<unsigned>(1), alone);
   const auto second = c.buffer("both", std::vector<unsigned>(both.size()), both);
-  c.launch("from_both_ends", {1, 1, 1}, {kFew, 1, 1}, c.address(first), 1, 5);
+  c.launch("from_both_ends", {1, 1, 1}, {1, 1, 1}, c.address(first), 1, 5);
   c.launch("from_both_ends", {2, 1, 1}, {kFew, 1, 1}, c.address(second), 4, 7);
   c.rewritten("from_both_ends");
 }
