@@ -125,12 +125,11 @@ class CallSplicer final : public Splicer {
     const auto [entry, is_first] = kernel_.shared.try_emplace(&function_);
     if (is_first) entry->second = fmt::format("klap_s{}_", kernel_.shared.size() - 1);
     shared_prefix_ = entry->second;
+    if (!is_first) return;
     ptx::for_each_statement(function_.body, [&](const Statement& s) {
       if (!is_shared_declaration(s)) return;
-      if (is_first) {
-        kernel_.declarations +=
-            "\n\t" + kernel_.parts.mark(m_.tokens[s.tokens.first].begin, false, through_) + renamed(s.tokens);
-      }
+      kernel_.declarations +=
+          "\n\t" + kernel_.parts.mark(m_.tokens[s.tokens.first].begin, false, through_) + renamed(s.tokens);
     });
   }
   [[nodiscard]] bool is_shared_declaration(const Statement& s) const {

@@ -38,8 +38,9 @@ void expect_assembles(const std::string& text) {
   const std::string file = testing::TempDir() + "/inlining_" + test + ".ptx";
   write_file(file, text);
   for (const char* sm : {"80", "90", "100"}) {
-    const std::string command = std::string(KLAP_PTXAS) + " -arch=sm_" + sm + " -c -o " + file + ".o " +
-                                file + " >" + file + ".log 2>&1";
+    std::string command = KLAP_PTXAS " -c -arch=sm_";
+    command.append(sm).append(" -o ").append(file).append(".o ").append(file);
+    command.append(" >").append(file).append(".log 2>&1");
     EXPECT_EQ(0, std::system(command.c_str())) << sm << ": " << read_file(file + ".log") << text;
   }
 }
@@ -55,7 +56,7 @@ std::string inlined(const std::string& text) {
   // What stands outside the kernel is what it was.
   const std::string_view before = std::string_view(text).substr(0, text.find(".visible .entry kernel"));
   EXPECT_TRUE(made.source.starts_with(before));
-  const std::string out(made.text(made.find_function("kernel")->tokens));
+  std::string out(made.text(made.find_function("kernel")->tokens));
   EXPECT_EQ(std::string::npos, out.find('\x01'));
   return out;
 }
