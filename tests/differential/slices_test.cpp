@@ -52,14 +52,14 @@ TEST_P(Slices, ChangeNoCase) {
   EXPECT_GT(total(report.statistics), 100);
 }
 
-std::string test_name(const testing::TestParamInfo<const char*>& info) {
+std::string without_dash(const testing::TestParamInfo<const char*>& info) {
   std::string name = info.param;
   std::erase(name, '-');
   return name;
 }
 INSTANTIATE_TEST_SUITE_P(Emulated, Slices,
                          testing::Values("grid-host", "grid-device", "multiblock2-device", "block-device"),
-                         test_name);
+                         without_dash);
 
 }  // namespace
 }  // namespace klap::differential

@@ -7,6 +7,7 @@
 
 #include <map>
 
+#include "golden.h"
 #include "jit/module.h"
 #include "support/file.h"
 
@@ -45,12 +46,6 @@ std::vector<std::string> ways_out(const std::string& text, bool* falls_off_end =
   return out;
 }
 
-size_t count(const std::string& text, const std::string& what) {
-  size_t n = 0;
-  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++n;
-  return n;
-}
-
 // The text of the parent's variant, which must assemble and link with one counted leave for each way out.
 std::string variant(const std::string& text, size_t ways) {
   const jit::Program program = jit::program_from_ptx(text, "fixture");
@@ -58,11 +53,11 @@ std::string variant(const std::string& text, size_t ways) {
   EXPECT_FALSE(module.cubin.empty());
   std::string rewritten = jit::rewrite_ptx(program.units[0], device_request(), nullptr);
   rewritten = rewritten.substr(rewritten.find("_Z6parentPiPKi$klap_grid_device_"));
-  EXPECT_EQ(ways, count(rewritten, "@%klap_is_last bra $klap_launch;"));
-  EXPECT_EQ(1u, count(rewritten, "$klap_launch:"));
+  EXPECT_EQ(ways, test::count(rewritten, "@%klap_is_last bra $klap_launch;"));
+  EXPECT_EQ(1u, test::count(rewritten, "$klap_launch:"));
   // Every thread ends counted: one `ret` behind each count, one behind the launch of the children.
-  EXPECT_EQ(ways + 1, count(rewritten, "\tret;"));
-  EXPECT_EQ(0u, count(rewritten, "exit;"));
+  EXPECT_EQ(ways + 1, test::count(rewritten, "\tret;"));
+  EXPECT_EQ(0u, test::count(rewritten, "exit;"));
   return rewritten;
 }
 
@@ -164,9 +159,9 @@ TEST(Exits, OfTheChildStayWhatTheyAre) {
   const std::string both = jit::rewrite_ptx(program.units[0], device_request(), nullptr);
   const size_t consumer = both.find("_Z5childPii$klap_exact_");
   const std::string exact = both.substr(consumer, both.find("$klap_grid_device_") - consumer);
-  EXPECT_EQ(1u, count(exact, "@!%klap_c0_p1 exit;"));
-  EXPECT_EQ(2u, count(exact, "\tret;")) << "the child's and the kernel's own";
-  EXPECT_EQ(0u, count(exact, "$klap_c0_end"));
+  EXPECT_EQ(1u, test::count(exact, "@!%klap_c0_p1 exit;"));
+  EXPECT_EQ(2u, test::count(exact, "\tret;")) << "the child's and the kernel's own";
+  EXPECT_EQ(0u, test::count(exact, "$klap_c0_end"));
 }
 
 // A child of another unit: the kernel that runs it stands there, and the parent's unit declares it.
@@ -188,8 +183,8 @@ TEST(Exits, ConsumerInAnotherUnit) {
   const jit::RewrittenModule module = rewrite_module(program, request);
   ASSERT_EQ(1u, module.variants.size()) << module.remarks.at(0).detail;
   const std::string& consumer = module.variants[0].queues[0].consumer;
-  EXPECT_EQ(1u, count(dumped["unit0.klap.ptx"], ".extern .entry " + consumer));
-  EXPECT_EQ(1u, count(dumped["unit1.klap.ptx"], ".visible .entry " + consumer));
+  EXPECT_EQ(1u, test::count(dumped["unit0.klap.ptx"], ".extern .entry " + consumer));
+  EXPECT_EQ(1u, test::count(dumped["unit1.klap.ptx"], ".visible .entry " + consumer));
   EXPECT_THAT(module.cubin, HasSubstr(".text." + consumer));
 }
 

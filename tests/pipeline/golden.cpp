@@ -55,4 +55,10 @@ void expect_section(const Golden& golden, const std::string& section, const std:
   write_file(golden.path, text);
 }
 
+size_t count(const std::string& text, const std::string& what) {
+  size_t n = 0;
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++n;
+  return n;
+}
+
 }  // namespace klap::test

@@ -27,4 +27,7 @@ std::vector<std::filesystem::path> golden_files();
 // Compares `actual` with a section; rewrites the file instead when KLAP_REBASE is set.
 void expect_section(const Golden& golden, const std::string& section, const std::string& actual);
 
+// How often `what` stands in `text`.
+size_t count(const std::string& text, const std::string& what);
+
 }  // namespace klap::test

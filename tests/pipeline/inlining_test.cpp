@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 
+#include "golden.h"
 #include "jit/module.h"
 #include "jit/plan.h"
 #include "support/file.h"
@@ -69,12 +70,6 @@ std::string flat(const std::string& text) {
     if (!blank || (!out.empty() && out.back() != ' ')) out += blank ? ' ' : c;
   }
   return out;
-}
-
-size_t count(const std::string& text, const std::string& what) {
-  size_t n = 0;
-  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++n;
-  return n;
 }
 
 constexpr std::string_view kCallPlain = "\t{\n\tcall.uni f, ();\n\t}\n";
@@ -220,8 +215,8 @@ constexpr std::string_view kShared =
 TEST(Inlining, ABlocksMemoryIsThereOnceHoweverOftenItIsCalled) {
   const std::string out =
       inlined(unit(function("f()", std::string(kShared)), std::string(kCallPlain) + std::string(kCallPlain)));
-  EXPECT_EQ(1u, count(out, ".shared .align 4 .b8 klap_s0_held"));
-  EXPECT_EQ(2u, count(out, ", klap_s0_held;"));
+  EXPECT_EQ(1u, test::count(out, ".shared .align 4 .b8 klap_s0_held"));
+  EXPECT_EQ(2u, test::count(out, ", klap_s0_held;"));
 }
 
 // One copy of the function would have other memory than the other.
