@@ -30,10 +30,10 @@ const Function* callee_of(const Module& m, const Statement& s, const LocalNames&
 
 // Loops around calls of functions that see other threads.
 MaybeText find_in_loops(const CallGraph& graph, const ControlFlow& flow, const DataFlow& data,
-                        Waiting& waiting) {
+                        const Waiting& waiting) {
   const Module& m = graph.module();
   for (uint32_t i = 0; i < flow.instructions().size(); ++i) {
-    if (!flow.in_loop(i) || waiting.ends_by_itself(i)) continue;
+    if (!flow.in_loop(i) || !waiting.goes_on_by_memory(i)) continue;
     const Statement& s = *flow.instructions()[i].statement;
     const Function* callee = callee_of(m, s, data.names());
     if (callee != nullptr && sees_other_threads(graph.closure(*callee)))

@@ -2,8 +2,8 @@
 //
 // waiting.h looks at the loops of one function. A function that waits is as good as a loop in the kernel
 // itself, wherever it is called. And a loop around the call of a function that sees what other threads do may
-// wait by what the call leaves in memory, which the loop then asks; so may such a function that calls itself.
-// Here all of these count, unless the loop is shown to end by itself.
+// wait by what the call leaves in memory, if the loop goes on by something that it reads there; so may such a
+// function that calls itself. What a call returns is waiting.h's.
 #pragma once
 
 #include <optional>

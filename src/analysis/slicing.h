@@ -11,8 +11,8 @@
 //    away with it. So a parent is sliced only if nothing in it waits. That is looked at for every site
 //    (waiting.h, called_waiting.h: a launch that is put off needs the same), and here also what a program may
 //    do to wait without saying so to the compiler, read one address again and again. Waiting for blocks with
-//    smaller numbers only would be harmless, but is not told apart. Cooperative grids and clusters are left at
-//    the launch or for their registers and barriers.
+//    smaller numbers only would be harmless, but is not told apart. Cooperative grids and clusters are left
+//    at the launch or for their registers and barriers.
 //  - Children. A child may begin as soon as it is launched, whatever other blocks of the parent have done by
 //    then: children that run before a later block begins run when they might have. Only launches into the
 //    tail stream wait for the whole grid, and no site with one is put off. Children do not wait for anybody

@@ -69,6 +69,21 @@ bool Waiting::asks_again(uint32_t i) const {
   });
 }
 
+bool Waiting::goes_on_by_memory(uint32_t instruction) const {
+  if (flow_.has_unknown_branch()) return true;
+  const auto loops = loops_.around(flow_.instructions()[instruction].block);
+  return std::any_of(loops.begin(), loops.end(), [&](uint32_t l) {
+    std::vector<uint32_t> reads;
+    for (uint32_t b : loops_.all()[l].blocks) {
+      for (uint32_t i = flow_.blocks()[b].first; i < flow_.blocks()[b].last; ++i) {
+        const bool is_load = module_.is(at(i).head, "ld") && !module_.has_modifier(at(i), ".param");
+        if (is_load || module_.is(at(i).head, "atom")) reads.push_back(i);
+      }
+    }
+    return decides(reads, loops_.all()[l]);
+  });
+}
+
 // atom.cas whose expected value is computed anew in the loop.
 bool Waiting::is_retry(uint32_t atom, const Loop& loop) const {
   const Statement& s = at(atom);

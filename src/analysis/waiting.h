@@ -42,6 +42,10 @@ class Waiting {
   // write.
   [[nodiscard]] bool asks_again(uint32_t load) const;
 
+  // True if what a load or an atomic in a loop around the instruction reads decides whether that loop goes
+  // on.
+  [[nodiscard]] bool goes_on_by_memory(uint32_t instruction) const;
+
  private:
   [[nodiscard]] bool is_retry(uint32_t atom, const Loop& loop) const;
   [[nodiscard]] bool decides(const std::vector<uint32_t>& sources, const Loop& loop) const;

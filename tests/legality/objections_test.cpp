@@ -332,9 +332,10 @@ std::vector<std::string> errors_of(const std::filesystem::path& file) {
 std::vector<std::string> all_sentences() {
   const std::filesystem::path source = KLAP_SOURCE_DIR;
   std::vector<std::string> all;
-  for (const char* name : {"legality", "sites", "calls", "waiting", "exits", "barriers", "streams", "origins",
-                           "retry", "variance", "wrappers", "feeding", "chaining", "cooperation",
-                            "early_exit", "sharing", "allocation", "own_streams", "slicing", "inlining"}) {
+  for (const char* name :
+       {"legality",   "sites",   "calls",      "waiting",     "exits",   "barriers", "streams",
+        "origins",    "retry",   "variance",   "wrappers",    "feeding", "chaining", "cooperation",
+        "early_exit", "sharing", "allocation", "own_streams", "slicing", "inlining"}) {
     for (auto& s : sentences_of(source / "analysis" / (std::string(name) + ".cpp"))) all.push_back(s);
   }
   for (auto& s : sentences_of(source / "jit/plan.cpp")) all.push_back(s);
