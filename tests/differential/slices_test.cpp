@@ -48,7 +48,7 @@ TEST_P(Slices, ChangeNoCase) {
   for (const Case& c : all_cases()) {
     if (c.settings.empty()) names.push_back(c.name);
   }
-  const Report report = run(GetParam(), names, 1, {{"KLAP_POOL_BYTES", "4K"}});
+  const Report report = run(GetParam(), names, 1, {{"KLAP_POOL_BYTES", "2K"}});
   EXPECT_GT(total(report.statistics), 100);
 }
 
