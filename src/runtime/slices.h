@@ -11,7 +11,8 @@
 // and a slice can be as small as one block.
 //
 // A launch in very many slices fills the driver's queue (about a thousand launches), and the host then waits
-// in it for the device as it does behind a thousand launches of its own.
+// in it for the device as it does behind a thousand launches of its own. A program that holds the stream
+// until this same host thread does something later would wait for ever there.
 #pragma once
 
 #include <cstdint>
