@@ -592,6 +592,8 @@ class Planner {
       why = "the consumer's blocks are the children's";
     } else if (!planned.shape.packs) {
       why = "a block of children has a consumer's block to itself";
+    } else if (planned.shape.threads() != asked && planned.shape.blocks_differ()) {
+      why = "it is no multiple of a warp, by which children are run";
     } else if (planned.shape.threads() != asked) {
       why = fmt::format("it is no multiple of the {} threads of a child's block",
                         planned.shape.child_threads());

@@ -113,18 +113,13 @@ extern "C" __global__ void sizes_shared_only_parent(int* cells, int* failed) {
   failed[t] = cudaGetLastError() != cudaSuccess;
 }
 
-// Children of 2^16 blocks and more beside small ones.
+// Children of 2^16 blocks and more beside small ones; of more threads they would take long in an emulator.
 __global__ void count_threads(unsigned* counts) {
-  if (threadIdx.x == blockDim.x - 1) atomicAdd(counts, threadIdx.x + blockIdx.x % 2);
+  if (threadIdx.x == blockDim.x - 1) atomicAdd(counts, 10 * threadIdx.x + blockIdx.x % 2);
 }
 extern "C" __global__ void sizes_big_parent(unsigned* counts) {
   const int t = threadIdx.x;
-  count_threads<<<t == 3   ? 65600
-                  : t == 4 ? 33000
-                           : 2 + t,
-                  t == 3   ? 2
-                  : t == 4 ? 33
-                           : 1 + 9 * t>>>(counts + t);
+  count_threads<<<t == 3 ? 65600 : 2 + t, 1 + t % 3>>>(counts + t);
 }
 
 // Two sites: what the second one's children do comes behind the first one's. The first has blocks of one
@@ -291,9 +286,8 @@ KLAP_CASE(sizes_big, "children of very many blocks have the size of others") {
   constexpr unsigned kParents = 8;
   std::vector<unsigned> counts;
   for (unsigned t = 0; t < kParents; ++t) {
-    const unsigned blocks = t == 3 ? 65600 : t == 4 ? 33000 : 2 + t;
-    const unsigned threads = t == 3 ? 2 : t == 4 ? 33 : 1 + 9 * t;
-    counts.push_back(blocks * (threads - 1) + blocks / 2);
+    const unsigned blocks = t == 3 ? 65600 : 2 + t;
+    counts.push_back(blocks * 10 * (t % 3) + blocks / 2);
   }
   const auto m = c.buffer("counts", std::vector<unsigned>(kParents), counts);
   c.launch("sizes_big_parent", {1, 1, 1}, {kParents, 1, 1}, c.address(m));
