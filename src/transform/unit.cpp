@@ -95,7 +95,7 @@ class DetachedUnit {
     if (f.kind == FunctionKind::Entry || !f.is_definition) {
       const TokenRange signature = {f.tokens.first, f.header.last};
       const std::string text(m_.text(signature));
-      declarations_ += (f.linkage == Linkage::Extern ? text : ".extern " + unlinked(f)) + "\n;\n";
+      declarations_ += (f.linkage == Linkage::Extern ? text : ".extern " + declaration(f)) + "\n;\n";
       return true;
     }
     symbols_[f.name] = f.name + suffix_;
@@ -111,6 +111,12 @@ class DetachedUnit {
     uint32_t first = f.header.first;
     while (!m_.is(first, ".entry") && !m_.is(first, ".func")) ++first;
     return std::string(m_.text(TokenRange{first, f.header.last}));
+  }
+
+  // The same of a function that is defined elsewhere: its launch bounds stand there.
+  [[nodiscard]] std::string declaration(const Function& f) const {
+    const std::string header = unlinked(f);
+    return f.attributes.empty() ? header : header.substr(0, header.size() - m_.text(f.attributes).size());
   }
 
   [[nodiscard]] std::string definition(const Function& f) {
