@@ -85,7 +85,10 @@ std::optional<Objection> object_to_differing_sizes(const FunctionFacts& parent, 
 // made at once, and must not come before what the same thread has recorded elsewhere.
 std::optional<Objection> object_to_launch_sizes(const FunctionFacts& parent, const Site& site,
                                                 const Way& way) {
-  const bool described = site.idiom->form == LaunchForm::Described && !site.idiom->is_version_1();
+  // The program's own calls can stay only where the first one knows all: at every site, if at one.
+  const bool described = std::ranges::all_of(parent.sites, [](const Site& s) {
+    return s.understood() && s.idiom->form == LaunchForm::Described && !s.idiom->is_version_1();
+  });
   if (way.has_own_room() || !described) return object_to_differing_sizes(parent, site);
   if (constant_shared_bytes(site, parent)) return std::nullopt;
   if (way.launcher == Launcher::Host) return shared_objection(site, "");
