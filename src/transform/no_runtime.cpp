@@ -26,12 +26,21 @@ std::map<std::string_view, std::string> names_of_runtime(const Module& m) {
   return names;
 }
 
+// Whoever asks for the last error where no launch can have failed is told that there is none; nobody else has
+// an answer.
+std::string body_of(const Function& f) {
+  const analysis::IdiomTable& idioms = analysis::idioms();
+  const bool asks = idioms.is_last_error(f.name) || idioms.is_peek_last_error(f.name);
+  if (!asks || f.results.size() != 1) return "\ttrap;\n\tret;\n";
+  return fmt::format("\tst.param.b32 [{}], 0;\n\tret;\n", f.results[0].name);
+}
+
 // `.extern .func (results) name (parameters);` as a function of the unit.
 void define(const Module& m, const Function& f, ptx::Edits& edits) {
   uint32_t head = f.tokens.first;
   while (!m.is(head, ".func")) ++head;
   if (head != f.tokens.first) edits.replace({f.tokens.first, head}, "");
-  edits.replace({f.header.last, f.tokens.last}, "\n{\n\ttrap;\n\tret;\n}\n");
+  edits.replace({f.header.last, f.tokens.last}, "\n{\n" + body_of(f) + "}\n");
 }
 
 }  // namespace

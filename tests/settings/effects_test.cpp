@@ -258,6 +258,9 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     const std::string without = image("KLAP_DEVICE_RUNTIME=0");
     EXPECT_THAT(without, HasSubstr("_Z6parentPii"));
     EXPECT_THAT(without, Not(HasSubstr("cudaCDP2")));
+    EXPECT_EQ(cache_use("KLAP_DEVICE_RUNTIME=1"), "miss");
+    EXPECT_EQ(cache_use("KLAP_DEVICE_RUNTIME=0"), "miss") << "another image";
+    EXPECT_EQ(cache_use("KLAP_DEVICE_RUNTIME=0"), "hit");
     EXPECT_TRUE(run({"KLAP_DEVICE_RUNTIME=0"}).redirected());
   }
   void timing() {
