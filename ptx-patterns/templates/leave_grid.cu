@@ -142,7 +142,7 @@ static __device__ __forceinline__ bool launch_recorded(KlapQueue* queue, unsigne
                        queue->prefix + slot, recorded.first,
                        static_cast<unsigned int>(recorded.packed) & KLAP_MAX_RECORDS};
 #ifdef KLAP_ONCE
-  part.queue = queue;
+  part.once = once_of(queue, group);
 #endif
   if (part.count != 0) {
     const bool done = launch_sequence(queue, consumer, part, recorded.packed >> KLAP_INDEX_BITS, may_wait);
@@ -157,7 +157,7 @@ static __device__ __forceinline__ bool launch_recorded(KlapQueue* queue, unsigne
   part = {queue->records + static_cast<unsigned long long>(begin) * KLAP_RECORD_BYTES, queue->prefix + begin,
           recorded.first, recorded.big};
 #ifdef KLAP_ONCE
-  part.queue = queue;
+  part.once = once_of(queue, group);
 #endif
   const bool done = launch_sequence(queue, consumer, part, blocks, may_wait);
   recorded.first = part.first;

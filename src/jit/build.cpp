@@ -16,6 +16,7 @@
 #include "jit/toolchain.h"
 #include "support/demangle.h"
 #include "support/error.h"
+#include "transform/no_runtime.h"
 
 namespace klap::jit {
 namespace {
@@ -307,9 +308,13 @@ class LinkPlanner {
     bool has_runtime = false;
     for (size_t u = 0; u < program_.units.size(); ++u) {
       has_runtime = has_runtime || program_.units[u].is_device_runtime;
-      unit(u);
+      if (request_.device_runtime) {
+        unit(u);
+      } else {
+        unit_without_runtime(u);
+      }
     }
-    if (!has_runtime && !program_.built_in_runtime) add_device_runtime();
+    if (!has_runtime && !program_.built_in_runtime && request_.device_runtime) add_device_runtime();
     return std::move(out_);
   }
 
@@ -344,6 +349,28 @@ class LinkPlanner {
       app_ptx(unit, options);
       add_ptx(u, transform::in_place_unit(*code, options.register_cap), code->dialect.target);
     }
+  }
+
+  // What launches is assembled anew: there is no other way to its own kernels' launches.
+  void unit_without_runtime(size_t u) {
+    const Unit& program_unit = program_.units[u];
+    if (program_unit.is_device_runtime) return;
+    if (!program_unit.launches) {
+      unit(u);
+      return;
+    }
+    if (plan_.units[u]->original() == nullptr) {
+      throw Error(ErrorCode::Unsupported, "the unit launches kernels but carries no PTX")
+          .at(program_unit.name);
+    }
+    refuse_other_code(u, "it is to have no device runtime");
+    const BuildOptions options = parse_options(program_unit.options);
+    const transform::UnitCode plain(*plan_.units[u]->original());
+    const transform::UnitCode& code = generated_.code[u] ? *generated_.code[u] : plain;
+    const std::string text = transform::in_place_unit(code, options.register_cap);
+    note(u, "linked without the device runtime: a launch that is left ends its kernel with an error");
+    app_ptx(program_unit, options);
+    add_ptx(u, transform::without_device_runtime(ptx::parse(text, program_unit.name)), code.dialect.target);
   }
 
   // PTX for another target is shown to be the program's code only for the kernels that are rewritten.

@@ -241,13 +241,13 @@ class Planner {
     }
   }
 
-  // Where nobody but the site's own consumer reads its records. What blocks of the parent launch by
-  // themselves may run while others still record.
+  // Where nobody but the site's own consumer reads its records. Nobody records twice there: such launches
+  // stand in no loop.
   void pack_records(PlannedSite& planned) const {
     if (!planned.wish.pack_records || planned.way.is_at_once() || planned.way.has_own_room()) return;
     planned.shape.layout =
         transform::packed_layout(*plan_.units[planned.child_unit]->module(), *planned.child, *planned.parent,
-                                 *planned.site, planned.way.group_blocks == 0);
+                                 *planned.site, planned.way.group_blocks);
   }
 
   // Where nothing is put off or all is put into one queue, any order will do.
@@ -531,7 +531,8 @@ class Planner {
 
   static std::string uniform_text(const PlannedSite& planned) {
     const transform::RecordLayout& layout = planned.shape.layout;
-    std::string text = uniform_arguments_text(*planned.parent, *planned.site, *planned.child, layout);
+    std::string text = uniform_arguments_text(*planned.parent, *planned.site, *planned.child, layout,
+                                              transform::group_that_shares(planned.way.group_blocks));
     if (layout.packed)
       text += fmt::format("{}record {} bytes", text.empty() ? "" : ", ", layout.record_bytes);
     return text.empty() ? "" : ", " + text;

@@ -36,7 +36,7 @@ constexpr char kLaunchFunction[] = "__klap_launch_children";
 constexpr char kQueueParameter[] = "__klap_queue";
 constexpr char kQueueRegister[] = "%klap_queue";
 constexpr char kErrorRegister[] = "%klap_error";
-constexpr char kFirstRegister[] = "%klap_first";
+constexpr char kOnceRegister[] = "%klap_once";
 constexpr char kIsFirstPredicate[] = "%klap_is_first";
 constexpr uint32_t kPackedThreads = 256;  // consumer block that several small children share
 
@@ -149,9 +149,10 @@ std::string child_text(const Module& child_module, const Function& child, const 
       fmt::format("{{\n\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n", kernel.arguments, operands[0]);
   kernel.places = body.layout.places;
   if (body.layout.passes_once()) {
-    kernel.queue = "%" + prefix + "queue";
-    text += fmt::format("\t.reg .b64 {0};\n\tld.param.b64 {0}, [{1}+{2}];\n", kernel.queue, parameter,
-                        shape.exact ? KLAP_SEQUENCE_QUEUE : 0);
+    kernel.once = "%" + prefix + "once";
+    text += fmt::format("\t.reg .b64 {0};\n\tld.param.b64 {0}, [{1}+{2}];\n", kernel.once, parameter,
+                        shape.exact ? KLAP_SEQUENCE_ONCE : 0);
+    if (!shape.exact) text += fmt::format("\tadd.s64 {0}, {0}, {1};\n", kernel.once, KLAP_ONCE_OFFSET);
   }
   if (sites != nullptr) {
     kernel.around = sites->in_consumer(prefix);
@@ -237,12 +238,12 @@ void record_edits(const Module& m, const RecordingSite& recording, size_t number
   InlineCall call;
   call.prefix = "klap_r_";
   call.arguments = {numbered(kQueueRegister, number), site.grid[0], site.grid[1], site.grid[2]};
-  const std::string first = numbered(kFirstRegister, number);
+  const std::string once = numbered(kOnceRegister, number);
   const std::string is_first = numbered(kIsFirstPredicate, number);
-  call.results = {{0, site.buffer}, {8, error}, {16, first}};
+  call.results = {{0, site.buffer}, {8, error}, {16, once}};
   std::string text = inline_function(record, template_function(record, kRecordFunction), call, lines);
-  if (recording.layout.passes_once()) text += fmt::format("\n\tsetp.ne.u64 {}, {}, 0;", is_first, first);
-  const ArgumentStores stores(m, site, recording.layout, numbered(kQueueRegister, number), is_first);
+  if (recording.layout.passes_once()) text += fmt::format("\n\tsetp.ne.u64 {}, {}, 0;", is_first, once);
+  const ArgumentStores stores(m, site, recording.layout, once, is_first);
   if (site.idiom->form == analysis::LaunchForm::Described) {
     edits.replace(site.get_scope->tokens, text);
     for (const Statement* store : stores.in_order()) {
@@ -292,7 +293,7 @@ Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSi
     record_edits(m, sites[i], i, edits, lines);
     head += fmt::format("\t.reg .b32 {};\n", numbered(kErrorRegister, i));
     if (sites[i].layout.passes_once()) {
-      head += fmt::format("\t.reg .b64 {};\n\t.reg .pred {};\n", numbered(kFirstRegister, i),
+      head += fmt::format("\t.reg .b64 {};\n\t.reg .pred {};\n", numbered(kOnceRegister, i),
                           numbered(kIsFirstPredicate, i));
     }
   }
