@@ -15,13 +15,14 @@
 // The calls __klap_get_buffer and __klap_device_launch are markers for the device runtime's functions, whose
 // names are those that the parent's own launch used.
 //
-// Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_CHILD_SHARED_BYTES, its dynamic shared memory;
-// KLAP_RECORD_BYTES; those of record_grid.h; KLAP_ONCE as in exact.cu; KLAP_GROUP_BLOCKS where the grid is
-// not the only group; KLAP_IN_ORDER where the thread launches the children of several queues, which come one
-// queue after another.
+// Constants: those of sizes.h; KLAP_CHILD_SHARED_BYTES, the child's dynamic shared memory where it does not
+// differ; KLAP_RECORD_BYTES; those of record_grid.h; KLAP_ONCE as in exact.cu; KLAP_GROUP_BLOCKS where the
+// grid is not the only group; KLAP_IN_ORDER where the thread launches the children of several queues, which
+// come one queue after another.
 #include "group.h"
 #include "record_grid.h"
 #include "sequence.h"
+#include "sizes.h"
 
 extern "C" __device__ void* __klap_get_buffer(void* kernel, dim3 grid, dim3 block, unsigned int shared_bytes);
 extern "C" __device__ unsigned int __klap_device_launch(void* buffer, void* stream);
@@ -74,10 +75,27 @@ extern "C" __device__ unsigned int __klap_leave(KlapQueue* queue) {
   return 1;
 }
 
+// What a group recorded.
+struct Recorded {
+  unsigned long long packed;
+  unsigned int big;
+  unsigned long long first;  // of the sequence that comes next: of the small children, then of the big ones
+  unsigned int threads, shared_bytes;  // of the largest child, where they differ
+};
+
 static __device__ __forceinline__ bool try_launch(void* consumer, const KlapSequence& part,
-                                                  unsigned int blocks) {
-  void* const buffer = __klap_get_buffer(
-      consumer, dim3(blocks), dim3(KLAP_CHILD_X, KLAP_CHILD_Y, KLAP_CHILD_Z), KLAP_CHILD_SHARED_BYTES);
+                                                  const Recorded& recorded, unsigned int blocks) {
+#ifdef KLAP_BLOCKS_DIFFER
+  const dim3 block(recorded.threads);
+#else
+  const dim3 block(KLAP_CHILD_X, KLAP_CHILD_Y, KLAP_CHILD_Z);
+#endif
+#ifdef KLAP_SHARED_DIFFERS
+  const unsigned int shared_bytes = recorded.shared_bytes;
+#else
+  const unsigned int shared_bytes = KLAP_CHILD_SHARED_BYTES;
+#endif
+  void* const buffer = __klap_get_buffer(consumer, dim3(blocks), block, shared_bytes);
   if (buffer == nullptr) return false;
   *static_cast<KlapSequence*>(buffer) = part;
   return __klap_device_launch(buffer, reinterpret_cast<void*>(kStream)) == 0;
@@ -87,13 +105,14 @@ static __device__ __forceinline__ bool try_launch(void* consumer, const KlapSequ
 // not wait. If the device runtime keeps refusing, these children can no longer be run by anyone: the program
 // must see an error rather than a result that lacks them.
 static __device__ __forceinline__ bool launch_sequence(KlapQueue* queue, void* consumer, KlapSequence& part,
-                                                       unsigned long long blocks, bool may_wait) {
+                                                       const Recorded& recorded, unsigned long long blocks,
+                                                       bool may_wait) {
   int failures = 0;
 #pragma unroll 1
   while (part.first < blocks) {
     const unsigned long long rest = blocks - part.first;
     const unsigned int grid = rest < kLargestGrid ? static_cast<unsigned int>(rest) : kLargestGrid;
-    if (try_launch(consumer, part, grid)) {
+    if (try_launch(consumer, part, recorded, grid)) {
       part.first += grid;
     } else if (!may_wait) {
       return false;
@@ -127,14 +146,8 @@ static __device__ __forceinline__ unsigned long long number_big_children(const K
   return blocks;
 }
 
-// What a group recorded.
-struct Recorded {
-  unsigned long long packed;
-  unsigned int big;
-  unsigned long long first;  // of the sequence that comes next: of the small children, then of the big ones
-};
-
-// Launches it; false when this thread may not wait for the room it takes, with the rest left in `recorded`.
+// Launches what a group recorded; false when this thread may not wait for the room it takes, with the rest
+// left in `recorded`.
 static __device__ __forceinline__ bool launch_recorded(KlapQueue* queue, unsigned int group, void* consumer,
                                                        Recorded& recorded, bool may_wait) {
   const unsigned int slot = first_slot(group);
@@ -145,7 +158,8 @@ static __device__ __forceinline__ bool launch_recorded(KlapQueue* queue, unsigne
   part.once = once_of(queue, group);
 #endif
   if (part.count != 0) {
-    const bool done = launch_sequence(queue, consumer, part, recorded.packed >> KLAP_INDEX_BITS, may_wait);
+    const bool done =
+        launch_sequence(queue, consumer, part, recorded, recorded.packed >> KLAP_INDEX_BITS, may_wait);
     recorded.first = part.first;
     if (!done) return false;
     recorded.packed = 0;
@@ -159,13 +173,23 @@ static __device__ __forceinline__ bool launch_recorded(KlapQueue* queue, unsigne
 #ifdef KLAP_ONCE
   part.once = once_of(queue, group);
 #endif
-  const bool done = launch_sequence(queue, consumer, part, blocks, may_wait);
+  const bool done = launch_sequence(queue, consumer, part, recorded, blocks, may_wait);
   recorded.first = part.first;
   return done;
 }
 
 static __device__ __forceinline__ unsigned int children_in(const Recorded& recorded) {
   return (static_cast<unsigned int>(recorded.packed) & KLAP_MAX_RECORDS) + recorded.big;
+}
+
+// For the next parent.
+static __device__ __forceinline__ void reset_sizes([[maybe_unused]] KlapCounters* counters) {
+#ifdef KLAP_BLOCKS_DIFFER
+  counters->threads = 0;
+#endif
+#ifdef KLAP_SHARED_DIFFERS
+  counters->shared_bytes = 0;
+#endif
 }
 
 #ifdef KLAP_GROUP_BLOCKS
@@ -179,12 +203,14 @@ extern "C" __device__ void __klap_launch_children(KlapQueue* queue, void* consum
   bool is_last = false;
 #pragma unroll 1
   for (;;) {
-    Recorded recorded = {groups[group].packed, groups[group].big, groups[group].first};
+    Recorded recorded = {groups[group].packed, groups[group].big, groups[group].first, groups[group].threads,
+                         groups[group].shared_bytes};
     const unsigned int children = children_in(recorded);
     const bool done = launch_recorded(queue, group, consumer, recorded, is_last);
     groups[group].packed = done ? 0 : recorded.packed;
     groups[group].big = done ? 0 : recorded.big;
     groups[group].first = done ? 0 : recorded.first;
+    if (done) reset_sizes(groups + group);
     if (!is_last) {
       groups[group].exited = 0;
       if (!done) groups[atomicAdd(&queue->big, 1u)].waiting = group;
@@ -208,8 +234,10 @@ extern "C" __device__ void __klap_launch_children(KlapQueue* queue, void* consum
 // For the last thread of the grid: takes everything out of the queue, which is then empty for the next
 // parent, and launches it.
 extern "C" __device__ void __klap_launch_children(KlapQueue* queue, void* consumer) {
-  Recorded recorded = {atomicExch(&queue->packed, 0ull), atomicExch(&queue->big, 0u), 0};
+  Recorded recorded = {atomicExch(&queue->packed, 0ull), atomicExch(&queue->big, 0u), 0, queue->threads,
+                       queue->shared_bytes};
   queue->exited = 0;
+  reset_sizes(queue);
   if (queue->report != nullptr) {
     reinterpret_cast<volatile unsigned long long*>(queue->report)[KLAP_REPORT_CHILDREN] +=
         children_in(recorded);

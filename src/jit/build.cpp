@@ -54,6 +54,15 @@ std::string layout_tag(const transform::RecordLayout& layout) {
   return layout.packed ? "_p" + Hasher().add(layout.key()).hex().substr(0, 8) : "";
 }
 
+// "64x1x1"; where blocks differ "nx1x1_1024", with the most threads behind.
+std::string block_tag(const transform::ConsumerShape& shape) {
+  if (!shape.blocks_differ()) return fmt::format("{}", fmt::join(shape.block, "x"));
+  std::string text;
+  for (const auto& extent : shape.sizes->block)
+    text += (text.empty() ? "" : "x") + (extent ? std::to_string(*extent) : "n");
+  return fmt::format("{}_{}", text, shape.most_child_threads());
+}
+
 // A consumer's name tells its child and what it was specialised for.
 std::string consumer_name(const Plan& plan, const PlannedSite& site) {
   const transform::ConsumerShape& s = site.shape;
@@ -63,13 +72,13 @@ std::string consumer_name(const Plan& plan, const PlannedSite& site) {
     return fmt::format("{}$klap_warp_{}{}", site.child->name, unit_tag(plan, site.child_unit),
                        s.grid_is_1d ? "_1d" : "");
   }
-  return fmt::format("{}$klap_{}_{}_{}x{}x{}_{}{}{}", site.child->name,
+  return fmt::format("{}$klap_{}_{}_{}_{}{}{}", site.child->name,
                      s.chain == transform::Chain::InOrder    ? "chain"
                      : s.chain == transform::Chain::AnyOrder ? "loop"
                      : s.exact                               ? "exact"
                                                              : "run",
-                     unit_tag(plan, site.child_unit), s.block[0], s.block[1], s.block[2], s.pack,
-                     s.grid_is_1d ? "_1d" : "", layout_tag(s.layout));
+                     unit_tag(plan, site.child_unit), block_tag(s), s.pack, s.grid_is_1d ? "_1d" : "",
+                     layout_tag(s.layout));
 }
 
 // What a parent's variant is called after: "grid", "grid_device", "block", "multi16", "warp".
@@ -144,7 +153,8 @@ class Generator {
     }
     out.record = site.shape.chain == transform::Chain::InOrder ? chain_record_template(site.shape)
                  : site.way.has_own_room()                     ? feed_record_template(site.shape.layout)
-                                           : record_template(site.shape.layout, site.way.group_blocks);
+                 : site.keeps_launches ? record_sizes_template(site.shape, site.way.group_blocks)
+                                       : record_template(site.shape.layout, site.way.group_blocks);
     out.consumer = consumer_template(site.shape);
     if (site.way.launcher == Launcher::Device) {
       out.leave = leave_template(site.shape, site.way.group_blocks, in_order);
@@ -189,7 +199,8 @@ class Generator {
     std::vector<transform::RecordingSite> recording;
     std::vector<transform::DeviceLaunch> launches;
     for (size_t i = 0; i < sites.size(); ++i) {
-      recording.push_back({*sites[i].site, *templates[i].record, sites[i].shape.layout});
+      recording.push_back(
+          {*sites[i].site, *templates[i].record, sites[i].shape.layout, sites[i].keeps_launches});
       if (!device) continue;
       const std::string consumer = consumer_name(plan_, sites[i]);
       launches.push_back({*templates[i].leave, consumer, "", any.way.group_blocks});
@@ -249,7 +260,7 @@ class Generator {
       queue.consumer = consumer_name(plan_, site);
       queue.record_bytes = site.shape.layout.record_bytes;
       queue.consumer_block_threads = site.shape.threads();
-      queue.child_block_threads = site.shape.child_threads();
+      queue.child_block_threads = site.shape.most_child_threads();
       queue.child_shared_bytes = site.shape.shared_bytes;
       queue.feeds = site.way.has_own_room();
       if (site.way.feeds) queue.others = other_kernels(site);

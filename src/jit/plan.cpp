@@ -125,6 +125,8 @@ std::string run_text(const PlannedSite& planned) {
                        leaving);
   }
   if (planned.way.is_at_once()) return fmt::format("one launch for up to {} lanes", planned.shape.lanes);
+  if (planned.way.launcher == Launcher::Host && planned.shape.blocks_differ())
+    return fmt::format("run warp by warp, {} to a consumer block", planned.shape.pack);
   if (planned.way.launcher == Launcher::Host) {
     return fmt::format("{} to a consumer block{}{}", planned.shape.pack,
                        together_text(planned.shape.together), leaving);
@@ -219,6 +221,7 @@ class Planner {
     const std::vector<std::optional<Objection>> objections = judge(planned, wished_ways(request_, wishes));
     const bool rewritten = !std::ranges::all_of(objections, [](const auto& o) { return o.has_value(); });
     if (rewritten && request_.slicing) find_slices(planned);
+    if (rewritten) keep_launches(planned);
     for (size_t i = 0; i < planned.size(); ++i) {
       if (!objections[i]) pack_records(planned[i]);
     }
@@ -241,10 +244,19 @@ class Planner {
     }
   }
 
+  // One site whose sizes differ decides for all: then the device runtime keeps the last error.
+  static void keep_launches(std::vector<PlannedSite>& sites) {
+    if (sites.front().way.is_at_once()) return;
+    const bool any =
+        std::ranges::any_of(sites, [](const PlannedSite& s) { return s.shape.sizes.has_value(); });
+    for (PlannedSite& site : sites) site.keeps_launches = any;
+  }
+
   // Where nobody but the site's own consumer reads its records. Nobody records twice there: such launches
   // stand in no loop.
   void pack_records(PlannedSite& planned) const {
     if (!planned.wish.pack_records || planned.way.is_at_once() || planned.way.has_own_room()) return;
+    if (planned.keeps_launches) return;
     planned.shape.layout =
         transform::packed_layout(*plan_.units[planned.child_unit]->module(), *planned.child, *planned.parent,
                                  *planned.site, planned.way.group_blocks);
@@ -483,9 +495,8 @@ class Planner {
     }
     if (planned.way.chains) return std::nullopt;  // all sites have one shape
     planned.shape =
-        transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent),
+        transform::consumer_shape(module, *child.function, launch_sizes(parent, s, module, *child.function),
                                   grid_is_1d(s, parent.data), planned.way.launcher == Launcher::Device);
-    planned.shape.shared_bytes = *analysis::constant_shared_bytes(s, parent);
     transform::use_threads(planned.shape, planned.wish.consumer_threads);
     return std::nullopt;
   }
@@ -501,8 +512,13 @@ class Planner {
             ? planned.family->kernels[planned.family->number_of(planned.child->name)].shared_bytes
         : planned.way.chains ? analysis::constant_shared_bytes(*planned.site, *planned.parent).value()
                              : planned.shape.shared_bytes;
+    const bool shared_differs = planned.shape.sizes && planned.shape.sizes->shared_differs();
     const std::string shared =
-        shared_bytes == 0 ? "" : fmt::format("{} bytes of dynamic shared memory, ", shared_bytes);
+        shared_differs
+            ? fmt::format("up to {} bytes of dynamic shared memory, as many as the largest request, ",
+                          planned.shape.most_shared_bytes())
+        : shared_bytes == 0 ? ""
+                            : fmt::format("{} bytes of dynamic shared memory, ", shared_bytes);
     remark.detail =
         fmt::format("{}{}, {}, {}{} argument bytes{}, {}", block_text(planned),
                     moldable(planned) ? ", moldable" : "", run_text(planned), shared,
@@ -515,6 +531,8 @@ class Planner {
     note_refused(remark, planned);
     note_launcher(remark, planned);
     note_threads(remark, planned);
+    if (planned.keeps_launches)
+      remark.notes.emplace_back("launches of sizes that CUDA may refuse are the program's own");
     if (planned.way.has_own_room())
       remark.notes.emplace_back("launches that the queue has no room for are the program's own");
     if (!planned.whole.empty()) remark.notes.push_back("its grid is launched as a whole: " + planned.whole);
@@ -551,6 +569,9 @@ class Planner {
   }
 
   static std::string block_text(const PlannedSite& planned) {
+    if (planned.shape.blocks_differ()) {
+      return fmt::format("block from the record, of at most {} threads", planned.shape.most_child_threads());
+    }
     const auto block = analysis::constant_block(*planned.site, *planned.parent);
     return block ? fmt::format("block {}x{}x{}", (*block)[0], (*block)[1], (*block)[2]) : "block of any size";
   }
@@ -572,6 +593,8 @@ class Planner {
       why = "the consumer's blocks are the children's";
     } else if (!planned.shape.packs) {
       why = "a block of children has a consumer's block to itself";
+    } else if (planned.shape.threads() != asked && planned.shape.blocks_differ()) {
+      why = "it is no multiple of a warp, by which children are run";
     } else if (planned.shape.threads() != asked) {
       why = fmt::format("it is no multiple of the {} threads of a child's block",
                         planned.shape.child_threads());

@@ -14,7 +14,9 @@ extern const char kQueueHeader[];
 extern const char kGroupHeader[];
 extern const char kRecordGridHeader[];
 extern const char kSequenceHeader[];
+extern const char kSizesHeader[];
 extern const char kRecordTemplate[];
+extern const char kRecordSizesTemplate[];
 extern const char kConsumerTemplate[];
 extern const char kExactTemplate[];
 extern const char kExitsHeader[];
@@ -52,6 +54,8 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
                                    {"group.h", kGroupHeader},
                                    {"record_grid.h", kRecordGridHeader},
                                    {"sequence.h", kSequenceHeader},
+                                   {"sizes.h", kSizesHeader},
+                                   {"record.cu", kRecordTemplate},
                                    {"exits.h", kExitsHeader},
                                    {"warp.h", kWarpHeader},
                                    {"warp_records.h", kWarpRecordsHeader},
@@ -77,9 +81,14 @@ std::vector<std::string> layout_options(const transform::RecordLayout& layout) {
 
 std::vector<std::string> shape_options(const transform::ConsumerShape& shape) {
   std::vector<std::string> options = layout_options(shape.layout);
-  options.push_back(fmt::format("-DKLAP_CHILD_X={}", shape.block[0]));
-  options.push_back(fmt::format("-DKLAP_CHILD_Y={}", shape.block[1]));
-  options.push_back(fmt::format("-DKLAP_CHILD_Z={}", shape.block[2]));
+  constexpr std::array kAxes = {'X', 'Y', 'Z'};
+  for (size_t axis = 0; axis < kAxes.size(); ++axis) {
+    const auto extent = shape.blocks_differ() ? shape.sizes->block.at(axis) : shape.block.at(axis);
+    if (extent) options.push_back(fmt::format("-DKLAP_CHILD_{}={}", kAxes.at(axis), *extent));
+  }
+  if (!shape.blocks_differ()) return options;
+  options.emplace_back("-DKLAP_BLOCKS_DIFFER");
+  options.push_back(fmt::format("-DKLAP_MOST_THREADS={}", shape.most_child_threads()));
   return options;
 }
 
@@ -122,6 +131,17 @@ std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout
   std::vector<std::string> options = layout_options(layout);
   add_group(options, group_blocks);
   return compiled(kRecordTemplate, "record.cu", options);
+}
+
+std::shared_ptr<const ptx::Module> record_sizes_template(const transform::ConsumerShape& shape,
+                                                         uint32_t group_blocks) {
+  std::vector<std::string> options = layout_options(shape.layout);
+  add_group(options, group_blocks);
+  options.push_back(fmt::format("-DKLAP_MOST_THREADS={}", shape.most_child_threads()));
+  options.push_back(fmt::format("-DKLAP_SHARED_ROOM={}", shape.most_shared_bytes()));
+  if (shape.blocks_differ()) options.emplace_back(shape.exact ? "-DKLAP_KEEP_THREADS" : "-DKLAP_IN_WARPS");
+  if (shape.sizes && shape.sizes->shared_differs()) options.emplace_back("-DKLAP_KEEP_SHARED");
+  return compiled(kRecordSizesTemplate, "record_sizes.cu", options);
 }
 
 std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordLayout& layout) {
@@ -168,7 +188,11 @@ std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape
   std::vector<std::string> options = shape_options(shape);
   add_group(options, group_blocks);
   if (in_order) options.emplace_back("-DKLAP_IN_ORDER");
-  options.push_back(fmt::format("-DKLAP_CHILD_SHARED_BYTES={}", shape.shared_bytes));
+  if (shape.sizes && shape.sizes->shared_differs()) {
+    options.emplace_back("-DKLAP_SHARED_DIFFERS");
+  } else {
+    options.push_back(fmt::format("-DKLAP_CHILD_SHARED_BYTES={}", shape.shared_bytes));
+  }
   return compiled(kLeaveTemplate, "leave_grid.cu", options);
 }
 
@@ -186,10 +210,11 @@ std::shared_ptr<const ptx::Module> warp_launch_template(const transform::Consume
 }
 
 std::string template_texts() {
-  return std::string(kQueueHeader) + kGroupHeader + kRecordGridHeader + kSequenceHeader + kRecordTemplate +
-         kConsumerTemplate + kExactTemplate + kLeaveTemplate + kWarpHeader + kFeedHeader +
-         kFeedRecordTemplate + kFeedTemplate + kChainHeader + kChainRecordTemplate + kChainTemplate +
-         kWarpRecordsHeader + kWarpTemplate + kWarpLaunchTemplate + kExitsHeader;
+  return std::string(kQueueHeader) + kGroupHeader + kRecordGridHeader + kSequenceHeader + kSizesHeader +
+         kRecordTemplate + kRecordSizesTemplate + kConsumerTemplate + kExactTemplate + kLeaveTemplate +
+         kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate + kChainHeader +
+         kChainRecordTemplate + kChainTemplate + kWarpRecordsHeader + kWarpTemplate + kWarpLaunchTemplate +
+         kExitsHeader;
 }
 
 }  // namespace klap::jit

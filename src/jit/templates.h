@@ -14,6 +14,9 @@ namespace klap::jit {
 // `group_blocks` as in analysis::Way.
 std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout& layout,
                                                    uint32_t group_blocks);
+// The same where launches of other sizes than `shape` has room for stay the program's own.
+std::shared_ptr<const ptx::Module> record_sizes_template(const transform::ConsumerShape& shape,
+                                                         uint32_t group_blocks);
 std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape);
 // What parents and children record with where the children launch again.
 std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordLayout& layout);

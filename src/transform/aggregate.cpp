@@ -12,6 +12,7 @@
 #include "transform/argument_stores.h"
 #include "transform/chain.h"
 #include "transform/feed.h"
+#include "transform/kept_launches.h"
 #include "transform/own_streams.h"
 #include "transform/parts.h"
 #include "transform/slices.h"
@@ -132,15 +133,17 @@ std::string child_text(const Module& child_module, const Function& child, const 
                        const ConsumerShape& shape, const std::vector<std::string>& operands,
                        const std::string& prefix, const std::string& parameter, LineTables& lines,
                        const FeedingSites* sites) {
-  static constexpr std::array<const char*, 9> kNames = {
-      "ctaid_x", "ctaid_y", "ctaid_z", "nctaid_x", "nctaid_y", "nctaid_z", "tid_x", "tid_y", "tid_z"};
-  if (operands.size() != kNames.size() + 1) {
+  static constexpr std::array<const char*, 12> kNames = {"ctaid_x",  "ctaid_y",  "ctaid_z", "nctaid_x",
+                                                         "nctaid_y", "nctaid_z", "tid_x",   "tid_y",
+                                                         "tid_z",    "ntid_x",   "ntid_y",  "ntid_z"};
+  const size_t names = shape.blocks_differ() ? kNames.size() : 9;
+  if (operands.size() != names + 1) {
     throw Error(ErrorCode::Internal, "the consumer template calls its marker in an unknown form");
   }
   InlineKernel kernel;
   kernel.prefix = prefix;
   kernel.arguments = "%" + prefix + "arguments";
-  kernel.ntid = body.block;
+  for (size_t axis = 0; axis < 3; ++axis) kernel.ntid[axis] = std::to_string(body.block[axis]);
   kernel.keep_exits = shape.exact;
   kernel.coherent = shape.feeds || shape.chain == Chain::InOrder;
   kernel.may_leave = body.may_leave;
@@ -164,10 +167,11 @@ std::string child_text(const Module& child_module, const Function& child, const 
     text += fmt::format("\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n\tadd.s64 {2}, {2}, {0};\n", begin, parameter,
                         kernel.arguments);
   }
-  for (size_t i = 0; i < kNames.size(); ++i) {
-    const std::string name = fmt::format("%{}{}", prefix, kNames[i]);
+  const std::array vectors = {&kernel.ctaid, &kernel.nctaid, &kernel.tid, &kernel.ntid};
+  for (size_t i = 0; i < names; ++i) {
+    const std::string name = fmt::format("%{}{}", prefix, kNames.at(i));
     text += fmt::format("\t.reg .b32 {0};\n\tmov.b32 {0}, {1};\n", name, operands[i + 1]);
-    (i < 3 ? kernel.ctaid : i < 6 ? kernel.nctaid : kernel.tid)[i % 3] = name;
+    vectors.at(i / 3)->at(i % 3) = name;
   }
   // What follows is the template's again.
   return text + "\t" + inline_kernel(child_module, child, kernel, lines) + "\n\t" +
@@ -216,6 +220,18 @@ ConsumerShape consumer_shape(const Module& module, const Function& child,
   const bool alone = exact || feeds || lanes_fixed || shape.together == analysis::Together::Blocks;
   shape.packs = !alone;
   shape.pack = alone ? 1 : std::max(1u, kPackedThreads / threads);
+  return shape;
+}
+
+ConsumerShape consumer_shape(const Module& module, const Function& child, const analysis::LaunchSizes& sizes,
+                             bool grid_is_1d, bool exact) {
+  constexpr uint32_t kWarp = 32;
+  std::array<uint32_t, 3> block = {exact ? sizes.most_threads : kWarp, 1, 1};
+  if (!sizes.blocks_differ())
+    std::ranges::transform(sizes.block, block.begin(), [](const auto& extent) { return extent.value(); });
+  ConsumerShape shape = consumer_shape(module, child, block, grid_is_1d, exact);
+  shape.shared_bytes = sizes.shared_bytes.value_or(0);
+  if (sizes.blocks_differ() || sizes.shared_differs()) shape.sizes = sizes;
   return shape;
 }
 
@@ -282,6 +298,17 @@ Edits copy_with_queues(const FunctionFacts& parent, size_t queues, const std::st
   return edits;
 }
 
+// The site's own launch stays, for what the template does not record.
+void keep_launch(const RecordingSite& recording, size_t number, Edits& edits, std::string& head,
+                 LineTables& lines) {
+  const KeptLaunch kept{recording.site, recording.record, number, numbered(kQueueRegister, number)};
+  for (const auto& [statement, around] : kept.around(lines)) {
+    edits.insert_before(statement->tokens.first, around.before + "\t");
+    edits.insert_after(statement->tokens.last - 1, "\n" + around.after);
+  }
+  head += kept.registers();
+}
+
 // Everything but the ways out.
 Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
                       const std::string& name, LineTables& lines, bool in_slices) {
@@ -289,6 +316,10 @@ Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSi
   Edits edits = copy_with_queues(parent, sites.size(), name, lines, in_slices ? slice_parameter() : "");
   std::string head = "\t.reg .b32 %klap_last_error;\n\tmov.u32 %klap_last_error, 0;\n";
   for (size_t i = 0; i < sites.size(); ++i) {
+    if (sites[i].keeps_launch) {
+      keep_launch(sites[i], i, edits, head, lines);
+      continue;
+    }
     drop_callee_address(parent, sites[i].site, edits);
     record_edits(m, sites[i], i, edits, lines);
     head += fmt::format("\t.reg .b32 {};\n", numbered(kErrorRegister, i));
@@ -299,8 +330,9 @@ Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSi
   }
   if (in_slices) head += read_slice(parent, edits);
   edits.insert_after(parent.function.body.tokens.first, head);
-  for (const analysis::ErrorQuery& query : parent.error_queries)
-    edits.replace(query.scope->tokens, query_text(query));
+  for (const analysis::ErrorQuery& query : parent.error_queries) {
+    if (!sites.front().keeps_launch) edits.replace(query.scope->tokens, query_text(query));
+  }
   for (const auto& [statement, around] : without_own_streams(parent, ""))
     edits.replace(statement->tokens, around.before);
   return edits;

@@ -228,7 +228,7 @@ class KernelSplicer final : public Splicer {
     if (name == "%ctaid") return kernel_.ctaid[index];
     if (name == "%nctaid") return kernel_.nctaid[index];
     if (kernel_.block_is_real) return fmt::format("%ntid{}", axis);
-    return std::to_string(kernel_.ntid[index]);
+    return kernel_.ntid[index];
   }
 
   [[nodiscard]] Error unsupported(uint32_t token) const {

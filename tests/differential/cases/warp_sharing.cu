@@ -200,7 +200,7 @@ KLAP_CASE(shared_blocks, "lanes with different blocks share a launch") {
             for (int k = 0; k < z; ++k) sum += 1 + i + j + k;
         return sum * (1 + t % 4) * (1 + t % 3);
       },
-      "block-not-constant");
+      nullptr);
 }
 
 KLAP_CASE(shared_many_bytes, "more children than fit go into one launch, or arguments overlap") {
