@@ -29,7 +29,7 @@ struct KlapCounters {
 struct KlapGroup;
 
 // The head. Where groups have their own counters, its own count the groups: `exited` those that have left,
-// `big` those whose children wait to be launched.
+// `big` those whose children wait to be launched, `packed` those whose turn it is (leave_grid.cu).
 struct KlapQueue : KlapCounters {
   unsigned int capacity;       // in records
   unsigned int record_bytes;   // header, arguments and padding
