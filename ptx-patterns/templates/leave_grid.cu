@@ -178,8 +178,16 @@ static __device__ __forceinline__ unsigned int children_in(const Recorded& recor
 //
 // A turn: the group in the low half; in the high one how many groups wait behind it, or that it is the
 // thread's own group.
-enum : unsigned int { kTurns = 4, kLooks = 32, kLookPause = 1000, kOwnTurn = 0xfffffffeu };
+enum : unsigned int { kMostTurns = 4, kLooks = 32, kLookPause = 1000, kOwnTurn = 0xfffffffeu };
 enum : unsigned long long { kNoTurn = ~0ull };
+
+// At once. Most of the device is for the children.
+static __device__ __forceinline__ unsigned int turns() {
+  unsigned int multiprocessors;
+  asm("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
+  const unsigned int part = multiprocessors / 8u;
+  return part < 1u ? 1u : part < kMostTurns ? part : kMostTurns;
+}
 
 static __device__ __forceinline__ unsigned long long turn_of(unsigned int group, unsigned int waiting) {
   return static_cast<unsigned long long>(waiting) << 32 | group;
@@ -208,7 +216,7 @@ extern "C" __device__ unsigned long long __klap_first_turn(KlapQueue* first) {
   first->groups[group].exited = 0;
 #pragma unroll 1
   for (unsigned int look = 0; look < kLooks; ++look) {
-    if (atomicAdd(&first->packed, 1ull) < kTurns) return turn_of(group, kOwnTurn);
+    if (atomicAdd(&first->packed, 1ull) < turns()) return turn_of(group, kOwnTurn);
     atomicAdd(&first->packed, ~0ull);
     __nanosleep(kLookPause);
   }
