@@ -38,11 +38,11 @@ struct KlapGroup;
 // Nobody reads them before all threads of the grid, or of the group, have left.
 #define KLAP_ONCE_OFFSET 64
 #define KLAP_ONCE_BYTES 192
-#define KLAP_GROUP_ONCE_BYTES 96  // with it a group takes a line of the caches
+#define KLAP_GROUP_ONCE_BYTES 80  // with it a group takes a line of the caches
 #define KLAP_SEQUENCE_ONCE 32     // where an exact grid's parameter (sequence.h) says which place it is
 
 // The head. Where groups have their own counters, its own count the groups: `exited` those that have left,
-// `big` those whose children wait to be launched.
+// `big` those whose children wait to be launched, `packed` those whose turn it is (leave_grid.cu).
 struct KlapQueue : KlapCounters {
   unsigned int capacity;       // in records
   unsigned int record_bytes;   // header, arguments and padding

@@ -151,13 +151,16 @@ class Generator {
       out.record = warp_launch_template(site.shape, transform::sharing_shape(*site.parent, *site.site));
       return out;
     }
-    out.record = site.shape.chain == transform::Chain::InOrder ? chain_record_template(site.shape)
-                 : site.way.has_own_room()                     ? feed_record_template(site.shape.layout)
-                 : site.keeps_launches ? record_sizes_template(site.shape, site.way.group_blocks)
-                                       : record_template(site.shape.layout, site.way.group_blocks);
+    const uint32_t group_blocks = site.way.group_blocks;
+    out.record = site.shape.chain == transform::Chain::InOrder
+                     ? chain_record_template(site.shape, group_blocks)
+                 : site.way.has_own_room() ? feed_record_template(site.shape.layout, group_blocks)
+                 : site.keeps_launches     ? record_sizes_template(site.shape, group_blocks)
+                                           : record_template(site.shape.layout, group_blocks);
     out.consumer = consumer_template(site.shape);
     if (site.way.launcher == Launcher::Device) {
-      out.leave = leave_template(site.shape, site.way.group_blocks, in_order);
+      out.leave = site.way.chains ? leave_chain_template(site.shape, group_blocks)
+                                  : leave_template(site.shape, group_blocks, in_order);
     }
     return out;
   }
@@ -189,13 +192,6 @@ class Generator {
     const std::string name = fmt::format("{}$klap_{}_{}", any.parent->function.name, way_tag(any.way),
                                          unit_tag(plan_, any.parent_unit));
     transform::LineTables& lines = code(any.parent_unit).lines;
-    const ptx::Module& record = *templates.front().record;
-    if (any.shape.chain == transform::Chain::InOrder)
-      return transform::chaining_parent(*any.parent, any.chained->targets, record, name, lines);
-    if (any.way.has_own_room()) {
-      const auto targets = any.way.feeds ? any.family->targets_of(*any.parent) : any.chained->targets;
-      return transform::feeding_parent(*any.parent, targets, record, name, lines);
-    }
     std::vector<transform::RecordingSite> recording;
     std::vector<transform::DeviceLaunch> launches;
     for (size_t i = 0; i < sites.size(); ++i) {
@@ -207,6 +203,14 @@ class Generator {
       if (sites[i].parent_unit != sites[i].child_unit) {
         launches.back().declaration = transform::consumer_declaration(*templates[i].consumer, consumer);
       }
+    }
+    if (any.way.has_own_room()) {
+      const ptx::Module& record = *templates.front().record;
+      const transform::DeviceLaunch* const launch = device ? &launches.front() : nullptr;
+      if (any.shape.chain == transform::Chain::InOrder)
+        return transform::chaining_parent(*any.parent, any.chained->targets, record, name, lines, launch);
+      const auto targets = any.way.feeds ? any.family->targets_of(*any.parent) : any.chained->targets;
+      return transform::feeding_parent(*any.parent, targets, record, name, lines, launch);
     }
     if (!device) return transform::recording_parent(*any.parent, recording, name, lines, any.in_slices);
     return transform::launching_parent(*any.parent, recording, launches, name, lines, any.in_slices);

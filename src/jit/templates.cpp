@@ -23,11 +23,13 @@ extern const char kExitsHeader[];
 extern const char kLeaveTemplate[];
 extern const char kWarpHeader[];
 extern const char kFeedHeader[];
+extern const char kFeedGroupHeader[];
 extern const char kFeedRecordTemplate[];
 extern const char kFeedTemplate[];
 extern const char kChainHeader[];
 extern const char kChainRecordTemplate[];
 extern const char kChainTemplate[];
+extern const char kLeaveChainTemplate[];
 extern const char kWarpRecordsHeader[];
 extern const char kWarpTemplate[];
 extern const char kWarpLaunchTemplate[];
@@ -60,6 +62,7 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
                                    {"warp.h", kWarpHeader},
                                    {"warp_records.h", kWarpRecordsHeader},
                                    {"feed.h", kFeedHeader},
+                                   {"feed_group.h", kFeedGroupHeader},
                                    {"feed_record.cu", kFeedRecordTemplate},
                                    {"chain.h", kChainHeader}}),
                    name));
@@ -144,12 +147,17 @@ std::shared_ptr<const ptx::Module> record_sizes_template(const transform::Consum
   return compiled(kRecordSizesTemplate, "record_sizes.cu", options);
 }
 
-std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordLayout& layout) {
-  return compiled(kFeedRecordTemplate, "feed_record.cu", layout_options(layout));
+std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordLayout& layout,
+                                                        uint32_t group_blocks) {
+  std::vector<std::string> options = layout_options(layout);
+  add_group(options, group_blocks);
+  return compiled(kFeedRecordTemplate, "feed_record.cu", options);
 }
 
-std::shared_ptr<const ptx::Module> chain_record_template(const transform::ConsumerShape& shape) {
+std::shared_ptr<const ptx::Module> chain_record_template(const transform::ConsumerShape& shape,
+                                                         uint32_t group_blocks) {
   std::vector<std::string> options = layout_options(shape.layout);
+  add_group(options, group_blocks);
   std::string kernels;
   for (size_t i = 0; i < shape.bodies.size(); ++i) {
     const transform::FedBody& body = shape.bodies[i];
@@ -196,6 +204,14 @@ std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape
   return compiled(kLeaveTemplate, "leave_grid.cu", options);
 }
 
+std::shared_ptr<const ptx::Module> leave_chain_template(const transform::ConsumerShape& shape,
+                                                        uint32_t group_blocks) {
+  std::vector<std::string> options = {fmt::format("-DKLAP_THREADS={}", shape.threads()),
+                                      fmt::format("-DKLAP_SHARED_BYTES={}", shape.shared_bytes)};
+  add_group(options, group_blocks);
+  return compiled(kLeaveChainTemplate, "leave_chain.cu", options);
+}
+
 std::shared_ptr<const ptx::Module> warp_launch_template(const transform::ConsumerShape& shape,
                                                         const transform::SharingShape& sharing) {
   std::vector<std::string> options = warp_options(shape);
@@ -213,8 +229,8 @@ std::string template_texts() {
   return std::string(kQueueHeader) + kGroupHeader + kRecordGridHeader + kSequenceHeader + kSizesHeader +
          kRecordTemplate + kRecordSizesTemplate + kConsumerTemplate + kExactTemplate + kLeaveTemplate +
          kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate + kChainHeader +
-         kChainRecordTemplate + kChainTemplate + kWarpRecordsHeader + kWarpTemplate + kWarpLaunchTemplate +
-         kExitsHeader;
+         kChainRecordTemplate + kChainTemplate + kFeedGroupHeader + kLeaveChainTemplate + kWarpRecordsHeader +
+         kWarpTemplate + kWarpLaunchTemplate + kExitsHeader;
 }
 
 }  // namespace klap::jit

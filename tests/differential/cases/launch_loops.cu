@@ -173,7 +173,7 @@ void followed(std::vector<int>& cells) {
 }
 
 void in_loop(Builder& c, const char* parent, const char* by_warp) {
-  c.left_on_device(parent, "site-in-loop");
+  c.rewritten(parent);
   c.by_warp(by_warp);
 }
 

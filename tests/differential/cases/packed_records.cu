@@ -225,7 +225,6 @@ KLAP_CASE(arguments_differ_by_site,
           "a child reads its arguments as another site of its kernel records them") {
   one_each<int>(
       c, "same_child_twice", [](int t) { return 13 * t; }, 13);
-  c.left_by_groups("several-sites");
   const auto out = c.buffer("out", std::vector<int>(kAll), numbers<int>(kAll, [](int t) { return 17 * t; }));
   c.launch("same_child_elsewhere", {kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(out), 17);
   c.rewritten("same_child_elsewhere");

@@ -74,12 +74,10 @@ KLAP_CASE(three_sites_in_order, "a thread's later launches do not wait for its e
     return t % 2 == 0 ? 5 * twice + 1 : twice;
   });
   c.rewritten("three_in_order_parent");
-  c.left_by_groups("several-sites");
 }
 KLAP_CASE(sites_ordered_by_barrier, "sites come in the order of the text although a barrier says otherwise") {
   on_cells(c, "barrier_says_parent", [](int t) { return t < 32 ? 6 * (t + 32) : 3 * t; });
   c.rewritten("barrier_says_parent");
-  c.left_by_groups("several-sites");
 }
 KLAP_CASE(sites_unlike, "sites of one kernel share what belongs to one of them") {
   constexpr int kAll = 4 * 64;
@@ -94,7 +92,6 @@ KLAP_CASE(sites_unlike, "sites of one kernel share what belongs to one of them")
   const auto s0 = c.buffer("sums", none, sums);
   c.launch("unlike_parent", {4, 1, 1}, {64, 1, 1}, c.address(c0), c.address(s0));
   c.rewritten("unlike_parent");
-  c.left_by_groups("several-sites");
 }
 
 #endif
