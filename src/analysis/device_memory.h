@@ -2,8 +2,8 @@
 // for that.
 //
 // Where memory is aggregated (templates/device_memory.cu), a piece of it must never get to the device's own
-// free. So all functions of a module have to change together: every mention of them in every unit, calls,
-// addresses and declarations alike. Whoever calls through a pointer then calls the other function, too.
+// free. So all functions of a module have to change together: every mention of them in every unit, so that
+// nothing is left through which the device's own could be called (it has no address).
 #pragma once
 
 #include <array>
