@@ -42,6 +42,13 @@ TEST_P(AggregatedMemory, IsOneAllocationAWarp) {
     EXPECT_EQ(kTaken / 24, fewest_allocations(GetParam(), name, {{"KLAP_AGGREGATE_MALLOC", "warp"}})) << name;
 }
 
+// The emulated heap gives nothing for nothing, so there is nothing behind which a header could stand.
+TEST_P(AggregatedMemory, OfNoSizeIsWhatTheDeviceSays) {
+  for (const char* configuration : {"native", GetParam()})
+    EXPECT_EQ(0U,
+              fewest_allocations(configuration, "memory_of_no_size", {{"KLAP_AGGREGATE_MALLOC", "warp"}}));
+}
+
 TEST_P(AggregatedMemory, IsOffUntilSomebodyAsks) {
   EXPECT_EQ(kTaken, fewest_allocations(GetParam(), "memory_freed_by_pieces"));
   EXPECT_EQ(kTaken,

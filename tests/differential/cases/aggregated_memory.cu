@@ -20,6 +20,9 @@ __device__ int sum_bytes(const unsigned char* memory, int bytes) {
   return sum;
 }
 
+__global__ void set_cell(int* cell) {
+  if (threadIdx.x == 0) *cell += 1;
+}
 __global__ void fill_memory(unsigned char* const* memory, int t) {
   if (threadIdx.x == 0) fill_bytes(memory[t], bytes_of_thread(t), t);
 }
@@ -136,6 +139,22 @@ extern "C" __global__ void odd_sizes_parent(unsigned char** memory, int* wrong, 
   if (t % 4 == 0) fill_memory<<<1, 32>>>(memory, t);
 }
 
+// So much that the heap does not have it three times.
+extern "C" __global__ void large_parent(unsigned char** memory, int* wrong) {
+  const int t = thread();
+  memory[t] = static_cast<unsigned char*>(malloc(32 << 10));
+  if (memory[t] == nullptr) wrong[t] = 1;
+  if (memory[t] != nullptr) fill_memory<<<1, 32>>>(memory, t);
+}
+// What nothing is, the device says.
+extern "C" __global__ void no_size_parent(int* cells, const int* zeros) {
+  const int t = thread();
+  void* nothing = nullptr;
+  if (cudaMalloc(&nothing, zeros[t]) == cudaSuccess) cudaFree(nothing);
+  free(malloc(zeros[t]));
+  set_cell<<<1, 32>>>(cells + t);
+}
+
 // Whoever takes memory leaves it in a place, and frees what was there. Only the pointer is handed on: nothing
 // orders anything else.
 extern "C" __global__ void hand_on_parent(unsigned long long* places, int* cells) {
@@ -146,9 +165,6 @@ extern "C" __global__ void hand_on_parent(unsigned long long* places, int* cells
     free(reinterpret_cast<void*>(before));
   }
   if (t < 8) cells[t] = 1;
-}
-__global__ void set_cell(int* cell) {
-  if (threadIdx.x == 0) *cell += 1;
 }
 extern "C" __global__ void after_hand_on_parent(unsigned long long* places, int* cells) {
   free(reinterpret_cast<void*>(places[threadIdx.x]));
@@ -294,6 +310,24 @@ KLAP_CASE(memory_of_odd_sizes, "sizes overflow when they are added up, or nothin
   c.launch("odd_sizes_parent", {3, 1, 1}, {32, 1, 1}, c.address(memory), c.address(wrong), c.address(sizes));
   all_threads(c, "free_all", c.address(memory));
   c.rewritten("odd_sizes_parent");
+}
+KLAP_CASE(memory_given_back, "the last piece does not free the allocation") {
+  aggregated(c);
+  const auto memory = pointers(c), wrong = zeros(c, "wrong");
+  const auto sums = c.buffer("sums", std::vector<int>(kThreads), numbers(own_sum));
+  for (int i = 0; i < 3; ++i) {
+    all_threads(c, "large_parent", c.address(memory), c.address(wrong));
+    all_threads(c, "free_from_the_end", c.address(memory), c.address(sums), 0);
+    all_threads(c, "free_from_the_end", c.address(memory), c.address(sums), 1);
+  }
+  c.rewritten("large_parent");
+}
+KLAP_CASE(memory_of_no_size, "a lane that asks for nothing stops the others, or frees what it did not get") {
+  aggregated(c);
+  const auto cells = c.buffer("cells", std::vector<int>(kThreads), std::vector<int>(kThreads, 1));
+  const auto sizes = zeros(c, "sizes");
+  all_threads(c, "no_size_parent", c.address(cells), c.address(sizes));
+  c.rewritten("no_size_parent");
 }
 KLAP_CASE(memory_handed_on, "a header is not there yet when its piece is freed") {
   aggregated(c);
