@@ -318,6 +318,8 @@ class LinkPlanner {
 
   // The unit is assembled anew even if nothing was added to it.
   void assemble_anew(size_t unit) { anew_ = unit; }
+  // The units get other functions for their device memory.
+  void aggregate_memory(const DeviceMemory& memory) { memory_ = memory; }
 
   LinkPlan run() {
     bool has_runtime = false;
@@ -329,6 +331,7 @@ class LinkPlanner {
         unit_without_runtime(u);
       }
     }
+    if (memory_.is_aggregated()) add_memory();
     if (!has_runtime && !program_.built_in_runtime && request_.device_runtime) add_device_runtime();
     return std::move(out_);
   }
@@ -350,7 +353,9 @@ class LinkPlanner {
     }
     std::string obstacle = "the unit carries no machine code for this device";
     std::optional<std::string> detached;
-    if (!unit.cubin.empty()) {
+    if (!unit.cubin.empty() && memory_.changes(u)) {
+      obstacle = "its device memory is aggregated";
+    } else if (!unit.cubin.empty()) {
       detached = transform::detached_unit(*code, "$klap_" + unit_tag(plan_, u), &obstacle);
     }
     if (detached) {
@@ -400,14 +405,14 @@ class LinkPlanner {
   // A unit that nothing was added to: its machine code as it is, else its PTX.
   void original(size_t u, const BuildOptions& options) {
     const Unit& unit = program_.units[u];
-    if (!unit.cubin.empty()) {
+    if (!unit.cubin.empty() && !memory_.changes(u)) {
       needs_suffix(unit.cubin_suffix);
       out_.inputs.push_back({LinkInputKind::Cubin, unit.cubin, unit.name});
     } else if (!unit.ptx.empty()) {
       const transform::UnitCode plain(*plan_.units[u]->original());
       app_ptx(unit, options);
       needs_suffix(plain.dialect.target.suffix);
-      out_.texts.push_back(transform::in_place_unit(plain, options.register_cap));
+      out_.texts.push_back(own_memory(u, transform::in_place_unit(plain, options.register_cap)));
       out_.inputs.push_back({LinkInputKind::Ptx, out_.texts.back(), unit.name});
     } else {
       throw Error(ErrorCode::Unsupported, "the unit has neither machine code nor PTX for this device")
@@ -429,9 +434,20 @@ class LinkPlanner {
 
   void add_ptx(size_t u, std::string text, const ptx::Target& target) {
     needs_suffix(target.suffix);
+    text = own_memory(u, std::move(text));
     if (request_.dump) request_.dump({Pass::Unit, fmt::format("unit{}.klap.ptx", u), "", text});
     out_.texts.push_back(std::move(text));
     out_.inputs.push_back({LinkInputKind::Ptx, out_.texts.back(), program_.units[u].name + " (rewritten)"});
+  }
+
+  [[nodiscard]] std::string own_memory(size_t u, std::string text) const {
+    return memory_.changes(u) ? with_own_memory(text, memory_, program_.units[u].name) : std::move(text);
+  }
+
+  void add_memory() {
+    out_.texts.push_back(device_memory_unit(memory_));
+    if (request_.dump) request_.dump({Pass::Unit, "memory.klap.ptx", "", out_.texts.back()});
+    out_.inputs.push_back({LinkInputKind::Ptx, out_.texts.back(), "device memory"});
   }
 
   // Code for sm_90a can only be linked for sm_90a: not even for sm_90, though the same devices run both.
@@ -464,6 +480,7 @@ class LinkPlanner {
   GeneratedUnits& generated_;
   LinkPlan out_;
   std::optional<size_t> anew_;
+  DeviceMemory memory_;
   bool has_app_ptx_ = false;
 };
 
@@ -597,17 +614,41 @@ std::string link_originals(const Program& program, const Request& request, Plan&
   return link(planner.run(), request);
 }
 
-BuiltModule build(const Program& program, const Request& request, Plan& plan,
-                  std::span<const PlannedSite> sites, Timings& timings) {
+namespace {
+
+BuiltModule build_with(const DeviceMemory& memory, const Program& program, const Request& request, Plan& plan,
+                       std::span<const PlannedSite> sites, Timings& timings) {
   GeneratedUnits generated = generate(plan, sites, request.dump, timings);
   if (generated.variants.empty()) return {};
   check_unique(program, generated);
   const Stopwatch watch(&timings.link);
   BuiltModule out;
-  out.cubin = link(LinkPlanner(program, request, plan, generated).run(), request);
+  LinkPlanner planner(program, request, plan, generated);
+  planner.aggregate_memory(memory);
+  out.cubin = link(planner.run(), request);
   if (request.dump) dump_linked(request.dump, out.cubin);
   check_linked(program, generated, out.cubin);
   out.variants = std::move(generated.variants);
+  return out;
+}
+
+}  // namespace
+
+// If it is the program's device memory that does not build, it stays as it is.
+BuiltModule build(const Program& program, const Request& request, Plan& plan,
+                  std::span<const PlannedSite> sites, Timings& timings) {
+  if (!plan.memory.is_aggregated()) return build_with({}, program, request, plan, sites, timings);
+  const std::vector<SiteRemark> remarks = plan.remarks;
+  std::string problem;
+  try {
+    return build_with(plan.memory, program, request, plan, sites, timings);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::Toolchain) throw;
+    problem = error.what();
+  }
+  plan.remarks = remarks;
+  BuiltModule out = build_with({}, program, request, plan, sites, timings);
+  plan.memory.objection = "the module does not build with it: " + problem;
   return out;
 }
 

@@ -52,6 +52,10 @@ std::string decisions(const std::vector<SiteRemark>& remarks, const Request& req
     launches.emplace(remark.parent, remark.child);
   }
   std::string text;
+  if (request.setting) {
+    const auto given = request.setting("aggregate_malloc", "", "");
+    if (given) text += fmt::format("aggregate_malloc {}\n", given->text);
+  }
   for (const auto& [parent, child] : launches) {
     if (!request.setting) break;
     for (const char* const key :

@@ -106,6 +106,7 @@ std::string memory_key(const Program& program, const Request& request, const Pla
     hasher.add(remark.rewritten ? "rewritten, launcher " + remark.launcher : remark.reason);
     hasher.add(remark.granularity).add(std::to_string(remark.group_blocks));
   }
+  hasher.add(plan.memory.is_aggregated() ? "device memory" : plan.memory.objection);
   return hasher.hex();
 }
 
@@ -154,6 +155,7 @@ class MemoryCache {
 RewrittenModule assemble(const Program& program, const Request& request, Plan& plan, Timings timings) {
   RewrittenModule out;
   BuiltModule built = build_what_links(program, request, plan, timings);
+  note_device_memory(plan, plan.remarks, !built.cubin.empty());
   out.cubin = std::move(built.cubin);
   out.variants = std::move(built.variants);
   out.remarks = plan.remarks;
@@ -168,6 +170,7 @@ RewrittenModule analyse_and_build(const Program& program, const Request& request
   drop_repeated_parents(plan);
   if (plan.sites.empty()) {
     RewrittenModule nothing;
+    note_device_memory(plan, plan.remarks, false);
     nothing.remarks = plan.remarks;
     nothing.timings = timings;
     return nothing;
@@ -183,7 +186,9 @@ RewrittenModule analyse_and_build(const Program& program, const Request& request
 
 std::vector<SiteRemark> explain_module(const Program& program, const Request& request) {
   dump_units(program, request);
-  return make_plan(program, request).remarks;
+  Plan plan = make_plan(program, request);
+  note_device_memory(plan, plan.remarks, !plan.sites.empty());
+  return plan.remarks;
 }
 
 RewrittenModule rewrite_module(const Program& program, const Request& request) {

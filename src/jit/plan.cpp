@@ -678,6 +678,7 @@ Plan make_plan(const Program& program, const Request& request, Timings* timings)
   for (size_t u = 0; u < plan.units.size(); ++u) {
     if (plan.units[u]->unit().launches) planner.unit(u);
   }
+  plan.memory = find_device_memory(program, request, plan);
   return plan;
 }
 

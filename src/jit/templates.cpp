@@ -33,6 +33,7 @@ extern const char kLeaveChainTemplate[];
 extern const char kWarpRecordsHeader[];
 extern const char kWarpTemplate[];
 extern const char kWarpLaunchTemplate[];
+extern const char kDeviceMemoryTemplate[];
 
 namespace {
 
@@ -225,12 +226,18 @@ std::shared_ptr<const ptx::Module> warp_launch_template(const transform::Consume
   return compiled(kWarpLaunchTemplate, "warp_launch.cu", options);
 }
 
+std::shared_ptr<const ptx::Module> device_memory_template(bool has_runtime) {
+  std::vector<std::string> options;
+  if (has_runtime) options.emplace_back("-DKLAP_RUNTIME");
+  return compiled(kDeviceMemoryTemplate, "device_memory.cu", options);
+}
+
 std::string template_texts() {
   return std::string(kQueueHeader) + kGroupHeader + kRecordGridHeader + kSequenceHeader + kSizesHeader +
          kRecordTemplate + kRecordSizesTemplate + kConsumerTemplate + kExactTemplate + kLeaveTemplate +
          kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate + kChainHeader +
          kChainRecordTemplate + kChainTemplate + kFeedGroupHeader + kLeaveChainTemplate + kWarpRecordsHeader +
-         kWarpTemplate + kWarpLaunchTemplate + kExitsHeader;
+         kWarpTemplate + kWarpLaunchTemplate + kExitsHeader + kDeviceMemoryTemplate;
 }
 
 }  // namespace klap::jit

@@ -35,6 +35,9 @@ std::shared_ptr<const ptx::Module> leave_chain_template(const transform::Consume
 std::shared_ptr<const ptx::Module> warp_launch_template(const transform::ConsumerShape& shape,
                                                         const transform::SharingShape& sharing);
 
+// What takes and frees a module's device memory, with cudaMalloc and cudaFree if they are called.
+std::shared_ptr<const ptx::Module> device_memory_template(bool has_runtime);
+
 // All template texts, for cache keys.
 std::string template_texts();
 

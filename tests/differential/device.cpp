@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 
+#include "emulator/driver/control.h"
 #include "process.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -72,6 +73,7 @@ struct Device::Driver {
   decltype(&cuStreamSynchronize) stream_synchronise = nullptr;
   decltype(&cuLaunchKernel) launch = nullptr;
   int (*emulator_reset)(const char* changes) = nullptr;  // of the emulated driver only
+  decltype(&klap_emulator_counts) emulator_counts = nullptr;
   CUdevice device = 0;
 
   template <class Function>
@@ -124,6 +126,7 @@ void Device::Driver::open() {
   look_up(stream_synchronise, "cuStreamSynchronize");
   look_up(launch, "cuLaunchKernel");
   emulator_reset = reinterpret_cast<decltype(emulator_reset)>(dlsym(library, "klap_emulator_reset"));
+  emulator_counts = reinterpret_cast<decltype(emulator_counts)>(dlsym(library, "klap_emulator_counts"));
 }
 
 void Device::Driver::start() {
@@ -333,6 +336,12 @@ Device::Device() : driver_(std::make_unique<Driver>()) {
 }
 
 Device::~Device() = default;
+
+uint64_t Device::heap_allocations() const {
+  klap_emulator_counters counters{};
+  if (is_emulated()) driver_->emulator_counts(&counters);
+  return counters.heap_allocations;
+}
 
 bool Device::is_emulated() const { return driver_->emulator_reset != nullptr; }
 

@@ -164,6 +164,23 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   void pack_records() { expect_not_packed("KLAP_PACK_RECORDS=off"); }
   void default_pack_records() { expect_not_packed(config("[defaults]\npack_records = \"off\"\n")); }
   void kernel_pack_records() { expect_not_packed(config(parent_table_ + "pack_records = \"off\"\n")); }
+  // What explain says of a program whose kernel takes memory.
+  void expect_aggregated_memory(const std::string& setting, bool expected) {
+    const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-device-malloc.golden");
+    const std::string file = write("taking.ptx", golden.substr(golden.find(".version")));
+    const std::string text = klap_ptx({"explain", file}, {setting}).out;
+    EXPECT_THAT(text, HasSubstr("1 rewritten")) << setting;
+    EXPECT_EQ(expected, text.find("device memory is aggregated by warp") != std::string::npos) << text;
+  }
+  void aggregate_malloc() {
+    expect_aggregated_memory("KLAP_AGGREGATE_MALLOC=warp", true);
+    expect_aggregated_memory("KLAP_AGGREGATE_MALLOC=off", false);
+    expect_aggregated_memory("KLAP_AGGREGATE_MALLOC=", false);
+  }
+  void default_aggregate_malloc() {
+    expect_aggregated_memory(config("[defaults]\naggregate_malloc = \"warp\"\n"), true);
+    expect_aggregated_memory(config("[defaults]\naggregate_malloc = \"off\"\n"), false);
+  }
   void kernel_child() {
     const auto table = [&](const std::string& child) {
       return config(parent_table_ + "child = \"" + child + "\"\ngranularity = \"none\"\n");
@@ -300,6 +317,8 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_PACK_RECORDS", &Effects::pack_records},
       {"[defaults] pack_records", &Effects::default_pack_records},
       {"[[kernel]] pack_records", &Effects::kernel_pack_records},
+      {"KLAP_AGGREGATE_MALLOC", &Effects::aggregate_malloc},
+      {"[defaults] aggregate_malloc", &Effects::default_aggregate_malloc},
       {"[[kernel]] child", &Effects::kernel_child},
       {"[[kernel]] name", &Effects::kernel_name},
       {"KLAP_CONFIG", &Effects::config_file},

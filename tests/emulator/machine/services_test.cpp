@@ -81,7 +81,9 @@ TEST(Services, TheHeapIsAsLargeAsItWasMade) {
   EXPECT_GT(pieces, 60u);
   EXPECT_LE(pieces, 65u);
   EXPECT_EQ(run(1000), pieces);  // all was freed
+  EXPECT_EQ(program.machine.heap_allocations(), 2 * pieces) << "freed or not";
   EXPECT_EQ(run(100 << 10), 0u);
+  EXPECT_EQ(program.machine.heap_allocations(), 2 * pieces) << "refused";
   program.machine.set_heap_bytes(128 << 10);
   EXPECT_EQ(run(1000), 2 * pieces);
 }
