@@ -50,9 +50,16 @@ static __device__ __forceinline__ unsigned int lane_number() {
 
 static __device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
 
-static __device__ __forceinline__ KlapBytes add(void* word, KlapBytes value) {
+static __device__ __forceinline__ KlapBytes add(KlapBytes* word, KlapBytes value) {
   KlapBytes before;
   asm volatile("atom.acq_rel.gpu.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(word), "l"(value) : "memory");
+  return before;
+}
+
+// Reads a header, which nobody needs any more.
+static __device__ __forceinline__ KlapPiece* take_out(KlapPiece** word) {
+  KlapPiece* before;
+  asm volatile("atom.relaxed.gpu.exch.b64 %0, [%1], 0;" : "=l"(before) : "l"(word) : "memory");
   return before;
 }
 
@@ -148,7 +155,7 @@ extern "C" __device__ unsigned int __klap_runtime_malloc(void** memory, KlapByte
 static __device__ __forceinline__ unsigned int give_back(void* memory) {
   fence();
   KlapPiece* const piece = static_cast<KlapPiece*>(memory) - 1;
-  KlapPiece* const allocation = reinterpret_cast<KlapPiece*>(add(&piece->allocation, 0));
+  KlapPiece* const allocation = take_out(&piece->allocation);
   const KlapBytes in_use = add(&allocation->in_use, ~0ull);
 #ifdef KLAP_RUNTIME
   if (in_use == kFromRuntime + 1) return __klap_native_runtime_free(allocation);

@@ -42,6 +42,13 @@ TEST_P(AggregatedMemory, IsOneAllocationAWarp) {
     EXPECT_EQ(kTaken / 24, fewest_allocations(GetParam(), name, {{"KLAP_AGGREGATE_MALLOC", "warp"}})) << name;
 }
 
+// Lanes that cannot have anything do not take it from the others.
+TEST_P(AggregatedMemory, IsSharedBesideSizesThatNobodyHas) {
+  EXPECT_EQ(kTaken / 4, fewest_allocations("native", "memory_of_odd_sizes"));
+  EXPECT_EQ(kTaken / 32,
+            fewest_allocations(GetParam(), "memory_of_odd_sizes", {{"KLAP_AGGREGATE_MALLOC", "warp"}}));
+}
+
 // The emulated heap gives nothing for nothing, so there is nothing behind which a header could stand.
 TEST_P(AggregatedMemory, OfNoSizeIsWhatTheDeviceSays) {
   for (const char* configuration : {"native", GetParam()})

@@ -106,6 +106,19 @@ TEST(Services, FreeingTwiceIsFound) {
   EXPECT_THAT(program.machine.error_text(), HasSubstr("free of"));
 }
 
+// Freeing is a write to all of it: what others did with it must have happened before.
+TEST(Services, FreeingWhatIsInUseIsARace) {
+  for (const bool ordered : {true, false}) {
+    MachineOptions options;
+    options.executor.order.detect_races = true;
+    Program program("services", options);
+    program.launch("free_beside_write", {1, 1, 1}, {2, 1, 1}, int{ordered});
+    ASSERT_EQ(program.machine.synchronise_all(), 0) << program.machine.error_text();
+    ASSERT_EQ(program.findings.size(), ordered ? 0 : 1);
+    EXPECT_THAT(program.findings, testing::Each(HasSubstr("data race on 4 bytes")));
+  }
+}
+
 TEST(Services, Printf) {
   Program program("services");
   char* name = program.allocate<char>(8);
