@@ -2,7 +2,7 @@
 // out, and the last one of its group launches all that the group recorded as an exact grid (exact.cu). The
 // group is the whole grid, or a few consecutive blocks of it (group.h).
 //
-// Two functions. __klap_leave() is spliced in front of every way out of the parent and says whether this
+// Two functions (and others instead of the second where groups have several queues). __klap_leave() is spliced in front of every way out of the parent and says whether this
 // thread is the last; __klap_launch_children() stands once at the parent's end and is reached by that thread
 // alone. Threads are counted, not blocks: a block can lose threads to early returns long before the rest is
 // done, and waiting for them at a barrier could block threads that will never come.
@@ -155,7 +155,7 @@ static __device__ __forceinline__ bool launch_recorded(KlapQueue* queue, unsigne
                        queue->prefix + slot, recorded.first,
                        static_cast<unsigned int>(recorded.packed) & KLAP_MAX_RECORDS};
 #ifdef KLAP_ONCE
-  part.queue = queue;
+  part.once = once_of(queue, group);
 #endif
   if (part.count != 0) {
     const bool done =
@@ -171,7 +171,7 @@ static __device__ __forceinline__ bool launch_recorded(KlapQueue* queue, unsigne
   part = {queue->records + static_cast<unsigned long long>(begin) * KLAP_RECORD_BYTES, queue->prefix + begin,
           recorded.first, recorded.big};
 #ifdef KLAP_ONCE
-  part.queue = queue;
+  part.once = once_of(queue, group);
 #endif
   const bool done = launch_sequence(queue, consumer, part, recorded, blocks, may_wait);
   recorded.first = part.first;
@@ -192,7 +192,85 @@ static __device__ __forceinline__ void reset_sizes([[maybe_unused]] KlapCounters
 #endif
 }
 
-#ifdef KLAP_GROUP_BLOCKS
+#if defined(KLAP_GROUP_BLOCKS) && defined(KLAP_IN_ORDER)
+
+// Where each group has several queues, what it launches must come in their order: once the first launch is
+// made, no other may be refused and come later by another thread. So who launches at all may wait for room,
+// and as no more than a few blocks of a grid may keep their places to wait, groups take turns. Those that get
+// none soon are left to the last group of the grid. The first queue counts the groups, their turns (`packed`)
+// and those that wait.
+//
+// A turn: the group in the low half; in the high one how many groups wait behind it, or that it is the
+// thread's own group.
+enum : unsigned int { kMostTurns = 4, kLooks = 32, kLookPause = 1000, kOwnTurn = 0xfffffffeu };
+enum : unsigned long long { kNoTurn = ~0ull };
+
+// At once. Most of the device is for the children.
+static __device__ __forceinline__ unsigned int turns() {
+  unsigned int multiprocessors;
+  asm("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
+  const unsigned int part = multiprocessors / 8u;
+  return part < 1u ? 1u : part < kMostTurns ? part : kMostTurns;
+}
+
+static __device__ __forceinline__ unsigned long long turn_of(unsigned int group, unsigned int waiting) {
+  return static_cast<unsigned long long>(waiting) << 32 | group;
+}
+
+// The turn of the group that comes last in the list of so many.
+static __device__ __forceinline__ unsigned long long next_waiting(const KlapQueue* first, unsigned int waiting) {
+  if (waiting == 0) return kNoTurn;
+  return turn_of(first->groups[waiting - 1u].waiting, waiting - 1u);
+}
+
+// Counts the group out. The last one goes on with those that wait.
+static __device__ __forceinline__ unsigned long long leave_as_group(KlapQueue* first) {
+  __threadfence();
+  if (atomicAdd(&first->exited, 1u) + 1u != number_of_groups()) return kNoTurn;
+  __threadfence();
+  const unsigned int waiting = first->big;
+  first->big = 0;
+  first->exited = 0;
+  return next_waiting(first, waiting);
+}
+
+// For the last thread of each group. Returns the turn that it has.
+extern "C" __device__ unsigned long long __klap_first_turn(KlapQueue* first) {
+  const unsigned int group = own_group();
+  first->groups[group].exited = 0;
+#pragma unroll 1
+  for (unsigned int look = 0; look < kLooks; ++look) {
+    if (atomicAdd(&first->packed, 1ull) < turns()) return turn_of(group, kOwnTurn);
+    atomicAdd(&first->packed, ~0ull);
+    __nanosleep(kLookPause);
+  }
+  first->groups[atomicAdd(&first->big, 1u)].waiting = group;
+  return leave_as_group(first);
+}
+
+// What the group recorded in one of the queues, of which nothing is left there.
+extern "C" __device__ void __klap_launch_turn(KlapQueue* queue, void* consumer, unsigned long long turn) {
+  const unsigned int group = static_cast<unsigned int>(turn);
+  KlapGroup* const own = queue->groups + group;
+  Recorded recorded = {own->packed, own->big, 0, own->threads, own->shared_bytes};
+  own->packed = 0;
+  own->big = 0;
+  reset_sizes(own);
+  const unsigned int children = children_in(recorded);
+  if (queue->report != nullptr && children != 0)
+    atomicAdd(queue->report + KLAP_REPORT_CHILDREN, static_cast<unsigned long long>(children));
+  launch_recorded(queue, group, consumer, recorded, true);
+}
+
+// When all queues of that turn are launched. Returns the next one, or that there is none.
+extern "C" __device__ unsigned long long __klap_next_turn(KlapQueue* first, unsigned long long turn) {
+  const unsigned int waiting = static_cast<unsigned int>(turn >> 32);
+  if (waiting != kOwnTurn) return next_waiting(first, waiting);
+  atomicAdd(&first->packed, ~0ull);
+  return leave_as_group(first);
+}
+
+#elif defined(KLAP_GROUP_BLOCKS)
 
 // For the last thread of each group: takes everything out of the group's part of the queue and launches it,
 // and the last of these threads also what others had to leave. Then all counters are zero again, for the next

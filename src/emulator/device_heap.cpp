@@ -15,6 +15,7 @@ uint64_t DeviceHeap::allocate(uint64_t bytes) {
   const std::optional<uint64_t> address = memory_.allocate(bytes, Owner::DeviceHeap, kGrain);
   if (!address) return 0;
   used_ += cost(bytes);
+  ++allocations_;
   order_.allocated(*address, bytes);
   return *address;
 }

@@ -24,11 +24,13 @@ class DeviceHeap {
   void resize(uint64_t bytes) { bytes_ = bytes; }
   [[nodiscard]] uint64_t bytes() const { return bytes_; }
   [[nodiscard]] uint64_t used() const { return used_; }
+  // How often something was allocated.
+  [[nodiscard]] uint64_t allocations() const { return allocations_; }
 
  private:
   Memory& memory_;
   Order& order_;
-  uint64_t bytes_, used_ = 0;
+  uint64_t bytes_, used_ = 0, allocations_ = 0;
 };
 
 }  // namespace klap::emulator

@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
 #include <utility>
 
 #include "emulator/builtins.h"
@@ -88,7 +92,23 @@ void DeviceRuntime::fail_assertion(const ThreadCall& call) {
   end_grid(call, rt::kAssert, text);
 }
 
+// Whatever was done with memory happens before it is freed: for the checks that is a write to all of it, and
+// of something new, so that nobody who reads or writes it is left out.
+void DeviceRuntime::note_free(const ThreadCall& call, uint64_t address) {
+  const Allocation* const piece = host_.memory.find(address, 1);
+  if (!host_.ordered || call.agent == nullptr || piece == nullptr || piece->address != address) return;
+  for (uint64_t done = 0; done < piece->bytes;) {
+    const uint64_t size = std::bit_floor(std::min<uint64_t>(piece->bytes - done, 8));
+    std::array<std::byte, 8> other{};
+    std::memcpy(other.data(), pointer_to(address + done), size);
+    for (std::byte& byte : other) byte = ~byte;
+    host_.order.store(call.agent, address + done, std::span(other).first(size), {}, call.place);
+    done += size;
+  }
+}
+
 void DeviceRuntime::heap_free(const ThreadCall& call, uint64_t address) {
+  note_free(call, address);
   const std::string wrong = host_.heap.free(address);
   if (!wrong.empty()) end_grid(call, rt::kLaunchFailure, wrong);
 }

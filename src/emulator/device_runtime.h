@@ -75,6 +75,7 @@ class DeviceRuntime {
 
   int runtime_malloc(Call call);
   void heap_free(Call call, uint64_t address);
+  void note_free(Call call, uint64_t address);
 
   int attribute(Call call);
   int limit(Call call);

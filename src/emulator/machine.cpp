@@ -331,6 +331,7 @@ void Machine::set_pending_limit(uint32_t launches) { state_->options.pending_lau
 uint32_t Machine::pending_limit() const { return state_->options.pending_launches; }
 void Machine::set_heap_bytes(uint64_t bytes) { state_->heap.resize(bytes); }
 uint64_t Machine::heap_bytes() const { return state_->heap.bytes(); }
+uint64_t Machine::heap_allocations() const { return state_->heap.allocations(); }
 
 void Machine::set_dynamic_shared_limit(const Function& kernel, uint32_t bytes) {
   state_->dynamic_limits[&kernel] = bytes;

@@ -16,6 +16,7 @@
 #include "jit/toolchain.h"
 #include "support/demangle.h"
 #include "support/error.h"
+#include "transform/no_runtime.h"
 
 namespace klap::jit {
 namespace {
@@ -150,13 +151,16 @@ class Generator {
       out.record = warp_launch_template(site.shape, transform::sharing_shape(*site.parent, *site.site));
       return out;
     }
-    out.record = site.shape.chain == transform::Chain::InOrder ? chain_record_template(site.shape)
-                 : site.way.has_own_room()                     ? feed_record_template(site.shape.layout)
-                 : site.keeps_launches ? record_sizes_template(site.shape, site.way.group_blocks)
-                                       : record_template(site.shape.layout, site.way.group_blocks);
+    const uint32_t group_blocks = site.way.group_blocks;
+    out.record = site.shape.chain == transform::Chain::InOrder
+                     ? chain_record_template(site.shape, group_blocks)
+                 : site.way.has_own_room() ? feed_record_template(site.shape.layout, group_blocks)
+                 : site.keeps_launches     ? record_sizes_template(site.shape, group_blocks)
+                                           : record_template(site.shape.layout, group_blocks);
     out.consumer = consumer_template(site.shape);
     if (site.way.launcher == Launcher::Device) {
-      out.leave = leave_template(site.shape, site.way.group_blocks, in_order);
+      out.leave = site.way.chains ? leave_chain_template(site.shape, group_blocks)
+                                  : leave_template(site.shape, group_blocks, in_order);
     }
     return out;
   }
@@ -188,13 +192,6 @@ class Generator {
     const std::string name = fmt::format("{}$klap_{}_{}", any.parent->function.name, way_tag(any.way),
                                          unit_tag(plan_, any.parent_unit));
     transform::LineTables& lines = code(any.parent_unit).lines;
-    const ptx::Module& record = *templates.front().record;
-    if (any.shape.chain == transform::Chain::InOrder)
-      return transform::chaining_parent(*any.parent, any.chained->targets, record, name, lines);
-    if (any.way.has_own_room()) {
-      const auto targets = any.way.feeds ? any.family->targets_of(*any.parent) : any.chained->targets;
-      return transform::feeding_parent(*any.parent, targets, record, name, lines);
-    }
     std::vector<transform::RecordingSite> recording;
     std::vector<transform::DeviceLaunch> launches;
     for (size_t i = 0; i < sites.size(); ++i) {
@@ -206,6 +203,14 @@ class Generator {
       if (sites[i].parent_unit != sites[i].child_unit) {
         launches.back().declaration = transform::consumer_declaration(*templates[i].consumer, consumer);
       }
+    }
+    if (any.way.has_own_room()) {
+      const ptx::Module& record = *templates.front().record;
+      const transform::DeviceLaunch* const launch = device ? &launches.front() : nullptr;
+      if (any.shape.chain == transform::Chain::InOrder)
+        return transform::chaining_parent(*any.parent, any.chained->targets, record, name, lines, launch);
+      const auto targets = any.way.feeds ? any.family->targets_of(*any.parent) : any.chained->targets;
+      return transform::feeding_parent(*any.parent, targets, record, name, lines, launch);
     }
     if (!device) return transform::recording_parent(*any.parent, recording, name, lines, any.in_slices);
     return transform::launching_parent(*any.parent, recording, launches, name, lines, any.in_slices);
@@ -313,14 +318,21 @@ class LinkPlanner {
 
   // The unit is assembled anew even if nothing was added to it.
   void assemble_anew(size_t unit) { anew_ = unit; }
+  // The units get other functions for their device memory.
+  void aggregate_memory(const DeviceMemory& memory) { memory_ = memory; }
 
   LinkPlan run() {
     bool has_runtime = false;
     for (size_t u = 0; u < program_.units.size(); ++u) {
       has_runtime = has_runtime || program_.units[u].is_device_runtime;
-      unit(u);
+      if (request_.device_runtime) {
+        unit(u);
+      } else {
+        unit_without_runtime(u);
+      }
     }
-    if (!has_runtime && !program_.built_in_runtime) add_device_runtime();
+    if (memory_.is_aggregated()) add_memory();
+    if (!has_runtime && !program_.built_in_runtime && request_.device_runtime) add_device_runtime();
     return std::move(out_);
   }
 
@@ -341,7 +353,9 @@ class LinkPlanner {
     }
     std::string obstacle = "the unit carries no machine code for this device";
     std::optional<std::string> detached;
-    if (!unit.cubin.empty()) {
+    if (!unit.cubin.empty() && memory_.changes(u)) {
+      obstacle = "its device memory is aggregated";
+    } else if (!unit.cubin.empty()) {
       detached = transform::detached_unit(*code, "$klap_" + unit_tag(plan_, u), &obstacle);
     }
     if (detached) {
@@ -357,6 +371,28 @@ class LinkPlanner {
     }
   }
 
+  // What launches is assembled anew: there is no other way to its own kernels' launches.
+  void unit_without_runtime(size_t u) {
+    const Unit& program_unit = program_.units[u];
+    if (program_unit.is_device_runtime) return;
+    if (!program_unit.launches) {
+      unit(u);
+      return;
+    }
+    if (plan_.units[u]->original() == nullptr) {
+      throw Error(ErrorCode::Unsupported, "the unit launches kernels but carries no PTX")
+          .at(program_unit.name);
+    }
+    refuse_other_code(u, "it is to have no device runtime");
+    const BuildOptions options = parse_options(program_unit.options);
+    const transform::UnitCode plain(*plan_.units[u]->original());
+    const transform::UnitCode& code = generated_.code[u] ? *generated_.code[u] : plain;
+    const std::string text = transform::in_place_unit(code, options.register_cap);
+    note(u, "linked without the device runtime: a launch that is left ends its kernel with an error");
+    app_ptx(program_unit, options);
+    add_ptx(u, transform::without_device_runtime(ptx::parse(text, program_unit.name)), code.dialect.target);
+  }
+
   // PTX for another target is shown to be the program's code only for the kernels that are rewritten.
   void refuse_other_code(size_t u, const std::string& obstacle) const {
     const std::string& made_for = plan_.units[u]->made_for();
@@ -369,14 +405,14 @@ class LinkPlanner {
   // A unit that nothing was added to: its machine code as it is, else its PTX.
   void original(size_t u, const BuildOptions& options) {
     const Unit& unit = program_.units[u];
-    if (!unit.cubin.empty()) {
+    if (!unit.cubin.empty() && !memory_.changes(u)) {
       needs_suffix(unit.cubin_suffix);
       out_.inputs.push_back({LinkInputKind::Cubin, unit.cubin, unit.name});
     } else if (!unit.ptx.empty()) {
       const transform::UnitCode plain(*plan_.units[u]->original());
       app_ptx(unit, options);
       needs_suffix(plain.dialect.target.suffix);
-      out_.texts.push_back(transform::in_place_unit(plain, options.register_cap));
+      out_.texts.push_back(own_memory(u, transform::in_place_unit(plain, options.register_cap)));
       out_.inputs.push_back({LinkInputKind::Ptx, out_.texts.back(), unit.name});
     } else {
       throw Error(ErrorCode::Unsupported, "the unit has neither machine code nor PTX for this device")
@@ -398,9 +434,20 @@ class LinkPlanner {
 
   void add_ptx(size_t u, std::string text, const ptx::Target& target) {
     needs_suffix(target.suffix);
+    text = own_memory(u, std::move(text));
     if (request_.dump) request_.dump({Pass::Unit, fmt::format("unit{}.klap.ptx", u), "", text});
     out_.texts.push_back(std::move(text));
     out_.inputs.push_back({LinkInputKind::Ptx, out_.texts.back(), program_.units[u].name + " (rewritten)"});
+  }
+
+  [[nodiscard]] std::string own_memory(size_t u, std::string text) const {
+    return memory_.changes(u) ? with_own_memory(text, memory_, program_.units[u].name) : std::move(text);
+  }
+
+  void add_memory() {
+    out_.texts.push_back(device_memory_unit(memory_));
+    if (request_.dump) request_.dump({Pass::Unit, "memory.klap.ptx", "", out_.texts.back()});
+    out_.inputs.push_back({LinkInputKind::Ptx, out_.texts.back(), "device memory"});
   }
 
   // Code for sm_90a can only be linked for sm_90a: not even for sm_90, though the same devices run both.
@@ -433,6 +480,7 @@ class LinkPlanner {
   GeneratedUnits& generated_;
   LinkPlan out_;
   std::optional<size_t> anew_;
+  DeviceMemory memory_;
   bool has_app_ptx_ = false;
 };
 
@@ -566,17 +614,41 @@ std::string link_originals(const Program& program, const Request& request, Plan&
   return link(planner.run(), request);
 }
 
-BuiltModule build(const Program& program, const Request& request, Plan& plan,
-                  std::span<const PlannedSite> sites, Timings& timings) {
+namespace {
+
+BuiltModule build_with(const DeviceMemory& memory, const Program& program, const Request& request, Plan& plan,
+                       std::span<const PlannedSite> sites, Timings& timings) {
   GeneratedUnits generated = generate(plan, sites, request.dump, timings);
   if (generated.variants.empty()) return {};
   check_unique(program, generated);
   const Stopwatch watch(&timings.link);
   BuiltModule out;
-  out.cubin = link(LinkPlanner(program, request, plan, generated).run(), request);
+  LinkPlanner planner(program, request, plan, generated);
+  planner.aggregate_memory(memory);
+  out.cubin = link(planner.run(), request);
   if (request.dump) dump_linked(request.dump, out.cubin);
   check_linked(program, generated, out.cubin);
   out.variants = std::move(generated.variants);
+  return out;
+}
+
+}  // namespace
+
+// If it is the program's device memory that does not build, it stays as it is.
+BuiltModule build(const Program& program, const Request& request, Plan& plan,
+                  std::span<const PlannedSite> sites, Timings& timings) {
+  if (!plan.memory.is_aggregated()) return build_with({}, program, request, plan, sites, timings);
+  const std::vector<SiteRemark> remarks = plan.remarks;
+  std::string problem;
+  try {
+    return build_with(plan.memory, program, request, plan, sites, timings);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::Toolchain) throw;
+    problem = error.what();
+  }
+  plan.remarks = remarks;
+  BuiltModule out = build_with({}, program, request, plan, sites, timings);
+  plan.memory.objection = "the module does not build with it: " + problem;
   return out;
 }
 

@@ -100,11 +100,13 @@ std::string memory_key(const Program& program, const Request& request, const Pla
   Hasher hasher;
   hasher.add(template_texts()).add(std::to_string(request.sm)).add(program.device_runtime_archive);
   hasher.add(program.built_in_runtime ? "built-in runtime" : "").add(request.slicing ? "slices" : "");
+  hasher.add(request.device_runtime ? "" : "no device runtime");
   for (const Unit& unit : program.units) hasher.add(unit.ptx).add(unit.cubin).add(unit.options);
   for (const SiteRemark& remark : plan.remarks) {
     hasher.add(remark.rewritten ? "rewritten, launcher " + remark.launcher : remark.reason);
     hasher.add(remark.granularity).add(std::to_string(remark.group_blocks));
   }
+  hasher.add(plan.memory.is_aggregated() ? "device memory" : plan.memory.objection);
   return hasher.hex();
 }
 
@@ -153,6 +155,7 @@ class MemoryCache {
 RewrittenModule assemble(const Program& program, const Request& request, Plan& plan, Timings timings) {
   RewrittenModule out;
   BuiltModule built = build_what_links(program, request, plan, timings);
+  note_device_memory(plan, plan.remarks, !built.cubin.empty());
   out.cubin = std::move(built.cubin);
   out.variants = std::move(built.variants);
   out.remarks = plan.remarks;
@@ -167,6 +170,7 @@ RewrittenModule analyse_and_build(const Program& program, const Request& request
   drop_repeated_parents(plan);
   if (plan.sites.empty()) {
     RewrittenModule nothing;
+    note_device_memory(plan, plan.remarks, false);
     nothing.remarks = plan.remarks;
     nothing.timings = timings;
     return nothing;
@@ -182,7 +186,9 @@ RewrittenModule analyse_and_build(const Program& program, const Request& request
 
 std::vector<SiteRemark> explain_module(const Program& program, const Request& request) {
   dump_units(program, request);
-  return make_plan(program, request).remarks;
+  Plan plan = make_plan(program, request);
+  note_device_memory(plan, plan.remarks, !plan.sites.empty());
+  return plan.remarks;
 }
 
 RewrittenModule rewrite_module(const Program& program, const Request& request) {

@@ -109,6 +109,18 @@ std::string queue_text(const PlannedSite& planned) {
                      kernels);
 }
 
+// Who launches what the device launches.
+std::string launcher_text(const analysis::Way& way) {
+  switch (way.group_blocks) {
+    case 0:
+      return "launched by the parent's last thread";
+    case 1:
+      return "launched by the last thread of each block";
+    default:
+      return fmt::format("launched by the last thread of each {} blocks", way.group_blocks);
+  }
+}
+
 // Who runs the children, and how.
 std::string run_text(const PlannedSite& planned) {
   const std::string_view leaving = leaving_text(who_may_leave(planned));
@@ -118,11 +130,12 @@ std::string run_text(const PlannedSite& planned) {
     return fmt::format("the consumer of {} kernels feeds itself{}", kernels, leaving);
   }
   if (planned.way.chains) {
-    return fmt::format("{}, {}{}", queue_text(planned),
-                       analysis::has_order(*planned.parent, *planned.site)
-                           ? "a thread's children run one after another"
-                           : "a child block to a consumer block",
-                       leaving);
+    return fmt::format(
+        "{}, {}{}{}", queue_text(planned),
+        analysis::has_order(*planned.parent, *planned.site) ? "a thread's children run one after another"
+                                                            : "a child block to a consumer block",
+        leaving,
+        planned.way.launcher == Launcher::Host ? "" : ", in a consumer " + launcher_text(planned.way));
   }
   if (planned.way.is_at_once()) return fmt::format("one launch for up to {} lanes", planned.shape.lanes);
   if (planned.way.launcher == Launcher::Host && planned.shape.blocks_differ())
@@ -131,15 +144,7 @@ std::string run_text(const PlannedSite& planned) {
     return fmt::format("{} to a consumer block{}{}", planned.shape.pack,
                        together_text(planned.shape.together), leaving);
   }
-  switch (planned.way.group_blocks) {
-    case 0:
-      return "an exact grid launched by the parent's last thread";
-    case 1:
-      return "an exact grid launched by the last thread of each block";
-    default:
-      return fmt::format("an exact grid launched by the last thread of each {} blocks",
-                         planned.way.group_blocks);
-  }
+  return "an exact grid " + launcher_text(planned.way);
 }
 
 // The module's text with another target.
@@ -252,14 +257,14 @@ class Planner {
     for (PlannedSite& site : sites) site.keeps_launches = any;
   }
 
-  // Where nobody but the site's own consumer reads its records. What blocks of the parent launch by
-  // themselves may run while others still record.
+  // Where nobody but the site's own consumer reads its records. Nobody records twice there: such launches
+  // stand in no loop.
   void pack_records(PlannedSite& planned) const {
     if (!planned.wish.pack_records || planned.way.is_at_once() || planned.way.has_own_room()) return;
     if (planned.keeps_launches) return;
     planned.shape.layout =
         transform::packed_layout(*plan_.units[planned.child_unit]->module(), *planned.child, *planned.parent,
-                                 *planned.site, planned.way.group_blocks == 0);
+                                 *planned.site, planned.way.group_blocks);
   }
 
   // Where nothing is put off or all is put into one queue, any order will do.
@@ -342,9 +347,6 @@ class Planner {
       mutual = Objection{Reason::SeveralSites,
                          fmt::format("the launch at {} is left ({})", ptx::place(site.site->position),
                                      to_string((*left)->reason))};
-    } else if (sites.front().way.group_blocks != 0) {
-      mutual = Objection{Reason::SeveralSites,
-                         "what a group of blocks cannot launch at once comes last, out of order"};
     } else if (!sites.front().way.chains) {
       mutual = analysis::order_sites(*sites.front().parent).objection;
     }
@@ -385,7 +387,7 @@ class Planner {
       return o && !in_loop(o) && o->reason != Reason::ParentWaits;
     };
     const Way& way = sites.front().way;
-    if (!request_.feeding || way.granularity != Granularity::Grid || way.launcher != Launcher::Host) return;
+    if (!request_.feeding || way.is_at_once() || way.granularity == Granularity::None) return;
     if (std::ranges::none_of(objections, in_loop) || std::ranges::any_of(objections, other)) return;
     for (size_t i = 0; i < sites.size(); ++i) {
       sites[i].way.chains = true;
@@ -549,7 +551,8 @@ class Planner {
 
   static std::string uniform_text(const PlannedSite& planned) {
     const transform::RecordLayout& layout = planned.shape.layout;
-    std::string text = uniform_arguments_text(*planned.parent, *planned.site, *planned.child, layout);
+    std::string text = uniform_arguments_text(*planned.parent, *planned.site, *planned.child, layout,
+                                              transform::group_that_shares(planned.way.group_blocks));
     if (layout.packed)
       text += fmt::format("{}record {} bytes", text.empty() ? "" : ", ", layout.record_bytes);
     return text.empty() ? "" : ", " + text;
@@ -675,6 +678,7 @@ Plan make_plan(const Program& program, const Request& request, Timings* timings)
   for (size_t u = 0; u < plan.units.size(); ++u) {
     if (plan.units[u]->unit().launches) planner.unit(u);
   }
+  plan.memory = find_device_memory(program, request, plan);
   return plan;
 }
 

@@ -17,6 +17,7 @@
 #include "analysis/feeding.h"
 #include "analysis/inlining.h"
 #include "analysis/legality.h"
+#include "jit/device_memory.h"
 #include "jit/module.h"
 #include "jit/wishes.h"
 #include "transform/aggregate.h"
@@ -79,6 +80,7 @@ struct Plan {
   std::vector<SiteRemark> remarks;
   // The sites of one parent stand together, in the order in which what they record is to be run.
   std::vector<PlannedSite> sites;
+  DeviceMemory memory;
 };
 
 // The sites parent by parent.

@@ -23,14 +23,17 @@ extern const char kExitsHeader[];
 extern const char kLeaveTemplate[];
 extern const char kWarpHeader[];
 extern const char kFeedHeader[];
+extern const char kFeedGroupHeader[];
 extern const char kFeedRecordTemplate[];
 extern const char kFeedTemplate[];
 extern const char kChainHeader[];
 extern const char kChainRecordTemplate[];
 extern const char kChainTemplate[];
+extern const char kLeaveChainTemplate[];
 extern const char kWarpRecordsHeader[];
 extern const char kWarpTemplate[];
 extern const char kWarpLaunchTemplate[];
+extern const char kDeviceMemoryTemplate[];
 
 namespace {
 
@@ -60,6 +63,7 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
                                    {"warp.h", kWarpHeader},
                                    {"warp_records.h", kWarpRecordsHeader},
                                    {"feed.h", kFeedHeader},
+                                   {"feed_group.h", kFeedGroupHeader},
                                    {"feed_record.cu", kFeedRecordTemplate},
                                    {"chain.h", kChainHeader}}),
                    name));
@@ -144,12 +148,17 @@ std::shared_ptr<const ptx::Module> record_sizes_template(const transform::Consum
   return compiled(kRecordSizesTemplate, "record_sizes.cu", options);
 }
 
-std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordLayout& layout) {
-  return compiled(kFeedRecordTemplate, "feed_record.cu", layout_options(layout));
+std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordLayout& layout,
+                                                        uint32_t group_blocks) {
+  std::vector<std::string> options = layout_options(layout);
+  add_group(options, group_blocks);
+  return compiled(kFeedRecordTemplate, "feed_record.cu", options);
 }
 
-std::shared_ptr<const ptx::Module> chain_record_template(const transform::ConsumerShape& shape) {
+std::shared_ptr<const ptx::Module> chain_record_template(const transform::ConsumerShape& shape,
+                                                         uint32_t group_blocks) {
   std::vector<std::string> options = layout_options(shape.layout);
+  add_group(options, group_blocks);
   std::string kernels;
   for (size_t i = 0; i < shape.bodies.size(); ++i) {
     const transform::FedBody& body = shape.bodies[i];
@@ -196,6 +205,14 @@ std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape
   return compiled(kLeaveTemplate, "leave_grid.cu", options);
 }
 
+std::shared_ptr<const ptx::Module> leave_chain_template(const transform::ConsumerShape& shape,
+                                                        uint32_t group_blocks) {
+  std::vector<std::string> options = {fmt::format("-DKLAP_THREADS={}", shape.threads()),
+                                      fmt::format("-DKLAP_SHARED_BYTES={}", shape.shared_bytes)};
+  add_group(options, group_blocks);
+  return compiled(kLeaveChainTemplate, "leave_chain.cu", options);
+}
+
 std::shared_ptr<const ptx::Module> warp_launch_template(const transform::ConsumerShape& shape,
                                                         const transform::SharingShape& sharing) {
   std::vector<std::string> options = warp_options(shape);
@@ -209,12 +226,18 @@ std::shared_ptr<const ptx::Module> warp_launch_template(const transform::Consume
   return compiled(kWarpLaunchTemplate, "warp_launch.cu", options);
 }
 
+std::shared_ptr<const ptx::Module> device_memory_template(bool has_runtime) {
+  std::vector<std::string> options;
+  if (has_runtime) options.emplace_back("-DKLAP_RUNTIME");
+  return compiled(kDeviceMemoryTemplate, "device_memory.cu", options);
+}
+
 std::string template_texts() {
   return std::string(kQueueHeader) + kGroupHeader + kRecordGridHeader + kSequenceHeader + kSizesHeader +
          kRecordTemplate + kRecordSizesTemplate + kConsumerTemplate + kExactTemplate + kLeaveTemplate +
          kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate + kChainHeader +
-         kChainRecordTemplate + kChainTemplate + kWarpRecordsHeader + kWarpTemplate + kWarpLaunchTemplate +
-         kExitsHeader;
+         kChainRecordTemplate + kChainTemplate + kFeedGroupHeader + kLeaveChainTemplate + kWarpRecordsHeader +
+         kWarpTemplate + kWarpLaunchTemplate + kExitsHeader + kDeviceMemoryTemplate;
 }
 
 }  // namespace klap::jit

@@ -19,16 +19,24 @@ std::shared_ptr<const ptx::Module> record_sizes_template(const transform::Consum
                                                          uint32_t group_blocks);
 std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape);
 // What parents and children record with where the children launch again.
-std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordLayout& layout);
+std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordLayout& layout,
+                                                        uint32_t group_blocks);
 // The same where the launch stands in a loop and the children of a thread have an order.
-std::shared_ptr<const ptx::Module> chain_record_template(const transform::ConsumerShape& shape);
+std::shared_ptr<const ptx::Module> chain_record_template(const transform::ConsumerShape& shape,
+                                                         uint32_t group_blocks);
 // How the threads of a parent leave that launches its children itself.
 std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape,
                                                   uint32_t group_blocks, bool in_order);
+// The same where its launches stand in a loop, or share a queue.
+std::shared_ptr<const ptx::Module> leave_chain_template(const transform::ConsumerShape& shape,
+                                                        uint32_t group_blocks);
 
 // What stands at a launch site that the lanes of a warp share.
 std::shared_ptr<const ptx::Module> warp_launch_template(const transform::ConsumerShape& shape,
                                                         const transform::SharingShape& sharing);
+
+// What takes and frees a module's device memory, with cudaMalloc and cudaFree if they are called.
+std::shared_ptr<const ptx::Module> device_memory_template(bool has_runtime);
 
 // All template texts, for cache keys.
 std::string template_texts();

@@ -106,6 +106,7 @@ Config load_config(const Environment& environment) {
   if (const auto value = read("KLAP_DUMP_DIR")) config.dump_dir = anchored(*value);
   if (const auto value = read("KLAP_STATS")) config.stats_file = *value == "-" ? "-" : anchored(*value);
   if (const auto value = read("KLAP_LINKER")) config.linker = *parse_linker(*value);
+  if (const auto value = read("KLAP_DEVICE_RUNTIME")) config.device_runtime = *parse_boolean(*value);
   if (const auto value = read("KLAP_TIMING")) config.timing = *parse_boolean(*value);
   if (const auto value = read("KLAP_CACHE_DISABLE")) config.cache_disabled = *parse_boolean(*value);
   if (const auto value = read("KLAP_CACHE_MAX_SIZE")) config.cache_max_bytes = *parse_size(*value);
@@ -175,7 +176,9 @@ Value Config::value(const Setting& setting, const std::string* mangled, const st
 
 std::optional<jit::GivenValue> Config::setting_for(std::string_view key, const std::string& parent,
                                                    const std::string& child) const {
-  const auto set = given(*find_key(Section::Kernel, key), &parent, &child);
+  const Setting* const of_kernel = find_key(Section::Kernel, key);
+  const Setting& setting = of_kernel != nullptr ? *of_kernel : *find_key(Section::Defaults, key);
+  const auto set = given(setting, &parent, &child);
   if (!set) return std::nullopt;
   // Not the line: rewritten modules are kept, with their remarks, for as long as the values stay.
   return jit::GivenValue{set->text, set->from == Value::From::File ? "config file" : set->place};

@@ -22,6 +22,7 @@ constexpr std::array kGranularities{"none"sv, "warp"sv, "block"sv, "multiblock"s
 constexpr std::array kLaunchers{"auto"sv, "host"sv, "device"sv};
 constexpr std::array kOrderings{"relaxed"sv, "stream"sv};
 constexpr std::array kSwitch{"on"sv, "off"sv};
+constexpr std::array kMemories{"off"sv, "warp"sv};
 constexpr std::array kLinkers{"auto"sv, "nvjitlink"sv, "driver"sv};
 constexpr std::array kLogLevels{"trace"sv, "debug"sv, "info"sv, "warn"sv, "error"sv, "off"sv};
 
@@ -80,6 +81,10 @@ constexpr std::array kSettings{
         "KLAP_PACK_RECORDS", "pack_records", kBothSections, SettingType::Choice, kSwitch, "on",
         "Whether what is recorded for a child leaves out constant grid dimensions, arguments that the child "
         "never reads, and those that are the same for all children, which are passed once."},
+    Setting{
+        "KLAP_AGGREGATE_MALLOC", "aggregate_malloc", kDefaultsOnly, SettingType::Choice, kMemories, "off",
+        "Whether the lanes of a warp that call malloc (cudaMalloc) in a kernel share one allocation. Only "
+        "for programs that free such memory in the module that took it."},
     Setting{"",
             "child",
             kKernelOnly,
@@ -139,6 +144,14 @@ constexpr std::array kSettings{
             kLinkers,
             "auto",
             "What links the rewritten code: nvJitLink, or the driver where nvJitLink is missing (auto)."},
+    Setting{"KLAP_DEVICE_RUNTIME",
+            "",
+            {},
+            SettingType::Boolean,
+            {},
+            "1",
+            "0 links the rewritten code without CUDA's device runtime, for tools that take no module with it "
+            "(compute-sanitizer's racecheck): a launch that is left then ends its kernel with an error."},
     Setting{"KLAP_STATS",
             "",
             {},

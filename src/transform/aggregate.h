@@ -119,14 +119,18 @@ Generated launching_parent(const analysis::FunctionFacts& parent, const std::vec
                            LineTables& lines, bool in_slices);
 
 // The same where the children launch again: `record` is templates/feed_record.cu, `targets` the numbers of
-// the kernels that the sites launch. What does not fit the queue is launched as the program does.
+// the kernels that the sites launch. What does not fit the queue is launched as the program does. `launch` is
+// null for launcher "host"; its `leave` is templates/leave_chain.cu, which launches one consumer for all
+// sites.
 Generated feeding_parent(const analysis::FunctionFacts& parent, const std::vector<uint32_t>& targets,
-                         const ptx::Module& record, const std::string& name, LineTables& lines);
+                         const ptx::Module& record, const std::string& name, LineTables& lines,
+                         const DeviceLaunch* launch);
 
 // The same for launches in and beside a loop where some have an order: `record` is templates/chain_record.cu.
 // Where none has, it is a feeding parent.
 Generated chaining_parent(const analysis::FunctionFacts& parent, const std::vector<uint32_t>& targets,
-                          const ptx::Module& record, const std::string& name, LineTables& lines);
+                          const ptx::Module& record, const std::string& name, LineTables& lines,
+                          const DeviceLaunch* launch);
 
 // The kernels that a consumer which feeds itself runs, by number, with what each of their sites launches; and
 // templates/feed_record.cu for their records.

@@ -8,7 +8,6 @@
 
 #include "analysis/dataflow.h"
 #include "analysis/legality.h"
-#include "ptx-patterns/templates/queue.h"
 #include "transform/splicer.h"
 
 namespace klap::transform {
@@ -144,7 +143,7 @@ class KernelSplicer final : public Splicer {
     for (const ArgumentPlace& place : kernel_.places) {
       if (from < place.from || from >= int64_t{place.from} + place.bytes) continue;
       const int64_t at = place.at + from - place.from;
-      if (place.once) return {kernel_.queue, KLAP_ONCE_OFFSET + at};
+      if (place.once) return {kernel_.once, at};
       return {kernel_.arguments, at};
     }
     throw Error(ErrorCode::Internal, fmt::format("{} is read but not recorded", p.name))

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 
+#include "emulator/driver/control.h"
 #include "process.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -72,6 +73,7 @@ struct Device::Driver {
   decltype(&cuStreamSynchronize) stream_synchronise = nullptr;
   decltype(&cuLaunchKernel) launch = nullptr;
   int (*emulator_reset)(const char* changes) = nullptr;  // of the emulated driver only
+  decltype(&klap_emulator_counts) emulator_counts = nullptr;
   CUdevice device = 0;
 
   template <class Function>
@@ -89,6 +91,8 @@ struct Device::Driver {
   }
   CUmodule load(const std::string& ptx) const;
   CUmodule link(const std::string& ptx) const;
+  void hold_context();
+  void renew_context();
 };
 
 void Device::Driver::open() {
@@ -122,11 +126,27 @@ void Device::Driver::open() {
   look_up(stream_synchronise, "cuStreamSynchronize");
   look_up(launch, "cuLaunchKernel");
   emulator_reset = reinterpret_cast<decltype(emulator_reset)>(dlsym(library, "klap_emulator_reset"));
+  emulator_counts = reinterpret_cast<decltype(emulator_counts)>(dlsym(library, "klap_emulator_counts"));
 }
 
 void Device::Driver::start() {
   check(init(0), "cuInit");
   check(device_get(&device, 0), "cuDeviceGet");
+}
+
+// A GPU's context takes longer to make than a case to run, so all cases of a process share one. The emulated
+// device starts anew for each, context and all.
+void Device::Driver::hold_context() {
+  CUcontext context = nullptr;
+  if (emulator_reset == nullptr) check(context_retain(&context, device), "cuDevicePrimaryCtxRetain");
+}
+
+// After a failure: what it left behind must not fail the cases that follow.
+void Device::Driver::renew_context() {
+  if (emulator_reset != nullptr) return;
+  (void)context_release(device);
+  (void)context_reset(device);
+  hold_context();
 }
 
 // PTX that calls the device runtime: klap_jit and the emulator link it themselves, a bare driver refuses it.
@@ -309,12 +329,19 @@ Device::Device() : driver_(std::make_unique<Driver>()) {
   try {
     driver_->open();
     driver_->start();
+    driver_->hold_context();
   } catch (const DriverFailure& failure) {
     missing_ = failure.text;
   }
 }
 
 Device::~Device() = default;
+
+uint64_t Device::heap_allocations() const {
+  klap_emulator_counters counters{};
+  if (is_emulated()) driver_->emulator_counts(&counters);
+  return counters.heap_allocations;
+}
 
 bool Device::is_emulated() const { return driver_->emulator_reset != nullptr; }
 
@@ -342,6 +369,11 @@ Result Device::run(const Case& c) {
     if (differences.empty()) return {};
     return {Result::Kind::Different, differences};
   } catch (const DriverFailure& failure) {
+    try {
+      driver_->renew_context();
+    } catch (const DriverFailure& again) {
+      return {Result::Kind::Failed, failure.text + "; then " + again.text};
+    }
     return {Result::Kind::Failed, failure.text};
   }
 }

@@ -31,6 +31,8 @@ class Device {
   // Starts the emulator anew with this seed; does nothing on a GPU.
   void reset(uint64_t seed);
   Result run(const Case& c);
+  // Allocations that kernels made so far; 0 on a GPU.
+  [[nodiscard]] uint64_t heap_allocations() const;
 
  private:
   struct Driver;

@@ -46,6 +46,7 @@ std::vector<Case> chosen(const std::vector<std::string>& names, const std::vecto
 bool run_and_print(Device& device, const Case& c, uint64_t seed) {
   const auto begin = std::chrono::steady_clock::now();
   device.reset(seed);
+  const uint64_t allocations = device.heap_allocations();
   const Result result = device.run(c);
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   const nlohmann::json line = {{"case", c.name},
@@ -53,6 +54,7 @@ bool run_and_print(Device& device, const Case& c, uint64_t seed) {
                                {"result", to_string(result.kind)},
                                {"detail", result.detail},
                                {"emulated", device.is_emulated()},
+                               {"heap_allocations", device.heap_allocations() - allocations},
                                {"ms", took.count()}};
   std::puts(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   std::fflush(stdout);

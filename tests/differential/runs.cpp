@@ -90,7 +90,8 @@ std::vector<Line> lines_of(const std::string& out) {
   for (std::string text; std::getline(in, text);) {
     const auto j = nlohmann::json::parse(text, nullptr, false);
     if (!j.is_object() || !j.contains("case")) continue;
-    lines.push_back({j.at("case"), j.at("result"), j.at("detail"), j.at("seed")});
+    lines.push_back({j.at("case"), j.at("result"), j.at("detail"), j.at("seed"),
+                     j.value("heap_allocations", uint64_t{0})});
   }
   return lines;
 }

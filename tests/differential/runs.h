@@ -43,6 +43,7 @@ struct Work {
 struct Line {
   std::string name, result, detail;
   uint64_t seed = 0;
+  uint64_t heap_allocations = 0;  // by kernels, on an emulated device
 };
 
 struct Report {

@@ -164,6 +164,23 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   void pack_records() { expect_not_packed("KLAP_PACK_RECORDS=off"); }
   void default_pack_records() { expect_not_packed(config("[defaults]\npack_records = \"off\"\n")); }
   void kernel_pack_records() { expect_not_packed(config(parent_table_ + "pack_records = \"off\"\n")); }
+  // What explain says of a program whose kernel takes memory.
+  void expect_aggregated_memory(const std::string& setting, bool expected) {
+    const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-device-malloc.golden");
+    const std::string file = write("taking.ptx", golden.substr(golden.find(".version")));
+    const std::string text = klap_ptx({"explain", file}, {setting}).out;
+    EXPECT_THAT(text, HasSubstr("1 rewritten")) << setting;
+    EXPECT_EQ(expected, text.find("device memory is aggregated by warp") != std::string::npos) << text;
+  }
+  void aggregate_malloc() {
+    expect_aggregated_memory("KLAP_AGGREGATE_MALLOC=warp", true);
+    expect_aggregated_memory("KLAP_AGGREGATE_MALLOC=off", false);
+    expect_aggregated_memory("KLAP_AGGREGATE_MALLOC=", false);
+  }
+  void default_aggregate_malloc() {
+    expect_aggregated_memory(config("[defaults]\naggregate_malloc = \"warp\"\n"), true);
+    expect_aggregated_memory(config("[defaults]\naggregate_malloc = \"off\"\n"), false);
+  }
   void kernel_child() {
     const auto table = [&](const std::string& child) {
       return config(parent_table_ + "child = \"" + child + "\"\ngranularity = \"none\"\n");
@@ -246,6 +263,23 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     const std::string how = run({"KLAP_LINKER=driver", "KLAP_GRANULARITY=grid"}).stats["modules"][0]["how"];
     EXPECT_THAT(how, testing::HasSubstr("the driver's linker")) << "this driver cannot link";
   }
+  // The launches that are left are still there, but not CUDA's functions for them.
+  void device_runtime() {
+    const auto image = [&](const std::string& setting) {
+      run({"KLAP_DUMP_DIR=" + path(setting), "KLAP_LOG=warn", setting});
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(path(setting)))
+        if (entry.path().filename() == "linked.cubin") return cli_test::read(entry.path());
+      return std::string();
+    };
+    EXPECT_THAT(image("KLAP_DEVICE_RUNTIME=1"), HasSubstr("cudaCDP2"));
+    const std::string without = image("KLAP_DEVICE_RUNTIME=0");
+    EXPECT_THAT(without, HasSubstr("_Z6parentPii"));
+    EXPECT_THAT(without, Not(HasSubstr("cudaCDP2")));
+    EXPECT_EQ(cache_use("KLAP_DEVICE_RUNTIME=1"), "miss");
+    EXPECT_EQ(cache_use("KLAP_DEVICE_RUNTIME=0"), "miss") << "another image";
+    EXPECT_EQ(cache_use("KLAP_DEVICE_RUNTIME=0"), "hit");
+    EXPECT_TRUE(run({"KLAP_DEVICE_RUNTIME=0"}).redirected());
+  }
   void timing() {
     EXPECT_EQ(run().stats["gpu_ms"], nullptr);
     const nlohmann::json times = run({"KLAP_TIMING=1"}).stats["gpu_ms"];
@@ -283,6 +317,8 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_PACK_RECORDS", &Effects::pack_records},
       {"[defaults] pack_records", &Effects::default_pack_records},
       {"[[kernel]] pack_records", &Effects::kernel_pack_records},
+      {"KLAP_AGGREGATE_MALLOC", &Effects::aggregate_malloc},
+      {"[defaults] aggregate_malloc", &Effects::default_aggregate_malloc},
       {"[[kernel]] child", &Effects::kernel_child},
       {"[[kernel]] name", &Effects::kernel_name},
       {"KLAP_CONFIG", &Effects::config_file},
@@ -295,6 +331,7 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_DUMP_DIR", &Effects::dump_dir},
       {"KLAP_STATS", &Effects::stats},
       {"KLAP_LINKER", &Effects::linker},
+      {"KLAP_DEVICE_RUNTIME", &Effects::device_runtime},
       {"KLAP_TIMING", &Effects::timing},
   };
   return effects;

@@ -98,6 +98,7 @@ void add_counts(Totals& totals, const CUctx_st& context) {
   totals.launches.over_limit += counts.over_limit;
   totals.launches.host_launches += counts.host_launches;
   totals.steps += context.machine->executor().steps();
+  totals.heap_allocations += context.machine->heap_allocations();
 }
 
 }  // namespace

@@ -22,8 +22,12 @@ KLAP_CONTROL int klap_emulator_counts(klap_emulator_counters* counters) {
   return call("klap_emulator_counts", Needs::Nothing, [&](Process& process) {
     require(counters != nullptr);
     const Totals all = totals(process);
-    *counters = {all.launches.device_launches, all.launches.refused, all.launches.over_limit,
-                 all.launches.host_launches, all.steps};
+    *counters = {all.launches.device_launches,
+                 all.launches.refused,
+                 all.launches.over_limit,
+                 all.launches.host_launches,
+                 all.steps,
+                 all.heap_allocations};
   });
 }
 

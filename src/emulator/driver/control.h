@@ -13,7 +13,8 @@ struct klap_emulator_counters {
   uint64_t refused;          // launches by kernels that failed, for whatever reason
   uint64_t over_limit;       // of those, because too many were pending
   uint64_t host_launches;
-  uint64_t steps;  // instructions, counted once for each thread
+  uint64_t steps;             // instructions, counted once for each thread
+  uint64_t heap_allocations;  // by malloc and cudaMalloc in kernels
 };
 
 // Contexts made from now on get the settings of the environment, changed by `settings`: "SEED=3

@@ -26,6 +26,7 @@ struct PrimaryContext {
 struct Totals {
   DeviceLaunchCounts launches;
   uint64_t steps = 0;
+  uint64_t heap_allocations = 0;
 };
 
 class Process {

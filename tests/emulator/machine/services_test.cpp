@@ -81,7 +81,9 @@ TEST(Services, TheHeapIsAsLargeAsItWasMade) {
   EXPECT_GT(pieces, 60u);
   EXPECT_LE(pieces, 65u);
   EXPECT_EQ(run(1000), pieces);  // all was freed
+  EXPECT_EQ(program.machine.heap_allocations(), 2 * pieces) << "freed or not";
   EXPECT_EQ(run(100 << 10), 0u);
+  EXPECT_EQ(program.machine.heap_allocations(), 2 * pieces) << "refused";
   program.machine.set_heap_bytes(128 << 10);
   EXPECT_EQ(run(1000), 2 * pieces);
 }
@@ -102,6 +104,19 @@ TEST(Services, FreeingTwiceIsFound) {
   EXPECT_EQ(program.machine.synchronise_all(), 719);
   EXPECT_THAT(program.machine.error_text(), HasSubstr("free_twice"));
   EXPECT_THAT(program.machine.error_text(), HasSubstr("free of"));
+}
+
+// Freeing is a write to all of it: what others did with it must have happened before.
+TEST(Services, FreeingWhatIsInUseIsARace) {
+  for (const bool ordered : {true, false}) {
+    MachineOptions options;
+    options.executor.order.detect_races = true;
+    Program program("services", options);
+    program.launch("free_beside_write", {1, 1, 1}, {2, 1, 1}, int{ordered});
+    ASSERT_EQ(program.machine.synchronise_all(), 0) << program.machine.error_text();
+    ASSERT_EQ(program.findings.size(), ordered ? 0 : 1);
+    EXPECT_THAT(program.findings, testing::Each(HasSubstr("data race on 4 bytes")));
+  }
 }
 
 TEST(Services, Printf) {

@@ -76,6 +76,16 @@ extern "C" __global__ void free_twice() {
   free(p);
 }
 
+// One thread frees what another one wrote, with a barrier between them or without.
+extern "C" __global__ void free_beside_write(int ordered) {
+  __shared__ int* p;
+  if (threadIdx.x == 0) p = static_cast<int*>(malloc(3 * sizeof(int)));
+  __syncthreads();
+  if (threadIdx.x == 1) p[2] = 1;
+  if (ordered) __syncthreads();
+  if (threadIdx.x == 0) free(p);
+}
+
 extern "C" __global__ void say(const char* name) {
   const int n = printf("%s: block %d of %u, %5.2f %lld %p\n", name, blockIdx.x, gridDim.x,
                        0.125 * threadIdx.x, -(1ll << 40), (void*)0x10);
