@@ -69,8 +69,8 @@ std::string consumer_name(const Plan& plan, const PlannedSite& site) {
   if (s.feeds) return family_name(plan, site);
   if (s.bodies.size() > 1) return chained_name(plan, site);
   if (s.lanes != 0) {
-    return fmt::format("{}$klap_warp_{}{}", site.child->name, unit_tag(plan, site.child_unit),
-                       s.grid_is_1d ? "_1d" : "");
+    return fmt::format("{}$klap_warp_{}{}{}", site.child->name, unit_tag(plan, site.child_unit),
+                       s.grid_is_1d ? "_1d" : "", layout_tag(s.layout));
   }
   return fmt::format("{}$klap_{}_{}_{}_{}{}{}", site.child->name,
                      s.chain == transform::Chain::InOrder    ? "chain"
@@ -222,7 +222,7 @@ class Generator {
     std::vector<transform::SharedSite> shared;
     for (size_t i = 0; i < sites.size(); ++i) {
       const std::string consumer = consumer_name(plan_, sites[i]);
-      shared.push_back({sites[i].site, templates[i].record.get(), consumer, ""});
+      shared.push_back({sites[i].site, templates[i].record.get(), &sites[i].shape.layout, consumer, ""});
       if (sites[i].parent_unit == sites[i].child_unit) continue;
       shared.back().declaration = transform::consumer_declaration(*templates[i].consumer, consumer);
     }

@@ -260,11 +260,13 @@ class Planner {
   // Where nobody but the site's own consumer reads its records. Nobody records twice there: such launches
   // stand in no loop.
   void pack_records(PlannedSite& planned) const {
-    if (!planned.wish.pack_records || planned.way.is_at_once() || planned.way.has_own_room()) return;
-    if (planned.keeps_launches) return;
+    if (!planned.wish.pack_records || planned.way.has_own_room() || planned.keeps_launches) return;
+    const ptx::Module& child_module = *plan_.units[planned.child_unit]->module();
     planned.shape.layout =
-        transform::packed_layout(*plan_.units[planned.child_unit]->module(), *planned.child, *planned.parent,
-                                 *planned.site, planned.way.group_blocks);
+        planned.way.is_at_once()
+            ? transform::shared_layout(child_module, *planned.child, *planned.parent, *planned.site)
+            : transform::packed_layout(child_module, *planned.child, *planned.parent, *planned.site,
+                                       planned.way.group_blocks);
   }
 
   // Where nothing is put off or all is put into one queue, any order will do.
@@ -552,7 +554,9 @@ class Planner {
   static std::string uniform_text(const PlannedSite& planned) {
     const transform::RecordLayout& layout = planned.shape.layout;
     std::string text = uniform_arguments_text(*planned.parent, *planned.site, *planned.child, layout,
-                                              transform::group_that_shares(planned.way.group_blocks));
+                                              planned.way.is_at_once()
+                                                  ? analysis::Uniform::Warp
+                                                  : transform::group_that_shares(planned.way.group_blocks));
     if (layout.packed)
       text += fmt::format("{}record {} bytes", text.empty() ? "" : ", ", layout.record_bytes);
     return text.empty() ? "" : ", " + text;

@@ -17,6 +17,7 @@
 #include "transform/parts.h"
 #include "transform/slices.h"
 #include "transform/splice.h"
+#include "transform/warp.h"
 
 namespace klap::transform {
 namespace {
@@ -154,7 +155,11 @@ std::string child_text(const Module& child_module, const Function& child, const 
   std::string text =
       fmt::format("{{\n\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n", kernel.arguments, operands[0]);
   kernel.places = body.layout.places;
-  if (body.layout.passes_once()) {
+  if (body.layout.passes_once() && shape.lanes != 0) {
+    kernel.once = "%" + prefix + "once";
+    text += fmt::format("\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n\tadd.s64 {0}, {0}, {2};\n", kernel.once,
+                        parameter, first_arguments(body.layout, shape.lanes));
+  } else if (body.layout.passes_once()) {
     kernel.once = "%" + prefix + "once";
     text += fmt::format("\t.reg .b64 {0};\n\tld.param.b64 {0}, [{1}+{2}];\n", kernel.once, parameter,
                         shape.exact ? KLAP_SEQUENCE_ONCE : 0);

@@ -12,8 +12,13 @@ using analysis::Argument;
 using ptx::Statement;
 
 ArgumentStores::ArgumentStores(const ptx::Module& module, const analysis::Site& site,
-                               const RecordLayout& layout, std::string once, std::string is_first)
-    : m_(module), site_(site), layout_(layout), once_(std::move(once)), is_first_(std::move(is_first)) {}
+                               const RecordLayout& layout, std::string once, std::string is_first, Once by)
+    : m_(module),
+      site_(site),
+      layout_(layout),
+      once_(std::move(once)),
+      is_first_(std::move(is_first)),
+      by_(by) {}
 
 std::vector<const Statement*> ArgumentStores::in_order() const {
   std::map<uint32_t, const Statement*> stores;
@@ -57,6 +62,14 @@ std::string ArgumentStores::store_to(const Statement& store, std::string_view dr
   return fmt::format("st{} [{}+{}], {};", modifiers, site_.buffer, at, source);
 }
 
+std::string ArgumentStores::store_once(const Statement& store, const Part& part) const {
+  if (by_ == Once::ByOne)
+    return fmt::format("@{} {}", is_first_, store_to(store, ".v", part.at, part.argument->source));
+  // Strong, since the first thread from the queue's other end may store the same.
+  return fmt::format("@{} st.relaxed.gpu.global{} [{}+{}], {};", is_first_, part.argument->type, once_,
+                     part.at, part.argument->source);
+}
+
 std::string ArgumentStores::text(const Statement& store) const {
   if (!layout_.packed) return std::string(m_.text(store.tokens));
   const std::vector<Part> parts = this->parts(store);
@@ -65,13 +78,8 @@ std::string ArgumentStores::text(const Statement& store) const {
   std::string text;
   for (const Part& part : parts) {
     text += text.empty() ? "" : "\n\t";
-    if (part.place->once) {
-      // Strong, since the first thread from the queue's other end may store the same.
-      text += fmt::format("@{} st.relaxed.gpu.global{} [{}+{}], {};", is_first_, part.argument->type, once_,
-                          part.at, part.argument->source);
-    } else {
-      text += store_to(store, ".v", part.at, part.argument->source);
-    }
+    text +=
+        part.place->once ? store_once(store, part) : store_to(store, ".v", part.at, part.argument->source);
   }
   return text;
 }

@@ -184,4 +184,17 @@ RecordLayout packed_layout(const ptx::Module& child_module, const ptx::Function&
   return layout;
 }
 
+RecordLayout shared_layout(const ptx::Module& child_module, const ptx::Function& child,
+                           const analysis::FunctionFacts& parent, const analysis::Site& site) {
+  RecordLayout layout = record_layout(child);
+  const auto reads = analysis::parameter_reads(child_module, child);
+  if (!reads) return layout;
+  layout.packed = true;
+  for (const Segment& segment : segments(*reads, parent, site, Uniform::Warp)) {
+    layout.places.push_back(
+        {segment.from, segment.to - segment.from, segment.from, segment.stored && segment.once});
+  }
+  return layout;
+}
+
 }  // namespace klap::transform

@@ -56,4 +56,10 @@ RecordLayout packed_layout(const ptx::Module& child_module, const ptx::Function&
                            const analysis::FunctionFacts& parent, const analysis::Site& site,
                            uint32_t group_blocks);
 
+// The layout for a launch site whose launches the lanes of a warp share. Each child's arguments stand as in
+// its parameter block, for the same stores may fill the program's own buffer; what is the same for all lanes
+// is in the first child's only.
+RecordLayout shared_layout(const ptx::Module& child_module, const ptx::Function& child,
+                           const analysis::FunctionFacts& parent, const analysis::Site& site);
+
 }  // namespace klap::transform

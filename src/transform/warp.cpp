@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ptx/edit.h"
+#include "transform/argument_stores.h"
 #include "transform/parts.h"
 #include "transform/splice.h"
 
@@ -59,6 +60,7 @@ class SiteText {
 
   [[nodiscard]] std::string buffer() const { return fmt::format("%klap_shared{}", number_); }
   [[nodiscard]] std::string group() const { return fmt::format("%klap_group{}", number_); }
+  [[nodiscard]] std::string is_first() const { return fmt::format("%klap_is_first{}", number_); }
 
   // In place of the call for a buffer.
   [[nodiscard]] std::string share() const {
@@ -72,7 +74,18 @@ class SiteText {
     call.results = {{0, site_.buffer}, {8, buffer()}, {16, group()}, {24, "%klap_last_error"}};
     call.symbols = symbols_;
     return fmt::format("mov.u64 %klap_consumer, {};\n\t", shared_.consumer) +
-           inline_function(*shared_.launch, template_function(*shared_.launch, kShareFunction), call, lines_);
+           inline_function(*shared_.launch, template_function(*shared_.launch, kShareFunction), call,
+                           lines_) +
+           (shared_.layout->passes_once() ? find_first() : "");
+  }
+
+  // What becomes of the stores between the two. A lane on its own is the first of its group: all its
+  // arguments are in the program's buffer.
+  void keep_stores(Edits& edits) const {
+    if (!shared_.layout->packed) return;
+    const ArgumentStores stores(parent_.module, site_, *shared_.layout, "", is_first(),
+                                ArgumentStores::Once::ByOne);
+    for (const ptx::Statement* store : stores.in_order()) edits.replace(store->tokens, stores.text(*store));
   }
 
   // In place of the launch.
@@ -90,6 +103,15 @@ class SiteText {
   }
 
  private:
+  // The lowest lane of a group has the first child.
+  [[nodiscard]] std::string find_first() const {
+    return fmt::format(
+        "\n\t{{\n\t.reg .b32 %klap_lanes, %klap_below;\n\tcvt.u32.u64 %klap_lanes, {};\n"
+        "\tmov.u32 %klap_below, %lanemask_lt;\n\tand.b32 %klap_below, %klap_below, %klap_lanes;\n"
+        "\tsetp.eq.u32 {}, %klap_below, 0;\n\t}}",
+        group(), is_first());
+  }
+
   const FunctionFacts& parent_;
   const SharedSite& shared_;
   const Site& site_;
@@ -97,6 +119,13 @@ class SiteText {
   SymbolNames symbols_;
   LineTables& lines_;
 };
+
+// KLAP_RECORDS_OFFSET of templates/warp_records.h.
+uint32_t first_record(const RecordLayout& layout, uint32_t lanes) {
+  const uint32_t align =
+      layout.arguments_offset;  // the header of a record is as small as alignment lets it be
+  return (kWordBytes * (lanes + 1) + align - 1) / align * align;
+}
 
 // Behind a query of the device runtime's last error: what it still holds is newer than the copy.
 std::string query_text(const analysis::ErrorQuery& query) {
@@ -114,13 +143,14 @@ std::string query_text(const analysis::ErrorQuery& query) {
 }  // namespace
 
 uint32_t lanes_that_fit(const RecordLayout& layout) {
-  const uint32_t align =
-      layout.arguments_offset;  // the header of a record is as small as alignment lets it be
   for (uint32_t lanes = kLanes; lanes > 0; --lanes) {
-    const uint32_t header = (kWordBytes * (lanes + 1) + align - 1) / align * align;
-    if (header + lanes * layout.record_bytes <= kParameterSpace) return lanes;
+    if (first_record(layout, lanes) + lanes * layout.record_bytes <= kParameterSpace) return lanes;
   }
   return 0;
+}
+
+uint32_t first_arguments(const RecordLayout& layout, uint32_t lanes) {
+  return first_record(layout, lanes) + layout.arguments_offset;
 }
 
 ConsumerShape warp_shape(const Module& module, const Function& child, bool grid_is_1d) {
@@ -159,7 +189,9 @@ Generated sharing_parent(const FunctionFacts& parent, const std::vector<SharedSi
     const SharedSite& shared = sites[i];
     const SiteText text(parent, shared, i, lines);
     registers += fmt::format("\t.reg .b64 {}, {};\n", text.buffer(), text.group());
+    if (shared.layout->passes_once()) registers += fmt::format("\t.reg .pred {};\n", text.is_first());
     edits.replace(shared.site->get_scope->tokens, text.share());
+    text.keep_stores(edits);
     edits.replace(shared.site->launch_scope->tokens, text.launch());
     const auto functions = marked_functions(*shared.site, !parent.error_queries.empty());
     for (std::string& declaration : marker_declarations(m, *shared.launch, functions))

@@ -23,6 +23,9 @@ ConsumerShape warp_shape(const ptx::Module& module, const ptx::Function& child, 
 // How many children's records fit into the parameters of one launch, at most the lanes of a warp.
 uint32_t lanes_that_fit(const RecordLayout& layout);
 
+// Where the first child's arguments stand in the parameters of a launch of at most so many.
+uint32_t first_arguments(const RecordLayout& layout, uint32_t lanes);
+
 // What differs between sites in templates/warp_launch.cu, beside the layout.
 struct SharingShape {
   bool match_block = false, match_bytes = false, match_stream = false;  // not constant
@@ -33,8 +36,9 @@ SharingShape sharing_shape(const analysis::FunctionFacts& parent, const analysis
 struct SharedSite {
   const analysis::Site* site = nullptr;
   const ptx::Module* launch = nullptr;  // templates/warp_launch.cu, compiled for the site
-  std::string consumer;                 // the kernel that runs a group's children
-  std::string declaration;              // of the consumer, where it stands in another unit
+  const RecordLayout* layout = nullptr;
+  std::string consumer;     // the kernel that runs a group's children
+  std::string declaration;  // of the consumer, where it stands in another unit
 };
 // Sites that are not among `sites` stay as they are.
 Generated sharing_parent(const analysis::FunctionFacts& parent, const std::vector<SharedSite>& sites,

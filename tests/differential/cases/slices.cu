@@ -106,7 +106,7 @@ KLAP_CASE(slices_parts_of_rows, "parts of rows do not know where in the grid the
   places(c, {5, 2, 3}, {32, 1, 1}, "7K");
 }
 KLAP_CASE(slices_layers, "layers do not know where in the grid they are") {
-  places(c, {3, 2, 5}, {4, 2, 4}, "28K");
+  places(c, {3, 2, 5}, {4, 2, 4}, "14K");
 }
 KLAP_CASE(slices_two_streams, "slices in different streams use each other's queues") {
   places(c, {9, 1, 1}, {32, 1, 1}, "6K", {1, 2, 1});

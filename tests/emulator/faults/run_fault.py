@@ -35,8 +35,8 @@ class Library:
             KLAP_EMULATOR_QUIET="1", KLAP_EMULATOR_SEED=str(seed), KLAP_EMULATOR_WEAK_MEMORY="1",
             KLAP_EMULATOR_RACES="1",
             KLAP_EMULATOR_MAX_STEPS="100000000", KLAP_EMULATOR_SCHEDULE=SCHEDULES[seed % len(SCHEDULES)],
-            # So few that the launches of most groups are refused at first.
-            KLAP_EMULATOR_PENDING_LAUNCHES="2048" if self.options.granularity == "grid" else "1",
+            # So few that the launches of most groups of blocks are refused at first.
+            KLAP_EMULATOR_PENDING_LAUNCHES="2048" if self.options.granularity in ("grid", "warp") else "1",
             KLAP_STATS=self.statistics)
         try:
             run = subprocess.run([os.path.join(build, "bin", "emulated", self.options.program)], env=environment, timeout=LIMIT,
@@ -53,7 +53,7 @@ def main():
     parser.add_argument("--build", required=True, help="the build folder")
     parser.add_argument("--fault", required=True, help="its name")
     parser.add_argument("--launcher", choices=["host", "device"], required=True)
-    parser.add_argument("--granularity", choices=["grid", "block", "multiblock"], default="grid")
+    parser.add_argument("--granularity", choices=["grid", "block", "multiblock", "warp"], default="grid")
     parser.add_argument("--program", default="rounds", help="what is run")
     parser.add_argument("--seeds", type=int, default=8)
     options = parser.parse_args()
