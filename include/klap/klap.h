@@ -107,7 +107,8 @@ typedef struct klap_variant {
   uint32_t queue_param_offset;     /* of the first added parameter in a parameter buffer, in bytes */
   uint32_t record_bytes;           /* of one record in the queue */
   uint32_t consumer_block_threads; /* threads in a block of the consumer */
-  uint32_t child_block_threads;    /* threads in a block of the child as the program launches it */
+  uint32_t child_block_threads;    /* threads in a block of the child as the program launches it; the most if
+                                      that differs */
   /* Since version 2. */
   const char* granularity; /* "grid", "block", "multiblock" */
   uint32_t group_blocks;   /* blocks of the parent that launch as one: a group; 0: all blocks of the grid */

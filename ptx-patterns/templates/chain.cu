@@ -1,5 +1,6 @@
 // The consumer of launches that stand in a loop: runs every recorded child, those of one thread one after
-// another. Enqueued by the host right behind the parent in the same stream.
+// another. Enqueued by the host right behind the parent in the same stream, or launched by the parent when it is
+// complete, or a group of its blocks is (leave_chain.cu).
 //
 // It is launched with as many blocks as fit on the GPU, each of exactly the threads of the largest child. A
 // block takes the number of the next item, waits until the child that must come before is done, and runs its
@@ -105,10 +106,9 @@ static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int childr
   __threadfence();
   if (atomicAdd(&feed->exited, 1u) + 1u != gridDim.x) return;
   __threadfence();
-  if (feed->report != nullptr) {
-    volatile unsigned long long* const report = feed->report;
-    report[KLAP_REPORT_CHILDREN] += feed->children;
-    report[KLAP_REPORT_NATIVE] += feed->native;
+  if (feed->report != nullptr) {  // groups' consumers run at once
+    atomicAdd(feed->report + KLAP_REPORT_CHILDREN, static_cast<unsigned long long>(feed->children));
+    atomicAdd(feed->report + KLAP_REPORT_NATIVE, static_cast<unsigned long long>(feed->native));
   }
   feed->reserved = 0;
   feed->pending = 0;
@@ -116,6 +116,7 @@ static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int childr
   feed->exited = 0;
   feed->children = 0;
   feed->native = 0;
+  feed->after_native = 0;
 }
 
 extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapFeed* feed) {

@@ -9,7 +9,9 @@
 // Where the queue is full, the thread makes its recorded launches itself before the program's own launch
 // runs. The device runtime may refuse one of them, because too many wait already: then what is left stays
 // recorded, the program's launch is refused with that same error, as natively when no more launches fit, and
-// nothing is out of order, because what was launched is complete before the consumer begins.
+// nothing is out of order, because what was launched is complete before the consumer begins: one that the host
+// launches comes behind all of the parent, and a parent that launches it itself is told (KlapFeed's
+// after_native).
 //
 // The calls __klap_get_buffer and __klap_device_launch are markers for the device runtime's functions, whose
 // names are those that the parent's own launch uses.
@@ -93,7 +95,9 @@ static __device__ __forceinline__ unsigned int take_back(KlapFeed* feed, unsigne
     link = record->before;
     ++launched;
   }
-  if (launched != 0) atomicAdd(&feed->native, launched);
+  if (launched != 0) atomicAdd(&counters_of(feed)->native, launched);
+  if (launched != 0 && link != KLAP_CHAIN_NONE)
+    asm volatile("st.relaxed.gpu.u32 [%0], 1;" : : "l"(&counters_of(feed)->after_native) : "memory");
   return turn_around(feed, link);
 }
 
@@ -121,7 +125,7 @@ extern "C" __device__ KlapChainRoom __klap_chain_reserve(KlapFeed* feed, unsigne
                                                          unsigned int kernel, unsigned int alone) {
   const bool refused = grid_x - 1u >= 0x7fffffffu || grid_y - 1u >= 65535u || grid_z - 1u >= 65535u;
   if (last == KLAP_CHAIN_NATIVE && alone == 0) {
-    if (!refused) atomicAdd(&feed->native, 1u);
+    if (!refused) atomicAdd(&counters_of(feed)->native, 1u);
     return {0, last, 0};
   }
   const unsigned long long arguments = __klap_reserve(feed, grid_x, grid_y, grid_z);

@@ -15,7 +15,11 @@
 // that decides which block is next is computed alike by all threads of a group. (Where threads may leave
 // before others meet: exits.h.)
 //
-// Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES;
+// Where children's blocks differ, which they may where threads have nothing to do with each other, what is
+// numbered and shared out is not blocks but their warps: each is run by a group of 32 threads, of which those
+// idle that the last warp of a block does not have.
+//
+// Constants: those of sizes.h; KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES;
 // those of record_grid.h; KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_WARPS_TOGETHER
 // when the child's block is a multiple of a warp whose lanes belong together, KLAP_BLOCKS_TOGETHER when the
 // whole block does (KLAP_PACK is then 1); those of exits.h.
@@ -23,14 +27,45 @@
 #include "queue.h"
 #include "record_grid.h"
 #include "sequence.h"
+#include "sizes.h"
 
+#ifdef KLAP_BLOCKS_DIFFER
+#define KLAP_CHILD_THREADS 32
+typedef unsigned long long Place;  // of a warp among those of a child
+#else
 #define KLAP_CHILD_THREADS (KLAP_CHILD_X * KLAP_CHILD_Y * KLAP_CHILD_Z)
+typedef Linear Place;
+#endif
 
 extern "C" __device__ void __klap_child_body(const unsigned char* arguments, unsigned int ctaid_x,
                                              unsigned int ctaid_y, unsigned int ctaid_z,
                                              unsigned int nctaid_x, unsigned int nctaid_y,
                                              unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
-                                             unsigned int tid_z);
+                                             unsigned int tid_z
+#ifdef KLAP_BLOCKS_DIFFER
+                                             ,
+                                             unsigned int ntid_x, unsigned int ntid_y, unsigned int ntid_z
+#endif
+);
+
+// So many virtual blocks, or warps of them, a child has.
+static __device__ __forceinline__ Place size_of(const uint4& grid) {
+  const Place blocks = static_cast<Place>(grid.x) * grid.y * grid.z;
+#ifdef KLAP_BLOCKS_DIFFER
+  const uint3 block = block_of(grid.w);
+  return blocks * ((block.x * block.y * block.z + 31u) / 32u);
+#else
+  return blocks;
+#endif
+}
+
+#ifdef KLAP_BLOCKS_DIFFER
+// Dividing 64 bits takes long, and few children need it.
+static __device__ __forceinline__ Place quotient(Place dividend, unsigned int divisor) {
+  if (dividend >> 32 == 0) return static_cast<unsigned int>(dividend) / divisor;
+  return dividend / divisor;
+}
+#endif
 
 static __device__ __forceinline__ void end_virtual_block() {
 #if defined(KLAP_BLOCKS_TOGETHER)
@@ -86,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
   for (;;) {
     // One stretch: `count` virtual blocks of one child, from `linear` on, `step` apart.
     const unsigned char* current = queue->records;
-    Linear linear, count;
+    Place linear, count;
     unsigned int step = 1;
     if (left != 0) {
       const unsigned long long packed = queue->packed;
@@ -95,16 +130,15 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
                                          ? __ldg(queue->prefix + record + 1)
                                          : packed >> KLAP_INDEX_BITS;
       current += static_cast<unsigned long long>(record) * KLAP_RECORD_BYTES;
-      linear = static_cast<Linear>(block - begin);
-      count = static_cast<Linear>(end - block < left ? end - block : left);
+      linear = static_cast<Place>(block - begin);
+      count = static_cast<Place>(end - block < left ? end - block : left);
       block += count;
       left -= count;
       ++record;
     } else if (big_done < queue->big) {
       const unsigned int index = queue->capacity - 1u - big_done++;
       current += static_cast<unsigned long long>(index) * KLAP_RECORD_BYTES;
-      const uint4 grid = grid_of(current, true);
-      const Linear all = static_cast<Linear>(grid.x) * grid.y * grid.z;
+      const Place all = size_of(grid_of(current, true));
       linear = mine;
       count = mine < all ? (all - mine + groups - 1) / groups : 0;
       step = groups;
@@ -114,11 +148,23 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
 #pragma unroll 1
     for (; count != 0; --count, linear += step) {
       const uint4 grid = grid_of(current, true);
+#ifdef KLAP_BLOCKS_DIFFER
+      const uint3 size = block_of(grid.w);
+      const unsigned int threads = size.x * size.y * size.z, warps = (threads + 31u) / 32u;
+      const Place number = quotient(linear, warps);
+      const unsigned int virtual_thread = static_cast<unsigned int>(linear - number * warps) * 32u + thread;
+      if (virtual_thread >= threads) continue;
+      const uint3 at = position_in(grid, static_cast<Linear>(number));
+      const uint3 place = place_in(size, virtual_thread);
+      __klap_child_body(current + KLAP_ARGS_OFFSET, at.x, at.y, at.z, grid.x, grid.y, grid.z, place.x,
+                        place.y, place.z, size.x, size.y, size.z);
+#else
       const uint3 at = position_in(grid, linear);
       __klap_child_body(current + KLAP_ARGS_OFFSET, at.x, at.y, at.z, grid.x, grid.y, grid.z,
                         thread % KLAP_CHILD_X, thread / KLAP_CHILD_X % KLAP_CHILD_Y,
                         thread / (KLAP_CHILD_X * KLAP_CHILD_Y));
       end_virtual_block();
+#endif
     }
   }
   leave(queue);

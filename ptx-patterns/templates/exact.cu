@@ -11,26 +11,46 @@
 // Nothing is reset here: the parent did that before it launched, and the next parent of the stream, which may
 // overwrite the records, starts only when this kernel and its parent are complete.
 //
-// Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; those of
-// record_grid.h; KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_ONCE where there are
-// arguments that only one thread stored.
+// Where children's blocks differ, all have as many threads as the largest, and those that a child does not
+// have end at once: for what follows, they are lanes and warps that were never there.
+//
+// Constants: those of sizes.h, with KLAP_MOST_THREADS, the largest block of all, where blocks differ;
+// KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; those of record_grid.h; KLAP_GRID_1D when every child's grid has
+// one row and one layer; KLAP_ONCE where there are arguments that only one thread stored.
 #include "record_grid.h"
 #include "sequence.h"
+#include "sizes.h"
 
 extern "C" __device__ void __klap_child_body(const unsigned char* arguments, unsigned int ctaid_x,
                                              unsigned int ctaid_y, unsigned int ctaid_z,
                                              unsigned int nctaid_x, unsigned int nctaid_y,
                                              unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
-                                             unsigned int tid_z);
+                                             unsigned int tid_z
+#ifdef KLAP_BLOCKS_DIFFER
+                                             ,
+                                             unsigned int ntid_x, unsigned int ntid_y, unsigned int ntid_z
+#endif
+);
 
-extern "C" __global__ void __launch_bounds__(KLAP_CHILD_X* KLAP_CHILD_Y* KLAP_CHILD_Z)
-    __klap_consumer(KlapSequence sequence) {
+#ifndef KLAP_BLOCKS_DIFFER
+#define KLAP_MOST_THREADS (KLAP_CHILD_X * KLAP_CHILD_Y * KLAP_CHILD_Z)
+#endif
+
+extern "C" __global__ void __launch_bounds__(KLAP_MOST_THREADS) __klap_consumer(KlapSequence sequence) {
   const unsigned long long block = sequence.first + blockIdx.x;
   const unsigned int record = find_record(sequence.prefix, sequence.count, block);
   const unsigned char* const current =
       sequence.records + static_cast<unsigned long long>(record) * KLAP_RECORD_BYTES;
   const uint4 grid = grid_of(current, true);
   const uint3 at = position_in(grid, static_cast<Linear>(block - __ldg(sequence.prefix + record)));
+#ifdef KLAP_BLOCKS_DIFFER
+  const uint3 size = block_of(grid.w);
+  if (threadIdx.x >= size.x * size.y * size.z) asm volatile("exit;");  // now, not where the others end
+  const uint3 place = place_in(size, threadIdx.x);
+  __klap_child_body(current + KLAP_ARGS_OFFSET, at.x, at.y, at.z, grid.x, grid.y, grid.z, place.x, place.y,
+                    place.z, size.x, size.y, size.z);
+#else
   __klap_child_body(current + KLAP_ARGS_OFFSET, at.x, at.y, at.z, grid.x, grid.y, grid.z, threadIdx.x,
                     threadIdx.y, threadIdx.z);
+#endif
 }

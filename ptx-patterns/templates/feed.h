@@ -12,6 +12,10 @@
 //
 // What many threads change at once stands in lines of its own, apart from what all of them read.
 //
+// Launches in loops use the queue as well (chain.h), and then the parent may launch the consumer itself. Where
+// groups of its blocks do so apart from each other, each has a queue of its own: a stretch of the arrays, and
+// a head that says which, written by who launches the group's consumer (feed_group.h).
+//
 // This file is compiled by NVRTC into the templates and by the host compiler into the runtime.
 #ifndef KLAP_FEED_H
 #define KLAP_FEED_H
@@ -27,6 +31,11 @@ struct KlapFeed {
   unsigned int exited;         // consumer blocks that have left; the last one resets the counters
   unsigned int children;       // run by the blocks that have left
   unsigned int native;         // launches that did not fit
+  // Some thread has made launches itself that its recorded ones must come behind (chain_record.cu). Where
+  // there are groups, of some of them.
+  unsigned int after_native;
+  unsigned int waiting;  // groups whose consumer waits to be launched; of a group: an entry of a list of them
+  KlapFeed* groups;      // [as many as the shape has] heads, null where the grid is the only group
 
   // Reserved so far: records in the low half, items in the high one. A thread that sees either used up does
   // not add to it any more, so neither half can carry: it overshoots by what the running threads add at most.
@@ -36,6 +45,9 @@ struct KlapFeed {
   // it was launched from is counted off: once the consumer runs, 0 means that all is done and stays.
   unsigned int pending;
   alignas(128) unsigned int taken;  // items given to consumer blocks, and tickets for items still to come
+  // Before the consumer runs, where the parent launches it: threads of the parent that have left; where there
+  // are groups, their threads in their own heads, and here the groups of which all have.
+  unsigned long long left;
   alignas(128) unsigned int done;   // set by who counts off the last item
 };
 

@@ -7,9 +7,9 @@
 // launch runs, and does and reports what it would natively. __klap_publish() stands in place of the launch:
 // only now, behind the program's argument stores, may somebody take the items.
 //
-// Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of the records. `kernel` is the child's
-// number in the consumer.
-#include "feed.h"
+// Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of the records; KLAP_GROUP_BLOCKS where groups
+// of the parent's blocks launch apart. `kernel` is the child's number in the consumer.
+#include "feed_group.h"
 #include "warp.h"
 
 static __device__ __forceinline__ unsigned long long load_relaxed(const unsigned long long* address) {
@@ -29,10 +29,11 @@ static __device__ __forceinline__ unsigned int feed_items(unsigned long long blo
 // Adds to both halves unless one is used up, in which case it says so without adding.
 static __device__ __forceinline__ unsigned long long reserve(KlapFeed* feed, unsigned int records,
                                                              unsigned int items) {
-  const unsigned long long seen = load_relaxed(&feed->reserved);
-  if (static_cast<unsigned int>(seen) >= feed->record_capacity || (seen >> 32) >= feed->item_capacity)
+  unsigned long long* const reserved = &counters_of(feed)->reserved;
+  const unsigned long long seen = load_relaxed(reserved);
+  if (static_cast<unsigned int>(seen) >= records_of_group(feed) || (seen >> 32) >= items_of_group(feed))
     return seen;
-  return atomicAdd(&feed->reserved, static_cast<unsigned long long>(items) << 32 | records);
+  return atomicAdd(reserved, static_cast<unsigned long long>(items) << 32 | records);
 }
 
 extern "C" __device__ unsigned long long __klap_reserve(KlapFeed* feed, unsigned int grid_x,
@@ -53,19 +54,21 @@ extern "C" __device__ unsigned long long __klap_reserve(KlapFeed* feed, unsigned
   base = __shfl_sync(mask, base, last);
   const unsigned int record = static_cast<unsigned int>(base) + __popc(recording & ((1u << lane) - 1u));
   const unsigned int item = static_cast<unsigned int>(base >> 32) + inclusive - items;
-  const bool fits = !refused && record < feed->record_capacity &&
-                    static_cast<unsigned long long>(item) + items <= feed->item_capacity;
+  const bool fits = !refused && record < records_of_group(feed) &&
+                    static_cast<unsigned long long>(item) + items <= items_of_group(feed);
 
   // Those that fit come first: the last of them has the sum of their items. It counts the items before any of
   // its neighbours can publish theirs; they might be counted off sooner than they were counted.
   const unsigned int fitting = __ballot_sync(mask, fits);
-  if (fits && lane == 31u - __clz(fitting)) atomicAdd(&feed->pending, inclusive);
+  if (fits && lane == 31u - __clz(fitting)) atomicAdd(&counters_of(feed)->pending, inclusive);
   __syncwarp(mask);
   if (!fits) {
-    if (!refused) atomicAdd(&feed->native, 1u);
+    if (!refused) atomicAdd(&counters_of(feed)->native, 1u);
     return 0;
   }
-  unsigned char* const at = feed->records + static_cast<unsigned long long>(record) * KLAP_RECORD_BYTES;
+  unsigned char* const at =
+      feed->records +
+      (first_record_of_group(feed) + static_cast<unsigned long long>(record)) * KLAP_RECORD_BYTES;
   *reinterpret_cast<uint4*>(at) = make_uint4(grid_x, grid_y, grid_z, item);
   return reinterpret_cast<unsigned long long>(at + KLAP_ARGS_OFFSET);
 }
@@ -78,7 +81,7 @@ static __device__ __forceinline__ void publish(KlapFeed* feed, unsigned long lon
   const unsigned char* const record = reinterpret_cast<const unsigned char*>(arguments) - KLAP_ARGS_OFFSET;
   const uint4 head = *reinterpret_cast<const uint4*>(record);
   const unsigned int items = feed_items(static_cast<unsigned long long>(head.x) * head.y * head.z);
-  unsigned long long* const at = feed->items + head.w;
+  unsigned long long* const at = feed->items + first_item_of_group(feed) + head.w;
   const unsigned long long first = KLAP_FEED_ITEM(kernel, record - feed->records, 0);
 #pragma unroll 1
   for (unsigned int part = 0; part < items; ++part)

@@ -46,6 +46,11 @@ static __device__ __forceinline__ unsigned int slots_of(const KlapQueue*, unsign
   return threads_of_group(group);
 }
 
+// Where the group's arguments are that are passed once.
+static __device__ __forceinline__ void* once_of(KlapQueue* queue, unsigned int group) {
+  return queue->groups[group].once;
+}
+
 #else
 
 static __device__ __forceinline__ unsigned int own_group() { return 0; }
@@ -60,6 +65,10 @@ static __device__ __forceinline__ unsigned int threads_of_group(unsigned int) {
 
 static __device__ __forceinline__ unsigned int slots_of(const KlapQueue* queue, unsigned int) {
   return queue->capacity;
+}
+
+static __device__ __forceinline__ void* once_of(KlapQueue* queue, unsigned int) {
+  return reinterpret_cast<unsigned char*>(queue) + KLAP_ONCE_OFFSET;
 }
 
 #endif

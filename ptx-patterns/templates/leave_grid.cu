@@ -2,7 +2,7 @@
 // out, and the last one of its group launches all that the group recorded as an exact grid (exact.cu). The
 // group is the whole grid, or a few consecutive blocks of it (group.h).
 //
-// Two functions. __klap_leave() is spliced in front of every way out of the parent and says whether this
+// Two functions (and others instead of the second where groups have several queues). __klap_leave() is spliced in front of every way out of the parent and says whether this
 // thread is the last; __klap_launch_children() stands once at the parent's end and is reached by that thread
 // alone. Threads are counted, not blocks: a block can lose threads to early returns long before the rest is
 // done, and waiting for them at a barrier could block threads that will never come.
@@ -15,13 +15,14 @@
 // The calls __klap_get_buffer and __klap_device_launch are markers for the device runtime's functions, whose
 // names are those that the parent's own launch used.
 //
-// Constants: KLAP_CHILD_X, _Y, _Z, the child's block; KLAP_CHILD_SHARED_BYTES, its dynamic shared memory;
-// KLAP_RECORD_BYTES; those of record_grid.h; KLAP_ONCE as in exact.cu; KLAP_GROUP_BLOCKS where the grid is
-// not the only group; KLAP_IN_ORDER where the thread launches the children of several queues, which come one
-// queue after another.
+// Constants: those of sizes.h; KLAP_CHILD_SHARED_BYTES, the child's dynamic shared memory where it does not
+// differ; KLAP_RECORD_BYTES; those of record_grid.h; KLAP_ONCE as in exact.cu; KLAP_GROUP_BLOCKS where the
+// grid is not the only group; KLAP_IN_ORDER where the thread launches the children of several queues, which
+// come one queue after another.
 #include "group.h"
 #include "record_grid.h"
 #include "sequence.h"
+#include "sizes.h"
 
 extern "C" __device__ void* __klap_get_buffer(void* kernel, dim3 grid, dim3 block, unsigned int shared_bytes);
 extern "C" __device__ unsigned int __klap_device_launch(void* buffer, void* stream);
@@ -74,10 +75,27 @@ extern "C" __device__ unsigned int __klap_leave(KlapQueue* queue) {
   return 1;
 }
 
+// What a group recorded.
+struct Recorded {
+  unsigned long long packed;
+  unsigned int big;
+  unsigned long long first;  // of the sequence that comes next: of the small children, then of the big ones
+  unsigned int threads, shared_bytes;  // of the largest child, where they differ
+};
+
 static __device__ __forceinline__ bool try_launch(void* consumer, const KlapSequence& part,
-                                                  unsigned int blocks) {
-  void* const buffer = __klap_get_buffer(
-      consumer, dim3(blocks), dim3(KLAP_CHILD_X, KLAP_CHILD_Y, KLAP_CHILD_Z), KLAP_CHILD_SHARED_BYTES);
+                                                  const Recorded& recorded, unsigned int blocks) {
+#ifdef KLAP_BLOCKS_DIFFER
+  const dim3 block(recorded.threads);
+#else
+  const dim3 block(KLAP_CHILD_X, KLAP_CHILD_Y, KLAP_CHILD_Z);
+#endif
+#ifdef KLAP_SHARED_DIFFERS
+  const unsigned int shared_bytes = recorded.shared_bytes;
+#else
+  const unsigned int shared_bytes = KLAP_CHILD_SHARED_BYTES;
+#endif
+  void* const buffer = __klap_get_buffer(consumer, dim3(blocks), block, shared_bytes);
   if (buffer == nullptr) return false;
   *static_cast<KlapSequence*>(buffer) = part;
   return __klap_device_launch(buffer, reinterpret_cast<void*>(kStream)) == 0;
@@ -87,13 +105,14 @@ static __device__ __forceinline__ bool try_launch(void* consumer, const KlapSequ
 // not wait. If the device runtime keeps refusing, these children can no longer be run by anyone: the program
 // must see an error rather than a result that lacks them.
 static __device__ __forceinline__ bool launch_sequence(KlapQueue* queue, void* consumer, KlapSequence& part,
-                                                       unsigned long long blocks, bool may_wait) {
+                                                       const Recorded& recorded, unsigned long long blocks,
+                                                       bool may_wait) {
   int failures = 0;
 #pragma unroll 1
   while (part.first < blocks) {
     const unsigned long long rest = blocks - part.first;
     const unsigned int grid = rest < kLargestGrid ? static_cast<unsigned int>(rest) : kLargestGrid;
-    if (try_launch(consumer, part, grid)) {
+    if (try_launch(consumer, part, recorded, grid)) {
       part.first += grid;
     } else if (!may_wait) {
       return false;
@@ -127,14 +146,8 @@ static __device__ __forceinline__ unsigned long long number_big_children(const K
   return blocks;
 }
 
-// What a group recorded.
-struct Recorded {
-  unsigned long long packed;
-  unsigned int big;
-  unsigned long long first;  // of the sequence that comes next: of the small children, then of the big ones
-};
-
-// Launches it; false when this thread may not wait for the room it takes, with the rest left in `recorded`.
+// Launches what a group recorded; false when this thread may not wait for the room it takes, with the rest
+// left in `recorded`.
 static __device__ __forceinline__ bool launch_recorded(KlapQueue* queue, unsigned int group, void* consumer,
                                                        Recorded& recorded, bool may_wait) {
   const unsigned int slot = first_slot(group);
@@ -142,10 +155,11 @@ static __device__ __forceinline__ bool launch_recorded(KlapQueue* queue, unsigne
                        queue->prefix + slot, recorded.first,
                        static_cast<unsigned int>(recorded.packed) & KLAP_MAX_RECORDS};
 #ifdef KLAP_ONCE
-  part.queue = queue;
+  part.once = once_of(queue, group);
 #endif
   if (part.count != 0) {
-    const bool done = launch_sequence(queue, consumer, part, recorded.packed >> KLAP_INDEX_BITS, may_wait);
+    const bool done =
+        launch_sequence(queue, consumer, part, recorded, recorded.packed >> KLAP_INDEX_BITS, may_wait);
     recorded.first = part.first;
     if (!done) return false;
     recorded.packed = 0;
@@ -157,9 +171,9 @@ static __device__ __forceinline__ bool launch_recorded(KlapQueue* queue, unsigne
   part = {queue->records + static_cast<unsigned long long>(begin) * KLAP_RECORD_BYTES, queue->prefix + begin,
           recorded.first, recorded.big};
 #ifdef KLAP_ONCE
-  part.queue = queue;
+  part.once = once_of(queue, group);
 #endif
-  const bool done = launch_sequence(queue, consumer, part, blocks, may_wait);
+  const bool done = launch_sequence(queue, consumer, part, recorded, blocks, may_wait);
   recorded.first = part.first;
   return done;
 }
@@ -168,7 +182,95 @@ static __device__ __forceinline__ unsigned int children_in(const Recorded& recor
   return (static_cast<unsigned int>(recorded.packed) & KLAP_MAX_RECORDS) + recorded.big;
 }
 
-#ifdef KLAP_GROUP_BLOCKS
+// For the next parent.
+static __device__ __forceinline__ void reset_sizes([[maybe_unused]] KlapCounters* counters) {
+#ifdef KLAP_BLOCKS_DIFFER
+  counters->threads = 0;
+#endif
+#ifdef KLAP_SHARED_DIFFERS
+  counters->shared_bytes = 0;
+#endif
+}
+
+#if defined(KLAP_GROUP_BLOCKS) && defined(KLAP_IN_ORDER)
+
+// Where each group has several queues, what it launches must come in their order: once the first launch is
+// made, no other may be refused and come later by another thread. So who launches at all may wait for room,
+// and as no more than a few blocks of a grid may keep their places to wait, groups take turns. Those that get
+// none soon are left to the last group of the grid. The first queue counts the groups, their turns (`packed`)
+// and those that wait.
+//
+// A turn: the group in the low half; in the high one how many groups wait behind it, or that it is the
+// thread's own group.
+enum : unsigned int { kMostTurns = 4, kLooks = 32, kLookPause = 1000, kOwnTurn = 0xfffffffeu };
+enum : unsigned long long { kNoTurn = ~0ull };
+
+// At once. Most of the device is for the children.
+static __device__ __forceinline__ unsigned int turns() {
+  unsigned int multiprocessors;
+  asm("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
+  const unsigned int part = multiprocessors / 8u;
+  return part < 1u ? 1u : part < kMostTurns ? part : kMostTurns;
+}
+
+static __device__ __forceinline__ unsigned long long turn_of(unsigned int group, unsigned int waiting) {
+  return static_cast<unsigned long long>(waiting) << 32 | group;
+}
+
+// The turn of the group that comes last in the list of so many.
+static __device__ __forceinline__ unsigned long long next_waiting(const KlapQueue* first, unsigned int waiting) {
+  if (waiting == 0) return kNoTurn;
+  return turn_of(first->groups[waiting - 1u].waiting, waiting - 1u);
+}
+
+// Counts the group out. The last one goes on with those that wait.
+static __device__ __forceinline__ unsigned long long leave_as_group(KlapQueue* first) {
+  __threadfence();
+  if (atomicAdd(&first->exited, 1u) + 1u != number_of_groups()) return kNoTurn;
+  __threadfence();
+  const unsigned int waiting = first->big;
+  first->big = 0;
+  first->exited = 0;
+  return next_waiting(first, waiting);
+}
+
+// For the last thread of each group. Returns the turn that it has.
+extern "C" __device__ unsigned long long __klap_first_turn(KlapQueue* first) {
+  const unsigned int group = own_group();
+  first->groups[group].exited = 0;
+#pragma unroll 1
+  for (unsigned int look = 0; look < kLooks; ++look) {
+    if (atomicAdd(&first->packed, 1ull) < turns()) return turn_of(group, kOwnTurn);
+    atomicAdd(&first->packed, ~0ull);
+    __nanosleep(kLookPause);
+  }
+  first->groups[atomicAdd(&first->big, 1u)].waiting = group;
+  return leave_as_group(first);
+}
+
+// What the group recorded in one of the queues, of which nothing is left there.
+extern "C" __device__ void __klap_launch_turn(KlapQueue* queue, void* consumer, unsigned long long turn) {
+  const unsigned int group = static_cast<unsigned int>(turn);
+  KlapGroup* const own = queue->groups + group;
+  Recorded recorded = {own->packed, own->big, 0, own->threads, own->shared_bytes};
+  own->packed = 0;
+  own->big = 0;
+  reset_sizes(own);
+  const unsigned int children = children_in(recorded);
+  if (queue->report != nullptr && children != 0)
+    atomicAdd(queue->report + KLAP_REPORT_CHILDREN, static_cast<unsigned long long>(children));
+  launch_recorded(queue, group, consumer, recorded, true);
+}
+
+// When all queues of that turn are launched. Returns the next one, or that there is none.
+extern "C" __device__ unsigned long long __klap_next_turn(KlapQueue* first, unsigned long long turn) {
+  const unsigned int waiting = static_cast<unsigned int>(turn >> 32);
+  if (waiting != kOwnTurn) return next_waiting(first, waiting);
+  atomicAdd(&first->packed, ~0ull);
+  return leave_as_group(first);
+}
+
+#elif defined(KLAP_GROUP_BLOCKS)
 
 // For the last thread of each group: takes everything out of the group's part of the queue and launches it,
 // and the last of these threads also what others had to leave. Then all counters are zero again, for the next
@@ -179,12 +281,14 @@ extern "C" __device__ void __klap_launch_children(KlapQueue* queue, void* consum
   bool is_last = false;
 #pragma unroll 1
   for (;;) {
-    Recorded recorded = {groups[group].packed, groups[group].big, groups[group].first};
+    Recorded recorded = {groups[group].packed, groups[group].big, groups[group].first, groups[group].threads,
+                         groups[group].shared_bytes};
     const unsigned int children = children_in(recorded);
     const bool done = launch_recorded(queue, group, consumer, recorded, is_last);
     groups[group].packed = done ? 0 : recorded.packed;
     groups[group].big = done ? 0 : recorded.big;
     groups[group].first = done ? 0 : recorded.first;
+    if (done) reset_sizes(groups + group);
     if (!is_last) {
       groups[group].exited = 0;
       if (!done) groups[atomicAdd(&queue->big, 1u)].waiting = group;
@@ -208,8 +312,10 @@ extern "C" __device__ void __klap_launch_children(KlapQueue* queue, void* consum
 // For the last thread of the grid: takes everything out of the queue, which is then empty for the next
 // parent, and launches it.
 extern "C" __device__ void __klap_launch_children(KlapQueue* queue, void* consumer) {
-  Recorded recorded = {atomicExch(&queue->packed, 0ull), atomicExch(&queue->big, 0u), 0};
+  Recorded recorded = {atomicExch(&queue->packed, 0ull), atomicExch(&queue->big, 0u), 0, queue->threads,
+                       queue->shared_bytes};
   queue->exited = 0;
+  reset_sizes(queue);
   if (queue->report != nullptr) {
     reinterpret_cast<volatile unsigned long long*>(queue->report)[KLAP_REPORT_CHILDREN] +=
         children_in(recorded);

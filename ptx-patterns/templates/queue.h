@@ -24,12 +24,25 @@ struct KlapCounters {
   // Consumer blocks that have left (launcher "host") or threads of the parent that have ("device"); the last
   // one resets the counters. The two never count at the same time, as a queue serves one stream.
   unsigned int exited;
+  // Where they differ between launches (sizes.h): the threads of the largest child's block, and the most
+  // dynamic shared memory of a child, in bytes.
+  unsigned int threads;
+  unsigned int shared_bytes;
 };
 
 struct KlapGroup;
 
+// Arguments that are the same for all children of the grid, or of a group, have a place of so many bytes. The
+// queue's own is behind its head, in memory that every queue has; a group's is beside its counters. Whoever
+// takes the first record stores them, the first from either end: two threads at most, which store the same.
+// Nobody reads them before all threads of the grid, or of the group, have left.
+#define KLAP_ONCE_OFFSET 64
+#define KLAP_ONCE_BYTES 192
+#define KLAP_GROUP_ONCE_BYTES 80  // with it a group takes a line of the caches
+#define KLAP_SEQUENCE_ONCE 32     // where an exact grid's parameter (sequence.h) says which place it is
+
 // The head. Where groups have their own counters, its own count the groups: `exited` those that have left,
-// `big` those whose children wait to be launched.
+// `big` those whose children wait to be launched, `packed` those whose turn it is (leave_grid.cu).
 struct KlapQueue : KlapCounters {
   unsigned int capacity;       // in records
   unsigned int record_bytes;   // header, arguments and padding
@@ -44,6 +57,7 @@ struct KlapGroup : KlapCounters {
   unsigned long long first;  // children wait to be launched: first block of the sequence that was not yet
   unsigned int waiting;      // entry of a list of groups whose children wait; any group's place will do
   unsigned int unused;
+  alignas(16) unsigned char once[KLAP_GROUP_ONCE_BYTES];
 };
 
 // A record begins with the child's grid (record_grid.h). Its arguments follow at KLAP_ARGS_OFFSET, laid out
@@ -52,13 +66,6 @@ struct KlapGroup : KlapCounters {
 #define KLAP_INDEX_BITS 24
 #define KLAP_MAX_RECORDS ((1u << KLAP_INDEX_BITS) - 1)
 #define KLAP_BIG_CHILD_BLOCKS (1u << 16)
-
-// Behind the queue's head, in memory that every queue has: arguments that are the same for all its children.
-// Whoever takes the first record stores them, the first from either end: two threads at most, which store the
-// same. Nobody reads them before all threads of the parent have recorded.
-#define KLAP_ONCE_OFFSET 64
-#define KLAP_ONCE_BYTES 192
-#define KLAP_SEQUENCE_QUEUE 32  // where an exact grid's parameter (sequence.h) says which queue it is
 
 // Words of the report.
 #define KLAP_REPORT_WORDS 3

@@ -11,7 +11,7 @@
 //
 // Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of this child's records, and those of
 // record_grid.h; KLAP_GROUP_BLOCKS where groups of the parent's blocks launch apart; KLAP_ONCE where there
-// are arguments that only one thread stores.
+// are arguments that only one thread of a group stores.
 #include "group.h"
 #include "record_grid.h"
 #include "warp.h"
@@ -20,7 +20,7 @@ struct KlapRecorded {
   unsigned long long arguments;  // where to store the child's arguments
   unsigned int error;            // what cudaLaunchDevice would have returned
 #ifdef KLAP_ONCE
-  unsigned long long first;  // whether this thread stores them for all (KLAP_ONCE_OFFSET)
+  unsigned long long once;  // where this thread stores those that are passed once; 0: another one does
 #endif
 };
 
@@ -67,7 +67,7 @@ extern "C" __device__ KlapRecorded __klap_record(KlapQueue* queue, unsigned int 
   return {reinterpret_cast<unsigned long long>(record + KLAP_ARGS_OFFSET),
           refused ? kInvalidConfiguration : 0u,
 #ifdef KLAP_ONCE
-          before == 0u ? 1ull : 0ull
+          before == 0u ? reinterpret_cast<unsigned long long>(once_of(queue, group)) : 0ull
 #endif
   };
 }

@@ -16,11 +16,11 @@ struct KlapSequence {
   unsigned long long first;  // block of the sequence that block 0 of the launch runs
   unsigned int count;        // records
 #ifdef KLAP_ONCE
-  const void* queue;  // whose head holds what is passed once for all records
+  const void* once;  // holds what is passed once for all records
 #endif
 };
 #ifdef KLAP_ONCE
-static_assert(sizeof(KlapSequence) == KLAP_SEQUENCE_QUEUE + sizeof(void*), "another layout");
+static_assert(sizeof(KlapSequence) == KLAP_SEQUENCE_ONCE + sizeof(void*), "another layout");
 #endif
 
 // Position in a child's grid. Rows of one-dimensional grids are shorter than 2^31 blocks.

@@ -134,7 +134,7 @@ std::optional<Objection> object_to_cooperation(const Module& m, const Function& 
                                                const Way& way) {
   const Effects& effects = graph.closure(child);
   if (auto objection = object_to_shared_memory(m, effects, shared_bytes)) return objection;
-  if (way.launcher != Launcher::Host) return std::nullopt;
+  if (way.launcher != Launcher::Host && !way.chains) return std::nullopt;
   return object_to_consumer(m, child, effects, block);
 }
 

@@ -78,14 +78,14 @@ Objection object(const Module& m, uint32_t token, const std::string& what) {
 
 }  // namespace
 
-Exits find_exits(const FunctionFacts& kernel) {
+Exits find_exits(const FunctionFacts& kernel, bool may_lack_buffer) {
   const Module& m = kernel.module;
   const ExitLabels labels(kernel);
   const bool split = threads_wait(kernel);
   Exits exits;
   ptx::for_each_statement(kernel.function.body, [&](const Statement& s) {
-    // Recorded launches always get their buffer: the branch for a thread that did not is never taken.
-    const bool branch = split && branches_to_exit(m, s, labels) && !is_null_branch(kernel, s);
+    const bool branch =
+        split && branches_to_exit(m, s, labels) && (may_lack_buffer || !is_null_branch(kernel, s));
     if (branch || ends_thread(m, s)) exits.ways.push_back(&s);
   });
   const auto& body = kernel.function.body.body;

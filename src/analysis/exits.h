@@ -19,7 +19,9 @@ struct Exits {
   std::vector<const ptx::Statement*> ways;
   bool falls_off_end = false;  // control can reach the closing brace
 };
-Exits find_exits(const FunctionFacts& kernel);
+// A recorded launch always gets its buffer, and the branch for a thread that did not is never taken; where a
+// launch may be the program's own it may be (`may_lack_buffer`).
+Exits find_exits(const FunctionFacts& kernel, bool may_lack_buffer);
 
 // What stands against counting the kernel's threads out.
 std::optional<Objection> object_to_exits(const FunctionFacts& kernel);

@@ -10,6 +10,7 @@
 #include "analysis/consumer_block.h"
 #include "analysis/own_streams.h"
 #include "analysis/single_thread.h"
+#include "analysis/sizes.h"
 #include "analysis/variance.h"
 #include "support/error.h"
 
@@ -73,6 +74,8 @@ class FamilyJudge {
           std::ranges::find(kernels_, to, [](const FedKernel& k) { return &k.facts->function; });
       edges_.push_back({from.get(), &site, static_cast<size_t>(known - kernels_.begin())});
       if (known != kernels_.end()) continue;
+      if (const Found objection = object_to_differing_sizes(*from, site))
+        return about(*from, site, *objection);
       const auto facts =
           to == &parent_->function ? parent_ : std::make_shared<const FunctionFacts>(module_, *to);
       kernels_.push_back(

@@ -15,6 +15,7 @@
 #include "analysis/retry.h"
 #include "analysis/sharing.h"
 #include "analysis/single_thread.h"
+#include "analysis/sizes.h"
 #include "analysis/values.h"
 #include "analysis/variance.h"
 #include "analysis/waiting.h"
@@ -491,6 +492,16 @@ std::optional<Objection> object_to_arguments(const Function& child, const Functi
 
 }  // namespace
 
+uint64_t most_threads_allowed(const Module& m, const Function& kernel) {
+  const auto most = dimensions_attribute(m, kernel, ".maxntid");
+  return most ? most->size[0] * most->size[1] * most->size[2] : ~uint64_t{0};
+}
+
+std::optional<std::string> required_block(const Module& m, const Function& kernel) {
+  const auto exact = dimensions_attribute(m, kernel, ".reqntid");
+  return exact ? std::optional(exact->place) : std::nullopt;
+}
+
 // Where the stream depends on a condition, the site is judged by the strictest of its streams. That is exact:
 // each check for the NULL stream is about a pair of launches that may both go there, and holds for the
 // launches that do, whichever they are; the laxer streams promise nothing that the check for the strictest
@@ -612,14 +623,7 @@ std::optional<Objection> object_to_any_order(const FunctionFacts& parent, const 
     return object(Reason::ParameterSpace,
                   fmt::format("{} bytes of parameters", parent.function.parameter_bytes));
   }
-  if (!constant_shared_bytes(site, parent)) {
-    return object(Reason::DynamicSharedMemory,
-                  "the launch passes " + site.shared + " bytes, which is not constant");
-  }
-  if (!constant_block(site, parent)) {
-    return object(Reason::BlockNotConstant,
-                  fmt::format("block ({}, {}, {})", site.block[0], site.block[1], site.block[2]));
-  }
+  if (auto objection = object_to_launch_sizes(parent, site, way)) return objection;
   if (site.idiom->is_version_1())
     return object(Reason::OldRuntime, fmt::format("it calls {}", site.idiom->launch));
   if (way.launcher == Launcher::Device) return object_to_exits(parent);
@@ -649,7 +653,8 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
   if (auto objection = object_to_effects(m, child, graph.own(child), kNamedMemory)) return objection;
   if (auto objection = object_to_effects(m, child, graph.own(child), kNamedRegisters)) return objection;
   if (auto objection = object_to_child_waiting(graph, child)) return objection;
-  // What is not constant, and may be so only where each launch keeps it, is looked at there.
+  if (auto objection = object_to_child_sizes(m, child, graph, parent, site, way)) return objection;
+  // What is not constant is looked at there.
   const auto shared_bytes = constant_shared_bytes(site, parent).value_or(0);
   if (auto objection = object_to_cooperation(m, child, graph, block.value_or(std::array<uint32_t, 3>{}),
                                              shared_bytes, way))

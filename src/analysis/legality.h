@@ -75,6 +75,11 @@ std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const Fu
 // The dynamic shared memory that the launch gives each block of the child; nothing if it is not constant.
 std::optional<uint32_t> constant_shared_bytes(const Site& site, const FunctionFacts& parent);
 
+// The most threads that a block of the kernel may have by its launch bounds; where it must have one size,
+// where that is said.
+uint64_t most_threads_allowed(const ptx::Module& module, const ptx::Function& kernel);
+std::optional<std::string> required_block(const ptx::Module& module, const ptx::Function& kernel);
+
 // The first objection to rewriting anything in a unit, the parent's or the child's. Debug builds are left
 // unless someone asks for them: their users want to see the code that they wrote.
 std::optional<Objection> object_to_unit(const ptx::Module& module, bool debug_allowed);

@@ -16,6 +16,7 @@
 #include "jit/toolchain.h"
 #include "support/demangle.h"
 #include "support/error.h"
+#include "transform/no_runtime.h"
 
 namespace klap::jit {
 namespace {
@@ -53,6 +54,15 @@ std::string layout_tag(const transform::RecordLayout& layout) {
   return layout.packed ? "_p" + Hasher().add(layout.key()).hex().substr(0, 8) : "";
 }
 
+// "64x1x1"; where blocks differ "nx1x1_1024", with the most threads behind.
+std::string block_tag(const transform::ConsumerShape& shape) {
+  if (!shape.blocks_differ()) return fmt::format("{}", fmt::join(shape.block, "x"));
+  std::string text;
+  for (const auto& extent : shape.sizes->block)
+    text += (text.empty() ? "" : "x") + (extent ? std::to_string(*extent) : "n");
+  return fmt::format("{}_{}", text, shape.most_child_threads());
+}
+
 // A consumer's name tells its child and what it was specialised for.
 std::string consumer_name(const Plan& plan, const PlannedSite& site) {
   const transform::ConsumerShape& s = site.shape;
@@ -62,13 +72,13 @@ std::string consumer_name(const Plan& plan, const PlannedSite& site) {
     return fmt::format("{}$klap_warp_{}{}", site.child->name, unit_tag(plan, site.child_unit),
                        s.grid_is_1d ? "_1d" : "");
   }
-  return fmt::format("{}$klap_{}_{}_{}x{}x{}_{}{}{}", site.child->name,
+  return fmt::format("{}$klap_{}_{}_{}_{}{}{}", site.child->name,
                      s.chain == transform::Chain::InOrder    ? "chain"
                      : s.chain == transform::Chain::AnyOrder ? "loop"
                      : s.exact                               ? "exact"
                                                              : "run",
-                     unit_tag(plan, site.child_unit), s.block[0], s.block[1], s.block[2], s.pack,
-                     s.grid_is_1d ? "_1d" : "", layout_tag(s.layout));
+                     unit_tag(plan, site.child_unit), block_tag(s), s.pack, s.grid_is_1d ? "_1d" : "",
+                     layout_tag(s.layout));
 }
 
 // What a parent's variant is called after: "grid", "grid_device", "block", "multi16", "warp".
@@ -141,12 +151,16 @@ class Generator {
       out.record = warp_launch_template(site.shape, transform::sharing_shape(*site.parent, *site.site));
       return out;
     }
-    out.record = site.shape.chain == transform::Chain::InOrder ? chain_record_template(site.shape)
-                 : site.way.has_own_room()                     ? feed_record_template(site.shape.layout)
-                                           : record_template(site.shape.layout, site.way.group_blocks);
+    const uint32_t group_blocks = site.way.group_blocks;
+    out.record = site.shape.chain == transform::Chain::InOrder
+                     ? chain_record_template(site.shape, group_blocks)
+                 : site.way.has_own_room() ? feed_record_template(site.shape.layout, group_blocks)
+                 : site.keeps_launches     ? record_sizes_template(site.shape, group_blocks)
+                                           : record_template(site.shape.layout, group_blocks);
     out.consumer = consumer_template(site.shape);
     if (site.way.launcher == Launcher::Device) {
-      out.leave = leave_template(site.shape, site.way.group_blocks, in_order);
+      out.leave = site.way.chains ? leave_chain_template(site.shape, group_blocks)
+                                  : leave_template(site.shape, group_blocks, in_order);
     }
     return out;
   }
@@ -178,23 +192,25 @@ class Generator {
     const std::string name = fmt::format("{}$klap_{}_{}", any.parent->function.name, way_tag(any.way),
                                          unit_tag(plan_, any.parent_unit));
     transform::LineTables& lines = code(any.parent_unit).lines;
-    const ptx::Module& record = *templates.front().record;
-    if (any.shape.chain == transform::Chain::InOrder)
-      return transform::chaining_parent(*any.parent, any.chained->targets, record, name, lines);
-    if (any.way.has_own_room()) {
-      const auto targets = any.way.feeds ? any.family->targets_of(*any.parent) : any.chained->targets;
-      return transform::feeding_parent(*any.parent, targets, record, name, lines);
-    }
     std::vector<transform::RecordingSite> recording;
     std::vector<transform::DeviceLaunch> launches;
     for (size_t i = 0; i < sites.size(); ++i) {
-      recording.push_back({*sites[i].site, *templates[i].record, sites[i].shape.layout});
+      recording.push_back(
+          {*sites[i].site, *templates[i].record, sites[i].shape.layout, sites[i].keeps_launches});
       if (!device) continue;
       const std::string consumer = consumer_name(plan_, sites[i]);
       launches.push_back({*templates[i].leave, consumer, "", any.way.group_blocks});
       if (sites[i].parent_unit != sites[i].child_unit) {
         launches.back().declaration = transform::consumer_declaration(*templates[i].consumer, consumer);
       }
+    }
+    if (any.way.has_own_room()) {
+      const ptx::Module& record = *templates.front().record;
+      const transform::DeviceLaunch* const launch = device ? &launches.front() : nullptr;
+      if (any.shape.chain == transform::Chain::InOrder)
+        return transform::chaining_parent(*any.parent, any.chained->targets, record, name, lines, launch);
+      const auto targets = any.way.feeds ? any.family->targets_of(*any.parent) : any.chained->targets;
+      return transform::feeding_parent(*any.parent, targets, record, name, lines, launch);
     }
     if (!device) return transform::recording_parent(*any.parent, recording, name, lines, any.in_slices);
     return transform::launching_parent(*any.parent, recording, launches, name, lines, any.in_slices);
@@ -248,7 +264,7 @@ class Generator {
       queue.consumer = consumer_name(plan_, site);
       queue.record_bytes = site.shape.layout.record_bytes;
       queue.consumer_block_threads = site.shape.threads();
-      queue.child_block_threads = site.shape.child_threads();
+      queue.child_block_threads = site.shape.most_child_threads();
       queue.child_shared_bytes = site.shape.shared_bytes;
       queue.feeds = site.way.has_own_room();
       if (site.way.feeds) queue.others = other_kernels(site);
@@ -309,10 +325,14 @@ class LinkPlanner {
     bool has_runtime = false;
     for (size_t u = 0; u < program_.units.size(); ++u) {
       has_runtime = has_runtime || program_.units[u].is_device_runtime;
-      unit(u);
+      if (request_.device_runtime) {
+        unit(u);
+      } else {
+        unit_without_runtime(u);
+      }
     }
     if (memory_.is_aggregated()) add_memory();
-    if (!has_runtime && !program_.built_in_runtime) add_device_runtime();
+    if (!has_runtime && !program_.built_in_runtime && request_.device_runtime) add_device_runtime();
     return std::move(out_);
   }
 
@@ -349,6 +369,28 @@ class LinkPlanner {
       app_ptx(unit, options);
       add_ptx(u, transform::in_place_unit(*code, options.register_cap), code->dialect.target);
     }
+  }
+
+  // What launches is assembled anew: there is no other way to its own kernels' launches.
+  void unit_without_runtime(size_t u) {
+    const Unit& program_unit = program_.units[u];
+    if (program_unit.is_device_runtime) return;
+    if (!program_unit.launches) {
+      unit(u);
+      return;
+    }
+    if (plan_.units[u]->original() == nullptr) {
+      throw Error(ErrorCode::Unsupported, "the unit launches kernels but carries no PTX")
+          .at(program_unit.name);
+    }
+    refuse_other_code(u, "it is to have no device runtime");
+    const BuildOptions options = parse_options(program_unit.options);
+    const transform::UnitCode plain(*plan_.units[u]->original());
+    const transform::UnitCode& code = generated_.code[u] ? *generated_.code[u] : plain;
+    const std::string text = transform::in_place_unit(code, options.register_cap);
+    note(u, "linked without the device runtime: a launch that is left ends its kernel with an error");
+    app_ptx(program_unit, options);
+    add_ptx(u, transform::without_device_runtime(ptx::parse(text, program_unit.name)), code.dialect.target);
   }
 
   // PTX for another target is shown to be the program's code only for the kernels that are rewritten.

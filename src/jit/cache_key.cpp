@@ -33,7 +33,7 @@ CacheKey make_cache_key(const Program& program, const Request& request) {
              fmt::format("sm {} debug units {}\n", request.sm, request.debug_units) +
              text_part("configuration", request.configuration) +
              text_part("device runtime", program.device_runtime_archive) +
-             fmt::format("built in {}\n", program.built_in_runtime);
+             fmt::format("built in {} allowed {}\n", program.built_in_runtime, request.device_runtime);
   for (const Unit& unit : program.units) {
     key.text += text_part("unit", unit.name) + content_part("ptx", unit.ptx) +
                 content_part("cubin", unit.cubin) + fmt::format("suffix {}\n", int{unit.cubin_suffix}) +

@@ -181,8 +181,14 @@ std::string describe(const PlannedSite& site) {
                         shape.grid_is_1d ? ", grids of one dimension" : "");
     return text + record_text(shape);
   }
-  text += fmt::format("  child's block    {}x{}x{}{}\n", shape.block[0], shape.block[1], shape.block[2],
-                      shape.grid_is_1d ? ", grids of one dimension" : "");
+  const std::string grids = shape.grid_is_1d ? ", grids of one dimension" : "";
+  if (shape.blocks_differ()) {
+    text += fmt::format("  child's block    in the record, {} threads at most{}\n",
+                        shape.most_child_threads(), grids);
+  } else {
+    text +=
+        fmt::format("  child's block    {}x{}x{}{}\n", shape.block[0], shape.block[1], shape.block[2], grids);
+  }
   text += fmt::format("  consumer's block {} threads, {} of the child\n", shape.threads(), shape.pack);
   for (size_t i = 0; site.family != nullptr && i < site.family->kernels.size(); ++i) {
     const analysis::FedKernel& kernel = site.family->kernels[i];

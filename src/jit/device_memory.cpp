@@ -49,6 +49,8 @@ class Finder {
       if (!objection.empty() && out_.objection.empty())
         out_.objection = fmt::format("{}: {}", program_.units[u].name, objection);
     }
+    if (out_.objection.empty() && !request_.device_runtime)
+      out_.objection = "the module is linked without the device runtime";
     if (out_.objection.empty()) out_.objection = object_to_options();
     Hasher hasher;
     for (const size_t u : out_.units) hasher.add(program_.units[u].ptx);

@@ -13,13 +13,13 @@ using analysis::SiteArgument;
 using analysis::Uniform;
 
 // An argument may be stored in pieces, and a piece that is never stored is not known.
-bool is_grid_uniform(const ptx::Parameter& parameter, const analysis::SiteValues& site) {
+bool is_uniform(const ptx::Parameter& parameter, const analysis::SiteValues& site, Uniform group) {
   uint32_t stored = 0;
   for (const SiteArgument& piece : site.arguments) {
     const uint32_t begin = std::max(piece.offset, parameter.offset);
     const uint32_t end = std::min(piece.offset + piece.bytes, parameter.offset + parameter.bytes);
     if (begin >= end) continue;
-    if (piece.operand.uniform != Uniform::Grid) return false;
+    if (piece.operand.uniform > group) return false;
     stored += end - begin;
   }
   return stored != 0;
@@ -49,13 +49,15 @@ bool is_moldable(const ptx::Module& module, const ptx::Function& child) {
 }
 
 std::string uniform_arguments_text(const analysis::FunctionFacts& parent, const analysis::Site& site,
-                                   const ptx::Function& child, const transform::RecordLayout& layout) {
+                                   const ptx::Function& child, const transform::RecordLayout& layout,
+                                   Uniform group) {
   if (child.parameters.empty()) return "";
   const analysis::SiteValues values = analysis::site_values(parent.values(), site);
   const auto uniform = std::ranges::count_if(
-      child.parameters, [&](const ptx::Parameter& p) { return is_grid_uniform(p, values); });
+      child.parameters, [&](const ptx::Parameter& p) { return is_uniform(p, values, group); });
   const size_t all = child.parameters.size();
-  std::string text = fmt::format("{} of {} argument{} grid-uniform", uniform, all, all == 1 ? "" : "s");
+  std::string text =
+      fmt::format("{} of {} argument{} {}-uniform", uniform, all, all == 1 ? "" : "s", to_string(group));
   if (!layout.packed) return text;
   const auto once = std::ranges::count_if(child.parameters,
                                           [&](const ptx::Parameter& p) { return is_passed_once(p, layout); });

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "analysis/legality.h"
+#include "analysis/uniformity.h"
 #include "ptx/tree.h"
 #include "transform/record_layout.h"
 
@@ -13,8 +14,10 @@ namespace klap::jit {
 bool is_moldable(const ptx::Module& module, const ptx::Function& child);
 
 // "3 of 5 arguments grid-uniform, 2 passed once, 1 never read": those that are the same for all threads of
-// the parent's grid, and what the layout makes of them. Empty where the child has no parameters.
+// the parent's grid, or of another `group`, and what the layout makes of them. Empty where the child has no
+// parameters.
 std::string uniform_arguments_text(const analysis::FunctionFacts& parent, const analysis::Site& site,
-                                   const ptx::Function& child, const transform::RecordLayout& layout);
+                                   const ptx::Function& child, const transform::RecordLayout& layout,
+                                   analysis::Uniform group);
 
 }  // namespace klap::jit

@@ -7,6 +7,7 @@
 #include "jit/module.h"
 #include "jit/options.h"
 #include "jit/plan.h"
+#include "transform/no_runtime.h"
 
 namespace klap::jit {
 UnitInfo inspect_unit(const Unit& unit) {
@@ -47,6 +48,7 @@ std::string rewrite_ptx(const Unit& unit, const Request& request, std::vector<Si
   if (remarks != nullptr) *remarks = plan.remarks;
   if (generated.variants.empty()) return unit.ptx;
   std::string text = transform::in_place_unit(*generated.code[0], parse_options(unit.options).register_cap);
+  if (!request.device_runtime) text = transform::without_device_runtime(ptx::parse(text, unit.name));
   if (request.dump) request.dump({Pass::Unit, "unit0.klap.ptx", "", text});
   return text;
 }

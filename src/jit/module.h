@@ -79,6 +79,9 @@ struct Request {
   bool sharing = true;
   // Whether the caller can run variants that take a slice (Variant::in_slices).
   bool slicing = true;
+  // Whether the image may have CUDA's device runtime. If not, a launch that is left ends its kernel with an
+  // error (transform/no_runtime.h).
+  bool device_runtime = true;
   bool debug_units = false;  // rewrite units that were compiled for debugging (-G), too
   // Receives every stage of every pass. When set, the disk cache is not used: it has only the last stage.
   Dump dump{};

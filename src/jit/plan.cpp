@@ -109,6 +109,18 @@ std::string queue_text(const PlannedSite& planned) {
                      kernels);
 }
 
+// Who launches what the device launches.
+std::string launcher_text(const analysis::Way& way) {
+  switch (way.group_blocks) {
+    case 0:
+      return "launched by the parent's last thread";
+    case 1:
+      return "launched by the last thread of each block";
+    default:
+      return fmt::format("launched by the last thread of each {} blocks", way.group_blocks);
+  }
+}
+
 // Who runs the children, and how.
 std::string run_text(const PlannedSite& planned) {
   const std::string_view leaving = leaving_text(who_may_leave(planned));
@@ -118,26 +130,21 @@ std::string run_text(const PlannedSite& planned) {
     return fmt::format("the consumer of {} kernels feeds itself{}", kernels, leaving);
   }
   if (planned.way.chains) {
-    return fmt::format("{}, {}{}", queue_text(planned),
-                       analysis::has_order(*planned.parent, *planned.site)
-                           ? "a thread's children run one after another"
-                           : "a child block to a consumer block",
-                       leaving);
+    return fmt::format(
+        "{}, {}{}{}", queue_text(planned),
+        analysis::has_order(*planned.parent, *planned.site) ? "a thread's children run one after another"
+                                                            : "a child block to a consumer block",
+        leaving,
+        planned.way.launcher == Launcher::Host ? "" : ", in a consumer " + launcher_text(planned.way));
   }
   if (planned.way.is_at_once()) return fmt::format("one launch for up to {} lanes", planned.shape.lanes);
+  if (planned.way.launcher == Launcher::Host && planned.shape.blocks_differ())
+    return fmt::format("run warp by warp, {} to a consumer block", planned.shape.pack);
   if (planned.way.launcher == Launcher::Host) {
     return fmt::format("{} to a consumer block{}{}", planned.shape.pack,
                        together_text(planned.shape.together), leaving);
   }
-  switch (planned.way.group_blocks) {
-    case 0:
-      return "an exact grid launched by the parent's last thread";
-    case 1:
-      return "an exact grid launched by the last thread of each block";
-    default:
-      return fmt::format("an exact grid launched by the last thread of each {} blocks",
-                         planned.way.group_blocks);
-  }
+  return "an exact grid " + launcher_text(planned.way);
 }
 
 // The module's text with another target.
@@ -219,6 +226,7 @@ class Planner {
     const std::vector<std::optional<Objection>> objections = judge(planned, wished_ways(request_, wishes));
     const bool rewritten = !std::ranges::all_of(objections, [](const auto& o) { return o.has_value(); });
     if (rewritten && request_.slicing) find_slices(planned);
+    if (rewritten) keep_launches(planned);
     for (size_t i = 0; i < planned.size(); ++i) {
       if (!objections[i]) pack_records(planned[i]);
     }
@@ -241,13 +249,22 @@ class Planner {
     }
   }
 
-  // Where nobody but the site's own consumer reads its records. What blocks of the parent launch by
-  // themselves may run while others still record.
+  // One site whose sizes differ decides for all: then the device runtime keeps the last error.
+  static void keep_launches(std::vector<PlannedSite>& sites) {
+    if (sites.front().way.is_at_once()) return;
+    const bool any =
+        std::ranges::any_of(sites, [](const PlannedSite& s) { return s.shape.sizes.has_value(); });
+    for (PlannedSite& site : sites) site.keeps_launches = any;
+  }
+
+  // Where nobody but the site's own consumer reads its records. Nobody records twice there: such launches
+  // stand in no loop.
   void pack_records(PlannedSite& planned) const {
     if (!planned.wish.pack_records || planned.way.is_at_once() || planned.way.has_own_room()) return;
+    if (planned.keeps_launches) return;
     planned.shape.layout =
         transform::packed_layout(*plan_.units[planned.child_unit]->module(), *planned.child, *planned.parent,
-                                 *planned.site, planned.way.group_blocks == 0);
+                                 *planned.site, planned.way.group_blocks);
   }
 
   // Where nothing is put off or all is put into one queue, any order will do.
@@ -330,9 +347,6 @@ class Planner {
       mutual = Objection{Reason::SeveralSites,
                          fmt::format("the launch at {} is left ({})", ptx::place(site.site->position),
                                      to_string((*left)->reason))};
-    } else if (sites.front().way.group_blocks != 0) {
-      mutual = Objection{Reason::SeveralSites,
-                         "what a group of blocks cannot launch at once comes last, out of order"};
     } else if (!sites.front().way.chains) {
       mutual = analysis::order_sites(*sites.front().parent).objection;
     }
@@ -373,7 +387,7 @@ class Planner {
       return o && !in_loop(o) && o->reason != Reason::ParentWaits;
     };
     const Way& way = sites.front().way;
-    if (!request_.feeding || way.granularity != Granularity::Grid || way.launcher != Launcher::Host) return;
+    if (!request_.feeding || way.is_at_once() || way.granularity == Granularity::None) return;
     if (std::ranges::none_of(objections, in_loop) || std::ranges::any_of(objections, other)) return;
     for (size_t i = 0; i < sites.size(); ++i) {
       sites[i].way.chains = true;
@@ -483,9 +497,8 @@ class Planner {
     }
     if (planned.way.chains) return std::nullopt;  // all sites have one shape
     planned.shape =
-        transform::consumer_shape(module, *child.function, *analysis::constant_block(s, parent),
+        transform::consumer_shape(module, *child.function, launch_sizes(parent, s, module, *child.function),
                                   grid_is_1d(s, parent.data), planned.way.launcher == Launcher::Device);
-    planned.shape.shared_bytes = *analysis::constant_shared_bytes(s, parent);
     transform::use_threads(planned.shape, planned.wish.consumer_threads);
     return std::nullopt;
   }
@@ -501,8 +514,13 @@ class Planner {
             ? planned.family->kernels[planned.family->number_of(planned.child->name)].shared_bytes
         : planned.way.chains ? analysis::constant_shared_bytes(*planned.site, *planned.parent).value()
                              : planned.shape.shared_bytes;
+    const bool shared_differs = planned.shape.sizes && planned.shape.sizes->shared_differs();
     const std::string shared =
-        shared_bytes == 0 ? "" : fmt::format("{} bytes of dynamic shared memory, ", shared_bytes);
+        shared_differs
+            ? fmt::format("up to {} bytes of dynamic shared memory, as many as the largest request, ",
+                          planned.shape.most_shared_bytes())
+        : shared_bytes == 0 ? ""
+                            : fmt::format("{} bytes of dynamic shared memory, ", shared_bytes);
     remark.detail =
         fmt::format("{}{}, {}, {}{} argument bytes{}, {}", block_text(planned),
                     moldable(planned) ? ", moldable" : "", run_text(planned), shared,
@@ -515,6 +533,8 @@ class Planner {
     note_refused(remark, planned);
     note_launcher(remark, planned);
     note_threads(remark, planned);
+    if (planned.keeps_launches)
+      remark.notes.emplace_back("launches of sizes that CUDA may refuse are the program's own");
     if (planned.way.has_own_room())
       remark.notes.emplace_back("launches that the queue has no room for are the program's own");
     if (!planned.whole.empty()) remark.notes.push_back("its grid is launched as a whole: " + planned.whole);
@@ -531,7 +551,8 @@ class Planner {
 
   static std::string uniform_text(const PlannedSite& planned) {
     const transform::RecordLayout& layout = planned.shape.layout;
-    std::string text = uniform_arguments_text(*planned.parent, *planned.site, *planned.child, layout);
+    std::string text = uniform_arguments_text(*planned.parent, *planned.site, *planned.child, layout,
+                                              transform::group_that_shares(planned.way.group_blocks));
     if (layout.packed)
       text += fmt::format("{}record {} bytes", text.empty() ? "" : ", ", layout.record_bytes);
     return text.empty() ? "" : ", " + text;
@@ -550,6 +571,9 @@ class Planner {
   }
 
   static std::string block_text(const PlannedSite& planned) {
+    if (planned.shape.blocks_differ()) {
+      return fmt::format("block from the record, of at most {} threads", planned.shape.most_child_threads());
+    }
     const auto block = analysis::constant_block(*planned.site, *planned.parent);
     return block ? fmt::format("block {}x{}x{}", (*block)[0], (*block)[1], (*block)[2]) : "block of any size";
   }
@@ -571,6 +595,8 @@ class Planner {
       why = "the consumer's blocks are the children's";
     } else if (!planned.shape.packs) {
       why = "a block of children has a consumer's block to itself";
+    } else if (planned.shape.threads() != asked && planned.shape.blocks_differ()) {
+      why = "it is no multiple of a warp, by which children are run";
     } else if (planned.shape.threads() != asked) {
       why = fmt::format("it is no multiple of the {} threads of a child's block",
                         planned.shape.child_threads());

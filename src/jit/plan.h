@@ -71,6 +71,8 @@ struct PlannedSite {
   // Of all sites of the parent: its variant can be launched in slices of its grid (analysis/slicing.h).
   bool in_slices = false;
   std::string whole;  // why not, where there are slices at all
+  // The same: launches of sizes that may be refused are left to the program's own calls.
+  bool keeps_launches = false;
 };
 
 struct Plan {

@@ -14,18 +14,22 @@ extern const char kQueueHeader[];
 extern const char kGroupHeader[];
 extern const char kRecordGridHeader[];
 extern const char kSequenceHeader[];
+extern const char kSizesHeader[];
 extern const char kRecordTemplate[];
+extern const char kRecordSizesTemplate[];
 extern const char kConsumerTemplate[];
 extern const char kExactTemplate[];
 extern const char kExitsHeader[];
 extern const char kLeaveTemplate[];
 extern const char kWarpHeader[];
 extern const char kFeedHeader[];
+extern const char kFeedGroupHeader[];
 extern const char kFeedRecordTemplate[];
 extern const char kFeedTemplate[];
 extern const char kChainHeader[];
 extern const char kChainRecordTemplate[];
 extern const char kChainTemplate[];
+extern const char kLeaveChainTemplate[];
 extern const char kWarpRecordsHeader[];
 extern const char kWarpTemplate[];
 extern const char kWarpLaunchTemplate[];
@@ -53,10 +57,13 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
                                    {"group.h", kGroupHeader},
                                    {"record_grid.h", kRecordGridHeader},
                                    {"sequence.h", kSequenceHeader},
+                                   {"sizes.h", kSizesHeader},
+                                   {"record.cu", kRecordTemplate},
                                    {"exits.h", kExitsHeader},
                                    {"warp.h", kWarpHeader},
                                    {"warp_records.h", kWarpRecordsHeader},
                                    {"feed.h", kFeedHeader},
+                                   {"feed_group.h", kFeedGroupHeader},
                                    {"feed_record.cu", kFeedRecordTemplate},
                                    {"chain.h", kChainHeader}}),
                    name));
@@ -78,9 +85,14 @@ std::vector<std::string> layout_options(const transform::RecordLayout& layout) {
 
 std::vector<std::string> shape_options(const transform::ConsumerShape& shape) {
   std::vector<std::string> options = layout_options(shape.layout);
-  options.push_back(fmt::format("-DKLAP_CHILD_X={}", shape.block[0]));
-  options.push_back(fmt::format("-DKLAP_CHILD_Y={}", shape.block[1]));
-  options.push_back(fmt::format("-DKLAP_CHILD_Z={}", shape.block[2]));
+  constexpr std::array kAxes = {'X', 'Y', 'Z'};
+  for (size_t axis = 0; axis < kAxes.size(); ++axis) {
+    const auto extent = shape.blocks_differ() ? shape.sizes->block.at(axis) : shape.block.at(axis);
+    if (extent) options.push_back(fmt::format("-DKLAP_CHILD_{}={}", kAxes.at(axis), *extent));
+  }
+  if (!shape.blocks_differ()) return options;
+  options.emplace_back("-DKLAP_BLOCKS_DIFFER");
+  options.push_back(fmt::format("-DKLAP_MOST_THREADS={}", shape.most_child_threads()));
   return options;
 }
 
@@ -125,12 +137,28 @@ std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout
   return compiled(kRecordTemplate, "record.cu", options);
 }
 
-std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordLayout& layout) {
-  return compiled(kFeedRecordTemplate, "feed_record.cu", layout_options(layout));
+std::shared_ptr<const ptx::Module> record_sizes_template(const transform::ConsumerShape& shape,
+                                                         uint32_t group_blocks) {
+  std::vector<std::string> options = layout_options(shape.layout);
+  add_group(options, group_blocks);
+  options.push_back(fmt::format("-DKLAP_MOST_THREADS={}", shape.most_child_threads()));
+  options.push_back(fmt::format("-DKLAP_SHARED_ROOM={}", shape.most_shared_bytes()));
+  if (shape.blocks_differ()) options.emplace_back(shape.exact ? "-DKLAP_KEEP_THREADS" : "-DKLAP_IN_WARPS");
+  if (shape.sizes && shape.sizes->shared_differs()) options.emplace_back("-DKLAP_KEEP_SHARED");
+  return compiled(kRecordSizesTemplate, "record_sizes.cu", options);
 }
 
-std::shared_ptr<const ptx::Module> chain_record_template(const transform::ConsumerShape& shape) {
+std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordLayout& layout,
+                                                        uint32_t group_blocks) {
+  std::vector<std::string> options = layout_options(layout);
+  add_group(options, group_blocks);
+  return compiled(kFeedRecordTemplate, "feed_record.cu", options);
+}
+
+std::shared_ptr<const ptx::Module> chain_record_template(const transform::ConsumerShape& shape,
+                                                         uint32_t group_blocks) {
   std::vector<std::string> options = layout_options(shape.layout);
+  add_group(options, group_blocks);
   std::string kernels;
   for (size_t i = 0; i < shape.bodies.size(); ++i) {
     const transform::FedBody& body = shape.bodies[i];
@@ -169,8 +197,20 @@ std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape
   std::vector<std::string> options = shape_options(shape);
   add_group(options, group_blocks);
   if (in_order) options.emplace_back("-DKLAP_IN_ORDER");
-  options.push_back(fmt::format("-DKLAP_CHILD_SHARED_BYTES={}", shape.shared_bytes));
+  if (shape.sizes && shape.sizes->shared_differs()) {
+    options.emplace_back("-DKLAP_SHARED_DIFFERS");
+  } else {
+    options.push_back(fmt::format("-DKLAP_CHILD_SHARED_BYTES={}", shape.shared_bytes));
+  }
   return compiled(kLeaveTemplate, "leave_grid.cu", options);
+}
+
+std::shared_ptr<const ptx::Module> leave_chain_template(const transform::ConsumerShape& shape,
+                                                        uint32_t group_blocks) {
+  std::vector<std::string> options = {fmt::format("-DKLAP_THREADS={}", shape.threads()),
+                                      fmt::format("-DKLAP_SHARED_BYTES={}", shape.shared_bytes)};
+  add_group(options, group_blocks);
+  return compiled(kLeaveChainTemplate, "leave_chain.cu", options);
 }
 
 std::shared_ptr<const ptx::Module> warp_launch_template(const transform::ConsumerShape& shape,
@@ -193,10 +233,11 @@ std::shared_ptr<const ptx::Module> device_memory_template(bool has_runtime) {
 }
 
 std::string template_texts() {
-  return std::string(kQueueHeader) + kGroupHeader + kRecordGridHeader + kSequenceHeader + kRecordTemplate +
-         kConsumerTemplate + kExactTemplate + kLeaveTemplate + kWarpHeader + kFeedHeader +
-         kFeedRecordTemplate + kFeedTemplate + kChainHeader + kChainRecordTemplate + kChainTemplate +
-         kWarpRecordsHeader + kWarpTemplate + kWarpLaunchTemplate + kExitsHeader + kDeviceMemoryTemplate;
+  return std::string(kQueueHeader) + kGroupHeader + kRecordGridHeader + kSequenceHeader + kSizesHeader +
+         kRecordTemplate + kRecordSizesTemplate + kConsumerTemplate + kExactTemplate + kLeaveTemplate +
+         kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate + kChainHeader +
+         kChainRecordTemplate + kChainTemplate + kFeedGroupHeader + kLeaveChainTemplate + kWarpRecordsHeader +
+         kWarpTemplate + kWarpLaunchTemplate + kExitsHeader + kDeviceMemoryTemplate;
 }
 
 }  // namespace klap::jit

@@ -14,14 +14,22 @@ namespace klap::jit {
 // `group_blocks` as in analysis::Way.
 std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout& layout,
                                                    uint32_t group_blocks);
+// The same where launches of other sizes than `shape` has room for stay the program's own.
+std::shared_ptr<const ptx::Module> record_sizes_template(const transform::ConsumerShape& shape,
+                                                         uint32_t group_blocks);
 std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape);
 // What parents and children record with where the children launch again.
-std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordLayout& layout);
+std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordLayout& layout,
+                                                        uint32_t group_blocks);
 // The same where the launch stands in a loop and the children of a thread have an order.
-std::shared_ptr<const ptx::Module> chain_record_template(const transform::ConsumerShape& shape);
+std::shared_ptr<const ptx::Module> chain_record_template(const transform::ConsumerShape& shape,
+                                                         uint32_t group_blocks);
 // How the threads of a parent leave that launches its children itself.
 std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape,
                                                   uint32_t group_blocks, bool in_order);
+// The same where its launches stand in a loop, or share a queue.
+std::shared_ptr<const ptx::Module> leave_chain_template(const transform::ConsumerShape& shape,
+                                                        uint32_t group_blocks);
 
 // What stands at a launch site that the lanes of a warp share.
 std::shared_ptr<const ptx::Module> warp_launch_template(const transform::ConsumerShape& shape,

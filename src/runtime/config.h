@@ -62,6 +62,7 @@ struct Config {
   std::filesystem::path stats_file;   // KLAP_STATS, absolute; empty: no statistics; "-" for standard error
   bool timing = false;                // KLAP_TIMING
   LinkerChoice linker = LinkerChoice::Auto;  // KLAP_LINKER
+  bool device_runtime = true;                // KLAP_DEVICE_RUNTIME
   bool cache_disabled = false;               // KLAP_CACHE_DISABLE
   std::filesystem::path cache_dir;  // KLAP_CACHE_DIR or the user's cache folder; empty: there is none
   uint64_t cache_max_bytes = uint64_t{1} << 30;  // KLAP_CACHE_MAX_SIZE

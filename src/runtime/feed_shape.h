@@ -1,5 +1,6 @@
 // Where things lie in the memory of a queue that its own consumer fills (templates/feed.h): its head, the
-// items and the records, one behind the other.
+// items and the records, one behind the other. The heads of groups of blocks are elsewhere: how many there
+// are differs from launch to launch, and the rest shall not move.
 //
 // How many children a recursion will have cannot be told, so the queue gets a fixed part of what it may have.
 #pragma once
@@ -22,10 +23,11 @@ struct FeedShape {
   // Of what pool_bytes allows, a quarter. Where that is less than kLeast, as much as it allows up to that.
   static constexpr uint64_t kLeast = uint64_t{16} << 20;
 
-  // The queue for records of that size; `records` is 0 where there is no room for a single one.
-  static FeedShape within(uint64_t pool_bytes, uint32_t record_bytes) {
-    const uint64_t budget =
-        std::min<uint64_t>({pool_bytes, std::max(pool_bytes / 4, kLeast), KLAP_FEED_MAX_BYTES});
+  // The queue for records of that size beside the heads of so many groups; `records` is 0 where there is no
+  // room for a single one.
+  static FeedShape within(uint64_t pool_bytes, uint32_t record_bytes, uint64_t groups = 0) {
+    const uint64_t left = pool_bytes - std::min(pool_bytes, heads_bytes(groups));
+    const uint64_t budget = std::min<uint64_t>({left, std::max(pool_bytes / 4, kLeast), KLAP_FEED_MAX_BYTES});
     FeedShape shape{0, QueueShape::aligned_record(record_bytes)};
     const uint64_t fixed = shape.bytes() + kAlign;
     const uint64_t each = shape.record_bytes + kItemsPerRecord * sizeof(unsigned long long);
@@ -33,6 +35,7 @@ struct FeedShape {
     return shape;
   }
 
+  [[nodiscard]] static constexpr uint64_t heads_bytes(uint64_t groups) { return groups * sizeof(KlapFeed); }
   [[nodiscard]] uint64_t items() const { return records * kItemsPerRecord; }
   [[nodiscard]] uint64_t items_offset() const { return round_up(sizeof(KlapFeed)); }
   [[nodiscard]] uint64_t items_bytes() const { return items() * sizeof(unsigned long long); }
@@ -40,14 +43,15 @@ struct FeedShape {
   [[nodiscard]] uint64_t bytes() const { return records_offset() + records * record_bytes; }
   bool operator==(const FeedShape&) const = default;
 
-  // The head of an empty queue at that device address; `report` as in KlapFeed.
-  [[nodiscard]] KlapFeed header(uint64_t address, uint64_t report) const {
+  // The head of an empty queue at that device address; `report` and `groups` as in KlapFeed.
+  [[nodiscard]] KlapFeed header(uint64_t address, uint64_t report, uint64_t groups) const {
     KlapFeed feed{};
     feed.record_capacity = static_cast<unsigned>(records);
     feed.item_capacity = static_cast<unsigned>(items());
     feed.items = std::bit_cast<unsigned long long*>(address + items_offset());
     feed.records = std::bit_cast<unsigned char*>(address + records_offset());
     feed.report = std::bit_cast<unsigned long long*>(report);
+    feed.groups = std::bit_cast<KlapFeed*>(groups);
     return feed;
   }
 

@@ -143,6 +143,7 @@ std::shared_ptr<const jit::RewrittenModule> rewrite_image(const ImageSource& sou
     return config().setting_for(key, parent, child);
   };
   request.linker = chosen_linker(config().linker);
+  request.device_runtime = config().device_runtime;
   request.dump = dump_to_folder();
   request.cache = disk_cache();
   request.configuration = code_settings(config());

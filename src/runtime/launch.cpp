@@ -101,10 +101,15 @@ Cut make_room(const Launch& launch, const ParentKernel& parent, LaunchContext& c
   }
 }
 
-// A queue that feeds itself has one size, however large the grid.
+// A queue that feeds itself has one size, however large the grid. How many groups share it is up to the grid,
+// which is small enough to be counted where there are any.
 Cut make_feed_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
+  const jit::Variant& variant = parent.variant();
+  uint64_t groups = 0;
+  if (variant.group_blocks != 0)
+    groups = (capped_product(launch.grid) + variant.group_blocks - 1) / variant.group_blocks;
   Cut cut{GridSlices(launch.grid, ~uint64_t{0})};
-  cut.no_room = context.make_feed_room(parent.variant().queues.front().record_bytes, parent.pool_bytes());
+  cut.no_room = context.make_feed_room(variant.queues.front().record_bytes, groups, parent.pool_bytes());
   return cut;
 }
 
@@ -258,7 +263,8 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (threads == 0) return leave(reasons::kEmptyGrid);  // the driver refuses it, and shall say so itself
   const bool feeds = handle.parent->variant().queues.front().feeds;  // overflow is provided for
   const bool may_cut = handle.parent->variant().in_slices && !is_too_large(launch.grid);
-  if (threads > KLAP_MAX_RECORDS && !feeds && !may_cut) return leave(reasons::kTooManyThreads);
+  const bool any_size = feeds && handle.parent->variant().group_blocks == 0;
+  if (threads > KLAP_MAX_RECORDS && !any_size && !may_cut) return leave(reasons::kTooManyThreads);
   const Capture capture = capture_state(launch.stream);
   if (capture == Capture::Active) return leave_captured(handle.parent->name());
   if (capture == Capture::Unknown) return leave(reasons::kStreamCapture);

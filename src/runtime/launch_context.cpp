@@ -135,11 +135,14 @@ Block RecordQueue::take() {
 // A queue of another size than this launch's own would do only if what it holds did not depend on what ran
 // before; so there is one for each pair of limit and record size, rounded up where parents alternate.
 MaybeReason FeedQueue::make_room(CudaContext& context, CUstream stream, CUdeviceptr report,
-                                 uint32_t record_bytes, uint64_t pool_bytes) {
-  const FeedShape wanted = FeedShape::within(pool_bytes, std::max(record_bytes, shape_.record_bytes));
-  if (wanted.records == 0) return &reasons::kQueueOverPoolBytes;
-  if (wanted == shape_) return nullptr;
+                                 uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes) {
+  const FeedShape wanted = FeedShape::within(pool_bytes, std::max(record_bytes, shape_.record_bytes), groups);
+  if (wanted.records < std::max<uint64_t>(groups, 1)) return &reasons::kQueueOverPoolBytes;  // one for each
+  const uint64_t heads = FeedShape::heads_bytes(groups);
+  if (wanted == shape_ && heads <= heads_.bytes) return nullptr;
   const RelaxedCapture relaxed;
+  if (const MaybeReason reason = make_heads(context, stream, heads, pool_bytes - wanted.bytes()))
+    return reason;
   if (wanted.bytes() > block_.bytes) {
     bool limited = false;
     const Block block = context.pool.take(wanted.bytes(), &limited);
@@ -150,8 +153,26 @@ MaybeReason FeedQueue::make_room(CudaContext& context, CUstream stream, CUdevice
   return write_header(stream, report, wanted);
 }
 
+// As with other queues, more than is asked for where there is room. All heads are empty between two parents.
+MaybeReason FeedQueue::make_heads(CudaContext& context, CUstream stream, uint64_t bytes,
+                                  uint64_t most_bytes) {
+  if (bytes <= heads_.bytes) return nullptr;
+  const uint64_t grown = std::max({bytes, 2 * heads_.bytes, FeedShape::heads_bytes(kFirstGroups)});
+  bool limited = false;
+  Block block{};
+  if (grown <= most_bytes) block = context.pool.take(grown, &limited);
+  if (!block.address) block = context.pool.take(bytes, &limited);
+  if (!block.address) return limited ? &reasons::kQueuesOverTotalBytes : &reasons::kNoDeviceMemory;
+  if (heads_.address) context.pool.retire({heads_}, stream);
+  heads_ = block;
+  shape_ = {};  // the queue's own head says where they are
+  return driver()->memset_d8_async(heads_.address, 0, heads_.bytes, stream) == CUDA_SUCCESS
+             ? nullptr
+             : &reasons::kQueueNotWritable;
+}
+
 MaybeReason FeedQueue::write_header(CUstream stream, CUdeviceptr report, const FeedShape& shape) {
-  const KlapFeed header = shape.header(block_.address, report);
+  const KlapFeed header = shape.header(block_.address, report, heads_.address);
   shape_ = {};
   const Driver& cuda = *driver();
   if (cuda.memset_d8_async(block_.address + shape.items_offset(), 0, shape.items_bytes(), stream) !=
@@ -168,8 +189,13 @@ Block FeedQueue::take() {
   return std::exchange(block_, {});
 }
 
-MaybeReason LaunchContext::make_feed_room(uint32_t record_bytes, uint64_t pool_bytes) {
-  return feed_.make_room(*context_, stream_, report_, record_bytes, pool_bytes);
+Block FeedQueue::take_heads() {
+  shape_ = {};
+  return std::exchange(heads_, {});
+}
+
+MaybeReason LaunchContext::make_feed_room(uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes) {
+  return feed_.make_room(*context_, stream_, report_, record_bytes, groups, pool_bytes);
 }
 
 MaybeReason LaunchContext::make_room(std::span<const QueueShape> queues, uint64_t pool_bytes) {
@@ -188,7 +214,7 @@ void LaunchContext::record_use() {
 }
 
 std::vector<Block> LaunchContext::take_blocks() {
-  std::vector<Block> blocks = {feed_.take()};
+  std::vector<Block> blocks = {feed_.take(), feed_.take_heads()};
   for (RecordQueue& queue : queues_) blocks.push_back(queue.take());
   std::erase_if(blocks, [](const Block& block) { return block.address == 0; });
   return blocks;

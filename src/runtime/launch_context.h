@@ -59,19 +59,23 @@ class RecordQueue {
   Block block_;  // header, prefix array, records
 };
 
-// The same for consumers that feed themselves. It has one size, however large the parent's grid.
+// The same for consumers that feed themselves, and for those of launches in loops. It has one size, however
+// large the parent's grid, but for a head for each of so many groups of the parent's blocks.
 class FeedQueue {
  public:
   MaybeReason make_room(CudaContext& context, CUstream stream, CUdeviceptr report, uint32_t record_bytes,
-                        uint64_t pool_bytes);
+                        uint64_t groups, uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr address() const { return block_.address; }
   Block take();
+  Block take_heads();
 
  private:
+  MaybeReason make_heads(CudaContext& context, CUstream stream, uint64_t bytes, uint64_t most_bytes);
   MaybeReason write_header(CUstream stream, CUdeviceptr report, const FeedShape& shape);
 
   FeedShape shape_;
   Block block_;  // header, items, records
+  Block heads_;  // of groups
 };
 
 class LaunchContext {
@@ -87,8 +91,8 @@ class LaunchContext {
   // Sees to it that there is a queue for each entry of `queues`, as RecordQueue::make_room() does.
   MaybeReason make_room(std::span<const QueueShape> queues, uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr queue(size_t index) const { return queues_[index].address(); }
-  // The same for the queue of consumers that feed themselves.
-  MaybeReason make_feed_room(uint32_t record_bytes, uint64_t pool_bytes);
+  // The same for the queue of consumers that feed themselves; `groups` launch apart, 0 where none do.
+  MaybeReason make_feed_room(uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr feed() const { return feed_.address(); }
 
   // Nothing is redirected in this stream any more, with the reason; null while all is well.

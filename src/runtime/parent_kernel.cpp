@@ -107,9 +107,11 @@ MaybeReason ParentKernel::resolve_consumer(PreparedVariant& prepared, const jit:
     if (max_block_threads(found) < other.block_threads) return &reasons::kChildBlock;
   }
   if (max_block_threads(consumer.function) < queue.consumer_block_threads) return &reasons::kConsumerBlock;
-  if (variant_.launcher == jit::Launcher::Device) return nullptr;
+  // What the parent launches is otherwise blocks of the child.
+  if (variant_.launcher == jit::Launcher::Device && !queue.feeds) return nullptr;
   consumer.grid = full_grid(consumer.function, queue, multiprocessors);
   if (consumer.grid == 0) return &reasons::kConsumerDoesNotFit;
+  if (variant_.launcher == jit::Launcher::Device) return nullptr;
   consumer.grid = std::max(1u, consumer.grid / concurrency(prepared.consumers.size() - 1));
   return nullptr;
 }

@@ -12,6 +12,7 @@
 #include "transform/argument_stores.h"
 #include "transform/chain.h"
 #include "transform/feed.h"
+#include "transform/kept_launches.h"
 #include "transform/own_streams.h"
 #include "transform/parts.h"
 #include "transform/slices.h"
@@ -33,10 +34,13 @@ constexpr char kConsumerKernel[] = "__klap_consumer";
 constexpr char kChildMarker[] = "__klap_child_body";
 constexpr char kLeaveFunction[] = "__klap_leave";
 constexpr char kLaunchFunction[] = "__klap_launch_children";
+constexpr char kFirstTurnFunction[] = "__klap_first_turn";
+constexpr char kLaunchTurnFunction[] = "__klap_launch_turn";
+constexpr char kNextTurnFunction[] = "__klap_next_turn";
 constexpr char kQueueParameter[] = "__klap_queue";
 constexpr char kQueueRegister[] = "%klap_queue";
 constexpr char kErrorRegister[] = "%klap_error";
-constexpr char kFirstRegister[] = "%klap_first";
+constexpr char kOnceRegister[] = "%klap_once";
 constexpr char kIsFirstPredicate[] = "%klap_is_first";
 constexpr uint32_t kPackedThreads = 256;  // consumer block that several small children share
 
@@ -132,15 +136,17 @@ std::string child_text(const Module& child_module, const Function& child, const 
                        const ConsumerShape& shape, const std::vector<std::string>& operands,
                        const std::string& prefix, const std::string& parameter, LineTables& lines,
                        const FeedingSites* sites) {
-  static constexpr std::array<const char*, 9> kNames = {
-      "ctaid_x", "ctaid_y", "ctaid_z", "nctaid_x", "nctaid_y", "nctaid_z", "tid_x", "tid_y", "tid_z"};
-  if (operands.size() != kNames.size() + 1) {
+  static constexpr std::array<const char*, 12> kNames = {"ctaid_x",  "ctaid_y",  "ctaid_z", "nctaid_x",
+                                                         "nctaid_y", "nctaid_z", "tid_x",   "tid_y",
+                                                         "tid_z",    "ntid_x",   "ntid_y",  "ntid_z"};
+  const size_t names = shape.blocks_differ() ? kNames.size() : 9;
+  if (operands.size() != names + 1) {
     throw Error(ErrorCode::Internal, "the consumer template calls its marker in an unknown form");
   }
   InlineKernel kernel;
   kernel.prefix = prefix;
   kernel.arguments = "%" + prefix + "arguments";
-  kernel.ntid = body.block;
+  for (size_t axis = 0; axis < 3; ++axis) kernel.ntid[axis] = std::to_string(body.block[axis]);
   kernel.keep_exits = shape.exact;
   kernel.coherent = shape.feeds || shape.chain == Chain::InOrder;
   kernel.may_leave = body.may_leave;
@@ -149,9 +155,10 @@ std::string child_text(const Module& child_module, const Function& child, const 
       fmt::format("{{\n\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n", kernel.arguments, operands[0]);
   kernel.places = body.layout.places;
   if (body.layout.passes_once()) {
-    kernel.queue = "%" + prefix + "queue";
-    text += fmt::format("\t.reg .b64 {0};\n\tld.param.b64 {0}, [{1}+{2}];\n", kernel.queue, parameter,
-                        shape.exact ? KLAP_SEQUENCE_QUEUE : 0);
+    kernel.once = "%" + prefix + "once";
+    text += fmt::format("\t.reg .b64 {0};\n\tld.param.b64 {0}, [{1}+{2}];\n", kernel.once, parameter,
+                        shape.exact ? KLAP_SEQUENCE_ONCE : 0);
+    if (!shape.exact) text += fmt::format("\tadd.s64 {0}, {0}, {1};\n", kernel.once, KLAP_ONCE_OFFSET);
   }
   if (sites != nullptr) {
     kernel.around = sites->in_consumer(prefix);
@@ -163,10 +170,11 @@ std::string child_text(const Module& child_module, const Function& child, const 
     text += fmt::format("\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n\tadd.s64 {2}, {2}, {0};\n", begin, parameter,
                         kernel.arguments);
   }
-  for (size_t i = 0; i < kNames.size(); ++i) {
-    const std::string name = fmt::format("%{}{}", prefix, kNames[i]);
+  const std::array vectors = {&kernel.ctaid, &kernel.nctaid, &kernel.tid, &kernel.ntid};
+  for (size_t i = 0; i < names; ++i) {
+    const std::string name = fmt::format("%{}{}", prefix, kNames.at(i));
     text += fmt::format("\t.reg .b32 {0};\n\tmov.b32 {0}, {1};\n", name, operands[i + 1]);
-    (i < 3 ? kernel.ctaid : i < 6 ? kernel.nctaid : kernel.tid)[i % 3] = name;
+    vectors.at(i / 3)->at(i % 3) = name;
   }
   // What follows is the template's again.
   return text + "\t" + inline_kernel(child_module, child, kernel, lines) + "\n\t" +
@@ -218,6 +226,18 @@ ConsumerShape consumer_shape(const Module& module, const Function& child,
   return shape;
 }
 
+ConsumerShape consumer_shape(const Module& module, const Function& child, const analysis::LaunchSizes& sizes,
+                             bool grid_is_1d, bool exact) {
+  constexpr uint32_t kWarp = 32;
+  std::array<uint32_t, 3> block = {exact ? sizes.most_threads : kWarp, 1, 1};
+  if (!sizes.blocks_differ())
+    std::ranges::transform(sizes.block, block.begin(), [](const auto& extent) { return extent.value(); });
+  ConsumerShape shape = consumer_shape(module, child, block, grid_is_1d, exact);
+  shape.shared_bytes = sizes.shared_bytes.value_or(0);
+  if (sizes.blocks_differ() || sizes.shared_differs()) shape.sizes = sizes;
+  return shape;
+}
+
 void use_threads(ConsumerShape& shape, uint32_t threads) {
   const uint32_t child = shape.child_threads();
   if (shape.packs && threads >= child && threads % child == 0) shape.pack = threads / child;
@@ -237,12 +257,12 @@ void record_edits(const Module& m, const RecordingSite& recording, size_t number
   InlineCall call;
   call.prefix = "klap_r_";
   call.arguments = {numbered(kQueueRegister, number), site.grid[0], site.grid[1], site.grid[2]};
-  const std::string first = numbered(kFirstRegister, number);
+  const std::string once = numbered(kOnceRegister, number);
   const std::string is_first = numbered(kIsFirstPredicate, number);
-  call.results = {{0, site.buffer}, {8, error}, {16, first}};
+  call.results = {{0, site.buffer}, {8, error}, {16, once}};
   std::string text = inline_function(record, template_function(record, kRecordFunction), call, lines);
-  if (recording.layout.passes_once()) text += fmt::format("\n\tsetp.ne.u64 {}, {}, 0;", is_first, first);
-  const ArgumentStores stores(m, site, recording.layout, numbered(kQueueRegister, number), is_first);
+  if (recording.layout.passes_once()) text += fmt::format("\n\tsetp.ne.u64 {}, {}, 0;", is_first, once);
+  const ArgumentStores stores(m, site, recording.layout, once, is_first);
   if (site.idiom->form == analysis::LaunchForm::Described) {
     edits.replace(site.get_scope->tokens, text);
     for (const Statement* store : stores.in_order()) {
@@ -281,6 +301,17 @@ Edits copy_with_queues(const FunctionFacts& parent, size_t queues, const std::st
   return edits;
 }
 
+// The site's own launch stays, for what the template does not record.
+void keep_launch(const RecordingSite& recording, size_t number, Edits& edits, std::string& head,
+                 LineTables& lines) {
+  const KeptLaunch kept{recording.site, recording.record, number, numbered(kQueueRegister, number)};
+  for (const auto& [statement, around] : kept.around(lines)) {
+    edits.insert_before(statement->tokens.first, around.before + "\t");
+    edits.insert_after(statement->tokens.last - 1, "\n" + around.after);
+  }
+  head += kept.registers();
+}
+
 // Everything but the ways out.
 Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
                       const std::string& name, LineTables& lines, bool in_slices) {
@@ -288,18 +319,23 @@ Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSi
   Edits edits = copy_with_queues(parent, sites.size(), name, lines, in_slices ? slice_parameter() : "");
   std::string head = "\t.reg .b32 %klap_last_error;\n\tmov.u32 %klap_last_error, 0;\n";
   for (size_t i = 0; i < sites.size(); ++i) {
+    if (sites[i].keeps_launch) {
+      keep_launch(sites[i], i, edits, head, lines);
+      continue;
+    }
     drop_callee_address(parent, sites[i].site, edits);
     record_edits(m, sites[i], i, edits, lines);
     head += fmt::format("\t.reg .b32 {};\n", numbered(kErrorRegister, i));
     if (sites[i].layout.passes_once()) {
-      head += fmt::format("\t.reg .b64 {};\n\t.reg .pred {};\n", numbered(kFirstRegister, i),
+      head += fmt::format("\t.reg .b64 {};\n\t.reg .pred {};\n", numbered(kOnceRegister, i),
                           numbered(kIsFirstPredicate, i));
     }
   }
   if (in_slices) head += read_slice(parent, edits);
   edits.insert_after(parent.function.body.tokens.first, head);
-  for (const analysis::ErrorQuery& query : parent.error_queries)
-    edits.replace(query.scope->tokens, query_text(query));
+  for (const analysis::ErrorQuery& query : parent.error_queries) {
+    if (!sites.front().keeps_launch) edits.replace(query.scope->tokens, query_text(query));
+  }
   for (const auto& [statement, around] : without_own_streams(parent, ""))
     edits.replace(statement->tokens, around.before);
   return edits;
@@ -352,16 +388,99 @@ std::vector<std::string> marker_declarations(const Module& m, const Module& comp
 
 namespace {
 
-// Where only the grid's last thread arrives.
-std::string launch_children_text(const Site& site, const DeviceLaunch& launch, size_t number,
-                                 LineTables& lines) {
+// One of the functions that launch what a queue holds.
+std::string launch_queue_text(const char* function, const Site& site, const DeviceLaunch& launch,
+                              std::vector<std::string> arguments, LineTables& lines) {
   InlineCall call;
   call.prefix = "klap_d_";
-  call.arguments = {numbered(kQueueRegister, number), "%klap_consumer"};
+  call.arguments = std::move(arguments);
   const analysis::Idiom& idiom = rewriting_idiom(site);
   call.symbols = {{kGetBufferMarker, idiom.get_buffer}, {kDeviceLaunchMarker, idiom.launch}};
   return fmt::format("\tmov.u64 %klap_consumer, {};\n\t", launch.consumer) +
-         inline_function(launch.leave, template_function(launch.leave, kLaunchFunction), call, lines) + "\n";
+         inline_function(launch.leave, template_function(launch.leave, function), call, lines) + "\n";
+}
+
+// Where only the last thread of the grid or group arrives.
+std::string launch_children_text(const std::vector<const Site*>& sites,
+                                 const std::vector<DeviceLaunch>& launches, LineTables& lines) {
+  std::string text;
+  for (size_t i = 0; i < sites.size(); ++i) {
+    text += launch_queue_text(kLaunchFunction, *sites[i], launches[i],
+                              {numbered(kQueueRegister, i), "%klap_consumer"}, lines);
+  }
+  return text + "\tret;\n";
+}
+
+// The same where the groups take turns, each to launch all of its queues.
+std::string launch_in_turns_text(const std::vector<const Site*>& sites,
+                                 const std::vector<DeviceLaunch>& launches, LineTables& lines) {
+  const Module& leave = launches.front().leave;
+  const auto turn = [&](const char* function, std::vector<std::string> arguments) {
+    InlineCall call;
+    call.prefix = "klap_t_";
+    call.arguments = std::move(arguments);
+    call.results = {{0, "%klap_turn"}};
+    return "\t" + inline_function(leave, template_function(leave, function), call, lines) + "\n";
+  };
+  std::string text = "\t.reg .b64 %klap_turn;\n\t.reg .pred %klap_no_turn;\n";
+  text += turn(kFirstTurnFunction, {kQueueRegister});
+  text += "$klap_turns:\n\tsetp.eq.s64 %klap_no_turn, %klap_turn, -1;\n\t@%klap_no_turn ret;\n";
+  for (size_t i = 0; i < sites.size(); ++i) {
+    text += launch_queue_text(kLaunchTurnFunction, *sites[i], launches[i],
+                              {numbered(kQueueRegister, i), "%klap_consumer", "%klap_turn"}, lines);
+  }
+  return text + turn(kNextTurnFunction, {kQueueRegister, "%klap_turn"}) + "\tbra $klap_turns;\n";
+}
+
+}  // namespace
+
+namespace {
+
+// Makes all threads leave as templates/leave_grid.cu or leave_chain.cu says, the first of which counts them
+// for all: one for each of the sites. Returns the declarations of what that uses.
+std::vector<std::string> add_leaving(const FunctionFacts& parent, const std::vector<const Site*>& sites,
+                                     const std::vector<DeviceLaunch>& launches, const analysis::Exits& exits,
+                                     Edits& edits, LineTables& lines) {
+  const Module& m = parent.module;
+  const ptx::TokenRange body = parent.function.body.tokens;
+  edits.insert_after(body.first,
+                     "\n\t.reg .b64 %klap_consumer;\n\t.reg .b32 %klap_last;\n\t.reg .pred %klap_is_last;\n");
+  const Module& leave = launches.front().leave;
+  int number = 0;
+  for (const Statement* way : exits.ways) {
+    edits.replace(way->tokens, way_out_text(m, *way, leave, number, lines));
+    ++number;
+  }
+  std::string end = exits.falls_off_end ? "\t" + leave_text(leave, number, lines) : "";
+  const bool in_turns = launches.front().group_blocks != 0 && sites.size() > 1;
+  end += "$klap_launch:\n" + (in_turns ? launch_in_turns_text(sites, launches, lines)
+                                       : launch_children_text(sites, launches, lines));
+  std::vector<std::string> declarations;
+  for (size_t i = 0; i < sites.size(); ++i) {
+    const analysis::Idiom& idiom = rewriting_idiom(*sites[i]);
+    const MarkedFunctions markers = {{kGetBufferMarker, idiom.get_buffer},
+                                     {kDeviceLaunchMarker, idiom.launch}};
+    for (std::string& text : marker_declarations(m, leave, markers)) declarations.push_back(std::move(text));
+    if (!launches[i].declaration.empty()) declarations.push_back(launches[i].declaration);
+  }
+  edits.insert_before(body.last - 1, "\n" + end);
+  return declarations;
+}
+
+// What a group needs to launch takes more registers than most kernels, and must not keep the largest blocks
+// out.
+void keep_largest_blocks(const FunctionFacts& parent, Edits& edits) {
+  if (parent.function.attributes.empty())
+    edits.insert_before(parent.function.body.tokens.first, ".maxntid 1024, 1, 1\n");
+}
+
+// Each of them once.
+std::vector<std::string> without_repetition(const std::vector<std::string>& declarations) {
+  std::vector<std::string> out;
+  for (const std::string& text : declarations) {
+    if (std::ranges::find(out, text) == out.end()) out.push_back(text);
+  }
+  return out;
 }
 
 }  // namespace
@@ -374,39 +493,13 @@ Generated recording_parent(const FunctionFacts& parent, const std::vector<Record
 Generated launching_parent(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
                            const std::vector<DeviceLaunch>& launches, const std::string& name,
                            LineTables& lines, bool in_slices) {
-  const Module& m = parent.module;
-  const ptx::TokenRange body = parent.function.body.tokens;
   Edits edits = recording_edits(parent, sites, name, lines, in_slices);
-  edits.insert_after(body.first,
-                     "\n\t.reg .b64 %klap_consumer;\n\t.reg .b32 %klap_last;\n\t.reg .pred %klap_is_last;\n");
-  // What a group needs to launch takes more registers than most kernels, and must not keep the largest blocks
-  // out.
-  if (launches.front().group_blocks != 0 && parent.function.attributes.empty())
-    edits.insert_before(body.first, ".maxntid 1024, 1, 1\n");
-  // The first queue counts the threads for all.
-  const Module& leave = launches.front().leave;
-  const analysis::Exits exits = analysis::find_exits(parent);
-  int number = 0;
-  for (const Statement* way : exits.ways) {
-    edits.replace(way->tokens, way_out_text(m, *way, leave, number, lines));
-    ++number;
-  }
-  std::string end = exits.falls_off_end ? "\t" + leave_text(leave, number, lines) : "";
-  end += "$klap_launch:\n";
-  std::vector<std::string> declarations;
-  const auto declare = [&](const std::string& text) {
-    if (std::ranges::find(declarations, text) == declarations.end()) declarations.push_back(text);
-  };
-  for (size_t i = 0; i < sites.size(); ++i) {
-    end += launch_children_text(sites[i].site, launches[i], i, lines);
-    const analysis::Idiom& idiom = rewriting_idiom(sites[i].site);
-    const MarkedFunctions markers = {{kGetBufferMarker, idiom.get_buffer},
-                                     {kDeviceLaunchMarker, idiom.launch}};
-    for (const std::string& text : marker_declarations(m, leave, markers)) declare(text);
-    if (!launches[i].declaration.empty()) declare(launches[i].declaration);
-  }
-  edits.insert_before(body.last - 1, "\n" + end + "\tret;\n");
-  return {name, edits.apply(parent.function.tokens), std::move(declarations), {}};
+  if (launches.front().group_blocks != 0) keep_largest_blocks(parent, edits);
+  std::vector<const Site*> launched;
+  for (const RecordingSite& site : sites) launched.push_back(&site.site);
+  const auto declarations =
+      add_leaving(parent, launched, launches, analysis::find_exits(parent, false), edits, lines);
+  return {name, edits.apply(parent.function.tokens), without_repetition(declarations), {}};
 }
 
 namespace {
@@ -422,24 +515,42 @@ void surround(const Surroundings& surroundings, Edits& edits) {
   }
 }
 
+// Where all sites share a queue, which may have no room for a launch: then the program's own is made, and a
+// thread that gets no buffer for it may leave.
+std::vector<std::string> add_leaving_of_queue(const FunctionFacts& parent, const DeviceLaunch& launch,
+                                              Edits& edits, LineTables& lines) {
+  keep_largest_blocks(parent, edits);
+  return add_leaving(parent, {&parent.sites.front()}, {launch}, analysis::find_exits(parent, true), edits,
+                     lines);
+}
+
 }  // namespace
 
 Generated feeding_parent(const FunctionFacts& parent, const std::vector<uint32_t>& targets,
-                         const Module& record, const std::string& name, LineTables& lines) {
+                         const Module& record, const std::string& name, LineTables& lines,
+                         const DeviceLaunch* launch) {
   Edits edits = copy_with_queues(parent, 1, name, lines);
   const FeedingSites feeding(parent, targets, record, "klap_f_", "%klap_queue", lines);
   edits.insert_after(parent.function.body.tokens.first, feeding.registers());
   surround(feeding.in_parent(), edits);
-  return {name, edits.apply(parent.function.tokens), {}, {}};
+  std::vector<std::string> declarations;
+  if (launch != nullptr) declarations = add_leaving_of_queue(parent, *launch, edits, lines);
+  return {name, edits.apply(parent.function.tokens), without_repetition(declarations), {}};
 }
 
 Generated chaining_parent(const FunctionFacts& parent, const std::vector<uint32_t>& targets,
-                          const Module& record, const std::string& name, LineTables& lines) {
+                          const Module& record, const std::string& name, LineTables& lines,
+                          const DeviceLaunch* launch) {
   Edits edits = copy_with_queues(parent, 1, name, lines);
   const ChainedSites chained(parent, targets, record, "%klap_queue", lines);
   edits.insert_after(parent.function.body.tokens.first, ChainedSites::registers());
   surround(chained.in_parent(), edits);
-  return {name, edits.apply(parent.function.tokens), chained.declarations(), {}};
+  std::vector<std::string> declarations = chained.declarations();
+  if (launch != nullptr) {
+    for (std::string& text : add_leaving_of_queue(parent, *launch, edits, lines))
+      declarations.push_back(std::move(text));
+  }
+  return {name, edits.apply(parent.function.tokens), without_repetition(declarations), {}};
 }
 
 std::string consumer_declaration(const Module& consumer, const std::string& name) {

@@ -12,11 +12,13 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/cooperation.h"
 #include "analysis/legality.h"
+#include "analysis/sizes.h"
 #include "ptx/tree.h"
 #include "transform/lines.h"
 #include "transform/record_layout.h"
@@ -55,7 +57,14 @@ struct ConsumerShape {
   uint32_t lanes = 0;
   uint32_t shared_room = 0;  // then: the most dynamic shared memory that a shared launch can have
   RecordLayout layout;
+  // Where blocks or shared memory differ between launches. Of blocks that do, `block` is then the largest of
+  // all, or (not exact) the warp by which they are run.
+  std::optional<analysis::LaunchSizes> sizes;
+  [[nodiscard]] bool blocks_differ() const { return sizes && sizes->blocks_differ(); }
   [[nodiscard]] uint32_t child_threads() const { return block[0] * block[1] * block[2]; }
+  // Of the largest child that is recorded.
+  [[nodiscard]] uint32_t most_child_threads() const { return sizes ? sizes->most_threads : child_threads(); }
+  [[nodiscard]] uint32_t most_shared_bytes() const { return sizes ? sizes->most_shared_bytes : shared_bytes; }
   [[nodiscard]] uint32_t threads() const;
   // Whether that is so for some kernel that it runs.
   [[nodiscard]] bool leaves(analysis::MayLeave who) const;
@@ -64,6 +73,9 @@ struct ConsumerShape {
 ConsumerShape consumer_shape(const ptx::Module& module, const ptx::Function& child,
                              const std::array<uint32_t, 3>& block, bool grid_is_1d, bool exact,
                              bool feeds = false);
+// The same for a launch of any sizes: they stand in the shape only where they differ.
+ConsumerShape consumer_shape(const ptx::Module& module, const ptx::Function& child,
+                             const analysis::LaunchSizes& sizes, bool grid_is_1d, bool exact);
 // All kernels of a consumer that feeds itself: its records are as large as the largest of theirs.
 void add_bodies(ConsumerShape& shape, const std::vector<FedBody>& bodies);
 
@@ -85,6 +97,7 @@ struct RecordingSite {
   const analysis::Site& site;
   const ptx::Module& record;
   const RecordLayout& layout;
+  bool keeps_launch = false;  // `record` is templates/record_sizes.cu; so for all sites of a parent, or none
 };
 // `name` is the variant's name; `lines` the line tables of the unit that the kernel is for, here and below.
 // What the templates add is counted to the source line of the launch, and in a consumer to the line of the
@@ -106,14 +119,18 @@ Generated launching_parent(const analysis::FunctionFacts& parent, const std::vec
                            LineTables& lines, bool in_slices);
 
 // The same where the children launch again: `record` is templates/feed_record.cu, `targets` the numbers of
-// the kernels that the sites launch. What does not fit the queue is launched as the program does.
+// the kernels that the sites launch. What does not fit the queue is launched as the program does. `launch` is
+// null for launcher "host"; its `leave` is templates/leave_chain.cu, which launches one consumer for all
+// sites.
 Generated feeding_parent(const analysis::FunctionFacts& parent, const std::vector<uint32_t>& targets,
-                         const ptx::Module& record, const std::string& name, LineTables& lines);
+                         const ptx::Module& record, const std::string& name, LineTables& lines,
+                         const DeviceLaunch* launch);
 
 // The same for launches in and beside a loop where some have an order: `record` is templates/chain_record.cu.
 // Where none has, it is a feeding parent.
 Generated chaining_parent(const analysis::FunctionFacts& parent, const std::vector<uint32_t>& targets,
-                          const ptx::Module& record, const std::string& name, LineTables& lines);
+                          const ptx::Module& record, const std::string& name, LineTables& lines,
+                          const DeviceLaunch* launch);
 
 // The kernels that a consumer which feeds itself runs, by number, with what each of their sites launches; and
 // templates/feed_record.cu for their records.

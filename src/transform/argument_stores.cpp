@@ -6,16 +6,14 @@
 #include <map>
 #include <utility>
 
-#include "ptx-patterns/templates/queue.h"
-
 namespace klap::transform {
 
 using analysis::Argument;
 using ptx::Statement;
 
 ArgumentStores::ArgumentStores(const ptx::Module& module, const analysis::Site& site,
-                               const RecordLayout& layout, std::string queue, std::string is_first)
-    : m_(module), site_(site), layout_(layout), queue_(std::move(queue)), is_first_(std::move(is_first)) {}
+                               const RecordLayout& layout, std::string once, std::string is_first)
+    : m_(module), site_(site), layout_(layout), once_(std::move(once)), is_first_(std::move(is_first)) {}
 
 std::vector<const Statement*> ArgumentStores::in_order() const {
   std::map<uint32_t, const Statement*> stores;
@@ -69,8 +67,8 @@ std::string ArgumentStores::text(const Statement& store) const {
     text += text.empty() ? "" : "\n\t";
     if (part.place->once) {
       // Strong, since the first thread from the queue's other end may store the same.
-      text += fmt::format("@{} st.relaxed.gpu.global{} [{}+{}], {};", is_first_, part.argument->type, queue_,
-                          KLAP_ONCE_OFFSET + part.at, part.argument->source);
+      text += fmt::format("@{} st.relaxed.gpu.global{} [{}+{}], {};", is_first_, part.argument->type, once_,
+                          part.at, part.argument->source);
     } else {
       text += store_to(store, ".v", part.at, part.argument->source);
     }

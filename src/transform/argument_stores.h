@@ -12,10 +12,10 @@ namespace klap::transform {
 
 class ArgumentStores {
  public:
-  // The buffer's register of the site holds the address that the layout's offsets count from. `queue` is the
-  // register of the queue's address, `is_first` the predicate of the thread that stores what is passed once.
+  // The buffer's register of the site holds the address that the layout's offsets count from. `once` is the
+  // register of the address for what is passed once, `is_first` the predicate of the thread that stores it.
   ArgumentStores(const ptx::Module& module, const analysis::Site& site, const RecordLayout& layout,
-                 std::string queue, std::string is_first);
+                 std::string once, std::string is_first);
 
   // All stores of the site in text order, a vector store once.
   [[nodiscard]] std::vector<const ptx::Statement*> in_order() const;
@@ -36,7 +36,7 @@ class ArgumentStores {
   const ptx::Module& m_;
   const analysis::Site& site_;
   const RecordLayout& layout_;
-  std::string queue_, is_first_;
+  std::string once_, is_first_;
 };
 
 }  // namespace klap::transform

@@ -15,7 +15,7 @@ using analysis::Uniform;
 
 constexpr uint32_t kHeaderBytes = 16;  // grid x, y, z and a word of padding
 constexpr uint32_t kWordBytes = 4;
-constexpr uint32_t kMostOnceAlign = 16;     // of the area in the queue's head
+constexpr uint32_t kMostOnceAlign = 16;     // of the place for what is passed once
 constexpr uint32_t kWidestStrongStore = 8;  // of stores that several threads may make at the same time
 
 uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) / multiple * multiple; }
@@ -26,7 +26,7 @@ struct Segment {
   uint32_t align = 1;
   bool read = false;
   bool stored = false;  // at least in part
-  bool once = true;     // all that is stored is the same for the whole grid
+  bool once = true;     // all that is stored is the same for the whole group
 };
 
 void join(Segment& to, const Segment& other) {
@@ -94,16 +94,25 @@ uint32_t header_bytes(const std::array<std::optional<uint32_t>, 3>& grid) {
   return words == 3 ? kHeaderBytes : words * kWordBytes;
 }
 
+// Whether the threads of a group store the same there. A thread that came twice might not store the same each
+// time.
+bool stores_the_same(const analysis::Values& values, const analysis::Argument& argument, Uniform group) {
+  const uint32_t store = values.flow.index_of(argument.store);
+  if (store == analysis::ControlFlow::npos || !values.loops.known()) return false;
+  const uint32_t block = values.flow.instructions()[store].block;
+  return values.loops.innermost(block) == analysis::Loop::kNone &&
+         values.uniformity.operand(store, argument.source) <= group;
+}
+
 std::vector<Segment> segments(const std::vector<analysis::ParameterRead>& reads,
-                              const analysis::FunctionFacts& parent, const analysis::Site& site) {
+                              const analysis::FunctionFacts& parent, const analysis::Site& site,
+                              Uniform group) {
   std::vector<Segment> parts;
   for (const analysis::ParameterRead& read : reads)
     parts.push_back({read.offset, read.offset + read.bytes, read.align, true, false, true});
   const analysis::Values& values = parent.values();
   for (const analysis::Argument& a : site.arguments) {
-    const uint32_t store = values.flow.index_of(a.store);
-    const bool once = a.bytes <= kWidestStrongStore && store != analysis::ControlFlow::npos &&
-                      values.uniformity.operand(store, a.source) == Uniform::Grid;
+    const bool once = a.bytes <= kWidestStrongStore && stores_the_same(values, a, group);
     parts.push_back({a.offset, a.offset + a.bytes, a.bytes, false, true, once});
   }
   return joined(std::move(parts));
@@ -138,31 +147,37 @@ RecordLayout record_layout(const ptx::Function& child) {
   return layout;
 }
 
+Uniform group_that_shares(uint32_t group_blocks) {
+  return group_blocks == 1 ? Uniform::Block : Uniform::Grid;
+}
+
 RecordLayout packed_layout(const ptx::Module& child_module, const ptx::Function& child,
-                           const analysis::FunctionFacts& parent, const analysis::Site& site, bool once) {
+                           const analysis::FunctionFacts& parent, const analysis::Site& site,
+                           uint32_t group_blocks) {
   const auto reads = analysis::parameter_reads(child_module, child);
   if (!reads) return record_layout(child);
   RecordLayout layout;
   layout.packed = true;
   layout.grid = constant_grid(site, parent.data);
-  Space record, head;
+  const uint32_t most_once = group_blocks == 0 ? KLAP_ONCE_BYTES : KLAP_GROUP_ONCE_BYTES;
+  Space record, once;
   const uint32_t header = header_bytes(layout.grid);
   uint32_t align = header == kHeaderBytes ? kHeaderBytes : kWordBytes;
   if (header != 0) record.take(0, header);
-  std::vector<Segment> wanted = segments(*reads, parent, site);
+  std::vector<Segment> wanted = segments(*reads, parent, site, group_that_shares(group_blocks));
   // What needs the strictest alignment first: then nothing that follows leaves a gap that it could not fill.
   std::ranges::stable_sort(wanted, std::ranges::greater{}, &Segment::align);
   for (const Segment& segment : wanted) {
     const uint32_t bytes = segment.to - segment.from;
-    uint32_t at = head.find(segment);
-    const bool in_head = once && segment.stored && segment.once && segment.align <= kMostOnceAlign &&
-                         at + bytes <= KLAP_ONCE_BYTES;
-    if (!in_head) {
+    uint32_t at = once.find(segment);
+    const bool is_once =
+        segment.stored && segment.once && segment.align <= kMostOnceAlign && at + bytes <= most_once;
+    if (!is_once) {
       at = record.find(segment);
       align = std::max(align, segment.align);
     }
-    (in_head ? head : record).take(at, bytes);
-    layout.places.push_back({segment.from, bytes, at, in_head});
+    (is_once ? once : record).take(at, bytes);
+    layout.places.push_back({segment.from, bytes, at, is_once});
   }
   std::ranges::sort(layout.places, {}, &ArgumentPlace::from);
   layout.record_bytes = std::max(round_up(record.end(), align), kWordBytes);

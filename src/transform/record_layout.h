@@ -3,8 +3,9 @@
 // As it is, a record has the child's grid and then the whole of its parameter block. A packed one holds only
 // what must be told for each child. Extents of the grid that are constants stand in the kernels' code.
 // Arguments that no thread of the child reads are not stored at all. Arguments that are the same for all
-// threads of the parent's grid are stored once for the whole queue, by the thread that records first, into
-// an area of the queue's head. The rest stands in the record, in the order that leaves the smallest gaps.
+// threads whose children become one launch, be it those of the parent's grid or of a group of its blocks, are
+// stored once for all, by the thread that records first, into a place of the queue or of the group. The rest
+// stands in the record, in the order that leaves the smallest gaps.
 #pragma once
 
 #include <array>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "analysis/legality.h"
+#include "analysis/uniformity.h"
 #include "ptx/tree.h"
 
 namespace klap::transform {
@@ -43,9 +45,15 @@ struct RecordLayout {
 // Not packed.
 RecordLayout record_layout(const ptx::Function& child);
 
-// The layout for one launch site. `once`: whether all that the site records is run by kernels that begin when
-// the last thread has recorded, so that nobody reads what is passed once while it may be written.
+// The largest group of threads for which what is the same can be passed once where so many blocks of the
+// parent launch together (0: all): their own.
+analysis::Uniform group_that_shares(uint32_t group_blocks);
+
+// The layout for one launch site that no thread reaches twice in one launch of the parent. All that a group
+// records must be run by kernels that begin when its last thread has recorded, so that nobody reads what is
+// passed once while it may be written.
 RecordLayout packed_layout(const ptx::Module& child_module, const ptx::Function& child,
-                           const analysis::FunctionFacts& parent, const analysis::Site& site, bool once);
+                           const analysis::FunctionFacts& parent, const analysis::Site& site,
+                           uint32_t group_blocks);
 
 }  // namespace klap::transform

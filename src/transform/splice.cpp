@@ -8,7 +8,6 @@
 
 #include "analysis/dataflow.h"
 #include "analysis/legality.h"
-#include "ptx-patterns/templates/queue.h"
 #include "transform/splicer.h"
 
 namespace klap::transform {
@@ -144,7 +143,7 @@ class KernelSplicer final : public Splicer {
     for (const ArgumentPlace& place : kernel_.places) {
       if (from < place.from || from >= int64_t{place.from} + place.bytes) continue;
       const int64_t at = place.at + from - place.from;
-      if (place.once) return {kernel_.queue, KLAP_ONCE_OFFSET + at};
+      if (place.once) return {kernel_.once, at};
       return {kernel_.arguments, at};
     }
     throw Error(ErrorCode::Internal, fmt::format("{} is read but not recorded", p.name))
@@ -229,7 +228,7 @@ class KernelSplicer final : public Splicer {
     if (name == "%ctaid") return kernel_.ctaid[index];
     if (name == "%nctaid") return kernel_.nctaid[index];
     if (kernel_.block_is_real) return fmt::format("%ntid{}", axis);
-    return std::to_string(kernel_.ntid[index]);
+    return kernel_.ntid[index];
   }
 
   [[nodiscard]] Error unsupported(uint32_t token) const {

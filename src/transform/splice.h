@@ -49,9 +49,9 @@ struct InlineKernel {
   std::string prefix;
   std::string arguments;                          // operand: address of the argument area, in global memory
   std::vector<ArgumentPlace> places;              // where they lie in it; none: as in the parameter block
-  std::string queue;                              // operand: the queue, for those that are passed once
+  std::string once;                               // operand: address of those that are passed once
   std::array<std::string, 3> ctaid, nctaid, tid;  // operands, x y z
-  std::array<uint32_t, 3> ntid{};                 // the constant block
+  std::array<std::string, 3> ntid;                // the same of the block: literals where it is constant
   bool block_is_real = false;                     // it runs in a block of its own size: %ntid is right
   bool in_parameters = false;                     // `arguments` is an address of the kernel's own parameters
   bool keep_exits = false;                        // `ret` and `exit` end the thread, as in the child itself

@@ -91,6 +91,8 @@ struct Device::Driver {
   }
   CUmodule load(const std::string& ptx) const;
   CUmodule link(const std::string& ptx) const;
+  void hold_context();
+  void renew_context();
 };
 
 void Device::Driver::open() {
@@ -130,6 +132,21 @@ void Device::Driver::open() {
 void Device::Driver::start() {
   check(init(0), "cuInit");
   check(device_get(&device, 0), "cuDeviceGet");
+}
+
+// A GPU's context takes longer to make than a case to run, so all cases of a process share one. The emulated
+// device starts anew for each, context and all.
+void Device::Driver::hold_context() {
+  CUcontext context = nullptr;
+  if (emulator_reset == nullptr) check(context_retain(&context, device), "cuDevicePrimaryCtxRetain");
+}
+
+// After a failure: what it left behind must not fail the cases that follow.
+void Device::Driver::renew_context() {
+  if (emulator_reset != nullptr) return;
+  (void)context_release(device);
+  (void)context_reset(device);
+  hold_context();
 }
 
 // PTX that calls the device runtime: klap_jit and the emulator link it themselves, a bare driver refuses it.
@@ -312,6 +329,7 @@ Device::Device() : driver_(std::make_unique<Driver>()) {
   try {
     driver_->open();
     driver_->start();
+    driver_->hold_context();
   } catch (const DriverFailure& failure) {
     missing_ = failure.text;
   }
@@ -351,6 +369,11 @@ Result Device::run(const Case& c) {
     if (differences.empty()) return {};
     return {Result::Kind::Different, differences};
   } catch (const DriverFailure& failure) {
+    try {
+      driver_->renew_context();
+    } catch (const DriverFailure& again) {
+      return {Result::Kind::Failed, failure.text + "; then " + again.text};
+    }
     return {Result::Kind::Failed, failure.text};
   }
 }

@@ -100,6 +100,13 @@ TEST_P(Differential, EqualsTheReference) {
       << "no emulated device";
 }
 
+// Of one queue, of several and of one that all launches share.
+bool launches_in_many_groups(const std::string& name) {
+  if (name == "groups_big_children") return false;
+  return name.starts_with("groups_") || name == "sites_unlike" || name == "own_streams_array" ||
+         name == "loop_order" || name == "loop_two_blocks" || name == "loop_forget";
+}
+
 // Groups whose launches are refused leave their children to the last group of the grid. It keeps one place on
 // the device while it waits, as does that of another stream, so there must be a third; and it waits for a
 // number of turns instead of a minute, which is too short for big children.
@@ -108,7 +115,7 @@ class FewPendingLaunches : public testing::TestWithParam<const Configuration*> {
 TEST_P(FewPendingLaunches, NoGroupLosesItsChildren) {
   if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
   for (const Case& c : all_cases()) {
-    if (!c.name.starts_with("groups_") || c.name == "groups_big_children") continue;
+    if (!launches_in_many_groups(c.name)) continue;
     SCOPED_TRACE(c.name);
     EXPECT_TRUE(
         run_and_check(c, *GetParam(), KLAP_SEEDS / 4,
@@ -127,9 +134,9 @@ std::vector<std::string> cases_named(const std::string& prefix) {
 }
 
 Report run_cases(const std::string& prefix, const std::map<std::string, std::string>& variables,
-                 uint64_t seeds = 3) {
+                 uint64_t seeds = 3, const std::string& configuration = "grid-host") {
   Work work;
-  work.configuration = chosen_configurations("grid-host").front();
+  work.configuration = chosen_configurations(configuration).front();
   work.cases = cases_named(prefix);
   work.last_seed = seeds;
   work.variables = variables;
@@ -160,15 +167,36 @@ TEST_P(OwnRoom, EndsWhereOneBlockIsResident) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, OwnRoom, testing::Values("recursi", "loop_"));
 
+// The same for launches in loops in every form.
+class LaunchLoops : public testing::TestWithParam<const Configuration*> {};
+
+TEST_P(LaunchLoops, AreTheProgramsOwnFromWhereTheQueueIsFull) {
+  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  for (const char* bytes : {"4K", "9000"}) {
+    SCOPED_TRACE(bytes);
+    const Report report = run_cases("loop_", {{"KLAP_POOL_BYTES", bytes}}, 1, GetParam()->name);
+    EXPECT_GT(report.statistics.at("children_launched_natively"), 0);
+    EXPECT_GT(report.statistics.at("children_aggregated"), 0);
+  }
+}
+
+TEST_P(LaunchLoops, EndWhereOneBlockIsResident) {
+  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  const Report report =
+      run_cases("loop_", {{"KLAP_EMULATOR_MULTIPROCESSORS", "1"}, {"KLAP_EMULATOR_RESIDENT_BLOCKS", "1"}}, 1,
+                GetParam()->name);
+  EXPECT_EQ(report.statistics.at("children_launched_natively"), 0);
+}
+
 // A thread that takes back what it recorded meets the pending limit in the middle of it: the launches that
 // are left stay recorded, and the program's own one is refused.
-TEST(LaunchLoops, KeepTheirOrderWhereLaunchesAreRefused) {
+TEST_P(LaunchLoops, KeepTheirOrderWhereLaunchesAreRefused) {
   if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
   const Report report = run_cases("loop_retry",
                                   {{"KLAP_POOL_BYTES", "8K"},
                                    {"KLAP_EMULATOR_PENDING_LAUNCHES", "16"},
                                    {"KLAP_EMULATOR_MULTIPROCESSORS", "3"}},
-                                  1);
+                                  1, GetParam()->name);
   EXPECT_GT(report.statistics.at("children_launched_natively"), 0);
   EXPECT_GT(report.statistics.at("children_aggregated"), 0);
 }
@@ -205,6 +233,14 @@ std::vector<const Configuration*> configurations_with_groups() {
   return all;
 }
 
+std::vector<const Configuration*> put_off_configurations() {
+  std::vector<const Configuration*> all;
+  for (const Configuration& c : configurations()) {
+    if (!c.is_gpu && c.is_preloaded && c.granularity != "warp") all.push_back(&c);
+  }
+  return all;
+}
+
 std::vector<const Configuration*> gpu_configurations() {
   std::vector<const Configuration*> all;
   for (const Configuration& c : configurations()) {
@@ -230,6 +266,7 @@ std::string configuration_name(const testing::TestParamInfo<const Configuration*
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Differential, testing::ValuesIn(combinations()), test_name);
+INSTANTIATE_TEST_SUITE_P(Cases, LaunchLoops, testing::ValuesIn(put_off_configurations()), configuration_name);
 INSTANTIATE_TEST_SUITE_P(Cases, OnGpu, testing::ValuesIn(gpu_configurations()), configuration_name);
 INSTANTIATE_TEST_SUITE_P(Cases, FewPendingLaunches, testing::ValuesIn(configurations_with_groups()),
                          configuration_name);

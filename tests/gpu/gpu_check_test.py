@@ -181,15 +181,28 @@ class ProgramsTest(WithBuild):
 
 
 class SanitizerTest(unittest.TestCase):
-    def judge(self, text, stats=None, code=0):
+    def judge(self, text, stats=None, code=0, tool="memcheck"):
         outcome = process.Outcome([], code, text, "")
-        return sanitizer.judge("memcheck", outcome, STATS if stats is None else stats)
+        return sanitizer.judge(tool, outcome, STATS if stats is None else stats)
 
     def test_clean(self):
         self.assertEqual(self.judge("========= ERROR SUMMARY: 0 errors\n"), (True, ""))
 
     def test_findings(self):
         self.assertEqual(self.judge("========= ERROR SUMMARY: 2 errors\n", code=86), (True, "2 findings"))
+
+    def test_hazards(self):
+        text = "========= RACECHECK SUMMARY: {} hazard{} displayed ({} errors, 0 warnings)\n"
+        self.assertEqual(self.judge(text.format(0, "s", 0), tool="racecheck"), (True, ""))
+        self.assertEqual(self.judge(text.format(1, "", 1), code=86, tool="racecheck"), (True, "1 findings"))
+        self.assertFalse(self.judge("========= ERROR SUMMARY: 0 errors\n", tool="racecheck")[0])
+
+    def test_racecheck_is_given_no_device_runtime(self):
+        where = process.Installation("build")
+        for how in ("inside", "outside"):
+            with mock.patch.object(sanitizer, "find", lambda: "compute-sanitizer"):
+                self.assertEqual("0", sanitizer.start(where, how, "racecheck", ["p"], "s")[1]["KLAP_DEVICE_RUNTIME"])
+                self.assertNotIn("KLAP_DEVICE_RUNTIME", sanitizer.start(where, how, "memcheck", ["p"], "s")[1])
 
     def test_sanitizer_that_did_not_look(self):
         self.assertFalse(self.judge("PASS p\n")[0])
@@ -270,14 +283,15 @@ class AllSectionsTest(WithCommand):
     SANITIZER = """#!/bin/sh
 while [ "$1" != --error-exitcode ]; do shift; done
 shift 2
-"$@" > /dev/null && echo '========= ERROR SUMMARY: 0 errors'
+"$@" > /dev/null && echo '========= ERROR SUMMARY: 0 errors
+========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)'
 """
 
     def setUp(self):
         super().setUp()
         right = f"echo PASS p; {write_stats(STATS)}"
         self.program("gpu", "p", "echo PASS p", right)
-        for name in ("bfs", "spmv2d"):
+        for name in ("bfs", "spmv2d", "pagerank", "qt", "sp"):
             self.program("bench", name, bench(3), f"{bench(0.5)}; {write_stats(STATS)}")
         times = json.dumps({key: 1.0 for key in ("context_ms", "load_ms", "first_launch_ms", "launch_us", "whole_ms")}
                            | {"right": True})

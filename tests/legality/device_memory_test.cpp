@@ -180,6 +180,13 @@ TEST(DeviceMemory, StaysWhereUnitsCannotBeAssembledTogether) {
             explained(program_of({unit("taking", taking(), false), other})));
 }
 
+TEST(DeviceMemory, StaysWhereTheDeviceRuntimeIsLeftOut) {
+  jit::Request how = request();
+  how.device_runtime = false;
+  EXPECT_EQ(kNot + std::string("the module is linked without the device runtime"),
+            note_of(explain_module(program_of({unit("taking", taking(), false)}), how)));
+}
+
 TEST(DeviceMemory, StaysWhereOtherFunctionsTakeIt) {
   for (const char* const function : {"__cuda_syscall_aligned_malloc", "cudaMalloc", "cudaFree"}) {
     EXPECT_EQ(

@@ -32,7 +32,7 @@ TEST(DocumentedLaunch, StoresItsArgumentsIntoTheRecord) {
   const auto record = places(text, "mov.b64 %rd6, %klap_r_");
   const auto error = places(text, "mov.b32 %r11, %klap_error;");
   const auto stores = places(text, "st.u8 [%rd6");
-  const auto once = places(text, "@%klap_is_first st.relaxed.gpu.global.u8 [%klap_queue+");
+  const auto once = places(text, "@%klap_is_first st.relaxed.gpu.global.u8 [%klap_once+");
   ASSERT_EQ(1u, grid.size());
   ASSERT_EQ(1u, record.size());
   ASSERT_EQ(1u, error.size());

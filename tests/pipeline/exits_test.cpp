@@ -39,7 +39,7 @@ jit::Request device_request() {
 std::vector<std::string> ways_out(const std::string& text, bool* falls_off_end = nullptr) {
   const ptx::Module module = ptx::parse(text, "fixture");
   const analysis::FunctionFacts facts(module, *module.find_function("_Z6parentPiPKi"));
-  const analysis::Exits exits = analysis::find_exits(facts);
+  const analysis::Exits exits = analysis::find_exits(facts, false);
   if (falls_off_end != nullptr) *falls_off_end = exits.falls_off_end;
   std::vector<std::string> out;
   for (const ptx::Statement* way : exits.ways) out.push_back(module.compact(way->tokens));

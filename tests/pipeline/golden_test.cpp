@@ -129,9 +129,9 @@ class RewrittenFile : public testing::TestWithParam<std::filesystem::path> {
     return parents.size();
   }
 
-  // Children that launch again and launches in loops need a consumer that the host enqueues.
+  // Children that launch again need a consumer that the host enqueues.
   static bool is_for_host_only(jit::Granularity granularity) {
-    return is_left_with("child-launches", granularity) || is_left_with("site-in-loop", granularity);
+    return is_left_with("child-launches", granularity);
   }
 
   static void check(jit::Launcher launcher, jit::Granularity granularity = jit::Granularity::Grid) {
@@ -176,10 +176,8 @@ TEST_P(RewrittenFile, AssemblesAndLinksWhereTheParentLaunches) {
   if (is_for_host_only(jit::Granularity::Grid)) return;
   check(jit::Launcher::Device);
 }
-// Several sites need an order that groups of blocks do not keep.
 TEST_P(RewrittenFile, AssemblesAndLinksWhereBlocksLaunch) {
   if (is_for_host_only(jit::Granularity::Block)) return;
-  if (is_left_with("several-sites", jit::Granularity::Block)) return;
   check(jit::Launcher::Device, jit::Granularity::Block);
   check(jit::Launcher::Device, jit::Granularity::MultiBlock);
 }

@@ -41,8 +41,23 @@ class Packed : public testing::Test {
 TEST_F(Packed, StoresOnceWhatIsTheSameAndTheRestBehindTheGrid) {
   rewrite();
   EXPECT_THAT(detail_, HasSubstr("1 of 2 arguments grid-uniform, passed once, record 8 bytes"));
-  EXPECT_NE(place("@%klap_is_first st.relaxed.gpu.global.u64 [%klap_queue+64], %rd3;"), std::string::npos);
+  EXPECT_NE(place("@%klap_is_first st.relaxed.gpu.global.u64 [%klap_once+0], %rd3;"), std::string::npos);
   EXPECT_NE(place("st.u32 [%rd2+4], %r11;"), std::string::npos);
+}
+
+TEST_F(Packed, StoresOnceForABlockWhatIsTheSameForIt) {
+  change(kNumberStore, std::string("\tmov.u32 \t%r11, %ctaid.x;\n") + kNumberStore);
+  const auto detail_for = [&](jit::Granularity granularity) {
+    request_.granularity = [granularity](const std::string&) { return granularity; };
+    rewrite();
+    return detail_;
+  };
+  EXPECT_THAT(detail_for(jit::Granularity::Block),
+              HasSubstr("2 of 2 arguments block-uniform, passed once, record 4 bytes"));
+  for (const auto granularity : {jit::Granularity::Grid, jit::Granularity::MultiBlock}) {
+    EXPECT_THAT(detail_for(granularity),
+                HasSubstr("1 of 2 arguments grid-uniform, passed once, record 8 bytes"));
+  }
 }
 
 TEST_F(Packed, IsSwitchedOff) {
@@ -92,8 +107,8 @@ TEST_F(Packed, PartsAVectorWhoseElementsLieApart) {
   change("{%r11, %r11}", "{%r11}");
   change("st.v2.u32 \t[%rd2+8], {%r11}", "st.u32 \t[%rd2+8], %r11");
   rewrite();
-  EXPECT_NE(place("@%klap_is_first st.relaxed.gpu.global.u32 [%klap_queue+64], %r2;"), std::string::npos);
-  EXPECT_NE(place("@%klap_is_first st.relaxed.gpu.global.u32 [%klap_queue+68], 0;"), std::string::npos);
+  EXPECT_NE(place("@%klap_is_first st.relaxed.gpu.global.u32 [%klap_once+0], %r2;"), std::string::npos);
+  EXPECT_NE(place("@%klap_is_first st.relaxed.gpu.global.u32 [%klap_once+4], 0;"), std::string::npos);
 }
 
 }  // namespace

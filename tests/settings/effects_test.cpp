@@ -263,6 +263,23 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     const std::string how = run({"KLAP_LINKER=driver", "KLAP_GRANULARITY=grid"}).stats["modules"][0]["how"];
     EXPECT_THAT(how, testing::HasSubstr("the driver's linker")) << "this driver cannot link";
   }
+  // The launches that are left are still there, but not CUDA's functions for them.
+  void device_runtime() {
+    const auto image = [&](const std::string& setting) {
+      run({"KLAP_DUMP_DIR=" + path(setting), "KLAP_LOG=warn", setting});
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(path(setting)))
+        if (entry.path().filename() == "linked.cubin") return cli_test::read(entry.path());
+      return std::string();
+    };
+    EXPECT_THAT(image("KLAP_DEVICE_RUNTIME=1"), HasSubstr("cudaCDP2"));
+    const std::string without = image("KLAP_DEVICE_RUNTIME=0");
+    EXPECT_THAT(without, HasSubstr("_Z6parentPii"));
+    EXPECT_THAT(without, Not(HasSubstr("cudaCDP2")));
+    EXPECT_EQ(cache_use("KLAP_DEVICE_RUNTIME=1"), "miss");
+    EXPECT_EQ(cache_use("KLAP_DEVICE_RUNTIME=0"), "miss") << "another image";
+    EXPECT_EQ(cache_use("KLAP_DEVICE_RUNTIME=0"), "hit");
+    EXPECT_TRUE(run({"KLAP_DEVICE_RUNTIME=0"}).redirected());
+  }
   void timing() {
     EXPECT_EQ(run().stats["gpu_ms"], nullptr);
     const nlohmann::json times = run({"KLAP_TIMING=1"}).stats["gpu_ms"];
@@ -314,6 +331,7 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_DUMP_DIR", &Effects::dump_dir},
       {"KLAP_STATS", &Effects::stats},
       {"KLAP_LINKER", &Effects::linker},
+      {"KLAP_DEVICE_RUNTIME", &Effects::device_runtime},
       {"KLAP_TIMING", &Effects::timing},
   };
   return effects;

@@ -5,8 +5,9 @@ shell inside the target; where that leaves one of the two out, it is set for the
 A run counts only if the sanitizer printed its summary and the statistics show redirected launches: otherwise
 nothing would have been checked, or nothing of ours.
 
-Only memcheck is of use here: racecheck says of every module with dynamic parallelism that it does not support it
-(and counts that as a hazard), and looks at shared memory, of which the rewritten code uses none.
+Two tools: memcheck, and racecheck for what threads share in shared memory. racecheck says of every module with dynamic
+parallelism that it does not support it (and counts that as a hazard), so it is given modules without: all launches of
+the program must be rewritten for the host, and the rewritten code is linked without the device runtime.
 """
 
 import os
@@ -17,7 +18,9 @@ import tempfile
 from harness import process, statistics_file
 
 LIMIT = 120
-SUMMARY = {"memcheck": re.compile(r"ERROR SUMMARY: (\d+) error")}
+SUMMARY = {"memcheck": re.compile(r"ERROR SUMMARY: (\d+) error"),
+           "racecheck": re.compile(r"RACECHECK SUMMARY: (\d+) hazard")}
+SETTINGS = {"memcheck": {}, "racecheck": {"KLAP_DEVICE_RUNTIME": "0", "KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host"}}
 
 
 def find():
@@ -30,10 +33,10 @@ def start(where, how, tool, target, stats_file):
     """(command, environment) for one of the two ways to start it, "inside" or "outside"."""
     sanitize = [find(), "--tool", tool, "--target-processes", "all", "--error-exitcode", "86"]
     if how == "outside":
-        return sanitize + target, where.preloaded(stats_file)
+        return sanitize + target, where.preloaded(stats_file, **SETTINGS[tool])
     inside = 'export LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0"; exec "$@"'
     return sanitize + ["sh", "-c", inside, where.library, *target], dict(
-        where.native(), KLAP_STATS=stats_file, KLAP_CACHE_DISABLE="1")
+        where.native(), KLAP_STATS=stats_file, KLAP_CACHE_DISABLE="1", **SETTINGS[tool])
 
 
 def judge(tool, outcome, stats):

@@ -87,6 +87,7 @@ jit::Request make_request(const runtime::Config& config, const PolicyOptions& op
   jit::Request request;
   request.sm = options.sm;
   request.debug_units = options.debug_units;
+  request.device_runtime = config.device_runtime;
   request.setting = [config](std::string_view key, const std::string& parent, const std::string& child) {
     return config.setting_for(key, parent, child);
   };

@@ -230,13 +230,11 @@ KLAP_CASE(function_of_two_parents, "two kernels that call a launching function g
 KLAP_CASE(function_in_function_launches, "a launch two calls deep is lost, or belongs to another thread") {
   of_parent(c, "levels_parent", [](int t, int i) { return t % 3 == 0 ? 0 : i < kBlock ? t : 2 * t; });
   c.rewritten("levels_parent");
-  c.left_by_groups("several-sites");
 }
 
 KLAP_CASE(function_launches_twice, "two calls of a launching function share what they record") {
   of_parent(c, "twice_parent", [](int t, int i) { return i < kBlock ? t : t % 2 == 0 ? 3 * t : 0; });
   c.rewritten("twice_parent");
-  c.left_by_groups("several-sites");
 }
 
 KLAP_CASE(function_launches_in_loop, "a called function's launch runs once where its call runs often") {
@@ -244,7 +242,7 @@ KLAP_CASE(function_launches_in_loop, "a called function's launch runs once where
     const int rounds = t % (kRounds + 1);
     return i < kBlock ? rounds * (rounds + 1) / 2 : 0;
   });
-  c.left_on_device("rounds_parent", "site-in-loop");
+  c.rewritten("rounds_parent");
   c.by_warp("rewritten");
 }
 

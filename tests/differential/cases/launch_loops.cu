@@ -152,6 +152,8 @@ extern "C" __global__ void chain(int* cells, int depth) {
 
 #else
 
+#include <utility>
+
 namespace {
 
 constexpr int kAll = kThreads * kBlocks;
@@ -165,15 +167,15 @@ std::vector<int> starts(int threads, int size) {
   return cells;
 }
 
-void followed(std::vector<int>& cells) {
-  for (int t = 0; t < kAll; ++t) {
+void followed(std::vector<int>& cells, int threads = kAll) {
+  for (int t = 0; t < threads; ++t) {
     int* const own = &cells[static_cast<size_t>(t * (kMostRounds + 1))];
     for (int i = 0; i < rounds_of(t); ++i) own[i + 1] = own[i] * 3 % 1009 + i;
   }
 }
 
 void in_loop(Builder& c, const char* parent, const char* by_warp) {
-  c.left_on_device(parent, "site-in-loop");
+  c.rewritten(parent);
   c.by_warp(by_warp);
 }
 
@@ -185,6 +187,19 @@ KLAP_CASE(loop_order, "a child does not see what the child before it wrote") {
   followed(after);
   const auto cells = c.buffer("cells", before, after);
   c.launch("order_parent", {kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(cells));
+  in_loop(c, "order_parent", "rewritten");
+}
+
+KLAP_CASE(groups_of_loops, "a group runs what another one recorded, or counts with one of another grid") {
+  const std::pair<unsigned, unsigned> shapes[] = {{23, 9}, {3, 70}, {90, 2}, {1, 33}};  // blocks, threads
+  for (const auto& [blocks, threads] : shapes) {
+    const int all = static_cast<int>(blocks * threads);
+    const std::vector<int> before = starts(all, kMostRounds + 1);
+    std::vector<int> after = before;
+    followed(after, all);
+    const auto cells = c.buffer("cells", before, after);
+    c.launch("order_parent", {blocks, 1, 1}, {threads, 1, 1}, c.address(cells));
+  }
   in_loop(c, "order_parent", "rewritten");
 }
 

@@ -290,7 +290,7 @@ void launch(Builder& c, const char* parent, Arguments... arguments) {
 }
 
 void in_loop(Builder& c, const char* parent, const char* by_warp = "rewritten") {
-  c.left_on_device(parent, "site-in-loop");
+  c.rewritten(parent);
   c.by_warp(by_warp);
 }
 
@@ -321,7 +321,6 @@ KLAP_CASE(loop_unrolled_wholly, "launches of which no loop is left overtake each
   const auto errors = c.buffer("codes", std::vector<int>(3 * kAll, -1), std::vector<int>(3 * kAll, 0));
   launch(c, "wholly_parent", c.address(cells), c.address(errors));
   c.rewritten("wholly_parent");
-  c.left_by_groups("several-sites");
   c.by_warp("rewritten");
 }
 
@@ -536,7 +535,6 @@ KLAP_CASE(loop_barrier_sites, "a barrier between a loop's launches and others is
   const auto cells = c.buffer("cells", before, after);
   c.launch("barrier_sites_parent", {1, 1, 1}, {kThreads, 1, 1}, c.address(cells));
   c.left("barrier_sites_parent", "barrier-between-launches");
-  c.otherwise_on_device("site-in-loop");
   c.by_warp("rewritten");
 }
 
@@ -548,7 +546,6 @@ KLAP_CASE(loop_updating_sites, "children of two places update a cell at once") {
   const auto cells = c.buffer("cells", std::vector<int>(kThreads), after);
   c.launch("updating_sites_parent", {1, 1, 1}, {kThreads, 1, 1}, c.address(cells));
   c.left("updating_sites_parent", "child-read-modify-write");
-  c.otherwise_on_device("site-in-loop");
   c.by_warp("some");
 }
 

@@ -61,7 +61,6 @@ void in_order(klap::differential::Builder& c, const char* parent, const char* re
   c.launch(parent, {1, 1, 1}, {kThreads, 1, 1}, c.address(cells));
   if (reason == nullptr) {
     c.rewritten(parent);
-    c.left_by_groups("several-sites");
   } else {
     c.left(parent, reason);
   }
@@ -84,7 +83,6 @@ KLAP_CASE(site_in_loop, "the launches of a loop do not run in order") {
     for (int i = 1; i <= 4; ++i) cell = cell * (t % 3 + i) + 1;
     return cell;
   });
-  c.otherwise_on_device("site-in-loop");
 }
 KLAP_CASE(barrier_between_launches, "launches of a block that a barrier orders are mixed") {
   in_order(c, "barrier_parent", "barrier-between-launches", "rewritten", [](int t) {

@@ -143,13 +143,11 @@ KLAP_CASE(own_streams_two, "a launch into one of a thread's two streams is lost"
   });
   c.rewritten("two_streams_parent");
   c.by_warp("stream-unsupported");
-  c.left_by_groups("several-sites");
 }
 KLAP_CASE(own_streams_array, "two launches into one of several streams are not run in order") {
   cells_of(c, "array_parent", kThreads, [](int t) { return 2 * (t + 7); });
   c.rewritten("array_parent");
   c.by_warp("stream-unsupported");
-  c.left_by_groups("several-sites");
 }
 KLAP_CASE(own_stream_shared, "launches of a block into one stream overlap") {
   const auto sums = c.buffer("sums", std::vector<int>(2), std::vector<int>(2, 63 * 64 / 2));

@@ -60,6 +60,17 @@ extern "C" __global__ void same_in_block(int* out, int factor) {
   const int t = blockIdx.x * blockDim.x + threadIdx.x;
   put<<<1, 32>>>(out, t, static_cast<int>(blockIdx.x) + 1, factor);
 }
+// Of the values, one is read from memory that nobody writes, and one depends on the way a thread came.
+extern "C" __global__ void found_by_block(int* out, const int* __restrict__ factors) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  const int factor = factors[blockIdx.x];
+  int value = static_cast<int>(blockIdx.x) + 1;
+  if (threadIdx.x % 4 == 1) {
+    value = static_cast<int>(blockIdx.x) + 5;
+    __threadfence();  // the compiler does not choose without a branch
+  }
+  put<<<1, 32>>>(out, t, value, factor);
+}
 extern "C" __global__ void nobody_reads(int* out, const double* some, int n) {
   const int t = blockIdx.x * blockDim.x + threadIdx.x;
   unused<<<1, 32>>>(t, out, some + t, t, out - t, static_cast<short>(3 * t - n));
@@ -153,6 +164,16 @@ KLAP_CASE(arguments_same_in_block, "an argument that differs between blocks is p
   one_each<int>(
       c, "same_in_block", [](int t) { return 11 * (t / kThreads + 1); }, 11);
 }
+KLAP_CASE(arguments_found_by_block, "what a block's threads take different ways to is passed once for them") {
+  const auto factors = c.input("factors", numbers<int>(kBlocks, [](int block) { return 10 * block + 3; }));
+  one_each<int>(
+      c, "found_by_block",
+      [](int t) {
+        const int block = t / kThreads;
+        return (block + (t % 4 == 1 ? 5 : 1)) * (10 * block + 3);
+      },
+      c.address(factors));
+}
 KLAP_CASE(arguments_not_read, "where nothing is stored of some arguments, others move") {
   const auto some = c.input("some", std::vector<double>(kAll));
   one_each<int>(
@@ -204,7 +225,6 @@ KLAP_CASE(arguments_differ_by_site,
           "a child reads its arguments as another site of its kernel records them") {
   one_each<int>(
       c, "same_child_twice", [](int t) { return 13 * t; }, 13);
-  c.left_by_groups("several-sites");
   const auto out = c.buffer("out", std::vector<int>(kAll), numbers<int>(kAll, [](int t) { return 17 * t; }));
   c.launch("same_child_elsewhere", {kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(out), 17);
   c.rewritten("same_child_elsewhere");

@@ -32,8 +32,7 @@ KLAP_CASE(refused_blocks, "a block that is too large runs, or a good one does no
   const auto b = c.buffer("blocks", std::vector<unsigned>(kLaunches), blocks);
   const auto f = c.buffer("failed", std::vector<int>(kLaunches, -1), failed);
   c.launch("refused_blocks_parent", {1, 1, 1}, {32, 1, 1}, c.address(s), c.address(b), c.address(f));
-  c.left("refused_blocks_parent", "block-not-constant");
-  c.by_warp("rewritten");
+  c.rewritten("refused_blocks_parent");
 }
 
 #endif

@@ -24,7 +24,7 @@ __global__ void add_wide(long long* sums, Wide wide, int n) {
 }
 
 extern "C" __global__ void three_in_order_parent(int* cells) {
-  int* const cell = cells + threadIdx.x;
+  int* const cell = cells + blockIdx.x * blockDim.x + threadIdx.x;
   put<<<1, 32>>>(cell, static_cast<int>(threadIdx.x) + 1);
   scale<<<1, 64>>>(cell, 3);
   if (threadIdx.x % 2 == 0) scale<<<1, 64>>>(cell, 5);
@@ -54,6 +54,7 @@ extern "C" __global__ void unlike_parent(int* cells, long long* sums) {
 #else
 
 #include <algorithm>
+#include <utility>
 
 namespace {
 
@@ -74,12 +75,23 @@ KLAP_CASE(three_sites_in_order, "a thread's later launches do not wait for its e
     return t % 2 == 0 ? 5 * twice + 1 : twice;
   });
   c.rewritten("three_in_order_parent");
-  c.left_by_groups("several-sites");
+}
+KLAP_CASE(groups_of_several_sites, "what groups have to leave to others comes before what they launched") {
+  const std::pair<unsigned, unsigned> shapes[] = {{30, 12}, {3, 32}, {61, 5}, {1, 1}};  // blocks, threads
+  for (const auto& [blocks, threads] : shapes) {
+    std::vector<int> after;
+    for (int t = 0; t < static_cast<int>(blocks * threads); ++t) {
+      const int i = t % static_cast<int>(threads), twice = 3 * (i + 1) + 1;
+      after.push_back(i % 2 == 0 ? 5 * twice + 1 : twice);
+    }
+    const auto cells = c.buffer("cells", std::vector<int>(after.size(), 2), after);
+    c.launch("three_in_order_parent", {blocks, 1, 1}, {threads, 1, 1}, c.address(cells));
+  }
+  c.rewritten("three_in_order_parent");
 }
 KLAP_CASE(sites_ordered_by_barrier, "sites come in the order of the text although a barrier says otherwise") {
   on_cells(c, "barrier_says_parent", [](int t) { return t < 32 ? 6 * (t + 32) : 3 * t; });
   c.rewritten("barrier_says_parent");
-  c.left_by_groups("several-sites");
 }
 KLAP_CASE(sites_unlike, "sites of one kernel share what belongs to one of them") {
   constexpr int kAll = 4 * 64;
@@ -94,7 +106,6 @@ KLAP_CASE(sites_unlike, "sites of one kernel share what belongs to one of them")
   const auto s0 = c.buffer("sums", none, sums);
   c.launch("unlike_parent", {4, 1, 1}, {64, 1, 1}, c.address(c0), c.address(s0));
   c.rewritten("unlike_parent");
-  c.left_by_groups("several-sites");
 }
 
 #endif

@@ -121,7 +121,6 @@ KLAP_CASE(slices_two_queues,
   c.launch("two_queues_parent", {11, 1, 1}, {32, 1, 1}, c.address(cells));
   c.launch("two_queues_parent", {2, 1, 1}, {32, 1, 1}, c.address(cells));  // the queues are empty again
   c.rewritten("two_queues_parent");
-  c.left_by_groups("several-sites");
   c.setting("KLAP_POOL_BYTES", "4K");
 }
 

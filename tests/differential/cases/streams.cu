@@ -68,7 +68,6 @@ KLAP_CASE(created_stream, "two launches into a created stream are not run in ord
   one_stream(c, "created_parent", [](int t) { return 2 * (t + 3); });
   c.rewritten("created_parent");
   c.by_warp("stream-unsupported");
-  c.left_by_groups("several-sites");
 }
 KLAP_CASE(tail_launch, "a tail launch runs before its grid is done") {
   one_stream(c, "tail_parent", [](int t) { return t == 0 ? 42 : 21; });

@@ -135,7 +135,6 @@ template <class Expected>
 void loop_case(Builder& c, const char* parent, int count, const Expected& expected_of, const char* left,
                const char* by_warp = "rewritten") {
   cells_case(c, parent, count, expected_of, left, by_warp);
-  c.otherwise_on_device("site-in-loop");
 }
 
 }  // namespace
@@ -185,7 +184,6 @@ KLAP_CASE(shared_barrier_rounds, "children of one round run beside those of the 
   const auto second = c.buffer("b", empty, b);
   c.launch("barrier_rounds_parent", {1, 1, 1}, {kThreads, 1, 1}, c.address(first), c.address(second));
   c.left("barrier_rounds_parent", "barrier-between-launches");
-  c.otherwise_on_device("site-in-loop");
   c.by_warp("rewritten");
 }
 
@@ -200,7 +198,7 @@ KLAP_CASE(shared_blocks, "lanes with different blocks share a launch") {
             for (int k = 0; k < z; ++k) sum += 1 + i + j + k;
         return sum * (1 + t % 4) * (1 + t % 3);
       },
-      "block-not-constant");
+      nullptr);
 }
 
 KLAP_CASE(shared_many_bytes, "more children than fit go into one launch, or arguments overlap") {

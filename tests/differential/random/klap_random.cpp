@@ -58,6 +58,7 @@ int main_or_throw(int argc, char** argv) {
                  "By name, separated by commas; all emulated ones if not given");
   app.add_option("--seeds", plan.seeds, "Of the emulator, for each program in each configuration");
   app.add_option("--processes", plan.processes, "How many at a time")->check(CLI::Range(1, 64));
+  app.add_option("--batch", plan.batch, "Programs in one process")->check(CLI::Range(1, 1000));
   app.add_option("--out", plan.out, "Folder for reduced programs");
   app.add_option("--write", write, "Writes the program of this seed to a file, and ends");
   try {

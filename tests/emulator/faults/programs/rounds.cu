@@ -9,9 +9,9 @@ constexpr int kRounds = 3;
 constexpr int kChildSize = 8;
 
 // Adds up what the launching thread wrote, in all blocks of the child.
-__global__ void child(const int* written, int* sum, int thread, int amount) {
+__global__ void child(const int* written, int* sum, int thread, int amount, int block) {
   if (threadIdx.x == 0)
-    atomicAdd(sum + thread, (written[thread] + amount) * (static_cast<int>(blockIdx.x) + 1));
+    atomicAdd(sum + thread, (written[thread] + amount + block) * (static_cast<int>(blockIdx.x) + 1));
 }
 
 __host__ __device__ constexpr int value(int thread, int round) { return thread * 5 % 23 + round; }
@@ -22,7 +22,7 @@ __global__ void parent(int* written, int* sum, int round) {
   const int thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (thread % 3 == 1) return;
   written[thread] = value(thread, round);
-  child<<<blocks(thread), kChildSize>>>(written, sum, thread, round);
+  child<<<blocks(thread), kChildSize>>>(written, sum, thread, round, static_cast<int>(blockIdx.x));
 }
 
 struct Stream {
@@ -45,7 +45,8 @@ int main() {
   for (int thread = 0; thread < kThreads; ++thread) {
     if (thread % 3 == 1) continue;
     const int factor = blocks(thread) * (blocks(thread) + 1) / 2;
-    for (int round = 0; round < kRounds; ++round) expected[thread] += (value(thread, round) + round) * factor;
+    for (int round = 0; round < kRounds; ++round)
+      expected[thread] += (value(thread, round) + round + thread / kBlockSize) * factor;
   }
   report.expect_equal("first stream", streams[0].sum.to_host(), expected);
   report.expect_equal("second stream", streams[1].sum.to_host(), expected);

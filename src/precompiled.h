@@ -1,0 +1,19 @@
+// What most files of src include, for builds from nothing (KLAP_PRECOMPILE_HEADERS): reading these headers
+// takes longer than compiling most of the files. No file may count on it: builds without it are the usual
+// ones.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
