@@ -234,6 +234,7 @@ TEST(CacheKey, SettingsThatDecideAboutKernelsAreInIt) {
   }
   EXPECT_NE(settings(""), settings("[defaults]\nconsumer_threads = 512\n"));
   EXPECT_NE(settings(""), settings("[defaults]\npack_records = \"off\"\n"));
+  EXPECT_NE(settings(""), settings("[defaults]\naggregate_malloc = \"warp\"\n"));
 }
 
 }  // namespace
