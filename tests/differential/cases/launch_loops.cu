@@ -315,9 +315,9 @@ KLAP_CASE(loop_retry, "a thread that launches until there is room launches twice
 }
 
 KLAP_CASE(loop_retry_never, "what a thread could not launch itself does not wait for what it could") {
-  const auto last = c.buffer("last", std::vector<int>(kAll), std::vector<int>());
+  const auto last = c.buffer("last", std::vector<int>(4 * kAll), std::vector<int>());
   const auto mistakes = c.buffer("mistakes", std::vector<int>(1), std::vector<int>(1));
-  c.launch("giving_up_parent", {kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(last), c.address(mistakes));
+  c.launch("giving_up_parent", {4 * kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(last), c.address(mistakes));
   in_loop(c, "giving_up_parent", "stream-unsupported");
 }
 
