@@ -205,7 +205,8 @@ std::string template_texts() {
   return std::string(kQueueHeader) + kGroupHeader + kRecordGridHeader + kSequenceHeader + kRecordTemplate +
          kConsumerTemplate + kExactTemplate + kLeaveTemplate + kWarpHeader + kFeedHeader +
          kFeedRecordTemplate + kFeedTemplate + kChainHeader + kChainRecordTemplate + kChainTemplate +
-         kFeedGroupHeader + kLeaveChainTemplate + kWarpRecordsHeader + kWarpTemplate + kWarpLaunchTemplate + kExitsHeader;
+         kFeedGroupHeader + kLeaveChainTemplate + kWarpRecordsHeader + kWarpTemplate + kWarpLaunchTemplate +
+         kExitsHeader;
 }
 
 }  // namespace klap::jit
