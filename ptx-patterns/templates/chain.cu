@@ -1,6 +1,6 @@
 // The consumer of launches that stand in a loop: runs every recorded child, those of one thread one after
-// another. Enqueued by the host right behind the parent in the same stream, or launched by the parent when it is
-// complete, or a group of its blocks is (leave_chain.cu).
+// another. Enqueued by the host right behind the parent in the same stream, or launched by the parent when it
+// is complete, or a group of its blocks is (leave_chain.cu).
 //
 // It is launched with as many blocks as fit on the GPU, each of exactly the threads of the largest child. A
 // block takes the number of the next item, waits until the child that must come before is done, and runs its

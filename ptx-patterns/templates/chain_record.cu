@@ -9,8 +9,8 @@
 // Where the queue is full, the thread makes its recorded launches itself before the program's own launch
 // runs. The device runtime may refuse one of them, because too many wait already: then what is left stays
 // recorded, the program's launch is refused with that same error, as natively when no more launches fit, and
-// nothing is out of order, because what was launched is complete before the consumer begins: one that the host
-// launches comes behind all of the parent, and a parent that launches it itself is told (KlapFeed's
+// nothing is out of order, because what was launched is complete before the consumer begins: one that the
+// host launches comes behind all of the parent, and a parent that launches it itself is told (KlapFeed's
 // after_native).
 //
 // The calls __klap_get_buffer and __klap_device_launch are markers for the device runtime's functions, whose

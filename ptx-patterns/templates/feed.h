@@ -12,9 +12,9 @@
 //
 // What many threads change at once stands in lines of its own, apart from what all of them read.
 //
-// Launches in loops use the queue as well (chain.h), and then the parent may launch the consumer itself. Where
-// groups of its blocks do so apart from each other, each has a queue of its own: a stretch of the arrays, and
-// a head that says which, written by who launches the group's consumer (feed_group.h).
+// Launches in loops use the queue as well (chain.h), and then the parent may launch the consumer itself.
+// Where groups of its blocks do so apart from each other, each has a queue of its own: a stretch of the
+// arrays, and a head that says which, written by who launches the group's consumer (feed_group.h).
 //
 // This file is compiled by NVRTC into the templates and by the host compiler into the runtime.
 #ifndef KLAP_FEED_H
@@ -48,7 +48,7 @@ struct KlapFeed {
   // Before the consumer runs, where the parent launches it: threads of the parent that have left; where there
   // are groups, their threads in their own heads, and here the groups of which all have.
   unsigned long long left;
-  alignas(128) unsigned int done;   // set by who counts off the last item
+  alignas(128) unsigned int done;  // set by who counts off the last item
 };
 
 // The largest number of items that one child's blocks are shared out over. Fewer blocks give an item each.

@@ -7,8 +7,8 @@
 // launch runs, and does and reports what it would natively. __klap_publish() stands in place of the launch:
 // only now, behind the program's argument stores, may somebody take the items.
 //
-// Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of the records; KLAP_GROUP_BLOCKS where groups
-// of the parent's blocks launch apart. `kernel` is the child's number in the consumer.
+// Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of the records; KLAP_GROUP_BLOCKS where
+// groups of the parent's blocks launch apart. `kernel` is the child's number in the consumer.
 #include "feed_group.h"
 #include "warp.h"
 

@@ -75,7 +75,8 @@ static __device__ __forceinline__ unsigned int most_blocks() {
 }
 
 // `feed` is what the consumer is to work off; `items` how many it can have at most.
-static __device__ __forceinline__ bool try_launch(KlapFeed* feed, unsigned int item_capacity, void* consumer) {
+static __device__ __forceinline__ bool try_launch(KlapFeed* feed, unsigned int item_capacity,
+                                                  void* consumer) {
   const unsigned int items = static_cast<unsigned int>(feed->reserved >> 32);
   unsigned int blocks = items < item_capacity ? items : item_capacity;
   if (blocks > most_blocks()) blocks = most_blocks();
@@ -134,7 +135,8 @@ extern "C" __device__ void __klap_launch_children(KlapFeed* whole, void* consume
     leave_to_whole(whole, own);
   } else if (own->reserved != 0) {
     fill_head(whole, own);
-    if (!try_launch(own, items, consumer)) whole->groups[atomicAdd(&whole->waiting, 1u)].waiting = own_group();
+    if (!try_launch(own, items, consumer))
+      whole->groups[atomicAdd(&whole->waiting, 1u)].waiting = own_group();
   }
   __threadfence();
   if (atomicAdd(&whole->left, 1ull) + 1u != number_of_groups()) return;

@@ -2,10 +2,11 @@
 // out, and the last one of its group launches all that the group recorded as an exact grid (exact.cu). The
 // group is the whole grid, or a few consecutive blocks of it (group.h).
 //
-// Two functions (and others instead of the second where groups have several queues). __klap_leave() is spliced in front of every way out of the parent and says whether this
-// thread is the last; __klap_launch_children() stands once at the parent's end and is reached by that thread
-// alone. Threads are counted, not blocks: a block can lose threads to early returns long before the rest is
-// done, and waiting for them at a barrier could block threads that will never come.
+// Two functions (and others instead of the second where groups have several queues). __klap_leave() is
+// spliced in front of every way out of the parent and says whether this thread is the last;
+// __klap_launch_children() stands once at the parent's end and is reached by that thread alone. Threads are
+// counted, not blocks: a block can lose threads to early returns long before the rest is done, and waiting
+// for them at a barrier could block threads that will never come.
 //
 // A grid can have many more groups than CUDA takes launches that have not begun. A group whose launch is
 // refused must not wait for room: its block would keep its place on the GPU, and were all places taken by
@@ -218,7 +219,8 @@ static __device__ __forceinline__ unsigned long long turn_of(unsigned int group,
 }
 
 // The turn of the group that comes last in the list of so many.
-static __device__ __forceinline__ unsigned long long next_waiting(const KlapQueue* first, unsigned int waiting) {
+static __device__ __forceinline__ unsigned long long next_waiting(const KlapQueue* first,
+                                                                  unsigned int waiting) {
   if (waiting == 0) return kNoTurn;
   return turn_of(first->groups[waiting - 1u].waiting, waiting - 1u);
 }

@@ -201,6 +201,18 @@ TEST_P(LaunchLoops, KeepTheirOrderWhereLaunchesAreRefused) {
   EXPECT_GT(report.statistics.at("children_aggregated"), 0);
 }
 
+// The same where the program gives such launches up: what stays recorded comes behind what was launched.
+TEST_P(LaunchLoops, ComeBehindWhatTheirThreadLaunchedItself) {
+  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  const Report report = run_cases("loop_retry_never",
+                                  {{"KLAP_POOL_BYTES", "32K"},
+                                   {"KLAP_EMULATOR_PENDING_LAUNCHES", "2"},
+                                   {"KLAP_EMULATOR_MULTIPROCESSORS", "3"}},
+                                  5, GetParam()->name);
+  EXPECT_GT(report.statistics.at("children_launched_natively"), 0);
+  EXPECT_GT(report.statistics.at("children_aggregated"), 0);
+}
+
 // The case that tells the orderings apart would pass in any other if nothing overlapped there.
 TEST(Ordering, IsRelaxedWhereNobodyAsksForTheStreams) {
   if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();

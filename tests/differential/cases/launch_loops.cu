@@ -144,6 +144,19 @@ extern "C" __global__ void tickets_parent(int* cells, int* tickets) {
   if (ticket < 0) cells[0] = -1;
 }
 
+// A launch that is refused is not made again, so how many there are nobody knows, but those that are made
+// come one after another.
+__global__ void come_after(int* last, int* mistakes, int round) {
+  if (threadIdx.x != 0) return;
+  if (*last >= round) atomicAdd(mistakes, 1);
+  *last = round;
+}
+extern "C" __global__ void giving_up_parent(int* last, int* mistakes) {
+#pragma unroll 1
+  for (int i = 0; i < kMostRounds; ++i)
+    come_after<<<1, 32, 0, cudaStreamPerThread>>>(last + own_index(), mistakes, i + 1);
+}
+
 // One that launches itself, for the queue that loops use as well.
 extern "C" __global__ void chain(int* cells, int depth) {
   if (threadIdx.x == 0) cells[depth] = 3 * depth + 1;
@@ -299,6 +312,13 @@ KLAP_CASE(loop_retry, "a thread that launches until there is room launches twice
   const auto cells = c.buffer("cells", before, after);
   c.launch("retry_parent", {kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(cells));
   in_loop(c, "retry_parent", "rewritten");
+}
+
+KLAP_CASE(loop_retry_never, "what a thread could not launch itself does not wait for what it could") {
+  const auto last = c.buffer("last", std::vector<int>(4 * kAll), std::vector<int>());
+  const auto mistakes = c.buffer("mistakes", std::vector<int>(1), std::vector<int>(1));
+  c.launch("giving_up_parent", {4 * kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(last), c.address(mistakes));
+  in_loop(c, "giving_up_parent", "stream-unsupported");
 }
 
 KLAP_CASE(loop_two_streams, "a launch goes into another stream than the program's") {

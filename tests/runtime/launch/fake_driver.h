@@ -111,7 +111,12 @@ class FakeDriverTest : public testing::Test {
     eighth.queues.push_back(second.queues[0]);
     eighth.queues[1].consumer = "__klap_exact_consumer";
     eighth.in_slices = true;
-    return {first, second, third, fourth, fifth, sixth, seventh, eighth};
+    jit::Variant ninth = fifth;
+    ninth.parent = "looping_groups";
+    ninth.parent_variant = "__klap_looping_groups";
+    ninth.queues[0].consumer = "__klap_consumer";
+    ninth.queues[0].feeds = true;
+    return {first, second, third, fourth, fifth, sixth, seventh, eighth, ninth};
   }
 
   // `pool_bytes` as in LoadedImage. The kernels of the last one loaded are the ones launched.
@@ -132,6 +137,7 @@ class FakeDriverTest : public testing::Test {
     nesting_ = kernel(library, "nesting");
     sliced_ = kernel(library, "sliced");
     sliced_groups_ = kernel(library, "sliced_groups");
+    looping_groups_ = kernel(library, "looping_groups");
   }
 
   CUfunction kernel(const char* name) { return kernel(library_, name); }
@@ -182,7 +188,8 @@ class FakeDriverTest : public testing::Test {
   CUcontext context_ = nullptr;
   CUlibrary library_ = nullptr;
   CUfunction parent_ = nullptr, other_ = nullptr, launching_ = nullptr, several_ = nullptr,
-             grouped_ = nullptr, nesting_ = nullptr, sliced_ = nullptr, sliced_groups_ = nullptr;
+             grouped_ = nullptr, nesting_ = nullptr, sliced_ = nullptr, sliced_groups_ = nullptr,
+             looping_groups_ = nullptr;
 
   uint64_t first_param_ = 0x1122334455667788;
   uint32_t second_param_ = 0x99aabbcc;

@@ -29,6 +29,10 @@ extern "C" __global__ void __klap_exact_consumer(Many) {}
 extern "C" __global__ void grouped(int*, int) {}
 extern "C" __global__ void __klap_grouped(int*, int, void*) {}
 
+// The same with launches in a loop.
+extern "C" __global__ void looping_groups(int*, int) {}
+extern "C" __global__ void __klap_looping_groups(int*, int, void*) {}
+
 // A fifth that can be launched in slices of its grid, and one of two queues that launches them itself.
 struct Slice {
   unsigned first[3], whole[3];

@@ -143,6 +143,47 @@ TEST_F(RedirectTest, LaunchesThatNoQueueCanHoldAreLeft) {
   expect_redirected(launch);
 }
 
+// Groups share a queue that does not grow with the grid: there must be a record for each, beside its head.
+TEST_F(RedirectTest, GroupsThatNoQueueHasPartsForAreLeft) {
+  const std::map<std::string, uint64_t> limits{{"looping_groups", uint64_t{64} << 10}};
+  CUlibrary library = nullptr;
+  load_library(limits, library);
+  Launch launch = launch_of(looping_groups_);
+  launch.block[0] = 1;
+  launch.grid[0] = 2 * 100;
+  expect_redirected(launch);
+  launch.grid[0] = 2 * 115;  // 512 bytes for the head of each, 56 for a record and its items
+  expect_left(launch, "queue over pool_bytes", "looping_groups");
+  launch.grid[0] = 2 * 100;
+  expect_redirected(launch);
+  launch.grid[0] = KLAP_MAX_RECORDS + 1;
+  expect_left(launch, "too many threads", "looping_groups");
+  Registry::instance().remove_library(library);
+  driver()->library_unload(library);
+}
+
+// All heads are empty when they are first used; afterwards each parent leaves them so.
+TEST_F(RedirectTest, HeadsOfGroupsAreMadeOnce) {
+  expect_redirected(launch_of(looping_groups_));
+  EXPECT_EQ(2u, calls("cuMemAlloc_v2").size());
+  EXPECT_EQ(2u, calls("cuMemsetD8Async").size());  // heads, items
+  Launch launch = launch_of(looping_groups_);
+  launch.grid[0] = 2 * 256;
+  forget_calls();
+  expect_redirected(launch);
+  EXPECT_TRUE(calls("cuMemAlloc_v2").empty());
+  EXPECT_TRUE(calls("cuMemsetD8Async").empty());
+  launch.grid[0] += 2;
+  expect_redirected(launch);
+  EXPECT_EQ(1u, calls("cuMemAlloc_v2").size());
+  EXPECT_EQ(2u, calls("cuMemsetD8Async").size());
+}
+
+TEST_F(RedirectTest, ConsumerOfGroupsMustFit) {
+  setenv("FAKE_CUDA_THREADS", "__klap_consumer=64", 1);
+  expect_left(launch_of(looping_groups_), "consumer block over its limit", "looping_groups");
+}
+
 TEST_F(RedirectTest, PoolBytesIsEachParentsOwnLimit) {
   const std::map<std::string, uint64_t> limits{{"parent", uint64_t{64} << 10}};
   CUlibrary library = nullptr;
