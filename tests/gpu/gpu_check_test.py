@@ -204,6 +204,11 @@ class SanitizerTest(unittest.TestCase):
                 self.assertEqual("0", sanitizer.start(where, how, "racecheck", ["p"], "s")[1]["KLAP_DEVICE_RUNTIME"])
                 self.assertNotIn("KLAP_DEVICE_RUNTIME", sanitizer.start(where, how, "memcheck", ["p"], "s")[1])
 
+    def test_programs_with_nothing_to_rewrite_are_not_checked(self):
+        names = {os.path.basename(job.program) for job in sanitizer.benchmark_jobs(process.Installation("build"), ROOT)}
+        self.assertLessEqual({"bfs", "qt", "sp", "td"}, names)
+        self.assertNotIn("pd", names)
+
     def test_sanitizer_that_did_not_look(self):
         self.assertFalse(self.judge("PASS p\n")[0])
 
@@ -293,6 +298,11 @@ shift 2
         self.program("gpu", "p", "echo PASS p", right)
         for name in ("bfs", "spmv2d", "pagerank", "qt", "sp"):
             self.program("bench", name, bench(3), f"{bench(0.5)}; {write_stats(STATS)}")
+        # Of the other benchmark programs nothing is rewritten, in any way.
+        for job in sanitizer.benchmark_jobs(self.where, ROOT):
+            if not os.path.exists(job.program):
+                name = os.path.basename(job.program)
+                self.program("bench", name, bench(3), f"{bench(0.5)}; {write_stats(dict(STATS, launches={}))}")
         times = json.dumps({key: 1.0 for key in ("context_ms", "load_ms", "first_launch_ms", "launch_us", "whole_ms")}
                            | {"right": True})
         for name in ("no_launches", "no_launches_rdc"):
@@ -310,6 +320,9 @@ shift 2
             code, out = self.run_command("--out", results)
         self.assertEqual(code, 0, out)
         self.assertIn("everything right", out)
+        self.assertRegex(out, r"memcheck +bfs +clean +clean +clean +clean +clean +clean")
+        self.assertRegex(out, r"memcheck +sssp +left +left +left +left +left")
+        self.assertRegex(out, r"racecheck +qt +clean")
         self.assertEqual(sorted(os.listdir(results)),
                          ["no_launches.json", "programs.json", "sanitizer.json", "start.json"])
 
