@@ -36,10 +36,11 @@ jit::Request device_request() {
 }
 
 // Statements of the parent by which its threads leave, as text.
-std::vector<std::string> ways_out(const std::string& text, bool* falls_off_end = nullptr) {
+std::vector<std::string> ways_out(const std::string& text, bool* falls_off_end = nullptr,
+                                  bool may_lack_buffer = false) {
   const ptx::Module module = ptx::parse(text, "fixture");
   const analysis::FunctionFacts facts(module, *module.find_function("_Z6parentPiPKi"));
-  const analysis::Exits exits = analysis::find_exits(facts, false);
+  const analysis::Exits exits = analysis::find_exits(facts, may_lack_buffer);
   if (falls_off_end != nullptr) *falls_off_end = exits.falls_off_end;
   std::vector<std::string> out;
   for (const ptx::Statement* way : exits.ways) out.push_back(module.compact(way->tokens));
@@ -117,6 +118,12 @@ TEST(Exits, ReturnsAreSplitWhereThreadsWaitForEachOther) {
   const std::string rewritten = variant(text, 2);
   EXPECT_THAT(rewritten, HasSubstr("@!%p1 bra $klap_stay0;"));
   EXPECT_THAT(rewritten, HasSubstr("@%p2 bra \t$L__BB1_3;")) << "the test for a null buffer is never true";
+}
+
+// A launch that the queue has no room for is the program's own, and may get no buffer.
+TEST(Exits, ThreadsWithoutABufferLeave) {
+  EXPECT_THAT(ways_out(with_barrier(fixture()), nullptr, true),
+              ElementsAre("@%p1 bra $L__BB1_3;", "@%p2 bra $L__BB1_3;", "ret;"));
 }
 
 TEST(Exits, LabelsThatMeanSomethingElseElsewhereAreNotSplit) {
