@@ -79,8 +79,6 @@ struct Site {
   std::string left_on_host;
   // At granularity warp: "rewritten", the reason, or "some" of several sites, where that differs from `left`.
   std::string by_warp = {};
-  // The reason why it is left where groups of blocks launch, if it is not left elsewhere.
-  std::string by_groups = {};
 };
 
 struct Case {
@@ -178,7 +176,6 @@ class Builder {
   // What becomes of the last named parent's sites at granularity warp: "rewritten", the reason, or "some".
   void by_warp(const std::string& verdict) { case_.sites.back().by_warp = verdict; }
   void setting(const std::string& variable, const std::string& value) { case_.settings[variable] = value; }
-  void left_by_groups(const std::string& reason) { case_.sites.back().by_groups = reason; }
 
  private:
   static const Argument& argument(const Argument& given) { return given; }

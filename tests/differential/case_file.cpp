@@ -135,8 +135,7 @@ json case_json(const Case& c, const std::string& ptx_file) {
                      {"left", s.left},
                      {"left_on_device", s.left_on_device},
                      {"left_on_host", s.left_on_host},
-                     {"by_warp", s.by_warp},
-                     {"by_groups", s.by_groups}});
+                     {"by_warp", s.by_warp}});
   }
   return {{"name", c.name},
           {"about", c.about},
@@ -160,8 +159,8 @@ Case case_from(const json& j, const std::filesystem::path& folder) {
   }
   for (const json& s : j.at("steps")) c.steps.push_back(step_from(s, c));
   for (const json& s : j.at("sites"))
-    c.sites.push_back({s.at("parent"), s.at("left"), s.at("left_on_device"), s.at("left_on_host"),
-                       s.value("by_warp", ""), s.value("by_groups", "")});
+    c.sites.push_back(
+        {s.at("parent"), s.at("left"), s.at("left_on_device"), s.at("left_on_host"), s.value("by_warp", "")});
   return c;
 }
 

@@ -127,8 +127,6 @@ std::string expected_verdict(const Site& site, const Configuration& configuratio
   const bool by_warp = configuration.granularity == "warp";
   if (by_warp && !site.by_warp.empty())
     return site.by_warp == "rewritten" || site.by_warp == "some" ? site.by_warp : "left: " + site.by_warp;
-  const bool by_groups = configuration.granularity == "block" || configuration.granularity == "multiblock";
-  if (by_groups && !site.by_groups.empty()) return "left: " + site.by_groups;
   const std::string& there = by_warp                              ? std::string()
                              : configuration.launcher == "device" ? site.left_on_device
                                                                   : site.left_on_host;

@@ -129,9 +129,10 @@ extern "C" __global__ void runtime_free_all(unsigned char** memory) { cudaFree(m
 extern "C" __global__ void odd_sizes_parent(unsigned char** memory, int* wrong, int* no_size) {
   const int t = thread();
   size_t bytes = bytes_of_thread(t);
-  if (t % 4 == 1) bytes = ~size_t{0} - no_size[t];  // from the largest number down
-  if (t % 4 == 2) bytes = size_t{1} << 61;          // eight of them are 2^64
-  if (t % 4 == 3) bytes = no_size[0];               // 0
+  // From 2^62 down: near the largest number the device's own malloc answers with an address.
+  if (t % 4 == 1) bytes = (size_t{1} << 62) - no_size[t];
+  if (t % 4 == 2) bytes = size_t{1} << 61;  // eight of them are 2^64
+  if (t % 4 == 3) bytes = no_size[0];       // 0
   memory[t] = static_cast<unsigned char*>(malloc(bytes));
   if (t % 4 == 0 && memory[t] == nullptr) wrong[t] = 1;
   if ((t % 4 == 1 || t % 4 == 2) && memory[t] != nullptr) wrong[t] = 2;
