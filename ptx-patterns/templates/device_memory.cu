@@ -37,7 +37,9 @@ extern "C" __device__ unsigned int __klap_native_runtime_free(void* memory);
 enum : KlapBytes {
   // No sum of what 32 lanes share overflows, and no device has that much for one of them.
   kLargestShared = 1ull << 40,
-  kLargestWithHeader = ~0ull - sizeof(KlapPiece),
+  // What is asked for instead of more than that. Near the largest number, where a header no longer fits, the
+  // device's own malloc answers with an address.
+  kNobodyHas = 1ull << 62,
   // In the count: cudaMalloc gave the allocation, and cudaFree takes it back.
   kFromRuntime = 1ull << 32,
 };
@@ -120,7 +122,7 @@ static __device__ __noinline__ void* take_together(KlapBytes bytes) {
 
 extern "C" __device__ void* __klap_malloc(KlapBytes bytes) {
   if (void* const piece = take_together(bytes)) return piece;
-  if (bytes > kLargestWithHeader) return nullptr;
+  if (bytes > kLargestShared) return nullptr;
   if (bytes == 0) {  // null or not is for the device to say
     void* const nothing = __klap_native_malloc(0);
     if (nothing == nullptr) return nullptr;
@@ -132,7 +134,8 @@ extern "C" __device__ void* __klap_malloc(KlapBytes bytes) {
 
 #ifdef KLAP_RUNTIME
 extern "C" __device__ unsigned int __klap_runtime_malloc(void** memory, KlapBytes bytes) {
-  if (memory == nullptr || bytes > kLargestWithHeader) return __klap_native_runtime_malloc(memory, bytes);
+  if (memory == nullptr) return __klap_native_runtime_malloc(memory, bytes);
+  if (bytes > kLargestShared) return __klap_native_runtime_malloc(memory, kNobodyHas);
   if (void* const piece = take_together(bytes)) {
     *memory = piece;
     return 0;
