@@ -1,7 +1,10 @@
 // Measuring and reporting for the benchmark programs; see harness.h.
 #include "harness.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -204,6 +207,17 @@ int serve(const char* program, const CommonOptions& options, Benchmark& benchmar
   return 0;
 }
 
+// Kernels that kernels launched since the process began; -1 where nobody counts them. Only the emulated
+// driver does (its count is the first of those in src/emulator/driver/control.h).
+long long launches_by_kernels() {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  using Counts = std::array<unsigned long long, 16>;
+  const auto counts =
+      reinterpret_cast<int (*)(Counts*)>(driver == nullptr ? nullptr : dlsym(driver, "klap_emulator_counts"));
+  Counts found{};
+  return counts != nullptr && counts(&found) == 0 ? static_cast<long long>(found[0]) : -1;
+}
+
 }  // namespace
 
 CommonOptions::CommonOptions(std::vector<std::string> allowed)
@@ -231,6 +245,8 @@ int run_benchmark(const char* program, const CommonOptions& options, Benchmark& 
   print(program, options, measurement);
   JsonObject report = header(program, options, benchmark);
   report.add("result", to_json(measurement));
+  if (const long long launches = launches_by_kernels(); launches >= 0)
+    report.add("launches_by_kernels", launches);
   write_json(options, report);
   return measurement.wrong == 0 ? 0 : 1;
 }

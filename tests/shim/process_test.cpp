@@ -89,8 +89,8 @@ TEST(Process, StatisticsAreWrittenAtExit) {
   ASSERT_EQ(1u, run.called("cuMemHostRegister_v2").size());
   const std::string page = run.called("cuMemHostRegister_v2")[0]["memory"];
   const std::string header = run.called("cuMemcpyHtoDAsync_v2")[0]["data"];
-  std::string report;  // bytes 40 to 47, lowest first
-  for (size_t byte = 48; byte-- > 40;) report += header.substr(2 * byte, 2);
+  std::string report;  // bytes 48 to 55, lowest first
+  for (size_t byte = 56; byte-- > 48;) report += header.substr(2 * byte, 2);
   EXPECT_EQ(std::stoull(page, nullptr, 16), std::stoull(report, nullptr, 16));
 }
 

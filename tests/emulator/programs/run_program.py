@@ -189,6 +189,28 @@ def judge_gpu_program(runs, seed):
     return wrong + ([] if wrong else judge_sites(expected, runs.configuration, stats))
 
 
+def count_launches(runs):
+    """How many launches the program's kernels make in one plain run; None where the result is wrong."""
+    outcome, _ = runs.run(0, runs.configuration, ["--reps", "1", "--warmup", "0", "--json", "-"])
+    report = json.loads(last_line(outcome.out) or "{}")
+    if outcome.code != 0 or report.get("result", {}).get("wrong") != 0:
+        return None
+    return report["launches_by_kernels"]
+
+
+def print_launches(build):
+    """For every benchmark program the launches of its kernels, natively and in each configuration, as JSON."""
+    configurations = [name for name in CONFIGURATIONS if name != "host_without_runtime"]
+    table = {}
+    for case in read_json(HERE, "cases.json")["cases"]:
+        if case["folder"] != "bench" or "program" in case:
+            continue
+        runs = {name: Runs(process.Installation(build), case_named(case["name"]), name) for name in configurations}
+        table[case["name"]] = {"arguments": case.get("arguments", []),
+                               "launches": {name: count_launches(run) for name, run in runs.items()}}
+    print(json.dumps(table, indent=1))
+
+
 def how_to_repeat(seed):
     return " ".join(f"{name}={value}" for name, value in emulator_settings(seed).items())
 
@@ -206,13 +228,20 @@ def chosen_seeds(options, case):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", required=True, help="the build folder")
-    parser.add_argument("--case", required=True, help="one of cases.json")
-    parser.add_argument("--configuration", choices=CONFIGURATIONS, required=True)
+    parser.add_argument("--case", help="one of cases.json")
+    parser.add_argument("--configuration", choices=CONFIGURATIONS)
+    parser.add_argument("--launches", action="store_true",
+                        help="instead count the launches that the kernels of all benchmark programs make")
     parser.add_argument("--seeds", type=int, default=4, help="how many runs")
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--rotate", type=int, help="seed 0 first, and then seeds from another place for each number:"
                         " few seeds a program, but all schedules over all programs")
     options = parser.parse_args()
+    if options.launches:
+        print_launches(options.build)
+        return 0
+    if not options.case or not options.configuration:
+        parser.error("--case and --configuration, or --launches")
     case = case_named(options.case)
     runs = Runs(process.Installation(options.build), case, options.configuration)
     judge = judge_benchmark if case["folder"] == "bench" else judge_gpu_program
