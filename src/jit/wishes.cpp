@@ -23,6 +23,8 @@ uint32_t threads_of(const std::string& text) {
   return text == "auto" ? 0 : *parse_number(text, 1, kMostThreads);
 }
 
+constexpr std::array<std::string_view, 7> kPromotions{"auto", "none", "P", "PA", "PO", "PAO", "lookback"};
+
 // What can be annotated.
 struct Key {
   std::string_view name;
@@ -43,6 +45,12 @@ constexpr std::array kKeys{
         [](const std::string& v) { return parse_number(v, 1, kMostBlocks).has_value(); }},
     Key{"consumer_threads", "auto, or a number up to 1024", true,
         [](const std::string& v) { return v == "auto" || parse_number(v, 1, kMostThreads).has_value(); }},
+    Key{"promotion", "auto, none, P, PA, PO, PAO or lookback", true,
+        [](const std::string& v) { return std::ranges::count(kPromotions, v) != 0; }},
+    Key{"pool", "auto, or a number from 1 on", true,
+        [](const std::string& v) { return v == "auto" || parse_number(v, 1, kMostBlocks).has_value(); }},
+    Key{"assume", "none or noalias", true,
+        [](const std::string& v) { return v == "none" || v == "noalias"; }},
     Key{"pool_bytes", "bytes, as 4096, 64M or 1G", false,
         [](const std::string& v) { return parse_size(v).value_or(0) != 0; }},
 };
@@ -110,6 +118,11 @@ class Reader {
     }
     if (const auto given = find("pack_records")) wish.pack_records = given->text == "on";
     if (const auto given = find("consumer_threads")) wish.consumer_threads = threads_of(given->text);
+    if (const auto given = find("assume")) wish.assume_noalias = given->text == "noalias";
+    read_promotion(wish);
+    if (const auto* const a = annotation("pool"); a != nullptr && a->value != "auto") {
+      wish.pool = *parse_number(a->value, 1, kMostBlocks);
+    }
     if (const auto* const a = annotation("concurrency")) {
       wish.concurrency = *parse_number(a->value, 1, kMostBlocks);
     }
@@ -139,6 +152,13 @@ class Reader {
       wish.launcher_is_asked = true;
       wish.notes.push_back(fmt::format("the {} asks for launcher {}", given->place, given->text));
     }
+  }
+
+  void read_promotion(SiteWish& wish) {
+    const auto given = find("promotion");
+    if (!given) return;
+    wish.promotion = given->text;
+    wish.notes.push_back(fmt::format("the {} asks for promotion {}", given->place, given->text));
   }
 
   [[nodiscard]] const Annotation* annotation(std::string_view key) const {

@@ -23,9 +23,12 @@ struct SiteWish {
   uint32_t consumer_threads = 0;  // 0: as suits
   Ordering ordering = Ordering::Relaxed;
   bool pack_records = true;
+  std::string promotion = "auto";  // of a chain: "auto", "none", "P", "PA", "PO", "PAO", "lookback"
+  bool assume_noalias = false;     // as analysis::judge_promotion() takes it
   // Only what annotations ask for, 0 for nothing: the runtime has the settings.
   uint32_t concurrency = 0;
   uint64_t pool_bytes = 0;
+  uint32_t pool = 0;
   bool launcher_is_asked = false;
   std::vector<std::string> notes;  // who asks for what, and what is ignored
 };
