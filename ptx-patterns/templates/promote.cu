@@ -1,0 +1,233 @@
+// The blocks of a promoted chain: each runs links of the chain until there are no more.
+//
+// A block takes the number of the next link. Numbers are given out by blocks that are running, so whoever
+// waits for an earlier link waits for a block that runs it, or will when it is done with an even earlier one:
+// the chain gets through with a single block, and late ones do no harm. How a block learns that its link
+// exists is the chain's kind:
+//  - KLAP_COUNTED: from the arguments of the link before, which it can compute for itself.
+//  - KLAP_FAST: from a chain of their own, of arguments and conditions that are known without running a link.
+//  - else: as the link before launches it, or does not.
+// And what it waits for: the whole body behind the launch of the link before; or, where the body has a part
+// that needs nothing of that (KLAP_OVERLAPS, KLAP_LOOK_BACK), the rest of it: then the call stands there.
+//
+// Calls of undefined functions are markers. __klap_copy_arguments: the kernel's own parameters, those that
+// are not the same for all links, stored to an area of shared memory; __klap_link_condition: whether this
+// thread makes the launch, computed from an area; __klap_next_arguments: arguments of the next link that need
+// no running, from one area to another; __klap_link_body: the body, with its parameters from the area of the
+// link. All its `ret` lead behind it.
+//
+// Constants: KLAP_AREA_BYTES; KLAP_SLOT_WORDS; KLAP_WORDS, for each word of arguments that is passed from
+// link to link KLAP_WORD(its offset in the parameter block); KLAP_STEPS, for each argument that steps
+// KLAP_STEP(offset, type, add or mul, by); with KLAP_FAST: KLAP_FAST_WORDS, as KLAP_WORDS; those of the kind.
+#include "promote_link.h"
+#include "queue.h"
+
+extern "C" __device__ void __klap_copy_arguments(unsigned int area);
+extern "C" __device__ unsigned int __klap_link_condition(unsigned int area);
+extern "C" __device__ void __klap_next_arguments(unsigned int area, unsigned int next);
+extern "C" __device__ void __klap_link_body(unsigned int link);
+
+// Arguments that step: of link 0 as they come.
+static __device__ __forceinline__ unsigned long long stepped_add(unsigned long long value,
+                                                                 unsigned long long by,
+                                                                 unsigned long long times) {
+  return value + by * times;
+}
+static __device__ __forceinline__ unsigned long long stepped_mul(unsigned long long value,
+                                                                 unsigned long long by,
+                                                                 unsigned long long times) {
+#pragma unroll 1
+  for (; times != 0; times /= 2, by *= by) {
+    if (times % 2 != 0) value *= by;
+  }
+  return value;
+}
+
+// Makes arguments that step those of a link so many behind.
+static __device__ __forceinline__ void step(unsigned int area, unsigned long long times) {
+#define KLAP_STEP(offset, type, operation, by)                          \
+  {                                                                     \
+    type* const value = shared_pointer<type>(area + (offset));          \
+    *value = static_cast<type>(stepped_##operation(*value, by, times)); \
+  }
+  KLAP_STEPS
+#undef KLAP_STEP
+}
+
+#ifdef KLAP_FAST
+// The fast chain's words stand behind the others: the first says whether the link exists.
+static __device__ __forceinline__ unsigned long long* fast_slot(const KlapChain* chain,
+                                                                unsigned long long number) {
+  return slot_of(chain, number) + (kWords == 0 ? 1 : kWords);
+}
+
+static __device__ __forceinline__ bool await_fast(const KlapChain* chain, unsigned int link) {
+  const unsigned long long number = link_at(link)->number;
+  const unsigned long long* const slot = fast_slot(chain, number);
+  unsigned int pause = kShortestPause;
+#pragma unroll 1
+  for (unsigned int look = 1;; ++look) {
+    const unsigned long long exists = load_relaxed(slot);
+    bool is_there = is_marked(exists, number);
+    unsigned int at = 1;
+#define KLAP_WORD(offset)                                                      \
+  {                                                                            \
+    const unsigned long long word = load_relaxed(slot + at++);                 \
+    is_there = is_there && is_marked(word, number);                            \
+    *word_at(link + KLAP_LINK_AREA, offset) = static_cast<unsigned int>(word); \
+  }
+    KLAP_FAST_WORDS
+#undef KLAP_WORD
+    if (is_there) return static_cast<unsigned int>(exists) != 0;
+    if (look % kLooksPerEnd == 0) {
+      const unsigned long long end = load_relaxed(&chain->end);
+      if (end != 0 && number >= end) return false;
+    }
+    pause_longer(pause);
+  }
+}
+
+// For the leader: tells the next link whether it exists, and its arguments.
+static __device__ __forceinline__ void announce_next(KlapChain* chain, unsigned int link, bool exists) {
+  const unsigned long long next = link_at(link)->number + 1;
+  unsigned long long* const slot = fast_slot(chain, next);
+  unsigned int at = 1;
+#define KLAP_WORD(offset) store_relaxed(slot + at++, marked(next, *word_at(link + KLAP_LINK_NEXT, offset)));
+  KLAP_FAST_WORDS
+#undef KLAP_WORD
+  store_relaxed(slot, marked(next, exists ? 1 : 0));
+  if (!exists) store_relaxed(&chain->end, next);
+}
+#endif
+
+// Whether the block's link exists, for all threads; its arguments, as far as they are known, are in its area.
+static __device__ __forceinline__ bool find_link(KlapChain* chain, unsigned int link) {
+  const unsigned int area = link + KLAP_LINK_AREA;
+  KlapLink* const at = link_at(link);
+#if defined(KLAP_COUNTED)
+  // First as of the link before, then one step on.
+  if (is_leader()) {
+    const unsigned long long index = at->number - at->first;
+    __klap_copy_arguments(area);
+    step(area, index == 0 ? 0 : index - 1);
+  }
+  __syncthreads();
+  const bool is_first = at->number == at->first;
+  const bool exists = __syncthreads_or(static_cast<int>(__klap_link_condition(area))) != 0 || is_first;
+  if (is_leader() && !is_first) step(area, 1);
+  __syncthreads();
+  return exists;
+#elif defined(KLAP_FAST)
+  if (is_leader()) {
+    const unsigned long long index = at->number - at->first;
+    __klap_copy_arguments(area);
+    step(area, index);
+    at->exists = index == 0 || await_fast(chain, link);
+  }
+  __syncthreads();
+  if (at->exists == 0) return false;
+  const bool goes_on = __syncthreads_or(static_cast<int>(__klap_link_condition(area))) != 0;
+  if (is_leader()) {
+    __klap_next_arguments(area, link + KLAP_LINK_NEXT);
+    announce_next(chain, link, goes_on);
+  }
+  return true;
+#else
+  if (is_leader()) {
+    at->launched = 0;
+    if (at->number == at->first) __klap_copy_arguments(area);
+    at->exists = at->number == at->first || await_link(chain, link);
+  }
+  __syncthreads();
+  return at->exists != 0;
+#endif
+}
+
+// Links that need all of the link before, and know already that they exist.
+static __device__ __forceinline__ void await_all(const KlapChain* chain, unsigned int link) {
+#if !defined(KLAP_OVERLAPS) && !defined(KLAP_LOOK_BACK) && (defined(KLAP_COUNTED) || defined(KLAP_FAST))
+  if (is_leader() && link_at(link)->number != link_at(link)->first) await_link(chain, link);
+  __syncthreads();
+#endif
+}
+
+// Behind the body, for the leader: if the link made no launch, there is no next one.
+static __device__ __forceinline__ void end_link(KlapChain* chain, const KlapLink* link) {
+#if !defined(KLAP_COUNTED) && !defined(KLAP_FAST)
+  if (link->launched == 0) store_relaxed(&chain->end, link->number + 1);
+#endif
+}
+
+static __device__ __forceinline__ unsigned long long take(KlapChain* chain) {
+  return atomicAdd(&chain->taken, 1ull);
+}
+
+// Makes ready for the next launch, when all blocks are done.
+static __device__ __forceinline__ void begin_anew(KlapChain* chain) {
+  unsigned long long first = chain->taken;
+#ifdef KLAP_LOOK_BACK
+  const unsigned long long rings = (first + KLAP_CHAIN_SLOTS - 1) / KLAP_CHAIN_SLOTS;
+  first = rings * KLAP_CHAIN_SLOTS;
+  for (unsigned int i = 0; i < 4; ++i) chain->done[i] = rings * KLAP_CHAIN_QUARTER;
+#endif
+  if (first >> 30 != chain->first >> 30) {
+#pragma unroll 1
+    for (unsigned int i = 0; i < KLAP_CHAIN_SLOTS * KLAP_SLOT_WORDS; ++i) chain->ring[i] = 0;
+  }
+  chain->taken = first;
+  chain->first = first;
+  chain->end = 0;
+  chain->exited = 0;
+  chain->links = 0;
+}
+
+// Counts this block out, for one thread of it. The second fence acquires what the others released, so that
+// they read the counters before these are set.
+static __device__ __forceinline__ void leave(KlapChain* chain, unsigned int links) {
+  if (links != 0) atomicAdd(&chain->links, links);
+  __threadfence();
+  if (atomicAdd(&chain->exited, 1u) + 1u != gridDim.x) return;
+  __threadfence();
+  if (chain->report != nullptr) {
+    volatile unsigned long long* const report = chain->report;
+    report[KLAP_REPORT_CHILDREN] += chain->links - 1;  // the first one is the program's own launch
+  }
+  begin_anew(chain);
+}
+
+extern "C" __global__ void __klap_promoted(KlapChain* chain) {
+  __shared__ alignas(16) unsigned char shared[KLAP_LINK_BYTES];
+  const unsigned int link = static_cast<unsigned int>(__cvta_generic_to_shared(shared));
+  KlapLink* const at = link_at(link);
+  unsigned int links = 0;         // in the leader
+  unsigned long long number = 0;  // the same
+  if (is_leader()) {
+    at->first = chain->first;
+    at->quarter = 0;
+    number = take(chain);
+  }
+#pragma unroll 1
+  for (;;) {
+    if (is_leader()) at->number = number;
+    if (!find_link(chain, link)) break;
+    await_all(chain, link);
+    // A block that holds a number while it is still busy holds up all behind it. Where links go on by
+    // themselves there are always some ahead, and it saves the time that taking one takes.
+    unsigned long long next = 0;
+#ifdef KLAP_LOOK_BACK
+    if (is_leader()) next = take(chain);
+#endif
+    __klap_link_body(link);
+    __syncthreads();
+    if (is_leader()) {
+      end_link(chain, at);
+      ++links;
+#ifdef KLAP_LOOK_BACK
+      number = next;
+#else
+      number = take(chain);
+#endif
+    }
+  }
+  if (is_leader()) leave(chain, links);
+}

@@ -1,0 +1,102 @@
+// What the blocks of a promoted chain have in common: where things lie, how words are written and read, and
+// how blocks wait.
+//
+// Constants: KLAP_AREA_BYTES, of the argument areas; KLAP_SLOT_WORDS, KLAP_WORDS and the others of
+// promote.cu.
+#ifndef KLAP_PROMOTE_LINK_H
+#define KLAP_PROMOTE_LINK_H
+
+#include "promote.h"
+
+#define KLAP_LINK_VALUES (KLAP_LINK_AREA + KLAP_AREA_BYTES)
+#define KLAP_LINK_NEXT (KLAP_LINK_AREA + 2 * KLAP_AREA_BYTES)
+#define KLAP_LINK_BYTES (KLAP_LINK_AREA + 3 * KLAP_AREA_BYTES)
+
+// Waiting threads look again after so many nanoseconds, twice as many each time. Longer pauses would be added
+// to every link's time.
+enum : unsigned int { kShortestPause = 8, kLongestPause = 64, kLooksPerEnd = 4 };
+
+static __device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
+
+static __device__ __forceinline__ unsigned long long load_relaxed(const unsigned long long* address) {
+  unsigned long long value;
+  asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+  return value;
+}
+
+static __device__ __forceinline__ void store_relaxed(unsigned long long* address, unsigned long long value) {
+  asm volatile("st.relaxed.gpu.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
+}
+
+static __device__ __forceinline__ void pause_longer(unsigned int& pause) {
+  __nanosleep(pause);
+  if (pause < kLongestPause) pause *= 2;
+}
+
+static __device__ __forceinline__ bool is_leader() {
+  return threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0;
+}
+
+static __device__ __forceinline__ unsigned long long* slot_of(const KlapChain* chain,
+                                                              unsigned long long number) {
+  return chain->ring + (number & (KLAP_CHAIN_SLOTS - 1)) * KLAP_SLOT_WORDS;
+}
+
+// Four bytes of an argument of link `number` and their mark. Two links with the same mark are 2^32 apart, and
+// in between the slot has had other marks.
+static __device__ __forceinline__ unsigned long long marked(unsigned long long number, unsigned int value) {
+  return (number + 1) << 32 | value;
+}
+static __device__ __forceinline__ bool is_marked(unsigned long long word, unsigned long long number) {
+  return static_cast<unsigned int>(word >> 32) == static_cast<unsigned int>(number + 1);
+}
+
+// An address in shared memory as a pointer.
+template <class Type>
+static __device__ __forceinline__ Type* shared_pointer(unsigned int address) {
+  return static_cast<Type*>(__cvta_shared_to_generic(address));
+}
+static __device__ __forceinline__ KlapLink* link_at(unsigned int link) {
+  return shared_pointer<KlapLink>(link);
+}
+static __device__ __forceinline__ unsigned int* word_at(unsigned int area, unsigned int offset) {
+  return shared_pointer<unsigned int>(area + offset);
+}
+
+#define KLAP_WORD(offset) +1
+enum : unsigned int { kWords = 0 KLAP_WORDS };
+#undef KLAP_WORD
+
+// For the leader: waits until the link before has released this one, and takes the arguments that it passed
+// on. False if there is no such link, for chains that know it only by then.
+static __device__ __forceinline__ bool await_link(const KlapChain* chain, unsigned int link) {
+  const unsigned long long number = link_at(link)->number;
+  const unsigned long long* const slot = slot_of(chain, number);
+  unsigned int pause = kShortestPause;
+#pragma unroll 1
+  for (unsigned int look = 1;; ++look) {
+    unsigned int at = 0;
+    bool is_there = true;
+#define KLAP_WORD(offset)                                                      \
+  {                                                                            \
+    const unsigned long long word = load_relaxed(slot + at++);                 \
+    is_there = is_there && is_marked(word, number);                            \
+    *word_at(link + KLAP_LINK_AREA, offset) = static_cast<unsigned int>(word); \
+  }
+    KLAP_WORDS
+#undef KLAP_WORD
+    if (kWords == 0) is_there = is_marked(load_relaxed(slot), number);
+    if (is_there) break;
+#if !defined(KLAP_COUNTED) && !defined(KLAP_FAST)
+    if (look % kLooksPerEnd == 0) {
+      const unsigned long long end = load_relaxed(&chain->end);
+      if (end != 0 && number >= end) return false;
+    }
+#endif
+    pause_longer(pause);
+  }
+  fence();
+  return true;
+}
+
+#endif
