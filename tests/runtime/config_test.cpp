@@ -465,6 +465,9 @@ TEST(SettingsTable, SharesAndThreadsAreNumbers) {
   EXPECT_EQ(parse_threads("1024"), 1024);
   for (const char* const wrong : {"0", "1025", "all", ""})
     EXPECT_EQ(parse_threads(wrong), std::nullopt) << wrong;
+  EXPECT_EQ(parse_blocks("auto"), 0);
+  EXPECT_EQ(parse_blocks("1"), 1);
+  EXPECT_EQ(parse_blocks("0"), std::nullopt);
 }
 
 TEST(SettingsTable, EveryLauncherOfTheTableIsKnown) {
