@@ -39,6 +39,10 @@
 #define KLAP_AGGREGATE(...) KLAP_ANNOTATE_ALL("__klap_kernel$", __VA_ARGS__)
 #define KLAP_AGGREGATE_LAUNCH(...) KLAP_ANNOTATE_ALL("__klap_launch$", __VA_ARGS__)
 
+// In a kernel of one block that launches itself (a chain): all that a link does before this place needs
+// nothing of the links before it.
+#define KLAP_OVERLAP_BOUNDARY() KLAP_ANNOTATE("__klap_overlap", "")
+
 // ---- what follows is not for use ----
 
 #if defined(__CUDA_ARCH__)
