@@ -58,7 +58,7 @@ def program_sites(sites):
     """(rewritten, {reason: left}) of a list of sites, each source-level parent counted once.
 
     The programs hold their parents twice, as instances of a template over bool: one is timed, the other counts lost
-    launches. Counting both would double every figure.
+    launches. Counting both would double every figure. Chains also come in tiles of two sizes, and with a hint.
     """
     instances = {}
     for site in sites:
@@ -67,7 +67,7 @@ def program_sites(sites):
         instances[key] = instances.get(key, 0) + 1
     found = collections.Counter()
     for (parent, child, verdict), count in instances.items():
-        key = tuple(re.sub(r"<(?:\(bool\)[01]|true|false)>", "<>", name or "") for name in (parent, child)) + (verdict,)
+        key = tuple(re.sub(r"<(?:\(bool\)[01]|true|false|\(int\)\d+, \(bench::Link\)\d)>", "<>", name or "") for name in (parent, child)) + (verdict,)
         found[key] = max(found[key], count)
     left = collections.Counter()
     for (_, _, verdict), count in found.items():
