@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic("klapjit\n", 8);
-constexpr uint32_t kFormat = 5;
+constexpr uint32_t kFormat = 6;
 constexpr size_t kChecksumBytes = 16;
 
 class Writer {
@@ -36,6 +36,11 @@ class Writer {
     (*this)(uint64_t{items.size()});
     for (const Item& item : items) fields(*this, item);
   }
+  template <typename Item>
+  void operator()(const std::optional<Item>& item) {
+    (*this)(item.has_value());
+    if (item) fields(*this, *item);
+  }
 
   std::string bytes;
 };
@@ -53,6 +58,12 @@ class Reader {
   void operator()(std::vector<Item>& items) {
     // Not resized at once: the length is only as good as the bytes that follow.
     for (uint64_t left = length(); left != 0; --left) fields(*this, items.emplace_back());
+  }
+  template <typename Item>
+  void operator()(std::optional<Item>& item) {
+    bool has_value = false;
+    (*this)(has_value);
+    if (has_value) fields(*this, item.emplace());
   }
 
   [[nodiscard]] bool at_end() const { return rest_.empty(); }
@@ -101,14 +112,22 @@ void fields(Archive& archive, Q& queue) {
   archive(others), archive(concurrency);
 }
 
+template <typename Archive, typename C>
+requires std::same_as<std::remove_const_t<C>, PromotedChain>
+void fields(Archive& archive, C& chain) {
+  auto& [mode, block, shared_bytes, slot_bytes] = chain;
+  archive(mode), archive(shared_bytes), archive(slot_bytes);
+  for (auto& extent : block) archive(extent);
+}
+
 template <typename Archive, typename V>
 requires std::same_as<std::remove_const_t<V>, Variant>
 void fields(Archive& archive, V& variant) {
   auto& [parent, parent_variant, launcher, granularity, group_blocks, param_count, param_bytes, queue_offset,
-         queues, pool_bytes, in_slices] = variant;
+         queues, pool_bytes, in_slices, promoted] = variant;
   archive(parent), archive(parent_variant), archive(launcher), archive(granularity), archive(group_blocks);
   archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues), archive(pool_bytes);
-  archive(in_slices);
+  archive(in_slices), archive(promoted);
 }
 
 template <typename Archive, typename S>

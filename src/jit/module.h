@@ -6,6 +6,7 @@
 // header.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -79,6 +80,8 @@ struct Request {
   bool sharing = true;
   // Whether the caller can run variants that take a slice (Variant::in_slices).
   bool slicing = true;
+  // Whether the caller can run promoted chains (Variant::promoted).
+  bool promoting = true;
   // Whether the image may have CUDA's device runtime. If not, a launch that is left ends its kernel with an
   // error (transform/no_runtime.h).
   bool device_runtime = true;
@@ -97,7 +100,7 @@ struct SiteRemark {
   std::string unit, parent, child;  // child empty when the callee is not known
   int line = 0, column = 0;         // of the launch's first call in the unit's PTX
   bool rewritten = false;
-  std::string granularity;         // rewritten: "grid", "block", "multiblock", "warp"
+  std::string granularity;         // rewritten: "grid", "block", "multiblock", "warp", "promotion"
   std::string launcher;            // rewritten: "host" or "device"
   uint32_t group_blocks = 0;       // rewritten: as in analysis::Way
   std::string reason;              // left: stable short name of the reason, from analysis/reasons.h
@@ -131,10 +134,19 @@ struct ChildQueue {
   uint32_t concurrency = 0;
 };
 
+// A kernel whose launches of itself became a resident chain (analysis/promotion.h).
+struct PromotedChain {
+  std::string mode;                 // "PA", "PAO", "lookback"
+  std::array<uint32_t, 3> block{};  // what the program must launch it with: other launches run the original
+  uint32_t shared_bytes = 0;        // dynamic; the same
+  uint32_t slot_bytes = 0;          // of the ring of links (templates/promote.h), per link
+};
+
 // How the runtime must launch one rewritten parent. Sizes are in bytes.
 //
 // Granularity warp: the parent's variant is launched in the original's place, with the same parameters, and
-// that is all: there are no queues.
+// that is all: there are no queues. Nor are there where it is promoted: then it takes the chain behind its
+// parameters, and many blocks stand for the one of the program's launch.
 struct Variant {
   std::string parent;          // original kernel, as the program knows it
   std::string parent_variant;  // records instead of launching; takes one more 8-byte parameter for each queue
@@ -148,6 +160,7 @@ struct Variant {
   uint64_t pool_bytes = 0;          // what the program's annotation allows a queue; likewise
   // The variant can be launched in slices of the grid: behind the queues it takes which one (GridSlice).
   bool in_slices = false;
+  std::optional<PromotedChain> promoted;
 };
 
 // A parent's variant is launched for these blocks of the program's grid: the slice's first block, and the
