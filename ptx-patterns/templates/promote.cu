@@ -4,11 +4,14 @@
 // waits for an earlier link waits for a block that runs it, or will when it is done with an even earlier one:
 // the chain gets through with a single block, and late ones do no harm. How a block learns that its link
 // exists is the chain's kind:
-//  - KLAP_COUNTED: from the arguments of the link before, which it can compute for itself.
+//  - KLAP_COUNTED: from the arguments of the link before, which it can compute for itself; in chains that
+//    combine values (KLAP_LOOK_BACK, KLAP_PASSES) its first thread does, which is the one that launches
+//    there.
 //  - KLAP_FAST: from a chain of their own, of arguments and conditions that are known without running a link.
 //  - else: as the link before launches it, or does not.
 // And what it waits for: the whole body behind the launch of the link before; or, where the body has a part
-// that needs nothing of that (KLAP_OVERLAPS, KLAP_LOOK_BACK), the rest of it: then the call stands there.
+// that needs nothing of that (KLAP_OVERLAPS, KLAP_PASSES, KLAP_LOOK_BACK), the rest of it: then the call
+// stands there.
 //
 // Calls of undefined functions are markers. __klap_copy_arguments: the kernel's own parameters, those that
 // are not the same for all links, stored to an area of shared memory; __klap_link_condition: whether this
@@ -56,14 +59,14 @@ static __device__ __forceinline__ void step(unsigned int area, unsigned long lon
 
 #ifdef KLAP_FAST
 // The fast chain's words stand behind the others: the first says whether the link exists.
-static __device__ __forceinline__ unsigned long long* fast_slot(const KlapChain* chain,
+static __device__ __forceinline__ unsigned long long* fast_slot(const KlapLink* link,
                                                                 unsigned long long number) {
-  return slot_of(chain, number) + (kWords == 0 ? 1 : kWords);
+  return slot_of(link, number) + KLAP_SLOT_WORDS;
 }
 
 static __device__ __forceinline__ bool await_fast(const KlapChain* chain, unsigned int link) {
   const unsigned long long number = link_at(link)->number;
-  const unsigned long long* const slot = fast_slot(chain, number);
+  const unsigned long long* const slot = fast_slot(link_at(link), number);
   unsigned int pause = kShortestPause;
 #pragma unroll 1
   for (unsigned int look = 1;; ++look) {
@@ -90,7 +93,7 @@ static __device__ __forceinline__ bool await_fast(const KlapChain* chain, unsign
 // For the leader: tells the next link whether it exists, and its arguments.
 static __device__ __forceinline__ void announce_next(KlapChain* chain, unsigned int link, bool exists) {
   const unsigned long long next = link_at(link)->number + 1;
-  unsigned long long* const slot = fast_slot(chain, next);
+  unsigned long long* const slot = fast_slot(link_at(link), next);
   unsigned int at = 1;
 #define KLAP_WORD(offset) store_relaxed(slot + at++, marked(next, *word_at(link + KLAP_LINK_NEXT, offset)));
   KLAP_FAST_WORDS
@@ -104,7 +107,17 @@ static __device__ __forceinline__ void announce_next(KlapChain* chain, unsigned 
 static __device__ __forceinline__ bool find_link(KlapChain* chain, unsigned int link) {
   const unsigned int area = link + KLAP_LINK_AREA;
   KlapLink* const at = link_at(link);
-#if defined(KLAP_COUNTED)
+#if defined(KLAP_LOOK_BACK) || defined(KLAP_PASSES)
+  if (is_leader()) {
+    const unsigned long long index = at->number - at->first;
+    __klap_copy_arguments(area);
+    step(area, index == 0 ? 0 : index - 1);
+    at->exists = index == 0 || __klap_link_condition(area) != 0;
+    if (index != 0) step(area, 1);
+  }
+  __syncthreads();
+  return at->exists != 0;
+#elif defined(KLAP_COUNTED)
   // First as of the link before, then one step on.
   if (is_leader()) {
     const unsigned long long index = at->number - at->first;
@@ -145,7 +158,8 @@ static __device__ __forceinline__ bool find_link(KlapChain* chain, unsigned int 
 
 // Links that need all of the link before, and know already that they exist.
 static __device__ __forceinline__ void await_all(const KlapChain* chain, unsigned int link) {
-#if !defined(KLAP_OVERLAPS) && !defined(KLAP_LOOK_BACK) && (defined(KLAP_COUNTED) || defined(KLAP_FAST))
+#if !defined(KLAP_OVERLAPS) && !defined(KLAP_PASSES) && !defined(KLAP_LOOK_BACK) && \
+    (defined(KLAP_COUNTED) || defined(KLAP_FAST))
   if (is_leader() && link_at(link)->number != link_at(link)->first) await_link(chain, link);
   __syncthreads();
 #endif
@@ -172,7 +186,7 @@ static __device__ __forceinline__ void begin_anew(KlapChain* chain) {
 #endif
   if (first >> 30 != chain->first >> 30) {
 #pragma unroll 1
-    for (unsigned int i = 0; i < KLAP_CHAIN_SLOTS * KLAP_SLOT_WORDS; ++i) chain->ring[i] = 0;
+    for (unsigned int i = 0; i < KLAP_CHAIN_SLOTS * KLAP_SLOT_STRIDE; ++i) chain->ring[i] = 0;
   }
   chain->taken = first;
   chain->first = first;
@@ -203,6 +217,7 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain) {
   unsigned long long number = 0;  // the same
   if (is_leader()) {
     at->first = chain->first;
+    at->ring = chain->ring;
     at->quarter = 0;
     number = take(chain);
   }
@@ -211,22 +226,13 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain) {
     if (is_leader()) at->number = number;
     if (!find_link(chain, link)) break;
     await_all(chain, link);
-    // A block that holds a number while it is still busy holds up all behind it. Where links go on by
-    // themselves there are always some ahead, and it saves the time that taking one takes.
-    unsigned long long next = 0;
-#ifdef KLAP_LOOK_BACK
-    if (is_leader()) next = take(chain);
-#endif
     __klap_link_body(link);
     __syncthreads();
     if (is_leader()) {
       end_link(chain, at);
       ++links;
-#ifdef KLAP_LOOK_BACK
-      number = next;
-#else
+      // Not sooner: a number that a busy block holds holds up all links behind it.
       number = take(chain);
-#endif
     }
   }
   if (is_leader()) leave(chain, links);

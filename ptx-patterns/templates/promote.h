@@ -49,14 +49,15 @@ struct KlapChain {
 
 // What a block keeps in shared memory about its link. Behind it three areas laid out as the parameter block,
 // of KLAP_AREA_BYTES each: the link's arguments, the values that it combines with those it carries, and the
-// arguments of the next link.
+// arguments of the next link; and what its warps find as they look back.
 struct KlapLink {
   unsigned long long number;
   unsigned long long first;    // number of the launch's first link
+  unsigned long long* ring;    // the context's; every thread would read it from there again and again
   unsigned long long quarter;  // of the ring, up to which this block has seen links done
   unsigned int exists;
   unsigned int launched;  // the next one, by this
-  unsigned int unused[8];
+  unsigned int unused[6];
 };
 #define KLAP_LINK_AREA 64
 

@@ -2,21 +2,25 @@
 // did, and where it launched the next.
 //
 // In a chain, __klap_link_acquire() waits for the link before and __klap_link_release() lets the next one go
-// on. That is a hop for each link, however little is passed on. Where each link only adds its own value to
-// what it passes on, __klap_link_look_back() stands for both: every link publishes its value without waiting,
-// and a warp combines the values of the links before it, as far back as one that has published the
-// combination up to and including itself (decoupled look-back, Merrill and Garland).
+// on. Where each link only combines a value of its own with what it passes on, one function stands for both,
+// __klap_link_combine(), in one of two ways:
+//  - KLAP_PASSES: the leader waits, combines and lets the next link go on before its block begins to write;
+//    behind that, a release would wait for the block's writes.
+//  - KLAP_LOOK_BACK: no hop from link to link at all. Every link publishes its value without waiting, and
+//    combines the values of the links before it, as far back as one that has published the combination up to
+//    and including itself (decoupled look-back, Merrill and Garland). Hundreds of links are under way at once
+//    where they are short, so several warps look, at a window of slots each.
 //
 // What the next link may overwrite must have been read. The fences by all threads complete their loads before
 // the barrier; the leader's, behind it, makes what the others did part of what it releases.
 //
 // All functions but the release are called by all threads of the block.
 //
-// Constants: those of promote.cu; KLAP_THREADS; with KLAP_LOOK_BACK: KLAP_CARRIES, for each argument
+// Constants: those of promote.cu; where values are combined, KLAP_THREADS and KLAP_CARRIES, for each argument
 // KLAP_CARRY(its offset, the number of its first word in a slot, its operation).
 #include "promote_link.h"
 
-#ifndef KLAP_LOOK_BACK
+#if !defined(KLAP_LOOK_BACK) && !defined(KLAP_PASSES)
 
 extern "C" __device__ void __klap_link_acquire(KlapChain* chain, unsigned int link) {
   fence();
@@ -26,7 +30,7 @@ extern "C" __device__ void __klap_link_acquire(KlapChain* chain, unsigned int li
 
 extern "C" __device__ void __klap_link_release(KlapChain* chain, unsigned int link) {
   const unsigned long long next = link_at(link)->number + 1;
-  unsigned long long* const slot = slot_of(chain, next);
+  unsigned long long* const slot = slot_of(link_at(link), next);
   fence();
   unsigned int at = 0;
 #define KLAP_WORD(offset) store_relaxed(slot + at++, marked(next, *word_at(link + KLAP_LINK_NEXT, offset)));
@@ -66,19 +70,6 @@ KLAP_OPERATION(min_f32, float, __int_as_float(0x7fffffff), fminf(a, b))
 KLAP_OPERATION(max_f32, float, __int_as_float(0x7fffffff), fmaxf(a, b))
 KLAP_OPERATION(min_f64, double, __longlong_as_double(0x7fffffffffffffffll), fmin(a, b))
 KLAP_OPERATION(max_f64, double, __longlong_as_double(0x7fffffffffffffffll), fmax(a, b))
-
-// The lanes that look back: a power of two of the first warp.
-constexpr unsigned int lanes_of(unsigned int threads) {
-  unsigned int lanes = 1;
-  while (lanes < 32 && lanes * 2 <= threads) lanes *= 2;
-  return lanes;
-}
-enum : unsigned int { kLanes = lanes_of(KLAP_THREADS) };
-enum : unsigned int { kAllLanes = kLanes == 32 ? ~0u : (1u << kLanes) - 1u };
-
-static __device__ __forceinline__ unsigned int linear_thread() {
-  return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-}
 
 // The words that a link's slot holds, or is to hold, without their marks.
 struct Carried {
@@ -139,6 +130,45 @@ static __device__ __forceinline__ void to_area(unsigned int area, const Carried&
   KLAP_CARRIES
 #undef KLAP_CARRY
 }
+
+#ifdef KLAP_PASSES
+
+extern "C" __device__ void __klap_link_combine(KlapChain* chain, unsigned int link) {
+  fence();
+  __syncthreads();
+  if (is_leader()) {
+    const unsigned long long number = link_at(link)->number;
+    if (number != link_at(link)->first) await_link(chain, link);
+    const Carried next = combined(in_area(link + KLAP_LINK_AREA), in_area(link + KLAP_LINK_VALUES));
+    unsigned long long* const slot = slot_of(link_at(link), number + 1);
+    fence();
+#pragma unroll
+    for (unsigned int i = 0; i < KLAP_SLOT_WORDS; ++i)
+      store_relaxed(slot + i, marked(number + 1, next.word[i]));
+  }
+  __syncthreads();
+}
+
+#else
+
+// The lanes of a window, a power of two; and how many windows are looked at together, by a warp each.
+constexpr unsigned int lanes_of(unsigned int threads) {
+  unsigned int lanes = 1;
+  while (lanes < 32 && lanes * 2 <= threads) lanes *= 2;
+  return lanes;
+}
+enum : unsigned int {
+  kLanes = lanes_of(KLAP_THREADS),
+  kAllLanes = kLanes == 32 ? ~0u : (1u << kLanes) - 1u,
+  kWindows = KLAP_THREADS < 64       ? 1
+             : KLAP_THREADS / 32 > 8 ? 8
+                                     : KLAP_THREADS / 32,
+};
+
+static __device__ __forceinline__ unsigned int linear_thread() {
+  return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+
 static __device__ __forceinline__ Carried of_all_lanes(Carried carried) {
 #pragma unroll
   for (unsigned int distance = kLanes / 2; distance != 0; distance /= 2) {
@@ -156,70 +186,96 @@ static __device__ __forceinline__ unsigned int mark_of(unsigned long long number
   return static_cast<unsigned int>(number + 1) << 1 | (is_whole ? 1u : 0u);
 }
 
-static __device__ __forceinline__ void publish(const KlapChain* chain, unsigned long long number,
+static __device__ __forceinline__ void publish(const KlapLink* link, unsigned long long number,
                                                const Carried& carried, bool is_whole) {
-  unsigned long long* const slot = slot_of(chain, number);
+  unsigned long long* const slot = slot_of(link, number);
   const unsigned long long mark = static_cast<unsigned long long>(mark_of(number, is_whole)) << 32;
 #pragma unroll
   for (unsigned int i = 0; i < KLAP_SLOT_WORDS; ++i) store_relaxed(slot + i, mark | carried.word[i]);
 }
 
-// What a lane finds in the slot of a link before: nothing yet; that link's own value; combined with all
-// before it; or a later link's, by which the link was held up too long.
-enum class Found { Nothing, Own, Whole, Later };
+// What is found in the slot of a link before: nothing yet; that link's own value; combined with all before
+// it; or a later link's, by which the one that looks was held up too long.
+enum Found : unsigned int { kNothing, kOwn, kWhole, kLater };
 
-static __device__ __forceinline__ Found look_at(const KlapChain* chain, unsigned long long number,
+static __device__ __forceinline__ Found look_at(const KlapLink* link, unsigned long long number,
                                                 Carried& carried) {
-  const unsigned long long* const slot = slot_of(chain, number);
+  const unsigned long long* const slot = slot_of(link, number);
   unsigned int mark = 0;
   bool is_torn = false;
 #pragma unroll
   for (unsigned int i = 0; i < KLAP_SLOT_WORDS; ++i) {
-    const unsigned long long word = load_relaxed(slot + i);
+    const unsigned long long word = load_acquire(slot + i);
     const unsigned int of_word = static_cast<unsigned int>(word >> 32);
     if (i == 0) mark = of_word;
     is_torn = is_torn || of_word != mark;
     carried.word[i] = static_cast<unsigned int>(word);
   }
-  if (is_torn) return Found::Nothing;
+  if (is_torn) return kNothing;
   // How far the slot's link lies behind the one looked for, modulo 2^31.
   const unsigned int behind = ((mark >> 1) - static_cast<unsigned int>(number + 1)) & 0x7fffffffu;
-  if (behind == 0) return mark % 2 != 0 ? Found::Whole : Found::Own;
-  return behind < 0x40000000u ? Found::Later : Found::Nothing;
+  if (behind == 0) return mark % 2 != 0 ? kWhole : kOwn;
+  return behind < 0x40000000u ? kLater : kNothing;
 }
 
-// For the lanes that look back: what all links before `number`, which is not the first, pass on.
-static __device__ __forceinline__ Carried look_back(const KlapChain* chain, unsigned long long first,
-                                                    unsigned long long number) {
-  const unsigned int lane = linear_thread();
-  Carried sum = nothing();
-  unsigned long long end = number;  // links from here on are in the sum
+// For a warp: what the links of a window pass on, those in front of link `end` up to the first that is whole.
+// kWhole if there is one, kOwn if not, kLater if some link's slot is gone. Waits for those that have to
+// publish yet. The launch's first link is whole: no window that is needed reaches beyond it.
+static __device__ __forceinline__ Found look_at_window(const KlapLink* link, unsigned long long first,
+                                                       unsigned long long end, Carried& sum) {
+  const unsigned int lane = linear_thread() % 32;
+  const bool is_link = end > first + lane;
   unsigned int pause = kShortestPause;
 #pragma unroll 1
   for (;;) {
-    const bool is_link = end - first > lane;  // the first one is whole: lanes beyond it are not asked
-    Carried carried = nothing();
-    const Found found = is_link ? look_at(chain, end - 1 - lane, carried) : Found::Nothing;
-    const unsigned int whole = __ballot_sync(kAllLanes, found == Found::Whole);
-    const unsigned int ready = __ballot_sync(kAllLanes, found == Found::Whole || found == Found::Own);
-    const unsigned int later = __ballot_sync(kAllLanes, found == Found::Later);
-    // The lanes up to the first that has it all.
+    Found found = look_at(link, end - 1 - lane, sum);
+    if (!is_link) found = kNothing;
+    const unsigned int whole = __ballot_sync(kAllLanes, found == kWhole);
+    const unsigned int ready = __ballot_sync(kAllLanes, found == kWhole || found == kOwn);
+    const unsigned int later = __ballot_sync(kAllLanes, found == kLater);
     const unsigned int needed = whole == 0 ? static_cast<unsigned int>(kAllLanes) : whole ^ (whole - 1);
-    if ((later & needed) != 0) {
-      sum = nothing();
-      end = number;
-      pause_longer(pause);
-      continue;
+    if ((later & needed) != 0) return kLater;
+    if ((ready & needed) == needed) {
+      if ((needed >> lane & 1u) == 0) sum = nothing();
+      return whole != 0 ? kWhole : kOwn;
     }
-    if ((ready & needed) != needed) {
-      pause_longer(pause);
-      continue;
+    pause_longer(pause);
+  }
+}
+
+struct Window {
+  unsigned int found;
+  Carried sum;
+};
+
+// What all links before `number`, which is not the first, pass on; for all threads.
+static __device__ __forceinline__ Carried look_back(unsigned int link, unsigned long long first,
+                                                    unsigned long long number) {
+  Window* const windows = shared_pointer<Window>(link + KLAP_LINK_WINDOWS);
+  const unsigned int warp = linear_thread() / 32;
+  Carried sum = nothing();
+  unsigned long long end = number;  // links from here on are in the sum
+#pragma unroll 1
+  for (;;) {
+    if (warp < kWindows && linear_thread() % 32 < kLanes) {
+      Carried carried = nothing();
+      Found found = kOwn;
+      if (end > first + warp * kLanes)
+        found = look_at_window(link_at(link), first, end - warp * kLanes, carried);
+      carried = of_all_lanes(carried);
+      if (linear_thread() % 32 == 0) windows[warp] = {found, carried};
     }
-    if ((needed >> lane & 1u) == 0) carried = nothing();
-    sum = combined(sum, of_all_lanes(carried));
-    if (whole != 0) return sum;
-    end -= kLanes;
-    pause = kShortestPause;
+    __syncthreads();
+    unsigned int found = kOwn;
+#pragma unroll 1
+    for (unsigned int i = 0; i < kWindows && found == kOwn; ++i) {
+      found = windows[i].found;
+      sum = combined(sum, windows[i].sum);
+    }
+    if (found == kWhole) return sum;
+    __syncthreads();  // the windows are looked at again
+    end = found == kLater ? number : end - kWindows * kLanes;
+    if (found == kLater) sum = nothing();
   }
 }
 
@@ -227,7 +283,7 @@ static __device__ __forceinline__ void await_quarter(const KlapChain* chain, uns
   const unsigned long long done = (quarter / 4 + 1) * KLAP_CHAIN_QUARTER;
   unsigned int pause = kShortestPause;
 #pragma unroll 1
-  while (load_relaxed(&chain->done[quarter % 4]) < done) pause_longer(pause);
+  while (load_acquire(&chain->done[quarter % 4]) < done) pause_longer(pause);
 }
 
 // For the leader: waits until the link's slot may be written (promote.h).
@@ -237,35 +293,34 @@ static __device__ __forceinline__ void await_slot(const KlapChain* chain, KlapLi
   if (before < 3 || link->quarter == quarter) return;
   await_quarter(chain, quarter - 3);
   if (before > 3) await_quarter(chain, quarter - 4);
-  fence();
   link->quarter = quarter;
 }
 
-extern "C" __device__ void __klap_link_look_back(KlapChain* chain, unsigned int link) {
+extern "C" __device__ void __klap_link_combine(KlapChain* chain, unsigned int link) {
   KlapLink* const at = link_at(link);
+  const unsigned long long number = at->number, first = at->first;
+  const bool is_first = number == first;
   fence();
   __syncthreads();
-  if (linear_thread() < kLanes) {
-    const unsigned long long number = at->number, first = at->first;
-    const bool is_first = number == first;
-    const Carried own = in_area(link + KLAP_LINK_VALUES);
-    if (is_leader()) {
-      await_slot(chain, at);
-      fence();
-      publish(chain, number, is_first ? combined(in_area(link + KLAP_LINK_AREA), own) : own, is_first);
-    }
-    if (!is_first) {
-      const Carried before = look_back(chain, first, number);
-      if (is_leader()) {
-        fence();
-        publish(chain, number, combined(before, own), true);
-        to_area(link + KLAP_LINK_AREA, before);
-      }
-    }
-    // The lanes' looks are over: slots that they read may be written again.
-    if (is_leader()) atomicAdd(&chain->done[number / KLAP_CHAIN_QUARTER % 4], 1ull);
+  const Carried own = in_area(link + KLAP_LINK_VALUES);
+  if (is_leader()) {
+    await_slot(chain, at);
+    fence();
+    publish(at, number, is_first ? combined(in_area(link + KLAP_LINK_AREA), own) : own, is_first);
   }
-  __syncthreads();
+  Carried before = {};
+  if (!is_first) {
+    before = look_back(link, first, number);
+    if (is_leader()) to_area(link + KLAP_LINK_AREA, before);
+    __syncthreads();
+  }
+  if (is_leader()) {
+    // The threads' looks are over: slots that they read may be written again.
+    fence();
+    if (!is_first) publish(at, number, combined(before, own), true);
+    atomicAdd(&chain->done[number / KLAP_CHAIN_QUARTER % 4], 1ull);
+  }
 }
 
+#endif
 #endif

@@ -10,7 +10,17 @@
 
 #define KLAP_LINK_VALUES (KLAP_LINK_AREA + KLAP_AREA_BYTES)
 #define KLAP_LINK_NEXT (KLAP_LINK_AREA + 2 * KLAP_AREA_BYTES)
-#define KLAP_LINK_BYTES (KLAP_LINK_AREA + 3 * KLAP_AREA_BYTES)
+#define KLAP_LINK_WINDOWS (KLAP_LINK_AREA + 3 * KLAP_AREA_BYTES)
+#ifdef KLAP_FAST
+#define KLAP_SLOT_STRIDE (KLAP_SLOT_WORDS + 1 + kFastWords)
+#else
+#define KLAP_SLOT_STRIDE KLAP_SLOT_WORDS
+#endif
+#ifdef KLAP_LOOK_BACK
+#define KLAP_LINK_BYTES (KLAP_LINK_WINDOWS + 8 * 4 * (1 + KLAP_SLOT_WORDS))
+#else
+#define KLAP_LINK_BYTES KLAP_LINK_WINDOWS
+#endif
 
 // Waiting threads look again after so many nanoseconds, twice as many each time. Longer pauses would be added
 // to every link's time.
@@ -21,6 +31,12 @@ static __device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.gpu
 static __device__ __forceinline__ unsigned long long load_relaxed(const unsigned long long* address) {
   unsigned long long value;
   asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+  return value;
+}
+
+static __device__ __forceinline__ unsigned long long load_acquire(const unsigned long long* address) {
+  unsigned long long value;
+  asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
   return value;
 }
 
@@ -35,11 +51,6 @@ static __device__ __forceinline__ void pause_longer(unsigned int& pause) {
 
 static __device__ __forceinline__ bool is_leader() {
   return threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0;
-}
-
-static __device__ __forceinline__ unsigned long long* slot_of(const KlapChain* chain,
-                                                              unsigned long long number) {
-  return chain->ring + (number & (KLAP_CHAIN_SLOTS - 1)) * KLAP_SLOT_WORDS;
 }
 
 // Four bytes of an argument of link `number` and their mark. Two links with the same mark are 2^32 apart, and
@@ -65,13 +76,22 @@ static __device__ __forceinline__ unsigned int* word_at(unsigned int area, unsig
 
 #define KLAP_WORD(offset) +1
 enum : unsigned int { kWords = 0 KLAP_WORDS };
+#ifdef KLAP_FAST
+enum : unsigned int { kFastWords = 0 KLAP_FAST_WORDS };
+#endif
 #undef KLAP_WORD
 
+static __device__ __forceinline__ unsigned long long* slot_of(const KlapLink* link,
+                                                              unsigned long long number) {
+  return link->ring + (number & (KLAP_CHAIN_SLOTS - 1)) * KLAP_SLOT_STRIDE;
+}
+
 // For the leader: waits until the link before has released this one, and takes the arguments that it passed
-// on. False if there is no such link, for chains that know it only by then.
+// on. False if there is no such link, for chains that know it only by then. Every look acquires: a fence
+// behind the last one would take longer than all of them.
 static __device__ __forceinline__ bool await_link(const KlapChain* chain, unsigned int link) {
   const unsigned long long number = link_at(link)->number;
-  const unsigned long long* const slot = slot_of(chain, number);
+  const unsigned long long* const slot = slot_of(link_at(link), number);
   unsigned int pause = kShortestPause;
 #pragma unroll 1
   for (unsigned int look = 1;; ++look) {
@@ -79,14 +99,14 @@ static __device__ __forceinline__ bool await_link(const KlapChain* chain, unsign
     bool is_there = true;
 #define KLAP_WORD(offset)                                                      \
   {                                                                            \
-    const unsigned long long word = load_relaxed(slot + at++);                 \
+    const unsigned long long word = load_acquire(slot + at++);                 \
     is_there = is_there && is_marked(word, number);                            \
     *word_at(link + KLAP_LINK_AREA, offset) = static_cast<unsigned int>(word); \
   }
     KLAP_WORDS
 #undef KLAP_WORD
-    if (kWords == 0) is_there = is_marked(load_relaxed(slot), number);
-    if (is_there) break;
+    if (kWords == 0) is_there = is_marked(load_acquire(slot), number);
+    if (is_there) return true;
 #if !defined(KLAP_COUNTED) && !defined(KLAP_FAST)
     if (look % kLooksPerEnd == 0) {
       const unsigned long long end = load_relaxed(&chain->end);
@@ -95,8 +115,6 @@ static __device__ __forceinline__ bool await_link(const KlapChain* chain, unsign
 #endif
     pause_longer(pause);
   }
-  fence();
-  return true;
 }
 
 #endif
