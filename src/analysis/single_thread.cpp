@@ -36,6 +36,16 @@ class Guards {
     }
   }
 
+  // In blocks of that size.
+  void block_is(const std::array<uint32_t, 3>& size) {
+    for (size_t axis = 0; axis < size.size(); ++axis) {
+      if (size.at(axis) != 1) continue;
+      fixed_.at(axis) = true;
+      zero_.at(axis) = true;
+    }
+  }
+
+  [[nodiscard]] bool leave_first_thread() const { return zero_[0] && zero_[1] && zero_[2]; }
   [[nodiscard]] bool leave_one_thread() const { return fixed_[0] && fixed_[1] && fixed_[2]; }
   [[nodiscard]] bool leave_one_of_a_row() const { return fixed_[0]; }
 
@@ -109,13 +119,15 @@ class Guards {
       return;
     }
     std::optional<size_t> axis;
-    for (const Term& term : terms_of(value)) {
+    const std::vector<Term> terms = terms_of(value);
+    for (const Term& term : terms) {
       const auto index = index_in(term);
       if (index && axis) return;
       if (index) axis = index;
       if (!index && !is_of_block(term)) return;
     }
     if (axis) fixed_.at(*axis) = true;
+    if (axis && terms.size() == 1) zero_.at(*axis) = true;
   }
 
   // The dimension of a term that is the thread's index, or its negative.
@@ -136,6 +148,7 @@ class Guards {
   const FunctionFacts& k_;
   const Values& values_;
   std::array<bool, 3> fixed_ = {};
+  std::array<bool, 3> zero_ = {};  // and to which value: 0
 };
 
 }  // namespace
@@ -146,6 +159,25 @@ bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site) {
   const Guards guards(parent, parent.flow.instructions()[at].block);
   return guards.leave_one_thread() ||
          (guards.leave_one_of_a_row() && is_behind_lone_store(parent.values(), at));
+}
+
+bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site,
+                               const std::array<uint32_t, 3>& block) {
+  if (parent.flow.has_unknown_branch()) return false;
+  const uint32_t at = parent.flow.index_of(site.get_call);
+  Guards guards(parent, parent.flow.instructions()[at].block);
+  guards.block_is(block);
+  return guards.leave_one_thread() ||
+         (guards.leave_one_of_a_row() && is_behind_lone_store(parent.values(), at));
+}
+
+bool is_launched_by_first_thread(const FunctionFacts& parent, const Site& site,
+                                 const std::array<uint32_t, 3>& block) {
+  if (parent.flow.has_unknown_branch()) return false;
+  const uint32_t at = parent.flow.index_of(site.get_call);
+  Guards guards(parent, parent.flow.instructions()[at].block);
+  guards.block_is(block);
+  return guards.leave_first_thread();
 }
 
 }  // namespace klap::analysis

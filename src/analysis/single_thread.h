@@ -8,10 +8,19 @@
 // race, too, and common.
 #pragma once
 
+#include <array>
+
 #include "analysis/legality.h"
 
 namespace klap::analysis {
 
 bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site);
+
+// The same where the parent's blocks are known to have that size; and whether that thread is the one whose
+// index is 0 in every dimension.
+bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site,
+                               const std::array<uint32_t, 3>& block);
+bool is_launched_by_first_thread(const FunctionFacts& parent, const Site& site,
+                                 const std::array<uint32_t, 3>& block);
 
 }  // namespace klap::analysis

@@ -201,6 +201,7 @@ std::unique_ptr<klap_module> make_module(const jit::Program& program, const klap
   request.sm = options.compute_capability;
   request.slicing = false;  // callers launch whole grids
   request.feeding = false;  // callers know one kind of queue
+  request.promoting = false;
   // An embedding program launches parent and consumer itself; there is no way yet to tell it of parents that
   // need no more than to be launched.
   request.sharing = false;

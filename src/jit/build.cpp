@@ -110,6 +110,7 @@ class Generator {
 
   // The variants of one parent. Nothing is added before all is made: any of it may fail.
   void parent(std::span<const PlannedSite> sites) {
+    if (sites.front().promotion != nullptr) return promoted(sites.front());
     std::vector<SiteTemplates> templates;
     {
       const Stopwatch watch(&timings_.templates);
@@ -139,6 +140,49 @@ class Generator {
   GeneratedUnits take() { return std::move(out_); }
 
  private:
+  // The one kernel of a chain.
+  void promoted(const PlannedSite& site) {
+    const PlannedPromotion& promotion = *site.promotion;
+    std::shared_ptr<const ptx::Module> resident, link;
+    {
+      const Stopwatch watch(&timings_.templates);
+      resident = promote_template(promotion.shape);
+      link = promote_link_template(promotion.shape);
+    }
+    const Stopwatch watch(&timings_.transform);
+    transform::UnitCode& unit = code(site.parent_unit);
+    unit.includes(*resident);
+    unit.includes(*link);
+    const std::string name = fmt::format("{}$klap_{}_{}", site.parent->function.name,
+                                         to_string(promotion.shape.mode), unit_tag(plan_, site.parent_unit));
+    unit.kernels.push_back(transform::promoted_kernel(*site.parent, *promotion.chain, promotion.shape,
+                                                      {*resident, *link}, name, unit.lines));
+    add_promoted(site, name);
+    note_losses(site, unit.lines);
+  }
+
+  void add_promoted(const PlannedSite& site, const std::string& variant) {
+    const PlannedPromotion& promotion = *site.promotion;
+    Variant v = variant_of(site.parent->function, variant);
+    v.promoted = PromotedChain{to_string(promotion.shape.mode), promotion.chain->block,
+                               promotion.chain->shared_bytes, promotion.shape.slot_bytes};
+    v.pool_bytes = site.wish.pool_bytes;
+    v.pool = site.wish.pool;
+    v.concurrency = site.wish.concurrency;
+    out_.variants.push_back(std::move(v));
+  }
+
+  // One that takes more parameters than the program gives.
+  static Variant variant_of(const ptx::Function& parent, const std::string& parent_variant) {
+    Variant v;
+    v.parent = parent.name;
+    v.parent_variant = parent_variant;
+    v.parent_param_count = static_cast<uint32_t>(parent.parameters.size());
+    v.parent_param_bytes = parent.parameter_bytes;
+    v.queue_param_offset = transform::queue_parameter_offset(parent);
+    return v;
+  }
+
   struct SiteTemplates {
     std::shared_ptr<const ptx::Module> consumer;
     std::shared_ptr<const ptx::Module> record;  // or what launches at once

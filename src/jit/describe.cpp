@@ -171,6 +171,8 @@ std::string describe(const PlannedSite& site) {
   std::string text =
       fmt::format("{}, unit {}: launches {}, unit {}\n", both_names(site.parent->function.name),
                   site.parent_unit, both_names(site.child->name), site.child_unit);
+  if (site.promotion != nullptr)
+    return text + fmt::format("  promotion        {}\n", promotion_text(*site.promotion, *site.parent));
   text += fmt::format("  granularity      {}\n", to_string(site.way.granularity));
   text += fmt::format("  launcher         {}\n", to_string(site.way.launcher));
   if (site.way.group_blocks != 0) {

@@ -15,6 +15,7 @@
 #include "jit/disk_cache.h"
 #include "jit/hash.h"
 #include "jit/plan.h"
+#include "jit/promotion_plan.h"
 #include "jit/retarget.h"
 #include "jit/templates.h"
 #include "support/error.h"
@@ -105,6 +106,7 @@ std::string memory_key(const Program& program, const Request& request, const Pla
   for (const SiteRemark& remark : plan.remarks) {
     hasher.add(remark.rewritten ? "rewritten, launcher " + remark.launcher : remark.reason);
     hasher.add(remark.granularity).add(std::to_string(remark.group_blocks));
+    if (remark.granularity == kPromotion) hasher.add(remark.detail);  // begins with the mode
   }
   hasher.add(plan.memory.is_aggregated() ? "device memory" : plan.memory.objection);
   return hasher.hex();

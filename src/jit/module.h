@@ -81,6 +81,8 @@ struct Request {
   bool sharing = true;
   // Whether the caller can run variants that take a slice (Variant::in_slices).
   bool slicing = true;
+  // Whether the caller can run promoted chains (Variant::promoted).
+  bool promoting = true;
   // Whether the image may have CUDA's device runtime. If not, a launch that is left ends its kernel with an
   // error (transform/no_runtime.h).
   bool device_runtime = true;
@@ -99,7 +101,7 @@ struct SiteRemark {
   std::string unit, parent, child;  // child empty when the callee is not known
   int line = 0, column = 0;         // of the launch's first call in the unit's PTX
   bool rewritten = false;
-  std::string granularity;         // rewritten: "grid", "block", "multiblock", "warp"
+  std::string granularity;         // rewritten: "grid", "block", "multiblock", "warp", "promotion"
   std::string launcher;            // rewritten: "host" or "device"
   uint32_t group_blocks = 0;       // rewritten: as in analysis::Way
   std::string reason;              // left: stable short name of the reason, from analysis/reasons.h
@@ -144,7 +146,8 @@ struct PromotedChain {
 // How the runtime must launch one rewritten parent. Sizes are in bytes.
 //
 // Granularity warp: the parent's variant is launched in the original's place, with the same parameters, and
-// that is all: there are no queues.
+// that is all: there are no queues. Nor are there where it is promoted: then it takes the chain behind its
+// parameters, and many blocks stand for the one of the program's launch.
 struct Variant {
   std::string parent;          // original kernel, as the program knows it
   std::string parent_variant;  // records instead of launching; takes one more 8-byte parameter for each queue

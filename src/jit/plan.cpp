@@ -223,6 +223,7 @@ class Planner {
         return describe(site_info(*parent, s)) + analysis::to_string(site_values(parent->values(), s));
       });
     }
+    if (promote(planned)) return;
     const std::vector<std::optional<Objection>> objections = judge(planned, wished_ways(request_, wishes));
     const bool rewritten = !std::ranges::all_of(objections, [](const auto& o) { return o.has_value(); });
     if (rewritten && request_.slicing) find_slices(planned);
@@ -236,6 +237,27 @@ class Planner {
       const auto site = std::ranges::find(planned, s, &PlannedSite::site);
       if (!objections[static_cast<size_t>(site - planned.begin())]) plan_.sites.push_back(*site);
     }
+  }
+
+  // A chain of launches that can be promoted is not aggregated. Where it cannot, a note says why.
+  bool promote(std::vector<PlannedSite>& sites) {
+    PlannedSite& site = sites.front();
+    const SiteWish& wish = site.wish;
+    if (!request_.promoting || !launches_itself(*site.parent)) return false;
+    if (wish.promotion == Promotion::None || wish.granularity == Granularity::None) return false;
+    if (analysis::object_to_unit(site.parent->module, request_.debug_units)) return false;
+    PromotionVerdict verdict = plan_promotion(*site.parent, wish);
+    if (!verdict.promotion) {
+      site.wish.notes.push_back(fmt::format("not promoted: {}: {}", to_string(verdict.objection->reason),
+                                            verdict.objection->detail));
+      return false;
+    }
+    site.promotion = std::move(verdict.promotion);
+    site.child_unit = site.parent_unit;
+    site.child = &site.parent->function;
+    add_remark(site, std::nullopt);
+    plan_.sites.push_back(site);
+    return true;
   }
 
   // Where the queues grow with the grid, whether it can be launched in parts.
@@ -505,7 +527,18 @@ class Planner {
     return std::nullopt;
   }
 
+  void accept_promotion(SiteRemark& remark, const PlannedSite& planned) const {
+    remark.rewritten = true;
+    remark.granularity = kPromotion;
+    remark.launcher = to_string(Launcher::Host);
+    remark.detail = promotion_text(*planned.promotion, *planned.parent);
+    const std::vector<std::string>& notes = planned.promotion->notes;
+    remark.notes.insert(remark.notes.end(), notes.begin(), notes.end());
+    note_target(remark, planned.parent_unit);
+  }
+
   void accept(SiteRemark& remark, const PlannedSite& planned) {
+    if (planned.promotion != nullptr) return accept_promotion(remark, planned);
     const StreamKind stream = analysis::stream_kind(*planned.site);
     remark.rewritten = true;
     remark.granularity = to_string(planned.way.granularity);

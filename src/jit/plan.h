@@ -19,6 +19,7 @@
 #include "analysis/legality.h"
 #include "jit/device_memory.h"
 #include "jit/module.h"
+#include "jit/promotion_plan.h"
 #include "jit/wishes.h"
 #include "transform/aggregate.h"
 
@@ -65,6 +66,8 @@ struct PlannedSite {
   std::shared_ptr<const analysis::Family> family;    // that one consumer runs (way.feeds)
   std::shared_ptr<const analysis::Chained> chained;  // the same (way.chains)
   SiteWish wish;
+  // Then nothing below says anything, and the kernel has no other site.
+  std::shared_ptr<const PlannedPromotion> promotion;
   analysis::Way way;
   std::vector<std::pair<analysis::Way, analysis::Objection>> refused;  // ways that would have been preferred
   transform::ConsumerShape shape;

@@ -34,6 +34,10 @@ extern const char kWarpRecordsHeader[];
 extern const char kWarpTemplate[];
 extern const char kWarpLaunchTemplate[];
 extern const char kDeviceMemoryTemplate[];
+extern const char kPromoteHeader[];
+extern const char kPromoteLinkHeader[];
+extern const char kPromoteTemplate[];
+extern const char kPromoteLinkTemplate[];
 
 namespace {
 
@@ -65,7 +69,9 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
                                    {"feed.h", kFeedHeader},
                                    {"feed_group.h", kFeedGroupHeader},
                                    {"feed_record.cu", kFeedRecordTemplate},
-                                   {"chain.h", kChainHeader}}),
+                                   {"chain.h", kChainHeader},
+                                   {"promote.h", kPromoteHeader},
+                                   {"promote_link.h", kPromoteLinkHeader}}),
                    name));
   }
   return entry;
@@ -232,12 +238,65 @@ std::shared_ptr<const ptx::Module> device_memory_template(bool has_runtime) {
   return compiled(kDeviceMemoryTemplate, "device_memory.cu", options);
 }
 
+namespace {
+
+std::string word_list(const std::vector<uint32_t>& words) {
+  std::string text;
+  for (const uint32_t word : words) text += fmt::format("KLAP_WORD({})", word);
+  return text;
+}
+
+const char* unsigned_type(uint32_t bytes) {
+  return bytes == 1   ? "unsigned char"
+         : bytes == 2 ? "unsigned short"
+         : bytes == 4 ? "unsigned int"
+                      : "unsigned long long";
+}
+
+// Those of promote.cu and promote_link.cu.
+std::vector<std::string> promotion_options(const transform::PromotedShape& shape) {
+  std::vector<std::string> options = {fmt::format("-DKLAP_AREA_BYTES={}", shape.area_bytes),
+                                      fmt::format("-DKLAP_SLOT_WORDS={}", shape.slot_bytes / 8),
+                                      fmt::format("-DKLAP_THREADS={}", shape.threads),
+                                      "-DKLAP_WORDS=" + word_list(shape.words)};
+  std::string steps;
+  for (const transform::ArgumentStep& step : shape.steps) {
+    steps += fmt::format("KLAP_STEP({},{},{},{}ull)", step.offset, unsigned_type(step.bytes),
+                         step.multiplies ? "mul" : "add", step.by);
+  }
+  options.push_back("-DKLAP_STEPS=" + steps);
+  if (shape.condition == analysis::LinkCondition::Counted) options.emplace_back("-DKLAP_COUNTED");
+  if (shape.condition == analysis::LinkCondition::Available) {
+    options.emplace_back("-DKLAP_FAST");
+    options.push_back("-DKLAP_FAST_WORDS=" + word_list(shape.fast_words));
+  }
+  if (shape.mode == transform::PromotionMode::Overlapped) options.emplace_back("-DKLAP_OVERLAPS");
+  if (shape.mode != transform::PromotionMode::LookBack) return options;
+  options.emplace_back("-DKLAP_LOOK_BACK");
+  std::string carries;
+  for (const transform::ArgumentCarry& carry : shape.carries)
+    carries += fmt::format("KLAP_CARRY({},{},{})", carry.offset, carry.word, carry.operation);
+  options.push_back("-DKLAP_CARRIES=" + carries);
+  return options;
+}
+
+}  // namespace
+
+std::shared_ptr<const ptx::Module> promote_template(const transform::PromotedShape& shape) {
+  return compiled(kPromoteTemplate, "promote.cu", promotion_options(shape));
+}
+
+std::shared_ptr<const ptx::Module> promote_link_template(const transform::PromotedShape& shape) {
+  return compiled(kPromoteLinkTemplate, "promote_link.cu", promotion_options(shape));
+}
+
 std::string template_texts() {
   return std::string(kQueueHeader) + kGroupHeader + kRecordGridHeader + kSequenceHeader + kSizesHeader +
          kRecordTemplate + kRecordSizesTemplate + kConsumerTemplate + kExactTemplate + kLeaveTemplate +
          kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate + kChainHeader +
          kChainRecordTemplate + kChainTemplate + kFeedGroupHeader + kLeaveChainTemplate + kWarpRecordsHeader +
-         kWarpTemplate + kWarpLaunchTemplate + kExitsHeader + kDeviceMemoryTemplate;
+         kWarpTemplate + kWarpLaunchTemplate + kExitsHeader + kDeviceMemoryTemplate + kPromoteHeader +
+         kPromoteLinkHeader + kPromoteTemplate + kPromoteLinkTemplate;
 }
 
 }  // namespace klap::jit

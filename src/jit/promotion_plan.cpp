@@ -1,0 +1,154 @@
+#include "jit/promotion_plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+namespace klap::jit {
+namespace {
+
+using analysis::ChainArgument;
+using analysis::ChainFacts;
+using analysis::FunctionFacts;
+using analysis::LinkArgument;
+using analysis::LinkCondition;
+using analysis::Objection;
+using transform::PromotionMode;
+
+constexpr std::array kModes = {PromotionMode::LookBack, PromotionMode::Overlapped, PromotionMode::Aggregated};
+
+// The best mode that a wish allows.
+PromotionMode wished_mode(Promotion wish) {
+  switch (wish) {
+    case Promotion::None:
+    case Promotion::Auto:
+    case Promotion::LookBack:
+      break;
+    case Promotion::P:
+    case Promotion::PA:
+      return PromotionMode::Aggregated;
+    case Promotion::PO:
+    case Promotion::PAO:
+      return PromotionMode::Overlapped;
+  }
+  return PromotionMode::LookBack;
+}
+
+const char* mode_text(PromotionMode mode) {
+  switch (mode) {
+    case PromotionMode::Aggregated:
+      return "one link after another";
+    case PromotionMode::Overlapped:
+      return "overlapping";
+    case PromotionMode::LookBack:
+      return "look-back";
+  }
+  return "";
+}
+
+// The parameter that an argument is, or is part of, counted from 0.
+std::string argument_name(const ChainArgument& argument, const FunctionFacts& kernel) {
+  const std::vector<ptx::Parameter>& parameters = kernel.function.parameters;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const ptx::Parameter& p = parameters[i];
+    if (argument.offset < p.offset || argument.offset >= p.offset + p.bytes) continue;
+    if (argument.bytes == p.bytes) return fmt::format("parameter {}", i);
+    return fmt::format("parameter {} at {}", i, argument.offset - p.offset);
+  }
+  return fmt::format("argument at {}", argument.offset);
+}
+
+// As a signed number where it is one of so many bytes.
+int64_t signed_step(const ChainArgument& argument) {
+  const uint32_t unused = 64 - 8 * argument.bytes;
+  return static_cast<int64_t>(argument.step << unused) >> unused;
+}
+
+std::string argument_text(const ChainArgument& argument, const PlannedPromotion& promotion,
+                          const FunctionFacts& kernel) {
+  const std::string name = argument_name(argument, kernel);
+  switch (argument.kind) {
+    case LinkArgument::Unchanged:
+      return {};
+    case LinkArgument::Stepped:
+      return argument.multiplies ? fmt::format("{} multiplied by {}", name, argument.step)
+                                 : fmt::format("{} stepped by {}", name, signed_step(argument));
+    case LinkArgument::Available:
+      return name + " known early";
+    case LinkArgument::Postponed:
+      return promotion.shape.mode == PromotionMode::LookBack
+                 ? fmt::format("{} carried by {}", name, argument.carried->operation)
+                 : name + " passed on";
+  }
+  return {};
+}
+
+std::string condition_text(const PlannedPromotion& promotion) {
+  switch (promotion.shape.condition) {
+    case LinkCondition::Counted:
+      return "links counted";
+    case LinkCondition::Available:
+      return "links known early";
+    case LinkCondition::AtSite:
+      return "links known by their launch";
+  }
+  return {};
+}
+
+}  // namespace
+
+bool launches_itself(const FunctionFacts& kernel) {
+  return std::ranges::any_of(kernel.sites, [&](const analysis::Site& site) {
+    return !site.callee.empty() && site.callee == kernel.function.name;
+  });
+}
+
+PromotionVerdict plan_promotion(std::shared_ptr<const ChainFacts> chain, Promotion wish) {
+  if (const auto objection = object_to_mode(*chain, PromotionMode::Aggregated))
+    return {nullptr, Objection{analysis::Reason::ArgumentMismatch, *objection}};
+  auto out = std::make_shared<PlannedPromotion>();
+  if (wish == Promotion::P || wish == Promotion::PO) {
+    out->notes.push_back(fmt::format("promotion {} with launches from the device is not offered: {} instead",
+                                     to_string(wish), to_string(wished_mode(wish))));
+  }
+  const auto* const first = std::ranges::find(kModes, wished_mode(wish));
+  for (const PromotionMode mode : std::span(first, kModes.end())) {
+    if (const auto objection = object_to_mode(*chain, mode)) {
+      out->notes.push_back(fmt::format("not {}: {}", mode_text(mode), *objection));
+      continue;
+    }
+    out->shape = promoted_shape(*chain, mode);
+    break;
+  }
+  out->chain = std::move(chain);
+  return {std::move(out), std::nullopt};
+}
+
+PromotionVerdict plan_promotion(const FunctionFacts& kernel, const SiteWish& wish) {
+  analysis::ChainVerdict verdict = analysis::judge_promotion(kernel, wish.assume_noalias);
+  if (verdict.facts == nullptr) return {nullptr, std::move(verdict.objection)};
+  return plan_promotion(std::move(verdict.facts), wish.promotion);
+}
+
+std::string promotion_text(const PlannedPromotion& promotion, const FunctionFacts& kernel) {
+  const ChainFacts& chain = *promotion.chain;
+  std::string text =
+      fmt::format("{}, block {}", mode_text(promotion.shape.mode), fmt::join(chain.block, "x"));
+  if (chain.shared_bytes != 0) text += fmt::format(", {} bytes of dynamic shared memory", chain.shared_bytes);
+  text += ", " + condition_text(promotion);
+  for (const ChainArgument& argument : chain.arguments) {
+    const std::string argument_is = argument_text(argument, promotion, kernel);
+    if (!argument_is.empty()) text += ", " + argument_is;
+  }
+  const auto unchanged = std::ranges::count(chain.arguments, LinkArgument::Unchanged, &ChainArgument::kind);
+  text += fmt::format(", {} of {} argument{} unchanged", unchanged, chain.arguments.size(),
+                      chain.arguments.size() == 1 ? "" : "s");
+  if (promotion.shape.mode != PromotionMode::Aggregated) text += ", overlap up to " + chain.boundary_text;
+  return text;
+}
+
+}  // namespace klap::jit

@@ -1,0 +1,74 @@
+// Promotion: the kernel that runs a chain of launches of itself in blocks that stay.
+//
+// It comes from a template (templates/promote.cu) that takes the chain's links one behind the other. The
+// program's kernel is spliced in as the body of a link: parameters that are the same for all links are still
+// the kernel's own, the others lie in shared memory, where the template puts those of the link. The launch
+// becomes the release of the next link, and where the body has a part that needs nothing of earlier links,
+// what waits for them stands behind that part (templates/promote_link.cu). (KLAP paper, section III.C:
+// promotion; here without device launches, and with what can be told from one link to the next without
+// waiting.)
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/promotion.h"
+#include "transform/aggregate.h"
+
+namespace klap::transform {
+
+// How links wait for each other: for all of the link before; only where their own prologue ends; or only for
+// the values that earlier links publish, many at a time.
+enum class PromotionMode { Aggregated, Overlapped, LookBack };
+const char* to_string(PromotionMode mode);  // as in the configuration: "PA", "PAO", "lookback"
+
+// An argument that steps from link to link.
+struct ArgumentStep {
+  uint32_t offset = 0, bytes = 0;
+  bool multiplies = false;
+  uint64_t by = 0;
+};
+
+// An argument that links combine with values of their own as they look back.
+struct ArgumentCarry {
+  uint32_t offset = 0, word = 0;  // its first word in a slot
+  std::string operation;          // as templates/promote_link.cu calls it: "add_32", "max_f32"
+};
+
+// All that the templates are compiled for.
+struct PromotedShape {
+  PromotionMode mode = PromotionMode::Aggregated;
+  // How a link knows that it exists. Available: by the fast chain.
+  analysis::LinkCondition condition = analysis::LinkCondition::AtSite;
+  uint32_t threads = 0;
+  uint32_t area_bytes = 0;                  // of each area of arguments
+  std::vector<uint32_t> words, fast_words;  // offsets of those that are passed on
+  std::vector<ArgumentStep> steps;
+  std::vector<ArgumentCarry> carries;
+  uint32_t slot_bytes = 0;
+
+  [[nodiscard]] bool passes(uint32_t offset, uint32_t bytes) const;  // part of it, among `words`
+};
+
+// The first reason why a chain cannot be run that way; nothing if it can. The reason against Aggregated is
+// one against promotion.
+std::optional<std::string> object_to_mode(const analysis::ChainFacts& chain, PromotionMode mode);
+
+// Nothing may stand against the mode.
+PromotedShape promoted_shape(const analysis::ChainFacts& chain, PromotionMode mode);
+
+// The templates, compiled for the shape: promote.cu and promote_link.cu.
+struct PromotionTemplates {
+  const ptx::Module& resident;
+  const ptx::Module& link;
+};
+// Takes the kernel's parameters and behind them, at queue_parameter_offset(), the chain. Throws
+// Error(Unsupported) naming the line if a parameter is used in a way that cannot be redirected.
+Generated promoted_kernel(const analysis::FunctionFacts& kernel, const analysis::ChainFacts& chain,
+                          const PromotedShape& shape, const PromotionTemplates& templates,
+                          const std::string& name, LineTables& lines);
+
+}  // namespace klap::transform
