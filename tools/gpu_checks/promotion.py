@@ -1,9 +1,8 @@
 """Promoted chains: the six programs of KLAP's section III, in every mode, at three sizes, in tiles of two shapes.
 
 A run is one process that solves its problem many times and checks every result. It is only believed to be in a mode
-if the statistics say so: the chain's launches were redirected, and as many links ran by promotion as there were. A
-mode that a program's chain does not allow is left, which is said and is not wrong, unless it is PA, which all six
-allow, or `auto`.
+if the statistics say so: the site's remark names the mode, and as many links ran by promotion as there were. A mode
+that a program's chain does not allow gives way to one that needs less, which the table shows behind the time.
 """
 
 import json
@@ -17,6 +16,7 @@ PROGRAMS = {"los": [], "pd": [], "pt": [], "sc": [], "unq": [], "upd": []}
 SIZES = {"small": 16384, "medium": 204800, "large": 25174016}
 SHAPES = {"8192": "16", "512": "1"}  # elements of a tile: --per-thread
 MODES = ("auto", "PA", "PAO", "lookback")
+NAMES = {"one link after another": "PA", "overlapping": "PAO", "look-back": "lookback"}  # as remarks begin
 REPEATS = 20
 LIMIT = 120
 # compute-sanitizer is some hundred times slower, and racecheck more: a few dozen links.
@@ -53,21 +53,31 @@ def native(where, program, shape, size, repeats):
     return {"ms": result.get("ms", {}).get("median") if right else None, "right": right}
 
 
+def modes_of(stats):
+    """The modes that the remarks of the chain's kernels name; "left" where one is not promoted."""
+    sites = [site for module in stats.get("modules", []) for site in module.get("sites", [])]
+    return {NAMES.get(site.get("detail", "").split(",")[0], "left") if site.get("granularity") == "promotion" else "left"
+            for site in sites}
+
+
 def judge(mode, expected_links, outcome, result, stats):
-    """(state, what is wrong): the state is "run" or "left"."""
+    """(the mode it ran in, what is wrong)."""
     if outcome.timed_out:
-        return "run", [outcome.describe()]
+        return "", [outcome.describe()]
     if outcome.code != 0 or result.get("wrong", 1) != 0:
-        return "run", [result.get("first_mistake") or f"{outcome.describe()}: {outcome.err.strip()[-200:]}"]
+        return "", [result.get("first_mistake") or f"{outcome.describe()}: {outcome.err.strip()[-200:]}"]
     if "missing" in stats:
-        return "run", [f"no statistics: {stats['missing']}"]
-    if not stats.get("launches", {}).get("redirected"):
-        allowed = mode in ("PAO", "lookback")
-        return "left", [] if allowed else ["no launch was redirected"]
+        return "", [f"no statistics: {stats['missing']}"]
+    modes = modes_of(stats)
+    if len(modes) != 1 or "left" in modes:
+        return "", [f"the kernels' chains run as {', '.join(sorted(modes)) or 'nothing'}"]
+    (actual,) = modes
+    if mode != "auto" and MODES.index(actual) > MODES.index(mode):
+        return actual, [f"runs as {actual}"]
     promoted = stats.get("links_promoted")
     if promoted != expected_links:
-        return "run", [f"{promoted} links ran by promotion instead of {expected_links}"]
-    return "run", []
+        return actual, [f"{promoted} links ran by promotion instead of {expected_links}"]
+    return actual, []
 
 
 def run(where, program, shape, size, mode, repeats):
@@ -80,8 +90,8 @@ def run(where, program, shape, size, mode, repeats):
     result = last_json(outcome.out).get("result", {})
     # The first link is the program's own launch. One more run than is timed.
     expected = (links(shape, SIZES[size]) - 1) * (repeats + 1)
-    state, wrong = judge(mode, expected, outcome, result, stats)
-    return {"program": program, "shape": shape, "size": size, "mode": mode, "state": state, "wrong": wrong,
+    actual, wrong = judge(mode, expected, outcome, result, stats)
+    return {"program": program, "shape": shape, "size": size, "mode": mode, "ran_as": actual, "wrong": wrong,
             "ms": result.get("ms", {}), "links": links(shape, SIZES[size]),
             "statistics": statistics_file.summary(stats), "links_promoted": stats.get("links_promoted")}
 
@@ -89,9 +99,8 @@ def run(where, program, shape, size, mode, repeats):
 def cell(record):
     if record["wrong"]:
         return "WRONG"
-    if record["state"] == "left":
-        return "left"
-    return table.milliseconds(record["ms"].get("median"))
+    shown = table.milliseconds(record["ms"].get("median"))
+    return shown if record["ran_as"] == record["mode"] else f"{shown} ({record['ran_as']})"
 
 
 def check(session, sizes, repeats):
@@ -124,7 +133,7 @@ def sanitizer_jobs(where, job):
             for per_thread in SHAPES.values():
                 for mode in MODES[1:]:
                     jobs.append(job(tool, where.program("bench", program), [*SANITIZED, "--per-thread", per_thread],
-                                    {"KLAP_PROMOTION": mode}, may_be_left=mode != "PA"))
+                                    {"KLAP_PROMOTION": mode}))
     return jobs
 
 
