@@ -4,6 +4,8 @@ import collections
 import json
 import re
 
+PROMOTION = "promotion"  # the granularity of sites in chains that are promoted
+
 
 def read(path):
     """The statistics, or an empty dictionary with the reason under "missing"."""
@@ -34,9 +36,16 @@ def slices(stats, name):
 
 
 def ways(stats):
-    """How sites are rewritten: a set of granularity/launcher."""
+    """How sites are aggregated: a set of granularity/launcher. Chains that are promoted are not, whatever is asked."""
     sites = [site for module in stats.get("modules", []) for site in module.get("sites", [])]
-    return {f"{site.get('granularity')}/{site.get('launcher')}" for site in sites if site.get("verdict") == "rewritten"}
+    return {f"{site.get('granularity')}/{site.get('launcher')}" for site in sites
+            if site.get("verdict") == "rewritten" and site.get("granularity") != PROMOTION}
+
+
+def is_promoted(stats):
+    """True if some chain is promoted."""
+    return any(site.get("granularity") == PROMOTION for module in stats.get("modules", [])
+               for site in module.get("sites", []))
 
 
 def summary(stats):
