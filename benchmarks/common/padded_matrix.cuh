@@ -1,7 +1,7 @@
 // Moving the rows of a matrix apart or together in place: what `pd` (padding) and `upd` (its inverse) share.
 //
 // The packed form has the rows one after another, the padded form `padding` unused elements after each. Tiles
-// are cut from the packed form: tile t has the elements t * 8,192 and on, wherever they are now. An element's
+// are cut from the packed form: tile t has the elements t * kTile and on, wherever they are now. An element's
 // padded place never comes before its packed one, so padding must go from the last tile to the first, and
 // unpadding from the first to the last.
 #pragma once
@@ -34,9 +34,9 @@ __host__ __device__ constexpr int elements_before(RowShape shape, int p) {
 }
 
 // Calls body(i, packed place, padded place) for the thread's elements of a tile: one division, then steps.
-template <class Body>
+template <int kPerThread, class Body>
 __device__ __forceinline__ void with_places(RowShape shape, int tile, const Body& body) {
-  int k = element_index(tile, 0);
+  int k = element_index<kPerThread>(tile, 0);
   int p = padded_place(shape, k);
   int column = k % shape.columns;
 #pragma unroll
@@ -58,6 +58,7 @@ __device__ __forceinline__ void with_places(RowShape shape, int tile, const Body
 //
 // `value` is what the thread read: the barrier takes something that depends on all of it, so no load can
 // still be under way when a block elsewhere starts to overwrite the tile.
+template <int kPerThread>
 __device__ __forceinline__ void announce_read(const TileWords& words, int tile,
                                               const int (&value)[kPerThread]) {
   int all_bits = 0;
@@ -90,7 +91,8 @@ struct RowOptions {
     if (elements > kMostElements || columns > elements)
       refuse_option(program, "too many elements or columns");
     if (elements % columns != 0) refuse_option(program, "--elements must be a multiple of --columns");
-    const long long computed = elements + 2 * kTile;  // places are computed for whole tiles and a step more
+    const long long computed =
+        elements + 2 * kTile<16>;  // places are computed for whole tiles and a step more
     if (padding > INT_MAX || computed + (computed / columns + 1) * padding > INT_MAX) {
       refuse_option(program, "the padded matrix is too large");
     }
@@ -98,10 +100,12 @@ struct RowOptions {
 };
 
 // The matrix on the device; the programs add the kernels.
-class RowChain : public TileChain {
+template <int kPerThread>
+class RowChain : public TileChain<kPerThread> {
  public:
-  RowChain(const RowOptions& rows, bool starts_padded, const CommonOptions& options)
-      : TileChain(static_cast<int>(rows.elements), options),
+  RowChain(const RowOptions& rows, bool starts_padded, const ChainOptions& chain,
+           const CommonOptions& options)
+      : TileChain<kPerThread>(static_cast<int>(rows.elements), chain, options),
         shape_{static_cast<int>(rows.columns), static_cast<int>(rows.padding)},
         starts_padded_(starts_padded),
         values_(random_values(rows.elements, options.seed)),
@@ -111,9 +115,9 @@ class RowChain : public TileChain {
   std::string verify() final {
     std::vector<int> found = data_.to_host();
     if (!starts_padded_) {
-      for (int k = 0; k < elements(); ++k) found[k] = found[padded_place(shape_, k)];
+      for (int k = 0; k < this->elements(); ++k) found[k] = found[padded_place(shape_, k)];
     }
-    found.resize(elements());
+    found.resize(this->elements());
     return differences("elements", values_, found);
   }
 
@@ -123,7 +127,7 @@ class RowChain : public TileChain {
 
   void restore() final {
     data_.fill_bytes(0xff);
-    if (is_library()) return;  // it copies from the original
+    if (this->is_library()) return;  // it copies from the original
     check(cudaMemcpy(data_.data(), original_.data(), original_.bytes(), cudaMemcpyDeviceToDevice),
           "restoring the matrix");
   }
@@ -138,16 +142,16 @@ class RowChain : public TileChain {
   void describe_problem(JsonObject& report) const final {
     report.add("rows", rows()).add("columns", shape_.columns).add("padding", shape_.padding);
   }
-  [[nodiscard]] long long bytes_to_move() const final { return 8LL * elements(); }
+  [[nodiscard]] long long bytes_to_move() const final { return 8LL * this->elements(); }
 
  private:
-  [[nodiscard]] int rows() const { return elements() / shape_.columns; }
+  [[nodiscard]] int rows() const { return this->elements() / shape_.columns; }
   [[nodiscard]] size_t padded_elements() const {
     return static_cast<size_t>(rows()) * (static_cast<size_t>(shape_.columns) + shape_.padding);
   }
   [[nodiscard]] std::vector<int> padded_form(const std::vector<int>& packed) const {
     std::vector<int> padded(padded_elements(), -1);
-    for (int k = 0; k < elements(); ++k) padded[padded_place(shape_, k)] = packed[k];
+    for (int k = 0; k < this->elements(); ++k) padded[padded_place(shape_, k)] = packed[k];
     return padded;
   }
 

@@ -13,11 +13,12 @@ namespace bench {
 // Below, `chosen` has bit i set if the thread's element i is selected.
 
 // Reads the thread's elements and selects those below `limit`.
+template <int kPerThread>
 __device__ __forceinline__ unsigned read_and_choose(const int* data, int elements, int limit, int tile,
                                                     int (&value)[kPerThread]) {
 #pragma unroll
   for (int i = 0; i < kPerThread; ++i) {
-    const int index = element_index(tile, i);
+    const int index = element_index<kPerThread>(tile, i);
     value[i] = index < elements ? data[index] : limit;
   }
   unsigned chosen = 0;
@@ -33,7 +34,7 @@ __device__ __forceinline__ WarpShares<Sum> count_chosen(unsigned chosen) {
 
 // Calls body(i, rank) for each of the thread's elements, all threads of a warp together; rank is `first` plus
 // the number of the warp's selected elements before this one.
-template <class Body>
+template <int kPerThread, class Body>
 __device__ __forceinline__ void with_ranks(unsigned chosen, int first, const Body& body) {
   const unsigned lower_lanes = (1U << lane_index()) - 1;
 #pragma unroll

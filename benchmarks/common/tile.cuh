@@ -1,31 +1,49 @@
 // How the promotion programs (los, pd, pt, sc, unq, upd) cut a sequence into tiles, and what a block computes
 // about its tile.
 //
-// A tile is 8,192 consecutive elements, which one block of 512 threads holds in registers. Every warp has 512
-// consecutive elements, 32 at a time, so that loads are coalesced and the order of the elements is that of
-// warps, then turns, then lanes: ranks come from ballots, and a block needs one barrier to count.
+// A tile is consecutive elements, 16 or 1 for each thread of one block of 512, which holds them in registers:
+// 8,192, as in the KLAP paper, or 512, where a link has so little to do that the way from link to link is
+// what counts. Every warp has consecutive elements, 32 at a time, so that loads are coalesced and the order
+// of the elements is that of warps, then turns, then lanes: ranks come from ballots, and a block needs one
+// barrier to count.
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include <klap/annotate.cuh>
+
 namespace bench {
 
 constexpr int kTileBlock = 512;
-constexpr int kPerThread = 16;
-constexpr int kTile = kTileBlock * kPerThread;
 constexpr int kTileWarps = kTileBlock / 32;
-constexpr int kWarpElements = kTile / kTileWarps;
+template <int kPerThread>
+constexpr int kTile = kTileBlock* kPerThread;
+template <int kPerThread>
+constexpr int kWarpElements = 32 * kPerThread;
 constexpr int kFlatBlocksPerSm = 3;  // registers for a tile in each, and enough loads in flight
 constexpr unsigned kAllLanes = 0xffffffffU;
 
-__host__ __device__ constexpr int tiles_for(int elements) { return (elements + kTile - 1) / kTile; }
+template <int kPerThread>
+__host__ __device__ constexpr int tiles_for(int elements) {
+  return (elements + kTile<kPerThread> - 1) / kTile<kPerThread>;
+}
 
 __device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.x % 32); }
 __device__ __forceinline__ int warp_index() { return static_cast<int>(threadIdx.x / 32); }
 
 // Where the thread's element number `i` is in the whole sequence.
+template <int kPerThread>
 __device__ __forceinline__ int element_index(int tile, int i) {
-  return tile * kTile + warp_index() * kWarpElements + i * 32 + lane_index();
+  return tile * kTile<kPerThread> + warp_index() * kWarpElements<kPerThread> + i * 32 + lane_index();
+}
+
+// How a chain's kernel is compiled: as it is timed, with lost launches counted, or with the place marked up
+// to which a link needs nothing of those before it, as a programmer who helps klap_jit would.
+enum class Link { Plain, Counting, Marked };
+
+template <Link kLink>
+__device__ __forceinline__ void mark_overlap() {
+  if constexpr (kLink == Link::Marked) KLAP_OVERLAP_BOUNDARY();
 }
 
 // Operations on one value of each warp or tile. Both are commutative.

@@ -19,7 +19,7 @@
 
 namespace bench {
 
-constexpr long long kMediumElements = 25LL * kTile;
+constexpr long long kMediumElements = 25LL * kTile<16>;
 constexpr long long kMostElements = 1LL << 30;  // so that sums of indices fit 31 bits
 
 [[noreturn]] inline void refuse_option(const char* program, const char* what) {
@@ -37,10 +37,41 @@ inline std::vector<int> random_values(long long count, uint64_t seed) {
   return values;
 }
 
+// What all of these programs can be asked for.
+struct ChainOptions {
+  std::string per_thread = "16";
+  std::string boundary = "none";
+
+  void add_to(Options& options) {
+    options.choice("per-thread", per_thread, {"16", "1"}, "elements a thread: tiles of 8,192 or 512");
+    options.choice("boundary", boundary, {"none", "hand"},
+                   "whether the chain's kernel says where it needs the links before");
+  }
+  [[nodiscard]] bool is_marked() const { return boundary == "hand"; }
+};
+
+// Measures Program<16> or Program<1>, made of the arguments.
+template <template <int> class Program, class... Arguments>
+int run_chain_benchmark(const char* name, const CommonOptions& common, const ChainOptions& chain,
+                        const Arguments&... arguments) {
+  if (chain.per_thread == "1") {
+    Program<1> program(arguments..., chain, common);
+    return run_benchmark(name, common, program);
+  }
+  Program<16> program(arguments..., chain, common);
+  return run_benchmark(name, common, program);
+}
+
+// Tiles have kPerThread elements a thread.
+template <int kPerThread>
 class TileChain : public Benchmark {
  public:
-  TileChain(int elements, const CommonOptions& options)
-      : elements_(elements), variant_(options.variant), words_(tiles_for(elements)), lost_(1) {}
+  TileChain(int elements, const ChainOptions& chain, const CommonOptions& options)
+      : elements_(elements),
+        variant_(options.variant),
+        is_marked_(chain.is_marked()),
+        words_(tiles_for<kPerThread>(elements)),
+        lost_(1) {}
   ~TileChain() override { cudaFree(library_memory_); }
   TileChain(const TileChain&) = delete;
   TileChain& operator=(const TileChain&) = delete;
@@ -56,19 +87,19 @@ class TileChain : public Benchmark {
     } else if (variant_ == "library") {
       check(library(library_memory_, library_bytes_), "the library's algorithm");
     } else {
-      run_chain(false, nullptr);
+      run_chain(is_marked_ ? Link::Marked : Link::Plain, nullptr);
     }
     check(cudaGetLastError(), "launching the kernels");
   }
 
   long long count_lost_launches() final {
-    run_chain(true, lost_.data());
+    run_chain(Link::Counting, lost_.data());
     check(cudaGetLastError(), "launching the chain");
     return static_cast<long long>(lost_.to_host()[0]);
   }
 
   void describe(JsonObject& report) const final {
-    report.add("elements", elements_).add("links", tiles());
+    report.add("elements", elements_).add("links", tiles()).add("per_thread", kPerThread);
     describe_problem(report);
     report.add("child_launches", variant_ == "cdp" ? tiles() - 1 : 0);  // the host launches the first link
     report.add("bytes_to_move", bytes_to_move());
@@ -77,8 +108,8 @@ class TileChain : public Benchmark {
  protected:
   // Brings the device's data to its state before a run.
   virtual void restore() = 0;
-  // Launches the chain's first link; `count` chooses the kernel that counts failed launches.
-  virtual void run_chain(bool count, unsigned long long* lost) = 0;
+  // Launches the chain's first link, of a kernel of that kind.
+  virtual void run_chain(Link kind, unsigned long long* lost) = 0;
   virtual void run_flat(const TileWords& words) = 0;
   // The library's algorithm; with no memory, it only says how many bytes it needs.
   virtual cudaError_t library(void* memory, size_t& bytes) = 0;
@@ -86,8 +117,12 @@ class TileChain : public Benchmark {
   [[nodiscard]] virtual long long bytes_to_move() const = 0;
 
   [[nodiscard]] int elements() const { return elements_; }
-  [[nodiscard]] int tiles() const { return tiles_for(elements_); }
+  [[nodiscard]] int tiles() const { return tiles_for<kPerThread>(elements_); }
   [[nodiscard]] bool is_library() const { return variant_ == "library"; }
+  template <class Kernel>
+  static Kernel* chosen(Link kind, Kernel* plain, Kernel* counting, Kernel* marked) {
+    return kind == Link::Counting ? counting : kind == Link::Marked ? marked : plain;
+  }
   // Allocates the library's working memory; the last step of a problem's constructor.
   void prepare_library() {
     if (!is_library()) return;
@@ -98,6 +133,7 @@ class TileChain : public Benchmark {
  private:
   int elements_;
   std::string variant_;
+  bool is_marked_;
   TileWordsMemory words_;
   DeviceArray<unsigned long long> lost_;
   void* library_memory_ = nullptr;

@@ -20,41 +20,62 @@
 #include "slope.h"
 
 using bench::Highest;
-using bench::kPerThread;
 using bench::kTileBlock;
+using bench::Link;
 
-constexpr int kVector = 4;  // consecutive points that a thread reads at once
-constexpr int kRows = kPerThread / kVector;
+// Consecutive points that a thread reads at once.
+template <int kPerThread>
+constexpr int kVector = kPerThread < 4 ? kPerThread : 4;
+template <int kPerThread>
+constexpr int kRows = kPerThread / kVector<kPerThread>;
 
 // Arrays are padded to whole tiles.
 struct Terrain {
-  const float4* heights;
-  uchar4* visible;  // 1 or 0 for each point
+  const float* heights;
+  unsigned char* visible;  // 1 or 0 for each point
   int tiles;
 };
 
+__device__ __forceinline__ void load(const float* heights, int vector, float (&to)[4]) {
+  const float4 loaded = reinterpret_cast<const float4*>(heights)[vector];
+  to[0] = loaded.x, to[1] = loaded.y, to[2] = loaded.z, to[3] = loaded.w;
+}
+__device__ __forceinline__ void load(const float* heights, int vector, float (&to)[1]) {
+  to[0] = heights[vector];
+}
+__device__ __forceinline__ void store(unsigned char* visible, int vector, const unsigned char (&flags)[4]) {
+  reinterpret_cast<uchar4*>(visible)[vector] = make_uchar4(flags[0], flags[1], flags[2], flags[3]);
+}
+__device__ __forceinline__ void store(unsigned char* visible, int vector, const unsigned char (&flags)[1]) {
+  visible[vector] = flags[0];
+}
+
 // Which of the vectors the thread's row `row` is: a warp's points are consecutive, and so are a row's.
+template <int kPerThread>
 __device__ __forceinline__ int vector_index(int tile, int row) {
-  return (tile * bench::kTile + bench::warp_index() * bench::kWarpElements) / kVector + row * 32 +
-         bench::lane_index();
+  const int warp_begin =
+      tile * bench::kTile<kPerThread> + bench::warp_index() * bench::kWarpElements<kPerThread>;
+  return warp_begin / kVector<kPerThread> + row * 32 + bench::lane_index();
 }
 
 // Reads the thread's heights and makes them slopes. Returns the highest of the warp.
+template <int kPerThread>
 __device__ __forceinline__ float read_slopes(const Terrain& terrain, int tile, float (&slope)[kPerThread]) {
-  float4 height[kRows];
+  constexpr int kWide = kVector<kPerThread>;
+  float height[kRows<kPerThread>][kWide];
 #pragma unroll
-  for (int row = 0; row < kRows; ++row) height[row] = terrain.heights[vector_index(tile, row)];
-  const float observer = terrain.heights[0].x;
+  for (int row = 0; row < kRows<kPerThread>; ++row)
+    load(terrain.heights, vector_index<kPerThread>(tile, row), height[row]);
+  const float observer = terrain.heights[0];
   float highest = Highest::kIdentity;
 #pragma unroll
-  for (int row = 0; row < kRows; ++row) {
-    const int i = kVector * vector_index(tile, row);
-    slope[kVector * row] = slope_to(height[row].x, observer, i);
-    slope[kVector * row + 1] = slope_to(height[row].y, observer, i + 1);
-    slope[kVector * row + 2] = slope_to(height[row].z, observer, i + 2);
-    slope[kVector * row + 3] = slope_to(height[row].w, observer, i + 3);
+  for (int row = 0; row < kRows<kPerThread>; ++row) {
+    const int i = kWide * vector_index<kPerThread>(tile, row);
 #pragma unroll
-    for (int c = 0; c < kVector; ++c) highest = fmaxf(highest, slope[kVector * row + c]);
+    for (int c = 0; c < kWide; ++c) {
+      slope[kWide * row + c] = slope_to(height[row][c], observer, i + c);
+      highest = fmaxf(highest, slope[kWide * row + c]);
+    }
   }
   return bench::reduce_warp<Highest>(highest);
 }
@@ -75,37 +96,42 @@ __device__ __forceinline__ unsigned char raise(float& highest, float slope) {
 }
 
 // `highest` is the highest slope before the warp's points.
+template <int kPerThread>
 __device__ __forceinline__ void write_visible(const Terrain& terrain, int tile,
                                               const float (&slope)[kPerThread], float highest) {
+  constexpr int kWide = kVector<kPerThread>;
 #pragma unroll
-  for (int row = 0; row < kRows; ++row) {
-    const float* mine = slope + kVector * row;
-    const float up_to_here = highest_so_far(fmaxf(fmaxf(mine[0], mine[1]), fmaxf(mine[2], mine[3])));
+  for (int row = 0; row < kRows<kPerThread>; ++row) {
+    const float* mine = slope + kWide * row;
+    float of_mine = mine[0];
+#pragma unroll
+    for (int c = 1; c < kWide; ++c) of_mine = fmaxf(of_mine, mine[c]);
+    const float up_to_here = highest_so_far(of_mine);
     const float of_lower_lanes = __shfl_up_sync(bench::kAllLanes, up_to_here, 1);
     float before = bench::lane_index() == 0 ? highest : fmaxf(highest, of_lower_lanes);
-    uchar4 flags;
-    flags.x = raise(before, mine[0]);
-    flags.y = raise(before, mine[1]);
-    flags.z = raise(before, mine[2]);
-    flags.w = raise(before, mine[3]);
-    terrain.visible[vector_index(tile, row)] = flags;
+    unsigned char flags[kWide];
+#pragma unroll
+    for (int c = 0; c < kWide; ++c) flags[c] = raise(before, mine[c]);
+    store(terrain.visible, vector_index<kPerThread>(tile, row), flags);
     highest = fmaxf(highest, __shfl_sync(bench::kAllLanes, up_to_here, 31));
   }
 }
 
 // One link. The output is not read and every point has its own flag, so links may overlap.
-template <bool kCount>
+template <int kPerThread, Link kLink>
 __global__ void __launch_bounds__(kTileBlock)
     look(Terrain terrain, int tile, float highest, unsigned long long* lost) {
   float slope[kPerThread];
   const auto in_tile = bench::share_in_block<Highest>(read_slopes(terrain, tile, slope));
+  bench::mark_overlap<kLink>();
   if (threadIdx.x == 0 && tile + 1 < terrain.tiles) {
-    look<kCount><<<1, kTileBlock>>>(terrain, tile + 1, fmaxf(highest, in_tile.total), lost);
-    bench::count_if_lost<kCount>(lost);
+    look<kPerThread, kLink><<<1, kTileBlock>>>(terrain, tile + 1, fmaxf(highest, in_tile.total), lost);
+    bench::count_if_lost<kLink == Link::Counting>(lost);
   }
   write_visible(terrain, tile, slope, fmaxf(highest, in_tile.before));
 }
 
+template <int kPerThread>
 __global__ void __launch_bounds__(kTileBlock, bench::kFlatBlocksPerSm)
     look_flat(Terrain terrain, bench::TileWords words) {
   const int tile = bench::draw_number(words);
@@ -119,8 +145,10 @@ namespace {
 
 // A slope that grows over the whole line from 1/1024 to 1024, and random ups and downs of 16 steps' growth:
 // so a good part of the points is visible everywhere. Padded to whole tiles with points that nobody sees.
+template <int kPerThread>
 std::vector<float> random_heights(int elements, uint64_t seed) {
-  std::vector<float> heights(static_cast<size_t>(bench::tiles_for(elements)) * bench::kTile, -INFINITY);
+  const size_t tiles = bench::tiles_for<kPerThread>(elements);
+  std::vector<float> heights(tiles * bench::kTile<kPerThread>, -INFINITY);
   const double doublings = 20.0 / elements;  // of the slope, from one point to the next
   bench::parallel_for(elements, [&](size_t i) {
     const double place = static_cast<double>(i);
@@ -141,47 +169,49 @@ std::vector<unsigned char> cpu_visible(const std::vector<float>& heights, int el
   return visible;
 }
 
-class LineOfSight final : public bench::TileChain {
+template <int kPerThread>
+class LineOfSight final : public bench::TileChain<kPerThread> {
+  using Chain = bench::TileChain<kPerThread>;
+
  public:
-  LineOfSight(int elements, const bench::CommonOptions& options)
-      : LineOfSight(elements, random_heights(elements, options.seed), options) {}
+  LineOfSight(int elements, const bench::ChainOptions& chain, const bench::CommonOptions& options)
+      : LineOfSight(elements, random_heights<kPerThread>(elements, options.seed), chain, options) {}
 
   std::string verify() override {
     std::vector<unsigned char> found = visible_.to_host();
-    found.resize(elements());
+    found.resize(this->elements());
     return bench::differences("points", expected_, found);
   }
 
  protected:
   void restore() override { visible_.fill_bytes(0xff); }
-  void run_chain(bool count, unsigned long long* lost) override {
-    auto* kernel = count ? &look<true> : &look<false>;
+  void run_chain(Link kind, unsigned long long* lost) override {
+    auto* kernel = this->chosen(kind, &look<kPerThread, Link::Plain>, &look<kPerThread, Link::Counting>,
+                                &look<kPerThread, Link::Marked>);
     kernel<<<1, kTileBlock>>>(on_device(), 0, Highest::kIdentity, lost);
   }
   void run_flat(const bench::TileWords& words) override {
-    look_flat<<<tiles(), kTileBlock>>>(on_device(), words);
+    look_flat<kPerThread><<<this->tiles(), kTileBlock>>>(on_device(), words);
   }
   cudaError_t library(void* memory, size_t& bytes) override {
-    return library_look(memory, bytes, heights_.data(), elements(), visible_.data());
+    return library_look(memory, bytes, heights_.data(), this->elements(), visible_.data());
   }
   void describe_problem(bench::JsonObject& report) const override {
     const auto visible = std::count(expected_.begin(), expected_.end(), 1);
     report.add("visible", static_cast<long long>(visible));
   }
-  long long bytes_to_move() const override { return 5LL * elements(); }
+  long long bytes_to_move() const override { return 5LL * this->elements(); }
 
  private:
-  LineOfSight(int elements, const std::vector<float>& heights, const bench::CommonOptions& options)
-      : TileChain(elements, options),
+  LineOfSight(int elements, const std::vector<float>& heights, const bench::ChainOptions& chain,
+              const bench::CommonOptions& options)
+      : Chain(elements, chain, options),
         expected_(cpu_visible(heights, elements)),
         heights_(heights),
         visible_(heights.size()) {
-    prepare_library();
+    this->prepare_library();
   }
-  [[nodiscard]] Terrain on_device() const {
-    return {reinterpret_cast<const float4*>(heights_.data()), reinterpret_cast<uchar4*>(visible_.data()),
-            tiles()};
-  }
+  [[nodiscard]] Terrain on_device() const { return {heights_.data(), visible_.data(), this->tiles()}; }
 
   std::vector<unsigned char> expected_;
   bench::DeviceArray<float> heights_;
@@ -194,11 +224,12 @@ int main(int argc, char** argv) {
   bench::CommonOptions common({"cdp", "flat", "library"});
   long long elements = bench::kMediumElements;
   bench::Options options("los", "line of sight as a chain of kernels that launch the next tile's");
+  bench::ChainOptions chain;
   options.integer("elements", elements, 1, "points along the line");
+  chain.add_to(options);
   common.add_to(options);
   options.parse(argc, argv);
   if (elements > bench::kMostElements) bench::refuse_option("los", "too many elements");
   bench::require_device("los");
-  LineOfSight line_of_sight(static_cast<int>(elements), common);
-  return bench::run_benchmark("los", common, line_of_sight);
+  return bench::run_chain_benchmark<LineOfSight>("los", common, chain, static_cast<int>(elements));
 }

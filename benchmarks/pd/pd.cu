@@ -9,23 +9,24 @@
 #include "../common/device.cuh"
 #include "../common/padded_matrix.cuh"
 
-using bench::kPerThread;
-using bench::kTile;
 using bench::kTileBlock;
+using bench::Link;
 using bench::RowShape;
 
+template <int kPerThread>
 __device__ __forceinline__ void read_packed(const int* data, int elements, int tile,
                                             int (&value)[kPerThread]) {
 #pragma unroll
   for (int i = 0; i < kPerThread; ++i) {
-    const int index = bench::element_index(tile, i);
+    const int index = bench::element_index<kPerThread>(tile, i);
     value[i] = index < elements ? data[index] : 0;
   }
 }
 
+template <int kPerThread>
 __device__ __forceinline__ void write_padded(int* data, int elements, RowShape shape, int tile,
                                              const int (&value)[kPerThread]) {
-  bench::with_places(shape, tile, [&](int i, int k, int p) {
+  bench::with_places<kPerThread>(shape, tile, [&](int i, int k, int p) {
     if (k < elements) data[p] = value[i];
   });
 }
@@ -35,47 +36,54 @@ __device__ __forceinline__ void write_padded(int* data, int elements, RowShape s
 // it passes the barrier, or in later tiles, which earlier links have read. So nothing is overwritten unread;
 // and a late write of this link can not meet a later link's accesses, which read before this tile's begin and
 // write other elements' places.
-template <bool kCount>
+template <int kPerThread, Link kLink>
 __global__ void __launch_bounds__(kTileBlock)
     pad(int* data, int elements, RowShape shape, int tile, unsigned long long* lost) {
   int value[kPerThread];
   read_packed(data, elements, tile, value);
   __syncthreads();
+  bench::mark_overlap<kLink>();
   if (threadIdx.x == 0 && tile > 0) {
-    pad<kCount><<<1, kTileBlock>>>(data, elements, shape, tile - 1, lost);
-    bench::count_if_lost<kCount>(lost);
+    pad<kPerThread, kLink><<<1, kTileBlock>>>(data, elements, shape, tile - 1, lost);
+    bench::count_if_lost<kLink == Link::Counting>(lost);
   }
   write_padded(data, elements, shape, tile, value);
 }
 
+template <int kPerThread>
 __global__ void __launch_bounds__(kTileBlock, bench::kFlatBlocksPerSm)
     pad_flat(int* data, int elements, RowShape shape, bench::TileWords words) {
-  const int tiles = bench::tiles_for(elements);
+  const int tiles = bench::tiles_for<kPerThread>(elements);
   const int tile = tiles - 1 - bench::draw_number(words);
   int value[kPerThread];
   read_packed(data, elements, tile, value);
   bench::announce_read(words, tile, value);
-  const int begin = tile * kTile;
-  const int end = min(begin + kTile, elements);
-  bench::await_read(words, max(bench::padded_place(shape, begin) / kTile, tile + 1),
-                    min(bench::padded_place(shape, end - 1) / kTile, tiles - 1));
+  const int begin = tile * bench::kTile<kPerThread>;
+  const int end = min(begin + bench::kTile<kPerThread>, elements);
+  bench::await_read(words, max(bench::padded_place(shape, begin) / bench::kTile<kPerThread>, tile + 1),
+                    min(bench::padded_place(shape, end - 1) / bench::kTile<kPerThread>, tiles - 1));
   write_padded(data, elements, shape, tile, value);
 }
 
 namespace {
 
-class Padding final : public bench::RowChain {
+template <int kPerThread>
+class Padding final : public bench::RowChain<kPerThread> {
+  using Chain = bench::RowChain<kPerThread>;
+
  public:
-  Padding(const bench::RowOptions& rows, const bench::CommonOptions& options)
-      : RowChain(rows, /*starts_padded=*/false, options) {}
+  Padding(const bench::RowOptions& rows, const bench::ChainOptions& chain,
+          const bench::CommonOptions& options)
+      : Chain(rows, /*starts_padded=*/false, chain, options) {}
 
  protected:
-  void run_chain(bool count, unsigned long long* lost) override {
-    auto* kernel = count ? &pad<true> : &pad<false>;
-    kernel<<<1, kTileBlock>>>(data(), elements(), shape(), tiles() - 1, lost);
+  void run_chain(Link kind, unsigned long long* lost) override {
+    auto* kernel = this->chosen(kind, &pad<kPerThread, Link::Plain>, &pad<kPerThread, Link::Counting>,
+                                &pad<kPerThread, Link::Marked>);
+    kernel<<<1, kTileBlock>>>(this->data(), this->elements(), this->shape(), this->tiles() - 1, lost);
   }
   void run_flat(const bench::TileWords& words) override {
-    pad_flat<<<tiles(), kTileBlock>>>(data(), elements(), shape(), words);
+    pad_flat<kPerThread><<<this->tiles(), kTileBlock>>>(this->data(), this->elements(), this->shape(), words);
   }
 };
 
@@ -85,11 +93,12 @@ int main(int argc, char** argv) {
   bench::CommonOptions common({"cdp", "flat", "library"});
   bench::RowOptions rows;
   bench::Options options("pd", "padding a matrix in place, a chain of kernels that launch the next tile's");
+  bench::ChainOptions chain;
   rows.add_to(options);
+  chain.add_to(options);
   common.add_to(options);
   options.parse(argc, argv);
   rows.require_valid("pd");
   bench::require_device("pd");
-  Padding padding(rows, common);
-  return bench::run_benchmark("pd", common, padding);
+  return bench::run_chain_benchmark<Padding>("pd", common, chain, rows);
 }

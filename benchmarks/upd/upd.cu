@@ -9,21 +9,23 @@
 #include "../common/device.cuh"
 #include "../common/padded_matrix.cuh"
 
-using bench::kPerThread;
-using bench::kTile;
 using bench::kTileBlock;
+using bench::Link;
 using bench::RowShape;
 
+template <int kPerThread>
 __device__ __forceinline__ void read_padded(const int* data, int elements, RowShape shape, int tile,
                                             int (&value)[kPerThread]) {
-  bench::with_places(shape, tile, [&](int i, int k, int p) { value[i] = k < elements ? data[p] : 0; });
+  bench::with_places<kPerThread>(shape, tile,
+                                 [&](int i, int k, int p) { value[i] = k < elements ? data[p] : 0; });
 }
 
+template <int kPerThread>
 __device__ __forceinline__ void write_packed(int* data, int elements, int tile,
                                              const int (&value)[kPerThread]) {
 #pragma unroll
   for (int i = 0; i < kPerThread; ++i) {
-    const int index = bench::element_index(tile, i);
+    const int index = bench::element_index<kPerThread>(tile, i);
     if (index < elements) data[index] = value[i];
   }
 }
@@ -33,46 +35,54 @@ __device__ __forceinline__ void write_packed(int* data, int elements, int tile,
 // belongs to this tile, which the whole block has read when it passes the barrier, or to earlier links'
 // tiles, which they have read. So nothing is overwritten unread; and a late write of this link can not meet a
 // later link's accesses, which read and write at or after this tile's packed end.
-template <bool kCount>
+template <int kPerThread, Link kLink>
 __global__ void __launch_bounds__(kTileBlock)
     unpad(int* data, int elements, RowShape shape, int tile, unsigned long long* lost) {
   int value[kPerThread];
   read_padded(data, elements, shape, tile, value);
   __syncthreads();
-  if (threadIdx.x == 0 && tile + 1 < bench::tiles_for(elements)) {
-    unpad<kCount><<<1, kTileBlock>>>(data, elements, shape, tile + 1, lost);
-    bench::count_if_lost<kCount>(lost);
+  bench::mark_overlap<kLink>();
+  if (threadIdx.x == 0 && tile + 1 < bench::tiles_for<kPerThread>(elements)) {
+    unpad<kPerThread, kLink><<<1, kTileBlock>>>(data, elements, shape, tile + 1, lost);
+    bench::count_if_lost<kLink == Link::Counting>(lost);
   }
   write_packed(data, elements, tile, value);
 }
 
+template <int kPerThread>
 __global__ void __launch_bounds__(kTileBlock, bench::kFlatBlocksPerSm)
     unpad_flat(int* data, int elements, RowShape shape, bench::TileWords words) {
   const int tile = bench::draw_number(words);
   int value[kPerThread];
   read_padded(data, elements, shape, tile, value);
   bench::announce_read(words, tile, value);
-  const int begin = tile * kTile;
-  const int end = min(begin + kTile, elements);
-  bench::await_read(words, bench::elements_before(shape, begin) / kTile,
-                    min((bench::elements_before(shape, end) - 1) / kTile, tile - 1));
+  const int begin = tile * bench::kTile<kPerThread>;
+  const int end = min(begin + bench::kTile<kPerThread>, elements);
+  bench::await_read(words, bench::elements_before(shape, begin) / bench::kTile<kPerThread>,
+                    min((bench::elements_before(shape, end) - 1) / bench::kTile<kPerThread>, tile - 1));
   write_packed(data, elements, tile, value);
 }
 
 namespace {
 
-class Unpadding final : public bench::RowChain {
+template <int kPerThread>
+class Unpadding final : public bench::RowChain<kPerThread> {
+  using Chain = bench::RowChain<kPerThread>;
+
  public:
-  Unpadding(const bench::RowOptions& rows, const bench::CommonOptions& options)
-      : RowChain(rows, /*starts_padded=*/true, options) {}
+  Unpadding(const bench::RowOptions& rows, const bench::ChainOptions& chain,
+            const bench::CommonOptions& options)
+      : Chain(rows, /*starts_padded=*/true, chain, options) {}
 
  protected:
-  void run_chain(bool count, unsigned long long* lost) override {
-    auto* kernel = count ? &unpad<true> : &unpad<false>;
-    kernel<<<1, kTileBlock>>>(data(), elements(), shape(), 0, lost);
+  void run_chain(Link kind, unsigned long long* lost) override {
+    auto* kernel = this->chosen(kind, &unpad<kPerThread, Link::Plain>, &unpad<kPerThread, Link::Counting>,
+                                &unpad<kPerThread, Link::Marked>);
+    kernel<<<1, kTileBlock>>>(this->data(), this->elements(), this->shape(), 0, lost);
   }
   void run_flat(const bench::TileWords& words) override {
-    unpad_flat<<<tiles(), kTileBlock>>>(data(), elements(), shape(), words);
+    unpad_flat<kPerThread>
+        <<<this->tiles(), kTileBlock>>>(this->data(), this->elements(), this->shape(), words);
   }
 };
 
@@ -83,11 +93,12 @@ int main(int argc, char** argv) {
   bench::RowOptions rows;
   bench::Options options("upd",
                          "unpadding a matrix in place, a chain of kernels that launch the next tile's");
+  bench::ChainOptions chain;
   rows.add_to(options);
+  chain.add_to(options);
   common.add_to(options);
   options.parse(argc, argv);
   rows.require_valid("upd");
   bench::require_device("upd");
-  Unpadding unpadding(rows, common);
-  return bench::run_benchmark("upd", common, unpadding);
+  return bench::run_chain_benchmark<Unpadding>("upd", common, chain, rows);
 }

@@ -23,6 +23,11 @@
 //                            whether launches of a block into its NULL stream may overlap
 //   concurrency(N)           the consumer takes 1/N of the device, as in KC_1, KC_16, KC_32 of Wu et al.
 //   consumer_threads(N)      threads of a consumer's block
+//   promotion(auto | none | P | PA | PO | PAO | lookback)
+//                            what becomes of a kernel of one block that launches itself: a chain
+//   pool(N)                  blocks of a promoted chain
+//   assume(none | noalias)   noalias: the beginning of a link reads nothing that earlier links write before
+//                            their launch
 //   pool_bytes(SIZE)         the most memory of a queue, as 64M; for a kernel only
 //
 // A misspelt hint does not compile. A value that does not exist, and a hint that contradicts an earlier one,
@@ -33,6 +38,10 @@
 
 #define KLAP_AGGREGATE(...) KLAP_ANNOTATE_ALL("__klap_kernel$", __VA_ARGS__)
 #define KLAP_AGGREGATE_LAUNCH(...) KLAP_ANNOTATE_ALL("__klap_launch$", __VA_ARGS__)
+
+// In a kernel of one block that launches itself (a chain): all that a link does before this place needs
+// nothing of the links before it.
+#define KLAP_OVERLAP_BOUNDARY() KLAP_ANNOTATE("__klap_overlap", "")
 
 // ---- what follows is not for use ----
 
@@ -49,6 +58,9 @@
 #define KLAP_HINT_ordering(value) "ordering$" #value
 #define KLAP_HINT_concurrency(value) "concurrency$" #value
 #define KLAP_HINT_consumer_threads(value) "consumer_threads$" #value
+#define KLAP_HINT_promotion(value) "promotion$" #value
+#define KLAP_HINT_pool(value) "pool$" #value
+#define KLAP_HINT_assume(value) "assume$" #value
 #define KLAP_HINT_pool_bytes(value) "pool_bytes$" #value
 
 #define KLAP_ANNOTATE_1(place, hint) KLAP_ANNOTATE(place, KLAP_HINT_##hint)

@@ -68,9 +68,10 @@ struct KlapGroup : KlapCounters {
 #define KLAP_BIG_CHILD_BLOCKS (1u << 16)
 
 // Words of the report.
-#define KLAP_REPORT_WORDS 3
+#define KLAP_REPORT_WORDS 4
 #define KLAP_REPORT_CHILDREN 0  // += children run
 #define KLAP_REPORT_FAILURES 1  // set when children could not be launched from the device
 #define KLAP_REPORT_NATIVE 2    // += launches of a parent or child that the queue had no room for (feed.h)
+#define KLAP_REPORT_LINKS 3     // += links of promoted chains but the first (promote.h)
 
 #endif

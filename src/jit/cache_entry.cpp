@@ -61,9 +61,9 @@ class Reader {
   }
   template <typename Item>
   void operator()(std::optional<Item>& item) {
-    bool has_value = false;
-    (*this)(has_value);
-    if (has_value) fields(*this, item.emplace());
+    bool is_there = false;
+    (*this)(is_there);
+    if (is_there) fields(*this, item.emplace());
   }
 
   [[nodiscard]] bool at_end() const { return rest_.empty(); }
@@ -116,18 +116,18 @@ template <typename Archive, typename C>
 requires std::same_as<std::remove_const_t<C>, PromotedChain>
 void fields(Archive& archive, C& chain) {
   auto& [mode, block, shared_bytes, slot_bytes] = chain;
-  archive(mode), archive(shared_bytes), archive(slot_bytes);
-  for (auto& extent : block) archive(extent);
+  archive(mode), archive(block[0]), archive(block[1]), archive(block[2]);
+  archive(shared_bytes), archive(slot_bytes);
 }
 
 template <typename Archive, typename V>
 requires std::same_as<std::remove_const_t<V>, Variant>
 void fields(Archive& archive, V& variant) {
   auto& [parent, parent_variant, launcher, granularity, group_blocks, param_count, param_bytes, queue_offset,
-         queues, pool_bytes, in_slices, promoted] = variant;
+         queues, pool_bytes, in_slices, promoted, pool, concurrency] = variant;
   archive(parent), archive(parent_variant), archive(launcher), archive(granularity), archive(group_blocks);
   archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues), archive(pool_bytes);
-  archive(in_slices), archive(promoted);
+  archive(in_slices), archive(promoted), archive(pool), archive(concurrency);
 }
 
 template <typename Archive, typename S>

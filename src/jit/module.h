@@ -63,9 +63,10 @@ struct GivenValue {
 // What the caller wants to have done. `granularity` is asked once per parent kernel with its mangled name.
 struct Request {
   uint32_t sm = 90;  // compute capability of the device, 90 for 9.0
-  // The value of a key (granularity, launcher, multiblock, consumer_threads, pack_records) for launches of
-  // `child`, empty where it is not known, by `parent`. Nothing where the settings do not give it: then the
-  // program's own annotation holds, else `auto`. Where one of the three below is set it decides alone.
+  // The value of a key (granularity, launcher, multiblock, consumer_threads, pack_records, promotion, assume)
+  // for launches of `child`, empty where it is not known, by `parent`. Nothing where the settings do not give
+  // it: then the program's own annotation holds, else `auto`. Where one of the three below is set it decides
+  // alone.
   std::function<std::optional<GivenValue>(std::string_view key, const std::string& parent,
                                           const std::string& child)>
       setting;
@@ -145,8 +146,7 @@ struct PromotedChain {
 // How the runtime must launch one rewritten parent. Sizes are in bytes.
 //
 // Granularity warp: the parent's variant is launched in the original's place, with the same parameters, and
-// that is all: there are no queues. Nor are there where it is promoted: then it takes the chain behind its
-// parameters, and many blocks stand for the one of the program's launch.
+// that is all: there are no queues. Nor are there where it is promoted.
 struct Variant {
   std::string parent;          // original kernel, as the program knows it
   std::string parent_variant;  // records instead of launching; takes one more 8-byte parameter for each queue
@@ -160,7 +160,10 @@ struct Variant {
   uint64_t pool_bytes = 0;          // what the program's annotation allows a queue; likewise
   // The variant can be launched in slices of the grid: behind the queues it takes which one (GridSlice).
   bool in_slices = false;
-  std::optional<PromotedChain> promoted;
+  // Set: the variant is launched as a chain of resident blocks, and takes the chain in place of a queue.
+  std::optional<PromotedChain> promoted{};
+  // What the program's annotations say of a promoted chain, 0 for nothing: blocks, and as in ChildQueue.
+  uint32_t pool = 0, concurrency = 0;
 };
 
 // A parent's variant is launched for these blocks of the program's grid: the slice's first block, and the

@@ -214,6 +214,13 @@ uint32_t Config::concurrency_for(const std::string& mangled, const std::string& 
   return *parse_share(value(setting, &mangled, &child).text);
 }
 
+// A chain's only child is its parent.
+uint32_t Config::pool_for(const std::string& mangled, uint32_t annotated) const {
+  const Setting& setting = *find_key(Section::Kernel, "pool");
+  if (annotated != 0 && !given(setting, &mangled, &mangled)) return annotated;
+  return *parse_blocks(value(setting, &mangled, &mangled).text);
+}
+
 uint64_t Config::total_bytes() const {
   const auto set = given(*find_variable("KLAP_TOTAL_BYTES"));
   return set ? *parse_size(set->text) : std::numeric_limits<uint64_t>::max();

@@ -91,6 +91,8 @@ struct Config {
   [[nodiscard]] uint64_t pool_bytes_for(const std::string& mangled, uint64_t annotated = 0) const;
   [[nodiscard]] uint32_t concurrency_for(const std::string& mangled, const std::string& child,
                                          uint32_t annotated = 0) const;
+  // Blocks of a promoted chain, likewise; 0 where nobody says.
+  [[nodiscard]] uint32_t pool_for(const std::string& mangled, uint32_t annotated = 0) const;
   // All queues of a CUDA context; the largest number where there is no limit.
   [[nodiscard]] uint64_t total_bytes() const;
 };

@@ -13,24 +13,18 @@
 #include "runtime/launch_context.h"
 #include "runtime/launch_params.h"
 #include "runtime/launch_reasons.h"
+#include "runtime/promoted_launch.h"
 #include "runtime/registry.h"
 #include "runtime/slices.h"
 #include "runtime/stats.h"
 #include "runtime/thread_streams.h"
+#include "runtime/variant_launch.h"
 #include "support/demangle.h"
 #include "support/log.h"
 
 namespace klap::runtime {
 
 namespace {
-
-// What became of a launch: its result, or the reason why the original is to run.
-struct Outcome {
-  CUresult result = CUDA_SUCCESS;
-  MaybeReason left = nullptr;
-  uint64_t slices = 1;  // that it ran in
-};
-Outcome leave(const LaunchReason& reason) { return {CUDA_SUCCESS, &reason}; }
 
 // The attributes that a recording parent and its consumer can honour exactly. Null if there are no others.
 MaybeReason refuse_attributes(std::span<const CUlaunchAttribute> attributes,
@@ -141,32 +135,12 @@ Outcome leave_captured(const std::string& parent) {
   return leave(reasons::kStreamCapture);
 }
 
-CUresult launch_parent(const Launch& launch, CUfunction function, void** params, void** extra) {
-  if (launch.attributes.empty()) {
-    return driver()->launch_kernel(function, launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0],
-                                   launch.block[1], launch.block[2], launch.shared_bytes, launch.stream,
-                                   params, extra);
-  }
-  CUlaunchConfig config{};
-  config.gridDimX = launch.grid[0];
-  config.gridDimY = launch.grid[1];
-  config.gridDimZ = launch.grid[2];
-  config.blockDimX = launch.block[0];
-  config.blockDimY = launch.block[1];
-  config.blockDimZ = launch.block[2];
-  config.sharedMemBytes = launch.shared_bytes;
-  config.hStream = launch.stream;
-  config.attrs = const_cast<CUlaunchAttribute*>(launch.attributes.data());
-  config.numAttrs = static_cast<unsigned>(launch.attributes.size());
-  return driver()->launch_kernel_ex(&config, function, params, extra);
-}
-
 // Enqueues one slice of the parent and, unless the parent launches them, its consumers.
 Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const PreparedVariant& prepared,
                       ExtendedParams& params, LaunchContext& context, const CUlaunchAttribute* priority,
                       bool is_first) {
   TimedLaunch timed(parent.name(), launch.stream, is_first);
-  const CUresult parent_result = launch_parent(launch, prepared.parent, params.params(), params.extra());
+  const CUresult parent_result = launch_variant(launch, prepared.parent, params.params(), params.extra());
   if (parent_result != CUDA_SUCCESS && is_first) {
     parent.warn_once(std::string("the variant does not launch, the original runs (") +
                      error_name(parent_result) + ")");
@@ -243,7 +217,7 @@ Outcome redirect_to_variant(const Launch& launch, const Registry::Handle& handle
   const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
   if (block_threads > prepared->max_parent_threads) return leave(reasons::kParentBlock);
   TimedLaunch timed(parent.name(), launch.stream);
-  const CUresult result = launch_parent(launch, prepared->parent, launch.params, launch.extra);
+  const CUresult result = launch_variant(launch, prepared->parent, launch.params, launch.extra);
   if (result != CUDA_SUCCESS) {
     parent.warn_once(std::string("the variant does not launch, the original runs (") + error_name(result) +
                      ")");
@@ -254,37 +228,56 @@ Outcome redirect_to_variant(const Launch& launch, const Registry::Handle& handle
   return {};
 }
 
+// More than can be recorded at once, and no way to make less of it.
+bool has_too_many_threads(const Launch& launch, const jit::Variant& variant) {
+  if (variant.promoted) return false;
+  const bool any_size =
+      variant.queues.front().feeds && variant.group_blocks == 0;  // overflow is provided for
+  const bool may_cut = variant.in_slices && !is_too_large(launch.grid);
+  return grid_threads(launch) > KLAP_MAX_RECORDS && !any_size && !may_cut;
+}
+
+// The launch context of the launch's stream, or why there is none for it.
+struct FoundContext {
+  std::shared_ptr<LaunchContext> context;
+  MaybeReason left = nullptr;
+};
+FoundContext find_context(const Launch& launch, const Registry::Handle& handle) {
+  const Capture capture = capture_state(launch.stream);
+  if (capture == Capture::Active) return {nullptr, leave_captured(handle.parent->name()).left};
+  if (capture == Capture::Unknown) return {nullptr, &reasons::kStreamCapture};
+
+  unsigned long long context_id = 0, stream_id = 0;
+  if (driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS)
+    return {nullptr, &reasons::kNoCurrentContext};
+  if (driver()->stream_get_id(launch.stream, &stream_id) != CUDA_SUCCESS)
+    return {nullptr, &reasons::kUnknownStream};
+  if (handle.context_id != kEveryContext && handle.context_id != context_id)
+    return {nullptr, &reasons::kHandleOfAnotherContext};
+  if (LaunchContexts::instance().has_graphs(context_id)) return {nullptr, &reasons::kParentsInGraphs};
+  const auto context = LaunchContexts::instance().get(context_id, stream_id, launch.stream);
+  if (is_ending_thread_stream(launch.stream)) release_at_thread_end(context_id, stream_id);
+  return {context};
+}
+
 Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (handle.parent->variant().granularity == jit::Granularity::Warp)
     return redirect_to_variant(launch, handle);
   const CUlaunchAttribute* priority = nullptr;
   if (const MaybeReason reason = refuse_attributes(launch.attributes, priority)) return leave(*reason);
-  const uint64_t threads = grid_threads(launch);
-  if (threads == 0) return leave(reasons::kEmptyGrid);  // the driver refuses it, and shall say so itself
-  const bool feeds = handle.parent->variant().queues.front().feeds;  // overflow is provided for
-  const bool may_cut = handle.parent->variant().in_slices && !is_too_large(launch.grid);
-  const bool any_size = feeds && handle.parent->variant().group_blocks == 0;
-  if (threads > KLAP_MAX_RECORDS && !any_size && !may_cut) return leave(reasons::kTooManyThreads);
-  const Capture capture = capture_state(launch.stream);
-  if (capture == Capture::Active) return leave_captured(handle.parent->name());
-  if (capture == Capture::Unknown) return leave(reasons::kStreamCapture);
-
-  unsigned long long context_id = 0, stream_id = 0;
-  if (driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return leave(reasons::kNoCurrentContext);
-  if (driver()->stream_get_id(launch.stream, &stream_id) != CUDA_SUCCESS)
-    return leave(reasons::kUnknownStream);
-  if (handle.context_id != kEveryContext && handle.context_id != context_id) {
-    return leave(reasons::kHandleOfAnotherContext);
-  }
-  if (LaunchContexts::instance().has_graphs(context_id)) return leave(reasons::kParentsInGraphs);
-  const auto context = LaunchContexts::instance().get(context_id, stream_id, launch.stream);
-  if (is_ending_thread_stream(launch.stream)) release_at_thread_end(context_id, stream_id);
-
+  // The driver refuses it, and shall say so itself.
+  if (grid_threads(launch) == 0) return leave(reasons::kEmptyGrid);
   ParentKernel& parent = *handle.parent;
+  if (has_too_many_threads(launch, parent.variant())) return leave(reasons::kTooManyThreads);
+  const auto [context, no_context] = find_context(launch, handle);
+  if (no_context) return leave(*no_context);
+
   const std::lock_guard lock(context->mutex);
   if (context->unusable()) return leave(*context->unusable());
-  auto prepared = parent.prepared(context_id);
+  auto prepared = parent.prepared(context->context().id);
   if (prepared && prepared->unusable) return leave(*prepared->unusable);
+  if (parent.variant().promoted) return launch_chain(launch, parent, *context);
+  const bool feeds = parent.variant().queues.front().feeds;
   Cut cut = feeds ? make_feed_room(launch, parent, *context) : make_room(launch, parent, *context);
   if (const MaybeReason reason = cut.no_room) {
     parent.warn_once(std::string(reason->name) + ", the original runs");

@@ -198,6 +198,12 @@ MaybeReason LaunchContext::make_feed_room(uint32_t record_bytes, uint64_t groups
   return feed_.make_room(*context_, stream_, report_, record_bytes, groups, pool_bytes);
 }
 
+MaybeReason LaunchContext::make_chain_room(const jit::Variant& variant, uint64_t pool_bytes) {
+  // A chain knows of one total only, and has a place of its own for it.
+  const CUdeviceptr report = report_ == 0 ? 0 : report_ + KLAP_REPORT_LINKS * sizeof(uint64_t);
+  return rings_.make_room(*context_, stream_, report, variant, pool_bytes);
+}
+
 MaybeReason LaunchContext::make_room(std::span<const QueueShape> queues, uint64_t pool_bytes) {
   if (queues_.size() < queues.size()) queues_.resize(queues.size());
   for (size_t i = 0; i < queues.size(); ++i) {
@@ -214,7 +220,8 @@ void LaunchContext::record_use() {
 }
 
 std::vector<Block> LaunchContext::take_blocks() {
-  std::vector<Block> blocks = {feed_.take(), feed_.take_heads()};
+  std::vector<Block> blocks = rings_.take();
+  blocks.insert(blocks.end(), {feed_.take(), feed_.take_heads()});
   for (RecordQueue& queue : queues_) blocks.push_back(queue.take());
   std::erase_if(blocks, [](const Block& block) { return block.address == 0; });
   return blocks;

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "runtime/block_pool.h"
+#include "runtime/chain_ring.h"
 #include "runtime/feed_shape.h"
 #include "runtime/launch_reasons.h"
 #include "runtime/queue_shape.h"
@@ -95,6 +96,10 @@ class LaunchContext {
   MaybeReason make_feed_room(uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr feed() const { return feed_.address(); }
 
+  // The same for a promoted chain.
+  MaybeReason make_chain_room(const jit::Variant& variant, uint64_t pool_bytes);
+  [[nodiscard]] CUdeviceptr chain(const jit::Variant& variant) const { return rings_.address(variant); }
+
   // Nothing is redirected in this stream any more, with the reason; null while all is well.
   [[nodiscard]] MaybeReason unusable() const { return unusable_; }
   void give_up(const LaunchReason& reason) { unusable_ = &reason; }
@@ -119,6 +124,7 @@ class LaunchContext {
   CUdeviceptr report_ = 0;  // these queues' slot in the context's page
   std::vector<RecordQueue> queues_;
   FeedQueue feed_;
+  ChainRings rings_;
   CUevent last_use_ = nullptr;
 };
 

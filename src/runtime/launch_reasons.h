@@ -37,6 +37,9 @@ namespace klap::runtime {
   X(kConsumerDoesNotFit, "consumer does not fit the device", "not one block of the consumer fits")          \
   X(kConsumerDoesNotLaunch, "consumer does not launch", "the consumer failed on an empty queue")            \
   X(kConsumerFailed, "consumer failed earlier in this stream", "recorded children were lost with an error") \
+  X(kNotTheChainsForm, "not the chain's form",                                                              \
+    "the chain was promoted for one block of another size, or with other shared memory")                    \
+  X(kChainDoesNotFit, "chain does not fit the device", "not one block of the promoted chain fits")          \
   X(kParentBlock, "block over the variant's limit", "the launch's block is too large for the variant")      \
   X(kBothParameterForms, "both parameter forms", "parameters were given both as an array and as a buffer")  \
   X(kParametersMissing, "parameters missing", "fewer parameters were given than the parent has")            \

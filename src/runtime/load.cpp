@@ -141,6 +141,10 @@ void register_image(LoadedImage image, const jit::RewrittenModule& rewritten) {
       image.concurrency[variant.parent].push_back(
           config().concurrency_for(variant.parent, queue.child, queue.concurrency));
     }
+    if (!variant.promoted) continue;
+    image.chains[variant.parent] = {
+        .pool = config().pool_for(variant.parent, variant.pool),
+        .concurrency = config().concurrency_for(variant.parent, variant.parent, variant.concurrency)};
   }
   Registry::instance().add(image);
 }

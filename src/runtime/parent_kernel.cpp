@@ -25,7 +25,11 @@ unsigned full_grid(CUfunction consumer, const jit::ChildQueue& queue, unsigned m
   return result == CUDA_SUCCESS ? static_cast<unsigned>(resident) * multiprocessors : 0;
 }
 
-void log_consumers(const jit::Variant& variant, const PreparedVariant& prepared) {
+void log_prepared(const jit::Variant& variant, const PreparedVariant& prepared) {
+  if (variant.promoted) {
+    log().debug("{}: its chain ({}) runs as {} blocks", demangle(variant.parent), variant.promoted->mode,
+                prepared.chain_blocks);
+  }
   for (size_t i = 0; i < variant.queues.size(); ++i) {
     const jit::ChildQueue& queue = variant.queues[i];
     if (variant.launcher == jit::Launcher::Device) {
@@ -88,9 +92,31 @@ MaybeReason ParentKernel::resolve(PreparedVariant& prepared, unsigned multiproce
   prepared.parent = function(variant_.parent_variant);
   if (!prepared.parent) return &reasons::kMissingHandle;
   prepared.max_parent_threads = max_block_threads(prepared.parent);
+  if (variant_.promoted) return resolve_chain(prepared, multiprocessors);
   for (const jit::ChildQueue& queue : variant_.queues) {
     if (const MaybeReason reason = resolve_consumer(prepared, queue, multiprocessors)) return reason;
   }
+  return nullptr;
+}
+
+// Blocks of a chain take links in turn, and the one whose link is next always runs. So any number is right;
+// more than are resident would only wait for links that are done by the time they start.
+MaybeReason ParentKernel::resolve_chain(PreparedVariant& prepared, unsigned multiprocessors) const {
+  // Where nothing overlaps, a few blocks hide that each has to get ready for its next link.
+  constexpr unsigned kBlocksWithoutOverlap = 8;
+  const jit::PromotedChain& chain = *variant_.promoted;
+  const uint32_t threads = chain.block[0] * chain.block[1] * chain.block[2];
+  if (prepared.max_parent_threads < threads) return &reasons::kParentBlock;
+  int resident = 0;
+  const CUresult result =
+      driver()->occupancy(&resident, prepared.parent, static_cast<int>(threads), chain.shared_bytes);
+  const unsigned fitting = result == CUDA_SUCCESS ? static_cast<unsigned>(resident) * multiprocessors : 0;
+  if (fitting == 0) return &reasons::kChainDoesNotFit;
+  const auto asked = image_->chains.find(variant_.parent);
+  const LoadedImage::ChainBlocks blocks =
+      asked == image_->chains.end() ? LoadedImage::ChainBlocks() : asked->second;
+  const unsigned enough = chain.mode == "PA" ? std::min(kBlocksWithoutOverlap, fitting) : fitting;
+  prepared.chain_blocks = blocks.pool != 0 ? blocks.pool : std::max(1u, enough / blocks.concurrency);
   return nullptr;
 }
 
@@ -153,7 +179,7 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare(LaunchContext& laun
   if (made->unusable) {
     log().warn("{}: launched unchanged in this context: {}", demangle(variant_.parent), why);
   } else {
-    log_consumers(variant_, *made);
+    log_prepared(variant_, *made);
   }
   return made;
 }

@@ -37,6 +37,12 @@ struct LoadedImage {
   // For each queue of each parent, of how many parts of the device its consumer takes one; all of it where
   // there is no entry.
   std::map<std::string, std::vector<uint32_t>> concurrency;
+  // For promoted chains: as the settings and the program's annotations have it, by parent.
+  struct ChainBlocks {
+    uint32_t pool = 0;         // 0: as many as the mode needs
+    uint32_t concurrency = 1;  // of how many parts of the device it takes one, where `pool` is 0
+  };
+  std::map<std::string, ChainBlocks> chains;
   // The image itself where the driver was told that it stays readable (CU_LIBRARY_BINARY_IS_PRESERVED).
   std::shared_ptr<const std::string> preserved_cubin;
 };
@@ -51,6 +57,7 @@ struct PreparedVariant {
   };
   std::vector<Consumer> consumers;  // one for each queue of the variant
   unsigned max_parent_threads = 0;  // in a block
+  unsigned chain_blocks = 0;        // that a promoted chain is launched with
   MaybeReason unusable = nullptr;   // the reason why the original is always used here
 };
 
@@ -86,6 +93,7 @@ class ParentKernel {
   MaybeReason resolve(PreparedVariant& prepared, unsigned multiprocessors) const;
   MaybeReason resolve_consumer(PreparedVariant& prepared, const jit::ChildQueue& queue,
                                unsigned multiprocessors) const;
+  MaybeReason resolve_chain(PreparedVariant& prepared, unsigned multiprocessors) const;
   [[nodiscard]] unsigned concurrency(size_t queue) const;
 
   const std::shared_ptr<const LoadedImage> image_;

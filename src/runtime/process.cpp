@@ -43,6 +43,7 @@ void add_up(const volatile uint64_t* page) {
   for (size_t slot = 0; slot < report_slots(); ++slot, page += KLAP_REPORT_WORDS) {
     Stats::instance().children_total()->fetch_add(page[KLAP_REPORT_CHILDREN]);
     Stats::instance().native_total()->fetch_add(page[KLAP_REPORT_NATIVE]);
+    Stats::instance().links_total()->fetch_add(page[KLAP_REPORT_LINKS]);
     if (page[KLAP_REPORT_FAILURES] != 0) {
       log().error("a parent could not launch its recorded children from the device, and was ended");
     }

@@ -23,6 +23,8 @@ constexpr std::array kLaunchers{"auto"sv, "host"sv, "device"sv};
 constexpr std::array kOrderings{"relaxed"sv, "stream"sv};
 constexpr std::array kSwitch{"on"sv, "off"sv};
 constexpr std::array kMemories{"off"sv, "warp"sv};
+constexpr std::array kPromotions{"auto"sv, "none"sv, "P"sv, "PA"sv, "PO"sv, "PAO"sv, "lookback"sv};
+constexpr std::array kAssumptions{"none"sv, "noalias"sv};
 constexpr std::array kLinkers{"auto"sv, "nvjitlink"sv, "driver"sv};
 constexpr std::array kLogLevels{"trace"sv, "debug"sv, "info"sv, "warn"sv, "error"sv, "off"sv};
 
@@ -61,14 +63,15 @@ constexpr std::array kSettings{
             "no limit",
             "The most device memory that all queues of a CUDA context may take; launches that need more run "
             "in parts, or as they are."},
-    Setting{"KLAP_CONCURRENCY",
-            "concurrency",
-            kBothSections,
-            SettingType::Share,
-            {},
-            "1",
-            "x leaves room for other kernels: a consumer that the host launches has 1/x of the blocks that "
-            "fill the device."},
+    Setting{
+        "KLAP_CONCURRENCY",
+        "concurrency",
+        kBothSections,
+        SettingType::Share,
+        {},
+        "1",
+        "x leaves room for other kernels: a consumer that the host launches, and a promoted chain, has 1/x "
+        "of the blocks that fill the device."},
     Setting{"KLAP_CONSUMER_THREADS",
             "consumer_threads",
             kBothSections,
@@ -85,6 +88,21 @@ constexpr std::array kSettings{
         "KLAP_AGGREGATE_MALLOC", "aggregate_malloc", kDefaultsOnly, SettingType::Choice, kMemories, "off",
         "Whether the lanes of a warp that call malloc (cudaMalloc) in a kernel share one allocation. Only "
         "for programs that free such memory in the module that took it."},
+    Setting{"KLAP_PROMOTION", "promotion", kBothSections, SettingType::Choice, kPromotions, "auto",
+            "What becomes of a kernel of one block that launches itself (a chain): blocks that stay and hand "
+            "on its arguments (PA), the beginning of each link overlapping those before it (PAO), the "
+            "arguments combined over many links at once (lookback); P and PO launch from the device. auto: "
+            "the last of PA, PAO and lookback that is legal."},
+    Setting{"KLAP_POOL",
+            "pool",
+            kBothSections,
+            SettingType::Blocks,
+            {},
+            "auto",
+            "Blocks of a promoted chain. auto: 8 with PA, else as many as fill the device."},
+    Setting{"KLAP_ASSUME", "assume", kBothSections, SettingType::Choice, kAssumptions, "none",
+            "What may be taken for granted about a chain: noalias is that the beginning of a link reads "
+            "nothing that earlier links write before their launch."},
     Setting{"",
             "child",
             kKernelOnly,
@@ -195,6 +213,8 @@ bool is_valid(const Setting& setting, std::string_view value) {
       return parse_share(value).has_value();
     case SettingType::Threads:
       return parse_threads(value).has_value();
+    case SettingType::Blocks:
+      return parse_blocks(value).has_value();
     case SettingType::Path:
     case SettingType::Glob:
       return !value.empty();
@@ -256,6 +276,8 @@ std::string describe_values(const Setting& setting) {
       return "a number from 1 on";
     case SettingType::Threads:
       return "auto, or a number up to 1024";
+    case SettingType::Blocks:
+      return "auto, or a number from 1 on";
   }
   return "";
 }
@@ -274,6 +296,10 @@ std::optional<uint32_t> parse_share(std::string_view text) { return parse_number
 
 std::optional<uint32_t> parse_threads(std::string_view text) {
   return text == "auto" ? std::optional(0u) : parse_number(text, 1, kLargestBlock);
+}
+
+std::optional<uint32_t> parse_blocks(std::string_view text) {
+  return text == "auto" ? std::optional(0u) : parse_share(text);
 }
 
 std::optional<Error> check_value(const Setting& setting, std::string_view name, std::string_view value) {

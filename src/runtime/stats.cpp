@@ -139,6 +139,7 @@ json Stats::to_json() const {
           {"toolchain_calls", toolchain_json()},
           {"children_aggregated", children_.load(std::memory_order_relaxed)},
           {"children_launched_natively", native_.load(std::memory_order_relaxed)},
+          {"links_promoted", links_.load(std::memory_order_relaxed)},
           {"totals", totals_of_time(modules_)}};
 }
 

@@ -47,6 +47,9 @@ class Stats {
   // Launches that found a queue which feeds itself full and were the program's own; likewise.
   std::atomic<uint64_t>* native_total() { return &native_; }
 
+  // Launches of kernels by themselves that promoted chains ran as links; likewise.
+  std::atomic<uint64_t>* links_total() { return &links_; }
+
   [[nodiscard]] nlohmann::json to_json() const;
   // Writes to_json() to `file`, in whose name %p becomes the process id ("-": standard error). Never throws;
   // a failure is one log line.
@@ -55,6 +58,7 @@ class Stats {
  private:
   alignas(64) std::atomic<uint64_t> children_{0};
   std::atomic<uint64_t> native_{0};
+  std::atomic<uint64_t> links_{0};
   std::atomic<uint64_t> passed_through_{0};
   [[nodiscard]] nlohmann::json gpu_times_json() const;  // the caller holds the mutex
   [[nodiscard]] nlohmann::json sliced_json() const;     // likewise

@@ -39,6 +39,15 @@ TEST_F(Cache, SecondUseIsAHitWithEveryField) {
   EXPECT_EQ(kept.module.variants.at(1).queues.at(1).child, "other child");
   EXPECT_EQ(kept.module.variants.at(0).launcher, Launcher::Device);
   EXPECT_TRUE(kept.module.variants.at(0).in_slices);
+  EXPECT_FALSE(kept.module.variants.at(0).promoted);
+  const Variant& chain = kept.module.variants.at(2);
+  ASSERT_TRUE(chain.promoted);
+  EXPECT_EQ(chain.promoted->mode, "PAO");
+  EXPECT_EQ(chain.promoted->block, (std::array<uint32_t, 3>{10, 11, 12}));
+  EXPECT_EQ(chain.promoted->shared_bytes, 13u);
+  EXPECT_EQ(chain.promoted->slot_bytes, 14u);
+  EXPECT_EQ(chain.pool, 15u);
+  EXPECT_EQ(chain.concurrency, 16u);
   EXPECT_EQ(kept.module.remarks.at(0).notes, (std::vector<std::string>{"one", "two"}));
   EXPECT_EQ(kept.module.remarks.at(1).reason, "site-in-loop");
   EXPECT_EQ(files_in_folder(), 2u) << "nothing but entries stays behind";
@@ -229,11 +238,13 @@ TEST(CacheKey, SettingsThatDecideAboutKernelsAreInIt) {
   EXPECT_EQ(settings(table, "auto"), settings("", "auto")) << "the environment decides for all kernels";
   EXPECT_NE(settings("", "auto"), settings("")) << "remarks say who asked";
   EXPECT_NE(settings(table), settings(table + "child = \"b\"\n"));
-  for (const char* const key : {"pool_bytes", "total_bytes", "concurrency"}) {
+  for (const char* const key : {"pool_bytes", "total_bytes", "concurrency", "pool"}) {
     EXPECT_EQ(settings(""), settings(std::string("[defaults]\n") + key + " = 4096\n")) << "changes no code";
   }
   EXPECT_NE(settings(""), settings("[defaults]\nconsumer_threads = 512\n"));
   EXPECT_NE(settings(""), settings("[defaults]\npack_records = \"off\"\n"));
+  EXPECT_NE(settings(""), settings("[defaults]\npromotion = \"PA\"\n"));
+  EXPECT_NE(settings(""), settings("[defaults]\nassume = \"noalias\"\n"));
   EXPECT_NE(settings(""), settings("[defaults]\naggregate_malloc = \"warp\"\n"));
 }
 

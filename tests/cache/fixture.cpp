@@ -56,7 +56,12 @@ RewrittenModule module_for(const CacheKey& key, size_t cubin_bytes) {
                             .feeds = true,
                             .others = {{"third child", 9}}});
   variant.queues.push_back({.child = "other child", .consumer = "other consumer", .record_bytes = 8});
-  module.variants = {variant, variant};
+  Variant chain;
+  chain.parent = key.text + " chain";
+  chain.promoted = PromotedChain{.mode = "PAO", .block = {10, 11, 12}, .shared_bytes = 13, .slot_bytes = 14};
+  chain.pool = 15;
+  chain.concurrency = 16;
+  module.variants = {variant, variant, chain};
   SiteRemark remark;
   remark.unit = "unit 0";
   remark.parent = variant.parent;

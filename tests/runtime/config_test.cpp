@@ -322,7 +322,7 @@ granularity = "Grid"
                   "kernel)",
                   "klap.toml:3:1: unknown key 'granularty' in [defaults] (fix: did you mean 'granularity'? "
                   "use one of: granularity, launcher, multiblock, ordering, pool_bytes, total_bytes, "
-                  "concurrency, consumer_threads, pack_records, aggregate_malloc)",
+                  "concurrency, consumer_threads, pack_records, aggregate_malloc, promotion, pool, assume)",
                   "klap.toml:4:15: granularity cannot be 'Grid' (fix: did you mean 'grid'? use none | "
                   "warp | block | multiblock | grid | auto)"));
 }
@@ -465,6 +465,9 @@ TEST(SettingsTable, SharesAndThreadsAreNumbers) {
   EXPECT_EQ(parse_threads("1024"), 1024);
   for (const char* const wrong : {"0", "1025", "all", ""})
     EXPECT_EQ(parse_threads(wrong), std::nullopt) << wrong;
+  EXPECT_EQ(parse_blocks("auto"), 0);
+  EXPECT_EQ(parse_blocks("1"), 1);
+  EXPECT_EQ(parse_blocks("0"), std::nullopt);
 }
 
 TEST(SettingsTable, EveryLauncherOfTheTableIsKnown) {

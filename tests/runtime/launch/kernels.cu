@@ -41,3 +41,9 @@ extern "C" __global__ void sliced(int*, int) {}
 extern "C" __global__ void __klap_sliced(int*, int, void*, Slice) {}
 extern "C" __global__ void sliced_groups(int*, int) {}
 extern "C" __global__ void __klap_sliced_groups(int*, int, void*, void*, Slice) {}
+
+// Chains: of links that overlap, and of links that do not.
+extern "C" __global__ void chained(int*, int) {}
+extern "C" __global__ void __klap_chained(int*, int, void*) {}
+extern "C" __global__ void passing(int*, int) {}
+extern "C" __global__ void __klap_passing(int*, int, void*) {}

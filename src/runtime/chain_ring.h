@@ -1,0 +1,42 @@
+// The memory of promoted chains in one stream.
+//
+// A launch leaves its ring as the next one wants it, and the stream runs them one after another. What a ring
+// holds of earlier launches is told apart by the links' numbers, which only holds among launches that count
+// them and mark them in the same way; so each kernel has a ring of its own (a few hundred KB). Kernels go by
+// name: a module that is loaded again finds the ring of the time before.
+#pragma once
+
+#include <cuda.h>
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "jit/module.h"
+#include "runtime/block_pool.h"
+#include "runtime/launch_reasons.h"
+
+namespace klap::runtime {
+
+struct CudaContext;
+
+class ChainRings {
+ public:
+  // Sees to it that there is a ring for the variant, which is promoted. Null on success, otherwise the reason
+  // why this launch must run the original.
+  MaybeReason make_room(CudaContext& context, CUstream stream, CUdeviceptr report,
+                        const jit::Variant& variant, uint64_t pool_bytes);
+  // The ring that is there.
+  [[nodiscard]] CUdeviceptr address(const jit::Variant& variant) const;
+  // The memory of all rings, which are gone.
+  std::vector<Block> take();
+
+ private:
+  using Key = std::tuple<std::string, std::string, uint32_t>;  // name, mode, bytes of a slot
+  static Key key_of(const jit::Variant& variant);
+
+  std::map<Key, Block> rings_;
+};
+
+}  // namespace klap::runtime

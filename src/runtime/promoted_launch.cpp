@@ -1,0 +1,56 @@
+#include "runtime/promoted_launch.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "runtime/driver.h"
+#include "runtime/kernel_timer.h"
+#include "runtime/launch_params.h"
+#include "runtime/thread_streams.h"
+
+namespace klap::runtime {
+
+namespace {
+
+bool is_the_chains(const Launch& launch, const jit::PromotedChain& chain) {
+  constexpr std::array<unsigned, 3> kOneBlock{1, 1, 1};
+  return std::ranges::equal(launch.grid, kOneBlock) && std::ranges::equal(launch.block, chain.block) &&
+         launch.shared_bytes == chain.shared_bytes;
+}
+
+Outcome enqueue_chain(Launch launch, ParentKernel& parent, const PreparedVariant& prepared,
+                      CUdeviceptr chain) {
+  ExtendedParams params;
+  if (const MaybeReason reason = params.extend(parent.variant(), launch.params, launch.extra, {&chain, 1}))
+    return leave(*reason);
+  launch.grid[0] = prepared.chain_blocks;
+  TimedLaunch timed(parent.name(), launch.stream);
+  const CUresult result = launch_variant(launch, prepared.parent, params.params(), params.extra());
+  if (result != CUDA_SUCCESS) {
+    parent.warn_once(std::string("the variant does not launch, the original runs (") + error_name(result) +
+                     ")");
+    return leave(reasons::kVariantDoesNotLaunch);
+  }
+  timed.parent_enqueued();
+  timed.complete();
+  return {};
+}
+
+}  // namespace
+
+Outcome launch_chain(const Launch& launch, ParentKernel& parent, LaunchContext& context) {
+  const jit::PromotedChain& chain = *parent.variant().promoted;
+  if (!is_the_chains(launch, chain)) return leave(reasons::kNotTheChainsForm);
+  const auto prepared = parent.prepare(context);
+  if (prepared->unusable) return leave(*prepared->unusable);
+  if (const MaybeReason reason = context.make_chain_room(parent.variant(), parent.pool_bytes())) {
+    parent.warn_once(std::string(reason->name) + ", the original runs");
+    return leave(*reason);
+  }
+  const Outcome outcome = enqueue_chain(launch, parent, *prepared, context.chain(parent.variant()));
+  if (!outcome.left && is_ending_thread_stream(launch.stream)) context.record_use();
+  return outcome;
+}
+
+}  // namespace klap::runtime

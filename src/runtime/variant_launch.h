@@ -1,0 +1,24 @@
+// What all ways of redirecting a launch share: what becomes of it, and handing a variant to the driver.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "runtime/launch.h"
+#include "runtime/launch_reasons.h"
+
+namespace klap::runtime {
+
+// What became of a launch: its result, or the reason why the original is to run.
+struct Outcome {
+  CUresult result = CUDA_SUCCESS;
+  MaybeReason left = nullptr;
+  uint64_t slices = 1;  // that it ran in
+};
+inline Outcome leave(const LaunchReason& reason) { return {CUDA_SUCCESS, &reason}; }
+
+// Launches `function` with `launch`'s grid, block, stream and attributes.
+CUresult launch_variant(const Launch& launch, CUfunction function, void** params, void** extra);
+
+}  // namespace klap::runtime
