@@ -349,17 +349,27 @@ class LinkText {
   const analysis::Site& site_;
 };
 
-// What a marker's call passes and where its result goes.
+// What a marker's call passes and where its result goes. Its scope may hold other instructions as well, such
+// as those that compute what it passes.
 struct MarkerCall {
   std::vector<std::string> arguments;
   std::string result;
+  std::string before, after;
 };
 MarkerCall read_marker(const Module& m, const Statement& scope) {
   MarkerCall out;
+  bool is_called = false;
   for (const Statement& s : scope.body) {
     if (s.kind != ptx::StatementKind::Instruction) continue;
-    if (m.is(s.head, "st")) out.arguments.emplace_back(m.text(s.operands[1]));
-    if (m.is(s.head, "ld")) out.result = m.text(s.operands[0]);
+    if (m.is(s.head, "st") && m.has_modifier(s, ".param")) {
+      out.arguments.emplace_back(m.text(s.operands[1]));
+    } else if (m.is(s.head, "ld") && m.has_modifier(s, ".param")) {
+      out.result = m.text(s.operands[0]);
+    } else if (m.is(s.head, "call")) {
+      is_called = true;
+    } else {
+      (is_called ? out.after : out.before) += fmt::format("\t{}\n", m.text(s.tokens));
+    }
   }
   return out;
 }
@@ -382,7 +392,7 @@ class Markers {
     } else if (marker == "__klap_link_body" && call.arguments.size() == 1) {
       body = named("link", call.arguments[0]) + body_text();
     }
-    return body.empty() ? body : "{\n" + body + "\t}";
+    return body.empty() ? body : "{\n" + call.before + body + call.after + "\t}";
   }
 
   [[nodiscard]] const std::string& spliced() const { return spliced_; }
