@@ -33,11 +33,22 @@
 // A misspelt hint does not compile. A value that does not exist, and a hint that contradicts an earlier one,
 // is ignored with a line in the log. Hints give way to the environment and the config file. In a called
 // function that is inlined they belong to the kernel that it is inlined in.
+//
+// KLAP_OVERLAP_BOUNDARY() is for a kernel of one block that launches itself, a chain. It says that what
+// stands in front of it reads nothing that an earlier run of the kernel writes before it launches, so that
+// runs may overlap up to there; all threads of the block must pass it exactly once, before the launch.
+// klap_jit finds such a place by itself; the annotation moves it to the front, or behind loads of which the
+// compiler's output does not show that they read other memory. Everything else is checked: an annotation that
+// stands where more is in the way is ignored.
 #ifndef KLAP_ANNOTATE_CUH
 #define KLAP_ANNOTATE_CUH
 
 #define KLAP_AGGREGATE(...) KLAP_ANNOTATE_ALL("__klap_kernel$", __VA_ARGS__)
 #define KLAP_AGGREGATE_LAUNCH(...) KLAP_ANNOTATE_ALL("__klap_launch$", __VA_ARGS__)
+#define KLAP_OVERLAP_BOUNDARY()                  \
+  do {                                           \
+    KLAP_ANNOTATE("__klap_overlap$", "boundary") \
+  } while (false)
 
 // In a kernel of one block that launches itself (a chain): all that a link does before this place needs
 // nothing of the links before it.

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::string_view kOfKernel = "__klap_kernel$";
 constexpr std::string_view kOfLaunch = "__klap_launch$";
+constexpr std::string_view kBoundary = "__klap_overlap$boundary";
 
 struct Found {
   Annotation annotation;
@@ -90,6 +91,39 @@ const std::vector<Annotation>& Annotations::of(const Site& site) const {
   static const std::vector<Annotation> none;
   const auto found = sites.find(&site);
   return found == sites.end() ? none : found->second;
+}
+
+namespace {
+
+// The instruction behind a token, in front of which no label stands; else the one before the token.
+std::optional<uint32_t> instruction_at(const FunctionFacts& facts, uint32_t token) {
+  const auto& instructions = facts.flow.instructions();
+  const auto next = std::ranges::find_if(
+      instructions, [&](const FlatInstruction& i) { return i.statement->tokens.first > token; });
+  if (next == instructions.end()) return std::nullopt;
+  const auto index = static_cast<uint32_t>(next - instructions.begin());
+  bool labelled = false;
+  ptx::for_each_statement(facts.function.body, [&](const ptx::Statement& s) {
+    labelled = labelled || (s.kind == ptx::StatementKind::Label && s.tokens.first > token &&
+                            s.tokens.first < next->statement->tokens.first);
+  });
+  if (!labelled) return index;
+  return index == 0 ? std::nullopt : std::optional(index - 1);
+}
+
+}  // namespace
+
+std::vector<BoundaryMark> boundary_marks(const FunctionFacts& facts) {
+  std::vector<BoundaryMark> out;
+  const ptx::Module& m = facts.module;
+  ptx::for_each_statement(facts.function.body, [&](const ptx::Statement& s) {
+    if (s.kind != ptx::StatementKind::Directive || !m.is(s.head, ".reg")) return;
+    for (uint32_t t = s.head + 1; t < s.tokens.last; ++t) {
+      if (!m.is(t, kBoundary)) continue;
+      if (const auto at = instruction_at(facts, t)) out.push_back({*at, m.position(t)});
+    }
+  });
+  return out;
 }
 
 Annotations find_annotations(const FunctionFacts& facts) {

@@ -32,6 +32,14 @@ struct Annotations {
   [[nodiscard]] const std::vector<Annotation>& of(const Site& site) const;
 };
 
+// KLAP_OVERLAP_BOUNDARY(): where a kernel that launches itself comes to need what earlier runs of it did.
+struct BoundaryMark {
+  uint32_t instruction =
+      0;  // that stands behind it in the same block; the last one in front if there is none
+  ptx::Position position;
+};
+std::vector<BoundaryMark> boundary_marks(const FunctionFacts& facts);
+
 // What is said twice in the same words is there once: the compiler copies code.
 Annotations find_annotations(const FunctionFacts& facts);
 

@@ -48,10 +48,19 @@ class MemoryTracer {
 
   Uses run() {
     propagate();
-    for (const FlatInstruction& f : f_.flow.instructions()) instruction(*f.statement);
-    for (const auto& [statement, scope] : calls_) call(*statement, *scope);
-    return std::move(uses_);
+    for (const FlatInstruction& f : f_.flow.instructions()) {
+      instruction(*f.statement);
+      keep(*f.statement);
+    }
+    for (const auto& [statement, scope] : calls_) {
+      call(*statement, *scope);
+      keep(*statement);
+    }
+    return std::move(all_);
   }
+
+  // After run().
+  std::map<const Statement*, Uses> take_by_instruction() { return std::move(by_instruction_); }
 
  private:
   // ---- names ----
@@ -201,6 +210,17 @@ class MemoryTracer {
 
   // ---- accesses ----
 
+  // What was found since the last time is the instruction's.
+  void keep(const Statement& s) {
+    if (uses_.empty()) return;
+    Uses& own = by_instruction_[&s];
+    for (const auto& [root, how] : uses_) {
+      own[root].add(how);
+      all_[root].add(how);
+    }
+    uses_.clear();
+  }
+
   void use(const Roots& roots, const std::string& space, const MemoryUse& how) {
     if (roots.empty()) uses_[unknown(space)].add(how);
     for (MemoryRoot root : roots) {
@@ -332,7 +352,9 @@ class MemoryTracer {
   std::vector<std::string> parameter_spaces_;
   std::map<std::string_view, Roots> roots_;
   std::set<std::string_view> saturated_;
-  Uses uses_;
+  Uses uses_;  // of the instruction at hand
+  Uses all_;
+  std::map<const Statement*, Uses> by_instruction_;
 };
 
 namespace {
@@ -356,7 +378,15 @@ void MemoryUse::add(const MemoryUse& other) {
 
 MemoryEffects::MemoryEffects(const FunctionFacts& function) {
   Callees callees;
-  uses_ = MemoryTracer(function, callees).run();
+  MemoryTracer tracer(function, callees);
+  uses_ = tracer.run();
+  by_instruction_ = tracer.take_by_instruction();
+}
+
+const std::map<MemoryRoot, MemoryUse>& MemoryEffects::uses_of(const Statement& instruction) const {
+  static const Uses kNone;
+  const auto found = by_instruction_.find(&instruction);
+  return found == by_instruction_.end() ? kNone : found->second;
 }
 
 bool may_overlap(const MemoryRoot& a, const MemoryRoot& b) {

@@ -55,11 +55,14 @@ class MemoryEffects {
   explicit MemoryEffects(const FunctionFacts& function);
 
   [[nodiscard]] const std::map<MemoryRoot, MemoryUse>& uses() const { return uses_; }
+  // The same of one of the function's instructions; a call's are what the callee does.
+  [[nodiscard]] const std::map<MemoryRoot, MemoryUse>& uses_of(const ptx::Statement& instruction) const;
   // True unless the memory behind a root is shown not to be changed by this function, under whatever name.
   [[nodiscard]] bool may_change(const MemoryRoot& root) const;
 
  private:
   std::map<MemoryRoot, MemoryUse> uses_;
+  std::map<const ptx::Statement*, std::map<MemoryRoot, MemoryUse>> by_instruction_;
 };
 
 // False only if shown; see above.

@@ -6,6 +6,8 @@
 
 #include "analysis/coherence.h"
 #include "analysis/early_exit.h"
+#include "analysis/look_back.h"
+#include "analysis/overlap.h"
 #include "analysis/promotion_arguments.h"
 #include "analysis/promotion_condition.h"
 #include "analysis/single_thread.h"
@@ -40,6 +42,12 @@ class Judge {
     facts->counters = std::move(condition.counters);
     facts->test_slice = std::move(condition.slice);
     facts->condition_text = std::move(condition.text);
+    Overlap overlap = find_overlap(k_, *site_, facts->arguments, noalias_);
+    facts->boundary = overlap.boundary;
+    facts->moved = std::move(overlap.moved);
+    facts->boundary_text = std::move(overlap.text);
+    facts->boundary_is_annotated = overlap.annotated;
+    find_look_back(k_, *facts);
     return {std::move(facts), std::nullopt};
   }
 
