@@ -163,24 +163,19 @@ class Generator {
 
   void add_promoted(const PlannedSite& site, const std::string& variant) {
     const PlannedPromotion& promotion = *site.promotion;
-    Variant v = variant_of(site.parent->function, variant);
+    const ptx::Function& parent = site.parent->function;
+    Variant v;
+    v.parent = parent.name;
+    v.parent_variant = variant;
+    v.parent_param_count = static_cast<uint32_t>(parent.parameters.size());
+    v.parent_param_bytes = parent.parameter_bytes;
+    v.queue_param_offset = transform::queue_parameter_offset(parent);
     v.promoted = PromotedChain{to_string(promotion.shape.mode), promotion.chain->block,
                                promotion.chain->shared_bytes, promotion.shape.slot_bytes};
     v.pool_bytes = site.wish.pool_bytes;
     v.pool = site.wish.pool;
     v.concurrency = site.wish.concurrency;
     out_.variants.push_back(std::move(v));
-  }
-
-  // One that takes more parameters than the program gives.
-  static Variant variant_of(const ptx::Function& parent, const std::string& parent_variant) {
-    Variant v;
-    v.parent = parent.name;
-    v.parent_variant = parent_variant;
-    v.parent_param_count = static_cast<uint32_t>(parent.parameters.size());
-    v.parent_param_bytes = parent.parameter_bytes;
-    v.queue_param_offset = transform::queue_parameter_offset(parent);
-    return v;
   }
 
   struct SiteTemplates {

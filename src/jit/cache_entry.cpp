@@ -61,9 +61,9 @@ class Reader {
   }
   template <typename Item>
   void operator()(std::optional<Item>& item) {
-    bool has_value = false;
-    (*this)(has_value);
-    if (has_value) fields(*this, item.emplace());
+    bool is_there = false;
+    (*this)(is_there);
+    if (is_there) fields(*this, item.emplace());
   }
 
   [[nodiscard]] bool at_end() const { return rest_.empty(); }

@@ -146,8 +146,7 @@ struct PromotedChain {
 // How the runtime must launch one rewritten parent. Sizes are in bytes.
 //
 // Granularity warp: the parent's variant is launched in the original's place, with the same parameters, and
-// that is all: there are no queues. Nor are there where it is promoted: then it takes the chain behind its
-// parameters, and many blocks stand for the one of the program's launch.
+// that is all: there are no queues. Nor are there where it is promoted.
 struct Variant {
   std::string parent;          // original kernel, as the program knows it
   std::string parent_variant;  // records instead of launching; takes one more 8-byte parameter for each queue

@@ -244,7 +244,7 @@ class Planner {
     PlannedSite& site = sites.front();
     const SiteWish& wish = site.wish;
     if (!request_.promoting || !launches_itself(*site.parent)) return false;
-    if (wish.promotion == Promotion::None || wish.granularity == Granularity::None) return false;
+    if (wish.promotion == "none" || wish.granularity == Granularity::None) return false;
     if (analysis::object_to_unit(site.parent->module, request_.debug_units)) return false;
     PromotionVerdict verdict = plan_promotion(*site.parent, wish);
     if (!verdict.promotion) {

@@ -22,19 +22,9 @@ using transform::PromotionMode;
 constexpr std::array kModes = {PromotionMode::LookBack, PromotionMode::Overlapped, PromotionMode::Aggregated};
 
 // The best mode that a wish allows.
-PromotionMode wished_mode(Promotion wish) {
-  switch (wish) {
-    case Promotion::None:
-    case Promotion::Auto:
-    case Promotion::LookBack:
-      break;
-    case Promotion::P:
-    case Promotion::PA:
-      return PromotionMode::Aggregated;
-    case Promotion::PO:
-    case Promotion::PAO:
-      return PromotionMode::Overlapped;
-  }
+PromotionMode wished_mode(const std::string& wish) {
+  if (wish == "P" || wish == "PA") return PromotionMode::Aggregated;
+  if (wish == "PO" || wish == "PAO") return PromotionMode::Overlapped;
   return PromotionMode::LookBack;
 }
 
@@ -107,13 +97,14 @@ bool launches_itself(const FunctionFacts& kernel) {
   });
 }
 
-PromotionVerdict plan_promotion(std::shared_ptr<const ChainFacts> chain, Promotion wish) {
+PromotionVerdict plan_promotion(std::shared_ptr<const ChainFacts> chain, const std::string& wish) {
   if (const auto objection = object_to_mode(*chain, PromotionMode::Aggregated))
     return {nullptr, Objection{analysis::Reason::ArgumentMismatch, *objection}};
   auto out = std::make_shared<PlannedPromotion>();
-  if (wish == Promotion::P || wish == Promotion::PO) {
-    out->notes.push_back(fmt::format("promotion {} with launches from the device is not offered: {} instead",
-                                     to_string(wish), to_string(wished_mode(wish))));
+  if (wish == "P" || wish == "PO") {
+    out->notes.push_back(
+        fmt::format("promotion {} launches from the device, which is not offered: {} instead", wish,
+                    to_string(wished_mode(wish))));
   }
   const auto* const first = std::ranges::find(kModes, wished_mode(wish));
   for (const PromotionMode mode : std::span(first, kModes.end())) {

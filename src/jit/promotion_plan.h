@@ -31,10 +31,10 @@ struct PromotionVerdict {
 // True if the kernel launches itself: only then there is anything to say about promotion.
 bool launches_itself(const analysis::FunctionFacts& kernel);
 
-// The chain as it is, for a wish that is not None.
+// For a wish that is not "none".
 PromotionVerdict plan_promotion(const analysis::FunctionFacts& kernel, const SiteWish& wish);
-// The same with what is known of the chain.
-PromotionVerdict plan_promotion(std::shared_ptr<const analysis::ChainFacts> chain, Promotion wish);
+// The same for a chain of which all is known, and SiteWish::promotion.
+PromotionVerdict plan_promotion(std::shared_ptr<const analysis::ChainFacts> chain, const std::string& wish);
 
 // For the remark: "look-back, block 512x1x1, parameter 3 stepped by 1, ...".
 std::string promotion_text(const PlannedPromotion& promotion, const analysis::FunctionFacts& kernel);

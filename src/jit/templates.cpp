@@ -256,7 +256,7 @@ const char* unsigned_type(uint32_t bytes) {
 // Those of promote.cu and promote_link.cu.
 std::vector<std::string> promotion_options(const transform::PromotedShape& shape) {
   std::vector<std::string> options = {fmt::format("-DKLAP_AREA_BYTES={}", shape.area_bytes),
-                                      fmt::format("-DKLAP_SLOT_WORDS={}", shape.slot_bytes / 8),
+                                      fmt::format("-DKLAP_SLOT_WORDS={}", shape.slot_words()),
                                       fmt::format("-DKLAP_THREADS={}", shape.threads),
                                       "-DKLAP_WORDS=" + word_list(shape.words)};
   std::string steps;
@@ -270,9 +270,10 @@ std::vector<std::string> promotion_options(const transform::PromotedShape& shape
     options.emplace_back("-DKLAP_FAST");
     options.push_back("-DKLAP_FAST_WORDS=" + word_list(shape.fast_words));
   }
-  if (shape.mode == transform::PromotionMode::Overlapped) options.emplace_back("-DKLAP_OVERLAPS");
-  if (shape.mode != transform::PromotionMode::LookBack) return options;
-  options.emplace_back("-DKLAP_LOOK_BACK");
+  const bool overlaps = shape.mode == transform::PromotionMode::Overlapped;
+  if (overlaps) options.emplace_back(shape.combines ? "-DKLAP_PASSES" : "-DKLAP_OVERLAPS");
+  if (shape.mode == transform::PromotionMode::LookBack) options.emplace_back("-DKLAP_LOOK_BACK");
+  if (!shape.combines) return options;
   std::string carries;
   for (const transform::ArgumentCarry& carry : shape.carries)
     carries += fmt::format("KLAP_CARRY({},{},{})", carry.offset, carry.word, carry.operation);

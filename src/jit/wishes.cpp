@@ -19,19 +19,11 @@ using analysis::Way;
 constexpr uint32_t kMostThreads = 1024;
 constexpr uint32_t kMostBlocks = (1U << 24) - 1;
 
-constexpr std::string_view kNoAlias = "noalias";
-
-constexpr std::array<std::pair<Promotion, const char*>, 7> kPromotions{{{Promotion::None, "none"},
-                                                                        {Promotion::Auto, "auto"},
-                                                                        {Promotion::P, "P"},
-                                                                        {Promotion::PA, "PA"},
-                                                                        {Promotion::PO, "PO"},
-                                                                        {Promotion::PAO, "PAO"},
-                                                                        {Promotion::LookBack, "lookback"}}};
-
 uint32_t threads_of(const std::string& text) {
   return text == "auto" ? 0 : *parse_number(text, 1, kMostThreads);
 }
+
+constexpr std::array<std::string_view, 7> kPromotions{"auto", "none", "P", "PA", "PO", "PAO", "lookback"};
 
 // What can be annotated.
 struct Key {
@@ -54,10 +46,11 @@ constexpr std::array kKeys{
     Key{"consumer_threads", "auto, or a number up to 1024", true,
         [](const std::string& v) { return v == "auto" || parse_number(v, 1, kMostThreads).has_value(); }},
     Key{"promotion", "auto, none, P, PA, PO, PAO or lookback", true,
-        [](const std::string& v) { return parse_promotion(v).has_value(); }},
+        [](const std::string& v) { return std::ranges::count(kPromotions, v) != 0; }},
     Key{"pool", "auto, or a number from 1 on", true,
         [](const std::string& v) { return v == "auto" || parse_number(v, 1, kMostBlocks).has_value(); }},
-    Key{"assume", "none or noalias", true, [](const std::string& v) { return v == "none" || v == kNoAlias; }},
+    Key{"assume", "none or noalias", true,
+        [](const std::string& v) { return v == "none" || v == "noalias"; }},
     Key{"pool_bytes", "bytes, as 4096, 64M or 1G", false,
         [](const std::string& v) { return parse_size(v).value_or(0) != 0; }},
 };
@@ -124,9 +117,9 @@ class Reader {
       wish.ordering = *analysis::parse_ordering(given->text);
     }
     if (const auto given = find("pack_records")) wish.pack_records = given->text == "on";
-    read_promotion(wish);
-    if (const auto given = find("assume")) wish.assume_noalias = given->text == kNoAlias;
     if (const auto given = find("consumer_threads")) wish.consumer_threads = threads_of(given->text);
+    if (const auto given = find("assume")) wish.assume_noalias = given->text == "noalias";
+    read_promotion(wish);
     if (const auto* const a = annotation("pool"); a != nullptr && a->value != "auto") {
       wish.pool = *parse_number(a->value, 1, kMostBlocks);
     }
@@ -164,7 +157,7 @@ class Reader {
   void read_promotion(SiteWish& wish) {
     const auto given = find("promotion");
     if (!given) return;
-    wish.promotion = *parse_promotion(given->text);
+    wish.promotion = given->text;
     wish.notes.push_back(fmt::format("the {} asks for promotion {}", given->place, given->text));
   }
 
@@ -238,17 +231,6 @@ void note_overruled(std::vector<SiteWish>& wishes, const analysis::FunctionFacts
 }
 
 }  // namespace
-
-const char* to_string(Promotion promotion) {
-  return std::ranges::find(kPromotions, promotion, &std::pair<Promotion, const char*>::first)->second;
-}
-
-std::optional<Promotion> parse_promotion(std::string_view name) {
-  for (const auto& [promotion, text] : kPromotions) {
-    if (name == text) return promotion;
-  }
-  return std::nullopt;
-}
 
 std::vector<SiteWish> find_wishes(const Request& request, const analysis::FunctionFacts& parent) {
   const analysis::Annotations annotations = analysis::find_annotations(parent);

@@ -9,18 +9,12 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "analysis/annotations.h"
 #include "jit/module.h"
 
 namespace klap::jit {
-
-// How a chain of launches is to be promoted. P and PO launch from the device.
-enum class Promotion { None, Auto, P, PA, PO, PAO, LookBack };
-const char* to_string(Promotion promotion);  // as in the configuration: "none", "PAO", "lookback"
-std::optional<Promotion> parse_promotion(std::string_view name);
 
 struct SiteWish {
   Granularity granularity = Granularity::Grid;
@@ -29,8 +23,8 @@ struct SiteWish {
   uint32_t consumer_threads = 0;  // 0: as suits
   Ordering ordering = Ordering::Relaxed;
   bool pack_records = true;
-  Promotion promotion = Promotion::Auto;
-  bool assume_noalias = false;  // analysis/promotion.h
+  std::string promotion = "auto";  // of a chain: "auto", "none", "P", "PA", "PO", "PAO", "lookback"
+  bool assume_noalias = false;     // as analysis::judge_promotion() takes it
   // Only what annotations ask for, 0 for nothing: the runtime has the settings.
   uint32_t concurrency = 0;
   uint64_t pool_bytes = 0;

@@ -31,7 +31,7 @@ using ptx::Statement;
 
 constexpr char kPromotedKernel[] = "__klap_promoted";
 constexpr char kAcquireFunction[] = "__klap_link_acquire";
-constexpr char kLookBackFunction[] = "__klap_link_look_back";
+constexpr char kCombineFunction[] = "__klap_link_combine";
 constexpr char kReleaseFunction[] = "__klap_link_release";
 constexpr uint32_t kWordBytes = 4;
 constexpr uint32_t kAreaAlign = 16;
@@ -97,7 +97,8 @@ std::optional<std::string> object_to_words(const ChainFacts& chain) {
   return std::nullopt;
 }
 
-std::optional<std::string> object_to_look_back(const ChainFacts& chain) {
+// To values that the links combine.
+std::optional<std::string> object_to_combining(const ChainFacts& chain) {
   if (!chain.looks_back) return chain.look_back_text;
   if (chain.boundary == nullptr) return chain.boundary_text;
   if (condition_of(chain) != LinkCondition::Counted)
@@ -126,6 +127,10 @@ const char* to_string(PromotionMode mode) {
   return "";
 }
 
+uint32_t PromotedShape::slot_words() const {
+  return std::max<uint32_t>(1, static_cast<uint32_t>(words.size()));
+}
+
 bool PromotedShape::passes(uint32_t offset, uint32_t bytes) const {
   return std::ranges::any_of(words, [&](uint32_t word) { return overlaps(offset, bytes, word); });
 }
@@ -140,7 +145,7 @@ std::optional<std::string> object_to_mode(const ChainFacts& chain, PromotionMode
       if (chain.condition == LinkCondition::AtSite) return chain.condition_text;
       return std::nullopt;
     case PromotionMode::LookBack:
-      return object_to_look_back(chain);
+      return object_to_combining(chain);
   }
   return std::nullopt;
 }
@@ -160,18 +165,18 @@ PromotedShape promoted_shape(const ChainFacts& chain, PromotionMode mode) {
   const bool is_told = shape.condition == LinkCondition::AtSite;
   shape.words = words_of(chain, is_told ? std::set{Postponed, Available, Stepped} : std::set{Postponed});
   if (shape.condition == LinkCondition::Available) shape.fast_words = words_of(chain, {Available});
+  shape.combines = mode != PromotionMode::Aggregated && !object_to_combining(chain);
   uint32_t word = 0;
   for (const ChainArgument& argument : chain.arguments) {
     if (argument.kind == Stepped && !is_told)
       shape.steps.push_back({argument.offset, argument.bytes, argument.multiplies, argument.step});
-    if (argument.kind != Postponed || mode != PromotionMode::LookBack) continue;
+    if (argument.kind != Postponed || !shape.combines) continue;
     shape.carries.push_back({argument.offset, word, operation_name(argument.carried->operation)});
     word += argument.bytes / kWordBytes;
   }
-  const auto words = std::max<uint32_t>(1, static_cast<uint32_t>(shape.words.size()));
   const bool is_fast = shape.condition == LinkCondition::Available;
   const uint32_t fast_words = is_fast ? 1 + static_cast<uint32_t>(shape.fast_words.size()) : 0;
-  shape.slot_bytes = KLAP_CHAIN_SLOT_BYTES(words, fast_words);
+  shape.slot_bytes = KLAP_CHAIN_SLOT_BYTES(shape.slot_words(), fast_words);
   return shape;
 }
 
@@ -227,7 +232,7 @@ class LinkText {
     around[site_.get_scope] = {fmt::format("mov.b64 {}, 16;\n", own(site_.buffer)), "", true};
     for (const analysis::Argument& argument : site_.arguments) around[argument.store] = {"", "", true};
     std::string launch = set_zero(site_.result);
-    if (shape_.mode != PromotionMode::LookBack) {
+    if (!shape_.combines) {
       for (const ChainArgument& argument : parts_.chain.arguments)
         around[argument.store].before += store_text(argument);
       launch = call(kReleaseFunction) + "\n\t" + launch;
@@ -270,8 +275,8 @@ class LinkText {
 
   // What earlier links passed on, for all threads.
   [[nodiscard]] std::string boundary() const {
-    if (shape_.mode == PromotionMode::Overlapped) return call(kAcquireFunction);
-    return "{\n" + store_values() + "\t" + call(kLookBackFunction) + "\n\t}";
+    if (!shape_.combines) return call(kAcquireFunction);
+    return "{\n" + store_values() + "\t" + call(kCombineFunction) + "\n\t}";
   }
 
   // The first thread's values, combined, where the look-back takes them from.
@@ -344,17 +349,27 @@ class LinkText {
   const analysis::Site& site_;
 };
 
-// What a marker's call passes and where its result goes.
+// What a marker's call passes and where its result goes. Its scope may hold other instructions as well, such
+// as those that compute what it passes.
 struct MarkerCall {
   std::vector<std::string> arguments;
   std::string result;
+  std::string before, after;
 };
 MarkerCall read_marker(const Module& m, const Statement& scope) {
   MarkerCall out;
+  bool is_called = false;
   for (const Statement& s : scope.body) {
     if (s.kind != ptx::StatementKind::Instruction) continue;
-    if (m.is(s.head, "st")) out.arguments.emplace_back(m.text(s.operands[1]));
-    if (m.is(s.head, "ld")) out.result = m.text(s.operands[0]);
+    if (m.is(s.head, "st") && m.has_modifier(s, ".param")) {
+      out.arguments.emplace_back(m.text(s.operands[1]));
+    } else if (m.is(s.head, "ld") && m.has_modifier(s, ".param")) {
+      out.result = m.text(s.operands[0]);
+    } else if (m.is(s.head, "call")) {
+      is_called = true;
+    } else {
+      (is_called ? out.after : out.before) += fmt::format("\t{}\n", m.text(s.tokens));
+    }
   }
   return out;
 }
@@ -377,7 +392,7 @@ class Markers {
     } else if (marker == "__klap_link_body" && call.arguments.size() == 1) {
       body = named("link", call.arguments[0]) + body_text();
     }
-    return body.empty() ? body : "{\n" + body + "\t}";
+    return body.empty() ? body : "{\n" + call.before + body + call.after + "\t}";
   }
 
   [[nodiscard]] const std::string& spliced() const { return spliced_; }

@@ -48,8 +48,13 @@ struct PromotedShape {
   std::vector<uint32_t> words, fast_words;  // offsets of those that are passed on
   std::vector<ArgumentStep> steps;
   std::vector<ArgumentCarry> carries;
+  // The links combine what they pass on with values of their own, all that there is to pass on: it goes on
+  // at the boundary, and nothing is left for the launch to do.
+  bool combines = false;
   uint32_t slot_bytes = 0;
 
+  // How many words the links pass on; there is at least one, for its mark.
+  [[nodiscard]] uint32_t slot_words() const;
   [[nodiscard]] bool passes(uint32_t offset, uint32_t bytes) const;  // part of it, among `words`
 };
 

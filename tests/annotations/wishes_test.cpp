@@ -75,12 +75,12 @@ TEST(Precedence, EveryKeyIsReadFromAnnotationsAndFromSettings) {
   EXPECT_EQ(wish.concurrency, 32);
   EXPECT_EQ(wish.consumer_threads, 512);
   EXPECT_EQ(wish.pool_bytes, uint64_t{64} << 20);
-  EXPECT_EQ(wish.promotion, Promotion::PAO);
+  EXPECT_EQ(wish.promotion, "PAO");
   EXPECT_EQ(wish.pool, 12);
   EXPECT_TRUE(wish.assume_noalias);
-  EXPECT_EQ(Parent(all).wish(settings("promotion", "PA")).promotion, Promotion::PA);
+  EXPECT_EQ(Parent(all).wish(settings("promotion", "PA")).promotion, "PA");
   EXPECT_FALSE(Parent(all).wish(settings("assume", "none")).assume_noalias);
-  EXPECT_EQ(Parent("").wish(settings()).promotion, Promotion::Auto);
+  EXPECT_EQ(Parent("").wish(settings()).promotion, "auto");
   EXPECT_EQ(Parent(all).wish(settings("launcher", "host")).launcher, Launcher::Host);
   EXPECT_EQ(Parent(all).wish(settings("multiblock", "5")).multiblock, 5);
   EXPECT_EQ(Parent(all).wish(settings("consumer_threads", "auto")).consumer_threads, 0);
