@@ -39,6 +39,7 @@ TEST_F(Cache, SecondUseIsAHitWithEveryField) {
   EXPECT_EQ(kept.module.variants.at(1).queues.at(1).child, "other child");
   EXPECT_EQ(kept.module.variants.at(0).launcher, Launcher::Device);
   EXPECT_TRUE(kept.module.variants.at(0).in_slices);
+  EXPECT_EQ(kept.module.variants.at(0).buffer, Buffer::Malloc);
   EXPECT_FALSE(kept.module.variants.at(0).promoted);
   const Variant& chain = kept.module.variants.at(2);
   ASSERT_TRUE(chain.promoted);
@@ -243,6 +244,7 @@ TEST(CacheKey, SettingsThatDecideAboutKernelsAreInIt) {
   }
   EXPECT_NE(settings(""), settings("[defaults]\nconsumer_threads = 512\n"));
   EXPECT_NE(settings(""), settings("[defaults]\npack_records = \"off\"\n"));
+  EXPECT_NE(settings(""), settings("[defaults]\nbuffer = \"malloc\"\n"));
   EXPECT_NE(settings(""), settings("[defaults]\npromotion = \"PA\"\n"));
   EXPECT_NE(settings(""), settings("[defaults]\nassume = \"noalias\"\n"));
   EXPECT_NE(settings(""), settings("[defaults]\naggregate_malloc = \"warp\"\n"));

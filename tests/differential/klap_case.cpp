@@ -6,7 +6,8 @@
 //
 // One line of JSON per run: case, seed, result (equal, different, failed), detail. Exit codes: 0 all equal,
 // 1 something is not, 2 wrong usage, 77 no driver or no device. An emulated driver starts anew for each seed;
-// on a GPU the seeds are repetitions.
+// on a GPU the seeds are repetitions. Preloaded, it runs cases with the settings that they are made for,
+// where the environment does not say otherwise.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
@@ -14,6 +15,7 @@
 
 #include "case_file.h"
 #include "device.h"
+#include "own_settings.h"
 #include "support/error.h"
 
 namespace klap::differential {
@@ -96,6 +98,7 @@ int main_or_throw(int argc, char** argv) {
   }
   const std::vector<Case> cases = chosen(names, files);
   if (cases.empty()) throw Error(ErrorCode::Config, "no case is named");
+  begin_with_settings_of(cases, argv);
   return run_all(cases, parse_seeds(seeds));
 }
 

@@ -57,7 +57,9 @@ TEST_P(AggregatedMemory, OfNoSizeIsWhatTheDeviceSays) {
 }
 
 TEST_P(AggregatedMemory, IsOffUntilSomebodyAsks) {
-  EXPECT_EQ(kTaken, fewest_allocations(GetParam(), "memory_freed_by_pieces"));
+  // Empty is as good as not set, but for klap_case, which would set what the case is made for.
+  EXPECT_EQ(kTaken,
+            fewest_allocations(GetParam(), "memory_freed_by_pieces", {{"KLAP_AGGREGATE_MALLOC", ""}}));
   EXPECT_EQ(kTaken,
             fewest_allocations(GetParam(), "memory_freed_by_pieces", {{"KLAP_AGGREGATE_MALLOC", "off"}}));
 }

@@ -127,6 +127,12 @@ class ProgramsTest(WithBuild):
         wrong = self.check("echo PASS p", f"echo PASS p; {write_stats(STATS)}", entry, repeats=1)
         self.assertEqual(wrong, ["preloaded run 1: no launch of parent ran in slices"])
 
+    def test_arguments(self):
+        entry = dict(self.ENTRY, name="p_twice", program="p", arguments=["2", "times"])
+        heard = "test \"$*\" = '2 times' && echo PASS p"
+        self.assertEqual(self.check(heard, f"{heard}; {write_stats(STATS)}", entry), [])
+        self.assertNotEqual(self.check(heard, f"{heard}; {write_stats(STATS)}", dict(entry, arguments=["2"])), [])
+
     def test_native_run_that_loses_launches(self):
         entry = dict(self.ENTRY, loses_launches=True, granularities=["grid"])
         failing = "echo FAIL p: cells; exit 1"
@@ -208,6 +214,12 @@ class SanitizerTest(unittest.TestCase):
         names = {os.path.basename(job.program) for job in sanitizer.benchmark_jobs(process.Installation("build"), ROOT)}
         self.assertLessEqual({"bfs", "qt", "sp", "td"}, names)
         self.assertNotIn("pd", names)
+
+    def test_programs_are_checked_with_their_arguments_and_settings(self):
+        jobs = runpy.run_path(os.path.join(TOOLS, "gpu_check"))["sanitizer_jobs"]
+        entry = {"name": "p_twice", "program": "p", "arguments": ["2"], "settings": {"A": "b"}, "sanitize": ["memcheck"]}
+        where = process.Installation("build")
+        self.assertIn(sanitizer.Job("memcheck", where.program("gpu", "p"), ["2"], {"A": "b"}), jobs(where, [entry]))
 
     def test_sanitizer_that_did_not_look(self):
         self.assertFalse(self.judge("PASS p\n")[0])

@@ -19,8 +19,12 @@ def lines(outcome):
     return sorted(outcome.out.splitlines())
 
 
+def command(where, entry):
+    return [where.program("gpu", entry.get("program", entry["name"])), *entry.get("arguments", [])]
+
+
 def run_native(where, entry):
-    return process.run([where.program("gpu", entry["name"])], where.native(), LIMIT)
+    return process.run(command(where, entry), where.native(), LIMIT)
 
 
 def run_preloaded(where, entry, **settings):
@@ -28,7 +32,7 @@ def run_preloaded(where, entry, **settings):
     settings = entry.get("settings", {}) | {"KLAP_GRANULARITY": "grid"} | settings
     with tempfile.TemporaryDirectory() as folder:
         stats_file = os.path.join(folder, "stats.json")
-        outcome = process.run([where.program("gpu", entry["name"])], where.preloaded(stats_file, **settings), LIMIT)
+        outcome = process.run(command(where, entry), where.preloaded(stats_file, **settings), LIMIT)
         return outcome, statistics_file.read(stats_file)
 
 

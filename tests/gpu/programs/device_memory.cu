@@ -2,6 +2,11 @@
 // KLAP_AGGREGATE_MALLOC on in preloaded runs: used by children, freed by them or by later kernels, one piece
 // at a time and in another order, through pointers to functions, until the heap has no more, and again and
 // again, so that what is not given back would be missed.
+//
+// Requests for no bytes are made by a run of their own ("device_memory no_size"): compute-sanitizer reports
+// each one.
+#include <cstring>
+
 #include "program.h"
 
 constexpr int kThreads = 1000, kBlock = 125;  // the last warp of each block is not full
@@ -110,59 +115,86 @@ __global__ void take_much(int** memory, int* got) {
   fill<<<1, 32>>>(memory[t], t);
 }
 __global__ void free_much(int** memory) { free(memory[own_thread()]); }
-// Sizes that overflow when they are added up, beside ordinary ones.
-__global__ void take_odd_sizes(int** memory, int* wrong, const int* zero) {
+// Sizes that overflow when they are added up, beside ordinary ones, and one that the host chooses. For
+// nothing a device may give an address or none.
+__global__ void take_odd_sizes(int** memory, int* wrong, const size_t* given) {
   const int t = own_thread();
   size_t bytes = words_of(t) * sizeof(int);
   if (t % 4 == 1) bytes = (size_t{1} << 62) - t;  // near 2^64 the device's own malloc gives an address
   if (t % 4 == 2) bytes = size_t{1} << 61;
-  if (t % 4 == 3) bytes = zero[0];
+  if (t % 4 == 3) bytes = *given;
   memory[t] = static_cast<int*>(malloc(bytes));
-  if ((memory[t] != nullptr) != (t % 4 == 0) && t % 4 != 3) atomicAdd(wrong, 1);
+  if ((memory[t] != nullptr) != (t % 4 == 0) && bytes != 0) atomicAdd(wrong, 1);
   if (t % 4 == 0 && memory[t] != nullptr) fill<<<1, 32>>>(memory[t], t);
 }
 
-int main() {
-  gpu::Report report("device_memory");
-  gpu::check(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 32 << 20), "heap size");
-  const gpu::Buffer<int*> memory(kThreads);
-  const gpu::Buffer<unsigned long long> places(17);
-  const gpu::Buffer<int> wrong(1), got(1), zero(1);
-  const auto right = [&](const char* what) {
+constexpr int kGrid = kThreads / kBlock;
+
+struct Run {
+  gpu::Report& report;
+  gpu::Buffer<int*> memory{kThreads};
+  gpu::Buffer<int> wrong{1};
+
+  void right(const char* what) {
     gpu::wait(what);
     report.expect(wrong.to_host()[0] == 0, "%s: %d are wrong", what, wrong.to_host()[0]);
-  };
-  constexpr int kGrid = kThreads / kBlock;
-  // What so many rounds take and do not give back would not fit.
-  for (int round = 0; round < 60; ++round) {
-    take_for_fill<<<kGrid, kBlock>>>(memory.data(), wrong.data());
-    right("take_for_fill");
-    for (const int which : {2, 0, 1}) free_third<<<kGrid, kBlock>>>(memory.data(), wrong.data(), which);
-    right("free_third");
-    take_by_runtime<<<kGrid, kBlock>>>(memory.data(), wrong.data());
-    right("take_by_runtime");
-    for (const int which : {1, 2})
-      free_third_by_runtime<<<kGrid, kBlock>>>(memory.data(), wrong.data(), which);
-    right("free_third_by_runtime");
-    take_for_check<<<kGrid, kBlock>>>(wrong.data());
-    right("take_for_check");
-    rounds<<<kGrid, kBlock>>>(places.data(), wrong.data());
-    free_places<<<1, 17>>>(places.data());
-    right("rounds");
-    shuffled<<<8, 128>>>();
-    right("shuffled");
   }
+  void take_odd(size_t given) {
+    const gpu::Buffer<size_t> size(std::vector<size_t>{given});
+    take_odd_sizes<<<kGrid, kBlock>>>(memory.data(), wrong.data(), size.data());
+    right("take_odd_sizes");
+    free_much<<<kGrid, kBlock>>>(memory.data());
+    right("free_much");
+  }
+};
+
+// What so many rounds take and do not give back would not fit.
+void take_again_and_again(Run& run) {
+  const gpu::Buffer<unsigned long long> places(17);
+  int** const memory = run.memory.data();
+  int* const wrong = run.wrong.data();
+  for (int round = 0; round < 60; ++round) {
+    take_for_fill<<<kGrid, kBlock>>>(memory, wrong);
+    run.right("take_for_fill");
+    for (const int which : {2, 0, 1}) free_third<<<kGrid, kBlock>>>(memory, wrong, which);
+    run.right("free_third");
+    take_by_runtime<<<kGrid, kBlock>>>(memory, wrong);
+    run.right("take_by_runtime");
+    for (const int which : {1, 2}) free_third_by_runtime<<<kGrid, kBlock>>>(memory, wrong, which);
+    run.right("free_third_by_runtime");
+    take_for_check<<<kGrid, kBlock>>>(wrong);
+    run.right("take_for_check");
+    rounds<<<kGrid, kBlock>>>(places.data(), wrong);
+    free_places<<<1, 17>>>(places.data());
+    run.right("rounds");
+    shuffled<<<8, 128>>>();
+    run.right("shuffled");
+  }
+}
+
+void take_in_other_ways(Run& run) {
+  const gpu::Buffer<int> got(1);
+  int** const memory = run.memory.data();
   set_pointer<<<1, 1>>>();
-  take_for_fill<<<kGrid, kBlock>>>(memory.data(), wrong.data());
-  free_by_pointer<<<kGrid, kBlock>>>(memory.data());
-  right("free_by_pointer");
-  take_much<<<4, 32>>>(memory.data(), got.data());
-  right("take_much");
-  report.expect(got.to_host()[0] == 1, "nobody got anything of a full heap");
-  free_much<<<4, 32>>>(memory.data());
-  take_odd_sizes<<<kGrid, kBlock>>>(memory.data(), wrong.data(), zero.data());
-  right("take_odd_sizes");
-  free_much<<<kGrid, kBlock>>>(memory.data());
-  right("free_much");
+  take_for_fill<<<kGrid, kBlock>>>(memory, run.wrong.data());
+  free_by_pointer<<<kGrid, kBlock>>>(memory);
+  run.right("free_by_pointer");
+  take_much<<<4, 32>>>(memory, got.data());
+  run.right("take_much");
+  run.report.expect(got.to_host()[0] == 1, "nobody got anything of a full heap");
+  free_much<<<4, 32>>>(memory);
+}
+
+int main(int argc, char** argv) {
+  gpu::Report report("device_memory");
+  gpu::check(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 32 << 20), "heap size");
+  Run run{report};
+  if (argc > 1 && std::strcmp(argv[1], "no_size") == 0) {
+    run.take_odd(0);
+  } else {
+    take_again_and_again(run);
+    take_in_other_ways(run);
+    run.take_odd(size_t{1} << 60);
+  }
   return report.finish();
 }
