@@ -70,8 +70,7 @@ struct Request {
   // The value of a key (granularity, launcher, multiblock, consumer_threads, buffer, pack_records, promotion,
   // assume) for launches of `child`, empty where it is not known, by `parent`. Nothing where the settings do
   // not give it: then the program's own annotation holds, else `auto`. Where one of the three below is set it
-  // decides
-  // alone.
+  // decides alone.
   std::function<std::optional<GivenValue>(std::string_view key, const std::string& parent,
                                           const std::string& child)>
       setting;

@@ -28,6 +28,7 @@ std::optional<Buffer> parse_buffer(std::string_view name) {
   if (name == "malloc") return Buffer::Malloc;
   return std::nullopt;
 }
+
 constexpr std::array<std::string_view, 7> kPromotions{"auto", "none", "P", "PA", "PO", "PAO", "lookback"};
 
 // What can be annotated.
