@@ -23,6 +23,8 @@
 //                            whether launches of a block into its NULL stream may overlap
 //   concurrency(N)           the consumer takes 1/N of the device, as in KC_1, KC_16, KC_32 of Wu et al.
 //   consumer_threads(N)      threads of a consumer's block
+//   buffer(pool | malloc)    whether a stream keeps the memory of a queue, or each launch of the kernel
+//                            allocates it; for a kernel only
 //   pool_bytes(SIZE)         the most memory of a queue, as 64M; for a kernel only
 //
 // A misspelt hint does not compile. A value that does not exist, and a hint that contradicts an earlier one,
@@ -49,6 +51,7 @@
 #define KLAP_HINT_ordering(value) "ordering$" #value
 #define KLAP_HINT_concurrency(value) "concurrency$" #value
 #define KLAP_HINT_consumer_threads(value) "consumer_threads$" #value
+#define KLAP_HINT_buffer(value) "buffer$" #value
 #define KLAP_HINT_pool_bytes(value) "pool_bytes$" #value
 
 #define KLAP_ANNOTATE_1(place, hint) KLAP_ANNOTATE(place, KLAP_HINT_##hint)
@@ -57,11 +60,13 @@
 #define KLAP_ANNOTATE_4(place, hint, ...) KLAP_ANNOTATE_1(place, hint) KLAP_ANNOTATE_3(place, __VA_ARGS__)
 #define KLAP_ANNOTATE_5(place, hint, ...) KLAP_ANNOTATE_1(place, hint) KLAP_ANNOTATE_4(place, __VA_ARGS__)
 #define KLAP_ANNOTATE_6(place, hint, ...) KLAP_ANNOTATE_1(place, hint) KLAP_ANNOTATE_5(place, __VA_ARGS__)
-#define KLAP_ANNOTATE_WITH(_1, _2, _3, _4, _5, _6, chosen, ...) chosen
+#define KLAP_ANNOTATE_7(place, hint, ...) KLAP_ANNOTATE_1(place, hint) KLAP_ANNOTATE_6(place, __VA_ARGS__)
+#define KLAP_ANNOTATE_8(place, hint, ...) KLAP_ANNOTATE_1(place, hint) KLAP_ANNOTATE_7(place, __VA_ARGS__)
+#define KLAP_ANNOTATE_WITH(_1, _2, _3, _4, _5, _6, _7, _8, chosen, ...) chosen
 #define KLAP_ANNOTATE_ALL(place, ...)                                                                   \
   do {                                                                                                  \
-    KLAP_ANNOTATE_WITH(__VA_ARGS__, KLAP_ANNOTATE_6, KLAP_ANNOTATE_5, KLAP_ANNOTATE_4, KLAP_ANNOTATE_3, \
-                       KLAP_ANNOTATE_2, KLAP_ANNOTATE_1, )                                              \
+    KLAP_ANNOTATE_WITH(__VA_ARGS__, KLAP_ANNOTATE_8, KLAP_ANNOTATE_7, KLAP_ANNOTATE_6, KLAP_ANNOTATE_5, \
+                       KLAP_ANNOTATE_4, KLAP_ANNOTATE_3, KLAP_ANNOTATE_2, KLAP_ANNOTATE_1, )            \
     (place, __VA_ARGS__)                                                                                \
   } while (false)
 

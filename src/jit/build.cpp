@@ -272,6 +272,7 @@ class Generator {
       queue.concurrency = site.wish.concurrency;
     }
     v.pool_bytes = sites.front().wish.pool_bytes;
+    v.buffer = sites.front().wish.buffer;
     v.in_slices = sites.front().in_slices;
     out_.variants.push_back(std::move(v));
   }

@@ -51,6 +51,10 @@ struct Program {
   bool built_in_runtime = false;
 };
 
+// Where the memory of a launch's queues is from: kept in the stream for its next launches, or allocated for
+// the launch alone.
+enum class Buffer : uint8_t { Pool, Malloc };
+
 // Blocks that launch as one at granularity multiblock where nobody says how many.
 inline constexpr uint32_t kMultiBlock = 16;
 
@@ -62,9 +66,10 @@ struct GivenValue {
 // What the caller wants to have done. `granularity` is asked once per parent kernel with its mangled name.
 struct Request {
   uint32_t sm = 90;  // compute capability of the device, 90 for 9.0
-  // The value of a key (granularity, launcher, multiblock, consumer_threads, pack_records) for launches of
-  // `child`, empty where it is not known, by `parent`. Nothing where the settings do not give it: then the
-  // program's own annotation holds, else `auto`. Where one of the three below is set it decides alone.
+  // The value of a key (granularity, launcher, multiblock, consumer_threads, buffer, pack_records) for
+  // launches of `child`, empty where it is not known, by `parent`. Nothing where the settings do not give it:
+  // then the program's own annotation holds, else `auto`. Where one of the three below is set it decides
+  // alone.
   std::function<std::optional<GivenValue>(std::string_view key, const std::string& parent,
                                           const std::string& child)>
       setting;
@@ -146,6 +151,7 @@ struct Variant {
   uint32_t queue_param_offset = 0;  // of the first added parameter, in the launch buffer
   std::vector<ChildQueue> queues;   // in the order in which they are to be run
   uint64_t pool_bytes = 0;          // what the program's annotation allows a queue; likewise
+  Buffer buffer = Buffer::Pool;     // of the queues
   // The variant can be launched in slices of the grid: behind the queues it takes which one (GridSlice).
   bool in_slices = false;
 };

@@ -535,6 +535,8 @@ class Planner {
     note_refused(remark, planned);
     note_launcher(remark, planned);
     note_threads(remark, planned);
+    if (planned.way.is_at_once() && planned.wish.buffer == Buffer::Malloc)
+      remark.notes.emplace_back("buffer malloc is ignored: launches that are not put off have no queue");
     if (planned.keeps_launches)
       remark.notes.emplace_back("launches of sizes that CUDA may refuse are the program's own");
     if (planned.way.has_own_room())

@@ -23,6 +23,12 @@ uint32_t threads_of(const std::string& text) {
   return text == "auto" ? 0 : *parse_number(text, 1, kMostThreads);
 }
 
+std::optional<Buffer> parse_buffer(std::string_view name) {
+  if (name == "pool") return Buffer::Pool;
+  if (name == "malloc") return Buffer::Malloc;
+  return std::nullopt;
+}
+
 // What can be annotated.
 struct Key {
   std::string_view name;
@@ -43,6 +49,7 @@ constexpr std::array kKeys{
         [](const std::string& v) { return parse_number(v, 1, kMostBlocks).has_value(); }},
     Key{"consumer_threads", "auto, or a number up to 1024", true,
         [](const std::string& v) { return v == "auto" || parse_number(v, 1, kMostThreads).has_value(); }},
+    Key{"buffer", "pool or malloc", false, [](const std::string& v) { return parse_buffer(v).has_value(); }},
     Key{"pool_bytes", "bytes, as 4096, 64M or 1G", false,
         [](const std::string& v) { return parse_size(v).value_or(0) != 0; }},
 };
@@ -108,6 +115,7 @@ class Reader {
     } else if (const auto given = find("ordering")) {
       wish.ordering = *analysis::parse_ordering(given->text);
     }
+    read_buffer(wish);
     if (const auto given = find("pack_records")) wish.pack_records = given->text == "on";
     if (const auto given = find("consumer_threads")) wish.consumer_threads = threads_of(given->text);
     if (const auto* const a = annotation("concurrency")) {
@@ -139,6 +147,13 @@ class Reader {
       wish.launcher_is_asked = true;
       wish.notes.push_back(fmt::format("the {} asks for launcher {}", given->place, given->text));
     }
+  }
+
+  void read_buffer(SiteWish& wish) {
+    const auto given = find("buffer");
+    if (!given) return;
+    wish.buffer = *parse_buffer(given->text);
+    wish.notes.push_back(fmt::format("the {} asks for buffer {}", given->place, given->text));
   }
 
   [[nodiscard]] const Annotation* annotation(std::string_view key) const {

@@ -23,6 +23,7 @@ struct SiteWish {
   uint32_t consumer_threads = 0;  // 0: as suits
   Ordering ordering = Ordering::Relaxed;
   bool pack_records = true;
+  Buffer buffer = Buffer::Pool;
   // Only what annotations ask for, 0 for nothing: the runtime has the settings.
   uint32_t concurrency = 0;
   uint64_t pool_bytes = 0;

@@ -27,13 +27,28 @@ Block BlockPool::take(size_t bytes, bool* limited) {
     free_.erase(best);
     return block;
   }
-  const bool too_much = bytes > most_ || allocated_ > most_ - bytes;
+  const bool too_much = is_too_much(bytes);
   if (limited != nullptr) *limited = too_much;
   if (too_much) return {};
   CUdeviceptr address = 0;
   if (driver()->mem_alloc(&address, bytes) != CUDA_SUCCESS) return {};
   allocated_ += bytes;
   return {address, bytes};
+}
+
+bool BlockPool::reserve(uint64_t bytes) {
+  const RelaxedCapture relaxed;
+  const std::lock_guard lock(mutex_);
+  if (bytes == 0) return true;
+  reclaim();
+  if (is_too_much(bytes)) return false;
+  allocated_ += bytes;
+  return true;
+}
+
+void BlockPool::unreserve(uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  allocated_ -= bytes;
 }
 
 void BlockPool::retire(std::vector<Block> blocks, CUstream stream) {
@@ -57,7 +72,13 @@ void BlockPool::reclaim() {
   std::erase_if(retired_, [this](const Retired& entry) {
     if (driver()->event_query(entry.done) != CUDA_SUCCESS) return false;
     driver()->event_destroy(entry.done);
-    free_.insert(free_.end(), entry.blocks.begin(), entry.blocks.end());
+    for (const Block& block : entry.blocks) {
+      if (block.address != 0) {
+        free_.push_back(block);
+      } else {
+        allocated_ -= block.bytes;
+      }
+    }
     return true;
   });
 }

@@ -43,7 +43,11 @@ class BlockPool {
   // A free block of at least `bytes`, or fresh memory. Address 0 when the device has none, and where there
   // would be more of it than there may be: `limited`, if not null, tells which.
   Block take(size_t bytes, bool* limited = nullptr);
-  // The blocks are free once the work now in `stream` has completed.
+  // The same limit for memory that is not the pool's: false where there would be too much.
+  bool reserve(uint64_t bytes);
+  void unreserve(uint64_t bytes);
+  // The blocks are free once the work now in `stream` has completed. One without an address is what was
+  // reserved.
   void retire(std::vector<Block> blocks, CUstream stream);
   // The blocks are free once `done`, already recorded, has completed. Takes the event over.
   void retire(std::vector<Block> blocks, CUevent done);
@@ -54,10 +58,11 @@ class BlockPool {
     CUevent done;
   };
   void reclaim();
+  [[nodiscard]] bool is_too_much(uint64_t bytes) const { return bytes > most_ || allocated_ > most_ - bytes; }
 
   const uint64_t most_;
   std::mutex mutex_;
-  uint64_t allocated_ = 0;
+  uint64_t allocated_ = 0;  // or reserved
   std::vector<Block> free_;
   std::vector<Retired> retired_;
 };

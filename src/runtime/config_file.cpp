@@ -124,11 +124,13 @@ class FileReader {
 
   // A table for some launches of a kernel cannot say what there is only one of.
   void refuse_keys_of_all_launches(KernelTable& kernel, const toml::table& table) {
-    if (kernel.values.extract("pool_bytes").empty()) return;
-    report(
-        Error(ErrorCode::Config, "'pool_bytes' is for all launches of a kernel, not for those of one child")
-            .fix("put it into a table without child"),
-        table.source());
+    for (const char* const key : {"buffer", "pool_bytes"}) {
+      if (kernel.values.extract(key).empty()) continue;
+      report(Error(ErrorCode::Config,
+                   fmt::format("'{}' is for all launches of a kernel, not for those of one child", key))
+                 .fix("put it into a table without child"),
+             table.source());
+    }
   }
 
   // Stores the value of a known key under the table's own name for it, if it is valid.

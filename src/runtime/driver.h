@@ -61,6 +61,10 @@ namespace klap::runtime {
   X(link_complete, "cuLinkComplete", PFN_cuLinkComplete_v5050)                                        \
   X(link_destroy, "cuLinkDestroy", PFN_cuLinkDestroy_v5050)                                           \
   X(mem_alloc, "cuMemAlloc_v2", PFN_cuMemAlloc_v3020)                                                 \
+  X(mem_pool_create, "cuMemPoolCreate", PFN_cuMemPoolCreate_v11020)                                   \
+  X(mem_pool_set_attribute, "cuMemPoolSetAttribute", PFN_cuMemPoolSetAttribute_v11020)                \
+  X(mem_alloc_from_pool_async, "cuMemAllocFromPoolAsync", PFN_cuMemAllocFromPoolAsync_v11020)         \
+  X(mem_free_async, "cuMemFreeAsync", PFN_cuMemFreeAsync_v11020)                                      \
   X(memcpy_htod_async, "cuMemcpyHtoDAsync_v2", PFN_cuMemcpyHtoDAsync_v3020)                           \
   X(memset_d8_async, "cuMemsetD8Async", PFN_cuMemsetD8Async_v3020)                                    \
   X(mem_host_register, "cuMemHostRegister_v2", PFN_cuMemHostRegister_v6050)                           \

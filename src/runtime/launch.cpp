@@ -93,7 +93,8 @@ Cut make_room(const Launch& launch, const ParentKernel& parent, LaunchContext& c
   }
   for (;; blocks = cut.slices.most_blocks() / 2) {
     cut.slices = GridSlices(launch.grid, blocks);
-    cut.no_room = context.make_room(demand.queues(cut.slices.most_blocks()), pool_bytes);
+    cut.no_room =
+        context.make_room(demand.queues(cut.slices.most_blocks()), pool_bytes, parent.variant().buffer);
     const bool is_memory =
         cut.no_room == &reasons::kQueuesOverTotalBytes || cut.no_room == &reasons::kNoDeviceMemory;
     if (!is_memory || !in_slices || cut.slices.most_blocks() == 1) return cut;
@@ -109,7 +110,8 @@ Cut make_feed_room(const Launch& launch, const ParentKernel& parent, LaunchConte
   if (variant.group_blocks != 0)
     groups = (capped_product(launch.grid) + variant.group_blocks - 1) / variant.group_blocks;
   Cut cut{GridSlices(launch.grid, ~uint64_t{0})};
-  cut.no_room = context.make_feed_room(variant.queues.front().record_bytes, groups, parent.pool_bytes());
+  cut.no_room = context.make_feed_room(variant.queues.front().record_bytes, groups, parent.pool_bytes(),
+                                       variant.buffer);
   return cut;
 }
 
@@ -119,6 +121,18 @@ void note_slices(const Launch& launch, ParentKernel& parent, const Cut& cut) {
                                launch.grid[0], launch.grid[1], launch.grid[2], cut.slices.count(),
                                cut.slices.most_blocks(), cut.why->name));
 }
+
+// The launch's hold of the queues in its context, whose mutex the caller holds.
+class HeldQueues {
+ public:
+  explicit HeldQueues(LaunchContext& context) : context_(context) {}
+  ~HeldQueues() { context_.end_launch(); }
+  HeldQueues(const HeldQueues&) = delete;
+  HeldQueues& operator=(const HeldQueues&) = delete;
+
+ private:
+  LaunchContext& context_;
+};
 
 enum class Capture { None, Active, Unknown };
 Capture capture_state(CUstream stream) {
@@ -285,6 +299,7 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (context->unusable()) return leave(*context->unusable());
   auto prepared = parent.prepared(context_id);
   if (prepared && prepared->unusable) return leave(*prepared->unusable);
+  const HeldQueues held(*context);
   Cut cut = feeds ? make_feed_room(launch, parent, *context) : make_room(launch, parent, *context);
   if (const MaybeReason reason = cut.no_room) {
     parent.warn_once(std::string(reason->name) + ", the original runs");
@@ -295,6 +310,7 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
   if (block_threads > prepared->max_parent_threads) return leave(reasons::kParentBlock);
   if (cut.why) note_slices(launch, parent, cut);
+  if (context->has_own_queues()) parent.info_once("buffer", "its queues are allocated for each launch");
   return enqueue(launch, cut.slices, parent, *prepared, *context, priority);
 }
 

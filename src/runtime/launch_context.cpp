@@ -64,14 +64,18 @@ CudaContext::CudaContext(uint64_t context_id) : id(context_id), pool(config().to
 }
 
 LaunchContext::LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream)
-    : context_(std::move(context)), stream_(stream), unusable_(wrong_context(stream)) {
+    : context_(std::move(context)),
+      stream_(stream),
+      unusable_(wrong_context(stream)),
+      pooled_memory_(context_->pool, stream),
+      launch_memory_(context_->launch_pool, context_->pool, stream) {
   if (context_->report == 0) return;
   // Streams beyond the page's slots share them: then children may go uncounted, never unrun.
   const size_t slot = context_->next_report_slot.fetch_add(1, std::memory_order_relaxed) % report_slots();
   report_ = context_->report + slot * KLAP_REPORT_WORDS * sizeof(uint64_t);
 }
 
-MaybeReason RecordQueue::make_room(CudaContext& context, CUstream stream, CUdeviceptr report,
+MaybeReason RecordQueue::make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report,
                                    const QueueShape& exact, uint64_t pool_bytes) {
   // A queue that is large enough already does not excuse a launch from its own limit: whether it is
   // redirected must not depend on what ran before it.
@@ -80,10 +84,19 @@ MaybeReason RecordQueue::make_room(CudaContext& context, CUstream stream, CUdevi
       exact.groups <= shape_.groups) {
     return nullptr;
   }
+  const RelaxedCapture relaxed;
+  if (memory.lasts()) {
+    // Comfort: where it would cost too much memory, the queue is cut to what this launch needs.
+    const QueueShape grown = grown_for(exact);
+    if (grown.bytes() <= pool_bytes && !take_block(memory, grown)) return write_header(stream, report, grown);
+  }
+  const MaybeReason reason = take_block(memory, exact);
+  return reason ? reason : write_header(stream, report, exact);
+}
 
-  // Doubling keeps the number of reallocations logarithmic, and a record size that suits all variants seen in
-  // this stream spares rewriting the header when they alternate. Both are comfort: where they would cost too
-  // much memory, the queue is cut to what this launch needs.
+// Doubling keeps the number of reallocations logarithmic, and a record size that suits all variants seen in
+// this stream spares rewriting the header when they alternate.
+QueueShape RecordQueue::grown_for(const QueueShape& exact) const {
   QueueShape grown = shape_;
   grown.record_bytes = std::max(shape_.record_bytes, exact.record_bytes);
   if (exact.capacity > shape_.capacity) {
@@ -91,21 +104,16 @@ MaybeReason RecordQueue::make_room(CudaContext& context, CUstream stream, CUdevi
     grown.capacity = std::max({exact.capacity, doubled, kFirstCapacity});
   }
   if (exact.groups > shape_.groups) grown.groups = std::max({exact.groups, 2 * shape_.groups, kFirstGroups});
-  const RelaxedCapture relaxed;
-  if (grown.bytes() <= pool_bytes && !take_block(context, stream, grown)) {
-    return write_header(stream, report, grown);
-  }
-  const MaybeReason reason = take_block(context, stream, exact);
-  return reason ? reason : write_header(stream, report, exact);
+  return grown;
 }
 
 // Null on success.
-MaybeReason RecordQueue::take_block(CudaContext& context, CUstream stream, const QueueShape& shape) {
+MaybeReason RecordQueue::take_block(QueueMemory& memory, const QueueShape& shape) {
   if (shape.bytes() <= block_.bytes) return nullptr;
-  bool limited = false;
-  const Block block = context.pool.take(shape.bytes(), &limited);
-  if (!block.address) return limited ? &reasons::kQueuesOverTotalBytes : &reasons::kNoDeviceMemory;
-  if (block_.address) context.pool.retire({block_}, stream);
+  MaybeReason why = nullptr;
+  const Block block = memory.take(shape.bytes(), why);
+  if (!block.address) return why;
+  if (block_.address) memory.give_back(block_);
   block_ = block;
   return nullptr;
 }
@@ -134,36 +142,35 @@ Block RecordQueue::take() {
 
 // A queue of another size than this launch's own would do only if what it holds did not depend on what ran
 // before; so there is one for each pair of limit and record size, rounded up where parents alternate.
-MaybeReason FeedQueue::make_room(CudaContext& context, CUstream stream, CUdeviceptr report,
+MaybeReason FeedQueue::make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report,
                                  uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes) {
   const FeedShape wanted = FeedShape::within(pool_bytes, std::max(record_bytes, shape_.record_bytes), groups);
   if (wanted.records < std::max<uint64_t>(groups, 1)) return &reasons::kQueueOverPoolBytes;  // one for each
   const uint64_t heads = FeedShape::heads_bytes(groups);
   if (wanted == shape_ && heads <= heads_.bytes) return nullptr;
   const RelaxedCapture relaxed;
-  if (const MaybeReason reason = make_heads(context, stream, heads, pool_bytes - wanted.bytes()))
+  if (const MaybeReason reason = make_heads(memory, stream, heads, pool_bytes - wanted.bytes()))
     return reason;
   if (wanted.bytes() > block_.bytes) {
-    bool limited = false;
-    const Block block = context.pool.take(wanted.bytes(), &limited);
-    if (!block.address) return limited ? &reasons::kQueuesOverTotalBytes : &reasons::kNoDeviceMemory;
-    if (block_.address) context.pool.retire({block_}, stream);
+    MaybeReason why = nullptr;
+    const Block block = memory.take(wanted.bytes(), why);
+    if (!block.address) return why;
+    if (block_.address) memory.give_back(block_);
     block_ = block;
   }
   return write_header(stream, report, wanted);
 }
 
 // As with other queues, more than is asked for where there is room. All heads are empty between two parents.
-MaybeReason FeedQueue::make_heads(CudaContext& context, CUstream stream, uint64_t bytes,
-                                  uint64_t most_bytes) {
+MaybeReason FeedQueue::make_heads(QueueMemory& memory, CUstream stream, uint64_t bytes, uint64_t most_bytes) {
   if (bytes <= heads_.bytes) return nullptr;
   const uint64_t grown = std::max({bytes, 2 * heads_.bytes, FeedShape::heads_bytes(kFirstGroups)});
-  bool limited = false;
+  MaybeReason why = nullptr;
   Block block{};
-  if (grown <= most_bytes) block = context.pool.take(grown, &limited);
-  if (!block.address) block = context.pool.take(bytes, &limited);
-  if (!block.address) return limited ? &reasons::kQueuesOverTotalBytes : &reasons::kNoDeviceMemory;
-  if (heads_.address) context.pool.retire({heads_}, stream);
+  if (memory.lasts() && grown <= most_bytes) block = memory.take(grown, why);
+  if (!block.address) block = memory.take(bytes, why);
+  if (!block.address) return why;
+  if (heads_.address) memory.give_back(heads_);
   heads_ = block;
   shape_ = {};  // the queue's own head says where they are
   return driver()->memset_d8_async(heads_.address, 0, heads_.bytes, stream) == CUDA_SUCCESS
@@ -194,14 +201,38 @@ Block FeedQueue::take_heads() {
   return std::exchange(heads_, {});
 }
 
-MaybeReason LaunchContext::make_feed_room(uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes) {
-  return feed_.make_room(*context_, stream_, report_, record_bytes, groups, pool_bytes);
+std::vector<Block> Queues::take_blocks() {
+  std::vector<Block> blocks = {feed.take(), feed.take_heads()};
+  for (RecordQueue& queue : records) blocks.push_back(queue.take());
+  std::erase_if(blocks, [](const Block& block) { return block.address == 0; });
+  return blocks;
 }
 
-MaybeReason LaunchContext::make_room(std::span<const QueueShape> queues, uint64_t pool_bytes) {
-  if (queues_.size() < queues.size()) queues_.resize(queues.size());
+QueueMemory& LaunchContext::begin_launch(jit::Buffer buffer) {
+  end_launch();  // perhaps there was no room for a larger part of the same grid
+  if (buffer == jit::Buffer::Pool || context_->launch_pool.get() == nullptr) return pooled_memory_;
+  current_ = &own_;
+  return launch_memory_;
+}
+
+void LaunchContext::end_launch() {
+  for (const Block& block : own_.take_blocks()) launch_memory_.give_back(block);
+  current_ = &kept_;
+}
+
+MaybeReason LaunchContext::make_feed_room(uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes,
+                                          jit::Buffer buffer) {
+  QueueMemory& memory = begin_launch(buffer);
+  return current_->feed.make_room(memory, stream_, report_, record_bytes, groups, pool_bytes);
+}
+
+MaybeReason LaunchContext::make_room(std::span<const QueueShape> queues, uint64_t pool_bytes,
+                                     jit::Buffer buffer) {
+  QueueMemory& memory = begin_launch(buffer);
+  std::vector<RecordQueue>& records = current_->records;
+  if (records.size() < queues.size()) records.resize(queues.size());
   for (size_t i = 0; i < queues.size(); ++i) {
-    const MaybeReason reason = queues_[i].make_room(*context_, stream_, report_, queues[i], pool_bytes);
+    const MaybeReason reason = records[i].make_room(memory, stream_, report_, queues[i], pool_bytes);
     if (reason) return reason;
   }
   return nullptr;
@@ -214,9 +245,8 @@ void LaunchContext::record_use() {
 }
 
 std::vector<Block> LaunchContext::take_blocks() {
-  std::vector<Block> blocks = {feed_.take(), feed_.take_heads()};
-  for (RecordQueue& queue : queues_) blocks.push_back(queue.take());
-  std::erase_if(blocks, [](const Block& block) { return block.address == 0; });
+  std::vector<Block> blocks = kept_.take_blocks();
+  if (const uint64_t reserved = launch_memory_.take_reserved()) blocks.push_back({0, reserved});
   return blocks;
 }
 

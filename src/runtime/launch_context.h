@@ -20,9 +20,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "jit/module.h"
 #include "runtime/block_pool.h"
 #include "runtime/feed_shape.h"
 #include "runtime/launch_reasons.h"
+#include "runtime/queue_memory.h"
 #include "runtime/queue_shape.h"
 
 namespace klap::runtime {
@@ -38,6 +40,7 @@ struct CudaContext {
   CUdeviceptr report = 0;  // page where queues add up children for KLAP_STATS, 0 when nobody asked
   std::atomic<size_t> next_report_slot{0};
   BlockPool pool;
+  LaunchPool launch_pool;
 };
 
 // One record queue in device memory. Parents that are launched into a stream share its queues.
@@ -45,14 +48,15 @@ class RecordQueue {
  public:
   // Sees to it that the queue is as large as `exact` in every respect. Null on success, otherwise the reason
   // why this launch must run the original; one is that the queue would need more than `pool_bytes`.
-  MaybeReason make_room(CudaContext& context, CUstream stream, CUdeviceptr report, const QueueShape& exact,
+  MaybeReason make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report, const QueueShape& exact,
                         uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr address() const { return block_.address; }
   // The memory, which the queue no longer has.
   Block take();
 
  private:
-  MaybeReason take_block(CudaContext& context, CUstream stream, const QueueShape& shape);
+  [[nodiscard]] QueueShape grown_for(const QueueShape& exact) const;
+  MaybeReason take_block(QueueMemory& memory, const QueueShape& shape);
   MaybeReason write_header(CUstream stream, CUdeviceptr report, const QueueShape& shape);
 
   QueueShape shape_;
@@ -63,19 +67,27 @@ class RecordQueue {
 // large the parent's grid, but for a head for each of so many groups of the parent's blocks.
 class FeedQueue {
  public:
-  MaybeReason make_room(CudaContext& context, CUstream stream, CUdeviceptr report, uint32_t record_bytes,
+  MaybeReason make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report, uint32_t record_bytes,
                         uint64_t groups, uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr address() const { return block_.address; }
   Block take();
   Block take_heads();
 
  private:
-  MaybeReason make_heads(CudaContext& context, CUstream stream, uint64_t bytes, uint64_t most_bytes);
+  MaybeReason make_heads(QueueMemory& memory, CUstream stream, uint64_t bytes, uint64_t most_bytes);
   MaybeReason write_header(CUstream stream, CUdeviceptr report, const FeedShape& shape);
 
   FeedShape shape_;
   Block block_;  // header, items, records
   Block heads_;  // of groups
+};
+
+// What a launch can need.
+struct Queues {
+  std::vector<RecordQueue> records;  // one for each launch site
+  FeedQueue feed;
+  // All their memory, which they no longer have.
+  std::vector<Block> take_blocks();
 };
 
 class LaunchContext {
@@ -88,12 +100,17 @@ class LaunchContext {
 
   // The rest requires `mutex`.
 
-  // Sees to it that there is a queue for each entry of `queues`, as RecordQueue::make_room() does.
-  MaybeReason make_room(std::span<const QueueShape> queues, uint64_t pool_bytes);
-  [[nodiscard]] CUdeviceptr queue(size_t index) const { return queues_[index].address(); }
+  // Sees to it that there is a queue for each entry of `queues`, as RecordQueue::make_room() does, until
+  // end_launch().
+  MaybeReason make_room(std::span<const QueueShape> queues, uint64_t pool_bytes, jit::Buffer buffer);
+  [[nodiscard]] CUdeviceptr queue(size_t index) const { return current_->records[index].address(); }
   // The same for the queue of consumers that feed themselves; `groups` launch apart, 0 where none do.
-  MaybeReason make_feed_room(uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes);
-  [[nodiscard]] CUdeviceptr feed() const { return feed_.address(); }
+  MaybeReason make_feed_room(uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes, jit::Buffer buffer);
+  [[nodiscard]] CUdeviceptr feed() const { return current_->feed.address(); }
+  // Whether they are this launch's alone.
+  [[nodiscard]] bool has_own_queues() const { return current_ == &own_; }
+  // All that uses the queues for this launch is enqueued.
+  void end_launch();
 
   // Nothing is redirected in this stream any more, with the reason; null while all is well.
   [[nodiscard]] MaybeReason unusable() const { return unusable_; }
@@ -111,14 +128,18 @@ class LaunchContext {
   [[nodiscard]] CUstream stream() const { return stream_; }
 
  private:
+  QueueMemory& begin_launch(jit::Buffer buffer);
   std::vector<Block> take_blocks();
 
   const std::shared_ptr<CudaContext> context_;
   const CUstream stream_;
   MaybeReason unusable_ = nullptr;
   CUdeviceptr report_ = 0;  // these queues' slot in the context's page
-  std::vector<RecordQueue> queues_;
-  FeedQueue feed_;
+  PooledMemory pooled_memory_;
+  LaunchMemory launch_memory_;
+  Queues kept_;               // for one launch after another, in pooled memory
+  Queues own_;                // of the launch that is being enqueued, where it has its own
+  Queues* current_ = &kept_;  // that it uses
   CUevent last_use_ = nullptr;
 };
 

@@ -21,6 +21,7 @@ constexpr std::array kDefaultsOnly{Section::Defaults};
 constexpr std::array kGranularities{"none"sv, "warp"sv, "block"sv, "multiblock"sv, "grid"sv, "auto"sv};
 constexpr std::array kLaunchers{"auto"sv, "host"sv, "device"sv};
 constexpr std::array kOrderings{"relaxed"sv, "stream"sv};
+constexpr std::array kBuffers{"pool"sv, "malloc"sv};
 constexpr std::array kSwitch{"on"sv, "off"sv};
 constexpr std::array kMemories{"off"sv, "warp"sv};
 constexpr std::array kLinkers{"auto"sv, "nvjitlink"sv, "driver"sv};
@@ -45,6 +46,9 @@ constexpr std::array kSettings{
     Setting{"KLAP_ORDERING", "ordering", kBothSections, SettingType::Choice, kOrderings, "relaxed",
             "Whether launches of a block's threads into its NULL stream may overlap, or keep their order "
             "(stream): then only those that one thread of a block makes are rewritten."},
+    Setting{"KLAP_BUFFER", "buffer", kBothSections, SettingType::Choice, kBuffers, "pool",
+            "Where the memory of record queues is from: kept in the stream for its next launches (pool), or "
+            "allocated for each launch of a parent and freed behind its children (malloc)."},
     Setting{"KLAP_POOL_BYTES",
             "pool_bytes",
             kBothSections,

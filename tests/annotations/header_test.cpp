@@ -116,10 +116,12 @@ TEST(AnnotatedFatbin, VariantsCarryWhatTheRuntimeIsToKnow) {
   const auto variant = std::ranges::find(module.variants, "whole_kernel", &jit::Variant::parent);
   ASSERT_NE(variant, module.variants.end());
   EXPECT_EQ(variant->pool_bytes, uint64_t{64} << 20);
+  EXPECT_EQ(variant->buffer, jit::Buffer::Malloc);
   EXPECT_EQ(variant->queues.at(0).concurrency, 16);
   const auto other = std::ranges::find(module.variants, "unhinted", &jit::Variant::parent);
   ASSERT_NE(other, module.variants.end());
   EXPECT_EQ(other->pool_bytes, 0);
+  EXPECT_EQ(other->buffer, jit::Buffer::Pool);
   EXPECT_EQ(other->queues.at(0).concurrency, 0);
 }
 

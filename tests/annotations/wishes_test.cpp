@@ -65,8 +65,8 @@ TEST(Precedence, SettingsThenTheLaunchThenTheKernelThenAuto) {
 
 TEST(Precedence, EveryKeyIsReadFromAnnotationsAndFromSettings) {
   std::string all;
-  for (const char* const hint :
-       {"launcher$device", "multiblock$4", "concurrency$32", "consumer_threads$512", "pool_bytes$64M"}) {
+  for (const char* const hint : {"launcher$device", "multiblock$4", "concurrency$32", "consumer_threads$512",
+                                 "buffer$malloc", "pool_bytes$64M"}) {
     all += declaration(std::string("__klap_kernel$") + hint);
   }
   const SiteWish wish = Parent(all).wish(settings());
@@ -74,9 +74,16 @@ TEST(Precedence, EveryKeyIsReadFromAnnotationsAndFromSettings) {
   EXPECT_EQ(wish.multiblock, 4);
   EXPECT_EQ(wish.concurrency, 32);
   EXPECT_EQ(wish.consumer_threads, 512);
+  EXPECT_EQ(wish.buffer, Buffer::Malloc);
+  EXPECT_THAT(
+      wish.notes,
+      testing::Contains(testing::MatchesRegex("the annotation at line [0-9:]+ asks for buffer malloc")));
   EXPECT_EQ(wish.pool_bytes, uint64_t{64} << 20);
   EXPECT_EQ(Parent(all).wish(settings("launcher", "host")).launcher, Launcher::Host);
   EXPECT_EQ(Parent(all).wish(settings("multiblock", "5")).multiblock, 5);
+  EXPECT_EQ(Parent(all).wish(settings("buffer", "pool")).buffer, Buffer::Pool);
+  EXPECT_EQ(Parent("").wish(settings("buffer", "malloc")).buffer, Buffer::Malloc);
+  EXPECT_EQ(Parent("").wish(settings()).buffer, Buffer::Pool);
   EXPECT_EQ(Parent(all).wish(settings("consumer_threads", "auto")).consumer_threads, 0);
 }
 

@@ -39,6 +39,7 @@ TEST_F(Cache, SecondUseIsAHitWithEveryField) {
   EXPECT_EQ(kept.module.variants.at(1).queues.at(1).child, "other child");
   EXPECT_EQ(kept.module.variants.at(0).launcher, Launcher::Device);
   EXPECT_TRUE(kept.module.variants.at(0).in_slices);
+  EXPECT_EQ(kept.module.variants.at(0).buffer, Buffer::Malloc);
   EXPECT_EQ(kept.module.remarks.at(0).notes, (std::vector<std::string>{"one", "two"}));
   EXPECT_EQ(kept.module.remarks.at(1).reason, "site-in-loop");
   EXPECT_EQ(files_in_folder(), 2u) << "nothing but entries stays behind";
@@ -234,6 +235,7 @@ TEST(CacheKey, SettingsThatDecideAboutKernelsAreInIt) {
   }
   EXPECT_NE(settings(""), settings("[defaults]\nconsumer_threads = 512\n"));
   EXPECT_NE(settings(""), settings("[defaults]\npack_records = \"off\"\n"));
+  EXPECT_NE(settings(""), settings("[defaults]\nbuffer = \"malloc\"\n"));
   EXPECT_NE(settings(""), settings("[defaults]\naggregate_malloc = \"warp\"\n"));
 }
 

@@ -46,6 +46,7 @@ RewrittenModule module_for(const CacheKey& key, size_t cubin_bytes) {
   variant.parent_param_count = 1;
   variant.parent_param_bytes = 2;
   variant.queue_param_offset = 3;
+  variant.buffer = Buffer::Malloc;
   variant.in_slices = true;
   variant.queues.push_back({.child = "child",
                             .consumer = "consumer",

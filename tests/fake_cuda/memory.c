@@ -27,17 +27,24 @@ void fake_drop_memory(CUcontext context, const void* memory) {
   }
 }
 
-EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
-  FAIL_IF_SCRIPTED("cuMemAlloc_v2");
+static CUresult allocate(void** address, size_t bytes, CUresult result) {
   void* memory = NULL;
-  pthread_mutex_lock(&fake_lock);
-  CUresult result = fake_current() ? fake_unsafe_call() : CUDA_ERROR_INVALID_CONTEXT;
   if (result == CUDA_SUCCESS && posix_memalign(&memory, 512, bytes) != 0) result = CUDA_ERROR_OUT_OF_MEMORY;
   if (result == CUDA_SUCCESS) {
     struct allocation* entry = malloc(sizeof *entry);
     *entry = (struct allocation){allocations, fake_current(), memory};
     allocations = entry;
   }
+  *address = memory;
+  return result;
+}
+
+EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
+  FAIL_IF_SCRIPTED("cuMemAlloc_v2");
+  void* memory = NULL;
+  pthread_mutex_lock(&fake_lock);
+  CUresult result = fake_current() ? fake_unsafe_call() : CUDA_ERROR_INVALID_CONTEXT;
+  result = allocate(&memory, bytes, result);
   pthread_mutex_unlock(&fake_lock);
   *address = (CUdeviceptr)(uintptr_t)memory;
   fake_log("cuMemAlloc_v2 bytes=%zu result=%d address=%p", bytes, (int)result, memory);
@@ -46,6 +53,42 @@ EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
 
 EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
   fake_log("cuMemFree_v2 address=%p", (void*)(uintptr_t)address);
+  LOCKED(fake_drop_memory(NULL, (void*)(uintptr_t)address));
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
+  FAIL_IF_SCRIPTED("cuMemPoolCreate");
+  static int one_for_all;
+  fake_log("cuMemPoolCreate device=%d", properties->location.id);
+  *pool = (CUmemoryPool)(void*)&one_for_all;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
+  (void)pool;
+  FAIL_IF_SCRIPTED("cuMemPoolSetAttribute");
+  fake_log("cuMemPoolSetAttribute attribute=%d value=%d", (int)attribute, *(int*)value);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool pool,
+                                        CUstream stream) {
+  (void)pool;
+  FAIL_IF_SCRIPTED("cuMemAllocFromPoolAsync");
+  void* memory = NULL;
+  pthread_mutex_lock(&fake_lock);
+  CUresult result = allocate(&memory, bytes, fake_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
+  pthread_mutex_unlock(&fake_lock);
+  *address = (CUdeviceptr)(uintptr_t)memory;
+  fake_log("cuMemAllocFromPoolAsync bytes=%zu result=%d address=%p stream=%p", bytes, (int)result, memory,
+           (void*)stream);
+  return result;
+}
+
+EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
+  FAIL_IF_SCRIPTED("cuMemFreeAsync");
+  fake_log("cuMemFreeAsync address=%p stream=%p", (void*)(uintptr_t)address, (void*)stream);
   LOCKED(fake_drop_memory(NULL, (void*)(uintptr_t)address));
   return CUDA_SUCCESS;
 }

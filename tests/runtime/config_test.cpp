@@ -293,6 +293,11 @@ TEST(File, ATableWithAChildHasNoKeyOfAllLaunches) {
               ElementsAre("klap.toml:1:1: 'pool_bytes' is for all launches of a kernel, not for "
                           "those of one child (fix: put it into a table without child)"));
   EXPECT_EQ(config.pool_bytes_for(kParent), kDefaultPoolBytes);
+  const Config both =
+      from_text("[[kernel]]\nname = \"*\"\nchild = \"*\"\npool_bytes = 4096\nbuffer = \"malloc\"\n");
+  EXPECT_THAT(both.problems, ElementsAre(testing::HasSubstr("'buffer' is for all launches of a kernel"),
+                                         testing::HasSubstr("'pool_bytes' is for all launches of a kernel")));
+  EXPECT_EQ(both.setting_for("buffer", kParent, "child"), std::nullopt);
 }
 
 TEST(Settings, WinOverWhatTheProgramIsAnnotatedWith) {
@@ -321,8 +326,8 @@ granularity = "Grid"
       ElementsAre("klap.toml:1:2: unknown table 'kernels' (fix: did you mean 'kernel'? use one of: defaults, "
                   "kernel)",
                   "klap.toml:3:1: unknown key 'granularty' in [defaults] (fix: did you mean 'granularity'? "
-                  "use one of: granularity, launcher, multiblock, ordering, pool_bytes, total_bytes, "
-                  "concurrency, consumer_threads, pack_records, aggregate_malloc)",
+                  "use one of: granularity, launcher, multiblock, ordering, buffer, pool_bytes, "
+                  "total_bytes, concurrency, consumer_threads, pack_records, aggregate_malloc)",
                   "klap.toml:4:15: granularity cannot be 'Grid' (fix: did you mean 'grid'? use none | "
                   "warp | block | multiblock | grid | auto)"));
 }

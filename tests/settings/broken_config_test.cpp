@@ -31,7 +31,7 @@ constexpr Broken kBroken[] = {
     {"UnknownKey", "[defaults]\npool_byts = \"64M\"\n",
      "FILE:2:1: unknown key 'pool_byts' in [defaults] (fix: did you mean 'pool_bytes'? use one of: "
      "granularity, "
-     "launcher, multiblock, ordering, pool_bytes, total_bytes, "
+     "launcher, multiblock, ordering, buffer, pool_bytes, total_bytes, "
      "concurrency, consumer_threads, pack_records, aggregate_malloc)"},
     {"WrongType", "[defaults]\nlauncher = 1\n",
      "FILE:2:12: 'launcher' must be a string (fix: use auto | host | device, in quotes)"},
@@ -52,6 +52,8 @@ constexpr Broken kBroken[] = {
      "FILE:1:1: 'pool_bytes' is for all launches of a kernel, not for those of one child (fix: put it into a "
      "table "
      "without child)"},
+    {"UnknownBuffer", "[defaults]\nbuffer = \"mallok\"\n",
+     "FILE:2:10: buffer cannot be 'mallok' (fix: did you mean 'malloc'? use pool | malloc)"},
     {"NegativeSize", "[defaults]\npool_bytes = -1\n",
      "FILE:2:14: pool_bytes cannot be '-1' (fix: use bytes, as 4096, 64M or 1G)"},
     {"EmptyName", "[[kernel]]\nname = \"\"\ngranularity = \"none\"\n",

@@ -92,6 +92,30 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     EXPECT_FALSE(run({config(parent_table_ + "ordering = \"stream\"\n")}).redirected());
     EXPECT_TRUE(run({config("[[kernel]]\nname = \"other*\"\nordering = \"stream\"\n")}).redirected());
   }
+  // Whether the parent's launch allocated its queue itself.
+  bool allocates(const std::string& setting) {
+    const Outcome outcome = run({"KLAP_GRANULARITY=grid", "KLAP_LOG=info", setting});
+    EXPECT_TRUE(outcome.redirected());
+    const bool said = outcome.err.find("its queues are allocated for each launch") != std::string::npos;
+    const std::string calls = cli_test::read(path("calls"));
+    const bool did = calls.find("cuMemAllocFromPoolAsync ") != std::string::npos;
+    EXPECT_EQ(said, did) << outcome.err;
+    EXPECT_EQ(did, calls.find("cuMemFreeAsync ") != std::string::npos);
+    return did;
+  }
+  void buffer() {
+    EXPECT_EQ(in_force("buffer", {}), "pool");
+    EXPECT_TRUE(allocates("KLAP_BUFFER=malloc"));
+    EXPECT_FALSE(allocates("KLAP_BUFFER=pool"));
+  }
+  void default_buffer() {
+    EXPECT_TRUE(allocates(config("[defaults]\nbuffer = \"malloc\"\n")));
+    EXPECT_FALSE(allocates(config("[defaults]\nbuffer = \"pool\"\n")));
+  }
+  void kernel_buffer() {
+    EXPECT_TRUE(allocates(config(parent_table_ + "buffer = \"malloc\"\n")));
+    EXPECT_FALSE(allocates(config("[[kernel]]\nname = \"other*\"\nbuffer = \"malloc\"\n")));
+  }
   // In how many slices the parent's one launch ran.
   static int slices(const Outcome& outcome) {
     EXPECT_TRUE(outcome.redirected());
@@ -303,6 +327,9 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_ORDERING", &Effects::ordering},
       {"[defaults] ordering", &Effects::default_ordering},
       {"[[kernel]] ordering", &Effects::kernel_ordering},
+      {"KLAP_BUFFER", &Effects::buffer},
+      {"[defaults] buffer", &Effects::default_buffer},
+      {"[[kernel]] buffer", &Effects::kernel_buffer},
       {"KLAP_POOL_BYTES", &Effects::pool_bytes},
       {"[defaults] pool_bytes", &Effects::default_pool_bytes},
       {"[[kernel]] pool_bytes", &Effects::kernel_pool_bytes},

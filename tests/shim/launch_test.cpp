@@ -58,6 +58,28 @@ TEST(Launch, QueueFollowsTheStreamsLife) {
   EXPECT_EQ(1u, run.called("cuMemAlloc_v2").size());
 }
 
+// Of each launch its own, in the stream; in a stream that is captured nothing is allocated.
+TEST(Launch, QueueIsTheLaunchsOwnWhereThatIsAskedFor) {
+  Options options;
+  options.environment = {{"KLAP_BUFFER", "malloc"}};
+  const Outcome run = run_program("launching", {"streams"}, options);
+  EXPECT_EQ(0, run.status) << run.error;
+  EXPECT_EQ("CVCVCVC", roles(run));
+  EXPECT_TRUE(run.called("cuMemAlloc_v2").empty());
+  const auto taken = run.called("cuMemAllocFromPoolAsync"), given = run.called("cuMemFreeAsync");
+  ASSERT_EQ(3u, taken.size());
+  ASSERT_EQ(3u, given.size());
+  for (size_t i = 0; i < taken.size(); ++i) {
+    EXPECT_EQ(taken[i]["address"], given[i]["address"]);
+    EXPECT_EQ(taken[i]["stream"], run.launches()[1 + 2 * i]["stream"]);
+    EXPECT_EQ(taken[i]["stream"], given[i]["stream"]);
+  }
+  const Outcome captured = run_program("launching", {"capture"}, options);
+  EXPECT_EQ("OO", roles(captured));
+  EXPECT_TRUE(captured.called("cuMemAllocFromPoolAsync").empty());
+  EXPECT_EQ("1", captured.called("cuStreamEndCapture")[0]["status"]);
+}
+
 TEST(Launch, SettingsAreMirrored) {
   const Outcome run = run_program("launching", {"attributes"});
   EXPECT_EQ(0, run.status) << run.error;

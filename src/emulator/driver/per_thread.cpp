@@ -65,6 +65,11 @@ KLAP_DRIVER_API cuMemAllocAsync_ptsz(CUdeviceptr* dptr, size_t bytesize, CUstrea
   return per_thread<cuMemAllocAsync>(dptr, bytesize, h_stream);
 }
 
+KLAP_DRIVER_API cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* dptr, size_t bytesize, CUmemoryPool pool,
+                                             CUstream h_stream) {
+  return per_thread<cuMemAllocFromPoolAsync>(dptr, bytesize, pool, h_stream);
+}
+
 KLAP_DRIVER_API cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream h_stream) {
   return per_thread<cuMemFreeAsync>(dptr, h_stream);
 }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,13 @@
 #include "emulator/driver/module.h"
 #include "emulator/driver/settings.h"
 #include "emulator/driver/stream.h"
+
+// A memory pool (pool_api.cpp).
+struct CUmemPoolHandle_st {
+  int device = 0;
+  std::map<CUmemPool_attribute, bool> switches;  // that were set or asked for
+  cuuint64_t release_threshold = 0;
+};
 
 namespace klap::emulator::driver {
 
@@ -48,6 +56,7 @@ class Process {
   Handles<CUgraph_st> graphs;
   Handles<CUgraphExec_st> executables;
   Handles<CUlinkState_st> links;
+  Handles<CUmemPoolHandle_st> pools;
 };
 
 // Of the device: 90 stands for sm_90.

@@ -18,7 +18,7 @@ extern "C" {
 // One for the kernel, of every key; numbers may be macros.
 __global__ void whole_kernel(int* sums, int count) {
   KLAP_AGGREGATE(granularity(multiblock), multiblock(GROUP), launcher(device), concurrency(16),
-                 consumer_threads(128), pool_bytes(64M));
+                 consumer_threads(128), buffer(malloc), pool_bytes(64M), ordering(relaxed));
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < count) child<<<i % 7 + 1, 32>>>(sums, i);
 }

@@ -179,5 +179,33 @@ TEST_F(MemoryTest, AllocatesInStreamOrder) {
   EXPECT_RESULT(CUDA_ERROR_INVALID_VALUE, cuMemsetD32(data, 9, 2));
 }
 
+TEST_F(MemoryTest, PoolsAreOfADeviceAndGiveMemoryInStreamOrder) {
+  CUmemPoolProps properties{};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  CUmemoryPool pool = nullptr;
+  OK(cuMemPoolCreate(&pool, &properties));
+  int allows = 1;
+  OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, &allows));
+  EXPECT_EQ(1, allows);
+  allows = 0;
+  OK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, &allows));
+  allows = 1;
+  OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, &allows));
+  EXPECT_EQ(0, allows);
+  CUstream stream = nullptr;
+  OK(cuStreamCreate(&stream, 0));
+  CUdeviceptr data = 0;
+  OK(cuMemAllocFromPoolAsync(&data, 8, pool, stream));
+  OK(cuMemsetD32Async(data, 9, 2, stream));
+  OK(cuMemFreeAsync(data, stream));
+  OK(cuStreamSynchronize(stream));
+  EXPECT_RESULT(CUDA_ERROR_INVALID_VALUE, cuMemsetD32(data, 9, 2));
+  OK(cuMemPoolDestroy(pool));
+  EXPECT_RESULT(CUDA_ERROR_INVALID_VALUE, cuMemAllocFromPoolAsync(&data, 8, pool, stream));
+  properties.location.id = 99;
+  EXPECT_RESULT(CUDA_ERROR_INVALID_DEVICE, cuMemPoolCreate(&pool, &properties));
+}
+
 }  // namespace
 }  // namespace klap::emulator::driver_test
