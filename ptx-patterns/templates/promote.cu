@@ -31,14 +31,14 @@ extern "C" __device__ void __klap_next_arguments(unsigned int area, unsigned int
 extern "C" __device__ void __klap_link_body(unsigned int link);
 
 // Arguments that step: of link 0 as they come.
-static __device__ __forceinline__ unsigned long long stepped_add(unsigned long long value,
-                                                                 unsigned long long by,
-                                                                 unsigned long long times) {
+[[maybe_unused]] static __device__ __forceinline__ unsigned long long stepped_add(unsigned long long value,
+                                                                                  unsigned long long by,
+                                                                                  unsigned long long times) {
   return value + by * times;
 }
-static __device__ __forceinline__ unsigned long long stepped_mul(unsigned long long value,
-                                                                 unsigned long long by,
-                                                                 unsigned long long times) {
+[[maybe_unused]] static __device__ __forceinline__ unsigned long long stepped_mul(unsigned long long value,
+                                                                                  unsigned long long by,
+                                                                                  unsigned long long times) {
 #pragma unroll 1
   for (; times != 0; times /= 2, by *= by) {
     if (times % 2 != 0) value *= by;
@@ -72,7 +72,7 @@ static __device__ __forceinline__ bool await_fast(const KlapChain* chain, unsign
   for (unsigned int look = 1;; ++look) {
     const unsigned long long exists = load_relaxed(slot);
     bool is_there = is_marked(exists, number);
-    unsigned int at = 1;
+    [[maybe_unused]] unsigned int at = 1;
 #define KLAP_WORD(offset)                                                      \
   {                                                                            \
     const unsigned long long word = load_relaxed(slot + at++);                 \
@@ -94,7 +94,7 @@ static __device__ __forceinline__ bool await_fast(const KlapChain* chain, unsign
 static __device__ __forceinline__ void announce_next(KlapChain* chain, unsigned int link, bool exists) {
   const unsigned long long next = link_at(link)->number + 1;
   unsigned long long* const slot = fast_slot(link_at(link), next);
-  unsigned int at = 1;
+  [[maybe_unused]] unsigned int at = 1;
 #define KLAP_WORD(offset) store_relaxed(slot + at++, marked(next, *word_at(link + KLAP_LINK_NEXT, offset)));
   KLAP_FAST_WORDS
 #undef KLAP_WORD

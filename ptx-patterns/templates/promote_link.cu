@@ -32,7 +32,7 @@ extern "C" __device__ void __klap_link_release(KlapChain* chain, unsigned int li
   const unsigned long long next = link_at(link)->number + 1;
   unsigned long long* const slot = slot_of(link_at(link), next);
   fence();
-  unsigned int at = 0;
+  [[maybe_unused]] unsigned int at = 0;
 #define KLAP_WORD(offset) store_relaxed(slot + at++, marked(next, *word_at(link + KLAP_LINK_NEXT, offset)));
   KLAP_WORDS
 #undef KLAP_WORD
@@ -101,13 +101,6 @@ static __device__ __forceinline__ void set_value(Carried& carried, unsigned int 
   }
 }
 
-static __device__ __forceinline__ Carried nothing() {
-  Carried out = {};
-#define KLAP_CARRY(offset, at, operation) set_value(out, at, operation::none());
-  KLAP_CARRIES
-#undef KLAP_CARRY
-  return out;
-}
 static __device__ __forceinline__ Carried combined(const Carried& a, const Carried& b) {
   Carried out = {};
 #define KLAP_CARRY(offset, at, operation) \
@@ -133,18 +126,42 @@ static __device__ __forceinline__ void to_area(unsigned int area, const Carried&
 
 #ifdef KLAP_PASSES
 
+// As await_link(), without a word in memory: what stands between two links is every link's time.
+static __device__ __forceinline__ Carried await_carried(unsigned long long number,
+                                                        const unsigned long long* slot) {
+  Carried out = {};
+  unsigned int pause = kShortestPause;
+#pragma unroll 1
+  for (;;) {
+    bool is_there = true;
+#pragma unroll
+    for (unsigned int i = 0; i < KLAP_SLOT_WORDS; ++i) {
+      const unsigned long long word = load_acquire(slot + i);
+      is_there = is_there && is_marked(word, number);
+      out.word[i] = static_cast<unsigned int>(word);
+    }
+    if (is_there) return out;
+    pause_longer(pause);
+  }
+}
+
 extern "C" __device__ void __klap_link_combine(KlapChain* chain, unsigned int link) {
+  KlapLink* const at = link_at(link);
   fence();
   __syncthreads();
   if (is_leader()) {
-    const unsigned long long number = link_at(link)->number;
-    if (number != link_at(link)->first) await_link(chain, link);
-    const Carried next = combined(in_area(link + KLAP_LINK_AREA), in_area(link + KLAP_LINK_VALUES));
-    unsigned long long* const slot = slot_of(link_at(link), number + 1);
+    const unsigned long long number = at->number;
+    const unsigned long long* const slot = slot_of(at, number);
+    unsigned long long* const next_slot = slot_of(at, number + 1);
+    const Carried own = in_area(link + KLAP_LINK_VALUES);
+    const bool is_first = number == at->first;
+    const Carried before = is_first ? in_area(link + KLAP_LINK_AREA) : await_carried(number, slot);
+    const Carried next = combined(before, own);
     fence();
 #pragma unroll
     for (unsigned int i = 0; i < KLAP_SLOT_WORDS; ++i)
-      store_relaxed(slot + i, marked(number + 1, next.word[i]));
+      store_relaxed(next_slot + i, marked(number + 1, next.word[i]));
+    to_area(link + KLAP_LINK_AREA, before);
   }
   __syncthreads();
 }
@@ -152,7 +169,7 @@ extern "C" __device__ void __klap_link_combine(KlapChain* chain, unsigned int li
 #else
 
 // The lanes of a window, a power of two; and how many windows are looked at together, by a warp each.
-constexpr unsigned int lanes_of(unsigned int threads) {
+static __device__ constexpr unsigned int lanes_of(unsigned int threads) {
   unsigned int lanes = 1;
   while (lanes < 32 && lanes * 2 <= threads) lanes *= 2;
   return lanes;
@@ -169,6 +186,13 @@ static __device__ __forceinline__ unsigned int linear_thread() {
   return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 }
 
+static __device__ __forceinline__ Carried nothing() {
+  Carried out = {};
+#define KLAP_CARRY(offset, at, operation) set_value(out, at, operation::none());
+  KLAP_CARRIES
+#undef KLAP_CARRY
+  return out;
+}
 static __device__ __forceinline__ Carried of_all_lanes(Carried carried) {
 #pragma unroll
   for (unsigned int distance = kLanes / 2; distance != 0; distance /= 2) {

@@ -94,8 +94,8 @@ static __device__ __forceinline__ bool await_link(const KlapChain* chain, unsign
   const unsigned long long* const slot = slot_of(link_at(link), number);
   unsigned int pause = kShortestPause;
 #pragma unroll 1
-  for (unsigned int look = 1;; ++look) {
-    unsigned int at = 0;
+  for ([[maybe_unused]] unsigned int look = 1;; ++look) {
+    [[maybe_unused]] unsigned int at = 0;
     bool is_there = true;
 #define KLAP_WORD(offset)                                                      \
   {                                                                            \

@@ -37,7 +37,7 @@ def entries():
     """(path of the device code, expectations) of every program."""
     with open(os.path.join(HERE, "expectations.json"), encoding="utf-8") as file:
         for entry in json.load(file)["programs"]:
-            if "arguments" not in entry:  # else another entry has the same device code
+            if "program" not in entry:  # else another entry has the same device code
                 yield os.path.join(BUILD, "bin", "gpu", entry.get("image", entry["name"])), entry
     for name in benchmark_names():
         with open(os.path.join(HERE, "benchmarks", name + ".json"), encoding="utf-8") as file:

@@ -181,7 +181,7 @@ TEST_F(BufferTest, CountsAsTheStreamsUntilItEnds) {
   unsetenv("FAKE_CUDA_FAIL");
   const Block pooled = limit.take(400);
   EXPECT_NE(0u, pooled.address) << "what was not there does not count";
-  limit.retire({{0, first.take_reserved()}}, nullptr);
+  limit.retire({{0, first.take_reserved()}}, static_cast<CUstream>(nullptr));
   EXPECT_NE(0u, second.take(600, why).address);
   EXPECT_EQ(0u, second.take(1, why).address);
 }
