@@ -4,6 +4,8 @@ import collections
 import json
 import re
 
+PROMOTION = "promotion"  # the granularity of sites in chains that are promoted
+
 
 def read(path):
     """The statistics, or an empty dictionary with the reason under "missing"."""
@@ -34,9 +36,16 @@ def slices(stats, name):
 
 
 def ways(stats):
-    """How sites are rewritten: a set of granularity/launcher."""
+    """How sites are aggregated: a set of granularity/launcher. Chains that are promoted are not, whatever is asked."""
     sites = [site for module in stats.get("modules", []) for site in module.get("sites", [])]
-    return {f"{site.get('granularity')}/{site.get('launcher')}" for site in sites if site.get("verdict") == "rewritten"}
+    return {f"{site.get('granularity')}/{site.get('launcher')}" for site in sites
+            if site.get("verdict") == "rewritten" and site.get("granularity") != PROMOTION}
+
+
+def is_promoted(stats):
+    """True if some chain is promoted."""
+    return any(site.get("granularity") == PROMOTION for module in stats.get("modules", [])
+               for site in module.get("sites", []))
 
 
 def summary(stats):
@@ -58,7 +67,7 @@ def program_sites(sites):
     """(rewritten, {reason: left}) of a list of sites, each source-level parent counted once.
 
     The programs hold their parents twice, as instances of a template over bool: one is timed, the other counts lost
-    launches. Counting both would double every figure.
+    launches. Counting both would double every figure. Chains also come in tiles of two sizes, and with a hint.
     """
     instances = {}
     for site in sites:
@@ -67,7 +76,7 @@ def program_sites(sites):
         instances[key] = instances.get(key, 0) + 1
     found = collections.Counter()
     for (parent, child, verdict), count in instances.items():
-        key = tuple(re.sub(r"<(?:\(bool\)[01]|true|false)>", "<>", name or "") for name in (parent, child)) + (verdict,)
+        key = tuple(re.sub(r"<(?:\(bool\)[01]|true|false|\(int\)\d+, \(bench::Link\)\d)>", "<>", name or "") for name in (parent, child)) + (verdict,)
         found[key] = max(found[key], count)
     left = collections.Counter()
     for (_, _, verdict), count in found.items():

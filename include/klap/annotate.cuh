@@ -50,10 +50,6 @@
     KLAP_ANNOTATE("__klap_overlap$", "boundary") \
   } while (false)
 
-// In a kernel of one block that launches itself (a chain): all that a link does before this place needs
-// nothing of the links before it.
-#define KLAP_OVERLAP_BOUNDARY() KLAP_ANNOTATE("__klap_overlap", "")
-
 // ---- what follows is not for use ----
 
 #if defined(__CUDA_ARCH__)

@@ -71,17 +71,20 @@ class Carrier {
   void follow(uint32_t reader, std::string_view operand, uint32_t depth) {
     if (!problem_.empty()) return;
     const uint32_t reg = v_.registers.find(reader, operand);
-    const auto definition =
-        reg == VirtualRegisters::kNone ? std::nullopt : v_.reaching.only_definition(reader, reg);
+    const bool is_literal = reg == VirtualRegisters::kNone;
+    if (!out_.operation.empty() && (is_literal || is_known_at_boundary(reg))) {
+      out_.values.emplace_back(operand);
+      return;
+    }
+    const auto definition = is_literal ? std::nullopt : v_.reaching.only_definition(reader, reg);
     if (depth < kDeepest && definition && (is_own(*definition, reg) || look_through(*definition, depth)))
       return;
-    if (out_.operation.empty()) {
-      problem_ = definition ? text(*definition) + " is none of the operations that can be carried"
-                            : "what is passed on is one of several values";
-    } else if (reg != VirtualRegisters::kNone && !is_known_at_boundary(reg)) {
+    if (!out_.operation.empty()) {
       problem_ = fmt::format("{} is not known at the boundary", operand);
+    } else if (definition) {
+      problem_ = text(*definition) + " is none of the operations that can be carried";
     } else {
-      out_.values.emplace_back(operand);
+      problem_ = "what is passed on is one of several values";
     }
   }
 

@@ -91,8 +91,8 @@ constexpr std::array kSettings{
     Setting{"KLAP_PROMOTION", "promotion", kBothSections, SettingType::Choice, kPromotions, "auto",
             "What becomes of a kernel of one block that launches itself (a chain): blocks that stay and hand "
             "on its arguments (PA), the beginning of each link overlapping those before it (PAO), the "
-            "arguments combined over many links at once (lookback); P and PO launch from the device. auto: "
-            "the last of PA, PAO and lookback that is legal."},
+            "arguments combined over many links at once (lookback). A mode that a chain does not allow gives "
+            "way to the one before it; auto: the last one. P and PO are taken as PA and PAO."},
     Setting{"KLAP_POOL",
             "pool",
             kBothSections,

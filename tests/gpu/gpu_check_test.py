@@ -20,7 +20,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TOOLS = os.path.join(ROOT, "tools")
 sys.path[:0] = [TOOLS, os.path.join(ROOT, "benchmarks")]
 
-from gpu_checks import programs, sanitizer, start_up  # noqa: E402
+from gpu_checks import programs, promotion, sanitizer, start_up  # noqa: E402
 from harness import process, statistics_file  # noqa: E402
 
 # A program that behaves differently when it is preloaded; {natively} and {preloaded} are shell commands.
@@ -347,6 +347,36 @@ shift 2
         self.assertIn("WRONG: no launch was redirected", out)
         self.assertNotIn("times faster", out)
 
+
+class PromotionTest(unittest.TestCase):
+    """What is believed about a run of a promoted chain."""
+
+    RIGHT = {"wrong": 0, "ms": {"median": 1.0}}
+
+    def judged(self, mode, detail, links=9, result=None, code=0, granularity="promotion"):
+        outcome = process.Outcome([], code)
+        site = {"granularity": granularity, "detail": detail, "verdict": "rewritten"}
+        stats = {"modules": [{"sites": [site, dict(site)]}], "links_promoted": links}
+        return promotion.judge(mode, 9, outcome, self.RIGHT if result is None else result, stats)
+
+    def test_right_runs(self):
+        self.assertEqual(self.judged("PA", "one link after another, block 64x1x1"), ("PA", []))
+        self.assertEqual(self.judged("lookback", "overlapping, block 64x1x1"), ("PAO", []))
+        self.assertEqual(self.judged("auto", "look-back, block 64x1x1"), ("lookback", []))
+
+    def test_what_is_wrong(self):
+        self.assertTrue(self.judged("PA", "overlapping, block 64x1x1")[1])
+        self.assertTrue(self.judged("PA", "one link after another, block", links=8)[1])
+        self.assertTrue(self.judged("PA", "one link after another, block", granularity="grid")[1])
+        self.assertTrue(self.judged("PA", "one link after another, block", code=1)[1])
+        self.assertTrue(self.judged("PA", "one link after another, block", result={"wrong": 1})[1])
+        self.assertTrue(self.judged("PA", "one link after another, block", result={})[1])
+        self.assertTrue(promotion.judge("PA", 9, process.Outcome([], 0), self.RIGHT, {"missing": "no file"})[1])
+        self.assertTrue(promotion.judge("PA", 9, process.Outcome([], -9, timed_out=True), self.RIGHT, {})[1])
+
+    def test_links(self):
+        self.assertEqual(promotion.links("8192", 25174016), 3073)
+        self.assertEqual(promotion.links("512", 204800), 400)
 
 if __name__ == "__main__":
     unittest.main()

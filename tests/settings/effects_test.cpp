@@ -181,6 +181,54 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     expect_aggregated_memory(config("[defaults]\naggregate_malloc = \"warp\"\n"), true);
     expect_aggregated_memory(config("[defaults]\naggregate_malloc = \"off\"\n"), false);
   }
+  // The launch that became of a chain's.
+  Outcome run_chain(const std::string& setting, const std::string& kernel = "_Z5chainPii") {
+    return run_kernel("chains.fatbin", kernel, {setting}, 1);
+  }
+  const std::string chain_table_ = "[[kernel]]\nname = \"*chain(*\"\n";
+  void expect_promotion(const std::string& given, const std::string& mode) {
+    const Outcome outcome = run_chain(given);
+    ASSERT_FALSE(outcome.launched.empty());
+    EXPECT_THAT(outcome.launched.back(), HasSubstr("_Z5chainPii$klap_" + mode + "_")) << given;
+  }
+  void promotion() {
+    expect_promotion("KLAP_PROMOTION=PA", "PA");
+    expect_promotion("KLAP_PROMOTION=PAO", "PAO");
+    expect_promotion("KLAP_PROMOTION=auto", "lookback");
+    const Outcome none = run_chain("KLAP_PROMOTION=none");
+    EXPECT_THAT(none.stats["modules"][0]["sites"].dump(), Not(HasSubstr("\"promotion\"")));
+  }
+  void default_promotion() {
+    expect_promotion(config("[defaults]\npromotion = \"PA\"\n"), "PA");
+    expect_promotion(config("[defaults]\npromotion = \"PAO\"\n"), "PAO");
+  }
+  void kernel_promotion() { expect_promotion(config(chain_table_ + "promotion = \"PAO\"\n"), "PAO"); }
+  void expect_pool(const std::string& setting, int blocks) {
+    const Outcome outcome = run_chain(setting);
+    ASSERT_FALSE(outcome.grids.empty());
+    EXPECT_EQ(outcome.grids.back(), blocks) << setting;
+  }
+  void pool() {
+    expect_pool("KLAP_POOL=5", 5);
+    expect_pool("KLAP_POOL=auto", 132 * 2048 / 64);
+    expect_pool("KLAP_PROMOTION=PA", 8);
+  }
+  void default_pool() { expect_pool(config("[defaults]\npool = 6\n"), 6); }
+  void kernel_pool() { expect_pool(config(chain_table_ + "pool = 7\n"), 7); }
+  // Where what comes before the launch may be read, nothing overlaps.
+  void expect_assumption(const std::string& setting, bool overlaps) {
+    const Outcome outcome = run_chain(setting, "_Z13writing_chainPii");
+    ASSERT_FALSE(outcome.launched.empty());
+    const bool waits = outcome.launched.back().find("$klap_PA_") != std::string::npos;
+    EXPECT_EQ(waits, !overlaps) << outcome.launched.back();
+    EXPECT_THAT(outcome.launched.back(), HasSubstr("$klap_"));
+  }
+  void assume() {
+    expect_assumption("KLAP_ASSUME=none", false);
+    expect_assumption("KLAP_ASSUME=noalias", true);
+  }
+  void default_assume() { expect_assumption(config("[defaults]\nassume = \"noalias\"\n"), true); }
+  void kernel_assume() { expect_assumption(config(chain_table_ + "assume = \"noalias\"\n"), true); }
   void kernel_child() {
     const auto table = [&](const std::string& child) {
       return config(parent_table_ + "child = \"" + child + "\"\ngranularity = \"none\"\n");
@@ -319,6 +367,15 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"[[kernel]] pack_records", &Effects::kernel_pack_records},
       {"KLAP_AGGREGATE_MALLOC", &Effects::aggregate_malloc},
       {"[defaults] aggregate_malloc", &Effects::default_aggregate_malloc},
+      {"KLAP_PROMOTION", &Effects::promotion},
+      {"[defaults] promotion", &Effects::default_promotion},
+      {"[[kernel]] promotion", &Effects::kernel_promotion},
+      {"KLAP_POOL", &Effects::pool},
+      {"[defaults] pool", &Effects::default_pool},
+      {"[[kernel]] pool", &Effects::kernel_pool},
+      {"KLAP_ASSUME", &Effects::assume},
+      {"[defaults] assume", &Effects::default_assume},
+      {"[[kernel]] assume", &Effects::kernel_assume},
       {"[[kernel]] child", &Effects::kernel_child},
       {"[[kernel]] name", &Effects::kernel_name},
       {"KLAP_CONFIG", &Effects::config_file},

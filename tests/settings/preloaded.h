@@ -29,6 +29,12 @@ class Preloaded : public cli_test::Command {
   // Runs the loader with VARIABLE=VALUE settings. Statistics are always asked for, and whoever runs the tests
   // keeps their own folders to themselves.
   Outcome run(const std::vector<std::string>& settings = {}, int blocks = 2) {
+    return run_kernel("launches.fatbin", "_Z6parentPii", settings, blocks);
+  }
+
+  // The same for a kernel of a program.
+  Outcome run_kernel(const std::string& program, const std::string& kernel,
+                     const std::vector<std::string>& settings, int blocks) {
     std::filesystem::remove(path("calls"));
     std::filesystem::remove(path("statistics.json"));
     std::vector<std::string> environment{"LD_PRELOAD=" KLAP_SHIM, "LD_LIBRARY_PATH=" KLAP_FAKE_FOLDER,
@@ -36,8 +42,7 @@ class Preloaded : public cli_test::Command {
                                          "KLAP_STATS=" + path("statistics.json")};
     environment.insert(environment.end(), settings.begin(), settings.end());
     const auto result =
-        command({KLAP_LOADER, cli_test::program("launches.fatbin"), "_Z6parentPii", std::to_string(blocks)},
-                environment);
+        command({KLAP_LOADER, cli_test::program(program), kernel, std::to_string(blocks)}, environment);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.out, "") << "standard output is the program's";
     Outcome outcome{.err = result.err,

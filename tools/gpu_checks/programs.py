@@ -91,6 +91,8 @@ def judge_device_launcher(entry, native, outcome, stats, granularity):
     entry = expected_at(entry, granularity, "device")
     wrong = judge_preloaded(entry, native, outcome, stats)
     ways = statistics_file.ways(stats)
+    if not ways and statistics_file.is_promoted(stats):
+        return wrong
     if not wrong and entry.get("redirected") and ways != {f"{granularity}/device"}:
         wrong.append(f"rewritten for {', '.join(sorted(ways)) or 'nothing'}")
     return wrong
