@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <nvrtc.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
