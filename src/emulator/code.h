@@ -291,6 +291,7 @@ struct SharedVariable {
 struct Variable {  // .global and .const
   std::string name;
   uint64_t address = 0, bytes = 0;
+  uint32_t align = 1;
   bool is_const = false, is_managed = false;
   bool visible = true;  // can be asked for by name
 };

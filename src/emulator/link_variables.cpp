@@ -40,6 +40,7 @@ Symbol Linker::make_variable(const Definition& definition) {
   image_->variables.push_back({.name = definition.name,
                                .address = *address,
                                .bytes = v.bytes,
+                               .align = v.align,
                                .is_const = is_const,
                                .is_managed = declaration.is_managed});
   return {Symbol::Kind::Variable, static_cast<uint32_t>(image_->variables.size() - 1)};

@@ -3,12 +3,14 @@
 #include "emulator/machine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <unordered_map>
 #include <utility>
 
 #include "emulator/decode.h"
 #include "emulator/device_heap.h"
 #include "emulator/device_runtime.h"
+#include "emulator/loaded_before.h"
 #include "emulator/machine_grids.h"
 #include "emulator/streams.h"
 #include "ptx/tree.h"
@@ -25,6 +27,11 @@ constexpr uint32_t kPollSteps = 200000;  // where no instructions run: operation
 constexpr int kTimeout = 702;
 constexpr uint64_t kResidentGrids =
     128;  // a device's limit; also bounds what the executor has to look through
+
+uint64_t next_number() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
 
 // The schedules that promise an order of some kind begin operations as soon as they can.
 bool begins_in_order(ScheduleKind kind) {
@@ -63,6 +70,7 @@ struct Machine::State final : public ExecutorListener {
   const std::string& unsupported(const Image& image, const Function& kernel);
   RuntimeHost runtime_host();
 
+  const uint64_t id = next_number();  // of no other machine
   MachineOptions options;
   Memory memory;
   Order order;
@@ -211,16 +219,43 @@ Memory& Machine::memory() { return state_->memory; }
 Executor& Machine::executor() { return state_->executor; }
 Order& Machine::order() { return state_->order; }
 
-std::shared_ptr<const Image> Machine::load(const std::vector<UnitText>& units) {
+namespace {
+
+// All that linking looks at, so that no two lists of units have the same text.
+std::string joined(const std::vector<Machine::UnitText>& units) {
+  std::string text;
+  for (const Machine::UnitText& unit : units) {
+    for (const std::string* part : {&unit.name, &unit.ptx}) {
+      text += std::to_string(part->size()) + ":";
+      text += *part;
+    }
+  }
+  return text;
+}
+
+std::shared_ptr<const Image> link(const std::vector<Machine::UnitText>& units, Memory& memory) {
   std::vector<ptx::Module> modules;
   modules.reserve(units.size());
   std::vector<const ptx::Module*> all;
   all.reserve(units.size());
-  for (const UnitText& unit : units) all.push_back(&modules.emplace_back(ptx::parse(unit.ptx, unit.name)));
-  std::shared_ptr<const Image> image = link_image(all, state_->memory);
-  for (const Variable& variable : image->variables)
-    state_->order.initialised(variable.address, variable.bytes);
-  state_->images.push_back(image);
+  for (const Machine::UnitText& unit : units)
+    all.push_back(&modules.emplace_back(ptx::parse(unit.ptx, unit.name)));
+  return link_image(all, memory);
+}
+
+}  // namespace
+
+std::shared_ptr<const Image> Machine::load(const std::vector<UnitText>& units) {
+  State& s = *state_;
+  LoadedBefore& before = LoadedBefore::images();
+  std::string text = joined(units);
+  std::shared_ptr<const Image> image = before.find(text, s.id, s.memory);
+  if (!image) {
+    image = link(units, s.memory);
+    before.keep(std::move(text), s.id, s.memory, image);
+  }
+  for (const Variable& variable : image->variables) s.order.initialised(variable.address, variable.bytes);
+  s.images.push_back(image);
   return image;
 }
 

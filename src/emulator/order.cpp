@@ -48,13 +48,6 @@ Order::~Order() = default;
 
 void Order::advance(uint64_t steps) { state_->step += steps; }
 
-uint64_t Order::State::next_random() {  // splitmix64
-  uint64_t z = random += 0x9e3779b97f4a7c15;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-  z = (z ^ z >> 27) * 0x94d049bb133111eb;
-  return z ^ z >> 31;
-}
-
 // ---- agents ----
 
 Block& Order::State::block_of(uint64_t name) {
@@ -77,6 +70,7 @@ Agent* Order::start(uint64_t block_name, const HistoryRef& after, std::function<
   Block& block = state_->block_of(block_name);
   auto& agent = block.agents.emplace_back(std::make_unique<Agent>());
   agent->block = &block;
+  agent->number = block.number;
   agent->index = static_cast<uint32_t>(block.agents.size() - 1);
   agent->name = std::move(name);
   ++block.living;
@@ -89,7 +83,7 @@ HistoryRef Order::end(Agent* agent) {
   State& state = *state_;
   Block& block = *agent->block;
   if (agent->is_remembered && agent->name)
-    state.names[uint64_t{block.number} << 32 | agent->index] = agent->name();
+    state.names[uint64_t{block.number} << 32 | agent->index] = std::move(agent->name);
   if (block.number == kHostNumber) {
     block.ended.join(state.snapshot(*agent));
     ++state.time;
@@ -156,22 +150,22 @@ void Order::synchronise_all() {
 Clock Order::State::snapshot(const Agent& agent) const {
   Clock clock = agent.others;
   ViewRef self(new View(0, {{agent.index, time}}));
-  clock.join(agent.block->number, emulator::join(agent.own, self));
+  clock.join(agent.number, emulator::join(agent.own, self));
   return clock;
 }
 
 void Order::State::join(Agent& agent, const Clock& clock) {
   agent.others.join(clock);
-  agent.own = emulator::join(agent.own, clock.view(agent.block->number));
+  agent.own = emulator::join(agent.own, clock.view(agent.number));
 }
 
 void Order::State::acquire(Agent& agent, const ReleasedRef& released, Scope scope) {
   if (agent.last_acquired == released && agent.last_acquired_scope == scope) return;
-  bool is_host = agent.block->number == kHostNumber;
+  bool is_host = agent.number == kHostNumber;
   if (scope == Scope::Sys) join(agent, released->sys);
   if (!is_host && (scope >= Scope::Gpu || released->blocks_left_out)) join(agent, released->gpu);
   for (const Released::OfBlock& of : released->by_block)
-    if (of.block == agent.block->number) join(agent, of.clock);
+    if (of.block == agent.number) join(agent, of.clock);
   agent.last_acquired = released;
   agent.last_acquired_scope = scope;
 }
@@ -181,8 +175,8 @@ ReleasedRef Order::State::release_now(const Agent& agent, Scope scope) {
   Clock clock = snapshot(agent);
   ++time;
   if (scope == Scope::Sys) released->sys = clock;
-  if (scope >= Scope::Gpu && agent.block->number != kHostNumber) released->gpu = clock;
-  released->by_block.push_back({agent.block->number, std::move(clock)});
+  if (scope >= Scope::Gpu && agent.number != kHostNumber) released->gpu = clock;
+  released->by_block.push_back({agent.number, std::move(clock)});
   return ReleasedRef(released.get());
 }
 

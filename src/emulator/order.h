@@ -67,8 +67,8 @@ class Order {
   // ---- agents ----
   // `block` is unique over all grids; agents of one block are within scope cta of each other, all agents but
   // the host's within scope gpu. `name` is called for messages only ("thread (3, 0, 0) of block (1, 0, 0) of
-  // f"), at the latest by end(). `after` may be null. All agents of a block start before the last one of them
-  // ends.
+  // f"), until the next synchronise_all(). `after` may be null. All agents of a block start before the last
+  // one of them ends.
   Agent* start(uint64_t block, const HistoryRef& after, std::function<std::string()> name);
   // The agent makes no further access, and is gone. The last one of its block returns what happened before
   // the end of all of them, the others return null: so both() over all results costs one step a block.

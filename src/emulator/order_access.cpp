@@ -51,7 +51,7 @@ void remember_pending(Agent& agent, uint64_t address, const ReleasedRef& release
 
 bool morally_strong(const Touch& touch, const Access& access) {
   return touch.strong && access.strong && touch.size == access.size &&
-         reach_each_other(touch.who.block, touch.scope, access.agent->block->number, access.scope);
+         reach_each_other(touch.who.block, touch.scope, access.agent->number, access.scope);
 }
 
 // ---- loads ----
@@ -185,7 +185,7 @@ ReleasedRef Order::State::released_by(const Access& access, bool is_update, Rele
     const Write* newest = seen_at(*word, part.mask, UINT64_MAX);
     if (is_update && newest && morally_strong(*newest, access)) released = merge(released, newest->released);
     for (const Write* write = word->newest; write; write = write->older) {
-      if (write->who.block != agent.block->number || write->who.agent != agent.index) continue;
+      if (write->who.block != agent.number || write->who.agent != agent.index) continue;
       own = merge(own, write->own);
       break;
     }

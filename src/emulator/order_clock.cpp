@@ -7,19 +7,11 @@
 namespace klap::emulator {
 namespace {
 
-constexpr uint32_t kFan = 16, kFanBits = 4;
-
 using Part = Ref<const Counted>;
+using Node = ClockNode;
+constexpr uint32_t kFan = Node::kFan, kFanBits = Node::kFanBits;
 
-struct Node : Counted {
-  std::array<Part, kFan> parts;
-};
-
-// Stands for a block, or a whole subtree of blocks, that is included entirely.
-const Part& everything() {
-  static const Part mark(new Counted);
-  return mark;
-}
+const Part& everything() { return Node::everything; }
 
 const Node& as_node(const Counted& part) { return static_cast<const Node&>(part); }
 
@@ -50,12 +42,10 @@ Part join_parts(const Part& a, const Part& b, uint32_t height) {
   return is_left ? a : is_right ? b : finished(std::move(node));
 }
 
-uint32_t part_of(uint32_t block, uint32_t height) { return block >> (height - 1) * kFanBits & (kFan - 1); }
-
 Part with_leaf(const Part& at, uint32_t height, uint32_t block, const Part& leaf) {
   if (at == everything()) return at;
   if (height == 0) return join_parts(at, leaf, 0);
-  uint32_t i = part_of(block, height);
+  uint32_t i = Node::part_of(block, height);
   Part old = at ? as_node(*at).parts[i] : Part();
   Part changed = with_leaf(old, height - 1, block, leaf);
   if (at && changed == old) return at;
@@ -82,6 +72,8 @@ uint32_t height_for(uint32_t block) {
 }
 
 }  // namespace
+
+const Ref<const Counted> ClockNode::everything(new Counted);
 
 bool View::covers_single(uint32_t agent, uint64_t time) const {
   auto found = std::ranges::lower_bound(of_some_, agent, {}, &Entry::agent);
@@ -119,20 +111,6 @@ ViewRef join(const ViewRef& a, const ViewRef& b) {
     if (entry.time > of_all) merged.push_back(entry);
   }
   return ViewRef(new View(of_all, std::move(merged)));
-}
-
-const Counted* Clock::leaf(uint32_t block) const {
-  if (height_ < 8 && block >> height_ * kFanBits) return nullptr;
-  const Counted* at = root_.get();
-  for (uint32_t height = height_; height && at && at != everything().get(); --height)
-    at = as_node(*at).parts[part_of(block, height)].get();
-  return at;
-}
-
-bool Clock::covers(const Stamp& stamp) const {
-  const Counted* at = leaf(stamp.block);
-  if (!at) return false;
-  return at == everything().get() || static_cast<const View*>(at)->covers(stamp.agent, stamp.time);
 }
 
 ViewRef Clock::view(uint32_t block) const {

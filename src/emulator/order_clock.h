@@ -88,10 +88,25 @@ class View : public Counted {
 using ViewRef = Ref<const View>;
 ViewRef join(const ViewRef& a, const ViewRef& b);
 
+// The tree of a clock: its inner nodes, and what stands for a block, or a whole subtree of blocks, that is
+// included entirely.
+struct ClockNode : Counted {
+  static constexpr uint32_t kFan = 16, kFanBits = 4;
+  std::array<Ref<const Counted>, kFan> parts;
+  static const Ref<const Counted> everything;
+  static uint32_t part_of(uint32_t block, uint32_t height) {
+    return block >> (height - 1) * kFanBits & (kFan - 1);
+  }
+};
+
 // A set of accesses; copying it is cheap.
 class Clock {
  public:
-  [[nodiscard]] bool covers(const Stamp& stamp) const;
+  [[nodiscard]] bool covers(const Stamp& stamp) const {
+    const Counted* at = leaf(stamp.block);
+    if (!at) return false;
+    return at == ClockNode::everything.get() || static_cast<const View*>(at)->covers(stamp.agent, stamp.time);
+  }
   [[nodiscard]] bool is_empty() const { return !root_; }
   [[nodiscard]] bool has_same_root(const Clock& other) const { return root_ == other.root_; }
   // Null if the block is not included, or entirely.
@@ -102,7 +117,13 @@ class Clock {
 
  private:
   void join_leaf(uint32_t block, Ref<const Counted> leaf);
-  [[nodiscard]] const Counted* leaf(uint32_t block) const;
+  [[nodiscard]] const Counted* leaf(uint32_t block) const {
+    if (height_ < 8 && block >> height_ * ClockNode::kFanBits) return nullptr;
+    const Counted *at = root_.get(), *const all = ClockNode::everything.get();
+    for (uint32_t height = height_; height && at && at != all; --height)
+      at = static_cast<const ClockNode*>(at)->parts[ClockNode::part_of(block, height)].get();
+    return at;
+  }
   Ref<const Counted> root_;  // at height 0 a leaf, else a node of 16 parts
   uint32_t height_ = 0;      // it holds blocks below 16^height
 };

@@ -47,11 +47,15 @@ bool says_no_more(const Past& past, const WordPart& part, const Access& access, 
   return !access.strong || (past.strong && past.scope >= access.scope && past.size == access.size);
 }
 
+bool is_alike(const Past& past, const Access& access, bool writes) {
+  return past.writes == writes && past.strong == access.strong;
+}
+
 }  // namespace
 
 std::string Order::State::name_of(const Stamp& stamp) const {
   auto ended = names.find(uint64_t{stamp.block} << 32 | stamp.agent);
-  if (ended != names.end()) return ended->second;
+  if (ended != names.end()) return ended->second();
   auto block = blocks_by_number.find(stamp.block);
   const Agent* agent = block == blocks_by_number.end() || stamp.agent >= block->second->agents.size()
                            ? nullptr
@@ -84,16 +88,13 @@ Order::State::Does Order::State::does(const Access& access, std::span<const std:
 
 // PTX's causality order. An update observes the strong write whose value it reads, and the ones that this one
 // observed in turn: they come before what follows the update, even without a release.
-bool Order::State::is_ordered(const Word& word, const Past& past, const Access& access) {
-  if (access.agent->is_after(past.who)) return true;
-  if (!past.strong || !past.writes) return false;
+bool Order::State::is_ordered_by_updates(const Word& word, const Past& past, const Access& access) {
   if (past.chain == word.chain && word.last_update.time != 0 && access.agent->is_after(word.last_update))
     return true;
-  for (const Past* update = word.past; update; update = update->next)
-    if (update->is_atomic && update->writes && update->chain == past.chain && update->number > past.number &&
-        access.agent->is_after(update->who))
-      return true;
-  return false;
+  return std::ranges::any_of(word.past.all(), [&](const Past& update) {
+    return update.is_atomic && update.writes && update.chain == past.chain && update.number > past.number &&
+           access.agent->is_after(update.who);
+  });
 }
 
 // A store of what is there already collides with nothing before it, and then counts as a read: a later store
@@ -103,45 +104,70 @@ void Order::State::check_races(const Access& access, Does does) {
   bool writes = does == Does::Write;
   each_word(access.address, access.size, [&](const WordPart& part) {
     Word& word = shadow.at(part.address);
-    for (const Past* past = word.past; past && does != Does::WriteTheSame; past = past->next)
-      if ((writes || past->writes) && past->mask & part.mask && !morally_strong(*past, access) &&
-          !is_ordered(word, *past, access))
-        report_race(*past, access, writes);
+    for (size_t i = does == Does::WriteTheSame ? 0 : word.past.count(); i-- > 0;) {
+      const Past& past = word.past[i];
+      if ((writes || past.writes) && past.mask & part.mask && !morally_strong(past, access) &&
+          !is_ordered(word, past, access))
+        report_race(past, access, writes);
+    }
     remember(word, part, access, writes);
   });
 }
 
-void Order::State::remember(Word& word, const WordPart& part, const Access& access, bool writes) {
-  Past *place = nullptr, *previous = nullptr, *alike = nullptr;
-  size_t count = 0;
-  for (Past* past = word.past; past;) {
-    Past* next = past->next;
-    bool replaced = says_no_more(*past, part, access, writes) && is_ordered(word, *past, access);
-    if (replaced && place) {
-      shadow.drop_next(word, previous);
-    } else {
-      if (replaced) place = past;
-      bool is_alike = past->writes == writes && past->strong == access.strong;
-      if (is_alike && (!alike || next_random() % 4 == 0)) alike = past;
-      previous = past;
-      ++count;
-    }
-    past = next;
+// One of the `count` pasts that are like the access, by chance, to be replaced where there is no room for
+// more. Going from the newest to the oldest, each takes the place of the one before with a probability of 1
+// in 4; so the oldest one that does is asked first. All numbers are used up in any case: what chance does
+// elsewhere does not depend on the room.
+Past* Order::State::draw_alike(Pasts& pasts, size_t count, const Access& access, bool writes) {
+  Past* drawn = nullptr;
+  size_t left = count;
+  for (size_t i = 0; left != 0 && !drawn; ++i) {
+    if (!is_alike(pasts[i], access, writes)) continue;
+    --left;
+    if (left == 0 || random_after(left) % 4 == 0) drawn = &pasts[i];
   }
+  if (count > 1) skip_random(count - 1);
+  return drawn;
+}
+
+// Where the access is to be remembered.
+Past& Order::State::place_for(Word& word, const WordPart& part, const Access& access, bool writes) {
+  constexpr size_t kNone = ~size_t{0};
+  Pasts& pasts = word.past;
+  size_t place = kNone, alike = 0;
+  for (size_t i = pasts.count(); i-- > 0;) {
+    const Past& past = pasts[i];
+    const bool replaced = says_no_more(past, part, access, writes) && is_ordered(word, past, access);
+    if (replaced && place != kNone) {
+      pasts.remove(i);
+      --place;
+      continue;
+    }
+    if (replaced) place = i;
+    alike += is_alike(past, access, writes);
+  }
+  if (place == kNone && pasts.count() >= kMostPast) {
+    Past* drawn = draw_alike(pasts, alike, access, writes);
+    return drawn ? *drawn : pasts[pasts.count() - 1];
+  }
+  if (alike > 1) skip_random(alike - 1);
+  return place == kNone ? shadow.add_past(word) : pasts[place];
+}
+
+void Order::State::remember(Word& word, const WordPart& part, const Access& access, bool writes) {
+  Past& place = place_for(word, part, access, writes);
   if (access.is_atomic && writes) {
     word.last_update = stamp(*access.agent);
   } else if (writes) {
     ++word.chain;
     word.last_update = {};
   }
-  if (!place && count >= kMostPast) place = alike ? alike : word.past;
-  if (!place) place = shadow.add_past(word);
-  static_cast<Touch&>(*place) = {stamp(*access.agent), part.mask, access.size, access.strong, access.scope};
-  place->chain = word.chain;
-  place->number = ++remembered;
-  place->place = access.place;
-  place->writes = writes;
-  place->is_atomic = access.is_atomic;
+  static_cast<Touch&>(place) = {stamp(*access.agent), part.mask, access.size, access.strong, access.scope};
+  place.chain = word.chain;
+  place.number = ++remembered;
+  place.place = access.place;
+  place.writes = writes;
+  place.is_atomic = access.is_atomic;
 }
 
 void Order::State::check_initialised(const Access& access) {

@@ -16,6 +16,13 @@ Record* take(std::vector<Record*>& spare) {
   return record;
 }
 
+Past* take_room(std::vector<Past*>& spare, size_t room) {
+  if (spare.empty()) return new Past[room];
+  Past* first = spare.back();
+  spare.pop_back();
+  return first;
+}
+
 template <typename Record>
 void give_back(std::vector<Record*>& spare, Record* record) {
   if (spare.size() >= kMostSpare) {
@@ -95,11 +102,30 @@ Write* Shadow::add_write(Word& word) {
   return write;
 }
 
-Past* Shadow::add_past(Word& word) {
-  Past* past = take(free_pasts_);
-  past->next = word.past;
-  word.past = past;
-  return past;
+// As the newest; there must be fewer than kMostPast.
+Past& Shadow::add_past(Word& word) {
+  Pasts& pasts = word.past;
+  if (pasts.count_ == pasts.room_) {
+    const size_t room = pasts.room_ == 0 ? kFewPast : kMostPast;
+    Pasts more;
+    more.first_ = take_room(room == kFewPast ? free_few_ : free_most_, room);
+    more.count_ = pasts.count_;
+    more.room_ = static_cast<uint8_t>(room);
+    std::ranges::copy(pasts.all(), more.first_);
+    give_back(pasts);
+    pasts = more;
+  }
+  return pasts.first_[pasts.count_++];
+}
+
+void Shadow::give_back(Pasts& pasts) {
+  std::vector<Past*>& spare = pasts.room_ == kFewPast ? free_few_ : free_most_;
+  if (spare.size() < kMostSpare && pasts.first_) {
+    spare.push_back(pasts.first_);
+  } else {
+    delete[] pasts.first_;
+  }
+  pasts = Pasts();
 }
 
 void Shadow::drop_older(Word& word, Write* newer) {
@@ -107,7 +133,7 @@ void Shadow::drop_older(Word& word, Write* newer) {
   newer->older = dropped->older;
   for (uint64_t i = 0; i < kWord; ++i)
     if (dropped->mask >> i & 1) word.before[i] = dropped->value[i];
-  give_back(free_writes_, dropped);
+  emulator::give_back(free_writes_, dropped);
 }
 
 void Shadow::drop_writes(Word& word, uint8_t mask) {
@@ -116,24 +142,17 @@ void Shadow::drop_writes(Word& word, uint8_t mask) {
       link = &write->older;
     } else {
       *link = write->older;
-      give_back(free_writes_, write);
+      emulator::give_back(free_writes_, write);
     }
   }
-}
-
-void Shadow::drop_next(Word& word, Past* previous) {
-  Past*& link = previous ? previous->next : word.past;
-  Past* dropped = link;
-  link = dropped->next;
-  give_back(free_pasts_, dropped);
 }
 
 void Shadow::forget(Word& word) {
   while (Write* write = word.newest) {
     word.newest = write->older;
-    give_back(free_writes_, write);
+    emulator::give_back(free_writes_, write);
   }
-  while (word.past) drop_next(word, nullptr);
+  if (word.past.room_ != 0) give_back(word.past);
   word.seen.reset();
   word.chain = 0;
   word.last_update = {};
@@ -166,9 +185,11 @@ void Shadow::clear() {
   pages_.clear();
   recent_.fill({});
   for (Write* write : free_writes_) delete write;
-  for (Past* past : free_pasts_) delete past;
+  for (std::vector<Past*>* spare : {&free_few_, &free_most_}) {
+    for (const Past* first : *spare) delete[] first;
+    spare->clear();
+  }
   free_writes_.clear();
-  free_pasts_.clear();
 }
 
 }  // namespace klap::emulator

@@ -4,10 +4,12 @@
 // has the same index in each, so that a load that reads all of them at one index never sees half of a store.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -19,6 +21,7 @@ namespace klap::emulator {
 inline constexpr uint64_t kWord = 4;
 inline constexpr size_t kMostWrites = 16;  // remembered of a word
 inline constexpr size_t kMostPast = 12;    // of more that nothing orders, a sample
+inline constexpr size_t kFewPast = 3;      // most words have no more
 inline constexpr size_t kMostSeen = 64;
 inline constexpr size_t kMostOwnSeen = 4096;  // words, of one agent
 
@@ -57,11 +60,27 @@ struct Write : Touch {
 
 // An access that a later one may collide with.
 struct Past : Touch {
-  Past* next = nullptr;
-  uint32_t chain = 0;   // Word::chain at its time
+  uint32_t chain = 0;  // Word::chain at its time
+  bool writes = false, is_atomic = false;
   uint64_t number = 0;  // rising in time
   Place place;
-  bool writes = false, is_atomic = false;
+};
+
+// Those of one word, the newest place last: side by side, since every access looks through all of them.
+class Pasts {
+ public:
+  [[nodiscard]] std::span<Past> all() const { return {first_, count_}; }
+  [[nodiscard]] size_t count() const { return count_; }
+  Past& operator[](size_t i) const { return first_[i]; }
+  void remove(size_t i) {
+    std::move(first_ + i + 1, first_ + count_, first_ + i);
+    --count_;
+  }
+
+ private:
+  friend class Shadow;
+  Past* first_ = nullptr;
+  uint8_t count_ = 0, room_ = 0;
 };
 
 // A strong read of a strong write where an older one could have been seen: whoever comes after the reader
@@ -93,7 +112,7 @@ class OwnSeen {
 
 struct Word {
   Write* newest = nullptr;
-  Past* past = nullptr;
+  Pasts past;
   std::unique_ptr<Seens> seen;
   std::array<std::byte, kWord> before{};  // the value before the oldest write in the list
   // Updates one after another read each other's values: whoever comes after the last one comes after all of
@@ -117,10 +136,9 @@ class Shadow {
   Word& at(uint64_t address);
 
   Write* add_write(Word& word);  // as the newest
-  Past* add_past(Word& word);
+  Past& add_past(Word& word);
   void drop_older(Word& word, Write* newer);   // the write after `newer`; its value goes into Word::before
   void drop_writes(Word& word, uint8_t mask);  // those of no other bytes
-  void drop_next(Word& word, Past* previous);  // the one after `previous`, the first if null
   void forget(uint64_t address, uint64_t bytes);
   void clear();
 
@@ -144,8 +162,10 @@ class Shadow {
 
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;
   std::array<Recent, 256> recent_{};  // pages found lately; null pages are not kept
+  void give_back(Pasts& pasts);
+
   std::vector<Write*> free_writes_;
-  std::vector<Past*> free_pasts_;
+  std::vector<Past*> free_few_, free_most_;  // rooms for pasts
 };
 
 }  // namespace klap::emulator

@@ -47,6 +47,7 @@ struct Block {
 class Agent {
  public:
   Block* block = nullptr;
+  uint32_t number = 0;  // the block's
   uint32_t index = 0;
   Clock others;  // other blocks' accesses that happened before
   ViewRef own;   // its block's
@@ -59,7 +60,7 @@ class Agent {
   bool is_remembered = false;  // it made an access that a later finding may name
 
   [[nodiscard]] bool is_after(const Stamp& stamp) const {
-    if (stamp.block != block->number) return others.covers(stamp);
+    if (stamp.block != number) return others.covers(stamp);
     return stamp.agent == index || (own && own->covers(stamp.agent, stamp.time));
   }
 };
@@ -89,6 +90,13 @@ bool reach_each_other(uint32_t block_a, Scope a, uint32_t block_b, Scope b);
 bool morally_strong(const Touch& touch, const Access& access);
 
 struct Order::State {
+  // splitmix64: a counter in steps, and a mix of its bits.
+  static constexpr uint64_t kRandomStep = 0x9e3779b97f4a7c15;
+  static uint64_t mixed(uint64_t z) {
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+  }
   OrderOptions options;
   Report report;
   uint64_t time = 1;        // of the next access; goes on whenever something is released
@@ -100,14 +108,18 @@ struct Order::State {
   uint32_t last_block = 0;
   std::unordered_map<uint64_t, std::unique_ptr<Block>> blocks;  // by Order::start's
   std::unordered_map<uint32_t, Block*> blocks_by_number;
-  std::unordered_map<uint64_t, std::string> names;  // of agents that ended: block number << 32 | index
-  Clock sequential_gpu, sequential_sys;             // of fence.sc of scope gpu and sys
+  std::unordered_map<uint64_t, std::function<std::string()>>
+      names;                             // of agents that ended: block number << 32 | index
+  Clock sequential_gpu, sequential_sys;  // of fence.sc of scope gpu and sys
   Shadow shadow;
   Uninitialised uninitialised;
   std::set<std::tuple<const void*, uint32_t, const void*, uint32_t>> reported;
 
-  uint64_t next_random();
-  [[nodiscard]] Stamp stamp(const Agent& agent) const { return {agent.block->number, agent.index, time}; }
+  uint64_t next_random() { return mixed(random += kRandomStep); }
+  // The number that would be drawn as the n-th from here.
+  [[nodiscard]] uint64_t random_after(uint64_t n) const { return mixed(random + n * kRandomStep); }
+  void skip_random(uint64_t numbers) { random += numbers * kRandomStep; }
+  [[nodiscard]] Stamp stamp(const Agent& agent) const { return {agent.number, agent.index, time}; }
   // ---- order ----
   [[nodiscard]] bool keeps_order() const { return options.weak_memory || options.detect_races; }
   Block& block_of(uint64_t name);
@@ -133,8 +145,14 @@ struct Order::State {
   enum class Does : uint8_t { Read, Write, WriteTheSame };
   [[nodiscard]] Does does(const Access& access, std::span<const std::byte> value) const;  // a store
   void check_races(const Access& access, Does does);
-  [[nodiscard]] static bool is_ordered(const Word& word, const Past& past, const Access& access);
+  [[nodiscard]] static bool is_ordered(const Word& word, const Past& past, const Access& access) {
+    if (access.agent->is_after(past.who)) return true;
+    return past.strong && past.writes && is_ordered_by_updates(word, past, access);
+  }
+  [[nodiscard]] static bool is_ordered_by_updates(const Word& word, const Past& past, const Access& access);
   void remember(Word& word, const WordPart& part, const Access& access, bool writes);
+  Past& place_for(Word& word, const WordPart& part, const Access& access, bool writes);
+  Past* draw_alike(Pasts& pasts, size_t count, const Access& access, bool writes);
   void check_initialised(const Access& access);
   void report_race(const Past& before, const Access& access, bool writes);
   [[nodiscard]] std::string name_of(const Stamp& stamp) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 namespace klap::differential {
 
@@ -24,27 +25,49 @@ Registration::Registration(const char* name, const char* file, const char* about
   registered().push_back({name, std::filesystem::path(file).stem().string() + ".ptx", about, fill});
 }
 
+namespace {
+
+Case make(const Registered& r) {
+  Case c;
+  c.name = r.name;
+  c.about = r.about;
+  c.file = r.file;
+  Builder builder(c);
+  r.fill(builder);
+  return c;
+}
+
+const std::vector<Registered>& sorted() {
+  static const bool is_done = [] {
+    std::ranges::sort(registered(), {}, &Registered::name);
+    return true;
+  }();
+  (void)is_done;
+  return registered();
+}
+
+}  // namespace
+
 const std::vector<Case>& all_cases() {
   static const std::vector<Case> cases = [] {
-    std::ranges::sort(registered(), {}, &Registered::name);
     std::vector<Case> made;
-    for (const Registered& r : registered()) {
-      Case c;
-      c.name = r.name;
-      c.about = r.about;
-      c.file = r.file;
-      Builder builder(c);
-      r.fill(builder);
-      made.push_back(std::move(c));
-    }
+    for (const Registered& r : sorted()) made.push_back(make(r));
     return made;
   }();
   return cases;
 }
 
+std::vector<std::string> case_names() {
+  std::vector<std::string> names;
+  for (const Registered& r : sorted()) names.push_back(r.name);
+  return names;
+}
+
 const Case* find_case(const std::string& name) {
-  const auto found = std::ranges::find(all_cases(), name, &Case::name);
-  return found == all_cases().end() ? nullptr : &*found;
+  static std::map<std::string, Case> made;
+  if (const auto known = made.find(name); known != made.end()) return &known->second;
+  const auto found = std::ranges::find(sorted(), name, &Registered::name);
+  return found == sorted().end() ? nullptr : &made.emplace(name, make(*found)).first->second;
 }
 
 }  // namespace klap::differential

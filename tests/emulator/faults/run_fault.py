@@ -27,7 +27,8 @@ class Library:
     def problem(self, seed):
         """What was wrong with one run; nothing if all was well."""
         build = self.options.build
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("KLAP_")}
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("KLAP_") or name == "KLAP_NVRTC"}
         environment.update(
             LD_PRELOAD=self.path, LD_LIBRARY_PATH=os.path.join(build, "lib", "emulator"),
             KLAP_LINKER="driver", KLAP_LAUNCHER=self.options.launcher,

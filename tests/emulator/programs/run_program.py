@@ -82,6 +82,8 @@ class Runs:
             os.remove(stats)
         found = self.where.native() if configuration == "native" else self.where.preloaded(stats, **settings)
         found.pop("KLAP_CACHE_DISABLE", None)
+        if "KLAP_NVRTC" in os.environ:
+            found["KLAP_NVRTC"] = os.environ["KLAP_NVRTC"]
         found["LD_LIBRARY_PATH"] = os.path.join(self.where.build, "lib", "emulator")
         found.update(KLAP_EMULATOR_QUIET="1", **emulator_settings(seed))
         return found
