@@ -25,14 +25,11 @@
 //   consumer_threads(N)      threads of a consumer's block
 //   buffer(pool | malloc)    whether a stream keeps the memory of a queue, or each launch of the kernel
 //                            allocates it; for a kernel only
-<<<<<<< HEAD
 //   promotion(auto | none | P | PA | PO | PAO | lookback)
 //                            what becomes of a kernel of one block that launches itself: a chain
 //   pool(N)                  blocks of a promoted chain
 //   assume(none | noalias)   noalias: the beginning of a link reads nothing that earlier links write before
 //                            their launch
-=======
->>>>>>> h_seven
 //   pool_bytes(SIZE)         the most memory of a queue, as 64M; for a kernel only
 //
 // A misspelt hint does not compile. A value that does not exist, and a hint that contradicts an earlier one,
@@ -70,12 +67,9 @@
 #define KLAP_HINT_ordering(value) "ordering$" #value
 #define KLAP_HINT_concurrency(value) "concurrency$" #value
 #define KLAP_HINT_consumer_threads(value) "consumer_threads$" #value
-<<<<<<< HEAD
 #define KLAP_HINT_promotion(value) "promotion$" #value
 #define KLAP_HINT_pool(value) "pool$" #value
 #define KLAP_HINT_assume(value) "assume$" #value
-=======
->>>>>>> h_seven
 #define KLAP_HINT_buffer(value) "buffer$" #value
 #define KLAP_HINT_pool_bytes(value) "pool_bytes$" #value
 

@@ -124,17 +124,10 @@ template <typename Archive, typename V>
 requires std::same_as<std::remove_const_t<V>, Variant>
 void fields(Archive& archive, V& variant) {
   auto& [parent, parent_variant, launcher, granularity, group_blocks, param_count, param_bytes, queue_offset,
-<<<<<<< HEAD
          queues, pool_bytes, buffer, in_slices, promoted, pool, concurrency] = variant;
   archive(parent), archive(parent_variant), archive(launcher), archive(granularity), archive(group_blocks);
   archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues), archive(pool_bytes);
   archive(buffer), archive(in_slices), archive(promoted), archive(pool), archive(concurrency);
-=======
-         queues, pool_bytes, buffer, in_slices] = variant;
-  archive(parent), archive(parent_variant), archive(launcher), archive(granularity), archive(group_blocks);
-  archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues), archive(pool_bytes);
-  archive(buffer), archive(in_slices);
->>>>>>> h_seven
 }
 
 template <typename Archive, typename S>

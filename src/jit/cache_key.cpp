@@ -59,11 +59,7 @@ std::string decisions(const std::vector<SiteRemark>& remarks, const Request& req
   for (const auto& [parent, child] : launches) {
     if (!request.setting) break;
     for (const char* const key : {"granularity", "launcher", "multiblock", "ordering", "consumer_threads",
-<<<<<<< HEAD
                                   "buffer", "pack_records", "promotion", "assume"}) {
-=======
-                                  "buffer", "pack_records"}) {
->>>>>>> h_seven
       const auto given = request.setting(key, parent, child);
       if (given) text += fmt::format("{} {} {} {} {}\n", parent, child, key, given->text, given->place);
     }

@@ -29,11 +29,8 @@ std::optional<Buffer> parse_buffer(std::string_view name) {
   return std::nullopt;
 }
 
-<<<<<<< HEAD
 constexpr std::array<std::string_view, 7> kPromotions{"auto", "none", "P", "PA", "PO", "PAO", "lookback"};
 
-=======
->>>>>>> h_seven
 // What can be annotated.
 struct Key {
   std::string_view name;
@@ -54,15 +51,12 @@ constexpr std::array kKeys{
         [](const std::string& v) { return parse_number(v, 1, kMostBlocks).has_value(); }},
     Key{"consumer_threads", "auto, or a number up to 1024", true,
         [](const std::string& v) { return v == "auto" || parse_number(v, 1, kMostThreads).has_value(); }},
-<<<<<<< HEAD
     Key{"promotion", "auto, none, P, PA, PO, PAO or lookback", true,
         [](const std::string& v) { return std::ranges::count(kPromotions, v) != 0; }},
     Key{"pool", "auto, or a number from 1 on", true,
         [](const std::string& v) { return v == "auto" || parse_number(v, 1, kMostBlocks).has_value(); }},
     Key{"assume", "none or noalias", true,
         [](const std::string& v) { return v == "none" || v == "noalias"; }},
-=======
->>>>>>> h_seven
     Key{"buffer", "pool or malloc", false, [](const std::string& v) { return parse_buffer(v).has_value(); }},
     Key{"pool_bytes", "bytes, as 4096, 64M or 1G", false,
         [](const std::string& v) { return parse_size(v).value_or(0) != 0; }},
@@ -168,7 +162,6 @@ class Reader {
     }
   }
 
-<<<<<<< HEAD
   void read_promotion(SiteWish& wish) {
     const auto given = find("promotion");
     if (!given) return;
@@ -176,8 +169,6 @@ class Reader {
     wish.notes.push_back(fmt::format("the {} asks for promotion {}", given->place, given->text));
   }
 
-=======
->>>>>>> h_seven
   void read_buffer(SiteWish& wish) {
     const auto given = find("buffer");
     if (!given) return;

@@ -23,11 +23,8 @@ struct SiteWish {
   uint32_t consumer_threads = 0;  // 0: as suits
   Ordering ordering = Ordering::Relaxed;
   bool pack_records = true;
-<<<<<<< HEAD
   std::string promotion = "auto";  // of a chain: "auto", "none", "P", "PA", "PO", "PAO", "lookback"
   bool assume_noalias = false;     // as analysis::judge_promotion() takes it
-=======
->>>>>>> h_seven
   Buffer buffer = Buffer::Pool;
   // Only what annotations ask for, 0 for nothing: the runtime has the settings.
   uint32_t concurrency = 0;

@@ -290,11 +290,8 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (context->unusable()) return leave(*context->unusable());
   auto prepared = parent.prepared(context->context().id);
   if (prepared && prepared->unusable) return leave(*prepared->unusable);
-<<<<<<< HEAD
   if (parent.variant().promoted) return launch_chain(launch, parent, *context);
   const bool feeds = parent.variant().queues.front().feeds;
-=======
->>>>>>> h_seven
   const HeldQueues held(*context);
   Cut cut = feeds ? make_feed_room(launch, parent, *context) : make_room(launch, parent, *context);
   if (const MaybeReason reason = cut.no_room) {

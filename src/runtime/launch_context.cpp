@@ -208,15 +208,12 @@ std::vector<Block> Queues::take_blocks() {
   return blocks;
 }
 
-<<<<<<< HEAD
 MaybeReason LaunchContext::make_chain_room(const jit::Variant& variant, uint64_t pool_bytes) {
   // A chain knows of one total only, and has a place of its own for it.
   const CUdeviceptr report = report_ == 0 ? 0 : report_ + KLAP_REPORT_LINKS * sizeof(uint64_t);
   return rings_.make_room(*context_, stream_, report, variant, pool_bytes);
 }
 
-=======
->>>>>>> h_seven
 QueueMemory& LaunchContext::begin_launch(jit::Buffer buffer) {
   end_launch();  // perhaps there was no room for a larger part of the same grid
   if (buffer == jit::Buffer::Pool || context_->launch_pool.get() == nullptr) return pooled_memory_;
@@ -255,12 +252,9 @@ void LaunchContext::record_use() {
 
 std::vector<Block> LaunchContext::take_blocks() {
   std::vector<Block> blocks = kept_.take_blocks();
-<<<<<<< HEAD
   for (const Block& block : rings_.take()) {
     if (block.address != 0) blocks.push_back(block);
   }
-=======
->>>>>>> h_seven
   if (const uint64_t reserved = launch_memory_.take_reserved()) blocks.push_back({0, reserved});
   return blocks;
 }

@@ -112,13 +112,10 @@ class LaunchContext {
   [[nodiscard]] bool has_own_queues() const { return current_ == &own_; }
   // All that uses the queues for this launch is enqueued.
   void end_launch();
-<<<<<<< HEAD
 
   // The same for a promoted chain.
   MaybeReason make_chain_room(const jit::Variant& variant, uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr chain(const jit::Variant& variant) const { return rings_.address(variant); }
-=======
->>>>>>> h_seven
 
   // Nothing is redirected in this stream any more, with the reason; null while all is well.
   [[nodiscard]] MaybeReason unusable() const { return unusable_; }
@@ -148,10 +145,7 @@ class LaunchContext {
   Queues kept_;               // for one launch after another, in pooled memory
   Queues own_;                // of the launch that is being enqueued, where it has its own
   Queues* current_ = &kept_;  // that it uses
-<<<<<<< HEAD
   ChainRings rings_;
-=======
->>>>>>> h_seven
   CUevent last_use_ = nullptr;
 };
 

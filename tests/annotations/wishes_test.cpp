@@ -65,14 +65,9 @@ TEST(Precedence, SettingsThenTheLaunchThenTheKernelThenAuto) {
 
 TEST(Precedence, EveryKeyIsReadFromAnnotationsAndFromSettings) {
   std::string all;
-<<<<<<< HEAD
   for (const char* const hint :
        {"launcher$device", "multiblock$4", "concurrency$32", "consumer_threads$512", "buffer$malloc",
         "pool_bytes$64M", "promotion$PAO", "pool$12", "assume$noalias"}) {
-=======
-  for (const char* const hint : {"launcher$device", "multiblock$4", "concurrency$32", "consumer_threads$512",
-                                 "buffer$malloc", "pool_bytes$64M"}) {
->>>>>>> h_seven
     all += declaration(std::string("__klap_kernel$") + hint);
   }
   const SiteWish wish = Parent(all).wish(settings());

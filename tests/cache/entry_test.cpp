@@ -40,7 +40,6 @@ TEST_F(Cache, SecondUseIsAHitWithEveryField) {
   EXPECT_EQ(kept.module.variants.at(0).launcher, Launcher::Device);
   EXPECT_TRUE(kept.module.variants.at(0).in_slices);
   EXPECT_EQ(kept.module.variants.at(0).buffer, Buffer::Malloc);
-<<<<<<< HEAD
   EXPECT_FALSE(kept.module.variants.at(0).promoted);
   const Variant& chain = kept.module.variants.at(2);
   ASSERT_TRUE(chain.promoted);
@@ -50,8 +49,6 @@ TEST_F(Cache, SecondUseIsAHitWithEveryField) {
   EXPECT_EQ(chain.promoted->slot_bytes, 14u);
   EXPECT_EQ(chain.pool, 15u);
   EXPECT_EQ(chain.concurrency, 16u);
-=======
->>>>>>> h_seven
   EXPECT_EQ(kept.module.remarks.at(0).notes, (std::vector<std::string>{"one", "two"}));
   EXPECT_EQ(kept.module.remarks.at(1).reason, "site-in-loop");
   EXPECT_EQ(files_in_folder(), 2u) << "nothing but entries stays behind";
@@ -248,11 +245,8 @@ TEST(CacheKey, SettingsThatDecideAboutKernelsAreInIt) {
   EXPECT_NE(settings(""), settings("[defaults]\nconsumer_threads = 512\n"));
   EXPECT_NE(settings(""), settings("[defaults]\npack_records = \"off\"\n"));
   EXPECT_NE(settings(""), settings("[defaults]\nbuffer = \"malloc\"\n"));
-<<<<<<< HEAD
   EXPECT_NE(settings(""), settings("[defaults]\npromotion = \"PA\"\n"));
   EXPECT_NE(settings(""), settings("[defaults]\nassume = \"noalias\"\n"));
-=======
->>>>>>> h_seven
   EXPECT_NE(settings(""), settings("[defaults]\naggregate_malloc = \"warp\"\n"));
 }
 

@@ -326,13 +326,8 @@ granularity = "Grid"
       ElementsAre("klap.toml:1:2: unknown table 'kernels' (fix: did you mean 'kernel'? use one of: defaults, "
                   "kernel)",
                   "klap.toml:3:1: unknown key 'granularty' in [defaults] (fix: did you mean 'granularity'? "
-<<<<<<< HEAD
                   "use one of: granularity, launcher, multiblock, ordering, buffer, pool_bytes, total_bytes, "
                   "concurrency, consumer_threads, pack_records, aggregate_malloc, promotion, pool, assume)",
-=======
-                  "use one of: granularity, launcher, multiblock, ordering, buffer, pool_bytes, "
-                  "total_bytes, concurrency, consumer_threads, pack_records, aggregate_malloc)",
->>>>>>> h_seven
                   "klap.toml:4:15: granularity cannot be 'Grid' (fix: did you mean 'grid'? use none | "
                   "warp | block | multiblock | grid | auto)"));
 }
