@@ -152,7 +152,7 @@ extern "C" __device__ void __klap_link_combine(KlapChain* chain, unsigned int li
 #else
 
 // The lanes of a window, a power of two; and how many windows are looked at together, by a warp each.
-constexpr unsigned int lanes_of(unsigned int threads) {
+static __device__ constexpr unsigned int lanes_of(unsigned int threads) {
   unsigned int lanes = 1;
   while (lanes < 32 && lanes * 2 <= threads) lanes *= 2;
   return lanes;

@@ -38,8 +38,10 @@ std::string operation_of(const ptx::Module& m, const Statement& s) {
   return "";
 }
 
-uint32_t bytes_of(std::string_view operation) {
-  return ptx::type_bytes(operation.substr(operation.rfind('.')));
+// Registers of bits serve every operation of their width, others those of their kind.
+bool fits(std::string_view register_type, std::string_view operation) {
+  const std::string_view type = operation.substr(operation.rfind('.'));
+  return register_type.starts_with(".b") || (register_type[1] == 'f') == (type[1] == 'f');
 }
 
 class Carrier {
@@ -56,8 +58,6 @@ class Carrier {
     follow(k_.flow.index_of(a.store), a.source, 0);
     if (problem_.empty() && own_ != 1)
       problem_ = own_ == 0 ? "what is passed on is not combined with what came" : "what came is used twice";
-    if (problem_.empty() && bytes_of(out_.operation) != a.bytes)
-      problem_ = fmt::format("{} on {} bytes", out_.operation, a.bytes);
     problem = problem_;
     return problem_.empty() ? std::optional(std::move(out_)) : std::nullopt;
   }
@@ -72,7 +72,10 @@ class Carrier {
     if (!problem_.empty()) return;
     const uint32_t reg = v_.registers.find(reader, operand);
     const bool is_literal = reg == VirtualRegisters::kNone;
-    if (!out_.operation.empty() && (is_literal || is_known_at_boundary(reg))) {
+    const bool is_operand =
+        !out_.operation.empty() &&
+        (is_literal || (fits(v_.registers[reg].type, out_.operation) && is_known_at_boundary(reg)));
+    if (is_operand) {
       out_.values.emplace_back(operand);
       return;
     }

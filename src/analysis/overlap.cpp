@@ -201,8 +201,8 @@ class Finder {
     const auto& uses = memory_.uses_of(s);
     const bool own = std::ranges::all_of(uses, [](const auto& use) { return is_of_block(use.first); });
     const std::vector<EffectKind> effects = instruction_effects(m_, s);
-    if (has(effects, {Fence, Sleep, Trap, Exit, Texture, AsyncCopy, BarrierObject, ClusterBarrier,
-                      ClusterAccess, GridDependency, StackAllocation, UnlistedInstruction}))
+    if (has(effects, {Fence, Sleep, Texture, AsyncCopy, BarrierObject, ClusterBarrier, ClusterAccess,
+                      GridDependency, StackAllocation, UnlistedInstruction}))
       return text(i) + " must not come early";
     if (!own && has(effects, {StrongLoad, StrongStore, Atomic, Reduction}))
       return text(i) + " depends on when it runs";

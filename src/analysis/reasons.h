@@ -60,8 +60,7 @@ namespace klap::analysis {
   X(ChildReadModifyWrite, "child-read-modify-write",                                                        \
     "children of one block may update the same memory without atomics, which NULL-stream order makes safe") \
   X(ChainForm, "chain-form",                                                                                \
-    "the kernel launches itself, or is asked to be promoted, but is no chain of links that could stay "     \
-    "resident")                                                                                             \
+    "the kernel launches itself, but not as a chain of links that could stay resident")                     \
   X(UnitOptions, "unit-options", "the unit's build options cannot be kept in the link")                     \
   X(BuildFailed, "build-failed", "the rewritten code could not be built")
 

@@ -138,8 +138,9 @@ std::string promotion_text(const PlannedPromotion& promotion, const FunctionFact
   const auto unchanged = std::ranges::count(chain.arguments, LinkArgument::Unchanged, &ChainArgument::kind);
   text += fmt::format(", {} of {} argument{} unchanged", unchanged, chain.arguments.size(),
                       chain.arguments.size() == 1 ? "" : "s");
-  if (promotion.shape.mode != PromotionMode::Aggregated) text += ", overlap up to " + chain.boundary_text;
-  return text;
+  if (promotion.shape.mode == PromotionMode::Aggregated) return text;
+  return text + fmt::format(", overlap up to {}{} ({})", kernel.module.place(chain.boundary->head),
+                            chain.boundary_is_annotated ? ", as annotated" : "", chain.boundary_text);
 }
 
 }  // namespace klap::jit

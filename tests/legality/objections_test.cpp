@@ -262,6 +262,7 @@ std::string all_expectations() {
 // Reasons that only show when the code is built, with the tests that need machine code for them.
 const std::map<std::string, std::string> kTestedElsewhere = {
     {"build-failed", "tests/pipeline/jit_test.cpp"},
+    {"chain-form", "tests/analysis/promotion/recognition_test.cpp"},
     {"target-too-new", "tests/units/targets_test.cpp"},
     {"unit-options", "tests/pipeline/jit_test.cpp"},
 };

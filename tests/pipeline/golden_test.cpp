@@ -20,6 +20,7 @@ namespace {
 jit::Request warp_request(uint32_t sm = 90) {
   jit::Request request;
   request.sm = sm;
+  request.promoting = false;
   request.granularity = [](const std::string&) { return jit::Granularity::Warp; };
   return request;
 }
@@ -28,6 +29,7 @@ jit::Request grid_request(uint32_t sm = 90, jit::Launcher launcher = jit::Launch
                           jit::Granularity granularity = jit::Granularity::Grid) {
   jit::Request request;
   request.sm = sm;
+  request.promoting = false;  // promotion_test.cpp
   request.launcher = [launcher](const std::string&) { return launcher; };
   request.granularity = [granularity](const std::string&) { return granularity; };
   return request;

@@ -20,14 +20,14 @@ std::string at16(const std::string& code) {
 }
 
 TEST(Arguments, Stepped) {
-  EXPECT_EQ(" stepped by 3", at16("add.s32 %r20, %r1, 3;"));
-  EXPECT_EQ(" stepped by -3", at16("sub.s32 %r20, %r1, 3;"));
-  EXPECT_EQ(" stepped by -1", at16("not.b32 %r21, %r1; neg.s32 %r22, %r21; sub.s32 %r20, %r22, 2;"));
-  EXPECT_EQ(" multiplied by 5", at16("mul.lo.s32 %r20, %r1, 5;"));
-  EXPECT_EQ(" multiplied by 8", at16("shl.b32 %r20, %r1, 3;"));
-  EXPECT_EQ(" multiplied by -1", at16("neg.s32 %r20, %r1;"));
+  EXPECT_EQ("stepped by 3", at16("add.s32 %r20, %r1, 3;"));
+  EXPECT_EQ("stepped by -3", at16("sub.s32 %r20, %r1, 3;"));
+  EXPECT_EQ("stepped by -1", at16("not.b32 %r21, %r1; neg.s32 %r22, %r21; sub.s32 %r20, %r22, 2;"));
+  EXPECT_EQ("multiplied by 5", at16("mul.lo.s32 %r20, %r1, 5;"));
+  EXPECT_EQ("multiplied by 8", at16("shl.b32 %r20, %r1, 3;"));
+  EXPECT_EQ("multiplied by -1", at16("neg.s32 %r20, %r1;"));
   // On the path to the launch only, and through copies.
-  EXPECT_EQ(" unchanged", at16("ld.param.u32 %r21, [n]; mov.u32 %r20, %r21;"));
+  EXPECT_EQ("unchanged", at16("ld.param.u32 %r21, [n]; mov.u32 %r20, %r21;"));
 }
 
 TEST(Arguments, SteppedPointers) {
@@ -45,14 +45,14 @@ TEST(Arguments, NarrowOnes) {
 }
 
 TEST(Arguments, Available) {
-  EXPECT_EQ(" available, %r20", at16("mad.lo.s32 %r20, %r1, 2, 1;"));
-  EXPECT_EQ(" available, %r20", at16("mul.lo.s32 %r20, %r1, %r2;"));
-  EXPECT_EQ(" available, %r20", at16("mov.u32 %r20, %ntid.x;"));
-  EXPECT_EQ(" available, %r20", at16("shr.u32 %r21, %r1, 1; xor.b32 %r20, %r21, %r2;"));
+  EXPECT_EQ("available, %r20", at16("mad.lo.s32 %r20, %r1, 2, 1;"));
+  EXPECT_EQ("available, %r20", at16("mul.lo.s32 %r20, %r1, %r2;"));
+  EXPECT_EQ("available, %r20", at16("mov.u32 %r20, %ntid.x;"));
+  EXPECT_EQ("available, %r20", at16("shr.u32 %r21, %r1, 1; xor.b32 %r20, %r21, %r2;"));
   EXPECT_THAT(chain({{"st.u32 [%rd11+16], %r1;", "st.u32 [%rd11+16], 7;"}}),
               HasSubstr("offset 16, 4 bytes: available, 7\n"));
   // A floating-point value that is computed.
-  EXPECT_EQ(" available, %r20", at16("mov.b32 %f1, %r1; mul.f32 %f2, %f1, 0f3F000000; mov.b32 %r20, %f2;"));
+  EXPECT_EQ("available, %r20", at16("mov.b32 %f1, %r1; mul.f32 %f2, %f1, 0f3F000000; mov.b32 %r20, %f2;"));
 }
 
 TEST(Arguments, AvailableSlice) {
@@ -66,19 +66,19 @@ TEST(Arguments, AvailableSlice) {
 }
 
 TEST(Arguments, Postponed) {
-  EXPECT_EQ(" postponed, %r20", at16("ld.global.u32 %r20, [%rd7];"));
-  EXPECT_EQ(" postponed, %r20", at16("ld.shared.u32 %r20, [room];"));
+  EXPECT_EQ("postponed, %r20", at16("ld.global.u32 %r20, [%rd7];"));
+  EXPECT_EQ("postponed, %r20", at16("ld.shared.u32 %r20, [room];"));
   // Of an argument that is.
-  EXPECT_EQ(" postponed, %r20", at16("add.s32 %r20, %r1, %r3;"));
-  EXPECT_EQ(" postponed, %r20", at16("mov.u32 %r20, %r3;"));
+  EXPECT_EQ("postponed, %r20", at16("add.s32 %r20, %r1, %r3;"));
+  EXPECT_EQ("postponed, %r20", at16("mov.u32 %r20, %r3;"));
   // One of two.
-  EXPECT_EQ(" postponed, %r20", at16("mov.u32 %r20, %r1; @%p1 add.s32 %r20, %r1, 1;"));
+  EXPECT_EQ("postponed, %r20", at16("mov.u32 %r20, %r1; @%p1 add.s32 %r20, %r1, 1;"));
   // Another one for each thread, clock and processor.
-  EXPECT_EQ(" postponed, %r20", at16("add.s32 %r20, %r2, %r4;"));
-  EXPECT_EQ(" postponed, %r20", at16("mov.u32 %r20, %clock;"));
-  EXPECT_EQ(" postponed, %r20", at16("mov.u32 %r20, %smid;"));
+  EXPECT_EQ("postponed, %r20", at16("add.s32 %r20, %r2, %r4;"));
+  EXPECT_EQ("postponed, %r20", at16("mov.u32 %r20, %clock;"));
+  EXPECT_EQ("postponed, %r20", at16("mov.u32 %r20, %smid;"));
   // By a carry, which others leave behind.
-  EXPECT_EQ(" postponed, %r20", at16("add.cc.u32 %r21, %r1, %r2; addc.u32 %r20, %r1, 0;"));
+  EXPECT_EQ("postponed, %r20", at16("add.cc.u32 %r21, %r1, %r2; addc.u32 %r20, %r1, 0;"));
 }
 
 TEST(Arguments, PostponedPointer) {

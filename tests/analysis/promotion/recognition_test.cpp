@@ -33,8 +33,8 @@ TEST(Recognition, TheWholeChain) {
       "  condition: counted: p[20] + 1, which goes up by 1, is compared with p[16]\n"
       "  tests: not %p3; 7 instructions\n"
       "  counter: %r6 rises by 1 (s32)\n"
-      "  overlap: up to line 28:7: threads go different ways from bra (line 28:7)\n"
-      "  moved: ld.param.u32 %r3, [sum]; (line 15:1)\n"
+      "  overlap: up to line 29:6: threads go different ways from bra (line 29:6)\n"
+      "  moved: ld.param.u32 %r3, [sum]; (line 16:1)\n"
       "  looks back\n",
       chain({}));
 }
@@ -64,7 +64,7 @@ TEST(Recognition, OneSite) {
   const Kernel k(with_second_launch(), "k");
   EXPECT_THAT(
       analysis::print_promotion(*k.facts),
-      StartsWith("left (several-sites): it launches itself (line 45:1) and launches elsewhere (line 9"));
+      StartsWith("left (several-sites): it launches itself (line 45:1) and launches elsewhere (line 80:1)"));
 }
 
 TEST(Recognition, AGridOfOneBlock) {
@@ -197,7 +197,7 @@ TEST(Recognition, ParametersThatAreNotPassedOn) {
   const Left none = left({{"st.u32 [%rd11+16], %r1;", ""}});
   EXPECT_EQ("argument-mismatch", none.reason);
   EXPECT_EQ(
-      "the kernel reads 4 bytes at offset 16 of its parameters (line 13:1), which the launch does not pass "
+      "the kernel reads 4 bytes at offset 16 of its parameters (line 14:1), which the launch does not pass "
       "in one piece",
       none.detail);
   // Nobody reads the last one.
