@@ -250,6 +250,7 @@ void count_up(klap::differential::Builder& c, int links) {
   const auto cells =
       c.buffer("cells", std::vector<int>(static_cast<size_t>(links) * 32, -1), counted(links * 32));
   c.launch("chain_up", {1, 1, 1}, {32, 1, 1}, c.address(cells), 0, links);
+  c.rewritten("chain_up");
 }
 
 void compact(klap::differential::Builder& c, int tiles, uint32_t stream = 0) {
@@ -285,6 +286,7 @@ KLAP_CASE(chain_downwards, "a chain that counts down ends early, or late") {
   for (int i = 0; i < 30 * 32; ++i) after.push_back(3 * chain_value(i) + 1);
   const auto cells = c.buffer("cells", chain_values(30 * 32), after);
   c.launch("chain_down", {1, 1, 1}, {32, 1, 1}, c.address(cells), 29);
+  c.rewritten("chain_down");
 }
 
 KLAP_CASE(chain_twice, "what a chain leaves behind misleads the next one") {
@@ -296,6 +298,8 @@ KLAP_CASE(chain_twice, "what a chain leaves behind misleads the next one") {
   }
   compact(c, 9);
   c.launch("chain_up", {1, 1, 1}, {32, 1, 1}, c.address(cells), 0, 3);
+  c.rewritten("chain_up");
+  c.rewritten("chain_compact");
 }
 
 KLAP_CASE(chain_arguments, "an argument of a link is not what the link before stored") {
@@ -318,6 +322,7 @@ KLAP_CASE(chain_arguments, "an argument of a link is not what the link before st
   const auto out = c.buffer("out", std::vector<unsigned>(after.size(), 1), after);
   c.launch("chain_mixed", {1, 1, 1}, {32, 1, 1}, c.address(in), c.address(out), 0, links, 7U, 12345U, 3U,
            0xfffffff0ULL);
+  c.rewritten("chain_mixed");
 }
 
 KLAP_CASE(chain_swapped,
@@ -331,6 +336,7 @@ KLAP_CASE(chain_swapped,
   }
   const auto a = c.buffer("a", first, from), b = c.buffer("b", std::vector<int>(32, -1), to);
   c.launch("chain_swap", {1, 1, 1}, {32, 1, 1}, c.address(a), c.address(b), links);
+  c.rewritten("chain_swap");
 }
 
 KLAP_CASE(chain_hands_on, "a link begins before what it reads is written") {
@@ -343,10 +349,12 @@ KLAP_CASE(chain_hands_on, "a link begins before what it reads is written") {
   std::copy_n(after.begin(), 32, before.begin());
   const auto cells = c.buffer("cells", before, after);
   c.launch("chain_handed_on", {1, 1, 1}, {32, 1, 1}, c.address(cells), 0, links);
+  c.rewritten("chain_handed_on");
 }
 
 KLAP_CASE(chain_compaction, "a tile is overwritten before it was read, or goes to the wrong place") {
   compact(c, 40);
+  c.rewritten("chain_compact");
 }
 
 KLAP_CASE(chain_in_two_streams, "two chains at once take each other's links") {
@@ -354,6 +362,8 @@ KLAP_CASE(chain_in_two_streams, "two chains at once take each other's links") {
   compact(c, 25, 2);
   const auto cells = c.buffer("cells", std::vector<int>(20 * 32, -1), counted(20 * 32));
   c.launch_in(3, "chain_up", {1, 1, 1}, {32, 1, 1}, c.address(cells), 0, 20);
+  c.rewritten("chain_up");
+  c.rewritten("chain_compact");
 }
 
 KLAP_CASE(chain_shifted, "a tile is overwritten before it was read") {
@@ -363,6 +373,7 @@ KLAP_CASE(chain_shifted, "a tile is overwritten before it was read") {
     after[static_cast<size_t>(i + by)] = before[static_cast<size_t>(i)];
   const auto data = c.buffer("data", before, after);
   c.launch("chain_shift", {1, 1, 1}, {kWidth, 1, 1}, c.address(data), by, tiles - 1);
+  c.rewritten("chain_shift");
 }
 
 KLAP_CASE(chain_maximum, "a link does not know the highest value before it") {
@@ -378,6 +389,7 @@ KLAP_CASE(chain_maximum, "a link does not know the highest value before it") {
   const auto in = c.input("values", values);
   const auto out = c.buffer("highest", std::vector<float>(values.size(), 0), after);
   c.launch("chain_highest", {1, 1, 1}, {kWidth, 1, 1}, c.address(in), c.address(out), 0, tiles, -1000.0F);
+  c.rewritten("chain_highest");
 }
 
 namespace {
@@ -413,6 +425,7 @@ KLAP_CASE(chain_operations, "one of the operations that combine many links is an
   const auto out = c.buffer("out", std::vector<uint32_t>(after.size(), 0), after);
   c.launch("chain_all_operations", {1, 1, 1}, {32, 1, 1}, c.address(in), c.address(out), 0, tiles, 5LL, ~0ULL,
            500, 500, ~0U, 0U, 1U);
+  c.rewritten("chain_all_operations");
 }
 
 KLAP_CASE(chain_ended_by_data, "a chain goes on where the data ends it, or reads what is not there") {
@@ -423,6 +436,7 @@ KLAP_CASE(chain_ended_by_data, "a chain goes on where the data ends it, or reads
   const auto in = c.input("values", values);
   const auto out = c.buffer("out", std::vector<int>(values.size(), -9), after);
   c.launch("chain_until", {1, 1, 1}, {32, 1, 1}, c.address(in), c.address(out), 0);
+  c.rewritten("chain_until");
 }
 
 KLAP_CASE(chain_ended_by_a_sequence, "links that are known without running one are run in the wrong number") {
@@ -434,6 +448,7 @@ KLAP_CASE(chain_ended_by_a_sequence, "links that are known without running one a
   }
   const auto out = c.buffer("out", std::vector<unsigned long long>(after.size(), 0), after);
   c.launch("chain_collatz", {1, 1, 1}, {32, 1, 1}, c.address(out), 27ULL, 0);
+  c.rewritten("chain_collatz");
 }
 
 KLAP_CASE(chain_by_last_thread, "only a first thread can launch the next link") {
@@ -444,6 +459,7 @@ KLAP_CASE(chain_by_last_thread, "only a first thread can launch the next link") 
   }
   const auto cells = c.buffer("cells", std::vector<int>(after.size(), 0), after);
   c.launch("chain_last_thread", {1, 1, 1}, {32, 1, 1}, c.address(cells), 0, links, 4);
+  c.rewritten("chain_last_thread");
 }
 
 KLAP_CASE(chain_left_by_threads, "threads that leave a link do not come back for the next one") {
@@ -454,6 +470,7 @@ KLAP_CASE(chain_left_by_threads, "threads that leave a link do not come back for
   }
   const auto cells = c.buffer("cells", std::vector<int>(after.size(), -1), after);
   c.launch("chain_leaving", {1, 1, 1}, {32, 1, 1}, c.address(cells), 0, links, 9);
+  c.rewritten("chain_leaving");
 }
 
 KLAP_CASE(chain_in_three_dimensions, "threads are counted in one dimension only") {
@@ -464,6 +481,7 @@ KLAP_CASE(chain_in_three_dimensions, "threads are counted in one dimension only"
   }
   const auto cells = c.buffer("cells", std::vector<int>(after.size(), -1), after);
   c.launch("chain_cubes", {1, 1, 1}, {4, 3, 2}, c.address(cells), 0, links, 0);
+  c.rewritten("chain_cubes");
 }
 
 namespace {
@@ -485,6 +503,7 @@ void run_dynamic(klap::differential::Builder& c, uint32_t shared) {
 
 KLAP_CASE(chain_of_dynamic_memory, "links overwrite each other's shared memory") {
   run_dynamic(c, kWidth * sizeof(int));
+  c.rewritten("chain_dynamic");
 }
 KLAP_CASE(chain_with_more_memory, "a launch with other shared memory than the chain's becomes the chain") {
   run_dynamic(c, 2 * kWidth * sizeof(int));
@@ -493,6 +512,7 @@ KLAP_CASE(chain_with_more_memory, "a launch with other shared memory than the ch
 KLAP_CASE(chain_result_used, "a launch that became a link returns something else") {
   const auto errors = c.buffer("errors", std::vector<int>(12, -1), std::vector<int>(12, 0));
   c.launch("chain_result", {1, 1, 1}, {32, 1, 1}, c.address(errors), 0, 12);
+  c.rewritten("chain_result");
 }
 
 KLAP_CASE(chain_counting, "what a link wrote before its launch is lost") {
@@ -503,6 +523,7 @@ KLAP_CASE(chain_counting, "what a link wrote before its launch is lost") {
   const auto of_all = c.buffer("total", std::vector<int>{100}, std::vector<int>{total});
   const auto of_each = c.buffer("seen", std::vector<int>(links, -1), seen);
   c.launch("chain_counts", {1, 1, 1}, {32, 1, 1}, c.address(of_all), c.address(of_each), 0, links);
+  c.rewritten("chain_counts");
 }
 
 // Launches that are not the chain's: of another block, and of several.
@@ -531,11 +552,13 @@ KLAP_CASE(chain_of_another_form, "another launch of the kernel becomes the chain
   run("of another block", 64, 1, links);
   run("of three blocks", 32, 3, 1);
   run("of one block again", 32, 1, links);
+  c.rewritten("chain_placed");
 }
 
 KLAP_CASE(chain_from_the_device, "a chain that a kernel begins ends early") {
   const auto cells = c.buffer("cells", std::vector<int>(14 * 32, -1), counted(14 * 32));
   c.launch("chain_starter", {1, 1, 1}, {32, 1, 1}, c.address(cells), 14);
+  c.rewritten("chain_up");
 }
 
 #endif
