@@ -27,6 +27,13 @@ constexpr int kWidth = 64;  // threads of most chains' blocks
 
 #ifdef __CUDACC__
 
+// Has the value computed here, not where the compiler finds it first used.
+__device__ __forceinline__ void here(int& value) { asm volatile("" : "+r"(value)); }
+__device__ __forceinline__ void here(unsigned& value) { asm volatile("" : "+r"(value)); }
+__device__ __forceinline__ void here(long long& value) { asm volatile("" : "+l"(value)); }
+__device__ __forceinline__ void here(unsigned long long& value) { asm volatile("" : "+l"(value)); }
+__device__ __forceinline__ void here(float& value) { asm volatile("" : "+f"(value)); }
+
 // Links in one order or the other; all that a link needs is its number.
 extern "C" __global__ void chain_up(int* cells, int link, int links) {
   const int t = static_cast<int>(threadIdx.x);
@@ -122,25 +129,31 @@ extern "C" __global__ void chain_highest(const float* values, float* highest, in
     for (int i = 1; i < kWidth; ++i) of_tile = fmaxf(of_tile, values[tile * kWidth + i]);
   }
   __syncthreads();
+  float own = of_tile;
+  here(own);
+  const float highest_so_far = fmaxf(before, own);
   if (t == 0 && tile + 1 < tiles)
-    chain_highest<<<1, kWidth>>>(values, highest, tile + 1, tiles, fmaxf(before, of_tile));
-  highest[tile * kWidth + t] = fmaxf(before, of_tile) + static_cast<float>(t);
+    chain_highest<<<1, kWidth>>>(values, highest, tile + 1, tiles, highest_so_far);
+  highest[tile * kWidth + t] = highest_so_far + static_cast<float>(t);
 }
 
-// One value for each operation, of both widths. All threads use what the link adds to them.
+// One value for each operation, of both widths.
 extern "C" __global__ void chain_all_operations(const int* values, unsigned long long* out, int tile,
                                                 int tiles, long long sum, unsigned long long lowest,
                                                 int least, int most, unsigned all, unsigned any,
                                                 unsigned odd) {
   const int t = static_cast<int>(threadIdx.x);
-  const int value = __shfl_sync(~0U, values[tile * 32 + t], 5) + 1;
-  const unsigned bits = bits_of(value);
-  sum += wide_of(value);
-  lowest = min(lowest, static_cast<unsigned long long>(bits) << 16);
+  int value = __shfl_sync(~0U, values[tile * 32 + t], 5) + 1;
+  unsigned bits = bits_of(value), more = bits | 0xff00ffU, less = bits & 0x10101U;
+  long long wide = wide_of(value);
+  unsigned long long low = static_cast<unsigned long long>(bits) << 16;
+  here(value), here(bits), here(more), here(less), here(wide), here(low);
+  sum += wide;
+  lowest = min(lowest, low);
   least = min(least, value);
   most = max(most, value);
-  all &= bits | 0xff00ffU;
-  any |= bits & 0x10101U;
+  all &= more;
+  any |= less;
   odd ^= bits;
   if (t == 0 && tile + 1 < tiles) {
     chain_all_operations<<<1, 32>>>(values, out, tile + 1, tiles, sum, lowest, least, most, all, any, odd);
@@ -187,9 +200,9 @@ extern "C" __global__ void chain_cubes(int* cells, int link, int links, int sum)
   __shared__ int total;
   if (t == 5) total = chain_value(link);
   __syncthreads();
-  cells[link * 24 + t] = sum + t;
+  cells[link * 32 + t] = sum + t;
   if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0 && link + 1 < links)
-    chain_cubes<<<1, dim3(4, 3, 2)>>>(cells, link + 1, links, sum + total);
+    chain_cubes<<<1, dim3(4, 4, 2)>>>(cells, link + 1, links, sum + total);
 }
 
 // Dynamic shared memory, written and read by other threads in every link.
@@ -490,10 +503,10 @@ KLAP_CASE(chain_in_three_dimensions, "threads are counted in one dimension only"
   const int links = 18;
   std::vector<int> after;
   for (int link = 0, sum = 0; link < links; sum += chain_value(link), ++link) {
-    for (int t = 0; t < 24; ++t) after.push_back(sum + t);
+    for (int t = 0; t < 32; ++t) after.push_back(sum + t);
   }
   const auto cells = c.buffer("cells", std::vector<int>(after.size(), -1), after);
-  c.launch("chain_cubes", {1, 1, 1}, {4, 3, 2}, c.address(cells), 0, links, 0);
+  c.launch("chain_cubes", {1, 1, 1}, {4, 4, 2}, c.address(cells), 0, links, 0);
   c.rewritten("chain_cubes");
 }
 
