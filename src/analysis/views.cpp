@@ -89,7 +89,7 @@ constexpr std::array kViews = {
          of_facts<print_early_exit>},
     View{"launches", "how often one thread launches at each site", of_facts<print_launch_counts>},
     View{"streams", "the streams that it creates, and whose they are", of_facts<print_stream_ownership>},
-    View{"promotion", "whether its launches of itself can become a resident chain, and how",
+    View{"chain", "whether its launches of itself can become a resident chain, and how",
          of_facts<print_promotion>},
     View{"progress", "its loops, and whether each ends by itself or may wait for others", progress},
     View{"moldable", "whether it uses its indices only as one linear index", moldability},

@@ -30,9 +30,12 @@ using LoadCubin = std::function<CUresult(const std::shared_ptr<const jit::Rewrit
 
 void log_remark(const jit::SiteRemark& remark) {
   const std::string child = remark.child.empty() ? "an unknown kernel" : demangle(remark.child);
-  const std::string what =
-      remark.rewritten ? fmt::format("aggregated at {} by the {}", remark.granularity, remark.launcher)
-                       : fmt::format("left: {}", remark.reason);
+  std::string what = fmt::format("left: {}", remark.reason);
+  if (remark.rewritten && remark.granularity == "promotion") {
+    what = "promoted";
+  } else if (remark.rewritten) {
+    what = fmt::format("aggregated at {} by the {}", remark.granularity, remark.launcher);
+  }
   log().info("  {}:{}:{}: {} launches {}: {}{}{}", remark.unit, remark.line, remark.column,
              demangle(remark.parent), child, what, remark.detail.empty() ? "" : ": ", remark.detail);
   for (const std::string& note : remark.notes) log().info("    {}", note);

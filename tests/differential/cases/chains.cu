@@ -10,6 +10,15 @@ KLAP_SHARED inline int chain_value(int i) {
 }
 KLAP_SHARED inline unsigned next_state(unsigned state) { return state * kMultiplier + kIncrement; }
 
+KLAP_SHARED inline unsigned bits_of(int value) { return static_cast<unsigned>(value) * kMultiplier; }
+KLAP_SHARED inline long long wide_of(int value) { return (static_cast<long long>(value) << 30) - value; }
+KLAP_SHARED inline unsigned long long mixed(long long sum, unsigned long long lowest, int least, int most,
+                                            unsigned all, unsigned any, unsigned odd) {
+  unsigned long long mix = static_cast<unsigned long long>(sum) * 3 + lowest;
+  mix = mix * 5 + static_cast<unsigned>(least);
+  mix = mix * 7 + static_cast<unsigned>(most);
+  return ((mix * 11 + all) * 13 + any) * 17 + odd;
+}
 KLAP_SHARED inline int placed(int link, int thread, int block, int blocks, int threads) {
   return ((link * 100 + block) * 100 + blocks) * 10000 + thread * 100 + threads;
 }
@@ -17,6 +26,13 @@ KLAP_SHARED inline int placed(int link, int thread, int block, int blocks, int t
 constexpr int kWidth = 64;  // threads of most chains' blocks
 
 #ifdef __CUDACC__
+
+// Has the value computed here, not where the compiler finds it first used.
+__device__ __forceinline__ void here(int& value) { asm volatile("" : "+r"(value)); }
+__device__ __forceinline__ void here(unsigned& value) { asm volatile("" : "+r"(value)); }
+__device__ __forceinline__ void here(long long& value) { asm volatile("" : "+l"(value)); }
+__device__ __forceinline__ void here(unsigned long long& value) { asm volatile("" : "+l"(value)); }
+__device__ __forceinline__ void here(float& value) { asm volatile("" : "+f"(value)); }
 
 // Links in one order or the other; all that a link needs is its number.
 extern "C" __global__ void chain_up(int* cells, int link, int links) {
@@ -113,32 +129,36 @@ extern "C" __global__ void chain_highest(const float* values, float* highest, in
     for (int i = 1; i < kWidth; ++i) of_tile = fmaxf(of_tile, values[tile * kWidth + i]);
   }
   __syncthreads();
+  float own = of_tile;
+  here(own);
+  const float highest_so_far = fmaxf(before, own);
   if (t == 0 && tile + 1 < tiles)
-    chain_highest<<<1, kWidth>>>(values, highest, tile + 1, tiles, fmaxf(before, of_tile));
-  highest[tile * kWidth + t] = fmaxf(before, values[tile * kWidth + t]);
+    chain_highest<<<1, kWidth>>>(values, highest, tile + 1, tiles, highest_so_far);
+  highest[tile * kWidth + t] = highest_so_far + static_cast<float>(t);
 }
 
 // One value for each operation, of both widths.
-struct Carried {
-  long long sum;
-  unsigned long long lowest;
-  int least, most;
-  unsigned all, any, odd;
-};
-extern "C" __global__ void chain_all_operations(const int* values, Carried* out, int tile, int tiles,
-                                                long long sum, unsigned long long lowest, int least, int most,
-                                                unsigned all, unsigned any, unsigned odd) {
+extern "C" __global__ void chain_all_operations(const int* values, unsigned long long* out, int tile,
+                                                int tiles, long long sum, unsigned long long lowest,
+                                                int least, int most, unsigned all, unsigned any,
+                                                unsigned odd) {
   const int t = static_cast<int>(threadIdx.x);
-  const int value = values[tile * 32] + 1;  // known to all threads
-  const unsigned bits = static_cast<unsigned>(value) * kMultiplier;
-  const unsigned long long wide = static_cast<unsigned long long>(bits) << 16;
-  const long long added = (static_cast<long long>(value) << 30) - value;
+  int value = __shfl_sync(~0U, values[tile * 32 + t], 5) + 1;
+  unsigned bits = bits_of(value), more = bits | 0xff00ffU, less = bits & 0x10101U;
+  long long wide = wide_of(value);
+  unsigned long long low = static_cast<unsigned long long>(bits) << 16;
+  here(value), here(bits), here(more), here(less), here(wide), here(low);
+  sum += wide;
+  lowest = min(lowest, low);
+  least = min(least, value);
+  most = max(most, value);
+  all &= more;
+  any |= less;
+  odd ^= bits;
   if (t == 0 && tile + 1 < tiles) {
-    chain_all_operations<<<1, 32>>>(values, out, tile + 1, tiles, sum + added, min(lowest, wide),
-                                    min(least, value), max(most, value), all & (bits | 0xff00ffU),
-                                    any | (bits & 0x10101U), odd ^ bits);
+    chain_all_operations<<<1, 32>>>(values, out, tile + 1, tiles, sum, lowest, least, most, all, any, odd);
   }
-  if (t == 0) out[tile] = {sum, lowest, least, most, all, any, odd};
+  out[tile * 32 + t] = mixed(sum, lowest, least, most, all, any, odd) + static_cast<unsigned>(t);
 }
 
 // Ends where the data says so, which only the link that reads it knows.
@@ -151,19 +171,23 @@ extern "C" __global__ void chain_until(const int* values, int* out, int link) {
 
 // Ends where a sequence of its own does, which can be computed without running a link but not told from one
 // number: it grows and shrinks.
-extern "C" __global__ void chain_collatz(unsigned long long* out, unsigned long long number, int link) {
+extern "C" __global__ void chain_collatz(const int* values, unsigned long long* out,
+                                         unsigned long long number, int link) {
   const int t = static_cast<int>(threadIdx.x);
+  const int value = values[link % 8 * 32 + t];
+  __syncthreads();
   if (t == 0 && number != 1)
-    chain_collatz<<<1, 32>>>(out, number % 2 == 0 ? number / 2 : 3 * number + 1, link + 1);
-  out[link * 32 + t] = number + static_cast<unsigned>(t);
+    chain_collatz<<<1, 32>>>(values, out, number % 2 == 0 ? number / 2 : 3 * number + 1, link + 1);
+  out[link * 32 + t] = number + static_cast<unsigned>(value);
 }
 
 // The last thread launches; threads leave before; blocks of three dimensions.
 extern "C" __global__ void chain_last_thread(int* cells, int link, int links, int sum) {
   const int t = static_cast<int>(threadIdx.x);
-  const int mine = chain_value(link * 32 + t);
-  cells[link * 32 + t] = sum + mine;
+  const int mine = cells[link * 32 + t];
+  __syncthreads();
   if (t == 31 && link + 1 < links) chain_last_thread<<<1, 32>>>(cells, link + 1, links, sum + mine);
+  cells[link * 32 + t] = sum + mine;
 }
 extern "C" __global__ void chain_leaving(int* cells, int link, int links, int sum) {
   const int t = static_cast<int>(threadIdx.x);
@@ -176,8 +200,9 @@ extern "C" __global__ void chain_cubes(int* cells, int link, int links, int sum)
   __shared__ int total;
   if (t == 5) total = chain_value(link);
   __syncthreads();
-  cells[link * 24 + t] = sum + t;
-  if (t == 0 && link + 1 < links) chain_cubes<<<1, dim3(4, 3, 2)>>>(cells, link + 1, links, sum + total);
+  cells[link * 32 + t] = sum + t;
+  if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0 && link + 1 < links)
+    chain_cubes<<<1, dim3(4, 4, 2)>>>(cells, link + 1, links, sum + total);
 }
 
 // Dynamic shared memory, written and read by other threads in every link.
@@ -281,12 +306,19 @@ KLAP_CASE(chain_of_2, "the second link is not run") { count_up(c, 2); }
 KLAP_CASE(chain_of_25, "links are lost, or run twice") { count_up(c, 25); }
 KLAP_CASE(chain_of_1000, "links are lost where there are more than blocks") { count_up(c, 1000); }
 
-KLAP_CASE(chain_downwards, "a chain that counts down ends early, or late") {
+namespace {
+void count_down(klap::differential::Builder& c, int links) {
   std::vector<int> after;
-  for (int i = 0; i < 30 * 32; ++i) after.push_back(3 * chain_value(i) + 1);
-  const auto cells = c.buffer("cells", chain_values(30 * 32), after);
-  c.launch("chain_down", {1, 1, 1}, {32, 1, 1}, c.address(cells), 29);
+  for (int i = 0; i < links * 32; ++i) after.push_back(3 * chain_value(i) + 1);
+  const auto cells = c.buffer("cells", chain_values(links * 32), after);
+  c.launch("chain_down", {1, 1, 1}, {32, 1, 1}, c.address(cells), links - 1);
   c.rewritten("chain_down");
+}
+}  // namespace
+
+KLAP_CASE(chain_downwards, "a chain that counts down ends early, or late") { count_down(c, 30); }
+KLAP_CASE(chain_downwards_1000, "links that look back are lost where there are more than blocks") {
+  count_down(c, 1000);
 }
 
 KLAP_CASE(chain_twice, "what a chain leaves behind misleads the next one") {
@@ -383,8 +415,8 @@ KLAP_CASE(chain_maximum, "a link does not know the highest value before it") {
   float highest = -1000.0F;
   for (int tile = 0; tile < tiles; ++tile) {
     const auto* const of_tile = &values[static_cast<size_t>(tile * kWidth)];
-    for (int t = 0; t < kWidth; ++t) after.push_back(std::max(highest, of_tile[t]));
     highest = std::max(highest, *std::max_element(of_tile, of_tile + kWidth));
+    for (int t = 0; t < kWidth; ++t) after.push_back(highest + static_cast<float>(t));
   }
   const auto in = c.input("values", values);
   const auto out = c.buffer("highest", std::vector<float>(values.size(), 0), after);
@@ -392,37 +424,28 @@ KLAP_CASE(chain_maximum, "a link does not know the highest value before it") {
   c.rewritten("chain_highest");
 }
 
-namespace {
-struct Carried {
-  long long sum;
-  unsigned long long lowest;
-  int least, most;
-  unsigned all, any, odd, unused;
-};
-}  // namespace
-
 KLAP_CASE(chain_operations, "one of the operations that combine many links is another one") {
   const int tiles = 70;
   const std::vector<int> values = chain_values(tiles * 32);
-  std::vector<uint32_t> after;
-  Carried now{5, ~0ULL, 500, 500, ~0U, 0, 1, 0};
+  std::vector<unsigned long long> after;
+  long long sum = 5;
+  unsigned long long lowest = ~0ULL;
+  int least = 500, most = 500;
+  unsigned all = ~0U, any = 0, odd = 1;
   for (int tile = 0; tile < tiles; ++tile) {
-    uint32_t words[sizeof(Carried) / 4];
-    std::memcpy(words, &now, sizeof now);
-    words[sizeof(Carried) / 4 - 1] = 0;
-    after.insert(after.end(), std::begin(words), std::end(words));
-    const int value = values[static_cast<size_t>(tile * 32)] + 1;
-    const unsigned bits = static_cast<unsigned>(value) * kMultiplier;
-    now.sum += (static_cast<long long>(value) << 30) - value;
-    now.lowest = std::min(now.lowest, static_cast<unsigned long long>(bits) << 16);
-    now.least = std::min(now.least, value);
-    now.most = std::max(now.most, value);
-    now.all &= bits | 0xff00ffU;
-    now.any |= bits & 0x10101U;
-    now.odd ^= bits;
+    const int value = values[static_cast<size_t>(tile * 32 + 5)] + 1;
+    const unsigned bits = bits_of(value);
+    sum += wide_of(value);
+    lowest = std::min(lowest, static_cast<unsigned long long>(bits) << 16);
+    least = std::min(least, value);
+    most = std::max(most, value);
+    all &= bits | 0xff00ffU;
+    any |= bits & 0x10101U;
+    odd ^= bits;
+    for (unsigned t = 0; t < 32; ++t) after.push_back(mixed(sum, lowest, least, most, all, any, odd) + t);
   }
   const auto in = c.input("values", values);
-  const auto out = c.buffer("out", std::vector<uint32_t>(after.size(), 0), after);
+  const auto out = c.buffer("out", std::vector<unsigned long long>(after.size(), 0), after);
   c.launch("chain_all_operations", {1, 1, 1}, {32, 1, 1}, c.address(in), c.address(out), 0, tiles, 5LL, ~0ULL,
            500, 500, ~0U, 0U, 1U);
   c.rewritten("chain_all_operations");
@@ -441,13 +464,16 @@ KLAP_CASE(chain_ended_by_data, "a chain goes on where the data ends it, or reads
 
 KLAP_CASE(chain_ended_by_a_sequence, "links that are known without running one are run in the wrong number") {
   std::vector<unsigned long long> after;
+  const std::vector<int> values = chain_values(8 * 32);
+  const auto in = c.input("values", values);
   unsigned long long number = 27;  // 111 steps
-  for (;; number = number % 2 == 0 ? number / 2 : 3 * number + 1) {
-    for (unsigned t = 0; t < 32; ++t) after.push_back(number + t);
+  for (size_t link = 0;; ++link, number = number % 2 == 0 ? number / 2 : 3 * number + 1) {
+    for (size_t t = 0; t < 32; ++t)
+      after.push_back(number + static_cast<unsigned>(values[link % 8 * 32 + t]));
     if (number == 1) break;
   }
   const auto out = c.buffer("out", std::vector<unsigned long long>(after.size(), 0), after);
-  c.launch("chain_collatz", {1, 1, 1}, {32, 1, 1}, c.address(out), 27ULL, 0);
+  c.launch("chain_collatz", {1, 1, 1}, {32, 1, 1}, c.address(in), c.address(out), 27ULL, 0);
   c.rewritten("chain_collatz");
 }
 
@@ -457,7 +483,7 @@ KLAP_CASE(chain_by_last_thread, "only a first thread can launch the next link") 
   for (int link = 0, sum = 4; link < links; sum += chain_value(link * 32 + 31), ++link) {
     for (int t = 0; t < 32; ++t) after.push_back(sum + chain_value(link * 32 + t));
   }
-  const auto cells = c.buffer("cells", std::vector<int>(after.size(), 0), after);
+  const auto cells = c.buffer("cells", chain_values(links * 32), after);
   c.launch("chain_last_thread", {1, 1, 1}, {32, 1, 1}, c.address(cells), 0, links, 4);
   c.rewritten("chain_last_thread");
 }
@@ -477,10 +503,10 @@ KLAP_CASE(chain_in_three_dimensions, "threads are counted in one dimension only"
   const int links = 18;
   std::vector<int> after;
   for (int link = 0, sum = 0; link < links; sum += chain_value(link), ++link) {
-    for (int t = 0; t < 24; ++t) after.push_back(sum + t);
+    for (int t = 0; t < 32; ++t) after.push_back(sum + t);
   }
   const auto cells = c.buffer("cells", std::vector<int>(after.size(), -1), after);
-  c.launch("chain_cubes", {1, 1, 1}, {4, 3, 2}, c.address(cells), 0, links, 0);
+  c.launch("chain_cubes", {1, 1, 1}, {4, 4, 2}, c.address(cells), 0, links, 0);
   c.rewritten("chain_cubes");
 }
 
