@@ -5,6 +5,8 @@ import json
 import re
 
 PROMOTION = "promotion"  # the granularity of sites in chains that are promoted
+# Template arguments that tell instances of one kernel apart: whether lost launches are counted, and those of chains.
+INSTANCE = re.compile(r"<(?:\(bool\)[01]|true|false|(?:\(int\))?\d+, \(bench::Link\)\d)>")
 
 
 def read(path):
@@ -76,7 +78,7 @@ def program_sites(sites):
         instances[key] = instances.get(key, 0) + 1
     found = collections.Counter()
     for (parent, child, verdict), count in instances.items():
-        key = tuple(re.sub(r"<(?:\(bool\)[01]|true|false|\(int\)\d+, \(bench::Link\)\d)>", "<>", name or "") for name in (parent, child)) + (verdict,)
+        key = tuple(INSTANCE.sub("<>", name or "") for name in (parent, child)) + (verdict,)
         found[key] = max(found[key], count)
     left = collections.Counter()
     for (_, _, verdict), count in found.items():

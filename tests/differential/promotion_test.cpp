@@ -114,7 +114,7 @@ TEST_P(Promotion, IsRightWithAnyNumberOfBlocks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, Promotion, testing::Values("PA", "PAO", "lookback"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& mode) { return mode.param; });
 
 // What is not to be promoted is not.
 TEST(NoPromotion, LeavesChainsToAggregationOrAsTheyAre) {
