@@ -22,13 +22,26 @@ enum Mode : size_t { PA, PAO, LookBack };
 
 // The best that the chain of each kernel allows.
 const std::map<std::string, Mode>& best_modes() {
-  static const std::map<std::string, Mode> all = {
-      {"chain_up", PA},          {"chain_down", LookBack},    {"chain_mixed", PAO},
-      {"chain_swap", PA},        {"chain_handed_on", PA},     {"chain_compact", LookBack},
-      {"chain_shift", LookBack}, {"chain_highest", LookBack}, {"chain_all_operations", LookBack},
-      {"chain_until", PA},       {"chain_collatz", PAO},      {"chain_last_thread", PAO},
-      {"chain_leaving", PA},     {"chain_cubes", PAO},        {"chain_dynamic", LookBack},
-      {"chain_result", PA},      {"chain_counts", PA},        {"chain_placed", PA}};
+  static const std::map<std::string, Mode> all = {{"chain_up", PA},
+                                                  {"chain_down", LookBack},
+                                                  {"chain_mixed", PAO},
+                                                  {"chain_swap", PA},
+                                                  {"chain_handed_on", PA},
+                                                  {"chain_compact", LookBack},
+                                                  {"chain_shift", LookBack},
+                                                  {"chain_highest", LookBack},
+                                                  {"chain_all_operations", LookBack},
+                                                  {"chain_until", PA},
+                                                  {"chain_collatz", PAO},
+                                                  {"chain_last_thread", PAO},
+                                                  {"chain_leaving", PA},
+                                                  {"chain_cubes", PAO},
+                                                  {"chain_dynamic", LookBack},
+                                                  {"chain_result", PA},
+                                                  {"chain_counts", PA},
+                                                  {"chain_placed", PA},
+                                                  {"chain_to_largest", LookBack},
+                                                  {"chain_to_smallest", LookBack}};
   return all;
 }
 
