@@ -44,6 +44,47 @@ bool looks(const ptx::Module& m, const Statement& s) {
   return m.is(s.head, "call") || has(instruction_effects(m, s), {StrongLoad, Atomic, BarrierObject});
 }
 
+// Which writes may come before the launch in the order that a later link sees.
+class BeforeLaunch {
+ public:
+  BeforeLaunch(const FunctionFacts& kernel, const Site& site)
+      : k_(kernel),
+        launch_(kernel.flow.index_of(site.launch_call)),
+        barriers_(find_barriers(kernel, kernel.calls())) {
+    for (uint32_t i = 0; i < k_.flow.instructions().size(); ++i) {
+      const Statement& s = *k_.flow.instructions()[i].statement;
+      if (is_launch_call(site, s)) continue;
+      const bool meets = is_warp_barrier(k_.module, s);
+      if (meets) warp_barriers_.push_back(i);
+      if (publishes(k_.module, s)) publishing_.push_back(i);
+      if (!meets && !looks(k_.module, s)) continue;
+      if (!k_.flow.can_follow(i, launch_)) continue;
+      (meets ? warp_barrier_before_ : looks_before_) = true;
+    }
+  }
+
+  [[nodiscard]] bool may_have(uint32_t write) const {
+    if (k_.flow.has_unknown_branch() || k_.flow.can_follow(write, launch_)) return true;
+    if (warp_barrier_before_ && leads_to(write, warp_barriers_)) return true;
+    if (looks_before_ && leads_to(write, publishing_)) return true;
+    const bool meets = std::ranges::any_of(
+        barriers_, [&](const BarrierUse& use) { return k_.flow.can_follow(write, use.instruction); });
+    return meets && barrier_between(k_, write, launch_).answer != Answer::No;
+  }
+
+ private:
+  [[nodiscard]] bool leads_to(uint32_t from, const std::vector<uint32_t>& instructions) const {
+    return std::ranges::any_of(instructions,
+                               [&](uint32_t i) { return i == from || k_.flow.can_follow(from, i); });
+  }
+
+  const FunctionFacts& k_;
+  const uint32_t launch_;
+  const std::vector<BarrierUse> barriers_;
+  std::vector<uint32_t> warp_barriers_, publishing_;
+  bool warp_barrier_before_ = false, looks_before_ = false;
+};
+
 // A place in front of an instruction, among those that a boundary may have.
 struct Point {
   uint32_t instruction = 0;
@@ -236,13 +277,13 @@ class Finder {
   };
 
   void find_writes() {
+    const BeforeLaunch before_launch(k_, site_);
     for (uint32_t i = 0; i < k_.flow.instructions().size(); ++i) {
       std::vector<Write> own;
       for (const auto& [root, use] : memory_.uses_of(at(i))) {
         if (use.changes() && !is_of_block(root)) own.push_back({i, root});
       }
-      if (!own.empty() && may_precede_launch(k_, site_, i))
-        writes_.insert(writes_.end(), own.begin(), own.end());
+      if (!own.empty() && before_launch.may_have(i)) writes_.insert(writes_.end(), own.begin(), own.end());
     }
   }
 
@@ -317,29 +358,6 @@ class Finder {
 bool is_of_block(const MemoryRoot& root) {
   return root.kind == MemoryRoot::Kind::Local || root.kind == MemoryRoot::Kind::LaunchBuffer ||
          root.space == "shared" || root.space == "local";
-}
-
-bool may_precede_launch(const FunctionFacts& kernel, const Site& site, uint32_t instruction) {
-  const ControlFlow& flow = kernel.flow;
-  const ptx::Module& m = kernel.module;
-  const uint32_t launch = flow.index_of(site.launch_call);
-  if (flow.has_unknown_branch() || flow.can_follow(instruction, launch)) return true;
-  const auto barriers = find_barriers(kernel, kernel.calls());
-  const bool meets = std::ranges::any_of(
-      barriers, [&](const BarrierUse& use) { return flow.can_follow(instruction, use.instruction); });
-  if (meets && barrier_between(kernel, instruction, launch).answer != Answer::No) return true;
-  bool warp_behind = false, warp_before = false, published = false, looked = false;
-  for (uint32_t i = 0; i < flow.instructions().size(); ++i) {
-    const Statement& s = *flow.instructions()[i].statement;
-    if (is_launch_call(site, s)) continue;
-    const bool behind = i == instruction || flow.can_follow(instruction, i);
-    const bool before = flow.can_follow(i, launch);
-    warp_behind = warp_behind || (behind && is_warp_barrier(m, s));
-    warp_before = warp_before || (before && is_warp_barrier(m, s));
-    published = published || (behind && publishes(m, s));
-    looked = looked || (before && looks(m, s));
-  }
-  return (warp_behind && warp_before) || (published && looked);
 }
 
 Overlap find_overlap(const FunctionFacts& kernel, const Site& site,

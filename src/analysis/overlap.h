@@ -40,9 +40,6 @@ struct Overlap {
 Overlap find_overlap(const FunctionFacts& kernel, const Site& site,
                      const std::vector<ChainArgument>& arguments, bool assume_noalias);
 
-// True if a write by the instruction may come before the launch in the order that a later link sees.
-bool may_precede_launch(const FunctionFacts& kernel, const Site& site, uint32_t instruction);
-
 // True for memory that only the thread's own block can see, and for a launch's buffer.
 bool is_of_block(const MemoryRoot& root);
 

@@ -139,7 +139,7 @@ std::string promotion_text(const PlannedPromotion& promotion, const FunctionFact
   text += fmt::format(", {} of {} argument{} unchanged", unchanged, chain.arguments.size(),
                       chain.arguments.size() == 1 ? "" : "s");
   if (promotion.shape.mode == PromotionMode::Aggregated) return text;
-  return text + fmt::format(", overlap up to {}{} ({})", kernel.module.place(chain.boundary->head),
+  return text + fmt::format(", overlap up to {}{}: {}", kernel.module.place(chain.boundary->head),
                             chain.boundary_is_annotated ? ", as annotated" : "", chain.boundary_text);
 }
 

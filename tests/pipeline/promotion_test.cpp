@@ -111,6 +111,41 @@ std::string test_name(const testing::TestParamInfo<std::filesystem::path>& file)
 
 INSTANTIATE_TEST_SUITE_P(All, ChainFile, testing::ValuesIn(chain_files()), test_name);
 
+// ---- what stands in the kernel of a chain ----
+
+// What is added to a golden file's unit.
+std::string added_to(const std::string& file, const std::string& wish) {
+  const jit::Program program = program_of(std::string(KLAP_GOLDEN_DIR "/") + file + ".golden");
+  return jit::rewrite_ptx(program.units[0], request_for(wish), nullptr).substr(program.units[0].ptx.size());
+}
+
+// The loads in front of a barrier that leads to the launch are over when the next link begins: it may
+// overwrite what they read. Hardware may let them be late, the emulator does not. In front of the boundary
+// the acquire's own fence does that.
+TEST(PromotedKernel, HasFencesAtBarriersBeforeTheLaunch) {
+  constexpr char kFenced[] = "fence.acq_rel.gpu;\n\t\tbar.sync 0;";
+  EXPECT_EQ(2u, count(added_to("left-chain-ends-by-data", "PA"), kFenced));
+  EXPECT_EQ(1u, count(added_to("rewritten-chain-known-early", "PA"), kFenced));
+  EXPECT_EQ(0u, count(added_to("rewritten-chain-known-early", "PAO"), kFenced));
+}
+
+// Links that are counted end where the compared value would have wrapped around.
+TEST(PromotedKernel, HasCounters) {
+  for (const char* const wish : {"PA", "PAO", "lookback"}) {
+    EXPECT_EQ(1u,
+              count(added_to("left-chain-carried", wish), "setp.le.s64 %klap_test, %klap_begin, %klap_last;"))
+        << wish;
+  }
+  EXPECT_EQ(0u, count(added_to("rewritten-chain-known-early", "PAO"), "%klap_begin"));
+}
+
+// The value that a link adds is `total + 3`.
+TEST(PromotedKernel, CombinesAllValues) {
+  const std::string text = added_to("left-chain-carried", "lookback");
+  EXPECT_EQ(1u, count(text, "\tadd.s32 %klap_value32, %klap_value32, "));
+  EXPECT_EQ(1u, count(text, "@%klap_is_first st.shared.b32 [%klap_link+"));
+}
+
 // ---- which mode ----
 
 // A chain that allows everything: an offset that is carried, a counter that steps.

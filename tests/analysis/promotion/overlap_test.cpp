@@ -130,6 +130,11 @@ TEST(Overlap, WritesThatABarrierOrders) {
         {"@%p3 bra DONE;", "@!%p1 bra FIRST; st.global.u32 [%rd7], %r5; FIRST: " + then + " @%p3 bra DONE;"}};
   };
   EXPECT_THAT(overlap(beside("bar.sync 0;")), HasSubstr("writes before the launch"));
+  // Where no way leads from the write to the launch, but both meet at the barrier.
+  EXPECT_THAT(
+      overlap({{"or.pred %p3, %p1, %p2;\n@%p3 bra DONE;", "@%p1 bra OTHERS; bar.sync 0; @%p2 bra DONE;"},
+               {"DONE:", "bra DONE; OTHERS: st.global.u32 [%rd7], %r5; bar.sync 0; DONE:"}}),
+      HasSubstr("writes before the launch"));
   // In the end, when nothing orders it any more; by a barrier behind the launch neither.
   EXPECT_THAT(overlap({{"st.global.u32 [%rd7], %r9;", "st.global.u32 [%rd7], %r9; bar.sync 0;"}}),
               testing::StartsWith("@%p3 bra"));

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "analysis/legality.h"
+#include "analysis/promotion.h"
 #include "analysis/values.h"
 #include "fixture.h"
 #include "jit/module.h"
@@ -79,6 +80,27 @@ class Benchmarks : public testing::Test {
   static std::map<std::string, fs::path> programs_;
 };
 std::map<std::string, fs::path> Benchmarks::programs_;
+
+// The programs whose recursion is promoted: the region that may overlap ends with the branch that leads to
+// the launch, right in front of what the threads that launch do alone, and links find their arguments by
+// looking back.
+TEST_F(Benchmarks, Chains) {
+  struct Case {
+    const char *program, *kernel, *carried;
+  };
+  for (const Case& c :
+       {Case{"los", "_Z4look", "carried by max.f32 of %"}, Case{"pd", "_Z3pad", "stepped by -1"},
+        Case{"pt", "_Z9partition", "carried by add.s32 of %"},
+        Case{"sc", "_Z7compact", "carried by add.s32 of %"},
+        Case{"unq", "_Z6unique", "carried by add.s32 of %"}, Case{"upd", "_Z5unpad", "stepped by 1"}}) {
+    const auto k = kernel(c.program, std::string(c.kernel) + "I");
+    const std::string text = print_promotion(analysis::FunctionFacts(k->module, *k->function));
+    EXPECT_THAT(text, AllOf(StartsWith("a chain of blocks of 512x1x1, 0 bytes"), HasSubstr(c.carried),
+                            HasSubstr("condition: counted: "), HasSubstr("overlap: up to line "),
+                            HasSubstr("threads go different ways from bra ("), HasSubstr("  looks back\n")))
+        << c.program;
+  }
+}
 
 TEST_F(Benchmarks, Moldable) {
   struct Case {
