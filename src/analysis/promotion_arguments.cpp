@@ -116,6 +116,10 @@ std::optional<Objection> object_to_parameters(const FunctionFacts& kernel,
       return mismatch(fmt::format("two arguments for offset {} ({})", arguments[i].offset,
                                   kernel.module.place(arguments[i].store->head)));
   }
+  for (const ptx::Parameter& p : kernel.function.parameters) {
+    if (kernel.data.names().contains(p.name))
+      return mismatch(fmt::format("{} is a parameter of the kernel and something else in its body", p.name));
+  }
   if (!parameter_reads(kernel.module, kernel.function))
     return mismatch("the kernel reads beyond one of its parameters");
   const PureCode code(kernel);

@@ -158,6 +158,11 @@ TEST(LookBack, NothingBetweenBoundaryAndLaunch) {
                                      "st.global.u32 [%rd7], %r5; FIRST: " +
                                      then}};
   };
+  EXPECT_THAT(
+      why_not(
+          {{"or.pred %p3, %p1, %p2;\n@%p3 bra DONE;", mark + " @%p1 bra OTHERS; bar.sync 0; @%p2 bra DONE;"},
+           {"DONE:", "bra DONE; OTHERS: st.global.u32 [%rd7], %r5; bar.sync 0; DONE:"}}),
+      testing::MatchesRegex("st.global.u32 .line [0-9]+:[0-9]+. stands between the boundary and the launch"));
   EXPECT_THAT(why_not(beside("bar.sync 0;")), HasSubstr("st.global.u32 (line 25:"));
   EXPECT_THAT(chain({{"st.global.u32 [%rd7], %r9;",
                       "st.global.u32 [%rd7], %r9; bar.sync 0; st.global.u32 [%rd7], %r9;"}}),

@@ -200,6 +200,12 @@ TEST(Recognition, ParametersThatAreNotPassedOn) {
       "the kernel reads 4 bytes at offset 16 of its parameters (line 14:1), which the launch does not pass "
       "in one piece",
       none.detail);
+  EXPECT_EQ("sum is a parameter of the kernel and something else in its body",
+            left({{"bar.sync 0;", "{ .param .b32 sum; st.param.b32 [sum], 0; } bar.sync 0;"}}).detail);
+  EXPECT_EQ("the kernel reads beyond one of its parameters",
+            left({{"ld.param.u32 %r3, [sum];", "ld.param.u32 %r3, [sum+4];"}}).detail);
+  EXPECT_EQ("two arguments for offset 20 (line 54:25)",
+            left({{"st.u32 [%rd11+20], %r6;", "st.u32 [%rd11+20], %r6; st.u32 [%rd11+20], %r1;"}}).detail);
   // Nobody reads the last one.
   EXPECT_THAT(chain({{"ld.param.u32 %r3, [sum];", "mov.u32 %r3, 0;"}, {"st.u32 [%rd11+24], %r7;", ""}}),
               StartsWith("a chain"));
