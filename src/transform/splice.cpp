@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/dataflow.h"
+#include "analysis/inlining.h"
 #include "analysis/legality.h"
 #include "transform/splicer.h"
 
@@ -24,7 +25,7 @@ using ptx::TokenRange;
 class FunctionSplicer final : public Splicer {
  public:
   FunctionSplicer(const Module& module, const Function& function, const InlineCall& call, LineTables& lines)
-      : Splicer(module, function, call.prefix), call_(call), lines_(lines) {
+      : Splicer(module, function, call.prefix), call_(call), lines_(lines), registers_(module, function) {
     if (call.arguments.size() != function.parameters.size()) {
       throw Error(ErrorCode::Internal, "template called with a wrong number of arguments")
           .kernel(function.name);
@@ -41,7 +42,11 @@ class FunctionSplicer final : public Splicer {
     if (load && address) {
       for (size_t i = 0; i < function_.parameters.size(); ++i) {
         if (function_.parameters[i].name != address->base) continue;
-        line(fmt::format("{}mov{} {}, {}", guard(s), width, renamed(s.operands[0]), call_.arguments[i]));
+        // A load into a register that is wider than its type extends.
+        const uint32_t bits = 8 * ptx::type_bytes(m_.text(s.modifiers.last - 1));
+        const uint32_t to = registers_.of(m_.text(s.operands[0].first));
+        const std::string how = to > bits ? fmt::format("cvt.u{}.u{}", to, bits) : "mov" + width;
+        line(fmt::format("{}{} {}, {}", guard(s), how, renamed(s.operands[0]), call_.arguments[i]));
         return true;
       }
     }
@@ -72,6 +77,7 @@ class FunctionSplicer final : public Splicer {
 
   const InlineCall& call_;
   LineTables& lines_;
+  const analysis::RegisterBits registers_;
 };
 
 // ---- children ----

@@ -14,7 +14,7 @@ extern "C" __global__ void chain_to_largest(const int* weights, int* sums, int t
 extern "C" __global__ void chain_to_smallest(const int* weights, int* sums, unsigned tile, unsigned least) {
   const int t = static_cast<int>(threadIdx.x);
   const int weight = weights[t];
-  if (t == 0 && tile > least) chain_to_smallest<<<1, 32>>>(weights, sums, tile - 3, least);
+  if (t == 0 && tile > least) chain_to_smallest<<<1, 32>>>(weights, sums, tile - 1, least);
   atomicAdd(sums + t, weight);
 }
 
@@ -45,7 +45,7 @@ KLAP_CASE(chain_to_largest_number, "links are run behind the end, where a sum ha
 }
 
 KLAP_CASE(chain_to_smallest_number, "links are run behind the end, where a difference has wrapped around") {
-  wrap(c, "chain_to_smallest", 2, 4U, 1U);
+  wrap(c, "chain_to_smallest", 3, 2U, 0U);
 }
 
 #endif

@@ -42,6 +42,7 @@ KLAP_CASE(hints_in_recursion, "a hint in a child that launches itself changes wh
   c.launch("hinting_itself", {1, 1, 1}, {1, 1, 1}, c.address(cells), 20);
   c.left_on_device("hinting_itself", "child-launches");
   c.by_warp("child-launches");
+  c.setting("KLAP_PROMOTION", "none");
 }
 
 #endif

@@ -371,6 +371,7 @@ KLAP_CASE(loop_repeated, "a queue is not as it was when a loop or a recursion us
   in_loop(c, "forget_parent", "rewritten");
   c.left_on_device("chain", "child-launches");
   c.by_warp("child-launches");
+  c.setting("KLAP_PROMOTION", "none");
 }
 
 #endif

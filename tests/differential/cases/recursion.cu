@@ -125,6 +125,7 @@ KLAP_CASE(recursion, "a chain of launches ends early") {
   c.launch("count_down", {1, 1, 1}, {1, 1, 1}, c.address(cells), 20);
   c.left_on_device("count_down", "child-launches");
   c.by_warp("child-launches");
+  c.setting("KLAP_PROMOTION", "none");
 }
 
 KLAP_CASE(recursive_tree, "a branch of a tree of launches is lost") {
@@ -153,6 +154,7 @@ KLAP_CASE(recursion_deep, "a long chain does not come to its end") {
   c.launch("count_down", {1, 1, 1}, {1, 1, 1}, c.address(cells), 1000);
   c.left_on_device("count_down", "child-launches");
   c.by_warp("child-launches");
+  c.setting("KLAP_PROMOTION", "none");
 }
 
 KLAP_CASE(recursion_at_once, "a recursion without a single launch does not end, or is not over at its end") {
@@ -161,6 +163,7 @@ KLAP_CASE(recursion_at_once, "a recursion without a single launch does not end, 
   c.launch("count_down", {1, 1, 1}, {1, 1, 1}, c.address(cells), 1);
   c.left_on_device("count_down", "child-launches");
   c.by_warp("child-launches");
+  c.setting("KLAP_PROMOTION", "none");
 }
 
 KLAP_CASE(recursion_spread, "a block of a grid shared out over several items is lost, or runs twice") {
@@ -218,6 +221,7 @@ KLAP_CASE(recursion_relay, "a child does not see what its launcher wrote before"
   c.launch("relay", {1, 1, 1}, {1, 1, 1}, c.address(cells), c.address(cells, 256), links);
   c.left_on_device("relay", "child-launches");
   c.by_warp("child-launches");
+  c.setting("KLAP_PROMOTION", "none");
 }
 
 KLAP_CASE(recursion_errors, "a thread does not see its own last error, or sees another thread's") {
