@@ -4,12 +4,13 @@
 // not see what it should.
 #include "program.h"
 
-constexpr int kTiles = 24;
+constexpr int kTiles = 110;
+constexpr int kDenseTiles = 30;  // of which nearly all is kept, and nearly nothing of the others
 constexpr int kWidth = 64;
 constexpr int kSteps = 10;  // links of the second chain
 constexpr int kRounds = 2;
 
-__host__ __device__ constexpr bool is_kept(int value) { return value % 3 != 0; }
+__host__ __device__ constexpr bool is_kept(int value) { return value != 0; }
 __host__ __device__ constexpr int step(int value, int t) { return (value * 5 + t) % 1009; }
 
 __global__ void compact(int* data, int tile, int offset, int* size) {
@@ -54,7 +55,8 @@ struct Stream {
 int main() {
   gpu::Report report("resident");
   std::vector<int> data(kTiles * kWidth), kept, rows((kSteps + 1) * kWidth);
-  for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<int>(i * 7 % 11);
+  for (size_t i = 0; i < data.size(); ++i)
+    data[i] = static_cast<int>(i < kDenseTiles * kWidth ? i * 7 % 11 : i % 11 == 0 ? 1 : 0);
   for (const int value : data) {
     if (is_kept(value)) kept.push_back(value);
   }
