@@ -172,8 +172,8 @@ void run_other_forms(gpu::Report& report) {
   report.expect_equal("a chain begun by a smaller block", wide.to_host(), expected);
 }
 
-// It is run as it is, and what comes of it is not looked at: on an H200 (driver 580) CUDA itself was seen to lose
-// links of chains that a graph begins. What matters is that the launches behind it are right.
+// It is run as it is, and what comes of it is not looked at: on an H200 (driver 580) CUDA itself was seen to
+// lose links of chains that a graph begins. What matters is that the launches behind it are right.
 void run_in_graph(gpu::Report& report) {
   const Chains chains(15);
   cudaStream_t stream = nullptr;
