@@ -139,6 +139,7 @@ std::vector<std::string> cases_named(const std::string& prefix) {
   return names;
 }
 
+// All are about queues, which promoted chains have none of.
 Report run_cases(const std::string& prefix, const std::map<std::string, std::string>& variables,
                  uint64_t seeds = 3, const std::string& configuration = "grid-host") {
   Work work;
@@ -146,6 +147,7 @@ Report run_cases(const std::string& prefix, const std::map<std::string, std::str
   work.cases = cases_named(prefix);
   work.last_seed = seeds;
   work.variables = variables;
+  work.variables["KLAP_PROMOTION"] = "none";
   Report report = differential::Run(work).wait();
   EXPECT_TRUE(report.problem(work).empty()) << report.problem(work) << command_line(work) << "\n"
                                             << report.first_errors();
