@@ -230,16 +230,7 @@ Outcome redirect_to_variant(const Launch& launch, const Registry::Handle& handle
   if (prepared->unusable) return leave(*prepared->unusable);
   const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
   if (block_threads > prepared->max_parent_threads) return leave(reasons::kParentBlock);
-  TimedLaunch timed(parent.name(), launch.stream);
-  const CUresult result = launch_variant(launch, prepared->parent, launch.params, launch.extra);
-  if (result != CUDA_SUCCESS) {
-    parent.warn_once(std::string("the variant does not launch, the original runs (") + error_name(result) +
-                     ")");
-    return leave(reasons::kVariantDoesNotLaunch);
-  }
-  timed.parent_enqueued();
-  timed.complete();
-  return {};
+  return launch_alone(launch, parent, prepared->parent, launch.params, launch.extra);
 }
 
 // More than can be recorded at once, and no way to make less of it.

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 
-#include "runtime/driver.h"
-#include "runtime/kernel_timer.h"
 #include "runtime/launch_params.h"
 #include "runtime/thread_streams.h"
 
@@ -25,16 +22,7 @@ Outcome enqueue_chain(Launch launch, ParentKernel& parent, const PreparedVariant
   if (const MaybeReason reason = params.extend(parent.variant(), launch.params, launch.extra, {&chain, 1}))
     return leave(*reason);
   launch.grid[0] = prepared.chain_blocks;
-  TimedLaunch timed(parent.name(), launch.stream);
-  const CUresult result = launch_variant(launch, prepared.parent, params.params(), params.extra());
-  if (result != CUDA_SUCCESS) {
-    parent.warn_once(std::string("the variant does not launch, the original runs (") + error_name(result) +
-                     ")");
-    return leave(reasons::kVariantDoesNotLaunch);
-  }
-  timed.parent_enqueued();
-  timed.complete();
-  return {};
+  return launch_alone(launch, parent, prepared.parent, params.params(), params.extra());
 }
 
 }  // namespace

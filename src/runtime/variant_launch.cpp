@@ -1,6 +1,9 @@
 #include "runtime/variant_launch.h"
 
+#include <string>
+
 #include "runtime/driver.h"
+#include "runtime/kernel_timer.h"
 
 namespace klap::runtime {
 
@@ -22,6 +25,20 @@ CUresult launch_variant(const Launch& launch, CUfunction function, void** params
   config.attrs = const_cast<CUlaunchAttribute*>(launch.attributes.data());
   config.numAttrs = static_cast<unsigned>(launch.attributes.size());
   return driver()->launch_kernel_ex(&config, function, params, extra);
+}
+
+Outcome launch_alone(const Launch& launch, ParentKernel& parent, CUfunction function, void** params,
+                     void** extra) {
+  TimedLaunch timed(parent.name(), launch.stream);
+  const CUresult result = launch_variant(launch, function, params, extra);
+  if (result != CUDA_SUCCESS) {
+    parent.warn_once(std::string("the variant does not launch, the original runs (") + error_name(result) +
+                     ")");
+    return leave(reasons::kVariantDoesNotLaunch);
+  }
+  timed.parent_enqueued();
+  timed.complete();
+  return {};
 }
 
 }  // namespace klap::runtime

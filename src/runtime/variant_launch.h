@@ -7,6 +7,7 @@
 
 #include "runtime/launch.h"
 #include "runtime/launch_reasons.h"
+#include "runtime/parent_kernel.h"
 
 namespace klap::runtime {
 
@@ -20,5 +21,9 @@ inline Outcome leave(const LaunchReason& reason) { return {CUDA_SUCCESS, &reason
 
 // Launches `function` with `launch`'s grid, block, stream and attributes.
 CUresult launch_variant(const Launch& launch, CUfunction function, void** params, void** extra);
+
+// The same for a variant that nothing is enqueued behind. Where it does not launch, the original is to run.
+Outcome launch_alone(const Launch& launch, ParentKernel& parent, CUfunction function, void** params,
+                     void** extra);
 
 }  // namespace klap::runtime
