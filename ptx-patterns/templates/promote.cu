@@ -188,6 +188,9 @@ static __device__ __forceinline__ void begin_anew(KlapChain* chain) {
 #pragma unroll 1
     for (unsigned int i = 0; i < KLAP_CHAIN_SLOTS * KLAP_SLOT_STRIDE; ++i) chain->ring[i] = 0;
   }
+#ifdef KLAP_PASSES
+  for (unsigned int i = 0; i < KLAP_SLOT_WORDS; ++i) chain->ring[i] = marked(first, 0);
+#endif
   chain->taken = first;
   chain->first = first;
   chain->end = 0;
