@@ -55,7 +55,9 @@ struct ConsumerShape {
   // Shared by the lanes of a warp, templates/warp.cu: how many children fit into one launch. The block is
   // then that of each launch.
   uint32_t lanes = 0;
-  uint32_t shared_room = 0;  // then: the most dynamic shared memory that a shared launch can have
+  // The most dynamic shared memory that a launch can have beside the child's static memory: where lanes share
+  // one, or the child's blocks stay together.
+  uint32_t shared_room = 0;
   RecordLayout layout;
   // Where blocks or shared memory differ between launches. Of blocks that do, `block` is then the largest of
   // all, or (not exact) the warp by which they are run.
@@ -66,6 +68,9 @@ struct ConsumerShape {
   [[nodiscard]] uint32_t most_child_threads() const { return sizes ? sizes->most_threads : child_threads(); }
   [[nodiscard]] uint32_t most_shared_bytes() const { return sizes ? sizes->most_shared_bytes : shared_bytes; }
   [[nodiscard]] uint32_t threads() const;
+  // Blocks of the consumer take shares of the children's one after another. That needs a word of shared
+  // memory.
+  [[nodiscard]] bool takes_shares() const;
   // Whether that is so for some kernel that it runs.
   [[nodiscard]] bool leaves(analysis::MayLeave who) const;
 };
