@@ -205,7 +205,7 @@ def count_launches(runs):
 
 def print_launches(build):
     """For every benchmark program the launches of its kernels, natively and in each configuration, as JSON."""
-    configurations = [name for name in CONFIGURATIONS if name != "host_without_runtime"]
+    configurations = [name for name in CONFIGURATIONS if name not in ("host_without_runtime", "P", "PO")]
     table = {}
     for case in read_json(HERE, "cases.json")["cases"]:
         if case["folder"] != "bench" or "program" in case:
