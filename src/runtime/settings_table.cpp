@@ -106,8 +106,7 @@ constexpr std::array kSettings{
             {},
             "auto",
             "Blocks of a promoted chain; with P and PO, how many links may have blocks at a time. auto: 8 "
-            "with PA, "
-            "up to 64 with P and PO, else as many as fill the device."},
+            "with PA, up to 64 with P and PO, else as many as fill the device."},
     Setting{"KLAP_ASSUME", "assume", kBothSections, SettingType::Choice, kAssumptions, "none",
             "What may be taken for granted about a chain: noalias is that the beginning of a link reads "
             "nothing that earlier links write before their launch."},
