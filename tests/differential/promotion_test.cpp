@@ -137,6 +137,8 @@ INSTANTIATE_TEST_SUITE_P(Modes, Promotion, testing::Values("P", "PA", "PO", "PAO
 // Of chains that are promoted as a whole: nothing but their links is launched from the device.
 class LaunchedLinks : public Promotion {
  protected:
+  static constexpr int kSeeds = 6;          // all schedules
+  static constexpr int kOwn = kLinks - 18;  // links of these cases, in one run of each
   static Report run(std::map<std::string, std::string> settings) {
     Work work;
     work.configuration = chosen_configurations("grid-host").front();
@@ -145,11 +147,12 @@ class LaunchedLinks : public Promotion {
     for (const std::string& name : chains()) {
       if (std::ranges::count(with_others, name) == 0) work.cases.push_back(name);
     }
-    work.last_seed = 6;  // all schedules
+    work.last_seed = kSeeds;
     work.variables = std::move(settings);
     work.variables["KLAP_PROMOTION"] = GetParam();
     Report report = differential::Run(work).wait();
     EXPECT_EQ("", report.problem(work)) << command_line(work) << "\n" << report.first_errors();
+    EXPECT_EQ(kOwn * kSeeds, links(report));
     return report;
   }
   static uint64_t sum(const Report& report, uint64_t Line::*count) {
@@ -159,13 +162,12 @@ class LaunchedLinks : public Promotion {
   }
 };
 
-// With room for all, every link but the first has a launch of its own: as many as PA counts links.
+// With room for all, every link but the first has a launch of its own, however many may be under way.
 TEST_P(LaunchedLinks, AreOnePerLink) {
-  for (const char* const pool : {"1", "3", "1000"}) {
+  for (const char* const pool : {"2", "1000"}) {
     SCOPED_TRACE(pool);
     const Report report = run({{"KLAP_POOL", pool}, {"KLAP_EMULATOR_PENDING_LAUNCHES", "100000"}});
-    EXPECT_LT(6 * 2000, links(report));
-    EXPECT_EQ(static_cast<uint64_t>(links(report)), sum(report, &Line::device_launches));
+    EXPECT_EQ(static_cast<uint64_t>(kOwn * kSeeds), sum(report, &Line::device_launches));
     EXPECT_EQ(0u, sum(report, &Line::launches_refused));
   }
 }
@@ -174,11 +176,10 @@ TEST_P(LaunchedLinks, AreOnePerLink) {
 TEST_P(LaunchedLinks, AreRunByOthersWhereLaunchesAreRefused) {
   for (const char* const room : {"1", "3"}) {
     SCOPED_TRACE(room);
-    const Report all = run({}), report = run({{"KLAP_EMULATOR_PENDING_LAUNCHES", room}});
-    EXPECT_EQ(links(all), links(report));
+    const Report report = run({{"KLAP_EMULATOR_PENDING_LAUNCHES", room}});
     EXPECT_LT(0u, sum(report, &Line::device_launches));
     EXPECT_LT(0u, sum(report, &Line::launches_refused));
-    EXPECT_GT(links(report), static_cast<int>(sum(report, &Line::device_launches)));
+    EXPECT_GT(static_cast<uint64_t>(kOwn * kSeeds), sum(report, &Line::device_launches));
   }
 }
 
