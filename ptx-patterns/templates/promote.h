@@ -38,6 +38,7 @@ struct KlapChain {
   unsigned long long first;    // number of the first link of this launch, set as the one before ends
   unsigned int exited;         // blocks that have left; the last one makes ready for the next launch
   unsigned int links;          // run by the blocks that have left
+  unsigned int ahead;          // links known to exist and not done, beside one (promote_launch.cu)
   alignas(128) unsigned long long taken;  // numbers given out
   // Links that are done, by quarters of the ring, counted as if all numbers before this launch had been
   // links.
@@ -61,7 +62,12 @@ struct KlapLink {
   unsigned long long quarter;  // of the ring, up to which this block has seen links done
   unsigned int exists;
   unsigned int launched;  // the next one, by this
-  unsigned int unused[6];
+  // Where blocks launch each other (promote_launch.cu).
+  unsigned int kept;      // links that this block runs itself, behind its own
+  unsigned int launches;  // the last link found a place
+  unsigned int refused;   // as many links as were skipped after the last refusal, 0 after a launch
+  unsigned int skips;     // links to come that no launch is tried for
+  unsigned int unused[2];
 };
 #define KLAP_LINK_AREA 64
 

@@ -143,20 +143,22 @@ class Generator {
   // The one kernel of a chain.
   void promoted(const PlannedSite& site) {
     const PlannedPromotion& promotion = *site.promotion;
-    std::shared_ptr<const ptx::Module> resident, link;
+    std::shared_ptr<const ptx::Module> resident, link, launch;
     {
       const Stopwatch watch(&timings_.templates);
       resident = promote_template(promotion.shape);
       link = promote_link_template(promotion.shape);
+      if (promotion.shape.launches) launch = promote_launch_template(promotion.shape);
     }
     const Stopwatch watch(&timings_.transform);
     transform::UnitCode& unit = code(site.parent_unit);
     unit.includes(*resident);
     unit.includes(*link);
-    const std::string name = fmt::format("{}$klap_{}_{}", site.parent->function.name,
-                                         to_string(promotion.shape.mode), unit_tag(plan_, site.parent_unit));
+    if (launch) unit.includes(*launch);
+    const std::string name = fmt::format("{}$klap_{}_{}", site.parent->function.name, promotion.shape.name(),
+                                         unit_tag(plan_, site.parent_unit));
     unit.kernels.push_back(transform::promoted_kernel(*site.parent, *promotion.chain, promotion.shape,
-                                                      {*resident, *link}, name, unit.lines));
+                                                      {*resident, *link, launch.get()}, name, unit.lines));
     add_promoted(site, name);
     note_losses(site, unit.lines);
   }
@@ -170,8 +172,8 @@ class Generator {
     v.parent_param_count = static_cast<uint32_t>(parent.parameters.size());
     v.parent_param_bytes = parent.parameter_bytes;
     v.queue_param_offset = transform::queue_parameter_offset(parent);
-    v.promoted = PromotedChain{to_string(promotion.shape.mode), promotion.chain->block,
-                               promotion.chain->shared_bytes, promotion.shape.slot_bytes};
+    v.promoted = PromotedChain{promotion.shape.name(), promotion.chain->block, promotion.chain->shared_bytes,
+                               promotion.shape.slot_bytes};
     v.pool_bytes = site.wish.pool_bytes;
     v.pool = site.wish.pool;
     v.concurrency = site.wish.concurrency;

@@ -141,10 +141,14 @@ struct ChildQueue {
 
 // A kernel whose launches of itself became a resident chain (analysis/promotion.h).
 struct PromotedChain {
-  std::string mode;                 // "PA", "PAO", "lookback"
+  std::string mode;                 // "P", "PA", "PO", "PAO", "lookback"
   std::array<uint32_t, 3> block{};  // what the program must launch it with: other launches run the original
   uint32_t shared_bytes = 0;        // dynamic; the same
   uint32_t slot_bytes = 0;          // of the ring of links (templates/promote.h), per link
+
+  // Its blocks launch each other: the host launches one. The variant takes one more 8-byte parameter, how
+  // many links may have blocks at a time.
+  [[nodiscard]] bool launches() const { return mode == "P" || mode == "PO"; }
 };
 
 // How the runtime must launch one rewritten parent. Sizes are in bytes.

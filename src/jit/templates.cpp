@@ -38,6 +38,7 @@ extern const char kPromoteHeader[];
 extern const char kPromoteLinkHeader[];
 extern const char kPromoteTemplate[];
 extern const char kPromoteLinkTemplate[];
+extern const char kPromoteLaunchTemplate[];
 
 namespace {
 
@@ -254,7 +255,7 @@ const char* unsigned_type(uint32_t bytes) {
                       : "unsigned long long";
 }
 
-// Those of promote.cu and promote_link.cu.
+// Those of promote.cu, promote_link.cu and promote_launch.cu.
 std::vector<std::string> promotion_options(const transform::PromotedShape& shape) {
   std::vector<std::string> options = {fmt::format("-DKLAP_AREA_BYTES={}", shape.area_bytes),
                                       fmt::format("-DKLAP_SLOT_WORDS={}", shape.slot_words()),
@@ -274,6 +275,10 @@ std::vector<std::string> promotion_options(const transform::PromotedShape& shape
   const bool overlaps = shape.mode == transform::PromotionMode::Overlapped;
   if (overlaps) options.emplace_back(shape.combines ? "-DKLAP_PASSES" : "-DKLAP_OVERLAPS");
   if (shape.mode == transform::PromotionMode::LookBack) options.emplace_back("-DKLAP_LOOK_BACK");
+  if (shape.launches) {
+    options.emplace_back("-DKLAP_LAUNCHES");
+    options.push_back(fmt::format("-DKLAP_SHARED_BYTES={}", shape.shared_bytes));
+  }
   if (!shape.combines) return options;
   std::string carries;
   for (const transform::ArgumentCarry& carry : shape.carries)
@@ -292,13 +297,17 @@ std::shared_ptr<const ptx::Module> promote_link_template(const transform::Promot
   return compiled(kPromoteLinkTemplate, "promote_link.cu", promotion_options(shape));
 }
 
+std::shared_ptr<const ptx::Module> promote_launch_template(const transform::PromotedShape& shape) {
+  return compiled(kPromoteLaunchTemplate, "promote_launch.cu", promotion_options(shape));
+}
+
 std::string template_texts() {
   return std::string(kQueueHeader) + kGroupHeader + kRecordGridHeader + kSequenceHeader + kSizesHeader +
          kRecordTemplate + kRecordSizesTemplate + kConsumerTemplate + kExactTemplate + kLeaveTemplate +
          kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate + kChainHeader +
          kChainRecordTemplate + kChainTemplate + kFeedGroupHeader + kLeaveChainTemplate + kWarpRecordsHeader +
          kWarpTemplate + kWarpLaunchTemplate + kExitsHeader + kDeviceMemoryTemplate + kPromoteHeader +
-         kPromoteLinkHeader + kPromoteTemplate + kPromoteLinkTemplate;
+         kPromoteLinkHeader + kPromoteTemplate + kPromoteLinkTemplate + kPromoteLaunchTemplate;
 }
 
 }  // namespace klap::jit

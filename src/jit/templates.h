@@ -39,9 +39,10 @@ std::shared_ptr<const ptx::Module> warp_launch_template(const transform::Consume
 // What takes and frees a module's device memory, with cudaMalloc and cudaFree if they are called.
 std::shared_ptr<const ptx::Module> device_memory_template(bool has_runtime);
 
-// The blocks of a promoted chain, and what stands in the body of a link.
+// The blocks of a promoted chain, what stands in the body of a link, and how blocks launch each other.
 std::shared_ptr<const ptx::Module> promote_template(const transform::PromotedShape& shape);
 std::shared_ptr<const ptx::Module> promote_link_template(const transform::PromotedShape& shape);
+std::shared_ptr<const ptx::Module> promote_launch_template(const transform::PromotedShape& shape);
 
 // All template texts, for cache keys.
 std::string template_texts();

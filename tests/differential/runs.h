@@ -43,7 +43,8 @@ struct Work {
 struct Line {
   std::string name, result, detail;
   uint64_t seed = 0;
-  uint64_t heap_allocations = 0;  // by kernels, on an emulated device
+  // On an emulated device, by kernels; launches that were refused because too many were pending.
+  uint64_t heap_allocations = 0, device_launches = 0, launches_refused = 0;
 };
 
 struct Report {

@@ -216,7 +216,9 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     EXPECT_THAT(outcome.launched.back(), HasSubstr("_Z5chainPii$klap_" + mode + "_")) << given;
   }
   void promotion() {
+    expect_promotion("KLAP_PROMOTION=P", "P");
     expect_promotion("KLAP_PROMOTION=PA", "PA");
+    expect_promotion("KLAP_PROMOTION=PO", "PO");
     expect_promotion("KLAP_PROMOTION=PAO", "PAO");
     expect_promotion("KLAP_PROMOTION=auto", "lookback");
     const Outcome none = run_chain("KLAP_PROMOTION=none");
@@ -236,6 +238,7 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     expect_pool("KLAP_POOL=5", 5);
     expect_pool("KLAP_POOL=auto", 132 * 2048 / 64);
     expect_pool("KLAP_PROMOTION=PA", 8);
+    expect_pool("KLAP_PROMOTION=P", 1);
   }
   void default_pool() { expect_pool(config("[defaults]\npool = 6\n"), 6); }
   void kernel_pool() { expect_pool(config(chain_table_ + "pool = 7\n"), 7); }

@@ -30,10 +30,13 @@ CONFIGURATIONS = {
     "block": {"KLAP_GRANULARITY": "block"},
     "multiblock": {"KLAP_GRANULARITY": "multiblock", "KLAP_MULTIBLOCK": "3"},
     "warp": {"KLAP_GRANULARITY": "warp"},
+    # Promoted chains whose links launch each other.
+    "P": {"KLAP_PROMOTION": "P"},
+    "PO": {"KLAP_PROMOTION": "PO"},
     # As racecheck has it: launches that were left after all would end their kernels with an error.
     "host_without_runtime": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host", "KLAP_DEVICE_RUNTIME": "0"},
 }
-HOST = ("host", "host_without_runtime")
+HOST = ("host", "host_without_runtime", "P", "PO")
 LIMIT = 120  # seconds a run may take
 
 
@@ -202,7 +205,7 @@ def count_launches(runs):
 
 def print_launches(build):
     """For every benchmark program the launches of its kernels, natively and in each configuration, as JSON."""
-    configurations = [name for name in CONFIGURATIONS if name != "host_without_runtime"]
+    configurations = [name for name in CONFIGURATIONS if name not in ("host_without_runtime", "P", "PO")]
     table = {}
     for case in read_json(HERE, "cases.json")["cases"]:
         if case["folder"] != "bench" or "program" in case:
