@@ -224,7 +224,9 @@ def chosen_seeds(options, case):
         return range(options.first_seed, options.first_seed + count)
     # As many as there are schedules on both devices: more than these differ by chance only.
     kinds = 2 * len(SCHEDULES)
-    return [0] + [1 + (options.rotate + i) % max(kinds, count) for i in range(count - 1)]
+    # Programs with a limit take seconds a run, and the plain run is the shortest.
+    plain = [] if options.no_plain_run and "most_seeds" not in case else [0]
+    return plain + [1 + (options.rotate + i) % max(kinds, count) for i in range(count - len(plain))]
 
 
 def main():
@@ -238,6 +240,8 @@ def main():
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--rotate", type=int, help="seed 0 first, and then seeds from another place for each number:"
                         " few seeds a program, but all schedules over all programs")
+    parser.add_argument("--no-plain-run", action="store_true", help="without seed 0 in that; other configurations"
+                        " have it")
     options = parser.parse_args()
     if options.launches:
         print_launches(options.build)
