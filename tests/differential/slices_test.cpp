@@ -62,7 +62,7 @@ TEST_P(Slices, ChangeNoCase) {
     if (c.settings.empty() && is_its_turn(c.name)) names.push_back(c.name);
   }
   const Report report = run(GetParam(), names, 1, {{"KLAP_POOL_BYTES", "2K"}});
-  EXPECT_GT(total(report.statistics), 100);
+  EXPECT_GT(total(report.statistics), KLAP_FULL_TESTS ? 100 : 50) << "half of the cases, half as many";
 }
 
 std::string without_dash(const testing::TestParamInfo<const char*>& info) {
