@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -47,6 +48,19 @@ class JudgeResult(unittest.TestCase):
 
     def test_prints_no_result(self):
         self.assertTrue(run_program.judge_result(process.Outcome(["program"], 0, "fine\n")))
+
+
+class KeptOutcome(unittest.TestCase):
+    def test_what_went_well_is_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "kept", "one")
+            self.assertIsNone(run_program.kept_outcome(path))
+            for wrong in (process.Outcome(["program"], 1), process.Outcome(["program"], 0, timed_out=True)):
+                run_program.keep_outcome(path, wrong)
+                self.assertIsNone(run_program.kept_outcome(path))
+            right = process.Outcome(["program"], 0, "PASS\n", "said\n", 1.5)
+            run_program.keep_outcome(path, right)
+            self.assertEqual(run_program.kept_outcome(path), right)
 
 
 class ChosenSeeds(unittest.TestCase):
