@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <sstream>
 
 #include "support/error.h"
@@ -181,6 +182,8 @@ std::string command_line(const Work& work) {
   for (const auto& [name, value] : variables_of(work, "")) text += name + "=" + value + " ";
   return text + fmt::format("{}", fmt::join(command_of(work), " "));
 }
+
+size_t turn_of(const std::string& name) { return std::accumulate(name.begin(), name.end(), size_t{0}); }
 
 std::string missing_emulator() {
   const std::filesystem::path library = library_folder() / "emulator" / "libcuda.so.1";

@@ -75,6 +75,10 @@ class Run {
 // The command line that does the same by hand.
 std::string command_line(const Work& work);
 
+// A number that belongs to the name, whatever other names there are: where only some of several runs are
+// made, it says whose turn it is.
+size_t turn_of(const std::string& name);
+
 // Why there is no emulated driver to run on; empty if there is.
 std::string missing_emulator();
 
