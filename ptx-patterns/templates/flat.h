@@ -15,7 +15,7 @@
 #include "queue.h"
 
 // No child that counts has more: what the lanes of a warp have together is a number of 32 bits.
-#define KLAP_FLAT_MOST_BITS 18
+#define KLAP_FLAT_MOST_BITS 17
 
 // A child of which so much is counted is big. The queue holds less than 2^(32 - clz) records.
 static __device__ __forceinline__ unsigned int big_from(const KlapQueue* queue) {

@@ -37,7 +37,7 @@ KLAP_SHARED constexpr long long bound_of(int t) {
 }
 
 // More threads than the prefix counts for one child.
-constexpr int kBig = (1 << 18) + 37;
+constexpr int kBig = (1 << 17) + 37;
 
 KLAP_SHARED constexpr int block_of(int t) { return t % 9 == 4 ? 128 : 1 + t * 7 % 50; }
 
@@ -45,7 +45,7 @@ KLAP_SHARED constexpr int block_of(int t) { return t % 9 == 4 ? 128 : 1 + t * 7 
 
 __global__ void add(int* cells, int n, int value) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) cells[i] += value;
+  if (i < n) atomicAdd(cells + i, value);
 }
 
 extern "C" __global__ void flat_parent(int* cells) {
@@ -77,7 +77,7 @@ extern "C" __global__ void flat_blocks_parent(int* cells) {
 template <class Index, class Bound, bool kInclusive>
 __global__ void below(int* cells, Bound n) {
   const Index i = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (kInclusive ? i <= n : i < n) cells[i] += 1;
+  if (kInclusive ? i <= n : i < n) atomicAdd(cells + i, 1);
 }
 
 template <class Index, class Bound, bool kInclusive>
@@ -107,7 +107,7 @@ extern "C" __global__ void below_long_unsigned(int* cells) {
 // -1 becomes the largest number of all.
 __global__ void below_extended_child(int* cells, int n) {
   const unsigned long long i = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < static_cast<unsigned long long>(static_cast<long long>(n))) cells[i] += 1;
+  if (i < static_cast<unsigned long long>(static_cast<long long>(n))) atomicAdd(cells + i, 1);
 }
 extern "C" __global__ void below_size_int(int* cells) {
   const int t = threadIdx.x;
