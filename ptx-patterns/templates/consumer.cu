@@ -29,6 +29,7 @@
 // when the child's block is a multiple of a warp whose lanes belong together, KLAP_BLOCKS_TOGETHER when the
 // whole block does (KLAP_PACK is then 1), and KLAP_TAKES_SHARES when it then takes shares one after another;
 // those of exits.h.
+#include "consumer_end.h"
 #include "exits.h"
 #include "queue.h"
 #include "record_grid.h"
@@ -127,25 +128,6 @@ static __device__ __forceinline__ void end_virtual_block() {
 #elif defined(KLAP_WARPS_TOGETHER)
   __syncwarp();
 #endif
-}
-
-// Counts this block out; the last one leaves the queue empty for the next parent. The second fence acquires
-// what the others released, so that they read the counters before these are reset.
-static __device__ __forceinline__ void leave(KlapQueue* queue) {
-  __syncthreads();
-  if (threadIdx.x != 0) return;
-  __threadfence();
-  if (atomicAdd(&queue->exited, 1u) + 1u != gridDim.x) return;
-  __threadfence();
-  const unsigned int children = (static_cast<unsigned int>(queue->packed) & KLAP_MAX_RECORDS) + queue->big;
-  queue->packed = 0;
-  queue->big = 0;
-  queue->exited = 0;
-#ifdef KLAP_TAKES_SHARES
-  queue->shares = 0;
-#endif
-  if (queue->report != nullptr)
-    *reinterpret_cast<volatile unsigned long long*>(queue->report + KLAP_REPORT_CHILDREN) += children;
 }
 
 // The queue's fields are read where they are needed: keeping them in registers across the child's body would

@@ -77,8 +77,9 @@ std::string consumer_name(const Plan& plan, const PlannedSite& site) {
                      : s.chain == transform::Chain::AnyOrder ? "loop"
                      : s.exact                               ? "exact"
                                                              : "run",
-                     unit_tag(plan, site.child_unit), block_tag(s), s.pack, s.grid_is_1d ? "_1d" : "",
-                     layout_tag(s.layout));
+                     unit_tag(plan, site.child_unit), block_tag(s),
+                     s.flat ? fmt::format("flat{}", s.flat_threads) : std::to_string(s.pack),
+                     s.grid_is_1d ? "_1d" : "", layout_tag(s.layout));
 }
 
 // What a parent's variant is called after: "grid", "grid_device", "block", "multi16", "warp".
@@ -197,7 +198,7 @@ class Generator {
                      ? chain_record_template(site.shape, group_blocks)
                  : site.way.has_own_room() ? feed_record_template(site.shape.layout, group_blocks)
                  : site.keeps_launches     ? record_sizes_template(site.shape, group_blocks)
-                                           : record_template(site.shape.layout, group_blocks);
+                                           : record_template(site.shape, group_blocks);
     out.consumer = consumer_template(site.shape);
     if (site.way.launcher == Launcher::Device) {
       out.leave = site.way.chains ? leave_chain_template(site.shape, group_blocks)
@@ -227,6 +228,14 @@ class Generator {
     return transform::consumer_kernel(module, first, site.shape, *templates.consumer, name, lines, &fed);
   }
 
+  static transform::RecordingSite recording_site(const PlannedSite& site, const ptx::Module& record) {
+    transform::RecordingSite out{*site.site, record, site.shape.layout, site.keeps_launches};
+    if (!site.shape.flat || !site.shape.flat->bound) return out;
+    out.bound = site.shape.flat->bound->operand;
+    out.at_launch = site.shape.flat->bound->at_launch;
+    return out;
+  }
+
   Generated parent_variant(std::span<const PlannedSite> sites, const std::vector<SiteTemplates>& templates) {
     const PlannedSite& any = sites.front();
     const bool device = any.way.launcher == Launcher::Device;
@@ -236,8 +245,7 @@ class Generator {
     std::vector<transform::RecordingSite> recording;
     std::vector<transform::DeviceLaunch> launches;
     for (size_t i = 0; i < sites.size(); ++i) {
-      recording.push_back(
-          {*sites[i].site, *templates[i].record, sites[i].shape.layout, sites[i].keeps_launches});
+      recording.push_back(recording_site(sites[i], *templates[i].record));
       if (!device) continue;
       const std::string consumer = consumer_name(plan_, sites[i]);
       launches.push_back({*templates[i].leave, consumer, "", any.way.group_blocks});

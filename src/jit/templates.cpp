@@ -15,6 +15,9 @@ extern const char kGroupHeader[];
 extern const char kRecordGridHeader[];
 extern const char kSequenceHeader[];
 extern const char kSizesHeader[];
+extern const char kFlatHeader[];
+extern const char kConsumerEndHeader[];
+extern const char kConsumerFlatTemplate[];
 extern const char kRecordTemplate[];
 extern const char kRecordSizesTemplate[];
 extern const char kConsumerTemplate[];
@@ -65,6 +68,8 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
                                    {"sizes.h", kSizesHeader},
                                    {"record.cu", kRecordTemplate},
                                    {"exits.h", kExitsHeader},
+                                   {"flat.h", kFlatHeader},
+                                   {"consumer_end.h", kConsumerEndHeader},
                                    {"warp.h", kWarpHeader},
                                    {"warp_records.h", kWarpRecordsHeader},
                                    {"feed.h", kFeedHeader},
@@ -108,6 +113,21 @@ void add_group(std::vector<std::string>& options, uint32_t group_blocks) {
   if (group_blocks != 0) options.push_back(fmt::format("-DKLAP_GROUP_BLOCKS={}u", group_blocks));
 }
 
+// Those of flat.h.
+void add_flat(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
+  if (!shape.flat) return;
+  options.push_back(fmt::format("-DKLAP_FLAT={}u", shape.blocks_differ() ? 0 : shape.child_threads()));
+  const auto& bound = shape.flat->bound;
+  if (!bound) return;
+  const bool is_long = bound->bytes == 8;
+  const bool is_signed = is_long ? bound->compares_signed : bound->is_signed;
+  options.push_back(
+      fmt::format("-DKLAP_BOUND={}{}", is_signed ? "" : "unsigned ", is_long ? "long long" : "int"));
+  options.push_back(
+      fmt::format("-DKLAP_BOUND_COMPARED={}long long", bound->compares_signed ? "" : "unsigned "));
+  if (bound->inclusive) options.emplace_back("-DKLAP_BOUND_INCLUSIVE");
+}
+
 // All kernels with their numbers and blocks.
 // Those of exits.h.
 void add_leaving(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
@@ -137,10 +157,11 @@ std::vector<std::string> warp_options(const transform::ConsumerShape& shape) {
 
 }  // namespace
 
-std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout& layout,
+std::shared_ptr<const ptx::Module> record_template(const transform::ConsumerShape& shape,
                                                    uint32_t group_blocks) {
-  std::vector<std::string> options = layout_options(layout);
+  std::vector<std::string> options = layout_options(shape.layout);
   add_group(options, group_blocks);
+  add_flat(options, shape);
   return compiled(kRecordTemplate, "record.cu", options);
 }
 
@@ -148,9 +169,11 @@ std::shared_ptr<const ptx::Module> record_sizes_template(const transform::Consum
                                                          uint32_t group_blocks) {
   std::vector<std::string> options = layout_options(shape.layout);
   add_group(options, group_blocks);
+  add_flat(options, shape);
   options.push_back(fmt::format("-DKLAP_MOST_THREADS={}", shape.most_child_threads()));
   options.push_back(fmt::format("-DKLAP_SHARED_ROOM={}", shape.most_shared_bytes()));
-  if (shape.blocks_differ()) options.emplace_back(shape.exact ? "-DKLAP_KEEP_THREADS" : "-DKLAP_IN_WARPS");
+  if (shape.blocks_differ() && !shape.flat)
+    options.emplace_back(shape.exact ? "-DKLAP_KEEP_THREADS" : "-DKLAP_IN_WARPS");
   if (shape.sizes && shape.sizes->shared_differs()) options.emplace_back("-DKLAP_KEEP_SHARED");
   return compiled(kRecordSizesTemplate, "record_sizes.cu", options);
 }
@@ -193,6 +216,10 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
   if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
   add_leaving(options, shape);
   if (shape.exact) return compiled(kExactTemplate, "exact.cu", options);
+  if (shape.flat) {
+    options.push_back(fmt::format("-DKLAP_THREADS={}", shape.flat_threads));
+    return compiled(kConsumerFlatTemplate, "consumer_flat.cu", options);
+  }
   options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));
   if (shape.together == analysis::Together::Warps) options.emplace_back("-DKLAP_WARPS_TOGETHER");
   if (shape.together == analysis::Together::Blocks) options.emplace_back("-DKLAP_BLOCKS_TOGETHER");
@@ -303,11 +330,12 @@ std::shared_ptr<const ptx::Module> promote_launch_template(const transform::Prom
 
 std::string template_texts() {
   return std::string(kQueueHeader) + kGroupHeader + kRecordGridHeader + kSequenceHeader + kSizesHeader +
-         kRecordTemplate + kRecordSizesTemplate + kConsumerTemplate + kExactTemplate + kLeaveTemplate +
-         kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate + kChainHeader +
-         kChainRecordTemplate + kChainTemplate + kFeedGroupHeader + kLeaveChainTemplate + kWarpRecordsHeader +
-         kWarpTemplate + kWarpLaunchTemplate + kExitsHeader + kDeviceMemoryTemplate + kPromoteHeader +
-         kPromoteLinkHeader + kPromoteTemplate + kPromoteLinkTemplate + kPromoteLaunchTemplate;
+         kFlatHeader + kConsumerEndHeader + kConsumerFlatTemplate + kRecordTemplate + kRecordSizesTemplate +
+         kConsumerTemplate + kExactTemplate + kLeaveTemplate + kWarpHeader + kFeedHeader +
+         kFeedRecordTemplate + kFeedTemplate + kChainHeader + kChainRecordTemplate + kChainTemplate +
+         kFeedGroupHeader + kLeaveChainTemplate + kWarpRecordsHeader + kWarpTemplate + kWarpLaunchTemplate +
+         kExitsHeader + kDeviceMemoryTemplate + kPromoteHeader + kPromoteLinkHeader + kPromoteTemplate +
+         kPromoteLinkTemplate + kPromoteLaunchTemplate;
 }
 
 }  // namespace klap::jit

@@ -13,7 +13,7 @@ namespace klap::jit {
 
 // Compiled and parsed; each specialisation is compiled once per process. Throws Error(Toolchain).
 // `group_blocks` as in analysis::Way.
-std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout& layout,
+std::shared_ptr<const ptx::Module> record_template(const transform::ConsumerShape& shape,
                                                    uint32_t group_blocks);
 // The same where launches of other sizes than `shape` has room for stay the program's own.
 std::shared_ptr<const ptx::Module> record_sizes_template(const transform::ConsumerShape& shape,

@@ -89,6 +89,12 @@ constexpr std::array kSettings{
         "Whether what is recorded for a child leaves out constant grid dimensions, arguments that the child "
         "never reads, and those that are the same for all children, which are passed once."},
     Setting{
+        "KLAP_FLATTEN", "flatten", kBothSections, SettingType::Choice, kSwitch, "on",
+        "Whether the consumer that the host launches numbers the threads of all children through, and of "
+        "those "
+        "that begin with a comparison of their index only the threads that pass it, so that the threads of "
+        "several children share a warp."},
+    Setting{
         "KLAP_AGGREGATE_MALLOC", "aggregate_malloc", kDefaultsOnly, SettingType::Choice, kMemories, "off",
         "Whether the lanes of a warp that call malloc (cudaMalloc) in a kernel share one allocation. Only "
         "for programs that free such memory in the module that took it."},
