@@ -93,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapQ
     end = at + (share + (mine < rest ? 1u : 0u)) * 32u;
     if (end > threads) end = threads;
     if (at < end)
-      record = find_record(queue->prefix, static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS, at);
+      record = find_record_as_warp(queue->prefix, static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS, at);
   }
   unsigned int big_begun = 0;
   unsigned int turn = 0;  // the warp that begins with the next big child
@@ -130,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapQ
       }
       const unsigned int known = __shfl_sync(KLAP_ALL_LANES, distance, 31);
       if (known == 0) {  // 32 records of no threads: there may be many more
-        record = find_record(queue->prefix, records, at);
+        record = find_record_as_warp(queue->prefix, records, at);
         continue;
       }
       const unsigned int before = count_up_to(distance, lane);
