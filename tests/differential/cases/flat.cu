@@ -81,22 +81,21 @@ __global__ void below(int* cells, Bound n) {
 }
 
 template <class Index, class Bound, bool kInclusive>
-__device__ void launch_below(int* cells, const long long* bounds) {
+__device__ void launch_below(int* cells, const Bound* bounds) {
   const int t = threadIdx.x;
-  below<Index, Bound, kInclusive>
-      <<<kGrid, kBlock>>>(cells + t * kGrid * kBlock, static_cast<Bound>(bounds[t]));
+  below<Index, Bound, kInclusive><<<kGrid, kBlock>>>(cells + t * kGrid * kBlock, bounds[t]);
 }
 
-extern "C" __global__ void below_int(int* cells, const long long* bounds) {
+extern "C" __global__ void below_int(int* cells, const int* bounds) {
   launch_below<int, int, false>(cells, bounds);
 }
-extern "C" __global__ void upto_int(int* cells, const long long* bounds) {
+extern "C" __global__ void upto_int(int* cells, const int* bounds) {
   launch_below<int, int, true>(cells, bounds);
 }
-extern "C" __global__ void below_unsigned(int* cells, const long long* bounds) {
+extern "C" __global__ void below_unsigned(int* cells, const unsigned* bounds) {
   launch_below<unsigned, unsigned, false>(cells, bounds);
 }
-extern "C" __global__ void upto_unsigned(int* cells, const long long* bounds) {
+extern "C" __global__ void upto_unsigned(int* cells, const unsigned* bounds) {
   launch_below<unsigned, unsigned, true>(cells, bounds);
 }
 extern "C" __global__ void below_long(int* cells, const long long* bounds) {
@@ -105,16 +104,16 @@ extern "C" __global__ void below_long(int* cells, const long long* bounds) {
 extern "C" __global__ void upto_long(int* cells, const long long* bounds) {
   launch_below<long long, long long, true>(cells, bounds);
 }
-extern "C" __global__ void below_size(int* cells, const long long* bounds) {
+extern "C" __global__ void below_size(int* cells, const unsigned long long* bounds) {
   launch_below<unsigned long long, unsigned long long, false>(cells, bounds);
 }
-extern "C" __global__ void upto_size(int* cells, const long long* bounds) {
+extern "C" __global__ void upto_size(int* cells, const unsigned long long* bounds) {
   launch_below<unsigned long long, unsigned long long, true>(cells, bounds);
 }
-extern "C" __global__ void below_long_int(int* cells, const long long* bounds) {
+extern "C" __global__ void below_long_int(int* cells, const int* bounds) {
   launch_below<long long, int, false>(cells, bounds);
 }
-extern "C" __global__ void below_long_unsigned(int* cells, const long long* bounds) {
+extern "C" __global__ void below_long_unsigned(int* cells, const unsigned* bounds) {
   launch_below<long long, unsigned, false>(cells, bounds);
 }
 
@@ -123,9 +122,9 @@ __global__ void below_extended_child(int* cells, int n) {
   const unsigned long long i = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < static_cast<unsigned long long>(static_cast<long long>(n))) atomicAdd(cells + i, 1);
 }
-extern "C" __global__ void below_size_int(int* cells, const long long* bounds) {
+extern "C" __global__ void below_size_int(int* cells, const int* bounds) {
   const int t = threadIdx.x;
-  below_extended_child<<<kGrid, kBlock>>>(cells + t * kGrid * kBlock, static_cast<int>(bounds[t]));
+  below_extended_child<<<kGrid, kBlock>>>(cells + t * kGrid * kBlock, bounds[t]);
 }
 
 // The bound is read behind the question for a buffer.
@@ -192,8 +191,8 @@ void bounds(klap::differential::Builder& c, const char* parent, bool inclusive) 
       if (i < n || (inclusive && i == n)) cells[t * kGrid * kBlock + static_cast<int>(i)] = 1;
     }
   }
-  std::vector<long long> given;
-  for (int t = 0; t < kBounds; ++t) given.push_back(bound_of(t));
+  std::vector<Bound> given;
+  for (int t = 0; t < kBounds; ++t) given.push_back(static_cast<Bound>(bound_of(t)));
   const auto in = c.input(std::string(parent) + " bounds", given);
   const auto out = c.buffer(parent, std::vector<int>(cells.size()), cells);
   c.launch(parent, {1, 1, 1}, {kBounds, 1, 1}, c.address(out), c.address(in));
