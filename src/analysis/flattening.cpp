@@ -51,7 +51,6 @@ bool is_known_before(const FunctionFacts& parent, const Site& site, const Argume
   const uint32_t reg = values.registers.find(store, argument.source);
   if (reg == VirtualRegisters::kNone) return false;
   const VirtualRegister& found = values.registers[reg];
-  if (found.lanes != 1 || ptx::type_bytes(found.type) != argument.bytes) return false;
   // Its name must mean the same there.
   if (std::ranges::count(values.registers.all(), found.name, &VirtualRegister::name) != 1) return false;
   const ptx::Statement* scope = values.flow.enclosing(site.get_scope);
@@ -111,7 +110,14 @@ bool is_known(const FunctionFacts& parent, const Site& site, const Argument& arg
               FlatBound& bound) {
   bound.operand = argument.source;
   if (ptx::integer_value(argument.source)) return true;
-  if (!argument.source.starts_with('%')) return false;
+  // A store takes a register that is wider than what it stores, a move does not.
+  const Values& values = parent.values();
+  const uint32_t store = values.flow.index_of(argument.store);
+  if (store == ControlFlow::npos) return false;
+  const uint32_t reg = values.registers.find(store, argument.source);
+  if (reg == VirtualRegisters::kNone || values.registers[reg].lanes != 1 ||
+      ptx::type_bytes(values.registers[reg].type) != argument.bytes)
+    return false;
   if (site.idiom->form != LaunchForm::Described || is_known_before(parent, site, argument)) return true;
   bound.at_launch = true;
   return may_wait && could_wait(parent, site);

@@ -81,27 +81,40 @@ __global__ void below(int* cells, Bound n) {
 }
 
 template <class Index, class Bound, bool kInclusive>
-__device__ void launch_below(int* cells) {
+__device__ void launch_below(int* cells, const Bound* bounds) {
   const int t = threadIdx.x;
-  below<Index, Bound, kInclusive>
-      <<<kGrid, kBlock>>>(cells + t * kGrid * kBlock, static_cast<Bound>(bound_of(t)));
+  below<Index, Bound, kInclusive><<<kGrid, kBlock>>>(cells + t * kGrid * kBlock, bounds[t]);
 }
 
-extern "C" __global__ void below_int(int* cells) { launch_below<int, int, false>(cells); }
-extern "C" __global__ void upto_int(int* cells) { launch_below<int, int, true>(cells); }
-extern "C" __global__ void below_unsigned(int* cells) { launch_below<unsigned, unsigned, false>(cells); }
-extern "C" __global__ void upto_unsigned(int* cells) { launch_below<unsigned, unsigned, true>(cells); }
-extern "C" __global__ void below_long(int* cells) { launch_below<long long, long long, false>(cells); }
-extern "C" __global__ void upto_long(int* cells) { launch_below<long long, long long, true>(cells); }
-extern "C" __global__ void below_size(int* cells) {
-  launch_below<unsigned long long, unsigned long long, false>(cells);
+extern "C" __global__ void below_int(int* cells, const int* bounds) {
+  launch_below<int, int, false>(cells, bounds);
 }
-extern "C" __global__ void upto_size(int* cells) {
-  launch_below<unsigned long long, unsigned long long, true>(cells);
+extern "C" __global__ void upto_int(int* cells, const int* bounds) {
+  launch_below<int, int, true>(cells, bounds);
 }
-extern "C" __global__ void below_long_int(int* cells) { launch_below<long long, int, false>(cells); }
-extern "C" __global__ void below_long_unsigned(int* cells) {
-  launch_below<long long, unsigned, false>(cells);
+extern "C" __global__ void below_unsigned(int* cells, const unsigned* bounds) {
+  launch_below<unsigned, unsigned, false>(cells, bounds);
+}
+extern "C" __global__ void upto_unsigned(int* cells, const unsigned* bounds) {
+  launch_below<unsigned, unsigned, true>(cells, bounds);
+}
+extern "C" __global__ void below_long(int* cells, const long long* bounds) {
+  launch_below<long long, long long, false>(cells, bounds);
+}
+extern "C" __global__ void upto_long(int* cells, const long long* bounds) {
+  launch_below<long long, long long, true>(cells, bounds);
+}
+extern "C" __global__ void below_size(int* cells, const unsigned long long* bounds) {
+  launch_below<unsigned long long, unsigned long long, false>(cells, bounds);
+}
+extern "C" __global__ void upto_size(int* cells, const unsigned long long* bounds) {
+  launch_below<unsigned long long, unsigned long long, true>(cells, bounds);
+}
+extern "C" __global__ void below_long_int(int* cells, const int* bounds) {
+  launch_below<long long, int, false>(cells, bounds);
+}
+extern "C" __global__ void below_long_unsigned(int* cells, const unsigned* bounds) {
+  launch_below<long long, unsigned, false>(cells, bounds);
 }
 
 // -1 becomes the largest number of all.
@@ -109,9 +122,9 @@ __global__ void below_extended_child(int* cells, int n) {
   const unsigned long long i = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < static_cast<unsigned long long>(static_cast<long long>(n))) atomicAdd(cells + i, 1);
 }
-extern "C" __global__ void below_size_int(int* cells) {
+extern "C" __global__ void below_size_int(int* cells, const int* bounds) {
   const int t = threadIdx.x;
-  below_extended_child<<<kGrid, kBlock>>>(cells + t * kGrid * kBlock, static_cast<int>(bound_of(t)));
+  below_extended_child<<<kGrid, kBlock>>>(cells + t * kGrid * kBlock, bounds[t]);
 }
 
 // The bound is read behind the question for a buffer.
@@ -139,6 +152,11 @@ __global__ void count(int* cells) {
 extern "C" __global__ void flat_small_parent(int* cells) {
   const int t = blockIdx.x * blockDim.x + threadIdx.x;
   if (t % 5 != 2) count<<<1 + t % 3, 7>>>(cells + t * kCells);
+}
+// Every second one is refused, and leaves a record of no threads.
+extern "C" __global__ void flat_refused_parent(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  count<<<t % 64 < 40 ? t % 2 : t % 3, 1>>>(cells + 2 * t);
 }
 extern "C" __global__ void flat_single_parent(int* cells) {
   const int t = blockIdx.x * blockDim.x + threadIdx.x;
@@ -173,8 +191,11 @@ void bounds(klap::differential::Builder& c, const char* parent, bool inclusive) 
       if (i < n || (inclusive && i == n)) cells[t * kGrid * kBlock + static_cast<int>(i)] = 1;
     }
   }
+  std::vector<Bound> given;
+  for (int t = 0; t < kBounds; ++t) given.push_back(static_cast<Bound>(bound_of(t)));
+  const auto in = c.input(std::string(parent) + " bounds", given);
   const auto out = c.buffer(parent, std::vector<int>(cells.size()), cells);
-  c.launch(parent, {1, 1, 1}, {kBounds, 1, 1}, c.address(out));
+  c.launch(parent, {1, 1, 1}, {kBounds, 1, 1}, c.address(out), c.address(in));
   c.rewritten(parent);
 }
 
@@ -259,6 +280,22 @@ KLAP_CASE(flat_small_blocks, "children of fewer threads than a warp are mixed up
   c.launch("flat_single_parent", {3, 1, 1}, {64, 1, 1}, c.address(singles));
   c.rewritten("flat_small_parent");
   c.rewritten("flat_single_parent");
+}
+
+// So that a warp of the consumer takes many steps.
+KLAP_CASE(flat_few_warps, "a step of a warp begins where the one before did not end") {
+  std::vector<int> after(kThreads * 2);
+  for (int t = 0; t < kThreads; ++t) {
+    const int grid = t % 64 < 40 ? t % 2 : t % 3;
+    for (int i = 0; i < grid; ++i) after[2 * t + i] = grid;
+  }
+  const auto refused = c.buffer("refused", std::vector<int>(after.size()), after);
+  const auto cells =
+      c.buffer("cells", std::vector<int>(kThreads * kCells, 5), added(1, [](int t) { return degree_of(t); }));
+  c.launch("flat_refused_parent", {3, 1, 1}, {64, 1, 1}, c.address(refused));
+  c.launch("flat_parent", {3, 1, 1}, {64, 1, 1}, c.address(cells));
+  c.rewritten("flat_refused_parent");
+  c.setting("KLAP_CONCURRENCY", "1000");
 }
 
 KLAP_CASE(flat_big, "of a child of too many threads to be counted, some are lost or run twice") {

@@ -47,5 +47,5 @@ extern "C" __global__ void chained(int*, int) {}
 extern "C" __global__ void __klap_chained(int*, int, void*) {}
 extern "C" __global__ void passing(int*, int) {}
 extern "C" __global__ void __klap_passing(int*, int, void*) {}
-extern "C" __global__ void launching(int*, int) {}
-extern "C" __global__ void __klap_launching(int*, int, void*, unsigned long long) {}
+extern "C" __global__ void spawning(int*, int) {}
+extern "C" __global__ void __klap_spawning(int*, int, void*, unsigned long long) {}

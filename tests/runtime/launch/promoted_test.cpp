@@ -30,11 +30,11 @@ class PromotedTest : public FakeDriverTest {
     passing.parent_variant = "__klap_passing";
     passing.promoted->mode = "PA";
     passing.promoted->shared_bytes = 64;
-    jit::Variant launching = overlapping;
-    launching.parent = "launching";
-    launching.parent_variant = "__klap_launching";
-    launching.promoted->mode = "PO";
-    return {overlapping, passing, launching};
+    jit::Variant spawning = overlapping;
+    spawning.parent = "spawning";
+    spawning.parent_variant = "__klap_spawning";
+    spawning.promoted->mode = "PO";
+    return {overlapping, passing, spawning};
   }
 
   // With those settings; the chains are loaded anew.
@@ -130,17 +130,17 @@ TEST_F(PromotedTest, SettingsSayHowManyBlocks) {
 
 // Their blocks launch each other: up to so many.
 TEST_F(PromotedTest, LaunchedLinksBeginWithOneBlock) {
-  const CUfunction launching = kernel(chains_, "launching");
-  Call call = run(first_link(launching));
-  EXPECT_EQ("__klap_launching", call["kernel"]);
+  const CUfunction spawning = kernel(chains_, "spawning");
+  Call call = run(first_link(spawning));
+  EXPECT_EQ("__klap_spawning", call["kernel"]);
   EXPECT_EQ("1,1,1", call["grid"]);
   EXPECT_TRUE(places(call).starts_with("4000000000000000")) << call["params"];
-  load_chains({{"launching", {.pool = 0, .concurrency = 32}}});
-  call = run(first_link(kernel(chains_, "launching")));
+  load_chains({{"spawning", {.pool = 0, .concurrency = 32}}});
+  call = run(first_link(kernel(chains_, "spawning")));
   EXPECT_EQ("1,1,1", call["grid"]);
   EXPECT_TRUE(places(call).starts_with("0200000000000000")) << call["params"];
-  load_chains({{"launching", {.pool = 300}}});
-  call = run(first_link(kernel(chains_, "launching")));
+  load_chains({{"spawning", {.pool = 300}}});
+  call = run(first_link(kernel(chains_, "spawning")));
   EXPECT_EQ("1,1,1", call["grid"]);
   EXPECT_TRUE(places(call).starts_with("2c01000000000000")) << call["params"];
 }
