@@ -22,7 +22,8 @@
 // Constants: those of sizes.h; KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES;
 // those of record_grid.h; KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_WARPS_TOGETHER
 // when the child's block is a multiple of a warp whose lanes belong together, KLAP_BLOCKS_TOGETHER when the
-// whole block does (KLAP_PACK is then 1); those of exits.h.
+// whole block does (KLAP_PACK is then 1); those of exits.h and await.h.
+#include "await.h"
 #include "exits.h"
 #include "queue.h"
 #include "record_grid.h"
@@ -47,6 +48,13 @@ extern "C" __device__ void __klap_child_body(const unsigned char* arguments, uns
                                              unsigned int ntid_x, unsigned int ntid_y, unsigned int ntid_z
 #endif
 );
+
+// Whether nobody has written records since this kernel began.
+#ifdef KLAP_AWAIT_PARENT
+static constexpr bool kReadOnly = false;
+#else
+static constexpr bool kReadOnly = true;
+#endif
 
 // So many virtual blocks, or warps of them, a child has.
 static __device__ __forceinline__ Place size_of(const uint4& grid) {
@@ -95,6 +103,7 @@ static __device__ __forceinline__ void leave(KlapQueue* queue) {
 // cost more, in occupancy, than the cache hits they save.
 extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
     __klap_consumer(KlapQueue* queue) {
+  await_parent();
   const unsigned int groups = gridDim.x * KLAP_PACK;
 #if KLAP_PACK == 1  // said in this way, the compiler sees that a whole block decides alike
   const unsigned int thread = threadIdx.x;
@@ -125,9 +134,9 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
     unsigned int step = 1;
     if (left != 0) {
       const unsigned long long packed = queue->packed;
-      const unsigned long long begin = __ldg(queue->prefix + record);
+      const unsigned long long begin = first_block(queue->prefix, record);
       const unsigned long long end = record + 1 < (static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS)
-                                         ? __ldg(queue->prefix + record + 1)
+                                         ? first_block(queue->prefix, record + 1)
                                          : packed >> KLAP_INDEX_BITS;
       current += static_cast<unsigned long long>(record) * KLAP_RECORD_BYTES;
       linear = static_cast<Place>(block - begin);
@@ -138,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
     } else if (big_done < queue->big) {
       const unsigned int index = queue->capacity - 1u - big_done++;
       current += static_cast<unsigned long long>(index) * KLAP_RECORD_BYTES;
-      const Place all = size_of(grid_of(current, true));
+      const Place all = size_of(grid_of(current, kReadOnly));
       linear = mine;
       count = mine < all ? (all - mine + groups - 1) / groups : 0;
       step = groups;
@@ -147,7 +156,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
     }
 #pragma unroll 1
     for (; count != 0; --count, linear += step) {
-      const uint4 grid = grid_of(current, true);
+      const uint4 grid = grid_of(current, kReadOnly);
 #ifdef KLAP_BLOCKS_DIFFER
       const uint3 size = block_of(grid.w);
       const unsigned int threads = size.x * size.y * size.z, warps = (threads + 31u) / 32u;

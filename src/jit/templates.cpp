@@ -20,6 +20,7 @@ extern const char kRecordSizesTemplate[];
 extern const char kConsumerTemplate[];
 extern const char kExactTemplate[];
 extern const char kExitsHeader[];
+extern const char kAwaitHeader[];
 extern const char kLeaveTemplate[];
 extern const char kWarpHeader[];
 extern const char kFeedHeader[];
@@ -64,6 +65,7 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
                                    {"sizes.h", kSizesHeader},
                                    {"record.cu", kRecordTemplate},
                                    {"exits.h", kExitsHeader},
+                                   {"await.h", kAwaitHeader},
                                    {"warp.h", kWarpHeader},
                                    {"warp_records.h", kWarpRecordsHeader},
                                    {"feed.h", kFeedHeader},
@@ -192,6 +194,7 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
   if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
   add_leaving(options, shape);
   if (shape.exact) return compiled(kExactTemplate, "exact.cu", options);
+  if (shape.awaits_parent) options.emplace_back("-DKLAP_AWAIT_PARENT");
   options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));
   if (shape.together == analysis::Together::Warps) options.emplace_back("-DKLAP_WARPS_TOGETHER");
   if (shape.together == analysis::Together::Blocks) options.emplace_back("-DKLAP_BLOCKS_TOGETHER");
@@ -296,7 +299,7 @@ std::string template_texts() {
          kRecordTemplate + kRecordSizesTemplate + kConsumerTemplate + kExactTemplate + kLeaveTemplate +
          kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate + kChainHeader +
          kChainRecordTemplate + kChainTemplate + kFeedGroupHeader + kLeaveChainTemplate + kWarpRecordsHeader +
-         kWarpTemplate + kWarpLaunchTemplate + kExitsHeader + kDeviceMemoryTemplate + kPromoteHeader +
+         kWarpTemplate + kWarpLaunchTemplate + kExitsHeader + kAwaitHeader + kDeviceMemoryTemplate + kPromoteHeader +
          kPromoteLinkHeader + kPromoteTemplate + kPromoteLinkTemplate;
 }
 
