@@ -51,9 +51,9 @@ extern "C" __device__ void __klap_child_body(const unsigned char* arguments, uns
 
 // Whether nobody has written records since this kernel began.
 #ifdef KLAP_AWAIT_PARENT
-static constexpr bool kReadOnly = false;
+enum : bool { kReadOnly = false };
 #else
-static constexpr bool kReadOnly = true;
+enum : bool { kReadOnly = true };
 #endif
 
 // So many virtual blocks, or warps of them, a child has.
