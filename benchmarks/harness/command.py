@@ -36,7 +36,7 @@ def parser():
     which.add_argument("--expect", metavar="FILE", help="earlier result that says how long rows take, for --part")
     how = result.add_argument_group("how")
     how.add_argument("--variants", metavar="GLOB,...", default="",
-                     help="only these: native, native best, flat, library, grid/host, ..., none")
+                     help="only these: native, native best, flat, library, grid/host, ..., none, grid/host-readback")
     how.add_argument("--reps", type=int, default=7, help="counted repetitions of each variant, at least 5 (7)")
     how.add_argument("--no-prime", action="store_true", help="no uncounted run right before each counted one")
     how.add_argument("--timeout", type=float, default=10, help="seconds after which a program hangs (10)")

@@ -19,6 +19,7 @@ SLOW_REPS = 3
 UNPRIMED_MS = 100.0  # a repetition over this does not care whether the device was idle before
 NATIVE, BEST, FLAT, LIBRARY = "native", "native best", "flat", "library"
 AT_BEST = " at best limit"
+READBACK = "host-readback"  # the launcher of grid aggregation as in the KLAP paper
 
 
 @dataclass
@@ -42,9 +43,10 @@ def preloaded(granularity, launcher, limit=0):
 
 
 def is_wanted(name, patterns):
-    """Whether a variant is among those asked for; without a wish all are but the preloaded one that does nothing."""
+    """Whether a variant is among those asked for; without a wish all are but the preloaded one that does nothing and
+    the one that is there only to be compared with."""
     if not patterns:
-        return not name.startswith("none")
+        return not name.startswith("none") and READBACK not in name
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 

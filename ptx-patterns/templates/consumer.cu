@@ -28,7 +28,8 @@
 // those of record_grid.h; KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_WARPS_TOGETHER
 // when the child's block is a multiple of a warp whose lanes belong together, KLAP_BLOCKS_TOGETHER when the
 // whole block does (KLAP_PACK is then 1), and KLAP_TAKES_SHARES when it then takes shares one after another;
-// those of exits.h.
+// those of exits.h and await.h.
+#include "await.h"
 #include "consumer_end.h"
 #include "exits.h"
 #include "queue.h"
@@ -99,7 +100,7 @@ static __device__ __forceinline__ unsigned long long begin_of(const KlapQueue* q
 #ifdef KLAP_BLOCKS_EACH
   return static_cast<unsigned long long>(record) * KLAP_BLOCKS_EACH;
 #else
-  return __ldg(queue->prefix + record);
+  return first_block(queue->prefix, record);
 #endif
 }
 static __device__ __forceinline__ unsigned long long end_of(const KlapQueue* queue, unsigned int record) {
@@ -134,6 +135,7 @@ static __device__ __forceinline__ void end_virtual_block() {
 // cost more, in occupancy, than the cache hits they save.
 extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
     __klap_consumer(KlapQueue* queue) {
+  await_parent();
   const unsigned int groups = gridDim.x * KLAP_PACK;
 #if KLAP_PACK == 1  // said in this way, the compiler sees that a whole block decides alike
   const unsigned int thread = threadIdx.x;
@@ -191,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
     } else if (big_done < queue->big) {
       const unsigned int index = queue->capacity - 1u - big_done++;
       current += static_cast<unsigned long long>(index) * KLAP_RECORD_BYTES;
-      const Place all = size_of(grid_of(current, true));
+      const Place all = size_of(grid_of(current, kReadOnly));
       linear = mine;
       count = mine < all ? (all - mine + groups - 1) / groups : 0;
       step = groups;
@@ -200,7 +202,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
     }
 #pragma unroll 1
     for (; count != 0; --count, linear += step) {
-      const uint4 grid = grid_of(current, true);
+      const uint4 grid = grid_of(current, kReadOnly);
 #ifdef KLAP_BLOCKS_DIFFER
       const uint3 size = block_of(grid.w);
       const unsigned int threads = size.x * size.y * size.z, warps = (threads + 31u) / 32u;

@@ -15,7 +15,8 @@
 // are smaller than the GPU do not all fall to the same warps.
 //
 // Constants: those of sizes.h, with one dimension; KLAP_THREADS of a block, a multiple of a warp;
-// KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; those of record_grid.h; KLAP_GRID_1D.
+// KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; those of record_grid.h; KLAP_GRID_1D; those of await.h.
+#include "await.h"
 #include "consumer_end.h"
 #include "queue.h"
 #include "record_grid.h"
@@ -53,7 +54,7 @@ static __device__ __forceinline__ unsigned int threads_of_child(const uint4& gri
 
 // The thread of a child with that linear index.
 static __device__ __forceinline__ void run_thread(const unsigned char* record, unsigned long long index) {
-  const uint4 grid = grid_of(record, true);
+  const uint4 grid = grid_of(record, kReadOnly);
   const unsigned int threads = threads_of_child(grid);
   const unsigned int block = static_cast<unsigned int>(quotient(index, threads));
   const unsigned int thread = static_cast<unsigned int>(index) - block * threads;
@@ -77,6 +78,7 @@ static __device__ __forceinline__ unsigned int count_up_to(unsigned int value, u
 }
 
 extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapQueue* queue) {
+  await_parent();
   const unsigned int lane = threadIdx.x % 32u;
   const unsigned int warps = gridDim.x * (KLAP_THREADS / 32u);
   // Where there is less than a step for each, multiprocessors share it rather than warps of one.
@@ -105,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapQ
       if (big_begun >= queue->big) break;
       record = queue->capacity - 1u - big_begun++;
       const uint4 grid =
-          grid_of(queue->records + static_cast<unsigned long long>(record) * KLAP_RECORD_BYTES, true);
+          grid_of(queue->records + static_cast<unsigned long long>(record) * KLAP_RECORD_BYTES, kReadOnly);
       end = static_cast<unsigned long long>(grid.x) * threads_of_child(grid);
       at = 32ull * (mine >= turn ? mine - turn : mine + warps - turn);
       const unsigned long long steps = turn + (end + 31u) / 32u;
@@ -125,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapQ
       // Where record `next` begins, seen from here. None begins before.
       unsigned int distance = 32;
       if (next < records) {
-        const unsigned long long away = __ldg(queue->prefix + next) - at;
+        const unsigned long long away = first_block(queue->prefix, next) - at;
         if (away < 32u) distance = static_cast<unsigned int>(away);
       }
       const unsigned int known = __shfl_sync(KLAP_ALL_LANES, distance, 31);
@@ -137,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapQ
       own += before;
       // A lane that is not below `known` may be in a record behind those that were looked at.
       runs = lane < known && at + lane < end;
-      index = runs ? at + lane - __ldg(queue->prefix + own) : 0;
+      index = runs ? at + lane - first_block(queue->prefix, own) : 0;
       record += known < 32u ? 32u : __shfl_sync(KLAP_ALL_LANES, before, 31);
       at += known;
     }

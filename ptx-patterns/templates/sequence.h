@@ -30,6 +30,17 @@ typedef unsigned int Linear;
 typedef unsigned long long Linear;
 #endif
 
+// A child's first block. The non-coherent cache is for what nobody writes while the kernel lives, and one
+// that awaits its parent (await.h) has lived while that wrote.
+static __device__ __forceinline__ unsigned long long first_block(const unsigned long long* prefix,
+                                                                 unsigned int record) {
+#ifdef KLAP_AWAIT_PARENT
+  return prefix[record];
+#else
+  return __ldg(prefix + record);
+#endif
+}
+
 // The last record whose first virtual block is not behind `block`: records of no blocks share their
 // successor's prefix.
 static __device__ __forceinline__ unsigned int find_record(const unsigned long long* prefix,
@@ -37,7 +48,7 @@ static __device__ __forceinline__ unsigned int find_record(const unsigned long l
   unsigned int low = 0, high = records;
   while (high - low > 1) {
     const unsigned int middle = low + (high - low) / 2;
-    if (__ldg(prefix + middle) <= block) {
+    if (first_block(prefix, middle) <= block) {
       low = middle;
     } else {
       high = middle;
@@ -58,7 +69,7 @@ static __device__ __forceinline__ unsigned int find_record_as_warp(const unsigne
   while (low + 1 < high) {
     const unsigned int part = (high - low + 31) / 32;
     const unsigned int probe = low + lane * part;  // lane 0's is known not to be behind
-    const bool is_before = lane == 0 || (probe < high && __ldg(prefix + probe) <= block);
+    const bool is_before = lane == 0 || (probe < high && first_block(prefix, probe) <= block);
     low += (__popc(__ballot_sync(~0u, is_before)) - 1u) * part;
     if (high - low > part) high = low + part;
   }

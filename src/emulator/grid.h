@@ -34,6 +34,9 @@ int launch_error(const Launch& launch, uint32_t shared_limit = kDefaultSharedLim
 struct Grid {
   uint64_t id = 0;
   Launch launch;
+  // It may begin before this one is finished, and griddepcontrol.wait waits for that. Null: nothing to wait
+  // for.
+  std::shared_ptr<const Grid> primary;
   Grid* parent = nullptr;     // the grid that launched it from the device
   uint64_t parent_block = 0;  // the block that did, as numbered by BlockId
   HistoryRef after;           // what its start waits for

@@ -279,7 +279,7 @@ void Machine::unload(const std::shared_ptr<const Image>& image) {
 StreamId Machine::create_stream(StreamFlags flags) { return state_->streams.create(flags); }
 void Machine::destroy_stream(StreamId stream) { state_->streams.destroy(stream); }
 
-int Machine::launch(StreamId stream, Launch launch) {
+int Machine::launch(StreamId stream, Launch launch, bool dependent) {
   State& s = *state_;
   if (s.code != 0) return s.code;
   if (launch.image == nullptr || launch.kernel == nullptr) return rt::kInvalidValue;
@@ -293,7 +293,11 @@ int Machine::launch(StreamId stream, Launch launch) {
   const auto grid = s.grids.make(std::move(launch), nullptr);
   grid->pending_limit = s.options.pending_launches;
   grid->before_begin = s.host_history;
-  s.streams.enqueue(stream, grid);
+  const auto primary = dependent ? std::dynamic_pointer_cast<GridOperation>(s.streams.last(stream)) : nullptr;
+  if (primary && !primary->is_finished())
+    s.streams.enqueue_after(stream, s.grids.make_dependent(*grid, primary), grid);
+  else
+    s.streams.enqueue(stream, grid);
   return 0;
 }
 

@@ -65,7 +65,9 @@ class Machine {
   void destroy_stream(StreamId stream);
   // Nonzero: a CUDA error number, and nothing was enqueued: launch_error()'s, 801 for a kernel with something
   // in it that the emulator does not know (error_text() names it), or the machine's sticky error.
-  int launch(StreamId stream, Launch launch);
+  // `dependent`: a programmatic dependent launch. Where the work before it in the stream is a grid, it begins
+  // when the blocks of that have exited.
+  int launch(StreamId stream, Launch launch, bool dependent = false);
   // Anything else that happens in stream order, on the host's side: copies, sets, host functions.
   void enqueue(StreamId stream, std::function<void()> work);
   EventId create_event();

@@ -27,6 +27,36 @@ std::shared_ptr<GridOperation> GridTree::make(Launch launch, GridOperation* laun
   return grid;
 }
 
+// The end of a grid that has dependents: an operation of its own, so that the schedule chooses when.
+class GridTree::Settling final : public Operation {
+ public:
+  Settling(GridTree& tree, GridOperation& grid) : tree_(tree), grid_(grid) {}
+
+ private:
+  bool begin() override {
+    tree_.finish(grid_);
+    return true;
+  }
+  GridTree& tree_;
+  GridOperation& grid_;  // kept by Operations until it is finished
+};
+
+OperationRef GridTree::make_dependent(GridOperation& grid, const std::shared_ptr<GridOperation>& primary) {
+  grid.primary = primary;
+  primary->dependents.push_back(&grid);
+  if (primary->exit) return primary->exit;
+  primary->exit = std::make_shared<Marker>();
+  operations_.add(primary->exit, {}, true);
+  if (primary->exited) end_exit(*primary);
+  return primary->exit;
+}
+
+// Of what the primary did nothing is visible; what was done before it began is.
+void GridTree::end_exit(GridOperation& primary) {
+  primary.exit->before_end = primary.after;
+  operations_.finish(*primary.exit);
+}
+
 void GridTree::add_child(const OperationRef& operation, GridOperation& launcher,
                          std::span<const OperationRef> predecessors) {
   operation->launcher = &launcher;
@@ -50,6 +80,7 @@ void GridTree::exited(Grid& grid) {
   auto& operation = static_cast<GridOperation&>(grid);
   operation.exited = true;
   --running_;
+  if (operation.exit) end_exit(operation);
   check(operation);
 }
 
@@ -65,16 +96,27 @@ void GridTree::operation_finished(Operation& operation) {
 }
 
 void GridTree::check(GridOperation& grid) {
-  if (!grid.exited || grid.finished) return;
+  if (!grid.exited || grid.finished || grid.is_settling) return;
   if (grid.children == 0) {
-    grid.finished = true;
-    grid.before_end = grid.history;
-    operations_.finish(grid);
+    if (grid.primary && !grid.primary->finished) return;  // which comes back to this when it is
+    if (grid.dependents.empty()) return finish(grid);
+    grid.is_settling = true;
+    operations_.add(std::make_shared<Settling>(*this, grid), {});
   } else if (grid.children == grid.tails && grid.before_tails) {
     const OperationRef gate = std::exchange(grid.before_tails, nullptr);
     gate->before_begin = joined(gate->before_begin, grid.history);
     operations_.release(gate);
   }
+}
+
+void GridTree::finish(GridOperation& grid) {
+  // What follows in the stream follows both.
+  if (const auto primary = std::move(grid.primary)) grid.history = joined(grid.history, primary->history);
+  grid.finished = true;
+  grid.before_end = grid.history;
+  const std::vector<GridOperation*> dependents = std::move(grid.dependents);
+  operations_.finish(grid);
+  for (GridOperation* const dependent : dependents) check(*dependent);
 }
 
 }  // namespace klap::emulator

@@ -58,9 +58,7 @@ std::vector<OperationRef> Streams::last_of(StreamId stream, bool awaited) const 
   return all;
 }
 
-void Streams::put(StreamId stream, const OperationRef& operation, const OperationRef& also_after) {
-  std::vector<OperationRef> before = last_of(stream, false);
-  if (also_after) before.push_back(also_after);
+void Streams::put(StreamId stream, const OperationRef& operation, const std::vector<OperationRef>& before) {
   operations_.add(operation, before);
   Stream& s = at(stream);
   s.last = operation;
@@ -68,7 +66,16 @@ void Streams::put(StreamId stream, const OperationRef& operation, const Operatio
   if (stream == kLegacyStream) orphans_.clear();  // whoever waits for this waits for them
 }
 
-void Streams::enqueue(StreamId stream, const OperationRef& operation) { put(stream, operation, nullptr); }
+void Streams::enqueue(StreamId stream, const OperationRef& operation) {
+  put(stream, operation, last_of(stream, false));
+}
+
+void Streams::enqueue_after(StreamId stream, const OperationRef& instead_of_last,
+                            const OperationRef& operation) {
+  std::vector<OperationRef> before = last_of(stream, false);
+  std::ranges::replace(before, last(stream), instead_of_last);
+  put(stream, operation, before);
+}
 
 bool Streams::is_complete(StreamId stream) const {
   const std::vector<OperationRef> all = last_of(stream, true);
@@ -103,7 +110,9 @@ void Streams::wait(StreamId stream, EventId event, HistoryRef before) {
   if (!recorded) return;
   const auto marker = std::make_shared<Marker>();
   marker->before_begin = std::move(before);
-  put(stream, marker, recorded);
+  std::vector<OperationRef> before_it = last_of(stream, false);
+  before_it.push_back(recorded);
+  put(stream, marker, before_it);
 }
 
 const OperationRef& Streams::event(EventId event) const {

@@ -30,6 +30,10 @@ class Streams {
   StreamId create(StreamFlags flags);
   void destroy(StreamId stream);
   void enqueue(StreamId stream, const OperationRef& operation);
+  // The stream's last operation, null if it has none; and the same as enqueue(), after another one in its
+  // place.
+  [[nodiscard]] const OperationRef& last(StreamId stream) const { return at(stream).last; }
+  void enqueue_after(StreamId stream, const OperationRef& instead_of_last, const OperationRef& operation);
   // All of its work is done; for the default stream also that of the blocking streams.
   [[nodiscard]] bool is_complete(StreamId stream) const;
   // What happened before the end of that work.
@@ -60,7 +64,7 @@ class Streams {
   // The last operations of the streams that `stream` is in order with. `awaited`: those whose end its own
   // work needs, not only begins after.
   [[nodiscard]] std::vector<OperationRef> last_of(StreamId stream, bool awaited) const;
-  void put(StreamId stream, const OperationRef& operation, const OperationRef& also_after);
+  void put(StreamId stream, const OperationRef& operation, const std::vector<OperationRef>& before);
 
   Operations& operations_;
   uint64_t next_ = 1;

@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 
+#include "analysis/early_start.h"
 #include "container/elf64.h"
 #include "jit/hash.h"
 #include "jit/options.h"
@@ -22,6 +23,8 @@ namespace klap::jit {
 namespace {
 
 using transform::Generated;
+
+constexpr std::string_view kWait = "griddepcontrol.wait", kLaunchCall = "LaunchDevice";
 
 // Short and unique within a program: names of generated kernels carry it.
 std::string unit_tag(const Plan& plan, size_t unit) {
@@ -130,6 +133,7 @@ class Generator {
     const bool at_once = sites.front().way.is_at_once();
     Generated parent = at_once ? sharing_parent(sites, templates) : parent_variant(sites, templates);
     add_variant(sites, parent.name);
+    out_.variants.back().consumers_await = await(sites, templates, parent);
     consumers_.merge(made);
     for (auto& [unit, consumer] : consumers) code(unit).kernels.push_back(std::move(consumer));
     code(sites.front().parent_unit).kernels.push_back(std::move(parent));
@@ -205,6 +209,22 @@ class Generator {
                                   : leave_template(site.shape, group_blocks, in_order);
     }
     return out;
+  }
+
+  // Whether all consumers begin with a wait, and neither they nor the parent launch kernels. It is asked of
+  // what was generated: whoever launches on this trusts in it. (What children launch is in
+  // ConsumerShape::awaits_parent.)
+  [[nodiscard]] bool await(std::span<const PlannedSite> sites, const std::vector<SiteTemplates>& templates,
+                           const Generated& parent) const {
+    const PlannedSite& any = sites.front();
+    if (any.way.is_at_once() || any.way.launcher == Launcher::Device) return false;
+    if (parent.text.find(kLaunchCall) != std::string::npos) return false;
+    if (!analysis::may_be_overtaken(*plan_.units[any.parent_unit]->module(), any.parent->function))
+      return false;
+    return std::ranges::all_of(templates, [&](const SiteTemplates& made) {
+      const PlannedSite& site = sites[static_cast<size_t>(&made - templates.data())];
+      return site.shape.awaits_parent && made.consumer->source.find(kWait) != std::string::npos;
+    });
   }
 
   void includes(const PlannedSite& site, const SiteTemplates& templates) {

@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic("klapjit\n", 8);
-constexpr uint32_t kFormat = 6;
+constexpr uint32_t kFormat = 7;
 constexpr size_t kChecksumBytes = 16;
 
 class Writer {
@@ -124,10 +124,11 @@ template <typename Archive, typename V>
 requires std::same_as<std::remove_const_t<V>, Variant>
 void fields(Archive& archive, V& variant) {
   auto& [parent, parent_variant, launcher, granularity, group_blocks, param_count, param_bytes, queue_offset,
-         queues, pool_bytes, buffer, in_slices, promoted, pool, concurrency] = variant;
+         queues, pool_bytes, buffer, in_slices, consumers_await, promoted, pool, concurrency] = variant;
   archive(parent), archive(parent_variant), archive(launcher), archive(granularity), archive(group_blocks);
   archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues), archive(pool_bytes);
-  archive(buffer), archive(in_slices), archive(promoted), archive(pool), archive(concurrency);
+  archive(buffer), archive(in_slices), archive(consumers_await), archive(promoted);
+  archive(pool), archive(concurrency);
 }
 
 template <typename Archive, typename S>

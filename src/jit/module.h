@@ -169,6 +169,9 @@ struct Variant {
   Buffer buffer = Buffer::Pool;     // of the queues
   // The variant can be launched in slices of the grid: behind the queues it takes which one (GridSlice).
   bool in_slices = false;
+  // Every consumer begins with a wait for what is before it in its stream, and may be launched with
+  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION.
+  bool consumers_await = false;
   // Set: the variant is launched as a chain of resident blocks, and takes the chain in place of a queue.
   std::optional<PromotedChain> promoted{};
   // What the program's annotations say of a promoted chain, 0 for nothing: blocks, and as in ChildQueue.

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "analysis/chaining.h"
+#include "analysis/early_start.h"
 #include "analysis/flattening.h"
 #include "analysis/site_order.h"
 #include "analysis/slicing.h"
@@ -556,6 +557,8 @@ class Planner {
         transform::consumer_shape(module, *child.function, launch_sizes(parent, s, module, *child.function),
                                   grid_is_1d(s, parent.data), planned.way.launcher == Launcher::Device);
     transform::use_threads(planned.shape, planned.wish.consumer_threads);
+    planned.shape.awaits_parent =
+        planned.way.launcher == Launcher::Host && analysis::may_start_early(module, *child.function);
     return std::nullopt;
   }
 

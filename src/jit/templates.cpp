@@ -23,6 +23,7 @@ extern const char kRecordSizesTemplate[];
 extern const char kConsumerTemplate[];
 extern const char kExactTemplate[];
 extern const char kExitsHeader[];
+extern const char kAwaitHeader[];
 extern const char kLeaveTemplate[];
 extern const char kWarpHeader[];
 extern const char kFeedHeader[];
@@ -68,6 +69,7 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
                                    {"sizes.h", kSizesHeader},
                                    {"record.cu", kRecordTemplate},
                                    {"exits.h", kExitsHeader},
+                                   {"await.h", kAwaitHeader},
                                    {"flat.h", kFlatHeader},
                                    {"consumer_end.h", kConsumerEndHeader},
                                    {"warp.h", kWarpHeader},
@@ -216,6 +218,7 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
   if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
   add_leaving(options, shape);
   if (shape.exact) return compiled(kExactTemplate, "exact.cu", options);
+  if (shape.awaits_parent) options.emplace_back("-DKLAP_AWAIT_PARENT");
   if (shape.flat) {
     options.push_back(fmt::format("-DKLAP_THREADS={}", shape.flat_threads));
     return compiled(kConsumerFlatTemplate, "consumer_flat.cu", options);
@@ -334,8 +337,8 @@ std::string template_texts() {
          kConsumerTemplate + kExactTemplate + kLeaveTemplate + kWarpHeader + kFeedHeader +
          kFeedRecordTemplate + kFeedTemplate + kChainHeader + kChainRecordTemplate + kChainTemplate +
          kFeedGroupHeader + kLeaveChainTemplate + kWarpRecordsHeader + kWarpTemplate + kWarpLaunchTemplate +
-         kExitsHeader + kDeviceMemoryTemplate + kPromoteHeader + kPromoteLinkHeader + kPromoteTemplate +
-         kPromoteLinkTemplate + kPromoteLaunchTemplate;
+         kExitsHeader + kAwaitHeader + kDeviceMemoryTemplate + kPromoteHeader + kPromoteLinkHeader +
+         kPromoteTemplate + kPromoteLinkTemplate + kPromoteLaunchTemplate;
 }
 
 }  // namespace klap::jit

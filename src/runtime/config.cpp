@@ -141,7 +141,10 @@ std::optional<LinkerChoice> parse_linker(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<jit::Launcher> parse_launcher(std::string_view name) { return analysis::parse_launcher(name); }
+// To the pipeline, a host that reads back is the host (readback.h).
+std::optional<jit::Launcher> parse_launcher(std::string_view name) {
+  return analysis::parse_launcher(name == kHostReadback ? to_string(jit::Launcher::Host) : name);
+}
 
 bool KernelTable::matches(const std::string& mangled, const std::string* child) const {
   const auto fits = [](const std::string& pattern, const std::string& name) {
@@ -181,7 +184,9 @@ std::optional<jit::GivenValue> Config::setting_for(std::string_view key, const s
   const auto set = given(setting, &parent, &child);
   if (!set) return std::nullopt;
   // Not the line: rewritten modules are kept, with their remarks, for as long as the values stay.
-  return jit::GivenValue{set->text, set->from == Value::From::File ? "config file" : set->place};
+  const std::string text =
+      key == "launcher" && set->text == kHostReadback ? to_string(jit::Launcher::Host) : set->text;
+  return jit::GivenValue{text, set->from == Value::From::File ? "config file" : set->place};
 }
 
 // What was kept is valid, and the table's defaults are, so these find a value.
@@ -212,6 +217,10 @@ uint32_t Config::concurrency_for(const std::string& mangled, const std::string& 
   const Setting& setting = *find_key(Section::Kernel, "concurrency");
   if (annotated != 0 && !given(setting, &mangled, &child)) return annotated;
   return *parse_share(value(setting, &mangled, &child).text);
+}
+
+bool Config::dependent_launch_for(const std::string& mangled) const {
+  return *parse_boolean(value(*find_key(Section::Kernel, "dependent_launch"), &mangled).text);
 }
 
 // A chain's only child is its parent.

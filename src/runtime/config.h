@@ -91,6 +91,8 @@ struct Config {
   [[nodiscard]] uint64_t pool_bytes_for(const std::string& mangled, uint64_t annotated = 0) const;
   [[nodiscard]] uint32_t concurrency_for(const std::string& mangled, const std::string& child,
                                          uint32_t annotated = 0) const;
+  // Whether consumers may be launched before their parent is complete.
+  [[nodiscard]] bool dependent_launch_for(const std::string& mangled) const;
   // Blocks of a promoted chain, likewise; 0 where nobody says.
   [[nodiscard]] uint32_t pool_for(const std::string& mangled, uint32_t annotated = 0) const;
   // All queues of a CUDA context; the largest number where there is no limit.
@@ -109,6 +111,9 @@ void apply_config_text(Config& config, std::string_view text, const std::string&
 
 // Level and destination of the log. A log file that cannot be written is one more problem.
 void apply_log_settings(Config& config);
+
+// A launcher that to the pipeline is "host" (readback.h).
+inline constexpr std::string_view kHostReadback = "host-readback";
 
 // "grid" -> Granularity::Grid, "device" -> Launcher::Device; nothing for a name that is none.
 std::optional<jit::Granularity> parse_granularity(std::string_view name);

@@ -67,6 +67,8 @@ namespace klap::runtime {
   X(mem_free_async, "cuMemFreeAsync", PFN_cuMemFreeAsync_v11020)                                      \
   X(memcpy_htod_async, "cuMemcpyHtoDAsync_v2", PFN_cuMemcpyHtoDAsync_v3020)                           \
   X(memset_d8_async, "cuMemsetD8Async", PFN_cuMemsetD8Async_v3020)                                    \
+  X(memcpy_dtoh_async, "cuMemcpyDtoHAsync_v2", PFN_cuMemcpyDtoHAsync_v3020)                           \
+  X(stream_synchronize, "cuStreamSynchronize", PFN_cuStreamSynchronize_v2000)                         \
   X(mem_host_register, "cuMemHostRegister_v2", PFN_cuMemHostRegister_v6050)                           \
   X(mem_host_get_device_pointer, "cuMemHostGetDevicePointer_v2", PFN_cuMemHostGetDevicePointer_v3020) \
   X(event_create, "cuEventCreate", PFN_cuEventCreate_v2000)                                           \

@@ -14,6 +14,7 @@
 #include "runtime/launch_params.h"
 #include "runtime/launch_reasons.h"
 #include "runtime/promoted_launch.h"
+#include "runtime/readback.h"
 #include "runtime/registry.h"
 #include "runtime/slices.h"
 #include "runtime/stats.h"
@@ -168,8 +169,10 @@ Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const Prepared
   }
   timed.parent_enqueued();
   const bool by_host = parent.variant().launcher == jit::Launcher::Host;
-  const CUresult result =
-      by_host ? launch_consumers(prepared, parent.variant(), context, priority) : CUDA_SUCCESS;
+  const CUresult result = !by_host ? CUDA_SUCCESS
+                          : parent.reads_back()
+                              ? launch_after_readback(prepared, parent.variant(), context, priority)
+                              : launch_consumers(prepared, parent.variant(), context, priority);
   if (result != CUDA_SUCCESS) {
     // The parent's records can no longer be run, so the program must learn of it, and nothing may be recorded
     // behind them. The consumer has launched before, so this is a context that has failed altogether.
@@ -295,6 +298,7 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (block_threads > prepared->max_parent_threads) return leave(reasons::kParentBlock);
   if (cut.why) note_slices(launch, parent, cut);
   if (context->has_own_queues()) parent.info_once("buffer", "its queues are allocated for each launch");
+  if (parent.reads_back()) parent.info_once("readback", "the host reads back what it recorded");
   return enqueue(launch, cut.slices, parent, *prepared, *context, priority);
 }
 

@@ -14,6 +14,7 @@
 #include "runtime/driver_linker.h"
 #include "runtime/image_rewrite.h"
 #include "runtime/process.h"
+#include "runtime/readback.h"
 #include "runtime/registry.h"
 #include "runtime/stats.h"
 #include "support/demangle.h"
@@ -143,6 +144,16 @@ void register_image(LoadedImage image, const jit::RewrittenModule& rewritten) {
     for (const jit::ChildQueue& queue : variant.queues) {
       image.concurrency[variant.parent].push_back(
           config().concurrency_for(variant.parent, queue.child, queue.concurrency));
+    }
+    if (!config().dependent_launch_for(variant.parent)) image.no_dependent_launch.insert(variant.parent);
+    if (!variant.queues.empty() &&
+        asks_for_readback(config(), variant.parent, variant.queues.front().child)) {
+      image.readback.insert(variant.parent);
+      if (!can_read_back(variant))
+        log().info(
+            "{}: launched by the host without reading back: how many children there are is known only "
+            "when all have run",
+            demangle(variant.parent));
     }
     if (!variant.promoted) continue;
     image.chains[variant.parent] = {

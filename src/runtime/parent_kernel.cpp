@@ -1,8 +1,11 @@
 #include "runtime/parent_kernel.h"
 
 #include <algorithm>
+#include <array>
 
 #include "runtime/driver.h"
+#include "runtime/process.h"
+#include "runtime/readback.h"
 #include "support/demangle.h"
 #include "support/log.h"
 
@@ -35,30 +38,44 @@ void log_prepared(const jit::Variant& variant, const PreparedVariant& prepared) 
     if (variant.launcher == jit::Launcher::Device) {
       log().debug("{}: launches {} itself", demangle(variant.parent), queue.consumer);
     } else {
-      log().debug("{}: consumer {} runs as {} blocks of {} threads", demangle(variant.parent), queue.consumer,
-                  prepared.consumers[i].grid, queue.consumer_block_threads);
+      log().debug("{}: consumer {} runs as {} blocks of {} threads{}", demangle(variant.parent),
+                  queue.consumer, prepared.consumers[i].grid, queue.consumer_block_threads,
+                  prepared.dependent ? ", launched before the parent is complete" : "");
     }
   }
 }
 
+// How all consumers of a variant are launched.
+struct ConsumerLaunch {
+  CUstream stream = nullptr;
+  const CUlaunchAttribute* priority = nullptr;
+  bool dependent = false;
+};
+
 CUresult launch_consumer(const PreparedVariant::Consumer& consumer, const jit::ChildQueue& described,
-                         CUdeviceptr queue, CUstream stream, const CUlaunchAttribute* priority) {
+                         CUdeviceptr queue, const ConsumerLaunch& how) {
   const unsigned block_threads = described.consumer_block_threads;
   void* params[] = {&queue};
-  if (!priority) {
-    return driver()->launch_kernel(consumer.function, consumer.grid, 1, 1, block_threads, 1, 1,
-                                   described.child_shared_bytes, stream, params, nullptr);
+  std::array<CUlaunchAttribute, 2> attributes{};
+  unsigned count = 0;
+  if (how.priority) attributes[count++] = *how.priority;
+  if (how.dependent) {
+    attributes[count].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attributes[count++].value.programmaticStreamSerializationAllowed = 1;
   }
-  CUlaunchAttribute attribute = *priority;
+  if (count == 0) {
+    return driver()->launch_kernel(consumer.function, consumer.grid, 1, 1, block_threads, 1, 1,
+                                   described.child_shared_bytes, how.stream, params, nullptr);
+  }
   CUlaunchConfig config{};
   config.gridDimX = consumer.grid;
   config.gridDimY = config.gridDimZ = 1;
   config.blockDimX = block_threads;
   config.blockDimY = config.blockDimZ = 1;
   config.sharedMemBytes = described.child_shared_bytes;
-  config.hStream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
+  config.hStream = how.stream;
+  config.attrs = attributes.data();
+  config.numAttrs = count;
   return driver()->launch_kernel_ex(&config, consumer.function, params, nullptr);
 }
 
@@ -179,6 +196,8 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare(LaunchContext& laun
     if (result != CUDA_SUCCESS) {
       made->unusable = &reasons::kConsumerDoesNotLaunch;
       why = std::string(made->unusable->name) + " (" + error_name(result) + ")";
+    } else if (may_be_dependent()) {
+      try_dependent(*made, launch);
     }
   }
   prepared_.push_back(made);
@@ -207,6 +226,31 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare_alone(uint64_t cont
   return made;
 }
 
+bool ParentKernel::reads_back() const {
+  return image_->readback.contains(variant_.parent) && can_read_back(variant_);
+}
+
+// Timed launches are not: an event stands between parent and consumer, and what it divides would overlap.
+bool ParentKernel::may_be_dependent() const {
+  return variant_.consumers_await && !image_->no_dependent_launch.contains(variant_.parent) &&
+         !reads_back() && !config().timing;
+}
+
+// Once more on the empty queues, behind the consumers that have just been launched there: what the program
+// has put into the stream before is none of their business.
+void ParentKernel::try_dependent(PreparedVariant& prepared, const LaunchContext& launch) const {
+  const ConsumerLaunch how{launch.stream(), nullptr, true};
+  for (size_t i = 0; i < variant_.queues.size(); ++i) {
+    const CUresult result =
+        launch_consumer(prepared.consumers[i], variant_.queues[i], queue_of(variant_, i, launch), how);
+    if (result == CUDA_SUCCESS) continue;
+    log().info("{}: its consumers are launched without programmatic dependent launch, which is refused ({})",
+               demangle(variant_.parent), error_name(result));
+    return;
+  }
+  prepared.dependent = true;
+}
+
 bool ParentKernel::is_new(const std::string& what) {
   const std::lock_guard lock(mutex_);
   return said_.insert(what).second;
@@ -227,9 +271,18 @@ CUdeviceptr queue_of(const jit::Variant& variant, size_t index, const LaunchCont
 
 CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& variant,
                           const LaunchContext& launch, const CUlaunchAttribute* priority) {
+  ConsumerLaunch how{launch.stream(), priority, prepared.dependent};
   for (size_t i = 0; i < variant.queues.size(); ++i) {
-    const CUresult result = launch_consumer(prepared.consumers[i], variant.queues[i],
-                                            queue_of(variant, i, launch), launch.stream(), priority);
+    if (prepared.consumers[i].grid == 0) continue;
+    const CUdeviceptr queue = queue_of(variant, i, launch);
+    CUresult result = launch_consumer(prepared.consumers[i], variant.queues[i], queue, how);
+    if (result != CUDA_SUCCESS && how.dependent) {
+      // It was accepted before, but there are records to be run now.
+      log().info("{}: its consumer is launched without programmatic dependent launch ({})",
+                 demangle(variant.parent), error_name(result));
+      how.dependent = false;
+      result = launch_consumer(prepared.consumers[i], variant.queues[i], queue, how);
+    }
     if (result != CUDA_SUCCESS) return result;
   }
   return CUDA_SUCCESS;

@@ -43,6 +43,10 @@ struct LoadedImage {
     uint32_t concurrency = 1;  // of how many parts of the device it takes one, where `pool` is 0
   };
   std::map<std::string, ChainBlocks> chains;
+  // Parents whose consumers are launched to start when the parent is complete, and not before.
+  std::set<std::string> no_dependent_launch;
+  // Parents after which the host reads back what they recorded (readback.h).
+  std::set<std::string> readback;
   // The image itself where the driver was told that it stays readable (CU_LIBRARY_BINARY_IS_PRESERVED).
   std::shared_ptr<const std::string> preserved_cubin;
 };
@@ -56,6 +60,8 @@ struct PreparedVariant {
     unsigned grid = 0;  // where the host launches it
   };
   std::vector<Consumer> consumers;  // one for each queue of the variant
+  // The consumers are launched before what is ahead of them is complete, and wait for that themselves.
+  bool dependent = false;
   unsigned max_parent_threads = 0;  // in a block
   unsigned chain_blocks = 0;       // of a promoted chain at a time: launched, or allowed to launch each other
   MaybeReason unusable = nullptr;  // the reason why the original is always used here
@@ -67,6 +73,8 @@ class ParentKernel {
 
   [[nodiscard]] const std::string& name() const { return variant_.parent; }
   [[nodiscard]] const jit::Variant& variant() const { return variant_; }
+  // As the settings have it, and where it can be done.
+  [[nodiscard]] bool reads_back() const;
   [[nodiscard]] uint64_t pool_bytes() const { return pool_bytes_; }
 
   // What prepare() made in that context, null if it was not called there yet.
@@ -93,6 +101,8 @@ class ParentKernel {
   MaybeReason resolve(PreparedVariant& prepared, unsigned multiprocessors) const;
   MaybeReason resolve_consumer(PreparedVariant& prepared, const jit::ChildQueue& queue,
                                unsigned multiprocessors) const;
+  [[nodiscard]] bool may_be_dependent() const;
+  void try_dependent(PreparedVariant& prepared, const LaunchContext& launch) const;
   MaybeReason resolve_chain(PreparedVariant& prepared, unsigned multiprocessors) const;
   [[nodiscard]] unsigned concurrency(size_t queue) const;
 
@@ -108,7 +118,9 @@ class ParentKernel {
 // The queue of that number, which the variant and its consumer use.
 CUdeviceptr queue_of(const jit::Variant& variant, size_t index, const LaunchContext& context);
 
-// Launches `prepared`'s consumers on the queues of `launch`, one behind the other.
+// Launches `prepared`'s consumers on the queues of `launch`, one behind the other, those of no blocks left
+// out. Where the driver refuses to launch one as a dependent of what is ahead of it, it is launched in the
+// ordinary way.
 CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& variant,
                           const LaunchContext& launch, const CUlaunchAttribute* priority);
 

@@ -19,7 +19,7 @@ constexpr std::array kBothSections{Section::Defaults, Section::Kernel};
 constexpr std::array kKernelOnly{Section::Kernel};
 constexpr std::array kDefaultsOnly{Section::Defaults};
 constexpr std::array kGranularities{"none"sv, "warp"sv, "block"sv, "multiblock"sv, "grid"sv, "auto"sv};
-constexpr std::array kLaunchers{"auto"sv, "host"sv, "device"sv};
+constexpr std::array kLaunchers{"auto"sv, "host"sv, "device"sv, "host-readback"sv};
 constexpr std::array kOrderings{"relaxed"sv, "stream"sv};
 constexpr std::array kBuffers{"pool"sv, "malloc"sv};
 constexpr std::array kSwitch{"on"sv, "off"sv};
@@ -36,8 +36,8 @@ constexpr std::array kSettings{
             "where it can, else the warp."},
     Setting{"KLAP_LAUNCHER", "launcher", kBothSections, SettingType::Choice, kLaunchers, "auto",
             "Who starts the aggregated child of a grid: the host behind the parent, or its last thread. "
-            "auto: the "
-            "host where it may."},
+            "auto: the host where it may. host-readback: the host, which waits for the parent and reads "
+            "back what it recorded first; slow and for comparison, it blocks the thread that launches."},
     Setting{"KLAP_MULTIBLOCK",
             "multiblock",
             kBothSections,
@@ -84,6 +84,9 @@ constexpr std::array kSettings{
             "auto",
             "Threads of a consumer's block, where it runs several blocks of children: a multiple of theirs. "
             "auto: about 256."},
+    Setting{"KLAP_DEPENDENT_LAUNCH", "dependent_launch", kBothSections, SettingType::Choice, kSwitch, "on",
+            "Whether a consumer that the host launches may get ready while its parent ends (programmatic "
+            "dependent launch, sm_90 and later), or is started when the parent is complete."},
     Setting{
         "KLAP_PACK_RECORDS", "pack_records", kBothSections, SettingType::Choice, kSwitch, "on",
         "Whether what is recorded for a child leaves out constant grid dimensions, arguments that the child "

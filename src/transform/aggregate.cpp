@@ -149,7 +149,7 @@ std::string child_text(const Module& child_module, const Function& child, const 
   kernel.arguments = "%" + prefix + "arguments";
   for (size_t axis = 0; axis < 3; ++axis) kernel.ntid[axis] = std::to_string(body.block[axis]);
   kernel.keep_exits = shape.exact;
-  kernel.coherent = shape.feeds || shape.chain == Chain::InOrder;
+  kernel.coherent = shape.feeds || shape.chain == Chain::InOrder || shape.awaits_parent;
   kernel.may_leave = body.may_leave;
   kernel.in_parameters = kernel.block_is_real = shape.lanes != 0;
   std::string text =

@@ -22,7 +22,7 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 sys.path.insert(0, os.path.join(ROOT, "benchmarks"))
 
 from harness import (command, figures, kernel_profile, limits, offered, report, results, rows,  # noqa: E402
-                     statistics_file, texts)
+                     statistics_file, texts, variants)
 
 # A program that speaks the --serve protocol and behaves as the file beside it says. What it is told it appends to a
 # log, one line for a command with the name of the variant it is run as.
@@ -433,6 +433,15 @@ class SitesTest(unittest.TestCase):
                  "KLAP_LAUNCHER": {"values": ["host", "device"], "default": "host"}}
         self.assertEqual(offered.combinations(known)[0],
                          [("grid", "host"), ("grid", "device"), ("block", "device")])
+
+    def test_reading_back_is_measured_where_it_is_asked_for(self):
+        known = {"KLAP_GRANULARITY": {"values": ["grid", "block"], "default": "grid"},
+                 "KLAP_LAUNCHER": {"values": ["host", "device", "host-readback"], "default": "host"}}
+        self.assertEqual(offered.combinations(known)[0], [("grid", "host"), ("grid", "device"),
+                                                          ("grid", "host-readback"), ("block", "device")])
+        self.assertFalse(variants.is_wanted("grid/host-readback", []))
+        self.assertTrue(variants.is_wanted("grid/host", []))
+        self.assertTrue(variants.is_wanted("grid/host-readback", ["grid/*"]))
 
 
 class FilesTest(WithPrograms):

@@ -39,6 +39,8 @@ TEST_F(Cache, SecondUseIsAHitWithEveryField) {
   EXPECT_EQ(kept.module.variants.at(1).queues.at(1).child, "other child");
   EXPECT_EQ(kept.module.variants.at(0).launcher, Launcher::Device);
   EXPECT_TRUE(kept.module.variants.at(0).in_slices);
+  EXPECT_TRUE(kept.module.variants.at(0).consumers_await);
+  EXPECT_FALSE(kept.module.variants.at(2).consumers_await);
   EXPECT_EQ(kept.module.variants.at(0).buffer, Buffer::Malloc);
   EXPECT_FALSE(kept.module.variants.at(0).promoted);
   const Variant& chain = kept.module.variants.at(2);

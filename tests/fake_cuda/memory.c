@@ -116,6 +116,13 @@ EXPORT CUresult cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr to, const void* from, size
   return copy_to_device("cuMemcpyHtoDAsync_v2_ptsz", to, from, bytes, stream);
 }
 
+EXPORT CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  FAIL_IF_SCRIPTED("cuMemcpyDtoHAsync_v2");
+  fake_log("cuMemcpyDtoHAsync_v2 from=%p bytes=%zu stream=%p", (void*)(uintptr_t)from, bytes, (void*)stream);
+  memcpy(to, (const void*)(uintptr_t)from, bytes);
+  return CUDA_SUCCESS;
+}
+
 EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream) {
   FAIL_IF_SCRIPTED("cuMemsetD8Async");
   fake_log("cuMemsetD8Async to=%p value=%u bytes=%zu stream=%p", (void*)(uintptr_t)to, value, bytes,

@@ -56,13 +56,22 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   void kernel_granularity() {
     EXPECT_FALSE(run({config(parent_table_ + "granularity = \"none\"\n")}).redirected());
   }
+  // Whether the host waits for the parent and reads back what it recorded. The fake driver's kernels record
+  // nothing, so then no consumer runs but the one in advance.
+  bool reads_back(const std::string& setting) {
+    EXPECT_TRUE(run({"KLAP_GRANULARITY=grid", setting}).redirected());
+    return cli_test::read(path("calls")).find("cuMemcpyDtoHAsync_v2 ") != std::string::npos;
+  }
   void launcher() {
     EXPECT_EQ(in_force("launcher", {}), "auto");
     EXPECT_EQ(in_force("launcher", {"KLAP_LAUNCHER=host"}), "host");
     EXPECT_EQ(in_force("launcher", {"KLAP_LAUNCHER=device"}), "device");
+    EXPECT_TRUE(reads_back("KLAP_LAUNCHER=host-readback"));
+    EXPECT_FALSE(reads_back("KLAP_LAUNCHER=host"));
   }
   void default_launcher() {
     EXPECT_EQ(in_force("launcher", {config("[defaults]\nlauncher = \"device\"\n")}), "device");
+    EXPECT_TRUE(reads_back(config("[defaults]\nlauncher = \"host-readback\"\n")));
   }
   void kernel_launcher() {
     EXPECT_EQ(in_force("launcher", {config(parent_table_ + "launcher = \"device\"\n")}), "device");
@@ -191,6 +200,23 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   void pack_records() { expect_not_packed("KLAP_PACK_RECORDS=off"); }
   void default_pack_records() { expect_not_packed(config("[defaults]\npack_records = \"off\"\n")); }
   void kernel_pack_records() { expect_not_packed(config(parent_table_ + "pack_records = \"off\"\n")); }
+  // Whether a consumer is launched as the dependent of its parent.
+  bool launches_dependents(const std::string& setting) {
+    EXPECT_TRUE(run({"KLAP_GRANULARITY=grid", setting}).redirected());
+    return cli_test::read(path("calls")).find(" attributes=6=1; ") != std::string::npos;
+  }
+  void dependent_launch() {
+    EXPECT_TRUE(launches_dependents("KLAP_DEPENDENT_LAUNCH=on"));
+    EXPECT_FALSE(launches_dependents("KLAP_DEPENDENT_LAUNCH=off"));
+  }
+  void default_dependent_launch() {
+    EXPECT_TRUE(launches_dependents(config("[defaults]\ndependent_launch = \"on\"\n")));
+    EXPECT_FALSE(launches_dependents(config("[defaults]\ndependent_launch = \"off\"\n")));
+  }
+  void kernel_dependent_launch() {
+    EXPECT_FALSE(launches_dependents(config(parent_table_ + "dependent_launch = \"off\"\n")));
+    EXPECT_TRUE(launches_dependents(config("[[kernel]]\nname = \"other*\"\ndependent_launch = \"off\"\n")));
+  }
   // The name of a consumer that runs children thread by thread says so.
   void expect_not_flattened(const std::string& setting) {
     EXPECT_THAT(run({"KLAP_GRANULARITY=grid"}).launched.back(), HasSubstr("_flat256"));
@@ -403,6 +429,9 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_CONSUMER_THREADS", &Effects::consumer_threads},
       {"[defaults] consumer_threads", &Effects::default_consumer_threads},
       {"[[kernel]] consumer_threads", &Effects::kernel_consumer_threads},
+      {"KLAP_DEPENDENT_LAUNCH", &Effects::dependent_launch},
+      {"[defaults] dependent_launch", &Effects::default_dependent_launch},
+      {"[[kernel]] dependent_launch", &Effects::kernel_dependent_launch},
       {"KLAP_PACK_RECORDS", &Effects::pack_records},
       {"[defaults] pack_records", &Effects::default_pack_records},
       {"[[kernel]] pack_records", &Effects::kernel_pack_records},

@@ -63,7 +63,7 @@ class Preloaded : public cli_test::Command {
   std::vector<std::string> launches() const {
     std::vector<std::string> names;
     const std::string calls = cli_test::read(path("calls"));
-    for (size_t at = 0; (at = calls.find("cuLaunchKernel ", at)) != std::string::npos; ++at) {
+    for (size_t at = 0; (at = calls.find("cuLaunchKernel", at)) != std::string::npos; ++at) {
       const size_t begin = calls.find("kernel=", at) + 7;
       names.push_back(calls.substr(begin, calls.find(' ', begin) - begin));
     }
@@ -74,7 +74,7 @@ class Preloaded : public cli_test::Command {
   std::vector<int> numbers(const std::string& key) const {
     std::vector<int> found;
     const std::string calls = cli_test::read(path("calls"));
-    for (size_t at = 0; (at = calls.find("cuLaunchKernel ", at)) != std::string::npos; ++at) {
+    for (size_t at = 0; (at = calls.find("cuLaunchKernel", at)) != std::string::npos; ++at) {
       found.push_back(std::stoi(calls.substr(calls.find(key, at) + key.size())));
     }
     return found;

@@ -35,6 +35,21 @@ TEST(Launch, ExtendedLaunches) {
   EXPECT_EQ("cuLaunchKernelEx", launches[5].name());
 }
 
+// The consumer is tried on the empty queue in the ordinary way and as a dependent, in the same stream.
+TEST(Launch, ConsumersAreDependentsOfTheirParents) {
+  Options options;
+  options.environment["KLAP_DEPENDENT_LAUNCH"] = "on";
+  const Outcome run = run_program("launching", {"ptsz"}, options);
+  EXPECT_EQ(0, run.status) << run.error;
+  ASSERT_EQ("CCVCVC", roles(run));
+  std::set<std::string> streams;
+  for (const Call& launch : run.launches()) streams.insert(launch["stream"]);
+  EXPECT_EQ(std::set<std::string>{"0x2"}, streams);
+  const auto launches = run.launches();
+  for (const size_t consumer : {1, 3, 5}) EXPECT_EQ("6=1;", launches[consumer]["attributes"]);
+  for (const size_t other : {0, 2, 4}) EXPECT_EQ("", launches[other]["attributes"]);
+}
+
 TEST(Launch, PackedParameters) {
   const Outcome run = run_program("launching", {"extra"});
   EXPECT_EQ(0, run.status) << run.error;

@@ -39,11 +39,13 @@ std::vector<std::byte> from_buffer(const Function& kernel, void** extra) {
   return out;
 }
 
-void launch(Process& process, CUfunction function, CUstream stream, const LaunchArguments& arguments) {
+void launch(Process& process, CUfunction function, CUstream stream, const LaunchArguments& arguments,
+            bool dependent = false) {
   CUstream_st& in = resolve(process, stream);
   in.context->require_alive();
   KernelLaunch work = make_launch(process, function, *in.context, arguments);
   require(resolve(process, function, in.context).module->context == in.context, CUDA_ERROR_INVALID_HANDLE);
+  work.dependent = dependent && !in.capture;  // in graphs it is a matter of edges, which are full ones here
   submit(process, in, std::move(work));
 }
 
@@ -109,13 +111,20 @@ KLAP_DRIVER_API cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction functi
                                  void** extra) {
   return call("cuLaunchKernelEx", [&](Process& process) {
     require(config != nullptr && (config->numAttrs == 0 || config->attrs != nullptr));
-    for (unsigned i = 0; i < config->numAttrs; ++i) check_attribute(config->attrs[i]);
+    bool dependent = false;
+    for (unsigned i = 0; i < config->numAttrs; ++i) {
+      const CUlaunchAttribute& attribute = config->attrs[i];
+      check_attribute(attribute);
+      if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+        dependent = attribute.value.programmaticStreamSerializationAllowed != 0;
+    }
     launch(process, function, config->hStream,
            {{config->gridDimX, config->gridDimY, config->gridDimZ},
             {config->blockDimX, config->blockDimY, config->blockDimZ},
             config->sharedMemBytes,
             parameters,
-            extra});
+            extra},
+           dependent);
   });
 }
 

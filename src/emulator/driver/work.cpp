@@ -89,7 +89,7 @@ void validate_range(Process& process, uint64_t address, uint64_t bytes) {
 }
 
 void launch(CUctx_st& context, StreamId stream, const KernelLaunch& kernel) {
-  const int code = context.machine->launch(stream, kernel.launch);
+  const int code = context.machine->launch(stream, kernel.launch, kernel.dependent);
   if (code == 0) return;
   const CUresult result = driver_error(code);
   if (result == CUDA_ERROR_NOT_SUPPORTED) say(context.machine->error_text());

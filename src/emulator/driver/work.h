@@ -23,6 +23,7 @@ struct Empty {};
 struct KernelLaunch {
   CUfunction function = nullptr;  // as the program named it: perhaps a CUkernel
   Launch launch;
+  bool dependent = false;  // programmatic: may begin before the kernel ahead of it is complete
 };
 
 // A box of bytes, rows of `width` bytes; for a plain copy one row.

@@ -130,6 +130,9 @@ void Interpreter::execute(const Instruction& instruction, uint32_t mask) {
     case Kind::Exit:
       exit(mask);
       return;
+    case Kind::DependencyWait:
+      wait_for_primary(mask);
+      return;
     default:
       execute_rarely(instruction, mask);
       ++here_.pc;
@@ -167,9 +170,21 @@ void Interpreter::execute_rarely(const Instruction& instruction, uint32_t mask) 
       throw Fault(kLaunchFailure, lowest_lane(mask), "trap");
     case Kind::Texture:
       throw Fault(kNotSupported, lowest_lane(mask), "textures are not emulated");
-    default:  // Prefetch, DependencyWait and DependencyLaunch (grids start in order), Nothing
+    default:  // Prefetch, DependencyLaunch (which allows what need not be), Nothing
       return;
   }
+}
+
+// Looks again until the grid is finished whose dependent this one is, and then sees all that it did.
+void Interpreter::wait_for_primary(uint32_t mask) {
+  const std::shared_ptr<const Grid>& primary = block_->run->grid->primary;
+  if (primary && !primary->finished) {
+    end_turn_waiting();
+    return;
+  }
+  if (primary && context_.ordered)
+    for_lanes(mask, [&](uint32_t lane) { context_.order.join(warp_->agents[lane], primary->history); });
+  ++here_.pc;
 }
 
 // ---- which fragment runs ----

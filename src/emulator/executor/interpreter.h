@@ -66,6 +66,7 @@ class Interpreter {
   void let_catch_up(uint32_t from);
   void branch(const Instruction& instruction, uint32_t mask);
   void branch_indexed(const Instruction& instruction, uint32_t mask);
+  void wait_for_primary(uint32_t mask);
   void exit(uint32_t mask);
   void exited(uint32_t lanes);
   void stack_allocate(const Instruction& instruction, uint32_t mask);

@@ -1,0 +1,151 @@
+// What a launch costs that is recorded and run with many others: a parent whose threads launch children that do
+// next to nothing.
+//
+// Of `--parents` threads the first `--children` launch a child each, of `--blocks` blocks of `--threads`
+// threads. Every thread of a child stores one word, so a child that is lost, run twice or run with another's
+// arguments shows. With no children at all it is the same kernel, with a consumer that finds nothing to run.
+//
+// `--variant flat` is a kernel of as many threads as all children have. Where there are no children it is the
+// parent without its launch.
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "../common/cuda_check.h"
+#include "../common/device.cuh"
+#include "../common/harness.h"
+
+constexpr int kParentBlock = 128;
+constexpr int kFlatBlock = 256;
+
+// What belongs at a place of the output.
+__host__ __device__ inline int word_at(long long place) { return static_cast<int>(place % 1000003) + 1; }
+
+__global__ void store(int* out, long long first, int count) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < count) out[first + i] = word_at(first + i);
+}
+
+template <int kThreads, bool kCount>
+__global__ void launch(int* out, int parents, int children, int blocks, unsigned long long* lost) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= parents || i >= children) return;
+  const int count = blocks * kThreads;
+  store<<<blocks, kThreads>>>(out, static_cast<long long>(i) * count, count);
+  bench::count_if_lost<kCount>(lost);
+}
+
+__global__ void store_all(int* out, long long words) {
+  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < words) out[i] = word_at(i);
+}
+
+// The parent's own work: nothing but to see that it launches nothing.
+__global__ void launch_none(int* out, int parents, int children) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= parents || i >= children) return;
+  out[i] = 0;
+}
+
+namespace {
+
+struct MicroOptions {
+  long long parents = 0, children = 100000, blocks = 1, threads = 1;
+};
+
+class Micro final : public bench::Benchmark {
+ public:
+  Micro(const MicroOptions& options, const bench::CommonOptions& common)
+      : options_(options),
+        flat_(common.variant == "flat"),
+        words_(options.children * options.blocks * options.threads),
+        out_(static_cast<size_t>(words_)),
+        lost_(1) {}
+
+  void reset() override { out_.fill_bytes(0); }
+
+  void run() override {
+    if (flat_ && words_ == 0) {
+      launch_none<<<bench::blocks_for(options_.parents, kParentBlock), kParentBlock>>>(
+          out_.data(), static_cast<int>(options_.parents), 0);
+    } else if (flat_) {
+      store_all<<<bench::blocks_for(words_, kFlatBlock), kFlatBlock>>>(out_.data(), words_);
+    } else {
+      launch_all<false>();
+    }
+    bench::check(cudaGetLastError(), "launching the kernel");
+  }
+
+  long long count_lost_launches() override {
+    lost_.fill_bytes(0);
+    launch_all<true>();
+    bench::check(cudaGetLastError(), "launching the counting kernel");
+    return static_cast<long long>(lost_.to_host().front());
+  }
+
+  [[nodiscard]] std::string verify() override {
+    const std::vector<int> words = out_.to_host();
+    for (long long i = 0; i < words_; ++i) {
+      if (words[static_cast<size_t>(i)] == word_at(i)) continue;
+      return "word " + std::to_string(i) + " is " + std::to_string(words[static_cast<size_t>(i)]) +
+             " instead of " + std::to_string(word_at(i));
+    }
+    return "";
+  }
+
+  void describe(bench::JsonObject& report) const override {
+    report.add("parents", options_.parents).add("children", options_.children);
+    report.add("blocks", options_.blocks).add("threads", options_.threads);
+    report.add("child_launches", flat_ ? 0LL : options_.children);
+    report.add("bytes_to_move", 4LL * words_);
+  }
+
+ private:
+  template <bool kCount>
+  void launch_all() {
+    auto* const kernel = options_.threads == 1    ? &launch<1, kCount>
+                         : options_.threads == 32 ? &launch<32, kCount>
+                                                  : &launch<128, kCount>;
+    kernel<<<bench::blocks_for(options_.parents, kParentBlock), kParentBlock>>>(
+        out_.data(), static_cast<int>(options_.parents), static_cast<int>(options_.children),
+        static_cast<int>(options_.blocks), lost_.data());
+  }
+
+  MicroOptions options_;
+  bool flat_;
+  long long words_;
+  bench::DeviceArray<int> out_;
+  bench::DeviceArray<unsigned long long> lost_;
+};
+
+void require_valid(MicroOptions& options) {
+  if (options.parents == 0) options.parents = options.children > 0 ? options.children : 1;
+  const bool fits = options.children <= options.parents && options.parents <= INT_MAX &&
+                    options.blocks * options.threads <= INT_MAX / 2 &&
+                    options.children * options.blocks * options.threads <= (1LL << 32);
+  if (fits) return;
+  std::fprintf(stderr, "micro: --children must not be over --parents, nor all their threads over 2^32\n");
+  std::exit(2);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bench::CommonOptions common;
+  MicroOptions micro;
+  std::string threads = "1";
+  bench::Options options("micro", "what recording and running a child costs that does next to nothing");
+  options.integer("parents", micro.parents, 0, "threads of the parent (0: as many as children)");
+  options.integer("children", micro.children, 0, "of these so many launch a child");
+  options.integer("blocks", micro.blocks, 1, "blocks of a child");
+  options.choice("threads", threads, {"1", "32", "128"}, "threads of a block");
+  common.add_to(options);
+  options.parse(argc, argv);
+  micro.threads = std::stoll(threads);
+  require_valid(micro);
+  bench::require_device("micro");
+  Micro benchmark(micro, common);
+  return bench::run_benchmark("micro", common, benchmark);
+}
