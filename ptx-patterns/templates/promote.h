@@ -10,9 +10,9 @@
 // numbers are nobody's; so each time that numbers have grown by 2^30, the ring is cleared between two
 // launches.
 //
-// Where values only pass from link to link, one slot is enough, the ring's first: each link exchanges its words
-// for the next one's, once it has found its own there. A launch begins with its first link's mark there; that
-// one needs no words.
+// Where values only pass from link to link, one slot is enough, the ring's first: each link exchanges its
+// words for the next one's, once it has found its own there. A launch begins with its first link's mark
+// there; that one needs no words.
 //
 // The ring. A slot is written for link n + slots only when nobody will read it as link n's any more. In a
 // chain that passes from link to link this follows: who writes it has heard, link by link, from all before.
