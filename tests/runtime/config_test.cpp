@@ -323,13 +323,14 @@ granularity = "Grid"
   EXPECT_EQ(config.granularity_for(kParent), Granularity::Auto);
   EXPECT_THAT(
       config.problems,
-      ElementsAre("klap.toml:1:2: unknown table 'kernels' (fix: did you mean 'kernel'? use one of: defaults, "
-                  "kernel)",
-                  "klap.toml:3:1: unknown key 'granularty' in [defaults] (fix: did you mean 'granularity'? "
-                  "use one of: granularity, launcher, multiblock, ordering, buffer, pool_bytes, total_bytes, "
-                  "concurrency, consumer_threads, pack_records, flatten, aggregate_malloc, promotion, pool, assume)",
-                  "klap.toml:4:15: granularity cannot be 'Grid' (fix: did you mean 'grid'? use none | "
-                  "warp | block | multiblock | grid | auto)"));
+      ElementsAre(
+          "klap.toml:1:2: unknown table 'kernels' (fix: did you mean 'kernel'? use one of: defaults, "
+          "kernel)",
+          "klap.toml:3:1: unknown key 'granularty' in [defaults] (fix: did you mean 'granularity'? "
+          "use one of: granularity, launcher, multiblock, ordering, buffer, pool_bytes, total_bytes, "
+          "concurrency, consumer_threads, pack_records, flatten, aggregate_malloc, promotion, pool, assume)",
+          "klap.toml:4:15: granularity cannot be 'Grid' (fix: did you mean 'grid'? use none | "
+          "warp | block | multiblock | grid | auto)"));
 }
 
 TEST(File, WrongValueKeepsTheDefaultOfThatSettingOnly) {
