@@ -39,9 +39,10 @@ struct FlatVerdict {
   std::string why_not;
 };
 
-// For children whose grids and blocks have one dimension. `block_threads`: of each of their blocks, nothing
-// where blocks differ. Without a bound only what is no multiple of a warp is better off. `may_wait`: the
-// record may be made at the launch call.
+// For children whose grids and blocks have one dimension, so that an index of more is the same, and whose
+// threads have nothing to do with each other: each keeps its place, whoever runs it. `block_threads`: of each
+// of their blocks, nothing where blocks differ. Without a bound only what is no multiple of a warp is better
+// off. `may_wait`: the record may be made at the launch call.
 FlatVerdict judge_flattening(const Moldable& child, const FunctionFacts& parent, const Site& site,
                              std::optional<uint32_t> block_threads, bool may_wait);
 

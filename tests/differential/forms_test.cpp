@@ -27,6 +27,9 @@ const std::vector<Form>& forms() {
   static const std::vector<Form> all = {
       {"one launch per thread, grids of one dimension, constant block",
        {"simple", "simple_empty_between", "some_lanes", "uneven", "atomics"}},
+      {"children that begin with a comparison of their index, or of few threads",
+       {"flat", "flat_place", "flat_bounds", "flat_long_bounds", "flat_widened_bounds", "flat_late_bound",
+        "flat_two_sites", "flat_small_blocks", "flat_few_warps", "flat_big", "flat_blocks"}},
       {"grids and blocks of three dimensions", {"three_dimensions"}},
       {"blocks whose size differs between launches",
        {"shared_blocks", "refused_blocks", "sizes_cubes", "sizes_rows", "sizes_refused", "sizes_big",
