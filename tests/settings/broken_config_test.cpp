@@ -35,7 +35,7 @@ constexpr Broken kBroken[] = {
      "concurrency, consumer_threads, dependent_launch, pack_records, aggregate_malloc, promotion, pool, "
      "assume)"},
     {"WrongType", "[defaults]\nlauncher = 1\n",
-     "FILE:2:12: 'launcher' must be a string (fix: use auto | host | device, in quotes)"},
+     "FILE:2:12: 'launcher' must be a string (fix: use auto | host | device | host-readback, in quotes)"},
     {"WrongTypeOfANumber", "[defaults]\npool_bytes = 6.4\n",
      "FILE:2:14: 'pool_bytes' must be a number or a string (fix: use bytes, as 4096, 64M or 1G, in quotes)"},
     {"UnknownValue", "[[kernel]]\nname = \"*\"\ngranularity = \"grdi\"\n",
