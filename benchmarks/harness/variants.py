@@ -20,6 +20,11 @@ UNPRIMED_MS = 100.0  # a repetition over this does not care whether the device w
 NATIVE, BEST, FLAT, LIBRARY = "native", "native best", "flat", "library"
 AT_BEST = " at best limit"
 READBACK = "host-readback"  # the launcher of grid aggregation as in the KLAP paper
+# What the papers' aggregation does not have: switched off where it is compared with, and one by one to see what each
+# is worth.
+OPTIMISATIONS = {"flatten": "KLAP_FLATTEN", "dependent_launch": "KLAP_DEPENDENT_LAUNCH",
+                 "pack_records": "KLAP_PACK_RECORDS"}
+WITHOUT = " without "
 
 
 @dataclass
@@ -39,14 +44,20 @@ def preloaded(granularity, launcher, limit=0):
     name = granularity if granularity == "none" else f"{granularity}/{launcher}"
     return Variant(name + (AT_BEST if limit else ""), "preloaded",
                    ["--pending-limit", str(limit)] if limit else [],
-                   {"KLAP_GRANULARITY": granularity, "KLAP_LAUNCHER": launcher}, limit)
+                   {"KLAP_GRANULARITY": granularity, "KLAP_LAUNCHER": launcher} |
+                   ({OPTIMISATIONS["flatten"]: "off"} if launcher == READBACK else {}), limit)
+
+
+def ablated(granularity, launcher, key):
+    whole = preloaded(granularity, launcher)
+    return Variant(whole.name + WITHOUT + key, whole.kind, [], whole.settings | {OPTIMISATIONS[key]: "off"})
 
 
 def is_wanted(name, patterns):
     """Whether a variant is among those asked for; without a wish all are but the preloaded one that does nothing and
-    the one that is there only to be compared with."""
+    those that are there only to be compared with."""
     if not patterns:
-        return not name.startswith("none") and READBACK not in name
+        return not name.startswith("none") and READBACK not in name and WITHOUT not in name
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
@@ -56,6 +67,7 @@ def planned(program, combinations, patterns):
     plain = sorted((name for name in has if name != "cdp"), key=lambda name: (name != FLAT, name != LIBRARY))
     found = [Variant(name, "plain", ["--variant", name]) for name in plain]
     found += [preloaded(*pair) for pair in combinations]
+    found += [ablated("grid", "host", key) for key in OPTIMISATIONS]
     found.append(preloaded("none", "host"))
     found = [variant for variant in found if is_wanted(variant.name, patterns)]
     if is_wanted(NATIVE, patterns) or is_wanted(BEST, patterns):
