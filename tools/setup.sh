@@ -79,9 +79,10 @@ find_toolkit() {
   export CUDAToolkit_ROOT PATH
 }
 
+# Takes more options for CMake.
 configure_and_build() {
-  # Tests and programs are compiled several files at a time, src with precompiled headers: half as long in all.
-  local options=(-DCMAKE_UNITY_BUILD=ON -DKLAP_PRECOMPILE_HEADERS=ON) log
+  # Tests and programs are compiled several files at a time, all with precompiled headers: half as long in all.
+  local options=(-DCMAKE_UNITY_BUILD=ON -DKLAP_PRECOMPILE_HEADERS=ON "$@") log
   [ -d "$carried" ] && options+=("-DCMAKE_PREFIX_PATH=$carried")
   cd "$root" || fail "cannot enter $root"
   log="$(cmake --preset release "${options[@]}" 2>&1)" || fail "configuring failed:"$'\n'"$log"

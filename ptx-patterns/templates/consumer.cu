@@ -2,8 +2,13 @@
 // stream.
 //
 // It is launched with as many blocks as fit on the GPU. All recorded children form one sequence of virtual
-// blocks; a group of KLAP_CHILD_THREADS threads takes an equal contiguous share of it, searches the record of
-// its first block once and then steps. Children of 2^16 blocks or more follow, each spread over all groups.
+// blocks; a group of KLAP_CHILD_THREADS threads takes a contiguous share of it, searches the record of its
+// first block once and then steps. Children of 2^16 blocks or more follow, each spread over all groups.
+//
+// Shares are equal, one for each group. Only where whole blocks work together, which is where their time
+// differs most (a row of a matrix, a cell of a mesh), there are KLAP_SHARES times as many, and who is done
+// takes the next one: its number is asked for before the share in front of it is run, and comes meanwhile.
+//
 // The call of
 // __klap_child_body is a marker: the child's own code is spliced in there, with its parameters read from the
 // record and its special registers taken from the marker's arguments.
@@ -22,8 +27,10 @@
 // Constants: those of sizes.h; KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES;
 // those of record_grid.h; KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_WARPS_TOGETHER
 // when the child's block is a multiple of a warp whose lanes belong together, KLAP_BLOCKS_TOGETHER when the
-// whole block does (KLAP_PACK is then 1); those of exits.h and await.h.
+// whole block does (KLAP_PACK is then 1), and KLAP_TAKES_SHARES when it then takes shares one after another;
+// those of exits.h and await.h.
 #include "await.h"
+#include "consumer_end.h"
 #include "exits.h"
 #include "queue.h"
 #include "record_grid.h"
@@ -49,13 +56,6 @@ extern "C" __device__ void __klap_child_body(const unsigned char* arguments, uns
 #endif
 );
 
-// Whether nobody has written records since this kernel began.
-#ifdef KLAP_AWAIT_PARENT
-enum : bool { kReadOnly = false };
-#else
-enum : bool { kReadOnly = true };
-#endif
-
 // So many virtual blocks, or warps of them, a child has.
 static __device__ __forceinline__ Place size_of(const uint4& grid) {
   const Place blocks = static_cast<Place>(grid.x) * grid.y * grid.z;
@@ -75,28 +75,60 @@ static __device__ __forceinline__ Place quotient(Place dividend, unsigned int di
 }
 #endif
 
+#if defined(KLAP_GRID_X) && defined(KLAP_GRID_Y) && defined(KLAP_GRID_Z) && !defined(KLAP_BLOCKS_DIFFER)
+#if KLAP_GRID_X * KLAP_GRID_Y * KLAP_GRID_Z > 0 && \
+    KLAP_GRID_X * KLAP_GRID_Y * KLAP_GRID_Z < KLAP_BIG_CHILD_BLOCKS
+// So many blocks every child has: there is nothing to search.
+#define KLAP_BLOCKS_EACH (KLAP_GRID_X * KLAP_GRID_Y * KLAP_GRID_Z)
+#endif
+#endif
+
+// The record of block `block`, for all threads of a group.
+static __device__ __forceinline__ unsigned int record_of(const KlapQueue* queue, unsigned int records,
+                                                         unsigned long long block) {
+#ifdef KLAP_BLOCKS_EACH
+  return static_cast<unsigned int>(block / KLAP_BLOCKS_EACH);
+#elif KLAP_CHILD_THREADS % 32 == 0
+  return find_record_as_warp(queue->prefix, records, block);
+#else
+  return find_record(queue->prefix, records, block);
+#endif
+}
+
+// The first blocks of a record and of the one behind it.
+static __device__ __forceinline__ unsigned long long begin_of(const KlapQueue* queue, unsigned int record) {
+#ifdef KLAP_BLOCKS_EACH
+  return static_cast<unsigned long long>(record) * KLAP_BLOCKS_EACH;
+#else
+  return first_block(queue->prefix, record);
+#endif
+}
+static __device__ __forceinline__ unsigned long long end_of(const KlapQueue* queue, unsigned int record) {
+#ifdef KLAP_BLOCKS_EACH
+  return begin_of(queue, record + 1);
+#else
+  const unsigned long long packed = queue->packed;
+  if (record + 1 < (static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS)) return begin_of(queue, record + 1);
+  return packed >> KLAP_INDEX_BITS;
+#endif
+}
+
+#ifdef KLAP_TAKES_SHARES
+#define KLAP_SHARES 8u  // of every group, if all take the same time
+// Blocks in a share.
+static __device__ __forceinline__ unsigned long long share_size(unsigned long long blocks) {
+  const unsigned int shares = gridDim.x * KLAP_SHARES;
+  if (blocks >> 32 == 0) return static_cast<unsigned int>(blocks) / shares + 1u;
+  return blocks / shares + 1u;
+}
+#endif
+
 static __device__ __forceinline__ void end_virtual_block() {
 #if defined(KLAP_BLOCKS_TOGETHER)
   end_child_block();
 #elif defined(KLAP_WARPS_TOGETHER)
   __syncwarp();
 #endif
-}
-
-// Counts this block out; the last one leaves the queue empty for the next parent. The second fence acquires
-// what the others released, so that they read the counters before these are reset.
-static __device__ __forceinline__ void leave(KlapQueue* queue) {
-  __syncthreads();
-  if (threadIdx.x != 0) return;
-  __threadfence();
-  if (atomicAdd(&queue->exited, 1u) + 1u != gridDim.x) return;
-  __threadfence();
-  const unsigned int children = (static_cast<unsigned int>(queue->packed) & KLAP_MAX_RECORDS) + queue->big;
-  queue->packed = 0;
-  queue->big = 0;
-  queue->exited = 0;
-  if (queue->report != nullptr)
-    *reinterpret_cast<volatile unsigned long long*>(queue->report + KLAP_REPORT_CHILDREN) += children;
 }
 
 // The queue's fields are read where they are needed: keeping them in registers across the child's body would
@@ -115,29 +147,43 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
 
   unsigned long long block, left;  // the rest of this group's share
   unsigned int record = 0;         // the record that `block` belongs to, or one before it
+#ifdef KLAP_TAKES_SHARES
+  __shared__ unsigned long long next_share;  // first block of it
+  unsigned int taken = 0;                    // in the first thread: the number of it
+  left = 0;
+  block = mine * share_size(queue->packed >> KLAP_INDEX_BITS);
+#else
   {
     const unsigned long long packed = queue->packed;
     const unsigned long long blocks = packed >> KLAP_INDEX_BITS;
     const unsigned long long share = blocks / groups, rest = blocks % groups;
     block = mine * share + (mine < rest ? mine : rest);
     left = share + (mine < rest ? 1u : 0u);
-    if (left != 0)
-      record = find_record(queue->prefix, static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS, block);
+    if (left != 0) record = record_of(queue, static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS, block);
   }
+#endif
   unsigned int big_done = 0;
 
 #pragma unroll 1
   for (;;) {
+#ifdef KLAP_TAKES_SHARES
+    {
+      const unsigned long long packed = queue->packed;
+      const unsigned long long blocks = packed >> KLAP_INDEX_BITS;
+      if (left == 0 && block < blocks) {
+        const unsigned long long share = share_size(blocks);
+        left = blocks - block < share ? blocks - block : share;
+        record = record_of(queue, static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS, block);
+        if (threadIdx.x == 0 && blocks > gridDim.x * share) taken = atomicAdd(&queue->shares, 1u);
+      }
+    }
+#endif
     // One stretch: `count` virtual blocks of one child, from `linear` on, `step` apart.
     const unsigned char* current = queue->records;
     Place linear, count;
     unsigned int step = 1;
     if (left != 0) {
-      const unsigned long long packed = queue->packed;
-      const unsigned long long begin = first_block(queue->prefix, record);
-      const unsigned long long end = record + 1 < (static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS)
-                                         ? first_block(queue->prefix, record + 1)
-                                         : packed >> KLAP_INDEX_BITS;
+      const unsigned long long begin = begin_of(queue, record), end = end_of(queue, record);
       current += static_cast<unsigned long long>(record) * KLAP_RECORD_BYTES;
       linear = static_cast<Place>(block - begin);
       count = static_cast<Place>(end - block < left ? end - block : left);
@@ -175,6 +221,15 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
       end_virtual_block();
 #endif
     }
+#ifdef KLAP_TAKES_SHARES
+    if (left == 0 && big_done == 0) {
+      if (threadIdx.x == 0)
+        next_share =
+            static_cast<unsigned long long>(taken + gridDim.x) * share_size(queue->packed >> KLAP_INDEX_BITS);
+      end_child_block();
+      block = next_share;
+    }
+#endif
   }
   leave(queue);
 }

@@ -38,7 +38,11 @@ extern "C" __device__ void __klap_child_body(const unsigned char* arguments, uns
 
 extern "C" __global__ void __launch_bounds__(KLAP_MOST_THREADS) __klap_consumer(KlapSequence sequence) {
   const unsigned long long block = sequence.first + blockIdx.x;
+#if !defined(KLAP_BLOCKS_DIFFER) && KLAP_MOST_THREADS % 32 == 0
+  const unsigned int record = find_record_as_warp(sequence.prefix, sequence.count, block);
+#else
   const unsigned int record = find_record(sequence.prefix, sequence.count, block);
+#endif
   const unsigned char* const current =
       sequence.records + static_cast<unsigned long long>(record) * KLAP_RECORD_BYTES;
   const uint4 grid = grid_of(current, true);

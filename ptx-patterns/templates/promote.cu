@@ -13,15 +13,27 @@
 // that needs nothing of that (KLAP_OVERLAPS, KLAP_PASSES, KLAP_LOOK_BACK), the rest of it: then the call
 // stands there.
 //
+// With KLAP_LAUNCHES the chain has one block at first, and each link's block launches the next one's as soon
+// as it knows that there is a next link (promote_launch.cu), to run one link. What was said of numbers holds:
+// a block takes its number when it has begun, so one that is launched and does not run yet holds up nobody,
+// whether CUDA lets it run beside the one that launched it or behind it, and however few blocks there is room
+// for. And every block gets a link. For each link that comes to be known to exist one number is taken, by a
+// block launched for that or by one that could not launch it; so when number n is taken, n links behind the
+// first have become known, each by the link before it, whose number was among the n: link n is one of them.
+// Nobody comes too late, and the chain is at its end when no known link is left, which the one that ends the
+// last link sees.
+//
 // Calls of undefined functions are markers. __klap_copy_arguments: the kernel's own parameters, those that
 // are not the same for all links, stored to an area of shared memory; __klap_link_condition: whether this
-// thread makes the launch, computed from an area; __klap_next_arguments: arguments of the next link that need
-// no running, from one area to another; __klap_link_body: the body, with its parameters from the area of the
-// link. All its `ret` lead behind it.
+// thread makes the launch, computed from an area (that of the link before; with KLAP_LAUNCHES, the link's
+// own); __klap_next_arguments: arguments of the next link that need no running, from one area to another;
+// __klap_link_body: the body, with its parameters from the area of the link. All its `ret` lead behind it.
+// __klap_launch_next: what promote_launch.cu says.
 //
 // Constants: KLAP_AREA_BYTES; KLAP_SLOT_WORDS; KLAP_WORDS, for each word of arguments that is passed from
 // link to link KLAP_WORD(its offset in the parameter block); KLAP_STEPS, for each argument that steps
-// KLAP_STEP(offset, type, add or mul, by); with KLAP_FAST: KLAP_FAST_WORDS, as KLAP_WORDS; those of the kind.
+// KLAP_STEP(offset, type, add or mul, by); with KLAP_FAST: KLAP_FAST_WORDS, as KLAP_WORDS; those of the kind;
+// KLAP_LAUNCHES.
 #include "promote_link.h"
 #include "queue.h"
 
@@ -29,6 +41,7 @@ extern "C" __device__ void __klap_copy_arguments(unsigned int area);
 extern "C" __device__ unsigned int __klap_link_condition(unsigned int area);
 extern "C" __device__ void __klap_next_arguments(unsigned int area, unsigned int next);
 extern "C" __device__ void __klap_link_body(unsigned int link);
+extern "C" __device__ void __klap_launch_next(unsigned int link, unsigned int is_new);
 
 // Arguments that step: of link 0 as they come.
 [[maybe_unused]] static __device__ __forceinline__ unsigned long long stepped_add(unsigned long long value,
@@ -103,11 +116,28 @@ static __device__ __forceinline__ void announce_next(KlapChain* chain, unsigned 
 }
 #endif
 
+// Where each link's block launches the next one's: so that it need not wait for its own to be done.
+static __device__ __forceinline__ void launch_early([[maybe_unused]] unsigned int link,
+                                                    [[maybe_unused]] bool exists) {
+#ifdef KLAP_LAUNCHES
+  if (is_leader() && exists) __klap_launch_next(link, 1);
+#endif
+}
+
 // Whether the block's link exists, for all threads; its arguments, as far as they are known, are in its area.
 static __device__ __forceinline__ bool find_link(KlapChain* chain, unsigned int link) {
   const unsigned int area = link + KLAP_LINK_AREA;
   KlapLink* const at = link_at(link);
-#if defined(KLAP_LOOK_BACK) || defined(KLAP_PASSES)
+#if defined(KLAP_LAUNCHES) && defined(KLAP_COUNTED)
+  // It does: what is asked is whether there is another one.
+  if (is_leader()) {
+    __klap_copy_arguments(area);
+    step(area, at->number - at->first);
+  }
+  __syncthreads();
+  launch_early(link, __syncthreads_or(static_cast<int>(__klap_link_condition(area))) != 0);
+  return true;
+#elif defined(KLAP_LOOK_BACK) || defined(KLAP_PASSES)
   if (is_leader()) {
     const unsigned long long index = at->number - at->first;
     __klap_copy_arguments(area);
@@ -144,6 +174,7 @@ static __device__ __forceinline__ bool find_link(KlapChain* chain, unsigned int 
     __klap_next_arguments(area, link + KLAP_LINK_NEXT);
     announce_next(chain, link, goes_on);
   }
+  launch_early(link, goes_on);
   return true;
 #else
   if (is_leader()) {
@@ -188,12 +219,70 @@ static __device__ __forceinline__ void begin_anew(KlapChain* chain) {
 #pragma unroll 1
     for (unsigned int i = 0; i < KLAP_CHAIN_SLOTS * KLAP_SLOT_STRIDE; ++i) chain->ring[i] = 0;
   }
+#ifdef KLAP_PASSES
+  for (unsigned int i = 0; i < KLAP_SLOT_WORDS; ++i) chain->ring[i] = marked(first, 0);
+#endif
   chain->taken = first;
   chain->first = first;
   chain->end = 0;
   chain->exited = 0;
   chain->links = 0;
+  chain->ahead = 0;
 }
+
+static __device__ __forceinline__ void report_links(const KlapChain* chain, unsigned long long links) {
+  if (chain->report == nullptr) return;
+  volatile unsigned long long* const report = chain->report;
+  report[KLAP_REPORT_CHILDREN] += links - 1;  // the first one is the program's own launch
+}
+
+#ifdef KLAP_LAUNCHES
+
+// For the leader, behind a link: whoever ends the last one makes ready for the next launch. The fences are as
+// those of leave(), below. Where links wait for a place, this one's is free.
+static __device__ __forceinline__ void leave_link(KlapChain* chain, unsigned int link,
+                                                  unsigned long long pool) {
+  __threadfence();
+  const unsigned int ahead = atomicSub(&chain->ahead, 1u);
+  if (ahead == 0) {
+    __threadfence();
+    report_links(chain, chain->taken - chain->first);
+    begin_anew(chain);
+  } else if (ahead >= pool) {
+    __klap_launch_next(link, 0);
+  }
+}
+
+extern "C" __global__ void __klap_promoted(KlapChain* chain, unsigned long long pool) {
+  __shared__ alignas(16) unsigned char shared[KLAP_LINK_BYTES];
+  const unsigned int link = static_cast<unsigned int>(__cvta_generic_to_shared(shared));
+  KlapLink* const at = link_at(link);
+  if (is_leader()) {
+    at->first = chain->first;
+    at->ring = chain->ring;
+    at->kept = 0;
+    at->refused = 0;
+    at->skips = 0;
+  }
+#pragma unroll 1
+  for (;;) {
+    if (is_leader()) at->number = take(chain);
+    find_link(chain, link);
+    await_all(chain, link);
+    __klap_link_body(link);
+    __syncthreads();
+    if (is_leader()) {
+      end_link(chain, at);
+      leave_link(chain, link, pool);
+      at->exists = at->kept;
+      if (at->kept != 0) --at->kept;
+    }
+    __syncthreads();
+    if (at->exists == 0) return;
+  }
+}
+
+#else
 
 // Counts this block out, for one thread of it. The second fence acquires what the others released, so that
 // they read the counters before these are set.
@@ -202,10 +291,7 @@ static __device__ __forceinline__ void leave(KlapChain* chain, unsigned int link
   __threadfence();
   if (atomicAdd(&chain->exited, 1u) + 1u != gridDim.x) return;
   __threadfence();
-  if (chain->report != nullptr) {
-    volatile unsigned long long* const report = chain->report;
-    report[KLAP_REPORT_CHILDREN] += chain->links - 1;  // the first one is the program's own launch
-  }
+  report_links(chain, chain->links);
   begin_anew(chain);
 }
 
@@ -237,3 +323,5 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain) {
   }
   if (is_leader()) leave(chain, links);
 }
+
+#endif

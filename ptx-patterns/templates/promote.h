@@ -10,6 +10,10 @@
 // numbers are nobody's; so each time that numbers have grown by 2^30, the ring is cleared between two
 // launches.
 //
+// Where values only pass from link to link, one slot is enough, the ring's first: each link exchanges its words
+// for the next one's, once it has found its own there. A launch begins with its first link's mark there; that
+// one needs no words.
+//
 // The ring. A slot is written for link n + slots only when nobody will read it as link n's any more. In a
 // chain that passes from link to link this follows: who writes it has heard, link by link, from all before.
 // Where links look back (promote_link.cu), links that are done are counted by quarters of the ring, and a
@@ -34,6 +38,7 @@ struct KlapChain {
   unsigned long long first;    // number of the first link of this launch, set as the one before ends
   unsigned int exited;         // blocks that have left; the last one makes ready for the next launch
   unsigned int links;          // run by the blocks that have left
+  unsigned int ahead;          // links known to exist and not done, beside one (promote_launch.cu)
   alignas(128) unsigned long long taken;  // numbers given out
   // Links that are done, by quarters of the ring, counted as if all numbers before this launch had been
   // links.
@@ -57,7 +62,12 @@ struct KlapLink {
   unsigned long long quarter;  // of the ring, up to which this block has seen links done
   unsigned int exists;
   unsigned int launched;  // the next one, by this
-  unsigned int unused[6];
+  // Where blocks launch each other (promote_launch.cu).
+  unsigned int kept;      // links that this block runs itself, behind its own
+  unsigned int launches;  // the last link found a place
+  unsigned int refused;   // as many links as were skipped after the last refusal, 0 after a launch
+  unsigned int skips;     // links to come that no launch is tried for
+  unsigned int unused[2];
 };
 #define KLAP_LINK_AREA 64
 

@@ -4,15 +4,18 @@
 // In a chain, __klap_link_acquire() waits for the link before and __klap_link_release() lets the next one go
 // on. Where each link only combines a value of its own with what it passes on, one function stands for both,
 // __klap_link_combine(), in one of two ways:
-//  - KLAP_PASSES: the leader waits, combines and lets the next link go on before its block begins to write;
-//    behind that, a release would wait for the block's writes.
+//  - KLAP_PASSES: the leader waits, combines and lets the next link go on before its block begins to write. A
+//    release between the two would take longer than all the rest, as it waits for writes of other blocks on
+//    the same multiprocessor. So the fence stands in front of the wait, and what goes from link to link are
+//    atomic exchanges of the same words: each continues the release sequences of the ones before, and who
+//    acquires the last one acquires what all links released.
 //  - KLAP_LOOK_BACK: no hop from link to link at all. Every link publishes its value without waiting, and
 //    combines the values of the links before it, as far back as one that has published the combination up to
 //    and including itself (decoupled look-back, Merrill and Garland). Hundreds of links are under way at once
 //    where they are short, so several warps look, at a window of slots each.
 //
-// What the next link may overwrite must have been read. The fences by all threads complete their loads before
-// the barrier; the leader's, behind it, makes what the others did part of what it releases.
+// What the next link may overwrite must have been read. Barriers put what the other threads did in front of
+// the fence of the one that releases, which makes it part of what is released.
 //
 // All functions but the release are called by all threads of the block.
 //
@@ -23,7 +26,6 @@
 #if !defined(KLAP_LOOK_BACK) && !defined(KLAP_PASSES)
 
 extern "C" __device__ void __klap_link_acquire(KlapChain* chain, unsigned int link) {
-  fence();
   if (is_leader() && link_at(link)->number != link_at(link)->first) await_link(chain, link);
   __syncthreads();
 }
@@ -126,41 +128,42 @@ static __device__ __forceinline__ void to_area(unsigned int area, const Carried&
 
 #ifdef KLAP_PASSES
 
-// As await_link(), without a word in memory: what stands between two links is every link's time.
-static __device__ __forceinline__ Carried await_carried(unsigned long long number,
-                                                        const unsigned long long* slot) {
+// Waits for the link's turn. Those far from it would only be in the way of the others' looks: all look at the
+// same words. Shorter pauses than a link takes, so that nobody sleeps through its turn.
+enum : unsigned int { kPausePerLink = 100, kLongestWait = 20000, kAwake = 4 };
+
+static __device__ __forceinline__ Carried await_turn(const KlapLink* link, unsigned long long number) {
   Carried out = {};
-  unsigned int pause = kShortestPause;
 #pragma unroll 1
   for (;;) {
     bool is_there = true;
+    unsigned int mark = 0;
 #pragma unroll
     for (unsigned int i = 0; i < KLAP_SLOT_WORDS; ++i) {
-      const unsigned long long word = load_acquire(slot + i);
+      const unsigned long long word = load_acquire(turn_of(link) + i);
       is_there = is_there && is_marked(word, number);
+      mark = static_cast<unsigned int>(word >> 32);
       out.word[i] = static_cast<unsigned int>(word);
     }
     if (is_there) return out;
-    pause_longer(pause);
+    const unsigned int ahead = static_cast<unsigned int>(number + 1) - mark;
+    if (ahead > kAwake)
+      __nanosleep(ahead < kLongestWait / kPausePerLink ? ahead * kPausePerLink : kLongestWait);
   }
 }
 
-extern "C" __device__ void __klap_link_combine(KlapChain* chain, unsigned int link) {
+extern "C" __device__ void __klap_link_combine(KlapChain*, unsigned int link) {
   KlapLink* const at = link_at(link);
-  fence();
   __syncthreads();
   if (is_leader()) {
     const unsigned long long number = at->number;
-    const unsigned long long* const slot = slot_of(at, number);
-    unsigned long long* const next_slot = slot_of(at, number + 1);
     const Carried own = in_area(link + KLAP_LINK_VALUES);
-    const bool is_first = number == at->first;
-    const Carried before = is_first ? in_area(link + KLAP_LINK_AREA) : await_carried(number, slot);
-    const Carried next = combined(before, own);
     fence();
+    const Carried before = number == at->first ? in_area(link + KLAP_LINK_AREA) : await_turn(at, number);
+    const Carried next = combined(before, own);
 #pragma unroll
     for (unsigned int i = 0; i < KLAP_SLOT_WORDS; ++i)
-      store_relaxed(next_slot + i, marked(number + 1, next.word[i]));
+      exchange_relaxed(turn_of(at) + i, marked(number + 1, next.word[i]));
     to_area(link + KLAP_LINK_AREA, before);
   }
   __syncthreads();
@@ -177,9 +180,10 @@ static __device__ constexpr unsigned int lanes_of(unsigned int threads) {
 enum : unsigned int {
   kLanes = lanes_of(KLAP_THREADS),
   kAllLanes = kLanes == 32 ? ~0u : (1u << kLanes) - 1u,
-  kWindows = KLAP_THREADS < 64       ? 1
-             : KLAP_THREADS / 32 > 8 ? 8
-                                     : KLAP_THREADS / 32,
+  // More windows, or looks again sooner, keep the memory from those that have something to say.
+  kWindows = KLAP_THREADS < 64 ? 1 : 2,
+  kShortestLook = 256,  // nanoseconds
+  kLongestLook = 512,
 };
 
 static __device__ __forceinline__ unsigned int linear_thread() {
@@ -249,7 +253,7 @@ static __device__ __forceinline__ Found look_at_window(const KlapLink* link, uns
                                                        unsigned long long end, Carried& sum) {
   const unsigned int lane = linear_thread() % 32;
   const bool is_link = end > first + lane;
-  unsigned int pause = kShortestPause;
+  unsigned int pause = kShortestLook;
 #pragma unroll 1
   for (;;) {
     Found found = look_at(link, end - 1 - lane, sum);
@@ -263,7 +267,8 @@ static __device__ __forceinline__ Found look_at_window(const KlapLink* link, uns
       if ((needed >> lane & 1u) == 0) sum = nothing();
       return whole != 0 ? kWhole : kOwn;
     }
-    pause_longer(pause);
+    __nanosleep(pause);
+    if (pause < kLongestLook) pause *= 2;
   }
 }
 
@@ -324,7 +329,6 @@ extern "C" __device__ void __klap_link_combine(KlapChain* chain, unsigned int li
   KlapLink* const at = link_at(link);
   const unsigned long long number = at->number, first = at->first;
   const bool is_first = number == first;
-  fence();
   __syncthreads();
   const Carried own = in_area(link + KLAP_LINK_VALUES);
   if (is_leader()) {

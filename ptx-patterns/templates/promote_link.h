@@ -17,7 +17,7 @@
 #define KLAP_SLOT_STRIDE KLAP_SLOT_WORDS
 #endif
 #ifdef KLAP_LOOK_BACK
-#define KLAP_LINK_BYTES (KLAP_LINK_WINDOWS + 8 * 4 * (1 + KLAP_SLOT_WORDS))
+#define KLAP_LINK_BYTES (KLAP_LINK_WINDOWS + 2 * 4 * (1 + KLAP_SLOT_WORDS))
 #else
 #define KLAP_LINK_BYTES KLAP_LINK_WINDOWS
 #endif
@@ -42,6 +42,14 @@ static __device__ __forceinline__ unsigned long long load_acquire(const unsigned
 
 static __device__ __forceinline__ void store_relaxed(unsigned long long* address, unsigned long long value) {
   asm volatile("st.relaxed.gpu.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
+}
+
+static __device__ __forceinline__ void exchange_relaxed(unsigned long long* address,
+                                                        unsigned long long value) {
+  asm volatile("{ .reg .b64 before; atom.relaxed.gpu.exch.b64 before, [%0], %1; }"
+               :
+               : "l"(address), "l"(value)
+               : "memory");
 }
 
 static __device__ __forceinline__ void pause_longer(unsigned int& pause) {
@@ -85,6 +93,10 @@ static __device__ __forceinline__ unsigned long long* slot_of(const KlapLink* li
                                                               unsigned long long number) {
   return link->ring + (number & (KLAP_CHAIN_SLOTS - 1)) * KLAP_SLOT_STRIDE;
 }
+
+// Where values pass from link to link (KLAP_PASSES), instead of slots: the words of the link whose turn it
+// is.
+static __device__ __forceinline__ unsigned long long* turn_of(const KlapLink* link) { return link->ring; }
 
 // For the leader: waits until the link before has released this one, and takes the arguments that it passed
 // on. False if there is no such link, for chains that know it only by then. Every look acquires: a fence

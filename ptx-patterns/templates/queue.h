@@ -4,8 +4,9 @@
 // the last thread of the parent. Record index and block prefix come from one 64-bit atomic, so the two agree
 // whatever order warps arrive in, and the prefix array is sorted by construction. Children too large for the
 // packed prefix ("big": 2^16 blocks or more) take slots from the far end of the same array and need no
-// prefix: each is wide enough to fill the GPU by itself. Because every thread of the parent's grid launches
-// at most once, `capacity` = threads of that grid makes overflow impossible.
+// prefix: each is wide enough to fill the GPU by itself. (Where threads are counted in place of blocks:
+// flat.h.) Because every thread of the parent's grid launches at most once, `capacity` = threads of that grid
+// makes overflow impossible.
 //
 // Where groups of blocks launch their children apart from each other, each group has counters of its own and
 // fills its own stretch of the arrays, as many slots as it has threads (group.h). All counters are zero
@@ -18,16 +19,20 @@
 // What the threads that fill a queue, or one stretch of it, count.
 struct KlapCounters {
   // records in the low 24 bits, virtual blocks in the high 40. Neither can carry: at most 2^24 - 1 records of
-  // less than 2^16 blocks.
+  // less than 2^16 blocks. (Or threads, of which a child that counts has less where there may be more
+  // records.)
   unsigned long long packed;
   unsigned int big;  // records taken from the far end
   // Consumer blocks that have left (launcher "host") or threads of the parent that have ("device"); the last
   // one resets the counters. The two never count at the same time, as a queue serves one stream.
   unsigned int exited;
-  // Where they differ between launches (sizes.h): the threads of the largest child's block, and the most
-  // dynamic shared memory of a child, in bytes.
-  unsigned int threads;
-  unsigned int shared_bytes;
+  union {
+    // Where they differ between launches (sizes.h), for who launches them as one grid: the threads of the
+    // largest child's block.
+    unsigned int threads;
+    unsigned int shares;  // of a consumer, taken by its blocks beyond each one's first (consumer.cu)
+  };
+  unsigned int shared_bytes;  // the most dynamic shared memory of a child, where that differs
 };
 
 struct KlapGroup;

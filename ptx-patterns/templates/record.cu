@@ -11,7 +11,8 @@
 //
 // Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of this child's records, and those of
 // record_grid.h; KLAP_GROUP_BLOCKS where groups of the parent's blocks launch apart; KLAP_ONCE where there
-// are arguments that only one thread of a group stores.
+// are arguments that only one thread of a group stores; those of flat.h.
+#include "flat.h"
 #include "group.h"
 #include "record_grid.h"
 #include "warp.h"
@@ -26,13 +27,13 @@ struct KlapRecorded {
 
 static constexpr unsigned int kInvalidConfiguration = 9;  // cudaErrorInvalidConfiguration
 
-// Index and block prefix of a child of `blocks` blocks, one atomic for all converged lanes.
-static __device__ __forceinline__ unsigned int append(KlapCounters* counters, unsigned int blocks,
+// Index and prefix of a child of that many blocks, or threads, one atomic for all converged lanes.
+static __device__ __forceinline__ unsigned int append(KlapCounters* counters, unsigned int count,
                                                       unsigned long long* prefix) {
   const unsigned int mask = __activemask();
   unsigned int lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
-  const unsigned int inclusive = inclusive_sum(blocks, mask, lane);
+  const unsigned int inclusive = inclusive_sum(count, mask, lane);
   const unsigned int last = 31u - __clz(mask);
   unsigned long long base = 0;
   if (lane == last) {
@@ -41,24 +42,36 @@ static __device__ __forceinline__ unsigned int append(KlapCounters* counters, un
     base = atomicAdd(&counters->packed, step);
   }
   base = __shfl_sync(mask, base, last);
-  *prefix = (base >> KLAP_INDEX_BITS) + inclusive - blocks;
+  *prefix = (base >> KLAP_INDEX_BITS) + inclusive - count;
   return (static_cast<unsigned int>(base) & KLAP_MAX_RECORDS) + __popc(mask & ((1u << lane) - 1u));
 }
 
 extern "C" __device__ KlapRecorded __klap_record(KlapQueue* queue, unsigned int grid_x, unsigned int grid_y,
-                                                 unsigned int grid_z) {
+                                                 unsigned int grid_z
+#ifdef KLAP_BOUND
+                                                 ,
+                                                 KLAP_BOUND bound
+#endif
+) {
   const bool refused = grid_x - 1u >= 0x7fffffffu || grid_y - 1u >= 65535u || grid_z - 1u >= 65535u;
   const unsigned long long blocks =
       refused ? 0ull : static_cast<unsigned long long>(grid_x) * grid_y * grid_z;
   const unsigned int group = own_group();
   unsigned int index = first_slot(group);
   unsigned int before;  // records from the same end
-  if (blocks >= KLAP_BIG_CHILD_BLOCKS) {
+#ifdef KLAP_BOUND
+  const unsigned long long counted = threads_below(bound, blocks * KLAP_FLAT);
+#elif defined(KLAP_FLAT)
+  const unsigned long long counted = blocks * KLAP_FLAT;
+#else
+  const unsigned long long counted = blocks;
+#endif
+  if (counted >= big_from(queue)) {
     before = atomicAdd(&counters_of(queue, group)->big, 1u);
     index += slots_of(queue, group) - 1u - before;
   } else {
     unsigned long long prefix;
-    before = append(counters_of(queue, group), static_cast<unsigned int>(blocks), &prefix);
+    before = append(counters_of(queue, group), static_cast<unsigned int>(counted), &prefix);
     index += before;
     queue->prefix[index] = prefix;
   }

@@ -52,7 +52,12 @@ extern "C" __device__ unsigned long long __klap_record_if_small(KlapQueue* queue
                                                                 unsigned int grid_y, unsigned int grid_z,
                                                                 unsigned int block_x, unsigned int block_y,
                                                                 unsigned int block_z,
-                                                                unsigned int shared_bytes) {
+                                                                unsigned int shared_bytes
+#ifdef KLAP_BOUND
+                                                                ,
+                                                                KLAP_BOUND bound
+#endif
+) {
   if (grid_x - 1u >= 0x7fffffffu || grid_y - 1u >= 65535u || grid_z - 1u >= 65535u) return 0;
   if (block_x - 1u >= 1024u || block_y - 1u >= 1024u || block_z - 1u >= 64u) return 0;
   const unsigned int threads = block_x * block_y * block_z;
@@ -61,16 +66,20 @@ extern "C" __device__ unsigned long long __klap_record_if_small(KlapQueue* queue
   const unsigned int group = own_group();
   KlapCounters* const counters = counters_of(queue, group);
   keep_largest(counters, threads, shared_bytes);
-  unsigned long long blocks = static_cast<unsigned long long>(grid_x) * grid_y * grid_z;
+  unsigned long long counted = static_cast<unsigned long long>(grid_x) * grid_y * grid_z;
 #ifdef KLAP_IN_WARPS
-  blocks *= (threads + 31u) / 32u;
+  counted *= (threads + 31u) / 32u;
+#elif defined(KLAP_BOUND)
+  counted = threads_below(bound, counted * threads);
+#elif defined(KLAP_FLAT)
+  counted *= threads;
 #endif
   unsigned int index = first_slot(group);
-  if (blocks >= KLAP_BIG_CHILD_BLOCKS) {
+  if (counted >= big_from(queue)) {
     index += slots_of(queue, group) - 1u - atomicAdd(&counters->big, 1u);
   } else {
     unsigned long long prefix;
-    index += append(counters, static_cast<unsigned int>(blocks), &prefix);
+    index += append(counters, static_cast<unsigned int>(counted), &prefix);
     queue->prefix[index] = prefix;
   }
   unsigned char* const record = queue->records + static_cast<unsigned long long>(index) * KLAP_RECORD_BYTES;

@@ -80,8 +80,9 @@ std::string consumer_name(const Plan& plan, const PlannedSite& site) {
                      : s.chain == transform::Chain::AnyOrder ? "loop"
                      : s.exact                               ? "exact"
                                                              : "run",
-                     unit_tag(plan, site.child_unit), block_tag(s), s.pack, s.grid_is_1d ? "_1d" : "",
-                     layout_tag(s.layout));
+                     unit_tag(plan, site.child_unit), block_tag(s),
+                     s.flat ? fmt::format("flat{}", s.flat_threads) : std::to_string(s.pack),
+                     s.grid_is_1d ? "_1d" : "", layout_tag(s.layout));
 }
 
 // What a parent's variant is called after: "grid", "grid_device", "block", "multi16", "warp".
@@ -147,20 +148,22 @@ class Generator {
   // The one kernel of a chain.
   void promoted(const PlannedSite& site) {
     const PlannedPromotion& promotion = *site.promotion;
-    std::shared_ptr<const ptx::Module> resident, link;
+    std::shared_ptr<const ptx::Module> resident, link, launch;
     {
       const Stopwatch watch(&timings_.templates);
       resident = promote_template(promotion.shape);
       link = promote_link_template(promotion.shape);
+      if (promotion.shape.launches) launch = promote_launch_template(promotion.shape);
     }
     const Stopwatch watch(&timings_.transform);
     transform::UnitCode& unit = code(site.parent_unit);
     unit.includes(*resident);
     unit.includes(*link);
-    const std::string name = fmt::format("{}$klap_{}_{}", site.parent->function.name,
-                                         to_string(promotion.shape.mode), unit_tag(plan_, site.parent_unit));
+    if (launch) unit.includes(*launch);
+    const std::string name = fmt::format("{}$klap_{}_{}", site.parent->function.name, promotion.shape.name(),
+                                         unit_tag(plan_, site.parent_unit));
     unit.kernels.push_back(transform::promoted_kernel(*site.parent, *promotion.chain, promotion.shape,
-                                                      {*resident, *link}, name, unit.lines));
+                                                      {*resident, *link, launch.get()}, name, unit.lines));
     add_promoted(site, name);
     note_losses(site, unit.lines);
   }
@@ -174,8 +177,8 @@ class Generator {
     v.parent_param_count = static_cast<uint32_t>(parent.parameters.size());
     v.parent_param_bytes = parent.parameter_bytes;
     v.queue_param_offset = transform::queue_parameter_offset(parent);
-    v.promoted = PromotedChain{to_string(promotion.shape.mode), promotion.chain->block,
-                               promotion.chain->shared_bytes, promotion.shape.slot_bytes};
+    v.promoted = PromotedChain{promotion.shape.name(), promotion.chain->block, promotion.chain->shared_bytes,
+                               promotion.shape.slot_bytes};
     v.pool_bytes = site.wish.pool_bytes;
     v.pool = site.wish.pool;
     v.concurrency = site.wish.concurrency;
@@ -199,7 +202,7 @@ class Generator {
                      ? chain_record_template(site.shape, group_blocks)
                  : site.way.has_own_room() ? feed_record_template(site.shape.layout, group_blocks)
                  : site.keeps_launches     ? record_sizes_template(site.shape, group_blocks)
-                                           : record_template(site.shape.layout, group_blocks);
+                                           : record_template(site.shape, group_blocks);
     out.consumer = consumer_template(site.shape);
     if (site.way.launcher == Launcher::Device) {
       out.leave = site.way.chains ? leave_chain_template(site.shape, group_blocks)
@@ -245,6 +248,14 @@ class Generator {
     return transform::consumer_kernel(module, first, site.shape, *templates.consumer, name, lines, &fed);
   }
 
+  static transform::RecordingSite recording_site(const PlannedSite& site, const ptx::Module& record) {
+    transform::RecordingSite out{*site.site, record, site.shape.layout, site.keeps_launches};
+    if (!site.shape.flat || !site.shape.flat->bound) return out;
+    out.bound = site.shape.flat->bound->operand;
+    out.at_launch = site.shape.flat->bound->at_launch;
+    return out;
+  }
+
   Generated parent_variant(std::span<const PlannedSite> sites, const std::vector<SiteTemplates>& templates) {
     const PlannedSite& any = sites.front();
     const bool device = any.way.launcher == Launcher::Device;
@@ -254,8 +265,7 @@ class Generator {
     std::vector<transform::RecordingSite> recording;
     std::vector<transform::DeviceLaunch> launches;
     for (size_t i = 0; i < sites.size(); ++i) {
-      recording.push_back(
-          {*sites[i].site, *templates[i].record, sites[i].shape.layout, sites[i].keeps_launches});
+      recording.push_back(recording_site(sites[i], *templates[i].record));
       if (!device) continue;
       const std::string consumer = consumer_name(plan_, sites[i]);
       launches.push_back({*templates[i].leave, consumer, "", any.way.group_blocks});

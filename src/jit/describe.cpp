@@ -191,7 +191,9 @@ std::string describe(const PlannedSite& site) {
     text +=
         fmt::format("  child's block    {}x{}x{}{}\n", shape.block[0], shape.block[1], shape.block[2], grids);
   }
-  text += fmt::format("  consumer's block {} threads, {} of the child\n", shape.threads(), shape.pack);
+  text += shape.flat
+              ? fmt::format("  consumer's block {} threads, runs {}\n", shape.threads(), shape.flat->threads)
+              : fmt::format("  consumer's block {} threads, {} of the child\n", shape.threads(), shape.pack);
   for (size_t i = 0; site.family != nullptr && i < site.family->kernels.size(); ++i) {
     const analysis::FedKernel& kernel = site.family->kernels[i];
     text += fmt::format("  runs kernel {}    {}, in blocks of {} threads\n", i,

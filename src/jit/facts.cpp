@@ -42,10 +42,10 @@ bool is_passed_once(const ptx::Parameter& p, const transform::RecordLayout& layo
 
 }  // namespace
 
-bool is_moldable(const ptx::Module& module, const ptx::Function& child) {
+analysis::Moldable child_moldable(const ptx::Module& module, const ptx::Function& child) {
   const analysis::FunctionFacts facts(module, child);
   const analysis::Values& v = facts.values();
-  return analysis::moldable(v.flow, v.registers, v.reaching, v.symbolic).yes();
+  return analysis::moldable(v.flow, v.registers, v.reaching, v.symbolic);
 }
 
 std::string uniform_arguments_text(const analysis::FunctionFacts& parent, const analysis::Site& site,

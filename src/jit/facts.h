@@ -4,6 +4,7 @@
 #include <string>
 
 #include "analysis/legality.h"
+#include "analysis/moldable.h"
 #include "analysis/uniformity.h"
 #include "ptx/tree.h"
 #include "transform/record_layout.h"
@@ -11,7 +12,7 @@
 namespace klap::jit {
 
 // Whether the child's threads are told apart by one number only (analysis/moldable.h).
-bool is_moldable(const ptx::Module& module, const ptx::Function& child);
+analysis::Moldable child_moldable(const ptx::Module& module, const ptx::Function& child);
 
 // "3 of 5 arguments grid-uniform, 2 passed once, 1 never read": those that are the same for all threads of
 // the parent's grid, or of another `group`, and what the layout makes of them. Empty where the child has no

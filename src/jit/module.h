@@ -67,10 +67,10 @@ struct GivenValue {
 // What the caller wants to have done. `granularity` is asked once per parent kernel with its mangled name.
 struct Request {
   uint32_t sm = 90;  // compute capability of the device, 90 for 9.0
-  // The value of a key (granularity, launcher, multiblock, consumer_threads, buffer, pack_records, promotion,
-  // assume) for launches of `child`, empty where it is not known, by `parent`. Nothing where the settings do
-  // not give it: then the program's own annotation holds, else `auto`. Where one of the three below is set it
-  // decides alone.
+  // The value of a key (granularity, launcher, multiblock, consumer_threads, buffer, pack_records, flatten,
+  // promotion, assume) for launches of `child`, empty where it is not known, by `parent`. Nothing where the
+  // settings do not give it: then the program's own annotation holds, else `auto`. Where one of the three
+  // below is set it decides alone.
   std::function<std::optional<GivenValue>(std::string_view key, const std::string& parent,
                                           const std::string& child)>
       setting;
@@ -141,10 +141,14 @@ struct ChildQueue {
 
 // A kernel whose launches of itself became a resident chain (analysis/promotion.h).
 struct PromotedChain {
-  std::string mode;                 // "PA", "PAO", "lookback"
+  std::string mode;                 // "P", "PA", "PO", "PAO", "lookback"
   std::array<uint32_t, 3> block{};  // what the program must launch it with: other launches run the original
   uint32_t shared_bytes = 0;        // dynamic; the same
   uint32_t slot_bytes = 0;          // of the ring of links (templates/promote.h), per link
+
+  // Its blocks launch each other: the host launches one. The variant takes one more 8-byte parameter, how
+  // many links may have blocks at a time.
+  [[nodiscard]] bool launches() const { return mode == "P" || mode == "PO"; }
 };
 
 // How the runtime must launch one rewritten parent. Sizes are in bytes.

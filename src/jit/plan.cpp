@@ -7,6 +7,7 @@
 
 #include "analysis/chaining.h"
 #include "analysis/early_start.h"
+#include "analysis/flattening.h"
 #include "analysis/site_order.h"
 #include "analysis/slicing.h"
 #include "analysis/values.h"
@@ -139,6 +140,9 @@ std::string run_text(const PlannedSite& planned) {
         planned.way.launcher == Launcher::Host ? "" : ", in a consumer " + launcher_text(planned.way));
   }
   if (planned.way.is_at_once()) return fmt::format("one launch for up to {} lanes", planned.shape.lanes);
+  if (planned.shape.flat)
+    return fmt::format("flattened: {}, {} to a consumer block", planned.shape.flat->threads,
+                       planned.shape.threads());
   if (planned.way.launcher == Launcher::Host && planned.shape.blocks_differ())
     return fmt::format("run warp by warp, {} to a consumer block", planned.shape.pack);
   if (planned.way.launcher == Launcher::Host) {
@@ -230,7 +234,9 @@ class Planner {
     if (rewritten && request_.slicing) find_slices(planned);
     if (rewritten) keep_launches(planned);
     for (size_t i = 0; i < planned.size(); ++i) {
-      if (!objections[i]) pack_records(planned[i]);
+      if (objections[i]) continue;
+      flatten(planned[i]);
+      pack_records(planned[i]);
     }
     for (size_t i = 0; i < planned.size(); ++i) add_remark(planned[i], objections[i]);
     if (!rewritten) return;
@@ -278,6 +284,32 @@ class Planner {
     const bool any =
         std::ranges::any_of(sites, [](const PlannedSite& s) { return s.shape.sizes.has_value(); });
     for (PlannedSite& site : sites) site.keeps_launches = any;
+  }
+
+  // Where a consumer that the host launches runs children whose threads have nothing to do with each other.
+  void flatten(PlannedSite& planned) {
+    const transform::ConsumerShape& shape = planned.shape;
+    if (planned.promotion != nullptr || planned.way.is_at_once() || planned.way.has_own_room()) return;
+    if (planned.way.launcher != Launcher::Host || shape.exact || !shape.packs) return;
+    if (shape.together != analysis::Together::Threads) return;
+    if (!planned.wish.flatten) return;
+    const Site& site = *planned.site;
+    const analysis::DataFlow& data = planned.parent->data;
+    const auto is_one = [&](const std::string& extent) { return data.constant(extent) == 1; };
+    if (!shape.grid_is_1d || !is_one(site.block[1]) || !is_one(site.block[2])) {
+      planned.not_flat = "its grid or block has more than one dimension";
+      return;
+    }
+    std::optional<uint32_t> block_threads;
+    if (!shape.blocks_differ()) block_threads = shape.child_threads();
+    // Whether a launch is the program's own is decided where it begins.
+    const bool may_wait = !planned.keeps_launches;
+    analysis::FlatVerdict verdict =
+        analysis::judge_flattening(moldable(planned), *planned.parent, site, block_threads, may_wait);
+    planned.not_flat = verdict.why_not;
+    if (!verdict.flattening) return;
+    transform::flatten(planned.shape, *verdict.flattening);
+    transform::use_threads(planned.shape, planned.wish.consumer_threads);
   }
 
   // Where nobody but the site's own consumer reads its records. Nobody records twice there: such launches
@@ -561,7 +593,7 @@ class Planner {
                             : fmt::format("{} bytes of dynamic shared memory, ", shared_bytes);
     remark.detail =
         fmt::format("{}{}, {}, {}{} argument bytes{}, {}", block_text(planned),
-                    moldable(planned) ? ", moldable" : "", run_text(planned), shared,
+                    moldable(planned).yes() ? ", moldable" : "", run_text(planned), shared,
                     planned.child->parameter_bytes, uniform_text(planned), stream_text(*planned.site));
     if (stream == StreamKind::Null && planned.way.ordering == analysis::Ordering::Relaxed) {
       remark.notes.push_back(fmt::format(
@@ -570,6 +602,7 @@ class Planner {
     }
     note_refused(remark, planned);
     note_launcher(remark, planned);
+    if (!planned.not_flat.empty()) remark.notes.push_back("not flattened: " + planned.not_flat);
     note_threads(remark, planned);
     if (planned.way.is_at_once() && planned.wish.buffer == Buffer::Malloc)
       remark.notes.emplace_back("buffer malloc is ignored: launches that are not put off have no queue");
@@ -583,9 +616,9 @@ class Planner {
   }
 
   // One child may have many launches.
-  bool moldable(const PlannedSite& planned) {
-    const auto [known, is_new] = moldable_.emplace(planned.child, false);
-    if (is_new) known->second = is_moldable(*plan_.units[planned.child_unit]->module(), *planned.child);
+  const analysis::Moldable& moldable(const PlannedSite& planned) {
+    const auto [known, is_new] = moldable_.try_emplace(planned.child);
+    if (is_new) known->second = child_moldable(*plan_.units[planned.child_unit]->module(), *planned.child);
     return known->second;
   }
 
@@ -637,7 +670,7 @@ class Planner {
       why = "the consumer's blocks are the children's";
     } else if (!planned.shape.packs) {
       why = "a block of children has a consumer's block to itself";
-    } else if (planned.shape.threads() != asked && planned.shape.blocks_differ()) {
+    } else if (planned.shape.threads() != asked && (planned.shape.blocks_differ() || planned.shape.flat)) {
       why = "it is no multiple of a warp, by which children are run";
     } else if (planned.shape.threads() != asked) {
       why = fmt::format("it is no multiple of the {} threads of a child's block",
@@ -659,7 +692,7 @@ class Planner {
 
   Plan& plan_;
   const Request& request_;
-  std::map<const ptx::Function*, bool> moldable_;
+  std::map<const ptx::Function*, analysis::Moldable> moldable_;
 };
 
 }  // namespace

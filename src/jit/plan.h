@@ -76,6 +76,7 @@ struct PlannedSite {
   std::string whole;  // why not, where there are slices at all
   // The same: launches of sizes that may be refused are left to the program's own calls.
   bool keeps_launches = false;
+  std::string not_flat;  // why its children do not run thread by thread, where they might
 };
 
 struct Plan {

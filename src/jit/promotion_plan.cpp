@@ -28,12 +28,14 @@ PromotionMode wished_mode(const std::string& wish) {
   return PromotionMode::LookBack;
 }
 
-const char* mode_text(PromotionMode mode) {
+bool wishes_launches(const std::string& wish) { return wish == "P" || wish == "PO"; }
+
+const char* mode_text(PromotionMode mode, bool launches = false) {
   switch (mode) {
     case PromotionMode::Aggregated:
-      return "one link after another";
+      return launches ? "one link after another by device launches" : "one link after another";
     case PromotionMode::Overlapped:
-      return "overlapping";
+      return launches ? "overlapping by device launches" : "overlapping";
     case PromotionMode::LookBack:
       return "look-back";
   }
@@ -101,18 +103,13 @@ PromotionVerdict plan_promotion(std::shared_ptr<const ChainFacts> chain, const s
   if (const auto objection = object_to_mode(*chain, PromotionMode::Aggregated))
     return {nullptr, Objection{analysis::Reason::ArgumentMismatch, *objection}};
   auto out = std::make_shared<PlannedPromotion>();
-  if (wish == "P" || wish == "PO") {
-    out->notes.push_back(
-        fmt::format("promotion {} launches from the device, which is not offered: {} instead", wish,
-                    to_string(wished_mode(wish))));
-  }
   const auto* const first = std::ranges::find(kModes, wished_mode(wish));
   for (const PromotionMode mode : std::span(first, kModes.end())) {
     if (const auto objection = object_to_mode(*chain, mode)) {
       out->notes.push_back(fmt::format("not {}: {}", mode_text(mode), *objection));
       continue;
     }
-    out->shape = promoted_shape(*chain, mode);
+    out->shape = promoted_shape(*chain, mode, wishes_launches(wish));
     break;
   }
   out->chain = std::move(chain);
@@ -127,8 +124,8 @@ PromotionVerdict plan_promotion(const FunctionFacts& kernel, const SiteWish& wis
 
 std::string promotion_text(const PlannedPromotion& promotion, const FunctionFacts& kernel) {
   const ChainFacts& chain = *promotion.chain;
-  std::string text =
-      fmt::format("{}, block {}", mode_text(promotion.shape.mode), fmt::join(chain.block, "x"));
+  std::string text = fmt::format("{}, block {}", mode_text(promotion.shape.mode, promotion.shape.launches),
+                                 fmt::join(chain.block, "x"));
   if (chain.shared_bytes != 0) text += fmt::format(", {} bytes of dynamic shared memory", chain.shared_bytes);
   text += ", " + condition_text(promotion);
   for (const ChainArgument& argument : chain.arguments) {

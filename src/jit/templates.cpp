@@ -15,6 +15,9 @@ extern const char kGroupHeader[];
 extern const char kRecordGridHeader[];
 extern const char kSequenceHeader[];
 extern const char kSizesHeader[];
+extern const char kFlatHeader[];
+extern const char kConsumerEndHeader[];
+extern const char kConsumerFlatTemplate[];
 extern const char kRecordTemplate[];
 extern const char kRecordSizesTemplate[];
 extern const char kConsumerTemplate[];
@@ -39,6 +42,7 @@ extern const char kPromoteHeader[];
 extern const char kPromoteLinkHeader[];
 extern const char kPromoteTemplate[];
 extern const char kPromoteLinkTemplate[];
+extern const char kPromoteLaunchTemplate[];
 
 namespace {
 
@@ -66,6 +70,8 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
                                    {"record.cu", kRecordTemplate},
                                    {"exits.h", kExitsHeader},
                                    {"await.h", kAwaitHeader},
+                                   {"flat.h", kFlatHeader},
+                                   {"consumer_end.h", kConsumerEndHeader},
                                    {"warp.h", kWarpHeader},
                                    {"warp_records.h", kWarpRecordsHeader},
                                    {"feed.h", kFeedHeader},
@@ -109,6 +115,21 @@ void add_group(std::vector<std::string>& options, uint32_t group_blocks) {
   if (group_blocks != 0) options.push_back(fmt::format("-DKLAP_GROUP_BLOCKS={}u", group_blocks));
 }
 
+// Those of flat.h.
+void add_flat(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
+  if (!shape.flat) return;
+  options.push_back(fmt::format("-DKLAP_FLAT={}u", shape.blocks_differ() ? 0 : shape.child_threads()));
+  const auto& bound = shape.flat->bound;
+  if (!bound) return;
+  const bool is_long = bound->bytes == 8;
+  const bool is_signed = is_long ? bound->compares_signed : bound->is_signed;
+  options.push_back(
+      fmt::format("-DKLAP_BOUND={}{}", is_signed ? "" : "unsigned ", is_long ? "long long" : "int"));
+  options.push_back(
+      fmt::format("-DKLAP_BOUND_COMPARED={}long long", bound->compares_signed ? "" : "unsigned "));
+  if (bound->inclusive) options.emplace_back("-DKLAP_BOUND_INCLUSIVE");
+}
+
 // All kernels with their numbers and blocks.
 // Those of exits.h.
 void add_leaving(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
@@ -138,10 +159,11 @@ std::vector<std::string> warp_options(const transform::ConsumerShape& shape) {
 
 }  // namespace
 
-std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout& layout,
+std::shared_ptr<const ptx::Module> record_template(const transform::ConsumerShape& shape,
                                                    uint32_t group_blocks) {
-  std::vector<std::string> options = layout_options(layout);
+  std::vector<std::string> options = layout_options(shape.layout);
   add_group(options, group_blocks);
+  add_flat(options, shape);
   return compiled(kRecordTemplate, "record.cu", options);
 }
 
@@ -149,9 +171,11 @@ std::shared_ptr<const ptx::Module> record_sizes_template(const transform::Consum
                                                          uint32_t group_blocks) {
   std::vector<std::string> options = layout_options(shape.layout);
   add_group(options, group_blocks);
+  add_flat(options, shape);
   options.push_back(fmt::format("-DKLAP_MOST_THREADS={}", shape.most_child_threads()));
   options.push_back(fmt::format("-DKLAP_SHARED_ROOM={}", shape.most_shared_bytes()));
-  if (shape.blocks_differ()) options.emplace_back(shape.exact ? "-DKLAP_KEEP_THREADS" : "-DKLAP_IN_WARPS");
+  if (shape.blocks_differ() && !shape.flat)
+    options.emplace_back(shape.exact ? "-DKLAP_KEEP_THREADS" : "-DKLAP_IN_WARPS");
   if (shape.sizes && shape.sizes->shared_differs()) options.emplace_back("-DKLAP_KEEP_SHARED");
   return compiled(kRecordSizesTemplate, "record_sizes.cu", options);
 }
@@ -195,9 +219,14 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
   add_leaving(options, shape);
   if (shape.exact) return compiled(kExactTemplate, "exact.cu", options);
   if (shape.awaits_parent) options.emplace_back("-DKLAP_AWAIT_PARENT");
+  if (shape.flat) {
+    options.push_back(fmt::format("-DKLAP_THREADS={}", shape.flat_threads));
+    return compiled(kConsumerFlatTemplate, "consumer_flat.cu", options);
+  }
   options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));
   if (shape.together == analysis::Together::Warps) options.emplace_back("-DKLAP_WARPS_TOGETHER");
   if (shape.together == analysis::Together::Blocks) options.emplace_back("-DKLAP_BLOCKS_TOGETHER");
+  if (shape.takes_shares()) options.emplace_back("-DKLAP_TAKES_SHARES");
   return compiled(kConsumerTemplate, "consumer.cu", options);
 }
 
@@ -256,7 +285,7 @@ const char* unsigned_type(uint32_t bytes) {
                       : "unsigned long long";
 }
 
-// Those of promote.cu and promote_link.cu.
+// Those of promote.cu, promote_link.cu and promote_launch.cu.
 std::vector<std::string> promotion_options(const transform::PromotedShape& shape) {
   std::vector<std::string> options = {fmt::format("-DKLAP_AREA_BYTES={}", shape.area_bytes),
                                       fmt::format("-DKLAP_SLOT_WORDS={}", shape.slot_words()),
@@ -276,6 +305,10 @@ std::vector<std::string> promotion_options(const transform::PromotedShape& shape
   const bool overlaps = shape.mode == transform::PromotionMode::Overlapped;
   if (overlaps) options.emplace_back(shape.combines ? "-DKLAP_PASSES" : "-DKLAP_OVERLAPS");
   if (shape.mode == transform::PromotionMode::LookBack) options.emplace_back("-DKLAP_LOOK_BACK");
+  if (shape.launches) {
+    options.emplace_back("-DKLAP_LAUNCHES");
+    options.push_back(fmt::format("-DKLAP_SHARED_BYTES={}", shape.shared_bytes));
+  }
   if (!shape.combines) return options;
   std::string carries;
   for (const transform::ArgumentCarry& carry : shape.carries)
@@ -294,13 +327,18 @@ std::shared_ptr<const ptx::Module> promote_link_template(const transform::Promot
   return compiled(kPromoteLinkTemplate, "promote_link.cu", promotion_options(shape));
 }
 
+std::shared_ptr<const ptx::Module> promote_launch_template(const transform::PromotedShape& shape) {
+  return compiled(kPromoteLaunchTemplate, "promote_launch.cu", promotion_options(shape));
+}
+
 std::string template_texts() {
   return std::string(kQueueHeader) + kGroupHeader + kRecordGridHeader + kSequenceHeader + kSizesHeader +
-         kRecordTemplate + kRecordSizesTemplate + kConsumerTemplate + kExactTemplate + kLeaveTemplate +
-         kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate + kChainHeader +
-         kChainRecordTemplate + kChainTemplate + kFeedGroupHeader + kLeaveChainTemplate + kWarpRecordsHeader +
-         kWarpTemplate + kWarpLaunchTemplate + kExitsHeader + kAwaitHeader + kDeviceMemoryTemplate + kPromoteHeader +
-         kPromoteLinkHeader + kPromoteTemplate + kPromoteLinkTemplate;
+         kFlatHeader + kConsumerEndHeader + kConsumerFlatTemplate + kRecordTemplate + kRecordSizesTemplate +
+         kConsumerTemplate + kExactTemplate + kLeaveTemplate + kWarpHeader + kFeedHeader +
+         kFeedRecordTemplate + kFeedTemplate + kChainHeader + kChainRecordTemplate + kChainTemplate +
+         kFeedGroupHeader + kLeaveChainTemplate + kWarpRecordsHeader + kWarpTemplate + kWarpLaunchTemplate +
+         kExitsHeader + kAwaitHeader + kDeviceMemoryTemplate + kPromoteHeader + kPromoteLinkHeader +
+         kPromoteTemplate + kPromoteLinkTemplate + kPromoteLaunchTemplate;
 }
 
 }  // namespace klap::jit

@@ -13,7 +13,7 @@ namespace klap::jit {
 
 // Compiled and parsed; each specialisation is compiled once per process. Throws Error(Toolchain).
 // `group_blocks` as in analysis::Way.
-std::shared_ptr<const ptx::Module> record_template(const transform::RecordLayout& layout,
+std::shared_ptr<const ptx::Module> record_template(const transform::ConsumerShape& shape,
                                                    uint32_t group_blocks);
 // The same where launches of other sizes than `shape` has room for stay the program's own.
 std::shared_ptr<const ptx::Module> record_sizes_template(const transform::ConsumerShape& shape,
@@ -39,9 +39,10 @@ std::shared_ptr<const ptx::Module> warp_launch_template(const transform::Consume
 // What takes and frees a module's device memory, with cudaMalloc and cudaFree if they are called.
 std::shared_ptr<const ptx::Module> device_memory_template(bool has_runtime);
 
-// The blocks of a promoted chain, and what stands in the body of a link.
+// The blocks of a promoted chain, what stands in the body of a link, and how blocks launch each other.
 std::shared_ptr<const ptx::Module> promote_template(const transform::PromotedShape& shape);
 std::shared_ptr<const ptx::Module> promote_link_template(const transform::PromotedShape& shape);
+std::shared_ptr<const ptx::Module> promote_launch_template(const transform::PromotedShape& shape);
 
 // All template texts, for cache keys.
 std::string template_texts();

@@ -23,6 +23,7 @@ struct SiteWish {
   uint32_t consumer_threads = 0;  // 0: as suits
   Ordering ordering = Ordering::Relaxed;
   bool pack_records = true;
+  bool flatten = true;
   std::string promotion = "auto";  // of a chain: "auto", "none", "P", "PA", "PO", "PAO", "lookback"
   bool assume_noalias = false;     // as analysis::judge_promotion() takes it
   Buffer buffer = Buffer::Pool;

@@ -30,8 +30,8 @@ unsigned full_grid(CUfunction consumer, const jit::ChildQueue& queue, unsigned m
 
 void log_prepared(const jit::Variant& variant, const PreparedVariant& prepared) {
   if (variant.promoted) {
-    log().debug("{}: its chain ({}) runs as {} blocks", demangle(variant.parent), variant.promoted->mode,
-                prepared.chain_blocks);
+    log().debug("{}: its chain ({}) runs as {} blocks at a time", demangle(variant.parent),
+                variant.promoted->mode, prepared.chain_blocks);
   }
   for (size_t i = 0; i < variant.queues.size(); ++i) {
     const jit::ChildQueue& queue = variant.queues[i];
@@ -121,6 +121,9 @@ MaybeReason ParentKernel::resolve(PreparedVariant& prepared, unsigned multiproce
 MaybeReason ParentKernel::resolve_chain(PreparedVariant& prepared, unsigned multiprocessors) const {
   // Where nothing overlaps, a few blocks hide that each has to get ready for its next link.
   constexpr unsigned kBlocksWithoutOverlap = 8;
+  // Where blocks launch each other, each begins a launch's time, some microseconds, behind the one before:
+  // more would be under way at a time only of links that take longer than most.
+  constexpr unsigned kLaunchedBlocks = 64;
   const jit::PromotedChain& chain = *variant_.promoted;
   const uint32_t threads = chain.block[0] * chain.block[1] * chain.block[2];
   if (prepared.max_parent_threads < threads) return &reasons::kParentBlock;
@@ -132,7 +135,10 @@ MaybeReason ParentKernel::resolve_chain(PreparedVariant& prepared, unsigned mult
   const auto asked = image_->chains.find(variant_.parent);
   const LoadedImage::ChainBlocks blocks =
       asked == image_->chains.end() ? LoadedImage::ChainBlocks() : asked->second;
-  const unsigned enough = chain.mode == "PA" ? std::min(kBlocksWithoutOverlap, fitting) : fitting;
+  const unsigned most = chain.launches()     ? kLaunchedBlocks
+                        : chain.mode == "PA" ? kBlocksWithoutOverlap
+                                             : fitting;
+  const unsigned enough = std::min(most, fitting);
   prepared.chain_blocks = blocks.pool != 0 ? blocks.pool : std::max(1u, enough / blocks.concurrency);
   return nullptr;
 }

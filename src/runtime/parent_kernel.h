@@ -63,8 +63,8 @@ struct PreparedVariant {
   // The consumers are launched before what is ahead of them is complete, and wait for that themselves.
   bool dependent = false;
   unsigned max_parent_threads = 0;  // in a block
-  unsigned chain_blocks = 0;        // that a promoted chain is launched with
-  MaybeReason unusable = nullptr;   // the reason why the original is always used here
+  unsigned chain_blocks = 0;       // of a promoted chain at a time: launched, or allowed to launch each other
+  MaybeReason unusable = nullptr;  // the reason why the original is always used here
 };
 
 class ParentKernel {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "runtime/launch_params.h"
 #include "runtime/thread_streams.h"
@@ -18,10 +19,13 @@ bool is_the_chains(const Launch& launch, const jit::PromotedChain& chain) {
 
 Outcome enqueue_chain(Launch launch, ParentKernel& parent, const PreparedVariant& prepared,
                       CUdeviceptr chain) {
+  const bool launches = parent.variant().promoted->launches();
+  std::array<CUdeviceptr, 2> added = {chain, prepared.chain_blocks};
   ExtendedParams params;
-  if (const MaybeReason reason = params.extend(parent.variant(), launch.params, launch.extra, {&chain, 1}))
+  if (const MaybeReason reason = params.extend(parent.variant(), launch.params, launch.extra,
+                                               std::span(added).first(launches ? 2 : 1)))
     return leave(*reason);
-  launch.grid[0] = prepared.chain_blocks;
+  if (!launches) launch.grid[0] = prepared.chain_blocks;
   return launch_alone(launch, parent, prepared.parent, params.params(), params.extra());
 }
 

@@ -3,8 +3,9 @@
 //
 // The program launches its first link. In its place go as many blocks as the chain is to have, with the
 // program's own parameters and one more, the chain's memory; all links have run when the kernel ends, so
-// nothing follows it. The variant was made for one form of launch; another one runs the original, whose links
-// then launch each other as they always did.
+// nothing follows it. (Where its blocks launch each other, one goes, and a parameter behind the chain's says
+// how many may be under way at a time.) The variant was made for one form of launch; another one runs the
+// original, whose links then launch each other as they always did.
 #pragma once
 
 #include "runtime/launch_context.h"

@@ -92,21 +92,30 @@ constexpr std::array kSettings{
         "Whether what is recorded for a child leaves out constant grid dimensions, arguments that the child "
         "never reads, and those that are the same for all children, which are passed once."},
     Setting{
+        "KLAP_FLATTEN", "flatten", kBothSections, SettingType::Choice, kSwitch, "on",
+        "Whether the consumer that the host launches numbers the threads of all children through, and of "
+        "those "
+        "that begin with a comparison of their index only the threads that pass it, so that the threads of "
+        "several children share a warp."},
+    Setting{
         "KLAP_AGGREGATE_MALLOC", "aggregate_malloc", kDefaultsOnly, SettingType::Choice, kMemories, "off",
         "Whether the lanes of a warp that call malloc (cudaMalloc) in a kernel share one allocation. Only "
         "for programs that free such memory in the module that took it."},
-    Setting{"KLAP_PROMOTION", "promotion", kBothSections, SettingType::Choice, kPromotions, "auto",
-            "What becomes of a kernel of one block that launches itself (a chain): blocks that stay and hand "
-            "on its arguments (PA), the beginning of each link overlapping those before it (PAO), the "
-            "arguments combined over many links at once (lookback). A mode that a chain does not allow gives "
-            "way to the one before it; auto: the last one. P and PO are taken as PA and PAO."},
+    Setting{
+        "KLAP_PROMOTION", "promotion", kBothSections, SettingType::Choice, kPromotions, "auto",
+        "What becomes of a kernel of one block that launches itself (a chain): blocks that stay and hand "
+        "on its arguments (PA), the beginning of each link overlapping those before it (PAO), the "
+        "arguments combined over many links at once (lookback). A mode that a chain does not allow gives "
+        "way to the one before it; auto: the last one. P and PO are PA and PAO with a device launch for each "
+        "link's block, made as soon as the link is known to exist."},
     Setting{"KLAP_POOL",
             "pool",
             kBothSections,
             SettingType::Blocks,
             {},
             "auto",
-            "Blocks of a promoted chain. auto: 8 with PA, else as many as fill the device."},
+            "Blocks of a promoted chain; with P and PO, how many links may have blocks at a time. auto: 8 "
+            "with PA, up to 64 with P and PO, else as many as fill the device."},
     Setting{"KLAP_ASSUME", "assume", kBothSections, SettingType::Choice, kAssumptions, "none",
             "What may be taken for granted about a chain: noalias is that the beginning of a link reads "
             "nothing that earlier links write before their launch."},

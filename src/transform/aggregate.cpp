@@ -189,6 +189,7 @@ std::string child_text(const Module& child_module, const Function& child, const 
 }  // namespace
 
 uint32_t ConsumerShape::threads() const {
+  if (flat) return flat_threads;
   if (bodies.empty()) return child_threads() * pack;
   return std::ranges::max(bodies, {}, &FedBody::threads).threads();
 }
@@ -223,6 +224,7 @@ ConsumerShape consumer_shape(const Module& module, const Function& child,
   shape.together = analysis::together(module, child);
   if (shape.together == analysis::Together::Blocks && !exact)
     shape.may_leave = analysis::leaving(module, child, block).value_or(analysis::MayLeave::Nobody);
+  if (shape.together == analysis::Together::Blocks) shape.shared_room = analysis::shared_room(module, child);
   // A thread must keep its lane where the child asks for it.
   const bool lanes_fixed = analysis::reads_lane(module, child) && threads % 32 != 0;
   const bool alone = exact || feeds || lanes_fixed || shape.together == analysis::Together::Blocks;
@@ -243,7 +245,20 @@ ConsumerShape consumer_shape(const Module& module, const Function& child, const 
   return shape;
 }
 
+bool ConsumerShape::takes_shares() const {
+  constexpr uint32_t kOwn = 16;
+  return together == analysis::Together::Blocks && most_shared_bytes() + kOwn <= shared_room;
+}
+
+void flatten(ConsumerShape& shape, const analysis::Flattening& flattening) {
+  shape.flat = flattening;
+  shape.flat_threads = kPackedThreads;
+  shape.pack = 1;
+}
+
 void use_threads(ConsumerShape& shape, uint32_t threads) {
+  constexpr uint32_t kWarp = 32;
+  if (shape.flat && threads != 0 && threads % kWarp == 0) shape.flat_threads = threads;
   const uint32_t child = shape.child_threads();
   if (shape.packs && threads >= child && threads % child == 0) shape.pack = threads / child;
 }
@@ -262,13 +277,14 @@ void record_edits(const Module& m, const RecordingSite& recording, size_t number
   InlineCall call;
   call.prefix = "klap_r_";
   call.arguments = {numbered(kQueueRegister, number), site.grid[0], site.grid[1], site.grid[2]};
+  if (!recording.bound.empty()) call.arguments.push_back(recording.bound);
   const std::string once = numbered(kOnceRegister, number);
   const std::string is_first = numbered(kIsFirstPredicate, number);
   call.results = {{0, site.buffer}, {8, error}, {16, once}};
   std::string text = inline_function(record, template_function(record, kRecordFunction), call, lines);
   if (recording.layout.passes_once()) text += fmt::format("\n\tsetp.ne.u64 {}, {}, 0;", is_first, once);
   const ArgumentStores stores(m, site, recording.layout, once, is_first);
-  if (site.idiom->form == analysis::LaunchForm::Described) {
+  if (site.idiom->form == analysis::LaunchForm::Described && !recording.at_launch) {
     edits.replace(site.get_scope->tokens, text);
     for (const Statement* store : stores.in_order()) {
       if (recording.layout.packed) edits.replace(store->tokens, stores.text(*store));
@@ -309,7 +325,8 @@ Edits copy_with_queues(const FunctionFacts& parent, size_t queues, const std::st
 // The site's own launch stays, for what the template does not record.
 void keep_launch(const RecordingSite& recording, size_t number, Edits& edits, std::string& head,
                  LineTables& lines) {
-  const KeptLaunch kept{recording.site, recording.record, number, numbered(kQueueRegister, number)};
+  const KeptLaunch kept{recording.site, recording.record, number, numbered(kQueueRegister, number),
+                        recording.bound};
   for (const auto& [statement, around] : kept.around(lines)) {
     edits.insert_before(statement->tokens.first, around.before + "\t");
     edits.insert_after(statement->tokens.last - 1, "\n" + around.after);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "analysis/cooperation.h"
+#include "analysis/flattening.h"
 #include "analysis/legality.h"
 #include "analysis/sizes.h"
 #include "ptx/tree.h"
@@ -56,17 +57,25 @@ struct ConsumerShape {
   // Shared by the lanes of a warp, templates/warp.cu: how many children fit into one launch. The block is
   // then that of each launch.
   uint32_t lanes = 0;
-  uint32_t shared_room = 0;  // then: the most dynamic shared memory that a shared launch can have
+  // The most dynamic shared memory that a launch can have beside the child's static memory: where lanes share
+  // one, or the child's blocks stay together.
+  uint32_t shared_room = 0;
   RecordLayout layout;
   // Where blocks or shared memory differ between launches. Of blocks that do, `block` is then the largest of
   // all, or (not exact) the warp by which they are run.
   std::optional<analysis::LaunchSizes> sizes;
+  // Children run thread by thread: templates/consumer_flat.cu.
+  std::optional<analysis::Flattening> flat;
+  uint32_t flat_threads = 0;  // then: of the consumer's block
   [[nodiscard]] bool blocks_differ() const { return sizes && sizes->blocks_differ(); }
   [[nodiscard]] uint32_t child_threads() const { return block[0] * block[1] * block[2]; }
   // Of the largest child that is recorded.
   [[nodiscard]] uint32_t most_child_threads() const { return sizes ? sizes->most_threads : child_threads(); }
   [[nodiscard]] uint32_t most_shared_bytes() const { return sizes ? sizes->most_shared_bytes : shared_bytes; }
   [[nodiscard]] uint32_t threads() const;
+  // Blocks of the consumer take shares of the children's one after another. That needs a word of shared
+  // memory.
+  [[nodiscard]] bool takes_shares() const;
   // Whether that is so for some kernel that it runs.
   [[nodiscard]] bool leaves(analysis::MayLeave who) const;
 };
@@ -80,8 +89,11 @@ ConsumerShape consumer_shape(const ptx::Module& module, const ptx::Function& chi
 // All kernels of a consumer that feeds itself: its records are as large as the largest of theirs.
 void add_bodies(ConsumerShape& shape, const std::vector<FedBody>& bodies);
 
-// Makes the consumer's block one of so many threads, if child blocks can share it and fill it; 0 for as it
-// is.
+// Makes the consumer one that runs children thread by thread.
+void flatten(ConsumerShape& shape, const analysis::Flattening& flattening);
+
+// Makes the consumer's block one of so many threads, if child blocks or their threads can share it and fill
+// it; 0 for as it is.
 void use_threads(ConsumerShape& shape, uint32_t threads);
 
 // One generated kernel.
@@ -99,6 +111,8 @@ struct RecordingSite {
   const ptx::Module& record;
   const RecordLayout& layout;
   bool keeps_launch = false;  // `record` is templates/record_sizes.cu; so for all sites of a parent, or none
+  std::string bound = {};     // operand: what flat.h compares indices with, where it is known
+  bool at_launch = false;     // described form: the record is made at the launch, as in the other form
 };
 // `name` is the variant's name; `lines` the line tables of the unit that the kernel is for, here and below.
 // What the templates add is counted to the source line of the launch, and in a consumer to the line of the

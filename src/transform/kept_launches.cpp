@@ -28,6 +28,7 @@ Surroundings KeptLaunch::around(LineTables& lines) const {
   call.prefix = "klap_r_";
   call.arguments = {queue,         site.grid[0],  site.grid[1],  site.grid[2],
                     site.block[0], site.block[1], site.block[2], site.shared};
+  if (!bound.empty()) call.arguments.push_back(bound);
   call.results = {{0, "%" + name("arguments")}};
   Around ask, launch;
   ask.before = fmt::format(

@@ -24,6 +24,7 @@ struct KeptLaunch {
   const ptx::Module& record;
   size_t number = 0;
   std::string queue;
+  std::string bound;  // operand: as in RecordingSite
 
   // What stands around the two calls.
   [[nodiscard]] Surroundings around(LineTables& lines) const;

@@ -1,6 +1,7 @@
 #include "transform/promote.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -33,6 +34,8 @@ constexpr char kPromotedKernel[] = "__klap_promoted";
 constexpr char kAcquireFunction[] = "__klap_link_acquire";
 constexpr char kCombineFunction[] = "__klap_link_combine";
 constexpr char kReleaseFunction[] = "__klap_link_release";
+constexpr char kNextBufferFunction[] = "__klap_next_buffer";
+constexpr char kNextLaunchFunction[] = "__klap_next_launch";
 constexpr uint32_t kWordBytes = 4;
 constexpr uint32_t kAreaAlign = 16;
 
@@ -115,12 +118,12 @@ std::optional<std::string> object_to_combining(const ChainFacts& chain) {
 
 }  // namespace
 
-const char* to_string(PromotionMode mode) {
+const char* PromotedShape::name() const {
   switch (mode) {
     case PromotionMode::Aggregated:
-      return "PA";
+      return launches ? "P" : "PA";
     case PromotionMode::Overlapped:
-      return "PAO";
+      return launches ? "PO" : "PAO";
     case PromotionMode::LookBack:
       return "lookback";
   }
@@ -150,9 +153,11 @@ std::optional<std::string> object_to_mode(const ChainFacts& chain, PromotionMode
   return std::nullopt;
 }
 
-PromotedShape promoted_shape(const ChainFacts& chain, PromotionMode mode) {
+PromotedShape promoted_shape(const ChainFacts& chain, PromotionMode mode, bool launches) {
   PromotedShape shape;
   shape.mode = mode;
+  shape.launches = launches;
+  shape.shared_bytes = chain.shared_bytes;
   shape.condition = condition_of(chain);
   shape.threads = chain.block[0] * chain.block[1] * chain.block[2];
   uint32_t end = 1;
@@ -186,11 +191,59 @@ constexpr char kChainRegister[] = "%klap_chain";
 constexpr char kLinkRegister[] = "%klap_link";
 constexpr char kBodyPrefix[] = "klap_b_";
 
+// What is added to the kernel's own parameters: names, and what is launched with them.
+struct PromotedKernel {
+  std::string name;
+  std::vector<std::string> added;  // names of the parameters: the chain; where it launches, the places
+};
+
+// The device runtime's functions that the program's own launch calls, by the templates' names for them.
+MarkedFunctions launch_functions(const FunctionFacts& kernel) {
+  const analysis::Idiom& idiom = rewriting_idiom(kernel.sites.front());
+  return {{kGetBufferMarker, idiom.get_buffer}, {kDeviceLaunchMarker, idiom.launch}};
+}
+
+// Launches the next link's block, for the thread that calls, in a scope of its own (templates/
+// promote_launch.cu). The link is in kLinkRegister; `is_new` is an operand.
+std::string launch_text(const PromotedParts& parts, const PromotedKernel& promoted, const Module& launch,
+                        const std::string& is_new) {
+  const auto call = [&](const char* function, std::vector<std::string> arguments) {
+    InlineCall inlined;
+    inlined.prefix = "klap_d_";
+    inlined.arguments = std::move(arguments);
+    inlined.results = {{0, "%klap_next_buffer"}};
+    for (const auto& [marker, name] : launch_functions(parts.kernel)) inlined.symbols[marker] = name;
+    return "\t" + inline_function(launch, template_function(launch, function), inlined, parts.lines) + "\n";
+  };
+  std::string text =
+      "{\n\t.reg .b64 %klap_next_kernel, %klap_next_buffer, %klap_next_chain, %klap_next_places;\n"
+      "\t.reg .pred %klap_no_buffer;\n";
+  text += fmt::format("\tld.param.u64 %klap_next_chain, [{}];\n\tld.param.u64 %klap_next_places, [{}];\n",
+                      promoted.added[0], promoted.added[1]);
+  text += fmt::format("\tmov.u64 %klap_next_kernel, {};\n", promoted.name);
+  text += call(kNextBufferFunction,
+               {"%klap_next_chain", kLinkRegister, "%klap_next_places", "%klap_next_kernel", is_new});
+  text += "\tsetp.eq.u64 %klap_no_buffer, %klap_next_buffer, 0;\n" +
+          copy_parameters_text(parts, "%klap_next_buffer", "@!%klap_no_buffer ");
+  const uint32_t at = queue_parameter_offset(parts.kernel.function);
+  text += fmt::format(
+      "\t@!%klap_no_buffer st.u64 [%klap_next_buffer+{}], %klap_next_chain;\n"
+      "\t@!%klap_no_buffer st.u64 [%klap_next_buffer+{}], %klap_next_places;\n",
+      at, at + 8);
+  return text + call(kNextLaunchFunction, {kLinkRegister, "%klap_next_buffer"}) + "\t}";
+}
+
 // The site and the boundary, in a body whose names have kBodyPrefix.
 class LinkText {
  public:
-  LinkText(const PromotedParts& parts, const PromotedShape& shape, const Module& link)
-      : parts_(parts), shape_(shape), link_(link), site_(*parts.chain.site) {}
+  LinkText(const PromotedParts& parts, const PromotedShape& shape, const PromotionTemplates& templates,
+           const PromotedKernel& promoted)
+      : parts_(parts),
+        shape_(shape),
+        link_(templates.link),
+        launch_(templates.launch),
+        promoted_(promoted),
+        site_(*parts.chain.site) {}
 
   LinkBody body() {
     LinkBody body;
@@ -235,6 +288,9 @@ class LinkText {
     if (!shape_.combines) {
       for (const ChainArgument& argument : parts_.chain.arguments)
         around[argument.store].before += store_text(argument);
+      // Where the launch tells, it is also where the next link's block can be launched.
+      if (shape_.launches && shape_.condition == LinkCondition::AtSite)
+        launch = launch_text(parts_, promoted_, *launch_, "1") + "\n\t" + launch;
       launch = call(kReleaseFunction) + "\n\t" + launch;
     }
     around[site_.launch_scope] = {launch, "", true};
@@ -346,6 +402,8 @@ class LinkText {
   const PromotedParts& parts_;
   const PromotedShape& shape_;
   const Module& link_;
+  const Module* launch_;
+  const PromotedKernel& promoted_;
   const analysis::Site& site_;
 };
 
@@ -377,8 +435,9 @@ MarkerCall read_marker(const Module& m, const Statement& scope) {
 // The text in place of one marker. Its operands are copied first: what follows has names of its own.
 class Markers {
  public:
-  Markers(const PromotedParts& parts, const PromotedShape& shape, const PromotionTemplates& templates)
-      : parts_(parts), shape_(shape), templates_(templates) {}
+  Markers(const PromotedParts& parts, const PromotedShape& shape, const PromotionTemplates& templates,
+          const PromotedKernel& promoted)
+      : parts_(parts), shape_(shape), templates_(templates), promoted_(promoted) {}
 
   // Empty for a function that is no marker.
   std::string text(std::string_view marker, const MarkerCall& call) {
@@ -391,6 +450,9 @@ class Markers {
       body = named("area", call.arguments[0]) + named("next", call.arguments[1]) + next_text();
     } else if (marker == "__klap_link_body" && call.arguments.size() == 1) {
       body = named("link", call.arguments[0]) + body_text();
+    } else if (marker == "__klap_launch_next" && call.arguments.size() == 2 && shape_.launches) {
+      body = named("link", call.arguments[0]) + named("is_new", call.arguments[1]) + "\t" +
+             launch_text(parts_, promoted_, *templates_.launch, "%klap_is_new") + "\n";
     }
     return body.empty() ? body : "{\n" + call.before + body + call.after + "\t}";
   }
@@ -419,14 +481,15 @@ class Markers {
     return text;
   }
 
-  // Which link the area's arguments are for. The template asks as of the link before its own.
-  static std::string number_text() {
+  // Which link the area's arguments are for. The template asks as of the link before its own, or as of its
+  // own where that launches.
+  [[nodiscard]] std::string number_text() const {
     return fmt::format(
         "\t.reg .b64 %klap_number, %klap_first;\n\tld.shared.u64 %klap_number, [%klap_area+{}];\n"
         "\tld.shared.u64 %klap_first, [%klap_area+{}];\n\tsub.u64 %klap_number, %klap_number, %klap_first;\n"
-        "\tsub.u64 %klap_number, %klap_number, 1;\n",
+        "\tsub.u64 %klap_number, %klap_number, {};\n",
         static_cast<int>(offsetof(KlapLink, number)) - KLAP_LINK_AREA,
-        static_cast<int>(offsetof(KlapLink, first)) - KLAP_LINK_AREA);
+        static_cast<int>(offsetof(KlapLink, first)) - KLAP_LINK_AREA, shape_.launches ? 0 : 1);
   }
 
   // The inequalities of analysis::ChainCounter, in 64 bits.
@@ -471,10 +534,9 @@ class Markers {
   }
 
   std::string body_text() {
-    LinkText link(parts_, shape_, templates_.link);
+    LinkText link(parts_, shape_, templates_, promoted_);
     const LinkBody body = link.body();
-    const std::string& parameter =
-        template_function(templates_.resident, kPromotedKernel).parameters.at(0).name;
+    const std::string& parameter = promoted_.added.front();
     const FunctionFacts& kernel = parts_.kernel;
     spliced_ = fmt::format("\t.reg .b64 {0};\n\tld.param.u64 {0}, [{1}];\n\t", kChainRegister, parameter) +
                link_body(parts_, body) + "\n";
@@ -485,13 +547,14 @@ class Markers {
   const PromotedParts& parts_;
   const PromotedShape& shape_;
   const PromotionTemplates& templates_;
+  const PromotedKernel& promoted_;
   std::string spliced_;
 };
 
 // The kernel's own parameters and launch bounds around the template's body. Without bounds the variant must
 // still get room for the chain's block.
 std::string header_text(const FunctionFacts& kernel, const ChainFacts& chain, const std::string& name,
-                        std::string_view chain_parameter) {
+                        const std::string& added) {
   const Function& f = kernel.function;
   std::string parameters;
   for (const ptx::Parameter& p : f.parameters)
@@ -499,8 +562,7 @@ std::string header_text(const FunctionFacts& kernel, const ChainFacts& chain, co
   std::string bounds(kernel.module.text(f.attributes));
   if (bounds.empty())
     bounds = fmt::format(".maxntid {}, {}, {}", chain.block[0], chain.block[1], chain.block[2]);
-  return fmt::format("{}.entry {}(\n{}\t{}\n)\n{}\n", linkage_text(f), name, parameters, chain_parameter,
-                     bounds);
+  return fmt::format("{}.entry {}(\n{}\t{}\n)\n{}\n", linkage_text(f), name, parameters, added, bounds);
 }
 
 }  // namespace
@@ -512,7 +574,15 @@ Generated promoted_kernel(const FunctionFacts& kernel, const ChainFacts& chain, 
   if (!resident.variables.empty() || !templates.link.variables.empty())
     throw Error(ErrorCode::Internal, "the template of a promoted kernel declares variables");
   const PromotedParts parts{kernel, chain, lines};
-  Markers markers(parts, shape, templates);
+  PromotedKernel promoted{name, {}};
+  std::vector<std::string> added;
+  for (const ptx::Parameter& p : f.parameters) {
+    promoted.added.push_back(p.name);
+    added.emplace_back(resident.text(p.tokens));
+  }
+  if (added.size() != (shape.launches ? 2 : 1) || shape.launches != (templates.launch != nullptr))
+    throw Error(ErrorCode::Internal, "the template of a promoted kernel is for another mode");
+  Markers markers(parts, shape, templates, promoted);
   const analysis::ControlFlow flow(resident, f);
   const analysis::LocalNames names(resident, f.body);
   Edits edits(resident);
@@ -529,8 +599,11 @@ Generated promoted_kernel(const FunctionFacts& kernel, const ChainFacts& chain, 
   }
   if (markers.spliced().empty())
     throw Error(ErrorCode::Internal, "the template of a promoted kernel does not call its markers");
-  const std::string head = header_text(kernel, chain, name, resident.text(f.parameters.at(0).tokens));
-  return {name, head + edits.apply(f.body.tokens), {}, {markers.spliced()}};
+  std::vector<std::string> declarations;
+  if (shape.launches)
+    declarations = marker_declarations(kernel.module, *templates.launch, launch_functions(kernel));
+  const std::string head = header_text(kernel, chain, name, fmt::format("{}", fmt::join(added, ",\n\t")));
+  return {name, head + edits.apply(f.body.tokens), std::move(declarations), {markers.spliced()}};
 }
 
 }  // namespace klap::transform

@@ -6,7 +6,8 @@
 // becomes the release of the next link, and where the body has a part that needs nothing of earlier links,
 // what waits for them stands behind that part (templates/promote_link.cu). (KLAP paper, section III.C:
 // promotion; here without device launches, and with what can be told from one link to the next without
-// waiting.)
+// waiting. Its modes with device launches are there as well: a block runs one link, and launches the next
+// one's block before that, templates/promote_launch.cu.)
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,6 @@ namespace klap::transform {
 // How links wait for each other: for all of the link before; only where their own prologue ends; or only for
 // the values that earlier links publish, many at a time.
 enum class PromotionMode { Aggregated, Overlapped, LookBack };
-const char* to_string(PromotionMode mode);  // as in the configuration: "PA", "PAO", "lookback"
 
 // An argument that steps from link to link.
 struct ArgumentStep {
@@ -41,6 +41,8 @@ struct ArgumentCarry {
 // All that the templates are compiled for.
 struct PromotedShape {
   PromotionMode mode = PromotionMode::Aggregated;
+  bool launches = false;      // each link's block launches the next one's; not with LookBack
+  uint32_t shared_bytes = 0;  // dynamic, of such a block
   // How a link knows that it exists. Available: by the fast chain.
   analysis::LinkCondition condition = analysis::LinkCondition::AtSite;
   uint32_t threads = 0;
@@ -53,6 +55,7 @@ struct PromotedShape {
   bool combines = false;
   uint32_t slot_bytes = 0;
 
+  [[nodiscard]] const char* name() const;  // as in the configuration: "P", "PA", "PO", "PAO", "lookback"
   // How many words the links pass on; there is at least one, for its mark.
   [[nodiscard]] uint32_t slot_words() const;
   [[nodiscard]] bool passes(uint32_t offset, uint32_t bytes) const;  // part of it, among `words`
@@ -63,14 +66,17 @@ struct PromotedShape {
 std::optional<std::string> object_to_mode(const analysis::ChainFacts& chain, PromotionMode mode);
 
 // Nothing may stand against the mode.
-PromotedShape promoted_shape(const analysis::ChainFacts& chain, PromotionMode mode);
+PromotedShape promoted_shape(const analysis::ChainFacts& chain, PromotionMode mode, bool launches = false);
 
-// The templates, compiled for the shape: promote.cu and promote_link.cu.
+// The templates, compiled for the shape: promote.cu, promote_link.cu and, where the shape launches,
+// promote_launch.cu.
 struct PromotionTemplates {
   const ptx::Module& resident;
   const ptx::Module& link;
+  const ptx::Module* launch = nullptr;
 };
-// Takes the kernel's parameters and behind them, at queue_parameter_offset(), the chain. Throws
+// Takes the kernel's parameters and behind them, at queue_parameter_offset(), the chain, and where the shape
+// launches how many links may have blocks at a time, in 8 bytes. Throws
 // Error(Unsupported) naming the line if a parameter is used in a way that cannot be redirected.
 Generated promoted_kernel(const analysis::FunctionFacts& kernel, const analysis::ChainFacts& chain,
                           const PromotedShape& shape, const PromotionTemplates& templates,

@@ -194,13 +194,17 @@ class PartSplicer final : public Splicer {
   Surroundings around_;
 };
 
-// The widest access that an argument's bytes are aligned for.
-uint32_t piece_bytes(const ChainArgument& argument) {
+// The widest access that so many bytes at an offset are aligned for.
+uint32_t piece_bytes(uint32_t offset, uint32_t size) {
   for (const uint32_t bytes : {8u, 4u, 2u}) {
-    if (argument.bytes % bytes == 0 && argument.offset % bytes == 0) return bytes;
+    if (size % bytes == 0 && offset % bytes == 0) return bytes;
   }
   return 1;
 }
+
+constexpr char kCopyRegisters[] =
+    "\t.reg .b16 %klap_copy16;\n\t.reg .b32 %klap_copy32;\n\t.reg .b64 %klap_copy64;\n";
+std::string copy_register(uint32_t bytes) { return fmt::format("%klap_copy{}", bytes == 1 ? 16 : 8 * bytes); }
 
 }  // namespace
 
@@ -228,15 +232,29 @@ std::string copy_arguments_text(const PromotedParts& parts, const std::string& a
     });
     if (p == parameters.end())
       throw Error(ErrorCode::Internal, "an argument of the chain lies in no parameter");
-    const uint32_t bytes = piece_bytes(argument);
+    const uint32_t bytes = piece_bytes(argument.offset, argument.bytes);
     for (uint32_t at = argument.offset; at < argument.offset + argument.bytes; at += bytes) {
       const std::string type = fmt::format(".u{}", 8 * bytes);
-      const std::string copy = fmt::format("%klap_copy{}", bytes == 1 ? 16 : 8 * bytes);
+      const std::string copy = copy_register(bytes);
       text += fmt::format("\tld.param{0} {1}, [{2}+{3}];\n\tst.shared{0} [{4}+{5}], {1};\n", type, copy,
                           p->name, at - p->offset, area, at);
     }
   }
-  return "\t.reg .b16 %klap_copy16;\n\t.reg .b32 %klap_copy32;\n\t.reg .b64 %klap_copy64;\n" + text;
+  return kCopyRegisters + text;
+}
+
+std::string copy_parameters_text(const PromotedParts& parts, const std::string& buffer,
+                                 const std::string& guard) {
+  std::string text = kCopyRegisters;
+  for (const ptx::Parameter& p : parts.kernel.function.parameters) {
+    const uint32_t bytes = std::min(piece_bytes(p.offset, p.bytes), std::max(1u, p.align));
+    const std::string copy = copy_register(bytes);
+    for (uint32_t at = 0; at < p.bytes; at += bytes) {
+      text += fmt::format("\tld.param.u{0} {1}, [{2}+{3}];\n\t{4}st.u{0} [{5}+{6}], {1};\n", 8 * bytes, copy,
+                          p.name, at, guard, buffer, p.offset + at);
+    }
+  }
+  return text;
 }
 
 }  // namespace klap::transform

@@ -40,6 +40,11 @@ std::string slice_text(const PromotedParts& parts, const analysis::Slice& slice,
 // The arguments that differ between links, from the kernel's own parameters to an area.
 std::string copy_arguments_text(const PromotedParts& parts, const std::string& area);
 
+// All parameters of the kernel, from its own to the same place in a launch's buffer, whose address is the
+// 64-bit register `buffer`: where `guard` holds, "@%p ".
+std::string copy_parameters_text(const PromotedParts& parts, const std::string& buffer,
+                                 const std::string& guard);
+
 // The operand of the kernel as it stands in a part: a register with the part's prefix, or a literal.
 std::string part_operand(const PromotedParts& parts, const std::string& operand, const std::string& prefix);
 

@@ -21,7 +21,7 @@
 namespace klap::test {
 namespace {
 
-constexpr size_t kFewestModules = 300;
+constexpr size_t kFewestModules = 250;
 const std::filesystem::path folder = KLAP_CORPUS_DIR;
 
 struct Module {

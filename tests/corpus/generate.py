@@ -16,7 +16,8 @@ A source says in lines at its top what it needs:
                         cccl: CUB and libcu++)
   // since: 12.5        the first toolkit that knows all of it
 
-Usage: generate.py OUT [--klap-ptx KLAP_PTX --programs FOLDER...]
+Usage: generate.py OUT [--full] [--klap-ptx KLAP_PTX --programs FOLDER...]
+without --full, half of the options that NVRTC knows for each source, and what takes long for one architecture; it
 writes OUT/*.ptx and OUT/modules.tsv (file, kind, debug, relocatable).
 """
 import argparse
@@ -103,16 +104,25 @@ def with_options(source, more):
     return source.options + [o for o in more if o not in source.options]
 
 
-def nvrtc_jobs(sources, kit):
+def in_turn(things, turn, count):
+    """`count` of them, beginning with another one in each turn."""
+    return [things[(turn + i) % len(things)] for i in range(min(count, len(things)))]
+
+
+def nvrtc_jobs(sources, kit, full):
     includes = [f"-I{kit}/include", f"-I{kit}/include/cccl"]
-    for s in (s for s in sources if "nvrtc" in s.by):
+    for turn, s in enumerate(s for s in sources if "nvrtc" in s.by):
         variants = {"": VARIANTS, "cuda": VARIANTS[:2], "cccl": VARIANTS[:1]}[s.headers]
-        made = [(arch, []) for arch in s.archs] + [(s.arch("90"), v) for v in variants]
+        archs = s.archs
+        if not full:
+            variants = in_turn(variants, turn, 1 if s.headers else 4)
+            archs = in_turn(archs, turn, 1) if s.headers else archs
+        made = [(arch, []) for arch in archs] + [(s.arch("90"), v) for v in variants]
         for arch, options in made:
             yield Job("NVRTC 13", s.path, arch, with_options(s, options) + (includes if s.headers else []))
 
 
-def nvcc_jobs(sources):
+def nvcc_jobs(sources, full):
     # nvcc takes ten times as long, so each source gets one set of options, in turn; those only nvcc can do get none.
     turns = [["-O0", "-Xcicc", "-O0"], ["--default-stream", "per-thread", "-rdc=true"], ["-lineinfo", "-rdc=true"],
              ["-G", "-g"]]
@@ -121,7 +131,7 @@ def nvcc_jobs(sources):
         if "nvrtc" in s.by:
             made = [(s.arch("80"), turns[i % len(turns)])]
         else:
-            made = [(arch, []) for arch in s.archs]
+            made = [(arch, []) for arch in (s.archs if full else in_turn(s.archs, i, 1))]
         for arch, options in made:
             yield Job("nvcc 13", s.path, arch, [o for o in with_options(s, options) if o != "--device-int128"])
 
@@ -303,6 +313,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--toolkits", type=pathlib.Path, help="folder that keeps downloaded toolkits")
+    parser.add_argument("--full", action="store_true", help="all options and architectures for each source")
     parser.add_argument("--klap-ptx", type=pathlib.Path)
     parser.add_argument("--programs", type=pathlib.Path, nargs="*", default=[])
     args = parser.parse_args()
@@ -311,8 +322,8 @@ def main():
     sources = [Source.read(path) for path in sorted(SOURCES.glob("*.cu"))]
     corpus, kit = Corpus(args.out), toolkit()
 
-    corpus.make(nvrtc_jobs(sources, kit), next(kit.glob("lib64/libnvrtc.so")))
-    corpus.make(nvcc_jobs(sources))
+    corpus.make(nvrtc_jobs(sources, kit, args.full), next(kit.glob("lib64/libnvrtc.so")))
+    corpus.make(nvcc_jobs(sources, args.full))
     if shutil.which("clang"):
         corpus.make(clang_jobs(sources))
     else:

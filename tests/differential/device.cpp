@@ -337,10 +337,10 @@ Device::Device() : driver_(std::make_unique<Driver>()) {
 
 Device::~Device() = default;
 
-uint64_t Device::heap_allocations() const {
+Device::Counts Device::counts() const {
   klap_emulator_counters counters{};
   if (is_emulated()) driver_->emulator_counts(&counters);
-  return counters.heap_allocations;
+  return {counters.heap_allocations, counters.device_launches, counters.over_limit};
 }
 
 bool Device::is_emulated() const { return driver_->emulator_reset != nullptr; }

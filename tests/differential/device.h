@@ -31,8 +31,13 @@ class Device {
   // Starts the emulator anew with this seed; does nothing on a GPU.
   void reset(uint64_t seed);
   Result run(const Case& c);
-  // Allocations that kernels made so far; 0 on a GPU.
-  [[nodiscard]] uint64_t heap_allocations() const;
+  // What kernels did so far; nothing on a GPU.
+  struct Counts {
+    uint64_t heap_allocations = 0;
+    uint64_t device_launches = 0;   // that were made
+    uint64_t launches_refused = 0;  // because too many were pending
+  };
+  [[nodiscard]] Counts counts() const;
 
  private:
   struct Driver;

@@ -48,15 +48,18 @@ std::vector<Case> chosen(const std::vector<std::string>& names, const std::vecto
 bool run_and_print(Device& device, const Case& c, uint64_t seed) {
   const auto begin = std::chrono::steady_clock::now();
   device.reset(seed);
-  const uint64_t allocations = device.heap_allocations();
+  const Device::Counts before = device.counts();
   const Result result = device.run(c);
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+  const Device::Counts after = device.counts();
   const nlohmann::json line = {{"case", c.name},
                                {"seed", seed},
                                {"result", to_string(result.kind)},
                                {"detail", result.detail},
                                {"emulated", device.is_emulated()},
-                               {"heap_allocations", device.heap_allocations() - allocations},
+                               {"heap_allocations", after.heap_allocations - before.heap_allocations},
+                               {"device_launches", after.device_launches - before.device_launches},
+                               {"launches_refused", after.launches_refused - before.launches_refused},
                                {"ms", took.count()}};
   std::puts(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   std::fflush(stdout);

@@ -19,6 +19,10 @@ namespace {
 const std::vector<std::string> kModes = {"one link after another", "overlapping", "look-back"};
 const std::vector<std::string> kSettings = {"PA", "PAO", "lookback"};
 enum Mode : size_t { PA, PAO, LookBack };
+// The same with a launch for each link.
+const std::vector<std::string> kLaunchSettings = {"P", "PO"};
+constexpr char kByLaunches[] = " by device launches";
+bool launches(const std::string& setting) { return std::ranges::count(kLaunchSettings, setting) != 0; }
 
 // The best that the chain of each kernel allows.
 const std::map<std::string, Mode>& best_modes() {
@@ -52,8 +56,9 @@ constexpr int kLinks = 2667;
 std::string expected_mode(const std::string& kernel, const std::string& setting) {
   const size_t best = best_modes().at(kernel);
   if (setting == "auto") return kModes[best];
-  const size_t asked = static_cast<size_t>(std::ranges::find(kSettings, setting) - kSettings.begin());
-  return kModes[std::min(best, asked)];
+  const auto& settings = launches(setting) ? kLaunchSettings : kSettings;
+  const size_t asked = static_cast<size_t>(std::ranges::find(settings, setting) - settings.begin());
+  return kModes[std::min(best, asked)] + (launches(setting) ? kByLaunches : "");
 }
 
 std::vector<std::string> chains() {
@@ -126,7 +131,59 @@ TEST_P(Promotion, IsRightWithAnyNumberOfBlocks) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, Promotion, testing::Values("PA", "PAO", "lookback"),
+INSTANTIATE_TEST_SUITE_P(Modes, Promotion, testing::Values("P", "PA", "PO", "PAO", "lookback"),
+                         [](const auto& mode) { return mode.param; });
+
+// Of chains that are promoted as a whole: nothing but their links is launched from the device.
+class LaunchedLinks : public Promotion {
+ protected:
+  static constexpr int kSeeds = 6;          // all schedules
+  static constexpr int kOwn = kLinks - 18;  // links of these cases, in one run of each
+  static Report run(std::map<std::string, std::string> settings) {
+    Work work;
+    work.configuration = chosen_configurations("grid-host").front();
+    const std::vector<std::string> with_others = {"chain_from_the_device", "chain_of_another_form",
+                                                  "chain_with_more_memory"};
+    for (const std::string& name : chains()) {
+      if (std::ranges::count(with_others, name) == 0) work.cases.push_back(name);
+    }
+    work.last_seed = kSeeds;
+    work.variables = std::move(settings);
+    work.variables["KLAP_PROMOTION"] = GetParam();
+    Report report = differential::Run(work).wait();
+    EXPECT_EQ("", report.problem(work)) << command_line(work) << "\n" << report.first_errors();
+    EXPECT_EQ(kOwn * kSeeds, links(report));
+    return report;
+  }
+  static uint64_t sum(const Report& report, uint64_t Line::*count) {
+    uint64_t all = 0;
+    for (const Line& line : report.lines) all += line.*count;
+    return all;
+  }
+};
+
+// With room for all, every link but the first has a launch of its own, however many may be under way.
+TEST_P(LaunchedLinks, AreOnePerLink) {
+  for (const char* const pool : {"2", "1000"}) {
+    SCOPED_TRACE(pool);
+    const Report report = run({{"KLAP_POOL", pool}, {"KLAP_EMULATOR_PENDING_LAUNCHES", "100000"}});
+    EXPECT_EQ(static_cast<uint64_t>(kOwn * kSeeds), sum(report, &Line::device_launches));
+    EXPECT_EQ(0u, sum(report, &Line::launches_refused));
+  }
+}
+
+// What cannot be launched is run all the same.
+TEST_P(LaunchedLinks, AreRunByOthersWhereLaunchesAreRefused) {
+  for (const char* const room : {"1", "3"}) {
+    SCOPED_TRACE(room);
+    const Report report = run({{"KLAP_EMULATOR_PENDING_LAUNCHES", room}});
+    EXPECT_LT(0u, sum(report, &Line::device_launches));
+    EXPECT_LT(0u, sum(report, &Line::launches_refused));
+    EXPECT_GT(static_cast<uint64_t>(kOwn * kSeeds), sum(report, &Line::device_launches));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, LaunchedLinks, testing::Values("P", "PO"),
                          [](const auto& mode) { return mode.param; });
 
 // What is not to be promoted is not.

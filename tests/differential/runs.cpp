@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <sstream>
 
 #include "support/error.h"
@@ -91,7 +92,8 @@ std::vector<Line> lines_of(const std::string& out) {
     const auto j = nlohmann::json::parse(text, nullptr, false);
     if (!j.is_object() || !j.contains("case")) continue;
     lines.push_back({j.at("case"), j.at("result"), j.at("detail"), j.at("seed"),
-                     j.value("heap_allocations", uint64_t{0})});
+                     j.value("heap_allocations", uint64_t{0}), j.value("device_launches", uint64_t{0}),
+                     j.value("launches_refused", uint64_t{0})});
   }
   return lines;
 }
@@ -180,6 +182,8 @@ std::string command_line(const Work& work) {
   for (const auto& [name, value] : variables_of(work, "")) text += name + "=" + value + " ";
   return text + fmt::format("{}", fmt::join(command_of(work), " "));
 }
+
+size_t turn_of(const std::string& name) { return std::accumulate(name.begin(), name.end(), size_t{0}); }
 
 std::string missing_emulator() {
   const std::filesystem::path library = library_folder() / "emulator" / "libcuda.so.1";

@@ -43,7 +43,8 @@ struct Work {
 struct Line {
   std::string name, result, detail;
   uint64_t seed = 0;
-  uint64_t heap_allocations = 0;  // by kernels, on an emulated device
+  // On an emulated device, by kernels; launches that were refused because too many were pending.
+  uint64_t heap_allocations = 0, device_launches = 0, launches_refused = 0;
 };
 
 struct Report {
@@ -73,6 +74,10 @@ class Run {
 
 // The command line that does the same by hand.
 std::string command_line(const Work& work);
+
+// A number that belongs to the name, whatever other names there are: where only some of several runs are
+// made, it says whose turn it is.
+size_t turn_of(const std::string& name);
 
 // Why there is no emulated driver to run on; empty if there is.
 std::string missing_emulator();

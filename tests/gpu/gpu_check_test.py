@@ -375,9 +375,16 @@ class PromotionTest(unittest.TestCase):
         self.assertEqual(self.judged("PA", "one link after another, block 64x1x1"), ("PA", []))
         self.assertEqual(self.judged("lookback", "overlapping, block 64x1x1"), ("PAO", []))
         self.assertEqual(self.judged("auto", "look-back, block 64x1x1"), ("lookback", []))
+        self.assertEqual(self.judged("P", "one link after another by device launches, block 64x1x1"), ("P", []))
+        self.assertEqual(self.judged("PO", "overlapping by device launches, block 64x1x1"), ("PO", []))
+        self.assertEqual(self.judged("PO", "one link after another by device launches, block 64x1x1"), ("P", []))
 
     def test_what_is_wrong(self):
         self.assertTrue(self.judged("PA", "overlapping, block 64x1x1")[1])
+        self.assertTrue(self.judged("P", "overlapping by device launches, block 64x1x1")[1])
+        self.assertTrue(self.judged("P", "one link after another, block 64x1x1")[1])
+        self.assertTrue(self.judged("PA", "one link after another by device launches, block 64x1x1")[1])
+        self.assertTrue(self.judged("auto", "overlapping by device launches, block 64x1x1")[1])
         self.assertTrue(self.judged("PA", "one link after another, block", links=8)[1])
         self.assertTrue(self.judged("PA", "one link after another, block", granularity="grid")[1])
         self.assertTrue(self.judged("PA", "one link after another, block", code=1)[1])
@@ -389,6 +396,20 @@ class PromotionTest(unittest.TestCase):
     def test_links(self):
         self.assertEqual(promotion.links("8192", 25174016), 3073)
         self.assertEqual(promotion.links("512", 204800), 400)
+
+    def test_long_chains_of_launches_are_run_a_few_times(self):
+        for mode in ("P", "PO"):
+            self.assertEqual(promotion.repeats_of(mode, 400, 20), 20)
+            self.assertEqual(promotion.repeats_of(mode, 3073, 20), 3)
+            self.assertEqual(promotion.repeats_of(mode, 3073, 2), 2)
+        self.assertEqual(promotion.repeats_of("PAO", 3073, 20), 20)
+
+    def test_racecheck_takes_no_launches(self):
+        where = type("Where", (), {"program": staticmethod(lambda folder, name: f"{folder}/{name}")})()
+        jobs = promotion.sanitizer_jobs(where, sanitizer.Job)
+        modes = {tool: {job.settings["KLAP_PROMOTION"] for job in jobs if job.tool == tool}
+                 for tool in ("memcheck", "racecheck")}
+        self.assertEqual(modes, {"memcheck": {"P", "PA", "PO", "PAO", "lookback"}, "racecheck": {"PA", "PAO", "lookback"}})
 
 if __name__ == "__main__":
     unittest.main()

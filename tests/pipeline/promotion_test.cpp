@@ -65,7 +65,7 @@ void assemble(const std::string& ptx, const std::string& name, int sm) {
 TEST_P(ChainFile, AssemblesAndLinks) {
   const jit::Program program = program_of(GetParam());
   const std::string& ptx = program.units[0].ptx;
-  for (const char* const wish : {"lookback", "PAO", "PA"}) {
+  for (const char* const wish : {"lookback", "PAO", "PA", "PO", "P"}) {
     const std::string rewritten = jit::rewrite_ptx(program.units[0], request_for(wish), nullptr);
     EXPECT_EQ(ptx, rewritten.substr(0, ptx.size())) << "the originals must stay as they are";
     for (const uint32_t sm : {80u, 90u, 100u}) {
@@ -92,6 +92,24 @@ TEST_P(ChainFile, LaunchesNothing) {
     EXPECT_FALSE(added.empty());
     EXPECT_EQ(0u, count(added, "__cudaCDP2"));
     EXPECT_EQ(0u, count(added, "__klap_link")) << "a marker is left";
+    EXPECT_EQ(0u, count(added, "ld.global.nc"));
+  }
+}
+
+// Where a link is known to exist, and where one is done that had a place.
+TEST_P(ChainFile, LaunchesThePromotedKernel) {
+  const jit::Program program = program_of(GetParam());
+  const std::string& ptx = program.units[0].ptx;
+  for (const char* const wish : {"PO", "P"}) {
+    const std::string added =
+        jit::rewrite_ptx(program.units[0], request_for(wish), nullptr).substr(ptx.size());
+    const std::string variant = rewrite_module(program, request_for(wish)).variants.at(0).parent_variant;
+    EXPECT_EQ(2u, count(added, "mov.u64 %klap_next_kernel, " + variant + ";"));
+    EXPECT_EQ(2u, count(added, "__cudaCDP2GetParameterBufferV2"));
+    EXPECT_EQ(2u, count(added, "__cudaCDP2LaunchDeviceV2"));
+    for (const char* const marker :
+         {"__klap_link", "__klap_next", "__klap_launch", "__klap_get_buffer", "__klap_device_launch"})
+      EXPECT_EQ(0u, count(added, marker)) << "a marker is left";
     EXPECT_EQ(0u, count(added, "ld.global.nc"));
   }
 }
@@ -137,6 +155,20 @@ TEST(PromotedKernel, HasCounters) {
         << wish;
   }
   EXPECT_EQ(0u, count(added_to("rewritten-chain-known-early", "PAO"), "%klap_begin"));
+}
+
+// Of the link before where a block asks whether its own link exists, of its own where it asks for the next.
+TEST(PromotedKernel, CountsTheLinkThatItAsksFor) {
+  constexpr char kBefore[] = "sub.u64 %klap_number, %klap_number, 1;";
+  constexpr char kOwn[] = "sub.u64 %klap_number, %klap_number, 0;";
+  for (const char* const wish : {"PA", "PAO", "lookback"}) {
+    EXPECT_EQ(1u, count(added_to("left-chain-carried", wish), kBefore)) << wish;
+    EXPECT_EQ(0u, count(added_to("left-chain-carried", wish), kOwn)) << wish;
+  }
+  for (const char* const wish : {"P", "PO"}) {
+    EXPECT_EQ(0u, count(added_to("left-chain-carried", wish), kBefore)) << wish;
+    EXPECT_EQ(1u, count(added_to("left-chain-carried", wish), kOwn)) << wish;
+  }
 }
 
 // The value that a link adds is `total + 3`.
@@ -196,9 +228,20 @@ TEST(PromotionMode, IsNotBetterThanAsked) {
   EXPECT_EQ(PromotionMode::Aggregated, mode_of(carried_chain(), "PA", &notes));
   EXPECT_TRUE(notes.empty());
   EXPECT_EQ(PromotionMode::Aggregated, mode_of(carried_chain(), "P", &notes));
-  EXPECT_EQ(1u, notes.size());
+  EXPECT_TRUE(notes.empty());
   EXPECT_EQ(PromotionMode::Overlapped, mode_of(carried_chain(), "PO", &notes));
-  EXPECT_EQ(1u, notes.size());
+  EXPECT_TRUE(notes.empty());
+}
+
+TEST(PromotionMode, LaunchesOnlyWhereThatIsAsked) {
+  const auto chain = std::make_shared<const ChainFacts>(carried_chain());
+  for (const char* const wish : {"auto", "lookback", "PAO", "PA"})
+    EXPECT_FALSE(jit::plan_promotion(chain, wish).promotion->shape.launches) << wish;
+  for (const char* const wish : {"PO", "P"}) {
+    const transform::PromotedShape& shape = jit::plan_promotion(chain, wish).promotion->shape;
+    EXPECT_TRUE(shape.launches) << wish;
+    EXPECT_STREQ(wish, shape.name());
+  }
 }
 
 // Such a link waits for the launch before it does anything.
@@ -207,8 +250,10 @@ TEST(PromotionMode, DoesNotOverlapWhereTheLaunchTells) {
   chain.condition = LinkCondition::AtSite;
   chain.condition_text = "it depends on a load";
   std::vector<std::string> notes;
-  EXPECT_EQ(PromotionMode::Aggregated, mode_of(chain, "PAO", &notes));
-  EXPECT_EQ(std::vector<std::string>{"not overlapping: it depends on a load"}, notes);
+  for (const char* const wish : {"PAO", "PO"}) {
+    EXPECT_EQ(PromotionMode::Aggregated, mode_of(chain, wish, &notes));
+    EXPECT_EQ(std::vector<std::string>{"not overlapping: it depends on a load"}, notes);
+  }
 }
 
 // The fast chain's words lie where links that look back would write.

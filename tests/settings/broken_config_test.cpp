@@ -32,10 +32,10 @@ constexpr Broken kBroken[] = {
      "FILE:2:1: unknown key 'pool_byts' in [defaults] (fix: did you mean 'pool_bytes'? use one of: "
      "granularity, "
      "launcher, multiblock, ordering, buffer, pool_bytes, total_bytes, "
-     "concurrency, consumer_threads, dependent_launch, pack_records, aggregate_malloc, promotion, pool, "
-     "assume)"},
+     "concurrency, consumer_threads, dependent_launch, pack_records, flatten, aggregate_malloc, promotion, "
+     "pool, assume)"},
     {"WrongType", "[defaults]\nlauncher = 1\n",
-     "FILE:2:12: 'launcher' must be a string (fix: use auto | host | device, in quotes)"},
+     "FILE:2:12: 'launcher' must be a string (fix: use auto | host | device | host-readback, in quotes)"},
     {"WrongTypeOfANumber", "[defaults]\npool_bytes = 6.4\n",
      "FILE:2:14: 'pool_bytes' must be a number or a string (fix: use bytes, as 4096, 64M or 1G, in quotes)"},
     {"UnknownValue", "[[kernel]]\nname = \"*\"\ngranularity = \"grdi\"\n",

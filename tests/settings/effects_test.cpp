@@ -177,9 +177,12 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     expect_threads("KLAP_CONSUMER_THREADS=128");
     const Outcome odd = run({"KLAP_LOG=info", "KLAP_CONSUMER_THREADS=100"});
     EXPECT_THAT(odd.err,
+                HasSubstr("consumer_threads 100 is ignored: it is no multiple of a warp, by which children "
+                          "are run"));
+    EXPECT_TRUE(odd.redirected());
+    EXPECT_THAT(run({"KLAP_LOG=info", "KLAP_CONSUMER_THREADS=100", "KLAP_FLATTEN=off"}).err,
                 HasSubstr("consumer_threads 100 is ignored: it is no multiple of the 32 threads of a "
                           "child's block"));
-    EXPECT_TRUE(odd.redirected());
   }
   void default_consumer_threads() { expect_threads(config("[defaults]\nconsumer_threads = 128\n")); }
   void kernel_consumer_threads() { expect_threads(config(parent_table_ + "consumer_threads = 128\n")); }
@@ -214,6 +217,14 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     EXPECT_FALSE(launches_dependents(config(parent_table_ + "dependent_launch = \"off\"\n")));
     EXPECT_TRUE(launches_dependents(config("[[kernel]]\nname = \"other*\"\ndependent_launch = \"off\"\n")));
   }
+  // The name of a consumer that runs children thread by thread says so.
+  void expect_not_flattened(const std::string& setting) {
+    EXPECT_THAT(run({"KLAP_GRANULARITY=grid"}).launched.back(), HasSubstr("_flat256"));
+    EXPECT_THAT(run({"KLAP_GRANULARITY=grid", setting}).launched.back(), Not(HasSubstr("flat")));
+  }
+  void flatten() { expect_not_flattened("KLAP_FLATTEN=off"); }
+  void default_flatten() { expect_not_flattened(config("[defaults]\nflatten = \"off\"\n")); }
+  void kernel_flatten() { expect_not_flattened(config(parent_table_ + "flatten = \"off\"\n")); }
   // What explain says of a program whose kernel takes memory.
   void expect_aggregated_memory(const std::string& setting, bool expected) {
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-device-malloc.golden");
@@ -242,7 +253,9 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     EXPECT_THAT(outcome.launched.back(), HasSubstr("_Z5chainPii$klap_" + mode + "_")) << given;
   }
   void promotion() {
+    expect_promotion("KLAP_PROMOTION=P", "P");
     expect_promotion("KLAP_PROMOTION=PA", "PA");
+    expect_promotion("KLAP_PROMOTION=PO", "PO");
     expect_promotion("KLAP_PROMOTION=PAO", "PAO");
     expect_promotion("KLAP_PROMOTION=auto", "lookback");
     const Outcome none = run_chain("KLAP_PROMOTION=none");
@@ -262,6 +275,7 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     expect_pool("KLAP_POOL=5", 5);
     expect_pool("KLAP_POOL=auto", 132 * 2048 / 64);
     expect_pool("KLAP_PROMOTION=PA", 8);
+    expect_pool("KLAP_PROMOTION=P", 1);
   }
   void default_pool() { expect_pool(config("[defaults]\npool = 6\n"), 6); }
   void kernel_pool() { expect_pool(config(chain_table_ + "pool = 7\n"), 7); }
@@ -421,6 +435,9 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_PACK_RECORDS", &Effects::pack_records},
       {"[defaults] pack_records", &Effects::default_pack_records},
       {"[[kernel]] pack_records", &Effects::kernel_pack_records},
+      {"KLAP_FLATTEN", &Effects::flatten},
+      {"[defaults] flatten", &Effects::default_flatten},
+      {"[[kernel]] flatten", &Effects::kernel_flatten},
       {"KLAP_AGGREGATE_MALLOC", &Effects::aggregate_malloc},
       {"[defaults] aggregate_malloc", &Effects::default_aggregate_malloc},
       {"KLAP_PROMOTION", &Effects::promotion},

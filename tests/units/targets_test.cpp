@@ -57,7 +57,11 @@ ptx::Dialect rewritten_dialect(const std::string& version, const std::string& ta
   return ptx::dialect_of(ptx::parse(text, "rewritten"));
 }
 
-ptx::Dialect template_dialect() { return ptx::dialect_of(*record_template({16, 32}, 0)); }
+ptx::Dialect template_dialect() {
+  transform::ConsumerShape shape;
+  shape.layout = {16, 32};
+  return ptx::dialect_of(*record_template(shape, 0));
+}
 
 TEST(Targets, OlderUnitsAreRaisedToWhatTheTemplatesNeed) {
   const ptx::Dialect raised = rewritten_dialect("7.8", "sm_70");

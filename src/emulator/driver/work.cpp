@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -45,13 +46,21 @@ void carry_out(Process& process, const Copy& copy) {
   }
 }
 
-void carry_out(Process& process, const Fill& fill) {
-  for (size_t y = 0; y < fill.height; ++y) {
-    std::byte* const row = pointer_to(fill.to + y * fill.pitch);
-    for (size_t x = 0; x < fill.width; ++x) {
-      std::memcpy(row + x * fill.element_bytes, &fill.value, fill.element_bytes);
-    }
+void fill_row(std::byte* row, const Fill& fill) {
+  std::array<unsigned char, sizeof fill.value> value;
+  std::memcpy(value.data(), &fill.value, sizeof fill.value);
+  const auto end = value.begin() + fill.element_bytes;
+  // Queues of hundreds of megabytes are cleared this way.
+  if (std::all_of(value.begin(), end, [&](unsigned char byte) { return byte == value.front(); })) {
+    std::memset(row, value.front(), fill.width * fill.element_bytes);
+    return;
   }
+  for (size_t x = 0; x < fill.width; ++x)
+    std::memcpy(row + x * fill.element_bytes, value.data(), fill.element_bytes);
+}
+
+void carry_out(Process& process, const Fill& fill) {
+  for (size_t y = 0; y < fill.height; ++y) fill_row(pointer_to(fill.to + y * fill.pitch), fill);
   if (const auto owned = owner_of(process, fill.to)) {
     mark_initialised(*owned->context, {fill.to, fill.pitch, 0}, fill.width * fill.element_bytes, fill.height,
                      1);

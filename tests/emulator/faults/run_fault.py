@@ -6,6 +6,7 @@ deadlock are such) or no end.
 """
 
 import argparse
+import hashlib
 import os
 import subprocess
 import sys
@@ -49,6 +50,36 @@ class Library:
         return f"exit code {run.returncode}\n{run.stdout}"
 
 
+class RightLibrary(Library):
+    """The library as it is: the tests of all faults may share what it makes, and what it was right about.
+
+    A run that was right is not made again as long as the library, the emulator and the program are the same files:
+    the seed decides about all that happens in it.
+    """
+
+    def __init__(self, options, statistics):
+        libraries = os.path.join(options.build, "lib")
+        faults = os.path.join(libraries, "faults")
+        super().__init__(options, os.path.join(libraries, "libklap_jit.so"), os.path.join(faults, "cache"), statistics)
+        self.known = os.path.join(faults, "right")
+        files = [self.path, os.path.join(libraries, "emulator", "libcuda.so.1"),
+                 os.path.join(options.build, "bin", "emulated", options.program), os.path.abspath(__file__)]
+        found = [(file, os.stat(file).st_mtime_ns, os.stat(file).st_size) for file in files]
+        self.identity = repr((found, options.launcher, options.granularity, options.promotion))
+
+    def problem(self, seed):
+        name = hashlib.sha256(f"{self.identity} {seed}".encode()).hexdigest()
+        marker = os.path.join(self.known, name)
+        if os.path.exists(marker):
+            return None
+        problem = super().problem(seed)
+        if not problem:
+            os.makedirs(self.known, exist_ok=True)
+            with open(marker, "w", encoding="utf-8"):
+                pass
+        return problem
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
     parser.add_argument("--build", required=True, help="the build folder")
@@ -65,9 +96,7 @@ def main():
         statistics = os.path.join(folder, "stats.json")
         faulty = Library(options, os.path.join(libraries, "faults", f"libklap_fault_{options.fault}.so"),
                          os.path.join(folder, "cache"), statistics)
-        # The tests of all faults may share what the right one makes.
-        right = Library(options, os.path.join(libraries, "libklap_jit.so"),
-                        os.path.join(libraries, "faults", "cache"), statistics)
+        right = RightLibrary(options, statistics)
         for seed in range(options.seeds):
             problem = right.problem(seed)
             if problem:

@@ -9,6 +9,8 @@ with weak memory. Every second one has a small device, where the consumers' few 
 """
 
 import argparse
+import dataclasses
+import hashlib
 import json
 import os
 import sys
@@ -30,10 +32,13 @@ CONFIGURATIONS = {
     "block": {"KLAP_GRANULARITY": "block"},
     "multiblock": {"KLAP_GRANULARITY": "multiblock", "KLAP_MULTIBLOCK": "3"},
     "warp": {"KLAP_GRANULARITY": "warp"},
+    # Promoted chains whose links launch each other.
+    "P": {"KLAP_PROMOTION": "P"},
+    "PO": {"KLAP_PROMOTION": "PO"},
     # As racecheck has it: launches that were left after all would end their kernels with an error.
     "host_without_runtime": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host", "KLAP_DEVICE_RUNTIME": "0"},
 }
-HOST = ("host", "host_without_runtime")
+HOST = ("host", "host_without_runtime", "P", "PO")
 LIMIT = 120  # seconds a run may take
 
 
@@ -68,10 +73,29 @@ class Runs:
         self.native = None
 
     def reference(self):
-        """What the program does natively in the plain run, the same for every seed of the others."""
+        """What the program does natively in the plain run: the same for every seed and configuration of the others.
+
+        The tests of all configurations share it, as long as the files that decide about it are the same.
+        """
+        if self.native is None:
+            path = os.path.join(self.where.build, "lib", "emulator-reference", self.reference_name())
+            self.native = kept_outcome(path)
         if self.native is None:
             self.native, _ = self.run(0, "native")
+            keep_outcome(path, self.native)
         return self.native
+
+    def reference_name(self):
+        program = self.program()
+        files = [program, os.path.join(self.where.build, "lib", "emulator", "libcuda.so.1")]
+        if self.case.get("as_it_is"):  # loads others from its folder
+            files = sorted(entry.path for entry in os.scandir(os.path.dirname(program)) if entry.is_file()) + files[1:]
+        found = [(file, os.stat(file).st_mtime_ns, os.stat(file).st_size) for file in files]
+        return hashlib.sha256(repr((found, self.case["arguments"])).encode()).hexdigest()
+
+    def program(self):
+        folder = self.case["folder"] if self.case.get("as_it_is") else "emulated"
+        return self.where.program(folder, self.case["program"])
 
     def environment(self, seed, configuration):
         # The rewritten code of the first run serves the others: compiling it is not what is tested.
@@ -90,13 +114,31 @@ class Runs:
 
     def run(self, seed, configuration, arguments=()):
         """One run and its statistics."""
-        folder = self.case["folder"] if self.case.get("as_it_is") else "emulated"
-        command = [self.where.program(folder, self.case["program"]), *self.case["arguments"], *arguments]
+        command = [self.program(), *self.case["arguments"], *arguments]
         outcome = process.run(command, self.environment(seed, configuration), LIMIT)
         stats = {}
         if configuration != "native":
             stats = statistics_file.read(os.path.join(self.folder.name, "stats.json"))
         return outcome, stats
+
+
+def kept_outcome(path):
+    """What keep_outcome wrote; None if there is nothing."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return process.Outcome(**json.load(file))
+    except FileNotFoundError:
+        return None
+
+
+def keep_outcome(path, outcome):
+    """For other processes, which see it whole or not at all; not what went wrong."""
+    if outcome.code != 0 or outcome.timed_out:
+        return
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(f"{path}.{os.getpid()}", "w", encoding="utf-8") as file:
+        json.dump(dataclasses.asdict(outcome), file)
+    os.rename(f"{path}.{os.getpid()}", path)
 
 
 def emulator_settings(seed):
@@ -202,7 +244,7 @@ def count_launches(runs):
 
 def print_launches(build):
     """For every benchmark program the launches of its kernels, natively and in each configuration, as JSON."""
-    configurations = [name for name in CONFIGURATIONS if name != "host_without_runtime"]
+    configurations = [name for name in CONFIGURATIONS if name not in ("host_without_runtime", "P", "PO")]
     table = {}
     for case in read_json(HERE, "cases.json")["cases"]:
         if case["folder"] != "bench" or "program" in case:
@@ -224,7 +266,9 @@ def chosen_seeds(options, case):
         return range(options.first_seed, options.first_seed + count)
     # As many as there are schedules on both devices: more than these differ by chance only.
     kinds = 2 * len(SCHEDULES)
-    return [0] + [1 + (options.rotate + i) % max(kinds, count) for i in range(count - 1)]
+    # Programs with a limit take seconds a run, and the plain run is the shortest.
+    plain = [] if options.no_plain_run and "most_seeds" not in case else [0]
+    return plain + [1 + (options.rotate + i) % max(kinds, count) for i in range(count - len(plain))]
 
 
 def main():
@@ -238,6 +282,8 @@ def main():
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--rotate", type=int, help="seed 0 first, and then seeds from another place for each number:"
                         " few seeds a program, but all schedules over all programs")
+    parser.add_argument("--no-plain-run", action="store_true", help="without seed 0 in that; other configurations"
+                        " have it")
     options = parser.parse_args()
     if options.launches:
         print_launches(options.build)

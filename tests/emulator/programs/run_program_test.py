@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -49,10 +50,23 @@ class JudgeResult(unittest.TestCase):
         self.assertTrue(run_program.judge_result(process.Outcome(["program"], 0, "fine\n")))
 
 
+class KeptOutcome(unittest.TestCase):
+    def test_what_went_well_is_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "kept", "one")
+            self.assertIsNone(run_program.kept_outcome(path))
+            for wrong in (process.Outcome(["program"], 1), process.Outcome(["program"], 0, timed_out=True)):
+                run_program.keep_outcome(path, wrong)
+                self.assertIsNone(run_program.kept_outcome(path))
+            right = process.Outcome(["program"], 0, "PASS\n", "said\n", 1.5)
+            run_program.keep_outcome(path, right)
+            self.assertEqual(run_program.kept_outcome(path), right)
+
+
 class ChosenSeeds(unittest.TestCase):
     @staticmethod
-    def chosen(seeds, rotate=None, **case):
-        options = argparse.Namespace(seeds=seeds, rotate=rotate, first_seed=0)
+    def chosen(seeds, rotate=None, no_plain_run=False, **case):
+        options = argparse.Namespace(seeds=seeds, rotate=rotate, first_seed=0, no_plain_run=no_plain_run)
         return list(run_program.chosen_seeds(options, case))
 
     def test_one_after_another(self):
@@ -65,6 +79,11 @@ class ChosenSeeds(unittest.TestCase):
     def test_each_number_begins_elsewhere(self):
         self.assertEqual(self.chosen(3, 13), [0, 14, 1])
         self.assertEqual({seed for i in range(14) for seed in self.chosen(2, i)}, set(range(15)))
+
+    def test_without_the_plain_run(self):
+        self.assertEqual(self.chosen(1, 5, no_plain_run=True), [6])
+        self.assertEqual(self.chosen(1, 5, no_plain_run=True, most_seeds=1), [0])
+        self.assertEqual({seed for i in range(14) for seed in self.chosen(1, i, no_plain_run=True)}, set(range(1, 15)))
 
     def test_never_one_twice(self):
         self.assertEqual(len(set(self.chosen(20, 7))), 20)

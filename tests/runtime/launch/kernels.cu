@@ -42,8 +42,10 @@ extern "C" __global__ void __klap_sliced(int*, int, void*, Slice) {}
 extern "C" __global__ void sliced_groups(int*, int) {}
 extern "C" __global__ void __klap_sliced_groups(int*, int, void*, void*, Slice) {}
 
-// Chains: of links that overlap, and of links that do not.
+// Chains: of links that overlap, of links that do not, and of links that launch each other.
 extern "C" __global__ void chained(int*, int) {}
 extern "C" __global__ void __klap_chained(int*, int, void*) {}
 extern "C" __global__ void passing(int*, int) {}
 extern "C" __global__ void __klap_passing(int*, int, void*) {}
+extern "C" __global__ void launching(int*, int) {}
+extern "C" __global__ void __klap_launching(int*, int, void*, unsigned long long) {}

@@ -30,7 +30,11 @@ class PromotedTest : public FakeDriverTest {
     passing.parent_variant = "__klap_passing";
     passing.promoted->mode = "PA";
     passing.promoted->shared_bytes = 64;
-    return {overlapping, passing};
+    jit::Variant launching = overlapping;
+    launching.parent = "launching";
+    launching.parent_variant = "__klap_launching";
+    launching.promoted->mode = "PO";
+    return {overlapping, passing, launching};
   }
 
   // With those settings; the chains are loaded anew.
@@ -80,6 +84,8 @@ class PromotedTest : public FakeDriverTest {
     const size_t end = params.rfind(':');
     return params.substr(params.rfind(':', end - 1) + 1);
   }
+  // The parameter behind it.
+  static std::string places(const Call& call) { return chain(call); }
   void expect_left(const Launch& launch, const std::string& reason, const std::string& name = "chained") {
     const auto left = [&] {
       const nlohmann::json reasons = Stats::instance().to_json()["launches"]["left"];
@@ -120,6 +126,23 @@ TEST_F(PromotedTest, SettingsSayHowManyBlocks) {
   load_chains({{"chained", {.pool = 3, .concurrency = 32}}, {"passing", {.pool = 5000}}});
   EXPECT_EQ("3,1,1", run(first_link(chained_))["grid"]);
   EXPECT_EQ("5000,1,1", run(first_link(passing_))["grid"]);
+}
+
+// Their blocks launch each other: up to so many.
+TEST_F(PromotedTest, LaunchedLinksBeginWithOneBlock) {
+  const CUfunction launching = kernel(chains_, "launching");
+  Call call = run(first_link(launching));
+  EXPECT_EQ("__klap_launching", call["kernel"]);
+  EXPECT_EQ("1,1,1", call["grid"]);
+  EXPECT_TRUE(places(call).starts_with("4000000000000000")) << call["params"];
+  load_chains({{"launching", {.pool = 0, .concurrency = 32}}});
+  call = run(first_link(kernel(chains_, "launching")));
+  EXPECT_EQ("1,1,1", call["grid"]);
+  EXPECT_TRUE(places(call).starts_with("0200000000000000")) << call["params"];
+  load_chains({{"launching", {.pool = 300}}});
+  call = run(first_link(kernel(chains_, "launching")));
+  EXPECT_EQ("1,1,1", call["grid"]);
+  EXPECT_TRUE(places(call).starts_with("2c01000000000000")) << call["params"];
 }
 
 TEST_F(PromotedTest, OtherLaunchesOfTheKernelAreLeft) {

@@ -1,0 +1,149 @@
+// The flat consumer: as consumer.cu, but what is shared out is not blocks of children but single threads.
+//
+// The threads of all recorded children that may pass their guard (flat.h) form one sequence. A warp takes an
+// equal contiguous share of it, 32 threads a step, so that the tail of one child and the heads of the next
+// ones stand in it together. It searches the record of its first thread once. After that each step looks at
+// the prefixes of the next 32 records, a lane each, and every lane finds out among them which record it is
+// in.
+//
+// Only children whose threads have nothing to do with each other run here: no barriers, no warp operations,
+// no shared memory. Each thread gets the very place in its block and grid that it has natively, so what it
+// computes from that is the same. What a step does with others is done before the child's body, and the warp
+// comes together at the next step.
+//
+// Big children follow. All warps share each of them, beginning where the one before ended, so that many which
+// are smaller than the GPU do not all fall to the same warps.
+//
+// Constants: those of sizes.h, with one dimension; KLAP_THREADS of a block, a multiple of a warp;
+// KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; those of record_grid.h; KLAP_GRID_1D; those of await.h.
+#include "await.h"
+#include "consumer_end.h"
+#include "queue.h"
+#include "record_grid.h"
+#include "sequence.h"
+#include "sizes.h"
+
+#define KLAP_ALL_LANES 0xffffffffu
+
+extern "C" __device__ void __klap_child_body(const unsigned char* arguments, unsigned int ctaid_x,
+                                             unsigned int ctaid_y, unsigned int ctaid_z,
+                                             unsigned int nctaid_x, unsigned int nctaid_y,
+                                             unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
+                                             unsigned int tid_z
+#ifdef KLAP_BLOCKS_DIFFER
+                                             ,
+                                             unsigned int ntid_x, unsigned int ntid_y, unsigned int ntid_z
+#endif
+);
+
+// Dividing 64 bits takes long, and few need it.
+static __device__ __forceinline__ unsigned long long quotient(unsigned long long dividend,
+                                                              unsigned int divisor) {
+  if (dividend >> 32 == 0) return static_cast<unsigned int>(dividend) / divisor;
+  return dividend / divisor;
+}
+
+// The threads of a child's block.
+static __device__ __forceinline__ unsigned int threads_of_child(const uint4& grid) {
+#ifdef KLAP_BLOCKS_DIFFER
+  return block_of(grid.w).x;
+#else
+  return KLAP_CHILD_X;
+#endif
+}
+
+// The thread of a child with that linear index.
+static __device__ __forceinline__ void run_thread(const unsigned char* record, unsigned long long index) {
+  const uint4 grid = grid_of(record, kReadOnly);
+  const unsigned int threads = threads_of_child(grid);
+  const unsigned int block = static_cast<unsigned int>(quotient(index, threads));
+  const unsigned int thread = static_cast<unsigned int>(index) - block * threads;
+#ifdef KLAP_BLOCKS_DIFFER
+  __klap_child_body(record + KLAP_ARGS_OFFSET, block, 0, 0, grid.x, grid.y, grid.z, thread, 0, 0, threads, 1,
+                    1);
+#else
+  __klap_child_body(record + KLAP_ARGS_OFFSET, block, 0, 0, grid.x, grid.y, grid.z, thread, 0, 0);
+#endif
+}
+
+// How many of the lanes' values, which do not fall from lane to lane, are not above this lane's number. The
+// last lane's is not looked at.
+static __device__ __forceinline__ unsigned int count_up_to(unsigned int value, unsigned int lane) {
+  unsigned int count = 0;
+#pragma unroll
+  for (unsigned int step = 16; step != 0; step /= 2) {
+    if (__shfl_sync(KLAP_ALL_LANES, value, count + step - 1) <= lane) count += step;
+  }
+  return count;
+}
+
+extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapQueue* queue) {
+  await_parent();
+  const unsigned int lane = threadIdx.x % 32u;
+  const unsigned int warps = gridDim.x * (KLAP_THREADS / 32u);
+  // Where there is less than a step for each, multiprocessors share it rather than warps of one.
+  const unsigned int mine = threadIdx.x / 32u * gridDim.x + blockIdx.x;
+
+  unsigned long long at, end;  // the rest of this warp's share, or of its part of a big child
+  unsigned int record = 0;     // that the first thread of the next step belongs to, or one before it
+  {
+    const unsigned long long packed = queue->packed;
+    const unsigned long long threads = packed >> KLAP_INDEX_BITS;
+    const unsigned long long steps = (threads + 31u) / 32u;
+    const unsigned long long share = quotient(steps, warps), rest = steps - share * warps;
+    at = (mine * share + (mine < rest ? mine : rest)) * 32u;
+    end = at + (share + (mine < rest ? 1u : 0u)) * 32u;
+    if (end > threads) end = threads;
+    if (at < end)
+      record = find_record(queue->prefix, static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS, at);
+  }
+  unsigned int big_begun = 0;
+  unsigned int turn = 0;  // the warp that begins with the next big child
+
+#pragma unroll 1
+  for (;;) {
+    __syncwarp();  // some lanes may come from the child's body later than others
+    if (at >= end) {
+      if (big_begun >= queue->big) break;
+      record = queue->capacity - 1u - big_begun++;
+      const uint4 grid =
+          grid_of(queue->records + static_cast<unsigned long long>(record) * KLAP_RECORD_BYTES, kReadOnly);
+      end = static_cast<unsigned long long>(grid.x) * threads_of_child(grid);
+      at = 32ull * (mine >= turn ? mine - turn : mine + warps - turn);
+      const unsigned long long steps = turn + (end + 31u) / 32u;
+      turn = static_cast<unsigned int>(steps - quotient(steps, warps) * warps);
+      continue;
+    }
+    unsigned int own = record;  // this lane's
+    unsigned long long index;
+    bool runs;
+    if (big_begun != 0) {
+      index = at + lane;
+      runs = index < end;
+      at += 32ull * warps;
+    } else {
+      const unsigned int records = static_cast<unsigned int>(queue->packed) & KLAP_MAX_RECORDS;
+      const unsigned int next = record + 1u + lane;
+      // Where record `next` begins, seen from here. None begins before.
+      unsigned int distance = 32;
+      if (next < records) {
+        const unsigned long long away = first_block(queue->prefix, next) - at;
+        if (away < 32u) distance = static_cast<unsigned int>(away);
+      }
+      const unsigned int known = __shfl_sync(KLAP_ALL_LANES, distance, 31);
+      if (known == 0) {  // 32 records of no threads: there may be many more
+        record = find_record(queue->prefix, records, at);
+        continue;
+      }
+      const unsigned int before = count_up_to(distance, lane);
+      own += before;
+      // A lane that is not below `known` may be in a record behind those that were looked at.
+      runs = lane < known && at + lane < end;
+      index = runs ? at + lane - first_block(queue->prefix, own) : 0;
+      record += known < 32u ? 32u : __shfl_sync(KLAP_ALL_LANES, before, 31);
+      at += known;
+    }
+    if (runs) run_thread(queue->records + static_cast<unsigned long long>(own) * KLAP_RECORD_BYTES, index);
+  }
+  leave(queue);
+}

@@ -1,0 +1,48 @@
+// Flattening: all children of a launch as one sequence of threads.
+//
+// Most children begin with `if (i < degree)`, where i is their linear index and degree an argument that
+// differs from child to child. Run block by block, the lanes of every last block and warp that fail the guard
+// idle. Who records such a child can tell how many of its threads pass: those whose index is below the bound,
+// since indices of fewer than 2^31 threads are the same in 32 bits and in 64. Only these are then numbered
+// and shared out (templates/consumer_flat.cu), and the tail of one child and the head of the next stand in
+// one warp.
+//
+// The child keeps its guard, so more threads may be numbered than pass, never fewer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "analysis/legality.h"
+#include "analysis/moldable.h"
+
+namespace klap::analysis {
+
+// The argument that a child's threads compare their index with.
+struct FlatBound {
+  uint32_t bytes = 4;           // 4 or 8
+  bool is_signed = true;        // 4 bytes: how they become 64 bits
+  bool compares_signed = true;  // the comparison, as one of 64 bits
+  bool inclusive = false;       // the bound itself passes
+  std::string operand;          // of the parent
+  bool at_launch = false;       // it has the argument's value only there, so the record is made there
+};
+
+struct Flattening {
+  std::optional<FlatBound> bound;  // none: all threads of the child's grid are numbered
+  std::string threads;             // "threads with i < p[8]", "all threads"
+};
+
+struct FlatVerdict {
+  std::optional<Flattening> flattening;
+  std::string why_not;
+};
+
+// For children whose grids and blocks have one dimension. `block_threads`: of each of their blocks, nothing
+// where blocks differ. Without a bound only what is no multiple of a warp is better off. `may_wait`: the
+// record may be made at the launch call.
+FlatVerdict judge_flattening(const Moldable& child, const FunctionFacts& parent, const Site& site,
+                             std::optional<uint32_t> block_threads, bool may_wait);
+
+}  // namespace klap::analysis
