@@ -50,9 +50,9 @@ constexpr char kSource[] = R"(.version 8.4
 }
 )";
 
-constexpr uint32_t kBlocks = 2, kThreads = 32, kWords = kBlocks * kThreads;
+constexpr uint32_t kGridBlocks = 2, kBlockThreads = 32, kGridWords = kGridBlocks * kBlockThreads;
 
-struct Run {
+struct Copies {
   int error = 0;
   std::vector<std::string> findings;
   std::vector<uint32_t> copied, copied_again;
@@ -65,10 +65,10 @@ class Kernels {
   }
 
   uint32_t* words() {
-    const uint64_t address = machine_.memory().allocate(kWords * 4, Owner::Host).value();
+    const uint64_t address = machine_.memory().allocate(kGridWords * 4, Owner::Host).value();
     auto* const data = reinterpret_cast<uint32_t*>(pointer_to(address));
-    std::fill_n(data, kWords, 0u);
-    machine_.order().initialised(address, kWords * 4);
+    std::fill_n(data, kGridWords, 0u);
+    machine_.order().initialised(address, kGridWords * 4);
     return data;
   }
 
@@ -77,8 +77,8 @@ class Kernels {
     Launch launch;
     launch.image = image_;
     launch.kernel = image_->functions.at(image_->kernels.at(kernel)).get();
-    launch.grid = {kBlocks, 1, 1};
-    launch.block = {kThreads, 1, 1};
+    launch.grid = {kGridBlocks, 1, 1};
+    launch.block = {kBlockThreads, 1, 1};
     launch.parameters.resize(launch.kernel->parameter_bytes);
     size_t index = 0;
     const auto put = [&](const auto& value) {
@@ -90,12 +90,12 @@ class Kernels {
   }
 
   // All of it, by waiting for the stream.
-  Run run(uint32_t* first, uint32_t* second) {
-    Run out;
+  Copies run(uint32_t* first, uint32_t* second) {
+    Copies out;
     out.error = machine_.synchronise(kLegacyStream);
     out.findings = findings_;
-    out.copied.assign(first, first + kWords);
-    out.copied_again.assign(second, second + kWords);
+    out.copied.assign(first, first + kGridWords);
+    out.copied_again.assign(second, second + kGridWords);
     return out;
   }
 
@@ -110,7 +110,7 @@ class Kernels {
 };
 
 // A primary, its dependent, and the dependent of that.
-Run run_three(const MachineOptions& options, bool dependent, uint32_t waits) {
+Copies run_three(const MachineOptions& options, bool dependent, uint32_t waits) {
   Kernels kernels(options);
   uint32_t *const made = kernels.words(), *const copied = kernels.words(), *const again = kernels.words();
   kernels.launch("primary", false, made, 7u);
@@ -125,7 +125,7 @@ bool all_seven(const std::vector<uint32_t>& words) {
 
 TEST(Dependent, WhoWaitsSeesAllOfThePrimary) {
   for (const MachineOptions& options : many_options(true)) {
-    const Run run = run_three(options, true, 1);
+    const Copies run = run_three(options, true, 1);
     EXPECT_EQ(run.error, 0) << describe(options);
     EXPECT_THAT(run.findings, IsEmpty()) << describe(options);
     EXPECT_TRUE(all_seven(run.copied) && all_seven(run.copied_again)) << describe(options);
@@ -135,7 +135,7 @@ TEST(Dependent, WhoWaitsSeesAllOfThePrimary) {
 TEST(Dependent, WhoDoesNotWaitIsCaught) {
   int races = 0, stale = 0;
   for (const MachineOptions& options : many_options(true)) {
-    const Run run = run_three(options, true, 0);
+    const Copies run = run_three(options, true, 0);
     races += run.findings.empty() ? 0 : 1;
     stale += all_seven(run.copied) && all_seven(run.copied_again) ? 0 : 1;
   }
@@ -145,7 +145,7 @@ TEST(Dependent, WhoDoesNotWaitIsCaught) {
 
 TEST(Dependent, AnOrdinaryLaunchNeedsNoWait) {
   for (const MachineOptions& options : many_options(true)) {
-    const Run run = run_three(options, false, 0);
+    const Copies run = run_three(options, false, 0);
     EXPECT_THAT(run.findings, IsEmpty()) << describe(options);
     EXPECT_TRUE(all_seven(run.copied) && all_seven(run.copied_again)) << describe(options);
   }
