@@ -44,8 +44,7 @@ def preloaded(granularity, launcher, limit=0):
     name = granularity if granularity == "none" else f"{granularity}/{launcher}"
     return Variant(name + (AT_BEST if limit else ""), "preloaded",
                    ["--pending-limit", str(limit)] if limit else [],
-                   {"KLAP_GRANULARITY": granularity, "KLAP_LAUNCHER": launcher} |
-                   ({OPTIMISATIONS["flatten"]: "off"} if launcher == READBACK else {}), limit)
+                   {"KLAP_GRANULARITY": granularity, "KLAP_LAUNCHER": launcher}, limit)
 
 
 def ablated(granularity, launcher, key):

@@ -12,13 +12,6 @@
 #ifndef KLAP_AWAIT_H
 #define KLAP_AWAIT_H
 
-// Whether nobody has written records since this kernel began.
-#ifdef KLAP_AWAIT_PARENT
-enum : bool { kReadOnly = false };
-#else
-enum : bool { kReadOnly = true };
-#endif
-
 static __device__ __forceinline__ void await_parent() {
 #ifdef KLAP_AWAIT_PARENT
   asm volatile("griddepcontrol.wait;" ::: "memory");

@@ -30,6 +30,13 @@ typedef unsigned int Linear;
 typedef unsigned long long Linear;
 #endif
 
+// Whether nobody has written records since this kernel began.
+#ifdef KLAP_AWAIT_PARENT
+enum : bool { kReadOnly = false };
+#else
+enum : bool { kReadOnly = true };
+#endif
+
 // A child's first block. The non-coherent cache is for what nobody writes while the kernel lives, and one
 // that awaits its parent (await.h) has lived while that wrote.
 static __device__ __forceinline__ unsigned long long first_block(const unsigned long long* prefix,
