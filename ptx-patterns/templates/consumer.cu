@@ -2,14 +2,10 @@
 // stream.
 //
 // It is launched with as many blocks as fit on the GPU. All recorded children form one sequence of virtual
-// blocks; a group of KLAP_CHILD_THREADS threads takes a contiguous share of it, searches the record of its
-// first block once and then steps. Children of 2^16 blocks or more follow, each spread over all groups.
-//
-// Shares are equal, one for each group. Only where whole blocks work together, which is where their time
-// differs most (a row of a matrix, a cell of a mesh), there are KLAP_SHARES times as many, and who is done
-// takes the next one: its number is asked for before the share in front of it is run, and comes meanwhile.
-//
-// The call of
+// blocks; a group of KLAP_CHILD_THREADS threads takes an equal contiguous share of it, searches the record of
+// its first block once and then steps. (Smaller shares, taken one after another where blocks' times differ,
+// cost more than they gain: thousands of groups ask for them at one place.) Children of 2^16 blocks or more
+// follow, each spread over all groups. The call of
 // __klap_child_body is a marker: the child's own code is spliced in there, with its parameters read from the
 // record and its special registers taken from the marker's arguments.
 //
@@ -27,8 +23,7 @@
 // Constants: those of sizes.h; KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES;
 // those of record_grid.h; KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_WARPS_TOGETHER
 // when the child's block is a multiple of a warp whose lanes belong together, KLAP_BLOCKS_TOGETHER when the
-// whole block does (KLAP_PACK is then 1), and KLAP_TAKES_SHARES when it then takes shares one after another;
-// those of exits.h and await.h.
+// whole block does (KLAP_PACK is then 1); those of exits.h and await.h.
 #include "await.h"
 #include "consumer_end.h"
 #include "exits.h"
@@ -113,16 +108,6 @@ static __device__ __forceinline__ unsigned long long end_of(const KlapQueue* que
 #endif
 }
 
-#ifdef KLAP_TAKES_SHARES
-#define KLAP_SHARES 8u  // of every group, if all take the same time
-// Blocks in a share.
-static __device__ __forceinline__ unsigned long long share_size(unsigned long long blocks) {
-  const unsigned int shares = gridDim.x * KLAP_SHARES;
-  if (blocks >> 32 == 0) return static_cast<unsigned int>(blocks) / shares + 1u;
-  return blocks / shares + 1u;
-}
-#endif
-
 static __device__ __forceinline__ void end_virtual_block() {
 #if defined(KLAP_BLOCKS_TOGETHER)
   end_child_block();
@@ -147,12 +132,6 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
 
   unsigned long long block, left;  // the rest of this group's share
   unsigned int record = 0;         // the record that `block` belongs to, or one before it
-#ifdef KLAP_TAKES_SHARES
-  __shared__ unsigned long long next_share;  // first block of it
-  unsigned int taken = 0;                    // in the first thread: the number of it
-  left = 0;
-  block = mine * share_size(queue->packed >> KLAP_INDEX_BITS);
-#else
   {
     const unsigned long long packed = queue->packed;
     const unsigned long long blocks = packed >> KLAP_INDEX_BITS;
@@ -161,23 +140,10 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
     left = share + (mine < rest ? 1u : 0u);
     if (left != 0) record = record_of(queue, static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS, block);
   }
-#endif
   unsigned int big_done = 0;
 
 #pragma unroll 1
   for (;;) {
-#ifdef KLAP_TAKES_SHARES
-    {
-      const unsigned long long packed = queue->packed;
-      const unsigned long long blocks = packed >> KLAP_INDEX_BITS;
-      if (left == 0 && block < blocks) {
-        const unsigned long long share = share_size(blocks);
-        left = blocks - block < share ? blocks - block : share;
-        record = record_of(queue, static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS, block);
-        if (threadIdx.x == 0 && blocks > gridDim.x * share) taken = atomicAdd(&queue->shares, 1u);
-      }
-    }
-#endif
     // One stretch: `count` virtual blocks of one child, from `linear` on, `step` apart.
     const unsigned char* current = queue->records;
     Place linear, count;
@@ -221,15 +187,6 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
       end_virtual_block();
 #endif
     }
-#ifdef KLAP_TAKES_SHARES
-    if (left == 0 && big_done == 0) {
-      if (threadIdx.x == 0)
-        next_share =
-            static_cast<unsigned long long>(taken + gridDim.x) * share_size(queue->packed >> KLAP_INDEX_BITS);
-      end_child_block();
-      block = next_share;
-    }
-#endif
   }
   leave(queue);
 }

@@ -16,9 +16,6 @@ static __device__ __forceinline__ void leave(KlapQueue* queue) {
   queue->packed = 0;
   queue->big = 0;
   queue->exited = 0;
-#ifdef KLAP_TAKES_SHARES
-  queue->shares = 0;
-#endif
   if (queue->report != nullptr)
     *reinterpret_cast<volatile unsigned long long*>(queue->report + KLAP_REPORT_CHILDREN) += children;
 }

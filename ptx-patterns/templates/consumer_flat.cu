@@ -2,9 +2,9 @@
 //
 // The threads of all recorded children that may pass their guard (flat.h) form one sequence. A warp takes an
 // equal contiguous share of it, 32 threads a step, so that the tail of one child and the heads of the next
-// ones stand in it together. It searches the record of its first thread once. After that each step looks at
-// the prefixes of the next 32 records, a lane each, and every lane finds out among them which record it is
-// in.
+// ones stand in it together. It searches the record of its first thread once. After that it looks at the
+// prefixes of the next 32 records, a lane each: it runs what whole steps the record still has, or else every
+// lane finds out among them which record it is in.
 //
 // Only children whose threads have nothing to do with each other run here: no barriers, no warp operations,
 // no shared memory. Each thread gets the very place in its block and grid that it has natively, so what it
@@ -24,6 +24,9 @@
 #include "sizes.h"
 
 #define KLAP_ALL_LANES 0xffffffffu
+
+// Further away than any step looks.
+enum : unsigned int { kFar = 1u << 30 };
 
 extern "C" __device__ void __klap_child_body(const unsigned char* arguments, unsigned int ctaid_x,
                                              unsigned int ctaid_y, unsigned int ctaid_z,
@@ -114,36 +117,51 @@ extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapQ
       turn = static_cast<unsigned int>(steps - quotient(steps, warps) * warps);
       continue;
     }
-    unsigned int own = record;  // this lane's
+    // One stretch: this lane runs the threads `index`, `index + by`, ... of a child, `steps` of them.
+    unsigned int own = record;
     unsigned long long index;
-    bool runs;
+    unsigned int steps, by = 32;
     if (big_begun != 0) {
       index = at + lane;
-      runs = index < end;
-      at += 32ull * warps;
+      by *= warps;
+      steps = index < end ? static_cast<unsigned int>(quotient(end - 1 - index, by)) + 1 : 0;
+      at = end;
     } else {
       const unsigned int records = static_cast<unsigned int>(queue->packed) & KLAP_MAX_RECORDS;
       const unsigned int next = record + 1u + lane;
       // Where record `next` begins, seen from here. None begins before.
-      unsigned int distance = 32;
+      unsigned int distance = kFar;
       if (next < records) {
         const unsigned long long away = first_block(queue->prefix, next) - at;
-        if (away < 32u) distance = static_cast<unsigned int>(away);
+        if (away < kFar) distance = static_cast<unsigned int>(away);
       }
-      const unsigned int known = __shfl_sync(KLAP_ALL_LANES, distance, 31);
-      if (known == 0) {  // 32 records of no threads: there may be many more
-        record = find_record_as_warp(queue->prefix, records, at);
-        continue;
+      const unsigned int to_next = __shfl_sync(KLAP_ALL_LANES, distance, 0);
+      const unsigned int whole = (end - at < to_next ? static_cast<unsigned int>(end - at) : to_next) / 32u;
+      if (whole != 0) {
+        // Whole steps of one child: most of all, where children are large.
+        index = at - first_block(queue->prefix, record) + lane;
+        steps = whole;
+        at += 32u * whole;
+      } else {
+        unsigned int known = __shfl_sync(KLAP_ALL_LANES, distance, 31);
+        if (known == 0) {  // 32 records of no threads: there may be many more
+          record = find_record_as_warp(queue->prefix, records, at);
+          continue;
+        }
+        const unsigned int before = count_up_to(distance, lane);
+        own += before;
+        // A lane that is not below `known` may be in a record behind those that were looked at.
+        const bool runs = lane < known && at + lane < end;
+        index = runs ? at + lane - first_block(queue->prefix, own) : 0;
+        steps = runs ? 1 : 0;
+        record += known < 32u ? 32u : __shfl_sync(KLAP_ALL_LANES, before, 31);
+        at += known < 32u ? known : 32u;
       }
-      const unsigned int before = count_up_to(distance, lane);
-      own += before;
-      // A lane that is not below `known` may be in a record behind those that were looked at.
-      runs = lane < known && at + lane < end;
-      index = runs ? at + lane - first_block(queue->prefix, own) : 0;
-      record += known < 32u ? 32u : __shfl_sync(KLAP_ALL_LANES, before, 31);
-      at += known;
     }
-    if (runs) run_thread(queue->records + static_cast<unsigned long long>(own) * KLAP_RECORD_BYTES, index);
+    const unsigned char* const current =
+        queue->records + static_cast<unsigned long long>(own) * KLAP_RECORD_BYTES;
+#pragma unroll 1
+    for (; steps != 0; --steps, index += by) run_thread(current, index);
   }
   leave(queue);
 }

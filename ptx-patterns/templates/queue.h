@@ -26,13 +26,10 @@ struct KlapCounters {
   // Consumer blocks that have left (launcher "host") or threads of the parent that have ("device"); the last
   // one resets the counters. The two never count at the same time, as a queue serves one stream.
   unsigned int exited;
-  union {
-    // Where they differ between launches (sizes.h), for who launches them as one grid: the threads of the
-    // largest child's block.
-    unsigned int threads;
-    unsigned int shares;  // of a consumer, taken by its blocks beyond each one's first (consumer.cu)
-  };
-  unsigned int shared_bytes;  // the most dynamic shared memory of a child, where that differs
+  // Where they differ between launches (sizes.h): the threads of the largest child's block, and the most
+  // dynamic shared memory of a child, in bytes.
+  unsigned int threads;
+  unsigned int shared_bytes;
 };
 
 struct KlapGroup;

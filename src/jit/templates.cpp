@@ -226,7 +226,6 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
   options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));
   if (shape.together == analysis::Together::Warps) options.emplace_back("-DKLAP_WARPS_TOGETHER");
   if (shape.together == analysis::Together::Blocks) options.emplace_back("-DKLAP_BLOCKS_TOGETHER");
-  if (shape.takes_shares()) options.emplace_back("-DKLAP_TAKES_SHARES");
   return compiled(kConsumerTemplate, "consumer.cu", options);
 }
 

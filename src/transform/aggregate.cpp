@@ -224,7 +224,6 @@ ConsumerShape consumer_shape(const Module& module, const Function& child,
   shape.together = analysis::together(module, child);
   if (shape.together == analysis::Together::Blocks && !exact)
     shape.may_leave = analysis::leaving(module, child, block).value_or(analysis::MayLeave::Nobody);
-  if (shape.together == analysis::Together::Blocks) shape.shared_room = analysis::shared_room(module, child);
   // A thread must keep its lane where the child asks for it.
   const bool lanes_fixed = analysis::reads_lane(module, child) && threads % 32 != 0;
   const bool alone = exact || feeds || lanes_fixed || shape.together == analysis::Together::Blocks;
@@ -243,11 +242,6 @@ ConsumerShape consumer_shape(const Module& module, const Function& child, const 
   shape.shared_bytes = sizes.shared_bytes.value_or(0);
   if (sizes.blocks_differ() || sizes.shared_differs()) shape.sizes = sizes;
   return shape;
-}
-
-bool ConsumerShape::takes_shares() const {
-  constexpr uint32_t kOwn = 16;
-  return together == analysis::Together::Blocks && most_shared_bytes() + kOwn <= shared_room;
 }
 
 void flatten(ConsumerShape& shape, const analysis::Flattening& flattening) {

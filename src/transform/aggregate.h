@@ -57,9 +57,7 @@ struct ConsumerShape {
   // Shared by the lanes of a warp, templates/warp.cu: how many children fit into one launch. The block is
   // then that of each launch.
   uint32_t lanes = 0;
-  // The most dynamic shared memory that a launch can have beside the child's static memory: where lanes share
-  // one, or the child's blocks stay together.
-  uint32_t shared_room = 0;
+  uint32_t shared_room = 0;  // then: the most dynamic shared memory that a shared launch can have
   RecordLayout layout;
   // Where blocks or shared memory differ between launches. Of blocks that do, `block` is then the largest of
   // all, or (not exact) the warp by which they are run.
