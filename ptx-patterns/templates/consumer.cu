@@ -116,11 +116,16 @@ static __device__ __forceinline__ void end_virtual_block() {
 #endif
 }
 
+static __device__ __forceinline__ unsigned int working(unsigned long long packed, unsigned int big) {
+  return working_blocks(packed, big, ((packed >> KLAP_INDEX_BITS) + KLAP_PACK - 1) / KLAP_PACK);
+}
+
 // The queue's fields are read where they are needed: keeping them in registers across the child's body would
 // cost more, in occupancy, than the cache hits they save.
 extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
     __klap_consumer(KlapQueue* queue) {
   await_parent();
+  if (blockIdx.x >= working(relaxed_packed(queue), relaxed_big(queue))) return;
   const unsigned int groups = gridDim.x * KLAP_PACK;
 #if KLAP_PACK == 1  // said in this way, the compiler sees that a whole block decides alike
   const unsigned int thread = threadIdx.x;
@@ -188,5 +193,5 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
 #endif
     }
   }
-  leave(queue);
+  leave(queue, working(queue->packed, queue->big));
 }

@@ -80,8 +80,13 @@ static __device__ __forceinline__ unsigned int count_up_to(unsigned int value, u
   return count;
 }
 
+static __device__ __forceinline__ unsigned int working(unsigned long long packed, unsigned int big) {
+  return working_blocks(packed, big, ((packed >> KLAP_INDEX_BITS) + 31u) / 32u);
+}
+
 extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapQueue* queue) {
   await_parent();
+  if (blockIdx.x >= working(relaxed_packed(queue), relaxed_big(queue))) return;
   const unsigned int lane = threadIdx.x % 32u;
   const unsigned int warps = gridDim.x * (KLAP_THREADS / 32u);
   // Where there is less than a step for each, multiprocessors share it rather than warps of one.
@@ -163,5 +168,5 @@ extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapQ
 #pragma unroll 1
     for (; steps != 0; --steps, index += by) run_thread(current, index);
   }
-  leave(queue);
+  leave(queue, working(queue->packed, queue->big));
 }
