@@ -37,6 +37,7 @@ struct Moldable {
   uint32_t dimensions = 0;
   bool uses_count = false;   // the number of all threads of the launch
   bool grid_stride = false;  // ... as the step of a loop
+  bool loops = false;        // a thread may run longer than its neighbour
   std::optional<Guard> guard;
 
   [[nodiscard]] bool yes() const { return reason.empty(); }
