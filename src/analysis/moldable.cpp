@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <ranges>
 
 #include "analysis/legality.h"
 
@@ -119,8 +118,8 @@ class Test {
   Moldable run() {
     for (uint32_t i = 0; i < flow_.instructions().size(); ++i) check(i);
     if (result_.yes()) {
-      const std::ranges::iota_view<uint32_t, uint32_t> all(0, flow_.instructions().size());
-      result_.loops = std::ranges::any_of(all, [&](uint32_t i) { return flow_.in_loop(i); });
+      for (uint32_t i = 0; i < flow_.instructions().size(); ++i)
+        result_.loops = result_.loops || flow_.in_loop(i);
       result_.dimensions = uses_index_ ? form_.dimensions() : 0;
       result_.guard = find_guard();
     }
