@@ -1,5 +1,5 @@
-// What a launch costs that is recorded and run with many others: a parent whose threads launch children that do
-// next to nothing.
+// What a launch costs that is recorded and run with many others: a parent whose threads launch children that
+// do next to nothing.
 //
 // Of `--parents` threads the first `--children` launch a child each, of `--blocks` blocks of `--threads`
 // threads. Every thread of a child stores one word, so a child that is lost, run twice or run with another's
