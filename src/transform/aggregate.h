@@ -71,9 +71,6 @@ struct ConsumerShape {
   [[nodiscard]] uint32_t most_child_threads() const { return sizes ? sizes->most_threads : child_threads(); }
   [[nodiscard]] uint32_t most_shared_bytes() const { return sizes ? sizes->most_shared_bytes : shared_bytes; }
   [[nodiscard]] uint32_t threads() const;
-  // Blocks of the consumer take shares of the children's one after another. That needs a word of shared
-  // memory.
-  [[nodiscard]] bool takes_shares() const;
   // Whether that is so for some kernel that it runs.
   [[nodiscard]] bool leaves(analysis::MayLeave who) const;
 };
