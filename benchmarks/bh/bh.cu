@@ -205,6 +205,10 @@ class BarnesHut : public bench::Benchmark {
     report.add("bytes_to_move", 32LL * body_count() + 24LL * elements);
   }
 
+  [[nodiscard]] std::optional<bench::HostWork> host_work() const override {
+    return bench::HostWork{.kernels = 1, .parents = variant_ == "cdp" ? 1 : 0};
+  }
+
  private:
   [[nodiscard]] int body_count() const { return static_cast<int>(tree_.bodies.size()); }
   [[nodiscard]] Tree device_tree() const {

@@ -95,7 +95,7 @@ class RowRun:
     def start(self):
         """The first process alone, since it makes the input for all, then the others together."""
         program = self.session.where.program("bench", self.row.program)
-        variants = planned(program, self.session.combinations, self.session.options.variants)
+        variants = planned(program, self.session.combinations, self.session.options.variants, self.row.native)
         if not variants:
             return
         self.runners = [self.runner(variants[0])]
@@ -112,6 +112,7 @@ class RowRun:
         """Searches, and starts the processes that need to know the result."""
         first = self.with_native()
         if first is None:
+            self.start_at_best(None)
             return
         cut = limits.search(first, self.searcher, self.fresh_searcher, self.session.options.timeout,
                             self.deadline(SEARCH_SHARE), self.note_limit)
