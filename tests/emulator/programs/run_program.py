@@ -210,6 +210,9 @@ def judge_sites(expected, configuration, stats):
     for kernel in expected["redirected"]:
         if statistics_file.redirected(stats, kernel) == 0:
             wrong.append(f"no launch of {kernel} was redirected")
+    for kernel in expected.get("sliced", []):
+        if statistics_file.slices(stats, kernel) == 0:
+            wrong.append(f"no launch of {kernel} ran in slices")
     sites = [site for module in stats.get("modules", []) for site in module.get("sites", [])]
     if "sites" in expected and len(sites) != expected["sites"]:
         wrong.append(f"{len(sites)} launch sites found instead of {expected['sites']}")

@@ -128,6 +128,12 @@ class JudgeSites(unittest.TestCase):
     def test_not_redirected(self):
         self.assertTrue(run_program.judge_sites({"redirected": ["parent"]}, "host", stats(redirected=0)))
 
+    def test_slices(self):
+        whole, sliced = stats(), stats()
+        sliced["launches"]["sliced"] = {"_Z6parentPi": {"launches": 1, "slices": 3}}
+        self.assertTrue(run_program.judge_sites({"redirected": [], "sliced": ["parent"]}, "host", whole))
+        self.assertEqual(run_program.judge_sites({"redirected": [], "sliced": ["parent"]}, "host", sliced), [])
+
     def test_other_launcher(self):
         self.assertTrue(run_program.judge_sites({}, "device", stats(launcher="host")))
 
