@@ -13,7 +13,7 @@ from .variants import BEST, FLAT, WITHOUT
 
 SERIES = {"children": "child of one thread", "warps": "child of a warp", "blocks": "block of 128 threads"}
 PARENTS, CONSUMERS = "parents", "consumers"
-COUNTED = 0.01  # points of fewer units than that part of the most are the launches' more than the line's
+COUNTED = 0.01  # of the most units: points of fewer are the launches' more than the line's
 
 
 def micro_rows(content):
@@ -91,7 +91,7 @@ class Series:
 
     def text(self):
         slope, start = self.line
-        return (f"{slope * 1e6:.3g} ns each and {start * 1e3:.1f} us for none, at most "
+        return (f"{shown(slope * 1e6)} ns each and {start * 1e3:.1f} us for none, at most "
                 f"{100 * self.off_the_line():.0f} % off that line from {COUNTED:.0%} of the most on")
 
 
@@ -109,9 +109,10 @@ def nothing_lines(content):
         flat, us, rounds = us_of(record, FLAT), ours(record, content)[1], about.get("rounds", 1)
         if not flat or not us:
             continue
+        threads = "one thread" if about["parents"] == 1 else f"{about['parents']:,} threads"
         more = f", {rounds} launches of it one after another" if rounds > 1 else ""
-        yield (f"an empty consumer: {(us * 1000 - flat) / rounds:.2f} us (a parent of {about['parents']:,} threads{more}; "
-               f"without the launch {flat / rounds:.2f} us)")
+        yield (f"an empty consumer: {(us * 1000 - flat) / rounds:.2f} us (a parent of {threads}{more}; without the "
+               f"launch {flat / rounds:.2f} us)")
 
 
 def summary_lines(content):
@@ -125,12 +126,12 @@ def summary_lines(content):
             yield f"{what}: {found[name].text()}"
         else:
             slope = found[name].slope_of(who)
-            yield f"{what}: " + ("not measured" if slope is None else f"{slope:.3g} ns (the {who}' own time)")
+            yield f"{what}: " + ("not measured" if slope is None else f"{shown(slope)} ns (the {who}' own time)")
     yield from list(nothing_lines(content)) or ["an empty consumer: not measured"]
     costs = launch_costs(content)
     if len(costs) == 3:
-        yield (f"without the library: {costs['first']:.2f} us for an empty kernel, {costs['next']:.2f} us for each behind "
-               f"it, {costs['read']:.2f} us for a host's read behind each")
+        yield (f"without the library: {costs['first']:.2f} us for an empty kernel, {costs['next']:.2f} us for each "
+               f"behind it, {costs['read']:.2f} us for a host's read behind each")
 
 
 def variants_in(content):
@@ -151,7 +152,7 @@ def series_rows(series, content):
         each, ratio, step = [ms * 1e6 / units if ms else None, None, None]
         if ms and before:
             ratio = each / (before[1] * 1e6 / before[0])
-            step = (ms - before[1]) * 1e6 / (units - before[0])
+            step = (ms - before[1]) * 1e6 / (units - before[0]) if units > before[0] else None
         own = [report.divide(gpu_ms(record, who), units) for who in (PARENTS, CONSUMERS)]
         rows.append([f"{units:,}", *[shown(us_of(record, name)) for name in names], shown(each),
                      report.ratio_text(ratio), shown(step), *[shown(value * 1e6 if value else None) for value in own],

@@ -209,7 +209,8 @@ def draw_series(axes, content, series, seen):
     if cut:
         marks = axes.plot(*zip(*cut), linestyle="", marker="s", markersize=8, color="black", markerfacecolor="none")[0]
         seen.setdefault("in several slices", marks)
-    axes.text(0.03, 0.97, series.text().replace(", at", "\nat"), transform=axes.transAxes, va="top", fontsize=7)
+    axes.text(0.98, 0.02, series.text().replace(", at", "\nat"), transform=axes.transAxes, ha="right", va="bottom",
+              fontsize=7)
     axes.set(xscale="log", yscale="log", title=f"each a {costs.SERIES[series.name]}", xlabel="number", ylabel="ms")
 
 

@@ -221,8 +221,9 @@ class RowRun:
         self.stopped = True
 
     def description(self):
-        by_name = {runner.variant.name: runner.description for runner in self.runners}
-        return by_name.get(NATIVE) or next((found for found in by_name.values() if found), {})
+        """What the program says when it launches children, if it was run so."""
+        first = sorted(self.runners, key=lambda r: (r.variant.name != NATIVE, r.variant.kind == "plain"))
+        return next((runner.description for runner in first if runner.description), {})
 
     def record(self):
         """The row for the result file; also of a row that was interrupted, with all processes gone."""

@@ -2,8 +2,8 @@
 // do next to nothing.
 //
 // Of `--parents` threads the first `--children` launch a child each, of `--blocks` blocks of `--threads`
-// threads. Every thread of a child stores one word, so a child that is lost, run twice or run with another's
-// arguments shows. With no children at all it is the same kernel, with a consumer that finds nothing to run.
+// threads. Every thread of a child stores one word, so a child that is lost or run with another's arguments
+// shows. With no children at all it is the same kernel, with a consumer that finds nothing to run.
 //
 // `--variant flat` is a kernel of as many threads as all children have. Where there are no children it is the
 // parent without its launch.

@@ -18,8 +18,9 @@ from run_test import KLAP_PTX, ROOT, WithPrograms  # noqa: E402
 from harness import costs, floors, results  # noqa: E402
 
 HEADER = {"device": "made up", "driver": "1", "toolkit": "2", "commit": "abc", "date": "2026-01-01T00:00:00+00:00"}
-GRID, CHAIN, LEFT = ({"verdict": "rewritten", "granularity": "grid"}, {"verdict": "rewritten", "granularity": "promotion"},
-                     {"verdict": "left", "reason": "child-barrier"})
+GRID = {"verdict": "rewritten", "granularity": "grid"}
+CHAIN = {"verdict": "rewritten", "granularity": "promotion"}
+LEFT = {"verdict": "left", "reason": "child-barrier"}
 
 
 def a_variant(name, us, kind="preloaded", verdict="right", sites=(GRID,), redirected=20, **more):
@@ -179,7 +180,8 @@ class CostsTest(unittest.TestCase):
         self.assertAlmostEqual(series.slope_of("parents"), 0.5)
         self.assertAlmostEqual(series.slope_of("consumers"), 1.5)
         self.assertAlmostEqual(series.off_the_line(), 0)
-        self.assertEqual(series.text(), "2 ns each and 10.0 us for none, at most 0 % off that line from 1% of the most on")
+        self.assertEqual(series.text(),
+                         "2 ns each and 10.0 us for none, at most 0 % off that line from 1% of the most on")
 
     def test_a_curve_is_off_the_line(self):
         rows = self.line(1000, 10000, 100000, 1000000) + [a_child_row("micro-children-10m", 10000000, 40010)]
@@ -215,15 +217,16 @@ class CostsTest(unittest.TestCase):
         blocks = [a_child_row(f"micro-blocks-{n}", 1000, 20 + n, blocks=n) for n in (1, 10)]
         nothing = a_child_row("micro-none-64k", 0, 14)
         text = costs.text_of(a_result(nothing, *blocks, *self.line(1000, 10000), a_row("other", program="fake")))
-        for line in ("a record: 0.5 ns (the parents' own time)", "a child of one thread: 2 ns each and 10.0 us for none",
+        for line in ("a record: 0.5 ns (the parents' own time)",
+                     "a child of one thread: 2 ns each and 10.0 us for none",
                      "a child of a warp: not measured", "a virtual block: 1 ns each and 20.0 us for none",
-                     "an empty consumer: 7.00 us (a parent of 1 threads; without the launch 7.00 us)"):
+                     "an empty consumer: 7.00 us (a parent of one thread; without the launch 7.00 us)"):
             self.assertIn(line, text)
 
     def test_empty_consumers_one_after_another(self):
         row = a_row("micro-rounds-4", flat(16), a_variant("auto/auto", 36), program="micro", children=0, parents=1,
                     rounds=4, host_reads=0)
-        self.assertIn("an empty consumer: 5.00 us (a parent of 1 threads, 4 launches of it one after another; without "
+        self.assertIn("an empty consumer: 5.00 us (a parent of one thread, 4 launches of it one after another; without "
                       "the launch 4.00 us)", costs.text_of(a_result(row)))
 
     def test_nothing_measured(self):
@@ -257,7 +260,8 @@ class CommandTest(WithPrograms):
     def test_figure(self):
         if importlib.util.find_spec("matplotlib") is None:
             self.skipTest("no matplotlib")
-        rows = [a_child_row(f"micro-{name}-{n}", n, 10 + n / 500) for name in ("children", "warps") for n in (1000, 10000)]
+        rows = [a_child_row(f"micro-{name}-{n}", n, 10 + n / 500)
+                for name in ("children", "warps") for n in (1000, 10000)]
         rows[1]["variants"][1]["slices"] = 2
         folder = os.path.join(self.folder, "figures")
         code, out, err = self.main("--figures", folder, self.file("one.json", a_result(*rows)))
@@ -280,6 +284,8 @@ class CommandTest(WithPrograms):
         row = content["rows"][0]
         self.assertEqual([v["name"] for v in row["variants"]], ["flat", "grid/host"])
         self.assertEqual((row["limits"], row["best_limit"], row["breakdown"]["runs"]), ([], None, 5))
+        # What the row says of itself is what it is with launches.
+        self.assertEqual(row["description"]["variant"], "grid/host")
 
     def test_slices_are_kept(self):
         sliced = {"expand": {"launches": 2, "slices": 5}, "other": {"launches": 4, "slices": 8}}
@@ -295,7 +301,8 @@ class CommandTest(WithPrograms):
         done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         content = results.read(self.out)
-        self.assertEqual({v["name"] for v in content["rows"][0]["variants"]}, {"native", "flat", "grid/host", "auto/auto"})
+        self.assertEqual({v["name"] for v in content["rows"][0]["variants"]},
+                         {"native", "flat", "grid/host", "auto/auto"})
         self.assertIn("no rows of benchmarks/micro", done.stdout.split("written to")[1])
 
 
