@@ -18,12 +18,13 @@ COUNTED = 0.01  # of the most units: points of fewer are the launches' more than
 
 def micro_rows(content):
     """Those whose program could say what it does."""
-    return [record for record in content["rows"] if record["program"] == "micro" and "children" in record["description"]]
+    return [record for record in content["rows"]
+            if record["program"] == "micro" and "children" in record["description"]]
 
 
 def series_of(record):
     """The series that a row belongs to; None for one without children."""
-    found = record["name"].split("-")[1]
+    found = next(iter(record["name"].split("-")[1:]), "")
     return found if found in SERIES and record["description"]["children"] else None
 
 

@@ -191,6 +191,11 @@ class CostsTest(unittest.TestCase):
         rows = self.line(100000, 1000000, 10000000) + [a_child_row("micro-children-1k", 1000, 30)]
         self.assertLess(costs.Series(a_result(*rows), "children").off_the_line(), 0.1)
 
+    def test_few_children_count_as_much_as_many(self):
+        points = [(1000, 0.012), (1000000, 2.010), (10000000, 22.010)]  # the last is a tenth over the others' line
+        slope, start = costs.line_through(points)
+        self.assertLess(abs((slope * 1000 + start) / 0.012 - 1), 0.02)
+
     def test_wrong_results_are_no_points(self):
         rows = self.line(1000, 10000) + [a_child_row("micro-children-100k", 100000, 1, verdict="wrong")]
         series = costs.Series(a_result(*rows), "children")
