@@ -1,9 +1,10 @@
 """How far each row is from the least that it can take, and where the rest of its time goes.
 
-The floor of a row is the time to move the bytes that any solution has to move, plus that of the kernels and fills
-that the program's host code launches one after another: nothing can hide in a stream how long the next of them takes
-to begin. Preloaded there is a consumer behind each parent, but none behind a chain that is promoted. What the host
-waits for in between is in no floor.
+The floor of a row is the time to move the bytes that any solution has to move, or to do its arithmetic where that
+takes longer, plus that of the kernels and fills that the program's host code launches one after another: nothing can
+hide in a stream how long the next of them takes to begin. Preloaded there is a consumer behind each parent, but none
+behind a chain that is promoted. What the host waits for in between is in no floor, nor are atomic operations: each of
+the problems could be solved without.
 
 Where the rest goes is measured: by the flat variant, by variants without one optimisation each, and by the time of
 the kernels themselves (KLAP_TIMING, in runs of their own).
@@ -17,7 +18,9 @@ from .statistics_file import PROMOTION
 from .variants import AT_BEST, FLAT, OPTIMISATIONS, WITHOUT
 
 BYTES_PER_US = 4.3e6  # 4.3 TB/s, what an H200's memory delivers
+FLOPS_PER_US = 60e6  # 60 TFLOP/s, its single precision
 FIRST_US, NEXT_US = 5.6, 3.4  # an empty kernel between two events, and each further one behind it in the stream
+ARITHMETIC = "arithmetic, us"
 PAPER = "grid/host"  # what is measured beside the library's own choice, and without optimisations
 
 
@@ -61,9 +64,10 @@ class Floor:
         if not self.at_least:
             self.own = said["kernel_launches"] + said.get("fills", 0)
         self.bytes_us = said["bytes_to_move"] / BYTES_PER_US if "bytes_to_move" in said else None
+        self.flops_us = said["float_operations"] / FLOPS_PER_US if "float_operations" in said else None
         self.us = None
         if None not in (self.own, self.added, self.bytes_us):
-            self.us = self.bytes_us + launches_us(self.own + self.added)
+            self.us = max(self.bytes_us, self.flops_us or 0) + launches_us(self.own + self.added)
 
     def launches_text(self):
         if None in (self.own, self.added):
@@ -95,25 +99,36 @@ def our_name(record, content):
     return report.ours(record, content)[0]
 
 
+def floor_cells(record, content, names):
+    """(the row's cells but the ratios, the ratios of flat and of our time to their floors)"""
+    ours = our_name(record, content)
+    flat, preloaded = Floor(record, FLAT), preloaded_floor(record, ours)
+    times = [us_of(record, ours if name == report.usual(content) else name) for name in names]
+    cells = [record["name"] + (AT_BEST if AT_BEST in ours else ""), us_text(preloaded.bytes_us),
+             us_text(preloaded.flops_us), flat.launches_text(), preloaded.launches_text(), us_text(flat.us),
+             us_text(preloaded.us), *[us_text(us) for us in times]]
+    return cells, [report.divide(us_of(record, FLAT), flat.us), report.divide(us_of(record, ours), preloaded.us)]
+
+
+def mean_text(ratios):
+    found = [ratio for ratio in ratios if ratio]
+    return f"{report.ratio_text(statistics.geometric_mean(found))} ({len(found)})" if found else "-"
+
+
 def floor_rows(content):
     usual = report.usual(content)
     names = [FLAT, *([PAPER] if usual != PAPER else []), usual]
-    rows = [["row", "bytes, us", "launches, flat", "launches, preloaded", "floor, flat", "floor, preloaded",
+    rows = [["row", "bytes, us", ARITHMETIC, "launches, flat", "launches, preloaded", "floor, flat", "floor, preloaded",
              *[f"{name}, us" for name in names], "flat / floor", f"{usual} / floor"]]
-    ratios = ([], [])
+    ratios = []
     for record in content["rows"]:
-        ours = our_name(record, content)
-        flat, preloaded = Floor(record, FLAT), preloaded_floor(record, ours)
-        found = (report.divide(us_of(record, FLAT), flat.us), report.divide(us_of(record, ours), preloaded.us))
-        for column, value in zip(ratios, found):
-            column += [value] if value else []
-        times = [us_text(us_of(record, ours if name == usual else name)) for name in names]
-        rows.append([record["name"] + (AT_BEST if AT_BEST in ours else ""), us_text(preloaded.bytes_us),
-                     flat.launches_text(), preloaded.launches_text(), us_text(flat.us), us_text(preloaded.us), *times,
-                     *[report.ratio_text(value) for value in found]])
-    means = [f"{report.ratio_text(statistics.geometric_mean(column))} ({len(column)})" if column else "-"
-             for column in ratios]
-    rows.append(["geometric mean (rows)", *[""] * (len(rows[0]) - 3), *means])
+        cells, found = floor_cells(record, content, names)
+        rows.append(cells + [report.ratio_text(ratio) for ratio in found])
+        ratios.append(found)
+    rows.append(["geometric mean (rows)", *[""] * (len(rows[0]) - 3), *[mean_text(column) for column in zip(*ratios)]])
+    dropped = rows[0].index(ARITHMETIC)
+    if all(row[dropped] in ("-", "") for row in rows[1:]):  # few programs say how much arithmetic there is
+        rows = [row[:dropped] + row[dropped + 1:] for row in rows]
     return rows
 
 
@@ -206,9 +221,10 @@ def text_of(content, markdown=False):
     if not content["rows"]:
         return report.origin(content)
     parts = [report.origin(content), show(floor_rows(content)),
-             f"The floor is the bytes at {BYTES_PER_US / 1e6:g} TB/s, plus {FIRST_US:g} us for the first launch of a "
-             f"run and {NEXT_US:g} us for each\nother. Launches are kernels and fills by the host; \"+\": the "
-             "consumers that the library adds.", costs_text(content),
+             f"The floor is the bytes at {BYTES_PER_US / 1e6:g} TB/s, or arithmetic at {FLOPS_PER_US / 1e6:g} TFLOP/s "
+             f"where that is more, plus {FIRST_US:g} us for the\nfirst launch of a run and {NEXT_US:g} us for each "
+             "other. Launches are kernels and fills by the host; \"+\": the consumers\nthat the library adds.",
+             costs_text(content),
              "Where the rest goes, us of a run:", show(rest_rows(content)),
              f"Without: what {PAPER} takes longer without that optimisation. Parents, consumers and outside both: "
              "measured\nin other runs, which the measuring makes longer."]

@@ -72,6 +72,12 @@ class FloorTest(unittest.TestCase):
         self.assertEqual((found["launches, flat"], found["launches, preloaded"]), ("3", "7 + 2"))
         self.assertEqual((found["floor, flat"], found["floor, preloaded"]), ("22.4", "42.8"))
 
+    def test_arithmetic_counts_where_it_takes_longer_than_the_bytes(self):
+        for operations, us, floor in ((300000000, "5.00", "29.2"), (1200000000, "20.0", "39.2")):
+            with self.subTest(us):
+                found = self.floor(a_variant("auto/auto", 81), float_operations=operations)
+                self.assertEqual((found["arithmetic, us"], found["floor, preloaded"]), (us, floor))
+
     def test_only_what_is_aggregated_has_a_consumer(self):
         for sites, launches in (([GRID], "3 + 2"), ([CHAIN], "3"), ([LEFT], "3"), ([CHAIN, LEFT], "3"),
                                 ([CHAIN, GRID], "3 + 2"), ([], "3")):
