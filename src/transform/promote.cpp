@@ -9,13 +9,13 @@
 #include <set>
 #include <utility>
 
-#include "analysis/batching.h"
 #include "analysis/liveness.h"
 #include "ptx-patterns/templates/promote.h"
 #include "ptx/dialect.h"
 #include "ptx/edit.h"
 #include "transform/own_streams.h"
 #include "transform/parts.h"
+#include "transform/promoted_batch.h"
 #include "transform/promoted_body.h"
 #include "transform/splice.h"
 
@@ -193,13 +193,6 @@ namespace {
 constexpr char kChainRegister[] = "%klap_chain";
 constexpr char kLinkRegister[] = "%klap_link";
 constexpr char kBodyPrefix[] = "klap_b_";
-// Where a block has several links, kLinkRegister is that of the one that is run.
-constexpr char kBlockRegister[] = "%klap_block";
-constexpr char kKeptVariable[] = "klap_kept_of_links";
-constexpr char kBeginLabel[] = "$klap_begin";
-constexpr char kAllBegunLabel[] = "$klap_all_begun";
-constexpr char kRestLabel[] = "$klap_rest";
-constexpr char kAllDoneLabel[] = "$klap_all_done";
 
 // What is added to the kernel's own parameters: names, and what is launched with them.
 struct PromotedKernel {
@@ -243,39 +236,9 @@ std::string launch_text(const PromotedParts& parts, const PromotedKernel& promot
   return text + call(kNextLaunchFunction, {kLinkRegister, "%klap_next_buffer"}) + "\t}";
 }
 
-analysis::Batching batching_of(const PromotedParts& parts, const PromotedShape& shape) {
-  if (shape.batch == 1) return {};
-  analysis::BatchingVerdict verdict = analysis::judge_batching(parts.kernel, parts.chain);
-  if (!verdict.batching)
-    throw Error(ErrorCode::Internal, "links that cannot be batched: " + verdict.objection);
-  return *std::move(verdict.batching);
-}
-
-uint32_t kept_bytes(const analysis::Batching& batching) {
-  uint32_t bytes = 0;
-  for (const analysis::VirtualRegister& reg : batching.kept) {
-    const uint32_t size = reg.is_predicate() ? 4 : ptx::type_bytes(reg.type);
-    bytes = round_up(bytes, size) + size;
-  }
-  return std::max(8u, round_up(bytes, 8));
-}
-
-// The first of a block's several links becomes the one that is run.
-std::string first_part(const PromotedShape& shape) {
-  return fmt::format("\tmov.u32 %klap_turn, 0;\n\tmov.u64 %klap_kept, {};\n\tadd.u32 {}, {}, {};\n",
-                     kKeptVariable, kLinkRegister, kBlockRegister,
-                     KLAP_PARTS_AT(shape.area_bytes, shape.slot_words()));
-}
-
-// What stands in front of the body where a block has several links.
-std::string begin_batch(const PromotedShape& shape, const analysis::Batching& batching) {
-  return fmt::format(
-             "\t.reg .b32 {0}, %klap_turn, %klap_links;\n\t.reg .b64 %klap_kept;\n\t.reg .pred %klap_more;\n"
-             "\t.local .align 8 .b8 {1}[{2}];\n\tmov.b32 {0}, {3};\n\tld.shared.u32 %klap_links, "
-             "[{0}+{4}];\n",
-             kBlockRegister, kKeptVariable, shape.batch * kept_bytes(batching), kLinkRegister,
-             offsetof(KlapLink, exists)) +
-         first_part(shape) + fmt::format("\t{}:\n", kBeginLabel);
+std::optional<BatchText> batch_of(const PromotedParts& parts, const PromotedShape& shape) {
+  if (shape.batch == 1) return std::nullopt;
+  return BatchText(parts, shape, kBodyPrefix, kLinkRegister);
 }
 
 // The site and the boundary, in a body whose names have kBodyPrefix.
@@ -289,12 +252,12 @@ class LinkText {
         launch_(templates.launch),
         promoted_(promoted),
         site_(*parts.chain.site),
-        batching_(batching_of(parts, shape)) {}
+        batch_(batch_of(parts, shape)) {}
 
   LinkBody body() {
     LinkBody body;
-    if (shape_.batch > 1) body.again = batching_.again;
-    if (shape_.batch > 1) body.at_end = next_rest();
+    if (batch_) body.again = batch_->again();
+    if (batch_) body.at_end = batch_->at_end();
     body.prefix = kBodyPrefix;
     body.link = kLinkRegister;
     body.around = without_own_streams(parts_.kernel, kBodyPrefix);
@@ -380,57 +343,8 @@ class LinkText {
   // What earlier links passed on, for all threads.
   [[nodiscard]] std::string boundary() const {
     if (!shape_.combines) return call(kAcquireFunction);
-    if (shape_.batch > 1) return batched();
+    if (batch_) return batch_->at_boundary(store_values(), call(kCombineFunction));
     return "{\n" + store_values() + "\t" + call(kCombineFunction) + "\n\t}";
-  }
-
-  // The same where a block has several links: it goes on to the next one's beginning, and behind the last one
-  // to the rest of the first.
-  [[nodiscard]] std::string batched() const {
-    std::string text = "{\n" + store_values() + "\t}\n" + keep("st") + next_link(kAllBegunLabel, kBeginLabel);
-    text += fmt::format("\t{}:\n\tmov.b32 {}, {};\n\t{}\n", kAllBegunLabel, kLinkRegister, kBlockRegister,
-                        call(kCombineFunction));
-    text += first_part(shape_);
-    return text + fmt::format("\t{}:\n", kRestLabel) + keep("ld");
-  }
-
-  // Behind the rest of a link: that of the next.
-  [[nodiscard]] std::string next_rest() const {
-    return next_link(kAllDoneLabel, kRestLabel) +
-           fmt::format("\t{}:\n\tmov.b32 {}, {};\n", kAllDoneLabel, kLinkRegister, kBlockRegister);
-  }
-
-  // To the block's next link, or where there is none, to `none`. All threads come together before: they use
-  // the same shared memory.
-  [[nodiscard]] std::string next_link(const char* none, const char* next) const {
-    return fmt::format(
-        "\tadd.u32 %klap_turn, %klap_turn, 1;\n\tsetp.lt.u32 %klap_more, %klap_turn, %klap_links;\n"
-        "\t@!%klap_more bra {};\n\tbar.sync 0;\n\tadd.u32 {}, {}, {};\n"
-        "\tadd.u64 %klap_kept, %klap_kept, {};\n\tbra {};\n",
-        none, kLinkRegister, kLinkRegister, KLAP_PART_BYTES(shape_.area_bytes), kept_bytes(batching_), next);
-  }
-
-  // The registers that are kept for each link, to or from its place in local memory.
-  [[nodiscard]] std::string keep(std::string_view access) const {
-    std::string text = "\t{\n\t.reg .b32 %klap_word;\n";
-    uint32_t at = 0;
-    for (const analysis::VirtualRegister& reg : batching_.kept) {
-      const std::string name = own(std::string(reg.name));
-      const uint32_t bytes = reg.is_predicate() ? 4 : ptx::type_bytes(reg.type);
-      at = round_up(at, bytes);
-      const std::string place = fmt::format("[%klap_kept+{}]", at);
-      const std::string what = reg.is_predicate() ? "%klap_word" : name;
-      const std::string type = fmt::format(".local.b{}", 8 * bytes);
-      if (access == "st") {
-        if (reg.is_predicate()) text += fmt::format("\tselp.b32 %klap_word, 1, 0, {};\n", name);
-        text += fmt::format("\tst{} {}, {};\n", type, place, what);
-      } else {
-        text += fmt::format("\tld{} {}, {};\n", type, what, place);
-        if (reg.is_predicate()) text += fmt::format("\tsetp.ne.b32 {}, %klap_word, 0;\n", name);
-      }
-      at += bytes;
-    }
-    return text + "\t}\n";
   }
 
   // The first thread's values, combined, where the look-back takes them from.
@@ -503,7 +417,7 @@ class LinkText {
   const Module* launch_;
   const PromotedKernel& promoted_;
   const analysis::Site& site_;
-  const analysis::Batching batching_;
+  const std::optional<BatchText> batch_;
 };
 
 // What a marker's call passes and where its result goes. Its scope may hold other instructions as well, such
@@ -638,7 +552,7 @@ class Markers {
     const std::string& parameter = promoted_.added.front();
     const FunctionFacts& kernel = parts_.kernel;
     spliced_ = fmt::format("\t.reg .b64 {0};\n\tld.param.u64 {0}, [{1}];\n\t", kChainRegister, parameter);
-    if (shape_.batch > 1) spliced_ += begin_batch(shape_, batching_of(parts_, shape_));
+    if (const auto batch = batch_of(parts_, shape_)) spliced_ += batch->begin();
     spliced_ += link_body(parts_, body) + "\n";
     // What follows is the template's again.
     return spliced_ + "\t" + parts_.lines.head(kernel.module, kernel.function) + "\n";
