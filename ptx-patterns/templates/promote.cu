@@ -233,6 +233,16 @@ static __device__ __forceinline__ unsigned long long take(KlapChain* chain) {
   return atomicAdd(&chain->taken, 1ull);
 }
 
+// The block's first number. The memory is asked for all at once: a chain of few links has little else to do.
+static __device__ __forceinline__ unsigned long long begin(KlapChain* chain, KlapLink* link) {
+  const unsigned long long first = chain->first;
+  unsigned long long* const ring = chain->ring;
+  const unsigned long long number = take(chain);
+  link->first = first;
+  link->ring = ring;
+  return number;
+}
+
 // Makes ready for the next launch, when all blocks are done.
 static __device__ __forceinline__ void begin_anew(KlapChain* chain) {
   unsigned long long first = chain->taken;
@@ -283,16 +293,16 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain, unsigned long long 
   __shared__ alignas(16) unsigned char shared[KLAP_LINK_BYTES];
   const unsigned int link = static_cast<unsigned int>(__cvta_generic_to_shared(shared));
   KlapLink* const at = link_at(link);
+  unsigned long long number = 0;  // in the leader
   if (is_leader()) {
-    at->first = chain->first;
-    at->ring = chain->ring;
+    number = begin(chain, at);
     at->kept = 0;
     at->refused = 0;
     at->skips = 0;
   }
 #pragma unroll 1
   for (;;) {
-    if (is_leader()) at->number = take(chain);
+    if (is_leader()) at->number = number;
     find_link(chain, link);
     await_all(chain, link);
     __klap_link_body(link);
@@ -301,7 +311,10 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain, unsigned long long 
       end_link(chain, at);
       leave_link(chain, link, pool);
       at->exists = at->kept;
-      if (at->kept != 0) --at->kept;
+      if (at->kept != 0) {
+        --at->kept;
+        number = take(chain);
+      }
     }
     __syncthreads();
     if (at->exists == 0) return;
@@ -328,10 +341,8 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain) {
   unsigned int links = 0;         // in the leader
   unsigned long long number = 0;  // the same
   if (is_leader()) {
-    at->first = chain->first;
-    at->ring = chain->ring;
+    number = begin(chain, at);
     at->quarter = 0;
-    number = take(chain);
   }
 #pragma unroll 1
   for (;;) {
