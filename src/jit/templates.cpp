@@ -180,10 +180,11 @@ std::shared_ptr<const ptx::Module> record_sizes_template(const transform::Consum
   return compiled(kRecordSizesTemplate, "record_sizes.cu", options);
 }
 
-std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordLayout& layout,
+std::shared_ptr<const ptx::Module> feed_record_template(const transform::ConsumerShape& shape,
                                                         uint32_t group_blocks) {
-  std::vector<std::string> options = layout_options(layout);
+  std::vector<std::string> options = layout_options(shape.layout);
   add_group(options, group_blocks);
+  if (shape.feeds) options.emplace_back("-DKLAP_FEEDS");
   return compiled(kFeedRecordTemplate, "feed_record.cu", options);
 }
 
