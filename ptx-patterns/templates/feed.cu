@@ -15,7 +15,8 @@
 //
 // Constants: KLAP_KERNELS, for every kernel KLAP_KERNEL(number, width, height, depth) with its block;
 // KLAP_THREADS, of the largest of these blocks; KLAP_ARGS_OFFSET; KLAP_GRID_1D when every child's grid has
-// one row and one layer; those of exits.h.
+// one row and one layer; KLAP_LEAST_BLOCKS, how many blocks a multiprocessor must have registers for, unless
+// that is left open; those of exits.h.
 #include "exits.h"
 #include "feed.h"
 #include "sequence.h"
@@ -27,6 +28,12 @@
       unsigned int tid_y, unsigned int tid_z);
 KLAP_KERNELS
 #undef KLAP_KERNEL
+
+#ifdef KLAP_LEAST_BLOCKS
+#define KLAP_BOUNDS __launch_bounds__(KLAP_THREADS, KLAP_LEAST_BLOCKS)
+#else
+#define KLAP_BOUNDS __launch_bounds__(KLAP_THREADS)
+#endif
 
 #define KLAP_KERNEL(number, width, height, depth) +1
 enum : unsigned int { kKernels = KLAP_KERNELS };
@@ -109,16 +116,14 @@ static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int childr
   feed->native = 0;
 }
 
-extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapFeed* feed) {
+extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapFeed* feed) {
   __shared__ unsigned long long taken;
   const unsigned int thread = threadIdx.x;
-  unsigned int children = 0;    // begun by this block, in its first thread
-  unsigned long long next = 0;  // the same
-  if (thread == 0) next = take(feed, 0);
+  unsigned int children = 0;  // begun by this block, in its first thread
+  if (thread == 0) taken = take(feed, 0);
 
 #pragma unroll 1
   for (;;) {
-    if (thread == 0) taken = next;
     __syncthreads();
     const unsigned long long item = taken;
     if (item == 0) break;
@@ -146,14 +151,15 @@ extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapF
   if (kernel == number &&                                                                           \
       ((width) * (height) * (depth) == KLAP_THREADS || thread < (width) * (height) * (depth)))      \
     __klap_child_body_##number(record + KLAP_ARGS_OFFSET, at.x, at.y, at.z, size.x, size.y, size.z, \
-                               thread % (width), thread / (width) % (height),                       \
-                               thread / ((width) * (height)));
+                               (height) * (depth) == 1 ? thread : thread % (width),                 \
+                               (height) == 1 ? 0 : thread / (width) % (height),                     \
+                               (depth) == 1 ? 0 : thread / ((width) * (height)));
       KLAP_KERNELS
 #undef KLAP_KERNEL
       // For what the child's next block shares, and for retiring after the last one.
       end_child_block();
     }
-    if (thread == 0) next = take(feed, 1);
+    if (thread == 0) taken = take(feed, 1);
   }
   if (thread == 0) leave(feed, children);
 }

@@ -209,7 +209,12 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
     if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
     return compiled(kWarpTemplate, "warp.cu", options);
   }
-  if (shape.feeds) return compiled(kFeedTemplate, "feed.cu", feed_options(shape));
+  if (shape.feeds) {
+    std::vector<std::string> options = feed_options(shape);
+    if (shape.least_blocks != 0)
+      options.push_back(fmt::format("-DKLAP_LEAST_BLOCKS={}", shape.least_blocks));
+    return compiled(kFeedTemplate, "feed.cu", options);
+  }
   if (shape.chain != transform::Chain::None) {
     std::vector<std::string> options = feed_options(shape);
     if (shape.chain == transform::Chain::InOrder) options.emplace_back("-DKLAP_IN_ORDER");
