@@ -11,7 +11,8 @@ constexpr int kNodes = 1093;  // 1 + 3 + 9 + ... + 729
 constexpr int kBlockSize = 96;
 
 // A node of a heap-ordered tree: its value from what its launcher left for it, then its children's kernels.
-__global__ void descend(const int* left, int* leave, int* values, int node, int round) {
+__global__ void descend(const int* __restrict__ left, int* __restrict__ leave, int* values, int node,
+                        int round) {
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const int value = left[node] * 3 % 1009 + node + round;
   if (threadIdx.x == 0) values[node] = value;
