@@ -62,19 +62,30 @@ static __device__ __forceinline__ void clear(unsigned long long* item) {
   asm volatile("st.relaxed.gpu.u64 [%0], %1;" : : "l"(item), "l"(0ull) : "memory");
 }
 
+// What stays as it is while the consumer runs. It is kept in shared memory: what the first-level cache holds
+// is thrown away whenever a block of the multiprocessor looks at an item, and each item would wait for this
+// anew.
+struct Arrays {
+  unsigned long long* items;
+  unsigned char* records;
+  unsigned int item_capacity;
+};
+
 // The item of that number, once it is ready; 0 if there will be no more. A taken item is cleared for the next
 // use of the queue.
-static __device__ __forceinline__ unsigned long long await_item(KlapFeed* feed, unsigned int number) {
-  const bool exists = number < feed->item_capacity;
+static __device__ __forceinline__ unsigned long long await_item(KlapFeed* feed, const Arrays& arrays,
+                                                                unsigned int number) {
+  const bool exists = number < arrays.item_capacity;
+  unsigned long long* const at = arrays.items + number;
   unsigned int pause = kShortestPause;
 #pragma unroll 1
   for (unsigned int look = 1;; ++look) {
     // In flight at the same time as the item.
     const unsigned int is_over = look % kLooksPerEnd == 0 ? load_relaxed(&feed->done) : 0;
     if (exists) {
-      const unsigned long long item = load_acquire(feed->items + number);
+      const unsigned long long item = load_acquire(at);
       if (item != 0) {
-        clear(feed->items + number);
+        clear(at);
         return item;
       }
     }
@@ -87,10 +98,11 @@ static __device__ __forceinline__ unsigned long long await_item(KlapFeed* feed, 
 // The next item for this block; 0 if there will be no more. Counts off `finished` items, one or none, that
 // all its threads are done with, in the same atomic. What these launched has been counted before: the threads
 // did that before the barrier that led here.
-static __device__ __forceinline__ unsigned long long take(KlapFeed* feed, unsigned int finished) {
+static __device__ __forceinline__ unsigned long long take(KlapFeed* feed, const Arrays& arrays,
+                                                          unsigned int finished) {
   const unsigned long long before = atomicAdd(&feed->turns, KLAP_FEED_TURN - finished);
   if (static_cast<unsigned int>(before) != finished)
-    return await_item(feed, static_cast<unsigned int>(before >> 32));
+    return await_item(feed, arrays, static_cast<unsigned int>(before >> 32));
   // Nothing is left. Others may wait only if there was something.
   if (finished != 0) asm volatile("st.relaxed.gpu.u32 [%0], %1;" : : "l"(&feed->done), "r"(1u) : "memory");
   return 0;
@@ -118,22 +130,26 @@ static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int childr
 
 extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapFeed* feed) {
   __shared__ unsigned long long taken;
+  __shared__ Arrays arrays;
   const unsigned int thread = threadIdx.x;
   unsigned int children = 0;  // begun by this block, in its first thread
-  if (thread == 0) taken = take(feed, 0);
+  if (thread == 0) {
+    arrays = {feed->items, feed->records, feed->item_capacity};
+    taken = take(feed, arrays, 0);
+  }
 
 #pragma unroll 1
   for (;;) {
     __syncthreads();
     const unsigned long long item = taken;
     if (item == 0) break;
-    const unsigned char* const record = feed->records + KLAP_FEED_ITEM_OFFSET(item);
+    const unsigned char* const record = arrays.records + KLAP_FEED_ITEM_OFFSET(item);
     const unsigned int part = KLAP_FEED_ITEM_PART(item);
     const unsigned int kernel = kKernels == 1 ? 0 : KLAP_FEED_ITEM_KERNEL(item);
     if (part == 0) ++children;
 
-    // This part's share of the child's blocks. The grid is not read for who has just one: the child's arguments
-    // would wait for it.
+    // This part's share of the child's blocks. The grid is not read for who has just one: the child's
+    // arguments would wait for it.
     Linear linear = part, count = 1;
     if (KLAP_FEED_ITEM_IS_SHARED_OUT(item)) {
       const uint4 grid = *reinterpret_cast<const uint4*>(record);
@@ -159,7 +175,7 @@ extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapFeed* feed) {
       // For what the child's next block shares, and for retiring after the last one.
       end_child_block();
     }
-    if (thread == 0) taken = take(feed, 1);
+    if (thread == 0) taken = take(feed, arrays, 1);
   }
   if (thread == 0) leave(feed, children);
 }

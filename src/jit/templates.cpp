@@ -211,8 +211,7 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
   }
   if (shape.feeds) {
     std::vector<std::string> options = feed_options(shape);
-    if (shape.least_blocks != 0)
-      options.push_back(fmt::format("-DKLAP_LEAST_BLOCKS={}", shape.least_blocks));
+    if (shape.least_blocks != 0) options.push_back(fmt::format("-DKLAP_LEAST_BLOCKS={}", shape.least_blocks));
     return compiled(kFeedTemplate, "feed.cu", options);
   }
   if (shape.chain != transform::Chain::None) {

@@ -1,9 +1,10 @@
-// A recursion on a GPU that others have most of: a kernel in another stream holds all multiprocessors but one,
-// for no time, or until the recursion has begun, or longer than it takes. What runs the recursion must end with
-// the blocks that fit beside it, and blocks that come late, in the middle or when all is done, must find that out.
+// A recursion on a GPU that others have most of: a kernel in another stream holds all multiprocessors but
+// one, for no time, or until the recursion has begun, or longer than it takes. What runs the recursion must
+// end with the blocks that fit beside it, and blocks that come late, in the middle or when all is done, must
+// find that out.
 //
-// The argument is how often all of it is done, one time unless given: a process of many rounds is what others are
-// started beside (tools/gpu_check, section beside).
+// The argument is how often all of it is done, one time unless given: a process of many rounds is what others
+// are started beside (tools/gpu_check, section beside).
 #include "program.h"
 
 constexpr int kFan = 3;       // launches of a kernel, from as many warps
