@@ -205,7 +205,7 @@ TEST_P(OwnRoom, EndsWhereBlocksStartLate) {
   if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
   for (const char* steps : {"3000", "100000"}) {
     SCOPED_TRACE(steps);
-    const Report report = run_cases(GetParam(), {{"KLAP_EMULATOR_LATE_BLOCKS", steps}}, 2);
+    const Report report = run_cases(GetParam(), {{"KLAP_EMULATOR_LATE_BLOCKS", steps}}, 1);
     EXPECT_EQ(report.statistics.at("children_launched_natively"), 0);
   }
 }
