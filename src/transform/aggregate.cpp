@@ -13,6 +13,7 @@
 #include "transform/chain.h"
 #include "transform/feed.h"
 #include "transform/kept_launches.h"
+#include "transform/own_children.h"
 #include "transform/own_streams.h"
 #include "transform/parts.h"
 #include "transform/slices.h"
@@ -278,6 +279,7 @@ void record_edits(const Module& m, const RecordingSite& recording, size_t number
   std::string text = inline_function(record, template_function(record, kRecordFunction), call, lines);
   if (recording.layout.passes_once()) text += fmt::format("\n\tsetp.ne.u64 {}, {}, 0;", is_first, once);
   const ArgumentStores stores(m, site, recording.layout, once, is_first);
+  if (recording.own) text += own_child_text(m, recording, lines);
   if (site.idiom->form == analysis::LaunchForm::Described && !recording.at_launch) {
     edits.replace(site.get_scope->tokens, text);
     for (const Statement* store : stores.in_order()) {
@@ -291,8 +293,10 @@ void record_edits(const Module& m, const RecordingSite& recording, size_t number
     fill += "\t" + stores.text(*store) + "\n";
     edits.replace(store->tokens, "");
   }
+  if (recording.own) fill += own_child_end();
   edits.replace(site.get_scope->tokens, fmt::format("mov.b64 {}, 1;", site.buffer));
-  edits.replace(site.launch_scope->tokens, text + "\n" + fill + "\t" + launch_text(site, error));
+  text += "\n" + fill + "\t" + launch_text(site, error);
+  edits.replace(site.launch_scope->tokens, recording.own ? "{\n\t" + text + "\n\t}" : text);
 }
 
 // A copy of the kernel with another name and so many queues as further parameters, and another one if there
@@ -347,6 +351,8 @@ Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSi
                           numbered(kIsFirstPredicate, i));
     }
   }
+  if (std::ranges::any_of(sites, [](const RecordingSite& s) { return s.own && s.own->most_threads != 0; }))
+    read_coherently(parent, edits);
   if (in_slices) head += read_slice(parent, edits);
   edits.insert_after(parent.function.body.tokens.first, head);
   for (const analysis::ErrorQuery& query : parent.error_queries) {
