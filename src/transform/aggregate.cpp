@@ -332,6 +332,12 @@ void keep_launch(const RecordingSite& recording, size_t number, Edits& edits, st
   head += kept.registers();
 }
 
+// Whether threads of the parent run children themselves.
+bool runs_children(const std::vector<RecordingSite>& sites) {
+  return std::ranges::any_of(
+      sites, [](const RecordingSite& site) { return site.own && site.own->most_threads != 0; });
+}
+
 // Everything but the ways out.
 Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
                       const std::string& name, LineTables& lines, bool in_slices) {
@@ -351,8 +357,7 @@ Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSi
                           numbered(kIsFirstPredicate, i));
     }
   }
-  if (std::ranges::any_of(sites, [](const RecordingSite& s) { return s.own && s.own->most_threads != 0; }))
-    read_coherently(parent, edits);
+  if (runs_children(sites)) read_coherently(parent, edits);
   if (in_slices) head += read_slice(parent, edits);
   edits.insert_after(parent.function.body.tokens.first, head);
   for (const analysis::ErrorQuery& query : parent.error_queries) {
@@ -489,8 +494,8 @@ std::vector<std::string> add_leaving(const FunctionFacts& parent, const std::vec
   return declarations;
 }
 
-// What a group needs to launch takes more registers than most kernels, and must not keep the largest blocks
-// out.
+// What a group needs to launch, or a child's code, takes more registers than most kernels, and must not keep
+// the largest blocks out.
 void keep_largest_blocks(const FunctionFacts& parent, Edits& edits) {
   if (parent.function.attributes.empty())
     edits.insert_before(parent.function.body.tokens.first, ".maxntid 1024, 1, 1\n");
@@ -509,14 +514,16 @@ std::vector<std::string> without_repetition(const std::vector<std::string>& decl
 
 Generated recording_parent(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
                            const std::string& name, LineTables& lines, bool in_slices) {
-  return {name, recording_edits(parent, sites, name, lines, in_slices).apply(parent.function.tokens), {}, {}};
+  Edits edits = recording_edits(parent, sites, name, lines, in_slices);
+  if (runs_children(sites)) keep_largest_blocks(parent, edits);
+  return {name, edits.apply(parent.function.tokens), {}, {}};
 }
 
 Generated launching_parent(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
                            const std::vector<DeviceLaunch>& launches, const std::string& name,
                            LineTables& lines, bool in_slices) {
   Edits edits = recording_edits(parent, sites, name, lines, in_slices);
-  if (launches.front().group_blocks != 0) keep_largest_blocks(parent, edits);
+  if (launches.front().group_blocks != 0 || runs_children(sites)) keep_largest_blocks(parent, edits);
   std::vector<const Site*> launched;
   for (const RecordingSite& site : sites) launched.push_back(&site.site);
   const auto declarations =
