@@ -3,9 +3,9 @@
 // analysis/reasons.h that no case provokes fails the test, and so does a sentence in the sources.
 //
 // An input names a fixture of ptx-patterns/idioms and what is asked (`device`, `warp`, `block`, `multiblock`,
-// `auto`, `else_warp`, `none`, `ordered`, `build`, `sm_80`, `threshold_8`), then changes it: lines that begin with '-' must
-// stand in the text and give way to those with '+' behind them; a line with '@' starts the search behind the
-// text that it names. KLAP_REBASE=1 rewrites the messages.
+// `auto`, `else_warp`, `none`, `ordered`, `build`, `sm_80`, `threshold_8`), then changes it: lines that begin
+// with '-' must stand in the text and give way to those with '+' behind them; a line with '@' starts the
+// search behind the text that it names. KLAP_REBASE=1 rewrites the messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

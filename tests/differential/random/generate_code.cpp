@@ -122,6 +122,7 @@ Expression CodeMaker::leaf(const Place& place, bool uniform) {
 }
 
 Expression CodeMaker::expression(const Place& place, uint32_t depth, bool uniform) {
+  if (is_short_) depth = std::min(depth, 1U);
   if (depth == 0 || random_.chance(30)) return leaf(place, uniform);
   const auto operand = [&] { return expression(place, depth - 1, uniform); };
   switch (random_.below(10)) {
@@ -157,6 +158,7 @@ void CodeMaker::make_body() {
   const bool is_child = number_ > 0;
   if (kernel_.bound) {
     by_index_ = random_.chance(80);
+    is_short_ = random_.chance(70);
     const Expression passes{Op::Less, 0, {{Op::Linear, 0, {}}, {Op::Parameter, *kernel_.bound, {}}}};
     kernel_.body = statements({});
     if (!has_kind(kernel_.body, Kind::StoreOwn)) kernel_.body.push_back(update({}));
@@ -182,14 +184,14 @@ void CodeMaker::make_body() {
 
 std::vector<Statement> CodeMaker::statements(const Place& place) {
   std::vector<Statement> list;
-  const uint64_t count = random_.between(1, place.depth == 0 ? 5 : 3);
+  const uint64_t count = random_.between(1, is_short_ ? 2 : place.depth == 0 ? 5 : 3);
   for (uint64_t i = 0; i < count; ++i) list.push_back(statement(place));
   return list;
 }
 
 Statement CodeMaker::statement(const Place& place) {
   const bool may_wait = place.uniform && (mix_.barriers || number_ == 0) && !kernel_.bound;
-  switch (random_.below(place.depth >= 2 ? 9 : 13)) {
+  switch (random_.below(is_short_ ? 5 : place.depth >= 2 ? 9 : 13)) {
     case 0:
     case 1:
       return assign(place);

@@ -65,6 +65,7 @@ class CodeMaker {
   std::vector<uint32_t> assigned_;  // variables that have a value worth reading
   bool shuffles_ = false;
   bool by_index_ = false;  // nothing but their index tells threads apart
+  bool is_short_ = false;  // straight code that its launching thread may run
 };
 
 }  // namespace klap::differential::random
