@@ -71,7 +71,7 @@ extern "C" __device__ KlapRecorded __klap_record(KlapQueue* queue, unsigned int 
   const unsigned long long threads = threads_of_child(blocks);
 #endif
   unsigned long long arguments = threads;
-  if (threads <= KLAP_OWN && !refused) {
+  if (threads <= KLAP_OWN) {  // also of a launch that is refused, whose child has none
     count_own_child(queue);
   } else
 #else

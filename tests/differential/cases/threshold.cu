@@ -13,7 +13,7 @@ KLAP_SHARED constexpr int small_of(int t) {
   return kSizes[t % 16];
 }
 constexpr int kSmallBlock = 5;
-KLAP_SHARED constexpr int small_grid(int t) { return small_of(t) / kSmallBlock + 1; }
+KLAP_SHARED constexpr int grid_for(int n) { return n == 0 ? 1 : (n + kSmallBlock - 1) / kSmallBlock; }
 
 KLAP_SHARED constexpr int other_of(int t) { return (t * 5 + 3) % 12; }
 
@@ -31,8 +31,8 @@ __global__ void place(int* cells, int n, float scale, long long more, double mos
 extern "C" __global__ void threshold_parent(int* cells, const int* sizes) {
   const int t = blockIdx.x * blockDim.x + threadIdx.x;
   const int n = sizes[t];
-  place<<<n / kSmallBlock + 1, kSmallBlock>>>(cells + t * kCells, n, static_cast<float>(t) + 0.5f,
-                                              static_cast<long long>(t) << 33, t * 2.0);
+  place<<<grid_for(n), kSmallBlock>>>(cells + t * kCells, n, static_cast<float>(t) + 0.5f,
+                                      static_cast<long long>(t) << 33, t * 2.0);
   cells[t * kCells + kCells - 1] = t;  // more is done behind the launch
 }
 
@@ -50,7 +50,7 @@ extern "C" __global__ void threshold_leaves_parent(int* cells, const int* values
                                                    int* met) {
   const int t = blockIdx.x * blockDim.x + threadIdx.x;
   const int n = sizes[t];
-  if (t % 3 != 1) leave<<<n / kSmallBlock + 1, kSmallBlock>>>(cells + t * kCells, values + t, n);
+  if (t % 3 != 1) leave<<<grid_for(n), kSmallBlock>>>(cells + t * kCells, values + t, n);
   __syncwarp();
   met[t] = __popc(__ballot_sync(~0u, t % 3 != 1));
 }
@@ -133,7 +133,7 @@ std::vector<int> placed(int launches) {
   for (int t = 0; t < kThreads; ++t) {
     for (int i = 0; i < small_of(t); ++i) {
       const int told =
-          1000000 * small_grid(t) + 10000 * (i / kSmallBlock) + 100 * (i % kSmallBlock) + kSmallBlock;
+          1000000 * grid_for(small_of(t)) + 10000 * (i / kSmallBlock) + 100 * (i % kSmallBlock) + kSmallBlock;
       cells[t * kCells + i] = launches * (told + t + t + 2 * t);
     }
     cells[t * kCells + kCells - 1] = t;
