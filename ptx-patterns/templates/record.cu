@@ -11,15 +11,21 @@
 //
 // Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of this child's records, and those of
 // record_grid.h; KLAP_GROUP_BLOCKS where groups of the parent's blocks launch apart; KLAP_ONCE where there
-// are arguments that only one thread of a group stores; those of flat.h.
+// are arguments that only one thread of a group stores; those of flat.h; those of own_children.h where some
+// children are not recorded.
 #include "flat.h"
 #include "group.h"
 #include "record_grid.h"
 #include "warp.h"
+#ifdef KLAP_OWN
+#include "own_children.h"
+#endif
 
 struct KlapRecorded {
-  unsigned long long arguments;  // where to store the child's arguments
-  unsigned int error;            // what cudaLaunchDevice would have returned
+  // Where to store the child's arguments. KLAP_OWN or less, which is no address: it is not recorded, and so
+  // many of its threads are still to be run.
+  unsigned long long arguments;
+  unsigned int error;  // what cudaLaunchDevice would have returned
 #ifdef KLAP_ONCE
   unsigned long long once;  // where this thread stores those that are passed once; 0: another one does
 #endif
@@ -57,28 +63,45 @@ extern "C" __device__ KlapRecorded __klap_record(KlapQueue* queue, unsigned int 
   const unsigned long long blocks =
       refused ? 0ull : static_cast<unsigned long long>(grid_x) * grid_y * grid_z;
   const unsigned int group = own_group();
-  unsigned int index = first_slot(group);
-  unsigned int before;  // records from the same end
+  unsigned int before = 1;  // records from the same end
+#ifdef KLAP_OWN
 #ifdef KLAP_BOUND
-  const unsigned long long counted = threads_below(bound, blocks * KLAP_FLAT);
-#elif defined(KLAP_FLAT)
-  const unsigned long long counted = blocks * KLAP_FLAT;
+  const unsigned long long threads = threads_of_child(blocks, bound);
 #else
-  const unsigned long long counted = blocks;
+  const unsigned long long threads = threads_of_child(blocks);
 #endif
-  if (counted >= big_from(queue)) {
-    before = atomicAdd(&counters_of(queue, group)->big, 1u);
-    index += slots_of(queue, group) - 1u - before;
-  } else {
-    unsigned long long prefix;
-    before = append(counters_of(queue, group), static_cast<unsigned int>(counted), &prefix);
-    index += before;
-    queue->prefix[index] = prefix;
+  unsigned long long arguments = threads;
+  if (threads <= KLAP_OWN) {  // also of a launch that is refused, whose child has none
+    count_own_child(queue);
+  } else
+#else
+  unsigned long long arguments;
+#endif
+  {
+    unsigned int index = first_slot(group);
+#if defined(KLAP_OWN) && defined(KLAP_FLAT)
+    const unsigned long long counted = threads;
+#elif defined(KLAP_BOUND) && defined(KLAP_FLAT)
+    const unsigned long long counted = threads_below(bound, blocks * KLAP_FLAT);
+#elif defined(KLAP_FLAT)
+    const unsigned long long counted = blocks * KLAP_FLAT;
+#else
+    const unsigned long long counted = blocks;
+#endif
+    if (counted >= big_from(queue)) {
+      before = atomicAdd(&counters_of(queue, group)->big, 1u);
+      index += slots_of(queue, group) - 1u - before;
+    } else {
+      unsigned long long prefix;
+      before = append(counters_of(queue, group), static_cast<unsigned int>(counted), &prefix);
+      index += before;
+      queue->prefix[index] = prefix;
+    }
+    unsigned char* record = queue->records + static_cast<unsigned long long>(index) * KLAP_RECORD_BYTES;
+    keep_grid(record, grid_x, grid_y, grid_z);
+    arguments = reinterpret_cast<unsigned long long>(record + KLAP_ARGS_OFFSET);
   }
-  unsigned char* record = queue->records + static_cast<unsigned long long>(index) * KLAP_RECORD_BYTES;
-  keep_grid(record, grid_x, grid_y, grid_z);
-  return {reinterpret_cast<unsigned long long>(record + KLAP_ARGS_OFFSET),
-          refused ? kInvalidConfiguration : 0u,
+  return {arguments, refused ? kInvalidConfiguration : 0u,
 #ifdef KLAP_ONCE
           before == 0u ? reinterpret_cast<unsigned long long>(once_of(queue, group)) : 0ull
 #endif

@@ -69,8 +69,7 @@ bool writes(const FunctionFacts& parent, const ptx::Statement& s, const std::str
   return std::ranges::find(registers.written, name) != registers.written.end();
 }
 
-// Whether the record could be made, and the arguments stored, at the launch: what both are given is still
-// there, under its name. Between the two calls there is one way.
+// For the described form. Between the two calls there is one way.
 bool could_wait(const FunctionFacts& parent, const Site& site) {
   const ControlFlow& flow = parent.flow;
   const ptx::Statement* const scope = flow.enclosing(site.launch_scope);
@@ -141,6 +140,15 @@ FlatVerdict with_bound(const Moldable& child, const FunctionFacts& parent, const
 }
 
 }  // namespace
+
+bool could_record_at_launch(const FunctionFacts& parent, const Site& site) {
+  return site.idiom->form == LaunchForm::Documented || could_wait(parent, site);
+}
+
+FlatVerdict judge_bound(const Moldable& child, const FunctionFacts& parent, const Site& site, bool may_wait) {
+  if (!child.yes()) return {std::nullopt, child.reason};
+  return with_bound(child, parent, site, may_wait);
+}
 
 FlatVerdict judge_flattening(const Moldable& child, const FunctionFacts& parent, const Site& site,
                              std::optional<uint32_t> block_threads, bool may_wait) {

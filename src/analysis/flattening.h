@@ -46,4 +46,11 @@ struct FlatVerdict {
 FlatVerdict judge_flattening(const Moldable& child, const FunctionFacts& parent, const Site& site,
                              std::optional<uint32_t> block_threads, bool may_wait);
 
+// The bound alone, by which the threads of any child that may do something can be counted, looping ones too.
+FlatVerdict judge_bound(const Moldable& child, const FunctionFacts& parent, const Site& site, bool may_wait);
+
+// Whether the record could be made, and the arguments stored, at the launch: what both are given is still
+// there, under its name.
+bool could_record_at_launch(const FunctionFacts& parent, const Site& site);
+
 }  // namespace klap::analysis

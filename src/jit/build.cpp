@@ -202,7 +202,7 @@ class Generator {
                      ? chain_record_template(site.shape, group_blocks)
                  : site.way.has_own_room() ? feed_record_template(site.shape, group_blocks)
                  : site.keeps_launches     ? record_sizes_template(site.shape, group_blocks)
-                                           : record_template(site.shape, group_blocks);
+                                           : record_template(site.shape, group_blocks, site.own);
     out.consumer = consumer_template(site.shape);
     if (site.way.launcher == Launcher::Device) {
       out.leave = site.way.chains ? leave_chain_template(site.shape, group_blocks)
@@ -250,9 +250,13 @@ class Generator {
 
   static transform::RecordingSite recording_site(const PlannedSite& site, const ptx::Module& record) {
     transform::RecordingSite out{*site.site, record, site.shape.layout, site.keeps_launches};
-    if (!site.shape.flat || !site.shape.flat->bound) return out;
-    out.bound = site.shape.flat->bound->operand;
-    out.at_launch = site.shape.flat->bound->at_launch;
+    const std::optional<analysis::FlatBound> none;
+    const auto& bound = site.own ? site.own->bound : site.shape.flat ? site.shape.flat->bound : none;
+    if (bound) out.bound = bound->operand;
+    out.at_launch = site.own || (bound && bound->at_launch);
+    out.own = site.own;
+    out.child = site.child;
+    out.block = site.shape.block;
     return out;
   }
 

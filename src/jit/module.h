@@ -68,9 +68,9 @@ struct GivenValue {
 struct Request {
   uint32_t sm = 90;  // compute capability of the device, 90 for 9.0
   // The value of a key (granularity, launcher, multiblock, consumer_threads, buffer, pack_records, flatten,
-  // promotion, assume) for launches of `child`, empty where it is not known, by `parent`. Nothing where the
-  // settings do not give it: then the program's own annotation holds, else `auto`. Where one of the three
-  // below is set it decides alone.
+  // threshold, promotion, assume) for launches of `child`, empty where it is not known, by `parent`. Nothing
+  // where the settings do not give it: then the program's own annotation holds, else `auto`. Where one of the
+  // three below is set it decides alone.
   std::function<std::optional<GivenValue>(std::string_view key, const std::string& parent,
                                           const std::string& child)>
       setting;

@@ -152,6 +152,14 @@ std::string run_text(const PlannedSite& planned) {
   return "an exact grid " + launcher_text(planned.way);
 }
 
+// What is not recorded.
+std::string own_text(const PlannedSite& planned) {
+  if (!planned.own) return "";
+  if (planned.own->most_threads == 0) return ", children of no threads left out";
+  return fmt::format(", children of up to {} thread{} run by their own thread", planned.own->most_threads,
+                     planned.own->most_threads == 1 ? "" : "s");
+}
+
 // The module's text with another target.
 std::string with_target(const ptx::Module& module, const ptx::Target& target) {
   ptx::Edits edits(module);
@@ -236,6 +244,7 @@ class Planner {
     for (size_t i = 0; i < planned.size(); ++i) {
       if (objections[i]) continue;
       flatten(planned[i]);
+      leave_out(planned[i]);
       pack_records(planned[i]);
     }
     for (size_t i = 0; i < planned.size(); ++i) add_remark(planned[i], objections[i]);
@@ -310,6 +319,25 @@ class Planner {
     if (!verdict.flattening) return;
     transform::flatten(planned.shape, *verdict.flattening);
     transform::use_threads(planned.shape, planned.wish.consumer_threads);
+  }
+
+  // Children that need no record, where each launch makes one and what is launched is known to be no error.
+  void leave_out(PlannedSite& planned) {
+    if (!planned.wish.threshold || planned.way.is_at_once() || planned.way.has_own_room()) return;
+    if (planned.promotion != nullptr || planned.keeps_launches) return;
+    const Site& site = *planned.site;
+    const analysis::DataFlow& data = planned.parent->data;
+    const auto is_one = [&](const std::string& extent) { return data.constant(extent) == 1; };
+    const uint32_t threshold = *planned.wish.threshold;
+    if (!grid_is_1d(site, data) || !is_one(site.block[1]) || !is_one(site.block[2])) {
+      if (threshold != 0) planned.not_own = "its grid or block has more than one dimension";
+      return;
+    }
+    const analysis::OwnVerdict verdict = analysis::judge_own_children(
+        *plan_.units[planned.child_unit]->module(), *planned.child, moldable(planned), *planned.parent, site,
+        planned.way.ordering, threshold);
+    planned.own = verdict.own;
+    planned.not_own = verdict.why_not;
   }
 
   // Where nobody but the site's own consumer reads its records. Nobody records twice there: such launches
@@ -597,8 +625,8 @@ class Planner {
         : shared_bytes == 0 ? ""
                             : fmt::format("{} bytes of dynamic shared memory, ", shared_bytes);
     remark.detail =
-        fmt::format("{}{}, {}, {}{} argument bytes{}, {}", block_text(planned),
-                    moldable(planned).yes() ? ", moldable" : "", run_text(planned), shared,
+        fmt::format("{}{}, {}{}, {}{} argument bytes{}, {}", block_text(planned),
+                    moldable(planned).yes() ? ", moldable" : "", run_text(planned), own_text(planned), shared,
                     planned.child->parameter_bytes, uniform_text(planned), stream_text(*planned.site));
     if (stream == StreamKind::Null && planned.way.ordering == analysis::Ordering::Relaxed) {
       remark.notes.push_back(fmt::format(
@@ -608,6 +636,8 @@ class Planner {
     note_refused(remark, planned);
     note_launcher(remark, planned);
     if (!planned.not_flat.empty()) remark.notes.push_back("not flattened: " + planned.not_flat);
+    if (!planned.not_own.empty())
+      remark.notes.push_back("small children are not run by their own thread: " + planned.not_own);
     note_threads(remark, planned);
     if (planned.way.is_at_once() && planned.wish.buffer == Buffer::Malloc)
       remark.notes.emplace_back("buffer malloc is ignored: launches that are not put off have no queue");

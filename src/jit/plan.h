@@ -17,6 +17,7 @@
 #include "analysis/feeding.h"
 #include "analysis/inlining.h"
 #include "analysis/legality.h"
+#include "analysis/own_children.h"
 #include "jit/device_memory.h"
 #include "jit/module.h"
 #include "jit/promotion_plan.h"
@@ -76,7 +77,9 @@ struct PlannedSite {
   std::string whole;  // why not, where there are slices at all
   // The same: launches of sizes that may be refused are left to the program's own calls.
   bool keeps_launches = false;
-  std::string not_flat;  // why its children do not run thread by thread, where they might
+  std::optional<analysis::OwnChildren> own;  // those that are not recorded
+  std::string not_own;                       // why no more of them
+  std::string not_flat;                      // why its children do not run thread by thread, where they might
 };
 
 struct Plan {

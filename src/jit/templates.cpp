@@ -17,6 +17,7 @@ extern const char kSequenceHeader[];
 extern const char kSizesHeader[];
 extern const char kFlatHeader[];
 extern const char kConsumerEndHeader[];
+extern const char kOwnChildrenHeader[];
 extern const char kConsumerFlatTemplate[];
 extern const char kRecordTemplate[];
 extern const char kRecordSizesTemplate[];
@@ -71,6 +72,7 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
                                    {"exits.h", kExitsHeader},
                                    {"await.h", kAwaitHeader},
                                    {"flat.h", kFlatHeader},
+                                   {"own_children.h", kOwnChildrenHeader},
                                    {"consumer_end.h", kConsumerEndHeader},
                                    {"warp.h", kWarpHeader},
                                    {"warp_records.h", kWarpRecordsHeader},
@@ -116,10 +118,7 @@ void add_group(std::vector<std::string>& options, uint32_t group_blocks) {
 }
 
 // Those of flat.h.
-void add_flat(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
-  if (!shape.flat) return;
-  options.push_back(fmt::format("-DKLAP_FLAT={}u", shape.blocks_differ() ? 0 : shape.child_threads()));
-  const auto& bound = shape.flat->bound;
+void add_bound(std::vector<std::string>& options, const std::optional<analysis::FlatBound>& bound) {
   if (!bound) return;
   const bool is_long = bound->bytes == 8;
   const bool is_signed = is_long ? bound->compares_signed : bound->is_signed;
@@ -128,6 +127,10 @@ void add_flat(std::vector<std::string>& options, const transform::ConsumerShape&
   options.push_back(
       fmt::format("-DKLAP_BOUND_COMPARED={}long long", bound->compares_signed ? "" : "unsigned "));
   if (bound->inclusive) options.emplace_back("-DKLAP_BOUND_INCLUSIVE");
+}
+void add_flat(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
+  if (shape.flat)
+    options.push_back(fmt::format("-DKLAP_FLAT={}u", shape.blocks_differ() ? 0 : shape.child_threads()));
 }
 
 // All kernels with their numbers and blocks.
@@ -160,10 +163,16 @@ std::vector<std::string> warp_options(const transform::ConsumerShape& shape) {
 }  // namespace
 
 std::shared_ptr<const ptx::Module> record_template(const transform::ConsumerShape& shape,
-                                                   uint32_t group_blocks) {
+                                                   uint32_t group_blocks,
+                                                   const std::optional<analysis::OwnChildren>& own) {
   std::vector<std::string> options = layout_options(shape.layout);
   add_group(options, group_blocks);
   add_flat(options, shape);
+  add_bound(options, own ? own->bound : shape.flat ? shape.flat->bound : std::nullopt);
+  if (own) {
+    options.push_back(fmt::format("-DKLAP_OWN={}u", own->most_threads));
+    options.push_back(fmt::format("-DKLAP_OWN_BLOCK={}u", shape.child_threads()));
+  }
   return compiled(kRecordTemplate, "record.cu", options);
 }
 
@@ -172,6 +181,7 @@ std::shared_ptr<const ptx::Module> record_sizes_template(const transform::Consum
   std::vector<std::string> options = layout_options(shape.layout);
   add_group(options, group_blocks);
   add_flat(options, shape);
+  if (shape.flat) add_bound(options, shape.flat->bound);
   options.push_back(fmt::format("-DKLAP_MOST_THREADS={}", shape.most_child_threads()));
   options.push_back(fmt::format("-DKLAP_SHARED_ROOM={}", shape.most_shared_bytes()));
   if (shape.blocks_differ() && !shape.flat)
@@ -338,12 +348,12 @@ std::shared_ptr<const ptx::Module> promote_launch_template(const transform::Prom
 
 std::string template_texts() {
   return std::string(kQueueHeader) + kGroupHeader + kRecordGridHeader + kSequenceHeader + kSizesHeader +
-         kFlatHeader + kConsumerEndHeader + kConsumerFlatTemplate + kRecordTemplate + kRecordSizesTemplate +
-         kConsumerTemplate + kExactTemplate + kLeaveTemplate + kWarpHeader + kFeedHeader +
-         kFeedRecordTemplate + kFeedTemplate + kChainHeader + kChainRecordTemplate + kChainTemplate +
-         kFeedGroupHeader + kLeaveChainTemplate + kWarpRecordsHeader + kWarpTemplate + kWarpLaunchTemplate +
-         kExitsHeader + kAwaitHeader + kDeviceMemoryTemplate + kPromoteHeader + kPromoteLinkHeader +
-         kPromoteTemplate + kPromoteLinkTemplate + kPromoteLaunchTemplate;
+         kFlatHeader + kOwnChildrenHeader + kConsumerEndHeader + kConsumerFlatTemplate + kRecordTemplate +
+         kRecordSizesTemplate + kConsumerTemplate + kExactTemplate + kLeaveTemplate + kWarpHeader +
+         kFeedHeader + kFeedRecordTemplate + kFeedTemplate + kChainHeader + kChainRecordTemplate +
+         kChainTemplate + kFeedGroupHeader + kLeaveChainTemplate + kWarpRecordsHeader + kWarpTemplate +
+         kWarpLaunchTemplate + kExitsHeader + kAwaitHeader + kDeviceMemoryTemplate + kPromoteHeader +
+         kPromoteLinkHeader + kPromoteTemplate + kPromoteLinkTemplate + kPromoteLaunchTemplate;
 }
 
 }  // namespace klap::jit

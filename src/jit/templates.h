@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "ptx/tree.h"
 #include "transform/aggregate.h"
@@ -12,9 +13,10 @@
 namespace klap::jit {
 
 // Compiled and parsed; each specialisation is compiled once per process. Throws Error(Toolchain).
-// `group_blocks` as in analysis::Way.
+// `group_blocks` as in analysis::Way; `own` where some children are not recorded.
 std::shared_ptr<const ptx::Module> record_template(const transform::ConsumerShape& shape,
-                                                   uint32_t group_blocks);
+                                                   uint32_t group_blocks,
+                                                   const std::optional<analysis::OwnChildren>& own);
 // The same where launches of other sizes than `shape` has room for stay the program's own.
 std::shared_ptr<const ptx::Module> record_sizes_template(const transform::ConsumerShape& shape,
                                                          uint32_t group_blocks);

@@ -23,6 +23,11 @@ uint32_t threads_of(const std::string& text) {
   return text == "auto" ? 0 : *parse_number(text, 1, kMostThreads);
 }
 
+std::optional<uint32_t> threshold_of(const std::string& text) {
+  if (text == "off") return std::nullopt;
+  return text == "auto" ? kDefaultThreshold : *parse_number(text, 0, kMostThreads);
+}
+
 std::optional<Buffer> parse_buffer(std::string_view name) {
   if (name == "pool") return Buffer::Pool;
   if (name == "malloc") return Buffer::Malloc;
@@ -126,6 +131,7 @@ class Reader {
     read_buffer(wish);
     if (const auto given = find("pack_records")) wish.pack_records = given->text == "on";
     if (const auto given = find("flatten")) wish.flatten = given->text == "on";
+    if (const auto given = find("threshold")) wish.threshold = threshold_of(given->text);
     if (const auto given = find("batch_links")) wish.batch_links = given->text == "on";
     if (const auto given = find("consumer_threads")) wish.consumer_threads = threads_of(given->text);
     if (const auto given = find("assume")) wish.assume_noalias = given->text == "noalias";

@@ -16,6 +16,10 @@
 
 namespace klap::jit {
 
+// The most threads of a child that the thread which launches it runs itself, where nobody says how many: 0,
+// only children of no threads are not recorded.
+inline constexpr uint32_t kDefaultThreshold = 0;
+
 struct SiteWish {
   Granularity granularity = Granularity::Grid;
   Launcher launcher = Launcher::Host;
@@ -24,6 +28,7 @@ struct SiteWish {
   Ordering ordering = Ordering::Relaxed;
   bool pack_records = true;
   bool flatten = true;
+  std::optional<uint32_t> threshold = kDefaultThreshold;  // nothing: all children are recorded
   std::string promotion = "auto";  // of a chain: "auto", "none", "P", "PA", "PO", "PAO", "lookback"
   bool batch_links = true;
   bool assume_noalias = false;  // as analysis::judge_promotion() takes it

@@ -180,8 +180,8 @@ Value Config::value(const Setting& setting, const std::string* mangled, const st
 std::optional<jit::GivenValue> Config::setting_for(std::string_view key, const std::string& parent,
                                                    const std::string& child) const {
   const Setting* const of_kernel = find_key(Section::Kernel, key);
-  // What is compared with is one group of threads for each block of a child.
-  if (key == "flatten" &&
+  // What is compared with records every child, and is one group of threads for each of its blocks.
+  if ((key == "flatten" || key == "threshold") &&
       value(*find_key(Section::Kernel, "launcher"), &parent, &child).text == kHostReadback)
     return jit::GivenValue{"off", "launcher host-readback"};
   const Setting& setting = of_kernel != nullptr ? *of_kernel : *find_key(Section::Defaults, key);

@@ -97,6 +97,15 @@ constexpr std::array kSettings{
         "those "
         "that begin with a comparison of their index only the threads that pass it, so that the threads of "
         "several children share a warp."},
+    Setting{"KLAP_THRESHOLD",
+            "threshold",
+            kBothSections,
+            SettingType::Threshold,
+            {},
+            "auto",
+            "Children of up to so many threads are run by the thread that launches them instead of being "
+            "recorded, where their code allows it; with 0 only children of no threads are not recorded, with "
+            "off all are. Threads that fail the comparison with which a child begins do not count. auto: 0."},
     Setting{
         "KLAP_AGGREGATE_MALLOC", "aggregate_malloc", kDefaultsOnly, SettingType::Choice, kMemories, "off",
         "Whether the lanes of a warp that call malloc (cudaMalloc) in a kernel share one allocation. Only "
@@ -234,6 +243,8 @@ bool is_valid(const Setting& setting, std::string_view value) {
       return parse_threads(value).has_value();
     case SettingType::Blocks:
       return parse_blocks(value).has_value();
+    case SettingType::Threshold:
+      return is_threshold(value);
     case SettingType::Path:
     case SettingType::Glob:
       return !value.empty();
@@ -297,8 +308,14 @@ std::string describe_values(const Setting& setting) {
       return "auto, or a number up to 1024";
     case SettingType::Blocks:
       return "auto, or a number from 1 on";
+    case SettingType::Threshold:
+      return "auto, off, or a number up to 1024";
   }
   return "";
+}
+
+bool is_threshold(std::string_view text) {
+  return text == "auto" || text == "off" || parse_number(text, 0, kLargestBlock).has_value();
 }
 
 std::optional<bool> parse_boolean(std::string_view text) {

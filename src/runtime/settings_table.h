@@ -18,7 +18,7 @@
 
 namespace klap::runtime {
 
-enum class SettingType { Choice, Boolean, Path, Glob, Size, Count, Share, Threads, Blocks };
+enum class SettingType { Choice, Boolean, Path, Glob, Size, Count, Share, Threads, Blocks, Threshold };
 
 // Sections of the config file that a key may stand in.
 enum class Section { Defaults, Kernel };
@@ -66,6 +66,9 @@ std::optional<uint32_t> parse_share(std::string_view text);
 
 // Threads of a block; 0 for "auto".
 std::optional<uint32_t> parse_threads(std::string_view text);
+
+// Off, auto, or threads from 0 on: whether it is one of these.
+bool is_threshold(std::string_view text);
 
 // Blocks of a grid, from 1 on; 0 for "auto".
 std::optional<uint32_t> parse_blocks(std::string_view text);

@@ -13,6 +13,7 @@
 #include "transform/chain.h"
 #include "transform/feed.h"
 #include "transform/kept_launches.h"
+#include "transform/own_children.h"
 #include "transform/own_streams.h"
 #include "transform/parts.h"
 #include "transform/slices.h"
@@ -289,6 +290,7 @@ void record_edits(const Module& m, const RecordingSite& recording, size_t number
   std::string text = inline_function(record, template_function(record, kRecordFunction), call, lines);
   if (recording.layout.passes_once()) text += fmt::format("\n\tsetp.ne.u64 {}, {}, 0;", is_first, once);
   const ArgumentStores stores(m, site, recording.layout, once, is_first);
+  if (recording.own) text += own_child_text(m, recording, lines);
   if (site.idiom->form == analysis::LaunchForm::Described && !recording.at_launch) {
     edits.replace(site.get_scope->tokens, text);
     for (const Statement* store : stores.in_order()) {
@@ -302,8 +304,10 @@ void record_edits(const Module& m, const RecordingSite& recording, size_t number
     fill += "\t" + stores.text(*store) + "\n";
     edits.replace(store->tokens, "");
   }
+  if (recording.own) fill += own_child_end();
   edits.replace(site.get_scope->tokens, fmt::format("mov.b64 {}, 1;", site.buffer));
-  edits.replace(site.launch_scope->tokens, text + "\n" + fill + "\t" + launch_text(site, error));
+  text += "\n" + fill + "\t" + launch_text(site, error);
+  edits.replace(site.launch_scope->tokens, recording.own ? "{\n\t" + text + "\n\t}" : text);
 }
 
 // A copy of the kernel with another name and so many queues as further parameters, and another one if there
@@ -339,6 +343,12 @@ void keep_launch(const RecordingSite& recording, size_t number, Edits& edits, st
   head += kept.registers();
 }
 
+// Whether threads of the parent run children themselves.
+bool runs_children(const std::vector<RecordingSite>& sites) {
+  return std::ranges::any_of(
+      sites, [](const RecordingSite& site) { return site.own && site.own->most_threads != 0; });
+}
+
 // Everything but the ways out.
 Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
                       const std::string& name, LineTables& lines, bool in_slices) {
@@ -358,6 +368,7 @@ Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSi
                           numbered(kIsFirstPredicate, i));
     }
   }
+  if (runs_children(sites)) read_coherently(parent, edits);
   if (in_slices) head += read_slice(parent, edits);
   edits.insert_after(parent.function.body.tokens.first, head);
   for (const analysis::ErrorQuery& query : parent.error_queries) {
@@ -494,8 +505,8 @@ std::vector<std::string> add_leaving(const FunctionFacts& parent, const std::vec
   return declarations;
 }
 
-// What a group needs to launch takes more registers than most kernels, and must not keep the largest blocks
-// out.
+// What a group needs to launch, or a child's code, takes more registers than most kernels, and must not keep
+// the largest blocks out.
 void keep_largest_blocks(const FunctionFacts& parent, Edits& edits) {
   if (parent.function.attributes.empty())
     edits.insert_before(parent.function.body.tokens.first, ".maxntid 1024, 1, 1\n");
@@ -514,14 +525,16 @@ std::vector<std::string> without_repetition(const std::vector<std::string>& decl
 
 Generated recording_parent(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
                            const std::string& name, LineTables& lines, bool in_slices) {
-  return {name, recording_edits(parent, sites, name, lines, in_slices).apply(parent.function.tokens), {}, {}};
+  Edits edits = recording_edits(parent, sites, name, lines, in_slices);
+  if (runs_children(sites)) keep_largest_blocks(parent, edits);
+  return {name, edits.apply(parent.function.tokens), {}, {}};
 }
 
 Generated launching_parent(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
                            const std::vector<DeviceLaunch>& launches, const std::string& name,
                            LineTables& lines, bool in_slices) {
   Edits edits = recording_edits(parent, sites, name, lines, in_slices);
-  if (launches.front().group_blocks != 0) keep_largest_blocks(parent, edits);
+  if (launches.front().group_blocks != 0 || runs_children(sites)) keep_largest_blocks(parent, edits);
   std::vector<const Site*> launched;
   for (const RecordingSite& site : sites) launched.push_back(&site.site);
   const auto declarations =

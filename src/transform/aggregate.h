@@ -19,6 +19,7 @@
 #include "analysis/cooperation.h"
 #include "analysis/flattening.h"
 #include "analysis/legality.h"
+#include "analysis/own_children.h"
 #include "analysis/sizes.h"
 #include "ptx/tree.h"
 #include "transform/lines.h"
@@ -113,6 +114,10 @@ struct RecordingSite {
   bool keeps_launch = false;  // `record` is templates/record_sizes.cu; so for all sites of a parent, or none
   std::string bound = {};     // operand: what flat.h compares indices with, where it is known
   bool at_launch = false;     // described form: the record is made at the launch, as in the other form
+  // Where not all children are recorded: then the record is made at the launch, whatever the form.
+  std::optional<analysis::OwnChildren> own = {};
+  const ptx::Function* child = nullptr;  // of the same unit, where the thread itself runs some
+  std::array<uint32_t, 3> block{};       // then: of the child
 };
 // `name` is the variant's name; `lines` the line tables of the unit that the kernel is for, here and below.
 // What the templates add is counted to the source line of the launch, and in a consumer to the line of the

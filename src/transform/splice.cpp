@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/calls.h"
 #include "analysis/dataflow.h"
 #include "analysis/inlining.h"
 #include "analysis/legality.h"
@@ -57,6 +58,21 @@ class FunctionSplicer final : public Splicer {
       return true;
     }
     return false;
+  }
+
+  // A call of the marker, whose operands are stored one by one.
+  bool special_scope(const Statement& scope) override {
+    if (call_.body_marker.empty()) return false;
+    bool is_marker = false;
+    std::vector<std::string> operands;
+    for (const Statement& s : scope.body) {
+      if (s.kind != ptx::StatementKind::Instruction) continue;
+      const auto call = analysis::parse_call(m_, s, names_);
+      is_marker = is_marker || (call && call->callee == call_.body_marker);
+      if (m_.is(s.head, "st")) operands.push_back(renamed(s.operands[1]));
+    }
+    if (is_marker) out_ += "\t" + call_.body(operands) + "\n";
+    return is_marker;
   }
 
   std::string outside(uint32_t token) override {
@@ -161,6 +177,7 @@ class KernelSplicer final : public Splicer {
   bool parameter_load(const Statement& s) {
     const auto address = s.operands.size() == 2 ? parse_address(m_, s.operands[1]) : std::nullopt;
     if (!address) throw unsupported(s.head);
+    if (kernel_.operands != nullptr) return operand_move(s, *address);
     std::string base;
     int64_t offset = address->offset;
     if (const ptx::Parameter* p = parameter(address->base)) {
@@ -176,12 +193,26 @@ class KernelSplicer final : public Splicer {
     return true;
   }
 
+  // The parameter as what was passed for it. It was found that there is such an operand, as wide as what is
+  // read.
+  bool operand_move(const Statement& s, const analysis::Address& address) {
+    const ptx::Parameter* const p = parameter(address.base);
+    const uint32_t bytes = ptx::type_bytes(m_.text(s.modifiers.last - 1));
+    for (const analysis::Argument& argument : *kernel_.operands) {
+      if (p == nullptr || argument.bytes != bytes || argument.offset != p->offset + address.offset) continue;
+      line(fmt::format("{}mov.b{} {}, {}", guard(s), 8 * bytes, renamed(s.operands[0]), argument.source));
+      return true;
+    }
+    throw unsupported(s.head);
+  }
+
   // `mov.b64 %rd, param` takes a parameter's address.
   bool move(const Statement& s) {
     const TokenRange source = s.operands[1];
     const ptx::Parameter* p = parameter(m_.text(source.first));
     if (p == nullptr) return false;
-    if (ptx::type_bytes(m_.text(s.modifiers.last - 1)) != 8) throw unsupported(s.head);
+    if (ptx::type_bytes(m_.text(s.modifiers.last - 1)) != 8 || kernel_.operands != nullptr)
+      throw unsupported(s.head);
     int64_t offset = 0;
     if (source.size() == 3 && m_.is(source.first + 1, "+")) {
       const auto more = ptx::integer_value(m_.text(source.first + 2));
@@ -198,6 +229,7 @@ class KernelSplicer final : public Splicer {
   // cvta.param and cvta.to.param, where the parameters are in global memory now.
   bool parameter_cast(const Statement& s) {
     if (!has_param_space(s) || s.operands.size() != 2) return false;
+    if (kernel_.operands != nullptr) throw unsupported(s.head);
     const TokenRange source = s.operands[1];
     const std::string to = fmt::format("cvta{}.{}", m_.has_modifier(s, ".to") ? ".to" : "",
                                        kernel_.in_parameters ? "param" : "global");

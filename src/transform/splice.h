@@ -7,12 +7,14 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analysis/early_exit.h"
+#include "analysis/sites.h"
 #include "ptx/tree.h"
 #include "transform/lines.h"
 #include "transform/record_layout.h"
@@ -29,6 +31,9 @@ struct InlineCall {
   std::vector<std::string> arguments;       // one operand per parameter
   std::map<uint32_t, std::string> results;  // offset in the result -> register
   SymbolNames symbols;                      // functions that the template calls by a marker's name
+  // Calls of this marker become the text that is made for their operands.
+  std::string body_marker;
+  std::function<std::string(const std::vector<std::string>& operands)> body;
 };
 // Throws Error(Internal) if the template uses a form that is not provided for.
 std::string inline_function(const ptx::Module& module, const ptx::Function& function, const InlineCall& call,
@@ -47,9 +52,12 @@ std::string with_prefix(std::string_view name, const std::string& prefix);
 // A child kernel's body: its parameters lie elsewhere, its position is virtual.
 struct InlineKernel {
   std::string prefix;
-  std::string arguments;                          // operand: address of the argument area, in global memory
-  std::vector<ArgumentPlace> places;              // where they lie in it; none: as in the parameter block
-  std::string once;                               // operand: address of those that are passed once
+  std::string arguments;              // operand: address of the argument area, in global memory
+  std::vector<ArgumentPlace> places;  // where they lie in it; none: as in the parameter block
+  std::string once;                   // operand: address of those that are passed once
+  // The operands themselves, where the body runs in the thread that has them: then nothing lies anywhere, and
+  // each read of a parameter is that of one of these.
+  const std::vector<analysis::Argument>* operands = nullptr;
   std::array<std::string, 3> ctaid, nctaid, tid;  // operands, x y z
   std::array<std::string, 3> ntid;                // the same of the block: literals where it is constant
   bool block_is_real = false;                     // it runs in a block of its own size: %ntid is right

@@ -769,5 +769,20 @@ class InterruptTest(WithPrograms):
         self.assertTrue(self.gone(pids))
 
 
+class ThresholdTest(unittest.TestCase):
+    def planned(self, patterns):
+        with mock.patch.object(offered, "variants_of", lambda program: ["cdp", "flat"]):
+            return {variant.name: variant.settings for variant in variants.planned("p", [("grid", "host")], patterns)}
+
+    def test_are_there_to_be_asked_for(self):
+        found = self.planned(["grid/host threshold *"])
+        self.assertEqual({"grid/host threshold 4": "4", "grid/host threshold 8": "8", "grid/host threshold 32": "32"},
+                         {name: settings["KLAP_THRESHOLD"] for name, settings in found.items()})
+        self.assertEqual("off", self.planned(["*without threshold"])["grid/host without threshold"]["KLAP_THRESHOLD"])
+
+    def test_are_not_among_those_that_are_told_apart_by_default(self):
+        self.assertFalse([name for name in self.planned([]) if "threshold" in name])
+
+
 if __name__ == "__main__":
     unittest.main()

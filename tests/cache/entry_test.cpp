@@ -246,6 +246,7 @@ TEST(CacheKey, SettingsThatDecideAboutKernelsAreInIt) {
   }
   EXPECT_NE(settings(""), settings("[defaults]\nconsumer_threads = 512\n"));
   EXPECT_NE(settings(""), settings("[defaults]\npack_records = \"off\"\n"));
+  EXPECT_NE(settings(""), settings("[defaults]\nthreshold = \"off\"\n"));
   EXPECT_NE(settings(""), settings("[defaults]\nbuffer = \"malloc\"\n"));
   EXPECT_NE(settings(""), settings("[defaults]\npromotion = \"PA\"\n"));
   EXPECT_NE(settings(""), settings("[defaults]\nassume = \"noalias\"\n"));

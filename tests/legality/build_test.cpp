@@ -44,7 +44,8 @@ std::string built(const jit::Program& program) {
 constexpr char kRewritten[] =
     "_Z6parentPiPKi launches _Z5childPii: rewritten: block 32x1x1, moldable, flattened: threads with i < "
     "p[8], "
-    "256 to a consumer block, 12 argument bytes, 1 of 2 arguments grid-uniform, passed once, record 8 bytes, "
+    "256 to a consumer block, children of no threads left out, 12 argument bytes, 1 of 2 arguments "
+    "grid-uniform, passed once, record 8 bytes, "
     "NULL stream\n"
     "  note: launches of different threads of a block may overlap; CUDA runs them in NULL-stream order\n";
 

@@ -3,9 +3,9 @@
 // analysis/reasons.h that no case provokes fails the test, and so does a sentence in the sources.
 //
 // An input names a fixture of ptx-patterns/idioms and what is asked (`device`, `warp`, `block`, `multiblock`,
-// `auto`, `else_warp`, `none`, `ordered`, `build`, `sm_80`), then changes it: lines that begin with '-' must
-// stand in the text and give way to those with '+' behind them; a line with '@' starts the search behind the
-// text that it names. KLAP_REBASE=1 rewrites the messages.
+// `auto`, `else_warp`, `none`, `ordered`, `build`, `sm_80`, `threshold_8`), then changes it: lines that begin
+// with '-' must stand in the text and give way to those with '+' behind them; a line with '@' starts the
+// search behind the text that it names. KLAP_REBASE=1 rewrites the messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -79,11 +79,18 @@ class CaseReader {
       if (word == "else_warp") granularity = jit::Granularity::Auto;
       if (word == "ordered") ordering = jit::Ordering::Stream;
       if (word == "build") case_.build = true;
+      if (word.starts_with("threshold_")) request.setting = threshold(word.substr(10));
       if (word.starts_with("sm_")) request.sm = static_cast<uint32_t>(std::stoul(word.substr(3)));
     }
     request.granularity = [granularity](const std::string&) { return granularity; };
     request.launcher = [launcher](const std::string&) { return launcher; };
     request.ordering = [ordering](const std::string&) { return ordering; };
+  }
+
+  static decltype(jit::Request::setting) threshold(const std::string& text) {
+    return [text](std::string_view key, const std::string&, const std::string&) {
+      return key == "threshold" ? std::optional(jit::GivenValue{text, "test"}) : std::nullopt;
+    };
   }
 
   [[nodiscard]] size_t find(const std::string& text) const {
@@ -204,6 +211,22 @@ std::string two_children_text() {
   return text;
 }
 
+// A thread runs no code of another unit.
+constexpr char kOwnOfTwoUnits[] =
+    "  note: small children are not run by their own thread: it is defined in another unit\n";
+
+TEST(Objections, ToRunningAChildOfAnotherUnitAtOnce) {
+  jit::Request request;
+  request.setting = [](std::string_view key, const std::string&, const std::string&) {
+    return key == "threshold" ? std::optional(jit::GivenValue{"8", "test"}) : std::nullopt;
+  };
+  request.granularity = [](const std::string&) { return jit::Granularity::Grid; };
+  request.launcher = [](const std::string&) { return jit::Launcher::Host; };
+  const std::string text = only_text(explain_module(two_units(parent_text(), child_text()), request));
+  EXPECT_THAT(text, testing::HasSubstr(", children of no threads left out, "));
+  EXPECT_THAT(text, testing::HasSubstr(kOwnOfTwoUnits));
+}
+
 constexpr char kTwoUnits[] =
     "left (child-launches): _Z5otherPii and _Z6parentPiPKi are defined in different units\n";
 
@@ -252,7 +275,7 @@ TEST(Objections, ToAUnitWithoutPtx) {
 
 // What all cases here and all golden files of whole programs expect.
 std::string all_expectations() {
-  std::string text = std::string(kOtherUnit) + kTwoUnits + kLoopOfTwoUnits + kNoPtx;
+  std::string text = std::string(kOtherUnit) + kOwnOfTwoUnits + kTwoUnits + kLoopOfTwoUnits + kNoPtx;
   const Golden golden = read_golden(KLAP_OBJECTIONS_FILE);
   for (size_t i = 1; i < golden.sections.size(); i += 2) text += golden.sections[i].second;
   for (const auto& file : golden_files()) text += read_golden(file).section("explain");
@@ -336,7 +359,7 @@ std::vector<std::string> all_sentences() {
   for (const char* name :
        {"legality",   "sites",   "calls",      "waiting",     "exits",   "barriers", "streams",
         "origins",    "retry",   "variance",   "wrappers",    "feeding", "chaining", "cooperation",
-        "early_exit", "sharing", "allocation", "own_streams", "slicing", "inlining"}) {
+        "early_exit", "sharing", "allocation", "own_streams", "slicing", "inlining", "own_children"}) {
     for (auto& s : sentences_of(source / "analysis" / (std::string(name) + ".cpp"))) all.push_back(s);
   }
   for (auto& s : sentences_of(source / "jit/plan.cpp")) all.push_back(s);

@@ -32,8 +32,8 @@ constexpr Broken kBroken[] = {
      "FILE:2:1: unknown key 'pool_byts' in [defaults] (fix: did you mean 'pool_bytes'? use one of: "
      "granularity, "
      "launcher, multiblock, ordering, buffer, pool_bytes, total_bytes, "
-     "concurrency, consumer_threads, dependent_launch, pack_records, flatten, aggregate_malloc, promotion, "
-     "batch_links, pool, assume)"},
+     "concurrency, consumer_threads, dependent_launch, pack_records, flatten, threshold, aggregate_malloc, "
+     "promotion, batch_links, pool, assume)"},
     {"WrongType", "[defaults]\nlauncher = 1\n",
      "FILE:2:12: 'launcher' must be a string (fix: use auto | host | device | host-readback, in quotes)"},
     {"WrongTypeOfANumber", "[defaults]\npool_bytes = 6.4\n",
@@ -49,6 +49,8 @@ constexpr Broken kBroken[] = {
      "FILE:2:15: concurrency cannot be '0' (fix: use a number from 1 on)"},
     {"MoreThreadsThanABlockHas", "[defaults]\nconsumer_threads = 2048\n",
      "FILE:2:20: consumer_threads cannot be '2048' (fix: use auto, or a number up to 1024)"},
+    {"ThresholdOfNoNumber", "[defaults]\nthreshold = \"on\"\n",
+     "FILE:2:13: threshold cannot be 'on' (fix: use auto, off, or a number up to 1024)"},
     {"PoolOfSomeLaunches", "[[kernel]]\nname = \"*\"\nchild = \"*\"\npool_bytes = \"1M\"\n",
      "FILE:1:1: 'pool_bytes' is for all launches of a kernel, not for those of one child (fix: put it into a "
      "table "

@@ -230,6 +230,28 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   void kernel_flatten() {
     expect_not_flattened(config("[[kernel]]\nname = \"parent*\"\nflatten = \"off\"\n"));
   }
+  // The same of children of few threads and of none.
+  void expect_threshold(const std::string& setting, const std::string& text) {
+    const std::string expected = "flattened: threads with i < p[8], 256 to a consumer block" + text;
+    EXPECT_THAT(flattening(setting), AllOf(HasSubstr("1 rewritten"), HasSubstr(expected))) << setting;
+  }
+  void threshold() {
+    expect_threshold("KLAP_THRESHOLD=off", ", 12 argument bytes");
+    expect_threshold("KLAP_THRESHOLD=auto", ", children of no threads left out, 12 argument bytes");
+    expect_threshold("KLAP_THRESHOLD=0", ", children of no threads left out, 12 argument bytes");
+    expect_threshold("KLAP_THRESHOLD=8", ", children of up to 8 threads run by their own thread, 12 ");
+  }
+  void default_threshold() {
+    expect_threshold(config("[defaults]\nthreshold = 1\n"), ", children of up to 1 thread run by their own ");
+    expect_threshold(config("[defaults]\nthreshold = \"off\"\n"), ", 12 argument bytes");
+  }
+  void kernel_threshold() {
+    const std::string parent = "[[kernel]]\nname = \"parent*\"\n";
+    expect_threshold(config(parent + "threshold = 32\n"), ", children of up to 32 threads run by their own ");
+    expect_threshold(config(parent + "child = \"child*\"\nthreshold = 4\n"),
+                     ", children of up to 4 threads ");
+    expect_threshold(config(parent + "child = \"other*\"\nthreshold = 4\n"), ", children of no threads ");
+  }
   // What explain says of a program whose kernel takes memory.
   void expect_aggregated_memory(const std::string& setting, bool expected) {
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-device-malloc.golden");
@@ -456,6 +478,9 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_FLATTEN", &Effects::flatten},
       {"[defaults] flatten", &Effects::default_flatten},
       {"[[kernel]] flatten", &Effects::kernel_flatten},
+      {"KLAP_THRESHOLD", &Effects::threshold},
+      {"[defaults] threshold", &Effects::default_threshold},
+      {"[[kernel]] threshold", &Effects::kernel_threshold},
       {"KLAP_AGGREGATE_MALLOC", &Effects::aggregate_malloc},
       {"[defaults] aggregate_malloc", &Effects::default_aggregate_malloc},
       {"KLAP_PROMOTION", &Effects::promotion},

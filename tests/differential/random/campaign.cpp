@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <list>
 #include <thread>
 
@@ -70,6 +71,9 @@ class Campaign {
     work.first_seed = batch_->programs.front().seed;
     work.last_seed = work.first_seed + plan_.seeds - 1;
     work.limit = kBatchLimit;
+    // Programs of every kind have children that their thread may run.
+    static constexpr std::array kThresholds = {"auto", "8", "40"};
+    work.variables["KLAP_THRESHOLD"] = kThresholds.at(work.first_seed / plan_.batch % kThresholds.size());
     running_.push_back({batch_, std::make_unique<Run>(std::move(work))});
   }
 

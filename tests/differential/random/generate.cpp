@@ -85,11 +85,16 @@ class ProgramMaker {
 
   void make_kernel(uint32_t k, bool launches) {
     Kernel& kernel = program_.kernels[k];
-    kernel.block = random_block();
-    kernel.grid = random_grid();
+    const bool guarded = !launches && random_.chance(60);
+    kernel.block = random_block(mix_.dimensions && !guarded);
+    kernel.grid = random_grid(mix_.dimensions && !guarded);
     kernel.own_words = static_cast<uint32_t>(random_.between(1, 3));
     const uint64_t values = random_.between(0, 5);
     for (uint64_t i = 0; i < values; ++i) kernel.values.push_back(static_cast<Width>(random_.below(kWidths)));
+    if (guarded) {
+      kernel.bound = static_cast<uint32_t>(random_.below(kernel.values.size() + 1));
+      kernel.values.insert(kernel.values.begin() + *kernel.bound, Width::U32);
+    }
     kernel.parameters = random_parameters(kernel);
     kernel.dynamic_shared = mix_.dynamic_shared && random_.chance(40);
     CodeMaker code(random_, mix_, program_, k);
@@ -97,16 +102,16 @@ class ProgramMaker {
     if (launches) code.add_launches();
   }
 
-  Dim3 random_block() {
+  Dim3 random_block(bool dimensions) {
     static constexpr std::array<Dim3, 8> kLines = {
         {{32, 1, 1}, {64, 1, 1}, {1, 1, 1}, {7, 1, 1}, {33, 1, 1}, {96, 1, 1}, {32, 1, 1}, {64, 1, 1}}};
     static constexpr std::array<Dim3, 4> kSolids = {{{8, 4, 1}, {4, 4, 2}, {3, 5, 1}, {16, 2, 2}}};
-    if (mix_.dimensions && random_.chance(30)) return kSolids.at(random_.below(kSolids.size()));
+    if (dimensions && random_.chance(30)) return kSolids.at(random_.below(kSolids.size()));
     return kLines.at(random_.below(kLines.size()));
   }
-  Dim3 random_grid() {
+  Dim3 random_grid(bool dimensions) {
     Dim3 grid = {static_cast<uint32_t>(random_.between(1, 4)), 1, 1};
-    if (mix_.dimensions && random_.chance(30)) {
+    if (dimensions && random_.chance(30)) {
       grid[1] = static_cast<uint32_t>(random_.between(1, 2));
       grid[2] = static_cast<uint32_t>(random_.between(1, 2));
     }

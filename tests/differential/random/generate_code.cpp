@@ -37,7 +37,49 @@ Function make_function(Random& random) {
 
 // ---- expressions ----
 
+// What threads may read that are told apart by their index alone.
+Expression CodeMaker::leaf_of_linear(const Place& place) {
+  switch (random_.below(7)) {
+    case 0:
+      return constant(random_.number());
+    case 1:
+      return {Op::Parameter, static_cast<uint32_t>(random_.below(kernel_.values.size())), {}};
+    case 2:
+      return {Op::Input, 0, {{Op::Linear, 0, {}}}};
+    case 3:
+      return {Op::Own, static_cast<uint32_t>(random_.below(kernel_.own_words)), {}};
+    case 4:
+      if (mix_.messages) return {Op::Message, 0, {}};
+      return {Op::Linear, 0, {}};
+    case 5:
+      if (!place.counters.empty())
+        return {Op::Local, place.counters[random_.below(place.counters.size())], {}};
+      [[fallthrough]];
+    default:
+      if (!assigned_.empty()) return {Op::Local, assigned_[random_.below(assigned_.size())], {}};
+      return {Op::Linear, 0, {}};
+  }
+}
+
+// Nothing, one thread, a warp and its neighbours, all threads, more than there are, anything.
+Expression CodeMaker::bound_of(const Kernel& child, const Place& place) {
+  const uint32_t all = product(child.grid) * product(child.block);
+  const std::array<uint32_t, 10> edges = {0, 0, 1, 2, 31, 32, 33, all - 1, all, all + 5};
+  const auto edge = [&] { return constant(edges.at(random_.below(edges.size()))); };
+  switch (random_.below(4)) {
+    case 0:
+      return edge();
+    case 1:
+      return {Op::Select, 0, {condition(place), edge(), edge()}};
+    case 2:
+      return {Op::Remainder, static_cast<uint32_t>(random_.between(1, 12)), {expression(place, 2)}};
+    default:
+      return {Op::Remainder, all + 3, {expression(place, 2)}};
+  }
+}
+
 Expression CodeMaker::leaf(const Place& place, bool uniform) {
+  if (by_index_) return leaf_of_linear(place);
   const auto one_of = [&](const std::vector<uint32_t>& variables) -> Expression {
     return {Op::Local, variables[random_.below(variables.size())], {}};
   };
@@ -80,6 +122,7 @@ Expression CodeMaker::leaf(const Place& place, bool uniform) {
 }
 
 Expression CodeMaker::expression(const Place& place, uint32_t depth, bool uniform) {
+  if (is_short_) depth = std::min(depth, 1U);
   if (depth == 0 || random_.chance(30)) return leaf(place, uniform);
   const auto operand = [&] { return expression(place, depth - 1, uniform); };
   switch (random_.below(10)) {
@@ -113,6 +156,21 @@ Expression CodeMaker::condition(const Place& place, bool uniform) {
 
 void CodeMaker::make_body() {
   const bool is_child = number_ > 0;
+  if (kernel_.bound) {
+    by_index_ = random_.chance(80);
+    is_short_ = random_.chance(70);
+    const Expression passes{Op::Less, 0, {{Op::Linear, 0, {}}, {Op::Parameter, *kernel_.bound, {}}}};
+    kernel_.body = statements({});
+    if (!has_kind(kernel_.body, Kind::StoreOwn)) kernel_.body.push_back(update({}));
+    kernel_.body.insert(kernel_.body.begin(), {Kind::If,
+                                               0,
+                                               0,
+                                               {{Op::Equal, 0, {passes, constant(0)}}},
+                                               {{Kind::Return, 0, 0, {}, {}, {}, {}}},
+                                               {},
+                                               {}});
+    return;
+  }
   shuffles_ = (mix_.shuffles || !is_child) && product(kernel_.block) % 32 == 0 && random_.chance(25);
   if (mix_.messages && random_.chance(50)) {
     Place top;
@@ -126,14 +184,14 @@ void CodeMaker::make_body() {
 
 std::vector<Statement> CodeMaker::statements(const Place& place) {
   std::vector<Statement> list;
-  const uint64_t count = random_.between(1, place.depth == 0 ? 5 : 3);
+  const uint64_t count = random_.between(1, is_short_ ? 2 : place.depth == 0 ? 5 : 3);
   for (uint64_t i = 0; i < count; ++i) list.push_back(statement(place));
   return list;
 }
 
 Statement CodeMaker::statement(const Place& place) {
-  const bool may_wait = place.uniform && (mix_.barriers || number_ == 0);
-  switch (random_.below(place.depth >= 2 ? 9 : 13)) {
+  const bool may_wait = place.uniform && (mix_.barriers || number_ == 0) && !kernel_.bound;
+  switch (random_.below(is_short_ ? 5 : place.depth >= 2 ? 9 : 13)) {
     case 0:
     case 1:
       return assign(place);
@@ -303,7 +361,8 @@ Site CodeMaker::site(uint32_t child_number, const Place& place) {
   s.depth = is_recursive(program_, child_number) ? static_cast<uint32_t>(random_.between(1, 3)) : 0;
   if (kernel_.barrier_after_message && random_.chance(50))
     s.neighbour = static_cast<uint32_t>(random_.between(1, 9));
-  for (size_t v = 0; v < child.values.size(); ++v) s.arguments.push_back(expression(place, 2));
+  for (size_t v = 0; v < child.values.size(); ++v)
+    s.arguments.push_back(child.bound == v ? bound_of(child, place) : expression(place, 2));
   return s;
 }
 

@@ -42,6 +42,8 @@ class CodeMaker {
   Statement shuffle(const Place& place);
 
   Expression leaf(const Place& place, bool uniform);
+  Expression leaf_of_linear(const Place& place);
+  Expression bound_of(const Kernel& child, const Place& place);
   Expression expression(const Place& place, uint32_t depth, bool uniform = false);
   Expression condition(const Place& place, bool uniform = false);
 
@@ -62,6 +64,8 @@ class CodeMaker {
   Kernel& kernel_;
   std::vector<uint32_t> assigned_;  // variables that have a value worth reading
   bool shuffles_ = false;
+  bool by_index_ = false;  // nothing but their index tells threads apart
+  bool is_short_ = false;  // straight code that its launching thread may run
 };
 
 }  // namespace klap::differential::random

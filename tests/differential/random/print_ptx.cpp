@@ -375,7 +375,22 @@ class KernelPrinter {
     code_.emit("@{} bra \t{};", p, label);
   }
 
+  // `if (!(a < b)) return;`, as compilers write it.
+  bool guard(const Statement& s) {
+    const bool returns = s.body.size() == 1 && s.body[0].kind == Kind::Return && s.other.empty();
+    const Expression& e = s.values[0];
+    if (!returns || e.op != Op::Equal || e.operands[0].op != Op::Less) return false;
+    if (e.operands[1].op != Op::Constant || e.operands[1].value != 0) return false;
+    const Expression& less = e.operands[0];
+    const std::string a = in_register(expressions_.print(less.operands[0]));
+    const std::string b = expressions_.print(less.operands[1]), p = code_.new_register('p');
+    code_.emit("setp.ge.u32 \t{}, {}, {};", p, a, b);
+    code_.emit("@{} bra \t{};", p, return_label());
+    return return_label_used_ = true;
+  }
+
   void branch(const Statement& s) {
+    if (guard(s)) return;
     const std::string otherwise = code_.new_label(), end = code_.new_label();
     skip_unless(s.values[0], s.other.empty() ? end : otherwise);
     print(s.body);

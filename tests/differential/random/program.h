@@ -135,7 +135,10 @@ struct Kernel {
   std::vector<Width> values;
   std::vector<Parameter> parameters;
   uint32_t variables = 0, own_words = 1;
-  bool dynamic_shared = false;        // what Exchange uses
+  bool dynamic_shared = false;  // what Exchange uses
+  // Of the value with which its threads compare their index before anything else, and leave if it is not
+  // less.
+  std::optional<uint32_t> bound;
   std::optional<Expression> message;  // goes to own word 0, first of all
   bool barrier_after_message = false;
   std::vector<Statement> body;
