@@ -23,9 +23,9 @@ struct Combination {
   const Configuration* configuration = nullptr;
 };
 
-// In the full run every case is run in each configuration, and so are always the cases that the table of forms
-// takes its cells from. Else a case is run natively, over the grid with either launcher, and in two of the four
-// that are not chosen by default.
+// In the full run every case is run in each configuration, and so are always the cases that the table of
+// forms takes its cells from. Else a case is run natively, over the grid with either launcher, and in two of
+// the four that are not chosen by default.
 bool is_its_turn(const std::string& name, const Configuration& configuration) {
   if (KLAP_FULL_TESTS || !configuration.is_preloaded || configuration.granularity == "grid") return true;
   if (stands_for_a_form(name)) return true;

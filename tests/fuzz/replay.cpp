@@ -1,11 +1,11 @@
 // Runs a fuzz target without libFuzzer, in any build: over all seeds, and then over changed ones.
 //
-// The changes are made at random, always the same for a number, and nothing is learnt from one input for the next:
-// this shows that the readers survive what is near to real files, not what lies far from them. It costs a few
-// seconds where the fuzzers' own build, with clang, coverage and sanitizers, takes minutes (`run`).
+// The changes are made at random, always the same for a number, and nothing is learnt from one input for the
+// next: this shows that the readers survive what is near to real files, not what lies far from them. It costs
+// a few seconds where the fuzzers' own build, with clang, coverage and sanitizers, takes minutes (`run`).
 //
-//   klap_replay_NAME FINDING COUNT LONGEST SEED-FILE...   runs the files and COUNT changed ones of LONGEST bytes at most
-//   klap_replay_NAME FILE                                 runs that one
+//   klap_replay_NAME FINDING COUNT LONGEST SEED-FILE...   runs the files and COUNT changed ones of LONGEST
+//   bytes at most klap_replay_NAME FILE                                 runs that one
 //
 // Exit code 0: nothing was found. Else the input that was being read stands in the file FINDING.
 #include <fcntl.h>
@@ -65,7 +65,8 @@ void catch_signals() {
   struct sigaction action {};
   action.sa_handler = keep_input;
   action.sa_flags = SA_ONSTACK;
-  for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM}) sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM})
+    sigaction(signal, &action, nullptr);
 }
 
 // The sanitizers reserve more than all memory there is.
@@ -95,7 +96,7 @@ void run(const Bytes& input) {
 
 // Numbers that lengths, counts and offsets are wrong with.
 void put_number(Bytes& bytes) {
-  constexpr std::array<uint64_t, 8> kNumbers = {0,          1,          0x7f,        0xffff,
+  constexpr std::array<uint64_t, 8> kNumbers = {0,          1,          0x7f,       0xffff,
                                                 0x7fffffff, 0x80000000, 0xffffffff, ~uint64_t{0}};
   const uint64_t number = kNumbers[below(kNumbers.size())];
   const size_t size = size_t{1} << below(4);
