@@ -17,9 +17,10 @@ A source says in lines at its top what it needs:
   // since: 12.5        the first toolkit that knows all of it
 
 Usage: generate.py OUT [--full] [--klap-ptx KLAP_PTX --programs FOLDER...]
---full makes about 550 modules. Without it about 230 are made: every source is compiled by its compilers for some of
-its architectures and with some of the options in turn, by one of the older toolkits; together the sources have all of
-them. It writes OUT/*.ptx and OUT/modules.tsv (file, kind, debug, relocatable).
+--full makes more than 550 modules. Without it about 230 are made: of each source what some of its architectures and
+of the options give in turn, and what one of the older toolkits does; every second source is compiled by nvcc if NVRTC
+does it too. Together the sources have all of them. It writes OUT/*.ptx and OUT/modules.tsv (file, kind, debug,
+relocatable).
 """
 import argparse
 import ctypes
