@@ -9,6 +9,7 @@
 //
 // `--variant flat` is the same search without dynamic parallelism: a group of threads for every vertex of the
 // frontier, as wide as suits the degree, walks the edges with coalesced loads.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -146,6 +147,11 @@ class Bfs : public bench::Benchmark {
     // Each edge of a reached vertex once; each reached vertex's extent, distance and place in the frontier.
     report.add("bytes_to_move", 4 * edges + 20LL * reached);
     if (variant_ == "flat") report.add("threads_per_vertex", 1 << lane_bits_);
+  }
+
+  [[nodiscard]] std::optional<bench::HostWork> host_work() const override {
+    const long long levels = *std::max_element(expected_.begin(), expected_.end()) + 1;
+    return bench::HostWork{.kernels = levels, .parents = variant_ == "cdp" ? levels : 0, .reads = levels};
   }
 
  private:

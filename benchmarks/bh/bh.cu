@@ -203,6 +203,11 @@ class BarnesHut : public bench::Benchmark {
     report.add("child_launches", variant_ == "cdp" ? leaves : 0LL);
     // Each body and its acceleration; each element of the tree.
     report.add("bytes_to_move", 32LL * body_count() + 24LL * elements);
+    report.add("float_operations", 20 * interactions);  // of each about so many
+  }
+
+  [[nodiscard]] std::optional<bench::HostWork> host_work() const override {
+    return bench::HostWork{.kernels = 1, .parents = variant_ == "cdp" ? 1 : 0};
   }
 
  private:

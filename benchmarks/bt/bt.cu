@@ -266,6 +266,10 @@ class Tessellation : public bench::Benchmark {
     report.add("bytes_to_move", 36LL * line_count() + 8LL * first_.back());
   }
 
+  [[nodiscard]] std::optional<bench::HostWork> host_work() const override {
+    return bench::HostWork{.kernels = 1, .parents = variant_ == "cdp" ? 1 : 0};
+  }
+
  private:
   [[nodiscard]] int line_count() const { return static_cast<int>(input_.size()); }
   [[nodiscard]] unsigned warps_for_lines() const {

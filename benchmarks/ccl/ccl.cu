@@ -251,6 +251,11 @@ class Ccl : public bench::Benchmark {
     report.add("bytes_to_move", 5LL * problem_.pixels());  // a pixel is read, its label is written
   }
 
+  [[nodiscard]] std::optional<bench::HostWork> host_work() const override {
+    if (variant_ == "flat") return bench::HostWork{.kernels = 3};
+    return bench::HostWork{.kernels = problem_.strips > 1 ? 4 : 3, .parents = 1};
+  }
+
  private:
   template <bool kCount>
   void label_with_children() {

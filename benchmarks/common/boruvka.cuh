@@ -162,6 +162,15 @@ class Boruvka : public Benchmark {
     report.add("bytes_to_move", 8LL * graph().edges() + 4LL * graph().vertices() + 4LL * edges);
   }
 
+  [[nodiscard]] std::optional<HostWork> host_work() const override {
+    const long long rounds = counts_.rounds;
+    const HostWork find = find_work();
+    return HostWork{.kernels = 1 + rounds * (find.kernels + 2),
+                    .parents = flat_ ? 0 : rounds,
+                    .fills = rounds * find.fills,
+                    .reads = rounds};
+  }
+
  protected:
   static constexpr int kBlock = 256;
 
@@ -171,6 +180,8 @@ class Boruvka : public Benchmark {
   // The same without child launches.
   virtual void find_lightest_flat(const Forest& f) = 0;
   [[nodiscard]] virtual long long child_launches(const BoruvkaCounts& counts) const = 0;
+  // What the host does to find them, with children or without.
+  [[nodiscard]] virtual HostWork find_work() const { return {.kernels = 1}; }
 
   [[nodiscard]] const Graph& graph() const { return undirected_.graph; }
   [[nodiscard]] unsigned long long* lost() const { return lost_.data(); }

@@ -21,7 +21,8 @@ struct Measurement {
   int right = 0;
   int wrong = 0;
   std::string first_mistake;
-  long long lost = -1;  // -1: not counted
+  long long lost = -1;           // -1: not counted
+  long long host_launches = -1;  // of the last run; likewise
 
   [[nodiscard]] double median() const {
     std::vector<double> sorted = ms;
@@ -70,6 +71,20 @@ void note_result(Measurement& measurement, const std::string& mistake) {
   if (measurement.first_mistake.empty()) measurement.first_mistake = mistake;
 }
 
+// Launches since the process began; -1 where nobody counts them. Only the emulated driver does, by these
+// places in its list (src/emulator/driver/control.h).
+enum class LaunchedBy { Kernels = 0, Host = 3 };
+
+long long launches(LaunchedBy by) {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  using Counts = std::array<unsigned long long, 16>;
+  const auto counts =
+      reinterpret_cast<int (*)(Counts*)>(driver == nullptr ? nullptr : dlsym(driver, "klap_emulator_counts"));
+  Counts found{};
+  if (counts == nullptr || counts(&found) != 0) return -1;
+  return static_cast<long long>(found.at(static_cast<size_t>(by)));
+}
+
 Measurement measure(const CommonOptions& options, Benchmark& benchmark) {
   Measurement measurement;
   EventPair events;
@@ -80,9 +95,11 @@ Measurement measure(const CommonOptions& options, Benchmark& benchmark) {
   for (long long i = 0; i < options.reps; ++i) {
     benchmark.reset();
     check(cudaDeviceSynchronize(), "resetting the problem");
+    const long long before = launches(LaunchedBy::Host);
     events.start();
     benchmark.run();
     measurement.ms.push_back(events.stop());
+    if (before >= 0) measurement.host_launches = launches(LaunchedBy::Host) - before;
     check(cudaGetLastError(), "the run");
     note_result(measurement, benchmark.verify());
   }
@@ -108,6 +125,7 @@ JsonObject to_json(const Measurement& measurement) {
   } else {
     object.add("lost_launches", measurement.lost);
   }
+  if (measurement.host_launches >= 0) object.add("host_launches", measurement.host_launches);
   return object;
 }
 
@@ -147,6 +165,10 @@ JsonObject header(const char* program, const CommonOptions& options, const Bench
   JsonObject report;
   report.add("program", program).add("variant", options.variant);
   benchmark.describe(report);
+  if (const std::optional<HostWork> work = benchmark.host_work()) {
+    report.add("kernel_launches", work->kernels).add("parent_launches", work->parents);
+    report.add("fills", work->fills).add("host_reads", work->reads);
+  }
   report.add("seed", options.seed).add("warmup", options.warmup).add("reps", options.reps);
   return report;
 }
@@ -207,17 +229,6 @@ int serve(const char* program, const CommonOptions& options, Benchmark& benchmar
   return 0;
 }
 
-// Kernels that kernels launched since the process began; -1 where nobody counts them. Only the emulated
-// driver does (its count is the first of those in src/emulator/driver/control.h).
-long long launches_by_kernels() {
-  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  using Counts = std::array<unsigned long long, 16>;
-  const auto counts =
-      reinterpret_cast<int (*)(Counts*)>(driver == nullptr ? nullptr : dlsym(driver, "klap_emulator_counts"));
-  Counts found{};
-  return counts != nullptr && counts(&found) == 0 ? static_cast<long long>(found[0]) : -1;
-}
-
 }  // namespace
 
 CommonOptions::CommonOptions(std::vector<std::string> allowed)
@@ -245,8 +256,8 @@ int run_benchmark(const char* program, const CommonOptions& options, Benchmark& 
   print(program, options, measurement);
   JsonObject report = header(program, options, benchmark);
   report.add("result", to_json(measurement));
-  if (const long long launches = launches_by_kernels(); launches >= 0)
-    report.add("launches_by_kernels", launches);
+  if (const long long by_kernels = launches(LaunchedBy::Kernels); by_kernels >= 0)
+    report.add("launches_by_kernels", by_kernels);
   write_json(options, report);
   return measurement.wrong == 0 ? 0 : 1;
 }

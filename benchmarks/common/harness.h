@@ -16,6 +16,7 @@
 // Before the first command the program prints the line that describes it, as in the report.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,14 @@ struct CommonOptions {
   void add_to(Options& options);
 };
 
+// What the host does in one run, of which the floor of its time follows.
+struct HostWork {
+  long long kernels = 0;  // that it launches
+  long long parents = 0;  // of these, those that launch others
+  long long fills = 0;    // of device memory
+  long long reads = 0;    // times that it waits for what the device found before it goes on
+};
+
 // One problem on the device, ready to be solved again and again.
 class Benchmark {
  public:
@@ -57,6 +66,9 @@ class Benchmark {
   // variant, 0 for others than "cdp") and `bytes_to_move` (what any solution must read and write at least, of
   // which the physical floor follows).
   virtual void describe(JsonObject& report) const = 0;
+  // What run() makes the host do; none where nobody here knows, as in a library. The tests on the emulated
+  // driver count the kernels.
+  [[nodiscard]] virtual std::optional<HostWork> host_work() const = 0;
 };
 
 // Measures `benchmark` as the options say and reports; returns the program's exit code.

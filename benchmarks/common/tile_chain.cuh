@@ -105,6 +105,12 @@ class TileChain : public Benchmark {
     report.add("bytes_to_move", bytes_to_move());
   }
 
+  [[nodiscard]] std::optional<HostWork> host_work() const final {
+    if (is_library()) return std::nullopt;
+    if (variant_ == "flat") return HostWork{.kernels = 1, .fills = 1};
+    return HostWork{.kernels = 1, .parents = 1};
+  }
+
  protected:
   // Brings the device's data to its state before a run.
   virtual void restore() = 0;

@@ -67,6 +67,13 @@ void TreeBenchmark::describe(JsonObject& report) const {
   if (flat()) report.add("threads_per_node", 1 << lane_bits_);
 }
 
+// Without dynamic parallelism a kernel for each level but the lowest.
+std::optional<HostWork> TreeBenchmark::host_work() const {
+  if (flat()) return HostWork{.kernels = tree_.levels() - 1};
+  const long long first = tree_.children(0) > 0 ? 1 : 0;
+  return HostWork{.kernels = first, .parents = first};
+}
+
 DeviceTree TreeBenchmark::on_device() const {
   return {first_.data(), parent_.data(), result_.data(), static_cast<int>(options_.threshold)};
 }

@@ -40,6 +40,7 @@ class TreeBenchmark : public Benchmark {
   void reset() override;
   std::string verify() override;
   void describe(JsonObject& report) const override;
+  [[nodiscard]] std::optional<HostWork> host_work() const override;
 
  protected:
   [[nodiscard]] const Tree& tree() const { return tree_; }

@@ -277,6 +277,12 @@ class Gc : public bench::Benchmark {
     if (variant_ == "flat") report.add("threads_per_vertex", 1 << lane_bits_);
   }
 
+  [[nodiscard]] std::optional<bench::HostWork> host_work() const override {
+    const long long rounds = expected_.rounds;
+    if (variant_ == "flat") return bench::HostWork{.kernels = rounds, .reads = rounds};
+    return bench::HostWork{.kernels = 2 * rounds, .parents = rounds, .reads = rounds};
+  }
+
  private:
   template <bool kCount>
   void colour_with_children() {

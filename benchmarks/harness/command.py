@@ -8,8 +8,8 @@ import subprocess
 import sys
 import tempfile
 
-from . import (build, device, figures, kernel_profile, measure, offered, process, report, results, rows, serve,
-               texts)
+from . import (build, costs, device, figures, floors, kernel_profile, measure, offered, process, report, results, rows,
+               serve, texts)
 from .progress import Progress
 from .rows import BadInput
 
@@ -56,6 +56,10 @@ def parser():
     made.add_argument("--markdown", action="store_true", help="print tables as Markdown")
     made.add_argument("--compare", nargs=2, metavar=("A", "B"), help="ratios of two results, row by row")
     made.add_argument("--merge", nargs="+", metavar=("OUT", "FILE"), help="merge the results of parts into OUT")
+    made.add_argument("--floors", nargs="+", metavar="FILE",
+                      help="how far each row is from its physical floor, and where the rest of its time goes")
+    made.add_argument("--costs", nargs="+", metavar="FILE",
+                      help="what a record, a child, a virtual block and an empty consumer cost, from the micro rows")
     made.add_argument("--figures", nargs=2, metavar=("DIR", "FILE"), help="draw the papers' figures (needs matplotlib)")
     made.add_argument("--texts", metavar="FILE", help="rewrite the tables in benchmarks/*/README.md")
     # For testing this command.
@@ -103,6 +107,10 @@ def from_files(arguments):
     if arguments.table:
         print(report.text_of(results.read(arguments.table), arguments.markdown))
         return 0
+    for made, paths in ((floors, arguments.floors), (costs, arguments.costs)):
+        if paths:
+            print("\n\n".join(made.text_of(results.read(path), arguments.markdown) for path in paths))
+            return 0
     if arguments.compare:
         print(report.compare_text(*[results.read(path) for path in arguments.compare]))
         return 0

@@ -1,4 +1,5 @@
-"""The papers' figures from a result file: speed-ups, where the time of a preloaded run goes, and promotion by size.
+"""The papers' figures from a result file: speed-ups, where the time of a preloaded run goes, and promotion by size;
+and what children cost that do next to nothing, by their number.
 
 Colours stand for granularities and are those of Okabe and Ito, which colour-blind readers can tell apart; hatching
 stands for the device as the launcher. Every figure says at its foot what it was made from.
@@ -7,7 +8,7 @@ stands for the device as the launcher. Every figure says at its foot what it was
 import os
 import statistics
 
-from . import report
+from . import costs, report
 from .rows import BadInput
 from .variants import AT_BEST, BEST, FLAT, LIBRARY
 
@@ -192,6 +193,41 @@ def promotion_figure(plt, content, records):
     return figure
 
 
+def draw_series(axes, content, series, seen):
+    """Times of all variants by number, and the line through ours; squares are runs in several slices."""
+    for name in costs.variants_in(content):
+        points = series.points_of(lambda record, name=name: report.time_of(record, name))
+        if points:
+            line = axes.plot(*zip(*points), color=style(name)["color"], marker="o", markersize=3, linewidth=1.2)[0]
+            seen.setdefault(name, line)
+    slope, start = series.line
+    numbers = [units for units, _ in series.points]
+    line = axes.plot(numbers, [slope * units + start for units in numbers], color="#888888", linestyle=":", zorder=0)[0]
+    seen.setdefault("line of least squares", line)
+    cut = [(costs.units_of(record), costs.ours(record, content)[1]) for record in series.records
+           if costs.slices(record, content) > 1]
+    if cut:
+        marks = axes.plot(*zip(*cut), linestyle="", marker="s", markersize=8, color="black", markerfacecolor="none")[0]
+        seen.setdefault("in several slices", marks)
+    axes.text(0.98, 0.02, series.text().replace(", at", "\nat"), transform=axes.transAxes, ha="right", va="bottom",
+              fontsize=7)
+    axes.set(xscale="log", yscale="log", title=f"each a {costs.SERIES[series.name]}", xlabel="number", ylabel="ms")
+
+
+def costs_figure(plt, content):
+    """Time by number of children or blocks, one drawing per series."""
+    found = costs.series_in(content)
+    if not found:
+        return None
+    figure, grid = plt.subplots(1, len(found), figsize=(1 + 3.9 * len(found), 4.2), squeeze=False, layout="constrained")
+    figure.get_layout_engine().set(rect=(0, 0.03, 1, 0.97))
+    seen = {}
+    for axes, series in zip(grid.flat, found):
+        draw_series(axes, content, series, seen)
+    figure.legend(seen.values(), seen, loc="outside upper center", ncols=min(len(seen), 7), frameon=False, fontsize=8)
+    return figure
+
+
 def write(content, source, folder):
     """Draws what the file has data for; returns (paths, what was left out and why)."""
     plt = load_matplotlib()
@@ -201,7 +237,8 @@ def write(content, source, folder):
         plt, content, [r for r in content["rows"] if r["paper"] == paper and not is_sweep(r)], f"{paper} programs"))
         for paper in report.papers(content)[:-1]]
     jobs += [("breakdown", lambda: breakdown_figure(plt, content, content["rows"])),
-             ("promotion", lambda: promotion_figure(plt, content, content["rows"]))]
+             ("promotion", lambda: promotion_figure(plt, content, content["rows"])),
+             ("costs", lambda: costs_figure(plt, content))]
     for name, draw in jobs:
         figure = draw()
         if figure is None:

@@ -95,7 +95,7 @@ class RowRun:
     def start(self):
         """The first process alone, since it makes the input for all, then the others together."""
         program = self.session.where.program("bench", self.row.program)
-        variants = planned(program, self.session.combinations, self.session.options.variants)
+        variants = planned(program, self.session.combinations, self.session.options.variants, self.row.native)
         if not variants:
             return
         self.runners = [self.runner(variants[0])]
@@ -112,6 +112,7 @@ class RowRun:
         """Searches, and starts the processes that need to know the result."""
         first = self.with_native()
         if first is None:
+            self.start_at_best(None)
             return
         cut = limits.search(first, self.searcher, self.fresh_searcher, self.session.options.timeout,
                             self.deadline(SEARCH_SHARE), self.note_limit)
@@ -220,8 +221,9 @@ class RowRun:
         self.stopped = True
 
     def description(self):
-        by_name = {runner.variant.name: runner.description for runner in self.runners}
-        return by_name.get(NATIVE) or next((found for found in by_name.values() if found), {})
+        """What the program says when it launches children, if it was run so."""
+        first = sorted(self.runners, key=lambda r: (r.variant.name != NATIVE, r.variant.kind == "plain"))
+        return next((runner.description for runner in first if runner.description), {})
 
     def record(self):
         """The row for the result file; also of a row that was interrupted, with all processes gone."""

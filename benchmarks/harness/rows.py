@@ -23,6 +23,7 @@ class Row:
     arguments: list
     quick: bool = False
     figure: str = ""
+    native: bool = True  # whether it is measured natively: no pending-launch limit is large enough for some
     more: dict = field(default_factory=dict)
 
     def facts(self):
@@ -42,9 +43,9 @@ def read_row(entry, program, file):
     arguments = entry.get("arguments")
     if not isinstance(arguments, list) or not all(isinstance(word, str) for word in arguments):
         raise BadInput(f"{file}: row {entry['name']}: \"arguments\" must be a list of strings")
-    known = ("paper", "name", "arguments", "quick", "figure")
+    known = ("paper", "name", "arguments", "quick", "figure", "native")
     return Row(entry["name"], entry["paper"], program, arguments, bool(entry.get("quick")), entry.get("figure", ""),
-               {key: value for key, value in entry.items() if key not in known})
+               bool(entry.get("native", True)), {key: value for key, value in entry.items() if key not in known})
 
 
 def read_all(benchmarks):

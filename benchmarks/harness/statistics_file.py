@@ -37,6 +37,12 @@ def slices(stats, name):
     return sum(sliced["slices"] for symbol, sliced in launches.items() if is_kernel(symbol, name))
 
 
+def most_slices(stats):
+    """In how many slices a launch ran in the mean, of the kernel whose launches ran in most; 1 if all ran whole."""
+    sliced = stats.get("launches", {}).get("sliced", {})
+    return max((found["slices"] / found["launches"] for found in sliced.values() if found["launches"]), default=1)
+
+
 def ways(stats):
     """How sites are aggregated: a set of granularity/launcher. Chains that are promoted are not, whatever is asked."""
     sites = [site for module in stats.get("modules", []) for site in module.get("sites", [])]
@@ -98,7 +104,7 @@ def of_a_benchmark(stats):
     return {"sites": [{key: site[key] for key in keys if key in site} for site in sites],
             "sites_rewritten": rewritten, "sites_left": left,
             "redirected": sum(launches.get("redirected", {}).values()),
-            "launches_left": launches.get("left", {}),
+            "launches_left": launches.get("left", {}), "slices": most_slices(stats),
             "children_aggregated": stats.get("children_aggregated"),
             "load_ms": [module.get("load_ms") for module in modules],
             "cache": [module.get("cache") for module in modules]}

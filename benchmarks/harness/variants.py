@@ -60,7 +60,7 @@ def is_wanted(name, patterns):
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def planned(program, combinations, patterns):
+def planned(program, combinations, patterns, natively=True):
     """The variants of a row that are known before its best limit is, the one to start first at the front."""
     has = offered.variants_of(program)
     plain = sorted((name for name in has if name != "cdp"), key=lambda name: (name != FLAT, name != LIBRARY))
@@ -69,7 +69,7 @@ def planned(program, combinations, patterns):
     found += [ablated("grid", "host", key) for key in OPTIMISATIONS]
     found.append(preloaded("none", "host"))
     found = [variant for variant in found if is_wanted(variant.name, patterns)]
-    if is_wanted(NATIVE, patterns) or is_wanted(BEST, patterns):
+    if natively and (is_wanted(NATIVE, patterns) or is_wanted(BEST, patterns)):
         found.insert(1 if found and found[0].name == FLAT else 0, native(NATIVE))
     return found
 

@@ -2,11 +2,16 @@
 // do next to nothing.
 //
 // Of `--parents` threads the first `--children` launch a child each, of `--blocks` blocks of `--threads`
-// threads. Every thread of a child stores one word, so a child that is lost, run twice or run with another's
-// arguments shows. With no children at all it is the same kernel, with a consumer that finds nothing to run.
+// threads. Every thread of a child stores one word, so a child that is lost or run with another's arguments
+// shows. With no children at all it is the same kernel, with a consumer that finds nothing to run.
 //
 // `--variant flat` is a kernel of as many threads as all children have. Where there are no children it is the
 // parent without its launch.
+//
+// `--rounds` kernels one after another, without children and with little in the first place, are what a
+// kernel costs that waits for another, and with `--reads` what it costs that the host waits for each. Floors
+// of other programs are made of these.
+#include <algorithm>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -49,10 +54,20 @@ __global__ void launch_none(int* out, int parents, int children) {
   out[i] = 0;
 }
 
+// The first place where something else is than belongs there, into `first`, which is no less than `words`. On
+// the device, because ten million warps write more than a host looks through in a second.
+__global__ void find_mistake(const int* out, long long words, unsigned long long* first) {
+  const long long threads = static_cast<long long>(gridDim.x) * blockDim.x;
+  for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < words; i += threads) {
+    if (out[i] != word_at(i)) atomicMin(first, static_cast<unsigned long long>(i));
+  }
+}
+
 namespace {
 
 struct MicroOptions {
-  long long parents = 0, children = 100000, blocks = 1, threads = 1;
+  long long parents = 0, children = 100000, blocks = 1, threads = 1, rounds = 1;
+  bool reads = false;
 };
 
 class Micro final : public bench::Benchmark {
@@ -62,11 +77,62 @@ class Micro final : public bench::Benchmark {
         flat_(common.variant == "flat"),
         words_(options.children * options.blocks * options.threads),
         out_(static_cast<size_t>(words_)),
-        lost_(1) {}
+        first_mistake_(1),
+        lost_(1) {
+    bench::check(cudaMallocHost(&read_, sizeof *read_), "cudaMallocHost");
+  }
+  ~Micro() override { cudaFreeHost(read_); }
+  Micro(const Micro&) = delete;
+  Micro& operator=(const Micro&) = delete;
 
   void reset() override { out_.fill_bytes(0); }
 
   void run() override {
+    for (long long round = 0; round < options_.rounds; ++round) {
+      launch_kernel();
+      bench::check(cudaGetLastError(), "launching the kernel");
+      if (!options_.reads) continue;
+      bench::check(cudaMemcpy(read_, lost_.data(), sizeof *read_, cudaMemcpyDeviceToHost), "a round");
+    }
+  }
+
+  long long count_lost_launches() override {
+    lost_.fill_bytes(0);
+    for (long long round = 0; round < options_.rounds; ++round) launch_all<true>();
+    bench::check(cudaGetLastError(), "launching the counting kernel");
+    return static_cast<long long>(lost_.to_host().front());
+  }
+
+  [[nodiscard]] std::string verify() override {
+    if (words_ == 0) return "";
+    constexpr unsigned kMostBlocks = 4096;
+    first_mistake_.fill_bytes(0xff);
+    find_mistake<<<std::min(bench::blocks_for(words_, kFlatBlock), kMostBlocks), kFlatBlock>>>(
+        out_.data(), words_, first_mistake_.data());
+    bench::check(cudaGetLastError(), "launching the check");
+    const auto place = static_cast<long long>(first_mistake_.to_host().front());
+    if (place < 0) return "";  // none
+    int word = 0;
+    bench::check(cudaMemcpy(&word, out_.data() + place, sizeof word, cudaMemcpyDeviceToHost), "the mistake");
+    return "word " + std::to_string(place) + " is " + std::to_string(word) + " instead of " +
+           std::to_string(word_at(place));
+  }
+
+  void describe(bench::JsonObject& report) const override {
+    report.add("parents", options_.parents).add("children", options_.children);
+    report.add("blocks", options_.blocks).add("threads", options_.threads).add("rounds", options_.rounds);
+    report.add("child_launches", flat_ ? 0LL : options_.children * options_.rounds);
+    report.add("bytes_to_move", 4LL * words_ * options_.rounds);
+  }
+
+  [[nodiscard]] std::optional<bench::HostWork> host_work() const override {
+    return bench::HostWork{.kernels = options_.rounds,
+                           .parents = flat_ ? 0 : options_.rounds,
+                           .reads = options_.reads ? options_.rounds : 0};
+  }
+
+ private:
+  void launch_kernel() {
     if (flat_ && words_ == 0) {
       launch_none<<<bench::blocks_for(options_.parents, kParentBlock), kParentBlock>>>(
           out_.data(), static_cast<int>(options_.parents), 0);
@@ -75,34 +141,8 @@ class Micro final : public bench::Benchmark {
     } else {
       launch_all<false>();
     }
-    bench::check(cudaGetLastError(), "launching the kernel");
   }
 
-  long long count_lost_launches() override {
-    lost_.fill_bytes(0);
-    launch_all<true>();
-    bench::check(cudaGetLastError(), "launching the counting kernel");
-    return static_cast<long long>(lost_.to_host().front());
-  }
-
-  [[nodiscard]] std::string verify() override {
-    const std::vector<int> words = out_.to_host();
-    for (long long i = 0; i < words_; ++i) {
-      if (words[static_cast<size_t>(i)] == word_at(i)) continue;
-      return "word " + std::to_string(i) + " is " + std::to_string(words[static_cast<size_t>(i)]) +
-             " instead of " + std::to_string(word_at(i));
-    }
-    return "";
-  }
-
-  void describe(bench::JsonObject& report) const override {
-    report.add("parents", options_.parents).add("children", options_.children);
-    report.add("blocks", options_.blocks).add("threads", options_.threads);
-    report.add("child_launches", flat_ ? 0LL : options_.children);
-    report.add("bytes_to_move", 4LL * words_);
-  }
-
- private:
   template <bool kCount>
   void launch_all() {
     auto* const kernel = options_.threads == 1    ? &launch<1, kCount>
@@ -117,7 +157,9 @@ class Micro final : public bench::Benchmark {
   bool flat_;
   long long words_;
   bench::DeviceArray<int> out_;
+  bench::DeviceArray<unsigned long long> first_mistake_;
   bench::DeviceArray<unsigned long long> lost_;
+  unsigned long long* read_ = nullptr;
 };
 
 void require_valid(MicroOptions& options) {
@@ -141,6 +183,8 @@ int main(int argc, char** argv) {
   options.integer("children", micro.children, 0, "of these so many launch a child");
   options.integer("blocks", micro.blocks, 1, "blocks of a child");
   options.choice("threads", threads, {"1", "32", "128"}, "threads of a block");
+  options.integer("rounds", micro.rounds, 1, "kernels, one after another");
+  options.flag("reads", micro.reads, "the host reads a number after each");
   common.add_to(options);
   options.parse(argc, argv);
   micro.threads = std::stoll(threads);

@@ -105,6 +105,7 @@ class VerifyWithChildren : public bench::Boruvka {
   [[nodiscard]] long long child_launches(const bench::BoruvkaCounts& counts) const override {
     return counts.candidates;
   }
+  [[nodiscard]] bench::HostWork find_work() const override { return {.kernels = 2, .fills = 1}; }
 
  private:
   LeastWeights find_weights(const bench::Forest& f) {

@@ -244,6 +244,14 @@ class PageRank : public bench::Benchmark {
     report.add("bytes_to_move", iterations_ * (4LL * links_.incoming.edges() + 32LL * vertices()));
   }
 
+  [[nodiscard]] std::optional<bench::HostWork> host_work() const override {
+    const long long dangling = dangling_on_host_.empty() ? 0 : 1;
+    const long long flat = links_.incoming.edges() > 0 ? 2 : 1;
+    const bool is_flat = variant_ == "flat";
+    return bench::HostWork{.kernels = iterations_ * (dangling + (is_flat ? flat : 1)),
+                           .parents = is_flat ? 0 : iterations_};
+  }
+
  private:
   [[nodiscard]] int vertices() const { return links_.incoming.vertices(); }
 

@@ -398,6 +398,13 @@ class Quadtree : public bench::Benchmark {
     report.add("bytes_to_move", 16 * points + static_cast<long long>(sizeof(Node)) * nodes);
   }
 
+  // Without dynamic parallelism a level is split for each that there is below it.
+  [[nodiscard]] std::optional<bench::HostWork> host_work() const override {
+    if (variant_ == "cdp") return bench::HostWork{.kernels = 1, .parents = 1};
+    const long long levels = expected_.nodes.back().depth;
+    return bench::HostWork{.kernels = levels, .fills = expected_.splits == 0 ? 1 : 0, .reads = levels};
+  }
+
  private:
   [[nodiscard]] Tree tree() const {
     return {nodes_.data(),

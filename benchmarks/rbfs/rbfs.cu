@@ -10,6 +10,7 @@
 //
 // `--variant flat` applies the same step to a whole frontier at a time: a group of threads per vertex, as
 // wide as suits the degree; the host reads the size of the next frontier after every level.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -155,6 +156,18 @@ class RecursiveBfs : public bench::Benchmark {
     // Each edge of a reached vertex once; each reached vertex's extent and distance.
     report.add("bytes_to_move", 4 * edges + 12LL * reached);
     if (variant_ == "flat") report.add("threads_per_vertex", 1 << lane_bits_);
+  }
+
+  [[nodiscard]] std::optional<bench::HostWork> host_work() const override {
+    if (variant_ == "cdp") {
+      const long long first = graph_.degree(kSource) > 0 ? 1 : 0;
+      return bench::HostWork{.kernels = first, .parents = first};
+    }
+    long long levels = 0;
+    for (const int distance : expected_) {
+      if (distance != kUnreached) levels = std::max(levels, distance + 1LL);
+    }
+    return bench::HostWork{.kernels = levels, .reads = levels};
   }
 
  private:

@@ -535,6 +535,14 @@ class SurveyPropagation : public bench::Benchmark {
     if (variant_ == "flat") report.add("threads_per_variable", 1 << lane_bits_);
   }
 
+  [[nodiscard]] std::optional<bench::HostWork> host_work() const override {
+    bench::HostWork work;
+    for (long long step = 0; step < options_.steps; ++step)
+      work.kernels += 2 * sweeps_before(options_, step) + 3;
+    work.parents = variant_ == "cdp" ? options_.steps : 0;
+    return work;
+  }
+
  private:
   template <bool kCount>
   void propagate_with_children() {

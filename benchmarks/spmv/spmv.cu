@@ -196,6 +196,12 @@ class Spmv : public bench::Benchmark {
     if (library_ != nullptr) report.add("algorithm", library_->algorithm());
   }
 
+  [[nodiscard]] std::optional<bench::HostWork> host_work() const override {
+    if (variant_ == "library") return std::nullopt;
+    if (variant_ == "cdp") return bench::HostWork{.kernels = 1, .parents = 1, .fills = 1};
+    return bench::HostWork{.kernels = pattern_.edges() > 0 ? 1 : 0, .fills = 1};
+  }
+
  private:
   [[nodiscard]] Matrix on_device() const {
     return {first_.data(), columns_.data(), values_.data(), x_.data(), y_.data(), pattern_.vertices()};

@@ -203,6 +203,10 @@ class Spmv : public bench::Benchmark {
     report.add("bytes_to_move", 8LL * matrix_.first.back() + 20LL * matrix_.rows());
   }
 
+  [[nodiscard]] std::optional<bench::HostWork> host_work() const override {
+    return bench::HostWork{.kernels = 1, .parents = variant_ == "flat" ? 0 : 1};
+  }
+
  private:
   [[nodiscard]] Matrix on_device() const {
     return {first_.data(), columns_.data(), values_.data(), x_.data(), y_.data(), matrix_.rows()};

@@ -23,6 +23,10 @@
 // Nobody comes too late, and the chain is at its end when no known link is left, which the one that ends the
 // last link sees.
 //
+// With KLAP_BATCH, blocks of a chain that looks back take that many links at a time. A number is then that of
+// all of them, and they publish one value: the body's marker runs the beginnings of all, then combines, then
+// runs what is left of each.
+//
 // Calls of undefined functions are markers. __klap_copy_arguments: the kernel's own parameters, those that
 // are not the same for all links, stored to an area of shared memory; __klap_link_condition: whether this
 // thread makes the launch, computed from an area (that of the link before; with KLAP_LAUNCHES, the link's
@@ -137,6 +141,28 @@ static __device__ __forceinline__ bool find_link(KlapChain* chain, unsigned int 
   __syncthreads();
   launch_early(link, __syncthreads_or(static_cast<int>(__klap_link_condition(area))) != 0);
   return true;
+#elif defined(KLAP_BATCH)
+  // The first links go to all blocks, one each; what is taken later are several.
+  if (is_leader()) {
+    const unsigned long long before = at->number - at->first;
+    const bool is_one = before < gridDim.x;
+    unsigned long long index = is_one ? before : gridDim.x + (before - gridDim.x) * KLAP_BATCH;
+    unsigned int links = 0;
+#pragma unroll 1
+    for (; links < (is_one ? 1u : KLAP_BATCH); ++links, ++index) {
+      const unsigned int part = part_of(link, links);
+      link_at(part)->number = at->first + index;
+      link_at(part)->first = at->first;
+      __klap_copy_arguments(part + KLAP_LINK_AREA);
+      if (index == 0) continue;
+      step(part + KLAP_LINK_AREA, index - 1);
+      if (__klap_link_condition(part + KLAP_LINK_AREA) == 0) break;
+      step(part + KLAP_LINK_AREA, 1);
+    }
+    at->exists = links;
+  }
+  __syncthreads();
+  return at->exists != 0;
 #elif defined(KLAP_LOOK_BACK) || defined(KLAP_PASSES)
   if (is_leader()) {
     const unsigned long long index = at->number - at->first;
@@ -207,6 +233,16 @@ static __device__ __forceinline__ unsigned long long take(KlapChain* chain) {
   return atomicAdd(&chain->taken, 1ull);
 }
 
+// The block's first number. The memory is asked for all at once: a chain of few links has little else to do.
+static __device__ __forceinline__ unsigned long long begin(KlapChain* chain, KlapLink* link) {
+  const unsigned long long first = chain->first;
+  unsigned long long* const ring = chain->ring;
+  const unsigned long long number = take(chain);
+  link->first = first;
+  link->ring = ring;
+  return number;
+}
+
 // Makes ready for the next launch, when all blocks are done.
 static __device__ __forceinline__ void begin_anew(KlapChain* chain) {
   unsigned long long first = chain->taken;
@@ -257,16 +293,16 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain, unsigned long long 
   __shared__ alignas(16) unsigned char shared[KLAP_LINK_BYTES];
   const unsigned int link = static_cast<unsigned int>(__cvta_generic_to_shared(shared));
   KlapLink* const at = link_at(link);
+  unsigned long long number = 0;  // in the leader
   if (is_leader()) {
-    at->first = chain->first;
-    at->ring = chain->ring;
+    number = begin(chain, at);
     at->kept = 0;
     at->refused = 0;
     at->skips = 0;
   }
 #pragma unroll 1
   for (;;) {
-    if (is_leader()) at->number = take(chain);
+    if (is_leader()) at->number = number;
     find_link(chain, link);
     await_all(chain, link);
     __klap_link_body(link);
@@ -275,7 +311,10 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain, unsigned long long 
       end_link(chain, at);
       leave_link(chain, link, pool);
       at->exists = at->kept;
-      if (at->kept != 0) --at->kept;
+      if (at->kept != 0) {
+        --at->kept;
+        number = take(chain);
+      }
     }
     __syncthreads();
     if (at->exists == 0) return;
@@ -302,10 +341,8 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain) {
   unsigned int links = 0;         // in the leader
   unsigned long long number = 0;  // the same
   if (is_leader()) {
-    at->first = chain->first;
-    at->ring = chain->ring;
+    number = begin(chain, at);
     at->quarter = 0;
-    number = take(chain);
   }
 #pragma unroll 1
   for (;;) {
@@ -316,7 +353,11 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain) {
     __syncthreads();
     if (is_leader()) {
       end_link(chain, at);
+#ifdef KLAP_BATCH
+      links += at->exists;
+#else
       ++links;
+#endif
       // Not sooner: a number that a busy block holds holds up all links behind it.
       number = take(chain);
     }

@@ -71,4 +71,10 @@ struct KlapLink {
 };
 #define KLAP_LINK_AREA 64
 
+// A block that takes several links at a time has as many more of these behind its own, a part for each, with
+// the first two areas. Its own then stands for all of them.
+#define KLAP_PARTS_AT(area_bytes, words) \
+  ((KLAP_LINK_AREA + 3 * (area_bytes) + 8 * (1 + (words)) + 15) / 16 * 16)
+#define KLAP_PART_BYTES(area_bytes) (KLAP_LINK_AREA + 2 * (area_bytes))
+
 #endif

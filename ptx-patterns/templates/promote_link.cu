@@ -325,10 +325,39 @@ static __device__ __forceinline__ void await_slot(const KlapChain* chain, KlapLi
   link->quarter = quarter;
 }
 
+// For the leader: the value of a block's links is that of all of them.
+static __device__ __forceinline__ void combine_parts([[maybe_unused]] unsigned int link) {
+#ifdef KLAP_BATCH
+  if (!is_leader()) return;
+  const KlapLink* const at = link_at(link);
+  Carried own = in_area(part_of(link, 0) + KLAP_LINK_VALUES);
+#pragma unroll 1
+  for (unsigned int i = 1; i < at->exists; ++i)
+    own = combined(own, in_area(part_of(link, i) + KLAP_LINK_VALUES));
+  to_area(link + KLAP_LINK_VALUES, own);
+  // The chain's first link has what the program passed.
+  if (at->number == at->first) to_area(link + KLAP_LINK_AREA, in_area(part_of(link, 0) + KLAP_LINK_AREA));
+#endif
+}
+
+// For the leader: to each of them, what those before it pass on. (The chain's first link is taken alone, and
+// has it.)
+static __device__ __forceinline__ void tell_parts([[maybe_unused]] unsigned int link) {
+#ifdef KLAP_BATCH
+  Carried before = in_area(link + KLAP_LINK_AREA);
+#pragma unroll 1
+  for (unsigned int i = 0; i < link_at(link)->exists; ++i) {
+    to_area(part_of(link, i) + KLAP_LINK_AREA, before);
+    before = combined(before, in_area(part_of(link, i) + KLAP_LINK_VALUES));
+  }
+#endif
+}
+
 extern "C" __device__ void __klap_link_combine(KlapChain* chain, unsigned int link) {
   KlapLink* const at = link_at(link);
   const unsigned long long number = at->number, first = at->first;
   const bool is_first = number == first;
+  combine_parts(link);
   __syncthreads();
   const Carried own = in_area(link + KLAP_LINK_VALUES);
   if (is_leader()) {
@@ -339,7 +368,10 @@ extern "C" __device__ void __klap_link_combine(KlapChain* chain, unsigned int li
   Carried before = {};
   if (!is_first) {
     before = look_back(link, first, number);
-    if (is_leader()) to_area(link + KLAP_LINK_AREA, before);
+    if (is_leader()) {
+      to_area(link + KLAP_LINK_AREA, before);
+      tell_parts(link);
+    }
     __syncthreads();
   }
   if (is_leader()) {

@@ -16,7 +16,10 @@
 #else
 #define KLAP_SLOT_STRIDE KLAP_SLOT_WORDS
 #endif
-#ifdef KLAP_LOOK_BACK
+#if defined(KLAP_BATCH)
+#define KLAP_LINK_BYTES \
+  (KLAP_PARTS_AT(KLAP_AREA_BYTES, KLAP_SLOT_WORDS) + KLAP_BATCH * KLAP_PART_BYTES(KLAP_AREA_BYTES))
+#elif defined(KLAP_LOOK_BACK)
 #define KLAP_LINK_BYTES (KLAP_LINK_WINDOWS + 2 * 4 * (1 + KLAP_SLOT_WORDS))
 #else
 #define KLAP_LINK_BYTES KLAP_LINK_WINDOWS
@@ -78,6 +81,11 @@ static __device__ __forceinline__ Type* shared_pointer(unsigned int address) {
 static __device__ __forceinline__ KlapLink* link_at(unsigned int link) {
   return shared_pointer<KlapLink>(link);
 }
+#ifdef KLAP_BATCH
+static __device__ __forceinline__ unsigned int part_of(unsigned int link, unsigned int number) {
+  return link + KLAP_PARTS_AT(KLAP_AREA_BYTES, KLAP_SLOT_WORDS) + number * KLAP_PART_BYTES(KLAP_AREA_BYTES);
+}
+#endif
 static __device__ __forceinline__ unsigned int* word_at(unsigned int area, unsigned int offset) {
   return shared_pointer<unsigned int>(area + offset);
 }

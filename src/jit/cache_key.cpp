@@ -58,8 +58,9 @@ std::string decisions(const std::vector<SiteRemark>& remarks, const Request& req
   }
   for (const auto& [parent, child] : launches) {
     if (!request.setting) break;
-    for (const char* const key : {"granularity", "launcher", "multiblock", "ordering", "consumer_threads",
-                                  "buffer", "pack_records", "flatten", "promotion", "assume"}) {
+    for (const char* const key :
+         {"granularity", "launcher", "multiblock", "ordering", "consumer_threads", "buffer", "pack_records",
+          "flatten", "promotion", "batch_links", "assume"}) {
       const auto given = request.setting(key, parent, child);
       if (given) text += fmt::format("{} {} {} {} {}\n", parent, child, key, given->text, given->place);
     }

@@ -8,6 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "analysis/batching.h"
+
 namespace klap::jit {
 namespace {
 
@@ -93,6 +95,24 @@ std::string condition_text(const PlannedPromotion& promotion) {
 
 }  // namespace
 
+namespace {
+
+// As many links as a block can begin in the time that waiting for earlier ones takes.
+constexpr uint32_t kBatch = 4;
+
+std::shared_ptr<const PlannedPromotion> with_batches(const FunctionFacts& kernel,
+                                                     PlannedPromotion promotion) {
+  const analysis::BatchingVerdict verdict = judge_batching(kernel, *promotion.chain);
+  if (verdict.batching) {
+    promotion.shape.batch = kBatch;
+  } else {
+    promotion.notes.push_back("each block takes one link at a time: " + verdict.objection);
+  }
+  return std::make_shared<PlannedPromotion>(std::move(promotion));
+}
+
+}  // namespace
+
 bool launches_itself(const FunctionFacts& kernel) {
   return std::ranges::any_of(kernel.sites, [&](const analysis::Site& site) {
     return !site.callee.empty() && site.callee == kernel.function.name;
@@ -119,7 +139,10 @@ PromotionVerdict plan_promotion(std::shared_ptr<const ChainFacts> chain, const s
 PromotionVerdict plan_promotion(const FunctionFacts& kernel, const SiteWish& wish) {
   analysis::ChainVerdict verdict = analysis::judge_promotion(kernel, wish.assume_noalias);
   if (verdict.facts == nullptr) return {nullptr, std::move(verdict.objection)};
-  return plan_promotion(std::move(verdict.facts), wish.promotion);
+  PromotionVerdict out = plan_promotion(std::move(verdict.facts), wish.promotion);
+  if (out.promotion && out.promotion->shape.mode == PromotionMode::LookBack && wish.batch_links)
+    out.promotion = with_batches(kernel, *out.promotion);
+  return out;
 }
 
 std::string promotion_text(const PlannedPromotion& promotion, const FunctionFacts& kernel) {
@@ -127,6 +150,7 @@ std::string promotion_text(const PlannedPromotion& promotion, const FunctionFact
   std::string text = fmt::format("{}, block {}", mode_text(promotion.shape.mode, promotion.shape.launches),
                                  fmt::join(chain.block, "x"));
   if (chain.shared_bytes != 0) text += fmt::format(", {} bytes of dynamic shared memory", chain.shared_bytes);
+  if (promotion.shape.batch > 1) text += fmt::format(", up to {} links a block", promotion.shape.batch);
   text += ", " + condition_text(promotion);
   for (const ChainArgument& argument : chain.arguments) {
     const std::string argument_is = argument_text(argument, promotion, kernel);

@@ -25,7 +25,8 @@ struct SiteWish {
   bool pack_records = true;
   bool flatten = true;
   std::string promotion = "auto";  // of a chain: "auto", "none", "P", "PA", "PO", "PAO", "lookback"
-  bool assume_noalias = false;     // as analysis::judge_promotion() takes it
+  bool batch_links = true;
+  bool assume_noalias = false;  // as analysis::judge_promotion() takes it
   Buffer buffer = Buffer::Pool;
   // Only what annotations ask for, 0 for nothing: the runtime has the settings.
   uint32_t concurrency = 0;

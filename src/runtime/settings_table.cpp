@@ -108,6 +108,9 @@ constexpr std::array kSettings{
         "arguments combined over many links at once (lookback). A mode that a chain does not allow gives "
         "way to the one before it; auto: the last one. P and PO are PA and PAO with a device launch for each "
         "link's block, made as soon as the link is known to exist."},
+    Setting{"KLAP_BATCH_LINKS", "batch_links", kBothSections, SettingType::Choice, kSwitch, "on",
+            "Whether the blocks of a chain that looks back take several links at a time, once each block has "
+            "had one, and wait for earlier links once for all of them."},
     Setting{"KLAP_POOL",
             "pool",
             kBothSections,

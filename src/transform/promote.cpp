@@ -9,10 +9,13 @@
 #include <set>
 #include <utility>
 
+#include "analysis/liveness.h"
 #include "ptx-patterns/templates/promote.h"
+#include "ptx/dialect.h"
 #include "ptx/edit.h"
 #include "transform/own_streams.h"
 #include "transform/parts.h"
+#include "transform/promoted_batch.h"
 #include "transform/promoted_body.h"
 #include "transform/splice.h"
 
@@ -233,6 +236,11 @@ std::string launch_text(const PromotedParts& parts, const PromotedKernel& promot
   return text + call(kNextLaunchFunction, {kLinkRegister, "%klap_next_buffer"}) + "\t}";
 }
 
+std::optional<BatchText> batch_of(const PromotedParts& parts, const PromotedShape& shape) {
+  if (shape.batch == 1) return std::nullopt;
+  return BatchText(parts, shape, kBodyPrefix, kLinkRegister);
+}
+
 // The site and the boundary, in a body whose names have kBodyPrefix.
 class LinkText {
  public:
@@ -243,10 +251,13 @@ class LinkText {
         link_(templates.link),
         launch_(templates.launch),
         promoted_(promoted),
-        site_(*parts.chain.site) {}
+        site_(*parts.chain.site),
+        batch_(batch_of(parts, shape)) {}
 
   LinkBody body() {
     LinkBody body;
+    if (batch_) body.again = batch_->again();
+    if (batch_) body.at_end = batch_->at_end();
     body.prefix = kBodyPrefix;
     body.link = kLinkRegister;
     body.around = without_own_streams(parts_.kernel, kBodyPrefix);
@@ -332,6 +343,7 @@ class LinkText {
   // What earlier links passed on, for all threads.
   [[nodiscard]] std::string boundary() const {
     if (!shape_.combines) return call(kAcquireFunction);
+    if (batch_) return batch_->at_boundary(store_values(), call(kCombineFunction));
     return "{\n" + store_values() + "\t" + call(kCombineFunction) + "\n\t}";
   }
 
@@ -405,6 +417,7 @@ class LinkText {
   const Module* launch_;
   const PromotedKernel& promoted_;
   const analysis::Site& site_;
+  const std::optional<BatchText> batch_;
 };
 
 // What a marker's call passes and where its result goes. Its scope may hold other instructions as well, such
@@ -538,8 +551,9 @@ class Markers {
     const LinkBody body = link.body();
     const std::string& parameter = promoted_.added.front();
     const FunctionFacts& kernel = parts_.kernel;
-    spliced_ = fmt::format("\t.reg .b64 {0};\n\tld.param.u64 {0}, [{1}];\n\t", kChainRegister, parameter) +
-               link_body(parts_, body) + "\n";
+    spliced_ = fmt::format("\t.reg .b64 {0};\n\tld.param.u64 {0}, [{1}];\n\t", kChainRegister, parameter);
+    if (const auto batch = batch_of(parts_, shape_)) spliced_ += batch->begin();
+    spliced_ += link_body(parts_, body) + "\n";
     // What follows is the template's again.
     return spliced_ + "\t" + parts_.lines.head(kernel.module, kernel.function) + "\n";
   }
@@ -551,10 +565,31 @@ class Markers {
   std::string spliced_;
 };
 
+// Threads that a multiprocessor holds.
+uint32_t threads_of_multiprocessor(uint32_t sm) {
+  if (sm == 75) return 1024;
+  return sm == 86 || sm == 87 || sm == 89 || sm >= 120 ? 1536 : 2048;
+}
+
+// Links that look back are under way as many at a time as blocks fit, and short ones do little but wait for
+// memory. So a multiprocessor is to hold as many blocks as the body's registers leave room for, which the
+// assembler would not see to by itself.
+std::string residency_text(const FunctionFacts& kernel, const PromotedShape& shape) {
+  constexpr uint32_t kRegisters = 65536, kMostBlocks = 16, kBeside = 4;  // addresses, what is shared
+  if (shape.mode != PromotionMode::LookBack || shape.threads == 0) return {};
+  const analysis::VirtualRegisters registers(kernel.flow);
+  const analysis::Liveness liveness(kernel.flow, registers);
+  const uint32_t warps = round_up(shape.threads, 32);
+  const uint32_t fit = kRegisters / warps / (liveness.maximum().pressure.words + kBeside);
+  const uint32_t have = threads_of_multiprocessor(ptx::dialect_of(kernel.module).target.arch) / warps;
+  const uint32_t blocks = std::min({fit, have, kMostBlocks});
+  return blocks < 2 ? "" : fmt::format("\n.minnctapersm {}", blocks);
+}
+
 // The kernel's own parameters and launch bounds around the template's body. Without bounds the variant must
 // still get room for the chain's block.
-std::string header_text(const FunctionFacts& kernel, const ChainFacts& chain, const std::string& name,
-                        const std::string& added) {
+std::string header_text(const FunctionFacts& kernel, const ChainFacts& chain, const PromotedShape& shape,
+                        const std::string& name, const std::string& added) {
   const Function& f = kernel.function;
   std::string parameters;
   for (const ptx::Parameter& p : f.parameters)
@@ -562,6 +597,8 @@ std::string header_text(const FunctionFacts& kernel, const ChainFacts& chain, co
   std::string bounds(kernel.module.text(f.attributes));
   if (bounds.empty())
     bounds = fmt::format(".maxntid {}, {}, {}", chain.block[0], chain.block[1], chain.block[2]);
+  const auto says = [&](const char* directive) { return bounds.find(directive) != std::string::npos; };
+  if (!says(".minnctapersm") && !says(".maxnreg")) bounds += residency_text(kernel, shape);
   return fmt::format("{}.entry {}(\n{}\t{}\n)\n{}\n", linkage_text(f), name, parameters, added, bounds);
 }
 
@@ -602,7 +639,8 @@ Generated promoted_kernel(const FunctionFacts& kernel, const ChainFacts& chain, 
   std::vector<std::string> declarations;
   if (shape.launches)
     declarations = marker_declarations(kernel.module, *templates.launch, launch_functions(kernel));
-  const std::string head = header_text(kernel, chain, name, fmt::format("{}", fmt::join(added, ",\n\t")));
+  const std::string head =
+      header_text(kernel, chain, shape, name, fmt::format("{}", fmt::join(added, ",\n\t")));
   return {name, head + edits.apply(f.body.tokens), std::move(declarations), {markers.spliced()}};
 }
 

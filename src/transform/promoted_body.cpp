@@ -36,7 +36,7 @@ class PartSplicer final : public Splicer {
     if (body.boundary != nullptr) {
       for (const Statement* moved : parts_.chain.moved) around_[moved] = {"", "", true};
     }
-    return "{\n" + position() + Splicer::body() + "\t}";
+    return "{\n" + position() + Splicer::body() + body.at_end + "\t}";
   }
 
   std::string slice(const analysis::Slice& slice) {
@@ -78,6 +78,7 @@ class PartSplicer final : public Splicer {
   void begin(const Statement& s) override {
     if (body_ == nullptr || &s != body_->boundary) return;
     out_ += "\t" + body_->at_boundary + "\n";
+    for (const Statement* again : body_->again) instruction(*again);
     for (const Statement* moved : parts_.chain.moved) instruction(*moved);
   }
 

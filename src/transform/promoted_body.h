@@ -29,6 +29,8 @@ struct LinkBody {
   // moved instructions; null for nowhere.
   const ptx::Statement* boundary = nullptr;
   std::string at_boundary;
+  analysis::Slice again;  // stands behind `at_boundary` a second time
+  std::string at_end;     // behind the place to which `ret` leads
 };
 std::string link_body(const PromotedParts& parts, const LinkBody& body);
 

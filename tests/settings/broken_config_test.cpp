@@ -33,7 +33,7 @@ constexpr Broken kBroken[] = {
      "granularity, "
      "launcher, multiblock, ordering, buffer, pool_bytes, total_bytes, "
      "concurrency, consumer_threads, dependent_launch, pack_records, flatten, aggregate_malloc, promotion, "
-     "pool, assume)"},
+     "batch_links, pool, assume)"},
     {"WrongType", "[defaults]\nlauncher = 1\n",
      "FILE:2:12: 'launcher' must be a string (fix: use auto | host | device | host-readback, in quotes)"},
     {"WrongTypeOfANumber", "[defaults]\npool_bytes = 6.4\n",

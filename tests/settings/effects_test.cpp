@@ -271,6 +271,19 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     expect_promotion(config("[defaults]\npromotion = \"PAO\"\n"), "PAO");
   }
   void kernel_promotion() { expect_promotion(config(chain_table_ + "promotion = \"PAO\"\n"), "PAO"); }
+  // What explain says of a chain whose links are told apart by a few registers.
+  void expect_no_batches(const std::string& setting) {
+    const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/left-chain-carried.golden");
+    const std::string file = write("carried.ptx", golden.substr(golden.find(".version")));
+    const std::string explained = klap_ptx({"explain", file}, {setting}).out;
+    EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_BATCH_LINKS="}).out, HasSubstr("up to 4 links a block"));
+    EXPECT_THAT(explained, AllOf(HasSubstr("look-back"), Not(HasSubstr("links a block"))));
+  }
+  void batch_links() { expect_no_batches("KLAP_BATCH_LINKS=off"); }
+  void default_batch_links() { expect_no_batches(config("[defaults]\nbatch_links = \"off\"\n")); }
+  void kernel_batch_links() {
+    expect_no_batches(config("[[kernel]]\nname = \"*chosen*\"\nbatch_links = \"off\"\n"));
+  }
   void expect_pool(const std::string& setting, int blocks) {
     const Outcome outcome = run_chain(setting);
     ASSERT_FALSE(outcome.grids.empty());
@@ -448,6 +461,9 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_PROMOTION", &Effects::promotion},
       {"[defaults] promotion", &Effects::default_promotion},
       {"[[kernel]] promotion", &Effects::kernel_promotion},
+      {"KLAP_BATCH_LINKS", &Effects::batch_links},
+      {"[defaults] batch_links", &Effects::default_batch_links},
+      {"[[kernel]] batch_links", &Effects::kernel_batch_links},
       {"KLAP_POOL", &Effects::pool},
       {"[defaults] pool", &Effects::default_pool},
       {"[[kernel]] pool", &Effects::kernel_pool},

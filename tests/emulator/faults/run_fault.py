@@ -34,7 +34,7 @@ class Library:
         environment.update(
             LD_PRELOAD=self.path, LD_LIBRARY_PATH=os.path.join(build, "lib", "emulator"),
             KLAP_LINKER="driver", KLAP_LAUNCHER=self.options.launcher,
-            KLAP_GRANULARITY=self.options.granularity, KLAP_PROMOTION=self.options.promotion, KLAP_MULTIBLOCK="4", KLAP_CACHE_DIR=self.cache,
+            KLAP_GRANULARITY=self.options.granularity, KLAP_PROMOTION=self.options.promotion, KLAP_POOL=self.options.pool, KLAP_MULTIBLOCK="4", KLAP_CACHE_DIR=self.cache,
             KLAP_EMULATOR_QUIET="1", KLAP_EMULATOR_SEED=str(seed), KLAP_EMULATOR_WEAK_MEMORY="1",
             KLAP_EMULATOR_RACES="1",
             KLAP_EMULATOR_MAX_STEPS="100000000", KLAP_EMULATOR_SCHEDULE=SCHEDULES[seed % len(SCHEDULES)],
@@ -66,7 +66,7 @@ class RightLibrary(Library):
         files = [self.path, os.path.join(libraries, "emulator", "libcuda.so.1"),
                  os.path.join(options.build, "bin", "emulated", options.program), os.path.abspath(__file__)]
         found = [(file, os.stat(file).st_mtime_ns, os.stat(file).st_size) for file in files]
-        self.identity = repr((found, options.launcher, options.granularity, options.promotion))
+        self.identity = repr((found, options.launcher, options.granularity, options.promotion, options.pool))
 
     def problem(self, seed):
         name = hashlib.sha256(f"{self.identity} {seed}".encode()).hexdigest()
@@ -89,6 +89,7 @@ def main():
     parser.add_argument("--granularity", choices=["grid", "block", "multiblock", "warp"], default="grid")
     parser.add_argument("--program", default="rounds", help="what is run")
     parser.add_argument("--promotion", default="auto", help="of chains")
+    parser.add_argument("--pool", default="auto", help="blocks of a chain")
     parser.add_argument("--harmless", action="store_true", help="what is planted is no fault")
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--first-seed", type=int, default=0, help="the others come after it")

@@ -170,6 +170,34 @@ def judge_result(outcome):
     return wrong
 
 
+def report_of(outcome):
+    """What the program printed at its end, which judge_result has read already."""
+    return json.loads(last_line(outcome.out))
+
+
+def is_what_it_says(said, counted, case):
+    """Some programs can be done sooner than they say."""
+    return counted == said or (case.get("fewer_launches", False) and counted < said)
+
+
+def judge_kernels(outcome, case):
+    """Whether the host launched as many kernels in a run as the program says of itself, if it does."""
+    said, counted = (report.get(key) for report, key in ((report_of(outcome), "kernel_launches"),
+                                                         (report_of(outcome)["result"], "host_launches")))
+    if said is None or is_what_it_says(said, counted, case):
+        return []
+    return [f"the host launched {counted} kernels and not {said}"]
+
+
+def judge_parents(outcome, stats, case):
+    """Whether as many parents ran rewritten as the program says that there are, where all did."""
+    said, launches = report_of(outcome)["parent_launches"], stats["launches"]
+    counted = sum(launches["redirected"].values()) / 2  # the run and one that counts failed launches
+    if launches.get("left") or is_what_it_says(said, counted, case):
+        return []
+    return [f"{counted:g} launches of parents were redirected and not {said}"]
+
+
 def judge_sites(expected, configuration, stats):
     """Whether the launch sites became what they are expected to become."""
     if "missing" in stats:
@@ -182,6 +210,9 @@ def judge_sites(expected, configuration, stats):
     for kernel in expected["redirected"]:
         if statistics_file.redirected(stats, kernel) == 0:
             wrong.append(f"no launch of {kernel} was redirected")
+    for kernel in expected.get("sliced", []):
+        if statistics_file.slices(stats, kernel) == 0:
+            wrong.append(f"no launch of {kernel} ran in slices")
     sites = [site for module in stats.get("modules", []) for site in module.get("sites", [])]
     if "sites" in expected and len(sites) != expected["sites"]:
         wrong.append(f"{len(sites)} launch sites found instead of {expected['sites']}")
@@ -201,10 +232,11 @@ def judge_benchmark(runs, seed):
                                                          "--json", "-"])
     wrong = judge_result(outcome)
     if runs.configuration != "native":
-        return wrong + judge_sites(runs.case["expected"], runs.configuration, stats)
+        wrong += judge_sites(runs.case["expected"], runs.configuration, stats)
+        return wrong or (judge_parents(outcome, stats, runs.case) if runs.configuration == "host" else [])
     if runs.case.get("loses_launches"):
         return [] if wrong else ["the run was right although launches must have been lost"]
-    return wrong
+    return wrong or judge_kernels(outcome, runs.case)
 
 
 def judge_variants(runs):
@@ -212,7 +244,7 @@ def judge_variants(runs):
     wrong = []
     for variant in runs.case.get("variants", []):
         outcome, _ = runs.run(0, "native", ["--reps", "1", "--warmup", "0", "--variant", variant, "--json", "-"])
-        wrong += [f"--variant {variant}: {text}" for text in judge_result(outcome)]
+        wrong += [f"--variant {variant}: {text}" for text in judge_result(outcome) or judge_kernels(outcome, runs.case)]
     return wrong
 
 

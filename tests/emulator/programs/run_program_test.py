@@ -50,6 +50,35 @@ class JudgeResult(unittest.TestCase):
         self.assertTrue(run_program.judge_result(process.Outcome(["program"], 0, "fine\n")))
 
 
+class JudgeLaunches(unittest.TestCase):
+    @staticmethod
+    def said(kernels=3, parents=2, counted=3):
+        report = {"parent_launches": parents, "result": {"host_launches": counted}}
+        if kernels is not None:
+            report["kernel_launches"] = kernels
+        return process.Outcome(["program"], 0, json.dumps(report) + "\n")
+
+    def test_kernels(self):
+        self.assertEqual(run_program.judge_kernels(self.said(), {}), [])
+        self.assertEqual(run_program.judge_kernels(self.said(kernels=None), {}), [])  # a library's
+        for counted in (2, 4, None):
+            with self.subTest(counted):
+                self.assertTrue(run_program.judge_kernels(self.said(counted=counted), {}))
+
+    def test_fewer_kernels(self):
+        case = {"fewer_launches": True}
+        self.assertEqual(run_program.judge_kernels(self.said(counted=2), case), [])
+        self.assertTrue(run_program.judge_kernels(self.said(counted=4), case))
+
+    def test_parents(self):
+        judge = lambda redirected, left=(), **case: run_program.judge_parents(  # noqa: E731
+            self.said(), {"launches": {"redirected": redirected, "left": dict(left)}}, case)
+        self.assertEqual(judge({"parent<false>": 2, "parent<true>": 2}), [])
+        self.assertTrue(judge({"parent<false>": 2, "parent<true>": 1}))
+        self.assertEqual(judge({"parent<false>": 1}, left={"parent<false>": 3}), [])
+        self.assertEqual(judge({"parent<false>": 1, "parent<true>": 2}, fewer_launches=True), [])
+
+
 class KeptOutcome(unittest.TestCase):
     def test_what_went_well_is_kept(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -98,6 +127,12 @@ class JudgeSites(unittest.TestCase):
 
     def test_not_redirected(self):
         self.assertTrue(run_program.judge_sites({"redirected": ["parent"]}, "host", stats(redirected=0)))
+
+    def test_slices(self):
+        whole, sliced = stats(), stats()
+        sliced["launches"]["sliced"] = {"_Z6parentPi": {"launches": 1, "slices": 3}}
+        self.assertTrue(run_program.judge_sites({"redirected": [], "sliced": ["parent"]}, "host", whole))
+        self.assertEqual(run_program.judge_sites({"redirected": [], "sliced": ["parent"]}, "host", sliced), [])
 
     def test_other_launcher(self):
         self.assertTrue(run_program.judge_sites({}, "device", stats(launcher="host")))
