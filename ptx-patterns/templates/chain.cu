@@ -86,7 +86,7 @@ static __device__ __forceinline__ void finish(KlapChained* record) {
 static __device__ __forceinline__ unsigned long long take(KlapFeed* feed, unsigned int items) {
 #pragma unroll 1
   for (;;) {
-    const unsigned int number = atomicAdd(&feed->taken, 1u);
+    const unsigned int number = static_cast<unsigned int>(atomicAdd(&feed->turns, KLAP_FEED_TURN) >> 32);
     if (number >= items) return 0;
     const unsigned long long item = feed->items[number];
     if (item == 0) continue;
@@ -111,8 +111,7 @@ static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int childr
     atomicAdd(feed->report + KLAP_REPORT_NATIVE, static_cast<unsigned long long>(feed->native));
   }
   feed->reserved = 0;
-  feed->pending = 0;
-  feed->taken = 0;
+  feed->turns = 0;
   feed->exited = 0;
   feed->children = 0;
   feed->native = 0;

@@ -149,7 +149,7 @@ extern "C" __device__ unsigned long long __klap_chain_publish(KlapFeed* feed, un
     other->unfinished =
         feed_items(static_cast<unsigned long long>(other->grid_x) * other->grid_y * other->grid_z);
   }
-  publish(feed, arguments, kernel);
+  publish(publication(feed, arguments, kernel));
   if (alone != 0) return last;
   return static_cast<unsigned int>(
       KLAP_FEED_ITEM(0, reinterpret_cast<unsigned char*>(record) - feed->records, 0));

@@ -15,7 +15,8 @@
 //
 // Constants: KLAP_KERNELS, for every kernel KLAP_KERNEL(number, width, height, depth) with its block;
 // KLAP_THREADS, of the largest of these blocks; KLAP_ARGS_OFFSET; KLAP_GRID_1D when every child's grid has
-// one row and one layer; those of exits.h.
+// one row and one layer; KLAP_LEAST_BLOCKS, how many blocks a multiprocessor must have registers for, unless
+// that is left open; those of exits.h.
 #include "exits.h"
 #include "feed.h"
 #include "sequence.h"
@@ -28,13 +29,21 @@
 KLAP_KERNELS
 #undef KLAP_KERNEL
 
+#ifdef KLAP_LEAST_BLOCKS
+#define KLAP_BOUNDS __launch_bounds__(KLAP_THREADS, KLAP_LEAST_BLOCKS)
+#else
+#define KLAP_BOUNDS __launch_bounds__(KLAP_THREADS)
+#endif
+
 #define KLAP_KERNEL(number, width, height, depth) +1
 enum : unsigned int { kKernels = KLAP_KERNELS };
 #undef KLAP_KERNEL
 
-// Waiting blocks look at their item again after this many nanoseconds, twice as many each time, and at the
-// common end of all only every few times: thousands of blocks look at that one word.
-enum : unsigned int { kShortestPause = 32, kLongestPause = 1024, kLooksPerEnd = 4 };
+// Waiting blocks look at their item again after this many nanoseconds, twice as many each time up to the
+// longest pause: an item is found that late. A look takes 700 ns more. 2,000 blocks, as many as there are, so
+// look 2 times each nanosecond, at 32 bytes of the second-level cache: 70 of the 5,000 bytes that this gives
+// in the time. At the common end of all they look only every few times: that is one word, in one place.
+enum : unsigned int { kShortestPause = 32, kLongestPause = 256, kLooksPerEnd = 4 };
 
 static __device__ __forceinline__ unsigned int load_relaxed(const unsigned int* address) {
   unsigned int value;
@@ -53,33 +62,50 @@ static __device__ __forceinline__ void clear(unsigned long long* item) {
   asm volatile("st.relaxed.gpu.u64 [%0], %1;" : : "l"(item), "l"(0ull) : "memory");
 }
 
-// The next item, once it is ready; 0 if there will be no more. A taken item is cleared for the next use of
-// the queue.
-static __device__ __forceinline__ unsigned long long take(KlapFeed* feed) {
-  const unsigned int number = atomicAdd(&feed->taken, 1u);
-  const bool exists = number < feed->item_capacity;
+// What stays as it is while the consumer runs. It is kept in shared memory: what the first-level cache holds
+// is thrown away whenever a block of the multiprocessor looks at an item, and each item would wait for this
+// anew.
+struct Arrays {
+  unsigned long long* items;
+  unsigned char* records;
+  unsigned int item_capacity;
+};
+
+// The item of that number, once it is ready; 0 if there will be no more. A taken item is cleared for the next
+// use of the queue.
+static __device__ __forceinline__ unsigned long long await_item(KlapFeed* feed, const Arrays& arrays,
+                                                                unsigned int number) {
+  const bool exists = number < arrays.item_capacity;
+  unsigned long long* const at = arrays.items + number;
   unsigned int pause = kShortestPause;
 #pragma unroll 1
-  for (unsigned int look = 0;; ++look) {
+  for (unsigned int look = 1;; ++look) {
+    // In flight at the same time as the item.
+    const unsigned int is_over = look % kLooksPerEnd == 0 ? load_relaxed(&feed->done) : 0;
     if (exists) {
-      const unsigned long long item = load_acquire(feed->items + number);
+      const unsigned long long item = load_acquire(at);
       if (item != 0) {
-        clear(feed->items + number);
+        clear(at);
         return item;
       }
     }
-    if (look % kLooksPerEnd == 0 && load_relaxed(&feed->done) != 0) return 0;
+    if (is_over != 0) return 0;
     __nanosleep(pause);
     if (pause < kLongestPause) pause *= 2;
   }
 }
 
-// Counts an item off that all threads of this block are done with. True if it was the last one. What the item
-// launched has been counted before: its threads did that before the barrier that led here.
-static __device__ __forceinline__ bool retire(KlapFeed* feed) {
-  if (atomicSub(&feed->pending, 1u) != 1u) return false;
-  asm volatile("st.relaxed.gpu.u32 [%0], %1;" : : "l"(&feed->done), "r"(1u) : "memory");
-  return true;
+// The next item for this block; 0 if there will be no more. Counts off `finished` items, one or none, that
+// all its threads are done with, in the same atomic. What these launched has been counted before: the threads
+// did that before the barrier that led here.
+static __device__ __forceinline__ unsigned long long take(KlapFeed* feed, const Arrays& arrays,
+                                                          unsigned int finished) {
+  const unsigned long long before = atomicAdd(&feed->turns, KLAP_FEED_TURN - finished);
+  if (static_cast<unsigned int>(before) != finished)
+    return await_item(feed, arrays, static_cast<unsigned int>(before >> 32));
+  // Nothing is left. Others may wait only if there was something.
+  if (finished != 0) asm volatile("st.relaxed.gpu.u32 [%0], %1;" : : "l"(&feed->done), "r"(1u) : "memory");
+  return 0;
 }
 
 // Counts this block out, for one thread of it; the last block leaves the queue empty for the next parent. The
@@ -95,37 +121,39 @@ static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int childr
     report[KLAP_REPORT_NATIVE] += feed->native;
   }
   feed->reserved = 0;
-  feed->taken = 0;
+  feed->turns = 0;
   feed->done = 0;
   feed->exited = 0;
   feed->children = 0;
   feed->native = 0;
 }
 
-extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapFeed* feed) {
+extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapFeed* feed) {
   __shared__ unsigned long long taken;
+  __shared__ Arrays arrays;
   const unsigned int thread = threadIdx.x;
   unsigned int children = 0;  // begun by this block, in its first thread
-  bool is_over = false;       // the same
-  // Nothing is pending only if nothing was recorded, or all is done already.
-  if (thread == 0) is_over = load_relaxed(&feed->pending) == 0;
+  if (thread == 0) {
+    arrays = {feed->items, feed->records, feed->item_capacity};
+    taken = take(feed, arrays, 0);
+  }
 
 #pragma unroll 1
   for (;;) {
-    if (thread == 0) taken = is_over ? 0 : take(feed);
     __syncthreads();
     const unsigned long long item = taken;
     if (item == 0) break;
-    const unsigned char* const record = feed->records + KLAP_FEED_ITEM_OFFSET(item);
+    const unsigned char* const record = arrays.records + KLAP_FEED_ITEM_OFFSET(item);
     const unsigned int part = KLAP_FEED_ITEM_PART(item);
     const unsigned int kernel = kKernels == 1 ? 0 : KLAP_FEED_ITEM_KERNEL(item);
     if (part == 0) ++children;
 
-    // This part's share of the child's blocks.
+    // This part's share of the child's blocks. The grid is not read for who has just one: the child's
+    // arguments would wait for it.
     Linear linear = part, count = 1;
-    const uint4 grid = *reinterpret_cast<const uint4*>(record);
-    const Linear blocks = static_cast<Linear>(grid.x) * grid.y * grid.z;
-    if (blocks > KLAP_FEED_PARTS) {
+    if (KLAP_FEED_ITEM_IS_SHARED_OUT(item)) {
+      const uint4 grid = *reinterpret_cast<const uint4*>(record);
+      const Linear blocks = static_cast<Linear>(grid.x) * grid.y * grid.z;
       const Linear share = blocks / KLAP_FEED_PARTS;
       const unsigned int rest = static_cast<unsigned int>(blocks % KLAP_FEED_PARTS);
       linear = part * share + (part < rest ? part : rest);
@@ -139,14 +167,15 @@ extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapF
   if (kernel == number &&                                                                           \
       ((width) * (height) * (depth) == KLAP_THREADS || thread < (width) * (height) * (depth)))      \
     __klap_child_body_##number(record + KLAP_ARGS_OFFSET, at.x, at.y, at.z, size.x, size.y, size.z, \
-                               thread % (width), thread / (width) % (height),                       \
-                               thread / ((width) * (height)));
+                               (height) * (depth) == 1 ? thread : thread % (width),                 \
+                               (height) == 1 ? 0 : thread / (width) % (height),                     \
+                               (depth) == 1 ? 0 : thread / ((width) * (height)));
       KLAP_KERNELS
 #undef KLAP_KERNEL
       // For what the child's next block shares, and for retiring after the last one.
       end_child_block();
     }
-    if (thread == 0) is_over = retire(feed);
+    if (thread == 0) taken = take(feed, arrays, 1);
   }
   if (thread == 0) leave(feed, children);
 }

@@ -120,7 +120,6 @@ static __device__ __forceinline__ void leave_to_whole(KlapFeed* whole, KlapFeed*
   atomicAdd(&whole->native, own->native);
   atomicExch(&whole->after_native, 1u);
   own->reserved = 0;
-  own->pending = 0;
   own->native = 0;
   own->after_native = 0;
 }

@@ -128,7 +128,9 @@ Executor::Outcome Executor::turn() {
     return Outcome::Ran;
   }
   s.residency.fill();
-  if (auto turn = s.schedule.choose(s.residency.blocks())) {
+  auto turn = s.schedule.choose(s.residency.blocks());
+  if (!turn && s.residency.fill_early()) turn = s.schedule.choose(s.residency.blocks());
+  if (turn) {
     s.run(*turn);
     return Outcome::Ran;
   }

@@ -47,6 +47,9 @@ struct DeviceShape {  // what programs can ask the device
 
 struct ExecutorOptions {
   ScheduleKind schedule = ScheduleKind::Fast;
+  // So many thread-instructions of others pass at most before a grid's next block starts, as where somebody
+  // else has the multiprocessors. While nothing can run, blocks start.
+  uint64_t late_blocks = 0;
   uint64_t seed = 1;
   bool check_bounds = true;  // every access against Memory::find; otherwise only against the mapped range
   uint64_t max_steps = 0;    // thread-instructions before a run is given up, 0 for no limit

@@ -200,7 +200,7 @@ class Generator {
     const uint32_t group_blocks = site.way.group_blocks;
     out.record = site.shape.chain == transform::Chain::InOrder
                      ? chain_record_template(site.shape, group_blocks)
-                 : site.way.has_own_room() ? feed_record_template(site.shape.layout, group_blocks)
+                 : site.way.has_own_room() ? feed_record_template(site.shape, group_blocks)
                  : site.keeps_launches     ? record_sizes_template(site.shape, group_blocks)
                                            : record_template(site.shape, group_blocks);
     out.consumer = consumer_template(site.shape);

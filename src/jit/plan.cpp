@@ -504,12 +504,15 @@ class Planner {
     bool is_1d =
         std::ranges::all_of(sites, [](const PlannedSite& s) { return grid_is_1d(*s.site, s.parent->data); });
     std::vector<transform::FedBody> bodies;
-    uint32_t shared_bytes = 0;
+    uint32_t shared_bytes = 0, words = 0;
+    bool shares = false;
     for (const analysis::FedKernel& kernel : family.kernels) {
       const transform::ConsumerShape own =
           transform::consumer_shape(module, kernel.facts->function, kernel.block, is_1d, false);
       bodies.push_back({kernel.block, own.layout, own.may_leave});
       shared_bytes = std::max(shared_bytes, kernel.shared_bytes);
+      words = std::max(words, kernel.facts->values().liveness.maximum().pressure.words);
+      shares = shares || analysis::most_static_shared_bytes(module, kernel.facts->function) != 0;
       is_1d = is_1d && std::ranges::all_of(kernel.facts->sites,
                                            [&](const Site& s) { return grid_is_1d(s, kernel.facts->data); });
     }
@@ -518,6 +521,8 @@ class Planner {
         transform::consumer_shape(module, *site.child, child.block, is_1d, false, true);
     shape.shared_bytes = shared_bytes;
     transform::add_bodies(shape, bodies);
+    // Shared memory may well leave room for fewer.
+    if (!shares && shared_bytes == 0) shape.least_blocks = transform::least_blocks(words, shape.threads());
     return shape;
   }
 

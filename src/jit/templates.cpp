@@ -180,10 +180,11 @@ std::shared_ptr<const ptx::Module> record_sizes_template(const transform::Consum
   return compiled(kRecordSizesTemplate, "record_sizes.cu", options);
 }
 
-std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordLayout& layout,
+std::shared_ptr<const ptx::Module> feed_record_template(const transform::ConsumerShape& shape,
                                                         uint32_t group_blocks) {
-  std::vector<std::string> options = layout_options(layout);
+  std::vector<std::string> options = layout_options(shape.layout);
   add_group(options, group_blocks);
+  if (shape.feeds) options.emplace_back("-DKLAP_FEEDS");
   return compiled(kFeedRecordTemplate, "feed_record.cu", options);
 }
 
@@ -208,7 +209,11 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
     if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
     return compiled(kWarpTemplate, "warp.cu", options);
   }
-  if (shape.feeds) return compiled(kFeedTemplate, "feed.cu", feed_options(shape));
+  if (shape.feeds) {
+    std::vector<std::string> options = feed_options(shape);
+    if (shape.least_blocks != 0) options.push_back(fmt::format("-DKLAP_LEAST_BLOCKS={}", shape.least_blocks));
+    return compiled(kFeedTemplate, "feed.cu", options);
+  }
   if (shape.chain != transform::Chain::None) {
     std::vector<std::string> options = feed_options(shape);
     if (shape.chain == transform::Chain::InOrder) options.emplace_back("-DKLAP_IN_ORDER");

@@ -19,8 +19,9 @@ std::shared_ptr<const ptx::Module> record_template(const transform::ConsumerShap
 std::shared_ptr<const ptx::Module> record_sizes_template(const transform::ConsumerShape& shape,
                                                          uint32_t group_blocks);
 std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape);
-// What parents and children record with where the children launch again.
-std::shared_ptr<const ptx::Module> feed_record_template(const transform::RecordLayout& layout,
+// What parents and children record with where the children launch again; or parents only, where the launch
+// stands in a loop and the children have no order.
+std::shared_ptr<const ptx::Module> feed_record_template(const transform::ConsumerShape& shape,
                                                         uint32_t group_blocks);
 // The same where the launch stands in a loop and the children of a thread have an order.
 std::shared_ptr<const ptx::Module> chain_record_template(const transform::ConsumerShape& shape,

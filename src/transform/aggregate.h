@@ -50,6 +50,8 @@ struct ConsumerShape {
   bool awaits_parent = false;       // begins with a wait for what it is launched behind (templates/await.h)
   bool feeds = false;               // children launch again: templates/feed.cu
   std::vector<FedBody> bodies;      // then, and with a chain: all kernels that it runs, by number
+  // Where children launch again: so many blocks a multiprocessor must have registers for; 0: left open.
+  uint32_t least_blocks = 0;
   Chain chain = Chain::None;
   analysis::Together together = analysis::Together::Threads;
   analysis::MayLeave may_leave = analysis::MayLeave::Nobody;  // early, from a block that stays together
@@ -81,6 +83,9 @@ ConsumerShape consumer_shape(const ptx::Module& module, const ptx::Function& chi
 // The same for a launch of any sizes: they stand in the shape only where they differ.
 ConsumerShape consumer_shape(const ptx::Module& module, const ptx::Function& child,
                              const analysis::LaunchSizes& sizes, bool grid_is_1d, bool exact);
+// How many blocks of so many threads a multiprocessor must have registers for, where they run children that
+// launch again and hold `words` registers; 0: that is left to the assembler.
+uint32_t least_blocks(uint32_t words, uint32_t threads);
 // All kernels of a consumer that feeds itself: its records are as large as the largest of theirs.
 void add_bodies(ConsumerShape& shape, const std::vector<FedBody>& bodies);
 

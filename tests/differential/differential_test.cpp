@@ -210,6 +210,17 @@ TEST_P(OwnRoom, EndsWhereOneBlockIsResident) {
   EXPECT_EQ(report.statistics.at("children_launched_natively"), 0);
 }
 
+// Somebody else has the multiprocessors: blocks start when others are in the middle of the queue, or when all
+// is done.
+TEST_P(OwnRoom, EndsWhereBlocksStartLate) {
+  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  for (const char* steps : {"3000", "100000"}) {
+    SCOPED_TRACE(steps);
+    const Report report = run_cases(GetParam(), {{"KLAP_EMULATOR_LATE_BLOCKS", steps}}, 1);
+    EXPECT_EQ(report.statistics.at("children_launched_natively"), 0);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, OwnRoom, testing::Values("recursi", "loop_"));
 
 // The same for launches in loops in every form.

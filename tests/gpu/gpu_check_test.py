@@ -20,7 +20,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TOOLS = os.path.join(ROOT, "tools")
 sys.path[:0] = [TOOLS, os.path.join(ROOT, "benchmarks")]
 
-from gpu_checks import programs, promotion, sanitizer, start_up  # noqa: E402
+from gpu_checks import beside, programs, promotion, sanitizer, start_up  # noqa: E402
 from harness import process, statistics_file  # noqa: E402
 
 # A program that behaves differently when it is preloaded; {natively} and {preloaded} are shell commands.
@@ -358,6 +358,71 @@ shift 2
         self.assertEqual(code, 1)
         self.assertIn("WRONG: no launch was redirected", out)
         self.assertNotIn("times faster", out)
+
+
+class BesideTest(WithCommand):
+    """Two processes at once."""
+
+    REDIRECTED = {"_Z7descendPi": 1, "_Z7descendILb0EEvPi": 1, "_Z11search_fromPi": 1, "_Z5buildPi": 1}
+    RIGHT = dict(STATS, launches={"redirected": REDIRECTED})
+
+    def setUp(self):
+        super().setUp()
+        for path in beside.needed(self.where, ROOT):
+            self.side(os.path.relpath(path, os.path.join(self.where.build, "bin")), "echo PASS p")
+
+    def side(self, path, preloaded, stats=None):
+        self.program(*path.split("/"), "false", f"{preloaded}; code=$?; {write_stats(stats or self.RIGHT)}; exit $code")
+
+    def run_section(self):
+        return self.run_command("--only", "beside")
+
+    def test_right(self):
+        code, out = self.run_section()
+        self.assertEqual(code, 0, out)
+        for pair in ("crowded beside crowded", "crowded beside td", "rbfs beside qt"):
+            self.assertIn(f"{pair}: ok", out)
+
+    def test_both_run_at_once(self):
+        here, there = (os.path.join(self.where.build, name) for name in ("here", "there"))
+        met = "; ".join(f"while [ ! -e {name} ]; do sleep 0.01; done" for name in (here, there))
+        self.side("bench/rbfs", f"touch {here}; {met}")
+        self.side("bench/qt", f"touch {there}; {met}")
+        pair = beside.pairs(ROOT)[-1]
+        with mock.patch.object(beside, "LIMIT", 20):
+            self.assertEqual(beside.check(self.where, pair, quiet)["wrong"], [])
+        os.remove(here)
+        os.remove(there)
+        with mock.patch.object(beside, "LIMIT", 1):
+            self.assertIn("killed", beside.check(self.where, pair[:1], quiet)["wrong"][0])
+
+    def test_who_does_not_end_is_wrong(self):
+        self.side("bench/td", "sleep 60")
+        with mock.patch.object(beside, "LIMIT", 1):
+            code, out = self.run_section()
+        self.assertEqual(code, 1)
+        self.assertRegex(out, "WRONG in crowded beside td: td: still running")
+        self.assertIn("crowded beside th: ok", out)
+
+    def test_wrong_results(self):
+        self.side("bench/qt", "(exit 1)")
+        self.side("gpu/crowded", "echo FAIL p")
+        code, out = self.run_section()
+        self.assertEqual(code, 1)
+        self.assertIn("WRONG in rbfs beside qt: qt: exit code 1", out)
+        self.assertIn("WRONG in crowded beside th: crowded: no verdict printed", out)
+
+    def test_fallback_is_not_success(self):
+        self.side("bench/rbfs", "true", dict(STATS, launches={"redirected": {}}))
+        code, out = self.run_section()
+        self.assertEqual(code, 1)
+        self.assertIn("WRONG in crowded beside rbfs: rbfs: no launch of search_from was redirected", out)
+
+    def test_missing_program(self):
+        os.remove(self.where.program("gpu", "crowded"))
+        code, out = self.run_section()
+        self.assertEqual(code, 1)
+        self.assertIn("not built", out)
 
 
 class PromotionTest(unittest.TestCase):

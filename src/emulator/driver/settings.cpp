@@ -78,6 +78,9 @@ constexpr Setting kSettings[] = {
     {"SCHEDULE", "fast, round-robin, random, one-block, starve-one, child-first or child-last",
      "which warp of which block of which grid goes next",
      [](Settings& s, std::string_view text) { return set_schedule(s.machine.executor.schedule, text); }},
+    {"LATE_BLOCKS", "a number, 0 for none",
+     "of a grid's blocks each starts so many thread instructions after the one before, at most",
+     [](Settings& s, std::string_view text) { return set_number(s.machine.executor.late_blocks, text, 0); }},
     {"WEAK_MEMORY", "0 or 1", "loads may return older values where the memory model allows it",
      [](Settings& s, std::string_view text) {
        return set_switch(s.machine.executor.order.weak_memory, text);

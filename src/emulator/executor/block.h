@@ -23,6 +23,7 @@ struct GridRun {
   uint32_t blocks_at_once = 0;                     // on one multiprocessor; what a block takes of it:
   uint32_t block_threads = 0, block_shared = 0;
   uint32_t resident = 0;
+  uint64_t not_before = 0;  // steps, where blocks start late
   [[nodiscard]] uint64_t unstarted() const { return grid->block_count() - next + skipped.size(); }
 };
 

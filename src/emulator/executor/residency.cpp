@@ -93,6 +93,10 @@ GridRun* Residency::choose_run() {
   GridRun* best = nullptr;
   for (const auto& run : runs_) {
     if (run->unstarted() == 0 || !find_room(*run)) continue;
+    if (context_.steps < run->not_before) {
+      some_are_late_ = true;
+      continue;
+    }
     if (!best || goes_before(*run, *best)) best = run.get();
     if (!context_.adversarial()) break;
   }
@@ -112,9 +116,18 @@ uint64_t Residency::choose_block_number(GridRun& run) {
 }
 
 void Residency::fill() {
-  if (!may_have_room_) return;
+  if (!may_have_room_ && !some_are_late_) return;
+  some_are_late_ = false;
   while (GridRun* run = choose_run()) start_block(*run, *find_room(*run));
   may_have_room_ = false;
+}
+
+bool Residency::fill_early() {
+  if (!some_are_late_) return false;
+  for (const auto& run : runs_) run->not_before = 0;
+  const size_t before = resident_.size();
+  fill();
+  return resident_.size() != before;
 }
 
 Block& Residency::unused_block() {
@@ -150,6 +163,8 @@ void Residency::start_block(GridRun& run, Multiprocessor& on) {
   on.threads += run.block_threads;
   on.shared += run.block_shared;
   ++grid.blocks_started;
+  if (context_.options.late_blocks != 0)
+    run.not_before = context_.steps + context_.random.below(context_.options.late_blocks) + 1;
   ++run.resident;
   start_warps(block);
   resident_.push_back(&block);

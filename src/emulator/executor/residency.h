@@ -18,8 +18,10 @@ class Residency {
   Residency& operator=(const Residency&) = delete;
 
   GridRun& add(Grid& grid);
-  // Starts what fits.
+  // Starts what fits, and of what starts late what may.
   void fill();
+  // Starts blocks however late they are to. False if there are none, or no room.
+  bool fill_early();
   // The block has ended, or is thrown away.
   void remove(Block& block);
   // Its blocks must be gone.
@@ -48,6 +50,7 @@ class Residency {
   std::vector<std::unique_ptr<Block>> all_;  // those that are not resident are kept for their memory
   std::vector<Block*> unused_;
   bool may_have_room_ = false;
+  bool some_are_late_ = false;  // they alone kept fill() from starting more
   uint64_t next_id_ = 1;
 };
 

@@ -105,6 +105,38 @@ TEST_P(Schedules, TheSameSeedIsTheSameRun) {
   }
 }
 
+// Runs eight blocks that start late, or none does; returns the thread-instructions.
+uint64_t steps_of_eight(const std::string& body, ScheduleKind kind, uint64_t late_blocks) {
+  ExecutorOptions options = with(kind, 3);
+  options.late_blocks = late_blocks;
+  options.max_steps = 400000000;
+  Program program(kernel("f", body), options);
+  auto values = program.result("f", {8, 1, 1}, {32, 1, 1}, {program.zeros(256), program.zeros(1)}, 256);
+  EXPECT_EQ(program.grids[0]->error, "");
+  EXPECT_EQ(program.finished_blocks, 8u);
+  EXPECT_EQ(values, std::vector<uint32_t>(256, 256));
+  return program.executor.steps();
+}
+
+TEST_P(Schedules, WhoIsThereWaitsForLateBlocks) {
+  const std::string all_wait_for_all = R"(
+red.global.add.u32 [%d1], 1;
+WAIT:
+ld.acquire.gpu.global.u32 %r10, [%d1];
+setp.lt.u32 %p1, %r10, 256;
+@%p1 bra WAIT;
+st.global.u32 [%d4], %r10;
+)";
+  EXPECT_GT(steps_of_eight(all_wait_for_all, GetParam(), 5000000),
+            1000000 + steps_of_eight(all_wait_for_all, GetParam(), 0));
+}
+
+TEST_P(Schedules, LateBlocksStartWhereNobodyElseRuns) {
+  const std::string nobody_waits = "st.global.u32 [%d4], 256;\n";
+  EXPECT_EQ(steps_of_eight(nobody_waits, GetParam(), 1000000000000),
+            steps_of_eight(nobody_waits, GetParam(), 0));
+}
+
 TEST_P(Schedules, EveryBlockRunsOnceWithItsOwnIndex) {
   Program program(kernel("f", R"(
 mov.u32 %r10, %ctaid.y;
