@@ -21,7 +21,8 @@
 namespace klap::test {
 namespace {
 
-constexpr size_t kFewestModules = 250;
+// Made where neither clang nor an older toolkit can be had (generate.py).
+constexpr size_t kFewestModules = KLAP_FULL_TESTS ? 250 : 150;
 const std::filesystem::path folder = KLAP_CORPUS_DIR;
 
 struct Module {

@@ -17,8 +17,10 @@ A source says in lines at its top what it needs:
   // since: 12.5        the first toolkit that knows all of it
 
 Usage: generate.py OUT [--full] [--klap-ptx KLAP_PTX --programs FOLDER...]
-without --full, half of the options that NVRTC knows for each source, and what takes long for one architecture; it
-writes OUT/*.ptx and OUT/modules.tsv (file, kind, debug, relocatable).
+--full makes more than 550 modules. Without it about 230 are made: of each source what some of its architectures and
+of the options give in turn, and what one of the older toolkits does; every second source is compiled by nvcc if NVRTC
+does it too. Together the sources have all of them. It writes OUT/*.ptx and OUT/modules.tsv (file, kind, debug,
+relocatable).
 """
 import argparse
 import ctypes
@@ -115,8 +117,8 @@ def nvrtc_jobs(sources, kit, full):
         variants = {"": VARIANTS, "cuda": VARIANTS[:2], "cccl": VARIANTS[:1]}[s.headers]
         archs = s.archs
         if not full:
-            variants = in_turn(variants, turn, 1 if s.headers else 4)
-            archs = in_turn(archs, turn, 1) if s.headers else archs
+            variants = in_turn(variants, turn, 1 if s.headers else 2)
+            archs = in_turn(archs, turn, 1 if s.headers else 2)
         made = [(arch, []) for arch in archs] + [(s.arch("90"), v) for v in variants]
         for arch, options in made:
             yield Job("NVRTC 13", s.path, arch, with_options(s, options) + (includes if s.headers else []))
@@ -127,26 +129,29 @@ def nvcc_jobs(sources, full):
     turns = [["-O0", "-Xcicc", "-O0"], ["--default-stream", "per-thread", "-rdc=true"], ["-lineinfo", "-rdc=true"],
              ["-G", "-g"]]
     plain = [s for s in sources if "nvcc" in s.by and s.headers != "cccl"]
-    for i, s in enumerate(plain):
-        if "nvrtc" in s.by:
-            made = [(s.arch("80"), turns[i % len(turns)])]
-        else:
-            made = [(arch, []) for arch in (s.archs if full else in_turn(s.archs, i, 1))]
-        for arch, options in made:
-            yield Job("nvcc 13", s.path, arch, [o for o in with_options(s, options) if o != "--device-int128"])
+    others_too = [s for s in plain if "nvrtc" in s.by]
+    # Of the sources that NVRTC compiles too every second one, without --full.
+    made = [(s, s.arch("80"), turns[i % len(turns)]) for i, s in enumerate(others_too if full else others_too[::2])]
+    for i, s in enumerate(s for s in plain if s not in others_too):
+        made += [(s, arch, []) for arch in (s.archs if full else in_turn(s.archs, i, 1))]
+    for s, arch, options in made:
+        yield Job("nvcc 13", s.path, arch, [o for o in with_options(s, options) if o != "--device-int128"])
 
 
-def clang_jobs(sources):
-    for s in (s for s in sources if "clang" in s.by):
-        for arch in ("75", "80", "86"):
-            yield Job("clang", s.path, arch, ["-O2"])
-        for options in (["-O0"], ["-O2", "-gline-tables-only"], ["-O1", "-g"]):
-            yield Job("clang", s.path, "80", options)
+def clang_jobs(sources, full):
+    made = [(arch, ["-O2"]) for arch in ("75", "80", "86")]
+    made += [("80", options) for options in (["-O0"], ["-O2", "-gline-tables-only"], ["-O1", "-g"])]
+    for i, s in enumerate(s for s in sources if "clang" in s.by):
+        for arch, options in made if full else in_turn(made, 2 * i, 2):
+            yield Job("clang", s.path, arch, options)
 
 
-def old_jobs(sources, version):
+def old_jobs(sources, version, full):
     # Beyond 9.0 older toolkits know other architectures than these.
+    toolkits = [name for _, _, name in OLD_TOOLKITS]
     for i, s in enumerate(s for s in sources if "nvrtc" in s.by and not s.headers):
+        if not full and i % len(toolkits) != toolkits.index(version):
+            continue
         archs = [a for a in s.archs if a in ("75", "80", "90", "90a") and (a != "90a" or version != "11.8")]
         if version_key(s.since) > version_key(version) or not archs:
             continue
@@ -268,16 +273,16 @@ def download(folder, package, version, allowed):
     raise RuntimeError(f"{package} {version} has no libnvrtc")
 
 
-def make_old(corpus, sources, folder):
+def make_old(corpus, sources, folder, full):
     mode = os.environ.get("KLAP_CORPUS_TOOLKITS", "auto")
     if mode not in ("auto", "never", "require"):
         sys.exit(f"KLAP_CORPUS_TOOLKITS={mode}: expected auto, never or require")
     allowed = mode != "never"
     for package, version, name in OLD_TOOLKITS:
         try:
-            corpus.make(old_jobs(sources, name), download(folder, package, version, allowed))
+            corpus.make(old_jobs(sources, name, full), download(folder, package, version, allowed))
         except RuntimeError as error:
-            corpus.skip(old_jobs(sources, name), str(error))
+            corpus.skip(old_jobs(sources, name, full), str(error))
             allowed = mode == "require"  # one wait for a network that is not there is enough
             if mode == "require":
                 corpus.errors.append(str(error))
@@ -325,10 +330,10 @@ def main():
     corpus.make(nvrtc_jobs(sources, kit, args.full), next(kit.glob("lib64/libnvrtc.so")))
     corpus.make(nvcc_jobs(sources, args.full))
     if shutil.which("clang"):
-        corpus.make(clang_jobs(sources))
+        corpus.make(clang_jobs(sources, args.full))
     else:
-        corpus.skip(clang_jobs(sources), "clang is not installed")
-    make_old(corpus, sources, args.toolkits or args.out.parent / "toolkits")
+        corpus.skip(clang_jobs(sources, args.full), "clang is not installed")
+    make_old(corpus, sources, args.toolkits or args.out.parent / "toolkits", args.full)
     if args.klap_ptx:
         add_programs(corpus, args.klap_ptx, [p for p in args.programs if p.is_dir()])
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "case.h"
+#include "forms.h"
 #include "runs.h"
 
 namespace klap::differential {
@@ -22,6 +23,20 @@ struct Combination {
   const Configuration* configuration = nullptr;
 };
 
+// In the full run every case is run in each configuration, and so are always the cases that the table of
+// forms takes its cells from. Else a case is run natively, over the grid with either launcher, and in two of
+// the four that are not chosen by default.
+bool is_its_turn(const std::string& name, const Configuration& configuration) {
+  if (KLAP_FULL_TESTS || !configuration.is_preloaded || configuration.granularity == "grid") return true;
+  if (stands_for_a_form(name)) return true;
+  size_t which = 0;
+  for (const Configuration& before : configurations()) {
+    if (before.name == configuration.name) break;
+    if (before.is_preloaded && before.granularity != "grid") ++which;
+  }
+  return (turn_of(name) + which) % 2 == 0;
+}
+
 std::vector<Combination> combinations() {
   std::vector<Combination> all;
   for (const Configuration& configuration : configurations()) {
@@ -29,7 +44,8 @@ std::vector<Combination> combinations() {
     for (const std::string& name : case_names()) {
       // What is promoted is so in any way to aggregate; promotion_test.cpp has the ways to promote.
       const bool is_chain = name.starts_with("chain_");
-      if (!is_chain || !configuration.is_preloaded || configuration.name == "grid-host")
+      if (is_chain ? !configuration.is_preloaded || configuration.name == "grid-host"
+                   : is_its_turn(name, configuration))
         all.push_back({name, &configuration});
     }
   }
@@ -81,24 +97,19 @@ struct Seeds {
 
 constexpr uint64_t kSchedules = 6;  // which the seeds go through in turn (device.cpp)
 
-// How many seeds a case has in a configuration if not all are taken.
-uint64_t few_seeds(const Configuration& configuration) {
-  return configuration.is_preloaded && configuration.granularity == "grid" ? 2 : 1;
-}
-
-// In the full run the same seeds everywhere. Else few, which are others in each configuration: together those
-// of a case have every schedule, and those of a configuration as well.
+// In the full run the same seeds everywhere. Else one, which is another in each configuration: those of a
+// configuration have every schedule, and those of a case as many as it is run in.
 Seeds seeds_of(const std::string& name, const Configuration& configuration) {
   const bool is_default = !configuration.is_preloaded || configuration.granularity == "grid";
   const uint64_t all = is_default ? KLAP_SEEDS : KLAP_FEWER_SEEDS;
   if (KLAP_FULL_TESTS) return {1, all};
-  uint64_t first = turn_of(name);
+  uint64_t seed = turn_of(name);
   for (const Configuration& before : configurations()) {
     if (before.name == configuration.name) break;
-    first += few_seeds(before);
+    if (is_its_turn(name, before)) ++seed;
   }
-  first = 1 + first % kSchedules;
-  return {first, first + few_seeds(configuration) - 1};
+  seed = 1 + seed % kSchedules;
+  return {seed, seed};
 }
 
 // Runs the case; false if there is no device.
@@ -167,7 +178,7 @@ std::vector<std::string> cases_named(const std::string& prefix) {
 
 // All are about queues, which promoted chains have none of.
 Report run_cases(const std::string& prefix, const std::map<std::string, std::string>& variables,
-                 uint64_t seeds = 3, const std::string& configuration = "grid-host") {
+                 uint64_t seeds = KLAP_FULL_TESTS ? 3 : 1, const std::string& configuration = "grid-host") {
   Work work;
   work.configuration = chosen_configurations(configuration).front();
   work.cases = cases_named(prefix);

@@ -3,6 +3,8 @@
 // find. So a cell cannot say "works" without a test that fails if it does not.
 //
 // KLAP_REBASE=1 writes the file anew.
+#include "forms.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -222,4 +224,9 @@ TEST(Forms, TheTableIsWhatTheCasesSay) {
 }
 
 }  // namespace
+
+bool stands_for_a_form(const std::string& name) {
+  return std::ranges::any_of(forms(), [&](const Form& form) { return form.cases.front() == name; });
+}
+
 }  // namespace klap::differential

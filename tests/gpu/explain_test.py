@@ -75,8 +75,9 @@ class ExplainTest(unittest.TestCase):
                         self.assertEqual(site.get("reason"), reason, f"{kernel}: {site}")
 
     def test_rewrites_link(self):
+        """Of programs the tests of the pipeline show the same (RealProgram): only in the full run are they done twice."""
         for path, entry in entries():
-            if not entry.get("redirected"):
+            if not entry.get("redirected") or not (FULL or "image" in entry):
                 continue
             with self.subTest(program=entry["name"]), tempfile.TemporaryDirectory() as folder:
                 image = os.path.join(folder, "image.cubin")

@@ -30,10 +30,11 @@ class NvrtcOnce : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   template <typename Function>
-  Function* find(Function*, const char* name) const {
-    return reinterpret_cast<Function*>(dlsym(library_, name));
+  Function find(const char* name) const {
+    return reinterpret_cast<Function>(dlsym(library_, name));
   }
-#define KLAP_FIND(function) find(&(function), #function)
+// Of its own it has no such function: only the type is asked for.
+#define KLAP_FIND(function) find<decltype(&(function))>(#function)
 
   // The PTX, or the log where there is none.
   std::string compile(const std::string& source, const std::string& option, const std::string& header) const {

@@ -1,6 +1,6 @@
 // Every golden file through the pipeline: the verdict on each site is the expected one; untouched PTX prints
-// byte for byte; and where sites are rewritten, the result is accepted by ptxas for three targets and links
-// with nvJitLink.
+// byte for byte; and where sites are rewritten, the result is accepted by ptxas and links with nvJitLink, for
+// three targets or for one in turn.
 #include "golden.h"
 
 #include <gtest/gtest.h>
@@ -101,6 +101,18 @@ TEST_P(GoldenFile, IsLeftWhereTheConfigurationSaysSo) {
 
 constexpr std::array kArchitectures = {80, 90, 100};
 
+// Whose turn it is of what is not all done for each file.
+size_t turn_of(const std::filesystem::path& file) {
+  const std::string name = file.stem().string();
+  return std::accumulate(name.begin(), name.end(), size_t{0});
+}
+
+// All of these in the full run, else one, for every file another one.
+template <class What>
+std::vector<What> in_turn(const std::filesystem::path& file, const std::vector<What>& all) {
+  return KLAP_FULL_TESTS ? all : std::vector<What>{all[turn_of(file) % all.size()]};
+}
+
 // In the full run all architectures in each form of each file; else one, another one in each form of the
 // file, so that every file is made for all of them.
 std::vector<int> architectures_for(const std::filesystem::path& file, const std::string& form) {
@@ -109,8 +121,7 @@ std::vector<int> architectures_for(const std::filesystem::path& file, const std:
                                                  "multiblock_device", "warp"};
   const auto at = std::ranges::find(forms, form);
   if (at == forms.end()) throw std::logic_error(form + " is not one of the forms");
-  const std::string name = file.stem().string();
-  const size_t turn = std::accumulate(name.begin(), name.end(), static_cast<size_t>(at - forms.begin()));
+  const size_t turn = turn_of(file) + static_cast<size_t>(at - forms.begin());
   return {kArchitectures[turn % kArchitectures.size()]};
 }
 
@@ -198,8 +209,9 @@ TEST_P(RewrittenFile, AssemblesAndLinksWhereTheParentLaunches) {
 }
 TEST_P(RewrittenFile, AssemblesAndLinksWhereBlocksLaunch) {
   if (is_for_host_only(jit::Granularity::Block)) return;
-  check(jit::Launcher::Device, jit::Granularity::Block);
-  check(jit::Launcher::Device, jit::Granularity::MultiBlock);
+  for (const auto granularity :
+       in_turn<jit::Granularity>(GetParam(), {jit::Granularity::Block, jit::Granularity::MultiBlock}))
+    check(jit::Launcher::Device, granularity);
 }
 
 // Where there is machine code, the generated kernels stand in a unit of their own, which must declare all
@@ -208,8 +220,9 @@ TEST_P(RewrittenFile, LinksBesideItsMachineCode) {
   const std::string ptx = read_golden(GetParam()).section("ptx");
   jit::Program program = jit::program_from_ptx(ptx, "golden");
   program.units[0].cubin = assemble(ptx, GetParam().stem().string() + "_own", 90);
-  for (const jit::Launcher launcher : {jit::Launcher::Host, jit::Launcher::Device}) {
-    if (launcher == jit::Launcher::Device && is_for_host_only(jit::Granularity::Grid)) continue;
+  std::vector<jit::Launcher> launchers = {jit::Launcher::Host};
+  if (!is_for_host_only(jit::Granularity::Grid)) launchers.push_back(jit::Launcher::Device);
+  for (const jit::Launcher launcher : in_turn(GetParam(), launchers)) {
     const jit::RewrittenModule module = rewrite_module(program, grid_request(90, launcher));
     EXPECT_FALSE(module.cubin.empty());
     EXPECT_EQ(rewritten_parents(module.remarks), module.variants.size());
