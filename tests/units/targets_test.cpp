@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "container/image.h"
 #include "jit/module.h"
 #include "jit/templates.h"
@@ -60,7 +62,7 @@ ptx::Dialect rewritten_dialect(const std::string& version, const std::string& ta
 ptx::Dialect template_dialect() {
   transform::ConsumerShape shape;
   shape.layout = {16, 32};
-  return ptx::dialect_of(*record_template(shape, 0));
+  return ptx::dialect_of(*record_template(shape, 0, std::nullopt));
 }
 
 TEST(Targets, OlderUnitsAreRaisedToWhatTheTemplatesNeed) {
