@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "analysis/effects.h"
-#include "analysis/liveness.h"
 #include "analysis/pure_code.h"
+#include "analysis/values.h"
 #include "ptx/tree.h"
 
 namespace klap::analysis {
@@ -27,7 +27,7 @@ class Judge {
   Judge(const FunctionFacts& kernel, const ChainFacts& chain)
       : kernel_(kernel),
         chain_(chain),
-        registers_(kernel.flow),
+        registers_(kernel.values().registers),
         boundary_(kernel.flow.index_of(chain.boundary)) {
     const Site& site = *chain.site;
     replaced_.insert({site.get_scope, site.launch_scope});
@@ -98,27 +98,24 @@ class Judge {
     return {};
   }
 
-  // To one behind the boundary: it could read what the link has left in shared memory.
+  // To one behind the boundary: it could read what the link has left in shared memory, which an address may
+  // be of that does not say so.
   [[nodiscard]] std::string object_behind(uint32_t instruction) const {
     const Statement& s = *kernel_.flow.instructions()[instruction].statement;
     const std::string_view opcode = kernel_.module.text(s.head);
-    const bool reads = opcode == "ld" || opcode == "ldu" || opcode == "atom" || opcode == "red";
-    if (reads && !has_space(s, {".global", ".param", ".const"}))
-      return "the rest of a link may read shared memory";
-    if (reads || opcode == "st") return {};
-    for (const EffectKind effect : instruction_effects(kernel_.module, s)) {
-      if (effect == EffectKind::SharedAccess || effect == EffectKind::DynamicShared ||
-          effect == EffectKind::StaticShared)
-        return "the rest of a link may read shared memory";
-    }
-    return {};
+    if (opcode == "st") return {};
+    const bool has_address = std::ranges::any_of(
+        s.operands, [&](ptx::TokenRange operand) { return kernel_.module.text(operand).starts_with('['); });
+    const bool is_known = opcode == "ld" || opcode == "ldu" || opcode == "atom" || opcode == "red";
+    if (!has_address || (is_known && has_space(s, {".global", ".param", ".const"}))) return {};
+    return "the rest of a link may read shared memory";
   }
 
   // What is read behind the boundary. That is what is live there; and what the moved instructions, which come
   // to stand behind it, read, but not what they set.
   [[nodiscard]] std::set<uint32_t> needed() const {
     std::set<uint32_t> out, set_later;
-    for (const uint32_t reg : Liveness(kernel_.flow, registers_).live_before(boundary_)) out.insert(reg);
+    for (const uint32_t reg : kernel_.values().liveness.live_before(boundary_)) out.insert(reg);
     for (const Statement* moved : chain_.moved) {
       for (const Access& access : registers_.accesses(kernel_.flow.index_of(moved))) {
         if (access.read) out.insert(access.reg);
@@ -199,7 +196,7 @@ class Judge {
       const bool has_size = r.is_predicate() || bytes == 2 || bytes == 4 || bytes == 8;
       if (r.scope != &kernel_.function.body || r.lanes != 1 || !has_size)
         return {std::nullopt, fmt::format("register {} cannot be kept for each link", r.name)};
-      words += bytes == 8 ? 2 : 1;
+      words += std::max(1u, r.words());
       out.kept.push_back(r);
     }
     if (words > kMostWords)
@@ -210,7 +207,7 @@ class Judge {
 
   const FunctionFacts& kernel_;
   const ChainFacts& chain_;
-  const VirtualRegisters registers_;
+  const VirtualRegisters& registers_;
   const uint32_t boundary_;
   std::set<const Statement*> replaced_;
   std::vector<std::vector<uint32_t>> definitions_;  // of each register

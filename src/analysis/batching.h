@@ -22,7 +22,7 @@ struct Batching {
 };
 struct BatchingVerdict {
   std::optional<Batching> batching;
-  std::string objection;  // "the rest of a link reads shared memory: ld (line 12:3)"
+  std::string objection;  // "the rest of a link may read shared memory: ld (line 12:3)"
 };
 
 // For a chain that looks back.

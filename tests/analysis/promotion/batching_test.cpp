@@ -69,6 +69,8 @@ TEST(Batching, TheRestReadsNoSharedMemory) {
   EXPECT_THAT(batching(rest("ld.u32 %r9, [%rd7]; ")), StartsWith(std::string(kObjection) + "ld (line "));
   EXPECT_THAT(batching(rest("atom.add.u32 %r9, [%rd7], 1; ")),
               StartsWith(std::string(kObjection) + "atom (line "));
+  EXPECT_THAT(batching(rest("prefetch.L1 [%rd7]; ")),
+              StartsWith(std::string(kObjection) + "prefetch (line "));
   EXPECT_THAT(batching(rest("atom.global.add.u32 %r9, [%rd7], 1; ")), StartsWith("keeps"));
   EXPECT_THAT(batching(rest("st.shared.u32 [room], %r5; bar.sync 0; ")), StartsWith("keeps"));
 }
