@@ -46,8 +46,6 @@ constexpr char kOnceRegister[] = "%klap_once";
 constexpr char kIsFirstPredicate[] = "%klap_is_first";
 constexpr uint32_t kPackedThreads = 256;  // consumer block that several small children share
 
-uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) / multiple * multiple; }
-
 // What belongs to the site of that number has its number in its name, but for the first.
 std::string numbered(const char* name, size_t number) {
   return number == 0 ? std::string(name) : name + std::to_string(number);

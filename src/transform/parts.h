@@ -1,6 +1,7 @@
 // What the generators of parent and child kernels have in common.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,11 @@ namespace klap::transform {
 // Markers of the templates for the device runtime's functions.
 inline constexpr char kGetBufferMarker[] = "__klap_get_buffer";
 inline constexpr char kDeviceLaunchMarker[] = "__klap_device_launch";
+
+// To the next multiple.
+constexpr uint32_t round_up(uint32_t value, uint32_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
 
 // A function that a compiled template must define.
 const ptx::Function& template_function(const ptx::Module& module, const char* name);

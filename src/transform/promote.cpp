@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "analysis/liveness.h"
+#include "analysis/values.h"
 #include "ptx-patterns/templates/promote.h"
 #include "ptx/dialect.h"
 #include "ptx/edit.h"
@@ -41,8 +41,6 @@ constexpr char kNextBufferFunction[] = "__klap_next_buffer";
 constexpr char kNextLaunchFunction[] = "__klap_next_launch";
 constexpr uint32_t kWordBytes = 4;
 constexpr uint32_t kAreaAlign = 16;
-
-uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 bool overlaps(uint32_t offset, uint32_t bytes, uint32_t word) {
   return offset < word + kWordBytes && word < offset + bytes;
@@ -253,6 +251,9 @@ class LinkText {
         promoted_(promoted),
         site_(*parts.chain.site),
         batch_(batch_of(parts, shape)) {}
+
+  // In front of the body.
+  [[nodiscard]] std::string begin() const { return batch_ ? batch_->begin() : ""; }
 
   LinkBody body() {
     LinkBody body;
@@ -552,7 +553,7 @@ class Markers {
     const std::string& parameter = promoted_.added.front();
     const FunctionFacts& kernel = parts_.kernel;
     spliced_ = fmt::format("\t.reg .b64 {0};\n\tld.param.u64 {0}, [{1}];\n\t", kChainRegister, parameter);
-    if (const auto batch = batch_of(parts_, shape_)) spliced_ += batch->begin();
+    spliced_ += link.begin();
     spliced_ += link_body(parts_, body) + "\n";
     // What follows is the template's again.
     return spliced_ + "\t" + parts_.lines.head(kernel.module, kernel.function) + "\n";
@@ -577,10 +578,9 @@ uint32_t threads_of_multiprocessor(uint32_t sm) {
 std::string residency_text(const FunctionFacts& kernel, const PromotedShape& shape) {
   constexpr uint32_t kRegisters = 65536, kMostBlocks = 16, kBeside = 4;  // addresses, what is shared
   if (shape.mode != PromotionMode::LookBack || shape.threads == 0) return {};
-  const analysis::VirtualRegisters registers(kernel.flow);
-  const analysis::Liveness liveness(kernel.flow, registers);
+  const uint32_t words = kernel.values().liveness.maximum().pressure.words;
   const uint32_t warps = round_up(shape.threads, 32);
-  const uint32_t fit = kRegisters / warps / (liveness.maximum().pressure.words + kBeside);
+  const uint32_t fit = kRegisters / warps / (words + kBeside);
   const uint32_t have = threads_of_multiprocessor(ptx::dialect_of(kernel.module).target.arch) / warps;
   const uint32_t blocks = std::min({fit, have, kMostBlocks});
   return blocks < 2 ? "" : fmt::format("\n.minnctapersm {}", blocks);

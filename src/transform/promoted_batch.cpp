@@ -8,6 +8,7 @@
 
 #include "ptx-patterns/templates/promote.h"
 #include "ptx/tree.h"
+#include "transform/parts.h"
 
 namespace klap::transform {
 namespace {
@@ -18,8 +19,6 @@ constexpr char kBeginLabel[] = "$klap_begin";
 constexpr char kAllBegunLabel[] = "$klap_all_begun";
 constexpr char kRestLabel[] = "$klap_rest";
 constexpr char kAllDoneLabel[] = "$klap_all_done";
-
-uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 analysis::Batching batching_of(const PromotedParts& parts) {
   analysis::BatchingVerdict verdict = analysis::judge_batching(parts.kernel, parts.chain);
