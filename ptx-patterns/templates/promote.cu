@@ -24,8 +24,9 @@
 // last link sees.
 //
 // With KLAP_BATCH, blocks of a chain that looks back take that many links at a time. A number is then that of
-// all of them, and they publish one value: the body's marker runs the beginnings of all, then combines, then
-// runs what is left of each.
+// all of them, and they publish one value: the body's marker runs the beginnings of all, side by side, then
+// combines, then runs what is left of each. Where links are missing, at the end of the chain, it begins the
+// first one in place of them.
 //
 // Calls of undefined functions are markers. __klap_copy_arguments: the kernel's own parameters, those that
 // are not the same for all links, stored to an area of shared memory; __klap_link_condition: whether this
@@ -128,6 +129,44 @@ static __device__ __forceinline__ void launch_early([[maybe_unused]] unsigned in
 #endif
 }
 
+#ifdef KLAP_BATCH
+// For the leader: whether a link exists, counted from the launch's first.
+static __device__ __forceinline__ bool exists(unsigned int link, unsigned long long index) {
+  if (index == 0) return true;
+  const unsigned int part = part_of(link, 0);
+  link_at(part)->first = link_at(link)->first;
+  link_at(part)->number = link_at(link)->first + index;
+  __klap_copy_arguments(part + KLAP_LINK_AREA);
+  step(part + KLAP_LINK_AREA, index - 1);
+  return __klap_link_condition(part + KLAP_LINK_AREA) != 0;
+}
+
+// Which links the block has now. The first ones go to all blocks, one each; what is taken later are several.
+static __device__ __forceinline__ bool find_links(unsigned int link) {
+  KlapLink* const at = link_at(link);
+  if (is_leader()) {
+    const unsigned long long before = at->number - at->first;
+    const bool is_one = before < gridDim.x;
+    at->index = is_one ? before : gridDim.x + (before - gridDim.x) * KLAP_BATCH;
+    // One that exists has all others in front of it.
+    unsigned int links = is_one ? 1u : KLAP_BATCH;
+#pragma unroll 1
+    while (links != 0 && !exists(link, at->index + links - 1)) --links;
+    at->exists = links;
+  }
+  __syncthreads();
+  const unsigned int links = at->exists;
+#pragma unroll 1
+  for (unsigned int i = linear_thread(); links != 0 && i < KLAP_BATCH; i += KLAP_THREADS) {
+    const unsigned int area = part_of(link, i) + KLAP_LINK_AREA;
+    __klap_copy_arguments(area);
+    step(area, at->index + (i < links ? i : 0));
+  }
+  __syncthreads();
+  return links != 0;
+}
+#endif
+
 // Whether the block's link exists, for all threads; its arguments, as far as they are known, are in its area.
 static __device__ __forceinline__ bool find_link(KlapChain* chain, unsigned int link) {
   const unsigned int area = link + KLAP_LINK_AREA;
@@ -142,27 +181,7 @@ static __device__ __forceinline__ bool find_link(KlapChain* chain, unsigned int 
   launch_early(link, __syncthreads_or(static_cast<int>(__klap_link_condition(area))) != 0);
   return true;
 #elif defined(KLAP_BATCH)
-  // The first links go to all blocks, one each; what is taken later are several.
-  if (is_leader()) {
-    const unsigned long long before = at->number - at->first;
-    const bool is_one = before < gridDim.x;
-    unsigned long long index = is_one ? before : gridDim.x + (before - gridDim.x) * KLAP_BATCH;
-    unsigned int links = 0;
-#pragma unroll 1
-    for (; links < (is_one ? 1u : KLAP_BATCH); ++links, ++index) {
-      const unsigned int part = part_of(link, links);
-      link_at(part)->number = at->first + index;
-      link_at(part)->first = at->first;
-      __klap_copy_arguments(part + KLAP_LINK_AREA);
-      if (index == 0) continue;
-      step(part + KLAP_LINK_AREA, index - 1);
-      if (__klap_link_condition(part + KLAP_LINK_AREA) == 0) break;
-      step(part + KLAP_LINK_AREA, 1);
-    }
-    at->exists = links;
-  }
-  __syncthreads();
-  return at->exists != 0;
+  return find_links(link);
 #elif defined(KLAP_LOOK_BACK) || defined(KLAP_PASSES)
   if (is_leader()) {
     const unsigned long long index = at->number - at->first;
@@ -298,7 +317,7 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain, unsigned long long 
     number = begin(chain, at);
     at->kept = 0;
     at->refused = 0;
-    at->skips = 0;
+    at->skips = number == at->first ? 1 : 0;
   }
 #pragma unroll 1
   for (;;) {

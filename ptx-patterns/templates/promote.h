@@ -67,7 +67,8 @@ struct KlapLink {
   unsigned int launches;  // the last link found a place
   unsigned int refused;   // as many links as were skipped after the last refusal, 0 after a launch
   unsigned int skips;     // links to come that no launch is tried for
-  unsigned int unused[2];
+  // Where a block takes several links at a time: the first of them, counted from the launch's first.
+  unsigned long long index;
 };
 #define KLAP_LINK_AREA 64
 

@@ -14,6 +14,9 @@
 // Then the block will run the link itself, behind its own; and as it would most likely be refused again, it
 // does not even ask for the next few links, twice as many each time.
 //
+// A launch takes longer than a short link runs. So the host's block runs the second link as well, as one that
+// it does not ask for: a chain of two links needs no launch, and a longer one loses no time by it.
+//
 // Launches go into no stream: blocks of links wait for each other themselves. The grid that the host launched
 // is complete only when all grids are that came of it.
 //

@@ -186,10 +186,6 @@ enum : unsigned int {
   kLongestLook = 512,
 };
 
-static __device__ __forceinline__ unsigned int linear_thread() {
-  return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-}
-
 static __device__ __forceinline__ Carried nothing() {
   Carried out = {};
 #define KLAP_CARRY(offset, at, operation) set_value(out, at, operation::none());
@@ -331,9 +327,11 @@ static __device__ __forceinline__ void combine_parts([[maybe_unused]] unsigned i
   if (!is_leader()) return;
   const KlapLink* const at = link_at(link);
   Carried own = in_area(part_of(link, 0) + KLAP_LINK_VALUES);
-#pragma unroll 1
-  for (unsigned int i = 1; i < at->exists; ++i)
-    own = combined(own, in_area(part_of(link, i) + KLAP_LINK_VALUES));
+#pragma unroll
+  for (unsigned int i = 1; i < KLAP_BATCH; ++i) {
+    const Carried value = in_area(part_of(link, i) + KLAP_LINK_VALUES);
+    if (i < at->exists) own = combined(own, value);
+  }
   to_area(link + KLAP_LINK_VALUES, own);
   // The chain's first link has what the program passed.
   if (at->number == at->first) to_area(link + KLAP_LINK_AREA, in_area(part_of(link, 0) + KLAP_LINK_AREA));
@@ -345,8 +343,8 @@ static __device__ __forceinline__ void combine_parts([[maybe_unused]] unsigned i
 static __device__ __forceinline__ void tell_parts([[maybe_unused]] unsigned int link) {
 #ifdef KLAP_BATCH
   Carried before = in_area(link + KLAP_LINK_AREA);
-#pragma unroll 1
-  for (unsigned int i = 0; i < link_at(link)->exists; ++i) {
+#pragma unroll
+  for (unsigned int i = 0; i < KLAP_BATCH; ++i) {  // what those get that do not exist, nobody reads
     to_area(part_of(link, i) + KLAP_LINK_AREA, before);
     before = combined(before, in_area(part_of(link, i) + KLAP_LINK_VALUES));
   }

@@ -73,6 +73,10 @@ static __device__ __forceinline__ bool is_marked(unsigned long long word, unsign
   return static_cast<unsigned int>(word >> 32) == static_cast<unsigned int>(number + 1);
 }
 
+static __device__ __forceinline__ unsigned int linear_thread() {
+  return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+
 // An address in shared memory as a pointer.
 template <class Type>
 static __device__ __forceinline__ Type* shared_pointer(unsigned int address) {

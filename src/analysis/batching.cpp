@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
 #include <map>
 #include <set>
-#include <string_view>
 #include <utility>
 
+#include "analysis/cooperation.h"
 #include "analysis/effects.h"
 #include "analysis/pure_code.h"
+#include "analysis/registers.h"
 #include "analysis/values.h"
 #include "ptx/tree.h"
 
@@ -41,14 +41,14 @@ class Judge {
       return {std::nullopt, "the boundary stands in a scope of its own"};
     for (uint32_t i = 0; i < flow.instructions().size(); ++i) {
       if (is_replaced(i)) continue;
-      std::string objection = object_to(i);
-      if (objection.empty() && (i == boundary_ || flow.can_follow(boundary_, i)))
-        objection = object_behind(i);
-      if (!objection.empty())
-        return {std::nullopt, fmt::format("{}: {} ({})", objection,
-                                          kernel_.module.text(flow.instructions()[i].statement->head),
-                                          kernel_.module.place(flow.instructions()[i].statement->head))};
+      if (const std::string objection = object_to(i); !objection.empty())
+        return {std::nullopt, objection + at(i)};
     }
+    if (flow.has_unknown_branch()) return {std::nullopt, "it jumps to places that are not in the text"};
+    if (const uint32_t jump = jump_over(boundary_); jump != ControlFlow::npos)
+      return {std::nullopt, "the text of its beginning is not in one piece" + at(jump)};
+    if (std::string objection = find_shared(); !objection.empty()) return {std::nullopt, objection};
+    find_passed();
     return keep();
   }
 
@@ -63,21 +63,12 @@ class Judge {
     return false;
   }
 
-  [[nodiscard]] bool has_space(const Statement& s, std::initializer_list<std::string_view> spaces) const {
-    return std::ranges::any_of(spaces, [&](std::string_view space) {
-      for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
-        if (kernel_.module.text(t).starts_with(space)) return true;
-      }
-      return false;
-    });
-  }
-
   // To an instruction anywhere in the kernel: a thread could have something of the link's own beside its
-  // registers.
+  // registers and shared variables.
   [[nodiscard]] std::string object_to(uint32_t instruction) const {
     const Statement& s = *kernel_.flow.instructions()[instruction].statement;
     if (kernel_.module.is(s.head, "call")) return "it calls functions";
-    if (has_space(s, {".local"})) return "it has local memory";
+    if (kernel_.module.has_modifier(s, ".local")) return "it has local memory";
     for (const EffectKind effect : instruction_effects(kernel_.module, s)) {
       switch (effect) {
         case EffectKind::LocalMemory:
@@ -98,17 +89,60 @@ class Judge {
     return {};
   }
 
-  // To one behind the boundary: it could read what the link has left in shared memory, which an address may
-  // be of that does not say so.
-  [[nodiscard]] std::string object_behind(uint32_t instruction) const {
-    const Statement& s = *kernel_.flow.instructions()[instruction].statement;
-    const std::string_view opcode = kernel_.module.text(s.head);
-    if (opcode == "st") return {};
-    const bool has_address = std::ranges::any_of(
-        s.operands, [&](ptx::TokenRange operand) { return kernel_.module.text(operand).starts_with('['); });
-    const bool is_known = opcode == "ld" || opcode == "ldu" || opcode == "atom" || opcode == "red";
-    if (!has_address || (is_known && has_space(s, {".global", ".param", ".const"}))) return {};
-    return "the rest of a link may read shared memory";
+  [[nodiscard]] std::string at(uint32_t instruction) const {
+    const uint32_t head = kernel_.flow.instructions()[instruction].statement->head;
+    return fmt::format(": {} ({})", kernel_.module.text(head), kernel_.module.place(head));
+  }
+
+  // An instruction from which control goes over the beginning of another one otherwise than by coming to it
+  // from the text before; npos if there is none.
+  [[nodiscard]] uint32_t jump_over(uint32_t cut) const {
+    const std::vector<BasicBlock>& blocks = kernel_.flow.blocks();
+    for (const BasicBlock& block : blocks) {
+      const uint32_t from = block.last - 1;
+      if (block.leaves && from < cut) return from;
+      for (const uint32_t successor : block.successors) {
+        const uint32_t to = blocks[successor].first;
+        if (from < cut ? to > cut : to <= cut) return from;
+      }
+    }
+    return ControlFlow::npos;
+  }
+
+  void find_passed() {
+    const ControlFlow& flow = kernel_.flow;
+    for (uint32_t i = 0; i < boundary_; ++i) {
+      if (flow.instructions()[i].scope != &kernel_.function.body || is_replaced(i)) continue;
+      if (jump_over(i) != ControlFlow::npos) continue;
+      const Statement& s = *flow.instructions()[i].statement;
+      out_.passed.push_back(&s);
+      if (is_plain_barrier(s)) out_.barriers.push_back(&s);
+    }
+  }
+
+  // One of all threads, with nothing but a number.
+  [[nodiscard]] bool is_plain_barrier(const Statement& s) const {
+    const std::vector<EffectKind> effects = instruction_effects(kernel_.module, s);
+    return std::ranges::find(effects, EffectKind::BlockBarrier) != effects.end() && !s.predicated &&
+           s.operands.size() == 1 && !kernel_.module.text(s.operands[0]).starts_with('%') &&
+           !kernel_.module.has_modifier(s, ".arrive");
+  }
+
+  // The unit's variables that links need as many of as there are links.
+  std::string find_shared() {
+    const ptx::Module& m = kernel_.module;
+    const ptx::TokenRange body = kernel_.function.body.tokens;
+    for (uint32_t t = body.first; t < body.last; ++t) {
+      if (m.tokens[t].kind != ptx::TokenKind::Identifier) continue;
+      const ptx::Variable* variable = m.find_variable(m.text(t));
+      if (variable == nullptr || variable->space != ".shared") continue;
+      if (variable->linkage == ptx::Linkage::Extern) return "it has dynamic shared memory: " + variable->name;
+      if (variable->declaration.empty() || variable->range != 0)
+        return fmt::format("variable {} is declared together with others", variable->name);
+      if (std::ranges::find(out_.shared, variable) == out_.shared.end()) out_.shared.push_back(variable);
+    }
+    out_.shared_bytes = most_static_shared_bytes(m, kernel_.function);
+    return {};
   }
 
   // What is read behind the boundary. That is what is live there; and what the moved instructions, which come
@@ -187,22 +221,13 @@ class Judge {
   }
 
   [[nodiscard]] BatchingVerdict kept_registers(const std::set<uint32_t>& kept,
-                                               const std::set<uint32_t>& again) const {
-    Batching out;
-    uint32_t words = 0;
-    for (const uint32_t reg : kept) {
-      const VirtualRegister& r = registers_[reg];
-      const uint32_t bytes = ptx::type_bytes(r.type);
-      const bool has_size = r.is_predicate() || bytes == 2 || bytes == 4 || bytes == 8;
-      if (r.scope != &kernel_.function.body || r.lanes != 1 || !has_size)
-        return {std::nullopt, fmt::format("register {} cannot be kept for each link", r.name)};
-      words += std::max(1u, r.words());
-      out.kept.push_back(r);
-    }
-    if (words > kMostWords)
-      return {std::nullopt, fmt::format("{} registers would have to be kept for each link", words)};
-    for (const uint32_t i : again) out.again.push_back(kernel_.flow.instructions()[i].statement);
-    return {std::move(out), {}};
+                                               const std::set<uint32_t>& again) {
+    for (const uint32_t reg : kept) out_.words += std::max(1u, registers_[reg].words());
+    if (out_.words > kMostWords)
+      return {std::nullopt, fmt::format("{} registers would have to stay for each link", out_.words)};
+    for (const uint32_t i : again) out_.again.push_back(kernel_.flow.instructions()[i].statement);
+    out_.instructions = static_cast<uint32_t>(kernel_.flow.instructions().size());
+    return {std::move(out_), {}};
   }
 
   const FunctionFacts& kernel_;
@@ -212,6 +237,7 @@ class Judge {
   std::set<const Statement*> replaced_;
   std::vector<std::vector<uint32_t>> definitions_;  // of each register
   std::map<uint32_t, std::optional<Origin>> origins_;
+  Batching out_;
 };
 
 }  // namespace

@@ -97,16 +97,28 @@ std::string condition_text(const PlannedPromotion& promotion) {
 
 namespace {
 
-// As many links as a block can begin in the time that waiting for earlier ones takes.
-constexpr uint32_t kBatch = 4;
+// How many links a block takes at a time. More of them wait for memory, and for each other, at once, as long
+// as what they keep in registers leaves room for other blocks; and the text must not become too long.
+uint32_t batch_of(const analysis::Batching& batching) {
+  constexpr uint32_t kMostWords = 32, kMostInstructions = 2000, kMostSharedBytes = 16384;
+  for (const uint32_t links : {8u, 4u, 2u}) {
+    if (links * batching.words <= kMostWords && links * batching.instructions <= kMostInstructions &&
+        links * batching.shared_bytes <= kMostSharedBytes)
+      return links;
+  }
+  return 1;
+}
 
 std::shared_ptr<const PlannedPromotion> with_batches(const FunctionFacts& kernel,
                                                      PlannedPromotion promotion) {
   const analysis::BatchingVerdict verdict = judge_batching(kernel, *promotion.chain);
   if (verdict.batching) {
-    promotion.shape.batch = kBatch;
-  } else {
-    promotion.notes.push_back("each block takes one link at a time: " + verdict.objection);
+    promotion.shape.batch = batch_of(*verdict.batching);
+    promotion.shape.kept_words = verdict.batching->words;
+  }
+  if (promotion.shape.batch == 1) {
+    promotion.notes.push_back("each block takes one link at a time: " +
+                              (verdict.batching ? "several would be too large a kernel" : verdict.objection));
   }
   return std::make_shared<PlannedPromotion>(std::move(promotion));
 }
@@ -150,7 +162,8 @@ std::string promotion_text(const PlannedPromotion& promotion, const FunctionFact
   std::string text = fmt::format("{}, block {}", mode_text(promotion.shape.mode, promotion.shape.launches),
                                  fmt::join(chain.block, "x"));
   if (chain.shared_bytes != 0) text += fmt::format(", {} bytes of dynamic shared memory", chain.shared_bytes);
-  if (promotion.shape.batch > 1) text += fmt::format(", up to {} links a block", promotion.shape.batch);
+  if (promotion.shape.batch > 1)
+    text += fmt::format(", up to {} links side by side in a block", promotion.shape.batch);
   text += ", " + condition_text(promotion);
   for (const ChainArgument& argument : chain.arguments) {
     const std::string argument_is = argument_text(argument, promotion, kernel);

@@ -234,34 +234,25 @@ std::string launch_text(const PromotedParts& parts, const PromotedKernel& promot
   return text + call(kNextLaunchFunction, {kLinkRegister, "%klap_next_buffer"}) + "\t}";
 }
 
-std::optional<BatchText> batch_of(const PromotedParts& parts, const PromotedShape& shape) {
-  if (shape.batch == 1) return std::nullopt;
-  return BatchText(parts, shape, kBodyPrefix, kLinkRegister);
-}
-
-// The site and the boundary, in a body whose names have kBodyPrefix.
+// The site and the boundary, in a body whose names have the prefix and whose link is in the register.
 class LinkText {
  public:
   LinkText(const PromotedParts& parts, const PromotedShape& shape, const PromotionTemplates& templates,
-           const PromotedKernel& promoted)
+           const PromotedKernel& promoted, std::string prefix, std::string link)
       : parts_(parts),
         shape_(shape),
-        link_(templates.link),
+        link_template_(templates.link),
         launch_(templates.launch),
         promoted_(promoted),
         site_(*parts.chain.site),
-        batch_(batch_of(parts, shape)) {}
-
-  // In front of the body.
-  [[nodiscard]] std::string begin() const { return batch_ ? batch_->begin() : ""; }
+        prefix_(std::move(prefix)),
+        link_(std::move(link)) {}
 
   LinkBody body() {
     LinkBody body;
-    if (batch_) body.again = batch_->again();
-    if (batch_) body.at_end = batch_->at_end();
-    body.prefix = kBodyPrefix;
-    body.link = kLinkRegister;
-    body.around = without_own_streams(parts_.kernel, kBodyPrefix);
+    body.prefix = prefix_;
+    body.link = link_;
+    body.around = without_own_streams(parts_.kernel, prefix_);
     for (const analysis::ErrorQuery& query : parts_.kernel.error_queries)
       body.around[query.scope] = {set_zero(query.result), "", true};
     launch(body.around);
@@ -275,9 +266,27 @@ class LinkText {
     return body;
   }
 
+  // The first thread's values, combined, where the look-back takes them from.
+  [[nodiscard]] std::string store_values() const {
+    std::string text =
+        "\t.reg .pred %klap_is_first;\n\t.reg .b32 %klap_at, %klap_value32;\n\t.reg .b64 %klap_value64;\n"
+        "\tmov.u32 %klap_at, %tid.x;\n";
+    for (const char* axis : {"y", "z"}) {
+      text += fmt::format("\tmov.u32 %klap_value32, %tid.{};\n\tor.b32 %klap_at, %klap_at, %klap_value32;\n",
+                          axis);
+    }
+    text += "\tsetp.eq.u32 %klap_is_first, %klap_at, 0;\n";
+    for (const ChainArgument& argument : parts_.chain.arguments) {
+      if (argument.kind == LinkArgument::Postponed) text += store_value(argument);
+    }
+    return text;
+  }
+
+  [[nodiscard]] std::string combine() const { return call(kCombineFunction); }
+
  private:
   [[nodiscard]] std::string own(const std::string& operand) const {
-    return part_operand(parts_, operand, kBodyPrefix);
+    return part_operand(parts_, operand, prefix_);
   }
 
   // A statement, also where there is nothing to set: a label may stand in front.
@@ -289,8 +298,8 @@ class LinkText {
   [[nodiscard]] std::string call(const char* function) const {
     InlineCall call;
     call.prefix = "klap_l_";
-    call.arguments = {kChainRegister, kLinkRegister};
-    return inline_function(link_, template_function(link_, function), call, parts_.lines);
+    call.arguments = {kChainRegister, link_};
+    return inline_function(link_template_, template_function(link_template_, function), call, parts_.lines);
   }
 
   void launch(Surroundings& around) const {
@@ -314,8 +323,7 @@ class LinkText {
     if (argument.kind == LinkArgument::Unchanged || !shape_.passes(argument.offset, argument.bytes))
       return {};
     const uint32_t at = KLAP_LINK_AREA + 2 * shape_.area_bytes + argument.offset;
-    return fmt::format("st.shared{} [{}+{}], {};\n\t", argument.type, kLinkRegister, at,
-                       own(argument.source));
+    return fmt::format("st.shared{} [{}+{}], {};\n\t", argument.type, link_, at, own(argument.source));
   }
 
   // `mov.u64 %rd, kernel;` whose register only fed the launch: without it the variant does not refer to the
@@ -344,34 +352,22 @@ class LinkText {
   // What earlier links passed on, for all threads.
   [[nodiscard]] std::string boundary() const {
     if (!shape_.combines) return call(kAcquireFunction);
-    if (batch_) return batch_->at_boundary(store_values(), call(kCombineFunction));
-    return "{\n" + store_values() + "\t" + call(kCombineFunction) + "\n\t}";
+    return shape_.batch > 1 ? "" : "{\n" + store_values() + "\t" + combine() + "\n\t}";
   }
 
-  // The first thread's values, combined, where the look-back takes them from.
-  [[nodiscard]] std::string store_values() const {
-    std::string text =
-        "\t.reg .pred %klap_is_first;\n\t.reg .b32 %klap_at, %klap_value32;\n\t.reg .b64 %klap_value64;\n"
-        "\tmov.u32 %klap_at, %tid.x;\n";
-    for (const char* axis : {"y", "z"}) {
-      text += fmt::format("\tmov.u32 %klap_value32, %tid.{};\n\tor.b32 %klap_at, %klap_at, %klap_value32;\n",
-                          axis);
+  [[nodiscard]] std::string store_value(const ChainArgument& argument) const {
+    const CarriedArgument& carried = *argument.carried;
+    const std::string value = fmt::format("%klap_value{}", 8 * argument.bytes);
+    const std::string type = carried.operation.substr(carried.operation.find('.'));
+    std::string text;
+    for (size_t i = 0; i < carried.values.size(); ++i) {
+      const std::string operand = own(carried.values[i]);
+      text += i == 0 ? fmt::format("\tmov{} {}, {};\n", type, value, operand)
+                     : fmt::format("\t{0} {1}, {1}, {2};\n", carried.operation, value, operand);
     }
-    text += "\tsetp.eq.u32 %klap_is_first, %klap_at, 0;\n";
-    for (const ChainArgument& argument : parts_.chain.arguments) {
-      if (argument.kind != LinkArgument::Postponed) continue;
-      const CarriedArgument& carried = *argument.carried;
-      const std::string value = fmt::format("%klap_value{}", 8 * argument.bytes);
-      const std::string type = carried.operation.substr(carried.operation.find('.'));
-      for (size_t i = 0; i < carried.values.size(); ++i) {
-        const std::string operand = own(carried.values[i]);
-        text += i == 0 ? fmt::format("\tmov{} {}, {};\n", type, value, operand)
-                       : fmt::format("\t{0} {1}, {1}, {2};\n", carried.operation, value, operand);
-      }
-      const uint32_t at = KLAP_LINK_AREA + shape_.area_bytes + argument.offset;
-      text += fmt::format("\t@%klap_is_first st.shared.b{} [{}+{}], {};\n", 8 * argument.bytes, kLinkRegister,
-                          at, value);
-    }
+    const uint32_t at = KLAP_LINK_AREA + shape_.area_bytes + argument.offset;
+    text +=
+        fmt::format("\t@%klap_is_first st.shared.b{} [{}+{}], {};\n", 8 * argument.bytes, link_, at, value);
     return text;
   }
 
@@ -414,11 +410,11 @@ class LinkText {
 
   const PromotedParts& parts_;
   const PromotedShape& shape_;
-  const Module& link_;
+  const Module& link_template_;
   const Module* launch_;
   const PromotedKernel& promoted_;
   const analysis::Site& site_;
-  const std::optional<BatchText> batch_;
+  const std::string prefix_, link_;
 };
 
 // What a marker's call passes and where its result goes. Its scope may hold other instructions as well, such
@@ -548,13 +544,22 @@ class Markers {
   }
 
   std::string body_text() {
-    LinkText link(parts_, shape_, templates_, promoted_);
-    const LinkBody body = link.body();
+    const auto text_of = [&](const std::string& prefix, const std::string& link) {
+      return LinkText(parts_, shape_, templates_, promoted_, prefix, link);
+    };
+    LinkText link = text_of(kBodyPrefix, kLinkRegister);
     const std::string& parameter = promoted_.added.front();
     const FunctionFacts& kernel = parts_.kernel;
     spliced_ = fmt::format("\t.reg .b64 {0};\n\tld.param.u64 {0}, [{1}];\n\t", kChainRegister, parameter);
-    spliced_ += link.begin();
-    spliced_ += link_body(parts_, body) + "\n";
+    if (shape_.batch == 1) {
+      spliced_ += link_body(parts_, link.body()) + "\n";
+    } else {
+      const MakeLinkCopy copy = [&](const std::string& prefix, const std::string& part) {
+        LinkText text = text_of(prefix, part);
+        return LinkCopy{text.body(), text.store_values()};
+      };
+      spliced_ += batched_body(parts_, shape_, kLinkRegister, copy, link.combine()) + "\n";
+    }
     // What follows is the template's again.
     return spliced_ + "\t" + parts_.lines.head(kernel.module, kernel.function) + "\n";
   }
@@ -578,7 +583,8 @@ uint32_t threads_of_multiprocessor(uint32_t sm) {
 std::string residency_text(const FunctionFacts& kernel, const PromotedShape& shape) {
   constexpr uint32_t kRegisters = 65536, kMostBlocks = 16, kBeside = 4;  // addresses, what is shared
   if (shape.mode != PromotionMode::LookBack || shape.threads == 0) return {};
-  const uint32_t words = kernel.values().liveness.maximum().pressure.words;
+  const uint32_t words =
+      std::max(kernel.values().liveness.maximum().pressure.words, shape.batch * shape.kept_words);
   const uint32_t warps = round_up(shape.threads, 32);
   const uint32_t fit = kRegisters / warps / (words + kBeside);
   const uint32_t have = threads_of_multiprocessor(ptx::dialect_of(kernel.module).target.arch) / warps;

@@ -2,23 +2,24 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
+#include <vector>
 
+#include "analysis/batching.h"
 #include "ptx-patterns/templates/promote.h"
 #include "ptx/tree.h"
-#include "transform/parts.h"
 
 namespace klap::transform {
 namespace {
 
-constexpr char kBlock[] = "%klap_block";  // address of the block's state
-constexpr char kKeptVariable[] = "klap_kept_of_links";
-constexpr char kBeginLabel[] = "$klap_begin";
-constexpr char kAllBegunLabel[] = "$klap_all_begun";
-constexpr char kRestLabel[] = "$klap_rest";
-constexpr char kAllDoneLabel[] = "$klap_all_done";
+using ptx::Module;
+using ptx::Statement;
+using ptx::Variable;
+
+constexpr char kSeveralLabel[] = "$klap_several";
+constexpr char kBegunLabel[] = "$klap_begun";
+constexpr char kDoneLabel[] = "$klap_links_done";
 
 analysis::Batching batching_of(const PromotedParts& parts) {
   analysis::BatchingVerdict verdict = analysis::judge_batching(parts.kernel, parts.chain);
@@ -27,73 +28,102 @@ analysis::Batching batching_of(const PromotedParts& parts) {
   return *std::move(verdict.batching);
 }
 
+std::string prefix_of(uint32_t link) { return fmt::format("klap_b{}_", link); }
+std::string part_of(uint32_t link) { return fmt::format("%klap_part{}", link); }
+std::string variable_of(const Variable& v, uint32_t link) { return fmt::format("{}$klap{}", v.name, link); }
+
+std::string declaration(const Module& m, const Variable& v, uint32_t link) {
+  uint32_t name = v.declaration.first;
+  while (name + 1 < v.declaration.last && !m.is(name, v.name)) ++name;
+  return fmt::format("\t{} {}{};\n", m.text({v.declaration.first, name}), variable_of(v, link),
+                     name + 1 == v.declaration.last ? "" : m.text({name + 1, v.declaration.last}));
+}
+
+class BatchText {
+ public:
+  BatchText(const PromotedParts& parts, const PromotedShape& shape, const MakeLinkCopy& make_copy)
+      : module_(parts.kernel.module), links_(shape.batch), batching_(batching_of(parts)) {
+    for (uint32_t link = 0; link < links_; ++link) {
+      LinkCopy copy = make_copy(prefix_of(link), part_of(link));
+      store_values_.push_back("{\n" + copy.store_values + "\t}\n");
+      if (link == 0) alone_ = link_pieces(parts, alone(copy.body)).front();
+      pieces_.push_back(link_pieces(parts, interleaved(std::move(copy.body), link)));
+    }
+  }
+
+  [[nodiscard]] std::string declarations() const {
+    std::string text =
+        fmt::format("\t.reg .b32 %klap_links, %klap_part<{}>;\n\t.reg .pred %klap_more;\n", links_);
+    for (const Variable* variable : batching_.shared) {
+      for (uint32_t link = 1; link < links_; ++link) text += declaration(module_, *variable, link);
+    }
+    return text;
+  }
+
+  [[nodiscard]] std::string beginnings() const {
+    std::string text =
+        fmt::format("\tsetp.ne.u32 %klap_more, %klap_links, 1;\n\t@%klap_more bra.uni {};\n", kSeveralLabel);
+    text += alone_ + store_values_[0] + fmt::format("\tbra.uni {};\n\t{}:\n", kBegunLabel, kSeveralLabel);
+    for (size_t piece = 0; piece + 1 < pieces_[0].size(); ++piece) {
+      for (const std::vector<std::string>& copy : pieces_) text += copy[piece];
+    }
+    for (const std::string& store : store_values_) text += store;
+    return text + fmt::format("\t{}:\n", kBegunLabel);
+  }
+
+  [[nodiscard]] std::string rests() const {
+    std::string text;
+    for (uint32_t link = 0; link < links_; ++link) {
+      if (link != 0) {
+        text += fmt::format("\tsetp.le.u32 %klap_more, %klap_links, {};\n\t@%klap_more bra.uni {};\n", link,
+                            kDoneLabel);
+      }
+      text += pieces_[link].back();
+    }
+    return text + fmt::format("\t{}:\n\tmov.pred %klap_more, 0;\n", kDoneLabel);
+  }
+
+ private:
+  // The first link's body as a whole.
+  [[nodiscard]] static LinkBody alone(LinkBody body) {
+    body.labels = "$klap_alone_";
+    body.cuts = {body.boundary};
+    return body;
+  }
+
+  [[nodiscard]] LinkBody interleaved(LinkBody body, uint32_t link) const {
+    body.declares = link != 0;  // the first one's are
+    body.again = batching_.again;
+    body.cuts = {batching_.passed.begin(), batching_.passed.end()};
+    body.cuts.insert(body.boundary);
+    if (link == 0) return body;
+    for (const Statement* barrier : batching_.barriers) body.around[barrier] = {"", "", true};
+    for (const Variable* variable : batching_.shared)
+      body.variables[variable->name] = variable_of(*variable, link);
+    return body;
+  }
+
+  const Module& module_;
+  const uint32_t links_;
+  const analysis::Batching batching_;
+  std::string alone_;
+  std::vector<std::vector<std::string>> pieces_;  // of each link; the last is the rest
+  std::vector<std::string> store_values_;
+};
+
 }  // namespace
 
-BatchText::BatchText(const PromotedParts& parts, const PromotedShape& shape, std::string prefix,
-                     std::string link)
-    : shape_(shape), link_(std::move(link)), batching_(batching_of(parts)) {
-  for (const analysis::VirtualRegister& reg : batching_.kept) {
-    const uint32_t bytes = reg.is_predicate() ? 4 : ptx::type_bytes(reg.type);
-    const uint32_t at = round_up(kept_bytes_, bytes);
-    kept_.push_back({part_operand(parts, std::string(reg.name), prefix), at, bytes, reg.is_predicate()});
-    kept_bytes_ = at + bytes;
+std::string batched_body(const PromotedParts& parts, const PromotedShape& shape, const std::string& block,
+                         const MakeLinkCopy& make_copy, const std::string& combine) {
+  const BatchText batch(parts, shape, make_copy);
+  std::string text = "{\n" + batch.declarations();
+  text += fmt::format("\tld.shared.u32 %klap_links, [{}+{}];\n", block, offsetof(KlapLink, exists));
+  for (uint32_t link = 0; link < shape.batch; ++link) {
+    text += fmt::format(
+        "\tadd.u32 {}, {}, {};\n", part_of(link), block,
+        KLAP_PARTS_AT(shape.area_bytes, shape.slot_words()) + link * KLAP_PART_BYTES(shape.area_bytes));
   }
-  kept_bytes_ = std::max(8u, round_up(kept_bytes_, 8));
-}
-
-std::string BatchText::begin() const {
-  return fmt::format(
-             "\t.reg .b32 {0}, %klap_turn, %klap_links;\n\t.reg .b64 %klap_kept;\n\t.reg .pred %klap_more;\n"
-             "\t.local .align 8 .b8 {1}[{2}];\n\tmov.b32 {0}, {3};\n"
-             "\tld.shared.u32 %klap_links, [{0}+{4}];\n",
-             kBlock, kKeptVariable, shape_.batch * kept_bytes_, link_, offsetof(KlapLink, exists)) +
-         first_link() + fmt::format("\t{}:\n", kBeginLabel);
-}
-
-std::string BatchText::at_boundary(const std::string& store_values, const std::string& combine) const {
-  return "{\n" + store_values + "\t}\n" + keep() + next_link(kAllBegunLabel, kBeginLabel) +
-         fmt::format("\t{}:\n\tmov.b32 {}, {};\n\t{}\n", kAllBegunLabel, link_, kBlock, combine) +
-         first_link() + fmt::format("\t{}:\n", kRestLabel) + restore();
-}
-
-std::string BatchText::at_end() const {
-  return next_link(kAllDoneLabel, kRestLabel) +
-         fmt::format("\t{}:\n\tmov.b32 {}, {};\n", kAllDoneLabel, link_, kBlock);
-}
-
-std::string BatchText::first_link() const {
-  return fmt::format("\tmov.u32 %klap_turn, 0;\n\tmov.u64 %klap_kept, {};\n\tadd.u32 {}, {}, {};\n",
-                     kKeptVariable, link_, kBlock, KLAP_PARTS_AT(shape_.area_bytes, shape_.slot_words()));
-}
-
-// To `next` with the block's next link, or where there is none, to `none`. The threads come together between
-// two links: these use the same shared memory.
-std::string BatchText::next_link(std::string_view none, std::string_view next) const {
-  return fmt::format(
-      "\tadd.u32 %klap_turn, %klap_turn, 1;\n\tsetp.lt.u32 %klap_more, %klap_turn, %klap_links;\n"
-      "\t@!%klap_more bra {0};\n\tbar.sync 0;\n\tadd.u32 {2}, {2}, {3};\n"
-      "\tadd.u64 %klap_kept, %klap_kept, {4};\n\tbra {1};\n",
-      none, next, link_, KLAP_PART_BYTES(shape_.area_bytes), kept_bytes_);
-}
-
-std::string BatchText::keep() const {
-  std::string text = "\t{\n\t.reg .b32 %klap_word;\n";
-  for (const Kept& reg : kept_) {
-    if (reg.is_predicate) text += fmt::format("\tselp.b32 %klap_word, 1, 0, {};\n", reg.name);
-    text += fmt::format("\tst.local.b{} [%klap_kept+{}], {};\n", 8 * reg.bytes, reg.at,
-                        reg.is_predicate ? "%klap_word" : reg.name);
-  }
-  return text + "\t}\n";
-}
-
-std::string BatchText::restore() const {
-  std::string text = "\t{\n\t.reg .b32 %klap_word;\n";
-  for (const Kept& reg : kept_) {
-    text += fmt::format("\tld.local.b{} {}, [%klap_kept+{}];\n", 8 * reg.bytes,
-                        reg.is_predicate ? "%klap_word" : reg.name, reg.at);
-    if (reg.is_predicate) text += fmt::format("\tsetp.ne.b32 {}, %klap_word, 0;\n", reg.name);
-  }
-  return text + "\t}\n";
+  return text + batch.beginnings() + "\t" + combine + "\n" + batch.rests() + "\t}";
 }
 
 }  // namespace klap::transform

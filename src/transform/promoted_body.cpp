@@ -1,9 +1,12 @@
 #include "transform/promoted_body.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "analysis/registers.h"
@@ -30,13 +33,20 @@ class PartSplicer final : public Splicer {
         area_(std::move(area)),
         displacement_(displacement) {}
 
-  std::string link_body(const LinkBody& body) {
+  std::vector<std::string> pieces(const LinkBody& body) {
     body_ = &body;
     around_ = body.around;
     if (body.boundary != nullptr) {
       for (const Statement* moved : parts_.chain.moved) around_[moved] = {"", "", true};
     }
-    return "{\n" + position() + Splicer::body() + body.at_end + "\t}";
+    for (const Statement& s : function_.body.body) {
+      if (s.kind == ptx::StatementKind::Label) labels_.insert(m_.text(s.head));
+      if (!body.declares && declares(s)) around_[&s] = {"", "", true};
+    }
+    std::string last = Splicer::body();
+    if (body.declares) (pieces_.empty() ? last : pieces_.front()).insert(0, position());
+    pieces_.push_back(std::move(last));
+    return std::move(pieces_);
   }
 
   std::string slice(const analysis::Slice& slice) {
@@ -48,6 +58,12 @@ class PartSplicer final : public Splicer {
   std::string operand(const std::string& text) { return names_.contains(text) ? prefixed(text) : text; }
 
  private:
+  [[nodiscard]] bool declares(const Statement& s) const {
+    constexpr std::array kSpaces = {".reg", ".shared", ".global", ".const", ".param"};
+    return s.kind == ptx::StatementKind::Directive &&
+           std::ranges::any_of(kSpaces, [&](const char* space) { return m_.is(s.head, space); });
+  }
+
   // The one block of the program's grid.
   [[nodiscard]] std::string position() const {
     return fmt::format(
@@ -76,7 +92,9 @@ class PartSplicer final : public Splicer {
   }
 
   void begin(const Statement& s) override {
-    if (body_ == nullptr || &s != body_->boundary) return;
+    if (body_ == nullptr) return;
+    if (body_->cuts.contains(&s)) pieces_.push_back(std::exchange(out_, {}));
+    if (&s != body_->boundary) return;
     out_ += "\t" + body_->at_boundary + "\n";
     for (const Statement* again : body_->again) instruction(*again);
     for (const Statement* moved : parts_.chain.moved) instruction(*moved);
@@ -171,6 +189,10 @@ class PartSplicer final : public Splicer {
       if (holder(p->offset, p->bytes) != Holder::Kernel) throw unsupported(token);
       return std::string(text);
     }
+    if (body_ != nullptr) {
+      const auto renamed = body_->variables.find(text);
+      if (renamed != body_->variables.end()) return renamed->second;
+    }
     if (text != "%ctaid" && text != "%nctaid") return std::string(text);
     const bool is_wide = !current_->modifiers.empty() && ptx::type_bytes(type_of(*current_)) == 4;
     const std::string_view axis = m_.text(token + 1);
@@ -179,6 +201,10 @@ class PartSplicer final : public Splicer {
     return fmt::format("%{}{}", prefix_, text.substr(1));
   }
 
+  [[nodiscard]] std::string prefixed(std::string_view name) const override {
+    if (body_ == nullptr || body_->labels.empty() || !labels_.contains(name)) return Splicer::prefixed(name);
+    return body_->labels + std::string(name.substr(name[0] == '$' ? 1 : 0));
+  }
   std::string location(const Statement& loc) override { return parts_.lines.directive(m_, loc); }
 
   [[nodiscard]] Error unsupported(uint32_t token) const {
@@ -193,6 +219,8 @@ class PartSplicer final : public Splicer {
   const uint32_t displacement_;
   const LinkBody* body_ = nullptr;
   Surroundings around_;
+  std::vector<std::string> pieces_;    // in front of what is being written
+  std::set<std::string_view> labels_;  // of the body itself
 };
 
 // The widest access that so many bytes at an offset are aligned for.
@@ -209,8 +237,12 @@ std::string copy_register(uint32_t bytes) { return fmt::format("%klap_copy{}", b
 
 }  // namespace
 
+std::vector<std::string> link_pieces(const PromotedParts& parts, const LinkBody& body) {
+  return PartSplicer(parts, body.prefix, body.link, KLAP_LINK_AREA).pieces(body);
+}
+
 std::string link_body(const PromotedParts& parts, const LinkBody& body) {
-  return PartSplicer(parts, body.prefix, body.link, KLAP_LINK_AREA).link_body(body);
+  return fmt::format("{{\n{}\t}}", fmt::join(link_pieces(parts, body), ""));
 }
 
 std::string slice_text(const PromotedParts& parts, const analysis::Slice& slice, const std::string& prefix,

@@ -4,7 +4,9 @@
 // memory that is laid out as the parameter block: ld.param becomes ld.shared at the same offset.
 #pragma once
 
+#include <set>
 #include <string>
+#include <vector>
 
 #include "analysis/promotion.h"
 #include "transform/lines.h"
@@ -29,10 +31,17 @@ struct LinkBody {
   // moved instructions; null for nowhere.
   const ptx::Statement* boundary = nullptr;
   std::string at_boundary;
-  analysis::Slice again;  // stands behind `at_boundary` a second time
-  std::string at_end;     // behind the place to which `ret` leads
+
+  // For a body that is written out in pieces.
+  std::string labels;                    // prefix of the body's labels, "$x_"; empty for the usual one
+  bool declares = true;                  // registers and variables; else they are declared already
+  std::set<const ptx::Statement*> cuts;  // of the body itself: pieces begin there
+  analysis::Slice again;                 // stands behind `at_boundary` a second time
+  SymbolNames variables;                 // of the unit, under other names
 };
 std::string link_body(const PromotedParts& parts, const LinkBody& body);
+// Without a scope around them.
+std::vector<std::string> link_pieces(const PromotedParts& parts, const LinkBody& body);
 
 // Instructions that compute something of an area's arguments, with the declarations of their registers;
 // `area` is a register with its 32-bit address.

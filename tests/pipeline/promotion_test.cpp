@@ -174,8 +174,20 @@ TEST(PromotedKernel, CountsTheLinkThatItAsksFor) {
 // The value that a link adds is `total + 3`.
 TEST(PromotedKernel, CombinesAllValues) {
   const std::string text = added_to("left-chain-carried", "lookback");
-  EXPECT_EQ(1u, count(text, "\tadd.s32 %klap_value32, %klap_value32, "));
-  EXPECT_EQ(1u, count(text, "@%klap_is_first st.shared.b32 [%klap_link+"));
+  // Of each of eight links, and once more for a block that has a single one.
+  EXPECT_EQ(9u, count(text, "\tadd.s32 %klap_value32, %klap_value32, "));
+  EXPECT_EQ(2u, count(text, "@%klap_is_first st.shared.b32 [%klap_part0+"));
+  EXPECT_EQ(1u, count(text, "@%klap_is_first st.shared.b32 [%klap_part7+"));
+}
+
+TEST(PromotedKernel, BeginsLinksSideBySide) {
+  std::string text = added_to("left-chain-carried", "lookback");
+  text.erase(0, text.find("$klap_several:"));
+  const size_t last_load = text.find("ld.global.u32 %klap_b7_r25"),
+               first_vote = text.find("bar.red.popc.u32");
+  ASSERT_NE(std::string::npos, last_load);
+  EXPECT_LT(last_load, first_vote);
+  EXPECT_LT(first_vote, text.find("$klap_begun:"));
 }
 
 // ---- which mode ----

@@ -1,4 +1,4 @@
-// Whether a block may begin several links before the rest of the first, and what it keeps of each.
+// Whether a block may begin several links side by side, what each keeps, and where all meet.
 #include "analysis/batching.h"
 
 #include <fmt/format.h>
@@ -15,26 +15,27 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-// "keeps %r5, again: ld.param..., ...", or the objection.
+// "2 words; again ld.param..., ...; meets at bar.sync 0; shares hall", or the objection.
 std::string batching(const Changes& changes) {
   const Kernel kernel = chain_kernel(changes);
   const analysis::ChainVerdict chain = analysis::judge_promotion(*kernel.facts, false);
   if (!chain.facts || chain.facts->boundary == nullptr) return "no chain that overlaps";
   const analysis::BatchingVerdict verdict = analysis::judge_batching(*kernel.facts, *chain.facts);
   if (!verdict.batching) return verdict.objection;
-  std::string text = "keeps";
-  for (const analysis::VirtualRegister& reg : verdict.batching->kept) text += fmt::format(" {}", reg.name);
-  text += "; again";
-  for (const ptx::Statement* s : verdict.batching->again)
-    text += fmt::format(" {}", kernel.facts->module.compact(s->tokens));
+  const ptx::Module& m = kernel.facts->module;
+  std::string text = fmt::format("{} words; again", verdict.batching->words);
+  for (const ptx::Statement* s : verdict.batching->again) text += " " + m.compact(s->tokens);
+  text += "; meets at";
+  for (const ptx::Statement* s : verdict.batching->barriers) text += " " + m.compact(s->tokens);
+  text += "; shares";
+  for (const ptx::Variable* v : verdict.batching->shared) text += " " + v->name;
   return text;
 }
 
 constexpr const char* kRest = "st.global.u32 [%rd7], %r9;";
-Changes rest(const std::string& code) { return {{kRest, code + kRest}}; }
 
 TEST(Batching, KeepsWhatCannotBeComputedAgain) {
-  EXPECT_THAT(batching({}), AllOf(StartsWith("keeps %r5; again "), HasSubstr("ld.param.u64 %rd2, [q];"),
+  EXPECT_THAT(batching({}), AllOf(StartsWith("1 words; again "), HasSubstr("ld.param.u64 %rd2, [q];"),
                                   HasSubstr("add.s64 %rd7, %rd4, %rd5;"), Not(HasSubstr("ld.global")),
                                   Not(HasSubstr("[sum]"))));
 }
@@ -44,35 +45,57 @@ TEST(Batching, KeepsPredicatesOfWhatIsGone) {
   EXPECT_THAT(
       batching({{"bar.sync 0;", "ld.global.u32 %r20, [%rd6+4]; setp.gt.u32 %p9, %r20, 3; bar.sync 0;"},
                 {kRest, "@%p9 st.global.u32 [%rd7], %r9;"}}),
-      StartsWith("keeps %r5 %p9; again "));
+      StartsWith("2 words; again "));
   // Of one that is kept anyway.
   EXPECT_THAT(batching({{"bar.sync 0;", "setp.gt.u32 %p9, %r5, 3; bar.sync 0;"},
                         {kRest, "@%p9 st.global.u32 [%rd7], %r9;"}}),
-              AllOf(StartsWith("keeps %r5; again "), HasSubstr("setp.gt.u32 %p9, %r5, 3;")));
+              AllOf(StartsWith("1 words; again "), HasSubstr("setp.gt.u32 %p9, %r5, 3;")));
 }
 
 TEST(Batching, WhatItWasComputedFromIsAnotherValueNow) {
   const Changes once = {{"bar.sync 0;", "ld.global.u32 %r20, [%rd6+4]; add.s32 %r21, %r20, %r4; bar.sync 0;"},
                         {kRest, "st.global.u32 [%rd7], %r21; st.global.u32 [%rd7+4], %r20;"}};
-  EXPECT_THAT(batching(once), AllOf(HasSubstr("%r20"), HasSubstr("add.s32 %r21, %r20, %r4;")));
+  EXPECT_THAT(batching(once), AllOf(StartsWith("2 words"), HasSubstr("add.s32 %r21, %r20, %r4;")));
   const Changes twice = {
       {"bar.sync 0;",
        "ld.global.u32 %r20, [%rd6+4]; add.s32 %r21, %r20, %r4; ld.global.u32 %r20, [%rd6+8]; bar.sync 0;"},
       {kRest, "st.global.u32 [%rd7], %r21; st.global.u32 [%rd7+4], %r20;"}};
-  EXPECT_THAT(batching(twice), AllOf(HasSubstr("%r21"), Not(HasSubstr("add.s32 %r21"))));
+  EXPECT_THAT(batching(twice), AllOf(StartsWith("3 words"), Not(HasSubstr("add.s32 %r21"))));
 }
 
-TEST(Batching, TheRestReadsNoSharedMemory) {
-  constexpr const char* kObjection = "the rest of a link may read shared memory: ";
-  EXPECT_THAT(batching(rest("ld.shared.u32 %r9, [room]; ")),
-              StartsWith(std::string(kObjection) + "ld (line "));
-  EXPECT_THAT(batching(rest("ld.u32 %r9, [%rd7]; ")), StartsWith(std::string(kObjection) + "ld (line "));
-  EXPECT_THAT(batching(rest("atom.add.u32 %r9, [%rd7], 1; ")),
-              StartsWith(std::string(kObjection) + "atom (line "));
-  EXPECT_THAT(batching(rest("prefetch.L1 [%rd7]; ")),
-              StartsWith(std::string(kObjection) + "prefetch (line "));
-  EXPECT_THAT(batching(rest("atom.global.add.u32 %r9, [%rd7], 1; ")), StartsWith("keeps"));
-  EXPECT_THAT(batching(rest("st.shared.u32 [room], %r5; bar.sync 0; ")), StartsWith("keeps"));
+TEST(Batching, LinksMeetWhereAllThreadsPassOneAfterTheOther) {
+  EXPECT_THAT(batching({}), HasSubstr("; meets at bar.sync 0;; shares"));
+  EXPECT_THAT(batching({{"bar.sync 0;", "bar.sync 0; st.shared.u32 [room], %r5; barrier.cta.sync 1;"}}),
+              HasSubstr("; meets at bar.sync 0; barrier.cta.sync 1;; shares"));
+  // Jumped over; in a loop; with a result.
+  EXPECT_THAT(batching({{"bar.sync 0;", "setp.eq.u32 %p9, %r1, 7; @%p9 bra OVER; bar.sync 0; OVER:"}}),
+              HasSubstr("; meets at; shares"));
+  EXPECT_THAT(batching({{"bar.sync 0;",
+                         "mov.u32 %r30, 0; AGAIN: bar.sync 0; add.s32 %r30, %r30, 1; setp.lt.u32 %p9, %r30, "
+                         "7; @%p9 bra AGAIN; bar.sync 2;"}}),
+              HasSubstr("; meets at bar.sync 2;; shares"));
+  EXPECT_THAT(batching({{"bar.sync 0;", "setp.eq.u32 %p9, %r1, 7; bar.red.popc.u32 %r8, 0, %p9;"}}),
+              HasSubstr("; meets at; shares"));
+}
+
+TEST(Batching, TheBeginningsTextIsInOnePiece) {
+  EXPECT_THAT(
+      batching({{"ld.param.u64 %rd1, [p];",
+                 "bra.uni BEGIN; REST: st.global.u32 [%rd7+64], %r5; bra.uni OUT; BEGIN: ld.param.u64 "
+                 "%rd1, [p];"},
+                {kRest, "bra.uni REST; OUT: st.global.u32 [%rd7], %r9;"}}),
+      StartsWith("the text of its beginning is not in one piece: bra (line "));
+}
+
+TEST(Batching, SharedVariablesAreEachLinksOwn) {
+  const auto with = [](const std::string& declaration) {
+    return batching({{".global .u32 table[64];", ".global .u32 table[64]; " + declaration},
+                     {"bar.sync 0;", "st.shared.u32 [hall], %r5; bar.sync 0;"},
+                     {kRest, "ld.shared.u32 %r9, [hall]; st.global.u32 [%rd7], %r9;"}});
+  };
+  EXPECT_THAT(with(".shared .align 4 .b8 hall[64];"), HasSubstr("; shares hall"));
+  EXPECT_EQ(with(".extern .shared .align 4 .b8 hall[];"), "it has dynamic shared memory: hall");
+  EXPECT_EQ(with(".shared .b32 nook, hall;"), "variable hall is declared together with others");
 }
 
 TEST(Batching, NothingButRegistersIsALinksOwn) {
@@ -91,7 +114,7 @@ TEST(Batching, FewRegisters) {
     stores += fmt::format("st.global.u32 [%rd7+{}], %r{}; ", 4 * i + 4, 20 + i);
   }
   EXPECT_EQ(batching({{"bar.sync 0;", loads + "bar.sync 0;"}, {kRest, stores + kRest}}),
-            "9 registers would have to be kept for each link");
+            "9 registers would have to stay for each link");
 }
 
 }  // namespace
