@@ -102,12 +102,12 @@ def speed_up_figure(plt, content, records, title):
     places = max(4, a_line)
     size = (2 + places * max(0.7, 0.16 * len(series)), 0.7 + 2.7 * len(lines))
     figure, axes = plt.subplots(len(lines), 1, figsize=size, squeeze=False, sharey=True, layout="constrained")
-    figure.get_layout_engine().set(rect=(0, 0.03, 1, 0.97))
+    figure.get_layout_engine().set(rect=(0, 0.03, 1, 0.9))
     for axis, line in zip(axes[:, 0], lines):
         draw_speed_up_line(axis, labels, series, line, places)
     axes[0, 0].set_title(title, fontsize=10, loc="left")
     handles, names = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper right", ncols=min(len(series), 6), frameon=False, fontsize=8)
+    figure.legend(handles, names, loc="upper right", ncols=min(len(series), 6), frameon=False, fontsize=8)
     return figure
 
 
@@ -138,7 +138,7 @@ def breakdown_figure(plt, content, records):
         return None
     figure, (upper, lower) = plt.subplots(2, 1, figsize=(2 + 0.6 * max(len(found), 6), 5.5), sharex=True,
                                           layout="constrained")
-    figure.get_layout_engine().set(rect=(0, 0.02, 1, 0.98))
+    figure.get_layout_engine().set(rect=(0, 0.02, 1, 0.92))
     places = range(len(found))
     upper.bar([x - 0.2 for x in places], [1] * len(found), 0.36, color=NAMED_COLOURS[BEST], label="native best")
     for axes, x_shift, width in ((upper, 0.2, 0.36), (lower, 0, 0.7)):
@@ -154,7 +154,7 @@ def breakdown_figure(plt, content, records):
     lower.set_ylabel("share of the\npreloaded run, %")
     lower.set_xticks(places, [name for name, _, _ in found], rotation=30, ha="right", rotation_mode="anchor")
     handles, names = upper.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper center", ncols=4, frameon=False, fontsize=8)
+    figure.legend(handles, names, loc="upper center", ncols=4, frameon=False, fontsize=8)
     return figure
 
 
@@ -175,7 +175,7 @@ def promotion_figure(plt, content, records):
     lines = -(-len(programs) // columns)
     figure, grid = plt.subplots(lines, columns, figsize=(1 + 3.6 * columns, 1 + 2.8 * lines), squeeze=False,
                                 layout="constrained")
-    figure.get_layout_engine().set(rect=(0, 0.03, 1, 0.97))
+    figure.get_layout_engine().set(rect=(0, 0.03, 1, 0.9))
     seen = {}
     for axes, program in zip(grid.flat, programs):
         mine = sorted((r for r in records if r["program"] == program),
@@ -189,7 +189,7 @@ def promotion_figure(plt, content, records):
         axes.set(xscale="log", yscale="log", title=program, xlabel="elements", ylabel="million elements / s")
     for axes in list(grid.flat)[len(programs):]:
         axes.set_visible(False)
-    figure.legend(seen.values(), seen, loc="outside upper center", ncols=min(len(seen), 5), frameon=False, fontsize=8)
+    figure.legend(seen.values(), seen, loc="upper center", ncols=min(len(seen), 5), frameon=False, fontsize=8)
     return figure
 
 
@@ -220,11 +220,11 @@ def costs_figure(plt, content):
     if not found:
         return None
     figure, grid = plt.subplots(1, len(found), figsize=(1 + 3.9 * len(found), 4.2), squeeze=False, layout="constrained")
-    figure.get_layout_engine().set(rect=(0, 0.03, 1, 0.97))
+    figure.get_layout_engine().set(rect=(0, 0.03, 1, 0.9))
     seen = {}
     for axes, series in zip(grid.flat, found):
         draw_series(axes, content, series, seen)
-    figure.legend(seen.values(), seen, loc="outside upper center", ncols=min(len(seen), 7), frameon=False, fontsize=8)
+    figure.legend(seen.values(), seen, loc="upper center", ncols=min(len(seen), 7), frameon=False, fontsize=8)
     return figure
 
 
