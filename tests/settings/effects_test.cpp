@@ -298,7 +298,8 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/left-chain-carried.golden");
     const std::string file = write("carried.ptx", golden.substr(golden.find(".version")));
     const std::string explained = klap_ptx({"explain", file}, {setting}).out;
-    EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_BATCH_LINKS="}).out, HasSubstr("links side by side in a block"));
+    EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_BATCH_LINKS="}).out,
+                HasSubstr("links side by side in a block"));
     EXPECT_THAT(explained, AllOf(HasSubstr("look-back"), Not(HasSubstr("side by side"))));
   }
   void batch_links() { expect_no_batches("KLAP_BATCH_LINKS=off"); }
