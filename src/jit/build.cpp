@@ -82,7 +82,8 @@ std::string consumer_name(const Plan& plan, const PlannedSite& site) {
                                                              : "run",
                      unit_tag(plan, site.child_unit), block_tag(s),
                      s.flat ? fmt::format("flat{}", s.flat_threads) : std::to_string(s.pack),
-                     s.grid_is_1d ? "_1d" : "", layout_tag(s.layout));
+                     fmt::format("{}{}", s.grid_is_1d ? "_1d" : "", s.in_turn ? "_turn" : ""),
+                     layout_tag(s.layout));
 }
 
 // What a parent's variant is called after: "grid", "grid_device", "block", "multi16", "warp".

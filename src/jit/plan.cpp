@@ -146,8 +146,9 @@ std::string run_text(const PlannedSite& planned) {
   if (planned.way.launcher == Launcher::Host && planned.shape.blocks_differ())
     return fmt::format("run warp by warp, {} to a consumer block", planned.shape.pack);
   if (planned.way.launcher == Launcher::Host) {
-    return fmt::format("{} to a consumer block{}{}", planned.shape.pack,
-                       together_text(planned.shape.together), leaving);
+    return fmt::format("{} to a consumer block{}{}{}", planned.shape.pack,
+                       planned.shape.in_turn ? " in turn" : "", together_text(planned.shape.together),
+                       leaving);
   }
   return "an exact grid " + launcher_text(planned.way);
 }
@@ -246,6 +247,7 @@ class Planner {
       flatten(planned[i]);
       leave_out(planned[i]);
       pack_records(planned[i]);
+      interleave(planned[i]);
     }
     for (size_t i = 0; i < planned.size(); ++i) add_remark(planned[i], objections[i]);
     if (!rewritten) return;
@@ -350,6 +352,15 @@ class Planner {
             ? transform::shared_layout(child_module, *planned.child, *planned.parent, *planned.site)
             : transform::packed_layout(child_module, *planned.child, *planned.parent, *planned.site,
                                        planned.way.group_blocks);
+  }
+
+  // Where a consumer that the host launches runs block by block, and all children have equally many blocks.
+  static void interleave(PlannedSite& planned) {
+    transform::ConsumerShape& shape = planned.shape;
+    if (!planned.wish.interleave || planned.way.is_at_once() || planned.way.has_own_room()) return;
+    if (planned.way.launcher != Launcher::Host || shape.exact || shape.flat || shape.blocks_differ()) return;
+    shape.in_turn =
+        std::ranges::all_of(shape.layout.grid, [](const auto& extent) { return extent && *extent != 0; });
   }
 
   // Where nothing is put off or all is put into one queue, any order will do.

@@ -239,6 +239,7 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
     return compiled(kConsumerFlatTemplate, "consumer_flat.cu", options);
   }
   options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));
+  if (shape.in_turn) options.emplace_back("-DKLAP_IN_TURN");
   if (shape.together == analysis::Together::Warps) options.emplace_back("-DKLAP_WARPS_TOGETHER");
   if (shape.together == analysis::Together::Blocks) options.emplace_back("-DKLAP_BLOCKS_TOGETHER");
   return compiled(kConsumerTemplate, "consumer.cu", options);

@@ -97,6 +97,12 @@ constexpr std::array kSettings{
         "those "
         "that begin with a comparison of their index only the threads that pass it, so that the threads of "
         "several children share a warp."},
+    Setting{
+        "KLAP_INTERLEAVE", "interleave", kBothSections, SettingType::Choice, kSwitch, "off",
+        "Whether the blocks of a consumer that the host launches take those of the children in turn, so that "
+        "long "
+        "children recorded by neighbours do not meet in one block; where all children have the same constant "
+        "grid."},
     Setting{"KLAP_THRESHOLD",
             "threshold",
             kBothSections,
@@ -116,7 +122,7 @@ constexpr std::array kSettings{
         "on its arguments (PA), the beginning of each link overlapping those before it (PAO), the "
         "arguments combined over many links at once (lookback). A mode that a chain does not allow gives "
         "way to the one before it; auto: the last one. P and PO are PA and PAO with a device launch for each "
-        "link's block, made as soon as the link is known to exist."},
+        "link's block but the second's, made as soon as the link is known to exist."},
     Setting{"KLAP_BATCH_LINKS", "batch_links", kBothSections, SettingType::Choice, kSwitch, "on",
             "Whether the blocks of a chain that looks back take several links at a time, once each block has "
             "had one, and wait for earlier links once for all of them."},

@@ -48,6 +48,7 @@ struct ConsumerShape {
   bool packs = false;               // whether they could be any number
   bool grid_is_1d = false;          // every child grid has y = z = 1
   bool exact = false;               // launched by the parent: templates/exact.cu
+  bool in_turn = false;             // its groups take turns where children have equally many blocks
   bool awaits_parent = false;       // begins with a wait for what it is launched behind (templates/await.h)
   bool feeds = false;               // children launch again: templates/feed.cu
   std::vector<FedBody> bodies;      // then, and with a chain: all kernels that it runs, by number

@@ -141,6 +141,7 @@ class LaunchedLinks : public Promotion {
  protected:
   static constexpr int kSeeds = KLAP_FULL_TESTS ? 6 : 2;  // 6: all schedules
   static constexpr int kOwn = kLinks - 18;                // links of these cases, in one run of each
+  static constexpr int kChains = 30;                      // that have a second link
   static Report run(std::map<std::string, std::string> settings) {
     Work work;
     work.configuration = chosen_configurations("grid-host").front();
@@ -164,12 +165,13 @@ class LaunchedLinks : public Promotion {
   }
 };
 
-// With room for all, every link but the first has a launch of its own, however many may be under way.
+// With room for all, every link but the first two, which the host's block runs, has a launch of its own,
+// however many may be under way.
 TEST_P(LaunchedLinks, AreOnePerLink) {
   for (const char* const pool : {"2", "1000"}) {
     SCOPED_TRACE(pool);
     const Report report = run({{"KLAP_POOL", pool}, {"KLAP_EMULATOR_PENDING_LAUNCHES", "100000"}});
-    EXPECT_EQ(static_cast<uint64_t>(kOwn * kSeeds), sum(report, &Line::device_launches));
+    EXPECT_EQ(static_cast<uint64_t>((kOwn - kChains) * kSeeds), sum(report, &Line::device_launches));
     EXPECT_EQ(0u, sum(report, &Line::launches_refused));
   }
 }

@@ -230,6 +230,19 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   void kernel_flatten() {
     expect_not_flattened(config("[[kernel]]\nname = \"parent*\"\nflatten = \"off\"\n"));
   }
+  // What explain says of children that run block by block and have three each.
+  void expect_turns(const std::string& setting) {
+    const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-child-barrier.golden");
+    std::string text = golden.substr(golden.find(".version"));
+    const std::string extent = "[param1+0], %r10;";
+    text.replace(text.find(extent), extent.size(), "[param1+0], 3;");
+    const std::string file = write("barrier.ptx", text);
+    EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_INTERLEAVE="}).out, Not(HasSubstr(" in turn")));
+    EXPECT_THAT(klap_ptx({"explain", file}, {setting}).out, HasSubstr("1 to a consumer block in turn"));
+  }
+  void interleave() { expect_turns("KLAP_INTERLEAVE=on"); }
+  void default_interleave() { expect_turns(config("[defaults]\ninterleave = \"on\"\n")); }
+  void kernel_interleave() { expect_turns(config("[[kernel]]\nname = \"*\"\ninterleave = \"on\"\n")); }
   // The same of children of few threads and of none.
   void expect_threshold(const std::string& setting, const std::string& text) {
     const std::string expected = "flattened: threads with i < p[8], 256 to a consumer block" + text;
@@ -479,6 +492,9 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_FLATTEN", &Effects::flatten},
       {"[defaults] flatten", &Effects::default_flatten},
       {"[[kernel]] flatten", &Effects::kernel_flatten},
+      {"KLAP_INTERLEAVE", &Effects::interleave},
+      {"[defaults] interleave", &Effects::default_interleave},
+      {"[[kernel]] interleave", &Effects::kernel_interleave},
       {"KLAP_THRESHOLD", &Effects::threshold},
       {"[defaults] threshold", &Effects::default_threshold},
       {"[[kernel]] threshold", &Effects::kernel_threshold},
