@@ -98,12 +98,14 @@ std::string condition_text(const PlannedPromotion& promotion) {
 namespace {
 
 // How many links a block takes at a time. More of them wait for memory, and for each other, at once, as long
-// as what they keep in registers leaves room for other blocks; and the text must not become too long.
-uint32_t batch_of(const analysis::Batching& batching) {
+// as what they keep in registers and in shared memory leaves room for other blocks; and the text must not
+// become too long.
+uint32_t batch_of(const analysis::Batching& batching, const transform::PromotedShape& shape) {
   constexpr uint32_t kMostWords = 32, kMostInstructions = 2000, kMostSharedBytes = 16384;
+  const uint64_t shared_bytes = batching.shared_bytes + shape.part_bytes();
   for (const uint32_t links : {8u, 4u, 2u}) {
     if (links * batching.words <= kMostWords && links * batching.instructions <= kMostInstructions &&
-        links * batching.shared_bytes <= kMostSharedBytes)
+        links * shared_bytes <= kMostSharedBytes)
       return links;
   }
   return 1;
@@ -113,7 +115,7 @@ std::shared_ptr<const PlannedPromotion> with_batches(const FunctionFacts& kernel
                                                      PlannedPromotion promotion) {
   const analysis::BatchingVerdict verdict = judge_batching(kernel, *promotion.chain);
   if (verdict.batching) {
-    promotion.shape.batch = batch_of(*verdict.batching);
+    promotion.shape.batch = batch_of(*verdict.batching, promotion.shape);
     promotion.shape.kept_words = verdict.batching->words;
   }
   if (promotion.shape.batch == 1) {

@@ -135,6 +135,8 @@ uint32_t PromotedShape::slot_words() const {
   return std::max<uint32_t>(1, static_cast<uint32_t>(words.size()));
 }
 
+uint32_t PromotedShape::part_bytes() const { return KLAP_PART_BYTES(area_bytes); }
+
 bool PromotedShape::passes(uint32_t offset, uint32_t bytes) const {
   return std::ranges::any_of(words, [&](uint32_t word) { return overlaps(offset, bytes, word); });
 }

@@ -60,6 +60,8 @@ struct PromotedShape {
   [[nodiscard]] const char* name() const;  // as in the configuration: "P", "PA", "PO", "PAO", "lookback"
   // How many words the links pass on; there is at least one, for its mark.
   [[nodiscard]] uint32_t slot_words() const;
+  // Of shared memory, for the arguments of each link of a batch.
+  [[nodiscard]] uint32_t part_bytes() const;
   [[nodiscard]] bool passes(uint32_t offset, uint32_t bytes) const;  // part of it, among `words`
 };
 

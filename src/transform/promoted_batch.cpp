@@ -119,9 +119,8 @@ std::string batched_body(const PromotedParts& parts, const PromotedShape& shape,
   std::string text = "{\n" + batch.declarations();
   text += fmt::format("\tld.shared.u32 %klap_links, [{}+{}];\n", block, offsetof(KlapLink, exists));
   for (uint32_t link = 0; link < shape.batch; ++link) {
-    text += fmt::format(
-        "\tadd.u32 {}, {}, {};\n", part_of(link), block,
-        KLAP_PARTS_AT(shape.area_bytes, shape.slot_words()) + link * KLAP_PART_BYTES(shape.area_bytes));
+    text += fmt::format("\tadd.u32 {}, {}, {};\n", part_of(link), block,
+                        KLAP_PARTS_AT(shape.area_bytes, shape.slot_words()) + link * shape.part_bytes());
   }
   return text + batch.beginnings() + "\t" + combine + "\n" + batch.rests() + "\t}";
 }

@@ -180,6 +180,27 @@ TEST(PromotedKernel, CombinesAllValues) {
   EXPECT_EQ(1u, count(text, "@%klap_is_first st.shared.b32 [%klap_part7+"));
 }
 
+// Arguments behind 3,000 bytes of others: the areas of eight links would be larger than what a block may
+// have.
+TEST(PromotedKernel, HasRoomForTheArgumentsOfItsLinks) {
+  jit::Program program = program_of(KLAP_GOLDEN_DIR "/left-chain-carried.golden");
+  std::string& ptx = program.units[0].ptx;
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    const size_t at = ptx.find(from);
+    ASSERT_NE(std::string::npos, at) << from;
+    ptx.replace(at, from.size(), to);
+  };
+  replace(".param .u64 _Z6chosenPKiPiiii_param_0,",
+          ".param .align 8 .b8 table[3000],\n.param .u64 _Z6chosenPKiPiiii_param_0,");
+  replace("[%rd2]", "[%rd2+3000]");
+  for (const int offset : {8, 16, 20, 24})
+    replace("[%rd2+" + std::to_string(offset) + "]", "[%rd2+" + std::to_string(3000 + offset) + "]");
+  const std::string rewritten = jit::rewrite_ptx(program.units[0], request_for("lookback"), nullptr);
+  EXPECT_EQ(1u, count(rewritten, "setp.le.u32 %klap_more, %klap_links, 1;"));
+  EXPECT_EQ(0u, count(rewritten, "setp.le.u32 %klap_more, %klap_links, 2;"));
+  assemble(rewritten, "arguments_behind_others", 90);
+}
+
 TEST(PromotedKernel, BeginsLinksSideBySide) {
   std::string text = added_to("left-chain-carried", "lookback");
   text.erase(0, text.find("$klap_several:"));
