@@ -6,7 +6,7 @@
 namespace bench {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -33,17 +33,19 @@ std::string number(double value) {
 
 JsonObject& JsonObject::add_raw(std::string_view key, std::string_view value) {
   if (!members_.empty()) members_ += ", ";
-  members_ += quoted(key);
+  members_ += in_quotes(key);
   members_ += ": ";
   members_ += value;
   return *this;
 }
 
 JsonObject& JsonObject::add(std::string_view key, std::string_view value) {
-  return add_raw(key, quoted(value));
+  return add_raw(key, in_quotes(value));
 }
 
-JsonObject& JsonObject::add(std::string_view key, const char* value) { return add_raw(key, quoted(value)); }
+JsonObject& JsonObject::add(std::string_view key, const char* value) {
+  return add_raw(key, in_quotes(value));
+}
 
 JsonObject& JsonObject::add(std::string_view key, bool value) {
   return add_raw(key, value ? "true" : "false");

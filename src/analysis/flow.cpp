@@ -270,7 +270,7 @@ std::string how_it_ends(const BasicBlock& block) {
 }
 
 // Text inside a double-quoted string of Graphviz.
-std::string quoted(std::string_view text) {
+std::string in_dot(std::string_view text) {
   std::string out;
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -284,7 +284,7 @@ std::string dot_box(const ControlFlow& flow, uint32_t b, const ptx::LineNumbers&
   std::string text =
       fmt::format("b{}, line {}\\l", b, lines.of(flow.instructions()[block.first].statement->head));
   for (uint32_t i = block.first; i < block.last; ++i)
-    text += quoted(flow.module().compact(flow.instructions()[i].statement->tokens)) + "\\l";
+    text += in_dot(flow.module().compact(flow.instructions()[i].statement->tokens)) + "\\l";
   return fmt::format("  b{} [label=\"{}\"{}];\n", b, text, block.reachable ? "" : ", style=dashed");
 }
 
@@ -311,7 +311,7 @@ std::string print_flow(const ControlFlow& flow) {
 std::string print_flow_dot(const ControlFlow& flow) {
   const ptx::LineNumbers lines(flow.module());
   std::string out = fmt::format("digraph \"{}\" {{\n  node [shape=box, fontname=monospace];\n",
-                                quoted(flow.function().name));
+                                in_dot(flow.function().name));
   bool exit = false, unknown = false;
   std::string edges;
   for (uint32_t b = 0; b < flow.blocks().size(); ++b) {

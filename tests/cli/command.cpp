@@ -11,7 +11,7 @@ namespace klap::cli_test {
 
 namespace {
 
-std::string quoted(const std::string& word) {
+std::string shell_word(const std::string& word) {
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return text + "'";
@@ -47,9 +47,10 @@ Result Command::command(const std::vector<std::string>& words, const std::vector
     const std::string assignment = *entry;
     if (assignment.starts_with("KLAP_")) line += " -u " + assignment.substr(0, assignment.find('='));
   }
-  for (const std::string& setting : environment) line += " " + quoted(setting);
-  for (const std::string& word : words) line += " " + quoted(word);
-  const int status = std::system((line + " >" + quoted(path(".out")) + " 2>" + quoted(path(".err"))).c_str());
+  for (const std::string& setting : environment) line += " " + shell_word(setting);
+  for (const std::string& word : words) line += " " + shell_word(word);
+  const int status =
+      std::system((line + " >" + shell_word(path(".out")) + " 2>" + shell_word(path(".err"))).c_str());
   return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
           .out = read(path(".out")),
           .err = read(path(".err"))};
