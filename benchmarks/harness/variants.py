@@ -23,14 +23,12 @@ READBACK = "host-readback"  # the launcher of grid aggregation as in the KLAP pa
 # What the papers' aggregation does not have: switched off where it is compared with, and one by one to see what each
 # is worth.
 OPTIMISATIONS = {"flatten": "KLAP_FLATTEN", "dependent_launch": "KLAP_DEPENDENT_LAUNCH",
-                 "pack_records": "KLAP_PACK_RECORDS", "threshold": "KLAP_THRESHOLD"}
-# What is off by itself, to see what it is worth.
-OPTIONS = {"interleave": "KLAP_INTERLEAVE"}
+                 "pack_records": "KLAP_PACK_RECORDS", "threshold": "KLAP_THRESHOLD", "batch_items": "KLAP_BATCH_ITEMS",
+                 "batch_links": "KLAP_BATCH_LINKS"}
 # Children of up to so many threads run by the thread that launches them: to see what a threshold is worth.
 THRESHOLDS = (4, 8, 32)
 WITH_THRESHOLD = " threshold "
 WITHOUT = " without "
-WITH = " with "
 
 
 @dataclass
@@ -58,11 +56,6 @@ def ablated(granularity, launcher, key):
     return Variant(whole.name + WITHOUT + key, whole.kind, [], whole.settings | {OPTIMISATIONS[key]: "off"})
 
 
-def with_option(granularity, launcher, key):
-    whole = preloaded(granularity, launcher)
-    return Variant(whole.name + WITH + key, whole.kind, [], whole.settings | {OPTIONS[key]: "on"})
-
-
 def with_threshold(granularity, launcher, threads):
     whole = preloaded(granularity, launcher)
     return Variant(f"{whole.name}{WITH_THRESHOLD}{threads}", whole.kind, [],
@@ -73,7 +66,7 @@ def is_wanted(name, patterns):
     """Whether a variant is among those asked for; without a wish all are but the preloaded one that does nothing and
     those that are there only to be compared with."""
     if not patterns:
-        compared = (READBACK, WITHOUT, WITH, WITH_THRESHOLD)
+        compared = (READBACK, WITHOUT, WITH_THRESHOLD)
         return not name.startswith("none") and not any(part in name for part in compared)
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
@@ -85,7 +78,6 @@ def planned(program, combinations, patterns, natively=True):
     found = [Variant(name, "plain", ["--variant", name]) for name in plain]
     found += [preloaded(*pair) for pair in combinations]
     found += [ablated("grid", "host", key) for key in OPTIMISATIONS]
-    found += [with_option("grid", "host", key) for key in OPTIONS]
     found += [with_threshold("grid", "host", threads) for threads in THRESHOLDS]
     found.append(preloaded("none", "host"))
     found = [variant for variant in found if is_wanted(variant.name, patterns)]

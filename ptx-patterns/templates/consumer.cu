@@ -4,10 +4,8 @@
 // It is launched with as many blocks as fit on the GPU. All recorded children form one sequence of virtual
 // blocks; a group of KLAP_CHILD_THREADS threads takes an equal contiguous share of it, searches the record of
 // its first block once and then steps. (Smaller shares, taken one after another where blocks' times differ,
-// cost more than they gain: thousands of groups ask for them at one place.) Where children all have the same
-// number of blocks, so that there is nothing to search, groups can take turns instead (KLAP_IN_TURN):
-// children recorded by neighbours are often alike, and a share of nothing but long ones is what all others
-// wait for. Children of 2^16 blocks or more follow, each spread over all groups. The call of
+// cost more than they gain: thousands of groups ask for them at one place.) Children of 2^16 blocks or more
+// follow, each spread over all groups. The call of
 // __klap_child_body is a marker: the child's own code is spliced in there, with its parameters read from the
 // record and its special registers taken from the marker's arguments.
 //
@@ -23,9 +21,9 @@
 // idle that the last warp of a block does not have.
 //
 // Constants: those of sizes.h; KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES;
-// those of record_grid.h; KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_IN_TURN;
-// KLAP_WARPS_TOGETHER when the child's block is a multiple of a warp whose lanes belong together,
-// KLAP_BLOCKS_TOGETHER when the whole block does (KLAP_PACK is then 1); those of exits.h and await.h.
+// those of record_grid.h; KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_WARPS_TOGETHER
+// when the child's block is a multiple of a warp whose lanes belong together, KLAP_BLOCKS_TOGETHER when the
+// whole block does (KLAP_PACK is then 1); those of exits.h and await.h.
 #include "await.h"
 #include "consumer_end.h"
 #include "exits.h"
@@ -78,9 +76,6 @@ static __device__ __forceinline__ Place quotient(Place dividend, unsigned int di
 // So many blocks every child has: there is nothing to search.
 #define KLAP_BLOCKS_EACH (KLAP_GRID_X * KLAP_GRID_Y * KLAP_GRID_Z)
 #endif
-#endif
-#if defined(KLAP_IN_TURN) && defined(KLAP_BLOCKS_EACH)
-#define KLAP_TAKES_TURNS
 #endif
 
 // The record of block `block`, for all threads of a group.
@@ -146,11 +141,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
     const unsigned long long packed = queue->packed;
     const unsigned long long blocks = packed >> KLAP_INDEX_BITS;
     const unsigned long long share = blocks / groups, rest = blocks % groups;
-#ifdef KLAP_TAKES_TURNS
-    block = mine;
-#else
     block = mine * share + (mine < rest ? mine : rest);
-#endif
     left = share + (mine < rest ? 1u : 0u);
     if (left != 0) record = record_of(queue, static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS, block);
   }
@@ -163,14 +154,6 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
     Place linear, count;
     unsigned int step = 1;
     if (left != 0) {
-#ifdef KLAP_TAKES_TURNS
-      record = record_of(queue, 0, block);
-      current += static_cast<unsigned long long>(record) * KLAP_RECORD_BYTES;
-      linear = static_cast<Place>(block - begin_of(queue, record));
-      count = 1;
-      block += groups;
-      --left;
-#else
       const unsigned long long begin = begin_of(queue, record), end = end_of(queue, record);
       current += static_cast<unsigned long long>(record) * KLAP_RECORD_BYTES;
       linear = static_cast<Place>(block - begin);
@@ -178,7 +161,6 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
       block += count;
       left -= count;
       ++record;
-#endif
     } else if (big_done < queue->big) {
       const unsigned int index = queue->capacity - 1u - big_done++;
       current += static_cast<unsigned long long>(index) * KLAP_RECORD_BYTES;

@@ -10,13 +10,23 @@
 // registers taken from the marker's arguments, and its launches replaced by feed_record.cu. Threads that its
 // block does not have wait at the barrier behind it.
 //
+// Where more items are reserved than blocks are there to take them, a block takes several at a time
+// (KLAP_TAKES): all of them change one word, and each change makes a block wait. It runs them in the order of
+// their numbers, so that what was said of waiting holds: the first item of all that is not done was reserved
+// by a thread that ran an earlier one, and whoever has it is not held up by any other. Before a block waits
+// it counts off what it has done, or the last blocks would wait for each other's. Where warps of a child have
+// nothing to do with each other (KLAP_APART), the items of a block run side by side: its warps go from item to
+// item without waiting, and change places from one to the next, so that what the first warp of each child has
+// to do, often most of all, is not done by the same one.
+//
 // A child's data was written in this same kernel. It is read only behind the acquire that found its item
 // ready; none of it may go through the non-coherent cache, here or in the child.
 //
 // Constants: KLAP_KERNELS, for every kernel KLAP_KERNEL(number, width, height, depth) with its block;
 // KLAP_THREADS, of the largest of these blocks; KLAP_ARGS_OFFSET; KLAP_GRID_1D when every child's grid has
 // one row and one layer; KLAP_LEAST_BLOCKS, how many blocks a multiprocessor must have registers for, unless
-// that is left open; those of exits.h.
+// that is left open; KLAP_TAKES, the most items that a block takes at a time, a thread of the first warp for
+// each; KLAP_APART, with blocks of whole warps; those of exits.h.
 #include "exits.h"
 #include "feed.h"
 #include "sequence.h"
@@ -51,6 +61,12 @@ static __device__ __forceinline__ unsigned int load_relaxed(const unsigned int* 
   return value;
 }
 
+static __device__ __forceinline__ unsigned long long load_relaxed(const unsigned long long* address) {
+  unsigned long long value;
+  asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+  return value;
+}
+
 static __device__ __forceinline__ unsigned long long load_acquire(const unsigned long long* address) {
   unsigned long long value;
   asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
@@ -71,42 +87,94 @@ struct Arrays {
   unsigned int item_capacity;
 };
 
-// The item of that number, once it is ready; 0 if there will be no more. A taken item is cleared for the next
-// use of the queue.
+// What a block has taken: items with numbers in a row, 0 for those that were not ready.
+struct Taken {
+  unsigned long long item[KLAP_TAKES];
+  unsigned int number, count;
+};
+
+// The item of that number if it is ready, else 0. It is cleared for the next use of the queue.
+static __device__ __forceinline__ unsigned long long look_at_item(const Arrays& arrays, unsigned int number) {
+  if (number >= arrays.item_capacity) return 0;
+  const unsigned long long item = load_acquire(arrays.items + number);
+  if (item != 0) clear(arrays.items + number);
+  return item;
+}
+
+// The same once it is ready; 0 if there will be no more.
 static __device__ __forceinline__ unsigned long long await_item(KlapFeed* feed, const Arrays& arrays,
                                                                 unsigned int number) {
-  const bool exists = number < arrays.item_capacity;
-  unsigned long long* const at = arrays.items + number;
   unsigned int pause = kShortestPause;
 #pragma unroll 1
   for (unsigned int look = 1;; ++look) {
     // In flight at the same time as the item.
     const unsigned int is_over = look % kLooksPerEnd == 0 ? load_relaxed(&feed->done) : 0;
-    if (exists) {
-      const unsigned long long item = load_acquire(at);
-      if (item != 0) {
-        clear(at);
-        return item;
-      }
-    }
+    const unsigned long long item = look_at_item(arrays, number);
+    if (item != 0) return item;
     if (is_over != 0) return 0;
     __nanosleep(pause);
     if (pause < kLongestPause) pause *= 2;
   }
 }
 
-// The next item for this block; 0 if there will be no more. Counts off `finished` items, one or none, that
-// all its threads are done with, in the same atomic. What these launched has been counted before: the threads
-// did that before the barrier that led here.
-static __device__ __forceinline__ unsigned long long take(KlapFeed* feed, const Arrays& arrays,
-                                                          unsigned int finished) {
-  const unsigned long long before = atomicAdd(&feed->turns, KLAP_FEED_TURN - finished);
-  if (static_cast<unsigned int>(before) != finished)
-    return await_item(feed, arrays, static_cast<unsigned int>(before >> 32));
+// Counts off `finished` items that all threads of the block are done with, and takes the numbers of so many
+// others in the same atomic. False if there will be no more. What the finished ones launched has been counted
+// before: the threads did that before the barrier that led here.
+static __device__ __forceinline__ bool change_turns(KlapFeed* feed, unsigned int finished, unsigned int others,
+                                                    unsigned int& number) {
+  const unsigned long long before = atomicAdd(&feed->turns, KLAP_FEED_TURN * others - finished);
+  number = static_cast<unsigned int>(before >> 32);
+  if (static_cast<unsigned int>(before) != finished) return true;
   // Nothing is left. Others may wait only if there was something.
   if (finished != 0) asm volatile("st.relaxed.gpu.u32 [%0], %1;" : : "l"(&feed->done), "r"(1u) : "memory");
-  return 0;
+  return false;
 }
+
+// How many to take next: a quarter of a block's share of those that nobody has taken. Each asks for what it
+// found when it took the last ones; if all do that at the same time, with larger parts of a share they would
+// come to hold numbers of items that are not there, and later ones would wait for the few blocks that do.
+static __device__ __forceinline__ unsigned int wish_for(unsigned int reserved, unsigned int taken) {
+  if (reserved <= taken) return 1;
+  const unsigned int share = (reserved - taken) / (4 * gridDim.x);
+  return share < 1 ? 1 : share < KLAP_TAKES ? share : KLAP_TAKES;
+}
+
+// The next items for this block, for KLAP_TAKES threads that see each other's memory behind a barrier of warp
+// or block; none if there will be no more. The first one is ready. `wish` is kept in the first thread.
+static __device__ __forceinline__ void take(KlapFeed* feed, const Arrays& arrays, Taken& taken,
+                                            unsigned int finished, [[maybe_unused]] unsigned int& wish) {
+#if KLAP_TAKES > 1
+  if (threadIdx.x == 0) {
+    const unsigned long long reserved = load_relaxed(&feed->reserved);  // in flight with the atomic
+    taken.count = change_turns(feed, finished, wish, taken.number) ? wish : 0;
+    wish = wish_for(static_cast<unsigned int>(reserved >> 32), taken.number + wish);
+  }
+  __syncwarp((1u << KLAP_TAKES) - 1u);
+#else
+  taken.count = change_turns(feed, finished, 1, taken.number) ? 1 : 0;
+#endif
+  const unsigned int number = taken.number + threadIdx.x, count = taken.count;
+  unsigned long long item = 0;
+  if (threadIdx.x < count) taken.item[threadIdx.x] = item = look_at_item(arrays, number);
+#if KLAP_TAKES > 1
+  __syncwarp((1u << KLAP_TAKES) - 1u);
+#endif
+  if (threadIdx.x != 0 || count == 0 || item != 0) return;
+  item = await_item(feed, arrays, number);
+  taken.item[0] = item;
+  if (item == 0) taken.count = 0;
+}
+
+#if KLAP_TAKES > 1
+// One of those that were taken and not ready, for the first thread, which has `finished` others to count off.
+static __device__ __forceinline__ unsigned long long take_late(KlapFeed* feed, const Arrays& arrays,
+                                                               unsigned int number, unsigned int& finished) {
+  unsigned int unused;
+  if (finished != 0 && !change_turns(feed, finished, 0, unused)) return 0;
+  finished = 0;
+  return await_item(feed, arrays, number);
+}
+#endif
 
 // Counts this block out, for one thread of it; the last block leaves the queue empty for the next parent. The
 // second fence acquires what the others released, so that they read the counters before these are reset.
@@ -128,41 +196,35 @@ static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int childr
   feed->native = 0;
 }
 
-extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapFeed* feed) {
-  __shared__ unsigned long long taken;
-  __shared__ Arrays arrays;
-  const unsigned int thread = threadIdx.x;
-  unsigned int children = 0;  // begun by this block, in its first thread
-  if (thread == 0) {
-    arrays = {feed->items, feed->records, feed->item_capacity};
-    taken = take(feed, arrays, 0);
+static __device__ __forceinline__ void end_block() {
+#ifdef KLAP_APART
+  __syncwarp();
+#else
+  end_child_block();
+#endif
+}
+
+// Runs an item's share of its child's blocks, by the thread of that number.
+static __device__ __forceinline__ void run_item(const Arrays& arrays, unsigned long long item,
+                                                unsigned int thread) {
+  const unsigned char* const record = arrays.records + KLAP_FEED_ITEM_OFFSET(item);
+  const unsigned int part = KLAP_FEED_ITEM_PART(item);
+  const unsigned int kernel = kKernels == 1 ? 0 : KLAP_FEED_ITEM_KERNEL(item);
+
+  // The grid is not read for who has just one block: the child's arguments would wait for it.
+  Linear linear = part, count = 1;
+  if (KLAP_FEED_ITEM_IS_SHARED_OUT(item)) {
+    const uint4 grid = *reinterpret_cast<const uint4*>(record);
+    const Linear blocks = static_cast<Linear>(grid.x) * grid.y * grid.z;
+    const Linear share = blocks / KLAP_FEED_PARTS;
+    const unsigned int rest = static_cast<unsigned int>(blocks % KLAP_FEED_PARTS);
+    linear = part * share + (part < rest ? part : rest);
+    count = share + (part < rest ? 1u : 0u);
   }
-
 #pragma unroll 1
-  for (;;) {
-    __syncthreads();
-    const unsigned long long item = taken;
-    if (item == 0) break;
-    const unsigned char* const record = arrays.records + KLAP_FEED_ITEM_OFFSET(item);
-    const unsigned int part = KLAP_FEED_ITEM_PART(item);
-    const unsigned int kernel = kKernels == 1 ? 0 : KLAP_FEED_ITEM_KERNEL(item);
-    if (part == 0) ++children;
-
-    // This part's share of the child's blocks. The grid is not read for who has just one: the child's
-    // arguments would wait for it.
-    Linear linear = part, count = 1;
-    if (KLAP_FEED_ITEM_IS_SHARED_OUT(item)) {
-      const uint4 grid = *reinterpret_cast<const uint4*>(record);
-      const Linear blocks = static_cast<Linear>(grid.x) * grid.y * grid.z;
-      const Linear share = blocks / KLAP_FEED_PARTS;
-      const unsigned int rest = static_cast<unsigned int>(blocks % KLAP_FEED_PARTS);
-      linear = part * share + (part < rest ? part : rest);
-      count = share + (part < rest ? 1u : 0u);
-    }
-#pragma unroll 1
-    for (; count != 0; --count, ++linear) {
-      const uint4 size = *reinterpret_cast<const uint4*>(record);
-      const uint3 at = position_in(size, linear);
+  for (; count != 0; --count, ++linear) {
+    const uint4 size = *reinterpret_cast<const uint4*>(record);
+    const uint3 at = position_in(size, linear);
 #define KLAP_KERNEL(number, width, height, depth)                                                   \
   if (kernel == number &&                                                                           \
       ((width) * (height) * (depth) == KLAP_THREADS || thread < (width) * (height) * (depth)))      \
@@ -170,12 +232,53 @@ extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapFeed* feed) {
                                (height) * (depth) == 1 ? thread : thread % (width),                 \
                                (height) == 1 ? 0 : thread / (width) % (height),                     \
                                (depth) == 1 ? 0 : thread / ((width) * (height)));
-      KLAP_KERNELS
+    KLAP_KERNELS
 #undef KLAP_KERNEL
-      // For what the child's next block shares, and for retiring after the last one.
-      end_child_block();
+    // For what the child's next block shares, and for retiring after the last one.
+    end_block();
+  }
+}
+
+extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapFeed* feed) {
+  __shared__ Taken taken;
+  __shared__ Arrays arrays;
+  const unsigned int thread = threadIdx.x;
+  unsigned int children = 0;  // begun by this block
+  unsigned int finished = 0;  // items that are done and not counted off; in the first thread
+  unsigned int wish = 1;      // the same
+  if (thread == 0) arrays = {feed->items, feed->records, feed->item_capacity};
+
+  bool is_over = false;
+#pragma unroll 1
+  while (!is_over) {
+    if (thread < KLAP_TAKES) take(feed, arrays, taken, finished, wish);
+    finished = 0;
+    __syncthreads();
+    const unsigned int count = taken.count;
+    is_over = count == 0;
+#pragma unroll 1
+    for (unsigned int i = 0; i < count; ++i) {
+#if KLAP_TAKES > 1
+      if (taken.item[i] == 0) {
+        __syncthreads();  // all have seen that, and are done with the others
+        if (thread == 0) taken.item[i] = take_late(feed, arrays, taken.number + i, finished);
+        __syncthreads();
+      }
+#endif
+      const unsigned long long item = taken.item[i];
+      is_over = item == 0;
+      if (is_over) break;
+      if (KLAP_FEED_ITEM_PART(item) == 0) ++children;
+#ifdef KLAP_APART
+      run_item(arrays, item, (thread + 32 * i) % KLAP_THREADS);
+#else
+      run_item(arrays, item, thread);
+#endif
+      ++finished;
     }
-    if (thread == 0) taken = take(feed, arrays, 1);
+#ifdef KLAP_APART
+    __syncthreads();
+#endif
   }
   if (thread == 0) leave(feed, children);
 }

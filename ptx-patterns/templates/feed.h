@@ -48,7 +48,7 @@ struct KlapFeed {
   alignas(128) unsigned long long reserved;
   // Two numbers that one atomic changes, since a block of the consumer is done with an item when it takes the
   // next. In the high half the items that were given to such blocks, and tickets for items still to come: at
-  // most one for each block more than there are items, so this cannot carry. In the low half, where the
+  // most as many as they take at a time for each block more than there are items, so this cannot carry. In the low half, where the
   // consumer feeds itself, the items that were reserved, with room, and are not done. A child's items are
   // counted there before the item that it was launched from is counted off: so nothing is counted off that
   // was not counted, and once the consumer runs, 0 means that all is done and stays. All of that is of this

@@ -129,33 +129,51 @@ static __device__ __forceinline__ void launch_early([[maybe_unused]] unsigned in
 #endif
 }
 
-#ifdef KLAP_BATCH
-// For the leader: whether a link exists, counted from the launch's first.
-static __device__ __forceinline__ bool exists(unsigned int link, unsigned long long index) {
+#if defined(KLAP_LOOK_BACK) || defined(KLAP_PASSES)
+#define KLAP_LEADER_KNOWS
+
+// For the leader: the arguments of a link, counted from the launch's first, to the area of `link`. False if
+// there is no such link.
+static __device__ __forceinline__ bool find_arguments(unsigned int link, unsigned long long index) {
+  const unsigned int area = link + KLAP_LINK_AREA;
+  __klap_copy_arguments(area);
   if (index == 0) return true;
-  const unsigned int part = part_of(link, 0);
-  link_at(part)->first = link_at(link)->first;
-  link_at(part)->number = link_at(link)->first + index;
-  __klap_copy_arguments(part + KLAP_LINK_AREA);
-  step(part + KLAP_LINK_AREA, index - 1);
-  return __klap_link_condition(part + KLAP_LINK_AREA) != 0;
+  step(area, index - 1);
+  const bool exists = __klap_link_condition(area) != 0;
+  step(area, 1);
+  return exists;
 }
 
+// The same for one that is nobody's.
+static __device__ __forceinline__ bool exists(unsigned int link, unsigned long long index) {
+  link_at(link)->first = 0;
+  link_at(link)->number = index;
+  return find_arguments(link, index);
+}
+#endif
+
+#ifdef KLAP_BATCH
 // Which links the block has now. The first ones go to all blocks, one each; what is taken later are several.
 static __device__ __forceinline__ bool find_links(unsigned int link) {
   KlapLink* const at = link_at(link);
   if (is_leader()) {
     const unsigned long long before = at->number - at->first;
-    const bool is_one = before < gridDim.x;
-    at->index = is_one ? before : gridDim.x + (before - gridDim.x) * KLAP_BATCH;
-    // One that exists has all others in front of it.
-    unsigned int links = is_one ? 1u : KLAP_BATCH;
+    const unsigned int alone = part_of(link, 0);
+    if (before < gridDim.x) {
+      at->index = before;
+      at->exists = exists(alone, before) ? 1 : 0;
+    } else {
+      at->index = gridDim.x + (before - gridDim.x) * KLAP_BATCH;
+      // One that exists has all others in front of it.
+      unsigned int links = KLAP_BATCH;
 #pragma unroll 1
-    while (links != 0 && !exists(link, at->index + links - 1)) --links;
-    at->exists = links;
+      while (links != 0 && !exists(alone, at->index + links - 1)) --links;
+      at->exists = links;
+    }
   }
   __syncthreads();
   const unsigned int links = at->exists;
+  if (at->index < gridDim.x) return links != 0;
 #pragma unroll 1
   for (unsigned int i = linear_thread(); links != 0 && i < KLAP_BATCH; i += KLAP_THREADS) {
     const unsigned int area = part_of(link, i) + KLAP_LINK_AREA;
@@ -182,14 +200,8 @@ static __device__ __forceinline__ bool find_link(KlapChain* chain, unsigned int 
   return true;
 #elif defined(KLAP_BATCH)
   return find_links(link);
-#elif defined(KLAP_LOOK_BACK) || defined(KLAP_PASSES)
-  if (is_leader()) {
-    const unsigned long long index = at->number - at->first;
-    __klap_copy_arguments(area);
-    step(area, index == 0 ? 0 : index - 1);
-    at->exists = index == 0 || __klap_link_condition(area) != 0;
-    if (index != 0) step(area, 1);
-  }
+#elif defined(KLAP_LEADER_KNOWS)
+  if (is_leader()) at->exists = find_arguments(link, at->number - at->first) ? 1 : 0;
   __syncthreads();
   return at->exists != 0;
 #elif defined(KLAP_COUNTED)
@@ -253,42 +265,54 @@ static __device__ __forceinline__ unsigned long long take(KlapChain* chain) {
 }
 
 // The block's first number. The memory is asked for all at once: a chain of few links has little else to do.
-static __device__ __forceinline__ unsigned long long begin(KlapChain* chain, KlapLink* link) {
+static __device__ __forceinline__ unsigned long long begin(KlapChain* chain, unsigned int link) {
+  KlapLink* const at = link_at(link);
   const unsigned long long first = chain->first;
   unsigned long long* const ring = chain->ring;
   const unsigned long long number = take(chain);
-  link->first = first;
-  link->ring = ring;
+#if defined(KLAP_LEADER_KNOWS) && !defined(KLAP_LAUNCHES)
+  // Where there is a block for each link, the second numbers of all would be nobody's.
+#ifdef KLAP_BATCH
+  at->goes_on = exists(part_of(link, 0), gridDim.x) ? 1 : 0;
+#else
+  at->goes_on = exists(link, gridDim.x) ? 1 : 0;
+#endif
+#else
+  at->goes_on = 1;
+#endif
+  at->first = first;
+  at->ring = ring;
   return number;
 }
 
-// Makes ready for the next launch, when all blocks are done.
-static __device__ __forceinline__ void begin_anew(KlapChain* chain) {
+// Makes ready for the next launch, when all blocks are done and have run so many links. The whole kernel waits
+// for it, so that it reads what it needs at once.
+static __device__ __forceinline__ void begin_anew(KlapChain* chain, unsigned long long links) {
   unsigned long long first = chain->taken;
+  const unsigned long long first_before = chain->first;
+  volatile unsigned long long* const report = chain->report;
+#ifdef KLAP_LAUNCHES
+  links = first - first_before;
+#endif
 #ifdef KLAP_LOOK_BACK
   const unsigned long long rings = (first + KLAP_CHAIN_SLOTS - 1) / KLAP_CHAIN_SLOTS;
   first = rings * KLAP_CHAIN_SLOTS;
   for (unsigned int i = 0; i < 4; ++i) chain->done[i] = rings * KLAP_CHAIN_QUARTER;
 #endif
-  if (first >> 30 != chain->first >> 30) {
+  chain->taken = first;
+  chain->first = first;
+  chain->end = 0;
+  chain->left = 0;
+  chain->ahead = 0;
+  if (first >> 30 != first_before >> 30) {
 #pragma unroll 1
     for (unsigned int i = 0; i < KLAP_CHAIN_SLOTS * KLAP_SLOT_STRIDE; ++i) chain->ring[i] = 0;
   }
 #ifdef KLAP_PASSES
   for (unsigned int i = 0; i < KLAP_SLOT_WORDS; ++i) chain->ring[i] = marked(first, 0);
 #endif
-  chain->taken = first;
-  chain->first = first;
-  chain->end = 0;
-  chain->exited = 0;
-  chain->links = 0;
-  chain->ahead = 0;
-}
-
-static __device__ __forceinline__ void report_links(const KlapChain* chain, unsigned long long links) {
-  if (chain->report == nullptr) return;
-  volatile unsigned long long* const report = chain->report;
-  report[KLAP_REPORT_CHILDREN] += links - 1;  // the first one is the program's own launch
+  // The first one is the program's own launch.
+  if (report != nullptr) report[KLAP_REPORT_CHILDREN] += links - 1;
 }
 
 #ifdef KLAP_LAUNCHES
@@ -301,8 +325,7 @@ static __device__ __forceinline__ void leave_link(KlapChain* chain, unsigned int
   const unsigned int ahead = atomicSub(&chain->ahead, 1u);
   if (ahead == 0) {
     __threadfence();
-    report_links(chain, chain->taken - chain->first);
-    begin_anew(chain);
+    begin_anew(chain, 0);
   } else if (ahead >= pool) {
     __klap_launch_next(link, 0);
   }
@@ -314,7 +337,7 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain, unsigned long long 
   KlapLink* const at = link_at(link);
   unsigned long long number = 0;  // in the leader
   if (is_leader()) {
-    number = begin(chain, at);
+    number = begin(chain, link);
     at->kept = 0;
     at->refused = 0;
     at->skips = number == at->first ? 1 : 0;
@@ -344,13 +367,12 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain, unsigned long long 
 
 // Counts this block out, for one thread of it. The second fence acquires what the others released, so that
 // they read the counters before these are set.
-static __device__ __forceinline__ void leave(KlapChain* chain, unsigned int links) {
-  if (links != 0) atomicAdd(&chain->links, links);
+static __device__ __forceinline__ void leave(KlapChain* chain, unsigned long long links) {
   __threadfence();
-  if (atomicAdd(&chain->exited, 1u) + 1u != gridDim.x) return;
+  const unsigned long long left = atomicAdd(&chain->left, links << 32 | 1u) + (links << 32 | 1u);
+  if (static_cast<unsigned int>(left) != gridDim.x) return;
   __threadfence();
-  report_links(chain, chain->links);
-  begin_anew(chain);
+  begin_anew(chain, left >> 32);
 }
 
 extern "C" __global__ void __klap_promoted(KlapChain* chain) {
@@ -360,7 +382,7 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain) {
   unsigned int links = 0;         // in the leader
   unsigned long long number = 0;  // the same
   if (is_leader()) {
-    number = begin(chain, at);
+    number = begin(chain, link);
     at->quarter = 0;
   }
 #pragma unroll 1
@@ -378,8 +400,9 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain) {
       ++links;
 #endif
       // Not sooner: a number that a busy block holds holds up all links behind it.
-      number = take(chain);
+      if (at->goes_on != 0) number = take(chain);
     }
+    if (at->goes_on == 0) break;
   }
   if (is_leader()) leave(chain, links);
 }

@@ -36,9 +36,10 @@ struct KlapChain {
   unsigned long long* ring;    // [KLAP_CHAIN_SLOTS * words of a slot], zero at first
   unsigned long long* report;  // host-visible totals for KLAP_STATS, null when nobody asked
   unsigned long long first;    // number of the first link of this launch, set as the one before ends
-  unsigned int exited;         // blocks that have left; the last one makes ready for the next launch
-  unsigned int links;          // run by the blocks that have left
-  unsigned int ahead;          // links known to exist and not done, beside one (promote_launch.cu)
+  // Blocks that have left, the last of which makes ready for the next launch, and, from bit 32 on, links that
+  // they ran.
+  unsigned long long left;
+  unsigned int ahead;  // links known to exist and not done, beside one (promote_launch.cu)
   alignas(128) unsigned long long taken;  // numbers given out
   // Links that are done, by quarters of the ring, counted as if all numbers before this launch had been
   // links.
@@ -62,6 +63,7 @@ struct KlapLink {
   unsigned long long quarter;  // of the ring, up to which this block has seen links done
   unsigned int exists;
   unsigned int launched;  // the next one, by this
+  unsigned int goes_on;   // the block may find another link behind this one
   // Where blocks launch each other (promote_launch.cu).
   unsigned int kept;      // links that this block runs itself, behind its own
   unsigned int launches;  // the last link found a place
@@ -70,7 +72,7 @@ struct KlapLink {
   // Where a block takes several links at a time: the first of them, counted from the launch's first.
   unsigned long long index;
 };
-#define KLAP_LINK_AREA 64
+#define KLAP_LINK_AREA 80
 
 // A block that takes several links at a time has as many more of these behind its own, a part for each, with
 // the first two areas. Its own then stands for all of them.

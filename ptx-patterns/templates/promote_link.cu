@@ -327,14 +327,17 @@ static __device__ __forceinline__ void combine_parts([[maybe_unused]] unsigned i
   if (!is_leader()) return;
   const KlapLink* const at = link_at(link);
   Carried own = in_area(part_of(link, 0) + KLAP_LINK_VALUES);
-#pragma unroll
-  for (unsigned int i = 1; i < KLAP_BATCH; ++i) {
-    const Carried value = in_area(part_of(link, i) + KLAP_LINK_VALUES);
-    if (i < at->exists) own = combined(own, value);
+  if (at->exists == 1) {
+    to_area(link + KLAP_LINK_VALUES, own);
+    // The chain's first link has what the program passed, and is taken alone.
+    if (at->number == at->first) to_area(link + KLAP_LINK_AREA, in_area(part_of(link, 0) + KLAP_LINK_AREA));
+    return;
   }
+  // Missing links have values, too, those of the first one's: behind them comes nobody who would want the sum.
+#pragma unroll
+  for (unsigned int i = 1; i < KLAP_BATCH; ++i)
+    own = combined(own, in_area(part_of(link, i) + KLAP_LINK_VALUES));
   to_area(link + KLAP_LINK_VALUES, own);
-  // The chain's first link has what the program passed.
-  if (at->number == at->first) to_area(link + KLAP_LINK_AREA, in_area(part_of(link, 0) + KLAP_LINK_AREA));
 #endif
 }
 
@@ -343,6 +346,10 @@ static __device__ __forceinline__ void combine_parts([[maybe_unused]] unsigned i
 static __device__ __forceinline__ void tell_parts([[maybe_unused]] unsigned int link) {
 #ifdef KLAP_BATCH
   Carried before = in_area(link + KLAP_LINK_AREA);
+  if (link_at(link)->exists == 1) {
+    to_area(part_of(link, 0) + KLAP_LINK_AREA, before);
+    return;
+  }
 #pragma unroll
   for (unsigned int i = 0; i < KLAP_BATCH; ++i) {  // what those get that do not exist, nobody reads
     to_area(part_of(link, i) + KLAP_LINK_AREA, before);

@@ -36,9 +36,9 @@ std::string family_name(const Plan& plan, const PlannedSite& site) {
   Hasher family;
   for (const analysis::FedKernel& kernel : site.family->kernels)
     family.add(fmt::format("{} {}", kernel.facts->function.name, fmt::join(kernel.block, "x")));
-  return fmt::format("{}$klap_feed_{}_{}{}", site.family->kernels.front().facts->function.name,
+  return fmt::format("{}$klap_feed_{}_{}{}{}", site.family->kernels.front().facts->function.name,
                      unit_tag(plan, site.child_unit), family.hex().substr(0, 8),
-                     site.shape.grid_is_1d ? "_1d" : "");
+                     site.shape.grid_is_1d ? "_1d" : "", site.shape.takes == 1 ? "_single" : "");
 }
 
 // The same for several kernels that the launches of one queue run.
@@ -82,8 +82,7 @@ std::string consumer_name(const Plan& plan, const PlannedSite& site) {
                                                              : "run",
                      unit_tag(plan, site.child_unit), block_tag(s),
                      s.flat ? fmt::format("flat{}", s.flat_threads) : std::to_string(s.pack),
-                     fmt::format("{}{}", s.grid_is_1d ? "_1d" : "", s.in_turn ? "_turn" : ""),
-                     layout_tag(s.layout));
+                     s.grid_is_1d ? "_1d" : "", layout_tag(s.layout));
 }
 
 // What a parent's variant is called after: "grid", "grid_device", "block", "multi16", "warp".

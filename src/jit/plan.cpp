@@ -128,8 +128,12 @@ std::string run_text(const PlannedSite& planned) {
   const std::string_view leaving = leaving_text(who_may_leave(planned));
   if (planned.way.feeds) {
     const size_t kernels = planned.family->kernels.size();
-    if (kernels == 1) return fmt::format("launches itself, the consumer feeds itself{}", leaving);
-    return fmt::format("the consumer of {} kernels feeds itself{}", kernels, leaving);
+    const std::string who =
+        kernels == 1 ? "launches itself, the consumer" : fmt::format("the consumer of {} kernels", kernels);
+    const uint32_t takes = planned.shape.takes;
+    const char* const how = planned.shape.apart ? "side by side" : "at a time";
+    return fmt::format("{} feeds itself{}{}", who,
+                       takes == 1 ? "" : fmt::format(", up to {} items {}", takes, how), leaving);
   }
   if (planned.way.chains) {
     return fmt::format(
@@ -146,9 +150,8 @@ std::string run_text(const PlannedSite& planned) {
   if (planned.way.launcher == Launcher::Host && planned.shape.blocks_differ())
     return fmt::format("run warp by warp, {} to a consumer block", planned.shape.pack);
   if (planned.way.launcher == Launcher::Host) {
-    return fmt::format("{} to a consumer block{}{}{}", planned.shape.pack,
-                       planned.shape.in_turn ? " in turn" : "", together_text(planned.shape.together),
-                       leaving);
+    return fmt::format("{} to a consumer block{}{}", planned.shape.pack,
+                       together_text(planned.shape.together), leaving);
   }
   return "an exact grid " + launcher_text(planned.way);
 }
@@ -247,7 +250,6 @@ class Planner {
       flatten(planned[i]);
       leave_out(planned[i]);
       pack_records(planned[i]);
-      interleave(planned[i]);
     }
     for (size_t i = 0; i < planned.size(); ++i) add_remark(planned[i], objections[i]);
     if (!rewritten) return;
@@ -352,15 +354,6 @@ class Planner {
             ? transform::shared_layout(child_module, *planned.child, *planned.parent, *planned.site)
             : transform::packed_layout(child_module, *planned.child, *planned.parent, *planned.site,
                                        planned.way.group_blocks);
-  }
-
-  // Where a consumer that the host launches runs block by block, and all children have equally many blocks.
-  static void interleave(PlannedSite& planned) {
-    transform::ConsumerShape& shape = planned.shape;
-    if (!planned.wish.interleave || planned.way.is_at_once() || planned.way.has_own_room()) return;
-    if (planned.way.launcher != Launcher::Host || shape.exact || shape.flat || shape.blocks_differ()) return;
-    shape.in_turn =
-        std::ranges::all_of(shape.layout.grid, [](const auto& extent) { return extent && *extent != 0; });
   }
 
   // Where nothing is put off or all is put into one queue, any order will do.
@@ -535,6 +528,13 @@ class Planner {
     return verdict;
   }
 
+  // How a block of a consumer that feeds itself takes items; `apart` if nobody's warps belong together.
+  static void take_several(transform::ConsumerShape& shape, bool apart) {
+    constexpr uint32_t kMostItems = 8, kWarp = 32;
+    shape.takes = std::min(kMostItems, shape.threads());
+    shape.apart = apart && shape.threads() > kWarp && shape.threads() % kWarp == 0;
+  }
+
   // Of the family's consumer, seen from one of the parent's sites.
   static transform::ConsumerShape family_shape(const std::vector<PlannedSite>& sites,
                                                const PlannedSite& site) {
@@ -544,12 +544,13 @@ class Planner {
         std::ranges::all_of(sites, [](const PlannedSite& s) { return grid_is_1d(*s.site, s.parent->data); });
     std::vector<transform::FedBody> bodies;
     uint32_t shared_bytes = 0, words = 0;
-    bool shares = false;
+    bool shares = false, apart = true;
     for (const analysis::FedKernel& kernel : family.kernels) {
       const transform::ConsumerShape own =
           transform::consumer_shape(module, kernel.facts->function, kernel.block, is_1d, false);
       bodies.push_back({kernel.block, own.layout, own.may_leave});
       shared_bytes = std::max(shared_bytes, kernel.shared_bytes);
+      apart = apart && own.together != analysis::Together::Blocks;
       words = std::max(words, kernel.facts->values().liveness.maximum().pressure.words);
       shares = shares || analysis::most_static_shared_bytes(module, kernel.facts->function) != 0;
       is_1d = is_1d && std::ranges::all_of(kernel.facts->sites,
@@ -560,6 +561,7 @@ class Planner {
         transform::consumer_shape(module, *site.child, child.block, is_1d, false, true);
     shape.shared_bytes = shared_bytes;
     transform::add_bodies(shape, bodies);
+    if (site.wish.batch_items) take_several(shape, apart);
     // Shared memory may well leave room for fewer.
     if (!shares && shared_bytes == 0) shape.least_blocks = transform::least_blocks(words, shape.threads());
     return shape;

@@ -221,6 +221,8 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
   }
   if (shape.feeds) {
     std::vector<std::string> options = feed_options(shape);
+    options.push_back(fmt::format("-DKLAP_TAKES={}", shape.takes));
+    if (shape.apart) options.emplace_back("-DKLAP_APART");
     if (shape.least_blocks != 0) options.push_back(fmt::format("-DKLAP_LEAST_BLOCKS={}", shape.least_blocks));
     return compiled(kFeedTemplate, "feed.cu", options);
   }
@@ -239,7 +241,6 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
     return compiled(kConsumerFlatTemplate, "consumer_flat.cu", options);
   }
   options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));
-  if (shape.in_turn) options.emplace_back("-DKLAP_IN_TURN");
   if (shape.together == analysis::Together::Warps) options.emplace_back("-DKLAP_WARPS_TOGETHER");
   if (shape.together == analysis::Together::Blocks) options.emplace_back("-DKLAP_BLOCKS_TOGETHER");
   return compiled(kConsumerTemplate, "consumer.cu", options);

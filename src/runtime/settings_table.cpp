@@ -97,12 +97,9 @@ constexpr std::array kSettings{
         "those "
         "that begin with a comparison of their index only the threads that pass it, so that the threads of "
         "several children share a warp."},
-    Setting{
-        "KLAP_INTERLEAVE", "interleave", kBothSections, SettingType::Choice, kSwitch, "off",
-        "Whether the blocks of a consumer that the host launches take those of the children in turn, so that "
-        "long "
-        "children recorded by neighbours do not meet in one block; where all children have the same constant "
-        "grid."},
+    Setting{"KLAP_BATCH_ITEMS", "batch_items", kBothSections, SettingType::Choice, kSwitch, "on",
+            "Whether the blocks of a consumer that feeds itself take several pieces of work at a time where more "
+            "are waiting than there are blocks."},
     Setting{"KLAP_THRESHOLD",
             "threshold",
             kBothSections,

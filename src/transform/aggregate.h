@@ -48,9 +48,10 @@ struct ConsumerShape {
   bool packs = false;               // whether they could be any number
   bool grid_is_1d = false;          // every child grid has y = z = 1
   bool exact = false;               // launched by the parent: templates/exact.cu
-  bool in_turn = false;             // its groups take turns where children have equally many blocks
   bool awaits_parent = false;       // begins with a wait for what it is launched behind (templates/await.h)
   bool feeds = false;               // children launch again: templates/feed.cu
+  uint32_t takes = 1;               // then: the most items that a block takes at a time
+  bool apart = false;               // then: the items' warps need not wait for each other
   std::vector<FedBody> bodies;      // then, and with a chain: all kernels that it runs, by number
   // Where children launch again: so many blocks a multiprocessor must have registers for; 0: left open.
   uint32_t least_blocks = 0;

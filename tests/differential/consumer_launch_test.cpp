@@ -1,6 +1,5 @@
 // How the host launches a consumer changes no case: after it has read back what was recorded (launcher
-// host-readback), when the parent is complete, or before (programmatic dependent launch). Nor does it which
-// of its blocks run which of the children's.
+// host-readback), when the parent is complete, or before (programmatic dependent launch).
 //
 // The emulated driver begins a dependent before the work of its parent is visible, so all cases of other
 // tests that are launched by the host are about that, too.
@@ -47,12 +46,6 @@ TEST(ConsumerLaunch, WhenTheParentIsComplete) {
   const Report report = run_with({{"KLAP_DEPENDENT_LAUNCH", "off"}, {"KLAP_LOG", "debug"}});
   EXPECT_THAT(report.outcome.error,
               testing::Not(testing::HasSubstr("launched before the parent is complete")));
-}
-
-TEST(ConsumerLaunch, WhoseBlocksTakeTurns) {
-  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
-  const Report report = run_with({{"KLAP_INTERLEAVE", "on"}, {"KLAP_FLATTEN", "off"}, {"KLAP_LOG", "info"}});
-  EXPECT_THAT(report.outcome.error, testing::HasSubstr(" to a consumer block in turn"));
 }
 
 TEST(ConsumerLaunch, BeforeTheParentIsComplete) {

@@ -391,9 +391,7 @@ const std::set<std::string> kNoObjection = {
     // Children that call such functions are left for that.
     "a called function may exit",
     // Of functions of thousands of lines: tests/pipeline/inlining_test.cpp.
-    "it is too long",
-    // Of a consumer that is asked for by a setting: tests/settings/effects_test.cpp.
-    " in turn"};
+    "it is too long"};
 
 TEST(Objections, CoverEverySentence) {
   const std::string expected = all_expectations();

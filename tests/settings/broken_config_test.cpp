@@ -32,7 +32,7 @@ constexpr Broken kBroken[] = {
      "FILE:2:1: unknown key 'pool_byts' in [defaults] (fix: did you mean 'pool_bytes'? use one of: "
      "granularity, "
      "launcher, multiblock, ordering, buffer, pool_bytes, total_bytes, "
-     "concurrency, consumer_threads, dependent_launch, pack_records, flatten, interleave, threshold, "
+     "concurrency, consumer_threads, dependent_launch, pack_records, flatten, batch_items, threshold, "
      "aggregate_malloc, promotion, batch_links, pool, assume)"},
     {"WrongType", "[defaults]\nlauncher = 1\n",
      "FILE:2:12: 'launcher' must be a string (fix: use auto | host | device | host-readback, in quotes)"},

@@ -230,19 +230,6 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   void kernel_flatten() {
     expect_not_flattened(config("[[kernel]]\nname = \"parent*\"\nflatten = \"off\"\n"));
   }
-  // What explain says of children that run block by block and have three each.
-  void expect_turns(const std::string& setting) {
-    const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-child-barrier.golden");
-    std::string text = golden.substr(golden.find(".version"));
-    const std::string extent = "[param1+0], %r10;";
-    text.replace(text.find(extent), extent.size(), "[param1+0], 3;");
-    const std::string file = write("barrier.ptx", text);
-    EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_INTERLEAVE="}).out, Not(HasSubstr(" in turn")));
-    EXPECT_THAT(klap_ptx({"explain", file}, {setting}).out, HasSubstr("1 to a consumer block in turn"));
-  }
-  void interleave() { expect_turns("KLAP_INTERLEAVE=on"); }
-  void default_interleave() { expect_turns(config("[defaults]\ninterleave = \"on\"\n")); }
-  void kernel_interleave() { expect_turns(config("[[kernel]]\nname = \"*\"\ninterleave = \"on\"\n")); }
   // The same of children of few threads and of none.
   void expect_threshold(const std::string& setting, const std::string& text) {
     const std::string expected = "flattened: threads with i < p[8], 256 to a consumer block" + text;
@@ -314,6 +301,19 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_BATCH_LINKS="}).out,
                 HasSubstr("links side by side in a block"));
     EXPECT_THAT(explained, AllOf(HasSubstr("look-back"), Not(HasSubstr("side by side"))));
+  }
+  void expect_single_items(const std::string& setting) {
+    const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-recursion.golden");
+    const std::string file = write("recursion.ptx", golden.substr(golden.find(".version")));
+    const std::string explained = klap_ptx({"explain", file}, {setting}).out;
+    EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_BATCH_ITEMS="}).out,
+                HasSubstr("feeds itself, up to 8 items"));
+    EXPECT_THAT(explained, AllOf(HasSubstr("feeds itself"), Not(HasSubstr(" items"))));
+  }
+  void batch_items() { expect_single_items("KLAP_BATCH_ITEMS=off"); }
+  void default_batch_items() { expect_single_items(config("[defaults]\nbatch_items = \"off\"\n")); }
+  void kernel_batch_items() {
+    expect_single_items(config("[[kernel]]\nname = \"parent*\"\nbatch_items = \"off\"\n"));
   }
   void batch_links() { expect_no_batches("KLAP_BATCH_LINKS=off"); }
   void default_batch_links() { expect_no_batches(config("[defaults]\nbatch_links = \"off\"\n")); }
@@ -492,9 +492,6 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_FLATTEN", &Effects::flatten},
       {"[defaults] flatten", &Effects::default_flatten},
       {"[[kernel]] flatten", &Effects::kernel_flatten},
-      {"KLAP_INTERLEAVE", &Effects::interleave},
-      {"[defaults] interleave", &Effects::default_interleave},
-      {"[[kernel]] interleave", &Effects::kernel_interleave},
       {"KLAP_THRESHOLD", &Effects::threshold},
       {"[defaults] threshold", &Effects::default_threshold},
       {"[[kernel]] threshold", &Effects::kernel_threshold},
@@ -503,6 +500,9 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_PROMOTION", &Effects::promotion},
       {"[defaults] promotion", &Effects::default_promotion},
       {"[[kernel]] promotion", &Effects::kernel_promotion},
+      {"KLAP_BATCH_ITEMS", &Effects::batch_items},
+      {"[defaults] batch_items", &Effects::default_batch_items},
+      {"[[kernel]] batch_items", &Effects::kernel_batch_items},
       {"KLAP_BATCH_LINKS", &Effects::batch_links},
       {"[defaults] batch_links", &Effects::default_batch_links},
       {"[[kernel]] batch_links", &Effects::kernel_batch_links},

@@ -41,6 +41,8 @@ class Library:
             # So few that the launches of most groups of blocks are refused at first.
             KLAP_EMULATOR_PENDING_LAUNCHES="2048" if self.options.granularity in ("grid", "warp") else "1",
             KLAP_STATS=self.statistics)
+        if self.options.blocks:
+            environment.update(KLAP_EMULATOR_MULTIPROCESSORS="1", KLAP_EMULATOR_RESIDENT_BLOCKS=self.options.blocks)
         try:
             run = subprocess.run([os.path.join(build, "bin", "emulated", self.options.program)], env=environment, timeout=LIMIT,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
@@ -66,7 +68,8 @@ class RightLibrary(Library):
         files = [self.path, os.path.join(libraries, "emulator", "libcuda.so.1"),
                  os.path.join(options.build, "bin", "emulated", options.program), os.path.abspath(__file__)]
         found = [(file, os.stat(file).st_mtime_ns, os.stat(file).st_size) for file in files]
-        self.identity = repr((found, options.launcher, options.granularity, options.promotion, options.pool))
+        self.identity = repr((found, options.launcher, options.granularity, options.promotion, options.pool,
+                              options.blocks))
 
     def problem(self, seed):
         name = hashlib.sha256(f"{self.identity} {seed}".encode()).hexdigest()
@@ -90,6 +93,7 @@ def main():
     parser.add_argument("--program", default="rounds", help="what is run")
     parser.add_argument("--promotion", default="auto", help="of chains")
     parser.add_argument("--pool", default="auto", help="blocks of a chain")
+    parser.add_argument("--blocks", help="that the device has room for at a time")
     parser.add_argument("--harmless", action="store_true", help="what is planted is no fault")
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--first-seed", type=int, default=0, help="the others come after it")

@@ -177,7 +177,7 @@ TEST_F(PromotedTest, RingIsZeroBehindItsHead) {
   EXPECT_EQ(allocations[0]["address"], copies[0]["to"]);
   const uint64_t address = std::stoull(allocations[0]["address"], nullptr, 16);
   const std::string bytes = copies[0]["data"];
-  ASSERT_GE(bytes.size(), 2 * (offsetof(KlapChain, links) + sizeof(unsigned))) << "the log says enough";
+  ASSERT_GE(bytes.size(), 2 * (offsetof(KlapChain, left) + sizeof(uint64_t))) << "the log says enough";
   const auto word = [&](size_t offset) {  // little-endian
     uint64_t value = 0;
     for (size_t i = 8; i-- > 0;)
