@@ -15,9 +15,9 @@
 // their numbers, so that what was said of waiting holds: the first item of all that is not done was reserved
 // by a thread that ran an earlier one, and whoever has it is not held up by any other. Before a block waits
 // it counts off what it has done, or the last blocks would wait for each other's. Where warps of a child have
-// nothing to do with each other (KLAP_APART), the items of a block run side by side: its warps go from item to
-// item without waiting, and change places from one to the next, so that what the first warp of each child has
-// to do, often most of all, is not done by the same one.
+// nothing to do with each other (KLAP_APART), the items of a block run side by side: its warps go from item
+// to item without waiting, and change places from one to the next, so that what the first warp of each child
+// has to do, often most of all, is not done by the same one.
 //
 // A child's data was written in this same kernel. It is read only behind the acquire that found its item
 // ready; none of it may go through the non-coherent cache, here or in the child.
@@ -120,8 +120,8 @@ static __device__ __forceinline__ unsigned long long await_item(KlapFeed* feed, 
 // Counts off `finished` items that all threads of the block are done with, and takes the numbers of so many
 // others in the same atomic. False if there will be no more. What the finished ones launched has been counted
 // before: the threads did that before the barrier that led here.
-static __device__ __forceinline__ bool change_turns(KlapFeed* feed, unsigned int finished, unsigned int others,
-                                                    unsigned int& number) {
+static __device__ __forceinline__ bool change_turns(KlapFeed* feed, unsigned int finished,
+                                                    unsigned int others, unsigned int& number) {
   const unsigned long long before = atomicAdd(&feed->turns, KLAP_FEED_TURN * others - finished);
   number = static_cast<unsigned int>(before >> 32);
   if (static_cast<unsigned int>(before) != finished) return true;

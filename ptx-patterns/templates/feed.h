@@ -48,11 +48,12 @@ struct KlapFeed {
   alignas(128) unsigned long long reserved;
   // Two numbers that one atomic changes, since a block of the consumer is done with an item when it takes the
   // next. In the high half the items that were given to such blocks, and tickets for items still to come: at
-  // most as many as they take at a time for each block more than there are items, so this cannot carry. In the low half, where the
-  // consumer feeds itself, the items that were reserved, with room, and are not done. A child's items are
-  // counted there before the item that it was launched from is counted off: so nothing is counted off that
-  // was not counted, and once the consumer runs, 0 means that all is done and stays. All of that is of this
-  // one word, whose changes have an order that agrees with what happens before what: it takes no fences.
+  // most as many as they take at a time for each block more than there are items, so this cannot carry. In
+  // the low half, where the consumer feeds itself, the items that were reserved, with room, and are not done.
+  // A child's items are counted there before the item that it was launched from is counted off: so nothing is
+  // counted off that was not counted, and once the consumer runs, 0 means that all is done and stays. All of
+  // that is of this one word, whose changes have an order that agrees with what happens before what: it takes
+  // no fences.
   alignas(128) unsigned long long turns;
   // Before the consumer runs, where the parent launches it: threads of the parent that have left; where there
   // are groups, their threads in their own heads, and here the groups of which all have.

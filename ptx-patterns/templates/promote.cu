@@ -285,8 +285,8 @@ static __device__ __forceinline__ unsigned long long begin(KlapChain* chain, uns
   return number;
 }
 
-// Makes ready for the next launch, when all blocks are done and have run so many links. The whole kernel waits
-// for it, so that it reads what it needs at once.
+// Makes ready for the next launch, when all blocks are done and have run so many links. The whole kernel
+// waits for it, so that it reads what it needs at once.
 static __device__ __forceinline__ void begin_anew(KlapChain* chain, unsigned long long links) {
   unsigned long long first = chain->taken;
   const unsigned long long first_before = chain->first;

@@ -39,7 +39,7 @@ struct KlapChain {
   // Blocks that have left, the last of which makes ready for the next launch, and, from bit 32 on, links that
   // they ran.
   unsigned long long left;
-  unsigned int ahead;  // links known to exist and not done, beside one (promote_launch.cu)
+  unsigned int ahead;                     // links known to exist and not done, beside one (promote_launch.cu)
   alignas(128) unsigned long long taken;  // numbers given out
   // Links that are done, by quarters of the ring, counted as if all numbers before this launch had been
   // links.

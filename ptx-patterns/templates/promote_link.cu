@@ -333,7 +333,8 @@ static __device__ __forceinline__ void combine_parts([[maybe_unused]] unsigned i
     if (at->number == at->first) to_area(link + KLAP_LINK_AREA, in_area(part_of(link, 0) + KLAP_LINK_AREA));
     return;
   }
-  // Missing links have values, too, those of the first one's: behind them comes nobody who would want the sum.
+  // Missing links have values, too, those of the first one's: behind them comes nobody who would want the
+  // sum.
 #pragma unroll
   for (unsigned int i = 1; i < KLAP_BATCH; ++i)
     own = combined(own, in_area(part_of(link, i) + KLAP_LINK_VALUES));

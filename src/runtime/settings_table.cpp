@@ -97,9 +97,10 @@ constexpr std::array kSettings{
         "those "
         "that begin with a comparison of their index only the threads that pass it, so that the threads of "
         "several children share a warp."},
-    Setting{"KLAP_BATCH_ITEMS", "batch_items", kBothSections, SettingType::Choice, kSwitch, "on",
-            "Whether the blocks of a consumer that feeds itself take several pieces of work at a time where more "
-            "are waiting than there are blocks."},
+    Setting{
+        "KLAP_BATCH_ITEMS", "batch_items", kBothSections, SettingType::Choice, kSwitch, "on",
+        "Whether the blocks of a consumer that feeds itself take several pieces of work at a time where more "
+        "are waiting than there are blocks."},
     Setting{"KLAP_THRESHOLD",
             "threshold",
             kBothSections,
