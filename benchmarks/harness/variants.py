@@ -23,8 +23,8 @@ READBACK = "host-readback"  # the launcher of grid aggregation as in the KLAP pa
 # What the papers' aggregation does not have: switched off where it is compared with, and one by one to see what each
 # is worth.
 OPTIMISATIONS = {"flatten": "KLAP_FLATTEN", "dependent_launch": "KLAP_DEPENDENT_LAUNCH",
-                 "pack_records": "KLAP_PACK_RECORDS", "threshold": "KLAP_THRESHOLD", "batch_items": "KLAP_BATCH_ITEMS",
-                 "batch_links": "KLAP_BATCH_LINKS"}
+                 "pack_records": "KLAP_PACK_RECORDS", "threshold": "KLAP_THRESHOLD", "pack_blocks": "KLAP_PACK_BLOCKS",
+                 "batch_items": "KLAP_BATCH_ITEMS", "batch_links": "KLAP_BATCH_LINKS"}
 # Children of up to so many threads run by the thread that launches them: to see what a threshold is worth.
 THRESHOLDS = (4, 8, 32)
 WITH_THRESHOLD = " threshold "

@@ -248,6 +248,7 @@ class Planner {
     for (size_t i = 0; i < planned.size(); ++i) {
       if (objections[i]) continue;
       flatten(planned[i]);
+      pack_blocks(planned[i]);
       leave_out(planned[i]);
       pack_records(planned[i]);
     }
@@ -323,6 +324,25 @@ class Planner {
     if (!verdict.flattening) return;
     transform::flatten(planned.shape, *verdict.flattening);
     transform::use_threads(planned.shape, planned.wish.consumer_threads);
+  }
+
+  // Where a consumer that the host launches runs children of one warp that share memory or meet at barriers.
+  void pack_blocks(PlannedSite& planned) {
+    transform::ConsumerShape& shape = planned.shape;
+    if (planned.promotion != nullptr || planned.way.is_at_once() || planned.way.has_own_room()) return;
+    if (planned.way.launcher != Launcher::Host || shape.exact || shape.blocks_differ()) return;
+    if (shape.together != analysis::Together::Blocks || shape.sizes || shape.shared_bytes != 0) return;
+    constexpr uint32_t kWarp = 32;
+    if (!planned.wish.pack_blocks || shape.child_threads() != kWarp) return;
+    const analysis::WarpBlockVerdict verdict =
+        analysis::judge_warp_block(*plan_.units[planned.child_unit]->module(), *planned.child, shape.block);
+    if (!verdict.block) {
+      planned.not_packed = verdict.why_not;
+    } else if (!transform::pack_warps(shape, *verdict.block)) {
+      planned.not_packed = "too much shared memory";
+    } else {
+      transform::use_threads(shape, planned.wish.consumer_threads);
+    }
   }
 
   // Children that need no record, where each launch makes one and what is launched is known to be no error.
@@ -649,6 +669,7 @@ class Planner {
     note_refused(remark, planned);
     note_launcher(remark, planned);
     if (!planned.not_flat.empty()) remark.notes.push_back("not flattened: " + planned.not_flat);
+    if (!planned.not_packed.empty()) remark.notes.push_back("not packed: " + planned.not_packed);
     if (!planned.not_own.empty())
       remark.notes.push_back("small children are not run by their own thread: " + planned.not_own);
     note_threads(remark, planned);

@@ -80,6 +80,7 @@ struct PlannedSite {
   std::optional<analysis::OwnChildren> own;  // those that are not recorded
   std::string not_own;                       // why no more of them
   std::string not_flat;                      // why its children do not run thread by thread, where they might
+  std::string not_packed;                    // why blocks of one warp have a consumer block each
 };
 
 struct Plan {

@@ -131,6 +131,7 @@ class Reader {
     read_buffer(wish);
     if (const auto given = find("pack_records")) wish.pack_records = given->text == "on";
     if (const auto given = find("flatten")) wish.flatten = given->text == "on";
+    if (const auto given = find("pack_blocks")) wish.pack_blocks = given->text == "on";
     if (const auto given = find("batch_items")) wish.batch_items = given->text == "on";
     if (const auto given = find("threshold")) wish.threshold = threshold_of(given->text);
     if (const auto given = find("batch_links")) wish.batch_links = given->text == "on";

@@ -28,6 +28,7 @@ struct SiteWish {
   Ordering ordering = Ordering::Relaxed;
   bool pack_records = true;
   bool flatten = true;
+  bool pack_blocks = true;
   bool batch_items = true;
   std::optional<uint32_t> threshold = kDefaultThreshold;  // nothing: all children are recorded
   std::string promotion = "auto";  // of a chain: "auto", "none", "P", "PA", "PO", "PAO", "lookback"

@@ -98,6 +98,10 @@ constexpr std::array kSettings{
         "that begin with a comparison of their index only the threads that pass it, so that the threads of "
         "several children share a warp."},
     Setting{
+        "KLAP_PACK_BLOCKS", "pack_blocks", kBothSections, SettingType::Choice, kSwitch, "on",
+        "Whether children of one warp that share memory or meet at barriers run several to a block of the "
+        "consumer that the host launches, as others do."},
+    Setting{
         "KLAP_BATCH_ITEMS", "batch_items", kBothSections, SettingType::Choice, kSwitch, "on",
         "Whether the blocks of a consumer that feeds itself take several pieces of work at a time where more "
         "are waiting than there are blocks."},

@@ -168,6 +168,12 @@ std::string child_text(const Module& child_module, const Function& child, const 
     kernel.around = sites->in_consumer(prefix);
     text += sites->registers();
   }
+  if (shape.warp_block) {
+    kernel.warp_block = &*shape.warp_block;
+    kernel.groups = shape.pack;
+    kernel.group = "%" + prefix + "group";
+    text += fmt::format("\t.reg .b32 {0};\n\tmov.u32 {0}, %tid.x;\n\tshr.u32 {0}, {0}, 5;\n", kernel.group);
+  }
   if (shape.lanes != 0) {
     // The operand counts from where the template's own parameter begins.
     const std::string begin = "%" + prefix + "parameters";
@@ -258,6 +264,16 @@ void flatten(ConsumerShape& shape, const analysis::Flattening& flattening) {
   shape.flat = flattening;
   shape.flat_threads = kPackedThreads;
   shape.pack = 1;
+}
+
+bool pack_warps(ConsumerShape& shape, const analysis::WarpBlock& block) {
+  constexpr uint32_t kWarp = 32, kMostWarps = 32;
+  if (block.shared_bytes() > analysis::kSharedLimit / kMostWarps) return false;
+  shape.warp_block = block;
+  shape.together = analysis::Together::Warps;
+  shape.packs = true;
+  shape.pack = kPackedThreads / kWarp;
+  return true;
 }
 
 void use_threads(ConsumerShape& shape, uint32_t threads) {

@@ -21,6 +21,7 @@
 #include "analysis/legality.h"
 #include "analysis/own_children.h"
 #include "analysis/sizes.h"
+#include "analysis/warp_block.h"
 #include "ptx/tree.h"
 #include "transform/lines.h"
 #include "transform/record_layout.h"
@@ -67,6 +68,8 @@ struct ConsumerShape {
   // Where blocks or shared memory differ between launches. Of blocks that do, `block` is then the largest of
   // all, or (not exact) the warp by which they are run.
   std::optional<analysis::LaunchSizes> sizes;
+  // Children of one warp that share memory or meet, several to a block.
+  std::optional<analysis::WarpBlock> warp_block;
   // Children run thread by thread: templates/consumer_flat.cu.
   std::optional<analysis::Flattening> flat;
   uint32_t flat_threads = 0;  // then: of the consumer's block
@@ -86,6 +89,8 @@ ConsumerShape consumer_shape(const ptx::Module& module, const ptx::Function& chi
 // The same for a launch of any sizes: they stand in the shape only where they differ.
 ConsumerShape consumer_shape(const ptx::Module& module, const ptx::Function& child,
                              const analysis::LaunchSizes& sizes, bool grid_is_1d, bool exact);
+// Several such children to a block: false, and nothing is changed, if they share too much memory.
+bool pack_warps(ConsumerShape& shape, const analysis::WarpBlock& block);
 // How many blocks of so many threads a multiprocessor must have registers for, where they run children that
 // launch again and hold `words` registers; 0: that is left to the assembler.
 uint32_t least_blocks(uint32_t words, uint32_t threads);

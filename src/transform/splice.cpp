@@ -101,10 +101,44 @@ class FunctionSplicer final : public Splicer {
 class KernelSplicer final : public Splicer {
  public:
   KernelSplicer(const Module& module, const Function& function, const InlineKernel& kernel, LineTables& lines)
-      : Splicer(module, function, kernel.prefix), kernel_(kernel), lines_(lines) {}
+      : Splicer(module, function, kernel.prefix), kernel_(kernel), lines_(lines), around_(kernel.around) {
+    if (kernel.warp_block == nullptr) return;
+    for (const analysis::SharedVariable& variable : kernel.warp_block->variables)
+      around_[variable.declaration] = {"", declaration(variable), true};
+    for (const Statement* barrier : kernel.warp_block->barriers)
+      around_[barrier] = {"", "\tbar.warp.sync 0xffffffff;\n", true};
+  }
 
  private:
   [[nodiscard]] bool keeps_exits() const override { return kernel_.keep_exits; }
+
+  // ---- a block of one warp among several ----
+
+  [[nodiscard]] bool has_part(std::string_view name) const {
+    return kernel_.warp_block != nullptr &&
+           std::ranges::find(kernel_.warp_block->variables, name, &analysis::SharedVariable::name) !=
+               kernel_.warp_block->variables.end();
+  }
+  // The register with the address of the warp's part, 32 or 64 bits wide.
+  [[nodiscard]] std::string part(std::string_view name, uint32_t bits) const {
+    return fmt::format("%{}{}${}", prefix_, name, bits);
+  }
+
+  [[nodiscard]] std::string declaration(const analysis::SharedVariable& v) const {
+    const std::string parts = Splicer::prefixed(v.name), narrow = part(v.name, 32), wide = part(v.name, 64);
+    return fmt::format(
+        "\t.shared .align {0} .b8 {1}[{2}];\n\t.reg .b32 {3};\n\t.reg .b64 {4};\n\tmov.u32 {3}, {1};\n"
+        "\tmad.lo.u32 {3}, {5}, {6}, {3};\n\tcvt.u64.u32 {4}, {3};\n",
+        v.align, parts, v.bytes * kernel_.groups, narrow, wide, kernel_.group, v.bytes);
+  }
+
+  // Either the instruction's address or what a `mov` takes.
+  [[nodiscard]] std::string prefixed(std::string_view name) const override {
+    if (!has_part(name)) return Splicer::prefixed(name);
+    const bool is_wide =
+        m_.is(current_->head, "mov") && ptx::type_bytes(m_.text(current_->modifiers.last - 1)) == 8;
+    return part(name, is_wide ? 64 : 32);
+  }
 
   [[nodiscard]] const ptx::Parameter* parameter(std::string_view name) const {
     const auto found = std::find_if(function_.parameters.begin(), function_.parameters.end(),
@@ -140,8 +174,8 @@ class KernelSplicer final : public Splicer {
   }
 
   [[nodiscard]] const Around* around(const Statement& s) const override {
-    const auto found = kernel_.around.find(&s);
-    return found == kernel_.around.end() ? nullptr : &found->second;
+    const auto found = around_.find(&s);
+    return found == around_.end() ? nullptr : &found->second;
   }
 
   // `ldu` and `ld.global.nc` as the plain load that they otherwise are.
@@ -280,6 +314,7 @@ class KernelSplicer final : public Splicer {
 
   const InlineKernel& kernel_;
   LineTables& lines_;
+  Surroundings around_;
 };
 
 }  // namespace

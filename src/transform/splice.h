@@ -15,6 +15,7 @@
 
 #include "analysis/early_exit.h"
 #include "analysis/sites.h"
+#include "analysis/warp_block.h"
 #include "ptx/tree.h"
 #include "transform/lines.h"
 #include "transform/record_layout.h"
@@ -67,6 +68,11 @@ struct InlineKernel {
   bool coherent = false;
   // Who may leave early. Barriers are then what templates/exits.h says.
   analysis::MayLeave may_leave = analysis::MayLeave::Nobody;
+  // A block of one warp among several: shared variables have a part for each, and `group` is the operand, of
+  // 32 bits, that says which is the warp's.
+  const analysis::WarpBlock* warp_block = nullptr;
+  std::string group;
+  uint32_t groups = 1;
   Surroundings around;  // of statements of the body
 };
 // Throws Error(Unsupported) naming the line if a parameter or a special register is used in a way that cannot

@@ -327,8 +327,8 @@ granularity = "Grid"
                   "kernel)",
                   "klap.toml:3:1: unknown key 'granularty' in [defaults] (fix: did you mean 'granularity'? "
                   "use one of: granularity, launcher, multiblock, ordering, buffer, pool_bytes, total_bytes, "
-                  "concurrency, consumer_threads, dependent_launch, pack_records, flatten, batch_items, "
-                  "threshold, aggregate_malloc, promotion, batch_links, pool, assume)",
+                  "concurrency, consumer_threads, dependent_launch, pack_records, flatten, pack_blocks, "
+                  "batch_items, threshold, aggregate_malloc, promotion, batch_links, pool, assume)",
                   "klap.toml:4:15: granularity cannot be 'Grid' (fix: did you mean 'grid'? use none | "
                   "warp | block | multiblock | grid | auto)"));
 }

@@ -32,8 +32,8 @@ constexpr Broken kBroken[] = {
      "FILE:2:1: unknown key 'pool_byts' in [defaults] (fix: did you mean 'pool_bytes'? use one of: "
      "granularity, "
      "launcher, multiblock, ordering, buffer, pool_bytes, total_bytes, "
-     "concurrency, consumer_threads, dependent_launch, pack_records, flatten, batch_items, threshold, "
-     "aggregate_malloc, promotion, batch_links, pool, assume)"},
+     "concurrency, consumer_threads, dependent_launch, pack_records, flatten, pack_blocks, batch_items, "
+     "threshold, aggregate_malloc, promotion, batch_links, pool, assume)"},
     {"WrongType", "[defaults]\nlauncher = 1\n",
      "FILE:2:12: 'launcher' must be a string (fix: use auto | host | device | host-readback, in quotes)"},
     {"WrongTypeOfANumber", "[defaults]\npool_bytes = 6.4\n",

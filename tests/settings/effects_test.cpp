@@ -302,6 +302,19 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
                 HasSubstr("links side by side in a block"));
     EXPECT_THAT(explained, AllOf(HasSubstr("look-back"), Not(HasSubstr("side by side"))));
   }
+  void expect_single_blocks(const std::string& setting) {
+    const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-child-shared-memory.golden");
+    const std::string file = write("shared.ptx", golden.substr(golden.find(".version")));
+    EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_PACK_BLOCKS="}).out,
+                HasSubstr("8 to a consumer block in full warps"));
+    EXPECT_THAT(klap_ptx({"explain", file}, {setting}).out,
+                HasSubstr("1 to a consumer block with a barrier after each"));
+  }
+  void pack_blocks() { expect_single_blocks("KLAP_PACK_BLOCKS=off"); }
+  void default_pack_blocks() { expect_single_blocks(config("[defaults]\npack_blocks = \"off\"\n")); }
+  void kernel_pack_blocks() {
+    expect_single_blocks(config("[[kernel]]\nname = \"*parent*\"\npack_blocks = \"off\"\n"));
+  }
   void expect_single_items(const std::string& setting) {
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-recursion.golden");
     const std::string file = write("recursion.ptx", golden.substr(golden.find(".version")));
@@ -500,6 +513,9 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_PROMOTION", &Effects::promotion},
       {"[defaults] promotion", &Effects::default_promotion},
       {"[[kernel]] promotion", &Effects::kernel_promotion},
+      {"KLAP_PACK_BLOCKS", &Effects::pack_blocks},
+      {"[defaults] pack_blocks", &Effects::default_pack_blocks},
+      {"[[kernel]] pack_blocks", &Effects::kernel_pack_blocks},
       {"KLAP_BATCH_ITEMS", &Effects::batch_items},
       {"[defaults] batch_items", &Effects::default_batch_items},
       {"[[kernel]] batch_items", &Effects::kernel_batch_items},

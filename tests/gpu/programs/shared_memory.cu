@@ -78,6 +78,34 @@ __global__ void fewer_warps_parent(int* cells) {
   fewer_warps<<<kBlocks, kBlock>>>(cells, at * kBlocks * kBlock);
 }
 
+// Blocks of one warp, several of which share a block of the consumer: variables of several sizes, one of
+// which is changed by its generic address, one after another in a loop of barriers.
+__global__ void one_warp(int* cells, int first) {
+  __shared__ short small[kWarp + 1];
+  __shared__ double wide[kWarp];
+  __shared__ int sum;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int own = first + static_cast<int>(blockIdx.x) * kWarp;
+  small[thread] = static_cast<short>(value(own + thread, 0));
+  wide[thread] = value(own + thread, 1);
+  if (thread == 0) sum = own % 50;
+  __syncthreads();
+  int* const total = &sum;
+  atomicAdd(total, small[kWarp - 1 - thread]);
+#pragma unroll 1
+  for (int round = 0; round < kRounds; ++round) {
+    const double other = wide[(thread + 1) % kWarp];
+    __syncthreads();
+    wide[thread] += other;
+    __syncthreads();
+  }
+  cells[own + thread] = sum + static_cast<int>(wide[kWarp - 1 - thread]);
+}
+__global__ void one_warp_parent(int* cells) {
+  const int at = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  one_warp<<<kBlocks, kWarp>>>(cells, at * kBlocks * kWarp);
+}
+
 // A tree of blocks that launch the next level: the consumer that feeds itself.
 __global__ void grow(int* nodes, int first, int level) {
   __shared__ int held[kBlock];
@@ -145,6 +173,21 @@ std::vector<int> expected_fewer_warps() {
   }
   return out;
 }
+std::vector<int> expected_one_warp() {
+  std::vector<int> out(kParents * kBlocks * kWarp);
+  for (int own = 0; own < static_cast<int>(out.size()); own += kWarp) {
+    int sum = own % 50;
+    std::vector<int> wide(kWarp);
+    for (int lane = 0; lane < kWarp; ++lane) sum += value(own + lane, 0);
+    for (int lane = 0; lane < kWarp; ++lane) wide[lane] = value(own + lane, 1);
+    for (int round = 0; round < kRounds; ++round) {
+      const std::vector<int> before = wide;
+      for (int lane = 0; lane < kWarp; ++lane) wide[lane] += before[(lane + 1) % kWarp];
+    }
+    for (int lane = 0; lane < kWarp; ++lane) out[own + lane] = sum + wide[kWarp - 1 - lane];
+  }
+  return out;
+}
 std::vector<int> expected_nodes() {
   std::vector<int> out(kNodes * kBlock);
   for (int node = 0; node < kNodes; ++node) {
@@ -168,10 +211,12 @@ std::vector<int> expected_mix() {
 int main() {
   gpu::Report report("shared_memory");
   gpu::Buffer<int> tile_cells(kCells), sums(kCells), fewer(kCells), nodes(kNodes * kBlock);
+  gpu::Buffer<int> warps(kParents * kBlocks * kWarp);
   gpu::Buffer<int> mixed((kRounds + 1) * kCells), each(kCells);
   tiles_parent<<<3, kParents / 3>>>(tile_cells.data());
   warp_sums_parent<<<3, kParents / 3>>>(sums.data());
   fewer_warps_parent<<<3, kParents / 3>>>(fewer.data());
+  one_warp_parent<<<3, kParents / 3>>>(warps.data());
   grow<<<1, kBlock>>>(nodes.data(), 0, 0);
   mix_parent<<<3, kParents / 3>>>(mixed.data(), kRounds);
   each_tile_parent<<<3, kParents / 3>>>(each.data(), kBlocks);
@@ -179,6 +224,7 @@ int main() {
   report.expect_equal("tiles", tile_cells.to_host(), expected_tiles(kCells));
   report.expect_equal("warp sums", sums.to_host(), expected_warp_sums());
   report.expect_equal("fewer warps", fewer.to_host(), expected_fewer_warps());
+  report.expect_equal("one warp", warps.to_host(), expected_one_warp());
   report.expect_equal("nodes", nodes.to_host(), expected_nodes());
   report.expect_equal("mixed", mixed.to_host(), expected_mix());
   report.expect_equal("each tile", each.to_host(), expected_tiles(kCells));

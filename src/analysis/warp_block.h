@@ -1,0 +1,43 @@
+// Blocks of one warp that run beside others in a block of the consumer.
+//
+// A consumer that runs children block by block has as many of them at once as the device holds blocks, 32 on
+// a multiprocessor: with children of one warp, half of the threads that it holds. Children whose lanes only
+// exchange values share a block of the consumer anyway. Those that meet at the block's barrier or share
+// memory can as well: such a barrier is one of the warp, and each warp of the consumer gets shared variables
+// of its own.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ptx/tree.h"
+
+namespace klap::analysis {
+
+// A shared variable of a body. `bytes` is a multiple of `align`.
+struct SharedVariable {
+  const ptx::Statement* declaration = nullptr;
+  std::string name;
+  uint32_t align = 1, bytes = 0;
+};
+
+struct WarpBlock {
+  std::vector<SharedVariable> variables;
+  std::vector<const ptx::Statement*> barriers;  // of the whole block: each becomes one of the warp
+  [[nodiscard]] uint32_t shared_bytes() const;  // at most, alignment included
+};
+
+// Either what it takes or why it cannot be.
+struct WarpBlockVerdict {
+  std::optional<WarpBlock> block;
+  std::string why_not;
+};
+
+// For a child whose blocks are one warp, without dynamic shared memory.
+WarpBlockVerdict judge_warp_block(const ptx::Module& module, const ptx::Function& child,
+                                  const std::array<uint32_t, 3>& block);
+
+}  // namespace klap::analysis
