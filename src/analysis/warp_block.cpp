@@ -40,13 +40,14 @@ std::optional<std::string> object_to_effects(const Module& m, const Function& ch
   return std::nullopt;
 }
 
-// `.shared .align 4 .b8 name[4][32];`; nothing for other forms.
+// `.shared .align 4 .b8 name[4][32];`; nothing for other forms, such as vectors.
 std::optional<SharedVariable> read_declaration(const Module& m, const Statement& s) {
   SharedVariable out;
   out.declaration = &s;
   uint32_t size = 0, t = s.tokens.first;
   for (; t < s.tokens.last && out.name.empty(); ++t) {
     const std::string_view text = m.text(t);
+    if (text == ".v2" || text == ".v4") return std::nullopt;
     if (text == ".align") {
       out.align = static_cast<uint32_t>(ptx::integer_value(m.text(++t)).value_or(0));
     } else if (m.tokens[t].kind == ptx::TokenKind::Identifier) {

@@ -41,6 +41,7 @@ constexpr char kNextBufferFunction[] = "__klap_next_buffer";
 constexpr char kNextLaunchFunction[] = "__klap_next_launch";
 constexpr uint32_t kWordBytes = 4;
 constexpr uint32_t kAreaAlign = 16;
+static_assert(sizeof(KlapLink) <= KLAP_LINK_AREA && KLAP_LINK_AREA % kAreaAlign == 0);
 
 bool overlaps(uint32_t offset, uint32_t bytes, uint32_t word) {
   return offset < word + kWordBytes && word < offset + bytes;
