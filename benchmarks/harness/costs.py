@@ -9,7 +9,7 @@ without a launch.
 from . import report, table
 from .floors import launch_costs, us_of
 from .measure import variant
-from .variants import BEST, FLAT, WITHOUT
+from .variants import BEST, FLAT, WITH, WITHOUT
 
 SERIES = {"children": "child of one thread", "warps": "child of a warp", "blocks": "block of 128 threads"}
 PARENTS, CONSUMERS = "parents", "consumers"
@@ -137,7 +137,7 @@ def summary_lines(content):
 
 def variants_in(content):
     """The variants that some micro row has a time of, in the order in which they are shown."""
-    names = [BEST, FLAT, *[name for name in report.preloaded_names(content) if WITHOUT not in name]]
+    names = [BEST, FLAT, *[name for name in report.preloaded_names(content) if WITHOUT not in name and WITH not in name]]
     return [name for name in names if any(report.time_of(record, name) for record in micro_rows(content))]
 
 

@@ -25,10 +25,15 @@ READBACK = "host-readback"  # the launcher of grid aggregation as in the KLAP pa
 OPTIMISATIONS = {"flatten": "KLAP_FLATTEN", "dependent_launch": "KLAP_DEPENDENT_LAUNCH",
                  "pack_records": "KLAP_PACK_RECORDS", "threshold": "KLAP_THRESHOLD", "pack_blocks": "KLAP_PACK_BLOCKS",
                  "batch_items": "KLAP_BATCH_ITEMS", "batch_links": "KLAP_BATCH_LINKS"}
+# What is off by itself, to see what it is worth: each alone, and all of it.
+OPTIONS = {"two_heads": {"KLAP_TWO_HEADS": "on"}, "hold_arguments": {"KLAP_HOLD_ARGUMENTS": "on"},
+           "1536 residents": {"KLAP_RESIDENT_THREADS": "1536"}, "2048 residents": {"KLAP_RESIDENT_THREADS": "2048"}}
+OPTIONS["options"] = OPTIONS["two_heads"] | OPTIONS["hold_arguments"] | OPTIONS["1536 residents"]
 # Children of up to so many threads run by the thread that launches them: to see what a threshold is worth.
 THRESHOLDS = (4, 8, 32)
 WITH_THRESHOLD = " threshold "
 WITHOUT = " without "
+WITH = " with "
 
 
 @dataclass
@@ -56,6 +61,11 @@ def ablated(granularity, launcher, key):
     return Variant(whole.name + WITHOUT + key, whole.kind, [], whole.settings | {OPTIMISATIONS[key]: "off"})
 
 
+def with_option(granularity, launcher, option):
+    whole = preloaded(granularity, launcher)
+    return Variant(whole.name + WITH + option, whole.kind, [], whole.settings | OPTIONS[option])
+
+
 def with_threshold(granularity, launcher, threads):
     whole = preloaded(granularity, launcher)
     return Variant(f"{whole.name}{WITH_THRESHOLD}{threads}", whole.kind, [],
@@ -66,7 +76,7 @@ def is_wanted(name, patterns):
     """Whether a variant is among those asked for; without a wish all are but the preloaded one that does nothing and
     those that are there only to be compared with."""
     if not patterns:
-        compared = (READBACK, WITHOUT, WITH_THRESHOLD)
+        compared = (READBACK, WITHOUT, WITH, WITH_THRESHOLD)
         return not name.startswith("none") and not any(part in name for part in compared)
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
@@ -78,6 +88,7 @@ def planned(program, combinations, patterns, natively=True):
     found = [Variant(name, "plain", ["--variant", name]) for name in plain]
     found += [preloaded(*pair) for pair in combinations]
     found += [ablated("grid", "host", key) for key in OPTIMISATIONS]
+    found += [with_option("grid", "host", option) for option in OPTIONS]
     found += [with_threshold("grid", "host", threads) for threads in THRESHOLDS]
     found.append(preloaded("none", "host"))
     found = [variant for variant in found if is_wanted(variant.name, patterns)]

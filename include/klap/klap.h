@@ -78,7 +78,7 @@ typedef struct klap_options {
   /* Settings in the format of the config file (TOML text), in its place: KLAP_CONFIG is then not read. What
    * is wrong in them fails the call. NULL: KLAP_CONFIG's file. Of the environment, KLAP_GRANULARITY,
    * KLAP_LAUNCHER, KLAP_MULTIBLOCK and KLAP_ORDERING win over either, as in the preload library, and with
-   * KLAP_DISABLE=1 nothing is rewritten. pool_bytes and buffer have no meaning here: the caller
+   * KLAP_DISABLE=1 nothing is rewritten. pool_bytes, buffer and two_heads have no meaning here: the caller
    * allocates. */
   const char* settings;
   /* For bare PTX: what the driver's compiler would be told, in ptxas' spelling ("-maxrregcount=64"). May be

@@ -116,16 +116,23 @@ static __device__ __forceinline__ void end_virtual_block() {
 #endif
 }
 
-static __device__ __forceinline__ unsigned int working(unsigned long long packed, unsigned int big) {
-  return working_blocks(packed, big, ((packed >> KLAP_INDEX_BITS) + KLAP_PACK - 1) / KLAP_PACK);
+static __device__ __forceinline__ unsigned int working(const KlapCounted& counted) {
+  return working_blocks(counted, ((counted.packed >> KLAP_INDEX_BITS) + KLAP_PACK - 1) / KLAP_PACK);
 }
 
 // The queue's fields are read where they are needed: keeping them in registers across the child's body would
 // cost more, in occupancy, than the cache hits they save.
-extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
-    __klap_consumer(KlapQueue* queue) {
+#ifdef KLAP_LEAST_BLOCKS
+#define KLAP_BOUNDS __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK, KLAP_LEAST_BLOCKS)
+#else
+#define KLAP_BOUNDS __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
+#endif
+
+extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapQueue* queue) {
   await_parent();
-  if (blockIdx.x >= working(relaxed_packed(queue), relaxed_big(queue))) return;
+  const KlapCounted counted = counted_in(queue);
+  empty_other_head(queue, counted);
+  if (blockIdx.x >= working(counted)) return;
   const unsigned int groups = gridDim.x * KLAP_PACK;
 #if KLAP_PACK == 1  // said in this way, the compiler sees that a whole block decides alike
   const unsigned int thread = threadIdx.x;
@@ -138,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
   unsigned long long block, left;  // the rest of this group's share
   unsigned int record = 0;         // the record that `block` belongs to, or one before it
   {
-    const unsigned long long packed = queue->packed;
+    const unsigned long long packed = counted.packed;
     const unsigned long long blocks = packed >> KLAP_INDEX_BITS;
     const unsigned long long share = blocks / groups, rest = blocks % groups;
     block = mine * share + (mine < rest ? mine : rest);
@@ -193,5 +200,5 @@ extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
 #endif
     }
   }
-  leave(queue, working(queue->packed, queue->big));
+  if (queue->other == 0) leave_only_head(queue, working({queue->packed, queue->big}));
 }

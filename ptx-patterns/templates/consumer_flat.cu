@@ -39,6 +39,10 @@ extern "C" __device__ void __klap_child_body(const unsigned char* arguments, uns
 #endif
 );
 
+// Another marker: the child's arguments are read here, for the bodies that follow, which read memory
+// themselves and could be thought to read what a body has changed.
+extern "C" __device__ void __klap_child_arguments(const unsigned char* arguments);
+
 // Dividing 64 bits takes long, and few need it.
 static __device__ __forceinline__ unsigned long long quotient(unsigned long long dividend,
                                                               unsigned int divisor) {
@@ -80,13 +84,21 @@ static __device__ __forceinline__ unsigned int count_up_to(unsigned int value, u
   return count;
 }
 
-static __device__ __forceinline__ unsigned int working(unsigned long long packed, unsigned int big) {
-  return working_blocks(packed, big, ((packed >> KLAP_INDEX_BITS) + 31u) / 32u);
+static __device__ __forceinline__ unsigned int working(const KlapCounted& counted) {
+  return working_blocks(counted, ((counted.packed >> KLAP_INDEX_BITS) + 31u) / 32u);
 }
 
-extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapQueue* queue) {
+#ifdef KLAP_LEAST_BLOCKS
+#define KLAP_BOUNDS __launch_bounds__(KLAP_THREADS, KLAP_LEAST_BLOCKS)
+#else
+#define KLAP_BOUNDS __launch_bounds__(KLAP_THREADS)
+#endif
+
+extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapQueue* queue) {
   await_parent();
-  if (blockIdx.x >= working(relaxed_packed(queue), relaxed_big(queue))) return;
+  const KlapCounted counted = counted_in(queue);
+  empty_other_head(queue, counted);
+  if (blockIdx.x >= working(counted)) return;
   const unsigned int lane = threadIdx.x % 32u;
   const unsigned int warps = gridDim.x * (KLAP_THREADS / 32u);
   // Where there is less than a step for each, multiprocessors share it rather than warps of one.
@@ -95,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapQ
   unsigned long long at, end;  // the rest of this warp's share, or of its part of a big child
   unsigned int record = 0;     // that the first thread of the next step belongs to, or one before it
   {
-    const unsigned long long packed = queue->packed;
+    const unsigned long long packed = counted.packed;
     const unsigned long long threads = packed >> KLAP_INDEX_BITS;
     const unsigned long long steps = (threads + 31u) / 32u;
     const unsigned long long share = quotient(steps, warps), rest = steps - share * warps;
@@ -163,10 +175,15 @@ extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapQ
         at += known < 32u ? known : 32u;
       }
     }
+    if (steps == 0) continue;
     const unsigned char* const current =
         queue->records + static_cast<unsigned long long>(own) * KLAP_RECORD_BYTES;
+    __klap_child_arguments(current + KLAP_ARGS_OFFSET);
 #pragma unroll 1
-    for (; steps != 0; --steps, index += by) run_thread(current, index);
+    do {
+      run_thread(current, index);
+      index += by;
+    } while (--steps != 0);
   }
-  leave(queue, working(queue->packed, queue->big));
+  if (queue->other == 0) leave_only_head(queue, working({queue->packed, queue->big}));
 }

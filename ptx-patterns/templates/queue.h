@@ -12,6 +12,11 @@
 // fills its own stretch of the arrays, as many slots as it has threads (group.h). All counters are zero
 // between two parents, so a queue serves grids and blocks of any size without being written anew.
 //
+// Who empties the counters must know that nobody reads them any more. A consumer that the host launches would
+// have to count its blocks out for that, which costs it two microseconds, as long as running a few children
+// takes. So a queue may have two heads, for parents in turn: a consumer empties the one that it does not
+// read, which the consumer before it, long complete, has read. With one head it counts its blocks out.
+//
 // This file is compiled by NVRTC into the templates and by the host compiler into the runtime.
 #ifndef KLAP_QUEUE_H
 #define KLAP_QUEUE_H
@@ -23,8 +28,9 @@ struct KlapCounters {
   // records.)
   unsigned long long packed;
   unsigned int big;  // records taken from the far end
-  // Consumer blocks that have left (launcher "host") or threads of the parent that have ("device"); the last
-  // one resets the counters. The two never count at the same time, as a queue serves one stream.
+  // Consumer blocks that have left (launcher "host", of a queue with one head) or threads of the parent that
+  // have ("device"); the last one resets the counters. The two never count at the same time, as a queue
+  // serves one stream.
   unsigned int exited;
   // Where they differ between launches (sizes.h): the threads of the largest child's block, and the most
   // dynamic shared memory of a child, in bytes.
@@ -41,15 +47,16 @@ struct KlapGroup;
 #define KLAP_ONCE_OFFSET 64
 #define KLAP_ONCE_BYTES 192
 #define KLAP_GROUP_ONCE_BYTES 80  // with it a group takes a line of the caches
-#define KLAP_SEQUENCE_ONCE 32     // where an exact grid's parameter (sequence.h) says which place it is
+#define KLAP_HEAD_BYTES (KLAP_ONCE_OFFSET + KLAP_ONCE_BYTES)
+#define KLAP_SEQUENCE_ONCE 32  // where an exact grid's parameter (sequence.h) says which place it is
 
 // The head. Where groups have their own counters, its own count the groups: `exited` those that have left,
 // `big` those whose children wait to be launched, `packed` those whose turn it is (leave_grid.cu).
 struct KlapQueue : KlapCounters {
   unsigned int capacity;       // in records
-  unsigned int record_bytes;   // header, arguments and padding
+  int other;                   // bytes from here to the queue's other head; 0: there is none
   unsigned long long* prefix;  // [capacity] first virtual block of record i
-  unsigned char* records;      // [capacity * record_bytes]
+  unsigned char* records;      // [capacity records]
   unsigned long long* report;  // this queue's host-visible totals for KLAP_STATS, null when nobody asked
   KlapGroup* groups;           // [as many as the shape has], null where the grid is the only group
 };

@@ -64,7 +64,7 @@ static __device__ __forceinline__ unsigned int find_record(const unsigned long l
   return low;
 }
 
-// The same for all 32 threads of a warp together: one of 32 parts in each step, rather than one of two. Each
+// The same for all 32 threads of a warp together: one of 64 parts in each step, rather than one of two. Each
 // step is an access of memory that the next one waits for.
 static __device__ __forceinline__ unsigned int find_record_as_warp(const unsigned long long* prefix,
                                                                    unsigned int records,
@@ -74,10 +74,14 @@ static __device__ __forceinline__ unsigned int find_record_as_warp(const unsigne
   unsigned int low = 0, high = records;
 #pragma unroll 1
   while (low + 1 < high) {
-    const unsigned int part = (high - low + 31) / 32;
-    const unsigned int probe = low + lane * part;  // lane 0's is known not to be behind
-    const bool is_before = lane == 0 || (probe < high && first_block(prefix, probe) <= block);
-    low += (__popc(__ballot_sync(~0u, is_before)) - 1u) * part;
+    const unsigned int part = (high - low + 63) / 64;
+    const unsigned int probe = low + lane * part, second = probe + 32 * part;
+    // Both in flight at a time. Lane 0's first one is known not to be behind.
+    const unsigned long long at_probe = probe < high ? first_block(prefix, probe) : ~0ull;
+    const unsigned long long at_second = second < high ? first_block(prefix, second) : ~0ull;
+    const unsigned int before = __popc(__ballot_sync(~0u, lane == 0 || at_probe <= block)) +
+                                __popc(__ballot_sync(~0u, at_second <= block));
+    low += (before - 1u) * part;
     if (high - low > part) high = low + part;
   }
   return low;

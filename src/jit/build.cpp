@@ -57,6 +57,13 @@ std::string layout_tag(const transform::RecordLayout& layout) {
   return layout.packed ? "_p" + Hasher().add(layout.key()).hex().substr(0, 8) : "";
 }
 
+// How it uses registers, where that is asked for.
+std::string register_tag(const transform::ConsumerShape& shape) {
+  std::string text = shape.held_words != 0 ? "_held" : "";
+  if (shape.least_blocks != 0) text += fmt::format("_least{}", shape.least_blocks);
+  return text;
+}
+
 // "64x1x1"; where blocks differ "nx1x1_1024", with the most threads behind.
 std::string block_tag(const transform::ConsumerShape& shape) {
   if (!shape.blocks_differ()) return fmt::format("{}", fmt::join(shape.block, "x"));
@@ -82,7 +89,8 @@ std::string consumer_name(const Plan& plan, const PlannedSite& site) {
                                                              : "run",
                      unit_tag(plan, site.child_unit), block_tag(s),
                      s.flat ? fmt::format("flat{}", s.flat_threads) : std::to_string(s.pack),
-                     s.grid_is_1d ? "_1d" : "", layout_tag(s.layout));
+                     s.grid_is_1d ? "_1d" : "", layout_tag(s.layout)) +
+         register_tag(s);
 }
 
 // What a parent's variant is called after: "grid", "grid_device", "block", "multi16", "warp".

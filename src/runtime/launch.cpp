@@ -188,9 +188,7 @@ Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const Prepared
 // the queues have room.
 Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& parent,
                 const PreparedVariant& prepared, LaunchContext& context, const CUlaunchAttribute* priority) {
-  std::vector<CUdeviceptr> queues;
-  for (size_t i = 0; i < parent.variant().queues.size(); ++i)
-    queues.push_back(queue_of(parent.variant(), i, context));
+  std::vector<CUdeviceptr> queues(parent.variant().queues.size());
   ExtendedParams params;
   if (const MaybeReason reason = params.extend(parent.variant(), launch.params, launch.extra, queues)) {
     return leave(*reason);
@@ -199,6 +197,7 @@ Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& pa
   for (uint64_t i = 0; i < slices.count(); ++i) {
     const GridSlices::Slice slice = slices.at(i);
     std::copy_n(slice.grid, 3, part.grid);
+    for (size_t q = 0; q < queues.size(); ++q) queues[q] = queue_of(parent.variant(), q, context);
     params.set_slice(slice.place);
     const Outcome outcome = enqueue_slice(part, parent, prepared, params, context, priority, i == 0);
     if (outcome.left || outcome.result != CUDA_SUCCESS) return outcome;

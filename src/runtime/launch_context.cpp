@@ -119,11 +119,13 @@ MaybeReason RecordQueue::take_block(QueueMemory& memory, const QueueShape& shape
 }
 
 MaybeReason RecordQueue::write_header(CUstream stream, CUdeviceptr report, const QueueShape& shape) {
-  const KlapQueue header = shape.header(block_.address, report);
+  const QueueShape::Heads heads = shape.heads(block_.address, report, config().two_heads());
   shape_ = {};
-  // In the stream, so that kernels already enqueued still see the old shape. The counters are zero at this
-  // point of the stream anyway, since every consumer leaves them so.
-  if (driver()->memcpy_htod_async(block_.address, &header, sizeof header, stream) != CUDA_SUCCESS) {
+  has_two_heads_ = heads.first.other != 0;
+  second_is_next_ = false;
+  // In the stream, so that kernels already enqueued still see the old shape. Nobody
+  // needs the counters at this point of the stream.
+  if (driver()->memcpy_htod_async(block_.address, &heads, sizeof heads, stream) != CUDA_SUCCESS) {
     return &reasons::kQueueNotWritable;
   }
   // Where the groups' counters come to lie there may have been records.

@@ -51,7 +51,10 @@ class RecordQueue {
   // why this launch must run the original; one is that the queue would need more than `pool_bytes`.
   MaybeReason make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report, const QueueShape& exact,
                         uint64_t pool_bytes);
-  [[nodiscard]] CUdeviceptr address() const { return block_.address; }
+  // Of the head that is the next parent's.
+  [[nodiscard]] CUdeviceptr head() const { return block_.address + (second_is_next_ ? KLAP_HEAD_BYTES : 0); }
+  // A consumer of that head is enqueued, so that the next parent gets the other one.
+  void take_turns() { second_is_next_ = has_two_heads_ && !second_is_next_; }
   // The memory, which the queue no longer has.
   Block take();
 
@@ -61,7 +64,9 @@ class RecordQueue {
   MaybeReason write_header(CUstream stream, CUdeviceptr report, const QueueShape& shape);
 
   QueueShape shape_;
-  Block block_;  // header, prefix array, records
+  Block block_;  // heads, prefix array, records
+  bool has_two_heads_ = false;
+  bool second_is_next_ = false;
 };
 
 // The same for consumers that feed themselves, and for those of launches in loops. It has one size, however
@@ -104,7 +109,9 @@ class LaunchContext {
   // Sees to it that there is a queue for each entry of `queues`, as RecordQueue::make_room() does, until
   // end_launch().
   MaybeReason make_room(std::span<const QueueShape> queues, uint64_t pool_bytes, jit::Buffer buffer);
-  [[nodiscard]] CUdeviceptr queue(size_t index) const { return current_->records[index].address(); }
+  [[nodiscard]] CUdeviceptr queue(size_t index) const { return current_->records[index].head(); }
+  // The consumer of that queue is enqueued behind the parent.
+  void consumer_enqueued(size_t index) { current_->records[index].take_turns(); }
   // The same for the queue of consumers that feed themselves; `groups` launch apart, 0 where none do.
   MaybeReason make_feed_room(uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes, jit::Buffer buffer);
   [[nodiscard]] CUdeviceptr feed() const { return current_->feed.address(); }

@@ -31,6 +31,7 @@ MaybeReason ExtendedParams::extend_array(const jit::Variant& variant, void** par
 
 void ExtendedParams::set_slice(const jit::GridSlice& slice) {
   slice_ = slice;
+  if (queues_in_buffer_) std::memcpy(queues_in_buffer_, queues_.data(), queues_.size_bytes());
   if (slice_in_buffer_) std::memcpy(slice_in_buffer_, &slice_, sizeof slice_);
 }
 
@@ -58,7 +59,8 @@ MaybeReason ExtendedParams::extend_buffer(const jit::Variant& variant, void** ex
   }
   std::memset(copy, 0, buffer_bytes_);
   if (variant.parent_param_bytes != 0) std::memcpy(copy, buffer, variant.parent_param_bytes);
-  std::memcpy(copy + variant.queue_param_offset, queues_.data(), queues_.size_bytes());
+  queues_in_buffer_ = copy + variant.queue_param_offset;
+  std::memcpy(queues_in_buffer_, queues_.data(), queues_.size_bytes());
   if (variant.in_slices) slice_in_buffer_ = copy + slice_offset;
 
   extra_ = {CU_LAUNCH_PARAM_BUFFER_POINTER, copy, CU_LAUNCH_PARAM_BUFFER_SIZE, &buffer_bytes_,

@@ -20,10 +20,11 @@ namespace klap::runtime {
 class ExtendedParams {
  public:
   // Null on success, otherwise the reason why this launch must run the original. `queues` are the values of
-  // the added parameters, which are read when the launch is.
+  // the added parameters, which are read by set_slice().
   MaybeReason extend(const jit::Variant& variant, void** params, void** extra, std::span<CUdeviceptr> queues);
 
-  // For the next launch, where the variant takes a slice (Variant::in_slices); else without effect.
+  // For the next launch: the queues that there are now, and the slice where the variant takes one
+  // (Variant::in_slices).
   void set_slice(const jit::GridSlice& slice);
 
   // What to hand to the launch; one of the two is null.
@@ -42,7 +43,8 @@ class ExtendedParams {
 
   std::span<CUdeviceptr> queues_;
   jit::GridSlice slice_;
-  unsigned char* slice_in_buffer_ = nullptr;  // null: there is none
+  unsigned char* queues_in_buffer_ = nullptr;  // null: the parameters are an array
+  unsigned char* slice_in_buffer_ = nullptr;   // null: there is none
   void** pointers_ = nullptr;
   size_t buffer_bytes_ = 0;
   std::array<void*, 5> extra_{};

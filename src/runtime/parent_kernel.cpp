@@ -269,8 +269,8 @@ CUdeviceptr queue_of(const jit::Variant& variant, size_t index, const LaunchCont
   return variant.queues[index].feeds ? context.feed() : context.queue(index);
 }
 
-CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& variant,
-                          const LaunchContext& launch, const CUlaunchAttribute* priority) {
+CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& variant, LaunchContext& launch,
+                          const CUlaunchAttribute* priority) {
   ConsumerLaunch how{launch.stream(), priority, prepared.dependent};
   for (size_t i = 0; i < variant.queues.size(); ++i) {
     if (prepared.consumers[i].grid == 0) continue;
@@ -284,6 +284,7 @@ CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& v
       result = launch_consumer(prepared.consumers[i], variant.queues[i], queue, how);
     }
     if (result != CUDA_SUCCESS) return result;
+    if (!variant.queues[i].feeds) launch.consumer_enqueued(i);
   }
   return CUDA_SUCCESS;
 }

@@ -1,8 +1,9 @@
-// Where things lie in the memory of a record queue: its head, the groups' counters, the prefix array and the
-// records, one behind the other. Shared by the runtime, which allocates queues for the program, and by the C
-// API, whose callers allocate them themselves.
+// Where things lie in the memory of a record queue: its two heads, the groups' counters, the prefix array and
+// the records, one behind the other. Shared by the runtime, which allocates queues for the program, and by
+// the C API, whose callers allocate them themselves.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 
@@ -24,9 +25,7 @@ struct QueueShape {
   static_assert(sizeof(KlapQueue) <= KLAP_ONCE_OFFSET);
 
   // The groups' counters, which must be zero before the queue is first used.
-  [[nodiscard]] static constexpr uint64_t groups_offset() {
-    return round_up(KLAP_ONCE_OFFSET + KLAP_ONCE_BYTES);
-  }
+  [[nodiscard]] static constexpr uint64_t groups_offset() { return round_up(2 * KLAP_HEAD_BYTES); }
   [[nodiscard]] uint64_t groups_bytes() const { return groups * sizeof(KlapGroup); }
   [[nodiscard]] uint64_t prefix_offset() const { return round_up(groups_offset() + groups_bytes()); }
   [[nodiscard]] uint64_t records_offset() const {
@@ -34,16 +33,28 @@ struct QueueShape {
   }
   [[nodiscard]] uint64_t bytes() const { return records_offset() + capacity * record_bytes; }
 
-  // The head of an empty queue at that device address; `report` as in KlapQueue.
+  // The only head of an empty queue at that device address; `report` as in KlapQueue.
   [[nodiscard]] KlapQueue header(uint64_t address, uint64_t report) const {
     KlapQueue queue{};
     queue.capacity = static_cast<unsigned>(capacity);
-    queue.record_bytes = record_bytes;
     queue.prefix = std::bit_cast<unsigned long long*>(address + prefix_offset());
     queue.records = std::bit_cast<unsigned char*>(address + records_offset());
     queue.report = std::bit_cast<unsigned long long*>(report);
     if (groups != 0) queue.groups = std::bit_cast<KlapGroup*>(address + groups_offset());
     return queue;
+  }
+
+  // Where its heads are, with what is between them; `two` if there are two, else the second one is not used.
+  struct Heads {
+    KlapQueue first;
+    std::array<unsigned char, KLAP_HEAD_BYTES - sizeof(KlapQueue)> between;
+    KlapQueue second;
+  };
+  [[nodiscard]] Heads heads(uint64_t address, uint64_t report, bool two) const {
+    Heads heads{header(address, report), {}, header(address, report)};
+    if (two) heads.first.other = KLAP_HEAD_BYTES;
+    if (two) heads.second.other = -KLAP_HEAD_BYTES;
+    return heads;
   }
 
  private:

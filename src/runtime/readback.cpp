@@ -53,7 +53,7 @@ bool can_read_back(const jit::Variant& variant) {
 }
 
 CUresult launch_after_readback(const PreparedVariant& prepared, const jit::Variant& variant,
-                               const LaunchContext& launch, const CUlaunchAttribute* priority) {
+                               LaunchContext& launch, const CUlaunchAttribute* priority) {
   std::vector<KlapCounters> counters;
   if (const CUresult result = read_counters(variant, launch, counters); result != CUDA_SUCCESS) {
     // The consumer can read them itself; if it is the parent that failed, it will fail as well.

@@ -21,6 +21,6 @@ bool can_read_back(const jit::Variant& variant);
 
 // In place of launch_consumers().
 CUresult launch_after_readback(const PreparedVariant& prepared, const jit::Variant& variant,
-                               const LaunchContext& launch, const CUlaunchAttribute* priority);
+                               LaunchContext& launch, const CUlaunchAttribute* priority);
 
 }  // namespace klap::runtime

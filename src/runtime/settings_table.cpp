@@ -84,9 +84,22 @@ constexpr std::array kSettings{
             "auto",
             "Threads of a consumer's block, where it runs several blocks of children: a multiple of theirs. "
             "auto: about 256."},
+    Setting{
+        "KLAP_RESIDENT_THREADS",
+        "resident_threads",
+        kBothSections,
+        SettingType::Residents,
+        {},
+        "auto",
+        "Threads of a consumer that the host launches that a multiprocessor must have registers for: with "
+        "more of them at a time each has fewer, and may have to keep some in memory. auto: as the "
+        "assembler sees fit."},
     Setting{"KLAP_DEPENDENT_LAUNCH", "dependent_launch", kBothSections, SettingType::Choice, kSwitch, "on",
             "Whether a consumer that the host launches may get ready while its parent ends (programmatic "
             "dependent launch, sm_90 and later), or is started when the parent is complete."},
+    Setting{"KLAP_TWO_HEADS", "two_heads", kDefaultsOnly, SettingType::Choice, kSwitch, "off",
+            "Whether the counters of record queues are there twice, for parents in turn, so that no consumer "
+            "has to wait for its last block to clear them."},
     Setting{
         "KLAP_PACK_RECORDS", "pack_records", kBothSections, SettingType::Choice, kSwitch, "on",
         "Whether what is recorded for a child leaves out constant grid dimensions, arguments that the child "
@@ -97,6 +110,10 @@ constexpr std::array kSettings{
         "those "
         "that begin with a comparison of their index only the threads that pass it, so that the threads of "
         "several children share a warp."},
+    Setting{
+        "KLAP_HOLD_ARGUMENTS", "hold_arguments", kBothSections, SettingType::Choice, kSwitch, "off",
+        "Whether a consumer that numbers threads through reads a child's first arguments once for all its "
+        "threads that run one after another, and keeps them in registers."},
     Setting{
         "KLAP_PACK_BLOCKS", "pack_blocks", kBothSections, SettingType::Choice, kSwitch, "on",
         "Whether children of one warp that share memory or meet at barriers run several to a block of the "
@@ -225,6 +242,7 @@ constexpr std::array kSettings{
 // As many blocks as a grid that is aggregated can have.
 constexpr uint32_t kLargestCount = (1U << 24) - 1;
 constexpr uint32_t kLargestBlock = 1024;
+constexpr uint32_t kMostResidents = 2048;
 
 std::string places(const Setting& setting) {
   std::vector<std::string> names;
@@ -249,6 +267,8 @@ bool is_valid(const Setting& setting, std::string_view value) {
       return parse_share(value).has_value();
     case SettingType::Threads:
       return parse_threads(value).has_value();
+    case SettingType::Residents:
+      return parse_residents(value).has_value();
     case SettingType::Blocks:
       return parse_blocks(value).has_value();
     case SettingType::Threshold:
@@ -314,6 +334,8 @@ std::string describe_values(const Setting& setting) {
       return "a number from 1 on";
     case SettingType::Threads:
       return "auto, or a number up to 1024";
+    case SettingType::Residents:
+      return "auto, or a number up to 2048";
     case SettingType::Blocks:
       return "auto, or a number from 1 on";
     case SettingType::Threshold:
@@ -340,6 +362,10 @@ std::optional<uint32_t> parse_share(std::string_view text) { return parse_number
 
 std::optional<uint32_t> parse_threads(std::string_view text) {
   return text == "auto" ? std::optional(0u) : parse_number(text, 1, kLargestBlock);
+}
+
+std::optional<uint32_t> parse_residents(std::string_view text) {
+  return text == "auto" ? std::optional(0u) : parse_number(text, 1, kMostResidents);
 }
 
 std::optional<uint32_t> parse_blocks(std::string_view text) {

@@ -34,6 +34,7 @@ using ptx::StatementKind;
 constexpr char kRecordFunction[] = "__klap_record";
 constexpr char kConsumerKernel[] = "__klap_consumer";
 constexpr char kChildMarker[] = "__klap_child_body";
+constexpr char kArgumentsMarker[] = "__klap_child_arguments";
 constexpr char kLeaveFunction[] = "__klap_leave";
 constexpr char kLaunchFunction[] = "__klap_launch_children";
 constexpr char kFirstTurnFunction[] = "__klap_first_turn";
@@ -45,6 +46,8 @@ constexpr char kErrorRegister[] = "%klap_error";
 constexpr char kOnceRegister[] = "%klap_once";
 constexpr char kIsFirstPredicate[] = "%klap_is_first";
 constexpr uint32_t kPackedThreads = 256;  // consumer block that several small children share
+// Registers for a child's arguments across the steps of a consumer that runs thread by thread.
+constexpr uint32_t kMostHeldWords = 8;
 
 // What belongs to the site of that number has its number in its name, but for the first.
 std::string numbered(const char* name, size_t number) {
@@ -130,12 +133,35 @@ std::vector<std::string> marker_arguments(const Module& m, const Statement& scop
   return operands;
 }
 
+// Says where the child's arguments are, `record` being the template's operand for those of this child, and
+// declares the registers that hold it.
+std::string place_arguments(InlineKernel& kernel, const RecordLayout& layout, const ConsumerShape& shape,
+                            const std::string& prefix, const std::string& record,
+                            const std::string& parameter) {
+  kernel.prefix = prefix;
+  kernel.arguments = "%" + prefix + "arguments";
+  kernel.coherent = shape.feeds || shape.chain == Chain::InOrder || shape.awaits_parent;
+  kernel.in_parameters = shape.lanes != 0;
+  kernel.places = layout.places;
+  std::string text = fmt::format("\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n", kernel.arguments, record);
+  if (!layout.passes_once()) return text;
+  kernel.once = "%" + prefix + "once";
+  if (shape.lanes != 0) {
+    return text + fmt::format("\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n\tadd.s64 {0}, {0}, {2};\n",
+                              kernel.once, parameter, first_arguments(layout, shape.lanes));
+  }
+  text += fmt::format("\t.reg .b64 {0};\n\tld.param.b64 {0}, [{1}+{2}];\n", kernel.once, parameter,
+                      shape.exact ? KLAP_SEQUENCE_ONCE : 0);
+  if (!shape.exact) text += fmt::format("\tadd.s64 {0}, {0}, {1};\n", kernel.once, KLAP_ONCE_OFFSET);
+  return text;
+}
+
 // The child's body in place of one marker call, `sites` what it launches in turn. The marker's operands are
 // copied first: the body runs many times, and its own names must not depend on the template's.
 std::string child_text(const Module& child_module, const Function& child, const FedBody& body,
                        const ConsumerShape& shape, const std::vector<std::string>& operands,
                        const std::string& prefix, const std::string& parameter, LineTables& lines,
-                       const FeedingSites* sites) {
+                       const FeedingSites* sites, const std::vector<HeldArgument>& held) {
   static constexpr std::array<const char*, 12> kNames = {"ctaid_x",  "ctaid_y",  "ctaid_z", "nctaid_x",
                                                          "nctaid_y", "nctaid_z", "tid_x",   "tid_y",
                                                          "tid_z",    "ntid_x",   "ntid_y",  "ntid_z"};
@@ -144,26 +170,12 @@ std::string child_text(const Module& child_module, const Function& child, const 
     throw Error(ErrorCode::Internal, "the consumer template calls its marker in an unknown form");
   }
   InlineKernel kernel;
-  kernel.prefix = prefix;
-  kernel.arguments = "%" + prefix + "arguments";
+  std::string text = "{\n" + place_arguments(kernel, body.layout, shape, prefix, operands[0], parameter);
+  kernel.held = held;
   for (size_t axis = 0; axis < 3; ++axis) kernel.ntid[axis] = std::to_string(body.block[axis]);
   kernel.keep_exits = shape.exact;
-  kernel.coherent = shape.feeds || shape.chain == Chain::InOrder || shape.awaits_parent;
   kernel.may_leave = body.may_leave;
-  kernel.in_parameters = kernel.block_is_real = shape.lanes != 0;
-  std::string text =
-      fmt::format("{{\n\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n", kernel.arguments, operands[0]);
-  kernel.places = body.layout.places;
-  if (body.layout.passes_once() && shape.lanes != 0) {
-    kernel.once = "%" + prefix + "once";
-    text += fmt::format("\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n\tadd.s64 {0}, {0}, {2};\n", kernel.once,
-                        parameter, first_arguments(body.layout, shape.lanes));
-  } else if (body.layout.passes_once()) {
-    kernel.once = "%" + prefix + "once";
-    text += fmt::format("\t.reg .b64 {0};\n\tld.param.b64 {0}, [{1}+{2}];\n", kernel.once, parameter,
-                        shape.exact ? KLAP_SEQUENCE_ONCE : 0);
-    if (!shape.exact) text += fmt::format("\tadd.s64 {0}, {0}, {1};\n", kernel.once, KLAP_ONCE_OFFSET);
-  }
+  kernel.block_is_real = shape.lanes != 0;
   if (sites != nullptr) {
     kernel.around = sites->in_consumer(prefix);
     text += sites->registers();
@@ -204,10 +216,15 @@ bool ConsumerShape::leaves(analysis::MayLeave who) const {
   return std::ranges::find(bodies, who, &FedBody::may_leave) != bodies.end();
 }
 
-// Such a consumer waits for memory most of the time, and so runs as many children as it has blocks. Around a
-// child it holds about ten registers, and what records the child's launches, which waits longest, can keep
-// some in memory; the assembler by itself takes thirty more than the child. 1,536 threads have 40 registers
-// each, and 1,280 have 48, on every device that runs such kernels.
+void keep_resident(ConsumerShape& shape, uint32_t threads) {
+  constexpr uint32_t kMostBlocks = 32;  // that any multiprocessor holds
+  if (threads != 0) shape.least_blocks = std::clamp(threads / shape.threads(), 1U, kMostBlocks);
+}
+
+// A consumer that feeds itself waits for memory most of the time, and so runs as many children as it has
+// blocks. Around a child it holds about ten registers, and what records the child's launches, which waits
+// longest, can keep some in memory; the assembler by itself takes thirty more than the child. 1,536 threads
+// have 40 registers each, and 1,280 have 48, on every device that runs such kernels.
 uint32_t least_blocks(uint32_t words, uint32_t threads) {
   constexpr uint32_t kFew = 32, kThreadsOfFew = 1536, kSome = 48, kThreadsOfSome = 1280, kMostBlocks = 32;
   if (words > kSome) return 0;
@@ -260,8 +277,9 @@ ConsumerShape consumer_shape(const Module& module, const Function& child, const 
   return shape;
 }
 
-void flatten(ConsumerShape& shape, const analysis::Flattening& flattening) {
+void flatten(ConsumerShape& shape, const analysis::Flattening& flattening, bool hold_arguments) {
   shape.flat = flattening;
+  shape.held_words = hold_arguments ? kMostHeldWords : 0;
   shape.flat_threads = kPackedThreads;
   shape.pack = 1;
 }
@@ -617,6 +635,16 @@ std::string consumer_declaration(const Module& consumer, const std::string& name
 
 namespace {
 
+// The child's arguments, read into the registers that hold them.
+std::string arguments_text(const Function& child, const ConsumerShape& shape,
+                           const std::vector<HeldArgument>& held, const std::string& record,
+                           const std::string& parameter) {
+  InlineKernel kernel;
+  std::string text = "{\n" + place_arguments(kernel, shape.layout, shape, "klap_h_", record, parameter);
+  kernel.held = held;
+  return text + load_held(child, kernel) + "\t}";
+}
+
 // The markers of templates/feed.cu and chain.cu end in the number of the kernel that is meant; the others'
 // have none.
 size_t marked_number(std::string_view marker) {
@@ -657,23 +685,34 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
                        fmt::format("\n\t.reg .b64 %klap_queue;\n\tld.param.u64 %klap_queue, [{}];\n",
                                    f.parameters.at(0).name));
   }
+  const std::string& parameter = f.parameters.front().name;
+  const std::vector<HeldArgument> held = held_arguments(child_module, child, "klap_held", shape.held_words);
+  std::string registers;
+  for (const HeldArgument& argument : held)
+    registers += fmt::format("\n\t.reg .b{} {};", argument.bits, argument.name);
+  edits.insert_after(f.body.tokens.first, registers);
   std::vector<std::string> spliced, declarations;
   const auto text = [&](size_t number, const Statement& scope) {
     const std::string prefix = fmt::format("klap_c{}_", spliced.size());
-    const std::string& parameter = f.parameters.front().name;
     const std::vector<std::string> operands = marker_arguments(consumer, scope);
     if (fed == nullptr) {
       const FedBody only = {shape.block, shape.layout, shape.may_leave, &child, shape.shared_bytes};
       const FedBody& body = shape.bodies.empty() ? only : shape.bodies.at(number);
-      return child_text(child_module, *body.kernel, body, shape, operands, prefix, parameter, lines, nullptr);
+      return child_text(child_module, *body.kernel, body, shape, operands, prefix, parameter, lines, nullptr,
+                        held);
     }
     const FeedingSites sites = sites_of(*fed, number, prefix + "f_", lines);
     for (std::string& declaration : sites.declarations()) declarations.push_back(std::move(declaration));
     return child_text(child_module, fed->kernels[number].kernel.function, shape.bodies.at(number), shape,
-                      operands, prefix, parameter, lines, &sites);
+                      operands, prefix, parameter, lines, &sites, {});
   };
   for (const analysis::FlatInstruction& i : flow.instructions()) {
     const auto call = analysis::parse_call(consumer, *i.statement, names);
+    if (call && call->callee == kArgumentsMarker) {
+      const std::string record = marker_arguments(consumer, *i.scope).at(0);
+      edits.replace(i.scope->tokens,
+                    held.empty() ? "" : arguments_text(child, shape, held, record, parameter));
+    }
     if (!call || !call->callee.starts_with(kChildMarker)) continue;
     spliced.push_back(text(marked_number(call->callee), *i.scope));
     edits.replace(i.scope->tokens, spliced.back());

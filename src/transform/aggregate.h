@@ -54,7 +54,7 @@ struct ConsumerShape {
   uint32_t takes = 1;               // then: the most items that a block takes at a time
   bool apart = false;               // then: the items' warps need not wait for each other
   std::vector<FedBody> bodies;      // then, and with a chain: all kernels that it runs, by number
-  // Where children launch again: so many blocks a multiprocessor must have registers for; 0: left open.
+  // So many blocks a multiprocessor must have registers for; 0: left to the assembler.
   uint32_t least_blocks = 0;
   Chain chain = Chain::None;
   analysis::Together together = analysis::Together::Threads;
@@ -73,6 +73,7 @@ struct ConsumerShape {
   // Children run thread by thread: templates/consumer_flat.cu.
   std::optional<analysis::Flattening> flat;
   uint32_t flat_threads = 0;  // then: of the consumer's block
+  uint32_t held_words = 0;    // then: registers of 32 bits for arguments that are read once for many threads
   [[nodiscard]] bool blocks_differ() const { return sizes && sizes->blocks_differ(); }
   [[nodiscard]] uint32_t child_threads() const { return block[0] * block[1] * block[2]; }
   // Of the largest child that is recorded.
@@ -94,11 +95,14 @@ bool pack_warps(ConsumerShape& shape, const analysis::WarpBlock& block);
 // How many blocks of so many threads a multiprocessor must have registers for, where they run children that
 // launch again and hold `words` registers; 0: that is left to the assembler.
 uint32_t least_blocks(uint32_t words, uint32_t threads);
+// Makes the consumer one of which a multiprocessor has registers for so many threads, or for a block; 0 for
+// as it is.
+void keep_resident(ConsumerShape& shape, uint32_t threads);
 // All kernels of a consumer that feeds itself: its records are as large as the largest of theirs.
 void add_bodies(ConsumerShape& shape, const std::vector<FedBody>& bodies);
 
-// Makes the consumer one that runs children thread by thread.
-void flatten(ConsumerShape& shape, const analysis::Flattening& flattening);
+// Makes the consumer one that runs children thread by thread, with or without arguments in registers.
+void flatten(ConsumerShape& shape, const analysis::Flattening& flattening, bool hold_arguments);
 
 // Makes the consumer's block one of so many threads, if child blocks or their threads can share it and fill
 // it; 0 for as it is.

@@ -98,10 +98,61 @@ class FunctionSplicer final : public Splicer {
 
 // ---- children ----
 
+// The operand that holds an address and the distance from it where a byte of a parameter lies now. What is
+// counted from a parameter's address stays together with all of it.
+std::pair<std::string, int64_t> moved(const Function& function, const InlineKernel& kernel,
+                                      const ptx::Parameter& p, int64_t offset) {
+  if (kernel.places.empty()) return {kernel.arguments, p.offset + offset};
+  const auto from = static_cast<int64_t>(p.offset) + offset;
+  for (const ArgumentPlace& place : kernel.places) {
+    if (from < place.from || from >= int64_t{place.from} + place.bytes) continue;
+    const int64_t at = place.at + from - place.from;
+    if (place.once) return {kernel.once, at};
+    return {kernel.arguments, at};
+  }
+  throw Error(ErrorCode::Internal, fmt::format("{} is read but not recorded", p.name)).kernel(function.name);
+}
+
+// Where arguments are.
+const char* argument_space(const InlineKernel& kernel) {
+  return kernel.in_parameters ? "param" : kernel.coherent ? "global" : "global.nc";
+}
+
+const ptx::Parameter* parameter_of(const Function& function, std::string_view name) {
+  const auto found = std::ranges::find(function.parameters, name, &ptx::Parameter::name);
+  return found == function.parameters.end() ? nullptr : &*found;
+}
+
+bool has_param_space(const Module& m, const Statement& s) {
+  return m.has_modifier(s, ".param") || m.has_modifier(s, ".param::entry");
+}
+
+// What a plain load of one value reads of the kernel's parameters, without the register's name.
+std::optional<HeldArgument> parameter_read(const Module& m, const Function& function,
+                                           const analysis::RegisterBits& registers, const Statement& s) {
+  if (!m.is(s.head, "ld") || !has_param_space(m, s) || s.operands.size() != 2) return std::nullopt;
+  const std::string_view to = m.text(s.operands[0].first);
+  const auto address = parse_address(m, s.operands[1]);
+  const ptx::Parameter* const p = address ? parameter_of(function, address->base) : nullptr;
+  if (p == nullptr || s.operands[0].size() != 1 || address->offset < 0) return std::nullopt;
+  const uint32_t bits = registers.of(to);
+  if (bits != 16 && bits != 32 && bits != 64) return std::nullopt;
+  return HeldArgument{p->offset + static_cast<uint32_t>(address->offset),
+                      std::string(m.text(s.modifiers.last - 1)), bits, ""};
+}
+
+bool is_same(const HeldArgument& a, const HeldArgument& b) {
+  return a.offset == b.offset && a.type == b.type && a.bits == b.bits;
+}
+
 class KernelSplicer final : public Splicer {
  public:
   KernelSplicer(const Module& module, const Function& function, const InlineKernel& kernel, LineTables& lines)
-      : Splicer(module, function, kernel.prefix), kernel_(kernel), lines_(lines), around_(kernel.around) {
+      : Splicer(module, function, kernel.prefix),
+        kernel_(kernel),
+        lines_(lines),
+        around_(kernel.around),
+        registers_(module, function) {
     if (kernel.warp_block == nullptr) return;
     for (const analysis::SharedVariable& variable : kernel.warp_block->variables)
       around_[variable.declaration] = {"", declaration(variable), true};
@@ -141,14 +192,12 @@ class KernelSplicer final : public Splicer {
   }
 
   [[nodiscard]] const ptx::Parameter* parameter(std::string_view name) const {
-    const auto found = std::find_if(function_.parameters.begin(), function_.parameters.end(),
-                                    [&](const ptx::Parameter& p) { return p.name == name; });
-    return found == function_.parameters.end() ? nullptr : &*found;
+    return parameter_of(function_, name);
   }
 
   bool special(const Statement& s) override {
     const std::string_view opcode = m_.text(s.head);
-    if (opcode == "ld" && has_param_space(s)) return parameter_load(s);
+    if (opcode == "ld" && has_param_space(m_, s)) return held_move(s) || parameter_load(s);
     if (opcode == "mov" && s.operands.size() == 2) return move(s);
     if (opcode == "cvta") return parameter_cast(s);
     if (kernel_.coherent && (opcode == "ldu" || (opcode == "ld" && m_.has_modifier(s, ".nc"))))
@@ -187,23 +236,17 @@ class KernelSplicer final : public Splicer {
     return true;
   }
 
-  [[nodiscard]] bool has_param_space(const Statement& s) const {
-    return m_.has_modifier(s, ".param") || m_.has_modifier(s, ".param::entry");
-  }
-
-  // The operand that holds an address and the distance from it where a byte of a parameter lies now. What is
-  // counted from a parameter's address stays together with all of it.
-  [[nodiscard]] std::pair<std::string, int64_t> moved(const ptx::Parameter& p, int64_t offset) const {
-    if (kernel_.places.empty()) return {kernel_.arguments, p.offset + offset};
-    const auto from = static_cast<int64_t>(p.offset) + offset;
-    for (const ArgumentPlace& place : kernel_.places) {
-      if (from < place.from || from >= int64_t{place.from} + place.bytes) continue;
-      const int64_t at = place.at + from - place.from;
-      if (place.once) return {kernel_.once, at};
-      return {kernel_.arguments, at};
+  // A parameter that is in a register.
+  bool held_move(const Statement& s) {
+    if (kernel_.held.empty()) return false;
+    const auto read = parameter_read(m_, function_, registers_, s);
+    if (!read) return false;
+    for (const HeldArgument& held : kernel_.held) {
+      if (!is_same(held, *read)) continue;
+      line(fmt::format("{}mov.b{} {}, {}", guard(s), held.bits, renamed(s.operands[0]), held.name));
+      return true;
     }
-    throw Error(ErrorCode::Internal, fmt::format("{} is read but not recorded", p.name))
-        .kernel(function_.name);
+    return false;
   }
 
   // ld.param from a kernel parameter, by name or by an address computed before. A load of a call's result
@@ -215,15 +258,14 @@ class KernelSplicer final : public Splicer {
     std::string base;
     int64_t offset = address->offset;
     if (const ptx::Parameter* p = parameter(address->base)) {
-      std::tie(base, offset) = moved(*p, offset);
+      std::tie(base, offset) = moved(function_, kernel_, *p, offset);
     } else if (names_.is_register(address->base)) {
       base = prefixed(address->base);
     } else {
       return false;
     }
-    const char* const space = kernel_.in_parameters ? "param" : kernel_.coherent ? "global" : "global.nc";
-    line(fmt::format("{}ld.{}{} {}, [{}+{}]", guard(s), space, modifiers_without(s, ".param"),
-                     renamed(s.operands[0]), base, offset));
+    line(fmt::format("{}ld.{}{} {}, [{}+{}]", guard(s), argument_space(kernel_),
+                     modifiers_without(s, ".param"), renamed(s.operands[0]), base, offset));
     return true;
   }
 
@@ -255,21 +297,21 @@ class KernelSplicer final : public Splicer {
     } else if (source.size() != 1) {
       throw unsupported(s.head);
     }
-    const auto [base, place] = moved(*p, 0);
+    const auto [base, place] = moved(function_, kernel_, *p, 0);
     line(fmt::format("{}add.s64 {}, {}, {}", guard(s), renamed(s.operands[0]), base, place + offset));
     return true;
   }
 
   // cvta.param and cvta.to.param, where the parameters are in global memory now.
   bool parameter_cast(const Statement& s) {
-    if (!has_param_space(s) || s.operands.size() != 2) return false;
+    if (!has_param_space(m_, s) || s.operands.size() != 2) return false;
     if (kernel_.operands != nullptr) throw unsupported(s.head);
     const TokenRange source = s.operands[1];
     const std::string to = fmt::format("cvta{}.{}", m_.has_modifier(s, ".to") ? ".to" : "",
                                        kernel_.in_parameters ? "param" : "global");
     if (const ptx::Parameter* p = parameter(m_.text(source.first))) {
       if (source.size() != 1) throw unsupported(s.head);
-      const auto [base, place] = moved(*p, 0);
+      const auto [base, place] = moved(function_, kernel_, *p, 0);
       line(fmt::format("{}add.s64 {}, {}, {}", guard(s), renamed(s.operands[0]), base, place));
       line(fmt::format("{}{}.u64 {}, {}", guard(s), to, renamed(s.operands[0]), renamed(s.operands[0])));
     } else {
@@ -315,6 +357,7 @@ class KernelSplicer final : public Splicer {
   const InlineKernel& kernel_;
   LineTables& lines_;
   Surroundings around_;
+  const analysis::RegisterBits registers_;
 };
 
 }  // namespace
@@ -327,6 +370,36 @@ std::string with_prefix(std::string_view name, const std::string& prefix) {
 std::string inline_function(const Module& module, const Function& function, const InlineCall& call,
                             LineTables& lines) {
   return "{\n" + FunctionSplicer(module, function, call, lines).body() + "\t}";
+}
+
+std::vector<HeldArgument> held_arguments(const Module& module, const Function& function,
+                                         const std::string& prefix, uint32_t most_words) {
+  const analysis::RegisterBits registers(module, function);
+  std::vector<HeldArgument> held;
+  uint32_t words = 0;
+  ptx::for_each_statement(function.body, [&](const Statement& s) {
+    if (s.kind != ptx::StatementKind::Instruction) return;
+    auto read = parameter_read(module, function, registers, s);
+    if (!read || std::ranges::any_of(held, [&](const auto& other) { return is_same(other, *read); })) return;
+    const uint32_t more = std::max(1u, read->bits / 32);
+    if (words + more > most_words) return;
+    words += more;
+    read->name = fmt::format("%{}{}", prefix, held.size());
+    held.push_back(*read);
+  });
+  return held;
+}
+
+std::string load_held(const Function& function, const InlineKernel& kernel) {
+  std::string text;
+  for (const HeldArgument& held : kernel.held) {
+    const auto p = std::ranges::find_if(function.parameters, [&](const ptx::Parameter& candidate) {
+      return held.offset >= candidate.offset && held.offset < candidate.offset + candidate.bytes;
+    });
+    const auto [base, at] = moved(function, kernel, *p, held.offset - p->offset);
+    text += fmt::format("\tld.{}{} {}, [{}+{}];\n", argument_space(kernel), held.type, held.name, base, at);
+  }
+  return text;
 }
 
 std::string inline_kernel(const Module& module, const Function& function, const InlineKernel& kernel,

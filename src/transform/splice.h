@@ -50,12 +50,25 @@ using Surroundings = std::map<const ptx::Statement*, Around>;
 // "%r1" -> "%klap_c_r1", "$L1" -> "$klap_c_L1": the sigil stays first, as PTX names want it. Literals stay.
 std::string with_prefix(std::string_view name, const std::string& prefix);
 
+// What a kernel reads of its parameters in one way, and the register that holds it.
+struct HeldArgument {
+  uint32_t offset = 0;  // in the parameter block
+  std::string type;     // that it is loaded as: ".u32"
+  uint32_t bits = 0;    // of the register, which may be more than the type's
+  std::string name;
+};
+// Those of the kernel that `most_words` registers of 32 bits have room for, in the order in which they are
+// read; their names begin with `prefix`.
+std::vector<HeldArgument> held_arguments(const ptx::Module& module, const ptx::Function& function,
+                                         const std::string& prefix, uint32_t most_words);
+
 // A child kernel's body: its parameters lie elsewhere, its position is virtual.
 struct InlineKernel {
   std::string prefix;
   std::string arguments;              // operand: address of the argument area, in global memory
   std::vector<ArgumentPlace> places;  // where they lie in it; none: as in the parameter block
   std::string once;                   // operand: address of those that are passed once
+  std::vector<HeldArgument> held;     // those that are in registers
   // The operands themselves, where the body runs in the thread that has them: then nothing lies anywhere, and
   // each read of a parameter is that of one of these.
   const std::vector<analysis::Argument>* operands = nullptr;
@@ -75,6 +88,9 @@ struct InlineKernel {
   uint32_t groups = 1;
   Surroundings around;  // of statements of the body
 };
+// Reads `kernel.held` into their registers, which are declared elsewhere.
+std::string load_held(const ptx::Function& function, const InlineKernel& kernel);
+
 // Throws Error(Unsupported) naming the line if a parameter or a special register is used in a way that cannot
 // be redirected.
 std::string inline_kernel(const ptx::Module& module, const ptx::Function& function,

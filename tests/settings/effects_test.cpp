@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <map>
+#include <set>
 
 #include "preloaded.h"
 #include "runtime/settings_table.h"
@@ -184,6 +185,62 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   }
   void default_consumer_threads() { expect_threads(config("[defaults]\nconsumer_threads = 128\n")); }
   void kernel_consumer_threads() { expect_threads(config(parent_table_ + "consumer_threads = 128\n")); }
+  // What the parent's launch runs behind it.
+  std::string consumer_with(const std::string& setting) {
+    return run({"KLAP_GRANULARITY=grid", setting}).launched.back();
+  }
+  // So many blocks of 256 threads a multiprocessor must have registers for: the consumer's name says it.
+  void expect_residents(const std::string& setting) {
+    EXPECT_THAT(consumer_with(setting), testing::EndsWith("_least6")) << setting;
+  }
+  void resident_threads() {
+    expect_residents("KLAP_RESIDENT_THREADS=1536");
+    EXPECT_THAT(consumer_with("KLAP_RESIDENT_THREADS=auto"), Not(HasSubstr("_least")));
+  }
+  void default_resident_threads() { expect_residents(config("[defaults]\nresident_threads = 1536\n")); }
+  void kernel_resident_threads() { expect_residents(config(parent_table_ + "resident_threads = 1536\n")); }
+  // What a grid's parts and their consumers take as the queue: each consumer the same as its part.
+  void expect_heads(const std::string& setting, size_t heads) {
+    EXPECT_GT(slices(run({"KLAP_GRANULARITY=grid", "KLAP_POOL_BYTES=8K", setting}, 100)), 3);
+    std::vector<std::string> parts, queues;
+    const std::string calls = cli_test::read(path("calls"));
+    for (size_t at = 0; (at = calls.find(" params=", at)) != std::string::npos; ++at) {
+      const std::string line =
+          calls.substr(calls.rfind('\n', at) + 1, calls.find('\n', at) - calls.rfind('\n', at));
+      const std::string params = calls.substr(at + 8, calls.find_first_of(" \n", at + 8) - at - 8);
+      (line.find("$klap_run_") == std::string::npos ? parts : queues).push_back(params);
+    }
+    queues.erase(queues.begin(),
+                 queues.end() - static_cast<std::ptrdiff_t>(parts.size()));  // it is tried before
+    for (size_t i = 0; i < parts.size(); ++i) {
+      EXPECT_THAT(parts[i], HasSubstr(queues[i])) << i;
+      EXPECT_EQ(queues[i], queues[i % heads]) << i;
+    }
+    EXPECT_EQ(heads, std::set(queues.begin(), queues.end()).size());
+  }
+  void two_heads() {
+    expect_heads("KLAP_TWO_HEADS=on", 2);
+    expect_heads("KLAP_TWO_HEADS=off", 1);
+  }
+  void default_two_heads() {
+    expect_heads(config("[defaults]\ntwo_heads = \"on\"\n"), 2);
+    expect_heads(config("[defaults]\ntwo_heads = \"off\"\n"), 1);
+  }
+  // Whether the consumer of a child that is run thread by thread has the name of one that holds arguments.
+  void expect_held(const std::string& setting, bool expected = true) {
+    const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-error-query.golden");
+    const std::string file = write("querying.ptx", golden.substr(golden.find(".version")));
+    EXPECT_EQ(klap_ptx({"rewrite", file, "-o", path("held.ptx")}, {setting}).exit_code, 0);
+    const std::string rewritten = cli_test::read(path("held.ptx"));
+    EXPECT_THAT(rewritten, HasSubstr("_flat256")) << setting;
+    EXPECT_EQ(expected, rewritten.find("_held(") != std::string::npos) << setting;
+  }
+  void hold_arguments() {
+    expect_held("KLAP_HOLD_ARGUMENTS=on");
+    expect_held("KLAP_HOLD_ARGUMENTS=off", false);
+  }
+  void default_hold_arguments() { expect_held(config("[defaults]\nhold_arguments = \"on\"\n")); }
+  void kernel_hold_arguments() { expect_held(config("[[kernel]]\nname = \"*\"\nhold_arguments = \"on\"\n")); }
   // The name of a consumer for packed records ends in that of their layout.
   void expect_not_packed(const std::string& setting) {
     const auto consumer = [&](const std::vector<std::string>& environment) {
@@ -496,6 +553,14 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_CONSUMER_THREADS", &Effects::consumer_threads},
       {"[defaults] consumer_threads", &Effects::default_consumer_threads},
       {"[[kernel]] consumer_threads", &Effects::kernel_consumer_threads},
+      {"KLAP_RESIDENT_THREADS", &Effects::resident_threads},
+      {"[defaults] resident_threads", &Effects::default_resident_threads},
+      {"[[kernel]] resident_threads", &Effects::kernel_resident_threads},
+      {"KLAP_TWO_HEADS", &Effects::two_heads},
+      {"[defaults] two_heads", &Effects::default_two_heads},
+      {"KLAP_HOLD_ARGUMENTS", &Effects::hold_arguments},
+      {"[defaults] hold_arguments", &Effects::default_hold_arguments},
+      {"[[kernel]] hold_arguments", &Effects::kernel_hold_arguments},
       {"KLAP_DEPENDENT_LAUNCH", &Effects::dependent_launch},
       {"[defaults] dependent_launch", &Effects::default_dependent_launch},
       {"[[kernel]] dependent_launch", &Effects::kernel_dependent_launch},

@@ -28,6 +28,9 @@ SCHEDULES = ["random", "round-robin", "one-block", "starve-one", "child-first", 
 CONFIGURATIONS = {
     "native": {},
     "host": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host"},
+    # With what is off by itself.
+    "host_options": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host", "KLAP_TWO_HEADS": "on",
+                     "KLAP_HOLD_ARGUMENTS": "on", "KLAP_RESIDENT_THREADS": "1536"},
     "device": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "device"},
     "block": {"KLAP_GRANULARITY": "block"},
     "multiblock": {"KLAP_GRANULARITY": "multiblock", "KLAP_MULTIBLOCK": "3"},
@@ -38,7 +41,7 @@ CONFIGURATIONS = {
     # As racecheck has it: launches that were left after all would end their kernels with an error.
     "host_without_runtime": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host", "KLAP_DEVICE_RUNTIME": "0"},
 }
-HOST = ("host", "host_without_runtime", "P", "PO")
+HOST = ("host", "host_options", "host_without_runtime", "P", "PO")
 LIMIT = 120  # seconds a run may take
 
 
