@@ -25,6 +25,7 @@
 // when the child's block is a multiple of a warp whose lanes belong together, KLAP_BLOCKS_TOGETHER when the
 // whole block does (KLAP_PACK is then 1); those of exits.h and await.h.
 #include "await.h"
+#include "child.h"
 #include "consumer_end.h"
 #include "exits.h"
 #include "queue.h"
@@ -39,17 +40,6 @@ typedef unsigned long long Place;  // of a warp among those of a child
 #define KLAP_CHILD_THREADS (KLAP_CHILD_X * KLAP_CHILD_Y * KLAP_CHILD_Z)
 typedef Linear Place;
 #endif
-
-extern "C" __device__ void __klap_child_body(const unsigned char* arguments, unsigned int ctaid_x,
-                                             unsigned int ctaid_y, unsigned int ctaid_z,
-                                             unsigned int nctaid_x, unsigned int nctaid_y,
-                                             unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
-                                             unsigned int tid_z
-#ifdef KLAP_BLOCKS_DIFFER
-                                             ,
-                                             unsigned int ntid_x, unsigned int ntid_y, unsigned int ntid_z
-#endif
-);
 
 // So many virtual blocks, or warps of them, a child has.
 static __device__ __forceinline__ Place size_of(const uint4& grid) {
@@ -178,6 +168,7 @@ extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapQueue* queue) {
     } else {
       break;
     }
+    __klap_child_arguments(current + KLAP_ARGS_OFFSET);
 #pragma unroll 1
     for (; count != 0; --count, linear += step) {
       const uint4 grid = grid_of(current, kReadOnly);

@@ -17,6 +17,7 @@
 // Constants: those of sizes.h, with one dimension; KLAP_THREADS of a block, a multiple of a warp;
 // KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; those of record_grid.h; KLAP_GRID_1D; those of await.h.
 #include "await.h"
+#include "child.h"
 #include "consumer_end.h"
 #include "queue.h"
 #include "record_grid.h"
@@ -27,21 +28,6 @@
 
 // Further away than any step looks.
 enum : unsigned int { kFar = 1u << 30 };
-
-extern "C" __device__ void __klap_child_body(const unsigned char* arguments, unsigned int ctaid_x,
-                                             unsigned int ctaid_y, unsigned int ctaid_z,
-                                             unsigned int nctaid_x, unsigned int nctaid_y,
-                                             unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
-                                             unsigned int tid_z
-#ifdef KLAP_BLOCKS_DIFFER
-                                             ,
-                                             unsigned int ntid_x, unsigned int ntid_y, unsigned int ntid_z
-#endif
-);
-
-// Another marker: the child's arguments are read here, for the bodies that follow, which read memory
-// themselves and could be thought to read what a body has changed.
-extern "C" __device__ void __klap_child_arguments(const unsigned char* arguments);
 
 // Dividing 64 bits takes long, and few need it.
 static __device__ __forceinline__ unsigned long long quotient(unsigned long long dividend,

@@ -17,20 +17,10 @@
 // Constants: those of sizes.h, with KLAP_MOST_THREADS, the largest block of all, where blocks differ;
 // KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; those of record_grid.h; KLAP_GRID_1D when every child's grid has
 // one row and one layer; KLAP_ONCE where there are arguments that only one thread stored.
+#include "child.h"
 #include "record_grid.h"
 #include "sequence.h"
 #include "sizes.h"
-
-extern "C" __device__ void __klap_child_body(const unsigned char* arguments, unsigned int ctaid_x,
-                                             unsigned int ctaid_y, unsigned int ctaid_z,
-                                             unsigned int nctaid_x, unsigned int nctaid_y,
-                                             unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
-                                             unsigned int tid_z
-#ifdef KLAP_BLOCKS_DIFFER
-                                             ,
-                                             unsigned int ntid_x, unsigned int ntid_y, unsigned int ntid_z
-#endif
-);
 
 #ifndef KLAP_BLOCKS_DIFFER
 #define KLAP_MOST_THREADS (KLAP_CHILD_X * KLAP_CHILD_Y * KLAP_CHILD_Z)

@@ -249,7 +249,7 @@ class Planner {
       if (objections[i]) continue;
       flatten(planned[i]);
       pack_blocks(planned[i]);
-      keep_resident(planned[i]);
+      use_registers(planned[i]);
       leave_out(planned[i]);
       pack_records(planned[i]);
     }
@@ -323,15 +323,16 @@ class Planner {
         analysis::judge_flattening(moldable(planned), *planned.parent, site, block_threads, may_wait);
     planned.not_flat = verdict.why_not;
     if (!verdict.flattening) return;
-    transform::flatten(planned.shape, *verdict.flattening, planned.wish.hold_arguments);
+    transform::flatten(planned.shape, *verdict.flattening);
     transform::use_threads(planned.shape, planned.wish.consumer_threads);
   }
 
   // A consumer that the host launches and that does nothing but run children.
-  static void keep_resident(PlannedSite& planned) {
+  static void use_registers(PlannedSite& planned) {
     if (planned.promotion != nullptr || planned.way.is_at_once() || planned.way.has_own_room()) return;
-    if (planned.way.launcher == Launcher::Host)
-      transform::keep_resident(planned.shape, planned.wish.resident_threads);
+    if (planned.way.launcher != Launcher::Host) return;
+    transform::keep_resident(planned.shape, planned.wish.resident_threads);
+    if (planned.wish.hold_arguments) transform::hold_arguments(planned.shape);
   }
 
   // Where a consumer that the host launches runs children of one warp that share memory or meet at barriers.

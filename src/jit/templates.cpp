@@ -25,6 +25,7 @@ extern const char kConsumerTemplate[];
 extern const char kExactTemplate[];
 extern const char kExitsHeader[];
 extern const char kAwaitHeader[];
+extern const char kChildHeader[];
 extern const char kLeaveTemplate[];
 extern const char kWarpHeader[];
 extern const char kFeedHeader[];
@@ -71,6 +72,7 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
                                    {"record.cu", kRecordTemplate},
                                    {"exits.h", kExitsHeader},
                                    {"await.h", kAwaitHeader},
+                                   {"child.h", kChildHeader},
                                    {"flat.h", kFlatHeader},
                                    {"own_children.h", kOwnChildrenHeader},
                                    {"consumer_end.h", kConsumerEndHeader},

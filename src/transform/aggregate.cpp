@@ -46,8 +46,6 @@ constexpr char kErrorRegister[] = "%klap_error";
 constexpr char kOnceRegister[] = "%klap_once";
 constexpr char kIsFirstPredicate[] = "%klap_is_first";
 constexpr uint32_t kPackedThreads = 256;  // consumer block that several small children share
-// Registers for a child's arguments across the steps of a consumer that runs thread by thread.
-constexpr uint32_t kMostHeldWords = 8;
 
 // What belongs to the site of that number has its number in its name, but for the first.
 std::string numbered(const char* name, size_t number) {
@@ -221,6 +219,11 @@ void keep_resident(ConsumerShape& shape, uint32_t threads) {
   if (threads != 0) shape.least_blocks = std::clamp(threads / shape.threads(), 1U, kMostBlocks);
 }
 
+void hold_arguments(ConsumerShape& shape) {
+  constexpr uint32_t kMostWords = 8;  // more would cost threads that could run at the same time
+  shape.held_words = kMostWords;
+}
+
 // A consumer that feeds itself waits for memory most of the time, and so runs as many children as it has
 // blocks. Around a child it holds about ten registers, and what records the child's launches, which waits
 // longest, can keep some in memory; the assembler by itself takes thirty more than the child. 1,536 threads
@@ -277,9 +280,8 @@ ConsumerShape consumer_shape(const Module& module, const Function& child, const 
   return shape;
 }
 
-void flatten(ConsumerShape& shape, const analysis::Flattening& flattening, bool hold_arguments) {
+void flatten(ConsumerShape& shape, const analysis::Flattening& flattening) {
   shape.flat = flattening;
-  shape.held_words = hold_arguments ? kMostHeldWords : 0;
   shape.flat_threads = kPackedThreads;
   shape.pack = 1;
 }

@@ -56,6 +56,9 @@ struct ConsumerShape {
   std::vector<FedBody> bodies;      // then, and with a chain: all kernels that it runs, by number
   // So many blocks a multiprocessor must have registers for; 0: left to the assembler.
   uint32_t least_blocks = 0;
+  // Registers of 32 bits for arguments that are read once for all blocks or threads of a child that run one
+  // after another.
+  uint32_t held_words = 0;
   Chain chain = Chain::None;
   analysis::Together together = analysis::Together::Threads;
   analysis::MayLeave may_leave = analysis::MayLeave::Nobody;  // early, from a block that stays together
@@ -73,7 +76,6 @@ struct ConsumerShape {
   // Children run thread by thread: templates/consumer_flat.cu.
   std::optional<analysis::Flattening> flat;
   uint32_t flat_threads = 0;  // then: of the consumer's block
-  uint32_t held_words = 0;    // then: registers of 32 bits for arguments that are read once for many threads
   [[nodiscard]] bool blocks_differ() const { return sizes && sizes->blocks_differ(); }
   [[nodiscard]] uint32_t child_threads() const { return block[0] * block[1] * block[2]; }
   // Of the largest child that is recorded.
@@ -98,11 +100,15 @@ uint32_t least_blocks(uint32_t words, uint32_t threads);
 // Makes the consumer one of which a multiprocessor has registers for so many threads, or for a block; 0 for
 // as it is.
 void keep_resident(ConsumerShape& shape, uint32_t threads);
+
+// Makes the consumer one that holds arguments.
+void hold_arguments(ConsumerShape& shape);
+
 // All kernels of a consumer that feeds itself: its records are as large as the largest of theirs.
 void add_bodies(ConsumerShape& shape, const std::vector<FedBody>& bodies);
 
-// Makes the consumer one that runs children thread by thread, with or without arguments in registers.
-void flatten(ConsumerShape& shape, const analysis::Flattening& flattening, bool hold_arguments);
+// Makes the consumer one that runs children thread by thread.
+void flatten(ConsumerShape& shape, const analysis::Flattening& flattening);
 
 // Makes the consumer's block one of so many threads, if child blocks or their threads can share it and fill
 // it; 0 for as it is.
