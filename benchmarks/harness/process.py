@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass
@@ -42,6 +42,7 @@ class Installation:
     """Where the programs and the library under test are."""
 
     build: str
+    settings: dict = field(default_factory=dict)  # environment variables of all preloaded runs
 
     def program(self, folder, name):
         return os.path.join(self.build, "bin", folder, name)
@@ -64,7 +65,7 @@ class Installation:
         environment["KLAP_CACHE_DISABLE"] = "1"  # every run shows the whole path, and the user's cache stays as it is
         if stats:
             environment["KLAP_STATS"] = stats
-        environment.update(settings)
+        environment.update(self.settings | settings)
         return environment
 
 

@@ -19,7 +19,8 @@ extern "C" __device__ void __klap_child_body(const unsigned char* arguments, uns
 );
 
 // The child's arguments are read here, for the bodies that follow with the same `arguments`. These would read
-// them again, each for itself: it could be that one of them has changed them, for all that the compiler knows.
+// them again, each for itself: it could be that one of them has changed them, for all that the compiler
+// knows.
 extern "C" __device__ void __klap_child_arguments(const unsigned char* arguments);
 
 #endif

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "analysis/chaining.h"
+#include "analysis/copy_loops.h"
 #include "analysis/early_start.h"
 #include "analysis/flattening.h"
 #include "analysis/site_order.h"
@@ -17,6 +18,7 @@
 #include "ptx/edit.h"
 #include "transform/chain.h"
 #include "transform/inliner.h"
+#include "transform/unroller.h"
 #include "transform/warp.h"
 
 namespace klap::jit {
@@ -786,11 +788,25 @@ const ptx::Module* ParsedUnit::original() {
   return &*original_;
 }
 
+const ptx::Module& ParsedUnit::unrolled() {
+  const ptx::Module& unit = *original();
+  const LaunchNames names = analysis::launch_names(unit);
+  std::vector<analysis::CopyLoop> loops;
+  for (const ptx::Function& f : unit.functions) {
+    if (unit_.is_device_runtime || !f.is_definition || !analysis::may_launch(unit, f, names)) continue;
+    for (analysis::CopyLoop& loop : analysis::find_copy_loops(unit, f)) loops.push_back(std::move(loop));
+  }
+  if (loops.empty()) return unit;
+  unrolled_ = transform::with_unrolled_copies(unit, loops);
+  return *unrolled_;
+}
+
 const ptx::Module* ParsedUnit::module() {
   if (inlined_) return &*inlined_;
-  const ptx::Module* const unit = original();
-  if (is_inlined_ || unit == nullptr) return unit;
+  if (is_inlined_) return unrolled_ ? &*unrolled_ : original();
+  if (original() == nullptr) return nullptr;
   is_inlined_ = true;
+  const ptx::Module* const unit = &unrolled();
   if (unit_.is_device_runtime || !analysis::may_inline(*unit)) return unit;
   analysis::KernelNames own;
   if (!launched_) analysis::add_launched(*unit, own);

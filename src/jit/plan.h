@@ -29,8 +29,9 @@ namespace klap::jit {
 // A unit with its PTX parsed on first use. PTX for a target that the device is not among is read as PTX for
 // the device's: the assembler will find what needs the other one, and retarget.h what it may mean.
 //
-// What is analysed, and what variants are made from, is the unit with some called functions written out in
-// its kernels (analysis/inlining.h). What stands for the program's own code is the unit as it is.
+// What is analysed, and what variants are made from, is the unit with copies of large arguments written out
+// (analysis/copy_loops.h), and then some called functions in its kernels (analysis/inlining.h). What stands
+// for the program's own code is the unit as it is.
 class ParsedUnit {
  public:
   // The kernels that units of the program may launch; asked only where a kernel calls functions.
@@ -40,7 +41,7 @@ class ParsedUnit {
   [[nodiscard]] const Unit& unit() const { return unit_; }
   // The unit as the program has it. Null when it carries no PTX. Throws Error(Parse).
   [[nodiscard]] const ptx::Module* original();
-  // The same with calls written out; the original itself where there are none.
+  // The same with copies and calls written out; the original itself where there are none.
   [[nodiscard]] const ptx::Module* module();
   // True for a function of module() that no code of the unit gets to any more.
   [[nodiscard]] bool is_written_out(const ptx::Function& function);
@@ -48,10 +49,13 @@ class ParsedUnit {
   [[nodiscard]] const std::string& made_for() const { return made_for_; }
 
  private:
+  // The original with copies written out; itself where there are none.
+  const ptx::Module& unrolled();
+
   const Unit& unit_;
   uint32_t sm_;
   LaunchedKernels launched_;
-  std::optional<ptx::Module> original_, inlined_;
+  std::optional<ptx::Module> original_, unrolled_, inlined_;
   bool is_inlined_ = false;  // whether that was tried
   std::optional<std::set<std::string_view>> in_use_;
   std::string made_for_;

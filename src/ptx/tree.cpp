@@ -35,11 +35,12 @@ const MadeFrom::Part* part_of(const MadeFrom& made_from, uint32_t offset) {
 
 }  // namespace
 
-Position Module::position(uint32_t token) const {
-  const uint32_t offset = tokens[token].begin;
+Position Module::position(uint32_t token) const { return position_at(tokens[token].begin); }
+
+Position Module::position_at(uint32_t offset) const {
   const MadeFrom::Part* const part = part_of(made_from, offset);
   if (part == nullptr) return position_of(source, offset);
-  return position_of(made_from.module->source, part->source + (part->copied ? offset - part->begin : 0));
+  return made_from.module->position_at(part->source + (part->copied ? offset - part->begin : 0));
 }
 
 std::string_view Module::through(uint32_t token) const {

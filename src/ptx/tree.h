@@ -133,8 +133,9 @@ struct Module {
   [[nodiscard]] std::string compact(TokenRange range) const;
   [[nodiscard]] bool is(uint32_t token, std::string_view what) const { return text(token) == what; }
   [[nodiscard]] int line(uint32_t token) const;
-  // In the module that this one was made from, if it was.
+  // In the module that this one was made from, if it was, or that one from another.
   [[nodiscard]] Position position(uint32_t token) const;
+  [[nodiscard]] Position position_at(uint32_t offset) const;
   // MadeFrom::Part::through of what the token belongs to.
   [[nodiscard]] std::string_view through(uint32_t token) const;
   // "line 41:2", for messages.

@@ -110,10 +110,10 @@ constexpr std::array kSettings{
         "those "
         "that begin with a comparison of their index only the threads that pass it, so that the threads of "
         "several children share a warp."},
-    Setting{
-        "KLAP_HOLD_ARGUMENTS", "hold_arguments", kBothSections, SettingType::Choice, kSwitch, "off",
-        "Whether a consumer that the host launches reads a child's first arguments once for all of its blocks "
-        "or threads that run one after another, and keeps them in registers."},
+    Setting{"KLAP_HOLD_ARGUMENTS", "hold_arguments", kBothSections, SettingType::Choice, kSwitch, "off",
+            "Whether a consumer that the host launches reads a child's first arguments once for all of its "
+            "blocks "
+            "or threads that run one after another, and keeps them in registers."},
     Setting{
         "KLAP_PACK_BLOCKS", "pack_blocks", kBothSections, SettingType::Choice, kSwitch, "on",
         "Whether children of one warp that share memory or meet at barriers run several to a block of the "

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ptx/edit.h"
+#include "transform/made_text.h"
 #include "transform/splicer.h"
 
 namespace klap::transform {
@@ -18,45 +19,11 @@ using analysis::ParameterAccess;
 using analysis::PassedValue;
 using analysis::RegisterBits;
 using ptx::Function;
-using ptx::MadeFrom;
 using ptx::Module;
 using ptx::Statement;
 using ptx::StatementKind;
 
 constexpr std::string_view kAnnotation = "__klap_";
-
-// ---- where text comes from ----
-
-// While text is put together, marks stand in it: two characters that no PTX holds around the number of a
-// part.
-constexpr char kOpen = '\x01', kClose = '\x02';
-
-class Parts {
- public:
-  std::string mark(uint32_t source, bool copied, const std::string& through) {
-    parts_.push_back({0, source, copied, through});
-    return fmt::format("{}{}{}", kOpen, parts_.size() - 1, kClose);
-  }
-
-  // The text without the marks, and the parts in its order.
-  std::string finish(const std::string& text, std::vector<MadeFrom::Part>& out) const {
-    std::string plain;
-    for (size_t at = 0; at < text.size();) {
-      const size_t open = std::min(text.find(kOpen, at), text.size());
-      plain.append(text, at, open - at);
-      if (open == text.size()) break;
-      const size_t close = text.find(kClose, open);
-      MadeFrom::Part part = parts_.at(std::stoul(text.substr(open + 1, close - open - 1)));
-      part.begin = static_cast<uint32_t>(plain.size());
-      out.push_back(std::move(part));
-      at = close + 1;
-    }
-    return plain;
-  }
-
- private:
-  std::vector<MadeFrom::Part> parts_;
-};
 
 // ---- one body ----
 
@@ -72,7 +39,7 @@ using Bindings = std::map<std::string_view, Binding>;
 // What all bodies that are written out in one kernel share.
 struct Kernel {
   const InlinedKernel& plan;
-  Parts& parts;
+  MadeText& parts;
   analysis::LocalNames names;  // that the kernel itself declares
   uint32_t calls = 0;
   bool hides = false;  // one of them is what a function means something else by
@@ -336,7 +303,7 @@ void replace_calls(const Module& m, const Statement& block, Kernel& kernel, Repl
 
 Module with_inlined_calls(const Module& module, const std::vector<InlinedKernel>& kernels) {
   ptx::Edits edits(module);
-  Parts parts;
+  MadeText parts;
   for (const InlinedKernel& plan : kernels) {
     const Statement& body = plan.kernel->body;
     Kernel kernel{plan, parts, analysis::LocalNames(module, body)};
@@ -348,14 +315,7 @@ Module with_inlined_calls(const Module& module, const std::vector<InlinedKernel>
     const uint32_t open = body.tokens.first;
     edits.insert_after(open, kernel.declarations + parts.mark(module.tokens[open].end, true, ""));
   }
-  const ptx::TokenRange all = {0, static_cast<uint32_t>(module.tokens.size()) - 1};
-  // Lines keep their numbers up to the first kernel that changes.
-  const std::string text =
-      parts.mark(0, true, "") + module.source.substr(0, module.tokens[0].begin) + edits.apply(all) + "\n";
-  MadeFrom made_from{&module, {}};
-  Module made = ptx::parse(parts.finish(text, made_from.parts), module.name);
-  made.made_from = std::move(made_from);
-  return made;
+  return parts.edited(module, edits);
 }
 
 }  // namespace klap::transform
