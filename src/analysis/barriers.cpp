@@ -7,6 +7,7 @@
 
 #include "analysis/divergence.h"
 #include "analysis/path_counts.h"
+#include "analysis/values.h"
 
 namespace klap::analysis {
 
@@ -136,8 +137,11 @@ class Between {
     return out;
   }
   [[nodiscard]] std::vector<bool> target(uint32_t instruction) const {
+    return target(instruction, instruction);
+  }
+  [[nodiscard]] std::vector<bool> target(uint32_t one, uint32_t other) const {
     std::vector<bool> out(flow_.instructions().size());
-    out[instruction] = true;
+    out[one] = out[other] = true;
     return out;
   }
 
@@ -148,8 +152,22 @@ class Between {
     if (returns.from_entry()->most <= arrivals.from_entry()->least) return {Answer::No, ""};
     const bool whole =
         std::all_of(uses.begin(), uses.end(), [](const BarrierUse* u) { return u->arrives && u->waits; });
-    if (a_ == b_ && whole && !flow_.in_loop(a_)) return by_decisions(*uses[0], returns.decisions());
+    // No thread gets to both, or to one of them twice: which it is depends on decisions alone.
+    if (whole && !flow_.can_follow(a_, b_) && !flow_.can_follow(b_, a_)) {
+      const PathCounts either(flow_, marked(uses, &BarrierUse::waits), target(a_, b_));
+      const Finding found = by_decisions(*uses[0], either.decisions());
+      if (a_ == b_ || found.answer == Answer::No) return found;
+    }
     return {Answer::Yes, fmt::format("{} can run between them", uses[0]->text)};
+  }
+
+  // Whether all threads of a block that make the decision in the same round of the loops around it, and so
+  // for the same time if they have agreed at all others, decide alike.
+  [[nodiscard]] bool is_uniform(uint32_t decision) const {
+    const FlatInstruction& i = flow_.instructions()[decision];
+    const Uniformity& uniformity = kernel_.values().uniformity;
+    if (flow_.blocks()[i.block].last == decision + 1) return uniformity.decision(i.block) <= Uniform::Block;
+    return uniformity.operand(decision, kernel_.module.text(i.statement->predicate)) <= Uniform::Block;
   }
 
   [[nodiscard]] Finding by_decisions(const BarrierUse& use, const std::vector<uint32_t>& decisions) const {
@@ -157,7 +175,7 @@ class Between {
     Finding out{Answer::No, ""};
     for (uint32_t decision : decisions) {
       const Divergence degree = divergence.of_decision(decision);
-      if (degree == Divergence::None || out.answer == Answer::Yes) continue;
+      if (degree == Divergence::None || is_uniform(decision) || out.answer == Answer::Yes) continue;
       out.answer = degree == Divergence::ByThread ? Answer::Yes : Answer::Unknown;
       out.detail = fmt::format("how often {} runs before the launch depends on the decision at {}", use.text,
                                kernel_.module.place(flow_.instructions()[decision].statement->head));

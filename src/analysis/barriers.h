@@ -10,8 +10,8 @@
 // launches before its g-th arrival (or ends before it) and the second one launches after its g-th return:
 //     arrivals before A  <  g  <=  returns before B.
 // If the most returns on any path to B are not more than the least arrivals on any path to A, there is no
-// such g. For A = B, equal counts suffice: they are the same number on all paths, or they depend only on
-// decisions at which all threads of the block agree, and then all threads that get there have the same
+// such g. Equal counts suffice as well: those of all paths to A or B are the same number, or they depend only
+// on decisions at which all threads of the block agree, and then all threads that get to either have the same
 // number. The same inequality covers two launches of one thread.
 //
 // Where counting is not enough the answer is `Unknown`: barriers with a count (who takes part is not known),

@@ -111,7 +111,10 @@ bool IdiomTable::is_kind(std::string_view function, std::string_view kind_name) 
   return of != nullptr && of->name == kind_name;
 }
 
+bool IdiomTable::is_error_text(std::string_view function) const { return is_kind(function, "error-text"); }
+
 bool IdiomTable::is_last_error(std::string_view function) const { return is_kind(function, "last-error"); }
+
 bool IdiomTable::is_peek_last_error(std::string_view function) const {
   return is_kind(function, "peek-last-error");
 }

@@ -46,6 +46,8 @@ struct IdiomTable {
   // The kind of a device-runtime function; null if the name is not listed.
   [[nodiscard]] const RuntimeKind* kind(std::string_view function) const;
   [[nodiscard]] bool is_kind(std::string_view function, std::string_view kind_name) const;
+  // Knows of nothing but the error it is given.
+  [[nodiscard]] bool is_error_text(std::string_view function) const;
   [[nodiscard]] bool is_last_error(std::string_view function) const;       // reads and clears
   [[nodiscard]] bool is_peek_last_error(std::string_view function) const;  // reads
   // Any call into the device runtime, the ones above included.

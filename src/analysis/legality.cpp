@@ -316,7 +316,7 @@ std::optional<Objection> object_to_parent_call(const FunctionFacts& parent, cons
   if (is_own_stream_call(parent, s)) return std::nullopt;
   const std::string_view function = runtime_function(parent.module, call->callee);
   if (function.empty() || idioms().is_last_error(function) || idioms().is_peek_last_error(function) ||
-      is_allocation_beside(parent, function))
+      idioms().is_error_text(function) || is_allocation_beside(parent, function))
     return std::nullopt;
   Objection objection = object_to_runtime_call(function, "", where);
   if (idioms().is_kind(function, "allocation"))

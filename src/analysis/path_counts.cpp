@@ -119,13 +119,13 @@ class Solver {
     cyclic ? solve_cycle(component) : solve_block(component[0]);
   }
 
-  // What can follow from a block on, seen from its beginning.
-  std::vector<Rest> ways(uint32_t b, bool leaving_only = false) {
+  // What can follow from a block on, seen from its beginning; outside of some blocks only, if they are given.
+  std::vector<Rest> ways(uint32_t b, const std::vector<uint32_t>* out_of = nullptr) {
     const Block& block = blocks_[b];
     std::vector<Rest> out;
     for (uint32_t amount : block.ends) out.push_back({amount, 0});
     for (uint32_t to : flow_.blocks()[b].successors) {
-      if (!blocks_[to].reaches() || (leaving_only && in_component_[to])) continue;
+      if (!blocks_[to].reaches() || (out_of != nullptr && std::ranges::binary_search(*out_of, to))) continue;
       Rest rest = blocks_[to].rest;
       rest.amount = plus(rest.amount, block.amount);
       out.push_back(rest);
@@ -143,49 +143,88 @@ class Solver {
     return {0, ++last_decision_};
   }
 
+  static bool all_alike(const std::vector<Rest>& rests) {
+    return std::ranges::all_of(rests, [&](const Rest& r) { return r == rests[0]; });
+  }
+
   void solve_block(uint32_t b) {
     Block& block = blocks_[b];
     for (uint32_t amount : block.ends) block.most = std::max(block.most, amount);
     for (uint32_t to : flow_.blocks()[b].successors) {
       if (blocks_[to].reaches()) block.most = std::max(block.most, plus(block.amount, blocks_[to].most));
     }
+    find_rest(b);
+  }
+
+  void find_rest(uint32_t b) {
     decide_predicated(b);
     const std::vector<Rest> rests = ways(b);
-    const bool same = std::all_of(rests.begin(), rests.end(), [&](const Rest& r) { return r == rests[0]; });
-    block.rest = same ? rests[0] : decide(b);
+    blocks_[b].rest = all_alike(rests) ? rests[0] : decide(b);
   }
 
   // A loop that counts nothing and can only be left towards one and the same rest does not matter, however
-  // often it runs; in any other loop every branch may decide.
+  // often it runs.
   void solve_cycle(const std::vector<uint32_t>& component) {
-    in_component_.resize(blocks_.size());
-    for (uint32_t b : component) in_component_[b] = true;
     std::vector<Rest> rests;
     uint32_t most = 0;
     bool counts = false;
     for (uint32_t b : component) {
       counts = counts || blocks_[b].amount > 0;
-      for (const Rest& rest : ways(b, true)) rests.push_back(rest);
+      for (const Rest& rest : ways(b, &component)) rests.push_back(rest);
       for (uint32_t amount : blocks_[b].ends) most = std::max(most, amount);
       for (uint32_t to : flow_.blocks()[b].successors) {
-        if (!in_component_[to] && blocks_[to].reaches()) most = std::max(most, blocks_[to].most);
+        const bool leaves = !std::ranges::binary_search(component, to);
+        if (leaves && blocks_[to].reaches()) most = std::max(most, blocks_[to].most);
       }
     }
-    const bool same =
-        !counts && std::all_of(rests.begin(), rests.end(), [&](const Rest& r) { return r == rests[0]; });
-    for (uint32_t b : component) {
-      blocks_[b].most = counts ? kUnbounded : most;
-      if (counts) decide_predicated(b);
-      const bool chooses = flow_.blocks()[b].successors.size() + blocks_[b].ends.size() > 1;
-      blocks_[b].rest = same ? rests[0] : chooses ? decide(b) : Rest{0, ++last_decision_};
+    if (!counts && all_alike(rests)) {
+      for (uint32_t b : component) blocks_[b].rest = rests[0];
+    } else {
+      solve_iteration(component);
     }
-    for (uint32_t b : component) in_component_[b] = false;
+    for (uint32_t b : component) blocks_[b].most = counts ? kUnbounded : most;
+  }
+
+  // The only block of a loop that control enters it by, if there is one.
+  [[nodiscard]] std::optional<uint32_t> header_of(const std::vector<uint32_t>& component) const {
+    std::optional<uint32_t> header;
+    for (uint32_t b : component) {
+      const bool entered = b == 0 || std::ranges::any_of(flow_.blocks()[b].predecessors, [&](uint32_t from) {
+                             return !std::ranges::binary_search(component, from);
+                           });
+      if (entered && header) return std::nullopt;
+      if (entered) header = b;
+    }
+    return header;
+  }
+
+  // In a loop each iteration is code without that loop, which ends where the next one begins: ways that come
+  // to that place with equal counts are as good as one. Where a loop can be entered at several places, every
+  // branch may decide.
+  void solve_iteration(const std::vector<uint32_t>& component) {
+    const std::optional<uint32_t> header = header_of(component);
+    if (!header) {
+      for (uint32_t b : component) {
+        decide_predicated(b);
+        const bool chooses = flow_.blocks()[b].successors.size() + blocks_[b].ends.size() > 1;
+        blocks_[b].rest = chooses ? decide(b) : Rest{0, ++last_decision_};
+      }
+      return;
+    }
+    blocks_[*header].rest = {0, ++last_decision_};  // the next iteration
+    const Subgraph iteration(
+        component, [&](uint32_t b) -> const std::vector<uint32_t>& { return flow_.blocks()[b].successors; },
+        [&](uint32_t, uint32_t to) { return to != *header; });
+    for (uint32_t c = 0; c < iteration.components.count; ++c) {  // successors come first, the header last
+      const std::vector<uint32_t> nodes = iteration.nodes_of(c);
+      if (!blocks_[nodes[0]].reaches()) continue;
+      iteration.cyclic(c) ? solve_cycle(nodes) : find_rest(nodes[0]);
+    }
   }
 
   const ControlFlow& flow_;
   const std::vector<bool>&counted_, &targets_;
   std::vector<Block> blocks_;
-  std::vector<bool> in_component_;
   std::vector<uint32_t> decisions_;
   uint32_t last_decision_ = 0;
 };

@@ -55,6 +55,8 @@ TEST(RuntimeTable, TellsKindsApart) {
       {"__cudaDeviceSynchronizeDeprecationAvoidance", "wait"},
       {"__cudaCDP2GetLastError", "last-error"},
       {"cudaPeekAtLastError", "peek-last-error"},
+      {"__cudaCDP2GetErrorString", "error-text"},
+      {"cudaGetErrorName", "error-text"},
       {"cudaCGSynchronizeGrid", "group"},
       {"cudaLaunchDevice_ptsz", "launch"},
   };

@@ -61,9 +61,16 @@ TEST(Barriers, InLoops) {
   EXPECT_EQ(Answer::No, at_one_site("ld.param.u32 %r3, [n]; " + loop));
   EXPECT_EQ(Answer::Yes, at_one_site("mov.u32 %r3, %tid.x; " + loop));
   EXPECT_EQ(Answer::Unknown, at_one_site("ld.global.u32 %r3, [%rd1]; " + loop));
-  // A counter that is set after threads divided may differ, whatever its bound.
-  EXPECT_EQ(Answer::Unknown,
-            at_one_site(kByThread + "ld.param.u32 %r3, [n]; @%p1 bra M; mov.u32 %r4, 1; M: " + loop));
+  // That threads divided before does not matter, unless they come with bounds of their own.
+  const std::string divided = kByThread + "ld.param.u32 %r3, [n]; @%p1 bra M; ";
+  EXPECT_EQ(Answer::No, at_one_site(divided + "mov.u32 %r4, 1; M: " + loop));
+  EXPECT_NE(Answer::No, at_one_site(divided + "mov.u32 %r3, 1; M: " + loop));
+  // As in a reduction: threads divide in each round, and meet again before the barrier.
+  const std::string reduction =
+      "K: @%p1 bra M; mov.u32 %r4, 1; M: bar.sync 0; shr.u32 %r3, %r3, 1; setp.ne.u32 %p4, %r3, 0; @%p4 bra "
+      "K; ";
+  EXPECT_EQ(Answer::No, at_one_site(kByThread + "mov.u32 %r3, %ntid.x; " + reduction + kLaunch + "ret;"));
+  EXPECT_NE(Answer::No, at_one_site(kByThread + "mov.u32 %r3, %tid.x; " + reduction + kLaunch + "ret;"));
   EXPECT_EQ(Answer::Yes, at_one_site("L: bar.sync 0; " + kLaunch + "@%p1 bra L; ret;")) << "the launch too";
 }
 
@@ -74,6 +81,16 @@ TEST(Barriers, BetweenTwoSites) {
   EXPECT_EQ(Answer::No, at_two_sites(second + "bar.sync 0; " + first + "ret;")) << "the other way round";
   EXPECT_EQ(Answer::Yes, at_two_sites(kByThread + "@%p1 bra L; " + first +
                                       "bar.sync 0; bra E; L: bar.sync 0; " + second + "E: ret;"));
+  // Behind as many barriers, however many these are; and behind one more, on another way or on the same.
+  const std::string rounds =
+      kByThread +
+      "ld.param.u32 %r3, [n]; K: bar.sync 0; shr.u32 %r3, %r3, 1; setp.ne.u32 %p4, %r3, 0; @%p4 bra K; ";
+  EXPECT_EQ(Answer::No, at_two_sites(rounds + "@%p1 bra L; " + first + "bra E; L: " + second + "E: ret;"));
+  EXPECT_EQ(Answer::Yes, at_two_sites(rounds + "@%p1 bra L; " + first + "bar.sync 0; bra E; L: bar.sync 0; " +
+                                      second + "E: ret;"));
+  EXPECT_EQ(Answer::Yes, at_two_sites(rounds + first + "bar.sync 0; " + second + "ret;"));
+  EXPECT_EQ(Answer::Yes, at_two_sites(rounds + "@%p1 bra L; " + first + "bar.sync 0; L: " + second + "ret;"));
+  EXPECT_EQ(Answer::Yes, at_two_sites("L: " + first + "bar.sync 0; " + second + "@%p1 bra L; ret;"));
 }
 
 TEST(Barriers, OfClustersMayBeSplit) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <random>
 #include <set>
 
@@ -52,6 +53,25 @@ TEST(PathCounts, OfLoops) {
   const PathCounts none(t.flow, t.counted, t.targets);
   EXPECT_EQ(2u, none.from_entry()->most);
   EXPECT_TRUE(none.decisions().empty());
+}
+
+// A branch whose ways meet again with equal counts decides nothing, in a loop as elsewhere; in loops in loops
+// neither.
+TEST(PathCounts, OfWaysThatMeetAgainInALoop) {
+  const Kernel meet = kernel("L: @%p1 bra M; mov.u32 %r1, 1; M: bar.sync 0; @%p2 bra L; ret;");
+  const Setting s(meet);
+  EXPECT_EQ(std::vector<uint32_t>{3}, PathCounts(s.flow, s.counted, s.targets).decisions());
+  const Kernel apart = kernel("L: @%p1 bra M; bar.sync 0; M: bar.sync 0; @%p2 bra L; ret;");
+  const Setting t(apart);
+  EXPECT_EQ((std::vector<uint32_t>{0, 3}), PathCounts(t.flow, t.counted, t.targets).decisions());
+  const Kernel nested = kernel(
+      "K: @%p3 bra L; mov.u32 %r2, 1; L: @%p1 bra M; mov.u32 %r1, 1; M: bar.sync 0; @%p2 bra L; @%p4 bra K; "
+      "ret;");
+  const Setting u(nested);
+  EXPECT_EQ((std::vector<uint32_t>{5, 6}), PathCounts(u.flow, u.counted, u.targets).decisions());
+  const Kernel idle = kernel("L: bar.sync 0; I: add.u32 %r1, %r1, 1; @%p1 bra I; @%p2 bra L; ret;");
+  const Setting v(idle);
+  EXPECT_EQ(std::vector<uint32_t>{3}, PathCounts(v.flow, v.counted, v.targets).decisions());
 }
 
 TEST(PathCounts, OfPredicatedInstructionsAndUnreachableTargets) {
@@ -125,6 +145,59 @@ void compare(bool acyclic) {
   EXPECT_GT(decided, 20);
   EXPECT_GT(same, 20);
 }
+// What a thread counts that goes the way which `outcome` says for the n-th time that it is at a branch;
+// nothing if it goes on for too long.
+using Outcome = std::function<bool(uint32_t branch, uint32_t time)>;
+std::optional<uint32_t> walk(const Setting& s, const Outcome& outcome) {
+  std::map<uint32_t, uint32_t> times;
+  uint32_t count = 0, b = 0;
+  for (int steps = 0; steps < 300; ++steps) {
+    const auto& block = s.flow.blocks()[b];
+    for (uint32_t i = block.first; i < block.last; ++i) {
+      if (s.targets[i]) return count;
+      if (s.counted[i]) ++count;
+    }
+    if (block.successors.empty()) return std::nullopt;
+    const uint32_t branch = block.last - 1;
+    const bool second = block.successors.size() > 1 && outcome(branch, times[branch]++);
+    b = block.successors[second ? 1 : 0];
+  }
+  return std::nullopt;
+}
+
+// Threads that agree at all decisions, each time, and go other ways at all other branches.
+void expect_equal_counts(bool acyclic) {
+  std::mt19937 random(acyclic ? 3 : 4);
+  int compared = 0, undecided = 0;
+  for (int round = 0; round < 1500; ++round) {
+    const std::string body = random_body(random, acyclic);
+    const Kernel k = kernel(body);
+    const Setting s(k);
+    const PathCounts counts(s.flow, s.counted, s.targets);
+    const std::vector<uint32_t>& decisions = counts.decisions();
+    for (uint32_t pair = 0; pair < 8; ++pair) {
+      bool left_open = false;
+      const auto thread = [&](uint32_t number) {
+        return walk(s, [&, number](uint32_t branch, uint32_t time) {
+          const bool decides = std::ranges::find(decisions, branch) != decisions.end();
+          left_open = left_open || !decides;
+          std::seed_seq seed{branch, time, pair, static_cast<uint32_t>(round), decides ? 0U : number};
+          return std::mt19937(seed)() % 2 == 0;
+        });
+      };
+      const auto first = thread(1), second = thread(2);
+      if (!first || !second) continue;
+      ASSERT_EQ(*first, *second) << body;
+      ++compared;
+      undecided += left_open ? 1 : 0;
+    }
+  }
+  EXPECT_GT(compared, 1000);
+  EXPECT_GT(undecided, 100);
+}
+TEST(PathCounts, AreEqualForThreadsThatAgree) { expect_equal_counts(true); }
+TEST(PathCounts, AreEqualForThreadsThatAgreeInLoops) { expect_equal_counts(false); }
+
 TEST(PathCounts, AgreeWithAllPathsOfRandomGraphs) { compare(true); }
 TEST(PathCounts, AgreeWithAllWalksOfRandomGraphsWithLoops) { compare(false); }
 
