@@ -121,7 +121,7 @@ static __device__ __forceinline__ unsigned int working(const KlapCounted& counte
 extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapQueue* queue) {
   await_parent();
   const KlapCounted counted = counted_in(queue);
-  empty_other_head(queue, counted);
+  begin(queue, counted);
   if (blockIdx.x >= working(counted)) return;
   const unsigned int groups = gridDim.x * KLAP_PACK;
 #if KLAP_PACK == 1  // said in this way, the compiler sees that a whole block decides alike
@@ -191,5 +191,5 @@ extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapQueue* queue) {
 #endif
     }
   }
-  if (queue->other == 0) leave_only_head(queue, working({queue->packed, queue->big}));
+  leave(queue, working({queue->packed, queue->big}));
 }

@@ -1,8 +1,9 @@
 // How a consumer that the host launched leaves its queue, and which of its blocks need not even come to it:
 // there are as many as fit on the device, and often far less to do.
 //
-// With two heads (queue.h) the first block empties the other one and nobody waits for anybody. With one head
-// the working blocks count themselves out at one place, and the last one empties it.
+// The working blocks count themselves out at one place, and the last one empties the head. With
+// KLAP_TWO_HEADS the consumer reads one of the queue's heads (queue.h) and its first block empties the other
+// one: nobody waits for anybody.
 #ifndef KLAP_CONSUMER_END_H
 #define KLAP_CONSUMER_END_H
 
@@ -18,17 +19,17 @@ static __device__ __forceinline__ unsigned int children_in(const KlapCounted& co
   return (static_cast<unsigned int>(counted.packed) & KLAP_MAX_RECORDS) + counted.big;
 }
 
-// For a block that begins. Of two heads, nobody writes this one. The only one may be written already by the
-// last block to leave.
+// For a block that begins. The last one to leave may be writing the head already, if it is the one that will
+// be emptied.
 static __device__ __forceinline__ KlapCounted counted_in(const KlapQueue* queue) {
   KlapCounted counted;
-  if (queue->other != 0) {
-    counted.packed = queue->packed;
-    counted.big = queue->big;
-  } else {
-    asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(counted.packed) : "l"(&queue->packed) : "memory");
-    asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(counted.big) : "l"(&queue->big) : "memory");
-  }
+#ifdef KLAP_TWO_HEADS
+  counted.packed = queue->packed;
+  counted.big = queue->big;
+#else
+  asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(counted.packed) : "l"(&queue->packed) : "memory");
+  asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(counted.big) : "l"(&queue->big) : "memory");
+#endif
   return counted;
 }
 
@@ -51,17 +52,25 @@ static __device__ __forceinline__ void empty(KlapCounters* head) {
   asm volatile("st.relaxed.gpu.u32 [%0], %1;" : : "l"(&head->big), "r"(0u) : "memory");
 }
 
+#ifdef KLAP_TWO_HEADS
+
 // Makes the other head ready for the next parent. Whoever used it last is complete: the parent ahead of this
 // consumer began behind that.
-static __device__ __forceinline__ void empty_other_head(KlapQueue* queue, const KlapCounted& counted) {
-  if (blockIdx.x != 0 || threadIdx.x != 0 || queue->other == 0) return;
+static __device__ __forceinline__ void begin(KlapQueue* queue, const KlapCounted& counted) {
+  if (blockIdx.x != 0 || threadIdx.x != 0) return;
   empty(reinterpret_cast<KlapQueue*>(reinterpret_cast<unsigned char*>(queue) + queue->other));
   report_children(queue, children_in(counted));
 }
 
-// Counts a working block out, where the queue has one head; the last one leaves it empty for the next parent.
-// The second fence acquires what the others released, so that they read the counters before these are reset.
-static __device__ __forceinline__ void leave_only_head(KlapQueue* queue, unsigned int working) {
+static __device__ __forceinline__ void leave(KlapQueue*, unsigned int) {}
+
+#else
+
+static __device__ __forceinline__ void begin(KlapQueue*, const KlapCounted&) {}
+
+// Counts a working block out; the last one leaves the queue empty for the next parent. The second fence
+// acquires what the others released, so that they read the counters before these are reset.
+static __device__ __forceinline__ void leave(KlapQueue* queue, unsigned int working) {
   __syncthreads();
   if (threadIdx.x != 0) return;
   __threadfence();
@@ -72,5 +81,7 @@ static __device__ __forceinline__ void leave_only_head(KlapQueue* queue, unsigne
   queue->exited = 0;
   report_children(queue, children);
 }
+
+#endif
 
 #endif

@@ -83,7 +83,7 @@ static __device__ __forceinline__ unsigned int working(const KlapCounted& counte
 extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapQueue* queue) {
   await_parent();
   const KlapCounted counted = counted_in(queue);
-  empty_other_head(queue, counted);
+  begin(queue, counted);
   if (blockIdx.x >= working(counted)) return;
   const unsigned int lane = threadIdx.x % 32u;
   const unsigned int warps = gridDim.x * (KLAP_THREADS / 32u);
@@ -171,5 +171,5 @@ extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapQueue* queue) {
       index += by;
     } while (--steps != 0);
   }
-  if (queue->other == 0) leave_only_head(queue, working({queue->packed, queue->big}));
+  leave(queue, working({queue->packed, queue->big}));
 }

@@ -14,8 +14,8 @@
 //
 // Who empties the counters must know that nobody reads them any more. A consumer that the host launches would
 // have to count its blocks out for that, which costs it two microseconds, as long as running a few children
-// takes. So a queue may have two heads, for parents in turn: a consumer empties the one that it does not
-// read, which the consumer before it, long complete, has read. With one head it counts its blocks out.
+// takes. So a queue may have two heads, for parents in turn: a consumer that is made for that empties the one
+// that it does not read, which the consumer before it, long complete, has read (consumer_end.h).
 //
 // This file is compiled by NVRTC into the templates and by the host compiler into the runtime.
 #ifndef KLAP_QUEUE_H
@@ -28,9 +28,8 @@ struct KlapCounters {
   // records.)
   unsigned long long packed;
   unsigned int big;  // records taken from the far end
-  // Consumer blocks that have left (launcher "host", of a queue with one head) or threads of the parent that
-  // have ("device"); the last one resets the counters. The two never count at the same time, as a queue
-  // serves one stream.
+  // Consumer blocks that have left (launcher "host") or threads of the parent that have ("device"); the last
+  // one resets the counters. The two never count at the same time, as a queue serves one stream.
   unsigned int exited;
   // Where they differ between launches (sizes.h): the threads of the largest child's block, and the most
   // dynamic shared memory of a child, in bytes.

@@ -200,7 +200,8 @@ std::unique_ptr<klap_module> make_module(const jit::Program& program, const klap
   jit::Request request;
   request.sm = options.compute_capability;
   request.slicing = false;  // callers launch whole grids
-  request.feeding = false;  // callers know one kind of queue
+  request.feeding = false;  // callers know one kind of queue, with one head
+  request.two_heads = false;
   request.promoting = false;
   // An embedding program launches parent and consumer itself; there is no way yet to tell it of parents that
   // need no more than to be launched.

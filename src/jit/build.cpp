@@ -57,9 +57,10 @@ std::string layout_tag(const transform::RecordLayout& layout) {
   return layout.packed ? "_p" + Hasher().add(layout.key()).hex().substr(0, 8) : "";
 }
 
-// How it uses registers, where that is asked for.
-std::string register_tag(const transform::ConsumerShape& shape) {
-  std::string text = shape.held_words != 0 ? "_held" : "";
+// What it has been asked to do otherwise.
+std::string asked_tag(const transform::ConsumerShape& shape) {
+  std::string text = shape.two_heads ? "_heads" : "";
+  if (shape.held_words != 0) text += "_held";
   if (shape.least_blocks != 0) text += fmt::format("_least{}", shape.least_blocks);
   return text;
 }
@@ -90,7 +91,7 @@ std::string consumer_name(const Plan& plan, const PlannedSite& site) {
                      unit_tag(plan, site.child_unit), block_tag(s),
                      s.flat ? fmt::format("flat{}", s.flat_threads) : std::to_string(s.pack),
                      s.grid_is_1d ? "_1d" : "", layout_tag(s.layout)) +
-         register_tag(s);
+         asked_tag(s);
 }
 
 // What a parent's variant is called after: "grid", "grid_device", "block", "multi16", "warp".
@@ -348,6 +349,7 @@ class Generator {
       queue.child_block_threads = site.shape.most_child_threads();
       queue.child_shared_bytes = site.shape.shared_bytes;
       queue.feeds = site.way.has_own_room();
+      queue.two_heads = site.shape.two_heads;
       if (site.way.feeds) queue.others = other_kernels(site);
       if (site.way.chains) add_chained(queue, site.shape.bodies);
       queue.concurrency = site.wish.concurrency;

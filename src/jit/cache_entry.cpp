@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic("klapjit\n", 8);
-constexpr uint32_t kFormat = 7;
+constexpr uint32_t kFormat = 8;
 constexpr size_t kChecksumBytes = 16;
 
 class Writer {
@@ -105,10 +105,11 @@ void fields(Archive& archive, K& kernel) {
 template <typename Archive, typename Q>
 requires std::same_as<std::remove_const_t<Q>, ChildQueue>
 void fields(Archive& archive, Q& queue) {
-  auto& [child, consumer, record_bytes, consumer_threads, child_threads, shared_bytes, feeds, others,
-         concurrency] = queue;
+  auto& [child, consumer, record_bytes, consumer_threads, child_threads, shared_bytes, feeds, two_heads,
+         others, concurrency] = queue;
   archive(child), archive(consumer), archive(record_bytes);
-  archive(consumer_threads), archive(child_threads), archive(shared_bytes), archive(feeds);
+  archive(consumer_threads), archive(child_threads), archive(shared_bytes), archive(feeds),
+      archive(two_heads);
   archive(others), archive(concurrency);
 }
 

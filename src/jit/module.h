@@ -81,6 +81,8 @@ struct Request {
   std::function<Ordering(const std::string& parent)> ordering;  // the same; Relaxed when not set
   // Whether the caller can run variants whose queue has a size of its own (ChildQueue::feeds).
   bool feeding = true;
+  // Whether queues may have two heads.
+  bool two_heads = true;
   // Whether the caller can run variants of granularity warp. If not, that counts as none.
   bool sharing = true;
   // Whether the caller can run variants that take a slice (Variant::in_slices).
@@ -133,6 +135,7 @@ struct ChildQueue {
   // How many children there will be is not known, because they launch again or because their launch stands in
   // a loop: the queue is a KlapFeed (templates/feed.h), of a size of its own, whatever the parent's grid.
   bool feeds = false;
+  bool two_heads = false;  // the consumer empties the queue's other head, which is the next parent's
   std::vector<ChildKernel> others{};  // beside `child`, where one consumer runs several
   // One part of so many of the device is enough for the consumer, says the program's annotation; 0: it says
   // nothing. Settings win over it.

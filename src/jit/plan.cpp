@@ -251,7 +251,7 @@ class Planner {
       if (objections[i]) continue;
       flatten(planned[i]);
       pack_blocks(planned[i]);
-      use_registers(planned[i]);
+      ask_otherwise(planned[i]);
       leave_out(planned[i]);
       pack_records(planned[i]);
     }
@@ -330,11 +330,12 @@ class Planner {
   }
 
   // A consumer that the host launches and that does nothing but run children.
-  static void use_registers(PlannedSite& planned) {
+  void ask_otherwise(PlannedSite& planned) const {
     if (planned.promotion != nullptr || planned.way.is_at_once() || planned.way.has_own_room()) return;
     if (planned.way.launcher != Launcher::Host) return;
     transform::keep_resident(planned.shape, planned.wish.resident_threads);
     if (planned.wish.hold_arguments) transform::hold_arguments(planned.shape);
+    planned.shape.two_heads = planned.wish.two_heads && request_.two_heads;
   }
 
   // Where a consumer that the host launches runs children of one warp that share memory or meet at barriers.

@@ -238,6 +238,7 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
   add_leaving(options, shape);
   if (shape.exact) return compiled(kExactTemplate, "exact.cu", options);
   if (shape.awaits_parent) options.emplace_back("-DKLAP_AWAIT_PARENT");
+  if (shape.two_heads) options.emplace_back("-DKLAP_TWO_HEADS");
   if (shape.least_blocks != 0) options.push_back(fmt::format("-DKLAP_LEAST_BLOCKS={}", shape.least_blocks));
   if (shape.flat) {
     options.push_back(fmt::format("-DKLAP_THREADS={}", shape.flat_threads));

@@ -134,6 +134,7 @@ class Reader {
     if (const auto given = find("pack_records")) wish.pack_records = given->text == "on";
     if (const auto given = find("flatten")) wish.flatten = given->text == "on";
     if (const auto given = find("hold_arguments")) wish.hold_arguments = given->text == "on";
+    if (const auto given = find("two_heads")) wish.two_heads = given->text == "on";
     if (const auto given = find("pack_blocks")) wish.pack_blocks = given->text == "on";
     if (const auto given = find("batch_items")) wish.batch_items = given->text == "on";
     if (const auto given = find("threshold")) wish.threshold = threshold_of(given->text);

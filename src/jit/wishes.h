@@ -30,6 +30,7 @@ struct SiteWish {
   bool pack_records = true;
   bool flatten = true;
   bool hold_arguments = false;
+  bool two_heads = false;
   bool pack_blocks = true;
   bool batch_items = true;
   std::optional<uint32_t> threshold = kDefaultThreshold;  // nothing: all children are recorded

@@ -227,8 +227,6 @@ bool Config::dependent_launch_for(const std::string& mangled) const {
   return *parse_boolean(value(*find_key(Section::Kernel, "dependent_launch"), &mangled).text);
 }
 
-bool Config::two_heads() const { return *parse_boolean(value(*find_variable("KLAP_TWO_HEADS")).text); }
-
 // A chain's only child is its parent.
 uint32_t Config::pool_for(const std::string& mangled, uint32_t annotated) const {
   const Setting& setting = *find_key(Section::Kernel, "pool");

@@ -93,8 +93,6 @@ struct Config {
                                          uint32_t annotated = 0) const;
   // Whether consumers may be launched before their parent is complete.
   [[nodiscard]] bool dependent_launch_for(const std::string& mangled) const;
-  // Whether record queues have two heads.
-  [[nodiscard]] bool two_heads() const;
   // Blocks of a promoted chain, likewise; 0 where nobody says.
   [[nodiscard]] uint32_t pool_for(const std::string& mangled, uint32_t annotated = 0) const;
   // All queues of a CUDA context; the largest number where there is no limit.

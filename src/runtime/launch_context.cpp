@@ -119,9 +119,8 @@ MaybeReason RecordQueue::take_block(QueueMemory& memory, const QueueShape& shape
 }
 
 MaybeReason RecordQueue::write_header(CUstream stream, CUdeviceptr report, const QueueShape& shape) {
-  const QueueShape::Heads heads = shape.heads(block_.address, report, config().two_heads());
+  const QueueShape::Heads heads = shape.heads(block_.address, report);
   shape_ = {};
-  has_two_heads_ = heads.first.other != 0;
   second_is_next_ = false;
   // In the stream, so that kernels already enqueued still see the old shape. Nobody
   // needs the counters at this point of the stream.

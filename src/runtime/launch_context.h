@@ -53,8 +53,9 @@ class RecordQueue {
                         uint64_t pool_bytes);
   // Of the head that is the next parent's.
   [[nodiscard]] CUdeviceptr head() const { return block_.address + (second_is_next_ ? KLAP_HEAD_BYTES : 0); }
-  // A consumer of that head is enqueued, so that the next parent gets the other one.
-  void take_turns() { second_is_next_ = has_two_heads_ && !second_is_next_; }
+  // A consumer is enqueued that leaves that head as it is and empties the other one, which is the next
+  // parent's.
+  void take_turns() { second_is_next_ = !second_is_next_; }
   // The memory, which the queue no longer has.
   Block take();
 
@@ -65,7 +66,6 @@ class RecordQueue {
 
   QueueShape shape_;
   Block block_;  // heads, prefix array, records
-  bool has_two_heads_ = false;
   bool second_is_next_ = false;
 };
 
@@ -110,8 +110,8 @@ class LaunchContext {
   // end_launch().
   MaybeReason make_room(std::span<const QueueShape> queues, uint64_t pool_bytes, jit::Buffer buffer);
   [[nodiscard]] CUdeviceptr queue(size_t index) const { return current_->records[index].head(); }
-  // The consumer of that queue is enqueued behind the parent.
-  void consumer_enqueued(size_t index) { current_->records[index].take_turns(); }
+  // The queue's consumer is enqueued behind the parent, and empties its other head.
+  void take_turns(size_t index) { current_->records[index].take_turns(); }
   // The same for the queue of consumers that feed themselves; `groups` launch apart, 0 where none do.
   MaybeReason make_feed_room(uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes, jit::Buffer buffer);
   [[nodiscard]] CUdeviceptr feed() const { return current_->feed.address(); }

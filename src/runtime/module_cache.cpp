@@ -18,7 +18,7 @@ namespace {
 
 bool changes_no_code(std::string_view key) {
   return key == "name" || key == "child" || key == "pool_bytes" || key == "total_bytes" ||
-         key == "two_heads" || key == "concurrency" || key == "pool";
+         key == "concurrency" || key == "pool";
 }
 
 }  // namespace

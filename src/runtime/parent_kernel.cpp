@@ -284,7 +284,7 @@ CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& v
       result = launch_consumer(prepared.consumers[i], variant.queues[i], queue, how);
     }
     if (result != CUDA_SUCCESS) return result;
-    if (!variant.queues[i].feeds) launch.consumer_enqueued(i);
+    if (variant.queues[i].two_heads) launch.take_turns(i);
   }
   return CUDA_SUCCESS;
 }

@@ -119,8 +119,8 @@ class ParentKernel {
 CUdeviceptr queue_of(const jit::Variant& variant, size_t index, const LaunchContext& context);
 
 // Launches `prepared`'s consumers on the queues of `launch`, one behind the other, those of no blocks left
-// out, and gives the next parent the queues' other heads. Where the driver refuses to launch one as a
-// dependent of what is ahead of it, it is launched in the ordinary way.
+// out. Where they empty the queues' other heads, the next parent gets these. Where the driver refuses to
+// launch one as a dependent of what is ahead of it, it is launched in the ordinary way.
 CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& variant, LaunchContext& launch,
                           const CUlaunchAttribute* priority);
 

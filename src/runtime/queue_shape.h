@@ -44,16 +44,16 @@ struct QueueShape {
     return queue;
   }
 
-  // Where its heads are, with what is between them; `two` if there are two, else the second one is not used.
+  // Both heads of one, with what is between them.
   struct Heads {
     KlapQueue first;
     std::array<unsigned char, KLAP_HEAD_BYTES - sizeof(KlapQueue)> between;
     KlapQueue second;
   };
-  [[nodiscard]] Heads heads(uint64_t address, uint64_t report, bool two) const {
+  [[nodiscard]] Heads heads(uint64_t address, uint64_t report) const {
     Heads heads{header(address, report), {}, header(address, report)};
-    if (two) heads.first.other = KLAP_HEAD_BYTES;
-    if (two) heads.second.other = -KLAP_HEAD_BYTES;
+    heads.first.other = KLAP_HEAD_BYTES;
+    heads.second.other = -KLAP_HEAD_BYTES;
     return heads;
   }
 

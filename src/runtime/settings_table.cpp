@@ -97,7 +97,7 @@ constexpr std::array kSettings{
     Setting{"KLAP_DEPENDENT_LAUNCH", "dependent_launch", kBothSections, SettingType::Choice, kSwitch, "on",
             "Whether a consumer that the host launches may get ready while its parent ends (programmatic "
             "dependent launch, sm_90 and later), or is started when the parent is complete."},
-    Setting{"KLAP_TWO_HEADS", "two_heads", kDefaultsOnly, SettingType::Choice, kSwitch, "off",
+    Setting{"KLAP_TWO_HEADS", "two_heads", kBothSections, SettingType::Choice, kSwitch, "off",
             "Whether the counters of record queues are there twice, for parents in turn, so that no consumer "
             "has to wait for its last block to clear them."},
     Setting{

@@ -49,6 +49,7 @@ struct ConsumerShape {
   bool packs = false;               // whether they could be any number
   bool grid_is_1d = false;          // every child grid has y = z = 1
   bool exact = false;               // launched by the parent: templates/exact.cu
+  bool two_heads = false;           // empties the queue's other head, and not its own
   bool awaits_parent = false;       // begins with a wait for what it is launched behind (templates/await.h)
   bool feeds = false;               // children launch again: templates/feed.cu
   uint32_t takes = 1;               // then: the most items that a block takes at a time

@@ -226,6 +226,10 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     expect_heads(config("[defaults]\ntwo_heads = \"on\"\n"), 2);
     expect_heads(config("[defaults]\ntwo_heads = \"off\"\n"), 1);
   }
+  void kernel_two_heads() {
+    expect_heads(config(parent_table_ + "two_heads = \"on\"\n"), 2);
+    expect_heads(config("[[kernel]]\nname = \"other*\"\ntwo_heads = \"on\"\n"), 1);
+  }
   // Whether the consumer of a child that is run thread by thread has the name of one that holds arguments.
   void expect_held(const std::string& setting, bool expected = true) {
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-error-query.golden");
@@ -558,6 +562,7 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"[[kernel]] resident_threads", &Effects::kernel_resident_threads},
       {"KLAP_TWO_HEADS", &Effects::two_heads},
       {"[defaults] two_heads", &Effects::default_two_heads},
+      {"[[kernel]] two_heads", &Effects::kernel_two_heads},
       {"KLAP_HOLD_ARGUMENTS", &Effects::hold_arguments},
       {"[defaults] hold_arguments", &Effects::default_hold_arguments},
       {"[[kernel]] hold_arguments", &Effects::kernel_hold_arguments},

@@ -74,7 +74,7 @@ TEST_F(RedirectTest, QueueHeaderDescribesItsArrays) {
   EXPECT_EQ(0u, queue.big);
   EXPECT_EQ(0u, queue.exited);
   EXPECT_EQ(4096u, queue.capacity);
-  EXPECT_EQ(0, queue.other) << "one head";
+  EXPECT_EQ(KLAP_HEAD_BYTES, queue.other);
   EXPECT_EQ(nullptr, queue.report);
   const auto prefix = reinterpret_cast<uint64_t>(queue.prefix);
   const auto records = reinterpret_cast<uint64_t>(queue.records);
