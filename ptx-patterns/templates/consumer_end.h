@@ -4,6 +4,8 @@
 // The working blocks count themselves out at one place, and the last one empties the head. With
 // KLAP_TWO_HEADS the consumer reads one of the queue's heads (queue.h) and its first block empties the other
 // one: nobody waits for anybody.
+//
+// Constants: KLAP_TWO_HEADS where it is so.
 #ifndef KLAP_CONSUMER_END_H
 #define KLAP_CONSUMER_END_H
 

@@ -15,7 +15,9 @@
 // are smaller than the GPU do not all fall to the same warps.
 //
 // Constants: those of sizes.h, with one dimension; KLAP_THREADS of a block, a multiple of a warp;
-// KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; those of record_grid.h; KLAP_GRID_1D; those of await.h.
+// KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; those of record_grid.h; KLAP_GRID_1D; KLAP_LEAST_BLOCKS, how many
+// blocks a multiprocessor must have registers for, unless that is left open; those of await.h and
+// consumer_end.h.
 #include "await.h"
 #include "child.h"
 #include "consumer_end.h"
