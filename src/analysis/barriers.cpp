@@ -154,8 +154,10 @@ class Between {
         std::all_of(uses.begin(), uses.end(), [](const BarrierUse* u) { return u->arrives && u->waits; });
     // No thread gets to both, or to one of them twice: which it is depends on decisions alone.
     if (whole && !flow_.can_follow(a_, b_) && !flow_.can_follow(b_, a_)) {
-      const PathCounts either(flow_, marked(uses, &BarrierUse::waits), target(a_, b_));
-      const Finding found = by_decisions(*uses[0], either.decisions());
+      const std::vector<uint32_t> decisions =
+          a_ == b_ ? returns.decisions()
+                   : PathCounts(flow_, marked(uses, &BarrierUse::waits), target(a_, b_)).decisions();
+      const Finding found = by_decisions(*uses[0], decisions);
       if (a_ == b_ || found.answer == Answer::No) return found;
     }
     return {Answer::Yes, fmt::format("{} can run between them", uses[0]->text)};

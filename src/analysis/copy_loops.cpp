@@ -82,7 +82,9 @@ class Finder {
     if (!from || !to) return std::nullopt;
     const auto times = counted(all);
     const auto from_step = step_of(all, from->base), to_step = step_of(all, to->base);
-    if (!times || !from_step || !to_step || from->base == to->base) return std::nullopt;
+    const std::string_view count = m_.text(all[kCompare]->operands[1].first);
+    const bool are_three = from->base != to->base && from->base != count && to->base != count;
+    if (!times || !from_step || !to_step || !are_three) return std::nullopt;
     loop.times = *times;
     loop.from = {std::string(from->base), from->offset, *from_step};
     loop.to = {std::string(to->base), to->offset, *to_step};
@@ -188,7 +190,8 @@ class Finder {
     const auto most = data_.constant(m_.text(compare.operands[2].first));
     const bool is_below = m_.has_modifier(compare, ".lt") &&
                           (m_.has_modifier(compare, ".u32") || m_.has_modifier(compare, ".s32"));
-    if (!is_below || compare.operands[2].size() != 1 || !most || *most == 0 || *most > kMostElements)
+    if (!is_below || compare.operands[0].size() != 1 || compare.operands[2].size() != 1 || !most ||
+        *most == 0 || *most > kMostElements)
       return std::nullopt;
     if (!m_.is(all[kBranch]->predicate, predicate) || data_.is_ambiguous(predicate) || !only_here(predicate))
       return std::nullopt;

@@ -40,7 +40,7 @@ struct CopyLoop {
   std::vector<const ptx::Statement*> beginnings;
 };
 
-// Those of a function that launches. Throws Error(Parse) as ControlFlow does.
+// Those of a function. Throws Error(Parse) as ControlFlow does.
 std::vector<CopyLoop> find_copy_loops(const ptx::Module& module, const ptx::Function& function);
 
 }  // namespace klap::analysis

@@ -57,8 +57,8 @@ std::string layout_tag(const transform::RecordLayout& layout) {
   return layout.packed ? "_p" + Hasher().add(layout.key()).hex().substr(0, 8) : "";
 }
 
-// What it has been asked to do otherwise.
-std::string asked_tag(const transform::ConsumerShape& shape) {
+// The options that are off by themselves.
+std::string options_tag(const transform::ConsumerShape& shape) {
   std::string text = shape.two_heads ? "_heads" : "";
   if (shape.held_words != 0) text += "_held";
   if (shape.least_blocks != 0) text += fmt::format("_least{}", shape.least_blocks);
@@ -91,7 +91,7 @@ std::string consumer_name(const Plan& plan, const PlannedSite& site) {
                      unit_tag(plan, site.child_unit), block_tag(s),
                      s.flat ? fmt::format("flat{}", s.flat_threads) : std::to_string(s.pack),
                      s.grid_is_1d ? "_1d" : "", layout_tag(s.layout)) +
-         asked_tag(s);
+         options_tag(s);
 }
 
 // What a parent's variant is called after: "grid", "grid_device", "block", "multi16", "warp".

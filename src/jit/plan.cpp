@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 
 #include "analysis/chaining.h"
 #include "analysis/copy_loops.h"
@@ -251,7 +252,7 @@ class Planner {
       if (objections[i]) continue;
       flatten(planned[i]);
       pack_blocks(planned[i]);
-      ask_otherwise(planned[i]);
+      use_options(planned[i]);
       leave_out(planned[i]);
       pack_records(planned[i]);
     }
@@ -330,7 +331,7 @@ class Planner {
   }
 
   // A consumer that the host launches and that does nothing but run children.
-  void ask_otherwise(PlannedSite& planned) const {
+  void use_options(PlannedSite& planned) const {
     if (planned.promotion != nullptr || planned.way.is_at_once() || planned.way.has_own_room()) return;
     if (planned.way.launcher != Launcher::Host) return;
     transform::keep_resident(planned.shape, planned.wish.resident_threads);
@@ -791,11 +792,15 @@ const ptx::Module* ParsedUnit::original() {
 
 const ptx::Module& ParsedUnit::unrolled() {
   const ptx::Module& unit = *original();
-  const LaunchNames names = analysis::launch_names(unit);
+  if (unit_.is_device_runtime) return unit;
+  std::optional<LaunchNames> names;  // few units have such loops
   std::vector<analysis::CopyLoop> loops;
   for (const ptx::Function& f : unit.functions) {
-    if (unit_.is_device_runtime || !f.is_definition || !analysis::may_launch(unit, f, names)) continue;
-    for (analysis::CopyLoop& loop : analysis::find_copy_loops(unit, f)) loops.push_back(std::move(loop));
+    if (!f.is_definition) continue;
+    std::vector<analysis::CopyLoop> found = analysis::find_copy_loops(unit, f);
+    if (found.empty()) continue;
+    if (!names) names = analysis::launch_names(unit);
+    if (analysis::may_launch(unit, f, *names)) std::ranges::move(found, std::back_inserter(loops));
   }
   if (loops.empty()) return unit;
   unrolled_ = transform::with_unrolled_copies(unit, loops);

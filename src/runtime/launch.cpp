@@ -198,7 +198,7 @@ Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& pa
     const GridSlices::Slice slice = slices.at(i);
     std::copy_n(slice.grid, 3, part.grid);
     for (size_t q = 0; q < queues.size(); ++q) queues[q] = queue_of(parent.variant(), q, context);
-    params.set_slice(slice.place);
+    params.begin_part(slice.place);
     const Outcome outcome = enqueue_slice(part, parent, prepared, params, context, priority, i == 0);
     if (outcome.left || outcome.result != CUDA_SUCCESS) return outcome;
   }

@@ -29,7 +29,7 @@ MaybeReason ExtendedParams::extend_array(const jit::Variant& variant, void** par
   return nullptr;
 }
 
-void ExtendedParams::set_slice(const jit::GridSlice& slice) {
+void ExtendedParams::begin_part(const jit::GridSlice& slice) {
   slice_ = slice;
   if (queues_in_buffer_) std::memcpy(queues_in_buffer_, queues_.data(), queues_.size_bytes());
   if (slice_in_buffer_) std::memcpy(slice_in_buffer_, &slice_, sizeof slice_);

@@ -20,12 +20,12 @@ namespace klap::runtime {
 class ExtendedParams {
  public:
   // Null on success, otherwise the reason why this launch must run the original. `queues` are the values of
-  // the added parameters, which are read by set_slice().
+  // the added parameters.
   MaybeReason extend(const jit::Variant& variant, void** params, void** extra, std::span<CUdeviceptr> queues);
 
   // For the next launch: the queues that there are now, and the slice where the variant takes one
   // (Variant::in_slices).
-  void set_slice(const jit::GridSlice& slice);
+  void begin_part(const jit::GridSlice& slice);
 
   // What to hand to the launch; one of the two is null.
   [[nodiscard]] void** params() { return pointers_; }

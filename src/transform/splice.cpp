@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -148,11 +149,8 @@ bool is_same(const HeldArgument& a, const HeldArgument& b) {
 class KernelSplicer final : public Splicer {
  public:
   KernelSplicer(const Module& module, const Function& function, const InlineKernel& kernel, LineTables& lines)
-      : Splicer(module, function, kernel.prefix),
-        kernel_(kernel),
-        lines_(lines),
-        around_(kernel.around),
-        registers_(module, function) {
+      : Splicer(module, function, kernel.prefix), kernel_(kernel), lines_(lines), around_(kernel.around) {
+    if (!kernel.held.empty()) registers_.emplace(module, function);
     if (kernel.warp_block == nullptr) return;
     for (const analysis::SharedVariable& variable : kernel.warp_block->variables)
       around_[variable.declaration] = {"", declaration(variable), true};
@@ -238,8 +236,8 @@ class KernelSplicer final : public Splicer {
 
   // A parameter that is in a register.
   bool held_move(const Statement& s) {
-    if (kernel_.held.empty()) return false;
-    const auto read = parameter_read(m_, function_, registers_, s);
+    if (!registers_) return false;
+    const auto read = parameter_read(m_, function_, *registers_, s);
     if (!read) return false;
     for (const HeldArgument& held : kernel_.held) {
       if (!is_same(held, *read)) continue;
@@ -357,7 +355,7 @@ class KernelSplicer final : public Splicer {
   const InlineKernel& kernel_;
   LineTables& lines_;
   Surroundings around_;
-  const analysis::RegisterBits registers_;
+  std::optional<analysis::RegisterBits> registers_;  // where arguments are held
 };
 
 }  // namespace
@@ -374,8 +372,9 @@ std::string inline_function(const Module& module, const Function& function, cons
 
 std::vector<HeldArgument> held_arguments(const Module& module, const Function& function,
                                          const std::string& prefix, uint32_t most_words) {
-  const analysis::RegisterBits registers(module, function);
   std::vector<HeldArgument> held;
+  if (most_words == 0) return held;
+  const analysis::RegisterBits registers(module, function);
   uint32_t words = 0;
   ptx::for_each_statement(function.body, [&](const Statement& s) {
     if (s.kind != ptx::StatementKind::Instruction) return;

@@ -81,6 +81,7 @@ TEST(CopyLoops, AreNoOtherLoops) {
     const char* why;
   } const changes[] = {
       {"setp.lt.u32 %p3, %r8, 40", "setp.lt.u32 %p3, %r8, %r7", "as often as a register says"},
+      {"setp.lt.u32 %p3, %r8, 40", "setp.lt.u32 %p3|%p2, %r8, 40", "a second result"},
       {"setp.lt.u32 %p3, %r8, 40", "setp.le.u32 %p3, %r8, 40", "another comparison"},
       {"setp.lt.u32 %p3, %r8, 40", "setp.lt.u32 %p3, %r8, 5000", "more than any argument has"},
       {"setp.lt.u32 %p3, %r8, 40", "setp.lt.u32 %p3, %r7, 40", "another count"},
