@@ -22,11 +22,16 @@
 // A child's data was written in this same kernel. It is read only behind the acquire that found its item
 // ready; none of it may go through the non-coherent cache, here or in the child.
 //
-// Constants: KLAP_KERNELS, for every kernel KLAP_KERNEL(number, width, height, depth) with its block;
-// KLAP_THREADS, of the largest of these blocks; KLAP_ARGS_OFFSET; KLAP_GRID_1D when every child's grid has
-// one row and one layer; KLAP_LEAST_BLOCKS, how many blocks a multiprocessor must have registers for, unless
-// that is left open; KLAP_TAKES, the most items that a block takes at a time, a thread of the first warp for
-// each; KLAP_APART, with blocks of whole warps; those of exits.h.
+// Extents of blocks may be those of the block that the host launches the parent with (KLAP_OWN_BLOCK). Then
+// the consumer gets that as a parameter, and has blocks of as many whole warps as the largest of its kernels
+// needs; whoever launches it sees to it that a kernel whose threads meet fills them.
+//
+// Constants: KLAP_KERNELS, for every kernel KLAP_KERNEL(number, width, height, depth) with its block, whose
+// extents may be those of `own`; KLAP_THREADS, the most threads of these blocks; KLAP_ARGS_OFFSET;
+// KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_LEAST_BLOCKS, how many blocks a
+// multiprocessor must have registers for, unless that is left open; KLAP_TAKES, the most items that a block
+// takes at a time, a thread of the first warp for each; KLAP_APART, with blocks of whole warps; those of
+// exits.h.
 #include "exits.h"
 #include "feed.h"
 #include "sequence.h"
@@ -43,6 +48,16 @@ KLAP_KERNELS
 #define KLAP_BOUNDS __launch_bounds__(KLAP_THREADS, KLAP_LEAST_BLOCKS)
 #else
 #define KLAP_BOUNDS __launch_bounds__(KLAP_THREADS)
+#endif
+
+#ifdef KLAP_OWN_BLOCK
+#define KLAP_OWN_PARAMETER , const uint3 own
+#define KLAP_OWN_ARGUMENT , own
+#define KLAP_BLOCK_THREADS blockDim.x
+#else
+#define KLAP_OWN_PARAMETER
+#define KLAP_OWN_ARGUMENT
+#define KLAP_BLOCK_THREADS KLAP_THREADS
 #endif
 
 #define KLAP_KERNEL(number, width, height, depth) +1
@@ -206,7 +221,7 @@ static __device__ __forceinline__ void end_block() {
 
 // Runs an item's share of its child's blocks, by the thread of that number.
 static __device__ __forceinline__ void run_item(const Arrays& arrays, unsigned long long item,
-                                                unsigned int thread) {
+                                                unsigned int thread KLAP_OWN_PARAMETER) {
   const unsigned char* const record = arrays.records + KLAP_FEED_ITEM_OFFSET(item);
   const unsigned int part = KLAP_FEED_ITEM_PART(item);
   const unsigned int kernel = kKernels == 1 ? 0 : KLAP_FEED_ITEM_KERNEL(item);
@@ -225,12 +240,12 @@ static __device__ __forceinline__ void run_item(const Arrays& arrays, unsigned l
   for (; count != 0; --count, ++linear) {
     const uint4 size = *reinterpret_cast<const uint4*>(record);
     const uint3 at = position_in(size, linear);
-#define KLAP_KERNEL(number, width, height, depth)                                                   \
-  if (kernel == number &&                                                                           \
-      ((width) * (height) * (depth) == KLAP_THREADS || thread < (width) * (height) * (depth)))      \
-    __klap_child_body_##number(record + KLAP_ARGS_OFFSET, at.x, at.y, at.z, size.x, size.y, size.z, \
-                               (height) * (depth) == 1 ? thread : thread % (width),                 \
-                               (height) == 1 ? 0 : thread / (width) % (height),                     \
+#define KLAP_KERNEL(number, width, height, depth)                                                    \
+  if (kernel == number &&                                                                            \
+      ((width) * (height) * (depth) == KLAP_BLOCK_THREADS || thread < (width) * (height) * (depth))) \
+    __klap_child_body_##number(record + KLAP_ARGS_OFFSET, at.x, at.y, at.z, size.x, size.y, size.z,  \
+                               (height) * (depth) == 1 ? thread : thread % (width),                  \
+                               (height) == 1 ? 0 : thread / (width) % (height),                      \
                                (depth) == 1 ? 0 : thread / ((width) * (height)));
     KLAP_KERNELS
 #undef KLAP_KERNEL
@@ -239,7 +254,7 @@ static __device__ __forceinline__ void run_item(const Arrays& arrays, unsigned l
   }
 }
 
-extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapFeed* feed) {
+extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapFeed* feed KLAP_OWN_PARAMETER) {
   __shared__ Taken taken;
   __shared__ Arrays arrays;
   const unsigned int thread = threadIdx.x;
@@ -270,9 +285,9 @@ extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapFeed* feed) {
       if (is_over) break;
       if (KLAP_FEED_ITEM_PART(item) == 0) ++children;
 #ifdef KLAP_APART
-      run_item(arrays, item, (thread + 32 * i) % KLAP_THREADS);
+      run_item(arrays, item, (thread + 32 * i) % KLAP_BLOCK_THREADS KLAP_OWN_ARGUMENT);
 #else
-      run_item(arrays, item, thread);
+      run_item(arrays, item, thread KLAP_OWN_ARGUMENT);
 #endif
       ++finished;
     }

@@ -10,7 +10,6 @@
 #include "analysis/consumer_block.h"
 #include "analysis/own_streams.h"
 #include "analysis/single_thread.h"
-#include "analysis/sizes.h"
 #include "analysis/variance.h"
 #include "support/error.h"
 
@@ -29,7 +28,25 @@ struct Edge {
   const FunctionFacts* from = nullptr;
   const Site* site = nullptr;
   size_t to = 0;  // into the list of kernels
+  LaunchBlock
+      block{};  // as in FedKernel; where a kernel of the family is the parent, of the host's launch of it
 };
+
+// Of a launch in a block that is itself described so.
+LaunchBlock composed(const LaunchBlock& launch, const LaunchBlock& from) {
+  LaunchBlock block = launch;
+  for (size_t axis = 0; axis < block.size(); ++axis) {
+    if (!block.at(axis)) block.at(axis) = from.at(axis);
+  }
+  return block;
+}
+
+Meeting meeting_in(const Module& module, const Function& kernel) {
+  const CallGraph graph(module, kernel);
+  const Effects& effects = graph.closure(kernel);
+  if (effects.has(EffectKind::BlockBarrier) || effects.has(EffectKind::PartialBarrier)) return Meeting::Block;
+  return effects.has(EffectKind::WarpSync) ? Meeting::Warps : Meeting::None;
+}
 
 class FamilyJudge {
  public:
@@ -52,34 +69,48 @@ class FamilyJudge {
   // ---- the family ----
 
   Found gather() {
-    if (Found objection = gather_from(parent_)) return objection;
+    if (Found objection = gather_from(parent_, {})) return objection;
     for (size_t next = 0; next < kernels_.size(); ++next) {
       const std::shared_ptr<const FunctionFacts> facts = kernels_[next].facts;
-      if (facts == parent_) continue;
+      const LaunchBlock block = kernels_[next].block;
+      if (facts == parent_) {
+        if (Found objection = gather_again(block)) return objection;
+        continue;
+      }
       for (const Site& site : facts->sites) {
         if (const Found objection = object_to_parent(*facts, site, way_))
           return about(*facts, site, *objection);
       }
-      if (Found objection = gather_from(facts)) return objection;
+      if (Found objection = gather_from(facts, block)) return objection;
     }
     return std::nullopt;
   }
 
-  Found gather_from(const std::shared_ptr<const FunctionFacts>& from) {
+  // What the parent launches where it is itself launched in such a block.
+  Found gather_again(const LaunchBlock& block) {
+    for (const Edge& edge : edges_) {
+      if (edge.from != parent_.get()) continue;
+      if (composed(launch_block(*parent_, *edge.site).value(), block) != edge.block)
+        return object_to_block_of(edge);
+    }
+    return std::nullopt;
+  }
+
+  Found gather_from(const std::shared_ptr<const FunctionFacts>& from, const LaunchBlock& block) {
     for (const Site& site : from->sites) {
       const Function* to = module_.find_function(site.callee);
       if (to == nullptr || !to->is_definition)
         return object(launch_text(*from, site) + ", which is not defined in its unit");
       const auto known =
           std::ranges::find(kernels_, to, [](const FedKernel& k) { return &k.facts->function; });
-      edges_.push_back({from.get(), &site, static_cast<size_t>(known - kernels_.begin())});
+      if (const Found objection = object_to_unknown_sizes(*from, site)) return about(*from, site, *objection);
+      const LaunchBlock launched = composed(launch_block(*from, site).value(), block);
+      edges_.push_back({from.get(), &site, static_cast<size_t>(known - kernels_.begin()), launched});
       if (known != kernels_.end()) continue;
-      if (const Found objection = object_to_differing_sizes(*from, site))
-        return about(*from, site, *objection);
       const auto facts =
           to == &parent_->function ? parent_ : std::make_shared<const FunctionFacts>(module_, *to);
       kernels_.push_back(
-          {facts, constant_block(site, *from).value(), constant_shared_bytes(site, *from).value()});
+          {facts, launched, constant_shared_bytes(site, *from).value(), meeting_in(module_, *to)});
     }
     return std::nullopt;
   }
@@ -119,11 +150,20 @@ class FamilyJudge {
   Found object_to_blocks() {
     for (const Edge& edge : edges_) {
       const FedKernel& to = kernels_[edge.to];
-      if (constant_block(*edge.site, *edge.from) != to.block ||
-          constant_shared_bytes(*edge.site, *edge.from) != to.shared_bytes)
-        return object(launch_text(*edge.from, *edge.site) + " with another block or other shared memory");
+      if (edge.block != to.block || constant_shared_bytes(*edge.site, *edge.from) != to.shared_bytes)
+        return object_to_block_of(edge);
+      const auto required =
+          to.has_constant_block() ? std::nullopt : required_block(module_, to.facts->function);
+      if (required) {
+        return object(fmt::format("{} with its own block, and it requires blocks of one size ({})",
+                                  launch_text(*edge.from, *edge.site), *required));
+      }
     }
     return std::nullopt;
+  }
+
+  [[nodiscard]] Objection object_to_block_of(const Edge& edge) const {
+    return object(launch_text(*edge.from, *edge.site) + " with another block or other shared memory");
   }
 
   Found object_to_children() {
@@ -131,7 +171,8 @@ class FamilyJudge {
       const FunctionFacts& to = *kernels_[edge.to].facts;
       Way way = way_;
       way.feeds = !to.sites.empty();  // whatever else it asks of the device runtime stands against it
-      if (Found objection = object_to_child(module_, to.function, *edge.from, *edge.site, way))
+      const auto block = kernels_[edge.to].judged_block();
+      if (Found objection = object_to_child(module_, to.function, *edge.from, *edge.site, way, block))
         return about(to, std::move(*objection));
     }
     return std::nullopt;
@@ -235,12 +276,17 @@ class FamilyJudge {
 
   [[nodiscard]] std::vector<RunKernel> run_kernels() const {
     std::vector<RunKernel> out;
-    for (const FedKernel& kernel : kernels_)
-      out.push_back({&kernel.facts->function, kernel.threads(), kernel.shared_bytes});
+    for (const FedKernel& kernel : kernels_) {
+      const auto [x, y, z] = kernel.judged_block();
+      out.push_back({&kernel.facts->function, x * y * z, kernel.shared_bytes});
+    }
     return out;
   }
 
+  // Where some blocks are not known, neither is which is the largest: that is looked at when the parent is
+  // launched.
   Found object_to_barriers() {
+    if (!std::ranges::all_of(kernels_, &FedKernel::has_constant_block)) return std::nullopt;
     auto found = object_to_smaller_block(module_, run_kernels());
     if (!found) return std::nullopt;
     return about(*kernels_[found->first].facts, std::move(found->second));
@@ -256,6 +302,18 @@ class FamilyJudge {
 };
 
 }  // namespace
+
+bool FedKernel::has_constant_block() const {
+  return std::ranges::all_of(block, [](const auto& extent) { return extent.has_value(); });
+}
+
+std::array<uint32_t, 3> FedKernel::judged_block() const {
+  constexpr uint32_t kWarp = 32;
+  if (has_constant_block()) return {*block[0], *block[1], *block[2]};
+  // Where a block is one row, full warps are full rows.
+  if (block[1] == 1U && block[2] == 1U) return {kWarp, 1, 1};
+  return {1, kWarp, 1};
+}
 
 uint32_t Family::number_of(const std::string& kernel) const {
   const auto found =

@@ -3,7 +3,9 @@
 // Such a consumer runs a family: the kernels that a parent launches and those that they launch in turn, at
 // any depth, the parent perhaps among them. Each is a parent at the same time, so its own launches must be
 // ones that could be aggregated; and all are run by the same kernel as what launched them, so that each must
-// have one block wherever it is launched, and what it reads must be read coherently. Nobody runs the
+// have one block wherever it is launched, and what it reads must be read coherently. That block may be given
+// by what launches it (`<<<grid, blockDim.x>>>`): followed back, its extents are constants, or those of the
+// block that the host launches the parent with, which is known before anything runs. Nobody runs the
 // descendants of one child before those of the next: a thread may make only one launch that has to wait for
 // another; and where the NULL stream would keep children apart, no update may depend on it.
 #pragma once
@@ -16,15 +18,26 @@
 #include <vector>
 
 #include "analysis/legality.h"
+#include "analysis/sizes.h"
 
 namespace klap::analysis {
+
+// How much the threads of a kernel's block have to do with each other.
+enum class Meeting { None, Warps, Block };
 
 // A kernel of a family, and what all its launches have in common.
 struct FedKernel {
   std::shared_ptr<const FunctionFacts> facts;
-  std::array<uint32_t, 3> block{};
+  LaunchBlock block{};  // an extent that is missing is that of the block the host launches the parent with
   uint32_t shared_bytes = 0;
-  [[nodiscard]] uint32_t threads() const { return block[0] * block[1] * block[2]; }
+  Meeting meeting = Meeting::None;
+
+  [[nodiscard]] bool has_constant_block() const;
+  // Throws std::bad_optional_access unless it is constant.
+  [[nodiscard]] uint32_t threads() const { return *block[0] * *block[1] * *block[2]; }
+  // The block to judge it by. For one that is not known it says as much as is made sure of at each launch
+  // where its threads meet: that its warps are full.
+  [[nodiscard]] std::array<uint32_t, 3> judged_block() const;
 };
 
 struct Family {

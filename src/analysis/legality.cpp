@@ -639,10 +639,15 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
 
 std::optional<Objection> object_to_child(const Module& m, const Function& child, const FunctionFacts& parent,
                                          const Site& site, const Way& way) {
+  return object_to_child(m, child, parent, site, way, constant_block(site, parent));
+}
+
+std::optional<Objection> object_to_child(const Module& m, const Function& child, const FunctionFacts& parent,
+                                         const Site& site, const Way& way,
+                                         const std::optional<std::array<uint32_t, 3>>& block) {
   if (child.kind != ptx::FunctionKind::Entry || !child.is_definition) {
     return object(Reason::ChildNotFound, fmt::format("{} is not a kernel defined there", child.name));
   }
-  const auto block = constant_block(site, parent);
   // Any other block is refused by CUDA at the launch, as natively.
   if (auto objection = block ? object_to_block(m, child, *block) : std::nullopt) return objection;
   if (auto objection = object_to_arguments(child, parent, site)) return objection;
@@ -653,7 +658,8 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
   if (auto objection = object_to_effects(m, child, graph.own(child), kNamedMemory)) return objection;
   if (auto objection = object_to_effects(m, child, graph.own(child), kNamedRegisters)) return objection;
   if (auto objection = object_to_child_waiting(graph, child)) return objection;
-  if (auto objection = object_to_child_sizes(m, child, graph, parent, site, way)) return objection;
+  if (auto objection = block ? std::nullopt : object_to_child_sizes(m, child, graph, site, way))
+    return objection;
   // What is not constant is looked at there.
   const auto shared_bytes = constant_shared_bytes(site, parent).value_or(0);
   if (auto objection = object_to_cooperation(m, child, graph, block.value_or(std::array<uint32_t, 3>{}),

@@ -91,6 +91,10 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
 // launch.
 std::optional<Objection> object_to_child(const ptx::Module& child_module, const ptx::Function& child,
                                          const FunctionFacts& parent, const Site& site, const Way& way = {});
+// The same where more is known of the child's block than the launch says.
+std::optional<Objection> object_to_child(const ptx::Module& child_module, const ptx::Function& child,
+                                         const FunctionFacts& parent, const Site& site, const Way& way,
+                                         const std::optional<std::array<uint32_t, 3>>& block);
 
 // Kernel parameters may take 4,096 bytes, or 32,764 from PTX 8.1 on.
 uint32_t parameter_limit(const ptx::Module& module);

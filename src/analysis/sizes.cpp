@@ -33,16 +33,6 @@ uint32_t most_of(const Value& value, uint32_t limit) {
   return static_cast<uint32_t>(std::min<uint64_t>(most, limit));
 }
 
-// What lets the threads of a block or a warp have to do with each other; null where nothing does.
-const Effect* find_meeting(const Effects& effects) {
-  using enum EffectKind;
-  for (const EffectKind kind :
-       {BlockBarrier, PartialBarrier, WarpSync, StaticShared, DynamicShared, SharedAccess}) {
-    if (const Effect* effect = effects.find(kind)) return effect;
-  }
-  return nullptr;
-}
-
 Objection shared_objection(const Site& site, const std::string& more) {
   return {Reason::DynamicSharedMemory,
           fmt::format("the launch passes {} bytes, which is not constant{}", site.shared, more)};
@@ -75,6 +65,38 @@ LaunchSizes launch_sizes(const FunctionFacts& parent, const Site& site, const Mo
   return sizes;
 }
 
+const Effect* find_meeting(const Effects& effects) {
+  using enum EffectKind;
+  for (const EffectKind kind :
+       {BlockBarrier, PartialBarrier, WarpSync, StaticShared, DynamicShared, SharedAccess}) {
+    if (const Effect* effect = effects.find(kind)) return effect;
+  }
+  return nullptr;
+}
+
+std::optional<LaunchBlock> launch_block(const FunctionFacts& parent, const Site& site) {
+  if (const auto block = constant_block(site, parent))
+    return LaunchBlock{(*block)[0], (*block)[1], (*block)[2]};
+  constexpr std::array kOwn = {"ntid.x", "ntid.y", "ntid.z"};
+  const SiteValues values = site_values(parent.values(), site);
+  LaunchBlock block;
+  for (size_t axis = 0; axis < block.size(); ++axis) {
+    const Value& value = values.block.at(axis).value;
+    if (const auto constant = value.constant()) {
+      block.at(axis) = static_cast<uint32_t>(*constant);
+    } else if (!(value.exact() == Expr::special(kOwn.at(axis)))) {
+      return std::nullopt;
+    }
+  }
+  return block;
+}
+
+std::optional<Objection> object_to_unknown_sizes(const FunctionFacts& parent, const Site& site) {
+  if (!constant_shared_bytes(site, parent)) return shared_objection(site, "");
+  if (!launch_block(parent, site)) return Objection{Reason::BlockNotConstant, block_text(site)};
+  return std::nullopt;
+}
+
 std::optional<Objection> object_to_differing_sizes(const FunctionFacts& parent, const Site& site) {
   if (!constant_shared_bytes(site, parent)) return shared_objection(site, "");
   if (!constant_block(site, parent)) return Objection{Reason::BlockNotConstant, block_text(site)};
@@ -97,9 +119,8 @@ std::optional<Objection> object_to_launch_sizes(const FunctionFacts& parent, con
 }
 
 std::optional<Objection> object_to_child_sizes(const Module& m, const Function& child, const CallGraph& graph,
-                                               const FunctionFacts& parent, const Site& site,
-                                               const Way& way) {
-  if (way.is_at_once() || constant_block(site, parent)) return std::nullopt;
+                                               const Site& site, const Way& way) {
+  if (way.is_at_once()) return std::nullopt;
   const auto object = [&](const std::string& what) {
     return Objection{Reason::BlockNotConstant, fmt::format("{}, and {}", block_text(site), what)};
   };

@@ -10,7 +10,8 @@
 // The consumer that the host enqueues does not know the sizes when it is. It runs children of any block warp
 // by warp, which is right where threads have nothing to do with each other. Its shared memory cannot follow.
 //
-// Where launches stand in loops or children launch again, all of a kernel's blocks must be the same.
+// Where launches stand in loops, all of a kernel's blocks must be the same. Where children launch again, they
+// may as well be as large as the launching kernel's own (feeding.h).
 #pragma once
 
 #include <array>
@@ -37,14 +38,23 @@ struct LaunchSizes {
 LaunchSizes launch_sizes(const FunctionFacts& parent, const Site& site, const ptx::Module& child_module,
                          const ptx::Function& child);
 
+// A block whose extents are each a constant or, where there is nothing, that of the block which launches it.
+using LaunchBlock = std::array<std::optional<uint32_t>, 3>;
+// Nothing where an extent is neither.
+std::optional<LaunchBlock> launch_block(const FunctionFacts& parent, const Site& site);
+
 // The objection where only launches of one size will do.
 std::optional<Objection> object_to_differing_sizes(const FunctionFacts& parent, const Site& site);
+// The same where blocks may follow the launching one.
+std::optional<Objection> object_to_unknown_sizes(const FunctionFacts& parent, const Site& site);
 
-// What stands against sizes that differ on the parent's side, and on the child's.
+// What lets the threads of a block or a warp have to do with each other; null where nothing does.
+const Effect* find_meeting(const Effects& effects);
+
+// What stands against sizes that differ on the parent's side, and against blocks that do on the child's.
 std::optional<Objection> object_to_launch_sizes(const FunctionFacts& parent, const Site& site,
                                                 const Way& way);
 std::optional<Objection> object_to_child_sizes(const ptx::Module& child_module, const ptx::Function& child,
-                                               const CallGraph& graph, const FunctionFacts& parent,
-                                               const Site& site, const Way& way);
+                                               const CallGraph& graph, const Site& site, const Way& way);
 
 }  // namespace klap::analysis

@@ -34,8 +34,10 @@ std::string unit_tag(const Plan& plan, size_t unit) {
 // That of a family begins with its first kernel's.
 std::string family_name(const Plan& plan, const PlannedSite& site) {
   Hasher family;
-  for (const analysis::FedKernel& kernel : site.family->kernels)
-    family.add(fmt::format("{} {}", kernel.facts->function.name, fmt::join(kernel.block, "x")));
+  for (size_t i = 0; i < site.family->kernels.size(); ++i) {
+    family.add(fmt::format("{} {}", site.family->kernels[i].facts->function.name,
+                           fmt::join(site.shape.bodies[i].block, "x")));
+  }
   return fmt::format("{}$klap_feed_{}_{}{}{}", site.family->kernels.front().facts->function.name,
                      unit_tag(plan, site.child_unit), family.hex().substr(0, 8),
                      site.shape.grid_is_1d ? "_1d" : "", site.shape.takes == 1 ? "_single" : "");
@@ -351,6 +353,7 @@ class Generator {
       queue.feeds = site.way.has_own_room();
       queue.two_heads = site.shape.two_heads;
       if (site.way.feeds) queue.others = other_kernels(site);
+      if (site.way.feeds) queue.following = following_blocks(site);
       if (site.way.chains) add_chained(queue, site.shape.bodies);
       queue.concurrency = site.wish.concurrency;
     }
@@ -373,9 +376,23 @@ class Generator {
     std::vector<ChildKernel> others;
     for (const analysis::FedKernel& kernel : site.family->kernels) {
       const std::string& name = kernel.facts->function.name;
-      if (name != site.child->name) others.push_back({name, kernel.threads()});
+      if (name != site.child->name)
+        others.push_back({name, kernel.has_constant_block() ? kernel.threads() : 0});
     }
     return others;
+  }
+
+  // All that the consumer runs, where blocks follow the parent's.
+  static std::vector<FollowingBlock> following_blocks(const PlannedSite& site) {
+    std::vector<FollowingBlock> blocks;
+    if (!site.shape.has_own_extents()) return blocks;
+    for (size_t i = 0; i < site.family->kernels.size(); ++i) {
+      const analysis::FedKernel& kernel = site.family->kernels[i];
+      blocks.push_back({kernel.facts->function.name, site.shape.bodies[i].block,
+                        kernel.meeting == analysis::Meeting::Block,
+                        kernel.meeting != analysis::Meeting::None});
+    }
+    return blocks;
   }
 
   Plan& plan_;

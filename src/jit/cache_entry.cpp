@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic("klapjit\n", 8);
-constexpr uint32_t kFormat = 8;
+constexpr uint32_t kFormat = 9;
 constexpr size_t kChecksumBytes = 16;
 
 class Writer {
@@ -102,15 +102,23 @@ void fields(Archive& archive, K& kernel) {
   archive(name), archive(block_threads);
 }
 
+template <typename Archive, typename B>
+requires std::same_as<std::remove_const_t<B>, FollowingBlock>
+void fields(Archive& archive, B& following) {
+  auto& [kernel, block, fills, full_warps] = following;
+  archive(kernel), archive(block[0]), archive(block[1]), archive(block[2]);
+  archive(fills), archive(full_warps);
+}
+
 template <typename Archive, typename Q>
 requires std::same_as<std::remove_const_t<Q>, ChildQueue>
 void fields(Archive& archive, Q& queue) {
   auto& [child, consumer, record_bytes, consumer_threads, child_threads, shared_bytes, feeds, two_heads,
-         others, concurrency] = queue;
+         others, concurrency, following] = queue;
   archive(child), archive(consumer), archive(record_bytes);
   archive(consumer_threads), archive(child_threads), archive(shared_bytes), archive(feeds),
       archive(two_heads);
-  archive(others), archive(concurrency);
+  archive(others), archive(concurrency), archive(following);
 }
 
 template <typename Archive, typename C>

@@ -196,8 +196,9 @@ std::string describe(const PlannedSite& site) {
               : fmt::format("  consumer's block {} threads, {} of the child\n", shape.threads(), shape.pack);
   for (size_t i = 0; site.family != nullptr && i < site.family->kernels.size(); ++i) {
     const analysis::FedKernel& kernel = site.family->kernels[i];
-    text += fmt::format("  runs kernel {}    {}, in blocks of {} threads\n", i,
-                        both_names(kernel.facts->function.name), kernel.threads());
+    text += fmt::format("  runs kernel {}    {}, in {}\n", i, both_names(kernel.facts->function.name),
+                        kernel.has_constant_block() ? fmt::format("blocks of {} threads", kernel.threads())
+                                                    : "blocks that follow the parent's");
   }
   return text + record_text(shape);
 }

@@ -121,6 +121,15 @@ struct ChildKernel {
   uint32_t block_threads = 0;
 };
 
+// A kernel of a consumer some of whose blocks follow the one that the parent is launched with.
+struct FollowingBlock {
+  std::string kernel;
+  std::array<uint32_t, 3> block{};  // an extent of 0 is that of the parent's block
+  // What must hold of a launch: the consumer has no more threads than this kernel, whose threads meet; its
+  // warps are full.
+  bool fills = false, full_warps = false;
+};
+
 // What one launch site of a rewritten parent records into; all its sites where the queue has a size of its
 // own.
 struct ChildQueue {
@@ -140,6 +149,10 @@ struct ChildQueue {
   // One part of so many of the device is enough for the consumer, says the program's annotation; 0: it says
   // nothing. Settings win over it.
   uint32_t concurrency = 0;
+  // All kernels that the consumer runs, where blocks follow the parent's; else empty. Then the consumer takes
+  // the parent's block as a second parameter of 12 bytes, `consumer_block_threads` are the most that it may
+  // have, and what is said above of the kernels' blocks does not hold.
+  std::vector<FollowingBlock> following{};
 };
 
 // A kernel whose launches of itself became a resident chain (analysis/promotion.h).

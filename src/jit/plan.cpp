@@ -1,9 +1,11 @@
 #include "jit/plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <iterator>
 
 #include "analysis/chaining.h"
@@ -568,6 +570,13 @@ class Planner {
     shape.apart = apart && shape.threads() > kWarp && shape.threads() % kWarp == 0;
   }
 
+  static std::array<uint32_t, 3> body_block(const analysis::FedKernel& kernel) {
+    std::array<uint32_t, 3> block{};
+    std::ranges::transform(kernel.block, block.begin(),
+                           [](const auto& extent) { return extent.value_or(transform::kOwnExtent); });
+    return block;
+  }
+
   // Of the family's consumer, seen from one of the parent's sites.
   static transform::ConsumerShape family_shape(const std::vector<PlannedSite>& sites,
                                                const PlannedSite& site) {
@@ -580,8 +589,8 @@ class Planner {
     bool shares = false, apart = true;
     for (const analysis::FedKernel& kernel : family.kernels) {
       const transform::ConsumerShape own =
-          transform::consumer_shape(module, kernel.facts->function, kernel.block, is_1d, false);
-      bodies.push_back({kernel.block, own.layout, own.may_leave});
+          transform::consumer_shape(module, kernel.facts->function, kernel.judged_block(), is_1d, false);
+      bodies.push_back({body_block(kernel), own.layout, own.may_leave});
       shared_bytes = std::max(shared_bytes, kernel.shared_bytes);
       apart = apart && own.together != analysis::Together::Blocks;
       words = std::max(words, kernel.facts->values().liveness.maximum().pressure.words);
@@ -591,12 +600,13 @@ class Planner {
     }
     const analysis::FedKernel& child = family.kernels[family.number_of(site.child->name)];
     transform::ConsumerShape shape =
-        transform::consumer_shape(module, *site.child, child.block, is_1d, false, true);
+        transform::consumer_shape(module, *site.child, child.judged_block(), is_1d, false, true);
     shape.shared_bytes = shared_bytes;
     transform::add_bodies(shape, bodies);
     if (site.wish.batch_items) take_several(shape, apart);
-    // Shared memory may well leave room for fewer.
-    if (!shares && shared_bytes == 0) shape.least_blocks = transform::least_blocks(words, shape.threads());
+    // Shared memory may well leave room for fewer; and how large a block is must be known.
+    if (!shares && shared_bytes == 0 && !shape.has_own_extents())
+      shape.least_blocks = transform::least_blocks(words, shape.threads());
     return shape;
   }
 
@@ -692,9 +702,33 @@ class Planner {
       remark.notes.emplace_back("launches of sizes that CUDA may refuse are the program's own");
     if (planned.way.has_own_room())
       remark.notes.emplace_back("launches that the queue has no room for are the program's own");
+    if (planned.way.feeds) note_following(remark, *planned.family);
     if (!planned.whole.empty()) remark.notes.push_back("its grid is launched as a whole: " + planned.whole);
     note_target(remark, planned.parent_unit);
     if (planned.child_unit != planned.parent_unit) note_target(remark, planned.child_unit);
+  }
+
+  // In which blocks the host must launch the parent.
+  static void note_following(SiteRemark& remark, const analysis::Family& family) {
+    bool follows = false, full_warps = false;
+    uint32_t least = 0, most = 0;
+    for (const analysis::FedKernel& kernel : family.kernels) {
+      const bool meets = kernel.meeting == analysis::Meeting::Block;
+      full_warps = full_warps || (!kernel.has_constant_block() && kernel.meeting != analysis::Meeting::None);
+      if (!kernel.has_constant_block()) {
+        follows = follows || meets;
+      } else {
+        least = std::max(least, kernel.threads());
+        if (meets) most = kernel.threads();
+      }
+    }
+    std::string blocks = full_warps ? "of whole warps" : "";
+    if (follows && least != 0) blocks += fmt::format(" and at least {} threads", least);
+    if (most != 0) blocks += fmt::format("{}at most {} threads", blocks.empty() ? "of " : " and ", most);
+    if (!blocks.empty() &&
+        std::ranges::any_of(family.kernels, std::not_fn(&analysis::FedKernel::has_constant_block)))
+      remark.notes.push_back(
+          fmt::format("where the host launches the parent in blocks {}; else the original runs", blocks));
   }
 
   // One child may have many launches.
@@ -727,10 +761,22 @@ class Planner {
     }
   }
 
+  // "block 32x4x1"; "block (blockDim.x, 1, 1)", of the block that the host launches the parent with.
+  static std::string fed_block_text(const analysis::Family& family, const std::string& child) {
+    constexpr std::array kOwn = {"blockDim.x", "blockDim.y", "blockDim.z"};
+    const analysis::FedKernel& kernel = family.kernels[family.number_of(child)];
+    std::array<std::string, 3> texts;
+    for (size_t axis = 0; axis < texts.size(); ++axis)
+      texts.at(axis) = kernel.block.at(axis) ? std::to_string(*kernel.block.at(axis)) : kOwn.at(axis);
+    return kernel.has_constant_block() ? fmt::format("block {}", fmt::join(texts, "x"))
+                                       : fmt::format("block ({})", fmt::join(texts, ", "));
+  }
+
   static std::string block_text(const PlannedSite& planned) {
     if (planned.shape.blocks_differ()) {
       return fmt::format("block from the record, of at most {} threads", planned.shape.most_child_threads());
     }
+    if (planned.way.feeds) return fed_block_text(*planned.family, planned.child->name);
     const auto block = analysis::constant_block(*planned.site, *planned.parent);
     return block ? fmt::format("block {}x{}x{}", (*block)[0], (*block)[1], (*block)[2]) : "block of any size";
   }

@@ -1,6 +1,7 @@
 #include "jit/templates.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <map>
@@ -145,8 +146,13 @@ std::vector<std::string> feed_options(const transform::ConsumerShape& shape) {
   std::vector<std::string> options = layout_options(shape.layout);
   std::string kernels;
   for (size_t i = 0; i < shape.bodies.size(); ++i) {
-    const auto& [x, y, z] = shape.bodies[i].block;
-    kernels += fmt::format("KLAP_KERNEL({},{},{},{})", i, x, y, z);
+    constexpr std::array kOwn = {"own.x", "own.y", "own.z"};
+    std::array<std::string, 3> extents;
+    for (size_t axis = 0; axis < extents.size(); ++axis) {
+      const uint32_t extent = shape.bodies[i].block.at(axis);
+      extents.at(axis) = extent == transform::kOwnExtent ? kOwn.at(axis) : std::to_string(extent);
+    }
+    kernels += fmt::format("KLAP_KERNEL({},{})", i, fmt::join(extents, ","));
   }
   options.push_back("-DKLAP_KERNELS=" + kernels);
   options.push_back(fmt::format("-DKLAP_THREADS={}", shape.threads()));
@@ -225,6 +231,7 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
     std::vector<std::string> options = feed_options(shape);
     options.push_back(fmt::format("-DKLAP_TAKES={}", shape.takes));
     if (shape.apart) options.emplace_back("-DKLAP_APART");
+    if (shape.has_own_extents()) options.emplace_back("-DKLAP_OWN_BLOCK");
     if (shape.least_blocks != 0) options.push_back(fmt::format("-DKLAP_LEAST_BLOCKS={}", shape.least_blocks));
     return compiled(kFeedTemplate, "feed.cu", options);
   }

@@ -281,7 +281,8 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
 
   const std::lock_guard lock(context->mutex);
   if (context->unusable()) return leave(*context->unusable());
-  auto prepared = parent.prepared(context->context().id);
+  const DecidingBlock block = parent.deciding(launch.block);
+  auto prepared = parent.prepared(context->context().id, block);
   if (prepared && prepared->unusable) return leave(*prepared->unusable);
   if (parent.variant().promoted) return launch_chain(launch, parent, *context);
   const bool feeds = parent.variant().queues.front().feeds;
@@ -291,7 +292,7 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
     parent.warn_once(std::string(reason->name) + ", the original runs");
     return leave(*reason);
   }
-  if (!prepared) prepared = parent.prepare(*context);
+  if (!prepared) prepared = parent.prepare(*context, block);
   if (prepared->unusable) return leave(*prepared->unusable);
   const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
   if (block_threads > prepared->max_parent_threads) return leave(reasons::kParentBlock);

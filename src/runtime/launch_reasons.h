@@ -33,6 +33,8 @@ namespace klap::runtime {
   X(kEventNotRecorded, "event not recorded", "an earlier use of this stream's queue could not be recorded") \
   X(kMissingHandle, "missing handle", "the loaded image does not give out a kernel of the variant")         \
   X(kChildBlock, "child block over the child's limit", "the child cannot run in blocks of its size")        \
+  X(kNotTheConsumersBlock, "not the consumer's block",                                                      \
+    "children that meet at barriers have blocks like the parent's, which is no full warps or too small")    \
   X(kConsumerBlock, "consumer block over its limit", "the consumer cannot run in blocks of its size")       \
   X(kConsumerDoesNotFit, "consumer does not fit the device", "not one block of the consumer fits")          \
   X(kConsumerDoesNotLaunch, "consumer does not launch", "the consumer failed on an empty queue")            \

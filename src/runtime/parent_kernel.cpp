@@ -1,5 +1,8 @@
 #include "runtime/parent_kernel.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 
@@ -21,10 +24,11 @@ unsigned max_block_threads(CUfunction function) {
 }
 
 // Blocks of the consumer that fill the device: more would only wait, fewer would leave it partly idle.
-unsigned full_grid(CUfunction consumer, const jit::ChildQueue& queue, unsigned multiprocessors) {
+unsigned full_grid(const PreparedVariant::Consumer& consumer, const jit::ChildQueue& queue,
+                   unsigned multiprocessors) {
   int resident = 0;
-  const CUresult result = driver()->occupancy(
-      &resident, consumer, static_cast<int>(queue.consumer_block_threads), queue.child_shared_bytes);
+  const CUresult result = driver()->occupancy(&resident, consumer.function,
+                                              static_cast<int>(consumer.threads), queue.child_shared_bytes);
   return result == CUDA_SUCCESS ? static_cast<unsigned>(resident) * multiprocessors : 0;
 }
 
@@ -39,7 +43,7 @@ void log_prepared(const jit::Variant& variant, const PreparedVariant& prepared) 
       log().debug("{}: launches {} itself", demangle(variant.parent), queue.consumer);
     } else {
       log().debug("{}: consumer {} runs as {} blocks of {} threads{}", demangle(variant.parent),
-                  queue.consumer, prepared.consumers[i].grid, queue.consumer_block_threads,
+                  queue.consumer, prepared.consumers[i].grid, prepared.consumers[i].threads,
                   prepared.dependent ? ", launched before the parent is complete" : "");
     }
   }
@@ -50,12 +54,34 @@ struct ConsumerLaunch {
   CUstream stream = nullptr;
   const CUlaunchAttribute* priority = nullptr;
   bool dependent = false;
+  DecidingBlock block{};  // the second parameter, of consumers that take it
 };
+
+uint64_t threads_of(const jit::FollowingBlock& kernel, const DecidingBlock& block) {
+  uint64_t threads = 1;
+  for (size_t axis = 0; axis < block.size(); ++axis)
+    threads *= kernel.block.at(axis) == 0 ? block.at(axis) : kernel.block.at(axis);
+  return threads;
+}
+
+// Threads of the consumer's blocks, which are full warps; 0 where the kernels cannot all run in one.
+unsigned threads_for(const std::vector<jit::FollowingBlock>& kernels, const DecidingBlock& block) {
+  constexpr uint64_t kWarp = 32;
+  uint64_t most = 0;
+  for (const jit::FollowingBlock& kernel : kernels) most = std::max(most, threads_of(kernel, block));
+  most = (most + kWarp - 1) / kWarp * kWarp;
+  const bool runs_all = std::ranges::all_of(kernels, [&](const jit::FollowingBlock& kernel) {
+    const uint64_t threads = threads_of(kernel, block);
+    return !(kernel.fills && threads != most) && !(kernel.full_warps && threads % kWarp != 0);
+  });
+  return runs_all ? static_cast<unsigned>(most) : 0;
+}
 
 CUresult launch_consumer(const PreparedVariant::Consumer& consumer, const jit::ChildQueue& described,
                          CUdeviceptr queue, const ConsumerLaunch& how) {
-  const unsigned block_threads = described.consumer_block_threads;
-  void* params[] = {&queue};
+  const unsigned block_threads = consumer.threads;
+  DecidingBlock block = how.block;
+  void* params[] = {&queue, block.data()};  // a kernel reads as many as it has
   std::array<CUlaunchAttribute, 2> attributes{};
   unsigned count = 0;
   if (how.priority) attributes[count++] = *how.priority;
@@ -150,19 +176,34 @@ MaybeReason ParentKernel::resolve_consumer(PreparedVariant& prepared, const jit:
   const CUfunction child = function(queue.child);
   if (!consumer.function || !child) return &reasons::kMissingHandle;
   if (max_block_threads(child) < queue.child_block_threads) return &reasons::kChildBlock;
+  consumer.threads = queue.consumer_block_threads;
   for (const jit::ChildKernel& other : queue.others) {
     const CUfunction found = function(other.name);
     if (!found) return &reasons::kMissingHandle;
     if (max_block_threads(found) < other.block_threads) return &reasons::kChildBlock;
   }
-  if (max_block_threads(consumer.function) < queue.consumer_block_threads) return &reasons::kConsumerBlock;
+  if (const MaybeReason reason = resolve_following(prepared, queue)) return reason;
+  if (max_block_threads(consumer.function) < consumer.threads) return &reasons::kConsumerBlock;
   // What the parent launches is otherwise blocks of the child.
   if (variant_.launcher == jit::Launcher::Device && !queue.feeds) return nullptr;
-  consumer.grid = full_grid(consumer.function, queue, multiprocessors);
+  consumer.grid = full_grid(consumer, queue, multiprocessors);
   if (consumer.grid == 0) return &reasons::kConsumerDoesNotFit;
   if (variant_.launcher == jit::Launcher::Device) return nullptr;
   consumer.grid = std::max(1u, consumer.grid / concurrency(prepared.consumers.size() - 1));
   return nullptr;
+}
+
+// The consumer's threads, where its kernels' blocks are like the parent's.
+MaybeReason ParentKernel::resolve_following(PreparedVariant& prepared, const jit::ChildQueue& queue) const {
+  if (queue.following.empty()) return nullptr;
+  for (const jit::FollowingBlock& kernel : queue.following) {
+    const CUfunction found = function(kernel.kernel);
+    if (!found) return &reasons::kMissingHandle;
+    if (max_block_threads(found) < threads_of(kernel, prepared.block)) return &reasons::kChildBlock;
+  }
+  PreparedVariant::Consumer& consumer = prepared.consumers.back();
+  consumer.threads = threads_for(queue.following, prepared.block);
+  return consumer.threads == 0 ? &reasons::kNotTheConsumersBlock : nullptr;
 }
 
 unsigned ParentKernel::concurrency(size_t queue) const {
@@ -170,39 +211,51 @@ unsigned ParentKernel::concurrency(size_t queue) const {
   return found == image_->concurrency.end() ? 1 : found->second[queue];
 }
 
-std::shared_ptr<const PreparedVariant> ParentKernel::find_prepared(uint64_t context_id) const {
+std::shared_ptr<const PreparedVariant> ParentKernel::find_prepared(uint64_t context_id,
+                                                                   const DecidingBlock& block) const {
   for (const auto& known : prepared_) {
-    if (known->context_id == context_id) return known;
+    if (known->context_id == context_id && known->block == block) return known;
   }
   return nullptr;
 }
 
-std::shared_ptr<const PreparedVariant> ParentKernel::prepared(uint64_t context_id) const {
-  const std::lock_guard lock(mutex_);
-  return find_prepared(context_id);
+DecidingBlock ParentKernel::deciding(const unsigned (&block)[3]) const {
+  const auto follows = [](const jit::ChildQueue& queue) { return !queue.following.empty(); };
+  if (std::ranges::none_of(variant_.queues, follows)) return {};
+  return {block[0], block[1], block[2]};
 }
 
-std::shared_ptr<const PreparedVariant> ParentKernel::prepare(LaunchContext& launch) {
+std::shared_ptr<const PreparedVariant> ParentKernel::prepared(uint64_t context_id,
+                                                              const DecidingBlock& block) const {
+  const std::lock_guard lock(mutex_);
+  return find_prepared(context_id, block);
+}
+
+std::shared_ptr<const PreparedVariant> ParentKernel::prepare(LaunchContext& launch,
+                                                             const DecidingBlock& block) {
   const uint64_t context_id = launch.context().id;
   const std::lock_guard lock(mutex_);
-  if (auto known = find_prepared(context_id)) return known;
+  if (auto known = find_prepared(context_id, block)) return known;
   const RelaxedCapture relaxed;  // with lazy loading, looking a function up may allocate
   auto made = std::make_shared<PreparedVariant>();
   made->context_id = context_id;
+  made->block = block;
   made->unusable = resolve(*made, launch.context().multiprocessors);
-  std::string why = made->unusable ? made->unusable->name : "";
+  std::string why =
+      made->unusable ? fmt::format("{} ({})", made->unusable->name, made->unusable->meaning) : "";
   if (!made->unusable && variant_.launcher == jit::Launcher::Host) {
     const CUresult result = launch_consumers(*made, variant_, launch, nullptr);
     if (result != CUDA_SUCCESS) {
       made->unusable = &reasons::kConsumerDoesNotLaunch;
-      why = std::string(made->unusable->name) + " (" + error_name(result) + ")";
+      why = fmt::format("{} ({})", made->unusable->name, error_name(result));
     } else if (may_be_dependent()) {
       try_dependent(*made, launch);
     }
   }
   prepared_.push_back(made);
   if (made->unusable) {
-    log().warn("{}: launched unchanged in this context: {}", demangle(variant_.parent), why);
+    log().warn("{}: launched unchanged in this context{}: {}", demangle(variant_.parent),
+               block == DecidingBlock{} ? "" : fmt::format(", in blocks of {}", fmt::join(block, "x")), why);
   } else {
     log_prepared(variant_, *made);
   }
@@ -211,7 +264,7 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare(LaunchContext& laun
 
 std::shared_ptr<const PreparedVariant> ParentKernel::prepare_alone(uint64_t context_id) {
   const std::lock_guard lock(mutex_);
-  if (auto known = find_prepared(context_id)) return known;
+  if (auto known = find_prepared(context_id, {})) return known;
   const RelaxedCapture relaxed;  // with lazy loading, looking a function up may allocate
   auto made = std::make_shared<PreparedVariant>();
   made->context_id = context_id;
@@ -239,7 +292,7 @@ bool ParentKernel::may_be_dependent() const {
 // Once more on the empty queues, behind the consumers that have just been launched there: what the program
 // has put into the stream before is none of their business.
 void ParentKernel::try_dependent(PreparedVariant& prepared, const LaunchContext& launch) const {
-  const ConsumerLaunch how{launch.stream(), nullptr, true};
+  const ConsumerLaunch how{launch.stream(), nullptr, true, prepared.block};
   for (size_t i = 0; i < variant_.queues.size(); ++i) {
     const CUresult result =
         launch_consumer(prepared.consumers[i], variant_.queues[i], queue_of(variant_, i, launch), how);
@@ -271,7 +324,7 @@ CUdeviceptr queue_of(const jit::Variant& variant, size_t index, const LaunchCont
 
 CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& variant, LaunchContext& launch,
                           const CUlaunchAttribute* priority) {
-  ConsumerLaunch how{launch.stream(), priority, prepared.dependent};
+  ConsumerLaunch how{launch.stream(), priority, prepared.dependent, prepared.block};
   for (size_t i = 0; i < variant.queues.size(); ++i) {
     if (prepared.consumers[i].grid == 0) continue;
     const CUdeviceptr queue = queue_of(variant, i, launch);

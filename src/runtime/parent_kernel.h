@@ -5,11 +5,13 @@
 // the kernels must accept their block sizes, and a consumer that the host enqueues must have run once, on the
 // empty queue. A consumer that turned out to be unlaunchable only after a parent had recorded its children
 // would lose them. One that the parent launches cannot be tried in the same way, and needs it less: it is
-// part of what the parent's variant refers to, as the child is part of the original parent.
+// part of what the parent's variant refers to, as the child is part of the original parent. Where children
+// have blocks like the parent's, all of that is done for each size in which the program launches it.
 #pragma once
 
 #include <cuda.h>
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -51,13 +53,18 @@ struct LoadedImage {
   std::shared_ptr<const std::string> preserved_cubin;
 };
 
-// The variant in one context; never changes once made.
+// The block of a launch where the variant's consumers depend on it; else all the same.
+using DecidingBlock = std::array<uint32_t, 3>;
+
+// The variant in one context, for launches in blocks of one size where that matters; never changes once made.
 struct PreparedVariant {
   uint64_t context_id = 0;
+  DecidingBlock block{};
   CUfunction parent = nullptr;
   struct Consumer {
     CUfunction function = nullptr;
-    unsigned grid = 0;  // where the host launches it
+    unsigned threads = 0;  // of a block
+    unsigned grid = 0;     // where the host launches it
   };
   std::vector<Consumer> consumers;  // one for each queue of the variant
   // The consumers are launched before what is ahead of them is complete, and wait for that themselves.
@@ -77,10 +84,12 @@ class ParentKernel {
   [[nodiscard]] bool reads_back() const;
   [[nodiscard]] uint64_t pool_bytes() const { return pool_bytes_; }
 
+  // What prepare() takes, for a launch in blocks of that size.
+  [[nodiscard]] DecidingBlock deciding(const unsigned (&block)[3]) const;
   // What prepare() made in that context, null if it was not called there yet.
-  std::shared_ptr<const PreparedVariant> prepared(uint64_t context_id) const;
+  std::shared_ptr<const PreparedVariant> prepared(uint64_t context_id, const DecidingBlock& block) const;
   // Makes it in `launch`'s context: the caller holds its mutex, its queues are allocated and empty.
-  std::shared_ptr<const PreparedVariant> prepare(LaunchContext& launch);
+  std::shared_ptr<const PreparedVariant> prepare(LaunchContext& launch, const DecidingBlock& block = {});
 
   // What there is where the variant needs no launch context, made on the first call in a CUDA context.
   std::shared_ptr<const PreparedVariant> prepare_alone(uint64_t context_id);
@@ -97,10 +106,11 @@ class ParentKernel {
  private:
   [[nodiscard]] CUkernel kernel(const std::string& kernel_name) const;
   [[nodiscard]] CUfunction function(const std::string& kernel_name) const;
-  std::shared_ptr<const PreparedVariant> find_prepared(uint64_t context_id) const;
+  std::shared_ptr<const PreparedVariant> find_prepared(uint64_t context_id, const DecidingBlock& block) const;
   MaybeReason resolve(PreparedVariant& prepared, unsigned multiprocessors) const;
   MaybeReason resolve_consumer(PreparedVariant& prepared, const jit::ChildQueue& queue,
                                unsigned multiprocessors) const;
+  MaybeReason resolve_following(PreparedVariant& prepared, const jit::ChildQueue& queue) const;
   [[nodiscard]] bool may_be_dependent() const;
   void try_dependent(PreparedVariant& prepared, const LaunchContext& launch) const;
   MaybeReason resolve_chain(PreparedVariant& prepared, unsigned multiprocessors) const;

@@ -45,6 +45,8 @@ constexpr char kQueueRegister[] = "%klap_queue";
 constexpr char kErrorRegister[] = "%klap_error";
 constexpr char kOnceRegister[] = "%klap_once";
 constexpr char kIsFirstPredicate[] = "%klap_is_first";
+constexpr std::array<const char*, 3> kOwnExtentRegisters = {"%klap_block_x", "%klap_block_y",
+                                                            "%klap_block_z"};
 constexpr uint32_t kPackedThreads = 256;  // consumer block that several small children share
 
 // What belongs to the site of that number has its number in its name, but for the first.
@@ -154,6 +156,21 @@ std::string place_arguments(InlineKernel& kernel, const RecordLayout& layout, co
   return text;
 }
 
+// Literals, and registers for own extents (own_block_text).
+std::string extent_text(const std::array<uint32_t, 3>& block, size_t axis) {
+  return block.at(axis) == kOwnExtent ? kOwnExtentRegisters.at(axis) : std::to_string(block.at(axis));
+}
+
+// The block that the host launched the parent with, the second parameter of the consumer.
+std::string own_block_text(const std::string& parameter) {
+  std::string text;
+  for (size_t axis = 0; axis < 3; ++axis) {
+    text += fmt::format("\n\t.reg .b32 {0};\n\tld.param.u32 {0}, [{1}+{2}];", kOwnExtentRegisters.at(axis),
+                        parameter, 4 * axis);
+  }
+  return text;
+}
+
 // The child's body in place of one marker call, `sites` what it launches in turn. The marker's operands are
 // copied first: the body runs many times, and its own names must not depend on the template's.
 std::string child_text(const Module& child_module, const Function& child, const FedBody& body,
@@ -170,7 +187,7 @@ std::string child_text(const Module& child_module, const Function& child, const 
   InlineKernel kernel;
   std::string text = "{\n" + place_arguments(kernel, body.layout, shape, prefix, operands[0], parameter);
   kernel.held = held;
-  for (size_t axis = 0; axis < 3; ++axis) kernel.ntid[axis] = std::to_string(body.block[axis]);
+  for (size_t axis = 0; axis < 3; ++axis) kernel.ntid[axis] = extent_text(body.block, axis);
   kernel.keep_exits = shape.exact;
   kernel.may_leave = body.may_leave;
   kernel.block_is_real = shape.lanes != 0;
@@ -206,7 +223,15 @@ std::string child_text(const Module& child_module, const Function& child, const 
 uint32_t ConsumerShape::threads() const {
   if (flat) return flat_threads;
   if (bodies.empty()) return child_threads() * pack;
+  constexpr uint32_t kMostThreads = 1024;
+  if (has_own_extents()) return kMostThreads;
   return std::ranges::max(bodies, {}, &FedBody::threads).threads();
+}
+
+bool ConsumerShape::has_own_extents() const {
+  return std::ranges::any_of(bodies, [](const FedBody& body) {
+    return std::ranges::find(body.block, kOwnExtent) != body.block.end();
+  });
 }
 
 bool ConsumerShape::leaves(analysis::MayLeave who) const {
@@ -687,6 +712,8 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
                        fmt::format("\n\t.reg .b64 %klap_queue;\n\tld.param.u64 %klap_queue, [{}];\n",
                                    f.parameters.at(0).name));
   }
+  if (shape.has_own_extents())
+    edits.insert_after(f.body.tokens.first, own_block_text(f.parameters.at(1).name));
   const std::string& parameter = f.parameters.front().name;
   const std::vector<HeldArgument> held = held_arguments(child_module, child, "klap_held", shape.held_words);
   std::string registers;

@@ -31,10 +31,14 @@ namespace klap::transform {
 // Whether the consumer is that of launches in a loop (templates/chain.cu), and what becomes of their order.
 enum class Chain { None, AnyOrder, InOrder };
 
+// An extent of a block that is the one of the block the host launches the parent with. The consumer is then
+// launched in blocks that have room for all of its kernels', and is told the parent's.
+inline constexpr uint32_t kOwnExtent = 0;
+
 // A kernel that a consumer which feeds itself runs, or that of launches in loops: its block, what its records
 // must hold, and who may leave its blocks early.
 struct FedBody {
-  std::array<uint32_t, 3> block{};
+  std::array<uint32_t, 3> block{};  // of a consumer that feeds itself: perhaps with own extents
   RecordLayout layout;
   analysis::MayLeave may_leave = analysis::MayLeave::Nobody;
   const ptx::Function* kernel = nullptr;  // these where launches stand in loops
@@ -78,10 +82,12 @@ struct ConsumerShape {
   std::optional<analysis::Flattening> flat;
   uint32_t flat_threads = 0;  // then: of the consumer's block
   [[nodiscard]] bool blocks_differ() const { return sizes && sizes->blocks_differ(); }
+  [[nodiscard]] bool has_own_extents() const;
   [[nodiscard]] uint32_t child_threads() const { return block[0] * block[1] * block[2]; }
   // Of the largest child that is recorded.
   [[nodiscard]] uint32_t most_child_threads() const { return sizes ? sizes->most_threads : child_threads(); }
   [[nodiscard]] uint32_t most_shared_bytes() const { return sizes ? sizes->most_shared_bytes : shared_bytes; }
+  // Of the consumer's block; with own extents the most that it may have.
   [[nodiscard]] uint32_t threads() const;
   // Whether that is so for some kernel that it runs.
   [[nodiscard]] bool leaves(analysis::MayLeave who) const;

@@ -36,6 +36,12 @@ TEST_F(Cache, SecondUseIsAHitWithEveryField) {
   EXPECT_EQ(kept.module.variants.at(1).queues.at(0).child_shared_bytes, 7u);
   EXPECT_EQ(kept.module.variants.at(1).queues.at(0).others.at(0).name, "third child");
   EXPECT_EQ(kept.module.variants.at(1).queues.at(0).others.at(0).block_threads, 9u);
+  ASSERT_EQ(kept.module.variants.at(1).queues.at(0).following.size(), 1u);
+  const FollowingBlock& following = kept.module.variants.at(1).queues.at(0).following.front();
+  EXPECT_EQ(following.kernel, "fourth child");
+  EXPECT_EQ(following.block, (std::array<uint32_t, 3>{17, 0, 18}));
+  EXPECT_TRUE(following.fills);
+  EXPECT_FALSE(following.full_warps);
   EXPECT_EQ(kept.module.variants.at(1).queues.at(1).child, "other child");
   EXPECT_EQ(kept.module.variants.at(0).launcher, Launcher::Device);
   EXPECT_TRUE(kept.module.variants.at(0).in_slices);

@@ -56,7 +56,8 @@ RewrittenModule module_for(const CacheKey& key, size_t cubin_bytes) {
                             .child_block_threads = 6,
                             .child_shared_bytes = 7,
                             .feeds = true,
-                            .others = {{"third child", 9}}});
+                            .others = {{"third child", 9}},
+                            .following = {{"fourth child", {17, 0, 18}, true, false}}});
   variant.queues.push_back({.child = "other child", .consumer = "other consumer", .record_bytes = 8});
   Variant chain;
   chain.parent = key.text + " chain";

@@ -116,7 +116,14 @@ class FakeDriverTest : public testing::Test {
     ninth.parent_variant = "__klap_looping_groups";
     ninth.queues[0].consumer = "__klap_consumer";
     ninth.queues[0].feeds = true;
-    return {first, second, third, fourth, fifth, sixth, seventh, eighth, ninth};
+    jit::Variant tenth = sixth;
+    tenth.parent = "following";
+    tenth.parent_variant = "__klap_following";
+    tenth.queues[0].consumer = "__klap_following_consumer";
+    tenth.queues[0].consumer_block_threads = 1024;
+    tenth.queues[0].following = {{.kernel = "child", .block = {0, 0, 1}, .fills = true, .full_warps = true},
+                                 {.kernel = "grandchild", .block = {32, 4, 1}}};
+    return {first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth};
   }
 
   // `pool_bytes` as in LoadedImage. The kernels of the last one loaded are the ones launched.
@@ -138,6 +145,7 @@ class FakeDriverTest : public testing::Test {
     sliced_ = kernel(library, "sliced");
     sliced_groups_ = kernel(library, "sliced_groups");
     looping_groups_ = kernel(library, "looping_groups");
+    following_ = kernel(library, "following");
   }
 
   CUfunction kernel(const char* name) { return kernel(library_, name); }
@@ -189,7 +197,7 @@ class FakeDriverTest : public testing::Test {
   CUlibrary library_ = nullptr;
   CUfunction parent_ = nullptr, other_ = nullptr, launching_ = nullptr, several_ = nullptr,
              grouped_ = nullptr, nesting_ = nullptr, sliced_ = nullptr, sliced_groups_ = nullptr,
-             looping_groups_ = nullptr;
+             looping_groups_ = nullptr, following_ = nullptr;
 
   uint64_t first_param_ = 0x1122334455667788;
   uint32_t second_param_ = 0x99aabbcc;

@@ -17,6 +17,13 @@ extern "C" __global__ void __klap_other_consumer(void*) {}
 extern "C" __global__ void nesting(int*, int) {}
 extern "C" __global__ void __klap_nesting(int*, int, void*) {}
 extern "C" __global__ void grandchild(int) {}
+// The same with a consumer that takes the parent's block.
+struct Block {
+  unsigned extents[3];
+};
+extern "C" __global__ void following(int*, int) {}
+extern "C" __global__ void __klap_following(int*, int, void*) {}
+extern "C" __global__ void __klap_following_consumer(void*, Block) {}
 extern "C" __global__ void several(int*, int) {}
 extern "C" __global__ void __klap_several(int*, int, void*, void*) {}
 

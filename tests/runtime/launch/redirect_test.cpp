@@ -336,6 +336,41 @@ TEST_F(RedirectTest, EveryKernelThatAConsumerRunsMustBeThere) {
 
 TEST_F(RedirectTest, ConsumersOfSeveralKernelsAreUsed) { expect_redirected(launch_of(nesting_)); }
 
+// Launches in blocks of 16x8, then of 64x4, then of 16x8 again.
+TEST_F(RedirectTest, ConsumersWhoseKernelsFollowTheParentsBlockHaveItsThreads) {
+  const auto launch_in = [&](unsigned x, unsigned y) {
+    Launch launch = launch_of(following_);
+    launch.block[0] = x;
+    launch.block[1] = y;
+    forget_calls();
+    expect_redirected(launch);
+    std::vector<std::string> blocks;
+    for (const Call& call : calls("cuLaunchKernel")) {
+      if (call["kernel"] == "__klap_following_consumer") blocks.push_back(call["block"]);
+    }
+    return blocks;
+  };
+  EXPECT_EQ((Names{"128,1,1", "128,1,1"}), launch_in(16, 8));  // the proof, and behind the parent
+  EXPECT_EQ((Names{"256,1,1", "256,1,1"}), launch_in(64, 4));
+  EXPECT_EQ((Names{"128,1,1"}), launch_in(16, 8));
+}
+
+TEST_F(RedirectTest, ConsumersWhoseKernelsFollowTheParentsBlockAreUsedOnlyWhereAllOfThemFit) {
+  Launch launch = launch_of(following_);
+  launch.block[0] = 64;  // the other kernel has more, and this one's threads meet
+  expect_left(launch, "not the consumer's block", "following");
+  launch.block[0] = 140;  // the last warp is not full
+  expect_left(launch, "not the consumer's block", "following");
+  launch.block[0] = 128;
+  expect_redirected(launch);
+  setenv("FAKE_CUDA_THREADS", "child=128", 1);
+  launch.block[0] = 256;
+  expect_left(launch, "child block over the child's limit", "following");
+  setenv("FAKE_CUDA_THREADS", "__klap_following_consumer=256", 1);
+  launch.block[0] = 512;
+  expect_left(launch, "consumer block over its limit", "following");
+}
+
 TEST_F(RedirectTest, ConsumerThatDoesNotFitIsNeverUsed) {
   setenv("FAKE_CUDA_THREADS", "__klap_consumer=64", 1);
   expect_left(launch_of(parent_), "consumer block over its limit");
