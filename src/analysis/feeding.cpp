@@ -73,15 +73,21 @@ class FamilyJudge {
     for (size_t next = 0; next < kernels_.size(); ++next) {
       const std::shared_ptr<const FunctionFacts> facts = kernels_[next].facts;
       const LaunchBlock block = kernels_[next].block;
-      if (facts == parent_) {
-        if (Found objection = gather_again(block)) return objection;
-        continue;
-      }
-      for (const Site& site : facts->sites) {
-        if (const Found objection = object_to_parent(*facts, site, way_))
-          return about(*facts, site, *objection);
-      }
-      if (Found objection = gather_from(facts, block)) return objection;
+      if (Found objection = object_to_launcher(*facts, block)) return objection;
+      if (Found objection = facts == parent_ ? gather_again(block) : gather_from(facts, block))
+        return objection;
+    }
+    return std::nullopt;
+  }
+
+  // What a kernel of the family does as a parent, in blocks of that size.
+  [[nodiscard]] Found object_to_launcher(const FunctionFacts& kernel, const LaunchBlock& block) const {
+    Way way = way_;
+    way.block = composed(block, way_.block);
+    // The parent was found right as it is launched by the host.
+    if (&kernel == parent_.get() && way.block == way_.block) return std::nullopt;
+    for (const Site& site : kernel.sites) {
+      if (const Found objection = object_to_parent(kernel, site, way)) return about(kernel, site, *objection);
     }
     return std::nullopt;
   }
@@ -145,6 +151,17 @@ class FamilyJudge {
     return objection;
   }
 
+  // What is known of its blocks wherever it runs: launched by the host, by the family, or both.
+  [[nodiscard]] KnownBlock block_of(const FunctionFacts& kernel) const {
+    const auto known = std::ranges::find(kernels_, &kernel, [](const FedKernel& k) { return k.facts.get(); });
+    if (known == kernels_.end()) return way_.block;
+    KnownBlock block = composed(known->block, way_.block);
+    for (size_t axis = 0; axis < block.size() && &kernel == parent_.get(); ++axis) {
+      if (block.at(axis) != way_.block.at(axis)) block.at(axis).reset();
+    }
+    return block;
+  }
+
   // ---- what must hold for each launch ----
 
   Found object_to_blocks() {
@@ -171,6 +188,7 @@ class FamilyJudge {
       const FunctionFacts& to = *kernels_[edge.to].facts;
       Way way = way_;
       way.feeds = !to.sites.empty();  // whatever else it asks of the device runtime stands against it
+      way.block = block_of(*edge.from);
       const auto block = kernels_[edge.to].judged_block();
       if (Found objection = object_to_child(module_, to.function, *edge.from, *edge.site, way, block))
         return about(to, std::move(*objection));
@@ -239,7 +257,8 @@ class FamilyJudge {
   Found object_to_updates() {
     std::set<size_t> ordered;
     for (const Edge& edge : edges_) {
-      if (stream_kind(*edge.site) == StreamKind::Null && !is_launched_by_one_thread(*edge.from, *edge.site))
+      if (stream_kind(*edge.site) == StreamKind::Null &&
+          !is_launched_by_one_thread(*edge.from, *edge.site, block_of(*edge.from)))
         ordered.insert(edge.to);
     }
     for (bool more = true; more;) {

@@ -1,6 +1,7 @@
 // The ways in which a parent's launches can be aggregated.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -32,6 +33,9 @@ inline bool is_for_device_only(Granularity granularity) {
          granularity == Granularity::Warp;
 }
 
+// A block of which only those extents are known that are not missing.
+using KnownBlock = std::array<std::optional<uint32_t>, 3>;
+
 // What a site is judged and rewritten for.
 struct Way {
   Granularity granularity = Granularity::Grid;
@@ -42,6 +46,8 @@ struct Way {
   Ordering ordering = Ordering::Relaxed;
   // The launch may stand in a loop: a thread's children run one after another (chaining.h).
   bool chains = false;
+  // The blocks that the host launches the parent in: what is rewritten is right for these only.
+  KnownBlock block{};
 
   // How many children there will be is not known: the queue has a size of its own.
   [[nodiscard]] bool has_own_room() const { return feeds || chains; }

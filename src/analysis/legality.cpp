@@ -577,7 +577,7 @@ namespace {
 // Where the NULL stream's order between threads is to be kept, only a launch that needs none is rewritten.
 std::optional<Objection> object_to_order(const FunctionFacts& parent, const Site& site, const Way& way) {
   if (way.ordering != Ordering::Stream || stream_kind(site) != StreamKind::Null) return std::nullopt;
-  if (is_launched_by_one_thread(parent, site)) return std::nullopt;
+  if (is_launched_by_one_thread(parent, site, way.block)) return std::nullopt;
   return object(Reason::OrderKept, "several threads of a block may launch into its NULL stream");
 }
 
@@ -673,7 +673,8 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
     const ParameterRanges varying = in_loop ? ParameterRanges{} : varying_parameters(parent, site, child);
     const auto update = shared_update(m, child, closure, varying);
     // No other thread of the block launches what could meet with it.
-    const bool alone = update && (!in_loop || way.is_at_once()) && is_launched_by_one_thread(parent, site);
+    const bool alone =
+        update && (!in_loop || way.is_at_once()) && is_launched_by_one_thread(parent, site, way.block);
     if (update && !alone) return object(Reason::ChildReadModifyWrite, *update);
   }
   return std::nullopt;

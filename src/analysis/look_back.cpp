@@ -189,7 +189,8 @@ void find_look_back(const FunctionFacts& kernel, ChainFacts& chain) {
       a.carried = carrier.carry(a, problem);
       if (!problem.empty()) return fmt::format("the argument at offset {}: {}", a.offset, problem);
     }
-    if (!is_launched_by_first_thread(kernel, *chain.site, chain.block))
+    const auto [x, y, z] = chain.block;
+    if (!is_launched_by_first_thread(kernel, *chain.site, {x, y, z}))
       return "another thread than the block's first one launches";
     return between(kernel, chain);
   };

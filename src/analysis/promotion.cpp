@@ -102,7 +102,7 @@ class Judge {
   }
 
   Found object_to_threads() {
-    if (is_launched_by_one_thread(k_, *site_, block_)) return std::nullopt;
+    if (is_launched_by_one_thread(k_, *site_, {block_[0], block_[1], block_[2]})) return std::nullopt;
     return no_chain("several threads of the block may launch");
   }
 

@@ -24,8 +24,11 @@ bool is_block_value(const ExprNode& leaf) {
 
 class Guards {
  public:
-  Guards(const FunctionFacts& parent, uint32_t block) : k_(parent), values_(parent.values()) {
-    block_extents();
+  // Of the basic block of that number, in thread blocks of that size.
+  Guards(const FunctionFacts& parent, uint32_t block, const KnownBlock& size)
+      : k_(parent), values_(parent.values()) {
+    required_extents();
+    known_extents(size);
     const auto& blocks = k_.flow.blocks();
     for (uint32_t b = 0; b < blocks.size() && values_.dominance.known(); ++b) {
       if (!decides(blocks[b]) || b == block || !values_.dominance.dominates(b, block)) continue;
@@ -36,22 +39,22 @@ class Guards {
     }
   }
 
-  // In blocks of that size.
-  void block_is(const std::array<uint32_t, 3>& size) {
-    for (size_t axis = 0; axis < size.size(); ++axis) {
-      if (size.at(axis) != 1) continue;
-      fixed_.at(axis) = true;
-      zero_.at(axis) = true;
-    }
-  }
-
   [[nodiscard]] bool leave_first_thread() const { return zero_[0] && zero_[1] && zero_[2]; }
   [[nodiscard]] bool leave_one_thread() const { return fixed_[0] && fixed_[1] && fixed_[2]; }
   [[nodiscard]] bool leave_one_of_a_row() const { return fixed_[0]; }
 
  private:
+  void known_extents(const KnownBlock& size) {
+    const bool is_one_thread = most_threads_allowed(k_.module, k_.function) == 1;
+    for (size_t axis = 0; axis < size.size(); ++axis) {
+      if (size.at(axis) != 1U && !is_one_thread) continue;
+      fixed_.at(axis) = true;
+      zero_.at(axis) = true;
+    }
+  }
+
   // `.reqntid` says the size in every dimension.
-  void block_extents() {
+  void required_extents() {
     const ptx::Module& m = k_.module;
     const ptx::TokenRange attributes = k_.function.attributes;
     for (uint32_t t = attributes.first; t < attributes.last; ++t) {
@@ -153,31 +156,25 @@ class Guards {
 
 }  // namespace
 
-bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site) {
+bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site, const KnownBlock& block) {
   if (parent.flow.has_unknown_branch()) return false;
   const uint32_t at = parent.flow.index_of(site.get_call);
-  const Guards guards(parent, parent.flow.instructions()[at].block);
+  const Guards guards(parent, parent.flow.instructions()[at].block, block);
   return guards.leave_one_thread() ||
          (guards.leave_one_of_a_row() && is_behind_lone_store(parent.values(), at));
 }
 
-bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site,
-                               const std::array<uint32_t, 3>& block) {
+bool is_launched_by_first_thread(const FunctionFacts& parent, const Site& site, const KnownBlock& block) {
   if (parent.flow.has_unknown_branch()) return false;
   const uint32_t at = parent.flow.index_of(site.get_call);
-  Guards guards(parent, parent.flow.instructions()[at].block);
-  guards.block_is(block);
-  return guards.leave_one_thread() ||
-         (guards.leave_one_of_a_row() && is_behind_lone_store(parent.values(), at));
+  return Guards(parent, parent.flow.instructions()[at].block, block).leave_first_thread();
 }
 
-bool is_launched_by_first_thread(const FunctionFacts& parent, const Site& site,
-                                 const std::array<uint32_t, 3>& block) {
-  if (parent.flow.has_unknown_branch()) return false;
-  const uint32_t at = parent.flow.index_of(site.get_call);
-  Guards guards(parent, parent.flow.instructions()[at].block);
-  guards.block_is(block);
-  return guards.leave_first_thread();
+bool tells_threads_apart(const FunctionFacts& kernel) {
+  return std::ranges::any_of(kernel.calls().closure(kernel.function).all(), [](const Effect& effect) {
+    return effect.kind == EffectKind::LaneRegister ||
+           (effect.kind == EffectKind::PositionRegister && effect.what.starts_with("%tid"));
+  });
 }
 
 }  // namespace klap::analysis

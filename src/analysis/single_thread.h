@@ -8,19 +8,18 @@
 // race, too, and common.
 #pragma once
 
-#include <array>
-
 #include "analysis/legality.h"
 
 namespace klap::analysis {
 
-bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site);
+// `block`: of the parent.
+bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site, const KnownBlock& block);
 
-// The same where the parent's blocks are known to have that size; and whether that thread is the one whose
-// index is 0 in every dimension.
-bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site,
-                               const std::array<uint32_t, 3>& block);
-bool is_launched_by_first_thread(const FunctionFacts& parent, const Site& site,
-                                 const std::array<uint32_t, 3>& block);
+// Whether that thread is the one whose index is 0 in every dimension.
+bool is_launched_by_first_thread(const FunctionFacts& parent, const Site& site, const KnownBlock& block);
+
+// True if a kernel reads its threads' indices or lanes. One that does not is hardly meant for more than one
+// thread to a block.
+bool tells_threads_apart(const FunctionFacts& kernel);
 
 }  // namespace klap::analysis

@@ -200,6 +200,7 @@ std::unique_ptr<klap_module> make_module(const jit::Program& program, const klap
   jit::Request request;
   request.sm = options.compute_capability;
   request.slicing = false;  // callers launch whole grids
+  request.blocks = false;   // in any blocks
   request.feeding = false;  // callers know one kind of queue, with one head
   request.two_heads = false;
   request.promoting = false;

@@ -101,6 +101,7 @@ std::string memory_key(const Program& program, const Request& request, const Pla
   Hasher hasher;
   hasher.add(template_texts()).add(std::to_string(request.sm)).add(program.device_runtime_archive);
   hasher.add(program.built_in_runtime ? "built-in runtime" : "").add(request.slicing ? "slices" : "");
+  hasher.add(request.blocks ? "blocks" : "");
   hasher.add(request.device_runtime ? "" : "no device runtime");
   for (const Unit& unit : program.units) hasher.add(unit.ptx).add(unit.cubin).add(unit.options);
   for (const SiteRemark& remark : plan.remarks) {

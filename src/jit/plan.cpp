@@ -12,6 +12,7 @@
 #include "analysis/copy_loops.h"
 #include "analysis/early_start.h"
 #include "analysis/flattening.h"
+#include "analysis/single_thread.h"
 #include "analysis/site_order.h"
 #include "analysis/slicing.h"
 #include "analysis/values.h"
@@ -441,14 +442,7 @@ class Planner {
     const auto is_objection = [](const std::optional<Objection>& o) { return o.has_value(); };
     std::vector<std::optional<Objection>> first;
     for (const Way& way : ways) {
-      std::vector<std::optional<Objection>> objections;
-      for (PlannedSite& site : sites) {
-        site.way = site.wish.granularity == Granularity::None ? Way{Granularity::None, Launcher::Host} : way;
-        objections.push_back(judge_way(site));
-      }
-      judge_feeding(sites, objections);
-      judge_chaining(sites, objections);
-      if (!way.is_at_once()) add_mutual_objections(sites, objections);
+      std::vector<std::optional<Objection>> objections = judge_in_any_block(sites, way);
       const bool is_taken = way.is_at_once() ? !std::ranges::all_of(objections, is_objection)
                                              : std::ranges::none_of(objections, is_objection);
       if (is_taken) return objections;
@@ -458,6 +452,35 @@ class Planner {
       if (first.empty()) first = std::move(objections);
     }
     return first;
+  }
+
+  // One way, in any block that the host may launch the parent in; where that stands against it because
+  // several threads of a block may launch, in those in which they may not.
+  std::vector<std::optional<Objection>> judge_in_any_block(std::vector<PlannedSite>& sites, const Way& way) {
+    constexpr analysis::KnownBlock kOneRow = {std::nullopt, 1, 1}, kOneThread = {1, 1, 1};
+    const auto of_threads = [](const std::optional<Objection>& o) {
+      return o && (o->reason == Reason::ChildReadModifyWrite || o->reason == Reason::OrderKept);
+    };
+    std::vector<std::optional<Objection>> objections = judge_all(sites, way);
+    if (way.is_at_once() || !request_.blocks || std::ranges::none_of(objections, of_threads))
+      return objections;
+    Way in_block = way;
+    in_block.block = analysis::tells_threads_apart(*sites.front().parent) ? kOneRow : kOneThread;
+    std::vector<std::optional<Objection>> fewer = judge_all(sites, in_block);
+    if (std::ranges::none_of(fewer, [](const auto& o) { return o.has_value(); })) return fewer;
+    return judge_all(sites, way);
+  }
+
+  std::vector<std::optional<Objection>> judge_all(std::vector<PlannedSite>& sites, const Way& way) {
+    std::vector<std::optional<Objection>> objections;
+    for (PlannedSite& site : sites) {
+      site.way = site.wish.granularity == Granularity::None ? Way{Granularity::None, Launcher::Host} : way;
+      objections.push_back(judge_way(site));
+    }
+    judge_feeding(sites, objections);
+    judge_chaining(sites, objections);
+    if (!way.is_at_once()) add_mutual_objections(sites, objections);
+    return objections;
   }
 
   // A thread's launches keep their order only if all are deferred, or none.
@@ -703,6 +726,12 @@ class Planner {
     if (planned.way.has_own_room())
       remark.notes.emplace_back("launches that the queue has no room for are the program's own");
     if (planned.way.feeds) note_following(remark, *planned.family);
+    if (planned.way.block[1]) {
+      remark.notes.push_back(
+          fmt::format("where the host launches the parent in blocks of one {}, of which one thread launches; "
+                      "else the original runs",
+                      planned.way.block[0] ? "thread" : "row"));
+    }
     if (!planned.whole.empty()) remark.notes.push_back("its grid is launched as a whole: " + planned.whole);
     note_target(remark, planned.parent_unit);
     if (planned.child_unit != planned.parent_unit) note_target(remark, planned.child_unit);

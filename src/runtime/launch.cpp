@@ -1,6 +1,7 @@
 #include "runtime/launch.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <mutex>
@@ -244,6 +245,11 @@ bool has_too_many_threads(const Launch& launch, const jit::Variant& variant) {
   return grid_threads(launch) > KLAP_MAX_RECORDS && !any_size && !may_cut;
 }
 
+bool is_block_for(const Launch& launch, const jit::Variant& variant) {
+  return std::ranges::equal(variant.block, launch.block,
+                            [](uint32_t needed, unsigned is) { return needed == 0 || needed == is; });
+}
+
 // The launch context of the launch's stream, or why there is none for it.
 struct FoundContext {
   std::shared_ptr<LaunchContext> context;
@@ -275,6 +281,11 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   // The driver refuses it, and shall say so itself.
   if (grid_threads(launch) == 0) return leave(reasons::kEmptyGrid);
   ParentKernel& parent = *handle.parent;
+  if (!is_block_for(launch, parent.variant())) {
+    parent.info_once("block", fmt::format("a launch in blocks of {} runs the original: {}",
+                                          fmt::join(launch.block, "x"), reasons::kSeveralThreads.meaning));
+    return leave(reasons::kSeveralThreads);
+  }
   if (has_too_many_threads(launch, parent.variant())) return leave(reasons::kTooManyThreads);
   const auto [context, no_context] = find_context(launch, handle);
   if (no_context) return leave(*no_context);

@@ -144,7 +144,7 @@ std::string added_to(const std::string& file, const std::string& wish) {
 // the acquire's own fence does that.
 TEST(PromotedKernel, HasFencesAtBarriersBeforeTheLaunch) {
   constexpr char kFenced[] = "fence.acq_rel.gpu;\n\t\tbar.sync 0;";
-  EXPECT_EQ(2u, count(added_to("left-chain-ends-by-data", "PA"), kFenced));
+  EXPECT_EQ(2u, count(added_to("rewritten-chain-ends-by-data", "PA"), kFenced));
   EXPECT_EQ(1u, count(added_to("rewritten-chain-known-early", "PA"), kFenced));
   EXPECT_EQ(0u, count(added_to("rewritten-chain-known-early", "PAO"), kFenced));
 }
@@ -158,7 +158,7 @@ const std::map<std::string, size_t> kQuestions = {{"PA", 1}, {"PAO", 2}, {"lookb
 TEST(PromotedKernel, HasCounters) {
   for (const auto& [wish, questions] : kQuestions) {
     EXPECT_EQ(questions,
-              count(added_to("left-chain-carried", wish), "setp.le.s64 %klap_test, %klap_begin, %klap_last;"))
+              count(added_to("rewritten-chain-carried", wish), "setp.le.s64 %klap_test, %klap_begin, %klap_last;"))
         << wish;
   }
   EXPECT_EQ(0u, count(added_to("rewritten-chain-known-early", "PAO"), "%klap_begin"));
@@ -169,18 +169,18 @@ TEST(PromotedKernel, CountsTheLinkThatItAsksFor) {
   constexpr char kBefore[] = "sub.u64 %klap_number, %klap_number, 1;";
   constexpr char kOwn[] = "sub.u64 %klap_number, %klap_number, 0;";
   for (const auto& [wish, questions] : kQuestions) {
-    EXPECT_EQ(questions, count(added_to("left-chain-carried", wish), kBefore)) << wish;
-    EXPECT_EQ(0u, count(added_to("left-chain-carried", wish), kOwn)) << wish;
+    EXPECT_EQ(questions, count(added_to("rewritten-chain-carried", wish), kBefore)) << wish;
+    EXPECT_EQ(0u, count(added_to("rewritten-chain-carried", wish), kOwn)) << wish;
   }
   for (const char* const wish : {"P", "PO"}) {
-    EXPECT_EQ(0u, count(added_to("left-chain-carried", wish), kBefore)) << wish;
-    EXPECT_EQ(1u, count(added_to("left-chain-carried", wish), kOwn)) << wish;
+    EXPECT_EQ(0u, count(added_to("rewritten-chain-carried", wish), kBefore)) << wish;
+    EXPECT_EQ(1u, count(added_to("rewritten-chain-carried", wish), kOwn)) << wish;
   }
 }
 
 // The value that a link adds is `total + 3`.
 TEST(PromotedKernel, CombinesAllValues) {
-  const std::string text = added_to("left-chain-carried", "lookback");
+  const std::string text = added_to("rewritten-chain-carried", "lookback");
   // Of each of eight links, and once more for a block that has a single one.
   EXPECT_EQ(9u, count(text, "\tadd.s32 %klap_value32, %klap_value32, "));
   EXPECT_EQ(2u, count(text, "@%klap_is_first st.shared.b32 [%klap_part0+"));
@@ -190,7 +190,7 @@ TEST(PromotedKernel, CombinesAllValues) {
 // Arguments behind 3,000 bytes of others: the areas of eight links would be larger than what a block may
 // have.
 TEST(PromotedKernel, HasRoomForTheArgumentsOfItsLinks) {
-  jit::Program program = program_of(KLAP_GOLDEN_DIR "/left-chain-carried.golden");
+  jit::Program program = program_of(KLAP_GOLDEN_DIR "/rewritten-chain-carried.golden");
   std::string& ptx = program.units[0].ptx;
   const auto replace = [&](const std::string& from, const std::string& to) {
     const size_t at = ptx.find(from);
@@ -209,7 +209,7 @@ TEST(PromotedKernel, HasRoomForTheArgumentsOfItsLinks) {
 }
 
 TEST(PromotedKernel, BeginsLinksSideBySide) {
-  std::string text = added_to("left-chain-carried", "lookback");
+  std::string text = added_to("rewritten-chain-carried", "lookback");
   text.erase(0, text.find("$klap_several:"));
   const size_t last_load = text.find("ld.global.u32 %klap_b7_r25"),
                first_vote = text.find("bar.red.popc.u32");

@@ -356,7 +356,7 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   void kernel_promotion() { expect_promotion(config(chain_table_ + "promotion = \"PAO\"\n"), "PAO"); }
   // What explain says of a chain whose links are told apart by a few registers.
   void expect_no_batches(const std::string& setting) {
-    const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/left-chain-carried.golden");
+    const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-chain-carried.golden");
     const std::string file = write("carried.ptx", golden.substr(golden.find(".version")));
     const std::string explained = klap_ptx({"explain", file}, {setting}).out;
     EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_BATCH_LINKS="}).out,

@@ -123,7 +123,11 @@ class FakeDriverTest : public testing::Test {
     tenth.queues[0].consumer_block_threads = 1024;
     tenth.queues[0].following = {{.kernel = "child", .block = {0, 0, 1}, .fills = true, .full_warps = true},
                                  {.kernel = "grandchild", .block = {32, 4, 1}}};
-    return {first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth};
+    jit::Variant eleventh = first;
+    eleventh.parent = "of_one_row";
+    eleventh.parent_variant = "__klap_of_one_row";
+    eleventh.block = {0, 1, 1};
+    return {first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh};
   }
 
   // `pool_bytes` as in LoadedImage. The kernels of the last one loaded are the ones launched.
@@ -146,6 +150,7 @@ class FakeDriverTest : public testing::Test {
     sliced_groups_ = kernel(library, "sliced_groups");
     looping_groups_ = kernel(library, "looping_groups");
     following_ = kernel(library, "following");
+    of_one_row_ = kernel(library, "of_one_row");
   }
 
   CUfunction kernel(const char* name) { return kernel(library_, name); }
@@ -197,7 +202,7 @@ class FakeDriverTest : public testing::Test {
   CUlibrary library_ = nullptr;
   CUfunction parent_ = nullptr, other_ = nullptr, launching_ = nullptr, several_ = nullptr,
              grouped_ = nullptr, nesting_ = nullptr, sliced_ = nullptr, sliced_groups_ = nullptr,
-             looping_groups_ = nullptr, following_ = nullptr;
+             looping_groups_ = nullptr, following_ = nullptr, of_one_row_ = nullptr;
 
   uint64_t first_param_ = 0x1122334455667788;
   uint32_t second_param_ = 0x99aabbcc;

@@ -24,6 +24,9 @@ struct Block {
 extern "C" __global__ void following(int*, int) {}
 extern "C" __global__ void __klap_following(int*, int, void*) {}
 extern "C" __global__ void __klap_following_consumer(void*, Block) {}
+// One whose variant is for blocks of one row.
+extern "C" __global__ void of_one_row(int*, int) {}
+extern "C" __global__ void __klap_of_one_row(int*, int, void*) {}
 extern "C" __global__ void several(int*, int) {}
 extern "C" __global__ void __klap_several(int*, int, void*, void*) {}
 

@@ -371,6 +371,19 @@ TEST_F(RedirectTest, ConsumersWhoseKernelsFollowTheParentsBlockAreUsedOnlyWhereA
   expect_left(launch, "consumer block over its limit", "following");
 }
 
+TEST_F(RedirectTest, VariantsForSomeBlocksAreUsedInTheseOnly) {
+  Launch launch = launch_of(of_one_row_);
+  expect_redirected(launch);
+  launch.block[1] = 2;
+  expect_left(launch, "other threads may launch", "of_one_row");
+  launch.block[1] = 1;
+  launch.block[2] = 2;
+  expect_left(launch, "other threads may launch", "of_one_row");
+  launch.block[2] = 1;
+  launch.block[0] = 256;
+  expect_redirected(launch);
+}
+
 TEST_F(RedirectTest, ConsumerThatDoesNotFitIsNeverUsed) {
   setenv("FAKE_CUDA_THREADS", "__klap_consumer=64", 1);
   expect_left(launch_of(parent_), "consumer block over its limit");

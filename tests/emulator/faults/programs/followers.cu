@@ -1,6 +1,7 @@
 // Recursion in blocks like the launching kernel's own, beside a kernel whose block is constant, launched in
 // blocks of several sizes: small, and wrong as soon as a kernel gets another block than its own, or threads
-// wait for some that it does not have.
+// wait for some that it does not have. And children that nothing but their order keeps apart where the
+// parent's block has more than one row.
 #include "program.h"
 
 constexpr int kNodes = 15, kMost = 256, kMarks = 40;
@@ -18,6 +19,24 @@ __global__ void turn(const int* from, int* to, int* marks, int node) {
   if (t == 2) mark<<<1, kMarks, 0, cudaStreamFireAndForget>>>(marks, node);
   if (t > 1 || 2 * node + 1 + t >= kNodes) return;
   turn<<<1, dim3(blockDim.x, blockDim.y), 0, cudaStreamFireAndForget>>>(from, to, marks, 2 * node + 1 + t);
+}
+
+__global__ void grow(int* cells) { cells[threadIdx.x] += 1 + cells[threadIdx.x] % 2; }
+__global__ void first_of_row(int* cells) {
+  if (threadIdx.x == 0) grow<<<1, kMarks>>>(cells);
+}
+
+// Blocks of one row, and of several, which are the program's own.
+void check_rows(gpu::Report& report) {
+  gpu::Buffer<int> cells(kMarks);
+  gpu::wait("zeros");
+  int grown = 0;
+  for (const unsigned rows : {1u, 8u, 1u}) {
+    first_of_row<<<1, dim3(8, rows)>>>(cells.data());
+    for (unsigned row = 0; row < rows; ++row) grown += 1 + grown % 2;
+  }
+  gpu::wait("rows");
+  report.expect_equal("rows", cells.to_host(), std::vector<int>(kMarks, grown));
 }
 
 // Blocks in which both kernels run, and one smaller than the constant one, which is the program's own.
@@ -40,5 +59,6 @@ int main() {
     report.expect_equal("turned", result.to_host(), turned);
     report.expect_equal("marked", marks.to_host(), marked);
   }
+  check_rows(report);
   return report.finish();
 }
