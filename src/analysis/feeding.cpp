@@ -152,10 +152,10 @@ class FamilyJudge {
   }
 
   // What is known of its blocks wherever it runs: launched by the host, by the family, or both.
-  [[nodiscard]] KnownBlock block_of(const FunctionFacts& kernel) const {
+  [[nodiscard]] KnownExtents block_of(const FunctionFacts& kernel) const {
     const auto known = std::ranges::find(kernels_, &kernel, [](const FedKernel& k) { return k.facts.get(); });
     if (known == kernels_.end()) return way_.block;
-    KnownBlock block = composed(known->block, way_.block);
+    KnownExtents block = composed(known->block, way_.block);
     for (size_t axis = 0; axis < block.size() && &kernel == parent_.get(); ++axis) {
       if (block.at(axis) != way_.block.at(axis)) block.at(axis).reset();
     }
@@ -198,6 +198,10 @@ class FamilyJudge {
 
   Found object_to_forms() {
     for (const Edge& edge : edges_) {
+      if (stream_kind(*edge.site) == StreamKind::Tail) {
+        return object(fmt::format("{} into the tail-launch stream, behind all else",
+                                  launch_text(*edge.from, *edge.site)));
+      }
       if (edge.site->idiom->form == LaunchForm::Documented)
         return object(fmt::format("{} and asks for a buffer before it knows the grid",
                                   launch_text(*edge.from, *edge.site)));

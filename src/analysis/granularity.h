@@ -33,8 +33,8 @@ inline bool is_for_device_only(Granularity granularity) {
          granularity == Granularity::Warp;
 }
 
-// A block of which only those extents are known that are not missing.
-using KnownBlock = std::array<std::optional<uint32_t>, 3>;
+// A grid or block of which only those extents are known that are not missing.
+using KnownExtents = std::array<std::optional<uint32_t>, 3>;
 
 // What a site is judged and rewritten for.
 struct Way {
@@ -46,8 +46,8 @@ struct Way {
   Ordering ordering = Ordering::Relaxed;
   // The launch may stand in a loop: a thread's children run one after another (chaining.h).
   bool chains = false;
-  // The blocks that the host launches the parent in: what is rewritten is right for these only.
-  KnownBlock block{};
+  // The blocks and grids that the host launches the parent in: what is rewritten is right for these only.
+  KnownExtents block{}, grid{};
 
   // How many children there will be is not known: the queue has a size of its own.
   [[nodiscard]] bool has_own_room() const { return feeds || chains; }

@@ -42,10 +42,11 @@ std::string stream_name(const FunctionFacts& kernel, const Site& site) {
       return "fire-and-forget";
     case StreamKind::Own:
       return kCreated;
+    case StreamKind::Tail:
+      return "tail";
     case StreamKind::Other:
       break;
   }
-  if (kernel.data.constant(site.stream) == 3) return "tail";
   return owns_stream(kernel, site.stream).answer == Answer::Yes ? kCreated : kUnknown;
 }
 

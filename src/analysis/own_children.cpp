@@ -42,7 +42,8 @@ class Judge {
   // threads launched.
   Found object_to_order() {
     const StreamKind stream = stream_kind(site_);
-    if (stream == StreamKind::Other || (stream == StreamKind::Null && ordering_ != Ordering::Relaxed))
+    if (stream == StreamKind::Other || stream == StreamKind::Tail ||
+        (stream == StreamKind::Null && ordering_ != Ordering::Relaxed))
       return "its stream's order is kept";
     const uint32_t launch = p_.flow.index_of(site_.launch_call);
     for (const Site& other : p_.sites) {

@@ -84,7 +84,7 @@ class Judge {
 
   Found object_to_launch() {
     if (!site_->understood()) return Objection{Reason::NotUnderstood, site_->problem};
-    if (stream_kind(*site_) == StreamKind::Other)
+    if (stream_kind(*site_) == StreamKind::Other || stream_kind(*site_) == StreamKind::Tail)
       return Objection{Reason::StreamUnsupported, "the stream is " + print(site_->streams)};
     if (Found objection = object_to_parent(k_, without_order(), way())) return objection;
     if (site_->idiom->form == LaunchForm::Documented)

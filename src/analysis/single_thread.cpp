@@ -13,19 +13,23 @@ namespace {
 using ptx::Statement;
 
 constexpr std::array<const char*, 3> kThreadIndex = {"tid.x", "tid.y", "tid.z"};
+constexpr std::array<const char*, 3> kBlockIndex = {"ctaid.x", "ctaid.y", "ctaid.z"};
+constexpr std::array<const char*, 3> kBlockExtent = {"ntid.x", "ntid.y", "ntid.z"};
 
-// True for what is the same for all threads of a block, whenever it is read.
-bool is_block_value(const ExprNode& leaf) {
+// True for what is the same for all threads of a grid, whenever it is read; of a block.
+bool is_grid_value(const ExprNode& leaf) {
   if (leaf.kind == ExprKind::Constant || leaf.kind == ExprKind::Parameter) return true;
   return leaf.kind == ExprKind::Special &&
-         (leaf.name.starts_with("ctaid.") || leaf.name.starts_with("nctaid.") ||
-          leaf.name.starts_with("ntid."));
+         (leaf.name.starts_with("nctaid.") || leaf.name.starts_with("ntid."));
+}
+bool is_block_value(const ExprNode& leaf) {
+  return is_grid_value(leaf) || (leaf.kind == ExprKind::Special && leaf.name.starts_with("ctaid."));
 }
 
 class Guards {
  public:
   // Of the basic block of that number, in thread blocks of that size.
-  Guards(const FunctionFacts& parent, uint32_t block, const KnownBlock& size)
+  Guards(const FunctionFacts& parent, uint32_t block, const KnownExtents& size)
       : k_(parent), values_(parent.values()) {
     required_extents();
     known_extents(size);
@@ -42,9 +46,16 @@ class Guards {
   [[nodiscard]] bool leave_first_thread() const { return zero_[0] && zero_[1] && zero_[2]; }
   [[nodiscard]] bool leave_one_thread() const { return fixed_[0] && fixed_[1] && fixed_[2]; }
   [[nodiscard]] bool leave_one_of_a_row() const { return fixed_[0]; }
+  // In grids of that size.
+  [[nodiscard]] bool leave_one_block(const KnownExtents& grid) const {
+    for (size_t axis = 0; axis < grid.size(); ++axis) {
+      if (grid.at(axis) != 1U && !fixed_block_.at(axis)) return false;
+    }
+    return true;
+  }
 
  private:
-  void known_extents(const KnownBlock& size) {
+  void known_extents(const KnownExtents& size) {
     const bool is_one_thread = most_threads_allowed(k_.module, k_.function) == 1;
     for (size_t axis = 0; axis < size.size(); ++axis) {
       if (size.at(axis) != 1U && !is_one_thread) continue;
@@ -123,40 +134,84 @@ class Guards {
     }
     std::optional<size_t> axis;
     const std::vector<Term> terms = terms_of(value);
+    block_of(terms);
     for (const Term& term : terms) {
-      const auto index = index_in(term);
+      const auto index = index_in(term, kThreadIndex);
       if (index && axis) return;
       if (index) axis = index;
-      if (!index && !is_of_block(term)) return;
+      if (!index && !is_all_of(term, is_block_value)) return;
     }
     if (axis) fixed_.at(*axis) = true;
     if (axis && terms.size() == 1) zero_.at(*axis) = true;
   }
 
-  // The dimension of a term that is the thread's index, or its negative.
-  static std::optional<size_t> index_in(const Term& term) {
-    const bool one = term.coefficient == 1 || term.coefficient == 0xffffffff;
-    if (!one || term.factors.size() != 1 || term.factors[0]->kind != ExprKind::Special) return std::nullopt;
-    const auto* const found = std::ranges::find(kThreadIndex, term.factors[0]->name);
-    if (found == kThreadIndex.end()) return std::nullopt;
-    return static_cast<size_t>(found - kThreadIndex.begin());
+  // The sum of the terms is 0, and but for the block's index, or a thread's in one dimension of the grid, it
+  // is the same for all threads: what does that say of the block's index?
+  void block_of(const std::vector<Term>& terms) {
+    std::optional<size_t> axis;
+    bool of_thread = false;
+    uint64_t coefficient = 0;
+    for (const Term& term : terms) {
+      auto index = index_in(term, kBlockIndex);
+      const auto first = index ? std::nullopt : first_of_block(term);
+      if (first) index = first;
+      if (index && axis) return;
+      if (!index && !index_in(term, kThreadIndex) && !is_all_of(term, is_grid_value)) return;
+      if (index) axis = index, of_thread = first.has_value(), coefficient = term.coefficient;
+    }
+    if (!axis) return;
+    // ctaid * ntid + tid is another number for each thread of the dimension; ctaid for each block.
+    bool has_thread = false;
+    for (const Term& term : terms) {
+      const auto index = index_in(term, kThreadIndex);
+      if (!index) continue;
+      if (*index != *axis || term.coefficient != coefficient) return;
+      has_thread = true;
+    }
+    if (has_thread == of_thread) fixed_block_.at(*axis) = true;
   }
 
-  static bool is_of_block(const Term& term) {
-    return std::ranges::none_of(term.factors, [](const Expr& factor) {
-      return any_leaf(factor, [](const ExprNode& leaf) { return !is_block_value(leaf); });
+  // The dimension of a term that is ctaid * ntid of one, or its negative.
+  static std::optional<size_t> first_of_block(const Term& term) {
+    if (!is_one(term) || term.factors.size() != 2) return std::nullopt;
+    for (size_t axis = 0; axis < kBlockIndex.size(); ++axis) {
+      const auto has = [&](const char* name) {
+        return std::ranges::any_of(term.factors, [&](const Expr& factor) {
+          return factor->kind == ExprKind::Special && factor->name == name;
+        });
+      };
+      if (has(kBlockIndex.at(axis)) && has(kBlockExtent.at(axis))) return axis;
+    }
+    return std::nullopt;
+  }
+
+  // The dimension of a term that is the thread's index, or its negative.
+  static std::optional<size_t> index_in(const Term& term, const std::array<const char*, 3>& names) {
+    if (!is_one(term) || term.factors.size() != 1 || term.factors[0]->kind != ExprKind::Special)
+      return std::nullopt;
+    const auto* const found = std::ranges::find(names, term.factors[0]->name);
+    if (found == names.end()) return std::nullopt;
+    return static_cast<size_t>(found - names.begin());
+  }
+
+  static bool is_one(const Term& term) { return term.coefficient == 1 || term.coefficient == 0xffffffff; }
+
+  static bool is_all_of(const Term& term, bool (*is_value)(const ExprNode&)) {
+    return std::ranges::none_of(term.factors, [&](const Expr& factor) {
+      return any_leaf(factor, [&](const ExprNode& leaf) { return !is_value(leaf); });
     });
   }
 
   const FunctionFacts& k_;
   const Values& values_;
   std::array<bool, 3> fixed_ = {};
-  std::array<bool, 3> zero_ = {};  // and to which value: 0
+  std::array<bool, 3> zero_ = {};         // and to which value: 0
+  std::array<bool, 3> fixed_block_ = {};  // the block's index in the grid
 };
 
 }  // namespace
 
-bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site, const KnownBlock& block) {
+bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site, const KnownExtents& block) {
   if (parent.flow.has_unknown_branch()) return false;
   const uint32_t at = parent.flow.index_of(site.get_call);
   const Guards guards(parent, parent.flow.instructions()[at].block, block);
@@ -164,7 +219,14 @@ bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site, co
          (guards.leave_one_of_a_row() && is_behind_lone_store(parent.values(), at));
 }
 
-bool is_launched_by_first_thread(const FunctionFacts& parent, const Site& site, const KnownBlock& block) {
+bool is_launched_by_one_thread_of_all(const FunctionFacts& parent, const Site& site,
+                                      const KnownExtents& block, const KnownExtents& grid) {
+  if (!is_launched_by_one_thread(parent, site, block)) return false;
+  const uint32_t at = parent.flow.index_of(site.get_call);
+  return Guards(parent, parent.flow.instructions()[at].block, block).leave_one_block(grid);
+}
+
+bool is_launched_by_first_thread(const FunctionFacts& parent, const Site& site, const KnownExtents& block) {
   if (parent.flow.has_unknown_branch()) return false;
   const uint32_t at = parent.flow.index_of(site.get_call);
   return Guards(parent, parent.flow.instructions()[at].block, block).leave_first_thread();

@@ -13,10 +13,14 @@
 namespace klap::analysis {
 
 // `block`: of the parent.
-bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site, const KnownBlock& block);
+bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site, const KnownExtents& block);
+
+// The same of the whole grid, which has no more threads than 32 bits can count.
+bool is_launched_by_one_thread_of_all(const FunctionFacts& parent, const Site& site,
+                                      const KnownExtents& block, const KnownExtents& grid);
 
 // Whether that thread is the one whose index is 0 in every dimension.
-bool is_launched_by_first_thread(const FunctionFacts& parent, const Site& site, const KnownBlock& block);
+bool is_launched_by_first_thread(const FunctionFacts& parent, const Site& site, const KnownExtents& block);
 
 // True if a kernel reads its threads' indices or lanes. One that does not is hardly meant for more than one
 // thread to a block.

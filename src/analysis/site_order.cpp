@@ -17,6 +17,8 @@ Finding barrier_between(const FunctionFacts& parent, const Site& a, const Site& 
 }
 
 bool precedes(const FunctionFacts& parent, const Site& a, const Site& b) {
+  const bool a_is_tail = stream_kind(a) == StreamKind::Tail, b_is_tail = stream_kind(b) == StreamKind::Tail;
+  if (a_is_tail != b_is_tail) return b_is_tail;
   if (parent.flow.can_follow(parent.flow.index_of(a.get_call), parent.flow.index_of(b.get_call))) return true;
   return both_in_null_stream(a, b) && barrier_between(parent, a, b).answer != Answer::No;
 }

@@ -4,7 +4,8 @@
 // queue. That keeps every promise if the queues come in the right order: a thread's launches into one stream
 // run one after another, so a site comes before those that control can reach from it; and where a barrier can
 // put a launch of one site before a launch of another, the NULL stream of the block promises the same between
-// threads. No order is right where two sites come before each other. Order that nobody promised does no harm.
+// threads. What goes into the tail-launch stream comes behind all else. No order is right where two sites
+// come before each other. Order that nobody promised does no harm.
 #pragma once
 
 #include <optional>

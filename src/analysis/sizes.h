@@ -39,7 +39,7 @@ LaunchSizes launch_sizes(const FunctionFacts& parent, const Site& site, const pt
                          const ptx::Function& child);
 
 // A block whose extents are each a constant or, where there is nothing, that of the block which launches it.
-using LaunchBlock = KnownBlock;
+using LaunchBlock = KnownExtents;
 // Nothing where an extent is neither.
 std::optional<LaunchBlock> launch_block(const FunctionFacts& parent, const Site& site);
 

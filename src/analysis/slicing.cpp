@@ -127,6 +127,10 @@ MaybeText object_to_parameters(const FunctionFacts& parent) {
 }  // namespace
 
 std::optional<std::string> object_to_slices(const FunctionFacts& parent) {
+  for (const Site& site : parent.sites) {
+    if (stream_kind(site) == StreamKind::Tail)
+      return "it launches into the tail-launch stream, at " + ptx::place(site.position);
+  }
   if (auto found = object_to_effects(parent)) return found;
   if (auto found = object_to_reads(parent)) return found;
   if (auto found = object_to_waiting(parent)) return found;

@@ -15,7 +15,7 @@
 //    at the launch or for their registers and barriers.
 //  - Children. A child may begin as soon as it is launched, whatever other blocks of the parent have done by
 //    then: children that run before a later block begins run when they might have. Only launches into the
-//    tail stream wait for the whole grid, and no site with one is put off. Children do not wait for anybody
+//    tail stream wait for the whole grid: a parent with one is not sliced. Children do not wait for anybody
 //    either (or their site is left), so they need no block of a later slice.
 //  - Memory. Between a child and the blocks that did not launch it CUDA orders nothing. A program that is
 //    right whenever the child runs is right when it runs between two slices; the boundaries between kernels

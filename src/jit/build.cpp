@@ -359,8 +359,10 @@ class Generator {
     }
     v.pool_bytes = sites.front().wish.pool_bytes;
     v.buffer = sites.front().wish.buffer;
-    for (size_t axis = 0; axis < v.block.size(); ++axis)
+    for (size_t axis = 0; axis < v.block.size(); ++axis) {
       v.block.at(axis) = sites.front().way.block.at(axis).value_or(0);
+      v.grid.at(axis) = sites.front().way.grid.at(axis).value_or(0);
+    }
     v.in_slices = sites.front().in_slices;
     out_.variants.push_back(std::move(v));
   }

@@ -133,12 +133,13 @@ template <typename Archive, typename V>
 requires std::same_as<std::remove_const_t<V>, Variant>
 void fields(Archive& archive, V& variant) {
   auto& [parent, parent_variant, launcher, granularity, group_blocks, param_count, param_bytes, queue_offset,
-         queues, pool_bytes, buffer, block, in_slices, consumers_await, promoted, pool, concurrency] =
+         queues, pool_bytes, buffer, block, grid, in_slices, consumers_await, promoted, pool, concurrency] =
       variant;
   archive(parent), archive(parent_variant), archive(launcher), archive(granularity), archive(group_blocks);
   archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues), archive(pool_bytes);
-  archive(buffer), archive(block[0]), archive(block[1]), archive(block[2]), archive(in_slices),
-      archive(consumers_await), archive(promoted);
+  for (auto* const extents : {&block, &grid})
+    archive((*extents)[0]), archive((*extents)[1]), archive((*extents)[2]);
+  archive(buffer), archive(in_slices), archive(consumers_await), archive(promoted);
   archive(pool), archive(concurrency);
 }
 

@@ -87,7 +87,7 @@ struct Request {
   bool sharing = true;
   // Whether the caller can run variants that take a slice (Variant::in_slices).
   bool slicing = true;
-  // Whether the caller can run variants made for some blocks only (Variant::block).
+  // Whether the caller can run variants made for some blocks and grids only (Variant::block).
   bool blocks = true;
   // Whether the caller can run promoted chains (Variant::promoted).
   bool promoting = true;
@@ -185,9 +185,9 @@ struct Variant {
   std::vector<ChildQueue> queues;   // in the order in which they are to be run
   uint64_t pool_bytes = 0;          // what the program's annotation allows a queue; likewise
   Buffer buffer = Buffer::Pool;     // of the queues
-  // The variant may be launched in blocks of these extents only, 0 for any: in others, several threads might
-  // launch what has an order that is not kept.
-  std::array<uint32_t, 3> block{};
+  // The variant may be launched in blocks and grids of these extents only, 0 for any: in others, several
+  // threads might launch what has an order that is not kept.
+  std::array<uint32_t, 3> block{}, grid{};
   // The variant can be launched in slices of the grid: behind the queues it takes which one (GridSlice).
   bool in_slices = false;
   // Every consumer begins with a wait for what is before it in its stream, and may be launched with

@@ -79,6 +79,8 @@ std::string stream_text(const Site& site) {
       return "fire-and-forget stream";
     case StreamKind::Own:
       return "stream of the thread's own";
+    case StreamKind::Tail:
+      return "tail-launch stream";
     case StreamKind::Other:
       break;
   }
@@ -455,20 +457,33 @@ class Planner {
   }
 
   // One way, in any block that the host may launch the parent in; where that stands against it because
-  // several threads of a block may launch, in those in which they may not.
+  // several threads may launch, in those in which they may not.
   std::vector<std::optional<Objection>> judge_in_any_block(std::vector<PlannedSite>& sites, const Way& way) {
-    constexpr analysis::KnownBlock kOneRow = {std::nullopt, 1, 1}, kOneThread = {1, 1, 1};
     const auto of_threads = [](const std::optional<Objection>& o) {
       return o && (o->reason == Reason::ChildReadModifyWrite || o->reason == Reason::OrderKept);
     };
     std::vector<std::optional<Objection>> objections = judge_all(sites, way);
     if (way.is_at_once() || !request_.blocks || std::ranges::none_of(objections, of_threads))
       return objections;
-    Way in_block = way;
-    in_block.block = analysis::tells_threads_apart(*sites.front().parent) ? kOneRow : kOneThread;
-    std::vector<std::optional<Objection>> fewer = judge_all(sites, in_block);
-    if (std::ranges::none_of(fewer, [](const auto& o) { return o.has_value(); })) return fewer;
+    for (const Way& of_one_thread : ways_of_one_thread(sites, way)) {
+      std::vector<std::optional<Objection>> fewer = judge_all(sites, of_one_thread);
+      if (std::ranges::none_of(fewer, [](const auto& o) { return o.has_value(); })) return fewer;
+    }
     return judge_all(sites, way);
+  }
+
+  // The same way in the blocks and grids in which what the parent compares may leave one thread.
+  static std::vector<Way> ways_of_one_thread(const std::vector<PlannedSite>& sites, const Way& way) {
+    constexpr analysis::KnownExtents kOneRow = {std::nullopt, 1, 1}, kOne = {1, 1, 1};
+    Way in_row = way;
+    in_row.block = analysis::tells_threads_apart(*sites.front().parent) ? kOneRow : kOne;
+    if (std::ranges::none_of(
+            sites, [](const PlannedSite& s) { return analysis::stream_kind(*s.site) == StreamKind::Tail; }))
+      return {in_row};
+    in_row.grid = kOneRow;
+    Way of_block = in_row;
+    of_block.grid = kOne;
+    return {in_row, of_block};
   }
 
   std::vector<std::optional<Objection>> judge_all(std::vector<PlannedSite>& sites, const Way& way) {
@@ -727,10 +742,13 @@ class Planner {
       remark.notes.emplace_back("launches that the queue has no room for are the program's own");
     if (planned.way.feeds) note_following(remark, *planned.family);
     if (planned.way.block[1]) {
-      remark.notes.push_back(
-          fmt::format("where the host launches the parent in blocks of one {}, of which one thread launches; "
-                      "else the original runs",
-                      planned.way.block[0] ? "thread" : "row"));
+      const std::string grid = !planned.way.grid[1]  ? "blocks"
+                               : planned.way.grid[0] ? "a grid of one block"
+                                                     : "a grid of one row, in blocks";
+      remark.notes.push_back(fmt::format(
+          "where the host launches the parent in {} of one {}, of which one thread launches; else "
+          "the original runs",
+          grid, planned.way.block[0] ? "thread" : "row"));
     }
     if (!planned.whole.empty()) remark.notes.push_back("its grid is launched as a whole: " + planned.whole);
     note_target(remark, planned.parent_unit);

@@ -245,9 +245,10 @@ bool has_too_many_threads(const Launch& launch, const jit::Variant& variant) {
   return grid_threads(launch) > KLAP_MAX_RECORDS && !any_size && !may_cut;
 }
 
-bool is_block_for(const Launch& launch, const jit::Variant& variant) {
-  return std::ranges::equal(variant.block, launch.block,
-                            [](uint32_t needed, unsigned is) { return needed == 0 || needed == is; });
+bool is_made_for(const jit::Variant& variant, const Launch& launch) {
+  const auto fits = [](uint32_t needed, unsigned is) { return needed == 0 || needed == is; };
+  return std::ranges::equal(variant.block, launch.block, fits) &&
+         std::ranges::equal(variant.grid, launch.grid, fits);
 }
 
 // The launch context of the launch's stream, or why there is none for it.
@@ -281,9 +282,10 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   // The driver refuses it, and shall say so itself.
   if (grid_threads(launch) == 0) return leave(reasons::kEmptyGrid);
   ParentKernel& parent = *handle.parent;
-  if (!is_block_for(launch, parent.variant())) {
-    parent.info_once("block", fmt::format("a launch in blocks of {} runs the original: {}",
-                                          fmt::join(launch.block, "x"), reasons::kSeveralThreads.meaning));
+  if (!is_made_for(parent.variant(), launch)) {
+    parent.info_once("block", fmt::format("a launch of {} in blocks of {} runs the original: {}",
+                                          fmt::join(launch.grid, "x"), fmt::join(launch.block, "x"),
+                                          reasons::kSeveralThreads.meaning));
     return leave(reasons::kSeveralThreads);
   }
   if (has_too_many_threads(launch, parent.variant())) return leave(reasons::kTooManyThreads);

@@ -36,7 +36,7 @@ namespace klap::runtime {
   X(kNotTheConsumersBlock, "not the consumer's block",                                                      \
     "children that meet at barriers have blocks like the parent's, which is no full warps or too small")    \
   X(kSeveralThreads, "other threads may launch",                                                            \
-    "in a block of this size several threads may launch children that their order keeps apart")             \
+    "in this block or grid several threads may launch children that their order keeps apart")               \
   X(kConsumerBlock, "consumer block over its limit", "the consumer cannot run in blocks of its size")       \
   X(kConsumerDoesNotFit, "consumer does not fit the device", "not one block of the consumer fits")          \
   X(kConsumerDoesNotLaunch, "consumer does not launch", "the consumer failed on an empty queue")            \

@@ -45,6 +45,7 @@ TEST_F(Cache, SecondUseIsAHitWithEveryField) {
   EXPECT_EQ(kept.module.variants.at(1).queues.at(1).child, "other child");
   EXPECT_EQ(kept.module.variants.at(0).launcher, Launcher::Device);
   EXPECT_EQ(kept.module.variants.at(0).block, (std::array<uint32_t, 3>{0, 19, 20}));
+  EXPECT_EQ(kept.module.variants.at(0).grid, (std::array<uint32_t, 3>{21, 22, 0}));
   EXPECT_TRUE(kept.module.variants.at(0).in_slices);
   EXPECT_TRUE(kept.module.variants.at(0).consumers_await);
   EXPECT_FALSE(kept.module.variants.at(2).consumers_await);

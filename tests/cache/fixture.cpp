@@ -48,6 +48,7 @@ RewrittenModule module_for(const CacheKey& key, size_t cubin_bytes) {
   variant.queue_param_offset = 3;
   variant.buffer = Buffer::Malloc;
   variant.block = {0, 19, 20};
+  variant.grid = {21, 22, 0};
   variant.in_slices = true;
   variant.consumers_await = true;
   variant.queues.push_back({.child = "child",

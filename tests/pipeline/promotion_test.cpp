@@ -157,8 +157,8 @@ const std::map<std::string, size_t> kQuestions = {{"PA", 1}, {"PAO", 2}, {"lookb
 // Links that are counted end where the compared value would have wrapped around.
 TEST(PromotedKernel, HasCounters) {
   for (const auto& [wish, questions] : kQuestions) {
-    EXPECT_EQ(questions,
-              count(added_to("rewritten-chain-carried", wish), "setp.le.s64 %klap_test, %klap_begin, %klap_last;"))
+    EXPECT_EQ(questions, count(added_to("rewritten-chain-carried", wish),
+                               "setp.le.s64 %klap_test, %klap_begin, %klap_last;"))
         << wish;
   }
   EXPECT_EQ(0u, count(added_to("rewritten-chain-known-early", "PAO"), "%klap_begin"));

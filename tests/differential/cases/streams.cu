@@ -71,11 +71,12 @@ KLAP_CASE(created_stream, "two launches into a created stream are not run in ord
 }
 KLAP_CASE(tail_launch, "a tail launch runs before its grid is done") {
   one_stream(c, "tail_parent", [](int t) { return t == 0 ? 42 : 21; });
-  c.left("tail_parent", "stream-unsupported");
+  c.left_on_device("tail_parent", "stream-unsupported");
+  c.by_warp("stream-unsupported");
 }
 KLAP_CASE(tail_after_children, "a tail launch runs before the other children of its grid are done") {
   one_stream(c, "tail_after_children", [](int t) { return t == 0 ? 100 : 0; });
-  c.left("tail_after_children", "stream-unsupported");
+  c.left_on_device("tail_after_children", "stream-unsupported");
   c.by_warp("some");
 }
 

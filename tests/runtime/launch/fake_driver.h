@@ -127,6 +127,7 @@ class FakeDriverTest : public testing::Test {
     eleventh.parent = "of_one_row";
     eleventh.parent_variant = "__klap_of_one_row";
     eleventh.block = {0, 1, 1};
+    eleventh.grid = {0, 0, 1};
     return {first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh};
   }
 

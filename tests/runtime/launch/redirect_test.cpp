@@ -381,7 +381,10 @@ TEST_F(RedirectTest, VariantsForSomeBlocksAreUsedInTheseOnly) {
   expect_left(launch, "other threads may launch", "of_one_row");
   launch.block[2] = 1;
   launch.block[0] = 256;
+  launch.grid[1] = 2;
   expect_redirected(launch);
+  launch.grid[2] = 2;
+  expect_left(launch, "other threads may launch", "of_one_row");
 }
 
 TEST_F(RedirectTest, ConsumerThatDoesNotFitIsNeverUsed) {
