@@ -177,8 +177,8 @@ class EarlyExit {
     if (!s.predicated) return false;
     const Uniform uniform = k_.values().uniformity.operand(decision, m_.text(s.predicate));
     if (uniform == Uniform::Grid || uniform == Uniform::Block) return true;
-    return by_warp && (uniform == Uniform::Warp || falls_between_warps(decision) ||
-                       in_warps().operand(decision, m_.text(s.predicate)) <= Uniform::Warp);
+    return by_warp &&
+           (uniform == Uniform::Warp || in_warps().operand(decision, m_.text(s.predicate)) <= Uniform::Warp);
   }
 
   // What is the same for a warp, when more is known of warps than of blocks.
@@ -191,41 +191,6 @@ class EarlyExit {
     return *in_warps_;
   }
 
-  // A comparison of %tid.x, or of %tid.x / 32, with a constant by which whole warps go one way or the other.
-  [[nodiscard]] bool falls_between_warps(uint32_t decision) const {
-    const Statement* compare = only_definition(m_.text(at(decision).predicate));
-    if (!full_rows_ || compare == nullptr || !m_.is(compare->head, "setp") || compare->operands.size() != 3 ||
-        compare->modifiers.size() != 2) {
-      return false;
-    }
-    const std::string_view compared = m_.text(compare->operands[1]);
-    const auto bound = k_.data.constant(m_.text(compare->operands[2]));
-    if (!bound) return false;
-    if (is_warp_number(compared)) return true;
-    const std::string_view relation = m_.text(compare->modifiers.first);
-    const bool below = relation == ".lt" || relation == ".ge" || relation == ".lo" || relation == ".hs";
-    const bool up_to = relation == ".le" || relation == ".gt" || relation == ".ls" || relation == ".hi";
-    return is_index(compared) && ((below && *bound % 32 == 0) || (up_to && *bound % 32 == 31));
-  }
-
-  [[nodiscard]] bool is_index(std::string_view reg) const {
-    const Statement* s = only_definition(reg);
-    return s != nullptr && m_.is(s->head, "mov") && s->operands.size() == 2 &&
-           m_.compact(s->operands[1]) == "%tid.x";
-  }
-
-  [[nodiscard]] bool is_warp_number(std::string_view reg) const {
-    const Statement* s = only_definition(reg);
-    if (s == nullptr || !m_.is(s->head, "shr") || s->operands.size() != 3) return false;
-    return is_index(m_.text(s->operands[1])) && k_.data.constant(m_.text(s->operands[2])).value_or(0) >= 5;
-  }
-
-  [[nodiscard]] const Statement* only_definition(std::string_view reg) const {
-    const auto& writers = k_.data.definitions(reg);
-    if (writers.size() != 1 || k_.data.is_ambiguous(reg) || at(writers[0]).predicated) return nullptr;
-    return &at(writers[0]);
-  }
-
   [[nodiscard]] std::string first_text(uint32_t instruction) const {
     return fmt::format("{} ({})", m_.full_opcode(at(instruction)), m_.place(at(instruction).head));
   }
@@ -236,9 +201,11 @@ class EarlyExit {
     const auto& writers = k_.data.definitions(m_.text(at(decision).predicate));
     if (writers.size() != 1) return true;
     const Statement& s = at(writers[0]);
-    if (!m_.is(s.head, "setp") || s.operands.empty()) return true;
-    const uint64_t bound = k_.data.constant(m_.text(s.operands.back())).value_or(1);
-    return bound % 32 == 0 || bound % 32 == 31;
+    if (!m_.is(s.head, "setp")) return true;
+    return std::any_of(s.operands.begin(), s.operands.end(), [&](const ptx::TokenRange& operand) {
+      const auto bound = k_.values().symbolic.read(writers[0], m_.compact(operand), 32).as_constant();
+      return bound && (*bound % 32 == 0 || *bound % 32 == 31);
+    });
   }
 
   const FunctionFacts& k_;

@@ -56,22 +56,34 @@ TEST(EarlyExit, OfWarpOperations) {
 }
 
 // Whole warps may have more to do together than others, as when the first one adds up what all have found.
+Answer skipped(const std::string& condition) {
+  const std::string body =
+      kShuffle + "mov.u32 %r9, %tid.x; " + condition + "@%p1 bra E; " + kShuffle + "E: ret;";
+  const auto parsed = kernel(body);
+  EXPECT_NE(Answer::No, early_exit(*parsed.facts).answer) << "rows may end within a warp";
+  return early_exit(*parsed.facts, true).answer;
+}
+
 TEST(EarlyExit, OfWarpOperationsThatWholeWarpsSkip) {
-  const auto skipped = [](const std::string& condition) {
-    const std::string body =
-        kShuffle + "mov.u32 %r9, %tid.x; " + condition + "@%p1 bra E; " + kShuffle + "E: ret;";
-    const auto parsed = kernel(body);
-    EXPECT_NE(Answer::No, early_exit(*parsed.facts).answer) << "rows may end within a warp";
-    return early_exit(*parsed.facts, true).answer;
-  };
   for (const char* whole :
        {"setp.gt.u32 %p1, %r9, 31; ", "setp.ge.s32 %p1, %r9, 64; ", "setp.lt.u32 %p1, %r9, 32; ",
-        "setp.le.u32 %p1, %r9, 95; ", "shr.u32 %r8, %r9, 5; setp.ne.s32 %p1, %r8, 0; "}) {
+        "setp.le.u32 %p1, %r9, 95; ", "setp.lt.s32 %p1, %r9, -32; ",
+        "shr.u32 %r8, %r9, 5; setp.ne.s32 %p1, %r8, 0; ", "shr.u32 %r8, %r9, 6; setp.eq.u32 %p1, %r8, 1; ",
+        "add.u32 %r9, %r9, 32; setp.gt.u32 %p1, %r9, 63; ",
+        "and.b32 %r8, %r9, 63; setp.gt.u32 %p1, %r8, 31; ",
+        "cvt.u64.u32 %rd1, %r9; setp.hs.u64 %p1, %rd1, 32; ",
+        "ld.param.u32 %r8, [n]; shl.b32 %r7, %r8, 5; setp.ge.s32 %p1, %r9, %r7; "}) {
     EXPECT_EQ(Answer::No, skipped(whole)) << whole;
   }
-  for (const char* divided : {"setp.gt.u32 %p1, %r9, 32; ", "setp.ge.u32 %p1, %r9, 31; ",
-                              "setp.eq.u32 %p1, %r9, 32; ", "add.u32 %r9, %r9, 1; setp.gt.u32 %p1, %r9, 31; ",
-                              "shr.u32 %r8, %r9, 4; setp.ne.s32 %p1, %r8, 0; "}) {
+  for (const char* divided :
+       {"setp.gt.u32 %p1, %r9, 32; ", "setp.ge.u32 %p1, %r9, 31; ", "setp.eq.u32 %p1, %r9, 32; ",
+        "add.u32 %r9, %r9, 1; setp.gt.u32 %p1, %r9, 31; ", "shr.u32 %r8, %r9, 4; setp.ne.s32 %p1, %r8, 0; ",
+        "shl.b32 %r8, %r9, 1; setp.ge.u32 %p1, %r8, 32; ", "setp.gt.f32 %p1, %r9, 31; ",
+        "and.b32 %r8, %r9, 63; setp.gt.u32 %p1, %r8, 47; ",
+        "and.b32 %r8, %r9, 48; setp.ge.u32 %p1, %r8, 32; ",
+        "ld.param.u32 %r8, [n]; shl.b32 %r7, %r8, 4; setp.ge.s32 %p1, %r9, %r7; ",
+        "mov.u32 %r8, %laneid; shl.b32 %r7, %r8, 5; setp.ge.s32 %p1, %r9, %r7; ",
+        "setp.eq.u32 %p2, %r9, 40; @%p2 mov.u32 %r9, 7; setp.gt.u32 %p1, %r9, 31; "}) {
     EXPECT_NE(Answer::No, skipped(divided)) << divided;
   }
   EXPECT_NE(Answer::No,
@@ -81,6 +93,43 @@ TEST(EarlyExit, OfWarpOperationsThatWholeWarpsSkip) {
                        true)
                 .answer)
       << "a block is not a warp";
+}
+
+// The number of a warp's lanes has a name, and a comparison two sides.
+TEST(EarlyExit, OfWarpOperationsThatWholeWarpsSkipByName) {
+  const std::string named = "mov.u32 %r8, WARP_SZ; ";
+  for (const char* whole :
+       {"setp.le.u32 %p1, %r8, %r9; ", "setp.ge.u32 %p1, %r9, WARP_SZ; ", "setp.lt.u32 %p1, %r9, %r8; ",
+        "setp.gt.s32 %p1, %r8, %r9; ", "setp.lt.u32 %p1, 31, %r9; ", "setp.ge.u32 %p1, 63, %r9; ",
+        "div.u32 %r7, %r9, %r8; setp.ne.s32 %p1, %r7, 0; ", "div.s32 %r7, %r9, 32; setp.lt.s32 %p1, %r7, 2; ",
+        "div.u32 %r7, %r9, %r8; rem.u32 %r6, %r7, 2; setp.eq.u32 %p1, %r6, 1; ",
+        "rem.u32 %r7, %r9, %r8; sub.u32 %r6, %r9, %r7; setp.eq.u32 %p1, %r6, 32; "}) {
+    EXPECT_EQ(Answer::No, skipped(named + whole)) << whole;
+  }
+  for (const char* divided :
+       {"setp.lt.u32 %p1, %r8, %r9; ", "setp.le.u32 %p1, %r9, %r8; ", "setp.ge.u32 %p1, %r8, %r9; ",
+        "setp.eq.u32 %p1, %r8, %r9; ", "setp.le.u32 %p1, 31, %r9; ",
+        "rem.u32 %r7, %r9, %r8; setp.ne.s32 %p1, %r7, 0; ",
+        "shr.u32 %r7, %r8, 1; setp.le.u32 %p1, %r7, %r9; ", "div.u32 %r7, %r9, 33; setp.ne.s32 %p1, %r7, 0; ",
+        "div.u32 %r7, %r9, 48; setp.ne.s32 %p1, %r7, 0; "}) {
+    EXPECT_NE(Answer::No, skipped(named + divided)) << divided;
+  }
+}
+
+// Two conditions of a warp are one.
+TEST(EarlyExit, OfWarpOperationsThatWholeWarpsSkipByTwoConditions) {
+  const std::string first = "setp.gt.u32 %p2, %r9, 31; ";
+  const std::string second = ".shared .u32 x; bar.sync 0; ld.shared.u32 %r8, [x]; setp.lt.s32 %p3, %r8, 1; ";
+  const std::string apart = "setp.gt.u32 %p3, %r9, 7; ";
+  for (const char* both : {"or.pred %p1, %p2, %p3; ", "and.pred %p1, %p2, %p3; ", "xor.pred %p1, %p3, %p2; ",
+                           "not.pred %p4, %p2; and.pred %p1, %p4, %p3; ",
+                           "setp.gt.or.u32 %p1, %r9, 63, %p3; ", "setp.lt.and.s32 %p1|%p4, %r9, 64, !%p3; ",
+                           "selp.b32 %r7, 1, 0, %p2; selp.b32 %r6, %r7, 0, %p3; setp.ne.s32 %p1, %r6, 0; ",
+                           "mov.pred %p1, %p2; @%p3 mov.pred %p1, %p3; "}) {
+    EXPECT_EQ(Answer::No, skipped(first + second + both)) << both;
+    EXPECT_NE(Answer::No, skipped(first + apart + both)) << both;
+  }
+  EXPECT_NE(Answer::No, skipped(first + second + "setp.gt.or.u32 %p1, %r9, 62, %p3; "));
 }
 
 Answer answer(const std::string& body, MayLeave may_leave) {
