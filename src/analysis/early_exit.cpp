@@ -80,7 +80,7 @@ class EarlyExit {
     use.instruction = i;
     use.kind = EffectKind::WarpSync;
     use.text = fmt::format("{} ({})", m_.full_opcode(s), m_.place(s.head));
-    if (names_all_lanes(s)) use.number = kWarp;
+    if (names_all_lanes(i, s)) use.number = kWarp;
     return use;
   }
 
@@ -94,14 +94,16 @@ class EarlyExit {
 
   // Operations without a mask need the whole warp by definition (mma, ldmatrix, ...); the others have it as
   // their last operand.
-  [[nodiscard]] bool names_all_lanes(const Statement& s) const {
+  [[nodiscard]] bool names_all_lanes(uint32_t i, const Statement& s) const {
     const std::string_view opcode = m_.text(s.head);
     const bool masked = opcode == "bar" || opcode == "barrier" || opcode == "shfl" || opcode == "vote" ||
                         opcode == "match" || opcode == "redux" || opcode == "elect";
     if (!masked) return true;
     if (s.operands.empty()) return false;
-    const auto mask = k_.data.constant(m_.text(s.operands.back()));
-    return mask && (*mask & 0xffffffffU) == 0xffffffffU;
+    const Value mask = k_.values().symbolic.value(i, m_.compact(s.operands.back()), 32);
+    return mask.known() && std::all_of(mask.choices.begin(), mask.choices.end(), [](const Expr& choice) {
+             return choice.as_constant() == 0xffffffffU;
+           });
   }
 
   [[nodiscard]] bool callee_waits(const Call& call) const {

@@ -213,6 +213,28 @@ TEST(EarlyExit, OfOperationsThatNameSomeLanesIsUnknown) {
   EXPECT_EQ(Answer::Unknown, answer("bar.sync 0; brx.idx %r1, unknown_list; ret;"));
 }
 
+// A register may hold the mask of all lanes where it is read, and something else elsewhere.
+TEST(EarlyExit, OfMasksInRegistersThatHoldOtherThingsToo) {
+  const std::string by = "shfl.sync.down.b32 %r1, %r2, 1, 31, %r7; ";
+  for (const std::string& full :
+       {"mov.u32 %r7, -1; " + by + "mov.u32 %r7, 5; ret;", "mov.u32 %r7, 5; not.b32 %r7, 0; " + by + "ret;",
+        "mov.u32 %r7, -1; " + by + "selp.b32 %r7, %r1, %r7, %p1; ret;",
+        "selp.b32 %r7, -1, 0xffffffff, %p1; " + by + "ret;",
+        "@%p1 bra L; mov.u32 %r7, -1; bra M; L: mov.u32 %r7, 0xffffffff; M: " + by + "ret;"}) {
+    EXPECT_EQ(Answer::No, answer(full)) << full;
+  }
+  for (const std::string& unsure :
+       {"mov.u32 %r7, -1; mov.u32 %r7, 15; " + by + "ret;",
+        "mov.u32 %r7, -1; @%p1 mov.u32 %r7, 15; " + by + "ret;",
+        "mov.u32 %r7, 15; @%p1 mov.u32 %r7, -1; " + by + "ret;", "@%p1 mov.u32 %r7, -1; " + by + "ret;",
+        "selp.b32 %r7, -1, 15, %p1; " + by + "ret;",
+        "@%p1 bra L; mov.u32 %r7, -1; bra M; L: activemask.b32 %r7; M: " + by + "ret;",
+        "mov.u32 %r7, -1; mov.u32 %r6, 0; L: " + by +
+            "shr.u32 %r7, %r7, 1; add.u32 %r6, %r6, 1; setp.lt.u32 %p2, %r6, 4; @%p2 bra L; ret;"}) {
+    EXPECT_EQ(Answer::Unknown, answer(unsure)) << unsure;
+  }
+}
+
 TEST(EarlyExit, InLoops) {
   const std::string loop =
       "mov.u32 %r2, 0; L: bar.sync 0; add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, %r3; @%p2 bra L; ret;";
