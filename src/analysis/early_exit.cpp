@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "analysis/barriers.h"
 #include "analysis/divergence.h"
 #include "analysis/path_counts.h"
+#include "analysis/same_view.h"
 #include "analysis/values.h"
 
 namespace klap::analysis {
@@ -136,6 +138,7 @@ class EarlyExit {
     const BlockDivergence divergence(m_, k_.function, k_.flow, k_.data);
     const bool by_warp = number == kWarp || may_leave_ != MayLeave::Nobody;
     Finding out{Answer::No, ""};
+    uint32_t parting = 0;
     for (uint32_t decision : counts.decisions()) {
       const Divergence degree = divergence.of_decision(decision);
       if (degree == Divergence::None || out.answer == Answer::Yes || agree(decision, by_warp)) continue;
@@ -144,6 +147,39 @@ class EarlyExit {
       out.answer = sure ? Answer::Yes : Answer::Unknown;
       out.detail = fmt::format("threads may leave by the decision at {} while others have still to reach {}",
                                m_.place(at(decision).head), first_text(instructions[0]));
+      parting = decision;
+    }
+    if (by_warp && out.answer != Answer::No) out.detail += why_lanes_differ(parting);
+    return out;
+  }
+
+  // Names what synchronises before a load by which the decision is taken, if that is why a warp may differ.
+  [[nodiscard]] std::string why_lanes_differ(uint32_t decision) const {
+    const auto entered = entered_before_loads(k_.flow);
+    if (std::none_of(entered.begin(), entered.end(), [](const auto& by) { return by; })) return "";
+    for (const uint32_t i : sources(decision)) {
+      const auto address = entered[i] ? parse_address(m_, at(i).operands.back()) : std::nullopt;
+      if (!address || in_warps().operand(i, address->base) > Uniform::Warp) continue;
+      return fmt::format("; after {} the lanes of a warp may differ in what they read by {}",
+                         first_text(*entered[i]), first_text(i));
+    }
+    return "";
+  }
+
+  // The instructions by which what one reads is computed.
+  [[nodiscard]] std::set<uint32_t> sources(uint32_t instruction) const {
+    const Values& v = k_.values();
+    std::vector<uint32_t> work = {instruction};
+    std::set<uint32_t> out;
+    while (!work.empty()) {
+      const uint32_t i = work.back();
+      work.pop_back();
+      for (const Access& access : v.registers.accesses(i)) {
+        if (!access.read) continue;
+        for (const uint32_t from : v.reaching.origins(i, access.reg).definitions) {
+          if (out.insert(from).second) work.push_back(from);
+        }
+      }
     }
     return out;
   }

@@ -172,6 +172,12 @@ TEST(EarlyExit, OfWarpsByWhatTheyLoad) {
   EXPECT_EQ(Answer::No, after(".shared .u32 x; bar.sync 0; ld.shared.u32 %r9, [x]; "));
   EXPECT_EQ(Answer::No, after(address + "atom.global.add.u32 %r3, [%rd9], 1; ld.global.u32 %r9, [%rd9]; "))
       << "a relaxed atomic alone orders nothing";
+  for (const char* before :
+       {"atom.global.add.u32 %r3, [%rd9], 1; membar.gl; ", "ld.acquire.gpu.u32 %r3, [%rd9]; ",
+        "atom.global.add.u32 %r3, [%rd9], 1; fence.acq_rel.gpu; bar.sync 0; membar.cta; "}) {
+    EXPECT_EQ(Answer::No, after(address + before + "bar.sync 0; ld.global.u32 %r9, [%rd9]; "))
+        << "before a barrier of all: " << before;
+  }
   EXPECT_NE(Answer::No, after(address + "mov.u32 %r3, %tid.x; mad.wide.u32 %rd8, %r3, 4, %rd9; "
                                         "ld.global.u32 %r9, [%rd8]; "));
   for (const char* load :
@@ -179,8 +185,12 @@ TEST(EarlyExit, OfWarpsByWhatTheyLoad) {
         "ld.acquire.gpu.u32 %r3, [%rd9]; ld.global.u32 %r9, [%rd9]; ",
         "atom.global.add.u32 %r3, [%rd9], 1; membar.gl; ld.global.u32 %r9, [%rd9]; ",
         "atom.acquire.gpu.global.add.u32 %r3, [%rd9], 1; ld.global.u32 %r9, [%rd9]; ",
-        "bar.warp.sync -1; ld.global.u32 %r9, [%rd9]; ", "bar.sync 0, 64; ld.global.u32 %r9, [%rd9]; ",
-        "call.uni unknown; ld.global.u32 %r9, [%rd9]; ",
+        "atom.global.add.u32 %r3, [%rd9], 1; bar.sync 0; atom.global.add.u32 %r3, [%rd9], 1; membar.gl; "
+        "ld.global.u32 %r9, [%rd9]; ",
+        "bar.warp.sync -1; ld.global.u32 %r9, [%rd9]; ",
+        "bar.sync 0, 64; bar.sync 0; ld.global.u32 %r9, [%rd9]; ",
+        "call.uni unknown; bar.sync 0; ld.global.u32 %r9, [%rd9]; ",
+        "bar.sync 0, 64; ld.global.u32 %r9, [%rd9]; ", "call.uni unknown; ld.global.u32 %r9, [%rd9]; ",
         "mov.u32 %r3, %tid.x; setp.eq.u32 %p5, %r3, 0; @%p5 bar.sync 0; ld.global.u32 %r9, [%rd9]; ",
         "mov.u32 %r3, 0; L: bar.sync 0; ld.global.u32 %r9, [%rd9]; add.u32 %r3, %r3, 1; setp.lt.u32 %p5, "
         "%r3, "
@@ -265,6 +275,25 @@ TEST(EarlyExit, IsNamedWithItsPlace) {
       "waits after others have left: yes: threads may leave by the decision at line 7:6 while others have "
       "still to reach bar.sync (line 8:1)\n",
       print_early_exit(*kernel(kPastThread + "\n@%p1 bra E;\nbar.sync 0;\nE: ret;").facts));
+}
+
+// Where lanes may differ because something has synchronised since the last barrier, it is named.
+TEST(EarlyExit, IsNamedWithTheFenceThatMatters) {
+  const auto detail = [](const std::string& address) {
+    return early_exit(*kernel(".shared .u32 x; bar.sync 0; atom.shared.add.u32 %r3, [x], 1; " + address +
+                              "\nmembar.gl;\nld.shared.u32 %r9, [%r4];\nadd.u32 %r9, %r9, 1; " + kCompare +
+                              "@%p1 bra E;\n" + kShuffle + "E: ret;")
+                           .facts)
+        .detail;
+  };
+  const std::string plain =
+      "threads may leave by the decision at line 9:52 while others have still to reach shfl.sync.down.b32 "
+      "(line 10:1)";
+  EXPECT_EQ(plain +
+                "; after membar.gl (line 7:1) the lanes of a warp may differ in what they read by "
+                "ld.shared.u32 (line 8:1)",
+            detail("mov.u32 %r4, x;"));
+  EXPECT_EQ(plain, detail("mov.u32 %r4, %tid.x; add.u32 %r4, %r4, x;"));
 }
 
 }  // namespace
