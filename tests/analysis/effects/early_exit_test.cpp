@@ -1,8 +1,12 @@
 // Lanes that reach a barrier or a `.sync` operation after others have left.
 #include "analysis/early_exit.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <functional>
+#include <vector>
 
 #include "kernel.h"
 
@@ -114,6 +118,54 @@ TEST(EarlyExit, OfWarpOperationsThatWholeWarpsSkipByName) {
         "div.u32 %r7, %r9, 48; setp.ne.s32 %p1, %r7, 0; "}) {
     EXPECT_NE(Answer::No, skipped(named + divided)) << divided;
   }
+}
+
+bool holds(const std::string& relation, int64_t a, int64_t b) {
+  if (relation == "lt") return a < b;
+  if (relation == "le") return a <= b;
+  return relation == "gt" ? a > b : a >= b;
+}
+
+bool divides_a_warp(const std::function<bool(uint32_t thread)>& passes) {
+  for (uint32_t t = 0; t < 1024; ++t) {
+    if (passes(t) != passes(t / 32 * 32)) return true;
+  }
+  return false;
+}
+
+// By all threads of a block: no warp that a comparison divides is taken for whole.
+TEST(EarlyExit, OfWarpOperationsThatComparisonsDivide) {
+  struct Place {
+    const char* text;
+    std::function<uint32_t(uint32_t)> of;
+  };
+  const std::vector<Place> places = {
+      {"mov.u32 %r8, %r9;", [](uint32_t t) { return t; }},
+      {"add.u32 %r8, %r9, 48;", [](uint32_t t) { return t + 48; }},
+      {"sub.u32 %r8, %r9, 64;", [](uint32_t t) { return t - 64; }},
+      {"rem.u32 %r8, %r9, 96;", [](uint32_t t) { return t % 96; }},
+      {"and.b32 %r8, %r9, 992;", [](uint32_t t) { return t & 992; }},
+      {"div.u32 %r8, %r9, 64; mul.lo.u32 %r8, %r8, 48;", [](uint32_t t) { return t / 64 * 48; }}};
+  uint32_t whole = 0;
+  for (const Place& place : places) {
+    for (const std::string relation : {"lt", "le", "gt", "ge"}) {
+      for (const int32_t bound :
+           {-33, -32, -1, 0, 1, 31, 32, 33, 47, 48, 63, 64, 80, 95, 96, 127, 0x7fffffff}) {
+        for (const bool swapped : {false, true}) {
+          const std::string number = std::to_string(bound);
+          const std::string compare = fmt::format("{} setp.{}.s32 %p1, {}, {}; ", place.text, relation,
+                                                  swapped ? number : "%r8", swapped ? "%r8" : number);
+          if (skipped(compare) != Answer::No) continue;
+          ++whole;
+          EXPECT_FALSE(divides_a_warp([&](uint32_t thread) {
+            const auto value = static_cast<int32_t>(place.of(thread));
+            return swapped ? holds(relation, bound, value) : holds(relation, value, bound);
+          })) << compare;
+        }
+      }
+    }
+  }
+  EXPECT_GT(whole, 100u);
 }
 
 // Two conditions of a warp are one.
