@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "analysis/barriers.h"
 #include "analysis/divergence.h"
 #include "analysis/path_counts.h"
+#include "analysis/same_view.h"
 #include "analysis/values.h"
 
 namespace klap::analysis {
@@ -80,7 +82,7 @@ class EarlyExit {
     use.instruction = i;
     use.kind = EffectKind::WarpSync;
     use.text = fmt::format("{} ({})", m_.full_opcode(s), m_.place(s.head));
-    if (names_all_lanes(s)) use.number = kWarp;
+    if (names_all_lanes(i, s)) use.number = kWarp;
     return use;
   }
 
@@ -94,14 +96,16 @@ class EarlyExit {
 
   // Operations without a mask need the whole warp by definition (mma, ldmatrix, ...); the others have it as
   // their last operand.
-  [[nodiscard]] bool names_all_lanes(const Statement& s) const {
+  [[nodiscard]] bool names_all_lanes(uint32_t i, const Statement& s) const {
     const std::string_view opcode = m_.text(s.head);
     const bool masked = opcode == "bar" || opcode == "barrier" || opcode == "shfl" || opcode == "vote" ||
                         opcode == "match" || opcode == "redux" || opcode == "elect";
     if (!masked) return true;
     if (s.operands.empty()) return false;
-    const auto mask = k_.data.constant(m_.text(s.operands.back()));
-    return mask && (*mask & 0xffffffffU) == 0xffffffffU;
+    const Value mask = k_.values().symbolic.value(i, m_.compact(s.operands.back()), 32);
+    return mask.known() && std::all_of(mask.choices.begin(), mask.choices.end(), [](const Expr& choice) {
+             return choice.as_constant() == 0xffffffffU;
+           });
   }
 
   [[nodiscard]] bool callee_waits(const Call& call) const {
@@ -134,6 +138,7 @@ class EarlyExit {
     const BlockDivergence divergence(m_, k_.function, k_.flow, k_.data);
     const bool by_warp = number == kWarp || may_leave_ != MayLeave::Nobody;
     Finding out{Answer::No, ""};
+    uint32_t parting = 0;
     for (uint32_t decision : counts.decisions()) {
       const Divergence degree = divergence.of_decision(decision);
       if (degree == Divergence::None || out.answer == Answer::Yes || agree(decision, by_warp)) continue;
@@ -142,6 +147,39 @@ class EarlyExit {
       out.answer = sure ? Answer::Yes : Answer::Unknown;
       out.detail = fmt::format("threads may leave by the decision at {} while others have still to reach {}",
                                m_.place(at(decision).head), first_text(instructions[0]));
+      parting = decision;
+    }
+    if (by_warp && out.answer != Answer::No) out.detail += why_lanes_differ(parting);
+    return out;
+  }
+
+  // Names what synchronises before a load by which the decision is taken, if that is why a warp may differ.
+  [[nodiscard]] std::string why_lanes_differ(uint32_t decision) const {
+    const auto entered = entered_before_loads(k_.flow);
+    if (std::none_of(entered.begin(), entered.end(), [](const auto& by) { return by; })) return "";
+    for (const uint32_t i : sources(decision)) {
+      const auto address = entered[i] ? parse_address(m_, at(i).operands.back()) : std::nullopt;
+      if (!address || in_warps().operand(i, address->base) > Uniform::Warp) continue;
+      return fmt::format("; after {} the lanes of a warp may differ in what they read by {}",
+                         first_text(*entered[i]), first_text(i));
+    }
+    return "";
+  }
+
+  // The instructions by which what one reads is computed.
+  [[nodiscard]] std::set<uint32_t> sources(uint32_t instruction) const {
+    const Values& v = k_.values();
+    std::vector<uint32_t> work = {instruction};
+    std::set<uint32_t> out;
+    while (!work.empty()) {
+      const uint32_t i = work.back();
+      work.pop_back();
+      for (const Access& access : v.registers.accesses(i)) {
+        if (!access.read) continue;
+        for (const uint32_t from : v.reaching.origins(i, access.reg).definitions) {
+          if (out.insert(from).second) work.push_back(from);
+        }
+      }
     }
     return out;
   }
@@ -177,8 +215,8 @@ class EarlyExit {
     if (!s.predicated) return false;
     const Uniform uniform = k_.values().uniformity.operand(decision, m_.text(s.predicate));
     if (uniform == Uniform::Grid || uniform == Uniform::Block) return true;
-    return by_warp && (uniform == Uniform::Warp || falls_between_warps(decision) ||
-                       in_warps().operand(decision, m_.text(s.predicate)) <= Uniform::Warp);
+    return by_warp &&
+           (uniform == Uniform::Warp || in_warps().operand(decision, m_.text(s.predicate)) <= Uniform::Warp);
   }
 
   // What is the same for a warp, when more is known of warps than of blocks.
@@ -191,41 +229,6 @@ class EarlyExit {
     return *in_warps_;
   }
 
-  // A comparison of %tid.x, or of %tid.x / 32, with a constant by which whole warps go one way or the other.
-  [[nodiscard]] bool falls_between_warps(uint32_t decision) const {
-    const Statement* compare = only_definition(m_.text(at(decision).predicate));
-    if (!full_rows_ || compare == nullptr || !m_.is(compare->head, "setp") || compare->operands.size() != 3 ||
-        compare->modifiers.size() != 2) {
-      return false;
-    }
-    const std::string_view compared = m_.text(compare->operands[1]);
-    const auto bound = k_.data.constant(m_.text(compare->operands[2]));
-    if (!bound) return false;
-    if (is_warp_number(compared)) return true;
-    const std::string_view relation = m_.text(compare->modifiers.first);
-    const bool below = relation == ".lt" || relation == ".ge" || relation == ".lo" || relation == ".hs";
-    const bool up_to = relation == ".le" || relation == ".gt" || relation == ".ls" || relation == ".hi";
-    return is_index(compared) && ((below && *bound % 32 == 0) || (up_to && *bound % 32 == 31));
-  }
-
-  [[nodiscard]] bool is_index(std::string_view reg) const {
-    const Statement* s = only_definition(reg);
-    return s != nullptr && m_.is(s->head, "mov") && s->operands.size() == 2 &&
-           m_.compact(s->operands[1]) == "%tid.x";
-  }
-
-  [[nodiscard]] bool is_warp_number(std::string_view reg) const {
-    const Statement* s = only_definition(reg);
-    if (s == nullptr || !m_.is(s->head, "shr") || s->operands.size() != 3) return false;
-    return is_index(m_.text(s->operands[1])) && k_.data.constant(m_.text(s->operands[2])).value_or(0) >= 5;
-  }
-
-  [[nodiscard]] const Statement* only_definition(std::string_view reg) const {
-    const auto& writers = k_.data.definitions(reg);
-    if (writers.size() != 1 || k_.data.is_ambiguous(reg) || at(writers[0]).predicated) return nullptr;
-    return &at(writers[0]);
-  }
-
   [[nodiscard]] std::string first_text(uint32_t instruction) const {
     return fmt::format("{} ({})", m_.full_opcode(at(instruction)), m_.place(at(instruction).head));
   }
@@ -236,9 +239,11 @@ class EarlyExit {
     const auto& writers = k_.data.definitions(m_.text(at(decision).predicate));
     if (writers.size() != 1) return true;
     const Statement& s = at(writers[0]);
-    if (!m_.is(s.head, "setp") || s.operands.empty()) return true;
-    const uint64_t bound = k_.data.constant(m_.text(s.operands.back())).value_or(1);
-    return bound % 32 == 0 || bound % 32 == 31;
+    if (!m_.is(s.head, "setp")) return true;
+    return std::any_of(s.operands.begin(), s.operands.end(), [&](const ptx::TokenRange& operand) {
+      const auto bound = k_.values().symbolic.read(writers[0], m_.compact(operand), 32).as_constant();
+      return bound && (*bound % 32 == 0 || *bound % 32 == 31);
+    });
   }
 
   const FunctionFacts& k_;

@@ -15,18 +15,24 @@ namespace {
 using ptx::Module;
 using ptx::Statement;
 
-// How many barriers of the block every way to a place has passed, if nothing else that synchronises lies on
-// any of them.
+// How many barriers of the block every way to a place has passed, if no others lie on any of them, and what
+// synchronises behind the last of them.
 struct Passed {
   bool reached = false, same = true;
-  bool atomics = false;  // which a fence makes synchronise
+  bool atomics = false;             // which a fence makes synchronise
+  std::optional<uint32_t> entered;  // the first instruction that synchronises
   uint32_t barriers = 0;
   friend bool operator==(const Passed&, const Passed&) = default;
 };
 
+std::optional<uint32_t> first_of(std::optional<uint32_t> a, std::optional<uint32_t> b) {
+  return a && b ? std::min(*a, *b) : a ? a : b;
+}
+
 Passed join(const Passed& a, const Passed& b) {
   if (!a.reached || !b.reached) return a.reached ? a : b;
-  return {true, a.same && b.same && a.barriers == b.barriers, a.atomics || b.atomics, a.barriers};
+  return {true, a.same && b.same && a.barriers == b.barriers, a.atomics || b.atomics,
+          first_of(a.entered, b.entered), a.barriers};
 }
 
 // bar.sync 0 of all threads, which every thread that comes there runs.
@@ -52,15 +58,24 @@ bool is_relaxed_atomic(const Module& m, const Statement& s) {
          !m.has_modifier(s, ".acq_rel");
 }
 
-Passed after(const Module& m, const Statement& s, Passed before) {
+// What may synchronise, but is no barrier of the block.
+bool only_synchronises(const Module& m, const Statement& s) {
+  const bool barrier = m.is(s.head, "bar") || m.is(s.head, "barrier");
+  return m.is(s.head, "atom") || m.is(s.head, "red") || m.is(s.head, "ld") ||
+         (barrier && m.has_modifier(s, ".warp"));
+}
+
+Passed after(const Module& m, const Statement& s, uint32_t index, Passed before) {
+  const bool fence = m.is(s.head, "membar") || m.is(s.head, "fence");
   if (is_block_barrier(m, s)) {
     ++before.barriers;
+    before.atomics = false;
+    before.entered = std::nullopt;
   } else if (is_relaxed_atomic(m, s)) {
     before.atomics = true;
-  } else if (m.is(s.head, "membar") || m.is(s.head, "fence")) {
-    before.same = before.same && !before.atomics;
-  } else if (!synchronises_nothing(m, s)) {
-    before.same = false;
+  } else if (fence ? before.atomics : !synchronises_nothing(m, s)) {
+    before.same = before.same && (fence || only_synchronises(m, s));
+    before.entered = first_of(before.entered, index);
   }
   return before;
 }
@@ -82,10 +97,12 @@ bool is_plain_store(const Module& m, const Statement& s) {
   return true;
 }
 
-// For each instruction, whether no other thread's writes can have become ordered before it.
-std::vector<bool> nothing_entered(const ControlFlow& flow) {
+// For each instruction what the ways to it have passed; `same` is false where that is not known.
+std::vector<Passed> passed_before(const ControlFlow& flow) {
   const Module& m = flow.module();
-  std::vector<bool> out(flow.instructions().size());
+  Passed unknown;
+  unknown.same = false;
+  std::vector<Passed> out(flow.instructions().size(), unknown);
   if (flow.has_unknown_branch() || flow.blocks().empty()) return out;
   std::vector<Passed> entry(flow.blocks().size());
   entry[0].reached = true;
@@ -95,8 +112,8 @@ std::vector<bool> nothing_entered(const ControlFlow& flow) {
     work.pop_back();
     Passed passed = entry[b];
     for (uint32_t i = flow.blocks()[b].first; i < flow.blocks()[b].last; ++i) {
-      out[i] = passed.same;
-      passed = after(m, *flow.instructions()[i].statement, passed);
+      out[i] = passed;
+      passed = after(m, *flow.instructions()[i].statement, i, passed);
     }
     for (const uint32_t next : flow.blocks()[b].successors) {
       const Passed joined = join(entry[next], passed);
@@ -108,12 +125,29 @@ std::vector<bool> nothing_entered(const ControlFlow& flow) {
   return out;
 }
 
+// For each instruction, whether no other thread's writes can have become ordered before it, unless they were
+// before all threads' last barrier.
+std::vector<bool> nothing_entered(const ControlFlow& flow) {
+  std::vector<bool> out;
+  for (const Passed& passed : passed_before(flow)) out.push_back(passed.same && !passed.entered);
+  return out;
+}
+
 }  // namespace
 
 std::vector<bool> loads_seen_alike(const ControlFlow& flow) {
   std::vector<bool> out = nothing_entered(flow);
   for (uint32_t i = 0; i < out.size(); ++i)
     out[i] = out[i] && is_plain_load(flow.module(), *flow.instructions()[i].statement);
+  return out;
+}
+
+std::vector<std::optional<uint32_t>> entered_before_loads(const ControlFlow& flow) {
+  std::vector<std::optional<uint32_t>> out;
+  for (const Passed& passed : passed_before(flow)) {
+    const Statement& s = *flow.instructions()[out.size()].statement;
+    out.push_back(passed.same && is_plain_load(flow.module(), s) ? passed.entered : std::nullopt);
+  }
   return out;
 }
 

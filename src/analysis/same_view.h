@@ -10,7 +10,9 @@
 // such operation precedes on any way from the kernel's entry, nothing enters. Barriers of the whole block may
 // precede it if every way passes the same number of them: A enters by one of its first n, which B has passed
 // before its load, while B's load comes before B's arrival at a later one. Barriers of the same number
-// complete one after another, so there is no such order.
+// complete one after another, so there is no such order. What synchronises before the last of these barriers
+// does not count, then: what enters A there comes before A's arrival at that barrier, B's load behind it. An
+// atomic there that a fence behind the barrier makes synchronise would have read what is written behind it.
 //
 // What is assumed, then, is that the program has no data race on the loaded address; a race has no meaning in
 // PTX. Since programs have races all the same, the answer is used for warps only, never for blocks: a warp
@@ -21,6 +23,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "analysis/dataflow.h"
@@ -32,6 +35,9 @@ namespace klap::analysis {
 // For each instruction, whether it is such a load, of global, shared or any memory. Whether the address is
 // the same for the warp is another question.
 std::vector<bool> loads_seen_alike(const ControlFlow& flow);
+
+// For each instruction that would be such a load if nothing synchronised before it, the first that does.
+std::vector<std::optional<uint32_t>> entered_before_loads(const ControlFlow& flow);
 
 // Whether every thread that runs an instruction has made such a store, so that at most one of a block runs
 // it.

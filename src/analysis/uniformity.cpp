@@ -87,14 +87,45 @@ bool is_warp_number(const ExprNode& leaf) {
   return leaf.kind == symbol->kind && leaf.value == symbol->value && leaf.name == symbol->name;
 }
 
-// The index in a row of whole warps, of which each lane has its own part.
+constexpr uint64_t kLanes = 32;
+
+Expr of_lanes(const Expr& value) { return Expr::constant(kLanes, value.known() ? value->bits : 32); }
+
+// The index in a row of whole warps, of which each lane has its own part. Divided by several warps it is the
+// number of the warp, divided by how many; what remains is that of the warps' numbers, and the lane.
 Expr by_warp(const Expr& value) {
-  constexpr uint64_t kLanes = 32;
   const Expr lane = Expr::symbol("lane", 32, kLanes - 1);
   return substitute(value, [&](const Expr& part) -> std::optional<Expr> {
-    if (part->kind != ExprKind::Special || part->name != "tid.x") return std::nullopt;
-    return warp_number() * Expr::constant(kLanes, 32) + lane;
+    if (part->kind == ExprKind::Special && part->name == "tid.x")
+      return warp_number() * Expr::constant(kLanes, 32) + lane;
+    const bool divided = part->kind == ExprKind::Divide || part->kind == ExprKind::Remainder;
+    const auto by = divided ? part->operands[1].as_constant() : std::nullopt;
+    if (!by || *by <= kLanes || *by % kLanes != 0) return std::nullopt;
+    const Expr row = by_warp(part->operands[0]), lanes = of_lanes(part);
+    const Expr warps = Expr::constant(*by / kLanes, part->bits);
+    const Expr warp = divide(row, lanes, Sign::Unsigned);
+    if (part->kind == ExprKind::Divide) return divide(warp, warps, Sign::Unsigned);
+    return remainder(warp, warps, Sign::Unsigned) * lanes + remainder(row, lanes, Sign::Unsigned);
   });
+}
+
+// True if comparing something with b tells b - 1 from b; other orders tell b from b + 1. `swapped`: b is on
+// the left.
+bool begins_at_bound(std::string_view relation, bool swapped) {
+  static const Opcodes kFrom = {".lt", ".ge", ".lo", ".hs"}, kUpTo = {".le", ".gt", ".ls", ".hi"};
+  return (swapped ? kUpTo : kFrom).contains(relation);
+}
+
+bool is_order(std::string_view relation) {
+  return begins_at_bound(relation, false) || begins_at_bound(relation, true);
+}
+
+// True if it is a multiple of a warp's lanes, whatever its symbols are and however often it wraps around.
+bool is_whole_warps(const Expr& value) {
+  if (!value.known()) return false;
+  const std::vector<Term> terms = terms_of(value);
+  return std::all_of(terms.begin(), terms.end(),
+                     [](const Term& term) { return term.coefficient % kLanes == 0; });
 }
 
 }  // namespace
@@ -395,7 +426,34 @@ Uniform Uniformity::arithmetic(uint32_t index) const {
   for (const Access& access : registers_.accesses(index)) {
     if (access.written) exact = join(exact, evaluated(symbolic_.written(index, access.reg)));
   }
-  return std::min(out, exact);
+  return std::min({out, exact, between_warps(index)});
+}
+
+// A comparison of a place in the row by which whole warps go one way or the other. Those of a warp lie
+// between a multiple of 32 and the next; what they are compared with is such a multiple, or just before one.
+Uniform Uniformity::between_warps(uint32_t index) const {
+  const Statement& s = at(index);
+  if (!given_.full_rows || !m_.is(s.head, "setp") || s.operands.size() < 3) return Uniform::Thread;
+  const std::string_view type = m_.text(s.modifiers.last - 1);
+  const bool integer = type.starts_with(".u") || type.starts_with(".s");
+  if (!integer || s.modifiers.size() + 1 != s.operands.size() || !is_order(m_.text(s.modifiers.first)))
+    return Uniform::Thread;
+  if (!splits_row(index, 1, 2, type) && !splits_row(index, 2, 1, type)) return Uniform::Thread;
+  if (s.operands.size() == 3) return Uniform::Warp;
+  const std::string other = operand_text(index, 3);  // joined to it
+  return join(Uniform::Warp, operand(index, other.substr(other.starts_with('!') ? 1 : 0)));
+}
+
+bool Uniformity::splits_row(uint32_t index, size_t place, size_t bound, std::string_view type) const {
+  const std::string at_bound = operand_text(index, bound);
+  if (operand(index, at_bound) > Uniform::Warp) return false;
+  const uint32_t bits = 8 * ptx::type_bytes(type);
+  const Expr value = symbolic_.read(index, operand_text(index, place), bits);
+  if (!value.known() || evaluated(divide(by_warp(value), of_lanes(value), Sign::Unsigned)) > Uniform::Warp)
+    return false;
+  const Expr limit = symbolic_.read(index, at_bound, bits);
+  const bool from = begins_at_bound(m_.text(at(index).modifiers.first), place == 2);
+  return is_whole_warps(from ? limit : limit + Expr::constant(1, bits));
 }
 
 // Of parameters, constants and special registers; all else is Thread here.

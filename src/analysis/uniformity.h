@@ -99,6 +99,8 @@ class Uniformity {
   [[nodiscard]] Uniform name(std::string_view text) const;
   [[nodiscard]] Uniform compute(uint32_t index) const;
   [[nodiscard]] Uniform arithmetic(uint32_t index) const;
+  [[nodiscard]] Uniform between_warps(uint32_t index) const;
+  [[nodiscard]] bool splits_row(uint32_t index, size_t place, size_t bound, std::string_view type) const;
   [[nodiscard]] Uniform load(uint32_t index) const;
   [[nodiscard]] Uniform warp_operation(uint32_t index) const;
   [[nodiscard]] Uniform block_reduction(uint32_t index) const;

@@ -23,6 +23,8 @@ TEST(LoneStore, AtAnAddressOfTheBlock) {
   EXPECT_TRUE(is_behind(kPointer + "mad.wide.u32 %rd8, %r2, 4, %rd9; st.u32 [%rd8+4], %r1;" + kAt));
   EXPECT_TRUE(
       is_behind(kPointer + "atom.global.add.u32 %r3, [%rd9], 1; bar.sync 0; st.u32 [%rd9], %r3;" + kAt));
+  EXPECT_TRUE(is_behind(
+      kPointer + "atom.global.add.u32 %r3, [%rd9], 1; membar.gl; bar.sync 0; st.u32 [%rd9], %r3;" + kAt));
   EXPECT_FALSE(is_behind(kPointer + "mad.wide.u32 %rd8, %r1, 4, %rd9; st.u32 [%rd8], %r1;" + kAt));
   EXPECT_FALSE(is_behind(kPointer + kAt));
 }
@@ -43,7 +45,8 @@ TEST(LoneStore, ComesBeforeAllThatSynchronises) {
   for (const char* before :
        {"bar.warp.sync -1;", "ld.acquire.gpu.u32 %r3, [%rd9];", "ld.volatile.u32 %r3, [%rd9];",
         "atom.global.add.u32 %r3, [%rd9], 1; membar.gl;", "bar.sync 0, 64;",
-        "setp.eq.u32 %p1, %r1, 0; @%p1 bra L; bar.sync 0; L:", "call.uni unknown;"}) {
+        "setp.eq.u32 %p1, %r1, 0; @%p1 bra L; bar.sync 0; L:", "call.uni unknown;",
+        "call.uni unknown; bar.sync 0;", "bar.sync 0, 64; bar.sync 0;", "bar.sync 0; bar.warp.sync -1;"}) {
     EXPECT_FALSE(is_behind(kPointer + before + " st.u32 [%rd9], %r1;" + kAt)) << before;
   }
 }
