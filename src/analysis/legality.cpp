@@ -578,14 +578,9 @@ namespace {
 
 // Where the NULL stream's order between threads is to be kept, only a launch that needs none is rewritten.
 std::optional<Objection> object_to_order(const FunctionFacts& parent, const Site& site, const Way& way) {
-  if (way.ordering != Ordering::Stream) return std::nullopt;
-  if (stream_kind(site) == StreamKind::Null) {
-    if (is_launched_by_one_thread(parent, site, way.block)) return std::nullopt;
-    return object(Reason::OrderKept, "several threads of a block may launch into its NULL stream");
-  }
-  if (stream_kind(site) != StreamKind::Tail) return std::nullopt;
-  if (is_launched_by_one_thread_of_all(parent, site, way.block, way.grid)) return std::nullopt;
-  return object(Reason::OrderKept, "several threads may launch into their grid's tail-launch stream");
+  if (way.ordering != Ordering::Stream || stream_kind(site) != StreamKind::Null) return std::nullopt;
+  if (is_launched_by_one_thread(parent, site, way.block)) return std::nullopt;
+  return object(Reason::OrderKept, "several threads of a block may launch into its NULL stream");
 }
 
 // What is launched into the tail stream begins when the grid and all else that it launched is complete. So it
@@ -598,7 +593,10 @@ std::optional<Objection> object_to_tail(const FunctionFacts& parent, const Site&
   const bool is_last = way.granularity == Granularity::Grid && way.launcher == Launcher::Host;
   if (is_tail(site) && (!is_last || way.has_own_room()))
     return object(Reason::StreamUnsupported, "the stream is " + print(site.streams));
-  if (std::any_of(tail + 1, parent.sites.end(), is_tail) && is_tail(site)) {
+  if (is_tail(site) && !is_launched_by_one_thread_of_all(parent, site, way.block, way.grid))
+    return object(Reason::StreamUnsupported,
+                  "several threads of the grid may launch into its tail-launch stream");
+  if (is_tail(site) && std::any_of(tail + 1, parent.sites.end(), is_tail)) {
     return object(Reason::SeveralSites, fmt::format("{} and others launch into the tail-launch stream",
                                                     ptx::place(tail->position)));
   }
@@ -663,33 +661,6 @@ std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Sit
   return object_to_order(parent, site, way);
 }
 
-namespace {
-
-// What children may do to the same memory, where nothing but their stream's order keeps them apart.
-std::optional<Objection> object_to_updates(const Module& m, const Function& child,
-                                           const FunctionFacts& parent, const Site& site, const Way& way,
-                                           const CallClosure& closure) {
-  const StreamKind stream = stream_kind(site);
-  if (stream != StreamKind::Null && stream != StreamKind::Tail) return std::nullopt;
-  // What varies only takes updates away, and costs the values of the whole parent.
-  if (!shared_update(m, child, closure, {})) return std::nullopt;
-  // In a loop, what differs between threads in one round may be the same in different rounds; and so it may
-  // at different sites, where nothing sets them apart. What differs in a block need not in the grid.
-  const bool in_loop = way.chains || parent.flow.in_loop(parent.flow.index_of(site.get_call));
-  const bool by_block = stream == StreamKind::Null;
-  const ParameterRanges varying =
-      in_loop || !by_block ? ParameterRanges{} : varying_parameters(parent, site, child);
-  const auto update = shared_update(m, child, closure, varying);
-  if (!update) return std::nullopt;
-  // No other thread launches what could meet with it.
-  const bool once = !in_loop || way.is_at_once();
-  const bool alone = once && (by_block ? is_launched_by_one_thread(parent, site, way.block)
-                                       : is_launched_by_one_thread_of_all(parent, site, way.block, way.grid));
-  return alone ? std::nullopt : std::optional(object(Reason::ChildReadModifyWrite, *update));
-}
-
-}  // namespace
-
 std::optional<Objection> object_to_child(const Module& m, const Function& child, const FunctionFacts& parent,
                                          const Site& site, const Way& way) {
   return object_to_child(m, child, parent, site, way, constant_block(site, parent));
@@ -718,7 +689,18 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
   if (auto objection = object_to_cooperation(m, child, graph, block.value_or(std::array<uint32_t, 3>{}),
                                              shared_bytes, way))
     return objection;
-  if (auto objection = object_to_updates(m, child, parent, site, way, closure)) return objection;
+  // What varies only takes updates away, and costs the values of the whole parent.
+  if (stream_kind(site) == StreamKind::Null && shared_update(m, child, closure, {})) {
+    // In a loop, what differs between threads in one round may be the same in different rounds; and so it may
+    // at different sites, where nothing sets them apart.
+    const bool in_loop = way.chains || parent.flow.in_loop(parent.flow.index_of(site.get_call));
+    const ParameterRanges varying = in_loop ? ParameterRanges{} : varying_parameters(parent, site, child);
+    const auto update = shared_update(m, child, closure, varying);
+    // No other thread of the block launches what could meet with it.
+    const bool alone =
+        update && (!in_loop || way.is_at_once()) && is_launched_by_one_thread(parent, site, way.block);
+    if (update && !alone) return object(Reason::ChildReadModifyWrite, *update);
+  }
   return std::nullopt;
 }
 

@@ -457,19 +457,21 @@ class Planner {
   }
 
   // One way, in any block that the host may launch the parent in; where that stands against it because
-  // several threads may launch, in those in which they may not.
+  // several threads may launch, in those in which they may not. If it cannot be taken, what stands against it
+  // even there.
   std::vector<std::optional<Objection>> judge_in_any_block(std::vector<PlannedSite>& sites, const Way& way) {
     const auto of_threads = [](const std::optional<Objection>& o) {
-      return o && (o->reason == Reason::ChildReadModifyWrite || o->reason == Reason::OrderKept);
+      return o && (o->reason == Reason::ChildReadModifyWrite || o->reason == Reason::OrderKept ||
+                   o->reason == Reason::StreamUnsupported);
     };
     std::vector<std::optional<Objection>> objections = judge_all(sites, way);
     if (way.is_at_once() || !request_.blocks || std::ranges::none_of(objections, of_threads))
       return objections;
     for (const Way& of_one_thread : ways_of_one_thread(sites, way)) {
-      std::vector<std::optional<Objection>> fewer = judge_all(sites, of_one_thread);
-      if (std::ranges::none_of(fewer, [](const auto& o) { return o.has_value(); })) return fewer;
+      objections = judge_all(sites, of_one_thread);
+      if (std::ranges::none_of(objections, [](const auto& o) { return o.has_value(); })) break;
     }
-    return judge_all(sites, way);
+    return objections;
   }
 
   // The same way in the blocks and grids in which what the parent compares may leave one thread.
