@@ -42,6 +42,7 @@ const std::vector<Form>& forms() {
         "sizes_one_after_another"}},
       {"the same, children with barriers, shared memory or warp operations", {"sizes_meet", "sizes_warps"}},
       {"the same beside other launch sites", {"sizes_two_sites"}},
+      {"a constant block in a template", {"sizes_in_template"}},
       {"launches under divergent control flow", {"divergent", "groups_early_returns"}},
       {"arguments of every width, structures by value", {"argument_widths", "shared_many_bytes"}},
       {"structures by value of more than 128 bytes",
