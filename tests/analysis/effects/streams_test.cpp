@@ -136,8 +136,7 @@ Kernel streams_kernel(const std::string& body) {
 }
 std::string problem_of(const std::string& body) { return streams_kernel(body).facts->own_streams.problem; }
 // For each site.
-std::vector<bool> orders(const std::string& body) {
-  const Kernel k = streams_kernel(body);
+std::vector<bool> orders_of(const Kernel& k) {
   std::vector<bool> out;
   for (const Site& site : k.facts->sites) {
     EXPECT_EQ(StreamKind::Own, stream_kind(site)) << site.problem << k.facts->own_streams.problem;
@@ -145,6 +144,7 @@ std::vector<bool> orders(const std::string& body) {
   }
   return out;
 }
+std::vector<bool> orders(const std::string& body) { return orders_of(streams_kernel(body)); }
 
 TEST(OwnStreams, MayHoldNullBeforeTheyAreCreated) {
   const std::string null = "st.local.u64 [%rd2], 0;\n";
@@ -177,6 +177,16 @@ TEST(OwnStreams, OfOneLaunchEachGiveNoOrder) {
   EXPECT_THAT(
       orders(create(0) + load("%rd3", 0) + launch("%rd3") + create(0) + load("%rd4", 0) + launch("%rd4")),
       ElementsAre(false, false));
+  // Both there before either is launched into, in any order.
+  const std::string both = create(0) + create(8);
+  EXPECT_THAT(orders(both + load("%rd3", 0) + load("%rd4", 8) + launch("%rd3") + launch("%rd4")),
+              ElementsAre(false, false));
+  EXPECT_THAT(orders(both + load("%rd3", 8) + launch("%rd3") + load("%rd4", 0) + launch("%rd4")),
+              ElementsAre(false, false));
+  // Both read from the same variable, one behind the other.
+  EXPECT_THAT(
+      orders(create(0) + load("%rd3", 0) + create(0) + load("%rd4", 0) + launch("%rd3") + launch("%rd4")),
+      ElementsAre(false, false));
   // In a loop, created anew in every round.
   EXPECT_THAT(orders("L:\n" + create(0) + load("%rd3", 0) + launch("%rd3") + "@%p1 bra L;\n"),
               ElementsAre(false));
@@ -196,6 +206,28 @@ TEST(OwnStreams, OfSeveralLaunchesGiveOrder) {
   EXPECT_THAT(orders(create(0) + load("%rd3", 0) + launch("%rd3") + "@%p1 bra L;\n" + create(0) + "L:\n" +
                      load("%rd4", 0) + launch("%rd4")),
               ElementsAre(true, true));
+  // Of two streams that are there, one is launched into twice; one in every round.
+  const std::string both = create(0) + create(8) + load("%rd3", 0) + load("%rd4", 8);
+  EXPECT_THAT(orders(both + launch("%rd3") + launch("%rd4") + launch("%rd3")),
+              ElementsAre(true, false, true));
+  EXPECT_THAT(orders(both + "L:\n" + launch("%rd3") + launch("%rd4") + "@%p1 bra L;\n"),
+              ElementsAre(true, true));
+  // Which of the two it is, the thread chooses.
+  EXPECT_THAT(orders(both + "selp.b64 %rd5, %rd3, %rd4, %p1;\n" + launch("%rd3") + launch("%rd5")),
+              ElementsAre(true, true));
+  EXPECT_THAT(orders(both + "@%p1 mov.u64 %rd4, %rd3;\n" + launch("%rd3") + launch("%rd4")),
+              ElementsAre(true, true));
+  // One handle was put where the other's was, or is where another creation may have put one.
+  EXPECT_THAT(orders(create(0) + create(8) + load("%rd3", 0) + "st.local.u64 [%rd2+8], %rd3;\n" +
+                     load("%rd4", 8) + launch("%rd3") + launch("%rd4")),
+              ElementsAre(true, true));
+  EXPECT_THAT(orders("cvt.u64.u32 %rd12, %r1; add.u64 %rd14, %rd1, %rd12;\n" + create(0) + create(4) +
+                     create(8) + load("%rd3", 0) + load("%rd4", 8) + launch("%rd3") + launch("%rd4")),
+              ElementsAre(true, true));
+  // The second creation is not made by all.
+  EXPECT_THAT(orders(create(0) + load("%rd3", 0) + "@%p1 bra L;\n" + create(0) + "L:\n" + load("%rd4", 0) +
+                     launch("%rd3") + launch("%rd4")),
+              ElementsAre(true, true));
   // A third that is apart from both.
   EXPECT_THAT(orders(create(0) + load("%rd3", 0) + launch("%rd3") + launch("%rd3") + create(8) +
                      load("%rd4", 8) + launch("%rd4")),
@@ -212,6 +244,23 @@ TEST(OwnStreams, StandInKeepsTheirOrder) {
   const std::string begin = create(0) + load("%rd3", 0) + launch("%rd3");
   EXPECT_EQ(4u, own_stream_stand_in(*streams_kernel(begin).facts)) << "fire-and-forget";
   EXPECT_EQ(2u, own_stream_stand_in(*streams_kernel(begin + launch("%rd3")).facts)) << "per-thread";
+  const std::string both = create(0) + create(8) + load("%rd3", 0) + load("%rd4", 8);
+  EXPECT_EQ(4u, own_stream_stand_in(*streams_kernel(both + launch("%rd3") + launch("%rd4")).facts));
+}
+
+// An address that lies where the alignment leaves bits to the offset.
+TEST(OwnStreams, AreFoundInArrays) {
+  const auto two = [](const std::string& address) {
+    return orders_of(
+        kernel(".local .align 16 .b8 depot[32];\nmov.u64 %rd2, depot;\ncvta.local.u64 %rd1, %rd2;\n"
+               "add.u64 %rd10, %rd1, 0;\n" +
+               address + create(0) + create(8) + load("%rd3", 0) + load("%rd4", 8) + launch("%rd3") +
+               launch("%rd4") + "E: ret;\n"));
+  };
+  EXPECT_THAT(two("or.b64 %rd18, %rd10, 8;\n"), testing::ElementsAre(false, false));
+  EXPECT_THAT(two("add.u64 %rd7, %rd1, 8;\nor.b64 %rd18, %rd7, 8;\n"), testing::ElementsAre(true, true))
+      << "the same bit";
+  EXPECT_THAT(two("or.b64 %rd18, %rd10, 24;\n"), testing::ElementsAre(true, true)) << "not known to be 0";
 }
 
 TEST(StreamOwnership, IsPrinted) {
