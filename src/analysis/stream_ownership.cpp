@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+#include "analysis/passed_address.h"
+
 namespace klap::analysis {
 namespace {
 
@@ -268,7 +270,8 @@ class Ownership {
     return std::any_of(filled_.begin(), filled_.end(),
                        [&](const LocalPlace& filled) { return overlap(filled, place); });
   }
-  // Two objects of one variable (compilers put all locals into one) are not told apart by their addresses.
+  // Two objects of one variable (compilers put all locals into one) are not told apart by their addresses,
+  // only by what is done with these.
   [[nodiscard]] bool is_handle_variable(std::string_view name) {
     const auto place = local_.of(name);
     return place && std::any_of(filled_.begin(), filled_.end(),
@@ -287,13 +290,31 @@ class Ownership {
         if (m_.tokens[t].kind != ptx::TokenKind::Identifier || !is_handle_variable(m_.text(t))) continue;
         if (is_call_argument(s)) {
           const std::string_view callee = callee_of(i);
-          if (!is_stream_create(callee) && !is_known_external(callee))
+          if (!is_stream_create(callee) && !is_known_external(callee) && !stays_beside_handles(i))
             trouble({Answer::Unknown, fmt::format("its address is passed to {}", callee)}, i);
         } else if (opcode == "st" || !is_address_step(s)) {
           trouble({Answer::Unknown, "its address goes through " + m_.full_opcode(s)}, i);
         }
       }
     }
+  }
+
+  // True if the call that this argument is for does nothing with the address but touch other objects.
+  bool stays_beside_handles(uint32_t i) {
+    const Statement& s = at(i);
+    const auto parameter = parse_address(m_, s.operands[0]);
+    const auto place = s.operands[1].size() == 1 ? local_.of(m_.text(s.operands[1])) : std::nullopt;
+    const auto call = calls_.find(k_.flow.instructions()[i].scope);
+    if (!parameter || parameter->offset != 0 || !place || !place->offset || call == calls_.end())
+      return false;
+    const auto& parameters = call->second.parameters;
+    const auto number = std::ranges::find(parameters, parameter->base) - parameters.begin();
+    const auto reached = call->second.direct
+                             ? reach_of_argument(m_, call->second.callee, static_cast<size_t>(number))
+                             : std::nullopt;
+    return reached && std::ranges::none_of(*reached, [&](const Reach& reach) {
+             return holds_handle({place->variable, *place->offset + reach.first, reach.last - reach.first});
+           });
   }
 
   // Instructions whose result LocalAddresses knows, or that have none.

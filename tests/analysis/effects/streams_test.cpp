@@ -263,6 +263,37 @@ TEST(OwnStreams, AreFoundInArrays) {
   EXPECT_THAT(two("or.b64 %rd18, %rd10, 24;\n"), testing::ElementsAre(true, true)) << "not known to be 0";
 }
 
+// ---- addresses of other variables ----
+
+// Passes the address that many bytes behind the stream's to a function of this body, then launches.
+std::string passing(int64_t distance, const std::string& function_body,
+                    const std::string& parameters = ".param .b64 a") {
+  const std::string body =
+      ".local .align 8 .b8 depot[32];\nmov.u64 %rd2, depot;\ncvta.local.u64 %rd1, %rd2;\n"
+      "add.u64 %rd10, %rd1, 0;\nadd.u64 %rd18, %rd1, 8;\nadd.u64 %rd19, %rd1, " +
+      std::to_string(distance) + ";\n{ .param .b64 a; st.param.b64 [a], %rd19; call f, (a); }\n" + create(0) +
+      load("%rd3", 0) + launch("%rd3") + "E: ret;\n";
+  const std::string text = kernel_text(body);
+  const size_t kernel = text.find(".visible");
+  return text.substr(0, kernel) + ".func f(" + parameters +
+         ") {\n.reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<3>;\n" + function_body + "\nret;\n}\n" +
+         text.substr(kernel);
+}
+std::string problem_in(const std::string& text) { return Kernel(text, "k").facts->own_streams.problem; }
+
+TEST(OwnStreams, StayOwnBesideVariablesWhoseAddressesArePassed) {
+  const std::string store = "ld.param.u64 %rd1, [a]; st.u32 [%rd1], 5;";
+  EXPECT_EQ("", problem_in(passing(8, store)));
+  EXPECT_EQ("", problem_in(passing(12, "ld.param.u64 %rd1, [a]; st.u32 [%rd1+-4], 5;")));
+  const std::string passed = "its address is passed to f";
+  EXPECT_THAT(problem_in(passing(0, store)), HasSubstr(passed)) << "the stream's own";
+  EXPECT_THAT(problem_in(passing(4, store)), HasSubstr(passed)) << "its second half";
+  EXPECT_THAT(problem_in(passing(8, "ld.param.u64 %rd1, [a]; st.u32 [%rd1+-4], 5;")), HasSubstr(passed));
+  EXPECT_THAT(
+      problem_in(passing(8, "ld.param.u64 %rd1, [a]; mov.u64 %rd2, %rd1; st.global.u64 [%rd2], %rd1;")),
+      HasSubstr(passed));
+}
+
 TEST(StreamOwnership, IsPrinted) {
   EXPECT_THAT(print_stream_ownership(*Kernel(fixture("streams.ptx"), "_Z9sharedonePi").facts),
               HasSubstr("stream %rd1 of the launch at line"));

@@ -142,6 +142,34 @@ extern "C" __global__ void two_after_another(int* cells, int begin, int end, int
   cudaStreamDestroy(left);
   cudaStreamDestroy(right);
 }
+__device__ __noinline__ int look(const int* cells, int& next) {
+  next = cells[0] + 1;
+  return cells[1];
+}
+// Other variables of the thread beside the stream, whose addresses are passed.
+extern "C" __global__ void passing_parent(int* cells, const int* inputs) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  int next = 0;
+  const int value = look(inputs + 2 * t, next);
+  cudaStream_t stream;
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  set<<<1, 32, 0, stream>>>(cells + t, 100 * next + value);
+  cudaStreamDestroy(stream);
+}
+__global__ void set_twice(int* cell, int* copy, int value) {
+  if (threadIdx.x == 0) *cell = value;
+  if (threadIdx.x == 1) *copy = value + 1;
+}
+extern "C" __global__ void allocating_parent(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  int* memory = nullptr;
+  cudaMalloc(&memory, 64);
+  if (memory == nullptr) return;
+  cudaStream_t stream;
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  set_twice<<<1, 32, 0, stream>>>(cells + t, memory, t + 10);
+  cudaStreamDestroy(stream);
+}
 
 #else
 
@@ -246,6 +274,21 @@ KLAP_CASE(recursion_twice_in_own_stream, "two launches of a child into one creat
   c.launch("two_after_another", {1, 1, 1}, {1, 1, 1}, c.address(cells), 0, kCells, 2);
   c.left("two_after_another", "several-sites");
   c.otherwise_on_device("child-launches");
+  c.by_warp("stream-unsupported");
+}
+KLAP_CASE(own_stream_beside_reference, "a launch is lost whose thread passes another variable's address") {
+  std::vector<int> inputs;
+  for (int t = 0; t < kThreads; ++t) inputs.insert(inputs.end(), {t, t % 50});
+  const auto in = c.buffer("inputs", inputs, inputs);
+  const auto cells = c.buffer("cells", std::vector<int>(kThreads),
+                              numbers(kThreads, [](int t) { return 100 * (t + 1) + t % 50; }));
+  c.launch("passing_parent", {2, 1, 1}, {64, 1, 1}, c.address(cells), c.address(in));
+  c.rewritten("passing_parent");
+  c.by_warp("stream-unsupported");
+}
+KLAP_CASE(own_stream_beside_allocation, "a launch is lost whose thread also allocates memory") {
+  cells_of(c, "allocating_parent", kThreads, [](int t) { return t + 10; });
+  c.rewritten("allocating_parent");
   c.by_warp("stream-unsupported");
 }
 
