@@ -145,6 +145,7 @@ const std::vector<Form>& forms() {
       {"recursion at several sites, fire-and-forget stream", {"nest_quicksort"}},
       {"recursion at several sites of which a thread takes one", {"nest_exclusive_sites"}},
       {"recursion with several launches of a thread into an ordered stream", {"nest_launches_twice"}},
+      {"recursion at several sites that a barrier orders", {"nest_branches_that_meet"}},
       {"recursion into streams that the threads create",
        {"recursion_in_own_streams", "recursion_in_two_own_streams", "recursion_in_array_of_streams"}},
       {"the same, several launches of a thread into one of them", {"recursion_twice_in_own_stream"}},
