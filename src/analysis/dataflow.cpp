@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/module_constants.h"
 #include "analysis/operands.h"
 #include "analysis/registers.h"
 
@@ -197,8 +198,22 @@ std::string_view DataFlow::moved_from(std::string_view operand) const {
   return operand;
 }
 
+std::optional<uint64_t> DataFlow::constant_loaded_to(std::string_view reg) const {
+  const auto& writers = definitions(reg);
+  if (writers.size() != 1 || is_ambiguous(reg)) return std::nullopt;
+  const Statement& s = *flow_.instructions()[writers[0]].statement;
+  if (!module_.is(s.head, "ld") || s.predicated || s.modifiers.empty()) return std::nullopt;
+  // A load with a sign may extend it; what is no integer is not told by one.
+  const std::string_view type = module_.text(s.modifiers.last - 1);
+  if (!type.starts_with(".u") && !type.starts_with(".b")) return std::nullopt;
+  const std::vector<std::string> targets = components(module_, s.operands[0]);
+  const auto target = std::ranges::find(targets, reg);
+  return loaded_constant(module_, s, static_cast<size_t>(target - targets.begin()));
+}
+
 std::optional<uint64_t> DataFlow::constant(std::string_view operand) const {
   std::string_view value = moved_from(operand);
+  if (names_.is_register(value)) return constant_loaded_to(value);
   const bool negative = value.starts_with('-');
   if (negative) value.remove_prefix(1);
   const auto number = ptx::integer_value(value);

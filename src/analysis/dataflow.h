@@ -58,7 +58,8 @@ class DataFlow {
   [[nodiscard]] bool is_ambiguous(std::string_view name) const { return ambiguous_.contains(name); }
 
   // The value as an unsigned 64-bit number where `operand` is an integer literal or a register whose only
-  // definition is an unpredicated mov of one (followed through moves). Nothing for ambiguous names.
+  // definition is an unpredicated mov of one (followed through moves), or a load of one that the module
+  // holds. Nothing for ambiguous names.
   [[nodiscard]] std::optional<uint64_t> constant(std::string_view operand) const;
   // The module-level symbol whose address `operand` is, found the same way.
   [[nodiscard]] std::optional<std::string> symbol(std::string_view operand) const;
@@ -67,6 +68,7 @@ class DataFlow {
 
  private:
   [[nodiscard]] std::string_view moved_from(std::string_view operand) const;
+  [[nodiscard]] std::optional<uint64_t> constant_loaded_to(std::string_view reg) const;
   const ptx::Module& module_;
   const ControlFlow& flow_;
   LocalNames names_;

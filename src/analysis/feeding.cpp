@@ -224,7 +224,7 @@ class FamilyJudge {
   // ---- order ----
 
   // A thread's launches into one stream run one after another, each with all that it leads to. So only one
-  // site may lie on any of its ways; and no barrier may order those of different threads.
+  // site for each stream may lie on any of its ways; and no barrier may order those of different threads.
   Found object_to_order() {
     if (Found objection = object_to_order_in(*parent_)) return objection;
     for (const FedKernel& kernel : kernels_) {
@@ -237,9 +237,8 @@ class FamilyJudge {
   [[nodiscard]] Found object_to_order_in(const FunctionFacts& kernel) const {
     for (const Site& a : kernel.sites) {
       for (const Site& b : kernel.sites) {
-        if (&a == &b || !has_order_within_thread(kernel, a) || !has_order_within_thread(kernel, b)) continue;
-        const uint32_t first = kernel.flow.index_of(a.get_call), second = kernel.flow.index_of(b.get_call);
-        if (kernel.flow.has_unknown_branch() || kernel.flow.can_follow(first, second)) {
+        if (&a == &b) continue;
+        if (may_be_ordered_within_thread(kernel, a, b)) {
           return about(kernel, b,
                        {Reason::SeveralSites,
                         fmt::format("a thread that launched at {} may launch again at {}, after all that the "
@@ -247,7 +246,8 @@ class FamilyJudge {
                                     ptx::place(a.position), ptx::place(b.position))});
         }
         if (stream_kind(a) != StreamKind::Null || stream_kind(b) != StreamKind::Null) continue;
-        const Finding finding = barrier_between(kernel, first, second);
+        const Finding finding =
+            barrier_between(kernel, kernel.flow.index_of(a.get_call), kernel.flow.index_of(b.get_call));
         if (finding.answer != Answer::No)
           return about(kernel, b, {Reason::BarrierBetweenLaunches, "in the NULL stream, " + finding.detail});
       }

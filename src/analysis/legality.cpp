@@ -10,6 +10,7 @@
 #include "analysis/chaining.h"
 #include "analysis/cooperation.h"
 #include "analysis/exits.h"
+#include "analysis/fixed_rounds.h"
 #include "analysis/inlining.h"
 #include "analysis/own_streams.h"
 #include "analysis/retry.h"
@@ -257,12 +258,16 @@ bool is_beside_launch(const FunctionFacts& parent, Waiting& waiting, uint32_t in
 std::optional<Objection> object_to_parent_waiting(const FunctionFacts& parent, uint32_t site,
                                                   const Way& way) {
   Waiting waiting(parent.module, parent.flow, parent.data);
+  std::optional<FixedRounds> rounds;  // few kernels need it
   const auto& instructions = parent.flow.instructions();
   for (uint32_t i = 0; i < instructions.size(); ++i) {
     const Statement& s = *instructions[i].statement;
     if (!watches_memory(parent.module, s) || !parent.flow.in_loop(i)) continue;
     if (is_beside_launch(parent, waiting, i, way)) continue;
-    if (parent.flow.can_follow(site, i) && !waiting.ends_by_itself(i)) {
+    if (!parent.flow.can_follow(site, i)) continue;
+    if (parent.module.is(s.head, "atom") && !rounds) rounds.emplace(parent.module, parent.flow, parent.data);
+    if (parent.module.is(s.head, "atom") && rounds->around(i)) continue;
+    if (!waiting.ends_by_itself(i)) {
       return object(Reason::ParentWaits,
                     fmt::format("{} in a loop after the launch ({})", parent.module.full_opcode(s),
                                 parent.module.place(s.head)));

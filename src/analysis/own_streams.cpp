@@ -104,16 +104,6 @@ class Finder {
   OwnStreams out_;
 };
 
-// Whether a launch at `second` may be ordered behind an earlier one of the same thread at `first`.
-bool may_be_ordered(const FunctionFacts& kernel, const Site& first, const Site& second) {
-  const StreamKind a = stream_kind(first), b = stream_kind(second);
-  if (a == StreamKind::FireAndForget || b == StreamKind::FireAndForget) return false;
-  if ((a == StreamKind::Own) != (b == StreamKind::Own)) return false;
-  const uint32_t from = kernel.flow.index_of(first.launch_call);
-  if (!kernel.flow.can_follow(from, kernel.flow.index_of(second.launch_call))) return false;
-  return a != StreamKind::Own || !is_created_after(kernel, from, second);
-}
-
 }  // namespace
 
 OwnStreams find_own_streams(const FunctionFacts& kernel, std::vector<Site>& sites) {
@@ -125,10 +115,21 @@ bool is_own_stream_call(const FunctionFacts& kernel, const Statement& statement)
                              [&](const StreamCall& call) { return call.call == &statement; });
 }
 
+bool may_be_ordered_within_thread(const FunctionFacts& kernel, const Site& first, const Site& second) {
+  if (!first.understood() || !second.understood() || kernel.flow.has_unknown_branch()) return true;
+  const StreamKind a = stream_kind(first), b = stream_kind(second);
+  if (a == StreamKind::FireAndForget || b == StreamKind::FireAndForget) return false;
+  if ((a == StreamKind::Own) != (b == StreamKind::Own)) return false;
+  const uint32_t from = kernel.flow.index_of(first.launch_call);
+  if (!kernel.flow.can_follow(from, kernel.flow.index_of(second.launch_call))) return false;
+  if (a != StreamKind::Own) return true;
+  return !is_created_after(kernel, from, second) && !are_different_streams(kernel, first, second);
+}
+
 bool has_order_within_thread(const FunctionFacts& kernel, const Site& site) {
   return std::ranges::any_of(kernel.sites, [&](const Site& other) {
-    if (!site.understood() || !other.understood() || kernel.flow.has_unknown_branch()) return true;
-    return may_be_ordered(kernel, site, other) || may_be_ordered(kernel, other, site);
+    return may_be_ordered_within_thread(kernel, site, other) ||
+           may_be_ordered_within_thread(kernel, other, site);
   });
 }
 

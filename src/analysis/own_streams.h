@@ -20,9 +20,13 @@ OwnStreams find_own_streams(const FunctionFacts& kernel, std::vector<Site>& site
 // True if the statement is one of the calls that can be done without.
 bool is_own_stream_call(const FunctionFacts& kernel, const ptx::Statement& statement);
 
+// False if no launch of a thread at `second` is ordered behind an earlier one of the same thread at `first`:
+// control cannot come from there, or they go into streams that have nothing to do with each other.
+bool may_be_ordered_within_thread(const FunctionFacts& kernel, const Site& first, const Site& second);
+
 // False if no launch of a thread at `site` is ordered with another launch of the same thread, at this site or
 // another one of the kernel: in the fire-and-forget stream, and in streams of the thread's own that it
-// creates anew for every launch.
+// creates anew for every launch, or keeps for one site each.
 bool has_order_within_thread(const FunctionFacts& kernel, const Site& site);
 
 // What a created stream's handle can be replaced by for launches that the program makes after all: a stream

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 #include <vector>
+
+#include "analysis/passed_address.h"
 
 namespace klap::analysis {
 namespace {
@@ -38,9 +41,12 @@ class LocalAddresses {
   explicit LocalAddresses(const FunctionFacts& kernel) : m_(kernel.module), k_(kernel) {
     ptx::for_each_statement(kernel.function.body, [&](const Statement& s) {
       if (s.kind != ptx::StatementKind::Directive || !m_.is(s.head, ".local")) return;
+      uint64_t alignment = 1;
       for (uint32_t t = s.head; t < s.tokens.last; ++t) {
+        if (m_.is(t, ".align")) alignment = ptx::integer_value(m_.text(t + 1)).value_or(1);
         if (m_.tokens[t].kind != ptx::TokenKind::Identifier) continue;
-        variables_.insert(m_.text(t));
+        const auto known = alignments_.emplace(m_.text(t), alignment).first;
+        known->second = std::min(known->second, alignment);
         return;
       }
     });
@@ -48,7 +54,7 @@ class LocalAddresses {
 
   // Nothing if the value is not, or not only, an address in one local variable.
   std::optional<LocalPlace> of(std::string_view name) {
-    if (variables_.contains(name)) return LocalPlace{name, 0};
+    if (alignments_.contains(name)) return LocalPlace{name, 0};
     if (!k_.data.names().is_register(name)) return std::nullopt;
     const auto known = known_.find(name);
     if (known != known_.end()) return known->second;
@@ -96,7 +102,8 @@ class LocalAddresses {
     if (!place) place = of(m_.text(s.operands[2]));
     if (!place) return std::nullopt;
     const auto constant = k_.data.constant(m_.compact(s.operands[2]));
-    if (opcode == "add" && constant && place->offset) {
+    const bool adds = constant && place->offset && (opcode == "add" || is_apart(*place, *constant));
+    if (adds) {
       *place->offset += static_cast<int64_t>(*constant);
     } else {
       place->offset.reset();
@@ -104,9 +111,16 @@ class LocalAddresses {
     return place;
   }
 
+  // `or` adds where no bit is set in both: bits that the variable's alignment leaves to the offset.
+  [[nodiscard]] bool is_apart(const LocalPlace& place, uint64_t constant) const {
+    const uint64_t alignment = alignments_.at(place.variable);
+    const auto offset = static_cast<uint64_t>(*place.offset);
+    return std::has_single_bit(alignment) && constant < alignment && (offset & constant) == 0;
+  }
+
   const Module& m_;
   const FunctionFacts& k_;
-  std::set<std::string_view> variables_;
+  std::map<std::string_view, uint64_t> alignments_;  // of the variables
   std::map<std::string_view, std::optional<LocalPlace>> known_;
 };
 
@@ -116,7 +130,9 @@ class Ownership {
     for (const FlatInstruction& f : kernel.flow.instructions()) {
       const auto call = parse_call(m_, *f.statement, kernel.data.names());
       if (!call) continue;
-      calls_.emplace(f.scope, call->direct ? call->callee : std::string_view());
+      // Where a scope has two, it does not say which one an argument is for.
+      const auto [known, is_first] = calls_.emplace(f.scope, *call);
+      if (!is_first) known->second.direct = false;
       if (f.statement->predicated) predicated_.insert(f.scope);
     }
   }
@@ -152,19 +168,23 @@ class Ownership {
   // it.
   bool is_created_after(uint32_t from, const Site& second) {
     find_filled_places();
-    const auto& definitions = k_.data.definitions(second.stream);
-    if (k_.flow.has_unknown_branch() || k_.data.is_ambiguous(second.stream) || definitions.size() != 1)
-      return false;
-    const Statement& load = at(definitions[0]);
-    const bool is_load = m_.is(load.head, "ld") && !load.predicated && load.operands.size() == 2;
-    const auto place = is_load ? local_.of_memory(load, 1) : std::nullopt;
-    if (!place || is_stored_to(*place)) return false;
+    const auto place = read_place(second);
+    if (!place) return false;
+    const uint32_t read = k_.data.definitions(second.stream)[0];
     // Behind a creation there is the load, and then the launch.
     const std::set<uint32_t> creations = creations_in(*place);
     return !reaches(from, k_.flow.index_of(second.launch_call), creations) &&
            std::ranges::all_of(creations, [&](uint32_t creation) {
-             return !reaches(creation, k_.flow.index_of(second.launch_call), {definitions[0]});
+             return !reaches(creation, k_.flow.index_of(second.launch_call), {read});
            });
+  }
+
+  // True if what is read for the one launch was created by other calls than what is read for the other: every
+  // call creates another stream.
+  bool are_different(const Site& a, const Site& b) {
+    find_filled_places();
+    const auto one = creations_of(a), other = creations_of(b);
+    return one && other && std::ranges::none_of(*one, [&](uint32_t i) { return other->contains(i); });
   }
 
  private:
@@ -227,6 +247,7 @@ class Ownership {
       const auto place = local_.of(m_.text(s.operands[1]));
       if (!place) continue;
       filled_.push_back(*place);
+      fills_.emplace_back(i, *place);
       if (!predicated_.contains(k_.flow.instructions()[i].scope)) creations_.emplace_back(i, *place);
     }
     for (const LocalPlace& place : places_) {
@@ -243,13 +264,14 @@ class Ownership {
   }
   [[nodiscard]] std::string_view callee_of(uint32_t i) const {
     const auto call = calls_.find(k_.flow.instructions()[i].scope);
-    return call == calls_.end() ? std::string_view() : call->second;
+    return call == calls_.end() || !call->second.direct ? std::string_view() : call->second.callee;
   }
   [[nodiscard]] bool holds_handle(const LocalPlace& place) const {
     return std::any_of(filled_.begin(), filled_.end(),
                        [&](const LocalPlace& filled) { return overlap(filled, place); });
   }
-  // Two objects of one variable (compilers put all locals into one) are not told apart by their addresses.
+  // Two objects of one variable (compilers put all locals into one) are not told apart by their addresses,
+  // only by what is done with these.
   [[nodiscard]] bool is_handle_variable(std::string_view name) {
     const auto place = local_.of(name);
     return place && std::any_of(filled_.begin(), filled_.end(),
@@ -268,13 +290,31 @@ class Ownership {
         if (m_.tokens[t].kind != ptx::TokenKind::Identifier || !is_handle_variable(m_.text(t))) continue;
         if (is_call_argument(s)) {
           const std::string_view callee = callee_of(i);
-          if (!is_stream_create(callee) && !is_known_external(callee))
+          if (!is_stream_create(callee) && !is_known_external(callee) && !stays_beside_handles(i))
             trouble({Answer::Unknown, fmt::format("its address is passed to {}", callee)}, i);
         } else if (opcode == "st" || !is_address_step(s)) {
           trouble({Answer::Unknown, "its address goes through " + m_.full_opcode(s)}, i);
         }
       }
     }
+  }
+
+  // True if the call that this argument is for does nothing with the address but touch other objects.
+  bool stays_beside_handles(uint32_t i) {
+    const Statement& s = at(i);
+    const auto parameter = parse_address(m_, s.operands[0]);
+    const auto place = s.operands[1].size() == 1 ? local_.of(m_.text(s.operands[1])) : std::nullopt;
+    const auto call = calls_.find(k_.flow.instructions()[i].scope);
+    if (!parameter || parameter->offset != 0 || !place || !place->offset || call == calls_.end())
+      return false;
+    const auto& parameters = call->second.parameters;
+    const auto number = std::ranges::find(parameters, parameter->base) - parameters.begin();
+    const auto reached = call->second.direct
+                             ? reach_of_argument(m_, call->second.callee, static_cast<size_t>(number))
+                             : std::nullopt;
+    return reached && std::ranges::none_of(*reached, [&](const Reach& reach) {
+             return holds_handle({place->variable, *place->offset + reach.first, reach.last - reach.first});
+           });
   }
 
   // Instructions whose result LocalAddresses knows, or that have none.
@@ -326,6 +366,34 @@ class Ownership {
     for (const auto& [creation, filled] : creations_) {
       const bool same = filled.variable == place.variable && filled.offset && filled.offset == place.offset;
       if (same && filled.bytes == place.bytes) out.insert(creation);
+    }
+    return out;
+  }
+
+  // Where the launch's stream is read from, if one load does that, and nothing but creations puts handles
+  // there.
+  std::optional<LocalPlace> read_place(const Site& site) {
+    const auto& definitions = k_.data.definitions(site.stream);
+    if (k_.flow.has_unknown_branch() || k_.data.is_ambiguous(site.stream) || definitions.size() != 1)
+      return std::nullopt;
+    const Statement& load = at(definitions[0]);
+    const bool is_load = m_.is(load.head, "ld") && !load.predicated && load.operands.size() == 2;
+    const auto place = is_load ? local_.of_memory(load, 1) : std::nullopt;
+    if (!place || is_stored_to(*place)) return std::nullopt;
+    return place;
+  }
+
+  // Those whose stream may be what is read for the launch; nothing if that is not known.
+  std::optional<std::set<uint32_t>> creations_of(const Site& site) {
+    const auto place = read_place(site);
+    if (!place) return std::nullopt;
+    const std::set<uint32_t> anew = creations_in(*place);
+    const uint32_t read = k_.data.definitions(site.stream)[0];
+    std::set<uint32_t> out;
+    for (const auto& [creation, filled] : fills_) {
+      if (!overlap(filled, *place)) continue;
+      if (filled.offset != place->offset || filled.bytes != place->bytes) return std::nullopt;
+      if (reaches(creation, read, anew)) out.insert(creation);
     }
     return out;
   }
@@ -423,9 +491,10 @@ class Ownership {
   const FunctionFacts& k_;
   const Module& m_;
   LocalAddresses local_;
-  std::map<const Statement*, std::string_view> calls_;      // by scope
+  std::map<const Statement*, Call> calls_;                  // by scope
   std::set<const Statement*> predicated_;                   // scopes of calls that not all threads make
-  std::vector<std::pair<uint32_t, LocalPlace>> creations_;  // the instruction that passes the place
+  std::vector<std::pair<uint32_t, LocalPlace>> fills_;      // the instruction that passes the place
+  std::vector<std::pair<uint32_t, LocalPlace>> creations_;  // of these, those of calls that all threads make
   std::vector<uint32_t> comparisons_;
   std::set<std::string_view> handles_;  // registers the operand's value comes through
   std::vector<LocalPlace> places_;      // where it is loaded from
@@ -446,6 +515,10 @@ Finding owns_all_streams(const FunctionFacts& kernel, const std::vector<std::str
 
 bool is_created_after(const FunctionFacts& kernel, uint32_t from, const Site& second) {
   return Ownership(kernel).is_created_after(from, second);
+}
+
+bool are_different_streams(const FunctionFacts& kernel, const Site& a, const Site& b) {
+  return Ownership(kernel).are_different(a, b);
 }
 
 std::string print_stream_ownership(const FunctionFacts& kernel) {

@@ -31,6 +31,10 @@ Finding owns_all_streams(const FunctionFacts& kernel, const std::vector<std::str
 // the thread was at instruction `from` before.
 bool is_created_after(const FunctionFacts& kernel, uint32_t from, const Site& second);
 
+// True if no stream of the thread's own is one that launches at `a` and at `b` can both go into, whenever the
+// thread makes them.
+bool are_different_streams(const FunctionFacts& kernel, const Site& a, const Site& b);
+
 // One line for each site whose stream is a register.
 std::string print_stream_ownership(const FunctionFacts& kernel);
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/module_constants.h"
+
 namespace klap::analysis {
 
 using ptx::Module;
@@ -331,7 +333,11 @@ Expr Symbolic::load(uint32_t index, size_t component) const {
   const Statement& s = at(index);
   const auto offset = parameter_offset(index);
   const std::vector<Type> types = types_of(m_, s);
-  if (!offset || types.size() != 1) return {};
+  if (types.size() != 1) return {};
+  if (!offset) {
+    const auto constant = loaded_constant(m_, s, component);
+    return constant ? Expr::constant(*constant, types[0].bits) : Expr();
+  }
   const auto begin = static_cast<uint64_t>(*offset) + component * (types[0].bits / 8);
   if (begin + types[0].bits / 8 > function_.parameter_bytes) return {};
   return Expr::parameter(static_cast<uint32_t>(begin), types[0].bits);

@@ -12,6 +12,7 @@
 #include "analysis/copy_loops.h"
 #include "analysis/early_start.h"
 #include "analysis/flattening.h"
+#include "analysis/module_constants.h"
 #include "analysis/single_thread.h"
 #include "analysis/site_order.h"
 #include "analysis/slicing.h"
@@ -872,6 +873,17 @@ class Planner {
   std::map<const ptx::Function*, analysis::Moldable> moldable_;
 };
 
+ParsedUnit::Names disputed_in(const Program& program) {
+  std::vector<std::string_view> texts;
+  bool all_read = true;
+  for (const Unit& unit : program.units) {
+    if (unit.is_device_runtime) continue;
+    texts.emplace_back(unit.ptx);
+    all_read = all_read && !unit.ptx.empty();
+  }
+  return texts.size() < 2 ? ParsedUnit::Names{} : analysis::disputed_constants(texts, all_read);
+}
+
 }  // namespace
 
 const ptx::Module* ParsedUnit::original() {
@@ -882,6 +894,7 @@ const ptx::Module* ParsedUnit::original() {
     made_for_ = original_->target;
     original_ = ptx::parse(with_target(*original_, {std::min(target->arch, sm_), '\0'}), unit_.name);
   }
+  original_->disputed = std::move(disputed_);
   return &*original_;
 }
 
@@ -928,9 +941,11 @@ Plan make_plan(const Program& program, const Request& request, Timings* timings)
   if (timings == nullptr) timings = &unused;
   Plan plan;
   const auto launched = std::make_shared<LaunchedKernels>();
-  for (const Unit& unit : program.units) {
+  const ParsedUnit::Names disputed = disputed_in(program);
+  for (size_t u = 0; u < program.units.size(); ++u) {
+    const Unit& unit = program.units[u];
     plan.units.push_back(std::make_unique<ParsedUnit>(
-        unit, request.sm, [launched]() -> const auto& { return launched->names(); }));
+        unit, request.sm, [launched]() -> const auto& { return launched->names(); }, disputed));
     if (unit.launches) launched->add(*plan.units.back());
   }
   {

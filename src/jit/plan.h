@@ -36,8 +36,9 @@ class ParsedUnit {
  public:
   // The kernels that units of the program may launch; asked only where a kernel calls functions.
   using LaunchedKernels = std::function<const analysis::KernelNames&()>;
-  ParsedUnit(const Unit& unit, uint32_t sm, LaunchedKernels launched = {})
-      : unit_(unit), sm_(sm), launched_(std::move(launched)) {}
+  using Names = std::set<std::string, std::less<>>;
+  ParsedUnit(const Unit& unit, uint32_t sm, LaunchedKernels launched = {}, Names disputed = {})
+      : unit_(unit), sm_(sm), launched_(std::move(launched)), disputed_(std::move(disputed)) {}
   [[nodiscard]] const Unit& unit() const { return unit_; }
   // The unit as the program has it. Null when it carries no PTX. Throws Error(Parse).
   [[nodiscard]] const ptx::Module* original();
@@ -55,6 +56,7 @@ class ParsedUnit {
   const Unit& unit_;
   uint32_t sm_;
   LaunchedKernels launched_;
+  Names disputed_;  // -> ptx::Module::disputed
   std::optional<ptx::Module> original_, unrolled_, inlined_;
   bool is_inlined_ = false;  // whether that was tried
   std::optional<std::set<std::string_view>> in_use_;

@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -122,6 +123,8 @@ struct Module {
   bool debug = false;   // ".target sm_90, debug"
   int address_size = 0;
   MadeFrom made_from;
+  // Variables for constants that another unit of the program fills otherwise (analysis/module_constants.h).
+  std::set<std::string, std::less<>> disputed;
 
   [[nodiscard]] std::string_view text(uint32_t token) const {
     const Token& t = tokens[token];

@@ -136,8 +136,7 @@ Kernel streams_kernel(const std::string& body) {
 }
 std::string problem_of(const std::string& body) { return streams_kernel(body).facts->own_streams.problem; }
 // For each site.
-std::vector<bool> orders(const std::string& body) {
-  const Kernel k = streams_kernel(body);
+std::vector<bool> orders_of(const Kernel& k) {
   std::vector<bool> out;
   for (const Site& site : k.facts->sites) {
     EXPECT_EQ(StreamKind::Own, stream_kind(site)) << site.problem << k.facts->own_streams.problem;
@@ -145,6 +144,7 @@ std::vector<bool> orders(const std::string& body) {
   }
   return out;
 }
+std::vector<bool> orders(const std::string& body) { return orders_of(streams_kernel(body)); }
 
 TEST(OwnStreams, MayHoldNullBeforeTheyAreCreated) {
   const std::string null = "st.local.u64 [%rd2], 0;\n";
@@ -177,6 +177,16 @@ TEST(OwnStreams, OfOneLaunchEachGiveNoOrder) {
   EXPECT_THAT(
       orders(create(0) + load("%rd3", 0) + launch("%rd3") + create(0) + load("%rd4", 0) + launch("%rd4")),
       ElementsAre(false, false));
+  // Both there before either is launched into, in any order.
+  const std::string both = create(0) + create(8);
+  EXPECT_THAT(orders(both + load("%rd3", 0) + load("%rd4", 8) + launch("%rd3") + launch("%rd4")),
+              ElementsAre(false, false));
+  EXPECT_THAT(orders(both + load("%rd3", 8) + launch("%rd3") + load("%rd4", 0) + launch("%rd4")),
+              ElementsAre(false, false));
+  // Both read from the same variable, one behind the other.
+  EXPECT_THAT(
+      orders(create(0) + load("%rd3", 0) + create(0) + load("%rd4", 0) + launch("%rd3") + launch("%rd4")),
+      ElementsAre(false, false));
   // In a loop, created anew in every round.
   EXPECT_THAT(orders("L:\n" + create(0) + load("%rd3", 0) + launch("%rd3") + "@%p1 bra L;\n"),
               ElementsAre(false));
@@ -196,6 +206,28 @@ TEST(OwnStreams, OfSeveralLaunchesGiveOrder) {
   EXPECT_THAT(orders(create(0) + load("%rd3", 0) + launch("%rd3") + "@%p1 bra L;\n" + create(0) + "L:\n" +
                      load("%rd4", 0) + launch("%rd4")),
               ElementsAre(true, true));
+  // Of two streams that are there, one is launched into twice; one in every round.
+  const std::string both = create(0) + create(8) + load("%rd3", 0) + load("%rd4", 8);
+  EXPECT_THAT(orders(both + launch("%rd3") + launch("%rd4") + launch("%rd3")),
+              ElementsAre(true, false, true));
+  EXPECT_THAT(orders(both + "L:\n" + launch("%rd3") + launch("%rd4") + "@%p1 bra L;\n"),
+              ElementsAre(true, true));
+  // Which of the two it is, the thread chooses.
+  EXPECT_THAT(orders(both + "selp.b64 %rd5, %rd3, %rd4, %p1;\n" + launch("%rd3") + launch("%rd5")),
+              ElementsAre(true, true));
+  EXPECT_THAT(orders(both + "@%p1 mov.u64 %rd4, %rd3;\n" + launch("%rd3") + launch("%rd4")),
+              ElementsAre(true, true));
+  // One handle was put where the other's was, or is where another creation may have put one.
+  EXPECT_THAT(orders(create(0) + create(8) + load("%rd3", 0) + "st.local.u64 [%rd2+8], %rd3;\n" +
+                     load("%rd4", 8) + launch("%rd3") + launch("%rd4")),
+              ElementsAre(true, true));
+  EXPECT_THAT(orders("cvt.u64.u32 %rd12, %r1; add.u64 %rd14, %rd1, %rd12;\n" + create(0) + create(4) +
+                     create(8) + load("%rd3", 0) + load("%rd4", 8) + launch("%rd3") + launch("%rd4")),
+              ElementsAre(true, true));
+  // The second creation is not made by all.
+  EXPECT_THAT(orders(create(0) + load("%rd3", 0) + "@%p1 bra L;\n" + create(0) + "L:\n" + load("%rd4", 0) +
+                     launch("%rd3") + launch("%rd4")),
+              ElementsAre(true, true));
   // A third that is apart from both.
   EXPECT_THAT(orders(create(0) + load("%rd3", 0) + launch("%rd3") + launch("%rd3") + create(8) +
                      load("%rd4", 8) + launch("%rd4")),
@@ -212,6 +244,54 @@ TEST(OwnStreams, StandInKeepsTheirOrder) {
   const std::string begin = create(0) + load("%rd3", 0) + launch("%rd3");
   EXPECT_EQ(4u, own_stream_stand_in(*streams_kernel(begin).facts)) << "fire-and-forget";
   EXPECT_EQ(2u, own_stream_stand_in(*streams_kernel(begin + launch("%rd3")).facts)) << "per-thread";
+  const std::string both = create(0) + create(8) + load("%rd3", 0) + load("%rd4", 8);
+  EXPECT_EQ(4u, own_stream_stand_in(*streams_kernel(both + launch("%rd3") + launch("%rd4")).facts));
+}
+
+// An address that lies where the alignment leaves bits to the offset.
+TEST(OwnStreams, AreFoundInArrays) {
+  const auto two = [](const std::string& address) {
+    return orders_of(
+        kernel(".local .align 16 .b8 depot[32];\nmov.u64 %rd2, depot;\ncvta.local.u64 %rd1, %rd2;\n"
+               "add.u64 %rd10, %rd1, 0;\n" +
+               address + create(0) + create(8) + load("%rd3", 0) + load("%rd4", 8) + launch("%rd3") +
+               launch("%rd4") + "E: ret;\n"));
+  };
+  EXPECT_THAT(two("or.b64 %rd18, %rd10, 8;\n"), testing::ElementsAre(false, false));
+  EXPECT_THAT(two("add.u64 %rd7, %rd1, 8;\nor.b64 %rd18, %rd7, 8;\n"), testing::ElementsAre(true, true))
+      << "the same bit";
+  EXPECT_THAT(two("or.b64 %rd18, %rd10, 24;\n"), testing::ElementsAre(true, true)) << "not known to be 0";
+}
+
+// ---- addresses of other variables ----
+
+// Passes the address that many bytes behind the stream's to a function of this body, then launches.
+std::string passing(int64_t distance, const std::string& function_body,
+                    const std::string& parameters = ".param .b64 a") {
+  const std::string body =
+      ".local .align 8 .b8 depot[32];\nmov.u64 %rd2, depot;\ncvta.local.u64 %rd1, %rd2;\n"
+      "add.u64 %rd10, %rd1, 0;\nadd.u64 %rd18, %rd1, 8;\nadd.u64 %rd19, %rd1, " +
+      std::to_string(distance) + ";\n{ .param .b64 a; st.param.b64 [a], %rd19; call f, (a); }\n" + create(0) +
+      load("%rd3", 0) + launch("%rd3") + "E: ret;\n";
+  const std::string text = kernel_text(body);
+  const size_t kernel = text.find(".visible");
+  return text.substr(0, kernel) + ".func f(" + parameters +
+         ") {\n.reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<3>;\n" + function_body + "\nret;\n}\n" +
+         text.substr(kernel);
+}
+std::string problem_in(const std::string& text) { return Kernel(text, "k").facts->own_streams.problem; }
+
+TEST(OwnStreams, StayOwnBesideVariablesWhoseAddressesArePassed) {
+  const std::string store = "ld.param.u64 %rd1, [a]; st.u32 [%rd1], 5;";
+  EXPECT_EQ("", problem_in(passing(8, store)));
+  EXPECT_EQ("", problem_in(passing(12, "ld.param.u64 %rd1, [a]; st.u32 [%rd1+-4], 5;")));
+  const std::string passed = "its address is passed to f";
+  EXPECT_THAT(problem_in(passing(0, store)), HasSubstr(passed)) << "the stream's own";
+  EXPECT_THAT(problem_in(passing(4, store)), HasSubstr(passed)) << "its second half";
+  EXPECT_THAT(problem_in(passing(8, "ld.param.u64 %rd1, [a]; st.u32 [%rd1+-4], 5;")), HasSubstr(passed));
+  EXPECT_THAT(
+      problem_in(passing(8, "ld.param.u64 %rd1, [a]; mov.u64 %rd2, %rd1; st.global.u64 [%rd2], %rd1;")),
+      HasSubstr(passed));
 }
 
 TEST(StreamOwnership, IsPrinted) {

@@ -119,6 +119,22 @@ __global__ void list(int* cells, int level) {
 }
 extern "C" __global__ void lists(int* cells) { list<<<1, 1>>>(cells + 10 * threadIdx.x, 4); }
 
+// No thread makes both launches, and a barrier in each branch puts all that the first leads to before the
+// second.
+extern "C" __global__ void branches_that_meet(int* cells, int level, int path) {
+  if (level == 0) {
+    if (threadIdx.x == 0) cells[1 + atomicAdd(cells, 1)] = path;
+    return;
+  }
+  if (threadIdx.x < 32) {
+    if (threadIdx.x == 0) branches_that_meet<<<1, 64>>>(cells, level - 1, 2 * path);
+    __syncthreads();
+  } else {
+    __syncthreads();
+    if (threadIdx.x == 32) branches_that_meet<<<1, 64>>>(cells, level - 1, 2 * path + 1);
+  }
+}
+
 // Two kernels that update the same cells without atomics, which the NULL stream keeps apart.
 __global__ void add_plainly(int* cell, int* count) {
   if (threadIdx.x != 0) return;
@@ -354,6 +370,14 @@ KLAP_CASE(nest_launches_twice, "a thread's second launch does not wait for all t
   const auto cells = c.buffer("cells", std::vector<int>(after.size()), after);
   c.launch("lists", {1, 1, 1}, {6, 1, 1}, c.address(cells));
   c.left("lists", "child-launches");
+}
+
+KLAP_CASE(nest_branches_that_meet, "a launch does not wait for one that a barrier puts before it") {
+  const auto cells = c.buffer("cells", std::vector<int>(9), std::vector<int>{8, 0, 1, 2, 3, 4, 5, 6, 7});
+  c.launch("branches_that_meet", {1, 1, 1}, {64, 1, 1}, c.address(cells), 3, 0);
+  c.left("branches_that_meet", "barrier-between-launches");
+  c.otherwise_on_device("child-launches");
+  c.by_warp("child-launches");
 }
 
 KLAP_CASE(nest_two_update, "an update of one kernel is lost to another kernel's") {

@@ -103,6 +103,73 @@ extern "C" __global__ void own_stream_tree(int* cells, int node, int nodes) {
   own_stream_tree<<<1, 32, 0, stream>>>(cells, next, nodes);
   cudaStreamDestroy(stream);
 }
+// Both halves in streams that are there before either is launched.
+extern "C" __global__ void halves_in_streams(int* cells, int begin, int end) {
+  if (end - begin < 2) {
+    cells[begin] = 3 * begin + 1;
+    return;
+  }
+  const int middle = (begin + end) / 2;
+  cudaStream_t left = created(), right = created();
+  halves_in_streams<<<1, 1, 0, left>>>(cells, begin, middle);
+  halves_in_streams<<<1, 1, 0, right>>>(cells, middle, end);
+  cudaStreamDestroy(left);
+  cudaStreamDestroy(right);
+}
+extern "C" __global__ void halves_in_array(int* cells, int begin, int end) {
+  if (end - begin < 2) {
+    cells[begin] = 3 * begin + 2;
+    return;
+  }
+  const int middle = (begin + end) / 2;
+  cudaStream_t streams[2];
+  for (cudaStream_t& stream : streams) cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  halves_in_array<<<1, 1, 0, streams[0]>>>(cells, begin, middle);
+  halves_in_array<<<1, 1, 0, streams[1]>>>(cells, middle, end);
+  for (cudaStream_t stream : streams) cudaStreamDestroy(stream);
+}
+// The second launch follows all that the first one leads to; the one between them does not.
+extern "C" __global__ void two_after_another(int* cells, int begin, int end, int factor) {
+  if (end - begin < 2) {
+    cells[begin] = cells[begin] * factor + 1;
+    return;
+  }
+  const int middle = (begin + end) / 2;
+  cudaStream_t left = created(), right = created();
+  two_after_another<<<1, 1, 0, left>>>(cells, begin, middle, factor);
+  two_after_another<<<1, 1, 0, right>>>(cells, middle, end, factor);
+  if (end - begin > 2) two_after_another<<<1, 1, 0, left>>>(cells, begin, middle, factor + 1);
+  cudaStreamDestroy(left);
+  cudaStreamDestroy(right);
+}
+__device__ __noinline__ int look(const int* cells, int& next) {
+  next = cells[0] + 1;
+  return cells[1];
+}
+// Other variables of the thread beside the stream, whose addresses are passed.
+extern "C" __global__ void passing_parent(int* cells, const int* inputs) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  int next = 0;
+  const int value = look(inputs + 2 * t, next);
+  cudaStream_t stream;
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  set<<<1, 32, 0, stream>>>(cells + t, 100 * next + value);
+  cudaStreamDestroy(stream);
+}
+__global__ void set_twice(int* cell, int* copy, int value) {
+  if (threadIdx.x == 0) *cell = value;
+  if (threadIdx.x == 1) *copy = value + 1;
+}
+extern "C" __global__ void allocating_parent(int* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  int* memory = nullptr;
+  cudaMalloc(&memory, 64);
+  if (memory == nullptr) return;
+  cudaStream_t stream;
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  set_twice<<<1, 32, 0, stream>>>(cells + t, memory, t + 10);
+  cudaStreamDestroy(stream);
+}
 
 #else
 
@@ -171,6 +238,57 @@ KLAP_CASE(recursion_in_own_streams, "a launch into a stream that a child created
       c.buffer("cells", std::vector<int>(kNodes), numbers(kNodes, [](int node) { return node * node + 1; }));
   c.launch("own_stream_tree", {1, 1, 1}, {32, 1, 1}, c.address(cells), 0, kNodes);
   c.left_on_device("own_stream_tree", "child-launches");
+  c.by_warp("stream-unsupported");
+}
+KLAP_CASE(recursion_in_two_own_streams, "a launch into one of two streams that a child created is lost") {
+  constexpr int kCells = 61;
+  const auto cells =
+      c.buffer("cells", std::vector<int>(kCells), numbers(kCells, [](int i) { return 3 * i + 1; }));
+  c.launch("halves_in_streams", {1, 1, 1}, {1, 1, 1}, c.address(cells), 0, kCells);
+  c.left_on_device("halves_in_streams", "child-launches");
+  c.by_warp("stream-unsupported");
+}
+KLAP_CASE(recursion_in_array_of_streams, "a launch into one of an array of created streams is lost") {
+  constexpr int kCells = 45;
+  const auto cells =
+      c.buffer("cells", std::vector<int>(kCells), numbers(kCells, [](int i) { return 3 * i + 2; }));
+  c.launch("halves_in_array", {1, 1, 1}, {1, 1, 1}, c.address(cells), 0, kCells);
+  c.left_on_device("halves_in_array", "child-launches");
+  c.by_warp("stream-unsupported");
+}
+KLAP_CASE(recursion_twice_in_own_stream, "two launches of a child into one created stream overlap") {
+  constexpr int kCells = 16;
+  std::vector<int> after(kCells, 1);
+  const auto run = [&](const auto& self, int begin, int end, int factor) -> void {
+    if (end - begin < 2) {
+      after[begin] = after[begin] * factor + 1;
+      return;
+    }
+    const int middle = (begin + end) / 2;
+    self(self, begin, middle, factor);
+    self(self, middle, end, factor);
+    if (end - begin > 2) self(self, begin, middle, factor + 1);
+  };
+  run(run, 0, kCells, 2);
+  const auto cells = c.buffer("cells", std::vector<int>(kCells, 1), after);
+  c.launch("two_after_another", {1, 1, 1}, {1, 1, 1}, c.address(cells), 0, kCells, 2);
+  c.left("two_after_another", "several-sites");
+  c.otherwise_on_device("child-launches");
+  c.by_warp("stream-unsupported");
+}
+KLAP_CASE(own_stream_beside_reference, "a launch is lost whose thread passes another variable's address") {
+  std::vector<int> inputs;
+  for (int t = 0; t < kThreads; ++t) inputs.insert(inputs.end(), {t, t % 50});
+  const auto in = c.buffer("inputs", inputs, inputs);
+  const auto cells = c.buffer("cells", std::vector<int>(kThreads),
+                              numbers(kThreads, [](int t) { return 100 * (t + 1) + t % 50; }));
+  c.launch("passing_parent", {2, 1, 1}, {64, 1, 1}, c.address(cells), c.address(in));
+  c.rewritten("passing_parent");
+  c.by_warp("stream-unsupported");
+}
+KLAP_CASE(own_stream_beside_allocation, "a launch is lost whose thread also allocates memory") {
+  cells_of(c, "allocating_parent", kThreads, [](int t) { return t + 10; });
+  c.rewritten("allocating_parent");
   c.by_warp("stream-unsupported");
 }
 

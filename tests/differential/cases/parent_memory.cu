@@ -31,6 +31,24 @@ extern "C" __global__ void launch_then_write(int* cells, int* others) {
   others[t] = t + 1;
   for (int i = 0; i < t % 7; ++i) others[t] += i;
 }
+// Atomics in counted loops behind the launch: one whose result nobody reads, one that gives out places, and
+// one on shared memory.
+extern "C" __global__ void launch_then_count(int* cells, int* counts, int* places, int rounds) {
+  __shared__ int left;
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  if (threadIdx.x == 0) left = 0;
+  __syncthreads();
+  cells[t] = t;
+  twice<<<1, 32>>>(cells, t);
+  for (int i = 0; i < rounds; ++i) atomicAdd(counts + i, t % 5);
+  for (int i = 0; i < rounds; ++i) {
+    const int place = atomicAdd(counts + rounds, 1);
+    if (place < 3 * kThreads) places[place] = 7;
+  }
+  for (int i = 0; i < t % 4; ++i) atomicMax(&left, i + static_cast<int>(threadIdx.x));
+  __syncthreads();
+  if (threadIdx.x == 0) counts[rounds + 1 + blockIdx.x] = left;
+}
 
 #else
 
@@ -73,6 +91,23 @@ KLAP_CASE(launch_then_write, "the parent's writes after a launch are lost") {
                                }));
   c.launch("launch_then_write", {2, 1, 1}, {64, 1, 1}, c.address(cells), c.address(others));
   c.rewritten("launch_then_write");
+}
+
+KLAP_CASE(launch_then_count, "the parent's atomics after a launch are lost") {
+  constexpr int kRounds = 3;
+  const auto cells = c.buffer("cells", std::vector<int>(kThreads), numbers([](int t) { return 2 * t; }));
+  int sum = 0;
+  for (int t = 0; t < kThreads; ++t) sum += t % 5;
+  const auto counts = c.buffer("counts", std::vector<int>(kRounds + 3),
+                               std::vector<int>{sum, sum, sum, kRounds * kThreads, 63 + 2, 63 + 2});
+  const auto places = c.buffer("places", std::vector<int>(kRounds * kThreads + 4), [] {
+    std::vector<int> after(kRounds * kThreads, 7);
+    after.resize(kRounds * kThreads + 4);
+    return after;
+  }());
+  c.launch("launch_then_count", {2, 1, 1}, {64, 1, 1}, c.address(cells), c.address(counts), c.address(places),
+           kRounds);
+  c.rewritten("launch_then_count");
 }
 
 #endif

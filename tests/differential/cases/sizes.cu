@@ -62,6 +62,22 @@ extern "C" __global__ void sizes_meet_parent(int* cells) {
   reverse_halves<<<1 + t % 2, size_of(t)>>>(cells + 2 * kMost * t);
 }
 
+// A template's block is a variable of the module, which nvcc fills.
+__global__ void reverse(int* cells) {
+  __shared__ int tile[64];
+  const int i = threadIdx.x;
+  tile[i] = cells[64 * blockIdx.x + i];
+  __syncthreads();
+  cells[64 * blockIdx.x + i] = tile[63 - i];
+}
+template <class Number>
+__device__ __forceinline__ void launch_pairs(Number* cells) {
+  reverse<<<dim3(2), dim3(64)>>>(cells);
+}
+extern "C" __global__ void sizes_in_template_parent(int* cells) {
+  launch_pairs(cells + 128 * (blockIdx.x * blockDim.x + threadIdx.x));
+}
+
 // The lanes of each warp, of which the last one is not full; then the first two warps, where there are two.
 __global__ void sum_warps(int* sums, int* lanes) {
   const int n = blockDim.x, i = threadIdx.x, rest = n - i / 32 * 32;
@@ -248,6 +264,14 @@ KLAP_CASE(sizes_rows, "an extent that is constant is taken from the record, or o
 KLAP_CASE(sizes_meet, "a small block waits for threads that only the largest one has, or is cut off") {
   meet_step(c);
   c.left_on_host("sizes_meet_parent", "block-not-constant");
+}
+KLAP_CASE(sizes_in_template, "a block is of another size than the template says") {
+  std::vector<int> before, after;
+  for (int i = 0; i < 128 * kThreads; ++i) before.push_back(i);
+  for (int i = 0; i < 128 * kThreads; ++i) after.push_back(i - i % 64 + 63 - i % 64);
+  const auto m = c.buffer("cells", before, after);
+  c.launch("sizes_in_template_parent", kGrid, kBlock, c.address(m));
+  c.rewritten("sizes_in_template_parent");
 }
 KLAP_CASE(sizes_warps, "lanes that a block does not have take part, or barriers with a count miss some") {
   std::vector<int> sums;
