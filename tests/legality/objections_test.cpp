@@ -182,7 +182,9 @@ constexpr char kOwnUnit[] =
     "of "
     "8 bytes (line 83:2), parameters of 12 bytes\n";
 constexpr char kNoPtx[] =
-    "unit:0:0:  launches : left (child-not-found): the unit launches kernels but carries no PTX\n";
+    "unit:0:0:  launches : left (child-not-found): the unit launches kernels but carries no PTX, only "
+    "machine "
+    "code; build it with PTX, as by nvcc -gencode arch=compute_90,code=compute_90\n";
 
 TEST(Objections, ToAChildOfAnotherUnitNameTheUnit) {
   std::string child = child_text();

@@ -23,6 +23,7 @@ jit::Program make_program(const container::FileImage& image, const std::string& 
       jit::Unit unit;
       unit.name = label;
       unit.cubin = image.text;
+      unit.launches = container::mentions_device_launch(image.text, label);
       return {.units = {std::move(unit)}, .device_runtime_archive = {}};
     }
     default:
