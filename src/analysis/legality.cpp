@@ -306,6 +306,13 @@ bool is_launch(const FunctionFacts& parent, const Statement& s) {
                              [&](const Site& site) { return &s == site.get_call || &s == site.launch_call; });
 }
 
+// True for a device-runtime function that does the same before and after a launch: memory that is taken stays
+// (object_to_frees() looks at the rest), and the device is what it is. Where it fails, it leaves an error for
+// the kernel to ask for.
+bool has_no_order(std::string_view function) {
+  return idioms().is_kind(function, "allocation") || idioms().is_kind(function, "query");
+}
+
 std::optional<Objection> object_to_parent_call(const FunctionFacts& parent, const Site& site,
                                                const FlatInstruction& instruction) {
   const Statement& s = *instruction.statement;
@@ -316,11 +323,11 @@ std::optional<Objection> object_to_parent_call(const FunctionFacts& parent, cons
   if (is_own_stream_call(parent, s)) return std::nullopt;
   const std::string_view function = runtime_function(parent.module, call->callee);
   if (function.empty() || idioms().is_last_error(function) || idioms().is_peek_last_error(function) ||
-      idioms().is_error_text(function) || is_allocation_beside(parent, function))
+      idioms().is_error_text(function))
     return std::nullopt;
+  if (has_no_order(function) && parent.error_queries.empty()) return std::nullopt;
   Objection objection = object_to_runtime_call(function, "", where);
-  if (idioms().is_kind(function, "allocation"))
-    objection.detail += ", and the kernel asks for the last error";
+  if (has_no_order(function)) objection.detail += ", and the kernel asks for the last error";
   const bool own_stream = std::any_of(site.streams.begin(), site.streams.end(), [](const StreamValue& v) {
     return v.kind == StreamClass::Created || v.kind == StreamClass::Array;
   });
