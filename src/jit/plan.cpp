@@ -8,6 +8,7 @@
 #include <functional>
 #include <iterator>
 
+#include "analysis/calls.h"
 #include "analysis/chaining.h"
 #include "analysis/copy_loops.h"
 #include "analysis/early_start.h"
@@ -636,11 +637,35 @@ class Planner {
     return shape;
   }
 
+  // Relocatable code keeps the functions that other units might call.
+  [[nodiscard]] bool is_never_called(size_t unit, const ptx::Function& f) const {
+    if (f.kind == ptx::FunctionKind::Entry) return false;
+    const ptx::Module& module = *plan_.units[unit]->module();
+    const analysis::Callers callers = analysis::callers_of(module, f.name);
+    if (!callers.calls.empty() || !callers.address_place.empty()) return false;
+    // Who calls it may call a copy of it instead (transform/inliner.h).
+    const auto is_called_copy = [&](const ptx::Function& other) {
+      return other.name.starts_with(f.name + "$") && !plan_.units[unit]->is_written_out(other);
+    };
+    if (std::ranges::any_of(module.functions, is_called_copy)) return false;
+    const auto names_it = [&](const auto& other) {
+      const Unit& u = other->unit();
+      if (&u == &plan_.units[unit]->unit()) return false;
+      return (u.ptx.empty() ? u.cubin : u.ptx).find(f.name) != std::string::npos;
+    };
+    return f.linkage == ptx::Linkage::Internal || std::ranges::none_of(plan_.units, names_it);
+  }
+
   std::optional<Objection> judge_way(PlannedSite& planned) {
     const FunctionFacts& parent = *planned.parent;
     const Site& s = *planned.site;
     if (planned.way.granularity == Granularity::None)
       return Objection{Reason::ConfigNone, "granularity none for this parent"};
+    if (is_never_called(planned.parent_unit, parent.function)) {
+      return Objection{Reason::NeverCalled,
+                       fmt::format("no code here calls {}; it stays where all its calls were inlined",
+                                   parent.function.name)};
+    }
     if (auto objection = analysis::object_to_unit(parent.module, request_.debug_units)) return objection;
     if (auto objection = analysis::object_to_parent(parent, s, planned.way)) return objection;
     const ChildPlace child = find_child(plan_, s.callee, planned.parent_unit);

@@ -229,6 +229,14 @@ TEST_F(Explain, CodeWithoutPtxIsToldHowToHaveSome) {
   }
 }
 
+TEST_F(Explain, CopiesThatNothingCallsAreNotCountedAsLeft) {
+  const Result result = klap_ptx({"explain", program("hidden.ptx")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out,
+              ContainsRegex("from launch\\(int\\*\\) \\[[^]]*\\] left: never-called: no code here"));
+  EXPECT_THAT(result.out, HasSubstr("3 launch sites: 2 rewritten, 0 left, 1 in code that is never called\n"));
+}
+
 TEST_F(Explain, KernelsThatOtherUnitsCannotSeeHaveTheirNames) {
   const std::string out = klap_ptx({"explain", program("hidden.ptx")}).out;
   EXPECT_THAT(out, HasSubstr(": remark: launch of child(int*) [_"));
