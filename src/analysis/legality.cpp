@@ -581,6 +581,13 @@ std::optional<Objection> object_to_unit(const Module& m, bool debug_allowed) {
 
 namespace {
 
+// How a program can say that its children do not update the same memory.
+std::string order_advice(const FunctionFacts& parent, const Site& site, bool one_thread_would_do) {
+  if (one_thread_would_do && may_be_meant_for_one_thread(parent, site))
+    return "; if one thread of a block launches, compare threadIdx.y and threadIdx.z with 0, too";
+  return "; if children never meet there, launch them into cudaStreamFireAndForget";
+}
+
 // Where the NULL stream's order between threads is to be kept, only a launch that needs none is rewritten.
 std::optional<Objection> object_to_order(const FunctionFacts& parent, const Site& site, const Way& way) {
   if (way.ordering != Ordering::Stream || stream_kind(site) != StreamKind::Null) return std::nullopt;
@@ -680,9 +687,10 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
     const ParameterRanges varying = in_loop ? ParameterRanges{} : varying_parameters(parent, site, child);
     const auto update = shared_update(m, child, closure, varying);
     // No other thread of the block launches what could meet with it.
-    const bool alone =
-        update && (!in_loop || way.is_at_once()) && is_launched_by_one_thread(parent, site, way.block);
-    if (update && !alone) return object(Reason::ChildReadModifyWrite, *update);
+    const bool one_would_do = !in_loop || way.is_at_once();
+    const bool alone = update && one_would_do && is_launched_by_one_thread(parent, site, way.block);
+    if (update && !alone)
+      return object(Reason::ChildReadModifyWrite, *update + order_advice(parent, site, one_would_do));
   }
   return std::nullopt;
 }

@@ -164,6 +164,12 @@ bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site, co
          (guards.leave_one_of_a_row() && is_behind_lone_store(parent.values(), at));
 }
 
+bool may_be_meant_for_one_thread(const FunctionFacts& parent, const Site& site) {
+  if (parent.flow.has_unknown_branch()) return false;
+  const uint32_t at = parent.flow.index_of(site.get_call);
+  return Guards(parent, parent.flow.instructions()[at].block, {}).leave_one_of_a_row();
+}
+
 bool is_launched_by_first_thread(const FunctionFacts& parent, const Site& site, const KnownBlock& block) {
   if (parent.flow.has_unknown_branch()) return false;
   const uint32_t at = parent.flow.index_of(site.get_call);
