@@ -28,10 +28,6 @@ std::string freed_by(const FunctionFacts& kernel, const FlatInstruction& instruc
 
 }  // namespace
 
-bool is_allocation_beside(const FunctionFacts& kernel, std::string_view function) {
-  return idioms().is_kind(function, "allocation") && kernel.error_queries.empty();
-}
-
 std::optional<Objection> object_to_frees(const FunctionFacts& parent) {
   const auto& instructions = parent.flow.instructions();
   for (uint32_t i = 0; i < instructions.size(); ++i) {

@@ -6,15 +6,10 @@
 #pragma once
 
 #include <optional>
-#include <string_view>
 
 #include "analysis/legality.h"
 
 namespace klap::analysis {
-
-// True for a device-runtime function that takes or frees memory in a kernel where that leaves no error for
-// the kernel to ask for.
-bool is_allocation_beside(const FunctionFacts& kernel, std::string_view function);
 
 // The first call that may free memory after a launch.
 std::optional<Objection> object_to_frees(const FunctionFacts& parent);

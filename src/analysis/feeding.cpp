@@ -242,7 +242,8 @@ class FamilyJudge {
           return about(kernel, b,
                        {Reason::SeveralSites,
                         fmt::format("a thread that launched at {} may launch again at {}, after all that the "
-                                    "first launch leads to",
+                                    "first launch leads to; if they may run side by side, launch them into "
+                                    "cudaStreamFireAndForget",
                                     ptx::place(a.position), ptx::place(b.position))});
         }
         if (stream_kind(a) != StreamKind::Null || stream_kind(b) != StreamKind::Null) continue;

@@ -311,6 +311,13 @@ bool is_launch(const FunctionFacts& parent, const Statement& s) {
                              [&](const Site& site) { return &s == site.get_call || &s == site.launch_call; });
 }
 
+// True for a device-runtime function that does the same before and after a launch: memory that is taken stays
+// (object_to_frees() looks at the rest), and the device is what it is. Where it fails, it leaves an error for
+// the kernel to ask for.
+bool has_no_order(std::string_view function) {
+  return idioms().is_kind(function, "allocation") || idioms().is_kind(function, "query");
+}
+
 std::optional<Objection> object_to_parent_call(const FunctionFacts& parent, const Site& site,
                                                const FlatInstruction& instruction) {
   const Statement& s = *instruction.statement;
@@ -321,11 +328,11 @@ std::optional<Objection> object_to_parent_call(const FunctionFacts& parent, cons
   if (is_own_stream_call(parent, s)) return std::nullopt;
   const std::string_view function = runtime_function(parent.module, call->callee);
   if (function.empty() || idioms().is_last_error(function) || idioms().is_peek_last_error(function) ||
-      idioms().is_error_text(function) || is_allocation_beside(parent, function))
+      idioms().is_error_text(function))
     return std::nullopt;
+  if (has_no_order(function) && parent.error_queries.empty()) return std::nullopt;
   Objection objection = object_to_runtime_call(function, "", where);
-  if (idioms().is_kind(function, "allocation"))
-    objection.detail += ", and the kernel asks for the last error";
+  if (has_no_order(function)) objection.detail += ", and the kernel asks for the last error";
   const bool own_stream = std::any_of(site.streams.begin(), site.streams.end(), [](const StreamValue& v) {
     return v.kind == StreamClass::Created || v.kind == StreamClass::Array;
   });
@@ -581,6 +588,13 @@ std::optional<Objection> object_to_unit(const Module& m, bool debug_allowed) {
 
 namespace {
 
+// How a program can say that its children do not update the same memory.
+std::string order_advice(const FunctionFacts& parent, const Site& site, bool one_thread_would_do) {
+  if (one_thread_would_do && may_be_meant_for_one_thread(parent, site))
+    return "; if one thread of a block launches, compare threadIdx.y and threadIdx.z with 0, too";
+  return "; if children never meet there, launch them into cudaStreamFireAndForget";
+}
+
 // Where the NULL stream's order between threads is to be kept, only a launch that needs none is rewritten.
 std::optional<Objection> object_to_order(const FunctionFacts& parent, const Site& site, const Way& way) {
   if (way.ordering != Ordering::Stream || stream_kind(site) != StreamKind::Null) return std::nullopt;
@@ -702,9 +716,10 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
     const ParameterRanges varying = in_loop ? ParameterRanges{} : varying_parameters(parent, site, child);
     const auto update = shared_update(m, child, closure, varying);
     // No other thread of the block launches what could meet with it.
-    const bool alone =
-        update && (!in_loop || way.is_at_once()) && is_launched_by_one_thread(parent, site, way.block);
-    if (update && !alone) return object(Reason::ChildReadModifyWrite, *update);
+    const bool one_would_do = !in_loop || way.is_at_once();
+    const bool alone = update && one_would_do && is_launched_by_one_thread(parent, site, way.block);
+    if (update && !alone)
+      return object(Reason::ChildReadModifyWrite, *update + order_advice(parent, site, one_would_do));
   }
   return std::nullopt;
 }

@@ -19,6 +19,7 @@ namespace klap::analysis {
   X(TargetTooOld, "target-too-old",                                                                         \
     "the PTX is for a target before sm_70, where the threads of a warp run in lockstep")                    \
   X(LaunchInFunction, "launch-in-function", "the launch stands in a called function")                       \
+  X(NeverCalled, "never-called", "the launch stands in a function that nothing calls")                      \
   X(SeveralSites, "several-sites", "the parent has other launch sites that this one depends on")            \
   X(SiteInLoop, "site-in-loop", "the launch stands in a loop")                                              \
   X(RuntimeCall, "runtime-call", "the parent makes another device-runtime call")                            \

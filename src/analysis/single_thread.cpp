@@ -226,6 +226,12 @@ bool is_launched_by_one_thread_of_all(const FunctionFacts& parent, const Site& s
   return Guards(parent, parent.flow.instructions()[at].block, block).leave_one_block(grid);
 }
 
+bool may_be_meant_for_one_thread(const FunctionFacts& parent, const Site& site) {
+  if (parent.flow.has_unknown_branch()) return false;
+  const uint32_t at = parent.flow.index_of(site.get_call);
+  return Guards(parent, parent.flow.instructions()[at].block, {}).leave_one_of_a_row();
+}
+
 bool is_launched_by_first_thread(const FunctionFacts& parent, const Site& site, const KnownExtents& block) {
   if (parent.flow.has_unknown_branch()) return false;
   const uint32_t at = parent.flow.index_of(site.get_call);

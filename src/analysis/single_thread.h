@@ -22,6 +22,9 @@ bool is_launched_by_one_thread_of_all(const FunctionFacts& parent, const Site& s
 // Whether that thread is the one whose index is 0 in every dimension.
 bool is_launched_by_first_thread(const FunctionFacts& parent, const Site& site, const KnownExtents& block);
 
+// The comparisons leave one value to threadIdx.x: one thread where blocks have one dimension.
+bool may_be_meant_for_one_thread(const FunctionFacts& parent, const Site& site);
+
 // True if a kernel reads its threads' indices or lanes. One that does not is hardly meant for more than one
 // thread to a block.
 bool tells_threads_apart(const FunctionFacts& kernel);

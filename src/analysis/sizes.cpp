@@ -93,8 +93,11 @@ std::optional<LaunchBlock> launch_block(const FunctionFacts& parent, const Site&
 
 std::optional<Objection> object_to_unknown_sizes(const FunctionFacts& parent, const Site& site) {
   if (!constant_shared_bytes(site, parent)) return shared_objection(site, "");
-  if (!launch_block(parent, site)) return Objection{Reason::BlockNotConstant, block_text(site)};
-  return std::nullopt;
+  if (launch_block(parent, site)) return std::nullopt;
+  return Objection{Reason::BlockNotConstant,
+                   block_text(site) +
+                       ", and children launch in turn: then each block must be constant or "
+                       "blockDim of the kernel that launches"};
 }
 
 std::optional<Objection> object_to_differing_sizes(const FunctionFacts& parent, const Site& site) {
@@ -111,7 +114,12 @@ std::optional<Objection> object_to_launch_sizes(const FunctionFacts& parent, con
   const bool described = std::ranges::all_of(parent.sites, [](const Site& s) {
     return s.understood() && s.idiom->form == LaunchForm::Described && !s.idiom->is_version_1();
   });
-  if (way.has_own_room() || !described) return object_to_differing_sizes(parent, site);
+  if (way.has_own_room() || !described) {
+    auto objection = object_to_differing_sizes(parent, site);
+    if (objection && objection->reason == Reason::BlockNotConstant && way.chains)
+      objection->detail += ", and the kernel launches in a loop: then each block must be constant";
+    return objection;
+  }
   if (constant_shared_bytes(site, parent)) return std::nullopt;
   if (way.launcher == Launcher::Host) return shared_objection(site, "");
   if (parent.sites.size() > 1) return shared_objection(site, ", and the kernel launches elsewhere too");

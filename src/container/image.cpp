@@ -247,6 +247,10 @@ bool mentions_device_launch(const Fatbin& fatbin, uint32_t sm) {
   });
 }
 
+bool mentions_device_launch(std::string_view cubin, const std::string& name) {
+  return cubin_mentions(Elf64(as_bytes(cubin), name), kLaunchFunctions, Mention::Declared);
+}
+
 const FatbinEntry* best_cubin(const Fatbin& fatbin, uint32_t sm) {
   return best(fatbin, sm,
               [sm](const FatbinEntry& entry) { return is_cubin(entry) && entry.arch / 10 == sm / 10; });

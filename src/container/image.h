@@ -103,6 +103,8 @@ bool is_device_runtime(const Fatbin& fatbin);
 // without, every architecture, which unpacks every entry of a unit that does not launch. Throws
 // Error(Container).
 bool mentions_device_launch(const Fatbin& fatbin, uint32_t sm = 0);
+// The same of machine code by itself, which messages call `name`.
+bool mentions_device_launch(std::string_view cubin, const std::string& name);
 
 // Chooses from a fatbin what the driver would take for compute capability `sm` (90 for 9.0): the cubin with
 // the same major and the highest minor not above the device's, and the PTX with the highest arch not above

@@ -153,13 +153,16 @@ std::string describe(const SiteInfo& site) {
 }
 
 std::string describe(const SiteRemark& remark, const std::string& place) {
-  const std::string child = remark.child.empty() ? "an unknown kernel" : both_names(remark.child);
   const std::string verdict = remark.rewritten ? fmt::format("rewritten: granularity {}, launched by the {}",
                                                              remark.granularity, remark.launcher)
                                                : fmt::format("left: {}", remark.reason);
-  std::string text =
-      fmt::format("{}:{}:{}: remark: launch of {} from {} {}{}{}\n", place, remark.line, remark.column, child,
-                  both_names(remark.parent), verdict, remark.detail.empty() ? "" : ": ", remark.detail);
+  const std::string detail = (remark.detail.empty() ? "" : ": ") + remark.detail;
+  // Of code that cannot be read it is known only that it launches.
+  if (remark.parent.empty())
+    return fmt::format("{}: remark: its launches are {}{}\n", place, verdict, detail);
+  const std::string child = remark.child.empty() ? "an unknown kernel" : both_names(remark.child);
+  std::string text = fmt::format("{}:{}:{}: remark: launch of {} from {} {}{}\n", place, remark.line,
+                                 remark.column, child, both_names(remark.parent), verdict, detail);
   for (const std::string& note : remark.notes) {
     text += fmt::format("{}:{}:{}: note: {}\n", place, remark.line, remark.column, note);
   }

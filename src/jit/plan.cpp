@@ -8,6 +8,7 @@
 #include <functional>
 #include <iterator>
 
+#include "analysis/calls.h"
 #include "analysis/chaining.h"
 #include "analysis/copy_loops.h"
 #include "analysis/early_start.h"
@@ -212,7 +213,10 @@ class Planner {
       SiteRemark remark;
       remark.unit = plan_.units[index]->unit().name;
       remark.reason = to_string(Reason::ChildNotFound);
-      remark.detail = "the unit launches kernels but carries no PTX";
+      remark.detail = fmt::format(
+          "the unit launches kernels but carries no PTX, only machine code; build it with PTX, as by nvcc "
+          "-gencode arch=compute_{0},code=compute_{0}",
+          request_.sm);
       plan_.remarks.push_back(std::move(remark));
       return;
     }
@@ -415,6 +419,7 @@ class Planner {
     if (objection) {
       remark.reason = to_string(objection->reason);
       remark.detail = objection->detail;
+      note_other_ways(remark, planned);
     } else {
       accept(remark, planned);
       dump(Pass::Plan, planned.remark, remark.parent, [&] { return describe(planned); });
@@ -439,22 +444,43 @@ class Planner {
   }
 
   // What stands against each site. Launches that are put off keep their order only if all of a parent's are,
-  // so a way is taken if it suits all sites; those that are made at once may be any of them. If no way can be
-  // taken, what stands against the first.
+  // so a way is taken if it suits all sites; those that are made at once may be any of them. A site that is
+  // left is left for what stands against the first way: later ones only make up for it.
   std::vector<std::optional<Objection>> judge(std::vector<PlannedSite>& sites, const std::vector<Way>& ways) {
     const auto is_objection = [](const std::optional<Objection>& o) { return o.has_value(); };
-    std::vector<std::optional<Objection>> first;
+    std::vector<std::optional<Objection>> objections;
     for (const Way& way : ways) {
-      std::vector<std::optional<Objection>> objections = judge_in_any_block(sites, way);
+      objections = judge_in_any_block(sites, way);
       const bool is_taken = way.is_at_once() ? !std::ranges::all_of(objections, is_objection)
                                              : std::ranges::none_of(objections, is_objection);
-      if (is_taken) return objections;
       for (size_t i = 0; i < sites.size(); ++i) {
         if (objections[i]) sites[i].refused.emplace_back(way, *objections[i]);
       }
-      if (first.empty()) first = std::move(objections);
+      if (is_taken) break;
     }
-    return first;
+    for (size_t i = 0; i < sites.size(); ++i) {
+      if (objections[i]) objections[i] = sites[i].refused.front().second;
+    }
+    return objections;
+  }
+
+  // Children that launch are no reason by themselves where one consumer might run them: then it is what
+  // stands against another site that keeps it from being asked for.
+  void blame_others(const std::vector<PlannedSite>& sites,
+                    std::vector<std::optional<Objection>>& objections) const {
+    if (!may_feed(sites.front().way) || sites.front().way.chains) return;
+    if (!std::ranges::any_of(objections, [](const auto& o) { return o && !is_of_feeding(o); })) return;
+    for (size_t i = 0; i < sites.size(); ++i) {
+      if (!sites[i].way.feeds && is_of_feeding(objections[i])) objections[i].reset();
+    }
+  }
+
+  static bool is_of_feeding(const std::optional<Objection>& objection) {
+    return objection && objection->reason == Reason::ChildLaunches;
+  }
+
+  [[nodiscard]] bool may_feed(const Way& way) const {
+    return request_.feeding && way.granularity == Granularity::Grid && way.launcher == Launcher::Host;
   }
 
   // One way, in any block that the host may launch the parent in; where that stands against it because
@@ -497,6 +523,7 @@ class Planner {
     }
     judge_feeding(sites, objections);
     judge_chaining(sites, objections);
+    blame_others(sites, objections);
     if (!way.is_at_once()) add_mutual_objections(sites, objections);
     return objections;
   }
@@ -524,13 +551,9 @@ class Planner {
   // one: where nothing else stands against its sites.
   void judge_feeding(std::vector<PlannedSite>& sites,
                      std::vector<std::optional<Objection>>& objections) const {
-    const auto launches = [](const std::optional<Objection>& o) {
-      return o && o->reason == Reason::ChildLaunches;
-    };
-    const Way& way = sites.front().way;
-    if (!request_.feeding || way.granularity != Granularity::Grid || way.launcher != Launcher::Host) return;
-    if (std::ranges::none_of(objections, launches) ||
-        std::ranges::any_of(objections, [&](const auto& o) { return o && !launches(o); }))
+    if (!may_feed(sites.front().way)) return;
+    if (std::ranges::none_of(objections, is_of_feeding) ||
+        std::ranges::any_of(objections, [](const auto& o) { return o && !is_of_feeding(o); }))
       return;
     const analysis::FamilyVerdict verdict = judge_family(sites);
     for (size_t i = 0; i < sites.size(); ++i) {
@@ -651,11 +674,35 @@ class Planner {
     return shape;
   }
 
+  // Relocatable code keeps the functions that other units might call.
+  [[nodiscard]] bool is_never_called(size_t unit, const ptx::Function& f) const {
+    if (f.kind == ptx::FunctionKind::Entry) return false;
+    const ptx::Module& module = *plan_.units[unit]->module();
+    const analysis::Callers callers = analysis::callers_of(module, f.name);
+    if (!callers.calls.empty() || !callers.address_place.empty()) return false;
+    // Who calls it may call a copy of it instead (transform/inliner.h).
+    const auto is_called_copy = [&](const ptx::Function& other) {
+      return other.name.starts_with(f.name + "$") && !plan_.units[unit]->is_written_out(other);
+    };
+    if (std::ranges::any_of(module.functions, is_called_copy)) return false;
+    const auto names_it = [&](const auto& other) {
+      const Unit& u = other->unit();
+      if (&u == &plan_.units[unit]->unit()) return false;
+      return (u.ptx.empty() ? u.cubin : u.ptx).find(f.name) != std::string::npos;
+    };
+    return f.linkage == ptx::Linkage::Internal || std::ranges::none_of(plan_.units, names_it);
+  }
+
   std::optional<Objection> judge_way(PlannedSite& planned) {
     const FunctionFacts& parent = *planned.parent;
     const Site& s = *planned.site;
     if (planned.way.granularity == Granularity::None)
       return Objection{Reason::ConfigNone, "granularity none for this parent"};
+    if (is_never_called(planned.parent_unit, parent.function)) {
+      return Objection{Reason::NeverCalled,
+                       fmt::format("no code here calls {}; it stays where all its calls were inlined",
+                                   parent.function.name)};
+    }
     if (auto objection = analysis::object_to_unit(parent.module, request_.debug_units)) return objection;
     if (auto objection = analysis::object_to_parent(parent, s, planned.way)) return objection;
     const ChildPlace child = find_child(plan_, s.callee, planned.parent_unit);
@@ -704,7 +751,6 @@ class Planner {
 
   void accept(SiteRemark& remark, const PlannedSite& planned) {
     if (planned.promotion != nullptr) return accept_promotion(remark, planned);
-    const StreamKind stream = analysis::stream_kind(*planned.site);
     remark.rewritten = true;
     remark.granularity = to_string(planned.way.granularity);
     remark.launcher = to_string(planned.way.launcher);
@@ -725,11 +771,7 @@ class Planner {
         fmt::format("{}{}, {}{}, {}{} argument bytes{}, {}", block_text(planned),
                     moldable(planned).yes() ? ", moldable" : "", run_text(planned), own_text(planned), shared,
                     planned.child->parameter_bytes, uniform_text(planned), stream_text(*planned.site));
-    if (stream == StreamKind::Null && planned.way.ordering == analysis::Ordering::Relaxed) {
-      remark.notes.push_back(fmt::format(
-          "launches of different threads of a {} may overlap; CUDA runs them in NULL-stream order",
-          planned.way.is_at_once() ? "warp that arrive together" : "block"));
-    }
+    note_order(remark, planned);
     note_refused(remark, planned);
     note_launcher(remark, planned);
     if (!planned.not_flat.empty()) remark.notes.push_back("not flattened: " + planned.not_flat);
@@ -756,6 +798,38 @@ class Planner {
     if (!planned.whole.empty()) remark.notes.push_back("its grid is launched as a whole: " + planned.whole);
     note_target(remark, planned.parent_unit);
     if (planned.child_unit != planned.parent_unit) note_target(remark, planned.child_unit);
+  }
+
+  // What the order of the NULL stream does not keep, and a thread that has nobody to share a launch with.
+  static void note_order(SiteRemark& remark, const PlannedSite& planned) {
+    const bool by_one =
+        analysis::is_launched_by_one_thread(*planned.parent, *planned.site, known_block(planned));
+    if (analysis::stream_kind(*planned.site) == StreamKind::Null &&
+        planned.way.ordering == analysis::Ordering::Relaxed && !(by_one && has_queue_to_itself(planned))) {
+      remark.notes.push_back(fmt::format(
+          "launches of different threads of a {} may overlap; CUDA runs them in NULL-stream order",
+          planned.way.is_at_once() ? "warp that arrive together" : "block"));
+    }
+    if (by_one && planned.way.is_at_once())
+      remark.notes.emplace_back("only one thread of a block launches: nothing to share, nothing is gained");
+  }
+
+  // Of the parent's blocks, launched by the host and by its own consumer.
+  static analysis::KnownExtents known_block(const PlannedSite& planned) {
+    analysis::KnownExtents block = planned.way.block;
+    if (!planned.way.feeds) return block;
+    for (const analysis::FedKernel& kernel : planned.family->kernels) {
+      for (size_t axis = 0; axis < block.size() && kernel.facts == planned.parent; ++axis) {
+        // An extent that the launch does not say is that of the launching block.
+        if (kernel.block.at(axis) && kernel.block.at(axis) != block.at(axis)) block.at(axis).reset();
+      }
+    }
+    return block;
+  }
+
+  // Where all of the parent's launches share a queue, those of one site may meet others.
+  static bool has_queue_to_itself(const PlannedSite& planned) {
+    return !planned.way.has_own_room() || planned.parent->sites.size() == 1;
   }
 
   // In which blocks the host must launch the parent.
@@ -799,14 +873,32 @@ class Planner {
     return text.empty() ? "" : ", " + text;
   }
 
+  // What stood against the ways that would have made up for the first: one of another granularity.
+  static void note_other_ways(SiteRemark& remark, const PlannedSite& planned) {
+    if (planned.refused.empty()) return;
+    const auto& [first, why] = planned.refused.front();
+    for (const auto& [way, objection] : planned.refused) {
+      if (way.granularity == first.granularity) continue;
+      if (objection.reason == why.reason && objection.detail == why.detail) continue;
+      remark.notes.push_back(not_over_text(way, objection));
+    }
+  }
+
+  static std::string not_over_text(const Way& way, const Objection& objection) {
+    return fmt::format("not over the {}: {}: {}", to_string(way.granularity), to_string(objection.reason),
+                       objection.detail);
+  }
+
   // Why it is not the first of the wished ways. Reasons that two ways have in common are said once.
   static void note_refused(SiteRemark& remark, const PlannedSite& planned) {
     for (const auto& [way, objection] : planned.refused) {
       const bool is_launcher = way.granularity == planned.way.granularity;
-      const std::string note = is_launcher
-                                   ? "the host cannot launch the children: " + objection.detail
-                                   : fmt::format("not over the {}: {}: {}", to_string(way.granularity),
-                                                 to_string(objection.reason), objection.detail);
+      // Of the grid's launchers the first tells what stands against it: the other one can do less.
+      const bool is_said = !is_launcher && way.granularity == planned.refused.front().first.granularity &&
+                           &objection != &planned.refused.front().second;
+      if (is_said) continue;
+      const std::string note = is_launcher ? "the host cannot launch the children: " + objection.detail
+                                           : not_over_text(way, objection);
       if (std::ranges::find(remark.notes, note) == remark.notes.end()) remark.notes.push_back(note);
     }
   }

@@ -50,6 +50,7 @@ TEST(RuntimeTable, TellsKindsApart) {
       {"__cudaCDP2Malloc", "allocation"},
       {"cudaFree", "allocation"},
       {"__cudaCDP2DeviceGetAttribute", "query"},
+      {"__cudaCDP2FuncGetAttributes", "function-query"},
       {"__cudaCDP2OccupancyMaxActiveBlocksPerMultiprocessor", "occupancy"},
       {"cudaDeviceSynchronize", "wait"},
       {"__cudaDeviceSynchronizeDeprecationAvoidance", "wait"},

@@ -182,7 +182,9 @@ constexpr char kOwnUnit[] =
     "of "
     "8 bytes (line 83:2), parameters of 12 bytes\n";
 constexpr char kNoPtx[] =
-    "unit:0:0:  launches : left (child-not-found): the unit launches kernels but carries no PTX\n";
+    "unit:0:0:  launches : left (child-not-found): the unit launches kernels but carries no PTX, only "
+    "machine "
+    "code; build it with PTX, as by nvcc -gencode arch=compute_90,code=compute_90\n";
 
 TEST(Objections, ToAChildOfAnotherUnitNameTheUnit) {
   std::string child = child_text();
@@ -194,6 +196,29 @@ TEST(Objections, ToArgumentsForAChildOfAnotherUnitStandInTheParents) {
   std::string parent = parent_text();
   parent.insert(parent.find("\tst.u64 \t[%rd2]"), "\tst.u64 [%rd2+16], %rd3;\n");
   EXPECT_EQ(kOwnUnit, only_text(explain_module(two_units(parent, child_text()), {})));
+}
+
+// Whether another unit calls a function that it names is not looked at.
+constexpr char kNamedElsewhere[] =
+    "parents:69:2: _Z6parentPiPKi launches _Z5childPii: left (launch-in-function): _Z6parentPiPKi is called, "
+    "not launched: by nothing in its unit\n";
+constexpr char kPassedElsewhere[] =
+    "parents:69:2: _Z6parentPiPKi launches : left (callee-unknown): the kernel's address is parameter 0 of "
+    "_Z6parentPiPKi, which nothing in its unit calls\n";
+
+TEST(Objections, ToAFunctionThatAnotherUnitMayCall) {
+  const auto with = [](std::string text, const std::string& old, const std::string& now) {
+    return text.replace(text.find(old), old.size(), now);
+  };
+  const std::string child = child_text() + "// calls _Z6parentPiPKi\n";
+  const std::string entry = ".visible .entry _Z6parent";
+  const std::string function = with(parent_text(), entry, ".visible .func _Z6parent");
+  EXPECT_EQ(kNamedElsewhere, only_text(explain_module(two_units(function, child), {})));
+  const std::string passed = with(function, "%rd7, _Z5childPii", "%rd7, %rd3");
+  EXPECT_EQ(kPassedElsewhere, only_text(explain_module(two_units(passed, child), {})));
+  const std::string hidden = with(parent_text(), entry, ".func _Z6parent");
+  EXPECT_THAT(only_text(explain_module(two_units(hidden, child), {})),
+              testing::HasSubstr("left (never-called)"));
 }
 
 // Launches itself and, in the fire-and-forget stream, a kernel of another unit.
@@ -275,7 +300,8 @@ TEST(Objections, ToAUnitWithoutPtx) {
 
 // What all cases here and all golden files of whole programs expect.
 std::string all_expectations() {
-  std::string text = std::string(kOtherUnit) + kOwnOfTwoUnits + kTwoUnits + kLoopOfTwoUnits + kNoPtx;
+  std::string text = std::string(kOtherUnit) + kOwnOfTwoUnits + kTwoUnits + kLoopOfTwoUnits + kNoPtx +
+                     kNamedElsewhere + kPassedElsewhere;
   const Golden golden = read_golden(KLAP_OBJECTIONS_FILE);
   for (size_t i = 1; i < golden.sections.size(); i += 2) text += golden.sections[i].second;
   for (const auto& file : golden_files()) text += read_golden(file).section("explain");

@@ -69,6 +69,16 @@ TEST(Names, AreDemangled) {
   EXPECT_EQ("child(int*)", demangle("_Z5childPi"));
   EXPECT_EQ("plain", demangle("plain"));
   EXPECT_EQ("_Zwrong", demangle("_Zwrong"));
+  // As nvcc names kernels that other units cannot see.
+  EXPECT_EQ("one(int*)", demangle("__nv_static_28__dc4345b2_7_dead_cu_bcd96006__Z3onePi"));
+  EXPECT_EQ("(anonymous namespace)::one(int*)",
+            demangle("__nv_static_28__dc4345b2_7_dead_cu_bcd96006__ZN39_GLOBAL__N__dc4345b2_7_dead_cu_"
+                     "bcd960063oneEPi"));
+  EXPECT_EQ("plain", demangle("__nv_static_28__dc4345b2_7_dead_cu_bcd96006_plain"));
+  for (const char* name :
+       {"__nv_static_", "__nv_static_x", "__nv_static_9", "__nv_static_9_", "__nv_static_2_abc",
+        "__nv_static_99999999999999999999_a_b", "__nv_static_18446744073709551615_a_b"})
+    EXPECT_EQ(name, demangle(name));
 }
 
 TEST(Log, TakesLevelsByName) {

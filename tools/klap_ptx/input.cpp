@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "analysis/reasons.h"
 #include "jit/describe.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -23,6 +24,7 @@ jit::Program make_program(const container::FileImage& image, const std::string& 
       jit::Unit unit;
       unit.name = label;
       unit.cubin = image.text;
+      unit.launches = container::mentions_device_launch(image.text, label);
       return {.units = {std::move(unit)}, .device_runtime_archive = {}};
     }
     default:
@@ -106,9 +108,12 @@ void print_remark(const std::string& label, const jit::SiteRemark& remark) {
 }
 
 void print_summary(const std::vector<jit::SiteRemark>& remarks) {
+  const auto all = static_cast<std::ptrdiff_t>(remarks.size());
   const auto rewritten = std::ranges::count_if(remarks, &jit::SiteRemark::rewritten);
-  fmt::print("{} launch site{}: {} rewritten, {} left\n", remarks.size(), remarks.size() == 1 ? "" : "s",
-             rewritten, static_cast<std::ptrdiff_t>(remarks.size()) - rewritten);
+  const std::string never_called = to_string(analysis::Reason::NeverCalled);
+  const auto idle = std::ranges::count(remarks, never_called, &jit::SiteRemark::reason);
+  fmt::print("{} launch site{}: {} rewritten, {} left{}\n", all, all == 1 ? "" : "s", rewritten,
+             all - rewritten - idle, idle == 0 ? "" : fmt::format(", {} in code that is never called", idle));
 }
 
 void print_json(const nlohmann::json& json) {

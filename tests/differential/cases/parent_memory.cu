@@ -49,6 +49,17 @@ extern "C" __global__ void launch_then_count(int* cells, int* counts, int* place
   __syncthreads();
   if (threadIdx.x == 0) counts[rounds + 1 + blockIdx.x] = left;
 }
+// What the device is has no order with launches.
+extern "C" __global__ void ask_and_launch(int* cells, int* answers) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  int device = -1, warp = 0;
+  answers[2 * t] = cudaGetDevice(&device);
+  answers[2 * t + 1] = cudaDeviceGetAttribute(&warp, cudaDevAttrWarpSize, device);
+  cells[t] = warp + t;
+  twice<<<1, 32>>>(cells, t);
+  int count = 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess) answers[2 * t] += count;
+}
 
 #else
 
@@ -108,6 +119,15 @@ KLAP_CASE(launch_then_count, "the parent's atomics after a launch are lost") {
   c.launch("launch_then_count", {2, 1, 1}, {64, 1, 1}, c.address(cells), c.address(counts), c.address(places),
            kRounds);
   c.rewritten("launch_then_count");
+}
+
+KLAP_CASE(ask_and_launch, "questions about the device are answered wrongly, or keep launches from the grid") {
+  const auto cells =
+      c.buffer("cells", std::vector<int>(kThreads), numbers([](int t) { return 2 * (t + 32); }));
+  const auto answers = c.buffer("answers", std::vector<int>(2 * kThreads, -1),
+                                numbers([](int i) { return 1 - i % 2; }, 2 * kThreads));
+  c.launch("ask_and_launch", {2, 1, 1}, {64, 1, 1}, c.address(cells), c.address(answers));
+  c.rewritten("ask_and_launch");
 }
 
 #endif
