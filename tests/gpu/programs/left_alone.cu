@@ -51,7 +51,9 @@ __device__ int tally;
 __global__ void count_plainly(int* cells) {
   if (threadIdx.x == 0) cells[tally++] = 4;
 }
-__global__ void counting_parent(int* cells) { count_plainly<<<1, 32>>>(cells); }
+__global__ void counting_parent(int* cells) {
+  if (threadIdx.x < 512) count_plainly<<<1, 32>>>(cells);
+}
 
 // A barrier lies between the launches of the block's two halves, so the first half's children come first.
 __global__ void set_or_double(int* cells, int t) {

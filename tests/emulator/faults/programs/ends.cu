@@ -3,6 +3,8 @@
 #include "program.h"
 
 constexpr int kParts = 60, kEach = 8;
+constexpr int kBlocks = 40, kThreads = 32;
+constexpr int kApart = kBlocks * kThreads / kParts;  // threads, so that all blocks have some
 
 __global__ void part(int* parts, int value) { parts[threadIdx.x] = value + static_cast<int>(threadIdx.x); }
 __global__ void join(const int* parts, const int* marks, int* total) {
@@ -16,9 +18,10 @@ __global__ void join(const int* parts, const int* marks, int* total) {
 __global__ void join_at_end(int* parts, int* marks, int* total, int round) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i == 0) join<<<1, 32, 0, cudaStreamTailLaunch>>>(parts, marks, total);
-  if (i >= kParts) return;
-  part<<<1, kEach>>>(parts + i * kEach, round * i);
-  marks[i] = round + i;
+  const int mark = i / kApart;
+  if (i % kApart != 0 || mark >= kParts) return;
+  part<<<1, kEach>>>(parts + mark * kEach, round * mark);
+  marks[mark] = round + mark;
 }
 __global__ void join_of_each_block(int* parts, int* marks, int* total) {
   if (threadIdx.x == 0) join<<<1, 32, 0, cudaStreamTailLaunch>>>(parts, marks, total);
@@ -30,7 +33,7 @@ int main() {
   gpu::wait("zeros");
   int expected = 0;
   for (int round = 1; round <= 3; ++round) {
-    join_at_end<<<40, 32>>>(parts.data(), marks.data(), total.data(), round);
+    join_at_end<<<kBlocks, kThreads>>>(parts.data(), marks.data(), total.data(), round);
     int sum = 0;
     for (int i = 0; i < kParts * kEach; ++i) sum += round * (i / kEach) + i % kEach + round + i / kEach;
     expected += sum;
