@@ -17,7 +17,7 @@ struct Feature {
   bool Mix::*member;
   bool legal_today;
 };
-constexpr std::array<Feature, 19> kFeatures = {{
+constexpr std::array<Feature, 20> kFeatures = {{
     {"nested", &Mix::nested, false},
     {"recursion", &Mix::recursion, false},
     {"loops", &Mix::loops, false},
@@ -26,6 +26,7 @@ constexpr std::array<Feature, 19> kFeatures = {{
     {"shuffles", &Mix::shuffles, false},
     {"dynamic_shared", &Mix::dynamic_shared, false},
     {"varying_blocks", &Mix::varying_blocks, false},
+    {"following", &Mix::following, false},
     {"functions", &Mix::functions, true},
     {"exits", &Mix::exits, true},
     {"refused", &Mix::refused, true},
@@ -146,11 +147,19 @@ class ProgramMaker {
       step.block = kernel.block;
       step.grid = kernel.grid;
       for (uint32_t& extent : step.grid) extent = static_cast<uint32_t>(random_.between(1, extent));
+      if (follows_itself(kernel) && random_.chance(50))
+        step.block[0] = static_cast<uint32_t>(random_.between(1, step.block[0]));
       step.depth = is_recursive(program_, step.kernel) ? static_cast<uint32_t>(random_.between(1, 4)) : 0;
       for (size_t v = 0; v < kernel.values.size(); ++v) step.arguments.push_back(random_.number());
       step.wait = random_.chance(20);
       program_.steps.push_back(std::move(step));
     }
+  }
+
+  static bool follows_itself(const Kernel& kernel) {
+    bool found = false;
+    for_each(kernel.body, [&](const Statement& s) { found = found || s.site.follows; });
+    return found;
   }
 
   Random random_;

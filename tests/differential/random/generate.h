@@ -20,6 +20,7 @@ struct Mix {
   bool shuffles = true;   // children with warp operations
   bool dynamic_shared = true;
   bool varying_blocks = true;  // blocks that are not constant
+  bool following = true;       // blocks like that of the kernel, which launches itself
   bool functions = true;       // device functions
   bool exits = true;           // threads that return early
   bool refused = true;         // launches with an empty grid

@@ -352,6 +352,8 @@ Site CodeMaker::site(uint32_t child_number, const Place& place) {
   if (mix_.varying_blocks && !has_kind(child.body, Kind::Shuffle) && random_.chance(30)) {
     s.block_x = extent(child.block[0], place, false);
   }
+  s.follows =
+      mix_.following && child_number == number_ && !has_kind(child.body, Kind::Shuffle) && random_.chance(50);
   s.stream = stream();
   if (child_number == number_) {
     s.launchers = static_cast<uint32_t>(random_.between(1, 2));

@@ -525,13 +525,12 @@ class KernelPrinter {
     if (site.kernel == number_) skip_if("setp.eq.s32", number(Role::Depth), 0, end);
     const std::array<std::string, 3> grid = {extent(site.grid[0]), extent(site.grid[1]),
                                              extent(site.grid[2])};
-    const std::string width = extent(site.block_x);
+    const std::array<std::string, 3> block = block_of(site, child);
     const std::vector<std::string> stores = arguments(site, child, formal);
     const bool needs_shared = child.dynamic_shared && has_kind(child.body, Kind::Exchange);
     const std::string address = code_.new_register('d'), buffer = code_.new_register('d');
     code_.emit("mov.u64 \t{}, {};", address, kernel_name(site.kernel));
-    get_buffer(address, grid, {width, std::to_string(child.block[1]), std::to_string(child.block[2])},
-               needs_shared ? 4 * product(child.block) : 0, buffer);
+    get_buffer(address, grid, block, needs_shared ? 4 * product(child.block) : 0, buffer);
     const std::string p = code_.new_register('p');
     code_.emit("setp.eq.s64 \t{}, {}, 0;", p, buffer);
     code_.emit("@{} bra \t{};", p, end);
@@ -539,6 +538,18 @@ class KernelPrinter {
     for (const std::string& store : stores) code_.emit("{}", fmt::format(fmt::runtime(store), buffer));
     launch_call(buffer, site.stream);
     code_.place(end);
+  }
+
+  std::array<std::string, 3> block_of(const Site& site, const Kernel& child) {
+    if (!site.follows)
+      return {extent(site.block_x), std::to_string(child.block[1]), std::to_string(child.block[2])};
+    return {in_special("%ntid.x"), in_special("%ntid.y"), in_special("%ntid.z")};
+  }
+
+  std::string in_special(const std::string& name) {
+    const std::string into = code_.new_register('r');
+    code_.emit("mov.u32 \t{}, {};", into, name);
+    return into;
   }
 
   void skip_if(const char* compare, const std::string& x, uint32_t limit, const std::string& label) {

@@ -117,6 +117,8 @@ class Checker {
     }
     const Extent& x = site.block_x;
     if (x.low == 0 || x.spread == 0 || x.most() > child.block[0]) say("a block too large");
+    if (site.follows && site.kernel != number_) say("another kernel in a block like the launching one's");
+    if (has_kind(child.body, Kind::Shuffle) && site.follows) say("a shuffle in a block of any size");
     if (has_kind(child.body, Kind::Shuffle) && (x.spread != 1 || x.low != child.block[0])) {
       say("a shuffle in a block of varying size");
     }

@@ -85,7 +85,8 @@ struct Site {
   uint32_t id = 0;      // set by prepare()
   uint32_t kernel = 0;  // the child
   std::array<Extent, 3> grid;
-  Extent block_x;  // the other extents are the child's own
+  Extent block_x;        // the other extents are the child's own
+  bool follows = false;  // the block is the launching thread's, of a kernel that launches itself
   Stream stream = Stream::Null;
   uint32_t launchers = 0;             // only threads whose Linear is below; 0: all
   uint32_t depth = 0;                 // given to a recursive child by another kernel

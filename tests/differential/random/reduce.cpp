@@ -146,6 +146,7 @@ class Edit {
   void edit_site(Site& site) {
     offer_value(site.launchers, 1U);
     offer_value(site.neighbour, 0U);
+    offer_value(site.follows, false);
     offer_value(site.stream, Stream::Null);
     if (site.depth > 0) offer([&] { --site.depth; });
     for (Extent& extent : site.grid) edit_extent(extent);

@@ -302,6 +302,7 @@ class Block {
     grid.kernel = site.kernel;
     for (size_t axis = 0; axis < 3; ++axis) grid.grid.at(axis) = extent(site.grid.at(axis), t);
     grid.block = {extent(site.block_x, t), child.block[1], child.block[2]};
+    if (site.follows) grid.block = grid_.block;
     if (product(grid.grid) == 0) return;  // refused
     for (size_t v = 0; v < child.values.size(); ++v) {
       grid.values.push_back(through(child.values[v], evaluate(site.arguments[v], t)));
