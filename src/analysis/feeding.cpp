@@ -27,9 +27,8 @@ Objection object(std::string detail) { return {Reason::ChildLaunches, std::move(
 struct Edge {
   const FunctionFacts* from = nullptr;
   const Site* site = nullptr;
-  size_t to = 0;  // into the list of kernels
-  LaunchBlock
-      block{};  // as in FedKernel; where a kernel of the family is the parent, of the host's launch of it
+  size_t to = 0;        // into the list of kernels
+  LaunchBlock block{};  // as in FedKernel; if the parent is of the family, where the host launches it
 };
 
 // Of a launch in a block that is itself described so.

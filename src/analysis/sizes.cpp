@@ -33,6 +33,16 @@ uint32_t most_of(const Value& value, uint32_t limit) {
   return static_cast<uint32_t>(std::min<uint64_t>(most, limit));
 }
 
+// What lets the threads of a block or a warp have to do with each other; null where nothing does.
+const Effect* find_meeting(const Effects& effects) {
+  using enum EffectKind;
+  for (const EffectKind kind :
+       {BlockBarrier, PartialBarrier, WarpSync, StaticShared, DynamicShared, SharedAccess}) {
+    if (const Effect* effect = effects.find(kind)) return effect;
+  }
+  return nullptr;
+}
+
 Objection shared_objection(const Site& site, const std::string& more) {
   return {Reason::DynamicSharedMemory,
           fmt::format("the launch passes {} bytes, which is not constant{}", site.shared, more)};
@@ -63,15 +73,6 @@ LaunchSizes launch_sizes(const FunctionFacts& parent, const Site& site, const Mo
   sizes.shared_bytes = constant_shared_bytes(site, parent);
   sizes.most_shared_bytes = sizes.shared_bytes.value_or(shared_room(child_module, child));
   return sizes;
-}
-
-const Effect* find_meeting(const Effects& effects) {
-  using enum EffectKind;
-  for (const EffectKind kind :
-       {BlockBarrier, PartialBarrier, WarpSync, StaticShared, DynamicShared, SharedAccess}) {
-    if (const Effect* effect = effects.find(kind)) return effect;
-  }
-  return nullptr;
 }
 
 std::optional<LaunchBlock> launch_block(const FunctionFacts& parent, const Site& site) {

@@ -48,9 +48,6 @@ std::optional<Objection> object_to_differing_sizes(const FunctionFacts& parent, 
 // The same where blocks may follow the launching one.
 std::optional<Objection> object_to_unknown_sizes(const FunctionFacts& parent, const Site& site);
 
-// What lets the threads of a block or a warp have to do with each other; null where nothing does.
-const Effect* find_meeting(const Effects& effects);
-
 // What stands against sizes that differ on the parent's side, and against blocks that do on the child's.
 std::optional<Objection> object_to_launch_sizes(const FunctionFacts& parent, const Site& site,
                                                 const Way& way);

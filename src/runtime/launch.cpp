@@ -209,6 +209,11 @@ Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& pa
 
 // Granularity warp: the variant takes the original's place, and needs nothing but itself.
 Outcome redirect_to_variant(const Launch& launch, const Registry::Handle& handle) {
+  ParentKernel& parent = *handle.parent;
+  if (grid_threads(launch) == 0) return leave(reasons::kEmptyGrid);
+  const Capture capture = capture_state(launch.stream);
+  if (capture == Capture::Active) return leave_captured(parent.name());
+  if (capture == Capture::Unknown) return leave(reasons::kStreamCapture);
   // These ask for more of the kernel itself than that it does the same. All others are the launch's.
   for (const CUlaunchAttribute& attribute : launch.attributes) {
     if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) return leave(reasons::kCooperativeLaunch);
@@ -219,11 +224,6 @@ Outcome redirect_to_variant(const Launch& launch, const Registry::Handle& handle
     if (attribute.id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
       return leave(reasons::kLaunchAttribute);
   }
-  ParentKernel& parent = *handle.parent;
-  if (grid_threads(launch) == 0) return leave(reasons::kEmptyGrid);
-  const Capture capture = capture_state(launch.stream);
-  if (capture == Capture::Active) return leave_captured(parent.name());
-  if (capture == Capture::Unknown) return leave(reasons::kStreamCapture);
   unsigned long long context_id = 0;
   if (driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return leave(reasons::kNoCurrentContext);
   if (handle.context_id != kEveryContext && handle.context_id != context_id)
@@ -277,10 +277,13 @@ FoundContext find_context(const Launch& launch, const Registry::Handle& handle) 
 Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (handle.parent->variant().granularity == jit::Granularity::Warp)
     return redirect_to_variant(launch, handle);
-  const CUlaunchAttribute* priority = nullptr;
-  if (const MaybeReason reason = refuse_attributes(launch.attributes, priority)) return leave(*reason);
   // The driver refuses it, and shall say so itself.
   if (grid_threads(launch) == 0) return leave(reasons::kEmptyGrid);
+  // Before all else that may leave it: a parent that is captured is taken note of, whatever runs.
+  const auto [context, no_context] = find_context(launch, handle);
+  if (no_context) return leave(*no_context);
+  const CUlaunchAttribute* priority = nullptr;
+  if (const MaybeReason reason = refuse_attributes(launch.attributes, priority)) return leave(*reason);
   ParentKernel& parent = *handle.parent;
   if (!is_made_for(parent.variant(), launch)) {
     parent.info_once("block", fmt::format("a launch of {} in blocks of {} runs the original: {}",
@@ -289,8 +292,6 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
     return leave(reasons::kSeveralThreads);
   }
   if (has_too_many_threads(launch, parent.variant())) return leave(reasons::kTooManyThreads);
-  const auto [context, no_context] = find_context(launch, handle);
-  if (no_context) return leave(*no_context);
 
   const std::lock_guard lock(context->mutex);
   if (context->unusable()) return leave(*context->unusable());

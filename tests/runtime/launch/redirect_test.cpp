@@ -294,6 +294,21 @@ TEST_F(RedirectTest, CapturedStreamsAreLeft) {
   expect_left(launch, "parents in graphs");  // replays must find the launches they would find natively
 }
 
+// Also those of parents that would run as they are without it.
+TEST_F(RedirectTest, EveryCapturedParentIsTakenNoteOf) {
+  const CUstream stream = new_stream();
+  Launch launch = launch_of(of_one_row_);
+  launch.stream = stream;
+  launch.block[1] = 2;
+  expect_left(launch, "other threads may launch", "of_one_row");
+  expect_redirected(launch_of(parent_));
+  fake<PFN_cuStreamBeginCapture_v10010>("cuStreamBeginCapture_v2")(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  expect_left(launch, "stream capture", "of_one_row");
+  CUgraph graph = nullptr;
+  EXPECT_EQ(CUDA_SUCCESS, fake<PFN_cuStreamEndCapture_v10000>("cuStreamEndCapture")(stream, &graph));
+  expect_left(launch_of(parent_), "parents in graphs");
+}
+
 TEST_F(RedirectTest, AllocatesWhileAnotherThreadCaptures) {
   const CUstream captured = new_stream(CU_STREAM_NON_BLOCKING);
   fake<PFN_cuStreamBeginCapture_v10010>("cuStreamBeginCapture_v2")(captured, CU_STREAM_CAPTURE_MODE_GLOBAL);
