@@ -40,6 +40,11 @@ LaunchBlock composed(const LaunchBlock& launch, const LaunchBlock& from) {
   return block;
 }
 
+std::vector<FedKernel>::const_iterator find_in(const std::vector<FedKernel>& kernels,
+                                               const FunctionFacts& kernel) {
+  return std::ranges::find(kernels, &kernel, [](const FedKernel& k) { return k.facts.get(); });
+}
+
 Meeting meeting_in(const Module& module, const Function& kernel) {
   const CallGraph graph(module, kernel);
   const Effects& effects = graph.closure(kernel);
@@ -150,15 +155,10 @@ class FamilyJudge {
     return objection;
   }
 
-  // What is known of its blocks wherever it runs: launched by the host, by the family, or both.
+  // What is known of its blocks wherever it runs.
   [[nodiscard]] KnownExtents block_of(const FunctionFacts& kernel) const {
-    const auto known = std::ranges::find(kernels_, &kernel, [](const FedKernel& k) { return k.facts.get(); });
-    if (known == kernels_.end()) return way_.block;
-    KnownExtents block = composed(known->block, way_.block);
-    for (size_t axis = 0; axis < block.size() && &kernel == parent_.get(); ++axis) {
-      if (block.at(axis) != way_.block.at(axis)) block.at(axis).reset();
-    }
-    return block;
+    if (&kernel == parent_.get()) return known_block(kernels_, kernel, way_.block);
+    return composed(find_in(kernels_, kernel)->block, way_.block);
   }
 
   // ---- what must hold for each launch ----
@@ -325,6 +325,17 @@ class FamilyJudge {
 };
 
 }  // namespace
+
+KnownExtents known_block(const std::vector<FedKernel>& kernels, const FunctionFacts& parent,
+                         const KnownExtents& by_host) {
+  const auto known = find_in(kernels, parent);
+  if (known == kernels.end()) return by_host;
+  KnownExtents block = composed(known->block, by_host);
+  for (size_t axis = 0; axis < block.size(); ++axis) {
+    if (block.at(axis) != by_host.at(axis)) block.at(axis).reset();
+  }
+  return block;
+}
 
 bool FedKernel::has_constant_block() const {
   return std::ranges::all_of(block, [](const auto& extent) { return extent.has_value(); });

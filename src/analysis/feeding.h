@@ -40,6 +40,11 @@ struct FedKernel {
   [[nodiscard]] std::array<uint32_t, 3> judged_block() const;
 };
 
+// What is known of the blocks of a parent that is perhaps one of the kernels: where the host launches it in
+// blocks of that size, and where the consumer runs it.
+KnownExtents known_block(const std::vector<FedKernel>& kernels, const FunctionFacts& parent,
+                         const KnownExtents& by_host);
+
 struct Family {
   std::vector<FedKernel> kernels;  // in text order; a kernel's number is its place here
 

@@ -95,6 +95,12 @@ void fields(Archive& archive, T& tool) {
   archive(library), archive(version), archive(path), archive(bytes), archive(modified);
 }
 
+// Of a grid or a block.
+template <typename Archive, typename Extents>
+void extents(Archive& archive, Extents& three) {
+  for (auto& extent : three) archive(extent);
+}
+
 template <typename Archive, typename K>
 requires std::same_as<std::remove_const_t<K>, ChildKernel>
 void fields(Archive& archive, K& kernel) {
@@ -106,8 +112,7 @@ template <typename Archive, typename B>
 requires std::same_as<std::remove_const_t<B>, FollowingBlock>
 void fields(Archive& archive, B& following) {
   auto& [kernel, block, fills, full_warps] = following;
-  archive(kernel), archive(block[0]), archive(block[1]), archive(block[2]);
-  archive(fills), archive(full_warps);
+  archive(kernel), extents(archive, block), archive(fills), archive(full_warps);
 }
 
 template <typename Archive, typename Q>
@@ -125,8 +130,7 @@ template <typename Archive, typename C>
 requires std::same_as<std::remove_const_t<C>, PromotedChain>
 void fields(Archive& archive, C& chain) {
   auto& [mode, block, shared_bytes, slot_bytes] = chain;
-  archive(mode), archive(block[0]), archive(block[1]), archive(block[2]);
-  archive(shared_bytes), archive(slot_bytes);
+  archive(mode), extents(archive, block), archive(shared_bytes), archive(slot_bytes);
 }
 
 template <typename Archive, typename V>
@@ -137,8 +141,7 @@ void fields(Archive& archive, V& variant) {
       variant;
   archive(parent), archive(parent_variant), archive(launcher), archive(granularity), archive(group_blocks);
   archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues), archive(pool_bytes);
-  for (auto* const extents : {&block, &grid})
-    archive((*extents)[0]), archive((*extents)[1]), archive((*extents)[2]);
+  extents(archive, block), extents(archive, grid);
   archive(buffer), archive(in_slices), archive(consumers_await), archive(promoted);
   archive(pool), archive(concurrency);
 }

@@ -802,8 +802,10 @@ class Planner {
 
   // What the order of the NULL stream does not keep, and a thread that has nobody to share a launch with.
   static void note_order(SiteRemark& remark, const PlannedSite& planned) {
-    const bool by_one =
-        analysis::is_launched_by_one_thread(*planned.parent, *planned.site, known_block(planned));
+    const analysis::KnownExtents block =
+        planned.way.feeds ? analysis::known_block(planned.family->kernels, *planned.parent, planned.way.block)
+                          : planned.way.block;
+    const bool by_one = analysis::is_launched_by_one_thread(*planned.parent, *planned.site, block);
     if (analysis::stream_kind(*planned.site) == StreamKind::Null &&
         planned.way.ordering == analysis::Ordering::Relaxed && !(by_one && has_queue_to_itself(planned))) {
       remark.notes.push_back(fmt::format(
@@ -812,19 +814,6 @@ class Planner {
     }
     if (by_one && planned.way.is_at_once())
       remark.notes.emplace_back("only one thread of a block launches: nothing to share, nothing is gained");
-  }
-
-  // Of the parent's blocks, launched by the host and by its own consumer.
-  static analysis::KnownExtents known_block(const PlannedSite& planned) {
-    analysis::KnownExtents block = planned.way.block;
-    if (!planned.way.feeds) return block;
-    for (const analysis::FedKernel& kernel : planned.family->kernels) {
-      for (size_t axis = 0; axis < block.size() && kernel.facts == planned.parent; ++axis) {
-        // An extent that the launch does not say is that of the launching block.
-        if (kernel.block.at(axis) && kernel.block.at(axis) != block.at(axis)) block.at(axis).reset();
-      }
-    }
-    return block;
   }
 
   // Where all of the parent's launches share a queue, those of one site may meet others.
