@@ -389,6 +389,7 @@ std::vector<std::string> all_sentences() {
     for (auto& s : sentences_of(source / "analysis" / (std::string(name) + ".cpp"))) all.push_back(s);
   }
   for (auto& s : sentences_of(source / "jit/plan.cpp")) all.push_back(s);
+  for (auto& s : sentences_of(source / "jit/remark_text.cpp")) all.push_back(s);
   for (const auto& entry : std::filesystem::directory_iterator(source / "analysis")) {
     if (entry.path().extension() != ".cpp") continue;
     for (auto& s : errors_of(entry.path())) all.push_back(s);
