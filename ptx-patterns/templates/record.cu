@@ -12,13 +12,16 @@
 // Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of this child's records, and those of
 // record_grid.h; KLAP_GROUP_BLOCKS where groups of the parent's blocks launch apart; KLAP_ONCE where there
 // are arguments that only one thread of a group stores; those of flat.h; those of own_children.h where some
-// children are not recorded.
+// children are not recorded; those of rounds.h.
 #include "flat.h"
 #include "group.h"
 #include "record_grid.h"
 #include "warp.h"
 #ifdef KLAP_OWN
 #include "own_children.h"
+#endif
+#ifdef KLAP_ROUNDS
+#include "rounds.h"
 #endif
 
 struct KlapRecorded {
@@ -58,8 +61,19 @@ extern "C" __device__ KlapRecorded __klap_record(KlapQueue* queue, unsigned int 
                                                  ,
                                                  KLAP_BOUND bound
 #endif
+#ifdef KLAP_ROUNDS
+#define KLAP_POINTER(n) , unsigned long long pointer_##n
+                                                     KLAP_POINTERS
+#undef KLAP_POINTER
+#endif
 ) {
   const bool refused = grid_x - 1u >= 0x7fffffffu || grid_y - 1u >= 65535u || grid_z - 1u >= 65535u;
+#ifdef KLAP_ROUNDS
+#define KLAP_POINTER(n) pointer_##n,
+  const unsigned long long pointers[] = {KLAP_POINTERS 0ull};
+#undef KLAP_POINTER
+  if (!refused) grid_x = blocks_for_rounds(grid_x, bound, pointers);
+#endif
   const unsigned long long blocks =
       refused ? 0ull : static_cast<unsigned long long>(grid_x) * grid_y * grid_z;
   const unsigned int group = own_group();

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
+#include "analysis/linear_index.h"
 #include "analysis/values.h"
 
 namespace klap::analysis {
@@ -11,15 +13,8 @@ namespace {
 
 constexpr uint32_t kWarp = 32;
 
-bool is_extension(const ExprNode& n) {
-  return n.kind == ExprKind::ZeroExtend || n.kind == ExprKind::SignExtend;
-}
-
 // The linear index in 32 or 64 bits: less of it would begin again at 0.
-bool is_index(const Expr& e) {
-  const ExprNode& n = is_extension(*e) ? *e->operands[0] : *e;
-  return n.kind == ExprKind::Opaque && n.name == "i" && n.bits >= 32;
-}
+bool is_whole_index(const Expr& e) { return is_index(narrowed(e)) && narrowed(e).bits >= 32; }
 
 // The bound if it is bytes of the parameter block, with the place of these bytes.
 struct PlacedBound {
@@ -27,8 +22,8 @@ struct PlacedBound {
   uint32_t offset = 0;
 };
 std::optional<PlacedBound> plain_bound(const Guard& guard) {
-  const bool extended = is_extension(*guard.bound);
-  const ExprNode& n = extended ? *guard.bound->operands[0] : *guard.bound;
+  const bool extended = is_widening(*guard.bound);
+  const ExprNode& n = narrowed(guard.bound);
   if (n.kind != ExprKind::Parameter || n.bits < 32) return std::nullopt;
   const bool is_signed = guard.sign == Sign::Signed;
   PlacedBound out;
@@ -104,10 +99,10 @@ const Argument* passed(const Site& site, uint32_t offset, uint32_t bytes) {
   return found;
 }
 
-// Whether it has its value where the record is made, there being two places for that in the described form.
+// Whether it has its value where the record is made, there being two places for that in the described form:
+// `at_launch` becomes true where it must be the latter.
 bool is_known(const FunctionFacts& parent, const Site& site, const Argument& argument, bool may_wait,
-              FlatBound& bound) {
-  bound.operand = argument.source;
+              bool& at_launch) {
   if (ptx::integer_value(argument.source)) return true;
   // A store takes a register that is wider than what it stores, a move does not.
   const Values& values = parent.values();
@@ -118,25 +113,99 @@ bool is_known(const FunctionFacts& parent, const Site& site, const Argument& arg
       ptx::type_bytes(values.registers[reg].type) != argument.bytes)
     return false;
   if (site.idiom->form != LaunchForm::Described || is_known_before(parent, site, argument)) return true;
-  bound.at_launch = true;
+  at_launch = true;
   return may_wait && could_wait(parent, site);
 }
 
-FlatVerdict with_bound(const Moldable& child, const FunctionFacts& parent, const Site& site, bool may_wait) {
-  if (!child.guard) return {std::nullopt, "its threads pass no guard first"};
+// A bound that the parent knows where it records, and where its argument stands in the parameter block.
+struct KnownBound {
+  FlatVerdict verdict;
+  uint32_t offset = 0;
+};
+KnownBound with_bound(const Moldable& child, const FunctionFacts& parent, const Site& site, bool may_wait) {
+  if (!child.guard) return {{std::nullopt, "its threads pass no guard first"}, 0};
   const Guard& guard = *child.guard;
-  const auto bound = is_index(guard.index) ? plain_bound(guard) : std::nullopt;
-  if (!bound) {
+  auto placed = is_whole_index(guard.index) ? plain_bound(guard) : std::nullopt;
+  if (!placed) {
+    return {
+        {std::nullopt, fmt::format("its guard is not an index below an argument: if {}", to_string(guard))},
+        0};
+  }
+  FlatBound& bound = placed->bound;
+  const Argument* const argument = passed(site, placed->offset, bound.bytes);
+  if (argument == nullptr || !is_known(parent, site, *argument, may_wait, bound.at_launch)) {
+    return {{std::nullopt, fmt::format("{} is not known where the launch begins: if {}",
+                                       to_string(guard.bound), to_string(guard))},
+            0};
+  }
+  bound.operand = argument->source;
+  return {{Flattening{bound, std::nullopt, fmt::format("threads with {}", to_string(guard))}, ""},
+          placed->offset};
+}
+
+// Whether the grid is one of at least as many threads as the bound says, tried with a few bounds: it may be
+// computed from the bound in many ways. Where it is not, threads have more rounds than one, and that is all.
+bool covers(const Expr& grid, const Expr& given, uint32_t block_threads) {
+  constexpr uint64_t kManyBlocks = 4099;
+  if (!grid.known() || !given.known()) return false;
+  const Expr bound = is_widening(*given) ? given->operands[0] : given;
+  const auto grid_for = [&](const Expr& atom, uint64_t value) {
+    const Expr instead = Expr::constant(value, bound->bits) - (bound - atom);
+    return substitute(grid,
+                      [&](const Expr& part) { return part == atom ? std::optional(instead) : std::nullopt; });
+  };
+  const auto is_enough = [&](const Expr& atom, uint64_t value) {
+    const Expr blocks = grid_for(atom, value);
+    const auto constant = blocks.known() ? blocks.as_constant() : std::nullopt;
+    return constant && *constant <= value && *constant * block_threads >= value;
+  };
+  return std::ranges::any_of(terms_of(bound), [&](const Term& term) {
+    if (term.coefficient != 1 || term.factors.size() != 1) return false;
+    const std::array<uint64_t, 5> probes = {1, block_threads, block_threads + 1, kManyBlocks * block_threads,
+                                            kManyBlocks * block_threads - 1};
+    return std::ranges::all_of(probes, [&](uint64_t value) { return is_enough(term.factors[0], value); });
+  });
+}
+
+// The pointers that say whether spans are apart, and whether the parent knows them where it records.
+std::optional<RoundSplit> split_of(const StrideLoop& loop, const FunctionFacts& parent, const Site& site,
+                                   bool may_wait, bool& at_launch) {
+  constexpr uint32_t kPointerBytes = 8;
+  RoundSplit split{loop.spans, {}};
+  std::optional<uint32_t> last;
+  for (const RoundSpan& span : loop.spans) {
+    if (last == span.parameter) continue;
+    last = span.parameter;
+    const Argument* const argument = passed(site, span.parameter, kPointerBytes);
+    if (argument == nullptr || !is_known(parent, site, *argument, may_wait, at_launch)) return std::nullopt;
+    split.pointers.push_back(argument->source);
+  }
+  return split;
+}
+
+FlatVerdict with_loop(const Moldable& child, const StrideLoop& loop, const FunctionFacts& parent,
+                      const Site& site, std::optional<uint32_t> block_threads, bool may_wait) {
+  if (!loop.only_strides) return {std::nullopt, "its threads loop"};
+  auto [verdict, offset] = with_bound(child, parent, site, may_wait);
+  if (!verdict.flattening) return verdict;
+  Flattening& flat = *verdict.flattening;
+  if (!block_threads) return {std::nullopt, "its threads loop, in blocks that differ"};
+  const SiteValues values = site_values(parent.values(), site);
+  const auto bound = std::ranges::find(values.arguments, offset, &SiteArgument::offset);
+  if (bound != values.arguments.end() &&
+      covers(values.grid[0].value.exact(), bound->operand.value.exact(), *block_threads)) {
+    flat.threads += ", a round each";
+    return verdict;
+  }
+  if (!loop.may_split())
+    return {std::nullopt, fmt::format("its threads loop, and keep their rounds: {}", loop.why_not)};
+  flat.split = split_of(loop, parent, site, may_wait, flat.bound->at_launch);
+  if (!flat.split) {
     return {std::nullopt,
-            fmt::format("its guard is not an index below an argument: if {}", to_string(guard))};
+            "its threads loop, and what their rounds touch is not known where the launch begins"};
   }
-  Flattening out{bound->bound, fmt::format("threads with {}", to_string(guard))};
-  const Argument* const argument = passed(site, bound->offset, bound->bound.bytes);
-  if (argument == nullptr || !is_known(parent, site, *argument, may_wait, *out.bound)) {
-    return {std::nullopt, fmt::format("{} is not known where the launch begins: if {}",
-                                      to_string(guard.bound), to_string(guard))};
-  }
-  return {out, ""};
+  flat.threads += ", rounds given to threads anew";
+  return verdict;
 }
 
 }  // namespace
@@ -147,22 +216,23 @@ bool could_record_at_launch(const FunctionFacts& parent, const Site& site) {
 
 FlatVerdict judge_bound(const Moldable& child, const FunctionFacts& parent, const Site& site, bool may_wait) {
   if (!child.yes()) return {std::nullopt, child.reason};
-  return with_bound(child, parent, site, may_wait);
+  return with_bound(child, parent, site, may_wait).verdict;
 }
 
-FlatVerdict judge_flattening(const Moldable& child, const FunctionFacts& parent, const Site& site,
-                             std::optional<uint32_t> block_threads, bool may_wait) {
+FlatVerdict judge_flattening(const Moldable& child, const StrideLoop* loop, const FunctionFacts& parent,
+                             const Site& site, std::optional<uint32_t> block_threads, bool may_wait) {
   FlatVerdict verdict;
   if (child.yes() && child.loops) {
-    // Measured: a third slower. Threads of one child often loop alike, and those of two in one warp do not.
+    // Measured: a third slower.
     verdict.why_not = "its threads loop";
+    if (loop != nullptr) verdict = with_loop(child, *loop, parent, site, block_threads, may_wait);
   } else if (child.yes()) {
-    verdict = with_bound(child, parent, site, may_wait);
+    verdict = with_bound(child, parent, site, may_wait).verdict;
   } else {
     verdict.why_not = child.reason;
   }
   if (!verdict.flattening && block_threads && *block_threads % kWarp != 0)
-    return {Flattening{std::nullopt, "all threads"}, ""};
+    return {Flattening{std::nullopt, std::nullopt, "all threads"}, ""};
   return verdict;
 }
 

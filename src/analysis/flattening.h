@@ -8,14 +8,21 @@
 // one warp.
 //
 // The child keeps its guard, so more threads may be numbered than pass, never fewer.
+//
+// Threads that loop are no better off so: those of one child often go round alike, and those of two in one
+// warp do not. A grid-stride loop is different where every thread has one round: because the program launches
+// as many threads as there are rounds, or because it makes no difference which thread has which round
+// (stride_loop.h). Then who records the child gives it a grid of as many threads.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analysis/legality.h"
 #include "analysis/moldable.h"
+#include "analysis/stride_loop.h"
 
 namespace klap::analysis {
 
@@ -29,9 +36,16 @@ struct FlatBound {
   bool at_launch = false;       // it has the argument's value only there, so the record is made there
 };
 
+// The rounds of a child's loop may be given to more threads where these spans are apart.
+struct RoundSplit {
+  std::vector<RoundSpan> spans;
+  std::vector<std::string> pointers;  // operands of the parent, one for each parameter of the spans, in order
+};
+
 struct Flattening {
-  std::optional<FlatBound> bound;  // none: all threads of the child's grid are numbered
-  std::string threads;             // "threads with i < p[8]", "all threads"
+  std::optional<FlatBound> bound;   // none: all threads of the child's grid are numbered
+  std::optional<RoundSplit> split;  // with a bound, and blocks of constant size
+  std::string threads;              // "threads with i < p[8]", "all threads"
 };
 
 struct FlatVerdict {
@@ -42,9 +56,10 @@ struct FlatVerdict {
 // For children whose grids and blocks have one dimension, so that an index of more is the same, and whose
 // threads have nothing to do with each other: each keeps its place, whoever runs it. `block_threads`: of each
 // of their blocks, nothing where blocks differ. Without a bound only what is no multiple of a warp is better
-// off. `may_wait`: the record may be made at the launch call.
-FlatVerdict judge_flattening(const Moldable& child, const FunctionFacts& parent, const Site& site,
-                             std::optional<uint32_t> block_threads, bool may_wait);
+// off. `may_wait`: the record may be made at the launch call. `loop`: the child's, null where that is not
+// asked for.
+FlatVerdict judge_flattening(const Moldable& child, const StrideLoop* loop, const FunctionFacts& parent,
+                             const Site& site, std::optional<uint32_t> block_threads, bool may_wait);
 
 // The bound alone, by which the threads of any child that may do something can be counted, looping ones too.
 FlatVerdict judge_bound(const Moldable& child, const FunctionFacts& parent, const Site& site, bool may_wait);

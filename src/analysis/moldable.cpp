@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "analysis/legality.h"
+#include "analysis/linear_index.h"
 
 namespace klap::analysis {
 
@@ -15,85 +16,6 @@ using ptx::Statement;
 using ptx::StatementKind;
 
 namespace {
-
-constexpr uint64_t kMostThreads = uint64_t{1} << 41;  // 2^31 - 1 blocks of 1,024 threads
-
-Expr position(const char* name, uint32_t bits) { return convert(Expr::special(name), bits, Sign::Unsigned); }
-
-bool is_position(const ExprNode& n) { return n.kind == ExprKind::Special && n.name != "laneid"; }
-
-// The linear index of one to three dimensions, and what it makes of expressions.
-class LinearForm {
- public:
-  explicit LinearForm(uint32_t dimensions) : dimensions_(dimensions) {}
-
-  [[nodiscard]] uint32_t dimensions() const { return dimensions_; }
-  static Expr index(uint32_t bits) { return Expr::symbol("i", bits, kMostThreads); }
-  static Expr count(uint32_t bits) { return Expr::symbol("n", bits, kMostThreads); }
-
-  // The expression in terms of the index and the number of threads, as far as it can be.
-  [[nodiscard]] Expr apply(const Expr& e) const { return fold_count(to_index(e)); }
-
- private:
-  // ((z * size_y) + y) * size_x + x
-  [[nodiscard]] Expr linear(const char* const (&at)[3], const char* const (&size)[3], uint32_t bits) const {
-    Expr out = position(at[dimensions_ - 1], bits);
-    for (uint32_t d = dimensions_ - 1; d-- > 0;) out = out * position(size[d], bits) + position(at[d], bits);
-    return out;
-  }
-
-  [[nodiscard]] Expr whole(uint32_t bits) const {
-    Expr block = linear({"ctaid.x", "ctaid.y", "ctaid.z"}, {"nctaid.x", "nctaid.y", "nctaid.z"}, bits);
-    for (uint32_t d = 0; d < dimensions_; ++d) block = block * position(kBlockSize[d], bits);
-    return block + linear({"tid.x", "tid.y", "tid.z"}, kBlockSize, bits);
-  }
-
-  [[nodiscard]] Expr to_index(const Expr& e) const {
-    return substitute(e, [&](const Expr& part) -> std::optional<Expr> {
-      if (!(part == position("tid.x", part->bits))) return std::nullopt;
-      return index(part->bits) - (whole(part->bits) - part);
-    });
-  }
-
-  // Products of all sizes are the number of threads.
-  [[nodiscard]] Expr fold_count(const Expr& e) const {
-    return substitute(e, [&](const Expr& part) -> std::optional<Expr> {
-      if (part->kind != ExprKind::Sum) return std::nullopt;
-      Expr out = Expr::constant(0, part->bits);
-      for (const Term& term : part->terms) out = out + fold_term(term, part->bits);
-      return out;
-    });
-  }
-
-  [[nodiscard]] Expr fold_term(Term term, uint32_t bits) const {
-    std::vector<Expr> rest = term.factors;
-    bool all = true;
-    for (uint32_t d = 0; d < dimensions_ && all; ++d) {
-      all = take(rest, position(kBlockSize[d], bits)) && take(rest, position(kGridSize[d], bits));
-    }
-    Expr out = Expr::constant(term.coefficient, bits);
-    if (all) out = out * count(bits);
-    for (const Expr& factor : all ? rest : term.factors) out = out * fold_count(factor);
-    return out;
-  }
-
-  static bool take(std::vector<Expr>& factors, const Expr& factor) {
-    const auto found = std::find(factors.begin(), factors.end(), factor);
-    if (found == factors.end()) return false;
-    factors.erase(found);
-    return true;
-  }
-
-  static constexpr const char* kBlockSize[3] = {"ntid.x", "ntid.y", "ntid.z"};
-  static constexpr const char* kGridSize[3] = {"nctaid.x", "nctaid.y", "nctaid.z"};
-  uint32_t dimensions_;
-};
-
-bool is_widening(const ExprNode& n) {
-  return n.kind == ExprKind::ZeroExtend || n.kind == ExprKind::SignExtend;
-}
-bool is_index(const ExprNode& n) { return n.kind == ExprKind::Opaque && n.name == "i"; }
-bool is_count(const ExprNode& n) { return n.kind == ExprKind::Opaque && n.name == "n"; }
 
 // One kernel under one linear form.
 class Test {
@@ -197,8 +119,6 @@ class Test {
            });
   }
 
-  // ---- the guard ----
-
   // The condition at the end of the entry block under which control goes on, if a thread that fails it ends
   // at once and nothing has happened before.
   [[nodiscard]] std::optional<Guard> find_guard() const {
@@ -206,18 +126,12 @@ class Test {
     for (uint32_t i = entry.first; i + 1 < entry.last; ++i) {
       if (!is_harmless(i)) return std::nullopt;
     }
-    const Statement& last = at(entry.last - 1);
-    if (!last.predicated || entry.successors.empty()) return std::nullopt;
-    bool taken_ends = true;
-    if (entry.end == BlockEnd::Branch) {
-      if (entry.successors.size() != 2) return std::nullopt;
-      taken_ends = ends_at_once(entry.successors[0]);
-      if (taken_ends == ends_at_once(entry.successors[1])) return std::nullopt;
-    } else if (entry.end != BlockEnd::Return && entry.end != BlockEnd::Exit) {
-      return std::nullopt;
-    }
-    // Threads go on where the predicate is false if the branch taken ends them.
-    return comparison(entry.last - 1, taken_ends == last.predicate_negated);
+    const auto on = way_on_from_entry(flow_);
+    if (!on) return std::nullopt;
+    return branch_guard(flow_, registers_, reaching_, entry.last - 1, on->when,
+                        [&](uint32_t i, std::string_view operand, uint32_t bits) {
+                          return form_.apply(symbolic_.read(i, operand, bits));
+                        });
   }
 
   [[nodiscard]] bool is_harmless(uint32_t i) const {
@@ -226,85 +140,12 @@ class Test {
     return is_evaluated(i);
   }
 
-  [[nodiscard]] bool ends_at_once(uint32_t block) const {
-    for (size_t steps = 0; steps < flow_.blocks().size(); ++steps) {
-      const BasicBlock& b = flow_.blocks()[block];
-      if (b.last - b.first != 1 || b.conditional) return false;
-      if (b.end == BlockEnd::Return || b.end == BlockEnd::Exit) return true;
-      if (b.end != BlockEnd::Branch || b.successors.size() != 1) return false;
-      block = b.successors[0];
-    }
-    return false;
-  }
-
-  // What the predicate of a branch compares.
-  [[nodiscard]] std::optional<Guard> comparison(uint32_t branch, bool when) const {
-    const uint32_t predicate = registers_.find(branch, m_.text(at(branch).predicate));
-    if (predicate == VirtualRegisters::kNone) return std::nullopt;
-    const auto writer = reaching_.only_definition(branch, predicate);
-    if (!writer) return std::nullopt;
-    const Statement& s = at(*writer);
-    const bool plain = m_.is(s.head, "setp") && !s.predicated && s.operands.size() == 3 &&
-                       s.operands[0].size() == 1 && s.modifiers.size() == 2;
-    if (!plain) return std::nullopt;
-    const std::string_view type = m_.text(s.modifiers.last - 1);
-    const uint32_t bits = 8 * ptx::type_bytes(type);
-    if (bits == 0 || (type[1] != 's' && type[1] != 'u')) return std::nullopt;
-    Guard guard;
-    guard.sign = type[1] == 's' ? Sign::Signed : Sign::Unsigned;
-    guard.line = static_cast<uint32_t>(m_.line(s.head));
-    guard.index = operand(*writer, s.operands[1], bits);
-    guard.bound = operand(*writer, s.operands[2], bits);
-    return oriented(std::move(guard), m_.text(s.modifiers.first), when);
-  }
-
-  [[nodiscard]] Expr operand(uint32_t i, ptx::TokenRange range, uint32_t bits) const {
-    return form_.apply(symbolic_.read(i, components(m_, range)[0], bits));
-  }
-
-  // `index compare bound`, or its negation, as an upper bound of the index.
-  static std::optional<Guard> oriented(Guard guard, std::string_view compare, bool when) {
-    static constexpr std::array<std::array<std::string_view, 4>, 2> kOrder = {
-        {{".lt", ".le", ".gt", ".ge"}, {".lo", ".ls", ".hi", ".hs"}}};
-    size_t which = 4;
-    for (const auto& names : kOrder) {
-      const auto found = std::find(names.begin(), names.end(), compare);
-      if (found != names.end()) which = static_cast<size_t>(found - names.begin());
-    }
-    if (which == 4 || !guard.index.known() || !guard.bound.known()) return std::nullopt;
-    if (!when) which = 3 - which;  // not less is greater or equal
-    const bool swapped = !any_leaf(guard.index, is_index);
-    if (swapped) {
-      std::swap(guard.index, guard.bound);
-      which = (which + 2) % 4;
-    }
-    if (which > 1 || !is_offset_index(guard.index) || any_leaf(guard.bound, is_index)) return std::nullopt;
-    guard.inclusive = which == 1;
-    return guard;
-  }
-
-  // The index, widened or not, plus what does not contain it.
-  static bool is_offset_index(const Expr& e) {
-    size_t with_index = 0;
-    bool plain = false;
-    for (const Term& term : terms_of(e)) {
-      const bool has = std::any_of(term.factors.begin(), term.factors.end(),
-                                   [](const Expr& factor) { return any_leaf(factor, is_index); });
-      if (!has) continue;
-      ++with_index;
-      const ExprNode& factor = *term.factors[0];
-      const bool widened = is_widening(factor) && is_index(*factor.operands[0]);
-      plain = term.coefficient == 1 && term.factors.size() == 1 && (is_index(factor) || widened);
-    }
-    return with_index == 1 && plain;
-  }
-
   const Module& m_;
   const ControlFlow& flow_;
   const VirtualRegisters& registers_;
   const ReachingDefinitions& reaching_;
   const Symbolic& symbolic_;
-  LinearForm form_;
+  LinearIndex form_;
   Moldable result_;
   bool uses_index_ = false;
   std::vector<std::vector<uint32_t>> writers_;  // by register
@@ -395,13 +236,6 @@ Moldable moldable(const ControlFlow& flow, const VirtualRegisters& registers,
     if (more.yes()) return more;
   }
   return first;
-}
-
-std::string to_string(const Guard& guard) {
-  const bool alike = guard.index->range.never_negative() && guard.bound->range.never_negative();
-  const char* sign = guard.sign == Sign::Unsigned && !alike ? "u" : "";
-  return fmt::format("{} {}{} {}", to_string(guard.index), guard.inclusive ? "<=" : "<", sign,
-                     to_string(guard.bound));
 }
 
 std::string to_string(const Moldable& m) {

@@ -6,28 +6,17 @@
 // as one flat range of threads, balanced perfectly. Kernels that walk over their data with the number of all
 // threads as their stride (grid-stride loops) need that number too.
 //
-// The test replaces %tid.x by `i` minus the rest of the linear form in every value; whatever then still shows
-// a position register depends on more than the index. Wrap-around is kept: a 32-bit index is the index modulo
-// 2^32, as it is natively.
+// The test looks at every value in terms of that index (linear_index.h); whatever then still shows a position
+// register depends on more than the index.
 #pragma once
 
 #include <optional>
 #include <string>
 
+#include "analysis/guard.h"
 #include "analysis/symbolic.h"
 
 namespace klap::analysis {
-
-// A comparison that every thread passes before it does anything; the others end at once.
-struct Guard {
-  Expr index;              // what is compared: `i`, or `i` plus something that is the same for all threads
-  bool inclusive = false;  // index <= bound rather than index < bound
-  Sign sign = Sign::Signed;
-  Expr bound;
-  uint32_t line = 0;
-};
-// "i < p[12]"; unsigned comparisons say so.
-std::string to_string(const Guard& guard);
 
 struct Moldable {
   // Why not, with the place; empty if it is moldable.
@@ -35,10 +24,10 @@ struct Moldable {
   // Of the linear index: it tells threads apart where the launch has size 1 in all dimensions beyond. 0: the
   // index is not used.
   uint32_t dimensions = 0;
-  bool uses_count = false;   // the number of all threads of the launch
-  bool grid_stride = false;  // ... as the step of a loop
-  bool loops = false;        // a thread may run longer than its neighbour
-  std::optional<Guard> guard;
+  bool uses_count = false;     // the number of all threads of the launch
+  bool grid_stride = false;    // ... as the step of a loop
+  bool loops = false;          // a thread may run longer than its neighbour
+  std::optional<Guard> guard;  // that every thread passes before it does anything; the others end at once
 
   [[nodiscard]] bool yes() const { return reason.empty(); }
 };

@@ -265,6 +265,10 @@ class Generator {
     const auto& bound = site.own ? site.own->bound : site.shape.flat ? site.shape.flat->bound : none;
     if (bound) out.bound = bound->operand;
     out.at_launch = site.own || (bound && bound->at_launch);
+    if (site.shape.split() != nullptr) {
+      out.pointers = site.shape.split()->pointers;
+      out.at_launch = out.at_launch || site.shape.flat->bound->at_launch;
+    }
     out.own = site.own;
     out.child = site.child;
     out.block = site.shape.block;

@@ -42,10 +42,12 @@ bool is_passed_once(const ptx::Parameter& p, const transform::RecordLayout& layo
 
 }  // namespace
 
-analysis::Moldable child_moldable(const ptx::Module& module, const ptx::Function& child) {
+ChildThreads child_threads(const ptx::Module& module, const ptx::Function& child) {
   const analysis::FunctionFacts facts(module, child);
   const analysis::Values& v = facts.values();
-  return analysis::moldable(v.flow, v.registers, v.reaching, v.symbolic);
+  ChildThreads out{analysis::moldable(v.flow, v.registers, v.reaching, v.symbolic), {}};
+  out.loop = analysis::find_stride_loop(v, out.moldable);
+  return out;
 }
 
 std::string uniform_arguments_text(const analysis::FunctionFacts& parent, const analysis::Site& site,

@@ -5,14 +5,20 @@
 
 #include "analysis/legality.h"
 #include "analysis/moldable.h"
+#include "analysis/stride_loop.h"
 #include "analysis/uniformity.h"
 #include "ptx/tree.h"
 #include "transform/record_layout.h"
 
 namespace klap::jit {
 
-// Whether the child's threads are told apart by one number only (analysis/moldable.h).
-analysis::Moldable child_moldable(const ptx::Module& module, const ptx::Function& child);
+// What is known about the threads of a child: whether one number tells them apart (analysis/moldable.h), and
+// their grid-stride loop (analysis/stride_loop.h).
+struct ChildThreads {
+  analysis::Moldable moldable;
+  analysis::StrideLoop loop;
+};
+ChildThreads child_threads(const ptx::Module& module, const ptx::Function& child);
 
 // "3 of 5 arguments grid-uniform, 2 passed once, 1 never read": those that are the same for all threads of
 // the parent's grid, or of another `group`, and what the layout makes of them. Empty where the child has no

@@ -226,8 +226,10 @@ class Planner {
     if (!shape.blocks_differ()) block_threads = shape.child_threads();
     // Whether a launch is the program's own is decided where it begins.
     const bool may_wait = !planned.keeps_launches;
+    const ChildThreads& child = child_of(planned);
     analysis::FlatVerdict verdict =
-        analysis::judge_flattening(moldable(planned), *planned.parent, site, block_threads, may_wait);
+        analysis::judge_flattening(child.moldable, planned.wish.split_rounds ? &child.loop : nullptr,
+                                   *planned.parent, site, block_threads, may_wait);
     planned.not_flat = verdict.why_not;
     if (!verdict.flattening) return;
     transform::flatten(planned.shape, *verdict.flattening);
@@ -275,8 +277,8 @@ class Planner {
       return;
     }
     const analysis::OwnVerdict verdict = analysis::judge_own_children(
-        *plan_.units[planned.child_unit]->module(), *planned.child, moldable(planned), *planned.parent, site,
-        planned.way.ordering, threshold);
+        *plan_.units[planned.child_unit]->module(), *planned.child, child_of(planned).moldable,
+        *planned.parent, site, planned.way.ordering, threshold);
     planned.own = verdict.own;
     planned.not_own = verdict.why_not;
   }
@@ -290,7 +292,7 @@ class Planner {
         planned.way.is_at_once()
             ? transform::shared_layout(child_module, *planned.child, *planned.parent, *planned.site)
             : transform::packed_layout(child_module, *planned.child, *planned.parent, *planned.site,
-                                       planned.way.group_blocks);
+                                       planned.way.group_blocks, planned.shape.split() != nullptr);
   }
 
   // Where nothing is put off or all is put into one queue, any order will do.
@@ -649,15 +651,15 @@ class Planner {
     remark.granularity = to_string(planned.way.granularity);
     remark.launcher = to_string(planned.way.launcher);
     remark.group_blocks = planned.way.group_blocks;
-    describe_rewritten(remark, planned, moldable(planned).yes());
+    describe_rewritten(remark, planned, child_of(planned).moldable.yes());
     note_target(remark, planned.parent_unit);
     if (planned.child_unit != planned.parent_unit) note_target(remark, planned.child_unit);
   }
 
   // One child may have many launches.
-  const analysis::Moldable& moldable(const PlannedSite& planned) {
-    const auto [known, is_new] = moldable_.try_emplace(planned.child);
-    if (is_new) known->second = child_moldable(*plan_.units[planned.child_unit]->module(), *planned.child);
+  const ChildThreads& child_of(const PlannedSite& planned) {
+    const auto [known, is_new] = children_.try_emplace(planned.child);
+    if (is_new) known->second = child_threads(*plan_.units[planned.child_unit]->module(), *planned.child);
     return known->second;
   }
 
@@ -672,7 +674,7 @@ class Planner {
 
   Plan& plan_;
   const Request& request_;
-  std::map<const ptx::Function*, analysis::Moldable> moldable_;
+  std::map<const ptx::Function*, ChildThreads> children_;
 };
 
 ParsedUnit::Names disputed_in(const Program& program) {

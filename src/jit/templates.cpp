@@ -17,6 +17,7 @@ extern const char kRecordGridHeader[];
 extern const char kSequenceHeader[];
 extern const char kSizesHeader[];
 extern const char kFlatHeader[];
+extern const char kRoundsHeader[];
 extern const char kConsumerEndHeader[];
 extern const char kOwnChildrenHeader[];
 extern const char kConsumerFlatTemplate[];
@@ -75,6 +76,7 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
                                    {"await.h", kAwaitHeader},
                                    {"child.h", kChildHeader},
                                    {"flat.h", kFlatHeader},
+                                   {"rounds.h", kRoundsHeader},
                                    {"own_children.h", kOwnChildrenHeader},
                                    {"consumer_end.h", kConsumerEndHeader},
                                    {"warp.h", kWarpHeader},
@@ -136,12 +138,31 @@ void add_flat(std::vector<std::string>& options, const transform::ConsumerShape&
     options.push_back(fmt::format("-DKLAP_FLAT={}u", shape.blocks_differ() ? 0 : shape.child_threads()));
 }
 
-// All kernels with their numbers and blocks.
+// Those of rounds.h: pointers by their order, which is that of the spans.
+void add_rounds(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
+  const analysis::RoundSplit* const split = shape.split();
+  if (split == nullptr) return;
+  std::string spans, pointers;
+  std::optional<uint32_t> parameter;
+  int pointer = -1;
+  for (const analysis::RoundSpan& span : split->spans) {
+    if (parameter != span.parameter) ++pointer;
+    parameter = span.parameter;
+    spans += fmt::format("KLAP_SPAN({},{},{},{},{})", pointer, span.least, span.step, span.bytes,
+                         static_cast<int>(span.use));
+  }
+  for (size_t i = 0; i < split->pointers.size(); ++i) pointers += fmt::format("KLAP_POINTER({})", i);
+  options.emplace_back("-DKLAP_ROUNDS");
+  options.push_back("-DKLAP_POINTERS=" + pointers);
+  options.push_back("-DKLAP_SPANS=" + spans);
+}
+
 // Those of exits.h.
 void add_leaving(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
   if (shape.leaves(analysis::MayLeave::Warps)) options.emplace_back("-DKLAP_WARPS_LEAVE");
 }
 
+// All kernels with their numbers and blocks.
 std::vector<std::string> feed_options(const transform::ConsumerShape& shape) {
   std::vector<std::string> options = layout_options(shape.layout);
   std::string kernels;
@@ -181,6 +202,7 @@ std::shared_ptr<const ptx::Module> record_template(const transform::ConsumerShap
     options.push_back(fmt::format("-DKLAP_OWN={}u", own->most_threads));
     options.push_back(fmt::format("-DKLAP_OWN_BLOCK={}u", shape.child_threads()));
   }
+  add_rounds(options, shape);
   return compiled(kRecordTemplate, "record.cu", options);
 }
 
@@ -361,12 +383,13 @@ std::shared_ptr<const ptx::Module> promote_launch_template(const transform::Prom
 
 std::string template_texts() {
   return std::string(kQueueHeader) + kGroupHeader + kRecordGridHeader + kSequenceHeader + kSizesHeader +
-         kFlatHeader + kOwnChildrenHeader + kConsumerEndHeader + kConsumerFlatTemplate + kRecordTemplate +
-         kRecordSizesTemplate + kConsumerTemplate + kExactTemplate + kLeaveTemplate + kWarpHeader +
-         kFeedHeader + kFeedRecordTemplate + kFeedTemplate + kChainHeader + kChainRecordTemplate +
-         kChainTemplate + kFeedGroupHeader + kLeaveChainTemplate + kWarpRecordsHeader + kWarpTemplate +
-         kWarpLaunchTemplate + kExitsHeader + kAwaitHeader + kDeviceMemoryTemplate + kPromoteHeader +
-         kPromoteLinkHeader + kPromoteTemplate + kPromoteLinkTemplate + kPromoteLaunchTemplate;
+         kFlatHeader + kRoundsHeader + kOwnChildrenHeader + kConsumerEndHeader + kConsumerFlatTemplate +
+         kRecordTemplate + kRecordSizesTemplate + kConsumerTemplate + kExactTemplate + kLeaveTemplate +
+         kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate + kChainHeader +
+         kChainRecordTemplate + kChainTemplate + kFeedGroupHeader + kLeaveChainTemplate + kWarpRecordsHeader +
+         kWarpTemplate + kWarpLaunchTemplate + kExitsHeader + kAwaitHeader + kDeviceMemoryTemplate +
+         kPromoteHeader + kPromoteLinkHeader + kPromoteTemplate + kPromoteLinkTemplate +
+         kPromoteLaunchTemplate;
 }
 
 }  // namespace klap::jit

@@ -133,6 +133,7 @@ class Reader {
     read_buffer(wish);
     if (const auto given = find("pack_records")) wish.pack_records = given->text == "on";
     if (const auto given = find("flatten")) wish.flatten = given->text == "on";
+    if (const auto given = find("split_rounds")) wish.split_rounds = given->text == "on";
     if (const auto given = find("hold_arguments")) wish.hold_arguments = given->text == "on";
     if (const auto given = find("two_heads")) wish.two_heads = given->text == "on";
     if (const auto given = find("pack_blocks")) wish.pack_blocks = given->text == "on";

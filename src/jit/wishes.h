@@ -29,6 +29,7 @@ struct SiteWish {
   Ordering ordering = Ordering::Relaxed;
   bool pack_records = true;
   bool flatten = true;
+  bool split_rounds = false;
   bool hold_arguments = false;
   bool two_heads = false;
   bool pack_blocks = true;

@@ -110,6 +110,11 @@ constexpr std::array kSettings{
         "those "
         "that begin with a comparison of their index only the threads that pass it, so that the threads of "
         "several children share a warp."},
+    Setting{
+        "KLAP_SPLIT_ROUNDS", "split_rounds", kBothSections, SettingType::Choice, kSwitch, "off",
+        "Whether children that walk over their data in one grid-stride loop are flattened, too, where each "
+        "of their threads has one round, and are recorded with as many threads as rounds where it makes "
+        "no difference which thread has which."},
     Setting{"KLAP_HOLD_ARGUMENTS", "hold_arguments", kBothSections, SettingType::Choice, kSwitch, "off",
             "Whether a consumer that the host launches reads a child's first arguments once for all of its "
             "blocks "

@@ -343,6 +343,7 @@ void record_edits(const Module& m, const RecordingSite& recording, size_t number
   call.prefix = "klap_r_";
   call.arguments = {numbered(kQueueRegister, number), site.grid[0], site.grid[1], site.grid[2]};
   if (!recording.bound.empty()) call.arguments.push_back(recording.bound);
+  for (const std::string& pointer : recording.pointers) call.arguments.push_back(pointer);
   const std::string once = numbered(kOnceRegister, number);
   const std::string is_first = numbered(kIsFirstPredicate, number);
   call.results = {{0, site.buffer}, {8, error}, {16, once}};

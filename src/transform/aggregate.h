@@ -81,6 +81,10 @@ struct ConsumerShape {
   // Children run thread by thread: templates/consumer_flat.cu.
   std::optional<analysis::Flattening> flat;
   uint32_t flat_threads = 0;  // then: of the consumer's block
+  // Then, where who records a child may give the rounds of its loop to more threads; else null.
+  [[nodiscard]] const analysis::RoundSplit* split() const {
+    return flat && flat->split ? &*flat->split : nullptr;
+  }
   [[nodiscard]] bool blocks_differ() const { return sizes && sizes->blocks_differ(); }
   [[nodiscard]] bool has_own_extents() const;
   [[nodiscard]] uint32_t child_threads() const { return block[0] * block[1] * block[2]; }
@@ -137,7 +141,8 @@ struct RecordingSite {
   const RecordLayout& layout;
   bool keeps_launch = false;  // `record` is templates/record_sizes.cu; so for all sites of a parent, or none
   std::string bound = {};     // operand: what flat.h compares indices with, where it is known
-  bool at_launch = false;     // described form: the record is made at the launch, as in the other form
+  std::vector<std::string> pointers = {};  // operands: what rounds.h compares, where it is asked
+  bool at_launch = false;  // described form: the record is made at the launch, as in the other form
   // Where not all children are recorded: then the record is made at the launch, whatever the form.
   std::optional<analysis::OwnChildren> own = {};
   const ptx::Function* child = nullptr;  // of the same unit, where the thread itself runs some

@@ -153,12 +153,13 @@ Uniform group_that_shares(uint32_t group_blocks) {
 
 RecordLayout packed_layout(const ptx::Module& child_module, const ptx::Function& child,
                            const analysis::FunctionFacts& parent, const analysis::Site& site,
-                           uint32_t group_blocks) {
+                           uint32_t group_blocks, bool grid_grows) {
   const auto reads = analysis::parameter_reads(child_module, child);
   if (!reads) return record_layout(child);
   RecordLayout layout;
   layout.packed = true;
   layout.grid = constant_grid(site, parent.data);
+  if (grid_grows) layout.grid[0].reset();
   const uint32_t most_once = group_blocks == 0 ? KLAP_ONCE_BYTES : KLAP_GROUP_ONCE_BYTES;
   Space record, once;
   const uint32_t header = header_bytes(layout.grid);

@@ -51,10 +51,11 @@ analysis::Uniform group_that_shares(uint32_t group_blocks);
 
 // The layout for one launch site that no thread reaches twice in one launch of the parent. All that a group
 // records must be run by kernels that begin when its last thread has recorded, so that nobody reads what is
-// passed once while it may be written.
+// passed once while it may be written. `grid_grows`: a child may be recorded with more blocks than it was
+// launched with, so that their number is no constant.
 RecordLayout packed_layout(const ptx::Module& child_module, const ptx::Function& child,
                            const analysis::FunctionFacts& parent, const analysis::Site& site,
-                           uint32_t group_blocks);
+                           uint32_t group_blocks, bool grid_grows);
 
 // The layout for a launch site whose launches the lanes of a warp share. Each child's arguments stand as in
 // its parameter block, for the same stores may fill the program's own buffer; what is the same for all lanes

@@ -329,7 +329,8 @@ granularity = "Grid"
           "klap.toml:3:1: unknown key 'granularty' in [defaults] (fix: did you mean 'granularity'? "
           "use one of: granularity, launcher, multiblock, ordering, buffer, pool_bytes, total_bytes, "
           "concurrency, consumer_threads, resident_threads, dependent_launch, two_heads, pack_records, "
-          "flatten, hold_arguments, pack_blocks, batch_items, threshold, aggregate_malloc, promotion, "
+          "flatten, split_rounds, hold_arguments, pack_blocks, batch_items, threshold, aggregate_malloc, "
+          "promotion, "
           "batch_links, pool, assume)",
           "klap.toml:4:15: granularity cannot be 'Grid' (fix: did you mean 'grid'? use none | "
           "warp | block | multiblock | grid | auto)"));

@@ -33,7 +33,8 @@ constexpr Broken kBroken[] = {
      "granularity, "
      "launcher, multiblock, ordering, buffer, pool_bytes, total_bytes, "
      "concurrency, consumer_threads, resident_threads, dependent_launch, two_heads, pack_records, flatten, "
-     "hold_arguments, pack_blocks, batch_items, threshold, aggregate_malloc, promotion, batch_links, pool, "
+     "split_rounds, hold_arguments, pack_blocks, batch_items, threshold, aggregate_malloc, promotion, "
+     "batch_links, pool, "
      "assume)"},
     {"WrongType", "[defaults]\nlauncher = 1\n",
      "FILE:2:12: 'launcher' must be a string (fix: use auto | host | device | host-readback, in quotes)"},

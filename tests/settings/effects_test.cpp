@@ -259,6 +259,24 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   void pack_records() { expect_not_packed("KLAP_PACK_RECORDS=off"); }
   void default_pack_records() { expect_not_packed(config("[defaults]\npack_records = \"off\"\n")); }
   void kernel_pack_records() { expect_not_packed(config(parent_table_ + "pack_records = \"off\"\n")); }
+  // What explain says of a child in a grid-stride loop.
+  void expect_rounds(const std::string& setting, const std::string& text) {
+    const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-grid-stride.golden");
+    const std::string file = write("striding.ptx", golden.substr(golden.find(".version")));
+    EXPECT_THAT(klap_ptx({"explain", file}, {setting}).out, HasSubstr(text)) << setting;
+  }
+  const std::string split_ = "flattened: threads with i < p[16], rounds given to threads anew";
+  const std::string kept_ = "not flattened: its threads loop";
+  void split_rounds() {
+    expect_rounds("KLAP_SPLIT_ROUNDS=", kept_);
+    expect_rounds("KLAP_SPLIT_ROUNDS=off", kept_);
+    expect_rounds("KLAP_SPLIT_ROUNDS=on", split_);
+  }
+  void default_split_rounds() { expect_rounds(config("[defaults]\nsplit_rounds = \"on\"\n"), split_); }
+  void kernel_split_rounds() {
+    expect_rounds(config("[[kernel]]\nname = \"parent*\"\nsplit_rounds = \"on\"\n"), split_);
+    expect_rounds(config("[[kernel]]\nname = \"other*\"\nsplit_rounds = \"on\"\n"), kept_);
+  }
   // Whether a consumer is launched as the dependent of its parent.
   bool launches_dependents(const std::string& setting) {
     EXPECT_TRUE(run({"KLAP_GRANULARITY=grid", setting}).redirected());
@@ -575,6 +593,9 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_FLATTEN", &Effects::flatten},
       {"[defaults] flatten", &Effects::default_flatten},
       {"[[kernel]] flatten", &Effects::kernel_flatten},
+      {"KLAP_SPLIT_ROUNDS", &Effects::split_rounds},
+      {"[defaults] split_rounds", &Effects::default_split_rounds},
+      {"[[kernel]] split_rounds", &Effects::kernel_split_rounds},
       {"KLAP_THRESHOLD", &Effects::threshold},
       {"[defaults] threshold", &Effects::default_threshold},
       {"[[kernel]] threshold", &Effects::kernel_threshold},

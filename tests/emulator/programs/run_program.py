@@ -30,7 +30,7 @@ CONFIGURATIONS = {
     "host": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host"},
     # With what is off by itself.
     "host_options": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host", "KLAP_TWO_HEADS": "on",
-                     "KLAP_HOLD_ARGUMENTS": "on", "KLAP_RESIDENT_THREADS": "1536"},
+                     "KLAP_HOLD_ARGUMENTS": "on", "KLAP_SPLIT_ROUNDS": "on", "KLAP_RESIDENT_THREADS": "1536"},
     "device": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "device"},
     "block": {"KLAP_GRANULARITY": "block"},
     "multiblock": {"KLAP_GRANULARITY": "multiblock", "KLAP_MULTIBLOCK": "3"},

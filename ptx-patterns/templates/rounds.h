@@ -1,0 +1,64 @@
+// Children whose grid-stride loop gets a thread for each of its rounds.
+//
+// Such a child has `bound` rounds, however many threads it was launched with, and it makes no difference
+// which of its threads runs which round, as long as no round touches what another one changes. That arrays of
+// different pointers are apart is asked here. Then it is recorded with a grid that has a thread for each
+// round; its loop, which steps on by the number of threads, then ends after one. Where they are not apart, or
+// may not be, it is recorded as it was launched.
+//
+// Constants: KLAP_ROUNDS where it is so; KLAP_POINTERS, a KLAP_POINTER(n) for each pointer to look at, by
+// number; KLAP_SPANS, a KLAP_SPAN(pointer, least, step, bytes, use) for what rounds touch by it; KLAP_BOUND
+// and KLAP_FLAT of flat.h.
+#ifndef KLAP_ROUNDS_H
+#define KLAP_ROUNDS_H
+
+#include "flat.h"
+
+// More, and an index of 32 bits might wrap around where it would not natively.
+static constexpr unsigned int kMostRounds = 1u << 29;
+
+// Round i touches `bytes` bytes from pointer + least + i * step on.
+struct KlapSpan {
+  int pointer;
+  long long least;
+  unsigned int step, bytes;
+  unsigned int use;  // 0 read, 1 updated in any order, 2 written
+};
+#define KLAP_SPAN(pointer, least, step, bytes, use) {pointer, least, step, bytes, use},
+
+static __device__ __forceinline__ bool are_apart(const unsigned long long* pointers, unsigned int rounds) {
+  constexpr KlapSpan kSpans[] = {KLAP_SPANS{}};
+  constexpr int kCount = sizeof(kSpans) / sizeof(kSpans[0]) - 1;
+  bool apart = true;
+#pragma unroll
+  for (int i = 1; i < kCount; ++i) {
+#pragma unroll
+    for (int j = 0; j < i; ++j) {
+      const KlapSpan a = kSpans[i], b = kSpans[j];
+      if (a.pointer == b.pointer || (a.use == b.use && a.use != 2u)) continue;
+      const unsigned long long a_begin = pointers[a.pointer] + a.least;
+      const unsigned long long b_begin = pointers[b.pointer] + b.least;
+      const unsigned long long a_end = a_begin + (rounds - 1ull) * a.step + a.bytes;
+      const unsigned long long b_end = b_begin + (rounds - 1ull) * b.step + b.bytes;
+      // In place: both are the same memory, and each round has its own part of it.
+      const long long least = a.least < b.least ? a.least : b.least;
+      const long long a_most = a.least + a.bytes, b_most = b.least + b.bytes;
+      const long long most = a_most > b_most ? a_most : b_most;
+      const bool in_place =
+          a.step == b.step && most - least <= a.step && pointers[a.pointer] == pointers[b.pointer];
+      apart = apart && (a_end <= b_begin || b_end <= a_begin || in_place);
+    }
+  }
+  return apart;
+}
+
+// The blocks with which a child of so many is recorded.
+static __device__ __forceinline__ unsigned int blocks_for_rounds(unsigned int blocks, KLAP_BOUND bound,
+                                                                 const unsigned long long* pointers) {
+  const unsigned int rounds = static_cast<unsigned int>(threads_below(bound, kMostRounds + 1ull));
+  const unsigned int wanted = (rounds + KLAP_FLAT - 1u) / KLAP_FLAT;
+  if (rounds > kMostRounds || wanted <= blocks || !are_apart(pointers, rounds)) return blocks;
+  return wanted;
+}
+
+#endif

@@ -1,0 +1,564 @@
+#include "analysis/stride_loop.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "analysis/effects.h"
+#include "analysis/linear_index.h"
+
+namespace klap::analysis {
+namespace {
+
+using ptx::Module;
+using ptx::Statement;
+using Use = RoundSpan::Use;
+using Found = std::optional<std::string>;
+
+constexpr size_t kMostPointers = 4;  // that a recorder compares
+constexpr uint64_t kMostRounds = uint64_t{1} << 29;
+
+// The number of the round that runs, as opposed to `i`, that of the round which its thread began with.
+Expr round_of(uint32_t bits) { return Expr::symbol("j", bits, kMostRounds); }
+bool is_round(const ExprNode& n) { return n.kind == ExprKind::Opaque && n.name == "j"; }
+bool is_own_index(const ExprNode& n) { return is_index(n) || is_position(n); }
+
+Expr in_round(const Expr& e) {
+  return substitute(e, [](const Expr& part) -> std::optional<Expr> {
+    if (!is_index(*part)) return std::nullopt;
+    return round_of(part->bits);
+  });
+}
+
+// One term with one factor, which widened or not is what is wanted, of at least 32 bits.
+bool is_multiple_of(const Term& term, bool (*wanted)(const ExprNode&)) {
+  return term.factors.size() == 1 && wanted(narrowed(term.factors[0])) &&
+         narrowed(term.factors[0]).bits >= 32;
+}
+
+// An address of memory: pointer + least + round * step.
+struct Place {
+  uint32_t parameter = 0;
+  int64_t least = 0;
+  uint32_t step = 0;
+};
+
+std::optional<uint32_t> pointer_parameter(const Expr& e) {
+  const bool converted = e->kind == ExprKind::FromGeneric || e->kind == ExprKind::ToGeneric;
+  const ExprNode& n = converted ? *e->operands[0] : *e;
+  if (n.kind != ExprKind::Parameter || n.bits != 64) return std::nullopt;
+  return static_cast<uint32_t>(n.value);
+}
+
+std::optional<Place> place_of(const Expr& address) {
+  constexpr int64_t kFar = 1 << 20;
+  if (!address.known() || address->bits != 64) return std::nullopt;
+  Place place;
+  bool has_pointer = false;
+  for (const Term& term : terms_of(address)) {
+    const auto coefficient = static_cast<int64_t>(term.coefficient);
+    if (term.factors.empty()) {
+      place.least = coefficient;
+    } else if (is_multiple_of(term, is_round)) {
+      if (coefficient <= 0 || coefficient > kFar || place.step != 0) return std::nullopt;
+      place.step = static_cast<uint32_t>(coefficient);
+    } else {
+      const auto pointer =
+          term.factors.size() == 1 ? pointer_parameter(term.factors[0]) : std::optional<uint32_t>();
+      if (!pointer || coefficient != 1 || has_pointer) return std::nullopt;
+      place.parameter = *pointer;
+      has_pointer = true;
+    }
+  }
+  if (!has_pointer || place.least <= -kFar || place.least >= kFar) return std::nullopt;
+  return place;
+}
+
+// What an instruction does to memory that other rounds may see.
+struct MemoryAccess {
+  uint32_t line = 0;
+  Use use = Use::Read;
+  std::string operation;  // Updated: "add.u32"
+  uint32_t bytes = 0;
+  std::optional<Place> place;
+};
+
+class Finder {
+ public:
+  Finder(const Values& child, const Moldable& moldable)
+      : v_(child), flow_(child.flow), m_(child.flow.module()), moldable_(moldable) {}
+
+  StrideLoop run() {
+    StrideLoop out;
+    out.only_strides = moldable_.yes() && moldable_.dimensions == 1 && moldable_.guard && v_.loops.known() &&
+                       !v_.loops.all().empty() &&
+                       std::ranges::all_of(v_.loops.all(), [&](const Loop& loop) { return strides(loop); });
+    if (!out.only_strides) return out;
+    for (const auto check : {&Finder::object_to_loop, &Finder::object_to_values, &Finder::object_to_code,
+                             &Finder::object_to_memory}) {
+      if (const Found objection = (this->*check)()) {
+        out.why_not = *objection;
+        return out;
+      }
+    }
+    out.spans = std::move(spans_);
+    return out;
+  }
+
+ private:
+  [[nodiscard]] const Statement& at(uint32_t i) const { return *flow_.instructions()[i].statement; }
+  [[nodiscard]] uint32_t line(uint32_t i) const { return static_cast<uint32_t>(m_.line(at(i).head)); }
+  [[nodiscard]] bool in_loop(uint32_t i) const { return loop_->contains(flow_.instructions()[i].block); }
+  [[nodiscard]] std::string objection(uint32_t i, const std::string& why) const {
+    return fmt::format("{}: {} {}", m_.place(at(i).head), m_.full_opcode(at(i)), why);
+  }
+
+  // ---- the loop ----
+
+  // In no other one, with a register that steps by a multiple of the number of threads.
+  [[nodiscard]] bool strides(const Loop& loop) const {
+    if (loop.depth != 1 || !loop.is_natural()) return false;
+    return std::ranges::any_of(v_.liveness.live_in(loop.header()), [&](uint32_t reg) {
+      for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
+        const bool is_step = loop.contains(flow_.instructions()[i].block) && writes(i, reg) && gives(i, reg);
+        if (is_step && any_leaf(form_.apply(v_.symbolic.written(i, reg)), is_count)) return true;
+      }
+      return false;
+    });
+  }
+
+  // The only one, behind the guard, which every thread that passes this enters; entered at one block and left
+  // at the end of a round only, by the guard again, to end.
+  Found object_to_loop() {
+    if (v_.loops.all().size() != 1) return "it has several loops";
+    loop_ = &v_.loops.all()[0];
+    const bool ends_once =
+        loop_->latches.size() == 1 && loop_->exits.size() == 1 && loop_->exits[0].from == loop_->latches[0];
+    if (!ends_once) return fmt::format("a round may end early, from line {} on", line(first_of_loop()));
+    const uint32_t to = loop_->exits[0].to;
+    if (to >= flow_.blocks().size() || !ends_at_once(flow_, to)) return "more is done behind the loop";
+    if (!is_entered()) return "not every thread that passes the guard enters the loop";
+    find_counters();
+    if (!ends_by_guard()) return "its rounds do not end by its guard";
+    return std::nullopt;
+  }
+
+  [[nodiscard]] uint32_t first_of_loop() const { return flow_.blocks()[loop_->header()].first; }
+
+  [[nodiscard]] bool is_entered() const {
+    const auto on = way_on_from_entry(flow_);
+    if (!on) return false;
+    uint32_t block = on->block;
+    for (size_t steps = 0; steps < flow_.blocks().size() && block != loop_->header(); ++steps) {
+      const BasicBlock& b = flow_.blocks()[block];
+      if (b.successors.size() != 1 || b.leaves) return false;
+      block = b.successors[0];
+    }
+    return block == loop_->header();
+  }
+
+  // ---- what rounds hand on ----
+
+  // Registers that the rounds of a thread step in, each by as much as the index does: what they are in the
+  // round of that number.
+  void find_counters() {
+    for (const uint32_t reg : v_.liveness.live_in(loop_->header())) {
+      std::vector<uint32_t> writers;
+      for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
+        if (in_loop(i) && writes(i, reg)) writers.push_back(i);
+      }
+      if (writers.empty()) continue;
+      const auto value = writers.size() == 1 ? counted(writers[0], reg) : std::nullopt;
+      if (value) {
+        counters_.emplace(reg, *value);
+      } else if (!handed_on_) {
+        handed_on_ =
+            objection(writers[0], fmt::format("hands {} on to the next round", v_.registers[reg].name));
+      }
+    }
+  }
+
+  [[nodiscard]] bool writes(uint32_t i, uint32_t reg) const {
+    return std::ranges::any_of(v_.registers.accesses(i),
+                               [&](const Access& a) { return a.reg == reg && a.written; });
+  }
+
+  [[nodiscard]] std::optional<Expr> counted(uint32_t writer, uint32_t reg) const {
+    const bool in_every_round = v_.dominance.dominates(flow_.instructions()[writer].block, loop_->latches[0]);
+    if (!in_every_round || !gives(writer, reg)) return std::nullopt;
+    const Expr next = form_.apply(v_.symbolic.written(writer, reg));
+    if (!next.known()) return std::nullopt;
+    std::optional<uint32_t> begin;
+    std::optional<uint64_t> step;
+    for (const Term& term : terms_of(next)) {
+      if (is_multiple_of(term, is_count) && !step) {
+        step = term.coefficient;
+      } else if (term.coefficient == 1 && term.factors.size() == 1 && !begin) {
+        begin = beginning(*term.factors[0], writer, reg);
+        if (!begin) return std::nullopt;
+      } else {
+        return std::nullopt;
+      }
+    }
+    if (!begin || !step || !gives(*begin, reg)) return std::nullopt;
+    const Expr first = form_.apply(v_.symbolic.written(*begin, reg));
+    return steps_like_index(first, *step) ? std::optional(in_round(first)) : std::nullopt;
+  }
+
+  // Whether the instruction always writes the register, with known arithmetic.
+  [[nodiscard]] bool gives(uint32_t i, uint32_t reg) const {
+    return v_.symbolic.is_evaluated(i, reg) &&
+           std::ranges::any_of(v_.registers.accesses(i),
+                               [&](const Access& a) { return a.reg == reg && a.kills; });
+  }
+
+  // The instruction that gives the register its first value, where `leaf` is the register as the round finds
+  // it.
+  [[nodiscard]] std::optional<uint32_t> beginning(const ExprNode& leaf, uint32_t writer, uint32_t reg) const {
+    if (leaf.kind != ExprKind::Merged) return std::nullopt;
+    const auto reader = static_cast<uint32_t>(leaf.value);
+    if (v_.registers.find(reader, leaf.name) != reg || !in_loop(reader)) return std::nullopt;
+    const ReachingDefinitions::Origins origins = v_.reaching.origins(reader, reg);
+    if (origins.entry || origins.definitions.size() != 2) return std::nullopt;
+    const bool writer_is_first = origins.definitions[0] == writer;
+    if (origins.definitions[writer_is_first ? 0 : 1] != writer) return std::nullopt;
+    const uint32_t begin = origins.definitions[writer_is_first ? 1 : 0];
+    return in_loop(begin) ? std::nullopt : std::optional(begin);
+  }
+
+  // Coefficient times the index, and what is the same for all threads.
+  static bool steps_like_index(const Expr& first, uint64_t step) {
+    if (!first.known()) return false;
+    bool found = false;
+    for (const Term& term : terms_of(first)) {
+      if (is_multiple_of(term, is_index)) {
+        if (found || term.coefficient != step) return false;
+        found = true;
+        continue;
+      }
+      for (const Expr& factor : term.factors) {
+        const bool known = !any_leaf(factor, [](const ExprNode& n) {
+          return n.kind == ExprKind::Opaque || n.kind == ExprKind::Merged || n.kind == ExprKind::Special;
+        });
+        if (!known) return false;
+      }
+    }
+    return found;
+  }
+
+  // A value in the round: counters in terms of its number.
+  [[nodiscard]] Expr in_loop_value(const Expr& raw) const {
+    return substitute(form_.apply(raw), [&](const Expr& part) -> std::optional<Expr> {
+      if (part->kind != ExprKind::Merged) return std::nullopt;
+      const auto counter = counters_.find(v_.registers.find(static_cast<uint32_t>(part->value), part->name));
+      if (counter == counters_.end() || counter->second->bits != part->bits) return std::nullopt;
+      return counter->second;
+    });
+  }
+
+  // ---- the end of a round ----
+
+  // The guard again, for the index that the next round would have.
+  bool ends_by_guard() {
+    const BasicBlock& latch = flow_.blocks()[loop_->latches[0]];
+    branch_ = latch.last - 1;
+    const bool chooses = latch.end == BlockEnd::Branch && latch.successors.size() == 2;
+    if (!chooses || !at(branch_).predicated) return false;
+    const bool taken_stays = latch.successors[0] == loop_->header();
+    const auto next =
+        branch_guard(flow_, v_.registers, v_.reaching, branch_, taken_stays != at(branch_).predicate_negated,
+                     [&](uint32_t i, std::string_view operand, uint32_t bits) {
+                       return as_index(in_loop_value(v_.symbolic.read(i, operand, bits)));
+                     });
+    const Guard& first = *moldable_.guard;
+    if (!next || next->inclusive != first.inclusive || next->sign != first.sign) return false;
+    if (!(next->bound == first.bound) || next->index->bits != first.index->bits) return false;
+    const std::vector<Term> difference = terms_of(next->index - as_index(in_round(first.index)));
+    return difference.size() == 1 && difference[0].coefficient == 1 &&
+           is_multiple_of(difference[0], is_count);
+  }
+
+  // Where only one of the two can be meant.
+  static Expr as_index(const Expr& e) {
+    if (!e.known() || any_leaf(e, is_own_index)) return {};
+    return substitute(e, [](const Expr& part) -> std::optional<Expr> {
+      if (!is_round(*part)) return std::nullopt;
+      return LinearIndex::index(part->bits);
+    });
+  }
+
+  // ---- values ----
+
+  Found object_to_values() {
+    if (handed_on_) return handed_on_;
+    const auto compare =
+        v_.reaching.only_definition(branch_, v_.registers.find(branch_, m_.text(at(branch_).predicate)));
+    if (!compare) return objection(branch_, "goes by several conditions");
+    for (const Access& access : v_.registers.accesses(*compare)) {
+      if (access.written && v_.reaching.uses(*compare, access.reg) != std::vector{branch_})
+        return objection(*compare, "is used by more than the end of the round");
+    }
+    for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
+      if (!in_loop(i)) continue;
+      for (const Access& access : v_.registers.accesses(i)) {
+        if (!access.read) continue;
+        if (Found found = object_to_origin(i, access.reg)) return found;
+        if (i == *compare || i == branch_ || is_evaluated(i)) continue;
+        if (Found found = object_to_value(i, v_.symbolic.read(i, access.reg))) return found;
+      }
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] bool is_evaluated(uint32_t i) const {
+    bool writes = false;
+    for (const Access& access : v_.registers.accesses(i)) {
+      if (access.written && !v_.symbolic.is_evaluated(i, access.reg)) return false;
+      writes = writes || access.written;
+    }
+    return writes;
+  }
+
+  // What was computed ahead of the loop must be the same for all threads.
+  Found object_to_origin(uint32_t i, uint32_t reg) {
+    const ReachingDefinitions::Origins origins = v_.reaching.origins(i, reg);
+    const bool from_round = std::ranges::any_of(origins.definitions, [&](uint32_t d) { return in_loop(d); });
+    if (from_round) return std::nullopt;  // of this round, or a counter
+    const std::string name(v_.registers[reg].name);
+    if (v_.uniformity.operand(i, name) == Uniform::Grid) return std::nullopt;
+    return objection(i, fmt::format("uses {}, which differs between threads, from ahead of the loop", name));
+  }
+
+  // What is not computed exactly must not see the number of threads, nor where its thread began.
+  Found object_to_value(uint32_t i, const Expr& raw) {
+    const Expr e = in_loop_value(raw);
+    if (!e.known()) return objection(i, "uses a value that cannot be followed");
+    Found found;
+    std::vector<uint32_t> merged;
+    any_leaf(e, [&](const ExprNode& leaf) {
+      if (is_count(leaf)) found = objection(i, "uses the number of threads");
+      if (is_own_index(leaf)) found = objection(i, "uses the index of its thread's first round");
+      if (leaf.kind == ExprKind::Merged)
+        merged.push_back(v_.registers.find(static_cast<uint32_t>(leaf.value), leaf.name));
+      return false;
+    });
+    for (const uint32_t reg : merged) {
+      if (!found) found = object_to_definitions(reg);
+    }
+    return found;
+  }
+
+  Found object_to_definitions(uint32_t reg) {
+    if (!checked_.insert(reg).second) return std::nullopt;
+    Found found;
+    for (uint32_t i = 0; i < flow_.instructions().size() && !found; ++i) {
+      if (in_loop(i) && writes(i, reg) && v_.symbolic.is_evaluated(i, reg))
+        found = object_to_value(i, v_.symbolic.written(i, reg));
+    }
+    return found;
+  }
+
+  // ---- memory ----
+
+  Found object_to_code() {
+    const Effects effects = own_effects(m_, flow_.function());
+    for (const EffectKind kind : {EffectKind::LocalMemory, EffectKind::StackAllocation}) {
+      if (const Effect* effect = effects.find(kind))
+        return fmt::format("{} ({}) at line {}", to_string(kind), effect->what, m_.line(effect->token));
+    }
+    for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
+      if (Found found = object_to_instruction(i)) return found;
+    }
+    return std::nullopt;
+  }
+
+  Found object_to_instruction(uint32_t i) {
+    static constexpr std::array<std::string_view, 4> kCarries = {"addc", "subc", "madc", "call"};
+    const Statement& s = at(i);
+    if (std::ranges::find(kCarries, m_.text(s.head)) != kCarries.end())
+      return objection(i, m_.is(s.head, "call") ? "may do anything" : "uses a carry");
+    for (const EffectKind kind : instruction_effects(m_, s)) {
+      const bool is_harmless = kind == EffectKind::Exit || kind == EffectKind::Reduction ||
+                               (kind == EffectKind::Atomic && is_reduction(i));
+      if (!is_harmless) return objection(i, fmt::format("is not for any order: {}", to_string(kind)));
+    }
+    const bool changes = m_.is(s.head, "st") || is_reduction(i);
+    if (!in_loop(i)) return changes ? Found(objection(i, "stands outside the loop")) : std::nullopt;
+    return add_access(i);
+  }
+
+  // `red`, or an `atom` whose result nobody reads.
+  [[nodiscard]] bool is_reduction(uint32_t i) const {
+    if (m_.is(at(i).head, "red")) return true;
+    return m_.is(at(i).head, "atom") && std::ranges::all_of(v_.registers.accesses(i), [&](const Access& a) {
+             return !a.written || (!a.read && v_.reaching.uses(i, a.reg).empty());
+           });
+  }
+
+  Found add_access(uint32_t i) {
+    const Statement& s = at(i);
+    const bool loads = m_.is(s.head, "ld") || m_.is(s.head, "ldu");
+    const bool reduces = is_reduction(i);
+    if (!loads && !reduces && !m_.is(s.head, "st")) return std::nullopt;
+    const size_t address = m_.is(s.head, "st") || m_.is(s.head, "red") ? 0 : 1;
+    for (const std::string_view never : {".param", ".param::entry", ".const", ".nc"}) {
+      if (loads && m_.has_modifier(s, never)) return std::nullopt;
+    }
+    const bool is_known = s.operands.size() == (m_.is(s.head, "atom") ? 3 : 2) &&
+                          std::ranges::none_of(std::array{".local", ".param", ".param::func"},
+                                               [&](const char* space) { return m_.has_modifier(s, space); });
+    if (!is_known) return objection(i, "is no access that is known");
+    MemoryAccess access;
+    access.line = line(i);
+    access.use = loads ? Use::Read : reduces ? Use::Updated : Use::Written;
+    access.bytes = bytes_of(s);
+    access.place = place_of(in_loop_value(v_.symbolic.address(i, s.operands[address])));
+    if (reduces) {
+      const auto operation = commuting(s);
+      if (!operation) return objection(i, "depends on the order of rounds");
+      access.operation = *operation;
+    }
+    accesses_.push_back(std::move(access));
+    return std::nullopt;
+  }
+
+  [[nodiscard]] uint32_t bytes_of(const Statement& s) const {
+    uint32_t lanes = 1;
+    for (const uint32_t n : {2U, 4U, 8U}) {
+      if (m_.has_modifier(s, fmt::format(".v{}", n))) lanes = n;
+    }
+    return lanes * ptx::type_bytes(m_.text(s.modifiers.last - 1));
+  }
+
+  // The operation of a reduction that comes to the same in any order.
+  [[nodiscard]] std::optional<std::string> commuting(const Statement& s) const {
+    static const std::set<std::string_view> kOperations = {".add", ".min", ".max", ".and", ".or", ".xor"};
+    static const std::set<std::string_view> kTypes = {".u32", ".s32", ".u64", ".s64", ".b32", ".b64"};
+    static const std::set<std::string_view> kOthers = {".global", ".relaxed", ".gpu", ".sys", ".cta"};
+    std::string operation;
+    for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
+      const std::string_view modifier = m_.text(t);
+      const bool is_type = t + 1 == s.modifiers.last;
+      if (is_type ? kTypes.contains(modifier) : kOperations.contains(modifier)) {
+        operation += modifier;
+      } else if (!kOthers.contains(modifier)) {
+        return std::nullopt;
+      }
+    }
+    return operation;
+  }
+
+  [[nodiscard]] bool any(Use use) const {
+    return std::ranges::find(accesses_, use, &MemoryAccess::use) != accesses_.end();
+  }
+
+  Found object_to_memory() {
+    if (!any(Use::Written) && !any(Use::Updated)) return std::nullopt;
+    const MemoryAccess* first_update = nullptr;
+    for (const MemoryAccess& a : accesses_) {
+      if (a.bytes == 0) return fmt::format("line {} has a type of unknown size", a.line);
+      if (a.use != Use::Updated) continue;
+      if (first_update != nullptr && first_update->operation != a.operation) {
+        return fmt::format("line {} updates by another operation than line {}", a.line, first_update->line);
+      }
+      first_update = &a;
+    }
+    for (const MemoryAccess& a : accesses_) {
+      if (a.place) continue;
+      // Updates may meet each other wherever they are.
+      const bool meets_updates_only = a.use == Use::Updated && !any(Use::Read) && !any(Use::Written);
+      if (meets_updates_only) continue;
+      return fmt::format("line {} {} at an address that does not just step on with the rounds", a.line,
+                         a.use == Use::Read ? "reads" : "writes");
+    }
+    return object_to_places();
+  }
+
+  // Accesses by one pointer: within its own step each, if one of them changes what another one may see.
+  Found object_to_places() {
+    std::map<uint32_t, std::vector<MemoryAccess>> by_pointer;
+    for (const MemoryAccess& a : accesses_) {
+      if (a.place) by_pointer[a.place->parameter].push_back(a);
+    }
+    for (const auto& [parameter, accesses] : by_pointer) {
+      const auto is_alike = [&](const MemoryAccess& a) { return a.use == accesses.front().use; };
+      const bool alike = std::ranges::all_of(accesses, is_alike) && accesses.front().use != Use::Written;
+      std::vector<RoundSpan> spans = joined(parameter, accesses);
+      const bool apart = spans.size() == 1 && spans[0].bytes <= spans[0].step;
+      if (!alike && !apart)
+        return fmt::format("line {}: rounds meet in what p[{}:8] points to", accesses.front().line,
+                           parameter);
+      spans_.insert(spans_.end(), spans.begin(), spans.end());
+    }
+    const std::vector<RoundSpan> all = spans_;
+    std::erase_if(spans_, [&](const RoundSpan& span) {
+      return std::ranges::none_of(all, [&](const RoundSpan& other) { return span.conflicts(other); });
+    });
+    std::set<uint32_t> pointers;
+    for (const RoundSpan& span : spans_) pointers.insert(span.parameter);
+    if (pointers.size() > kMostPointers)
+      return fmt::format("more than {} pointers to compare", kMostPointers);
+    return std::nullopt;
+  }
+
+  // One for each step.
+  static std::vector<RoundSpan> joined(uint32_t parameter, const std::vector<MemoryAccess>& accesses) {
+    std::vector<RoundSpan> out;
+    for (const MemoryAccess& a : accesses) {
+      const RoundSpan span{parameter, a.place->least, a.place->step, a.bytes, a.use};
+      const auto before = std::ranges::find(out, span.step, &RoundSpan::step);
+      if (before == out.end()) {
+        out.push_back(span);
+        continue;
+      }
+      const int64_t end = std::max(before->least + before->bytes, span.least + span.bytes);
+      before->least = std::min(before->least, span.least);
+      before->bytes = static_cast<uint32_t>(end - before->least);
+      before->use = before->use == span.use ? span.use : Use::Written;
+    }
+    return out;
+  }
+
+  const Values& v_;
+  const ControlFlow& flow_;
+  const Module& m_;
+  const Moldable& moldable_;
+  const LinearIndex form_{1};
+  const Loop* loop_ = nullptr;
+  uint32_t branch_ = 0;                // at the end of a round
+  std::map<uint32_t, Expr> counters_;  // register -> its value in the round of that number
+  Found handed_on_;
+  std::set<uint32_t> checked_;
+  std::vector<MemoryAccess> accesses_;
+  std::vector<RoundSpan> spans_;
+};
+
+}  // namespace
+
+bool RoundSpan::conflicts(const RoundSpan& other) const {
+  if (parameter == other.parameter) return false;
+  return use == Use::Written || other.use == Use::Written || use != other.use;
+}
+
+StrideLoop find_stride_loop(const Values& child, const Moldable& moldable) {
+  return Finder(child, moldable).run();
+}
+
+std::string to_string(const StrideLoop& loop) {
+  if (!loop.only_strides) return "no: no such loop";
+  if (!loop.why_not.empty()) return "no: " + loop.why_not;
+  constexpr std::array kUses = {"read", "updated", "written"};
+  std::vector<std::string> texts;
+  for (const RoundSpan& span : loop.spans) {
+    texts.push_back(fmt::format("p[{}:8]{:+}+i*{}, {} bytes {}", span.parameter, span.least, span.step,
+                                span.bytes, kUses.at(static_cast<size_t>(span.use))));
+  }
+  return texts.empty() ? "yes" : fmt::format("yes: {}", fmt::join(texts, "; "));
+}
+
+}  // namespace klap::analysis

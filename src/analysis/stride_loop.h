@@ -1,0 +1,54 @@
+// Children that walk over their data in one grid-stride loop, and whether its rounds may change threads.
+//
+//   for (i = index; i < n; i += threads of the grid) body(i);
+//
+// A child that is launched with fewer threads than there are rounds keeps only these busy, however many the
+// GPU has. Whoever records it may give it a grid of more blocks: then each thread has fewer rounds, down to
+// one. The child's code stays as it is. What changes is only which rounds a thread runs one after the other;
+// those of different threads have no order natively either.
+//
+// So it must make no difference in which order the rounds run. That is so where they hand nothing on in
+// registers, where the number of threads is read for nothing but the step, and where no round reads or writes
+// what another one writes. Loads by .nc read nothing that the kernel writes. Reductions of integers by one
+// operation come to the same in any order. All else must be at an address that moves on with the index, with
+// no overlap between rounds; that arrays of different pointers do not overlap is looked at when the child is
+// recorded, for which this gives the bytes that the rounds touch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/moldable.h"
+#include "analysis/values.h"
+
+namespace klap::analysis {
+
+// Round i touches `bytes` bytes from pointer + least + i * step on.
+struct RoundSpan {
+  enum class Use : uint8_t { Read, Updated, Written };
+  uint32_t parameter = 0;  // where the pointer stands in the parameter block
+  int64_t least = 0;
+  uint32_t step = 0, bytes = 0;
+  Use use = Use::Read;
+  // Whether they must be apart, or (two that step alike, within a step) be the same memory.
+  [[nodiscard]] bool conflicts(const RoundSpan& other) const;
+};
+
+struct StrideLoop {
+  // All loops step by multiples of the number of threads, and none stands in another: with as many threads as
+  // the guard lets pass, each has one round. (Compilers write several rounds out, and make two loops of one.)
+  bool only_strides = false;
+  std::string why_not;           // why its rounds stay with their threads; empty if they need not
+  std::vector<RoundSpan> spans;  // then: those that must be apart, by parameter
+
+  [[nodiscard]] bool may_split() const { return only_strides && why_not.empty(); }
+};
+
+// Grids and blocks of one dimension, at most 2^29 rounds.
+StrideLoop find_stride_loop(const Values& child, const Moldable& moldable);
+
+// "yes: p[8]+i*4, 4 bytes written; p[0]+i*4, 4 bytes read", "no: line 31: ...".
+std::string to_string(const StrideLoop& loop);
+
+}  // namespace klap::analysis
