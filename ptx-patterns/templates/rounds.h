@@ -15,7 +15,7 @@
 #include "flat.h"
 
 // More, and an index of 32 bits might wrap around where it would not natively.
-static constexpr unsigned int kMostRounds = 1u << 29;
+static constexpr unsigned int kMostRounds = 1u << 26;
 
 // Round i touches `bytes` bytes from pointer + least + i * step on.
 struct KlapSpan {

@@ -10,7 +10,6 @@ constexpr const char* kBlockSize[3] = {"ntid.x", "ntid.y", "ntid.z"};
 constexpr const char* kGridSize[3] = {"nctaid.x", "nctaid.y", "nctaid.z"};
 
 Expr position(const char* name, uint32_t bits) { return convert(Expr::special(name), bits, Sign::Unsigned); }
-Expr count_of(uint32_t bits) { return Expr::symbol("n", bits, kMostThreads); }
 
 bool take(std::vector<Expr>& factors, const Expr& factor) {
   const auto found = std::ranges::find(factors, factor);
@@ -22,6 +21,8 @@ bool take(std::vector<Expr>& factors, const Expr& factor) {
 }  // namespace
 
 Expr LinearIndex::index(uint32_t bits) { return Expr::symbol("i", bits, kMostThreads); }
+
+Expr LinearIndex::count(uint32_t bits) { return Expr::symbol("n", bits, kMostThreads); }
 
 Expr LinearIndex::apply(const Expr& e) const { return fold_count(to_index(e)); }
 
@@ -62,7 +63,7 @@ Expr LinearIndex::fold_term(Term term, uint32_t bits) const {
     all = take(rest, position(kBlockSize[d], bits)) && take(rest, position(kGridSize[d], bits));
   }
   Expr out = Expr::constant(term.coefficient, bits);
-  if (all) out = out * count_of(bits);
+  if (all) out = out * count(bits);
   for (const Expr& factor : all ? rest : term.factors) out = out * fold_count(factor);
   return out;
 }

@@ -14,6 +14,7 @@ class LinearIndex {
   explicit LinearIndex(uint32_t dimensions) : dimensions_(dimensions) {}
   [[nodiscard]] uint32_t dimensions() const { return dimensions_; }
   static Expr index(uint32_t bits);
+  static Expr count(uint32_t bits);
 
   // The expression in terms of the index and the number of threads, as far as it can be.
   [[nodiscard]] Expr apply(const Expr& e) const;

@@ -11,6 +11,8 @@
 
 #include "analysis/effects.h"
 #include "analysis/linear_index.h"
+#include "analysis/round_loop.h"
+#include "analysis/written_out.h"
 
 namespace klap::analysis {
 namespace {
@@ -21,25 +23,7 @@ using Use = RoundSpan::Use;
 using Found = std::optional<std::string>;
 
 constexpr size_t kMostPointers = 4;  // that a recorder compares
-constexpr uint64_t kMostRounds = uint64_t{1} << 29;
-
-// The number of the round that runs, as opposed to `i`, that of the round which its thread began with.
-Expr round_of(uint32_t bits) { return Expr::symbol("j", bits, kMostRounds); }
-bool is_round(const ExprNode& n) { return n.kind == ExprKind::Opaque && n.name == "j"; }
 bool is_own_index(const ExprNode& n) { return is_index(n) || is_position(n); }
-
-Expr in_round(const Expr& e) {
-  return substitute(e, [](const Expr& part) -> std::optional<Expr> {
-    if (!is_index(*part)) return std::nullopt;
-    return round_of(part->bits);
-  });
-}
-
-// One term with one factor, which widened or not is what is wanted, of at least 32 bits.
-bool is_multiple_of(const Term& term, bool (*wanted)(const ExprNode&)) {
-  return term.factors.size() == 1 && wanted(narrowed(term.factors[0])) &&
-         narrowed(term.factors[0]).bits >= 32;
-}
 
 // An address of memory: pointer + least + round * step.
 struct Place {
@@ -113,7 +97,7 @@ class Finder {
  private:
   [[nodiscard]] const Statement& at(uint32_t i) const { return *flow_.instructions()[i].statement; }
   [[nodiscard]] uint32_t line(uint32_t i) const { return static_cast<uint32_t>(m_.line(at(i).head)); }
-  [[nodiscard]] bool in_loop(uint32_t i) const { return loop_->contains(flow_.instructions()[i].block); }
+  [[nodiscard]] bool in_loop(uint32_t i) const { return loop_->contains(i); }
   [[nodiscard]] std::string objection(uint32_t i, const std::string& why) const {
     return fmt::format("{}: {} {}", m_.place(at(i).head), m_.full_opcode(at(i)), why);
   }
@@ -125,62 +109,12 @@ class Finder {
     if (loop.depth != 1 || !loop.is_natural()) return false;
     return std::ranges::any_of(v_.liveness.live_in(loop.header()), [&](uint32_t reg) {
       for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
-        const bool is_step = loop.contains(flow_.instructions()[i].block) && writes(i, reg) && gives(i, reg);
+        const bool is_step = loop.contains(flow_.instructions()[i].block) && writes(i, reg) &&
+                             v_.symbolic.is_evaluated(i, reg);
         if (is_step && any_leaf(form_.apply(v_.symbolic.written(i, reg)), is_count)) return true;
       }
       return false;
     });
-  }
-
-  // The only one, behind the guard, which every thread that passes this enters; entered at one block and left
-  // at the end of a round only, by the guard again, to end.
-  Found object_to_loop() {
-    if (v_.loops.all().size() != 1) return "it has several loops";
-    loop_ = &v_.loops.all()[0];
-    const bool ends_once =
-        loop_->latches.size() == 1 && loop_->exits.size() == 1 && loop_->exits[0].from == loop_->latches[0];
-    if (!ends_once) return fmt::format("a round may end early, from line {} on", line(first_of_loop()));
-    const uint32_t to = loop_->exits[0].to;
-    if (to >= flow_.blocks().size() || !ends_at_once(flow_, to)) return "more is done behind the loop";
-    if (!is_entered()) return "not every thread that passes the guard enters the loop";
-    find_counters();
-    if (!ends_by_guard()) return "its rounds do not end by its guard";
-    return std::nullopt;
-  }
-
-  [[nodiscard]] uint32_t first_of_loop() const { return flow_.blocks()[loop_->header()].first; }
-
-  [[nodiscard]] bool is_entered() const {
-    const auto on = way_on_from_entry(flow_);
-    if (!on) return false;
-    uint32_t block = on->block;
-    for (size_t steps = 0; steps < flow_.blocks().size() && block != loop_->header(); ++steps) {
-      const BasicBlock& b = flow_.blocks()[block];
-      if (b.successors.size() != 1 || b.leaves) return false;
-      block = b.successors[0];
-    }
-    return block == loop_->header();
-  }
-
-  // ---- what rounds hand on ----
-
-  // Registers that the rounds of a thread step in, each by as much as the index does: what they are in the
-  // round of that number.
-  void find_counters() {
-    for (const uint32_t reg : v_.liveness.live_in(loop_->header())) {
-      std::vector<uint32_t> writers;
-      for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
-        if (in_loop(i) && writes(i, reg)) writers.push_back(i);
-      }
-      if (writers.empty()) continue;
-      const auto value = writers.size() == 1 ? counted(writers[0], reg) : std::nullopt;
-      if (value) {
-        counters_.emplace(reg, *value);
-      } else if (!handed_on_) {
-        handed_on_ =
-            objection(writers[0], fmt::format("hands {} on to the next round", v_.registers[reg].name));
-      }
-    }
   }
 
   [[nodiscard]] bool writes(uint32_t i, uint32_t reg) const {
@@ -188,140 +122,80 @@ class Finder {
                                [&](const Access& a) { return a.reg == reg && a.written; });
   }
 
-  [[nodiscard]] std::optional<Expr> counted(uint32_t writer, uint32_t reg) const {
-    const bool in_every_round = v_.dominance.dominates(flow_.instructions()[writer].block, loop_->latches[0]);
-    if (!in_every_round || !gives(writer, reg)) return std::nullopt;
-    const Expr next = form_.apply(v_.symbolic.written(writer, reg));
-    if (!next.known()) return std::nullopt;
-    std::optional<uint32_t> begin;
-    std::optional<uint64_t> step;
-    for (const Term& term : terms_of(next)) {
-      if (is_multiple_of(term, is_count) && !step) {
-        step = term.coefficient;
-      } else if (term.coefficient == 1 && term.factors.size() == 1 && !begin) {
-        begin = beginning(*term.factors[0], writer, reg);
-        if (!begin) return std::nullopt;
-      } else {
-        return std::nullopt;
-      }
+  // The only one, behind the guard, which every thread that passes this enters; entered at one block and left
+  // at the end of a round only, by the guard again, to end. Or two that are one.
+  Found object_to_loop() {
+    const auto on = way_on_from_entry(flow_);
+    if (!on) return "not every thread that passes the guard enters the loop";
+    if (v_.loops.all().size() > 1) {
+      written_out_ = find_written_out(v_, *moldable_.guard, on->block);
+      if (!written_out_) return "it has several loops";
+      loop_ = written_out_->single.get();
+      return std::nullopt;
     }
-    if (!begin || !step || !gives(*begin, reg)) return std::nullopt;
-    const Expr first = form_.apply(v_.symbolic.written(*begin, reg));
-    return steps_like_index(first, *step) ? std::optional(in_round(first)) : std::nullopt;
-  }
-
-  // Whether the instruction always writes the register, with known arithmetic.
-  [[nodiscard]] bool gives(uint32_t i, uint32_t reg) const {
-    return v_.symbolic.is_evaluated(i, reg) &&
-           std::ranges::any_of(v_.registers.accesses(i),
-                               [&](const Access& a) { return a.reg == reg && a.kills; });
-  }
-
-  // The instruction that gives the register its first value, where `leaf` is the register as the round finds
-  // it.
-  [[nodiscard]] std::optional<uint32_t> beginning(const ExprNode& leaf, uint32_t writer, uint32_t reg) const {
-    if (leaf.kind != ExprKind::Merged) return std::nullopt;
-    const auto reader = static_cast<uint32_t>(leaf.value);
-    if (v_.registers.find(reader, leaf.name) != reg || !in_loop(reader)) return std::nullopt;
-    const ReachingDefinitions::Origins origins = v_.reaching.origins(reader, reg);
-    if (origins.entry || origins.definitions.size() != 2) return std::nullopt;
-    const bool writer_is_first = origins.definitions[0] == writer;
-    if (origins.definitions[writer_is_first ? 0 : 1] != writer) return std::nullopt;
-    const uint32_t begin = origins.definitions[writer_is_first ? 1 : 0];
-    return in_loop(begin) ? std::nullopt : std::optional(begin);
-  }
-
-  // Coefficient times the index, and what is the same for all threads.
-  static bool steps_like_index(const Expr& first, uint64_t step) {
-    if (!first.known()) return false;
-    bool found = false;
-    for (const Term& term : terms_of(first)) {
-      if (is_multiple_of(term, is_index)) {
-        if (found || term.coefficient != step) return false;
-        found = true;
-        continue;
-      }
-      for (const Expr& factor : term.factors) {
-        const bool known = !any_leaf(factor, [](const ExprNode& n) {
-          return n.kind == ExprKind::Opaque || n.kind == ExprKind::Merged || n.kind == ExprKind::Special;
-        });
-        if (!known) return false;
-      }
+    const Loop& loop = v_.loops.all()[0];
+    const bool ends_once =
+        loop.latches.size() == 1 && loop.exits.size() == 1 && loop.exits[0].from == loop.latches[0];
+    if (!ends_once) {
+      const uint32_t first = flow_.blocks()[loop.header()].first;
+      return fmt::format("a round may end early, from line {} on", line(first));
     }
-    return found;
+    const uint32_t to = loop.exits[0].to;
+    if (to >= flow_.blocks().size() || !ends_at_once(flow_, to)) return "more is done behind the loop";
+    if (!leads_to(on->block, loop.header())) return "not every thread that passes the guard enters the loop";
+    only_loop_.emplace(v_, loop);
+    loop_ = &*only_loop_;
+    if (!loop_->ends_by(*moldable_.guard)) return "its rounds do not end by its guard";
+    if (loop_->handed_on().empty()) return std::nullopt;
+    const auto [reg, writer] = loop_->handed_on()[0];
+    return objection(writer, fmt::format("hands {} on to the next round", v_.registers[reg].name));
   }
 
-  // A value in the round: counters in terms of its number.
-  [[nodiscard]] Expr in_loop_value(const Expr& raw) const {
-    return substitute(form_.apply(raw), [&](const Expr& part) -> std::optional<Expr> {
-      if (part->kind != ExprKind::Merged) return std::nullopt;
-      const auto counter = counters_.find(v_.registers.find(static_cast<uint32_t>(part->value), part->name));
-      if (counter == counters_.end() || counter->second->bits != part->bits) return std::nullopt;
-      return counter->second;
-    });
-  }
-
-  // ---- the end of a round ----
-
-  // The guard again, for the index that the next round would have.
-  bool ends_by_guard() {
-    const BasicBlock& latch = flow_.blocks()[loop_->latches[0]];
-    branch_ = latch.last - 1;
-    const bool chooses = latch.end == BlockEnd::Branch && latch.successors.size() == 2;
-    if (!chooses || !at(branch_).predicated) return false;
-    const bool taken_stays = latch.successors[0] == loop_->header();
-    const auto next =
-        branch_guard(flow_, v_.registers, v_.reaching, branch_, taken_stays != at(branch_).predicate_negated,
-                     [&](uint32_t i, std::string_view operand, uint32_t bits) {
-                       return as_index(in_loop_value(v_.symbolic.read(i, operand, bits)));
-                     });
-    const Guard& first = *moldable_.guard;
-    if (!next || next->inclusive != first.inclusive || next->sign != first.sign) return false;
-    if (!(next->bound == first.bound) || next->index->bits != first.index->bits) return false;
-    const std::vector<Term> difference = terms_of(next->index - as_index(in_round(first.index)));
-    return difference.size() == 1 && difference[0].coefficient == 1 &&
-           is_multiple_of(difference[0], is_count);
-  }
-
-  // Where only one of the two can be meant.
-  static Expr as_index(const Expr& e) {
-    if (!e.known() || any_leaf(e, is_own_index)) return {};
-    return substitute(e, [](const Expr& part) -> std::optional<Expr> {
-      if (!is_round(*part)) return std::nullopt;
-      return LinearIndex::index(part->bits);
-    });
+  // On the only way there is.
+  [[nodiscard]] bool leads_to(uint32_t block, uint32_t header) const {
+    for (size_t steps = 0; steps < flow_.blocks().size() && block != header; ++steps) {
+      const BasicBlock& b = flow_.blocks()[block];
+      if (b.successors.size() != 1 || b.leaves) return false;
+      block = b.successors[0];
+    }
+    return block == header;
   }
 
   // ---- values ----
 
   Found object_to_values() {
-    if (handed_on_) return handed_on_;
-    const auto compare =
-        v_.reaching.only_definition(branch_, v_.registers.find(branch_, m_.text(at(branch_).predicate)));
-    if (!compare) return objection(branch_, "goes by several conditions");
+    const auto compare = loop_->condition();
+    if (!compare) return objection(loop_->branch(), "goes by several conditions");
     for (const Access& access : v_.registers.accesses(*compare)) {
-      if (access.written && v_.reaching.uses(*compare, access.reg) != std::vector{branch_})
+      if (access.written && v_.reaching.uses(*compare, access.reg) != std::vector{loop_->branch()})
         return objection(*compare, "is used by more than the end of the round");
     }
     for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
-      if (!in_loop(i)) continue;
+      if (Found found = in_loop(i) ? std::nullopt : object_to_count(i)) return found;
       for (const Access& access : v_.registers.accesses(i)) {
-        if (!access.read) continue;
+        if (!in_loop(i) || !access.read) continue;
         if (Found found = object_to_origin(i, access.reg)) return found;
-        if (i == *compare || i == branch_ || is_evaluated(i)) continue;
+        if (i == *compare || i == loop_->branch() || computes_exactly(v_, i)) continue;
         if (Found found = object_to_value(i, v_.symbolic.read(i, access.reg))) return found;
       }
     }
     return std::nullopt;
   }
 
-  [[nodiscard]] bool is_evaluated(uint32_t i) const {
-    bool writes = false;
+  // Outside the loop nobody but the loop's own control may see the number of threads.
+  Found object_to_count(uint32_t i) {
+    const bool is_control = written_out_ && (written_out_->main->contains(i) ||
+                                             std::ranges::count(written_out_->conditions, i) != 0);
+    if (is_control || computes_exactly(v_, i)) return std::nullopt;
     for (const Access& access : v_.registers.accesses(i)) {
-      if (access.written && !v_.symbolic.is_evaluated(i, access.reg)) return false;
-      writes = writes || access.written;
+      if (!access.read) continue;
+      const Expr e = form_.apply(v_.symbolic.read(i, access.reg));
+      if (v_.registers[access.reg].is_predicate()) continue;  // of a comparison, which is looked at itself
+      if (!e.known() ||
+          any_leaf(e, [](const ExprNode& n) { return is_count(n) || n.kind == ExprKind::Merged; }))
+        return objection(i, "may see the number of threads");
     }
-    return writes;
+    return std::nullopt;
   }
 
   // What was computed ahead of the loop must be the same for all threads.
@@ -336,7 +210,7 @@ class Finder {
 
   // What is not computed exactly must not see the number of threads, nor where its thread began.
   Found object_to_value(uint32_t i, const Expr& raw) {
-    const Expr e = in_loop_value(raw);
+    const Expr e = loop_->value(raw);
     if (!e.known()) return objection(i, "uses a value that cannot be followed");
     Found found;
     std::vector<uint32_t> merged;
@@ -388,6 +262,7 @@ class Finder {
       if (!is_harmless) return objection(i, fmt::format("is not for any order: {}", to_string(kind)));
     }
     const bool changes = m_.is(s.head, "st") || is_reduction(i);
+    if (written_out_ && written_out_->main->contains(i)) return std::nullopt;  // shown to be the same
     if (!in_loop(i)) return changes ? Found(objection(i, "stands outside the loop")) : std::nullopt;
     return add_access(i);
   }
@@ -417,7 +292,7 @@ class Finder {
     access.line = line(i);
     access.use = loads ? Use::Read : reduces ? Use::Updated : Use::Written;
     access.bytes = bytes_of(s);
-    access.place = place_of(in_loop_value(v_.symbolic.address(i, s.operands[address])));
+    access.place = place_of(loop_->value(v_.symbolic.address(i, s.operands[address])));
     if (reduces) {
       const auto operation = commuting(s);
       if (!operation) return objection(i, "depends on the order of rounds");
@@ -529,10 +404,9 @@ class Finder {
   const Module& m_;
   const Moldable& moldable_;
   const LinearIndex form_{1};
-  const Loop* loop_ = nullptr;
-  uint32_t branch_ = 0;                // at the end of a round
-  std::map<uint32_t, Expr> counters_;  // register -> its value in the round of that number
-  Found handed_on_;
+  std::optional<RoundLoop> only_loop_;
+  std::optional<WrittenOut> written_out_;
+  const RoundLoop* loop_ = nullptr;  // of single rounds
   std::set<uint32_t> checked_;
   std::vector<MemoryAccess> accesses_;
   std::vector<RoundSpan> spans_;

@@ -45,7 +45,7 @@ struct StrideLoop {
   [[nodiscard]] bool may_split() const { return only_strides && why_not.empty(); }
 };
 
-// Grids and blocks of one dimension, at most 2^29 rounds.
+// Grids and blocks of one dimension, at most 2^26 rounds.
 StrideLoop find_stride_loop(const Values& child, const Moldable& moldable);
 
 // "yes: p[8]+i*4, 4 bytes written; p[0]+i*4, 4 bytes read", "no: line 31: ...".
