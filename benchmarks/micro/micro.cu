@@ -8,6 +8,8 @@
 // `--variant flat` is a kernel of as many threads as all children have. Where there are no children it is the
 // parent without its launch.
 //
+// With `--words N` a child stores N words, however many threads it has, in a grid-stride loop.
+//
 // `--rounds` kernels one after another, without children and with little in the first place, are what a
 // kernel costs that waits for another, and with `--reads` what it costs that the host waits for each. Floors
 // of other programs are made of these.
@@ -42,6 +44,21 @@ __global__ void launch(int* out, int parents, int children, int blocks, unsigned
   bench::count_if_lost<kCount>(lost);
 }
 
+__global__ void store_in_strides(int* out, long long first, int count) {
+  for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); i < count;
+       i += gridDim.x * blockDim.x) {
+    out[first + i] = word_at(first + i);
+  }
+}
+
+template <int kThreads, bool kCount>
+__global__ void launch_striding(int* out, int children, int blocks, int words, unsigned long long* lost) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= children) return;
+  store_in_strides<<<blocks, kThreads>>>(out, static_cast<long long>(i) * words, words);
+  bench::count_if_lost<kCount>(lost);
+}
+
 __global__ void store_all(int* out, long long words) {
   const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < words) out[i] = word_at(i);
@@ -66,7 +83,7 @@ __global__ void find_mistake(const int* out, long long words, unsigned long long
 namespace {
 
 struct MicroOptions {
-  long long parents = 0, children = 100000, blocks = 1, threads = 1, rounds = 1;
+  long long parents = 0, children = 100000, blocks = 1, threads = 1, words = 0, rounds = 1;
   bool reads = false;
 };
 
@@ -75,7 +92,7 @@ class Micro final : public bench::Benchmark {
   Micro(const MicroOptions& options, const bench::CommonOptions& common)
       : options_(options),
         flat_(common.variant == "flat"),
-        words_(options.children * options.blocks * options.threads),
+        words_(options.children * (options.words != 0 ? options.words : options.blocks * options.threads)),
         out_(static_cast<size_t>(words_)),
         first_mistake_(1),
         lost_(1) {
@@ -121,6 +138,7 @@ class Micro final : public bench::Benchmark {
   void describe(bench::JsonObject& report) const override {
     report.add("parents", options_.parents).add("children", options_.children);
     report.add("blocks", options_.blocks).add("threads", options_.threads).add("rounds", options_.rounds);
+    if (options_.words != 0) report.add("words", options_.words);
     report.add("child_launches", flat_ ? 0LL : options_.children * options_.rounds);
     report.add("bytes_to_move", 4LL * words_ * options_.rounds);
   }
@@ -145,12 +163,22 @@ class Micro final : public bench::Benchmark {
 
   template <bool kCount>
   void launch_all() {
+    const unsigned grid = bench::blocks_for(options_.parents, kParentBlock);
+    if (options_.words != 0) {
+      auto* const kernel = options_.threads == 1    ? &launch_striding<1, kCount>
+                           : options_.threads == 32 ? &launch_striding<32, kCount>
+                                                    : &launch_striding<128, kCount>;
+      kernel<<<grid, kParentBlock>>>(out_.data(), static_cast<int>(options_.children),
+                                     static_cast<int>(options_.blocks), static_cast<int>(options_.words),
+                                     lost_.data());
+      return;
+    }
     auto* const kernel = options_.threads == 1    ? &launch<1, kCount>
                          : options_.threads == 32 ? &launch<32, kCount>
                                                   : &launch<128, kCount>;
-    kernel<<<bench::blocks_for(options_.parents, kParentBlock), kParentBlock>>>(
-        out_.data(), static_cast<int>(options_.parents), static_cast<int>(options_.children),
-        static_cast<int>(options_.blocks), lost_.data());
+    kernel<<<grid, kParentBlock>>>(out_.data(), static_cast<int>(options_.parents),
+                                   static_cast<int>(options_.children), static_cast<int>(options_.blocks),
+                                   lost_.data());
   }
 
   MicroOptions options_;
@@ -164,11 +192,12 @@ class Micro final : public bench::Benchmark {
 
 void require_valid(MicroOptions& options) {
   if (options.parents == 0) options.parents = options.children > 0 ? options.children : 1;
+  const long long each = std::max(options.words, options.blocks * options.threads);
   const bool fits = options.children <= options.parents && options.parents <= INT_MAX &&
-                    options.blocks * options.threads <= INT_MAX / 2 &&
-                    options.children * options.blocks * options.threads <= (1LL << 32);
+                    each <= INT_MAX / 2 && options.children * each <= (1LL << 32);
   if (fits) return;
-  std::fprintf(stderr, "micro: --children must not be over --parents, nor all their threads over 2^32\n");
+  std::fprintf(stderr,
+               "micro: --children must not be over --parents, nor all their threads or words over 2^32\n");
   std::exit(2);
 }
 
@@ -183,6 +212,8 @@ int main(int argc, char** argv) {
   options.integer("children", micro.children, 0, "of these so many launch a child");
   options.integer("blocks", micro.blocks, 1, "blocks of a child");
   options.choice("threads", threads, {"1", "32", "128"}, "threads of a block");
+  options.integer("words", micro.words, 0,
+                  "words of a child, stored in a grid-stride loop (0: one a thread)");
   options.integer("rounds", micro.rounds, 1, "kernels, one after another");
   options.flag("reads", micro.reads, "the host reads a number after each");
   common.add_to(options);

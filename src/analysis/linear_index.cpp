@@ -56,7 +56,7 @@ Expr LinearIndex::fold_count(const Expr& e) const {
   });
 }
 
-Expr LinearIndex::fold_term(Term term, uint32_t bits) const {
+Expr LinearIndex::fold_term(const Term& term, uint32_t bits) const {
   std::vector<Expr> rest = term.factors;
   bool all = true;
   for (uint32_t d = 0; d < dimensions_ && all; ++d) {

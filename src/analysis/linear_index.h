@@ -24,7 +24,7 @@ class LinearIndex {
   [[nodiscard]] Expr whole(uint32_t bits) const;
   [[nodiscard]] Expr to_index(const Expr& e) const;
   [[nodiscard]] Expr fold_count(const Expr& e) const;
-  [[nodiscard]] Expr fold_term(Term term, uint32_t bits) const;
+  [[nodiscard]] Expr fold_term(const Term& term, uint32_t bits) const;
 
   uint32_t dimensions_;
 };

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <optional>
 #include <set>
 
@@ -23,54 +22,8 @@ using Use = RoundSpan::Use;
 using Found = std::optional<std::string>;
 
 constexpr size_t kMostPointers = 4;  // that a recorder compares
+
 bool is_own_index(const ExprNode& n) { return is_index(n) || is_position(n); }
-
-// An address of memory: pointer + least + round * step.
-struct Place {
-  uint32_t parameter = 0;
-  int64_t least = 0;
-  uint32_t step = 0;
-};
-
-std::optional<uint32_t> pointer_parameter(const Expr& e) {
-  const bool converted = e->kind == ExprKind::FromGeneric || e->kind == ExprKind::ToGeneric;
-  const ExprNode& n = converted ? *e->operands[0] : *e;
-  if (n.kind != ExprKind::Parameter || n.bits != 64) return std::nullopt;
-  return static_cast<uint32_t>(n.value);
-}
-
-std::optional<Place> place_of(const Expr& address) {
-  constexpr int64_t kFar = 1 << 20;
-  if (!address.known() || address->bits != 64) return std::nullopt;
-  Place place;
-  bool has_pointer = false;
-  for (const Term& term : terms_of(address)) {
-    const auto coefficient = static_cast<int64_t>(term.coefficient);
-    if (term.factors.empty()) {
-      place.least = coefficient;
-    } else if (is_multiple_of(term, is_round)) {
-      if (coefficient <= 0 || coefficient > kFar || place.step != 0) return std::nullopt;
-      place.step = static_cast<uint32_t>(coefficient);
-    } else {
-      const auto pointer =
-          term.factors.size() == 1 ? pointer_parameter(term.factors[0]) : std::optional<uint32_t>();
-      if (!pointer || coefficient != 1 || has_pointer) return std::nullopt;
-      place.parameter = *pointer;
-      has_pointer = true;
-    }
-  }
-  if (!has_pointer || place.least <= -kFar || place.least >= kFar) return std::nullopt;
-  return place;
-}
-
-// What an instruction does to memory that other rounds may see.
-struct MemoryAccess {
-  uint32_t line = 0;
-  Use use = Use::Read;
-  std::string operation;  // Updated: "add.u32"
-  uint32_t bytes = 0;
-  std::optional<Place> place;
-};
 
 class Finder {
  public:
@@ -288,11 +241,11 @@ class Finder {
                           std::ranges::none_of(std::array{".local", ".param", ".param::func"},
                                                [&](const char* space) { return m_.has_modifier(s, space); });
     if (!is_known) return objection(i, "is no access that is known");
-    MemoryAccess access;
+    RoundAccess access;
     access.line = line(i);
     access.use = loads ? Use::Read : reduces ? Use::Updated : Use::Written;
     access.bytes = bytes_of(s);
-    access.place = place_of(loop_->value(v_.symbolic.address(i, s.operands[address])));
+    access.address = loop_->value(v_.symbolic.address(i, s.operands[address]));
     if (reduces) {
       const auto operation = commuting(s);
       if (!operation) return objection(i, "depends on the order of rounds");
@@ -328,75 +281,10 @@ class Finder {
     return operation;
   }
 
-  [[nodiscard]] bool any(Use use) const {
-    return std::ranges::find(accesses_, use, &MemoryAccess::use) != accesses_.end();
-  }
-
   Found object_to_memory() {
-    if (!any(Use::Written) && !any(Use::Updated)) return std::nullopt;
-    const MemoryAccess* first_update = nullptr;
-    for (const MemoryAccess& a : accesses_) {
-      if (a.bytes == 0) return fmt::format("line {} has a type of unknown size", a.line);
-      if (a.use != Use::Updated) continue;
-      if (first_update != nullptr && first_update->operation != a.operation) {
-        return fmt::format("line {} updates by another operation than line {}", a.line, first_update->line);
-      }
-      first_update = &a;
-    }
-    for (const MemoryAccess& a : accesses_) {
-      if (a.place) continue;
-      // Updates may meet each other wherever they are.
-      const bool meets_updates_only = a.use == Use::Updated && !any(Use::Read) && !any(Use::Written);
-      if (meets_updates_only) continue;
-      return fmt::format("line {} {} at an address that does not just step on with the rounds", a.line,
-                         a.use == Use::Read ? "reads" : "writes");
-    }
-    return object_to_places();
-  }
-
-  // Accesses by one pointer: within its own step each, if one of them changes what another one may see.
-  Found object_to_places() {
-    std::map<uint32_t, std::vector<MemoryAccess>> by_pointer;
-    for (const MemoryAccess& a : accesses_) {
-      if (a.place) by_pointer[a.place->parameter].push_back(a);
-    }
-    for (const auto& [parameter, accesses] : by_pointer) {
-      const auto is_alike = [&](const MemoryAccess& a) { return a.use == accesses.front().use; };
-      const bool alike = std::ranges::all_of(accesses, is_alike) && accesses.front().use != Use::Written;
-      std::vector<RoundSpan> spans = joined(parameter, accesses);
-      const bool apart = spans.size() == 1 && spans[0].bytes <= spans[0].step;
-      if (!alike && !apart)
-        return fmt::format("line {}: rounds meet in what p[{}:8] points to", accesses.front().line,
-                           parameter);
-      spans_.insert(spans_.end(), spans.begin(), spans.end());
-    }
-    const std::vector<RoundSpan> all = spans_;
-    std::erase_if(spans_, [&](const RoundSpan& span) {
-      return std::ranges::none_of(all, [&](const RoundSpan& other) { return span.conflicts(other); });
-    });
-    std::set<uint32_t> pointers;
-    for (const RoundSpan& span : spans_) pointers.insert(span.parameter);
-    if (pointers.size() > kMostPointers)
-      return fmt::format("more than {} pointers to compare", kMostPointers);
-    return std::nullopt;
-  }
-
-  // One for each step.
-  static std::vector<RoundSpan> joined(uint32_t parameter, const std::vector<MemoryAccess>& accesses) {
-    std::vector<RoundSpan> out;
-    for (const MemoryAccess& a : accesses) {
-      const RoundSpan span{parameter, a.place->least, a.place->step, a.bytes, a.use};
-      const auto before = std::ranges::find(out, span.step, &RoundSpan::step);
-      if (before == out.end()) {
-        out.push_back(span);
-        continue;
-      }
-      const int64_t end = std::max(before->least + before->bytes, span.least + span.bytes);
-      before->least = std::min(before->least, span.least);
-      before->bytes = static_cast<uint32_t>(end - before->least);
-      before->use = before->use == span.use ? span.use : Use::Written;
-    }
-    return out;
+    RoundMemory memory = judge_memory(accesses_, kMostPointers);
+    spans_ = std::move(memory.spans);
+    return memory.why_not.empty() ? std::nullopt : Found(memory.why_not);
   }
 
   const Values& v_;
@@ -408,16 +296,11 @@ class Finder {
   std::optional<WrittenOut> written_out_;
   const RoundLoop* loop_ = nullptr;  // of single rounds
   std::set<uint32_t> checked_;
-  std::vector<MemoryAccess> accesses_;
+  std::vector<RoundAccess> accesses_;
   std::vector<RoundSpan> spans_;
 };
 
 }  // namespace
-
-bool RoundSpan::conflicts(const RoundSpan& other) const {
-  if (parameter == other.parameter) return false;
-  return use == Use::Written || other.use == Use::Written || use != other.use;
-}
 
 StrideLoop find_stride_loop(const Values& child, const Moldable& moldable) {
   return Finder(child, moldable).run();

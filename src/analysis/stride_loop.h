@@ -8,11 +8,9 @@
 // those of different threads have no order natively either.
 //
 // So it must make no difference in which order the rounds run. That is so where they hand nothing on in
-// registers, where the number of threads is read for nothing but the step, and where no round reads or writes
-// what another one writes. Loads by .nc read nothing that the kernel writes. Reductions of integers by one
-// operation come to the same in any order. All else must be at an address that moves on with the index, with
-// no overlap between rounds; that arrays of different pointers do not overlap is looked at when the child is
-// recorded, for which this gives the bytes that the rounds touch.
+// registers, where the number of threads is read for nothing but the step, and where no round touches memory
+// that another one changes (round_memory.h). That arrays of different pointers do not overlap is looked at
+// when the child is recorded.
 #pragma once
 
 #include <cstdint>
@@ -20,20 +18,10 @@
 #include <vector>
 
 #include "analysis/moldable.h"
+#include "analysis/round_memory.h"
 #include "analysis/values.h"
 
 namespace klap::analysis {
-
-// Round i touches `bytes` bytes from pointer + least + i * step on.
-struct RoundSpan {
-  enum class Use : uint8_t { Read, Updated, Written };
-  uint32_t parameter = 0;  // where the pointer stands in the parameter block
-  int64_t least = 0;
-  uint32_t step = 0, bytes = 0;
-  Use use = Use::Read;
-  // Whether they must be apart, or (two that step alike, within a step) be the same memory.
-  [[nodiscard]] bool conflicts(const RoundSpan& other) const;
-};
 
 struct StrideLoop {
   // All loops step by multiples of the number of threads, and none stands in another: with as many threads as

@@ -54,6 +54,47 @@ TEST(StrideLoop, TwoArraysAreCompared) {
                       "st.global.v2.u32 [%rd4], {%r7, %r7}; st.global.u64 [%rd4+8], %rd3;\n"));
 }
 
+// c is a start that the program adds to the index, or to the pointer.
+TEST(StrideLoop, PlacesMayBeShifted) {
+  const std::string ahead =
+      "ld.param.s32 %rd12, [c]; shl.b64 %rd13, %rd12, 2; add.s64 %rd14, %rd2, %rd13; add.s64 %rd15, %rd9, "
+      "%rd13;\n"
+      "ld.param.u32 %r20, [c];\n";
+  const std::string places =
+      "mul.wide.s32 %rd3, %r10, 4; add.s64 %rd4, %rd14, %rd3; add.s64 %rd7, %rd15, %rd3;\n";
+  EXPECT_EQ("yes", rounds_in(places + "st.global.u32 [%rd4], %r4;\n", ahead));
+  EXPECT_EQ("yes: p[0:8]+0+i*4, 4 bytes written; p[16:8]+0+i*4, 4 bytes read",
+            rounds_in(places + "ld.global.u32 %r7, [%rd7]; st.global.u32 [%rd4], %r7;\n", ahead))
+      << "both alike";
+  EXPECT_EQ(
+      "no: rounds may meet by what lines 23 and 24 touch",
+      rounds_in(places + "add.s64 %rd7, %rd9, %rd3; ld.global.u32 %r7, [%rd7];\nst.global.u32 [%rd4], %r7;\n",
+                ahead));
+  EXPECT_EQ(
+      "no: rounds may meet by what lines 23 and 24 touch",
+      rounds_in(places + "add.s64 %rd7, %rd2, %rd3; ld.global.u32 %r7, [%rd7];\nst.global.u32 [%rd4], %r7;\n",
+                ahead))
+      << "one pointer";
+  const std::string from =
+      "add.s32 %r21, %r10, %r20; mul.wide.s32 %rd3, %r21, 4; add.s64 %rd4, %rd2, %rd3;\n";
+  EXPECT_EQ(
+      "yes",
+      rounds_in(from + "ld.global.u32 %r7, [%rd4]; add.s32 %r7, %r7, 1; st.global.u32 [%rd4], %r7;\n", ahead))
+      << "each round has its own, even where the sum wraps";
+  EXPECT_EQ("no: line 23: rounds meet there",
+            rounds_in(from + "ld.global.u32 %r7, [%rd4+4]; st.global.u32 [%rd4], %r7;\n", ahead));
+  EXPECT_EQ(
+      "no: rounds may meet by what lines 23 and 24 touch",
+      rounds_in(from + "add.s64 %rd7, %rd9, %rd3; ld.global.u32 %r7, [%rd7];\nst.global.u32 [%rd4], %r7;\n",
+                ahead))
+      << "where it wraps, nobody knows how far they reach";
+  EXPECT_EQ("no: line 23 writes at an address that does not just step on with the rounds",
+            rounds_in("add.s32 %r21, %r10, %r10; add.s32 %r21, %r21, %r20; mul.wide.s32 %rd3, %r21, 4;\n"
+                      "add.s64 %rd4, %rd2, %rd3; st.global.u32 [%rd4], %r4;\n",
+                      ahead))
+      << "two rounds may wrap to the same";
+}
+
 TEST(StrideLoop, ReductionsMeetEachOther) {
   const std::string read = kAddress + "ld.global.u32 %r7, [%rd7];\n";
   EXPECT_EQ("yes: p[0:8]+0+i*0, 4 bytes updated; p[16:8]+0+i*4, 4 bytes read",
@@ -79,7 +120,7 @@ TEST(StrideLoop, WhatMeetsIsLeft) {
     const std::string text = rounds_in(body);
     return text.substr(text.find(": ") == std::string::npos ? 0 : text.rfind(": ") + 2);
   };
-  const std::string meets = "rounds meet in what p[0:8] points to";
+  const std::string meets = "rounds meet there";
   EXPECT_EQ(meets, why(kAddress + "ld.global.u32 %r7, [%rd4+4]; st.global.u32 [%rd4], %r7;\n"));
   EXPECT_EQ(meets, why(kAddress + "st.global.u64 [%rd4], %rd1;\n")) << "wider than a step";
   EXPECT_EQ(meets, why(kAddress + "st.global.u32 [%rd2], %r10;\n")) << "all to one place";
