@@ -1,7 +1,8 @@
 // The markers of a consumer's template: functions that are never there. The code of the child is spliced in
 // where they are called.
 //
-// Constants: KLAP_BLOCKS_DIFFER where a child's block is not the same at every launch (sizes.h).
+// Constants: KLAP_BLOCKS_DIFFER where a child's block is not the same at every launch (sizes.h); KLAP_ONE_ROW
+// where it is told another one (rounds.h).
 #ifndef KLAP_CHILD_H
 #define KLAP_CHILD_H
 
@@ -12,7 +13,7 @@ extern "C" __device__ void __klap_child_body(const unsigned char* arguments, uns
                                              unsigned int nctaid_x, unsigned int nctaid_y,
                                              unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
                                              unsigned int tid_z
-#ifdef KLAP_BLOCKS_DIFFER
+#if defined(KLAP_BLOCKS_DIFFER) || defined(KLAP_ONE_ROW)
                                              ,
                                              unsigned int ntid_x, unsigned int ntid_y, unsigned int ntid_z
 #endif

@@ -14,10 +14,10 @@
 // Big children follow. All warps share each of them, beginning where the one before ended, so that many which
 // are smaller than the GPU do not all fall to the same warps.
 //
-// Constants: those of sizes.h, with one dimension; KLAP_THREADS of a block, a multiple of a warp;
-// KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; those of record_grid.h; KLAP_GRID_1D; KLAP_LEAST_BLOCKS, how many
-// blocks a multiprocessor must have registers for, unless that is left open; those of await.h and
-// consumer_end.h.
+// Constants: those of sizes.h, with one dimension; KLAP_ONE_ROW where children are one block each (rounds.h);
+// KLAP_THREADS of a block, a multiple of a warp; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; those of
+// record_grid.h; KLAP_GRID_1D; KLAP_LEAST_BLOCKS, how many blocks a multiprocessor must have registers for,
+// unless that is left open; those of await.h and consumer_end.h.
 #include "await.h"
 #include "child.h"
 #include "consumer_end.h"
@@ -51,6 +51,11 @@ static __device__ __forceinline__ unsigned int threads_of_child(const uint4& gri
 static __device__ __forceinline__ void run_thread(const unsigned char* record, unsigned long long index) {
   const uint4 grid = grid_of(record, kReadOnly);
   const unsigned int threads = threads_of_child(grid);
+#ifdef KLAP_ONE_ROW
+  // One block of all threads that it was recorded with.
+  __klap_child_body(record + KLAP_ARGS_OFFSET, 0, 0, 0, 1, 1, 1, static_cast<unsigned int>(index), 0, 0,
+                    grid.x * threads, 1, 1);
+#else
   const unsigned int block = static_cast<unsigned int>(quotient(index, threads));
   const unsigned int thread = static_cast<unsigned int>(index) - block * threads;
 #ifdef KLAP_BLOCKS_DIFFER
@@ -58,6 +63,7 @@ static __device__ __forceinline__ void run_thread(const unsigned char* record, u
                     1);
 #else
   __klap_child_body(record + KLAP_ARGS_OFFSET, block, 0, 0, grid.x, grid.y, grid.z, thread, 0, 0);
+#endif
 #endif
 }
 

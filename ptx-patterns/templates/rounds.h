@@ -6,8 +6,12 @@
 // round; its loop, which steps on by the number of threads, then ends after one. Where they are not apart, or
 // may not be, it is recorded as it was launched.
 //
+// A child of one block whose threads count themselves within it stays one block, of as many threads as a
+// block may have at the most: what it knows about its place stays true.
+//
 // Constants: KLAP_ROUNDS where it is so; KLAP_POINTERS, a KLAP_POINTER(n) for each pointer to look at, by
-// number; KLAP_SPANS, a KLAP_SPAN(pointer, least, step, bytes, use) for what rounds touch by it; KLAP_BOUND
+// number; KLAP_SPANS, a KLAP_SPAN(pointer, least, step, bytes, use) for what rounds touch by it;
+// KLAP_MOST_BLOCKS where there is a limit, for one block how many times its threads fit into one; KLAP_BOUND
 // and KLAP_FLAT of flat.h.
 #ifndef KLAP_ROUNDS_H
 #define KLAP_ROUNDS_H
@@ -56,7 +60,10 @@ static __device__ __forceinline__ bool are_apart(const unsigned long long* point
 static __device__ __forceinline__ unsigned int blocks_for_rounds(unsigned int blocks, KLAP_BOUND bound,
                                                                  const unsigned long long* pointers) {
   const unsigned int rounds = static_cast<unsigned int>(threads_below(bound, kMostRounds + 1ull));
-  const unsigned int wanted = (rounds + KLAP_FLAT - 1u) / KLAP_FLAT;
+  unsigned int wanted = (rounds + KLAP_FLAT - 1u) / KLAP_FLAT;
+#ifdef KLAP_MOST_BLOCKS
+  if (wanted > KLAP_MOST_BLOCKS) wanted = KLAP_MOST_BLOCKS;
+#endif
   if (rounds > kMostRounds || wanted <= blocks || !are_apart(pointers, rounds)) return blocks;
   return wanted;
 }

@@ -171,7 +171,8 @@ bool covers(const Expr& grid, const Expr& given, uint32_t block_threads) {
 std::optional<RoundSplit> split_of(const StrideLoop& loop, const FunctionFacts& parent, const Site& site,
                                    bool may_wait, bool& at_launch) {
   constexpr uint32_t kPointerBytes = 8;
-  RoundSplit split{loop.spans, {}};
+  RoundSplit split;
+  split.spans = loop.spans;
   std::optional<uint32_t> last;
   for (const RoundSpan& span : loop.spans) {
     if (last == span.parameter) continue;
@@ -204,6 +205,7 @@ FlatVerdict with_loop(const Moldable& child, const StrideLoop& loop, const Funct
     return {std::nullopt,
             "its threads loop, and what their rounds touch is not known where the launch begins"};
   }
+  flat.split->one_row = child.one_row;
   flat.threads += ", rounds given to threads anew";
   return verdict;
 }

@@ -38,6 +38,7 @@ struct FlatBound {
 
 // The rounds of a child's loop may be given to more threads where these spans are apart.
 struct RoundSplit {
+  bool one_row = false;  // the child stays one block, of more threads
   std::vector<RoundSpan> spans;
   std::vector<std::string> pointers;  // operands of the parent, one for each parameter of the spans, in order
 };

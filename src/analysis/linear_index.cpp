@@ -24,7 +24,22 @@ Expr LinearIndex::index(uint32_t bits) { return Expr::symbol("i", bits, kMostThr
 
 Expr LinearIndex::count(uint32_t bits) { return Expr::symbol("n", bits, kMostThreads); }
 
-Expr LinearIndex::apply(const Expr& e) const { return fold_count(to_index(e)); }
+Expr LinearIndex::apply(const Expr& e) const { return one_row_ ? of_row(e) : fold_count(to_index(e)); }
+
+Expr LinearIndex::of_row(const Expr& e) const {
+  const auto is = [](const Expr& part, const char* name) { return part == position(name, part->bits); };
+  return substitute(e, [&](const Expr& part) -> std::optional<Expr> {
+    if (is(part, "tid.x")) return convert(index(32), part->bits, Sign::Unsigned);
+    if (is(part, "ntid.x")) return convert(count(32), part->bits, Sign::Unsigned);
+    for (const char* const first : {"ctaid.x", "ctaid.y", "ctaid.z", "tid.y", "tid.z"}) {
+      if (is(part, first)) return Expr::constant(0, part->bits);
+    }
+    for (const char* const single : {"nctaid.x", "nctaid.y", "nctaid.z", "ntid.y", "ntid.z"}) {
+      if (is(part, single)) return Expr::constant(1, part->bits);
+    }
+    return std::nullopt;
+  });
+}
 
 // ((z * size_y) + y) * size_x + x
 Expr LinearIndex::linear(const char* const (&at)[3], const char* const (&size)[3], uint32_t bits) const {

@@ -21,13 +21,13 @@ namespace {
 class Test {
  public:
   Test(const ControlFlow& flow, const VirtualRegisters& registers, const ReachingDefinitions& reaching,
-       const Symbolic& symbolic, uint32_t dimensions)
+       const Symbolic& symbolic, uint32_t dimensions, bool one_row = false)
       : m_(flow.module()),
         flow_(flow),
         registers_(registers),
         reaching_(reaching),
         symbolic_(symbolic),
-        form_(dimensions),
+        form_(dimensions, one_row),
         writers_(registers.all().size()),
         checked_(registers.all().size()) {
     for (uint32_t i = 0; i < flow.instructions().size(); ++i) {
@@ -236,6 +236,15 @@ Moldable moldable(const ControlFlow& flow, const VirtualRegisters& registers,
     if (more.yes()) return more;
   }
   return first;
+}
+
+Moldable moldable_in_one_row(const ControlFlow& flow, const VirtualRegisters& registers,
+                             const ReachingDefinitions& reaching, const Symbolic& symbolic) {
+  Moldable any = moldable(flow, registers, reaching, symbolic);
+  if (any.yes() || !meets_others(flow.module(), flow.function()).empty()) return any;
+  Moldable row = Test(flow, registers, reaching, symbolic, 1, true).run();
+  row.one_row = true;
+  return row.yes() ? row : any;
 }
 
 std::string to_string(const Moldable& m) {

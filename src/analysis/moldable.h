@@ -24,6 +24,7 @@ struct Moldable {
   // Of the linear index: it tells threads apart where the launch has size 1 in all dimensions beyond. 0: the
   // index is not used.
   uint32_t dimensions = 0;
+  bool one_row = false;        // only where it is launched as one block of one row
   bool uses_count = false;     // the number of all threads of the launch
   bool grid_stride = false;    // ... as the step of a loop
   bool loops = false;          // a thread may run longer than its neighbour
@@ -34,6 +35,9 @@ struct Moldable {
 
 Moldable moldable(const ControlFlow& flow, const VirtualRegisters& registers,
                   const ReachingDefinitions& reaching, const Symbolic& symbolic);
+// The same of a kernel that is launched as one block of one row.
+Moldable moldable_in_one_row(const ControlFlow& flow, const VirtualRegisters& registers,
+                             const ReachingDefinitions& reaching, const Symbolic& symbolic);
 
 // "yes: 1-D index, if i < p[12]", "no: line 31: setp.eq.s32 depends on tid.x".
 std::string to_string(const Moldable& moldable);

@@ -73,8 +73,9 @@ bool is_multiple_of(const Term& term, bool (*wanted)(const ExprNode&)) {
          narrowed(term.factors[0]).bits >= 32;
 }
 
-RoundLoop::RoundLoop(const Values& child, const Loop& loop, uint32_t rounds, const RoundLoop* before)
-    : v_(&child), loop_(&loop), rounds_(rounds), before_(before) {
+RoundLoop::RoundLoop(const Values& child, const LinearIndex& form, const Loop& loop, uint32_t rounds,
+                     const RoundLoop* before)
+    : v_(&child), loop_(&loop), rounds_(rounds), before_(before), form_(form) {
   find_counters();
 }
 

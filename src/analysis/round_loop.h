@@ -33,7 +33,8 @@ class RoundLoop {
  public:
   // A natural loop with one latch, in which so many rounds stand one behind the other; `before` is one of
   // single rounds that a thread may have come through first.
-  RoundLoop(const Values& child, const Loop& loop, uint32_t rounds = 1, const RoundLoop* before = nullptr);
+  RoundLoop(const Values& child, const LinearIndex& form, const Loop& loop, uint32_t rounds = 1,
+            const RoundLoop* before = nullptr);
 
   [[nodiscard]] bool contains(uint32_t instruction) const {
     return loop_->contains(v_->flow.instructions()[instruction].block);
@@ -80,7 +81,7 @@ class RoundLoop {
   const Loop* loop_;
   uint32_t rounds_;
   const RoundLoop* before_;
-  LinearIndex form_{1};
+  LinearIndex form_;
   std::map<uint32_t, Counter> counters_;
   std::vector<HandedOn> handed_on_;
 };

@@ -28,7 +28,11 @@ bool is_own_index(const ExprNode& n) { return is_index(n) || is_position(n); }
 class Finder {
  public:
   Finder(const Values& child, const Moldable& moldable)
-      : v_(child), flow_(child.flow), m_(child.flow.module()), moldable_(moldable) {}
+      : v_(child),
+        flow_(child.flow),
+        m_(child.flow.module()),
+        moldable_(moldable),
+        form_(1, moldable.one_row) {}
 
   StrideLoop run() {
     StrideLoop out;
@@ -36,6 +40,10 @@ class Finder {
                        !v_.loops.all().empty() &&
                        std::ranges::all_of(v_.loops.all(), [&](const Loop& loop) { return strides(loop); });
     if (!out.only_strides) return out;
+    if (moldable_.one_row && !flow_.function().attributes.empty()) {
+      out.why_not = "its blocks have a bound";  // which the compiler may have counted on
+      return out;
+    }
     for (const auto check : {&Finder::object_to_loop, &Finder::object_to_values, &Finder::object_to_code,
                              &Finder::object_to_memory}) {
       if (const Found objection = (this->*check)()) {
@@ -81,7 +89,7 @@ class Finder {
     const auto on = way_on_from_entry(flow_);
     if (!on) return "not every thread that passes the guard enters the loop";
     if (v_.loops.all().size() > 1) {
-      written_out_ = find_written_out(v_, *moldable_.guard, on->block);
+      written_out_ = find_written_out(v_, form_, *moldable_.guard, on->block);
       if (!written_out_) return "it has several loops";
       loop_ = written_out_->single.get();
       return std::nullopt;
@@ -96,7 +104,7 @@ class Finder {
     const uint32_t to = loop.exits[0].to;
     if (to >= flow_.blocks().size() || !ends_at_once(flow_, to)) return "more is done behind the loop";
     if (!leads_to(on->block, loop.header())) return "not every thread that passes the guard enters the loop";
-    only_loop_.emplace(v_, loop);
+    only_loop_.emplace(v_, form_, loop);
     loop_ = &*only_loop_;
     if (!loop_->ends_by(*moldable_.guard)) return "its rounds do not end by its guard";
     if (loop_->handed_on().empty()) return std::nullopt;
@@ -291,7 +299,7 @@ class Finder {
   const ControlFlow& flow_;
   const Module& m_;
   const Moldable& moldable_;
-  const LinearIndex form_{1};
+  const LinearIndex form_;
   std::optional<RoundLoop> only_loop_;
   std::optional<WrittenOut> written_out_;
   const RoundLoop* loop_ = nullptr;  // of single rounds

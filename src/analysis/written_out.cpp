@@ -206,7 +206,8 @@ class Copies {
 
 class Control {
  public:
-  Control(const Values& v, const Guard& guard) : v_(v), m_(v.flow.module()), guard_(guard) {}
+  Control(const Values& v, const LinearIndex& form, const Guard& guard)
+      : v_(v), m_(v.flow.module()), form_(form), guard_(guard) {}
 
   std::optional<WrittenOut> run(uint32_t block) {
     if (v_.loops.all().size() != 2 || guard_.inclusive || !(guard_.index == LinearIndex::index(32)))
@@ -225,8 +226,8 @@ class Control {
                       ends_at_once(v_.flow, main->exits[0].to) && passes(single->exits[0].to) == passes(join);
     if (!ends) return std::nullopt;
     WrittenOut out;
-    out.single = std::make_unique<RoundLoop>(v_, *single);
-    out.main = std::make_unique<RoundLoop>(v_, *main, *copies, out.single.get());
+    out.single = std::make_unique<RoundLoop>(v_, form_, *single);
+    out.main = std::make_unique<RoundLoop>(v_, form_, *main, *copies, out.single.get());
     const bool counts_down = is_counted_down(*out.single, *copies);
     if (!counts_down || !out.main->handed_on().empty() || !out.main->ends_by(guard_)) return std::nullopt;
     if (!Copies(v_, *out.single, *out.main).run()) return std::nullopt;
@@ -384,14 +385,15 @@ class Control {
 
   const Values& v_;
   const ptx::Module& m_;
+  const LinearIndex& form_;
   const Guard& guard_;
-  LinearIndex form_{1};
 };
 
 }  // namespace
 
-std::optional<WrittenOut> find_written_out(const Values& child, const Guard& guard, uint32_t block) {
-  return Control(child, guard).run(block);
+std::optional<WrittenOut> find_written_out(const Values& child, const LinearIndex& form, const Guard& guard,
+                                           uint32_t block) {
+  return Control(child, form, guard).run(block);
 }
 
 }  // namespace klap::analysis

@@ -29,6 +29,7 @@ struct WrittenOut {
 
 // The two loops of a kernel that has no others, all of whose threads but those that fail the guard come
 // through as above. `block`: where they go on behind the guard.
-std::optional<WrittenOut> find_written_out(const Values& child, const Guard& guard, uint32_t block);
+std::optional<WrittenOut> find_written_out(const Values& child, const LinearIndex& form, const Guard& guard,
+                                           uint32_t block);
 
 }  // namespace klap::analysis

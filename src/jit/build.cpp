@@ -91,7 +91,8 @@ std::string consumer_name(const Plan& plan, const PlannedSite& site) {
                      : s.exact                               ? "exact"
                                                              : "run",
                      unit_tag(plan, site.child_unit), block_tag(s),
-                     s.flat ? fmt::format("flat{}", s.flat_threads) : std::to_string(s.pack),
+                     s.flat ? fmt::format("flat{}{}", s.flat_threads, s.in_one_row() ? "row" : "")
+                            : std::to_string(s.pack),
                      s.grid_is_1d ? "_1d" : "", layout_tag(s.layout)) +
          options_tag(s);
 }

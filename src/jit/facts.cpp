@@ -42,10 +42,11 @@ bool is_passed_once(const ptx::Parameter& p, const transform::RecordLayout& layo
 
 }  // namespace
 
-ChildThreads child_threads(const ptx::Module& module, const ptx::Function& child) {
+ChildThreads child_threads(const ptx::Module& module, const ptx::Function& child, bool one_row) {
   const analysis::FunctionFacts facts(module, child);
   const analysis::Values& v = facts.values();
-  ChildThreads out{analysis::moldable(v.flow, v.registers, v.reaching, v.symbolic), {}};
+  const auto judge = one_row ? analysis::moldable_in_one_row : analysis::moldable;
+  ChildThreads out{judge(v.flow, v.registers, v.reaching, v.symbolic), {}};
   out.loop = analysis::find_stride_loop(v, out.moldable);
   return out;
 }

@@ -18,7 +18,8 @@ struct ChildThreads {
   analysis::Moldable moldable;
   analysis::StrideLoop loop;
 };
-ChildThreads child_threads(const ptx::Module& module, const ptx::Function& child);
+// `one_row`: of a child that is launched as one block of one row.
+ChildThreads child_threads(const ptx::Module& module, const ptx::Function& child, bool one_row);
 
 // "3 of 5 arguments grid-uniform, 2 passed once, 1 never read": those that are the same for all threads of
 // the parent's grid, or of another `group`, and what the layout makes of them. Empty where the child has no

@@ -658,8 +658,16 @@ class Planner {
 
   // One child may have many launches.
   const ChildThreads& child_of(const PlannedSite& planned) {
-    const auto [known, is_new] = children_.try_emplace(planned.child);
-    if (is_new) known->second = child_threads(*plan_.units[planned.child_unit]->module(), *planned.child);
+    const analysis::DataFlow& data = planned.parent->data;
+    const Site& site = *planned.site;
+    const auto is_one = [&](const std::string& extent) { return data.constant(extent) == 1; };
+    const bool one_row =
+        std::ranges::all_of(site.grid, is_one) && is_one(site.block[1]) && is_one(site.block[2]);
+    const auto [known, is_new] = children_.try_emplace({planned.child, one_row});
+    if (is_new) {
+      const ptx::Module& module = *plan_.units[planned.child_unit]->module();
+      known->second = child_threads(module, *planned.child, one_row);
+    }
     return known->second;
   }
 
@@ -674,7 +682,7 @@ class Planner {
 
   Plan& plan_;
   const Request& request_;
-  std::map<const ptx::Function*, ChildThreads> children_;
+  std::map<std::pair<const ptx::Function*, bool>, ChildThreads> children_;  // by whether they are one row
 };
 
 ParsedUnit::Names disputed_in(const Program& program) {

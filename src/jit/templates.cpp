@@ -152,7 +152,10 @@ void add_rounds(std::vector<std::string>& options, const transform::ConsumerShap
                          static_cast<int>(span.use));
   }
   for (size_t i = 0; i < split->pointers.size(); ++i) pointers += fmt::format("KLAP_POINTER({})", i);
+  constexpr uint32_t kLargestBlock = 1024;
   options.emplace_back("-DKLAP_ROUNDS");
+  if (split->one_row)
+    options.push_back(fmt::format("-DKLAP_MOST_BLOCKS={}u", kLargestBlock / shape.child_threads()));
   options.push_back("-DKLAP_POINTERS=" + pointers);
   options.push_back("-DKLAP_SPANS=" + spans);
 }
@@ -271,6 +274,7 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
   if (shape.least_blocks != 0) options.push_back(fmt::format("-DKLAP_LEAST_BLOCKS={}", shape.least_blocks));
   if (shape.flat) {
     options.push_back(fmt::format("-DKLAP_THREADS={}", shape.flat_threads));
+    if (shape.in_one_row()) options.emplace_back("-DKLAP_ONE_ROW");
     return compiled(kConsumerFlatTemplate, "consumer_flat.cu", options);
   }
   options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));

@@ -180,7 +180,7 @@ std::string child_text(const Module& child_module, const Function& child, const 
   static constexpr std::array<const char*, 12> kNames = {"ctaid_x",  "ctaid_y",  "ctaid_z", "nctaid_x",
                                                          "nctaid_y", "nctaid_z", "tid_x",   "tid_y",
                                                          "tid_z",    "ntid_x",   "ntid_y",  "ntid_z"};
-  const size_t names = shape.blocks_differ() ? kNames.size() : 9;
+  const size_t names = shape.blocks_differ() || shape.in_one_row() ? kNames.size() : 9;
   if (operands.size() != names + 1) {
     throw Error(ErrorCode::Internal, "the consumer template calls its marker in an unknown form");
   }

@@ -85,6 +85,8 @@ struct ConsumerShape {
   [[nodiscard]] const analysis::RoundSplit* split() const {
     return flat && flat->split ? &*flat->split : nullptr;
   }
+  // Then, whether the child runs as one block of as many threads.
+  [[nodiscard]] bool in_one_row() const { return split() != nullptr && split()->one_row; }
   [[nodiscard]] bool blocks_differ() const { return sizes && sizes->blocks_differ(); }
   [[nodiscard]] bool has_own_extents() const;
   [[nodiscard]] uint32_t child_threads() const { return block[0] * block[1] * block[2]; }

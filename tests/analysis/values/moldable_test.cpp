@@ -187,5 +187,29 @@ TEST(Moldable, LooksIntoCalledFunctions) {
             moldable_of(Kernel(head + "bar.sync 0;\n" + kernel, "k")));
 }
 
+std::string in_one_row(const std::string& body) {
+  const Kernel kernel(module_with(body));
+  return to_string(analysis::moldable_in_one_row(kernel.flow, kernel.values.registers, kernel.values.reaching,
+                                                 kernel.symbolic));
+}
+
+// Of a child that is launched as one block, whatever else its code asks for.
+TEST(Moldable, OneBlockOfOneRow) {
+  const std::string guard = "setp.ge.s32 %p1, %r10, %r4; @%p1 bra END;\n" + kStore + "END: ret;";
+  const std::string thread = kRegisters + "mov.u32 %r10, %r3;" + guard;
+  EXPECT_EQ("no: line 15:19: setp.ge.s32 depends on tid.x", moldable_of(thread));
+  EXPECT_EQ("yes: 1-D index, if i < p[8]", in_one_row(thread));
+  EXPECT_EQ("yes: 1-D index, if i < p[8]",
+            in_one_row(kRegisters + "mad.lo.s32 %r10, %r2, %r1, %r3;" + guard));
+  EXPECT_EQ("yes: 1-D index, if i < p[8]",
+            in_one_row(kRegisters + "mov.u32 %r5, %tid.y; mad.lo.s32 %r10, %r5, %r1, %r3;" + guard));
+  EXPECT_EQ("yes: 1-D index, if i < p[8]", in_one_row(kRegisters + "add.s32 %r10, %r2, %r3;" + guard))
+      << "its block is the first one";
+  EXPECT_EQ("yes: 1-D index, number of threads",
+            in_one_row(kRegisters + "add.s32 %r10, %r1, %r3;" + kStore + "ret;"));
+  EXPECT_EQ("no: line 15:20: bar.sync is a barrier",
+            in_one_row(kRegisters + "mov.u32 %r10, %r3; bar.sync 0;" + guard));
+}
+
 }  // namespace
 }  // namespace klap::test

@@ -60,6 +60,44 @@ extern "C" __global__ void rounds_unrolled_chained_parent(int* cells, const int*
   mix_unrolled<<<2, 32>>>(cells + t * kRow, cells + t * kRow + distances[t], rounds_of(t));
 }
 
+// One block each, whose threads count themselves.
+__global__ void mix_in_row(const int* x, int* y, int n) {
+  for (int i = static_cast<int>(threadIdx.x); i < n; i += blockDim.x) y[i] = 3 * x[i] + y[i];
+}
+__global__ void mix_in_row_unrolled(const int* x, int* y, int n) {
+  const int step = static_cast<int>(blockDim.x);
+  for (int i = static_cast<int>(threadIdx.x); i < n; i += step) y[i] = 3 * x[i] + y[i];
+}
+__global__ void mix_once(const int* x, int* y, int n) {
+  const int i = static_cast<int>(threadIdx.x);
+  if (i < n) y[i] = 3 * x[i] + y[i];
+}
+extern "C" __global__ void rounds_in_row_parent(const int* in, int* cells) {
+  const int t = here();
+  mix_in_row<<<1, 48>>>(in + t * kCells, cells + t * kCells, rounds_of(t));
+}
+extern "C" __global__ void rounds_in_row_unrolled_parent(const int* in, int* cells) {
+  const int t = here();
+  mix_in_row_unrolled<<<1, 32>>>(in + t * kCells, cells + t * kCells, rounds_of(t));
+}
+extern "C" __global__ void rounds_in_row_chained_parent(int* cells, const int* distances) {
+  const int t = here();
+  mix_in_row<<<1, 64>>>(cells + t * kRow, cells + t * kRow + distances[t], rounds_of(t));
+}
+// The same children in grids of several blocks, each of which does it all: all write the same.
+__global__ void fill_in_row(int* y, int n, int value) {
+  for (int i = static_cast<int>(threadIdx.x); i < n; i += blockDim.x) atomicMax(y + i, value);
+}
+extern "C" __global__ void rounds_in_rows_parent(int* cells) {
+  const int t = here();
+  fill_in_row<<<1, 32>>>(cells + t * kCells, rounds_of(t), 2000 + t);
+  fill_in_row<<<3, 32>>>(cells + t * kCells, rounds_of(t) / 2, 3000 + t);
+}
+extern "C" __global__ void rounds_once_in_row_parent(const int* in, int* cells) {
+  const int t = here();
+  mix_once<<<1, 96>>>(in + t * kCells, cells + t * kCells, rounds_of(t));
+}
+
 // Reductions wherever they may be, beside loads of what nobody writes.
 __global__ void sort_out(const int* __restrict__ x, int* bins, int n) {
   for (int i = here(); i < n; i += all()) atomicAdd(bins + x[i] % 8, x[i]);
@@ -142,6 +180,8 @@ extern "C" __global__ void rounds_kept_parent(const int* in, int* sums, int* beg
 
 #else
 
+#include <algorithm>
+
 namespace {
 
 using klap::differential::Builder;
@@ -173,10 +213,10 @@ void split(Builder& c, const std::string& parent) {
 
 namespace {
 
-void mixed(Builder& c, const char* parent) {
+void mixed(Builder& c, const char* parent, int (*rounds)(int) = rounds_of) {
   const std::vector<int> in = all_numbers(), before(in.rbegin(), in.rend());
   const auto x = c.input("in", in);
-  const auto cells = c.buffer("cells", before, after(before, rounds_of, [&](int* y, int t, int i) {
+  const auto cells = c.buffer("cells", before, after(before, rounds, [&](int* y, int t, int i) {
                                 y[i] += 3 * in[static_cast<size_t>(t) * kCells + static_cast<size_t>(i)];
                               }));
   c.launch(parent, kGrid, kBlock, c.address(x), c.address(cells));
@@ -215,6 +255,25 @@ KLAP_CASE(rounds_chained, "rounds that read what others write run out of order")
 }
 KLAP_CASE(rounds_unrolled_chained, "rounds written out run out of order") {
   chained(c, "rounds_unrolled_chained_parent");
+}
+
+KLAP_CASE(rounds_in_row, "a round of one block is lost, or runs twice") { mixed(c, "rounds_in_row_parent"); }
+KLAP_CASE(rounds_in_row_unrolled, "one of four rounds of one block is lost") {
+  mixed(c, "rounds_in_row_unrolled_parent");
+}
+KLAP_CASE(rounds_in_row_chained, "rounds of one block run out of order") {
+  chained(c, "rounds_in_row_chained_parent");
+}
+KLAP_CASE(rounds_once_in_row, "a thread of one block is lost") {
+  mixed(c, "rounds_once_in_row_parent", [](int t) { return std::min(rounds_of(t), 96); });
+}
+KLAP_CASE(rounds_in_rows, "blocks of one child are taken for one") {
+  const std::vector<int> before = all_numbers();
+  const auto cells = c.buffer("cells", before, after(before, rounds_of, [](int* y, int t, int i) {
+                                y[i] = i < rounds_of(t) / 2 ? 3000 + t : 2000 + t;
+                              }));
+  c.launch("rounds_in_rows_parent", kGrid, kBlock, c.address(cells));
+  split(c, "rounds_in_rows_parent");
 }
 
 KLAP_CASE(rounds_big, "a child of many rounds loses some") {
