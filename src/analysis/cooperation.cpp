@@ -125,7 +125,9 @@ std::optional<MayLeave> leaving(const Module& m, const Function& child,
 Together together(const Module& m, const Function& child) {
   const CallGraph graph(m, child);
   const Effects& effects = graph.closure(child);
-  if (shares_memory(effects) || effects.has(EffectKind::BlockBarrier)) return Together::Blocks;
+  const bool as_block =
+      shares_memory(effects) || effects.has(EffectKind::BlockBarrier) || effects.has(EffectKind::BlockScope);
+  if (as_block) return Together::Blocks;
   return effects.has(EffectKind::WarpSync) ? Together::Warps : Together::Threads;
 }
 

@@ -8,6 +8,9 @@
 // barrier with a count may meet one of the block before. Warp operations have no such way out. Between two
 // blocks the consumer keeps the warp or the block together, so that nobody overwrites shared memory that
 // another one still reads, and full warps of the child must be full warps of the consumer.
+//
+// Atomic operations, fences and the like of scope .cta order memory among the threads of a block and nobody
+// else: such a block must be within one block of the consumer, too.
 #pragma once
 
 #include <array>

@@ -178,6 +178,7 @@ std::vector<EffectKind> instruction_effects(const Module& m, const Statement& s)
     if (const auto effect = modifier_effect(m.text(t))) add(*effect);
     if (m.is(t, ".shared::cluster")) add(EffectKind::ClusterAccess);
   }
+  if (!barrier && m.has_modifier(s, ".cta")) add(EffectKind::BlockScope);
   if (is_strong_load(m, s)) add(EffectKind::StrongLoad);
   if (is_strong_store(m, s)) add(EffectKind::StrongStore);
   return out;

@@ -40,6 +40,7 @@ namespace klap::analysis {
   X(StrongLoad, "strong load")           /* volatile, relaxed, acquire */                \
   X(StrongStore, "strong store")                                                         \
   X(Fence, "fence")                                                                      \
+  X(BlockScope, "block scope") /* seen by threads of the block alone: .cta */            \
   X(Sleep, "sleep")                                                                      \
   X(Texture, "texture or surface")                                                       \
   X(AsyncCopy, "asynchronous copy")    /* cp.async, TMA, st.async */                     \

@@ -85,6 +85,7 @@ std::optional<Reason> reason_against(EffectKind effect) {
     case StaticShared:
     case DynamicShared:
     case SharedAccess:
+    case BlockScope:
     case PositionRegister:
     case LaneRegister:
     case ClockRegister:

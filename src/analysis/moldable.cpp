@@ -174,8 +174,9 @@ std::string meets_others(const Module& m, const Statement& s) {
     if (shared) return "uses shared memory";
   }
   const std::vector<EffectKind> effects = instruction_effects(m, s);
-  if (std::find(effects.begin(), effects.end(), EffectKind::UnlistedInstruction) != effects.end())
-    return "is not known to be independent of its place";
+  const auto has = [&](EffectKind kind) { return std::ranges::find(effects, kind) != effects.end(); };
+  if (has(EffectKind::BlockScope)) return "is for the threads of one block";
+  if (has(EffectKind::UnlistedInstruction)) return "is not known to be independent of its place";
   return {};
 }
 

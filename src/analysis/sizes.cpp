@@ -37,7 +37,7 @@ uint32_t most_of(const Value& value, uint32_t limit) {
 const Effect* find_meeting(const Effects& effects) {
   using enum EffectKind;
   for (const EffectKind kind :
-       {BlockBarrier, PartialBarrier, WarpSync, StaticShared, DynamicShared, SharedAccess}) {
+       {BlockBarrier, PartialBarrier, WarpSync, StaticShared, DynamicShared, SharedAccess, BlockScope}) {
     if (const Effect* effect = effects.find(kind)) return effect;
   }
   return nullptr;

@@ -275,7 +275,7 @@ class Finder {
   [[nodiscard]] std::optional<std::string> commuting(const Statement& s) const {
     static const std::set<std::string_view> kOperations = {".add", ".min", ".max", ".and", ".or", ".xor"};
     static const std::set<std::string_view> kTypes = {".u32", ".s32", ".u64", ".s64", ".b32", ".b64"};
-    static const std::set<std::string_view> kOthers = {".global", ".relaxed", ".gpu", ".sys", ".cta"};
+    static const std::set<std::string_view> kOthers = {".global", ".relaxed", ".gpu", ".sys"};
     std::string operation;
     for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
       const std::string_view modifier = m_.text(t);

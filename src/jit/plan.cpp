@@ -230,8 +230,11 @@ class Planner {
     analysis::FlatVerdict verdict =
         analysis::judge_flattening(child.moldable, planned.wish.split_rounds ? &child.loop : nullptr,
                                    *planned.parent, site, block_threads, may_wait);
-    planned.not_flat = verdict.why_not;
-    if (!verdict.flattening) return;
+    if (!verdict.flattening) {
+      const bool is_off = !planned.wish.split_rounds && child.loop.may_split();
+      planned.not_flat = verdict.why_not + (is_off ? ", and split_rounds is off" : "");
+      return;
+    }
     transform::flatten(planned.shape, *verdict.flattening);
     transform::use_threads(planned.shape, planned.wish.consumer_threads);
   }

@@ -32,6 +32,8 @@ const std::vector<Form>& forms() {
       {"children that begin with a comparison of their index, or of few threads",
        {"flat", "flat_place", "flat_bounds", "flat_long_bounds", "flat_widened_bounds", "flat_late_bound",
         "flat_two_sites", "flat_small_blocks", "flat_few_warps", "flat_big", "flat_blocks"}},
+      {"children with atomic operations and fences of block scope",
+       {"block_scope", "block_scope_in_blocks_that_differ", "block_scope_fence"}},
       {"children in grid-stride loops, whose rounds are given to more threads",
        {"rounds_apart", "rounds_unrolled", "rounds_in_place", "rounds_big", "rounds_bins", "rounds_counted",
         "rounds_of_two_cells", "rounds_up_to_the_last", "rounds_of_long_index", "rounds_in_row",

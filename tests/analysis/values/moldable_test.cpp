@@ -187,6 +187,12 @@ TEST(Moldable, LooksIntoCalledFunctions) {
             moldable_of(Kernel(head + "bar.sync 0;\n" + kernel, "k")));
 }
 
+TEST(Moldable, NotByWhatOneBlockAloneSees) {
+  EXPECT_EQ("no: line 15:1: red.global.cta.add.u32 is for the threads of one block",
+            moldable_of(kRegisters + "red.global.cta.add.u32 [%rd2], 1; ret;"));
+  EXPECT_EQ("yes: no index", moldable_of(kRegisters + "red.global.add.u32 [%rd2], 1; ret;"));
+}
+
 std::string in_one_row(const std::string& body) {
   const Kernel kernel(module_with(body));
   return to_string(analysis::moldable_in_one_row(kernel.flow, kernel.values.registers, kernel.values.reaching,
