@@ -59,23 +59,13 @@ class Test {
   // What an instruction computes exactly is looked at where it is used; all others must not see more of the
   // position than the index.
   void check(uint32_t i) {
-    if (is_evaluated(i)) return;
+    if (symbolic_.is_evaluated(i)) return;
     for (const Access& access : registers_.accesses(i)) {
       if (access.read) check_value(i, symbolic_.read(i, access.reg));
     }
     for (uint32_t t = at(i).tokens.first; t < at(i).tokens.last; ++t) {
       if (is_virtual_special_register(m_.text(t))) refuse(i, fmt::format("depends on {}", m_.text(t)));
     }
-  }
-
-  // True if the instruction writes registers, and all of them with known arithmetic.
-  [[nodiscard]] bool is_evaluated(uint32_t i) const {
-    bool writes = false;
-    for (const Access& access : registers_.accesses(i)) {
-      if (access.written && !symbolic_.is_evaluated(i, access.reg)) return false;
-      writes = writes || access.written;
-    }
-    return writes;
   }
 
   void check_value(uint32_t i, const Expr& raw) {
@@ -137,7 +127,7 @@ class Test {
   [[nodiscard]] bool is_harmless(uint32_t i) const {
     const Statement& s = at(i);
     if (m_.is(s.head, "setp") || m_.is(s.head, "ld")) return true;
-    return is_evaluated(i);
+    return symbolic_.is_evaluated(i);
   }
 
   const Module& m_;

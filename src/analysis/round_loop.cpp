@@ -59,15 +59,6 @@ Expr in_round(const Expr& e) {
   });
 }
 
-bool computes_exactly(const Values& values, uint32_t instruction) {
-  bool writes = false;
-  for (const Access& access : values.registers.accesses(instruction)) {
-    if (access.written && !values.symbolic.is_evaluated(instruction, access.reg)) return false;
-    writes = writes || access.written;
-  }
-  return writes;
-}
-
 bool is_multiple_of(const Term& term, bool (*wanted)(const ExprNode&)) {
   return term.factors.size() == 1 && wanted(narrowed(term.factors[0])) &&
          narrowed(term.factors[0]).bits >= 32;

@@ -22,8 +22,6 @@ Expr round_of(uint32_t bits);
 bool is_round(const ExprNode& n);
 // The number of threads.
 Expr count_in_round(uint32_t bits);
-// True if the instruction writes registers, and all of them with known arithmetic.
-bool computes_exactly(const Values& values, uint32_t instruction);
 // With `j` for `i`.
 Expr in_round(const Expr& e);
 // One term with one factor, which widened or not is what is wanted, of at least 32 bits.

@@ -136,7 +136,7 @@ class Finder {
       for (const Access& access : v_.registers.accesses(i)) {
         if (!in_loop(i) || !access.read) continue;
         if (Found found = object_to_origin(i, access.reg)) return found;
-        if (i == *compare || i == loop_->branch() || computes_exactly(v_, i)) continue;
+        if (i == *compare || i == loop_->branch() || v_.symbolic.is_evaluated(i)) continue;
         if (Found found = object_to_value(i, v_.symbolic.read(i, access.reg))) return found;
       }
     }
@@ -147,7 +147,7 @@ class Finder {
   Found object_to_count(uint32_t i) {
     const bool is_control = written_out_ && (written_out_->main->contains(i) ||
                                              std::ranges::count(written_out_->conditions, i) != 0);
-    if (is_control || computes_exactly(v_, i)) return std::nullopt;
+    if (is_control || v_.symbolic.is_evaluated(i)) return std::nullopt;
     for (const Access& access : v_.registers.accesses(i)) {
       if (!access.read) continue;
       const Expr e = form_.apply(v_.symbolic.read(i, access.reg));

@@ -220,6 +220,15 @@ bool Symbolic::is_evaluated(uint32_t index, uint32_t reg) const {
   return value.known() && !(value->kind == ExprKind::Opaque && value->value == index);
 }
 
+bool Symbolic::is_evaluated(uint32_t index) const {
+  bool writes = false;
+  for (const Access& access : registers_.accesses(index)) {
+    if (access.written && !is_evaluated(index, access.reg)) return false;
+    writes = writes || access.written;
+  }
+  return writes;
+}
+
 Expr Symbolic::written(uint32_t index, uint32_t reg) const {
   const uint32_t bits = bits_of(reg);
   if (bits == 0) return {};

@@ -59,6 +59,8 @@ class Symbolic {
   [[nodiscard]] Expr written(uint32_t index, uint32_t reg) const;
   // The same if the instruction's arithmetic is known: not merely a symbol for its own result.
   [[nodiscard]] bool is_evaluated(uint32_t index, uint32_t reg) const;
+  // True if the instruction writes registers, and this holds for all of them.
+  [[nodiscard]] bool is_evaluated(uint32_t index) const;
 
   // The address that an operand `[base+offset]` of an instruction names, without its state space.
   [[nodiscard]] Expr address(uint32_t index, ptx::TokenRange operand) const;

@@ -59,7 +59,7 @@ class Copies {
   [[nodiscard]] uint32_t next(const RoundLoop& loop, uint32_t i) const {
     while (i != loop.branch()) {
       const bool jumps = m_.is(at(i).head, "bra") && !at(i).predicated;
-      if (!jumps && i != loop.condition() && !computes_exactly(v_, i)) return i;
+      if (!jumps && i != loop.condition() && !v_.symbolic.is_evaluated(i)) return i;
       i = ends_block(i) ? first_of_successor(i, 0) : i + 1;
     }
     return i;
