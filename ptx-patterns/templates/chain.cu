@@ -32,10 +32,20 @@ KLAP_KERNELS
 enum : unsigned int { kKernels = KLAP_KERNELS };
 #undef KLAP_KERNEL
 
-// Items that were reserved, with room or without; the parent is complete.
+// Items that were reserved, with room or without; the parent is complete. The last block to leave may be
+// writing there already, if there are blocks that need not work.
 static __device__ __forceinline__ unsigned int reserved_items(const KlapFeed* feed) {
-  const unsigned int items = static_cast<unsigned int>(feed->reserved >> 32);
+  unsigned long long reserved;
+  asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(reserved) : "l"(&feed->reserved) : "memory");
+  const unsigned int items = static_cast<unsigned int>(reserved >> 32);
   return items < feed->item_capacity ? items : feed->item_capacity;
+}
+
+// How many of the kernel's blocks come to the queue at all, the first ones: there are as many as fit on the
+// device, and all of them would change the same two words. To a block that comes so late that the queue is
+// empty again, it is none or the first: rightly, as it is not one of them.
+static __device__ __forceinline__ unsigned int working_blocks(unsigned int items) {
+  return items == 0 ? 1u : items < gridDim.x ? items : gridDim.x;
 }
 
 #ifdef KLAP_IN_ORDER
@@ -101,19 +111,17 @@ static __device__ __forceinline__ unsigned long long take(KlapFeed* feed, unsign
 
 // Counts this block out, for one thread of it; the last block leaves the queue empty for the next parent. The
 // second fence acquires what the others released, so that they read the counters before these are reset.
-static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int children) {
-  if (children != 0) atomicAdd(&feed->children, children);
+static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int working, unsigned int children) {
   __threadfence();
-  if (atomicAdd(&feed->exited, 1u) + 1u != gridDim.x) return;
+  const unsigned long long leaving = static_cast<unsigned long long>(children) << 32 | 1u;
+  const unsigned long long exited = atomicAdd(&feed->exited, leaving) + leaving;
+  if (static_cast<unsigned int>(exited) != working) return;
   __threadfence();
-  if (feed->report != nullptr) {  // groups' consumers run at once
-    atomicAdd(feed->report + KLAP_REPORT_CHILDREN, static_cast<unsigned long long>(feed->children));
-    atomicAdd(feed->report + KLAP_REPORT_NATIVE, static_cast<unsigned long long>(feed->native));
-  }
-  feed->reserved = 0;
+  report_beside_others(feed->report, KLAP_REPORT_CHILDREN, exited >> 32);  // groups' consumers run at once
+  report_beside_others(feed->report, KLAP_REPORT_NATIVE, feed->native);
+  asm volatile("st.relaxed.gpu.u64 [%0], %1;" : : "l"(&feed->reserved), "l"(0ull) : "memory");
   feed->turns = 0;
   feed->exited = 0;
-  feed->children = 0;
   feed->native = 0;
   feed->after_native = 0;
 }
@@ -121,9 +129,9 @@ static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int childr
 extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapFeed* feed) {
   __shared__ unsigned long long taken;
   const unsigned int thread = threadIdx.x;
-  unsigned int items = 0;     // in the first thread, as is the rest
-  unsigned int children = 0;  // begun by this block
-  if (thread == 0) items = reserved_items(feed);
+  const unsigned int items = reserved_items(feed);
+  if (blockIdx.x >= working_blocks(items)) return;
+  unsigned int children = 0;  // begun by this block; in the first thread
 
 #pragma unroll 1
   for (;;) {
@@ -164,5 +172,5 @@ extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapF
     if (thread == 0) finish(reinterpret_cast<KlapChained*>(record));
 #endif
   }
-  if (thread == 0) leave(feed, children);
+  if (thread == 0) leave(feed, working_blocks(items), children);
 }

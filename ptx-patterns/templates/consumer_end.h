@@ -44,11 +44,6 @@ static __device__ __forceinline__ unsigned int working_blocks(const KlapCounted&
   return blocks != 0 ? static_cast<unsigned int>(blocks) : counted.packed != 0 ? 1u : 0u;
 }
 
-static __device__ __forceinline__ void report_children(const KlapQueue* queue, unsigned int children) {
-  if (queue->report == nullptr) return;
-  *reinterpret_cast<volatile unsigned long long*>(queue->report + KLAP_REPORT_CHILDREN) += children;
-}
-
 static __device__ __forceinline__ void empty(KlapCounters* head) {
   asm volatile("st.relaxed.gpu.u64 [%0], %1;" : : "l"(&head->packed), "l"(0ull) : "memory");
   asm volatile("st.relaxed.gpu.u32 [%0], %1;" : : "l"(&head->big), "r"(0u) : "memory");
@@ -61,7 +56,7 @@ static __device__ __forceinline__ void empty(KlapCounters* head) {
 static __device__ __forceinline__ void begin(KlapQueue* queue, const KlapCounted& counted) {
   if (blockIdx.x != 0 || threadIdx.x != 0) return;
   empty(reinterpret_cast<KlapQueue*>(reinterpret_cast<unsigned char*>(queue) + queue->other));
-  report_children(queue, children_in(counted));
+  report_next(queue->report, KLAP_REPORT_CHILDREN, children_in(counted));
 }
 
 static __device__ __forceinline__ void leave(KlapQueue*, unsigned int) {}
@@ -81,7 +76,7 @@ static __device__ __forceinline__ void leave(KlapQueue* queue, unsigned int work
   const unsigned int children = children_in({queue->packed, queue->big});
   empty(queue);
   queue->exited = 0;
-  report_children(queue, children);
+  report_next(queue->report, KLAP_REPORT_CHILDREN, children);
 }
 
 #endif

@@ -194,20 +194,17 @@ static __device__ __forceinline__ unsigned long long take_late(KlapFeed* feed, c
 // Counts this block out, for one thread of it; the last block leaves the queue empty for the next parent. The
 // second fence acquires what the others released, so that they read the counters before these are reset.
 static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int children) {
-  if (children != 0) atomicAdd(&feed->children, children);
   __threadfence();
-  if (atomicAdd(&feed->exited, 1u) + 1u != gridDim.x) return;
+  const unsigned long long leaving = static_cast<unsigned long long>(children) << 32 | 1u;
+  const unsigned long long exited = atomicAdd(&feed->exited, leaving) + leaving;
+  if (static_cast<unsigned int>(exited) != gridDim.x) return;
   __threadfence();
-  if (feed->report != nullptr) {
-    volatile unsigned long long* const report = feed->report;
-    report[KLAP_REPORT_CHILDREN] += feed->children;
-    report[KLAP_REPORT_NATIVE] += feed->native;
-  }
+  report_next(feed->report, KLAP_REPORT_CHILDREN, exited >> 32);
+  report_next(feed->report, KLAP_REPORT_NATIVE, feed->native);
   feed->reserved = 0;
   feed->turns = 0;
   feed->done = 0;
   feed->exited = 0;
-  feed->children = 0;
   feed->native = 0;
 }
 

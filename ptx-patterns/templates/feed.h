@@ -25,12 +25,13 @@
 struct KlapFeed {
   unsigned int record_capacity;
   unsigned int item_capacity;
-  unsigned long long* items;   // [item_capacity] zero, or ready: KLAP_FEED_ITEM
-  unsigned char* records;      // [record_capacity] each a grid and arguments, as in queue.h
-  unsigned long long* report;  // host-visible totals for KLAP_STATS, null when nobody asked
-  unsigned int exited;         // consumer blocks that have left; the last one resets the counters
-  unsigned int children;       // run by the blocks that have left
-  unsigned int native;         // launches that did not fit
+  unsigned long long* items;  // [item_capacity] zero, or ready: KLAP_FEED_ITEM
+  unsigned char* records;     // [record_capacity] each a grid and arguments, as in queue.h
+  KlapReport* report;         // of the queue's stream, null when nobody asked
+  // Consumer blocks that have left, the last of which resets the counters, and, from bit 32 on, the children
+  // that they ran.
+  unsigned long long exited;
+  unsigned int native;  // launches that did not fit
   // Some thread has made launches itself that its recorded ones must come behind (chain_record.cu). Where
   // there are groups, of some of them.
   unsigned int after_native;

@@ -90,15 +90,12 @@ static __device__ __forceinline__ bool try_launch(KlapFeed* feed, unsigned int i
 // For who may wait. If the device runtime keeps refusing, these children can no longer be run by anyone: the
 // program must see an error rather than a result that lacks them.
 static __device__ __forceinline__ void launch_at_last(KlapFeed* feed, unsigned int item_capacity,
-                                                      unsigned long long* report, void* consumer) {
+                                                      KlapReport* report, void* consumer) {
   int failures = 0;
 #pragma unroll 1
   while (!try_launch(feed, item_capacity, consumer)) {
     if (++failures == kAttempts) {
-      if (report != nullptr) {
-        reinterpret_cast<volatile unsigned long long*>(report)[KLAP_REPORT_FAILURES] = 1;
-        __threadfence_system();
-      }
+      report_failure(report);
       __trap();
     }
     __nanosleep(kPauseNanoseconds);

@@ -120,10 +120,7 @@ static __device__ __forceinline__ bool launch_sequence(KlapQueue* queue, void* c
     } else if (++failures < kAttempts) {
       __nanosleep(kPauseNanoseconds);
     } else {
-      if (queue->report != nullptr) {
-        reinterpret_cast<volatile unsigned long long*>(queue->report)[KLAP_REPORT_FAILURES] = 1;
-        __threadfence_system();
-      }
+      report_failure(queue->report);
       __trap();
     }
   }
@@ -258,9 +255,7 @@ extern "C" __device__ void __klap_launch_turn(KlapQueue* queue, void* consumer, 
   own->packed = 0;
   own->big = 0;
   reset_sizes(own);
-  const unsigned int children = children_in(recorded);
-  if (queue->report != nullptr && children != 0)
-    atomicAdd(queue->report + KLAP_REPORT_CHILDREN, static_cast<unsigned long long>(children));
+  report_beside_others(queue->report, KLAP_REPORT_CHILDREN, children_in(recorded));
   launch_recorded(queue, group, consumer, recorded, true);
 }
 
@@ -294,8 +289,7 @@ extern "C" __device__ void __klap_launch_children(KlapQueue* queue, void* consum
     if (!is_last) {
       groups[group].exited = 0;
       if (!done) groups[atomicAdd(&queue->big, 1u)].waiting = group;
-      if (queue->report != nullptr && children != 0)
-        atomicAdd(queue->report + KLAP_REPORT_CHILDREN, static_cast<unsigned long long>(children));
+      report_beside_others(queue->report, KLAP_REPORT_CHILDREN, children);
       __threadfence();
       if (atomicAdd(&queue->exited, 1u) + 1u != number_of_groups()) return;
       __threadfence();
@@ -318,10 +312,7 @@ extern "C" __device__ void __klap_launch_children(KlapQueue* queue, void* consum
                        queue->shared_bytes};
   queue->exited = 0;
   reset_sizes(queue);
-  if (queue->report != nullptr) {
-    reinterpret_cast<volatile unsigned long long*>(queue->report)[KLAP_REPORT_CHILDREN] +=
-        children_in(recorded);
-  }
+  report_next(queue->report, KLAP_REPORT_CHILDREN, children_in(recorded));
   launch_recorded(queue, 0, consumer, recorded, true);
 }
 

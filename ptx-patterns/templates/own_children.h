@@ -31,8 +31,7 @@ static __device__ __forceinline__ void count_own_child(const KlapQueue* queue) {
   const unsigned int mask = __activemask();
   unsigned int lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
-  if (lane == 31u - __clz(mask))
-    atomicAdd(queue->report + KLAP_REPORT_CHILDREN, static_cast<unsigned long long>(__popc(mask)));
+  if (lane == 31u - __clz(mask)) report_beside_others(queue->report, KLAP_REPORT_CHILDREN, __popc(mask));
 }
 
 #if KLAP_OWN > 0

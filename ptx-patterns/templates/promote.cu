@@ -290,7 +290,7 @@ static __device__ __forceinline__ unsigned long long begin(KlapChain* chain, uns
 static __device__ __forceinline__ void begin_anew(KlapChain* chain, unsigned long long links) {
   unsigned long long first = chain->taken;
   const unsigned long long first_before = chain->first;
-  volatile unsigned long long* const report = chain->report;
+  KlapReport* const report = chain->report;
 #ifdef KLAP_LAUNCHES
   links = first - first_before;
 #endif
@@ -312,7 +312,7 @@ static __device__ __forceinline__ void begin_anew(KlapChain* chain, unsigned lon
   for (unsigned int i = 0; i < KLAP_SLOT_WORDS; ++i) chain->ring[i] = marked(first, 0);
 #endif
   // The first one is the program's own launch.
-  if (report != nullptr) report[KLAP_REPORT_CHILDREN] += links - 1;
+  report_next(report, KLAP_REPORT_LINKS, links - 1);
 }
 
 #ifdef KLAP_LAUNCHES

@@ -29,13 +29,15 @@
 #ifndef KLAP_PROMOTE_H
 #define KLAP_PROMOTE_H
 
+#include "report.h"
+
 #define KLAP_CHAIN_SLOTS 8192u  // a power of two, and far more than blocks that a device can hold
 #define KLAP_CHAIN_QUARTER (KLAP_CHAIN_SLOTS / 4)
 
 struct KlapChain {
-  unsigned long long* ring;    // [KLAP_CHAIN_SLOTS * words of a slot], zero at first
-  unsigned long long* report;  // host-visible totals for KLAP_STATS, null when nobody asked
-  unsigned long long first;    // number of the first link of this launch, set as the one before ends
+  unsigned long long* ring;  // [KLAP_CHAIN_SLOTS * words of a slot], zero at first
+  KlapReport* report;        // of the chain's stream, null when nobody asked
+  unsigned long long first;  // number of the first link of this launch, set as the one before ends
   // Blocks that have left, the last of which makes ready for the next launch, and, from bit 32 on, links that
   // they ran.
   unsigned long long left;

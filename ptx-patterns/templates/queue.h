@@ -21,6 +21,8 @@
 #ifndef KLAP_QUEUE_H
 #define KLAP_QUEUE_H
 
+#include "report.h"
+
 // What the threads that fill a queue, or one stretch of it, count.
 struct KlapCounters {
   // records in the low 24 bits, virtual blocks in the high 40. Neither can carry: at most 2^24 - 1 records of
@@ -56,7 +58,7 @@ struct KlapQueue : KlapCounters {
   int other;                   // bytes from here to the queue's other head; 0: there is none
   unsigned long long* prefix;  // [capacity] first virtual block of record i
   unsigned char* records;      // [capacity records]
-  unsigned long long* report;  // this queue's host-visible totals for KLAP_STATS, null when nobody asked
+  KlapReport* report;          // of the queue's stream, null when nobody asked
   KlapGroup* groups;           // [as many as the shape has], null where the grid is the only group
 };
 
@@ -74,12 +76,5 @@ struct KlapGroup : KlapCounters {
 #define KLAP_INDEX_BITS 24
 #define KLAP_MAX_RECORDS ((1u << KLAP_INDEX_BITS) - 1)
 #define KLAP_BIG_CHILD_BLOCKS (1u << 16)
-
-// Words of the report.
-#define KLAP_REPORT_WORDS 4
-#define KLAP_REPORT_CHILDREN 0  // += children run
-#define KLAP_REPORT_FAILURES 1  // set when children could not be launched from the device
-#define KLAP_REPORT_NATIVE 2    // += launches of a parent or child that the queue had no room for (feed.h)
-#define KLAP_REPORT_LINKS 3     // += links of promoted chains but the first (promote.h)
 
 #endif

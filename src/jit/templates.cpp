@@ -11,6 +11,7 @@
 
 namespace klap::jit {
 
+extern const char kReportHeader[];
 extern const char kQueueHeader[];
 extern const char kGroupHeader[];
 extern const char kRecordGridHeader[];
@@ -66,7 +67,8 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
     options.insert(options.end(), {kTemplateTarget, "-rdc=true", "-std=c++17"});
     entry = std::make_shared<const ptx::Module>(
         ptx::parse(compile_to_ptx(source, name, options,
-                                  {{"queue.h", kQueueHeader},
+                                  {{"report.h", kReportHeader},
+                                   {"queue.h", kQueueHeader},
                                    {"group.h", kGroupHeader},
                                    {"record_grid.h", kRecordGridHeader},
                                    {"sequence.h", kSequenceHeader},
@@ -154,6 +156,7 @@ void add_rounds(std::vector<std::string>& options, const transform::ConsumerShap
   for (size_t i = 0; i < split->pointers.size(); ++i) pointers += fmt::format("KLAP_POINTER({})", i);
   constexpr uint32_t kLargestBlock = 1024;
   options.emplace_back("-DKLAP_ROUNDS");
+  if (shape.all_rounds) options.emplace_back("-DKLAP_ALL_ROUNDS");
   if (split->one_row)
     options.push_back(fmt::format("-DKLAP_MOST_BLOCKS={}u", kLargestBlock / shape.child_threads()));
   options.push_back("-DKLAP_POINTERS=" + pointers);
@@ -271,7 +274,6 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
   if (shape.exact) return compiled(kExactTemplate, "exact.cu", options);
   if (shape.awaits_parent) options.emplace_back("-DKLAP_AWAIT_PARENT");
   if (shape.two_heads) options.emplace_back("-DKLAP_TWO_HEADS");
-  if (shape.least_blocks != 0) options.push_back(fmt::format("-DKLAP_LEAST_BLOCKS={}", shape.least_blocks));
   if (shape.flat) {
     options.push_back(fmt::format("-DKLAP_THREADS={}", shape.flat_threads));
     if (shape.in_one_row()) options.emplace_back("-DKLAP_ONE_ROW");
@@ -386,10 +388,10 @@ std::shared_ptr<const ptx::Module> promote_launch_template(const transform::Prom
 }
 
 std::string template_texts() {
-  return std::string(kQueueHeader) + kGroupHeader + kRecordGridHeader + kSequenceHeader + kSizesHeader +
-         kFlatHeader + kRoundsHeader + kOwnChildrenHeader + kConsumerEndHeader + kConsumerFlatTemplate +
-         kRecordTemplate + kRecordSizesTemplate + kConsumerTemplate + kExactTemplate + kLeaveTemplate +
-         kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate + kChainHeader +
+  return std::string(kReportHeader) + kQueueHeader + kGroupHeader + kRecordGridHeader + kSequenceHeader +
+         kSizesHeader + kFlatHeader + kRoundsHeader + kOwnChildrenHeader + kConsumerEndHeader +
+         kConsumerFlatTemplate + kRecordTemplate + kRecordSizesTemplate + kConsumerTemplate + kExactTemplate +
+         kLeaveTemplate + kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate + kChainHeader +
          kChainRecordTemplate + kChainTemplate + kFeedGroupHeader + kLeaveChainTemplate + kWarpRecordsHeader +
          kWarpTemplate + kWarpLaunchTemplate + kExitsHeader + kAwaitHeader + kDeviceMemoryTemplate +
          kPromoteHeader + kPromoteLinkHeader + kPromoteTemplate + kPromoteLinkTemplate +

@@ -19,7 +19,7 @@ struct ChainShape {
   [[nodiscard]] KlapChain header(uint64_t address, uint64_t report) const {
     KlapChain chain{};
     chain.ring = std::bit_cast<unsigned long long*>(address + ring_offset());
-    chain.report = std::bit_cast<unsigned long long*>(report);
+    chain.report = std::bit_cast<KlapReport*>(report);
     return chain;
   }
 };

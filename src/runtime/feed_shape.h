@@ -50,7 +50,7 @@ struct FeedShape {
     feed.item_capacity = static_cast<unsigned>(items());
     feed.items = std::bit_cast<unsigned long long*>(address + items_offset());
     feed.records = std::bit_cast<unsigned char*>(address + records_offset());
-    feed.report = std::bit_cast<unsigned long long*>(report);
+    feed.report = std::bit_cast<KlapReport*>(report);
     feed.groups = std::bit_cast<KlapFeed*>(groups);
     return feed;
   }

@@ -1,14 +1,11 @@
 #include "runtime/launch_context.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstddef>
 #include <utility>
 
 #include "ptx-patterns/templates/queue.h"
 #include "runtime/driver.h"
 #include "runtime/process.h"
-#include "support/log.h"
 
 namespace klap::runtime {
 
@@ -29,19 +26,6 @@ unsigned multiprocessors_of_current_device() {
   return static_cast<unsigned>(count);
 }
 
-// A page that kernels of the current context can write to, as device pointer; 0 if there is none.
-CUdeviceptr map_report_page() {
-  void* const page = new_report_page();
-  if (!page) return 0;
-  const Driver& cuda = *driver();
-  CUdeviceptr address = 0;
-  CUresult result = cuda.mem_host_register(page, report_page_bytes(), CU_MEMHOSTREGISTER_DEVICEMAP);
-  if (result == CUDA_SUCCESS) result = cuda.mem_host_get_device_pointer(&address, page, 0);
-  if (result == CUDA_SUCCESS) return address;
-  log().warn("children are not counted: the report page cannot be mapped ({})", error_name(result));
-  return 0;
-}
-
 // A created stream can be used while another context is current; the queue would then be allocated in the
 // wrong one. Such streams are left alone.
 MaybeReason wrong_context(CUstream stream) {
@@ -60,7 +44,6 @@ MaybeReason wrong_context(CUstream stream) {
 CudaContext::CudaContext(uint64_t context_id) : id(context_id), pool(config().total_bytes()) {
   const RelaxedCapture relaxed;
   multiprocessors = multiprocessors_of_current_device();
-  report = map_report_page();
 }
 
 LaunchContext::LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream)
@@ -69,10 +52,7 @@ LaunchContext::LaunchContext(std::shared_ptr<CudaContext> context, CUstream stre
       unusable_(wrong_context(stream)),
       pooled_memory_(context_->pool, stream),
       launch_memory_(context_->launch_pool, context_->pool, stream) {
-  if (context_->report == 0) return;
-  // Streams beyond the page's slots share them: then children may go uncounted, never unrun.
-  const size_t slot = context_->next_report_slot.fetch_add(1, std::memory_order_relaxed) % report_slots();
-  report_ = context_->report + slot * KLAP_REPORT_WORDS * sizeof(uint64_t);
+  if (unusable_ == nullptr) report_ = context_->reports.take(stream);
 }
 
 MaybeReason RecordQueue::make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report,
@@ -210,9 +190,7 @@ std::vector<Block> Queues::take_blocks() {
 }
 
 MaybeReason LaunchContext::make_chain_room(const jit::Variant& variant, uint64_t pool_bytes) {
-  // A chain knows of one total only, and has a place of its own for it.
-  const CUdeviceptr report = report_ == 0 ? 0 : report_ + KLAP_REPORT_LINKS * sizeof(uint64_t);
-  return rings_.make_room(*context_, stream_, report, variant, pool_bytes);
+  return rings_.make_room(*context_, stream_, report_, variant, pool_bytes);
 }
 
 QueueMemory& LaunchContext::begin_launch(jit::Buffer buffer) {

@@ -27,6 +27,7 @@
 #include "runtime/launch_reasons.h"
 #include "runtime/queue_memory.h"
 #include "runtime/queue_shape.h"
+#include "runtime/report_slots.h"
 
 namespace klap::runtime {
 
@@ -38,8 +39,7 @@ struct CudaContext {
   explicit CudaContext(uint64_t context_id);
   const uint64_t id;
   unsigned multiprocessors = 0;
-  CUdeviceptr report = 0;  // page where queues add up children for KLAP_STATS, 0 when nobody asked
-  std::atomic<size_t> next_report_slot{0};
+  ReportSlots reports;
   BlockPool pool;
   LaunchPool launch_pool;
 };
@@ -146,7 +146,7 @@ class LaunchContext {
   const std::shared_ptr<CudaContext> context_;
   const CUstream stream_;
   MaybeReason unusable_ = nullptr;
-  CUdeviceptr report_ = 0;  // these queues' slot in the context's page
+  CUdeviceptr report_ = 0;  // of the stream (templates/report.h), 0 where nobody asked
   PooledMemory pooled_memory_;
   LaunchMemory launch_memory_;
   Queues kept_;               // for one launch after another, in pooled memory

@@ -41,9 +41,10 @@ Config* read_settings() {
 
 void add_up(const volatile uint64_t* page) {
   for (size_t slot = 0; slot < report_slots(); ++slot, page += KLAP_REPORT_WORDS) {
-    Stats::instance().children_total()->fetch_add(page[KLAP_REPORT_CHILDREN]);
-    Stats::instance().native_total()->fetch_add(page[KLAP_REPORT_NATIVE]);
-    Stats::instance().links_total()->fetch_add(page[KLAP_REPORT_LINKS]);
+    const auto total = [&](size_t word) { return page[word] + page[KLAP_REPORT_ADDED + word]; };
+    Stats::instance().children_total()->fetch_add(total(KLAP_REPORT_CHILDREN));
+    Stats::instance().native_total()->fetch_add(total(KLAP_REPORT_NATIVE));
+    Stats::instance().links_total()->fetch_add(total(KLAP_REPORT_LINKS));
     if (page[KLAP_REPORT_FAILURES] != 0) {
       log().error("a parent could not launch its recorded children from the device, and was ended");
     }

@@ -23,13 +23,12 @@ bool active() noexcept;
 // statistics to be written at exit.
 void first_image_loaded();
 
-// A page of host memory whose first 8 bytes the device adds to, counted into the statistics at exit. The page
-// is mapped for this alone: pinned memory may not be inherited across fork, so it must not share a page with
-// anything. Null when there is no memory or nobody asked for statistics.
+// A page of host memory that the device writes to, counted into the statistics at exit. The page is mapped
+// for this alone: pinned memory may not be inherited across fork, so it must not share a page with anything.
+// Null when there is no memory or nobody asked for statistics.
 void* new_report_page();
 size_t report_page_bytes();
-// Places of KLAP_REPORT_WORDS words in a page. Each queue adds up in one of its own, because the additions of
-// different streams are not atomic.
+// Places of KLAP_REPORT_WORDS words in a page, one for each stream (templates/report.h).
 size_t report_slots();
 
 }  // namespace klap::runtime

@@ -39,7 +39,7 @@ struct QueueShape {
     queue.capacity = static_cast<unsigned>(capacity);
     queue.prefix = std::bit_cast<unsigned long long*>(address + prefix_offset());
     queue.records = std::bit_cast<unsigned char*>(address + records_offset());
-    queue.report = std::bit_cast<unsigned long long*>(report);
+    queue.report = std::bit_cast<KlapReport*>(report);
     if (groups != 0) queue.groups = std::bit_cast<KlapGroup*>(address + groups_offset());
     return queue;
   }

@@ -2,6 +2,10 @@
 // that launches itself may see of its launcher and of other threads.
 #include "case.h"
 
+constexpr int kLitter = 9;
+KLAP_SHARED inline int litter_of(int plant) { return 2 + plant % (kLitter - 1); }
+KLAP_SHARED inline int value_below(int above, int block) { return (above * 3 + block) % 1009 + 1; }
+
 #ifdef __CUDACC__
 
 __global__ void set(int* cell, int value) {
@@ -90,6 +94,18 @@ extern "C" __global__ void turn(const int* from, int* to, int levels) {
   const int tiles = 150 * kTile;
   if (blockIdx.x == 7 % gridDim.x && t == 0 && levels > 0)
     turn<<<150, kTile, 0, cudaStreamFireAndForget>>>(from + tiles, to + tiles, levels - 1);
+}
+
+// Grids of two to nine blocks, in one row or two, more of them at a time than a device has room for.
+extern "C" __global__ void sow(int* plants, int first, int above, int level, int plants_above) {
+  const int block = static_cast<int>(blockIdx.y * gridDim.x + blockIdx.x);
+  const int plant = first + block;
+  const int value = value_below(above, block);
+  if (threadIdx.x == 0) plants[plant] = value;
+  if (threadIdx.x != 3 || level == 0) return;
+  const int seeds = litter_of(plant);
+  const dim3 grid = seeds % 2 == 0 ? dim3(seeds / 2, 2) : dim3(seeds, 1);
+  sow<<<grid, 32>>>(plants + plants_above, kLitter * plant, value, level - 1, plants_above * kLitter);
 }
 
 #else
@@ -286,6 +302,26 @@ KLAP_CASE(recursion_in_tiles, "a block's shared memory is overwritten while the 
   const auto result = c.buffer("to", std::vector<int>(to.size()), to);
   c.launch("turn", {1, 1, 1}, {kTileCells, 1, 1}, c.address(source), c.address(result), kLevels);
   c.left_on_device("turn", "child-launches");
+  c.by_warp("child-launches");
+}
+
+KLAP_CASE(recursion_of_siblings, "of a child's few blocks one is left out or runs twice where many wait") {
+  constexpr int kRoots = 30, kLevels = 2;
+  std::vector<int> after, level(kRoots);
+  for (int i = 0; i < kRoots; ++i) level[static_cast<size_t>(i)] = value_below(5, i);
+  for (int l = 0; l <= kLevels; ++l) {
+    after.insert(after.end(), level.begin(), level.end());
+    std::vector<int> below(level.size() * kLitter);
+    for (int plant = 0; plant < static_cast<int>(level.size()); ++plant) {
+      const int value = level[static_cast<size_t>(plant)];
+      for (int i = 0; value != 0 && i < litter_of(plant); ++i)
+        below[static_cast<size_t>(plant * kLitter + i)] = value_below(value, i);
+    }
+    level = below;
+  }
+  const auto plants = c.buffer("plants", std::vector<int>(after.size()), after);
+  c.launch("sow", {kRoots, 1, 1}, {32, 1, 1}, c.address(plants), 0, 5, kLevels, kRoots);
+  c.left_on_device("sow", "child-launches");
   c.by_warp("child-launches");
 }
 
