@@ -24,13 +24,10 @@ READBACK = "host-readback"  # the launcher of grid aggregation as in the KLAP pa
 # is worth.
 OPTIMISATIONS = {"flatten": "KLAP_FLATTEN", "dependent_launch": "KLAP_DEPENDENT_LAUNCH",
                  "pack_records": "KLAP_PACK_RECORDS", "threshold": "KLAP_THRESHOLD", "pack_blocks": "KLAP_PACK_BLOCKS",
-                 "batch_items": "KLAP_BATCH_ITEMS", "batch_links": "KLAP_BATCH_LINKS"}
-# What is off by itself, to see what it is worth: each alone, and all of it.
-OPTIONS = {"two_heads": {"KLAP_TWO_HEADS": "on"}, "hold_arguments": {"KLAP_HOLD_ARGUMENTS": "on"},
-           "split_rounds": {"KLAP_SPLIT_ROUNDS": "on"},
-           "1536 residents": {"KLAP_RESIDENT_THREADS": "1536"}, "2048 residents": {"KLAP_RESIDENT_THREADS": "2048"}}
-OPTIONS["options"] = (OPTIONS["two_heads"] | OPTIONS["hold_arguments"] | OPTIONS["split_rounds"] |
-                      OPTIONS["1536 residents"])
+                 "batch_items": "KLAP_BATCH_ITEMS", "batch_links": "KLAP_BATCH_LINKS",
+                 "two_heads": "KLAP_TWO_HEADS", "split_rounds": "KLAP_SPLIT_ROUNDS"}
+# What is off by itself, to see what it is worth.
+OPTIONS = {"hold_arguments": {"KLAP_HOLD_ARGUMENTS": "on"}, "all rounds split": {"KLAP_SPLIT_ROUNDS": "all"}}
 # Children of up to so many threads run by the thread that launches them: to see what a threshold is worth.
 THRESHOLDS = (4, 8, 32)
 WITH_THRESHOLD = " threshold "

@@ -16,8 +16,7 @@
 //
 // Constants: those of sizes.h, with one dimension; KLAP_ONE_ROW where children are one block each (rounds.h);
 // KLAP_THREADS of a block, a multiple of a warp; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; those of
-// record_grid.h; KLAP_GRID_1D; KLAP_LEAST_BLOCKS, how many blocks a multiprocessor must have registers for,
-// unless that is left open; those of await.h and consumer_end.h.
+// record_grid.h; KLAP_GRID_1D; those of await.h and consumer_end.h.
 #include "await.h"
 #include "child.h"
 #include "consumer_end.h"
@@ -82,13 +81,7 @@ static __device__ __forceinline__ unsigned int working(const KlapCounted& counte
   return working_blocks(counted, ((counted.packed >> KLAP_INDEX_BITS) + 31u) / 32u);
 }
 
-#ifdef KLAP_LEAST_BLOCKS
-#define KLAP_BOUNDS __launch_bounds__(KLAP_THREADS, KLAP_LEAST_BLOCKS)
-#else
-#define KLAP_BOUNDS __launch_bounds__(KLAP_THREADS)
-#endif
-
-extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapQueue* queue) {
+extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapQueue* queue) {
   await_parent();
   const KlapCounted counted = counted_in(queue);
   begin(queue, counted);

@@ -1,22 +1,30 @@
-// Children whose grid-stride loop gets a thread for each of its rounds.
+// Children whose grid-stride loop has its rounds dealt out to more threads.
 //
 // Such a child has `bound` rounds, however many threads it was launched with, and it makes no difference
 // which of its threads runs which round, as long as no round touches what another one changes. That arrays of
-// different pointers are apart is asked here. Then it is recorded with a grid that has a thread for each
-// round; its loop, which steps on by the number of threads, then ends after one. Where they are not apart, or
-// may not be, it is recorded as it was launched.
+// different pointers are apart is asked here. Then it is recorded with a larger grid than it was launched
+// with; its loop, which steps on by the number of threads, then ends after fewer rounds. Where they are not
+// apart, or may not be, it is recorded as it was launched.
 //
 // A child of one block whose threads count themselves within it stays one block, of as many threads as a
 // block may have at the most: what it knows about its place stays true.
 //
-// Constants: KLAP_ROUNDS where it is so; KLAP_POINTERS, a KLAP_POINTER(n) for each pointer to look at, by
-// number; KLAP_SPANS, a KLAP_SPAN(pointer, least, step, bytes, use) for what rounds touch by it;
-// KLAP_MOST_BLOCKS where there is a limit, for one block how many times its threads fit into one; KLAP_BOUND
-// and KLAP_FLAT of flat.h.
+// Constants: KLAP_ROUNDS where it is so; KLAP_ALL_ROUNDS where each round gets a thread; KLAP_POINTERS, a
+// KLAP_POINTER(n) for each pointer to look at, by number; KLAP_SPANS, a KLAP_SPAN(pointer, least, step,
+// bytes, use) for what rounds touch by it; KLAP_MOST_BLOCKS where there is a limit, for one block how many
+// times its threads fit into one; KLAP_BOUND and KLAP_FLAT of flat.h.
 #ifndef KLAP_ROUNDS_H
 #define KLAP_ROUNDS_H
 
 #include "flat.h"
+
+// A thread that is begun costs as much as a short round. So a child whose threads would have 32 rounds or
+// more each gets as many threads as have eight.
+#ifdef KLAP_ALL_ROUNDS
+static constexpr unsigned int kRoundsEach = 1, kWorthwhile = 1;
+#else
+static constexpr unsigned int kRoundsEach = 8, kWorthwhile = 4;
+#endif
 
 // More, and an index of 32 bits might wrap around where it would not natively.
 static constexpr unsigned int kMostRounds = 1u << 26;
@@ -60,12 +68,12 @@ static __device__ __forceinline__ bool are_apart(const unsigned long long* point
 static __device__ __forceinline__ unsigned int blocks_for_rounds(unsigned int blocks, KLAP_BOUND bound,
                                                                  const unsigned long long* pointers) {
   const unsigned int rounds = static_cast<unsigned int>(threads_below(bound, kMostRounds + 1ull));
-  unsigned int wanted = (rounds + KLAP_FLAT - 1u) / KLAP_FLAT;
+  unsigned int wanted = (rounds + kRoundsEach * KLAP_FLAT - 1u) / (kRoundsEach * KLAP_FLAT);
+  if (rounds > kMostRounds || wanted / kWorthwhile < blocks) return blocks;
 #ifdef KLAP_MOST_BLOCKS
   if (wanted > KLAP_MOST_BLOCKS) wanted = KLAP_MOST_BLOCKS;
 #endif
-  if (rounds > kMostRounds || wanted <= blocks || !are_apart(pointers, rounds)) return blocks;
-  return wanted;
+  return wanted > blocks && are_apart(pointers, rounds) ? wanted : blocks;
 }
 
 #endif

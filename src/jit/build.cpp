@@ -59,11 +59,11 @@ std::string layout_tag(const transform::RecordLayout& layout) {
   return layout.packed ? "_p" + Hasher().add(layout.key()).hex().substr(0, 8) : "";
 }
 
-// The options that are off by themselves.
+// What is otherwise than usual.
 std::string options_tag(const transform::ConsumerShape& shape) {
-  std::string text = shape.two_heads ? "_heads" : "";
+  const bool by_host = !shape.exact && shape.chain == transform::Chain::None;
+  std::string text = by_host && !shape.two_heads ? "_onehead" : "";
   if (shape.held_words != 0) text += "_held";
-  if (shape.least_blocks != 0) text += fmt::format("_least{}", shape.least_blocks);
   return text;
 }
 

@@ -59,9 +59,9 @@ std::string decisions(const std::vector<SiteRemark>& remarks, const Request& req
   for (const auto& [parent, child] : launches) {
     if (!request.setting) break;
     for (const char* const key :
-         {"granularity", "launcher", "multiblock", "ordering", "consumer_threads", "resident_threads",
-          "two_heads", "buffer", "pack_records", "flatten", "split_rounds", "hold_arguments", "pack_blocks",
-          "batch_items", "threshold", "promotion", "batch_links", "assume"}) {
+         {"granularity", "launcher", "multiblock", "ordering", "consumer_threads", "two_heads", "buffer",
+          "pack_records", "flatten", "split_rounds", "hold_arguments", "pack_blocks", "batch_items",
+          "threshold", "promotion", "batch_links", "assume"}) {
       const auto given = request.setting(key, parent, child);
       if (given) text += fmt::format("{} {} {} {} {}\n", parent, child, key, given->text, given->place);
     }

@@ -231,11 +231,11 @@ class Planner {
         analysis::judge_flattening(child.moldable, planned.wish.split_rounds ? &child.loop : nullptr,
                                    *planned.parent, site, block_threads, may_wait);
     if (!verdict.flattening) {
-      const bool is_off = !planned.wish.split_rounds && child.loop.may_split();
-      planned.not_flat = verdict.why_not + (is_off ? ", and split_rounds is off" : "");
+      planned.not_flat = verdict.why_not;
       return;
     }
     transform::flatten(planned.shape, *verdict.flattening);
+    planned.shape.all_rounds = planned.wish.split_all_rounds;
     transform::use_threads(planned.shape, planned.wish.consumer_threads);
   }
 
@@ -243,7 +243,6 @@ class Planner {
   void use_options(PlannedSite& planned) const {
     if (planned.promotion != nullptr || planned.way.is_at_once() || planned.way.has_own_room()) return;
     if (planned.way.launcher != Launcher::Host) return;
-    transform::keep_resident(planned.shape, planned.wish.resident_threads);
     if (planned.wish.hold_arguments) transform::hold_arguments(planned.shape);
     planned.shape.two_heads = planned.wish.two_heads && request_.two_heads;
   }

@@ -19,8 +19,6 @@ using analysis::Way;
 constexpr uint32_t kMostThreads = 1024;
 constexpr uint32_t kMostBlocks = (1U << 24) - 1;
 
-constexpr uint32_t kMostResidents = 2048;
-
 uint32_t threads_of(const std::string& text) {
   return text == "auto" ? 0 : *parse_number(text, 1, kMostThreads);
 }
@@ -133,7 +131,10 @@ class Reader {
     read_buffer(wish);
     if (const auto given = find("pack_records")) wish.pack_records = given->text == "on";
     if (const auto given = find("flatten")) wish.flatten = given->text == "on";
-    if (const auto given = find("split_rounds")) wish.split_rounds = given->text == "on";
+    if (const auto given = find("split_rounds")) {
+      wish.split_rounds = given->text != "off";
+      wish.split_all_rounds = given->text == "all";
+    }
     if (const auto given = find("hold_arguments")) wish.hold_arguments = given->text == "on";
     if (const auto given = find("two_heads")) wish.two_heads = given->text == "on";
     if (const auto given = find("pack_blocks")) wish.pack_blocks = given->text == "on";
@@ -141,8 +142,6 @@ class Reader {
     if (const auto given = find("threshold")) wish.threshold = threshold_of(given->text);
     if (const auto given = find("batch_links")) wish.batch_links = given->text == "on";
     if (const auto given = find("consumer_threads")) wish.consumer_threads = threads_of(given->text);
-    if (const auto given = find("resident_threads"); given && given->text != "auto")
-      wish.resident_threads = *parse_number(given->text, 1, kMostResidents);
     if (const auto given = find("assume")) wish.assume_noalias = given->text == "noalias";
     read_promotion(wish);
     if (const auto* const a = annotation("pool"); a != nullptr && a->value != "auto") {

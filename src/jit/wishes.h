@@ -25,13 +25,13 @@ struct SiteWish {
   Launcher launcher = Launcher::Host;
   uint32_t multiblock = kMultiBlock;
   uint32_t consumer_threads = 0;  // 0: as suits
-  uint32_t resident_threads = 0;  // 0: as the assembler sees fit
   Ordering ordering = Ordering::Relaxed;
   bool pack_records = true;
   bool flatten = true;
-  bool split_rounds = false;
+  bool split_rounds = true;
+  bool split_all_rounds = false;  // a thread for each
   bool hold_arguments = false;
-  bool two_heads = false;
+  bool two_heads = true;
   bool pack_blocks = true;
   bool batch_items = true;
   std::optional<uint32_t> threshold = kDefaultThreshold;  // nothing: all children are recorded

@@ -38,8 +38,7 @@ Error syntax_error(std::string_view description) {
 
 bool may_be_number(SettingType type) {
   return type == SettingType::Size || type == SettingType::Count || type == SettingType::Share ||
-         type == SettingType::Threads || type == SettingType::Residents || type == SettingType::Blocks ||
-         type == SettingType::Threshold;
+         type == SettingType::Threads || type == SettingType::Blocks || type == SettingType::Threshold;
 }
 
 class FileReader {

@@ -23,6 +23,7 @@ constexpr std::array kLaunchers{"auto"sv, "host"sv, "device"sv, "host-readback"s
 constexpr std::array kOrderings{"relaxed"sv, "stream"sv};
 constexpr std::array kBuffers{"pool"sv, "malloc"sv};
 constexpr std::array kSwitch{"on"sv, "off"sv};
+constexpr std::array kRounds{"on"sv, "off"sv, "all"sv};
 constexpr std::array kMemories{"off"sv, "warp"sv};
 constexpr std::array kPromotions{"auto"sv, "none"sv, "P"sv, "PA"sv, "PO"sv, "PAO"sv, "lookback"sv};
 constexpr std::array kAssumptions{"none"sv, "noalias"sv};
@@ -84,20 +85,10 @@ constexpr std::array kSettings{
             "auto",
             "Threads of a consumer's block, where it runs several blocks of children: a multiple of theirs. "
             "auto: about 256."},
-    Setting{
-        "KLAP_RESIDENT_THREADS",
-        "resident_threads",
-        kBothSections,
-        SettingType::Residents,
-        {},
-        "auto",
-        "Threads of a consumer that the host launches that a multiprocessor must have registers for: with "
-        "more of them at a time each has fewer, and may have to keep some in memory. auto: as the "
-        "assembler sees fit."},
     Setting{"KLAP_DEPENDENT_LAUNCH", "dependent_launch", kBothSections, SettingType::Choice, kSwitch, "on",
             "Whether a consumer that the host launches may get ready while its parent ends (programmatic "
             "dependent launch, sm_90 and later), or is started when the parent is complete."},
-    Setting{"KLAP_TWO_HEADS", "two_heads", kBothSections, SettingType::Choice, kSwitch, "off",
+    Setting{"KLAP_TWO_HEADS", "two_heads", kBothSections, SettingType::Choice, kSwitch, "on",
             "Whether the counters of record queues are there twice, for parents in turn, so that no consumer "
             "has to wait for its last block to clear them."},
     Setting{
@@ -110,11 +101,10 @@ constexpr std::array kSettings{
         "those "
         "that begin with a comparison of their index only the threads that pass it, so that the threads of "
         "several children share a warp."},
-    Setting{
-        "KLAP_SPLIT_ROUNDS", "split_rounds", kBothSections, SettingType::Choice, kSwitch, "off",
-        "Whether children that walk over their data in one grid-stride loop are flattened, too, where each "
-        "of their threads has one round, and are recorded with as many threads as rounds where it makes "
-        "no difference which thread has which."},
+    Setting{"KLAP_SPLIT_ROUNDS", "split_rounds", kBothSections, SettingType::Choice, kRounds, "on",
+            "Whether children that walk over their data in one grid-stride loop are flattened, too, and are "
+            "recorded with more threads where each would have more than 32 rounds and it makes no difference "
+            "which thread has which: each then has 8. all: each has one, however few there are."},
     Setting{"KLAP_HOLD_ARGUMENTS", "hold_arguments", kBothSections, SettingType::Choice, kSwitch, "off",
             "Whether a consumer that the host launches reads a child's first arguments once for all of its "
             "blocks "
@@ -247,7 +237,6 @@ constexpr std::array kSettings{
 // As many blocks as a grid that is aggregated can have.
 constexpr uint32_t kLargestCount = (1U << 24) - 1;
 constexpr uint32_t kLargestBlock = 1024;
-constexpr uint32_t kMostResidents = 2048;
 
 std::string places(const Setting& setting) {
   std::vector<std::string> names;
@@ -272,8 +261,6 @@ bool is_valid(const Setting& setting, std::string_view value) {
       return parse_share(value).has_value();
     case SettingType::Threads:
       return parse_threads(value).has_value();
-    case SettingType::Residents:
-      return parse_residents(value).has_value();
     case SettingType::Blocks:
       return parse_blocks(value).has_value();
     case SettingType::Threshold:
@@ -339,8 +326,6 @@ std::string describe_values(const Setting& setting) {
       return "a number from 1 on";
     case SettingType::Threads:
       return "auto, or a number up to 1024";
-    case SettingType::Residents:
-      return "auto, or a number up to 2048";
     case SettingType::Blocks:
       return "auto, or a number from 1 on";
     case SettingType::Threshold:
@@ -367,10 +352,6 @@ std::optional<uint32_t> parse_share(std::string_view text) { return parse_number
 
 std::optional<uint32_t> parse_threads(std::string_view text) {
   return text == "auto" ? std::optional(0u) : parse_number(text, 1, kLargestBlock);
-}
-
-std::optional<uint32_t> parse_residents(std::string_view text) {
-  return text == "auto" ? std::optional(0u) : parse_number(text, 1, kMostResidents);
 }
 
 std::optional<uint32_t> parse_blocks(std::string_view text) {

@@ -18,19 +18,7 @@
 
 namespace klap::runtime {
 
-enum class SettingType {
-  Choice,
-  Boolean,
-  Path,
-  Glob,
-  Size,
-  Count,
-  Share,
-  Threads,
-  Residents,
-  Blocks,
-  Threshold
-};
+enum class SettingType { Choice, Boolean, Path, Glob, Size, Count, Share, Threads, Blocks, Threshold };
 
 // Sections of the config file that a key may stand in.
 enum class Section { Defaults, Kernel };
@@ -80,7 +68,6 @@ std::optional<uint32_t> parse_share(std::string_view text);
 std::optional<uint32_t> parse_threads(std::string_view text);
 
 // Threads that a multiprocessor holds; 0 for "auto".
-std::optional<uint32_t> parse_residents(std::string_view text);
 
 // Off, auto, or threads from 0 on: whether it is one of these.
 bool is_threshold(std::string_view text);

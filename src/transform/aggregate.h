@@ -59,8 +59,7 @@ struct ConsumerShape {
   uint32_t takes = 1;               // then: the most items that a block takes at a time
   bool apart = false;               // then: the items' warps need not wait for each other
   std::vector<FedBody> bodies;      // then, and with a chain: all kernels that it runs, by number
-  // So many blocks a multiprocessor must have registers for; 0: left to the assembler.
-  uint32_t least_blocks = 0;
+  uint32_t least_blocks = 0;        // then: what a multiprocessor must have registers for; 0: left open
   // Registers of 32 bits for arguments that are read once for all blocks or threads of a child that run one
   // after another.
   uint32_t held_words = 0;
@@ -85,6 +84,7 @@ struct ConsumerShape {
   [[nodiscard]] const analysis::RoundSplit* split() const {
     return flat && flat->split ? &*flat->split : nullptr;
   }
+  bool all_rounds = false;  // then: a thread for each, however few there are
   // Then, whether the child runs as one block of as many threads.
   [[nodiscard]] bool in_one_row() const { return split() != nullptr && split()->one_row; }
   [[nodiscard]] bool blocks_differ() const { return sizes && sizes->blocks_differ(); }
@@ -110,9 +110,6 @@ bool pack_warps(ConsumerShape& shape, const analysis::WarpBlock& block);
 // How many blocks of so many threads a multiprocessor must have registers for, where they run children that
 // launch again and hold `words` registers; 0: that is left to the assembler.
 uint32_t least_blocks(uint32_t words, uint32_t threads);
-// Makes the consumer one of which a multiprocessor has registers for so many threads, or for a block; 0 for
-// as it is.
-void keep_resident(ConsumerShape& shape, uint32_t threads);
 
 // Makes the consumer one that holds arguments.
 void hold_arguments(ConsumerShape& shape);

@@ -1,5 +1,5 @@
 // With how many blocks a child in a grid-stride loop is recorded: the device code itself, as C++ of the host,
-// for bounds that no run could go through.
+// for bounds that no run could go through. Each round has a thread.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -13,6 +13,7 @@
 #define KLAP_BOUND long long
 #define KLAP_BOUND_COMPARED long long
 #define KLAP_ROUNDS
+#define KLAP_ALL_ROUNDS
 // Two arrays that are written, one that is read from one behind and one before, and a counter.
 #define KLAP_SPANS KLAP_SPAN(0, 0, 4, 4, 2) KLAP_SPAN(1, -4, 4, 12, 0) KLAP_SPAN(2, 8, 0, 4, 1)
 #include "ptx-patterns/templates/rounds.h"

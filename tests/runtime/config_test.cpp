@@ -328,7 +328,7 @@ granularity = "Grid"
           "kernel)",
           "klap.toml:3:1: unknown key 'granularty' in [defaults] (fix: did you mean 'granularity'? "
           "use one of: granularity, launcher, multiblock, ordering, buffer, pool_bytes, total_bytes, "
-          "concurrency, consumer_threads, resident_threads, dependent_launch, two_heads, pack_records, "
+          "concurrency, consumer_threads, dependent_launch, two_heads, pack_records, "
           "flatten, split_rounds, hold_arguments, pack_blocks, batch_items, threshold, aggregate_malloc, "
           "promotion, "
           "batch_links, pool, assume)",

@@ -32,7 +32,7 @@ constexpr Broken kBroken[] = {
      "FILE:2:1: unknown key 'pool_byts' in [defaults] (fix: did you mean 'pool_bytes'? use one of: "
      "granularity, "
      "launcher, multiblock, ordering, buffer, pool_bytes, total_bytes, "
-     "concurrency, consumer_threads, resident_threads, dependent_launch, two_heads, pack_records, flatten, "
+     "concurrency, consumer_threads, dependent_launch, two_heads, pack_records, flatten, "
      "split_rounds, hold_arguments, pack_blocks, batch_items, threshold, aggregate_malloc, promotion, "
      "batch_links, pool, "
      "assume)"},
@@ -51,8 +51,6 @@ constexpr Broken kBroken[] = {
      "FILE:2:15: concurrency cannot be '0' (fix: use a number from 1 on)"},
     {"MoreThreadsThanABlockHas", "[defaults]\nconsumer_threads = 2048\n",
      "FILE:2:20: consumer_threads cannot be '2048' (fix: use auto, or a number up to 1024)"},
-    {"MoreThreadsThanAMultiprocessorHolds", "[defaults]\nresident_threads = 4096\n",
-     "FILE:2:20: resident_threads cannot be '4096' (fix: use auto, or a number up to 2048)"},
     {"ThresholdOfNoNumber", "[defaults]\nthreshold = \"on\"\n",
      "FILE:2:13: threshold cannot be 'on' (fix: use auto, off, or a number up to 1024)"},
     {"PoolOfSomeLaunches", "[[kernel]]\nname = \"*\"\nchild = \"*\"\npool_bytes = \"1M\"\n",

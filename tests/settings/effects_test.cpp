@@ -185,20 +185,6 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   }
   void default_consumer_threads() { expect_threads(config("[defaults]\nconsumer_threads = 128\n")); }
   void kernel_consumer_threads() { expect_threads(config(parent_table_ + "consumer_threads = 128\n")); }
-  // What the parent's launch runs behind it.
-  std::string consumer_with(const std::string& setting) {
-    return run({"KLAP_GRANULARITY=grid", setting}).launched.back();
-  }
-  // So many blocks of 256 threads a multiprocessor must have registers for: the consumer's name says it.
-  void expect_residents(const std::string& setting) {
-    EXPECT_THAT(consumer_with(setting), testing::EndsWith("_least6")) << setting;
-  }
-  void resident_threads() {
-    expect_residents("KLAP_RESIDENT_THREADS=1536");
-    EXPECT_THAT(consumer_with("KLAP_RESIDENT_THREADS=auto"), Not(HasSubstr("_least")));
-  }
-  void default_resident_threads() { expect_residents(config("[defaults]\nresident_threads = 1536\n")); }
-  void kernel_resident_threads() { expect_residents(config(parent_table_ + "resident_threads = 1536\n")); }
   // What a grid's parts and their consumers take as the queue: each consumer the same as its part.
   void expect_heads(const std::string& setting, size_t heads) {
     EXPECT_GT(slices(run({"KLAP_GRANULARITY=grid", "KLAP_POOL_BYTES=8K", setting}, 100)), 3);
@@ -228,7 +214,8 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   }
   void kernel_two_heads() {
     expect_heads(config(parent_table_ + "two_heads = \"on\"\n"), 2);
-    expect_heads(config("[[kernel]]\nname = \"other*\"\ntwo_heads = \"on\"\n"), 1);
+    expect_heads(config(parent_table_ + "two_heads = \"off\"\n"), 1);
+    expect_heads(config("[[kernel]]\nname = \"other*\"\ntwo_heads = \"off\"\n"), 2);
   }
   // Whether the consumer of a child that is run thread by thread has the name of one that holds arguments.
   void expect_held(const std::string& setting, bool expected = true) {
@@ -268,14 +255,15 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   const std::string split_ = "flattened: threads with i < p[16], rounds given to threads anew";
   const std::string kept_ = "not flattened: its threads loop";
   void split_rounds() {
-    expect_rounds("KLAP_SPLIT_ROUNDS=", kept_);
+    expect_rounds("KLAP_SPLIT_ROUNDS=", split_);
     expect_rounds("KLAP_SPLIT_ROUNDS=off", kept_);
     expect_rounds("KLAP_SPLIT_ROUNDS=on", split_);
+    expect_rounds("KLAP_SPLIT_ROUNDS=all", split_);
   }
-  void default_split_rounds() { expect_rounds(config("[defaults]\nsplit_rounds = \"on\"\n"), split_); }
+  void default_split_rounds() { expect_rounds(config("[defaults]\nsplit_rounds = \"off\"\n"), kept_); }
   void kernel_split_rounds() {
-    expect_rounds(config("[[kernel]]\nname = \"parent*\"\nsplit_rounds = \"on\"\n"), split_);
-    expect_rounds(config("[[kernel]]\nname = \"other*\"\nsplit_rounds = \"on\"\n"), kept_);
+    expect_rounds(config("[[kernel]]\nname = \"parent*\"\nsplit_rounds = \"off\"\n"), kept_);
+    expect_rounds(config("[[kernel]]\nname = \"other*\"\nsplit_rounds = \"off\"\n"), split_);
   }
   // Whether a consumer is launched as the dependent of its parent.
   bool launches_dependents(const std::string& setting) {
@@ -575,9 +563,6 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_CONSUMER_THREADS", &Effects::consumer_threads},
       {"[defaults] consumer_threads", &Effects::default_consumer_threads},
       {"[[kernel]] consumer_threads", &Effects::kernel_consumer_threads},
-      {"KLAP_RESIDENT_THREADS", &Effects::resident_threads},
-      {"[defaults] resident_threads", &Effects::default_resident_threads},
-      {"[[kernel]] resident_threads", &Effects::kernel_resident_threads},
       {"KLAP_TWO_HEADS", &Effects::two_heads},
       {"[defaults] two_heads", &Effects::default_two_heads},
       {"[[kernel]] two_heads", &Effects::kernel_two_heads},

@@ -13,15 +13,18 @@ TEST(Launch, PerThreadEntryPointsUseThePerThreadStream) {
   const Outcome run = run_program("launching", {"ptsz"});
   EXPECT_EQ(0, run.status) << run.error;
   ASSERT_EQ("CVCVC", roles(run));
-  std::set<std::string> streams, queues;
+  std::set<std::string> streams;
+  std::vector<std::string> queues;
   for (const Call& launch : run.launches()) {
     streams.insert(launch["stream"]);
     const std::string params = launch["params"];
-    if (role(launch) == Role::Consumer) queues.insert(params);
-    if (role(launch) == Role::Variant) queues.insert(params.substr(params.size() - 49 - 17, 17));
+    const bool is_consumer = role(launch) == Role::Consumer;
+    queues.push_back(is_consumer ? params : params.substr(params.size() - 49 - 17, 17));
   }
   EXPECT_EQ(std::set<std::string>{"0x2"}, streams);
-  EXPECT_EQ(1u, queues.size());
+  EXPECT_EQ(queues[1], queues[2]);
+  EXPECT_EQ(queues[3], queues[4]);
+  EXPECT_NE(queues[1], queues[3]) << "the queue's other head";
 }
 
 TEST(Launch, ExtendedLaunches) {

@@ -29,8 +29,11 @@ CONFIGURATIONS = {
     "native": {},
     "host": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host"},
     # With what is off by itself.
-    "host_options": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host", "KLAP_TWO_HEADS": "on",
-                     "KLAP_HOLD_ARGUMENTS": "on", "KLAP_SPLIT_ROUNDS": "on", "KLAP_RESIDENT_THREADS": "1536"},
+    "host_options": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host",
+                     "KLAP_HOLD_ARGUMENTS": "on", "KLAP_SPLIT_ROUNDS": "all"},
+    # Without what is on by itself.
+    "host_less": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host", "KLAP_TWO_HEADS": "off",
+                  "KLAP_SPLIT_ROUNDS": "off", "KLAP_BATCH_ITEMS": "off", "KLAP_FLATTEN": "off"},
     "device": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "device"},
     "block": {"KLAP_GRANULARITY": "block"},
     "multiblock": {"KLAP_GRANULARITY": "multiblock", "KLAP_MULTIBLOCK": "3"},
@@ -41,7 +44,7 @@ CONFIGURATIONS = {
     # As racecheck has it: launches that were left after all would end their kernels with an error.
     "host_without_runtime": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host", "KLAP_DEVICE_RUNTIME": "0"},
 }
-HOST = ("host", "host_options", "host_without_runtime", "P", "PO")
+HOST = ("host", "host_options", "host_less", "host_without_runtime", "P", "PO")
 LIMIT = 120  # seconds a run may take
 
 
