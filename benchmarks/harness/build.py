@@ -29,7 +29,7 @@ def build(root, folder, programs, say):
 
 def check(where, programs):
     """BadInput unless the build folder holds everything needed."""
-    files = [where.library, *[where.program("bench", name) for name in sorted(set(programs))]]
+    files = [where.library, where.klap_ptx, *[where.program("bench", name) for name in sorted(set(programs))]]
     missing = [os.path.basename(file) for file in files if not os.path.exists(file)]
     if missing:
         raise BadInput(f"the build folder {os.path.basename(where.build)} has no {', '.join(missing)}")

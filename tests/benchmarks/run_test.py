@@ -707,6 +707,10 @@ class RowsTest(WithPrograms):
         os.remove(os.path.join(self.folder, "build/bin/bench/fake"))
         code, _, err = self.main(*self.words("--all"))
         self.assertEqual((code, err), (2, "benchmarks/run: the build folder build has no fake\n"))
+        # It says which granularities and launchers there are.
+        os.remove(os.path.join(self.folder, "build/bin/klap-ptx"))
+        code, _, err = self.main(*self.words("--all"))
+        self.assertEqual((code, err), (2, "benchmarks/run: the build folder build has no klap-ptx, fake\n"))
 
     def test_too_few_repetitions(self):
         self.program()
