@@ -25,7 +25,7 @@ struct QueueShape {
   static_assert(sizeof(KlapQueue) <= KLAP_ONCE_OFFSET);
 
   // The groups' counters, which must be zero before the queue is first used.
-  [[nodiscard]] static constexpr uint64_t groups_offset() { return round_up(2 * KLAP_HEAD_BYTES); }
+  [[nodiscard]] static constexpr uint64_t groups_offset() { return round_up(uint64_t{2} * KLAP_HEAD_BYTES); }
   [[nodiscard]] uint64_t groups_bytes() const { return groups * sizeof(KlapGroup); }
   [[nodiscard]] uint64_t prefix_offset() const { return round_up(groups_offset() + groups_bytes()); }
   [[nodiscard]] uint64_t records_offset() const {

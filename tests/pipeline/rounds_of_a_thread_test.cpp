@@ -2,12 +2,9 @@
 // where a thread keeps eight rounds, in blocks of which there may be sixteen.
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cstdint>
 
-#define __device__
-#define __forceinline__ inline
-[[maybe_unused]] static int __clz(int value) { return std::countl_zero(static_cast<unsigned int>(value)); }
+#include "device_code.h"
 
 #define KLAP_FLAT 64u
 #define KLAP_BOUND long long
@@ -26,7 +23,7 @@ unsigned int blocks(long long rounds, unsigned int launched = 1, unsigned long l
 }
 
 TEST(RoundsOfAThread, AreEightWhereTheyWouldBeMoreThanThirtyOne) {
-  constexpr long long kEight = 8 * 64;
+  constexpr long long kEight = 8LL * 64;
   EXPECT_EQ(1u, blocks(3 * kEight));
   EXPECT_EQ(4u, blocks(3 * kEight + 1));
   EXPECT_EQ(4u, blocks(4 * kEight));
@@ -37,7 +34,7 @@ TEST(RoundsOfAThread, AreEightWhereTheyWouldBeMoreThanThirtyOne) {
 }
 
 TEST(RoundsOfAThread, AreMoreInAsManyBlocksAsThereMayBe) {
-  constexpr long long kEight = 8 * 64;
+  constexpr long long kEight = 8LL * 64;
   EXPECT_EQ(16u, blocks(16 * kEight));
   EXPECT_EQ(16u, blocks(1000 * kEight));
   EXPECT_EQ(16u, blocks(1000 * kEight, 15));

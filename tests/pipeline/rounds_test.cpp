@@ -2,12 +2,9 @@
 // for bounds that no run could go through. Each round has a thread.
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cstdint>
 
-#define __device__
-#define __forceinline__ inline
-[[maybe_unused]] static int __clz(int value) { return std::countl_zero(static_cast<unsigned int>(value)); }
+#include "device_code.h"
 
 #define KLAP_FLAT 64u
 #define KLAP_BOUND long long
