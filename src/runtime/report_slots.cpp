@@ -21,7 +21,7 @@ bool ReportSlots::make_page() {
   if (result == CUDA_SUCCESS) left_ = report_slots();
   failed_ = left_ == 0;
   if (failed_)
-    log().warn("children are not counted: the report page cannot be mapped ({})", error_name(result));
+    log().warn("children are not counted: there is no memory for their totals ({})", error_name(result));
   return !failed_;
 }
 

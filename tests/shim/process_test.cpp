@@ -3,6 +3,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "run_program.h"
 #include "support/file.h"
@@ -101,6 +102,37 @@ TEST(Process, StatisticsAreWrittenAtExit) {
   EXPECT_LE(page, words);
   EXPECT_GT(page + 4096, words);
   EXPECT_EQ(std::stoull(copies[0]["to"], nullptr, 16), number_at(copies[1]["data"], 48));
+}
+
+// A page has room for 64.
+TEST(Process, EachStreamIsCountedInAPlaceOfItsOwn) {
+  const TemporaryFile stats("stats.json");
+  Options options;
+  options.environment = {{"KLAP_STATS", stats.path()}};
+  const Outcome run = run_program("launching", {"many_streams"}, options);
+  EXPECT_EQ(0, run.status) << run.error;
+  EXPECT_EQ(2u, run.called("cuMemHostRegister_v2").size());
+  std::set<uint64_t> words, reports;
+  for (const Call& copy : run.called("cuMemcpyHtoDAsync_v2")) {
+    if (std::stoull(copy["bytes"]) != 32) continue;  // a queue's heads
+    words.insert(number_at(copy["data"], 0));
+    reports.insert(std::stoull(copy["to"], nullptr, 16));
+  }
+  EXPECT_EQ(70u, words.size());
+  EXPECT_EQ(70u, reports.size());
+}
+
+TEST(Process, WithoutAPlaceForTotalsNothingIsCounted) {
+  for (const char* const failing : {"cuMemHostRegister_v2=2", "cuMemAlloc_v2=2@1"}) {
+    const TemporaryFile stats("stats.json");
+    Options options;
+    options.environment = {{"KLAP_STATS", stats.path()}, {"FAKE_CUDA_FAIL", failing}};
+    const Outcome run = run_program("launching", {"streams"}, options);
+    EXPECT_EQ(0, run.status) << run.error;
+    ASSERT_EQ(1u, run.complaints().size()) << run.error;
+    EXPECT_THAT(run.complaints()[0], HasSubstr("children are not counted: there is no memory"));
+    EXPECT_EQ(3, nlohmann::json::parse(read_file(stats.path()))["launches"]["redirected"]["parent"]);
+  }
 }
 
 }  // namespace

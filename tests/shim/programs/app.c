@@ -202,15 +202,18 @@ static void do_capture(void) {
   CHECK(launch(kernel, stream));
 }
 
-static void do_streams(void) {
+static void launch_in_streams(int count) {
   CUfunction kernel = kernel_of(load_library(), "parent");
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < count; ++i) {
     CUstream stream;
     CHECK(cu.stream_create(&stream, 0));
     CHECK(launch(kernel, stream));
     CHECK(cu.stream_destroy(stream));
   }
 }
+
+static void do_streams(void) { launch_in_streams(3); }
+static void do_many_streams(void) { launch_in_streams(70); }
 
 static void do_attributes(void) {
   CUfunction kernel = kernel_of(load_library(), "parent");
@@ -317,6 +320,7 @@ int main(int argc, char** argv) {
       {"capture", do_capture},
       {"cooperative", do_cooperative},
       {"streams", do_streams},
+      {"many_streams", do_many_streams},
       {"attributes", do_attributes},
       {"threads", do_threads},
       {"fork", do_fork},
