@@ -18,8 +18,8 @@
 
 #include "flat.h"
 
-// A thread that is begun costs as much as a short round. So a child whose threads would have 32 rounds or
-// more each gets as many threads as have eight.
+// A thread that is begun costs as much as a short round. So a child whose threads would have about 32 rounds
+// or more each (25 or more where it is one block) gets as many threads as have eight.
 #ifdef KLAP_ALL_ROUNDS
 static constexpr unsigned int kRoundsEach = 1, kWorthwhile = 1;
 #else

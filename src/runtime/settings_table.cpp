@@ -101,10 +101,11 @@ constexpr std::array kSettings{
         "those "
         "that begin with a comparison of their index only the threads that pass it, so that the threads of "
         "several children share a warp."},
-    Setting{"KLAP_SPLIT_ROUNDS", "split_rounds", kBothSections, SettingType::Choice, kRounds, "on",
-            "Whether children that walk over their data in one grid-stride loop are flattened, too, and are "
-            "recorded with more threads where each would have more than 32 rounds and it makes no difference "
-            "which thread has which: each then has 8. all: each has one, however few there are."},
+    Setting{
+        "KLAP_SPLIT_ROUNDS", "split_rounds", kBothSections, SettingType::Choice, kRounds, "on",
+        "Whether children that walk over their data in one grid-stride loop are flattened, too, and are "
+        "recorded with more threads where each would have about 32 rounds or more and it makes no difference "
+        "which thread has which: each then has 8. all: each has one, however few there are."},
     Setting{"KLAP_HOLD_ARGUMENTS", "hold_arguments", kBothSections, SettingType::Choice, kSwitch, "off",
             "Whether a consumer that the host launches reads a child's first arguments once for all of its "
             "blocks "

@@ -22,7 +22,7 @@ unsigned int blocks(long long rounds, unsigned int launched = 1, unsigned long l
   return blocks_for_rounds(launched, rounds, pointers);
 }
 
-TEST(RoundsOfAThread, AreEightWhereTheyWouldBeMoreThanThirtyOne) {
+TEST(RoundsOfAThread, AreEightWhereThatMakesFourTimesAsManyBlocks) {
   constexpr long long kEight = 8LL * 64;
   EXPECT_EQ(1u, blocks(3 * kEight));
   EXPECT_EQ(4u, blocks(3 * kEight + 1));

@@ -4,6 +4,7 @@
 
 constexpr int kChildren = 64, kThreads = 32;  // of a parent's grid, in blocks of 32; of a child
 constexpr int kMost = 200, kRow = 2 * kMost;  // rounds, and cells of a child
+constexpr int kFew = 4;  // threads of a child, most of which have so many rounds that these are dealt out
 
 __device__ int here() { return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); }
 int rounds_of(int t) { return t * 37 % kMost; }
@@ -27,6 +28,10 @@ __global__ void began(int* y, int n) {
 __global__ void mix_all(int* cells, const int* rounds, int distance) {
   const int t = here();
   mix<<<1, kThreads>>>(cells + t * kRow, cells + t * kRow + distance, rounds[t]);
+}
+__global__ void mix_all_by_few(int* cells, const int* rounds) {
+  const int t = here();
+  mix<<<1, kFew>>>(cells + t * kRow, cells + t * kRow + kMost, rounds[t]);
 }
 __global__ void add_up_all(int* cells, const int* rounds) {
   const int t = here();
@@ -58,6 +63,9 @@ int main() {
     expect(report, "mixed", cells, expected,
            [&](int* x, int i) { x[i + distance] = 3 * x[i] + x[i + distance]; });
   }
+  mix_all_by_few<<<blocks, 32>>>(cells.data(), given.data());
+  expect(report, "mixed by few", cells, expected,
+         [](int* x, int i) { x[i + kMost] = 3 * x[i] + x[i + kMost]; });
   add_up_all<<<blocks, 32>>>(cells.data(), given.data());
   expect(report, "added", cells, expected,
          [](int* y, int i) { y[i] = i + (i < kThreads ? 0 : y[i - kThreads]); });
