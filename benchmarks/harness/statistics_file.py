@@ -67,7 +67,6 @@ def summary(stats):
                                                   "launcher", "reason", "notes")}
                   for m in stats.get("modules", []) for site in m.get("sites", [])],
         "launches": stats.get("launches"),
-        "children_aggregated": stats.get("children_aggregated"),
     }
 
 
@@ -105,6 +104,5 @@ def of_a_benchmark(stats):
             "sites_rewritten": rewritten, "sites_left": left,
             "redirected": sum(launches.get("redirected", {}).values()),
             "launches_left": launches.get("left", {}), "slices": most_slices(stats),
-            "children_aggregated": stats.get("children_aggregated"),
             "load_ms": [module.get("load_ms") for module in modules],
             "cache": [module.get("cache") for module in modules]}

@@ -133,6 +133,7 @@ class Runner:
         if self.variant.kind == "preloaded":
             environment = self.session.where.preloaded(
                 self.stats_file, KLAP_CACHE_DISABLE="0", KLAP_CACHE_DIR=self.session.library_cache,
+                KLAP_COUNT_CHILDREN="0",  # it takes time that programs without statistics do not need
                 **self.variant.settings, **self.settings)
         try:
             self.server = serve.Server(command, environment, os.path.join(self.folder, "errors.txt"))

@@ -35,6 +35,10 @@
 // __klap_link_body: the body, with its parameters from the area of the link. All its `ret` lead behind it.
 // __klap_launch_next: what promote_launch.cu says.
 //
+// With KLAP_TWO_HEADS blocks end with their last link, and are counted out only if somebody wants to know how
+// many links there were. Elsewhere the last one makes the context ready for the next launch, which takes four
+// trips to memory behind everything else.
+//
 // Constants: KLAP_AREA_BYTES; KLAP_SLOT_WORDS; KLAP_WORDS, for each word of arguments that is passed from
 // link to link KLAP_WORD(its offset in the parameter block); KLAP_STEPS, for each argument that steps
 // KLAP_STEP(offset, type, add or mul, by); with KLAP_FAST: KLAP_FAST_WORDS, as KLAP_WORDS; those of the kind;
@@ -264,38 +268,15 @@ static __device__ __forceinline__ unsigned long long take(KlapChain* chain) {
   return atomicAdd(&chain->taken, 1ull);
 }
 
-// The block's first number. The memory is asked for all at once: a chain of few links has little else to do.
-static __device__ __forceinline__ unsigned long long begin(KlapChain* chain, unsigned int link) {
-  KlapLink* const at = link_at(link);
-  const unsigned long long first = chain->first;
-  unsigned long long* const ring = chain->ring;
-  const unsigned long long number = take(chain);
-#if defined(KLAP_LEADER_KNOWS) && !defined(KLAP_LAUNCHES)
-  // Where there is a block for each link, the second numbers of all would be nobody's.
-#ifdef KLAP_BATCH
-  at->goes_on = exists(part_of(link, 0), gridDim.x) ? 1 : 0;
-#else
-  at->goes_on = exists(link, gridDim.x) ? 1 : 0;
-#endif
-#else
-  at->goes_on = 1;
-#endif
-  at->first = first;
-  at->ring = ring;
-  return number;
-}
-
-// Makes ready for the next launch, when all blocks are done and have run so many links. The whole kernel
-// waits for it, so that it reads what it needs at once.
-static __device__ __forceinline__ void begin_anew(KlapChain* chain, unsigned long long links) {
-  unsigned long long first = chain->taken;
+// Makes ready for the next launch, when all blocks of the last one that used this head are done. What it
+// takes is read at once. Returns how many numbers that one gave out.
+static __device__ __forceinline__ unsigned long long make_ready(KlapChain* chain) {
+  const unsigned long long taken = chain->taken;
   const unsigned long long first_before = chain->first;
-  KlapReport* const report = chain->report;
-#ifdef KLAP_LAUNCHES
-  links = first - first_before;
-#endif
+  unsigned long long* const ring = chain->ring;
+  unsigned long long first = taken;
 #ifdef KLAP_LOOK_BACK
-  const unsigned long long rings = (first + KLAP_CHAIN_SLOTS - 1) / KLAP_CHAIN_SLOTS;
+  const unsigned long long rings = (taken + KLAP_CHAIN_SLOTS - 1) / KLAP_CHAIN_SLOTS;
   first = rings * KLAP_CHAIN_SLOTS;
   for (unsigned int i = 0; i < 4; ++i) chain->done[i] = rings * KLAP_CHAIN_QUARTER;
 #endif
@@ -306,12 +287,66 @@ static __device__ __forceinline__ void begin_anew(KlapChain* chain, unsigned lon
   chain->ahead = 0;
   if (first >> 30 != first_before >> 30) {
 #pragma unroll 1
-    for (unsigned int i = 0; i < KLAP_CHAIN_SLOTS * KLAP_SLOT_STRIDE; ++i) chain->ring[i] = 0;
+    for (unsigned int i = 0; i < KLAP_CHAIN_SLOTS * KLAP_SLOT_STRIDE; ++i) ring[i] = 0;
   }
 #ifdef KLAP_PASSES
-  for (unsigned int i = 0; i < KLAP_SLOT_WORDS; ++i) chain->ring[i] = marked(first, 0);
+  for (unsigned int i = 0; i < KLAP_SLOT_WORDS; ++i) ring[i] = marked(first, 0);
 #endif
-  // The first one is the program's own launch.
+  return taken - first_before;
+}
+
+// One block, which most likely begins so late that it has no link in a short chain.
+static __device__ __forceinline__ void make_other_ready([[maybe_unused]] KlapChain* chain) {
+#ifdef KLAP_TWO_HEADS
+  if (blockIdx.x == gridDim.x - 1)
+    make_ready(reinterpret_cast<KlapChain*>(reinterpret_cast<unsigned char*>(chain) + chain->other));
+#endif
+}
+
+#if defined(KLAP_LEADER_KNOWS) && !defined(KLAP_LAUNCHES)
+#ifdef KLAP_BATCH
+static __device__ __forceinline__ unsigned int scratch_of(unsigned int link) { return part_of(link, 0); }
+#else
+static __device__ __forceinline__ unsigned int scratch_of(unsigned int link) { return link; }
+#endif
+#endif
+
+// The chain has fewer links than there are blocks before this one, and each of those runs one: so this one
+// need not come to the memory where all take numbers. The first blocks do not ask.
+static __device__ __forceinline__ bool is_one_too_many([[maybe_unused]] unsigned int link) {
+#if defined(KLAP_LEADER_KNOWS) && defined(KLAP_TWO_HEADS)
+  return blockIdx.x >= 64 && !exists(scratch_of(link), blockIdx.x);
+#else
+  return false;
+#endif
+}
+
+// The block's first number. The memory is asked for all at once: a chain of few links has little else to do.
+static __device__ __forceinline__ unsigned long long begin(KlapChain* chain, unsigned int link) {
+  KlapLink* const at = link_at(link);
+  if (is_one_too_many(link)) {
+    make_other_ready(chain);
+    at->goes_on = 0;
+    at->first = 0;
+    return blockIdx.x;  // there is no such link
+  }
+  const unsigned long long first = chain->first;
+  unsigned long long* const ring = chain->ring;
+  const unsigned long long number = take(chain);
+#if defined(KLAP_LEADER_KNOWS) && !defined(KLAP_LAUNCHES)
+  // Where there is a block for each link, the second numbers of all would be nobody's.
+  at->goes_on = exists(scratch_of(link), gridDim.x) ? 1 : 0;
+#else
+  at->goes_on = 1;
+#endif
+  at->first = first;
+  at->ring = ring;
+  make_other_ready(chain);
+  return number;
+}
+
+// The first link is the program's own launch.
+static __device__ __forceinline__ void report_links(KlapReport* report, unsigned long long links) {
   report_next(report, KLAP_REPORT_LINKS, links - 1);
 }
 
@@ -325,7 +360,8 @@ static __device__ __forceinline__ void leave_link(KlapChain* chain, unsigned int
   const unsigned int ahead = atomicSub(&chain->ahead, 1u);
   if (ahead == 0) {
     __threadfence();
-    begin_anew(chain, 0);
+    KlapReport* const report = chain->report;
+    report_links(report, make_ready(chain));
   } else if (ahead >= pool) {
     __klap_launch_next(link, 0);
   }
@@ -365,14 +401,26 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain, unsigned long long 
 
 #else
 
-// Counts this block out, for one thread of it. The second fence acquires what the others released, so that
-// they read the counters before these are set.
-static __device__ __forceinline__ void leave(KlapChain* chain, unsigned long long links) {
-  __threadfence();
+// Counts this block out, for one thread of it; returns how many links all have run if it is the last, else 0.
+static __device__ __forceinline__ unsigned long long count_out(KlapChain* chain, unsigned long long links) {
   const unsigned long long left = atomicAdd(&chain->left, links << 32 | 1u) + (links << 32 | 1u);
-  if (static_cast<unsigned int>(left) != gridDim.x) return;
+  return static_cast<unsigned int>(left) == gridDim.x ? left >> 32 : 0;
+}
+
+// For one thread of a block that has no more links. Where it is the last that makes ready, the second fence
+// acquires what the others released, so that they read the counters before these are set.
+static __device__ __forceinline__ void leave(KlapChain* chain, KlapReport* report, unsigned long long links) {
+#ifdef KLAP_TWO_HEADS
+  if (report == nullptr) return;
+  if (const unsigned long long all = count_out(chain, links)) report_links(report, all);
+#else
   __threadfence();
-  begin_anew(chain, left >> 32);
+  const unsigned long long all = count_out(chain, links);
+  if (all == 0) return;
+  __threadfence();
+  make_ready(chain);
+  report_links(report, all);
+#endif
 }
 
 extern "C" __global__ void __klap_promoted(KlapChain* chain) {
@@ -381,7 +429,9 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain) {
   KlapLink* const at = link_at(link);
   unsigned int links = 0;         // in the leader
   unsigned long long number = 0;  // the same
+  KlapReport* report = nullptr;   // the same
   if (is_leader()) {
+    report = chain->report;
     number = begin(chain, link);
     at->quarter = 0;
   }
@@ -404,7 +454,7 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain) {
     }
     if (at->goes_on == 0) break;
   }
-  if (is_leader()) leave(chain, links);
+  if (is_leader()) leave(chain, report, links);
 }
 
 #endif

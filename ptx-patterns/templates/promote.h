@@ -22,6 +22,10 @@
 // was held up so long that it finds a slot further back written again begins to look anew, from its own. The
 // first unfinished link is never held up so: the one before it has all that it needs, in a slot that stays.
 //
+// Who makes ready for the next launch? Either the last block of a launch, for which all must be counted out,
+// or with two heads and a ring each, for launches in turn, a block of a launch makes the other ones ready as
+// soon as it begins: the launch that used them is complete, and nobody waits for anybody (KLAP_TWO_HEADS).
+//
 // A quarter's counter is the next one's but three as well. It is right about the earlier one as long as none
 // of the later one's links has been counted; and they wait for the earlier one's, too.
 //
@@ -37,10 +41,11 @@
 struct KlapChain {
   unsigned long long* ring;  // [KLAP_CHAIN_SLOTS * words of a slot], zero at first
   KlapReport* report;        // of the chain's stream, null when nobody asked
-  unsigned long long first;  // number of the first link of this launch, set as the one before ends
+  unsigned long long first;  // number of the first link of this launch, set before it begins
   // Blocks that have left, the last of which makes ready for the next launch, and, from bit 32 on, links that
   // they ran.
   unsigned long long left;
+  long long other;                        // how far away the other head is, in bytes
   unsigned int ahead;                     // links known to exist and not done, beside one (promote_launch.cu)
   alignas(128) unsigned long long taken;  // numbers given out
   // Links that are done, by quarters of the ring, counted as if all numbers before this launch had been

@@ -190,7 +190,7 @@ class Generator {
     v.parent_param_bytes = parent.parameter_bytes;
     v.queue_param_offset = transform::queue_parameter_offset(parent);
     v.promoted = PromotedChain{promotion.shape.name(), promotion.chain->block, promotion.chain->shared_bytes,
-                               promotion.shape.slot_bytes};
+                               promotion.shape.slot_bytes, promotion.shape.two_heads};
     v.pool_bytes = site.wish.pool_bytes;
     v.pool = site.wish.pool;
     v.concurrency = site.wish.concurrency;

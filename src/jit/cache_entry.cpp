@@ -129,8 +129,8 @@ void fields(Archive& archive, Q& queue) {
 template <typename Archive, typename C>
 requires std::same_as<std::remove_const_t<C>, PromotedChain>
 void fields(Archive& archive, C& chain) {
-  auto& [mode, block, shared_bytes, slot_bytes] = chain;
-  archive(mode), extents(archive, block), archive(shared_bytes), archive(slot_bytes);
+  auto& [mode, block, shared_bytes, slot_bytes, two_heads] = chain;
+  archive(mode), extents(archive, block), archive(shared_bytes), archive(slot_bytes), archive(two_heads);
 }
 
 template <typename Archive, typename V>

@@ -163,6 +163,7 @@ struct PromotedChain {
   std::array<uint32_t, 3> block{};  // what the program must launch it with: other launches run the original
   uint32_t shared_bytes = 0;        // dynamic; the same
   uint32_t slot_bytes = 0;          // of the ring of links (templates/promote.h), per link
+  bool two_heads = false;           // each launch makes the other ring ready, which is the next one's
 
   // Its blocks launch each other: the host launches one. The variant takes one more 8-byte parameter, how
   // many links may have blocks at a time.

@@ -111,8 +111,7 @@ uint32_t batch_of(const analysis::Batching& batching, const transform::PromotedS
   return 1;
 }
 
-std::shared_ptr<const PlannedPromotion> with_batches(const FunctionFacts& kernel,
-                                                     PlannedPromotion promotion) {
+void add_batches(const FunctionFacts& kernel, PlannedPromotion& promotion) {
   const analysis::BatchingVerdict verdict = judge_batching(kernel, *promotion.chain);
   if (verdict.batching) {
     promotion.shape.batch = batch_of(*verdict.batching, promotion.shape);
@@ -122,7 +121,6 @@ std::shared_ptr<const PlannedPromotion> with_batches(const FunctionFacts& kernel
     promotion.notes.push_back("each block takes one link at a time: " +
                               (verdict.batching ? "several would be too large a kernel" : verdict.objection));
   }
-  return std::make_shared<PlannedPromotion>(std::move(promotion));
 }
 
 }  // namespace
@@ -154,8 +152,11 @@ PromotionVerdict plan_promotion(const FunctionFacts& kernel, const SiteWish& wis
   analysis::ChainVerdict verdict = analysis::judge_promotion(kernel, wish.assume_noalias);
   if (verdict.facts == nullptr) return {nullptr, std::move(verdict.objection)};
   PromotionVerdict out = plan_promotion(std::move(verdict.facts), wish.promotion);
-  if (out.promotion && out.promotion->shape.mode == PromotionMode::LookBack && wish.batch_links)
-    out.promotion = with_batches(kernel, *out.promotion);
+  if (!out.promotion) return out;
+  PlannedPromotion planned = *out.promotion;
+  if (planned.shape.mode == PromotionMode::LookBack && wish.batch_links) add_batches(kernel, planned);
+  planned.shape.two_heads = wish.two_heads && !planned.shape.launches;
+  out.promotion = std::make_shared<const PlannedPromotion>(std::move(planned));
   return out;
 }
 

@@ -361,6 +361,7 @@ std::vector<std::string> promotion_options(const transform::PromotedShape& shape
   if (overlaps) options.emplace_back(shape.combines ? "-DKLAP_PASSES" : "-DKLAP_OVERLAPS");
   if (shape.mode == transform::PromotionMode::LookBack) options.emplace_back("-DKLAP_LOOK_BACK");
   if (shape.batch > 1) options.push_back(fmt::format("-DKLAP_BATCH={}u", shape.batch));
+  if (shape.two_heads) options.emplace_back("-DKLAP_TWO_HEADS");
   if (shape.launches) {
     options.emplace_back("-DKLAP_LAUNCHES");
     options.push_back(fmt::format("-DKLAP_SHARED_BYTES={}", shape.shared_bytes));

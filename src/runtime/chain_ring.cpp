@@ -10,13 +10,13 @@ namespace klap::runtime {
 
 namespace {
 
-// All zero but for the head. In the stream, behind whatever used the memory before.
-MaybeReason write_ring(CUdeviceptr address, const ChainShape& shape, CUdeviceptr report, CUstream stream) {
-  const KlapChain header = shape.header(address, report);
+// All zero but for the heads. In the stream, behind whatever used the memory before.
+MaybeReason write_rings(CUdeviceptr address, const ChainShape& shape, CUdeviceptr report, CUstream stream) {
+  const ChainShape::Heads heads = shape.heads(address, report);
   const Driver& cuda = *driver();
-  const bool is_written = cuda.memset_d8_async(address + ChainShape::ring_offset(), 0, shape.ring_bytes(),
+  const bool is_written = cuda.memset_d8_async(address + shape.ring_offset(false), 0, shape.rings_bytes(),
                                                stream) == CUDA_SUCCESS &&
-                          cuda.memcpy_htod_async(address, &header, sizeof header, stream) == CUDA_SUCCESS;
+                          cuda.memcpy_htod_async(address, &heads, sizeof heads, stream) == CUDA_SUCCESS;
   return is_written ? nullptr : &reasons::kQueueNotWritable;
 }
 
@@ -36,21 +36,27 @@ MaybeReason ChainRings::make_room(CudaContext& context, CUstream stream, CUdevic
   bool limited = false;
   const Block block = context.pool.take(shape.bytes(), &limited);
   if (!block.address) return limited ? &reasons::kQueuesOverTotalBytes : &reasons::kNoDeviceMemory;
-  if (const MaybeReason reason = write_ring(block.address, shape, report, stream)) {
+  if (const MaybeReason reason = write_rings(block.address, shape, report, stream)) {
     context.pool.retire({block}, stream);
     return reason;
   }
-  rings_.emplace(key_of(variant), block);
+  rings_.emplace(key_of(variant), Pair{block});
   return nullptr;
 }
 
 CUdeviceptr ChainRings::address(const jit::Variant& variant) const {
-  return rings_.at(key_of(variant)).address;
+  const Pair& pair = rings_.at(key_of(variant));
+  return pair.block.address + ChainShape::head_offset(pair.second_is_next);
+}
+
+void ChainRings::take_turns(const jit::Variant& variant) {
+  Pair& pair = rings_.at(key_of(variant));
+  pair.second_is_next = !pair.second_is_next;
 }
 
 std::vector<Block> ChainRings::take() {
   std::vector<Block> blocks;
-  for (const auto& [key, block] : std::exchange(rings_, {})) blocks.push_back(block);
+  for (const auto& [key, pair] : std::exchange(rings_, {})) blocks.push_back(pair.block);
   return blocks;
 }
 

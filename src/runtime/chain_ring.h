@@ -1,9 +1,10 @@
 // The memory of promoted chains in one stream.
 //
-// A launch leaves its ring as the next one wants it, and the stream runs them one after another. What a ring
+// A launch leaves a ring as the next one wants it, its own or, where they take turns, the other one; and the
+// stream runs them one after another. What a ring
 // holds of earlier launches is told apart by the links' numbers, which only holds among launches that count
-// them and mark them in the same way; so each kernel has a ring of its own (a few hundred KB). Kernels go by
-// name: a module that is loaded again finds the ring of the time before.
+// them and mark them in the same way; so each kernel has a pair of its own (a few hundred KB). Kernels go by
+// name: a module that is loaded again finds the rings of the time before.
 #pragma once
 
 #include <cuda.h>
@@ -23,12 +24,14 @@ struct CudaContext;
 
 class ChainRings {
  public:
-  // Sees to it that there is a ring for the variant, which is promoted. Null on success, otherwise the reason
+  // Sees to it that there are rings for the variant, which is promoted. Null on success, otherwise the reason
   // why this launch must run the original.
   MaybeReason make_room(CudaContext& context, CUstream stream, CUdeviceptr report,
                         const jit::Variant& variant, uint64_t pool_bytes);
-  // The ring that is there.
+  // The head of the one that is next.
   [[nodiscard]] CUdeviceptr address(const jit::Variant& variant) const;
+  // A launch is enqueued that makes the other one ready.
+  void take_turns(const jit::Variant& variant);
   // The memory of all rings, which are gone.
   std::vector<Block> take();
 
@@ -36,7 +39,12 @@ class ChainRings {
   using Key = std::tuple<std::string, std::string, uint32_t>;  // name, mode, bytes of a slot
   static Key key_of(const jit::Variant& variant);
 
-  std::map<Key, Block> rings_;
+  struct Pair {
+    Block block;
+    bool second_is_next = false;
+  };
+
+  std::map<Key, Pair> rings_;
 };
 
 }  // namespace klap::runtime

@@ -60,6 +60,7 @@ struct Config {
   std::filesystem::path config_file;  // KLAP_CONFIG, empty when unset
   std::filesystem::path dump_dir;     // KLAP_DUMP_DIR, absolute; empty: no dump
   std::filesystem::path stats_file;   // KLAP_STATS, absolute; empty: no statistics; "-" for standard error
+  bool counts_children = true;        // KLAP_COUNT_CHILDREN
   bool timing = false;                // KLAP_TIMING
   LinkerChoice linker = LinkerChoice::Auto;  // KLAP_LINKER
   bool device_runtime = true;                // KLAP_DEVICE_RUNTIME

@@ -123,6 +123,8 @@ class LaunchContext {
   // The same for a promoted chain.
   MaybeReason make_chain_room(const jit::Variant& variant, uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr chain(const jit::Variant& variant) const { return rings_.address(variant); }
+  // Its launch is enqueued, and makes the other ring ready.
+  void chain_takes_turns(const jit::Variant& variant) { rings_.take_turns(variant); }
 
   // Nothing is redirected in this stream any more, with the reason; null while all is well.
   [[nodiscard]] MaybeReason unusable() const { return unusable_; }

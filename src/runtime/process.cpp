@@ -59,6 +59,7 @@ void write_statistics() {
     report_pages().pages.clear();
   }
   if (config().timing && driver()) collect_timed_launches();
+  if (!config().counts_children) Stats::instance().leave_out_children();
   Stats::instance().write(config().stats_file.string());
 }
 
@@ -92,7 +93,7 @@ size_t report_page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); 
 size_t report_slots() { return report_page_bytes() / (KLAP_REPORT_WORDS * sizeof(uint64_t)); }
 
 void* new_report_page() {
-  if (config().stats_file.empty()) return nullptr;
+  if (config().stats_file.empty() || !config().counts_children) return nullptr;
   void* const page =
       mmap(nullptr, report_page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return nullptr;

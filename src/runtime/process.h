@@ -25,7 +25,7 @@ void first_image_loaded();
 
 // A page of host memory that the device writes to, counted into the statistics at exit. The page is mapped
 // for this alone: pinned memory may not be inherited across fork, so it must not share a page with anything.
-// Null when there is no memory or nobody asked for statistics.
+// Null when there is no memory or nobody asked for statistics, or for those of children.
 void* new_report_page();
 size_t report_page_bytes();
 // Places of KLAP_REPORT_WORDS words in a page, one for each stream (templates/report.h).

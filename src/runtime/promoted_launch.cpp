@@ -41,6 +41,8 @@ Outcome launch_chain(const Launch& launch, ParentKernel& parent, LaunchContext& 
     return leave(*reason);
   }
   const Outcome outcome = enqueue_chain(launch, parent, *prepared, context.chain(parent.variant()));
+  const bool is_enqueued = !outcome.left && outcome.result == CUDA_SUCCESS;
+  if (is_enqueued && chain.two_heads) context.chain_takes_turns(parent.variant());
   if (!outcome.left && is_ending_thread_stream(launch.stream)) context.record_use();
   return outcome;
 }

@@ -129,6 +129,9 @@ json Stats::to_json() const {
   const std::lock_guard lock(mutex_);
   json modules = json::array();
   for (const ModuleRecord& module : modules_) modules.push_back(module_json(module));
+  const auto counted = [&](const std::atomic<uint64_t>& total) {
+    return counts_children_ ? json(total.load(std::memory_order_relaxed)) : json(nullptr);
+  };
   return {{"format", 1},
           {"process", getpid()},
           {"modules", std::move(modules)},
@@ -137,9 +140,9 @@ json Stats::to_json() const {
           {"launches", {{"redirected", redirected_}, {"left", left_}, {"sliced", sliced_json()}}},
           {"gpu_ms", gpu_times_.empty() ? json(nullptr) : gpu_times_json()},
           {"toolchain_calls", toolchain_json()},
-          {"children_aggregated", children_.load(std::memory_order_relaxed)},
-          {"children_launched_natively", native_.load(std::memory_order_relaxed)},
-          {"links_promoted", links_.load(std::memory_order_relaxed)},
+          {"children_aggregated", counted(children_)},
+          {"children_launched_natively", counted(native_)},
+          {"links_promoted", counted(links_)},
           {"totals", totals_of_time(modules_)}};
 }
 

@@ -50,6 +50,9 @@ class Stats {
   // Launches of kernels by themselves that promoted chains ran as links; likewise.
   std::atomic<uint64_t>* links_total() { return &links_; }
 
+  // None of these three was counted.
+  void leave_out_children() { counts_children_ = false; }
+
   [[nodiscard]] nlohmann::json to_json() const;
   // Writes to_json() to `file`, in whose name %p becomes the process id ("-": standard error). Never throws;
   // a failure is one log line.
@@ -59,6 +62,7 @@ class Stats {
   alignas(64) std::atomic<uint64_t> children_{0};
   std::atomic<uint64_t> native_{0};
   std::atomic<uint64_t> links_{0};
+  std::atomic<bool> counts_children_{true};
   std::atomic<uint64_t> passed_through_{0};
   [[nodiscard]] nlohmann::json gpu_times_json() const;  // the caller holds the mutex
   [[nodiscard]] nlohmann::json sliced_json() const;     // likewise

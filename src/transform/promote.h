@@ -56,6 +56,8 @@ struct PromotedShape {
   uint32_t slot_bytes = 0;
   uint32_t batch = 1;       // links that a block takes at a time; more only with LookBack
   uint32_t kept_words = 0;  // registers that each of them has beside what all share
+  // Launches have rings in turn, each making the next one's ready; not with `launches`.
+  bool two_heads = false;
 
   [[nodiscard]] const char* name() const;  // as in the configuration: "P", "PA", "PO", "PAO", "lookback"
   // How many words the links pass on; there is at least one, for its mark.

@@ -111,6 +111,16 @@ TEST(Stats, LaunchesAreCountedByParentAndReason) {
   EXPECT_EQ(found["children_aggregated"], 4096);
 }
 
+TEST(Stats, WhatWasNotCountedIsNotZero) {
+  Stats stats;
+  stats.leave_out_children();
+  const json found = stats.to_json();
+  for (const char* const key : {"children_aggregated", "children_launched_natively", "links_promoted"}) {
+    EXPECT_TRUE(found.contains(key)) << key;
+    EXPECT_EQ(found[key], nullptr) << key;
+  }
+}
+
 TEST(Stats, SlicesAreCountedBesideLaunches) {
   Stats stats;
   EXPECT_TRUE(stats.to_json()["launches"]["sliced"].empty());

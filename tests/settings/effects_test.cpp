@@ -526,6 +526,12 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     EXPECT_EQ(cache_use("KLAP_DEVICE_RUNTIME=0"), "hit");
     EXPECT_TRUE(run({"KLAP_DEVICE_RUNTIME=0"}).redirected());
   }
+  void count_children() {
+    EXPECT_TRUE(run({"KLAP_COUNT_CHILDREN=1"}).stats["children_aggregated"].is_number());
+    const auto uncounted = run({"KLAP_COUNT_CHILDREN=0"});
+    EXPECT_TRUE(uncounted.redirected());
+    EXPECT_EQ(uncounted.stats["children_aggregated"], nullptr);
+  }
   void timing() {
     EXPECT_EQ(run().stats["gpu_ms"], nullptr);
     const nlohmann::json times = run({"KLAP_TIMING=1"}).stats["gpu_ms"];
@@ -617,6 +623,7 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_STATS", &Effects::stats},
       {"KLAP_LINKER", &Effects::linker},
       {"KLAP_DEVICE_RUNTIME", &Effects::device_runtime},
+      {"KLAP_COUNT_CHILDREN", &Effects::count_children},
       {"KLAP_TIMING", &Effects::timing},
   };
   return effects;

@@ -30,7 +30,7 @@ CONFIGURATIONS = {
     "host": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host"},
     # With what is off by itself.
     "host_options": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host",
-                     "KLAP_HOLD_ARGUMENTS": "on", "KLAP_SPLIT_ROUNDS": "all"},
+                     "KLAP_HOLD_ARGUMENTS": "on", "KLAP_SPLIT_ROUNDS": "all", "KLAP_COUNT_CHILDREN": "0"},
     # Without what is on by itself.
     "host_less": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host", "KLAP_TWO_HEADS": "off",
                   "KLAP_SPLIT_ROUNDS": "off", "KLAP_BATCH_ITEMS": "off", "KLAP_FLATTEN": "off"},

@@ -24,12 +24,13 @@ class PromotedTest : public FakeDriverTest {
     overlapping.parent_param_bytes = 12;
     overlapping.queue_param_offset = 16;
     overlapping.promoted =
-        jit::PromotedChain{.mode = "PAO", .block = {128, 1, 1}, .shared_bytes = 0, .slot_bytes = 16};
+        jit::PromotedChain{.mode = "PAO", .block = {128, 1, 1}, .slot_bytes = 16, .two_heads = true};
     jit::Variant passing = overlapping;
     passing.parent = "passing";
     passing.parent_variant = "__klap_passing";
     passing.promoted->mode = "PA";
     passing.promoted->shared_bytes = 64;
+    passing.promoted->two_heads = false;
     jit::Variant spawning = overlapping;
     spawning.parent = "spawning";
     spawning.parent_variant = "__klap_spawning";
@@ -184,20 +185,44 @@ TEST_F(PromotedTest, RingIsZeroBehindItsHead) {
       value = value << 8 | std::stoul(bytes.substr(2 * (offset + i), 2), nullptr, 16);
     return value;
   };
-  EXPECT_EQ(address + ChainShape::ring_offset(), word(offsetof(KlapChain, ring)));
-  for (size_t offset = sizeof(uint64_t); 2 * offset < bytes.size(); offset += sizeof(uint64_t))
-    EXPECT_EQ(0u, word(offset)) << offset;
+  EXPECT_EQ(address + shape.ring_offset(false), word(offsetof(KlapChain, ring)));
+  for (size_t offset = sizeof(uint64_t); 2 * offset < bytes.size(); offset += sizeof(uint64_t)) {
+    const uint64_t distance = offset == offsetof(KlapChain, other) ? ChainShape::head_offset(true) : 0;
+    EXPECT_EQ(distance, word(offset)) << offset;
+  }
 }
 
 TEST_F(PromotedTest, RingsLastAndEveryKernelHasItsOwn) {
   const std::string first = chain(run(first_link(chained_)));
-  EXPECT_EQ(first, chain(run(first_link(chained_))));
+  EXPECT_NE(first, chain(run(first_link(chained_)))) << "which the first one has made ready";
   EXPECT_EQ(1u, calls().size()) << "nothing but the launch";
   const std::string other = chain(run(first_link(passing_)));
   EXPECT_NE(first, other);
   EXPECT_EQ(first, chain(run(first_link(chained_))));
-  EXPECT_EQ(other, chain(run(first_link(passing_))));
+  EXPECT_EQ(other, chain(run(first_link(passing_)))) << "one that makes itself ready";
   EXPECT_TRUE(calls("cuMemsetD8Async").empty());
+}
+
+TEST_F(PromotedTest, HeadsKnowWhereTheOtherOneIs) {
+  const auto address = [&](const Call& call) {  // the log has its bytes
+    return __builtin_bswap64(std::stoull(chain(call), nullptr, 16));
+  };
+  const uint64_t first = address(run(first_link(chained_)));
+  const uint64_t second = address(run(first_link(chained_)));
+  const ChainShape::Heads heads = ChainShape{16}.heads(first, 0);
+  EXPECT_EQ(second, first + ChainShape::head_offset(true));
+  EXPECT_EQ(second, first + heads.first.other);
+  EXPECT_EQ(first, second + heads.second.other);
+  EXPECT_EQ(heads.first.ring + KLAP_CHAIN_SLOTS * 2, heads.second.ring);
+}
+
+TEST_F(PromotedTest, LaunchThatFailsTakesNoTurn) {
+  const std::string first = chain(run(first_link(chained_)));
+  setenv("FAKE_CUDA_FAIL", "cuLaunchKernel:__klap_chained=701", 1);
+  expect_left(first_link(chained_), "variant does not launch");
+  unsetenv("FAKE_CUDA_FAIL");
+  EXPECT_NE(first, chain(run(first_link(chained_))));
+  EXPECT_EQ(first, chain(run(first_link(chained_))));
 }
 
 TEST_F(PromotedTest, EveryStreamHasRingsOfItsOwnAndGivesThemBack) {

@@ -10,7 +10,7 @@ constexpr int kTiles = 110;
 constexpr int kDenseTiles = 30;  // of which nearly all is kept, and nearly nothing of the others
 constexpr int kWidth = 64;
 constexpr int kSteps = 10;  // links of the second chain
-constexpr int kRounds = 2;
+constexpr int kRounds = 3;  // a context serves every second launch of a chain
 
 __host__ __device__ constexpr bool is_kept(int value) { return value != 0; }
 __host__ __device__ constexpr int step(int value, int t) { return (value * 5 + t) % 1009; }
