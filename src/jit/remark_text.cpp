@@ -116,6 +116,12 @@ std::string run_text(const PlannedSite& planned) {
   return "an exact grid " + launcher_text(planned.way);
 }
 
+// What is otherwise than in the child.
+std::string loops_text(const PlannedSite& planned) {
+  if (planned.shape.loops.empty()) return "";
+  return fmt::format(", {} rounds of a loop in a row", planned.shape.rounds_in_row);
+}
+
 // What is not recorded.
 std::string own_text(const PlannedSite& planned) {
   if (!planned.own) return "";
@@ -260,9 +266,9 @@ void describe_rewritten(SiteRemark& remark, const PlannedSite& planned, bool is_
       : shared_bytes == 0 ? ""
                           : fmt::format("{} bytes of dynamic shared memory, ", shared_bytes);
   remark.detail =
-      fmt::format("{}{}, {}{}, {}{} argument bytes{}, {}", block_text(planned),
-                  is_moldable ? ", moldable" : "", run_text(planned), own_text(planned), shared,
-                  planned.child->parameter_bytes, uniform_text(planned), stream_text(*planned.site));
+      fmt::format("{}{}, {}{}{}, {}{} argument bytes{}, {}", block_text(planned),
+                  is_moldable ? ", moldable" : "", run_text(planned), loops_text(planned), own_text(planned),
+                  shared, planned.child->parameter_bytes, uniform_text(planned), stream_text(*planned.site));
   note_order(remark, planned);
   note_refused(remark, planned);
   note_launcher(remark, planned);

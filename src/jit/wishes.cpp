@@ -28,6 +28,8 @@ std::optional<uint32_t> threshold_of(const std::string& text) {
   return text == "auto" ? kDefaultThreshold : *parse_number(text, 0, kMostThreads);
 }
 
+uint32_t unrolled(const std::string& text) { return text == "off" ? 1 : *parse_number(text, 1, kMostBlocks); }
+
 std::optional<Buffer> parse_buffer(std::string_view name) {
   if (name == "pool") return Buffer::Pool;
   if (name == "malloc") return Buffer::Malloc;
@@ -136,6 +138,7 @@ class Reader {
       wish.split_all_rounds = given->text == "all";
     }
     if (const auto given = find("hold_arguments")) wish.hold_arguments = given->text == "on";
+    if (const auto given = find("unroll")) wish.unroll = unrolled(given->text);
     if (const auto given = find("two_heads")) wish.two_heads = given->text == "on";
     if (const auto given = find("pack_blocks")) wish.pack_blocks = given->text == "on";
     if (const auto given = find("batch_items")) wish.batch_items = given->text == "on";

@@ -24,6 +24,7 @@ constexpr std::array kOrderings{"relaxed"sv, "stream"sv};
 constexpr std::array kBuffers{"pool"sv, "malloc"sv};
 constexpr std::array kSwitch{"on"sv, "off"sv};
 constexpr std::array kRounds{"on"sv, "off"sv, "all"sv};
+constexpr std::array kUnrolls{"off"sv, "2"sv, "4"sv, "8"sv};
 constexpr std::array kMemories{"off"sv, "warp"sv};
 constexpr std::array kPromotions{"auto"sv, "none"sv, "P"sv, "PA"sv, "PO"sv, "PAO"sv, "lookback"sv};
 constexpr std::array kAssumptions{"none"sv, "noalias"sv};
@@ -88,9 +89,10 @@ constexpr std::array kSettings{
     Setting{"KLAP_DEPENDENT_LAUNCH", "dependent_launch", kBothSections, SettingType::Choice, kSwitch, "on",
             "Whether a consumer that the host launches may get ready while its parent ends (programmatic "
             "dependent launch, sm_90 and later), or is started when the parent is complete."},
-    Setting{"KLAP_TWO_HEADS", "two_heads", kBothSections, SettingType::Choice, kSwitch, "on",
-            "Whether the counters of record queues are there twice, for parents in turn, so that no consumer "
-            "has to wait for its last block to clear them."},
+    Setting{
+        "KLAP_TWO_HEADS", "two_heads", kBothSections, SettingType::Choice, kSwitch, "on",
+        "Whether the counters of record queues, and the rings of promoted chains, are there twice, for "
+        "launches of a parent in turn, so that nobody has to wait for the last block to make them ready."},
     Setting{
         "KLAP_PACK_RECORDS", "pack_records", kBothSections, SettingType::Choice, kSwitch, "on",
         "Whether what is recorded for a child leaves out constant grid dimensions, arguments that the child "
@@ -110,6 +112,11 @@ constexpr std::array kSettings{
             "Whether a consumer that the host launches reads a child's first arguments once for all of its "
             "blocks "
             "or threads that run one after another, and keeps them in registers."},
+    Setting{
+        "KLAP_UNROLL", "unroll", kBothSections, SettingType::Choice, kUnrolls, "4",
+        "How many rounds of a child's loop stand in a row in a consumer that the host launches, where the "
+        "loop only loads and computes and the program did not say that it is not to be unrolled: a thread "
+        "waits for their loads together."},
     Setting{
         "KLAP_PACK_BLOCKS", "pack_blocks", kBothSections, SettingType::Choice, kSwitch, "on",
         "Whether children of one warp that share memory or meet at barriers run several to a block of the "

@@ -191,6 +191,8 @@ std::string child_text(const Module& child_module, const Function& child, const 
   kernel.keep_exits = shape.exact;
   kernel.may_leave = body.may_leave;
   kernel.block_is_real = shape.lanes != 0;
+  kernel.loops = shape.loops;
+  kernel.rounds = shape.rounds_in_row;
   if (sites != nullptr) {
     kernel.around = sites->in_consumer(prefix);
     text += sites->registers();
@@ -242,6 +244,12 @@ bool ConsumerShape::leaves(analysis::MayLeave who) const {
 void hold_arguments(ConsumerShape& shape) {
   constexpr uint32_t kMostWords = 8;  // more would cost threads that could run at the same time
   shape.held_words = kMostWords;
+}
+
+void unroll(ConsumerShape& shape, std::vector<analysis::StraightLoop> loops, uint32_t rounds) {
+  if (loops.empty() || rounds < 2) return;
+  shape.loops = std::move(loops);
+  shape.rounds_in_row = rounds;
 }
 
 // A consumer that feeds itself waits for memory most of the time, and so runs as many children as it has

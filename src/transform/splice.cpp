@@ -151,6 +151,10 @@ class KernelSplicer final : public Splicer {
   KernelSplicer(const Module& module, const Function& function, const InlineKernel& kernel, LineTables& lines)
       : Splicer(module, function, kernel.prefix), kernel_(kernel), lines_(lines), around_(kernel.around) {
     if (!kernel.held.empty()) registers_.emplace(module, function);
+    for (const analysis::StraightLoop& loop : kernel.loops) {  // their labels write all of them
+      for (const Statement* s : loop.round) around_[s] = {"", "", true};
+      around_[loop.branch] = {"", "", true};
+    }
     if (kernel.warp_block == nullptr) return;
     for (const analysis::SharedVariable& variable : kernel.warp_block->variables)
       around_[variable.declaration] = {"", declaration(variable), true};
@@ -181,8 +185,9 @@ class KernelSplicer final : public Splicer {
         v.align, parts, v.bytes * kernel_.groups, narrow, wide, kernel_.group, v.bytes);
   }
 
-  // Either the instruction's address or what a `mov` takes.
+  // Of shared memory, either the instruction's address or what a `mov` takes.
   [[nodiscard]] std::string prefixed(std::string_view name) const override {
+    if (const auto ahead = ahead_.find(name); ahead != ahead_.end()) return ahead->second;
     if (!has_part(name)) return Splicer::prefixed(name);
     const bool is_wide =
         m_.is(current_->head, "mov") && ptx::type_bytes(m_.text(current_->modifiers.last - 1)) == 8;
@@ -352,9 +357,71 @@ class KernelSplicer final : public Splicer {
 
   std::string location(const Statement& loc) override { return lines_.directive(m_, loc); }
 
+  // ---- rounds in a row ----
+
+  //   loop:   the counters of the rounds ahead, in registers of their own
+  //           @(one of the rounds is not there) bra single;
+  //           round; ... round;  @p bra loop;  bra done;
+  //   single: round;             @p bra loop;
+  //   done:
+  bool special_label(const Statement& label) override {
+    const auto loop = std::ranges::find(kernel_.loops, &label, &analysis::StraightLoop::label);
+    if (loop == kernel_.loops.end()) return false;
+    const std::string name = Splicer::prefixed(m_.text(label.head));
+    const std::string single = name + "$single", done = name + "$done";
+    out_ += name + ":\n";
+    const std::string goes_on = look_ahead(*loop, name.substr(1));
+    line(fmt::format("@{}{} bra {}", loop->branch->predicate_negated ? "" : "!", goes_on, single));
+    for (uint32_t i = 0; i < kernel_.rounds; ++i) write_round(*loop);
+    write(*loop->branch);
+    line("bra " + done);
+    out_ += single + ":\n";
+    write_round(*loop);
+    write(*loop->branch);
+    out_ += done + ":\n";
+    return true;
+  }
+
+  void write_round(const analysis::StraightLoop& loop) {
+    for (const Statement* s : loop.round) write(*s);
+  }
+
+  // Computes whether the loop goes on behind each round but the last, and returns that predicate's name: the
+  // branch's predicate of all of them together.
+  std::string look_ahead(const analysis::StraightLoop& loop, const std::string& loop_name) {
+    const auto own = [&](std::string_view name) {
+      return fmt::format("{}${}", Splicer::prefixed(name), loop_name);
+    };
+    const std::string of_round = own(m_.text(loop.branch->predicate)), of_all = of_round + "$all";
+    for (const auto& counter : loop.counters) {
+      const std::string type = counter.bits == 0 ? "pred" : fmt::format("b{}", counter.bits);
+      line(fmt::format(".reg .{} {}", type, own(counter.name)));
+    }
+    line(".reg .pred " + of_all);
+    const char* const together = loop.branch->predicate_negated ? "or" : "and";
+    for (uint32_t i = 1; i < kernel_.rounds; ++i) {
+      for (const Statement* s : loop.counting) count_ahead(*s, own(m_.text(s->operands[0].first)));
+      line(i == 1 ? fmt::format("mov.pred {}, {}", of_all, of_round)
+                  : fmt::format("{}.pred {}, {}, {}", together, of_all, of_all, of_round));
+    }
+    ahead_.clear();
+    return of_all;
+  }
+
+  // The instruction once more, with its result in another register, from which later ones read it.
+  void count_ahead(const Statement& s, const std::string& to) {
+    current_ = &s;
+    std::string text = m_.full_opcode(s) + " " + to;
+    for (size_t operand = 1; operand < s.operands.size(); ++operand)
+      text += ", " + renamed(s.operands[operand]);
+    line(text);
+    ahead_[m_.text(s.operands[0].first)] = to;
+  }
+
   const InlineKernel& kernel_;
   LineTables& lines_;
   Surroundings around_;
+  std::map<std::string_view, std::string> ahead_;  // registers that were computed for rounds ahead, and where
   std::optional<analysis::RegisterBits> registers_;  // where arguments are held
 };
 

@@ -15,6 +15,7 @@
 
 #include "analysis/early_exit.h"
 #include "analysis/sites.h"
+#include "analysis/straight_loops.h"
 #include "analysis/warp_block.h"
 #include "ptx/tree.h"
 #include "transform/lines.h"
@@ -87,6 +88,9 @@ struct InlineKernel {
   std::string group;
   uint32_t groups = 1;
   Surroundings around;  // of statements of the body
+  // Loops of which so many rounds are to stand in a row.
+  std::vector<analysis::StraightLoop> loops;
+  uint32_t rounds = 1;
 };
 // Reads `kernel.held` into their registers, which are declared elsewhere.
 std::string load_held(const ptx::Function& function, const InlineKernel& kernel);

@@ -72,6 +72,7 @@ void Splicer::write(const Statement& s) {
       out_ += "\t}\n";
       return;
     case StatementKind::Label:
+      if (special_label(s)) return;
       out_ += prefixed(m_.text(s.head)) + ":\n";
       return;
     case StatementKind::Directive:

@@ -28,6 +28,8 @@ class Splicer {
   virtual bool special(const ptx::Statement& s) = 0;
   // The same for a scope.
   virtual bool special_scope(const ptx::Statement&) { return false; }
+  // The same for a label.
+  virtual bool special_label(const ptx::Statement&) { return false; }
   // A `.loc` directive as it must stand in the text.
   virtual std::string location(const ptx::Statement& loc) = 0;
   // True if `ret` and `exit` stay what they are.
@@ -40,6 +42,8 @@ class Splicer {
   virtual void begin(const ptx::Statement&) {}
 
   void statement(const ptx::Statement& s);
+  // Without what stands around it.
+  void write(const ptx::Statement& s);
   // A name that the body declares.
   [[nodiscard]] virtual std::string prefixed(std::string_view name) const;
   [[nodiscard]] std::string end_label() const { return "$" + prefix_ + "end"; }
@@ -58,9 +62,6 @@ class Splicer {
   std::string out_;
   const ptx::Statement* current_ = nullptr;  // the instruction being written
   bool swallow_next_ = false;  // set by outside() when its replacement covers the next token too
-
- private:
-  void write(const ptx::Statement& s);
 };
 
 }  // namespace klap::transform

@@ -41,6 +41,8 @@ const std::vector<Form>& forms() {
       {"the same, whose rounds stay with their threads",
        {"rounds_chained", "rounds_counted_inside", "rounds_kept", "rounds_covered", "rounds_unrolled_chained",
         "rounds_in_row_chained"}},
+      {"children in loops that only load and compute, several rounds in a row",
+       {"straight_gathered", "straight_folded", "straight_to_place", "straight_list"}},
       {"children of few threads, run by the thread that launches them, or of none",
        {"threshold", "threshold_none", "threshold_off", "threshold_leaves", "threshold_reads",
         "threshold_writes", "threshold_two_sites", "threshold_refused", "threshold_unguarded",

@@ -150,8 +150,8 @@ TEST(PromotedKernel, HasFencesAtBarriersBeforeTheLaunch) {
 }
 
 // How often a kernel asks whether a link exists: for the link that its block takes; where the first thread
-// knows, also for the link of the block's own number, without which the block is not needed, and for the first
-// one that is left when every block has one; where blocks take several, of those again.
+// knows, also for the link of the block's own number, without which the block is not needed, and for the
+// first one that is left when every block has one; where blocks take several, of those again.
 const std::map<std::string, size_t> kQuestions = {{"PA", 1}, {"PAO", 3}, {"lookback", 4}};
 
 // Links that are counted end where the compared value would have wrapped around.

@@ -232,6 +232,25 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   }
   void default_hold_arguments() { expect_held(config("[defaults]\nhold_arguments = \"on\"\n")); }
   void kernel_hold_arguments() { expect_held(config("[[kernel]]\nname = \"*\"\nhold_arguments = \"on\"\n")); }
+  // What explain says of a child that sums along a row.
+  void expect_rounds_in_a_row(const std::string& setting, const std::string& rounds) {
+    const std::string file = KLAP_CASE_PTX_DIR "/straight_loops.ptx";
+    const std::string said = klap_ptx({"explain", file}, {setting}).out;
+    const std::string text = " rounds of a loop in a row";
+    EXPECT_EQ(!rounds.empty(), said.find(text) != std::string::npos) << said;
+    EXPECT_THAT(said, HasSubstr(rounds.empty() ? "rewritten" : rounds + text));
+  }
+  void unroll() {
+    expect_rounds_in_a_row("KLAP_UNROLL=", "4");
+    expect_rounds_in_a_row("KLAP_UNROLL=off", "");
+    expect_rounds_in_a_row("KLAP_UNROLL=2", "2");
+    expect_rounds_in_a_row("KLAP_UNROLL=8", "8");
+  }
+  void default_unroll() { expect_rounds_in_a_row(config("[defaults]\nunroll = \"off\"\n"), ""); }
+  void kernel_unroll() {
+    expect_rounds_in_a_row(config("[[kernel]]\nname = \"*\"\nunroll = \"2\"\n"), "2");
+    expect_rounds_in_a_row(config("[[kernel]]\nname = \"other*\"\nunroll = \"2\"\n"), "4");
+  }
   // The name of a consumer for packed records ends in that of their layout.
   void expect_not_packed(const std::string& setting) {
     const auto consumer = [&](const std::vector<std::string>& environment) {
@@ -572,6 +591,9 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_TWO_HEADS", &Effects::two_heads},
       {"[defaults] two_heads", &Effects::default_two_heads},
       {"[[kernel]] two_heads", &Effects::kernel_two_heads},
+      {"KLAP_UNROLL", &Effects::unroll},
+      {"[defaults] unroll", &Effects::default_unroll},
+      {"[[kernel]] unroll", &Effects::kernel_unroll},
       {"KLAP_HOLD_ARGUMENTS", &Effects::hold_arguments},
       {"[defaults] hold_arguments", &Effects::default_hold_arguments},
       {"[[kernel]] hold_arguments", &Effects::kernel_hold_arguments},
