@@ -1,5 +1,8 @@
 #include "runtime/chain_ring.h"
 
+#include <mutex>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "runtime/chain_shape.h"
@@ -22,16 +25,21 @@ MaybeReason write_rings(CUdeviceptr address, const ChainShape& shape, CUdevicept
 
 }  // namespace
 
-ChainRings::Key ChainRings::key_of(const jit::Variant& variant) {
-  return {variant.parent_variant, variant.promoted->mode, variant.promoted->slot_bytes};
+uint64_t ChainRings::number_of(const jit::Variant& variant) {
+  using Key = std::tuple<std::string, std::string, uint32_t>;  // name, mode, bytes of a slot
+  static std::mutex mutex;
+  static auto* const numbers = new std::map<Key, uint64_t>;
+  const std::lock_guard lock(mutex);
+  const Key key{variant.parent_variant, variant.promoted->mode, variant.promoted->slot_bytes};
+  return numbers->emplace(key, numbers->size()).first->second;
 }
 
-MaybeReason ChainRings::make_room(CudaContext& context, CUstream stream, CUdeviceptr report,
-                                  const jit::Variant& variant, uint64_t pool_bytes) {
-  const ChainShape shape{variant.promoted->slot_bytes};
+MaybeReason ChainRings::make_room(CudaContext& context, CUstream stream, CUdeviceptr report, uint64_t number,
+                                  uint32_t slot_bytes, uint64_t pool_bytes) {
+  const ChainShape shape{slot_bytes};
   // As with queues: what ran before must not decide.
   if (shape.bytes() > pool_bytes) return &reasons::kQueueOverPoolBytes;
-  if (rings_.contains(key_of(variant))) return nullptr;
+  if (rings_.contains(number)) return nullptr;
   const RelaxedCapture relaxed;
   bool limited = false;
   const Block block = context.pool.take(shape.bytes(), &limited);
@@ -40,23 +48,23 @@ MaybeReason ChainRings::make_room(CudaContext& context, CUstream stream, CUdevic
     context.pool.retire({block}, stream);
     return reason;
   }
-  rings_.emplace(key_of(variant), Pair{block});
+  rings_.emplace(number, Pair{block});
   return nullptr;
 }
 
-CUdeviceptr ChainRings::address(const jit::Variant& variant) const {
-  const Pair& pair = rings_.at(key_of(variant));
+CUdeviceptr ChainRings::address(uint64_t number) const {
+  const Pair& pair = rings_.at(number);
   return pair.block.address + ChainShape::head_offset(pair.second_is_next);
 }
 
-void ChainRings::take_turns(const jit::Variant& variant) {
-  Pair& pair = rings_.at(key_of(variant));
+void ChainRings::take_turns(uint64_t number) {
+  Pair& pair = rings_.at(number);
   pair.second_is_next = !pair.second_is_next;
 }
 
 std::vector<Block> ChainRings::take() {
   std::vector<Block> blocks;
-  for (const auto& [key, pair] : std::exchange(rings_, {})) blocks.push_back(pair.block);
+  for (const auto& [number, pair] : std::exchange(rings_, {})) blocks.push_back(pair.block);
   return blocks;
 }
 

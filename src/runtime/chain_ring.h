@@ -10,8 +10,6 @@
 #include <cuda.h>
 
 #include <map>
-#include <string>
-#include <tuple>
 #include <vector>
 
 #include "jit/module.h"
@@ -24,27 +22,27 @@ struct CudaContext;
 
 class ChainRings {
  public:
-  // Sees to it that there are rings for the variant, which is promoted. Null on success, otherwise the reason
-  // why this launch must run the original.
-  MaybeReason make_room(CudaContext& context, CUstream stream, CUdeviceptr report,
-                        const jit::Variant& variant, uint64_t pool_bytes);
+  // By which the rings of a promoted variant are found: the same for variants that may use the same ones.
+  static uint64_t number_of(const jit::Variant& variant);
+
+  // Sees to it that there are rings for chain `number`. Null on success, otherwise the reason why this launch
+  // must run the original.
+  MaybeReason make_room(CudaContext& context, CUstream stream, CUdeviceptr report, uint64_t number,
+                        uint32_t slot_bytes, uint64_t pool_bytes);
   // The head of the one that is next.
-  [[nodiscard]] CUdeviceptr address(const jit::Variant& variant) const;
+  [[nodiscard]] CUdeviceptr address(uint64_t number) const;
   // A launch is enqueued that makes the other one ready.
-  void take_turns(const jit::Variant& variant);
+  void take_turns(uint64_t number);
   // The memory of all rings, which are gone.
   std::vector<Block> take();
 
  private:
-  using Key = std::tuple<std::string, std::string, uint32_t>;  // name, mode, bytes of a slot
-  static Key key_of(const jit::Variant& variant);
-
   struct Pair {
     Block block;
     bool second_is_next = false;
   };
 
-  std::map<Key, Pair> rings_;
+  std::map<uint64_t, Pair> rings_;
 };
 
 }  // namespace klap::runtime

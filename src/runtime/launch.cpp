@@ -332,7 +332,7 @@ std::optional<CUresult> redirect_launch(const Launch& launch) {
         log().debug("{}: the original runs: {}", demangle(name), outcome.left->name);
       }
     } else if (outcome.result == CUDA_SUCCESS) {
-      Stats::instance().launch_redirected(name);
+      handle->parent->launch_redirected();
       if (outcome.slices > 1) Stats::instance().launch_sliced(name, outcome.slices);
     }
   } catch (const std::exception&) {

@@ -189,8 +189,8 @@ std::vector<Block> Queues::take_blocks() {
   return blocks;
 }
 
-MaybeReason LaunchContext::make_chain_room(const jit::Variant& variant, uint64_t pool_bytes) {
-  return rings_.make_room(*context_, stream_, report_, variant, pool_bytes);
+MaybeReason LaunchContext::make_chain_room(uint64_t number, uint32_t slot_bytes, uint64_t pool_bytes) {
+  return rings_.make_room(*context_, stream_, report_, number, slot_bytes, pool_bytes);
 }
 
 QueueMemory& LaunchContext::begin_launch(jit::Buffer buffer) {

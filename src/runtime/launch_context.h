@@ -120,11 +120,11 @@ class LaunchContext {
   // All that uses the queues for this launch is enqueued.
   void end_launch();
 
-  // The same for a promoted chain.
-  MaybeReason make_chain_room(const jit::Variant& variant, uint64_t pool_bytes);
-  [[nodiscard]] CUdeviceptr chain(const jit::Variant& variant) const { return rings_.address(variant); }
+  // The same for a promoted chain (ChainRings).
+  MaybeReason make_chain_room(uint64_t number, uint32_t slot_bytes, uint64_t pool_bytes);
+  [[nodiscard]] CUdeviceptr chain(uint64_t number) const { return rings_.address(number); }
   // Its launch is enqueued, and makes the other ring ready.
-  void chain_takes_turns(const jit::Variant& variant) { rings_.take_turns(variant); }
+  void chain_takes_turns(uint64_t number) { rings_.take_turns(number); }
 
   // Nothing is redirected in this stream any more, with the reason; null while all is well.
   [[nodiscard]] MaybeReason unusable() const { return unusable_; }

@@ -9,6 +9,7 @@
 #include "runtime/driver.h"
 #include "runtime/process.h"
 #include "runtime/readback.h"
+#include "runtime/stats.h"
 #include "support/demangle.h"
 #include "support/log.h"
 
@@ -111,7 +112,9 @@ ParentKernel::ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::
     : image_(std::move(image)),
       variant_(variant),
       pool_bytes_(image_->pool_bytes.contains(variant.parent) ? image_->pool_bytes.at(variant.parent)
-                                                              : kDefaultPoolBytes) {}
+                                                              : kDefaultPoolBytes),
+      chain_(variant.promoted ? ChainRings::number_of(variant) : 0),
+      redirections_(Stats::instance().redirections(variant.parent)) {}
 
 CUkernel ParentKernel::kernel(const std::string& kernel_name) const {
   CUkernel found = nullptr;

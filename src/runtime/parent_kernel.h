@@ -12,6 +12,7 @@
 #include <cuda.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -80,6 +81,10 @@ class ParentKernel {
 
   [[nodiscard]] const std::string& name() const { return variant_.parent; }
   [[nodiscard]] const jit::Variant& variant() const { return variant_; }
+  // What its rings go by where it is a promoted chain.
+  [[nodiscard]] uint64_t chain() const { return chain_; }
+  // Counts one launch of the program that ran the variant.
+  void launch_redirected() { redirections_.fetch_add(1, std::memory_order_relaxed); }
   // As the settings have it, and where it can be done.
   [[nodiscard]] bool reads_back() const;
   [[nodiscard]] uint64_t pool_bytes() const { return pool_bytes_; }
@@ -119,6 +124,8 @@ class ParentKernel {
   const std::shared_ptr<const LoadedImage> image_;
   const jit::Variant variant_;
   const uint64_t pool_bytes_;
+  const uint64_t chain_;
+  std::atomic<uint64_t>& redirections_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<const PreparedVariant>> prepared_;
   bool is_new(const std::string& what);  // for the two above

@@ -36,13 +36,14 @@ Outcome launch_chain(const Launch& launch, ParentKernel& parent, LaunchContext& 
   if (!is_the_chains(launch, chain)) return leave(reasons::kNotTheChainsForm);
   const auto prepared = parent.prepare(context);
   if (prepared->unusable) return leave(*prepared->unusable);
-  if (const MaybeReason reason = context.make_chain_room(parent.variant(), parent.pool_bytes())) {
+  if (const MaybeReason reason =
+          context.make_chain_room(parent.chain(), chain.slot_bytes, parent.pool_bytes())) {
     parent.warn_once(std::string(reason->name) + ", the original runs");
     return leave(*reason);
   }
-  const Outcome outcome = enqueue_chain(launch, parent, *prepared, context.chain(parent.variant()));
+  const Outcome outcome = enqueue_chain(launch, parent, *prepared, context.chain(parent.chain()));
   const bool is_enqueued = !outcome.left && outcome.result == CUDA_SUCCESS;
-  if (is_enqueued && chain.two_heads) context.chain_takes_turns(parent.variant());
+  if (is_enqueued && chain.two_heads) context.chain_takes_turns(parent.chain());
   if (!outcome.left && is_ending_thread_stream(launch.stream)) context.record_use();
   return outcome;
 }

@@ -81,9 +81,9 @@ void Stats::module_seen(ModuleRecord record) {
   modules_.push_back(std::move(record));
 }
 
-void Stats::launch_redirected(const std::string& parent) {
+std::atomic<uint64_t>& Stats::redirections(const std::string& parent) {
   const std::lock_guard lock(mutex_);
-  ++redirected_[parent];
+  return redirected_[parent];
 }
 
 void Stats::launch_sliced(const std::string& parent, uint64_t slices) {
@@ -118,6 +118,14 @@ json Stats::gpu_times_json() const {
           {"consumers", std::move(consumers)}};
 }
 
+// Of those that were launched at all.
+json Stats::redirected_json() const {
+  json out = json::object();
+  for (const auto& [parent, launches] : redirected_)
+    if (const uint64_t count = launches.load(std::memory_order_relaxed)) out[parent] = count;
+  return out;
+}
+
 json Stats::sliced_json() const {
   json out = json::object();
   for (const auto& [parent, sliced] : sliced_)
@@ -137,7 +145,7 @@ json Stats::to_json() const {
           {"modules", std::move(modules)},
           {"modules_passed_through", passed_through_.load(std::memory_order_relaxed)},
           {"sites", totals_of_sites(modules_)},
-          {"launches", {{"redirected", redirected_}, {"left", left_}, {"sliced", sliced_json()}}},
+          {"launches", {{"redirected", redirected_json()}, {"left", left_}, {"sliced", sliced_json()}}},
           {"gpu_ms", gpu_times_.empty() ? json(nullptr) : gpu_times_json()},
           {"toolchain_calls", toolchain_json()},
           {"children_aggregated", counted(children_)},

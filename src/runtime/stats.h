@@ -33,7 +33,9 @@ class Stats {
   void module_passed_through() { passed_through_.fetch_add(1, std::memory_order_relaxed); }
   void module_seen(ModuleRecord record);
   // One launch of `parent` by the host that ran its variant.
-  void launch_redirected(const std::string& parent);
+  void launch_redirected(const std::string& parent) { ++redirections(parent); }
+  // What counts them, and stays: to whom every launch matters it is too long a way to look for it each time.
+  std::atomic<uint64_t>& redirections(const std::string& parent);
   // One of those that ran in so many slices.
   void launch_sliced(const std::string& parent, uint64_t slices);
   // One launch of a rewritten parent that ran the original instead, and why ("stream capture", ...).
@@ -65,7 +67,8 @@ class Stats {
   std::atomic<bool> counts_children_{true};
   std::atomic<uint64_t> passed_through_{0};
   [[nodiscard]] nlohmann::json gpu_times_json() const;  // the caller holds the mutex
-  [[nodiscard]] nlohmann::json sliced_json() const;     // likewise
+  [[nodiscard]] nlohmann::json redirected_json() const;
+  [[nodiscard]] nlohmann::json sliced_json() const;  // likewise
 
   mutable std::mutex mutex_;
   std::vector<ModuleRecord> modules_;
@@ -75,7 +78,7 @@ class Stats {
     double consumer_ms = 0;
   };
   std::map<std::string, GpuTime> gpu_times_;
-  std::map<std::string, uint64_t> redirected_;
+  std::map<std::string, std::atomic<uint64_t>> redirected_;
   struct Sliced {
     uint64_t launches = 0;
     uint64_t slices = 0;
