@@ -1,10 +1,10 @@
 // The memory of promoted chains in one stream.
 //
 // A launch leaves a ring as the next one wants it, its own or, where they take turns, the other one; and the
-// stream runs them one after another. What a ring
-// holds of earlier launches is told apart by the links' numbers, which only holds among launches that count
-// them and mark them in the same way; so each kernel has a pair of its own (a few hundred KB). Kernels go by
-// name: a module that is loaded again finds the rings of the time before.
+// stream runs them one after another. What a ring holds of earlier launches is told apart by the links'
+// numbers, which only holds among launches that count them and mark them in the same way; so each kernel has
+// a pair of its own (a few hundred KB). Kernels go by name: a module that is loaded again finds the rings of
+// the time before.
 #pragma once
 
 #include <cuda.h>

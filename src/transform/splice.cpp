@@ -392,7 +392,8 @@ class KernelSplicer final : public Splicer {
     const auto own = [&](std::string_view name) {
       return fmt::format("{}${}", Splicer::prefixed(name), loop_name);
     };
-    const std::string of_round = own(m_.text(loop.branch->predicate)), of_all = of_round + "$all";
+    const std::string of_round = own(m_.text(loop.branch->predicate));
+    std::string of_all = of_round + "$all";
     for (const auto& counter : loop.counters) {
       const std::string type = counter.bits == 0 ? "pred" : fmt::format("b{}", counter.bits);
       line(fmt::format(".reg .{} {}", type, own(counter.name)));
