@@ -91,6 +91,17 @@ std::vector<Value> of_threads(const std::vector<int>& values, const Function& fu
   return out;
 }
 
+// A parent that takes the values and where the threads of its children store what they come to.
+template <class Function>
+void summed(klap::differential::Builder& c, const std::string& parent, const Function& function) {
+  const std::vector<int> values = numbers(kAll, 1000);
+  const auto sums = of_threads<unsigned>(values, function);
+  const auto in = c.input("values", values);
+  const auto y = c.buffer("y", std::vector<unsigned>(sums.size()), sums);
+  c.launch(parent, kGrid, kBlock, c.address(in), c.address(y));
+  c.rewritten(parent);
+}
+
 }  // namespace
 
 KLAP_CASE(straight_gathered, "a round of those that stand in a row is lost, or runs twice") {
@@ -108,21 +119,15 @@ KLAP_CASE(straight_gathered, "a round of those that stand in a row is lost, or r
 }
 
 KLAP_CASE(straight_folded, "rounds that stand in a row run in another order") {
-  const std::vector<int> values = numbers(kAll, 1000);
-  const auto folded = of_threads<unsigned>(values, [](const int* row, int n, int thread) {
+  summed(c, "straight_folded_parent", [](const int* row, int n, int thread) {
     unsigned all = static_cast<unsigned>(thread);
     for (int i = n - 1 - thread; i >= 0; i -= kChild) all = all * 31u + static_cast<unsigned>(row[i]);
     return all;
   });
-  const auto in = c.input("values", values);
-  const auto y = c.buffer("y", std::vector<unsigned>(folded.size()), folded);
-  c.launch("straight_folded_parent", kGrid, kBlock, c.address(in), c.address(y));
-  c.rewritten("straight_folded_parent");
 }
 
 KLAP_CASE(straight_to_place, "what only some rounds in a row count is lost") {
-  const std::vector<int> values = numbers(kAll, 1000);
-  const auto sums = of_threads<unsigned>(values, [](const int* row, int n, int thread) {
+  summed(c, "straight_to_place_parent", [](const int* row, int n, int thread) {
     unsigned sum = 0, weight = 1;
     for (int i = 0; i < n; i += kChild) {
       sum += weight * static_cast<unsigned>(row[i]);
@@ -130,10 +135,6 @@ KLAP_CASE(straight_to_place, "what only some rounds in a row count is lost") {
     }
     return sum;
   });
-  const auto in = c.input("values", values);
-  const auto y = c.buffer("y", std::vector<unsigned>(sums.size()), sums);
-  c.launch("straight_to_place_parent", kGrid, kBlock, c.address(in), c.address(y));
-  c.rewritten("straight_to_place_parent");
 }
 
 KLAP_CASE(straight_list, "a loop that memory ends goes on") {
