@@ -39,8 +39,10 @@ class Finder {
         return std::nullopt;
       }
     }
-    if (loop.branch == nullptr || !comes_back(loop) || !gains(loop) || !find_counters(loop))
-      return std::nullopt;
+    if (loop.branch == nullptr || !comes_back(loop)) return std::nullopt;
+    loop.loads = static_cast<uint32_t>(
+        std::ranges::count_if(loop.round, [&](const Statement* statement) { return loads(*statement); }));
+    if (loop.loads == 0 || !is_short(loop) || !find_counters(loop)) return std::nullopt;
     return loop;
   }
 
@@ -60,13 +62,12 @@ class Finder {
            m_.is(branch.operands[0].first, m_.text(loop.label->head));
   }
 
-  // Whether it waits for memory at all, and rounds in a row would not be too long.
-  [[nodiscard]] bool gains(const StraightLoop& loop) const {
+  [[nodiscard]] static bool is_short(const StraightLoop& loop) {
     const auto instructions = std::ranges::count(loop.round, StatementKind::Instruction, &Statement::kind);
-    return static_cast<size_t>(instructions) < kMostInstructions &&
-           std::ranges::any_of(loop.round, [&](const Statement* s) { return loads_from_device(*s); });
+    return static_cast<size_t>(instructions) < kMostInstructions;
   }
-  [[nodiscard]] bool loads_from_device(const Statement& s) const {
+  // From the device's memory, for which a thread waits.
+  [[nodiscard]] bool loads(const Statement& s) const {
     if (!m_.is(s.head, "ld")) return false;
     for (const char* const space : {".shared", ".shared::cta", ".local", ".param", ".param::entry", ".const"})
       if (m_.has_modifier(s, space)) return false;

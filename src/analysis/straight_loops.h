@@ -27,6 +27,7 @@ struct StraightLoop {
   const ptx::Statement* label = nullptr;     // with which it begins
   std::vector<const ptx::Statement*> round;  // behind it, with line directives, without the branch
   const ptx::Statement* branch = nullptr;    // back to the label
+  uint32_t loads = 0;                        // of a round, from the device's memory; at least one
   // Those of the round that compute the branch's predicate, and what they read in the next round, in the
   // order in which they stand.
   std::vector<const ptx::Statement*> counting;

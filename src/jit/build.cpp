@@ -64,7 +64,7 @@ std::string options_tag(const transform::ConsumerShape& shape) {
   const bool by_host = !shape.exact && shape.chain == transform::Chain::None;
   std::string text = by_host && !shape.two_heads ? "_onehead" : "";
   if (shape.held_words != 0) text += "_held";
-  if (shape.rounds_in_row > 1) text += fmt::format("_row{}", shape.rounds_in_row);
+  for (const transform::RoundsInRow& row : shape.loops) text += fmt::format("_row{}", row.rounds);
   return text;
 }
 

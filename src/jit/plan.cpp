@@ -244,7 +244,7 @@ class Planner {
     if (planned.promotion != nullptr || planned.way.is_at_once() || planned.way.has_own_room()) return;
     if (planned.way.launcher != Launcher::Host) return;
     if (planned.wish.hold_arguments) transform::hold_arguments(planned.shape);
-    if (planned.wish.unroll > 1) {
+    if (planned.wish.unroll != 1) {
       const ptx::Module& module = *plan_.units[planned.child_unit]->module();
       transform::unroll(planned.shape, analysis::find_straight_loops(module, *planned.child),
                         planned.wish.unroll);

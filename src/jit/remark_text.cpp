@@ -119,7 +119,9 @@ std::string run_text(const PlannedSite& planned) {
 // What is otherwise than in the child.
 std::string loops_text(const PlannedSite& planned) {
   if (planned.shape.loops.empty()) return "";
-  return fmt::format(", {} rounds of a loop in a row", planned.shape.rounds_in_row);
+  std::vector<uint32_t> rounds;
+  for (const transform::RoundsInRow& row : planned.shape.loops) rounds.push_back(row.rounds);
+  return fmt::format(", {} rounds of a loop in a row", fmt::join(rounds, " and "));
 }
 
 // What is not recorded.

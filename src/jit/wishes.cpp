@@ -28,7 +28,10 @@ std::optional<uint32_t> threshold_of(const std::string& text) {
   return text == "auto" ? kDefaultThreshold : *parse_number(text, 0, kMostThreads);
 }
 
-uint32_t unrolled(const std::string& text) { return text == "off" ? 1 : *parse_number(text, 1, kMostBlocks); }
+std::optional<uint32_t> unrolled(const std::string& text) {
+  if (text == "auto") return std::nullopt;
+  return text == "off" ? 1 : *parse_number(text, 1, kMostBlocks);
+}
 
 std::optional<Buffer> parse_buffer(std::string_view name) {
   if (name == "pool") return Buffer::Pool;

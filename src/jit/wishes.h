@@ -31,7 +31,7 @@ struct SiteWish {
   bool split_rounds = true;
   bool split_all_rounds = false;  // a thread for each
   bool hold_arguments = false;
-  uint32_t unroll = 4;  // how many rounds of a child's straight loops stand in a row
+  std::optional<uint32_t> unroll;  // how many rounds of a child's straight loops stand in a row; auto
   bool two_heads = true;
   bool pack_blocks = true;
   bool batch_items = true;

@@ -24,7 +24,7 @@ constexpr std::array kOrderings{"relaxed"sv, "stream"sv};
 constexpr std::array kBuffers{"pool"sv, "malloc"sv};
 constexpr std::array kSwitch{"on"sv, "off"sv};
 constexpr std::array kRounds{"on"sv, "off"sv, "all"sv};
-constexpr std::array kUnrolls{"off"sv, "2"sv, "4"sv, "8"sv};
+constexpr std::array kUnrolls{"auto"sv, "off"sv, "2"sv, "4"sv, "8"sv};
 constexpr std::array kMemories{"off"sv, "warp"sv};
 constexpr std::array kPromotions{"auto"sv, "none"sv, "P"sv, "PA"sv, "PO"sv, "PAO"sv, "lookback"sv};
 constexpr std::array kAssumptions{"none"sv, "noalias"sv};
@@ -113,10 +113,10 @@ constexpr std::array kSettings{
             "blocks "
             "or threads that run one after another, and keeps them in registers."},
     Setting{
-        "KLAP_UNROLL", "unroll", kBothSections, SettingType::Choice, kUnrolls, "4",
+        "KLAP_UNROLL", "unroll", kBothSections, SettingType::Choice, kUnrolls, "auto",
         "How many rounds of a child's loop stand in a row in a consumer that the host launches, where the "
         "loop only loads and computes and the program did not say that it is not to be unrolled: a thread "
-        "waits for their loads together."},
+        "waits for their loads together. auto: 4, fewer of a round with more than 12 loads."},
     Setting{
         "KLAP_PACK_BLOCKS", "pack_blocks", kBothSections, SettingType::Choice, kSwitch, "on",
         "Whether children of one warp that share memory or meet at barriers run several to a block of the "

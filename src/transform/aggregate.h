@@ -21,11 +21,11 @@
 #include "analysis/legality.h"
 #include "analysis/own_children.h"
 #include "analysis/sizes.h"
-#include "analysis/straight_loops.h"
 #include "analysis/warp_block.h"
 #include "ptx/tree.h"
 #include "transform/lines.h"
 #include "transform/record_layout.h"
+#include "transform/splice.h"
 
 namespace klap::transform {
 
@@ -64,9 +64,7 @@ struct ConsumerShape {
   // Registers of 32 bits for arguments that are read once for all blocks or threads of a child that run one
   // after another.
   uint32_t held_words = 0;
-  // Loops of the child of which so many rounds stand in a row.
-  std::vector<analysis::StraightLoop> loops;
-  uint32_t rounds_in_row = 1;
+  std::vector<RoundsInRow> loops;  // of the child
   Chain chain = Chain::None;
   analysis::Together together = analysis::Together::Threads;
   analysis::MayLeave may_leave = analysis::MayLeave::Nobody;  // early, from a block that stays together
@@ -118,8 +116,9 @@ uint32_t least_blocks(uint32_t words, uint32_t threads);
 // Makes the consumer one that holds arguments.
 void hold_arguments(ConsumerShape& shape);
 
-// Makes the consumer one in which so many rounds of its child's loops stand in a row.
-void unroll(ConsumerShape& shape, std::vector<analysis::StraightLoop> loops, uint32_t rounds);
+// Makes the consumer one in which so many rounds of its child's loops stand in a row; nothing for as many as
+// suit.
+void unroll(ConsumerShape& shape, std::vector<analysis::StraightLoop> loops, std::optional<uint32_t> rounds);
 
 // All kernels of a consumer that feeds itself: its records are as large as the largest of theirs.
 void add_bodies(ConsumerShape& shape, const std::vector<FedBody>& bodies);

@@ -151,7 +151,7 @@ class KernelSplicer final : public Splicer {
   KernelSplicer(const Module& module, const Function& function, const InlineKernel& kernel, LineTables& lines)
       : Splicer(module, function, kernel.prefix), kernel_(kernel), lines_(lines), around_(kernel.around) {
     if (!kernel.held.empty()) registers_.emplace(module, function);
-    for (const analysis::StraightLoop& loop : kernel.loops) {  // their labels write all of them
+    for (const auto& [loop, rounds] : kernel.loops) {  // their labels write all of them
       for (const Statement* s : loop.round) around_[s] = {"", "", true};
       around_[loop.branch] = {"", "", true};
     }
@@ -365,19 +365,21 @@ class KernelSplicer final : public Splicer {
   //   single: round;             @p bra loop;
   //   done:
   bool special_label(const Statement& label) override {
-    const auto loop = std::ranges::find(kernel_.loops, &label, &analysis::StraightLoop::label);
-    if (loop == kernel_.loops.end()) return false;
+    const auto found =
+        std::ranges::find(kernel_.loops, &label, [](const RoundsInRow& row) { return row.loop.label; });
+    if (found == kernel_.loops.end()) return false;
+    const auto& [loop, rounds] = *found;
     const std::string name = Splicer::prefixed(m_.text(label.head));
     const std::string single = name + "$single", done = name + "$done";
     out_ += name + ":\n";
-    const std::string goes_on = look_ahead(*loop, name.substr(1));
-    line(fmt::format("@{}{} bra {}", loop->branch->predicate_negated ? "" : "!", goes_on, single));
-    for (uint32_t i = 0; i < kernel_.rounds; ++i) write_round(*loop);
-    write(*loop->branch);
+    const std::string goes_on = look_ahead(loop, rounds, name.substr(1));
+    line(fmt::format("@{}{} bra {}", loop.branch->predicate_negated ? "" : "!", goes_on, single));
+    for (uint32_t i = 0; i < rounds; ++i) write_round(loop);
+    write(*loop.branch);
     line("bra " + done);
     out_ += single + ":\n";
-    write_round(*loop);
-    write(*loop->branch);
+    write_round(loop);
+    write(*loop.branch);
     out_ += done + ":\n";
     return true;
   }
@@ -388,7 +390,7 @@ class KernelSplicer final : public Splicer {
 
   // Computes whether the loop goes on behind each round but the last, and returns that predicate's name: the
   // branch's predicate of all of them together.
-  std::string look_ahead(const analysis::StraightLoop& loop, const std::string& loop_name) {
+  std::string look_ahead(const analysis::StraightLoop& loop, uint32_t rounds, const std::string& loop_name) {
     const auto own = [&](std::string_view name) {
       return fmt::format("{}${}", Splicer::prefixed(name), loop_name);
     };
@@ -400,7 +402,7 @@ class KernelSplicer final : public Splicer {
     }
     line(".reg .pred " + of_all);
     const char* const together = loop.branch->predicate_negated ? "or" : "and";
-    for (uint32_t i = 1; i < kernel_.rounds; ++i) {
+    for (uint32_t i = 1; i < rounds; ++i) {
       for (const Statement* s : loop.counting) count_ahead(*s, own(m_.text(s->operands[0].first)));
       line(i == 1 ? fmt::format("mov.pred {}, {}", of_all, of_round)
                   : fmt::format("{}.pred {}, {}, {}", together, of_all, of_all, of_round));

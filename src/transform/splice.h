@@ -63,6 +63,12 @@ struct HeldArgument {
 std::vector<HeldArgument> held_arguments(const ptx::Module& module, const ptx::Function& function,
                                          const std::string& prefix, uint32_t most_words);
 
+// A loop of which so many rounds are to stand in a row.
+struct RoundsInRow {
+  analysis::StraightLoop loop;
+  uint32_t rounds = 1;
+};
+
 // A child kernel's body: its parameters lie elsewhere, its position is virtual.
 struct InlineKernel {
   std::string prefix;
@@ -87,10 +93,8 @@ struct InlineKernel {
   const analysis::WarpBlock* warp_block = nullptr;
   std::string group;
   uint32_t groups = 1;
-  Surroundings around;  // of statements of the body
-  // Loops of which so many rounds are to stand in a row.
-  std::vector<analysis::StraightLoop> loops;
-  uint32_t rounds = 1;
+  Surroundings around;             // of statements of the body
+  std::vector<RoundsInRow> loops;  // of the body
 };
 // Reads `kernel.held` into their registers, which are declared elsewhere.
 std::string load_held(const ptx::Function& function, const InlineKernel& kernel);

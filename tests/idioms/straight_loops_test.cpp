@@ -52,6 +52,7 @@ TEST(StraightLoops, KnowWhatTheyCount) {
     counters.push_back(std::string(counter.name) + ":" + std::to_string(counter.bits));
   EXPECT_THAT(counters, testing::ElementsAre("%r7:32", "%r1:32", "%p1:0"));
   EXPECT_EQ(3u, found[0].counting.size());
+  EXPECT_EQ(1u, found[0].loads);
 }
 
 TEST(StraightLoops, MayGoOnWhereSomethingDoesNotHold) {

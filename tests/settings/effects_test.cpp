@@ -242,6 +242,7 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   }
   void unroll() {
     expect_rounds_in_a_row("KLAP_UNROLL=", "4");
+    expect_rounds_in_a_row("KLAP_UNROLL=auto", "4");
     expect_rounds_in_a_row("KLAP_UNROLL=off", "");
     expect_rounds_in_a_row("KLAP_UNROLL=2", "2");
     expect_rounds_in_a_row("KLAP_UNROLL=8", "8");
