@@ -311,11 +311,14 @@ static __device__ __forceinline__ unsigned int scratch_of(unsigned int link) { r
 #endif
 #endif
 
-// The chain has fewer links than there are blocks before this one, and each of those runs one: so this one
-// need not come to the memory where all take numbers. The first blocks do not ask.
+// The blocks of so short a chain meet at the memory where they take numbers, and lose no time there.
+enum : unsigned int { kFewBlocks = 64 };
+
+// The chain has no more links than there are blocks before this one, and each of those runs one: so this one
+// need not come to that memory.
 static __device__ __forceinline__ bool is_one_too_many([[maybe_unused]] unsigned int link) {
 #if defined(KLAP_LEADER_KNOWS) && defined(KLAP_TWO_HEADS)
-  return blockIdx.x >= 64 && !exists(scratch_of(link), blockIdx.x);
+  return blockIdx.x >= kFewBlocks && !exists(scratch_of(link), blockIdx.x);
 #else
   return false;
 #endif

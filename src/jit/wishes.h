@@ -31,7 +31,8 @@ struct SiteWish {
   bool split_rounds = true;
   bool split_all_rounds = false;  // a thread for each
   bool hold_arguments = false;
-  std::optional<uint32_t> unroll;  // how many rounds of a child's straight loops stand in a row; auto
+  // How many rounds of a child's straight loops stand in a row; nothing: as many as suit.
+  std::optional<uint32_t> unroll;
   bool two_heads = true;
   bool pack_blocks = true;
   bool batch_items = true;

@@ -34,7 +34,7 @@ class Stats {
   void module_seen(ModuleRecord record);
   // One launch of `parent` by the host that ran its variant.
   void launch_redirected(const std::string& parent) { ++redirections(parent); }
-  // What counts them, and stays: to whom every launch matters it is too long a way to look for it each time.
+  // What counts them. It stays, so that a launch need not look for it.
   std::atomic<uint64_t>& redirections(const std::string& parent);
   // One of those that ran in so many slices.
   void launch_sliced(const std::string& parent, uint64_t slices);

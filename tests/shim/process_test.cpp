@@ -122,6 +122,19 @@ TEST(Process, EachStreamIsCountedInAPlaceOfItsOwn) {
   EXPECT_EQ(70u, reports.size());
 }
 
+TEST(Process, StatisticsWithoutChildrenTakeNoPlaceForTotals) {
+  const TemporaryFile stats("stats.json");
+  Options options;
+  options.environment = {{"KLAP_STATS", stats.path()}, {"KLAP_COUNT_CHILDREN", "0"}};
+  const Outcome run = run_program("launching", {"launch_ex"}, options);
+  EXPECT_EQ(0, run.status) << run.error;
+  EXPECT_EQ(2, nlohmann::json::parse(read_file(stats.path()))["launches"]["redirected"]["parent"]);
+  EXPECT_TRUE(run.called("cuMemHostRegister_v2").empty());
+  const std::vector<Call> copies = run.called("cuMemcpyHtoDAsync_v2");
+  ASSERT_EQ(1u, copies.size());
+  EXPECT_EQ(0u, number_at(copies[0]["data"], 48)) << "the queue names none";
+}
+
 TEST(Process, WithoutAPlaceForTotalsNothingIsCounted) {
   for (const char* const failing : {"cuMemHostRegister_v2=2", "cuMemAlloc_v2=2@1"}) {
     const TemporaryFile stats("stats.json");
