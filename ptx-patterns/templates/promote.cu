@@ -412,17 +412,17 @@ static __device__ __forceinline__ unsigned long long count_out(KlapChain* chain,
 
 // For one thread of a block that has no more links. Where it is the last that makes ready, the second fence
 // acquires what the others released, so that they read the counters before these are set.
-static __device__ __forceinline__ void leave(KlapChain* chain, KlapReport* report, unsigned long long links) {
+static __device__ __forceinline__ void leave(KlapChain* chain, const KlapLink* link) {
 #ifdef KLAP_TWO_HEADS
-  if (report == nullptr) return;
-  if (const unsigned long long all = count_out(chain, links)) report_links(report, all);
+  if (link->report == nullptr) return;
+  if (const unsigned long long all = count_out(chain, link->links)) report_links(link->report, all);
 #else
   __threadfence();
-  const unsigned long long all = count_out(chain, links);
+  const unsigned long long all = count_out(chain, link->links);
   if (all == 0) return;
   __threadfence();
   make_ready(chain);
-  report_links(report, all);
+  report_links(link->report, all);
 #endif
 }
 
@@ -430,17 +430,15 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain) {
   __shared__ alignas(16) unsigned char shared[KLAP_LINK_BYTES];
   const unsigned int link = static_cast<unsigned int>(__cvta_generic_to_shared(shared));
   KlapLink* const at = link_at(link);
-  unsigned int links = 0;         // in the leader
-  unsigned long long number = 0;  // the same
-  KlapReport* report = nullptr;   // the same
   if (is_leader()) {
-    report = chain->report;
-    number = begin(chain, link);
+    KlapReport* const report = chain->report;
+    at->number = begin(chain, link);
+    at->report = report;
+    at->links = 0;
     at->quarter = 0;
   }
 #pragma unroll 1
   for (;;) {
-    if (is_leader()) at->number = number;
     if (!find_link(chain, link)) break;
     await_all(chain, link);
     __klap_link_body(link);
@@ -448,16 +446,16 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain) {
     if (is_leader()) {
       end_link(chain, at);
 #ifdef KLAP_BATCH
-      links += at->exists;
+      at->links += at->exists;
 #else
-      ++links;
+      ++at->links;
 #endif
       // Not sooner: a number that a busy block holds holds up all links behind it.
-      if (at->goes_on != 0) number = take(chain);
+      if (at->goes_on != 0) at->number = take(chain);
     }
     if (at->goes_on == 0) break;
   }
-  if (is_leader()) leave(chain, report, links);
+  if (is_leader()) leave(chain, at);
 }
 
 #endif

@@ -76,6 +76,9 @@ struct KlapLink {
   unsigned int launches;  // the last link found a place
   unsigned int refused;   // as many links as were skipped after the last refusal, 0 after a launch
   unsigned int skips;     // links to come that no launch is tried for
+  // Of the block that stays: kept here, as registers would be kept for them in all threads.
+  unsigned int links;  // that it has run
+  KlapReport* report;  // the context's
   // Where a block takes several links at a time: the first of them, counted from the launch's first.
   unsigned long long index;
 };

@@ -18,7 +18,6 @@ using ptx::Statement;
 using ptx::Variable;
 
 constexpr char kSeveralLabel[] = "$klap_several";
-constexpr char kBegunLabel[] = "$klap_begun";
 constexpr char kDoneLabel[] = "$klap_links_done";
 
 analysis::Batching batching_of(const PromotedParts& parts) {
@@ -46,7 +45,7 @@ class BatchText {
     for (uint32_t link = 0; link < links_; ++link) {
       LinkCopy copy = make_copy(prefix_of(link), part_of(link));
       store_values_.push_back("{\n" + copy.store_values + "\t}\n");
-      if (link == 0) alone_ = link_pieces(parts, alone(copy.body)).front();
+      if (link == 0) alone_ = link_pieces(parts, as_a_whole(copy.body));
       pieces_.push_back(link_pieces(parts, interleaved(std::move(copy.body), link)));
     }
   }
@@ -60,17 +59,24 @@ class BatchText {
     return text;
   }
 
-  [[nodiscard]] std::string beginnings() const {
-    std::string text =
-        fmt::format("\tsetp.ne.u32 %klap_more, %klap_links, 1;\n\t@%klap_more bra.uni {};\n", kSeveralLabel);
-    text += alone_ + store_values_[0] + fmt::format("\tbra.uni {};\n\t{}:\n", kBegunLabel, kSeveralLabel);
+  // A single link has all of it to itself: what the others keep in registers takes none of its own.
+  [[nodiscard]] std::string alone(const std::string& combine) const {
+    return fmt::format("\tsetp.ne.u32 %klap_more, %klap_links, 1;\n\t@%klap_more bra.uni {};\n",
+                       kSeveralLabel) +
+           alone_.front() + store_values_[0] + "\t" + combine + "\n" + alone_.back() +
+           fmt::format("\tbra.uni {};\n", kDoneLabel);
+  }
+
+  [[nodiscard]] std::string several(const std::string& combine) const {
+    std::string text = fmt::format("\t{}:\n", kSeveralLabel);
     for (size_t piece = 0; piece + 1 < pieces_[0].size(); ++piece) {
       for (const std::vector<std::string>& copy : pieces_) text += copy[piece];
     }
     for (const std::string& store : store_values_) text += store;
-    return text + fmt::format("\t{}:\n", kBegunLabel);
+    return text + "\t" + combine + "\n" + rests();
   }
 
+ private:
   [[nodiscard]] std::string rests() const {
     std::string text;
     for (uint32_t link = 0; link < links_; ++link) {
@@ -83,9 +89,8 @@ class BatchText {
     return text + fmt::format("\t{}:\n\tmov.pred %klap_more, 0;\n", kDoneLabel);
   }
 
- private:
   // The first link's body as a whole.
-  [[nodiscard]] static LinkBody alone(LinkBody body) {
+  [[nodiscard]] static LinkBody as_a_whole(LinkBody body) {
     body.labels = "$klap_alone_";
     body.cuts = {body.boundary};
     return body;
@@ -106,7 +111,7 @@ class BatchText {
   const Module& module_;
   const uint32_t links_;
   const analysis::Batching batching_;
-  std::string alone_;
+  std::vector<std::string> alone_;                // the first link's, in two pieces
   std::vector<std::vector<std::string>> pieces_;  // of each link; the last is the rest
   std::vector<std::string> store_values_;
 };
@@ -122,7 +127,7 @@ std::string batched_body(const PromotedParts& parts, const PromotedShape& shape,
     text += fmt::format("\tadd.u32 {}, {}, {};\n", part_of(link), block,
                         KLAP_PARTS_AT(shape.area_bytes, shape.slot_words()) + link * shape.part_bytes());
   }
-  return text + batch.beginnings() + "\t" + combine + "\n" + batch.rests() + "\t}";
+  return text + batch.alone(combine) + batch.several(combine) + "\t}";
 }
 
 }  // namespace klap::transform

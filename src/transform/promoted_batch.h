@@ -8,7 +8,8 @@
 //
 // A block that has fewer links, at the end of the chain, runs the beginning of its first in place of the
 // missing ones: it does nothing that others can see. One that has a single link, as all have at first, runs a
-// text of its own.
+// text of its own from beginning to end: what several keep in registers while they look back would put some
+// of the one's into memory.
 #pragma once
 
 #include <functional>

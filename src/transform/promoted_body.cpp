@@ -205,6 +205,9 @@ class PartSplicer final : public Splicer {
     if (body_ == nullptr || body_->labels.empty() || !labels_.contains(name)) return Splicer::prefixed(name);
     return body_->labels + std::string(name.substr(name[0] == '$' ? 1 : 0));
   }
+  [[nodiscard]] std::string end_label() const override {
+    return body_ == nullptr || body_->labels.empty() ? Splicer::end_label() : body_->labels + "end";
+  }
   std::string location(const Statement& loc) override { return parts_.lines.directive(m_, loc); }
 
   [[nodiscard]] Error unsupported(uint32_t token) const {

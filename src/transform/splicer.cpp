@@ -17,7 +17,7 @@ std::string Splicer::body() {
 }
 
 std::string Splicer::landing(const std::string& label) const {
-  return fmt::format("\n\t{}:\n\t.reg .pred %{}end;\n\tmov.pred %{}end, 0;\n", label, prefix_, prefix_);
+  return fmt::format("\n\t{0}:\n\t.reg .pred %{1};\n\tmov.pred %{1}, 0;\n", label, label.substr(1));
 }
 
 std::string Splicer::prefixed(std::string_view name) const {

@@ -46,7 +46,7 @@ class Splicer {
   void write(const ptx::Statement& s);
   // A name that the body declares.
   [[nodiscard]] virtual std::string prefixed(std::string_view name) const;
-  [[nodiscard]] std::string end_label() const { return "$" + prefix_ + "end"; }
+  [[nodiscard]] virtual std::string end_label() const { return "$" + prefix_ + "end"; }
   // Something for a label at the end of a scope to stand before.
   [[nodiscard]] std::string landing(const std::string& label) const;
   [[nodiscard]] std::string rename(uint32_t token);
