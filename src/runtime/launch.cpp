@@ -89,8 +89,7 @@ Cut make_room(const Launch& launch, const ParentKernel& parent, LaunchContext& c
   }
   for (;; blocks = cut.slices.most_blocks() / 2) {
     cut.slices = GridSlices(launch.grid, blocks);
-    cut.no_room =
-        context.make_room(demand.queues(cut.slices.most_blocks()), pool_bytes, parent.variant().buffer);
+    cut.no_room = context.make_room(demand, cut.slices.most_blocks(), pool_bytes);
     const bool is_memory =
         cut.no_room == &reasons::kQueuesOverTotalBytes || cut.no_room == &reasons::kNoDeviceMemory;
     if (!is_memory || !in_slices || cut.slices.most_blocks() == 1) return cut;

@@ -201,6 +201,7 @@ QueueMemory& LaunchContext::begin_launch(jit::Buffer buffer) {
 }
 
 void LaunchContext::end_launch() {
+  if (!has_own_queues()) return;
   for (const Block& block : own_.take_blocks()) launch_memory_.give_back(block);
   current_ = &kept_;
 }
@@ -211,13 +212,14 @@ MaybeReason LaunchContext::make_feed_room(uint32_t record_bytes, uint64_t groups
   return current_->feed.make_room(memory, stream_, report_, record_bytes, groups, pool_bytes);
 }
 
-MaybeReason LaunchContext::make_room(std::span<const QueueShape> queues, uint64_t pool_bytes,
-                                     jit::Buffer buffer) {
-  QueueMemory& memory = begin_launch(buffer);
+MaybeReason LaunchContext::make_room(const QueueDemand& demand, uint64_t blocks, uint64_t pool_bytes) {
+  QueueMemory& memory = begin_launch(demand.variant->buffer);
   std::vector<RecordQueue>& records = current_->records;
+  const std::vector<jit::ChildQueue>& queues = demand.variant->queues;
   if (records.size() < queues.size()) records.resize(queues.size());
   for (size_t i = 0; i < queues.size(); ++i) {
-    const MaybeReason reason = records[i].make_room(memory, stream_, report_, queues[i], pool_bytes);
+    const QueueShape shape = demand.shape(queues[i], blocks);
+    const MaybeReason reason = records[i].make_room(memory, stream_, report_, shape, pool_bytes);
     if (reason) return reason;
   }
   return nullptr;

@@ -16,7 +16,6 @@
 #include <mutex>
 #include <set>
 #include <shared_mutex>
-#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -28,6 +27,7 @@
 #include "runtime/queue_memory.h"
 #include "runtime/queue_shape.h"
 #include "runtime/report_slots.h"
+#include "runtime/slices.h"
 
 namespace klap::runtime {
 
@@ -106,9 +106,9 @@ class LaunchContext {
 
   // The rest requires `mutex`.
 
-  // Sees to it that there is a queue for each entry of `queues`, as RecordQueue::make_room() does, until
-  // end_launch().
-  MaybeReason make_room(std::span<const QueueShape> queues, uint64_t pool_bytes, jit::Buffer buffer);
+  // Sees to it that there is a queue for each of the variant's, with room for so many blocks of the parent,
+  // as RecordQueue::make_room() does, until end_launch().
+  MaybeReason make_room(const QueueDemand& demand, uint64_t blocks, uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr queue(size_t index) const { return current_->records[index].head(); }
   // The queue's consumer is enqueued behind the parent, and empties its other head.
   void take_turns(size_t index) { current_->records[index].take_turns(); }

@@ -34,12 +34,6 @@ QueueShape QueueDemand::shape(const jit::ChildQueue& queue, uint64_t blocks) con
   return {blocks * block_threads, QueueShape::aligned_record(queue.record_bytes), groups};
 }
 
-std::vector<QueueShape> QueueDemand::queues(uint64_t blocks) const {
-  std::vector<QueueShape> shapes;
-  for (const jit::ChildQueue& queue : variant->queues) shapes.push_back(shape(queue, blocks));
-  return shapes;
-}
-
 bool QueueDemand::can_be_indexed(uint64_t blocks) const {
   return block_threads <= KLAP_MAX_RECORDS && blocks <= KLAP_MAX_RECORDS / block_threads;
 }

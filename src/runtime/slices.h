@@ -17,7 +17,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "jit/module.h"
 #include "runtime/queue_shape.h"
@@ -51,9 +50,8 @@ struct QueueDemand {
   uint64_t block_threads = 0;
   const jit::Variant* variant = nullptr;
 
-  // What a queue must hold for so many blocks of the parent, and all of them.
+  // What a queue must hold for so many blocks of the parent.
   [[nodiscard]] QueueShape shape(const jit::ChildQueue& queue, uint64_t blocks) const;
-  [[nodiscard]] std::vector<QueueShape> queues(uint64_t blocks) const;
   // True if a queue can index the records of so many blocks.
   [[nodiscard]] bool can_be_indexed(uint64_t blocks) const;
   // The same, and no queue needs more than `pool_bytes`.
