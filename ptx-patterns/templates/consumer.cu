@@ -20,10 +20,11 @@
 // numbered and shared out is not blocks but their warps: each is run by a group of 32 threads, of which those
 // idle that the last warp of a block does not have.
 //
-// Constants: those of sizes.h; KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES;
-// those of record_grid.h; KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_WARPS_TOGETHER
-// when the child's block is a multiple of a warp whose lanes belong together, KLAP_BLOCKS_TOGETHER when the
-// whole block does (KLAP_PACK is then 1); those of exits.h, await.h and consumer_end.h.
+// Constants: those of sizes.h; KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; KLAP_LEAST_BLOCKS, how many
+// blocks a multiprocessor must have registers for, unless that is left open; those of record_grid.h;
+// KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_WARPS_TOGETHER when the child's block
+// is a multiple of a warp whose lanes belong together, KLAP_BLOCKS_TOGETHER when the whole block does
+// (KLAP_PACK is then 1); those of exits.h, await.h and consumer_end.h.
 #include "await.h"
 #include "child.h"
 #include "consumer_end.h"
@@ -110,10 +111,15 @@ static __device__ __forceinline__ unsigned int working(const KlapCounted& counte
   return working_blocks(counted, ((counted.packed >> KLAP_INDEX_BITS) + KLAP_PACK - 1) / KLAP_PACK);
 }
 
+#ifdef KLAP_LEAST_BLOCKS
+#define KLAP_BOUNDS __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK, KLAP_LEAST_BLOCKS)
+#else
+#define KLAP_BOUNDS __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
+#endif
+
 // The queue's fields are read where they are needed: keeping them in registers across the child's body would
 // cost more, in occupancy, than the cache hits they save.
-extern "C" __global__ void __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
-    __klap_consumer(KlapQueue* queue) {
+extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapQueue* queue) {
   await_parent();
   const KlapCounted counted = counted_in(queue);
   begin(queue, counted);

@@ -48,6 +48,7 @@ ChildThreads child_threads(const ptx::Module& module, const ptx::Function& child
   const auto judge = one_row ? analysis::moldable_in_one_row : analysis::moldable;
   ChildThreads out{judge(v.flow, v.registers, v.reaching, v.symbolic), {}};
   out.loop = analysis::find_stride_loop(v, out.moldable);
+  out.words = v.liveness.maximum().pressure.words;
   return out;
 }
 

@@ -23,6 +23,7 @@
 #include "ptx/edit.h"
 #include "transform/chain.h"
 #include "transform/inliner.h"
+#include "transform/residency.h"
 #include "transform/unroller.h"
 #include "transform/warp.h"
 
@@ -240,7 +241,7 @@ class Planner {
   }
 
   // A consumer that the host launches and that does nothing but run children.
-  void use_options(PlannedSite& planned) const {
+  void use_options(PlannedSite& planned) {
     if (planned.promotion != nullptr || planned.way.is_at_once() || planned.way.has_own_room()) return;
     if (planned.way.launcher != Launcher::Host) return;
     if (planned.wish.hold_arguments) transform::hold_arguments(planned.shape);
@@ -250,6 +251,17 @@ class Planner {
                         planned.wish.unroll);
     }
     planned.shape.two_heads = planned.wish.two_heads && request_.two_heads;
+    ask_for_room(planned);
+  }
+
+  // Where threads of a child of few registers run one after another.
+  void ask_for_room(PlannedSite& planned) {
+    transform::ConsumerShape& shape = planned.shape;
+    if (shape.flat || !shape.loops.empty() || shape.most_shared_bytes() != 0) return;
+    const ptx::Module& module = *plan_.units[planned.child_unit]->module();
+    if (analysis::most_static_shared_bytes(module, *planned.child) != 0) return;
+    shape.least_blocks = transform::least_consumer_blocks(child_of(planned).words, shape.threads(),
+                                                          ptx::dialect_of(module).target.arch);
   }
 
   // Where a consumer that the host launches runs children of one warp that share memory or meet at barriers.
@@ -573,7 +585,7 @@ class Planner {
     if (site.wish.batch_items) take_several(shape, apart);
     // Shared memory may well leave room for fewer; and how large a block is must be known.
     if (!shares && shared_bytes == 0 && !shape.has_own_extents())
-      shape.least_blocks = transform::least_blocks(words, shape.threads());
+      shape.least_blocks = transform::least_feeding_blocks(words, shape.threads());
     return shape;
   }
 

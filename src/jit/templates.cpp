@@ -119,6 +119,10 @@ std::vector<std::string> shape_options(const transform::ConsumerShape& shape) {
   return options;
 }
 
+void add_room(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
+  if (shape.least_blocks != 0) options.push_back(fmt::format("-DKLAP_LEAST_BLOCKS={}", shape.least_blocks));
+}
+
 // The grid as the only group needs no constant: its code is what it would be if there were no groups.
 void add_group(std::vector<std::string>& options, uint32_t group_blocks) {
   if (group_blocks != 0) options.push_back(fmt::format("-DKLAP_GROUP_BLOCKS={}u", group_blocks));
@@ -260,7 +264,7 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
     options.push_back(fmt::format("-DKLAP_TAKES={}", shape.takes));
     if (shape.apart) options.emplace_back("-DKLAP_APART");
     if (shape.has_own_extents()) options.emplace_back("-DKLAP_OWN_BLOCK");
-    if (shape.least_blocks != 0) options.push_back(fmt::format("-DKLAP_LEAST_BLOCKS={}", shape.least_blocks));
+    add_room(options, shape);
     return compiled(kFeedTemplate, "feed.cu", options);
   }
   if (shape.chain != transform::Chain::None) {
@@ -280,6 +284,7 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
     return compiled(kConsumerFlatTemplate, "consumer_flat.cu", options);
   }
   options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));
+  add_room(options, shape);
   if (shape.together == analysis::Together::Warps) options.emplace_back("-DKLAP_WARPS_TOGETHER");
   if (shape.together == analysis::Together::Blocks) options.emplace_back("-DKLAP_BLOCKS_TOGETHER");
   return compiled(kConsumerTemplate, "consumer.cu", options);

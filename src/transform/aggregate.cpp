@@ -256,17 +256,6 @@ void unroll(ConsumerShape& shape, std::vector<analysis::StraightLoop> loops, std
   }
 }
 
-// A consumer that feeds itself waits for memory most of the time, and so runs as many children as it has
-// blocks. Around a child it holds about ten registers, and what records the child's launches, which waits
-// longest, can keep some in memory; the assembler by itself takes thirty more than the child. 1,280 threads
-// have 48 registers each on every device that runs such kernels. More of them were slower: 1,536 by 5 % in
-// the mean of td, th and rbfs on an H200, 2,048 by 17 %.
-uint32_t least_blocks(uint32_t words, uint32_t threads) {
-  constexpr uint32_t kFew = 48, kThreads = 1280, kMostBlocks = 32;
-  const uint32_t blocks = kThreads / threads;
-  return words <= kFew && blocks > 1 ? std::min(blocks, kMostBlocks) : 0;
-}
-
 void add_bodies(ConsumerShape& shape, const std::vector<FedBody>& bodies) {
   shape.bodies = bodies;
   shape.layout = {};

@@ -60,10 +60,10 @@ struct ConsumerShape {
   uint32_t takes = 1;               // then: the most items that a block takes at a time
   bool apart = false;               // then: the items' warps need not wait for each other
   std::vector<FedBody> bodies;      // then, and with a chain: all kernels that it runs, by number
-  uint32_t least_blocks = 0;        // then: what a multiprocessor must have registers for; 0: left open
   // Registers of 32 bits for arguments that are read once for all blocks or threads of a child that run one
   // after another.
   uint32_t held_words = 0;
+  uint32_t least_blocks = 0;       // that a multiprocessor must have registers for; 0: left open
   std::vector<RoundsInRow> loops;  // of the child
   Chain chain = Chain::None;
   analysis::Together together = analysis::Together::Threads;
@@ -109,9 +109,6 @@ ConsumerShape consumer_shape(const ptx::Module& module, const ptx::Function& chi
                              const analysis::LaunchSizes& sizes, bool grid_is_1d, bool exact);
 // Several such children to a block: false, and nothing is changed, if they share too much memory.
 bool pack_warps(ConsumerShape& shape, const analysis::WarpBlock& block);
-// How many blocks of so many threads a multiprocessor must have registers for, where they run children that
-// launch again and hold `words` registers; 0: that is left to the assembler.
-uint32_t least_blocks(uint32_t words, uint32_t threads);
 
 // Makes the consumer one that holds arguments.
 void hold_arguments(ConsumerShape& shape);

@@ -17,6 +17,7 @@
 #include "transform/parts.h"
 #include "transform/promoted_batch.h"
 #include "transform/promoted_body.h"
+#include "transform/residency.h"
 #include "transform/splice.h"
 
 namespace klap::transform {
@@ -574,25 +575,13 @@ class Markers {
   std::string spliced_;
 };
 
-// Threads that a multiprocessor holds.
-uint32_t threads_of_multiprocessor(uint32_t sm) {
-  if (sm == 75) return 1024;
-  return sm == 86 || sm == 87 || sm == 89 || sm >= 120 ? 1536 : 2048;
-}
-
-// Links that look back are under way as many at a time as blocks fit, and short ones do little but wait for
-// memory. So a multiprocessor is to hold as many blocks as the body's registers leave room for, which the
-// assembler would not see to by itself.
 std::string residency_text(const FunctionFacts& kernel, const PromotedShape& shape) {
-  constexpr uint32_t kRegisters = 65536, kMostBlocks = 16, kBeside = 4;  // addresses, what is shared
   if (shape.mode != PromotionMode::LookBack || shape.threads == 0) return {};
   const uint32_t words =
       std::max(kernel.values().liveness.maximum().pressure.words, shape.batch * shape.kept_words);
-  const uint32_t warps = round_up(shape.threads, 32);
-  const uint32_t fit = kRegisters / warps / (words + kBeside);
-  const uint32_t have = threads_of_multiprocessor(ptx::dialect_of(kernel.module).target.arch) / warps;
-  const uint32_t blocks = std::min({fit, have, kMostBlocks});
-  return blocks < 2 ? "" : fmt::format("\n.minnctapersm {}", blocks);
+  const uint32_t blocks =
+      least_chain_blocks(words, shape.threads, ptx::dialect_of(kernel.module).target.arch);
+  return blocks == 0 ? "" : fmt::format("\n.minnctapersm {}", blocks);
 }
 
 // The kernel's own parameters and launch bounds around the template's body. Without bounds the variant must
