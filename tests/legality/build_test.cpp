@@ -2,8 +2,7 @@
 // are built, word for word.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
+#include "assembled.h"
 #include "fixture.h"
 
 namespace klap::test {
@@ -15,15 +14,6 @@ std::string replaced(std::string text, const std::string& from, const std::strin
     text.replace(at, from.size(), to);
   if (changes == 0) throw std::runtime_error("the fixture does not hold: " + from);
   return text;
-}
-
-std::string assembled(const std::string& ptx) {
-  const std::string file = testing::TempDir() + "/klap_legality_test.ptx";
-  write_file(file, ptx);
-  const std::string command =
-      std::string(KLAP_PTXAS) + " -arch=sm_90 -c -o " + file + ".cubin " + file + " >" + file + ".log 2>&1";
-  EXPECT_EQ(0, std::system(command.c_str())) << read_file(file + ".log");
-  return read_file(file + ".cubin");
 }
 
 // A program of one unit with machine code made from the PTX.

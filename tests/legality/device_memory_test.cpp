@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
+#include "assembled.h"
 #include "fixture.h"
 
 // Its helpers are called as those of build_test.cpp are.
@@ -33,15 +32,6 @@ std::string freeing(const std::string& function, const std::string& kernel = "fr
          "(.param .b64 p) {\n\t.reg .b64 %rd1;\n\tld.param.b64 %rd1, [p];\n\t{\n\t.param .b64 a;\n"
          "\tst.param.b64 [a], %rd1;\n\tcall.uni " +
          function + ", (a);\n\t}\n\tret;\n}\n";
-}
-
-std::string assembled(const std::string& ptx) {
-  const std::string file = testing::TempDir() + "/klap_device_memory_test.ptx";
-  write_file(file, ptx);
-  const std::string command =
-      std::string(KLAP_PTXAS) + " -arch=sm_90 -c -o " + file + ".cubin " + file + " >" + file + ".log 2>&1";
-  EXPECT_EQ(0, std::system(command.c_str())) << read_file(file + ".log");
-  return read_file(file + ".cubin");
 }
 
 jit::Unit unit(const std::string& name, const std::string& ptx, bool with_machine_code = true) {

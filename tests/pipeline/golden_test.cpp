@@ -7,15 +7,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <fstream>
 #include <numeric>
 #include <set>
 #include <stdexcept>
 
+#include "assembled.h"
 #include "jit/module.h"
 #include "ptx/tree.h"
-#include "support/file.h"
 
 namespace klap::test {
 namespace {
@@ -125,16 +124,6 @@ std::vector<int> architectures_for(const std::filesystem::path& file, const std:
   return {kArchitectures[turn % kArchitectures.size()]};
 }
 
-// The machine code of one unit.
-std::string assemble(const std::string& ptx, const std::string& name, int sm) {
-  const std::string file = testing::TempDir() + "/" + name + "_" + std::to_string(sm) + ".ptx";
-  write_file(file, ptx);
-  const std::string command = std::string(KLAP_PTXAS) + " -arch=sm_" + std::to_string(sm) + " -c -o " + file +
-                              ".o " + file + " >" + file + ".log 2>&1";
-  EXPECT_EQ(0, std::system(command.c_str())) << read_file(file + ".log");
-  return read_file(file + ".o");
-}
-
 class RewrittenFile : public testing::TestWithParam<std::filesystem::path> {
  protected:
   // True if `reason` is why all sites of this file are left where threads of the parent launch, some of them
@@ -173,7 +162,8 @@ class RewrittenFile : public testing::TestWithParam<std::filesystem::path> {
     EXPECT_EQ(ptx, rewritten.substr(0, ptx.size())) << "the originals must stay as they are";
     const std::string form = std::string(to_string(granularity)) + "_" + to_string(launcher);
     for (const int sm : architectures_for(GetParam(), form)) {
-      assemble(rewritten, GetParam().stem().string() + "_" + form, sm);
+      SCOPED_TRACE(form);
+      assembled(rewritten, sm);
       const jit::RewrittenModule module =
           rewrite_module(program, grid_request(static_cast<uint32_t>(sm), launcher, granularity));
       EXPECT_FALSE(module.cubin.empty());
@@ -194,7 +184,7 @@ TEST_P(GoldenFile, AssemblesAndLinksByWarp) {
   EXPECT_EQ(ptx, rewritten.substr(0, ptx.size())) << "the originals must stay as they are";
   if (rewritten.size() == ptx.size()) return;
   for (const int sm : architectures_for(GetParam(), "warp")) {
-    assemble(rewritten, GetParam().stem().string() + "_warp", sm);
+    assembled(rewritten, sm);
     const jit::RewrittenModule module = rewrite_module(program, warp_request(static_cast<uint32_t>(sm)));
     ASSERT_FALSE(module.variants.empty());
     for (const jit::Variant& variant : module.variants)
@@ -219,7 +209,7 @@ TEST_P(RewrittenFile, AssemblesAndLinksWhereBlocksLaunch) {
 TEST_P(RewrittenFile, LinksBesideItsMachineCode) {
   const std::string ptx = read_golden(GetParam()).section("ptx");
   jit::Program program = jit::program_from_ptx(ptx, "golden");
-  program.units[0].cubin = assemble(ptx, GetParam().stem().string() + "_own", 90);
+  program.units[0].cubin = assembled(ptx);
   std::vector<jit::Launcher> launchers = {jit::Launcher::Host};
   if (!is_for_host_only(jit::Granularity::Grid)) launchers.push_back(jit::Launcher::Device);
   for (const jit::Launcher launcher : in_turn(GetParam(), launchers)) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <thread>
 
+#include "assembled.h"
 #include "container/elf64.h"
 #include "jit/module.h"
 #include "jit/options.h"
@@ -18,6 +19,7 @@ namespace klap::jit {
 namespace {
 
 namespace fs = std::filesystem;
+using test::assembled;
 
 Request grid_request() {
   Request request;
@@ -104,15 +106,6 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RealProgram);
 TEST(Pipeline, IsTestedOnPrograms) { EXPECT_GE(programs().size(), 4u) << "the CUDA programs were not built"; }
 
 // ---- what does not build ----
-
-std::string assembled(const std::string& ptx) {
-  const std::string file = testing::TempDir() + "/klap_jit_test.ptx";
-  write_file(file, ptx);
-  const std::string command =
-      std::string(KLAP_PTXAS) + " -arch=sm_90 -c -o " + file + ".cubin " + file + " >" + file + ".log 2>&1";
-  EXPECT_EQ(0, std::system(command.c_str())) << read_file(file + ".log");
-  return read_file(file + ".cubin");
-}
 
 // The fixture with other names for its kernels.
 std::string second_fixture() {

@@ -4,15 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <map>
 #include <stdexcept>
 #include <string>
 
+#include "assembled.h"
 #include "golden.h"
 #include "jit/module.h"
 #include "jit/promotion_plan.h"
-#include "support/file.h"
 
 namespace klap::test {
 namespace {
@@ -56,14 +55,6 @@ TEST_P(ChainFile, GivesTheExpectedRemarks) {
   expect_section(golden, "promotion", text);
 }
 
-void assemble(const std::string& ptx, const std::string& name, int sm) {
-  const std::string file = testing::TempDir() + "/" + name + "_" + std::to_string(sm) + ".ptx";
-  write_file(file, ptx);
-  const std::string command = std::string(KLAP_PTXAS) + " -arch=sm_" + std::to_string(sm) + " -c -o " + file +
-                              ".o " + file + " >" + file + ".log 2>&1";
-  EXPECT_EQ(0, std::system(command.c_str())) << read_file(file + ".log");
-}
-
 TEST_P(ChainFile, AssemblesAndLinks) {
   const jit::Program program = program_of(GetParam());
   const std::string& ptx = program.units[0].ptx;
@@ -71,7 +62,8 @@ TEST_P(ChainFile, AssemblesAndLinks) {
     const std::string rewritten = jit::rewrite_ptx(program.units[0], request_for(wish), nullptr);
     EXPECT_EQ(ptx, rewritten.substr(0, ptx.size())) << "the originals must stay as they are";
     for (const uint32_t sm : {80u, 90u, 100u}) {
-      assemble(rewritten, GetParam().stem().string() + "_" + wish, static_cast<int>(sm));
+      SCOPED_TRACE(wish);
+      assembled(rewritten, static_cast<int>(sm));
       const jit::RewrittenModule module = rewrite_module(program, request_for(wish, sm));
       ASSERT_EQ(1u, module.variants.size());
       const jit::Variant& variant = module.variants[0];
@@ -205,7 +197,7 @@ TEST(PromotedKernel, HasRoomForTheArgumentsOfItsLinks) {
   const std::string rewritten = jit::rewrite_ptx(program.units[0], request_for("lookback"), nullptr);
   EXPECT_EQ(1u, count(rewritten, "setp.le.u32 %klap_more, %klap_links, 1;"));
   EXPECT_EQ(0u, count(rewritten, "setp.le.u32 %klap_more, %klap_links, 2;"));
-  assemble(rewritten, "arguments_behind_others", 90);
+  assembled(rewritten);
 }
 
 TEST(PromotedKernel, BeginsLinksSideBySide) {

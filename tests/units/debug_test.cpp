@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "assembled.h"
 #include "container/image.h"
 #include "jit/module.h"
 #include "ptx/tree.h"
@@ -65,11 +65,7 @@ TEST(DebugUnits, AreRewrittenWhenAskedFor) {
 // With machine code beside it, only the variants are assembled, by the debug build's own options.
 TEST(DebugUnits, AreRewrittenBesideTheirMachineCode) {
   Program program = program_from_ptx(debug_fixture(), "debug");
-  const std::string file = testing::TempDir() + "/debug_unit.ptx";
-  write_file(file, program.units[0].ptx);
-  const std::string command = KLAP_PTXAS " -c -g -arch=sm_90 -o " + file + ".o " + file;
-  ASSERT_EQ(0, std::system(command.c_str()));
-  program.units[0].cubin = read_file(file + ".o");
+  program.units[0].cubin = test::assembled(program.units[0].ptx, 90, "-g ");
   program.units[0].options = "-g --dont-merge-basicblocks --return-at-end";
   const RewrittenModule module = rewrite_module(program, request_with(true));
   ASSERT_EQ(1u, module.variants.size()) << module.remarks.at(0).detail;
