@@ -25,7 +25,8 @@ READBACK = "host-readback"  # the launcher of grid aggregation as in the KLAP pa
 OPTIMISATIONS = {"flatten": "KLAP_FLATTEN", "dependent_launch": "KLAP_DEPENDENT_LAUNCH",
                  "pack_records": "KLAP_PACK_RECORDS", "threshold": "KLAP_THRESHOLD", "pack_blocks": "KLAP_PACK_BLOCKS",
                  "batch_items": "KLAP_BATCH_ITEMS", "batch_links": "KLAP_BATCH_LINKS",
-                 "two_heads": "KLAP_TWO_HEADS", "split_rounds": "KLAP_SPLIT_ROUNDS", "unroll": "KLAP_UNROLL"}
+                 "two_heads": "KLAP_TWO_HEADS", "split_rounds": "KLAP_SPLIT_ROUNDS", "unroll": "KLAP_UNROLL",
+                 "occupancy": "KLAP_OCCUPANCY"}
 # What is off by itself, to see what it is worth.
 OPTIONS = {"hold_arguments": {"KLAP_HOLD_ARGUMENTS": "on"}, "all rounds split": {"KLAP_SPLIT_ROUNDS": "all"},
            "aggregated malloc": {"KLAP_AGGREGATE_MALLOC": "warp"}}

@@ -31,6 +31,11 @@ std::string unit_tag(const Plan& plan, size_t unit) {
   return Hasher().add(plan.units[unit]->unit().ptx).add(std::to_string(unit)).hex().substr(0, 8);
 }
 
+// Of a consumer that a multiprocessor is to have registers for several times.
+std::string room_tag(const transform::ConsumerShape& shape) {
+  return shape.least_blocks == 0 ? "" : fmt::format("_least{}", shape.least_blocks);
+}
+
 // That of a family begins with its first kernel's.
 std::string family_name(const Plan& plan, const PlannedSite& site) {
   Hasher family;
@@ -40,7 +45,8 @@ std::string family_name(const Plan& plan, const PlannedSite& site) {
   }
   return fmt::format("{}$klap_feed_{}_{}{}{}", site.family->kernels.front().facts->function.name,
                      unit_tag(plan, site.child_unit), family.hex().substr(0, 8),
-                     site.shape.grid_is_1d ? "_1d" : "", site.shape.takes == 1 ? "_single" : "");
+                     site.shape.grid_is_1d ? "_1d" : "", site.shape.takes == 1 ? "_single" : "") +
+         room_tag(site.shape);
 }
 
 // The same for several kernels that the launches of one queue run.
@@ -65,7 +71,7 @@ std::string options_tag(const transform::ConsumerShape& shape) {
   std::string text = by_host && !shape.two_heads ? "_onehead" : "";
   if (shape.held_words != 0) text += "_held";
   for (const transform::RoundsInRow& row : shape.loops) text += fmt::format("_row{}", row.rounds);
-  return text;
+  return text + room_tag(shape);
 }
 
 // "64x1x1"; where blocks differ "nx1x1_1024", with the most threads behind.

@@ -60,8 +60,8 @@ std::string decisions(const std::vector<SiteRemark>& remarks, const Request& req
     if (!request.setting) break;
     for (const char* const key :
          {"granularity", "launcher", "multiblock", "ordering", "consumer_threads", "two_heads", "buffer",
-          "pack_records", "flatten", "split_rounds", "hold_arguments", "unroll", "pack_blocks", "batch_items",
-          "threshold", "promotion", "batch_links", "assume"}) {
+          "pack_records", "flatten", "split_rounds", "hold_arguments", "unroll", "occupancy", "pack_blocks",
+          "batch_items", "threshold", "promotion", "batch_links", "assume"}) {
       const auto given = request.setting(key, parent, child);
       if (given) text += fmt::format("{} {} {} {} {}\n", parent, child, key, given->text, given->place);
     }

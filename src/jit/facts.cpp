@@ -40,6 +40,16 @@ bool is_passed_once(const ptx::Parameter& p, const transform::RecordLayout& layo
          });
 }
 
+// Declarations in inner scopes are of calls' parameters and results.
+bool has_frame(const analysis::ControlFlow& flow) {
+  const ptx::Module& m = flow.module();
+  return std::ranges::any_of(flow.instructions(),
+                             [&](const auto& i) { return m.is(i.statement->head, "call"); }) ||
+         std::ranges::any_of(flow.function().body.body, [&](const ptx::Statement& s) {
+           return s.kind == ptx::StatementKind::Directive && m.is(s.head, ".local");
+         });
+}
+
 }  // namespace
 
 ChildThreads child_threads(const ptx::Module& module, const ptx::Function& child, bool one_row) {
@@ -49,6 +59,7 @@ ChildThreads child_threads(const ptx::Module& module, const ptx::Function& child
   ChildThreads out{judge(v.flow, v.registers, v.reaching, v.symbolic), {}};
   out.loop = analysis::find_stride_loop(v, out.moldable);
   out.words = v.liveness.maximum().pressure.words;
+  out.has_frame = has_frame(v.flow);
   return out;
 }
 

@@ -18,6 +18,7 @@ struct ChildThreads {
   analysis::Moldable moldable;
   analysis::StrideLoop loop;
   uint32_t words = 0;  // registers of 32 bits that a thread holds at a time, at most (analysis/liveness.h)
+  bool has_frame = false;  // it calls functions, or has variables in local memory
 };
 // `one_row`: of a child that is launched as one block of one row.
 ChildThreads child_threads(const ptx::Module& module, const ptx::Function& child, bool one_row);

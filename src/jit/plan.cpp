@@ -254,14 +254,20 @@ class Planner {
     ask_for_room(planned);
   }
 
-  // Where threads of a child of few registers run one after another.
+  // Where threads of a child run one after another, and whoever runs them holds little besides: no place in
+  // three dimensions, and no block that the record tells.
   void ask_for_room(PlannedSite& planned) {
     transform::ConsumerShape& shape = planned.shape;
-    if (shape.flat || !shape.loops.empty() || shape.most_shared_bytes() != 0) return;
+    if (!planned.wish.occupancy || shape.flat || !shape.grid_is_1d || shape.blocks_differ() ||
+        !shape.loops.empty())
+      return;
+    const ChildThreads& child = child_of(planned);
     const ptx::Module& module = *plan_.units[planned.child_unit]->module();
-    if (analysis::most_static_shared_bytes(module, *planned.child) != 0) return;
-    shape.least_blocks = transform::least_consumer_blocks(child_of(planned).words, shape.threads(),
-                                                          ptx::dialect_of(module).target.arch);
+    const bool has_shared =
+        shape.most_shared_bytes() != 0 || analysis::most_static_shared_bytes(module, *planned.child) != 0;
+    if (child.has_frame || has_shared) return;
+    shape.least_blocks =
+        transform::least_consumer_blocks(child.words, shape.threads(), ptx::dialect_of(module).target.arch);
   }
 
   // Where a consumer that the host launches runs children of one warp that share memory or meet at barriers.
@@ -584,7 +590,7 @@ class Planner {
     transform::add_bodies(shape, bodies);
     if (site.wish.batch_items) take_several(shape, apart);
     // Shared memory may well leave room for fewer; and how large a block is must be known.
-    if (!shares && shared_bytes == 0 && !shape.has_own_extents())
+    if (site.wish.occupancy && !shares && shared_bytes == 0 && !shape.has_own_extents())
       shape.least_blocks = transform::least_feeding_blocks(words, shape.threads());
     return shape;
   }

@@ -155,6 +155,7 @@ PromotionVerdict plan_promotion(const FunctionFacts& kernel, const SiteWish& wis
   if (!out.promotion) return out;
   PlannedPromotion planned = *out.promotion;
   if (planned.shape.mode == PromotionMode::LookBack && wish.batch_links) add_batches(kernel, planned);
+  planned.shape.occupancy = wish.occupancy;
   planned.shape.two_heads = wish.two_heads && !planned.shape.launches;
   out.promotion = std::make_shared<const PlannedPromotion>(std::move(planned));
   return out;

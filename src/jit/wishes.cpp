@@ -142,6 +142,7 @@ class Reader {
     }
     if (const auto given = find("hold_arguments")) wish.hold_arguments = given->text == "on";
     if (const auto given = find("unroll")) wish.unroll = unrolled(given->text);
+    if (const auto given = find("occupancy")) wish.occupancy = given->text == "on";
     if (const auto given = find("two_heads")) wish.two_heads = given->text == "on";
     if (const auto given = find("pack_blocks")) wish.pack_blocks = given->text == "on";
     if (const auto given = find("batch_items")) wish.batch_items = given->text == "on";

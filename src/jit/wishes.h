@@ -33,6 +33,7 @@ struct SiteWish {
   bool hold_arguments = false;
   // How many rounds of a child's straight loops stand in a row; nothing: as many as suit.
   std::optional<uint32_t> unroll;
+  bool occupancy = true;  // what transform/residency.h says
   bool two_heads = true;
   bool pack_blocks = true;
   bool batch_items = true;

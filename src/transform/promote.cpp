@@ -576,7 +576,7 @@ class Markers {
 };
 
 std::string residency_text(const FunctionFacts& kernel, const PromotedShape& shape) {
-  if (shape.mode != PromotionMode::LookBack || shape.threads == 0) return {};
+  if (!shape.occupancy || shape.mode != PromotionMode::LookBack || shape.threads == 0) return {};
   const uint32_t words =
       std::max(kernel.values().liveness.maximum().pressure.words, shape.batch * shape.kept_words);
   const uint32_t blocks =

@@ -34,7 +34,7 @@ uint32_t least_consumer_blocks(uint32_t words, uint32_t threads, uint32_t arch) 
   constexpr uint32_t kAround = 16, kMostBlocks = 16;
   const uint32_t have = threads_of_multiprocessor(arch);
   const uint32_t blocks = have / threads;
-  return words + kAround <= kRegisters / have && blocks > 1 ? std::min(blocks, kMostBlocks) : 0;
+  return words <= kRegisters / have - kAround && blocks > 1 ? std::min(blocks, kMostBlocks) : 0;
 }
 
 // Links that look back are under way as many at a time as blocks fit, and short ones do little but wait for

@@ -323,17 +323,18 @@ granularity = "Grid"
   EXPECT_EQ(config.granularity_for(kParent), Granularity::Auto);
   EXPECT_THAT(
       config.problems,
-      ElementsAre("klap.toml:1:2: unknown table 'kernels' (fix: did you mean 'kernel'? use one of: defaults, "
-                  "kernel)",
-                  "klap.toml:3:1: unknown key 'granularty' in [defaults] (fix: did you mean 'granularity'? "
-                  "use one of: granularity, launcher, multiblock, ordering, buffer, pool_bytes, total_bytes, "
-                  "concurrency, consumer_threads, dependent_launch, two_heads, pack_records, "
-                  "flatten, split_rounds, hold_arguments, unroll, pack_blocks, batch_items, threshold, "
-                  "aggregate_malloc, "
-                  "promotion, "
-                  "batch_links, pool, assume)",
-                  "klap.toml:4:15: granularity cannot be 'Grid' (fix: did you mean 'grid'? use none | "
-                  "warp | block | multiblock | grid | auto)"));
+      ElementsAre(
+          "klap.toml:1:2: unknown table 'kernels' (fix: did you mean 'kernel'? use one of: defaults, "
+          "kernel)",
+          "klap.toml:3:1: unknown key 'granularty' in [defaults] (fix: did you mean 'granularity'? "
+          "use one of: granularity, launcher, multiblock, ordering, buffer, pool_bytes, total_bytes, "
+          "concurrency, consumer_threads, dependent_launch, two_heads, pack_records, "
+          "flatten, split_rounds, hold_arguments, unroll, occupancy, pack_blocks, batch_items, threshold, "
+          "aggregate_malloc, "
+          "promotion, "
+          "batch_links, pool, assume)",
+          "klap.toml:4:15: granularity cannot be 'Grid' (fix: did you mean 'grid'? use none | "
+          "warp | block | multiblock | grid | auto)"));
 }
 
 TEST(File, WrongValueKeepsTheDefaultOfThatSettingOnly) {

@@ -33,7 +33,8 @@ constexpr Broken kBroken[] = {
      "granularity, "
      "launcher, multiblock, ordering, buffer, pool_bytes, total_bytes, "
      "concurrency, consumer_threads, dependent_launch, two_heads, pack_records, flatten, "
-     "split_rounds, hold_arguments, unroll, pack_blocks, batch_items, threshold, aggregate_malloc, "
+     "split_rounds, hold_arguments, unroll, occupancy, pack_blocks, batch_items, threshold, "
+     "aggregate_malloc, "
      "promotion, "
      "batch_links, pool, "
      "assume)"},

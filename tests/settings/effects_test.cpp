@@ -257,6 +257,7 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     const auto consumer = [&](const std::vector<std::string>& environment) {
       std::vector<std::string> all = environment;
       all.emplace_back("KLAP_GRANULARITY=grid");
+      all.emplace_back("KLAP_OCCUPANCY=off");
       return run(all).launched.back();
     };
     const std::string packed = consumer({});
@@ -415,6 +416,23 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   void kernel_batch_items() {
     expect_single_items(config("[[kernel]]\nname = \"parent*\"\nbatch_items = \"off\"\n"));
   }
+  // Of the consumer that runs a child, of one that feeds itself, and of a chain.
+  void expect_no_room(const std::string& setting) {
+    for (const char* const name :
+         {"rewritten-child-unites", "rewritten-recursion", "rewritten-chain-carried"}) {
+      const std::string golden = cli_test::read(std::string(KLAP_GOLDEN_DIR "/") + name + ".golden");
+      const std::string ptx = golden.substr(golden.find(".version"));
+      const std::string file = write("occupancy.ptx", ptx.substr(0, ptx.find("\n---")));
+      const std::string to = file + ".rewritten.ptx";
+      EXPECT_EQ(0, klap_ptx({"rewrite", file, "-o", to}, {"KLAP_OCCUPANCY="}).exit_code) << name;
+      EXPECT_THAT(cli_test::read(to), HasSubstr(".minnctapersm")) << name;
+      EXPECT_EQ(0, klap_ptx({"rewrite", file, "-o", to}, {setting}).exit_code) << name;
+      EXPECT_THAT(cli_test::read(to), Not(HasSubstr(".minnctapersm"))) << name;
+    }
+  }
+  void occupancy() { expect_no_room("KLAP_OCCUPANCY=off"); }
+  void default_occupancy() { expect_no_room(config("[defaults]\noccupancy = \"off\"\n")); }
+  void kernel_occupancy() { expect_no_room(config("[[kernel]]\nname = \"*\"\noccupancy = \"off\"\n")); }
   void batch_links() { expect_no_batches("KLAP_BATCH_LINKS=off"); }
   void default_batch_links() { expect_no_batches(config("[defaults]\nbatch_links = \"off\"\n")); }
   void kernel_batch_links() {
@@ -624,6 +642,9 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_BATCH_ITEMS", &Effects::batch_items},
       {"[defaults] batch_items", &Effects::default_batch_items},
       {"[[kernel]] batch_items", &Effects::kernel_batch_items},
+      {"KLAP_OCCUPANCY", &Effects::occupancy},
+      {"[defaults] occupancy", &Effects::default_occupancy},
+      {"[[kernel]] occupancy", &Effects::kernel_occupancy},
       {"KLAP_BATCH_LINKS", &Effects::batch_links},
       {"[defaults] batch_links", &Effects::default_batch_links},
       {"[[kernel]] batch_links", &Effects::kernel_batch_links},

@@ -35,7 +35,7 @@ CONFIGURATIONS = {
     # Without what is on by itself.
     "host_less": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host", "KLAP_TWO_HEADS": "off",
                   "KLAP_SPLIT_ROUNDS": "off", "KLAP_BATCH_ITEMS": "off", "KLAP_FLATTEN": "off",
-                  "KLAP_UNROLL": "off"},
+                  "KLAP_UNROLL": "off", "KLAP_OCCUPANCY": "off"},
     "device": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "device"},
     "block": {"KLAP_GRANULARITY": "block"},
     "multiblock": {"KLAP_GRANULARITY": "multiblock", "KLAP_MULTIBLOCK": "3"},
