@@ -124,6 +124,12 @@ std::string loops_text(const PlannedSite& planned) {
   return fmt::format(", {} rounds of a loop in a row", fmt::join(rounds, " and "));
 }
 
+// What is asked of the assembler.
+std::string room_text(const PlannedSite& planned) {
+  const uint32_t blocks = planned.shape.least_blocks;
+  return blocks == 0 ? "" : fmt::format(", registers for {} blocks", blocks);
+}
+
 // What is not recorded.
 std::string own_text(const PlannedSite& planned) {
   if (!planned.own) return "";
@@ -267,10 +273,10 @@ void describe_rewritten(SiteRemark& remark, const PlannedSite& planned, bool is_
                         planned.shape.most_shared_bytes())
       : shared_bytes == 0 ? ""
                           : fmt::format("{} bytes of dynamic shared memory, ", shared_bytes);
-  remark.detail =
-      fmt::format("{}{}, {}{}{}, {}{} argument bytes{}, {}", block_text(planned),
-                  is_moldable ? ", moldable" : "", run_text(planned), loops_text(planned), own_text(planned),
-                  shared, planned.child->parameter_bytes, uniform_text(planned), stream_text(*planned.site));
+  remark.detail = fmt::format("{}{}, {}{}{}{}, {}{} argument bytes{}, {}", block_text(planned),
+                              is_moldable ? ", moldable" : "", run_text(planned), loops_text(planned),
+                              room_text(planned), own_text(planned), shared, planned.child->parameter_bytes,
+                              uniform_text(planned), stream_text(*planned.site));
   note_order(remark, planned);
   note_refused(remark, planned);
   note_launcher(remark, planned);

@@ -28,7 +28,7 @@ uint32_t least_feeding_blocks(uint32_t words, uint32_t threads) {
 
 // Children of few registers fill a multiprocessor by themselves. What runs them holds a few more, and the
 // assembler, who counts eight at a time, would make a quarter fewer threads of that: connected components
-// take a tenth longer on an H200. Children that hold more are slower with less: sums along rows by a tenth,
+// take a fifth longer on an H200. Children that hold more are slower with less: sums along rows by a tenth,
 // PageRank by a half.
 uint32_t least_consumer_blocks(uint32_t words, uint32_t threads, uint32_t arch) {
   constexpr uint32_t kAround = 16, kMostBlocks = 16;
