@@ -176,7 +176,7 @@ class Planner {
     if (!request_.promoting || !launches_itself(*site.parent)) return false;
     if (wish.promotion == "none" || wish.granularity == Granularity::None) return false;
     if (analysis::object_to_unit(site.parent->module, request_.debug_units)) return false;
-    PromotionVerdict verdict = plan_promotion(*site.parent, wish);
+    PromotionVerdict verdict = plan_promotion(*site.parent, wish, request_.sm);
     if (!verdict.promotion) {
       site.wish.notes.push_back(fmt::format("not promoted: {}: {}", to_string(verdict.objection->reason),
                                             verdict.objection->detail));
@@ -266,8 +266,7 @@ class Planner {
     const bool has_shared =
         shape.most_shared_bytes() != 0 || analysis::most_static_shared_bytes(module, *planned.child) != 0;
     if (child.has_frame || has_shared) return;
-    shape.least_blocks =
-        transform::least_consumer_blocks(child.words, shape.threads(), ptx::dialect_of(module).target.arch);
+    shape.least_blocks = transform::least_consumer_blocks(child.words, shape.threads(), request_.sm);
   }
 
   // Where a consumer that the host launches runs children of one warp that share memory or meet at barriers.

@@ -148,14 +148,14 @@ PromotionVerdict plan_promotion(std::shared_ptr<const ChainFacts> chain, const s
   return {std::move(out), std::nullopt};
 }
 
-PromotionVerdict plan_promotion(const FunctionFacts& kernel, const SiteWish& wish) {
+PromotionVerdict plan_promotion(const FunctionFacts& kernel, const SiteWish& wish, uint32_t sm) {
   analysis::ChainVerdict verdict = analysis::judge_promotion(kernel, wish.assume_noalias);
   if (verdict.facts == nullptr) return {nullptr, std::move(verdict.objection)};
   PromotionVerdict out = plan_promotion(std::move(verdict.facts), wish.promotion);
   if (!out.promotion) return out;
   PlannedPromotion planned = *out.promotion;
   if (planned.shape.mode == PromotionMode::LookBack && wish.batch_links) add_batches(kernel, planned);
-  planned.shape.occupancy = wish.occupancy;
+  planned.shape.filled_sm = wish.occupancy ? sm : 0;
   planned.shape.two_heads = wish.two_heads && !planned.shape.launches;
   out.promotion = std::make_shared<const PlannedPromotion>(std::move(planned));
   return out;

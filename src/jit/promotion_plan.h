@@ -31,8 +31,8 @@ struct PromotionVerdict {
 // True if the kernel launches itself: only then there is anything to say about promotion.
 bool launches_itself(const analysis::FunctionFacts& kernel);
 
-// For a wish that is not "none".
-PromotionVerdict plan_promotion(const analysis::FunctionFacts& kernel, const SiteWish& wish);
+// For a wish that is not "none", and devices of compute capability `sm` (90 for 9.0).
+PromotionVerdict plan_promotion(const analysis::FunctionFacts& kernel, const SiteWish& wish, uint32_t sm);
 // The same for a chain of which all is known, and SiteWish::promotion.
 PromotionVerdict plan_promotion(std::shared_ptr<const analysis::ChainFacts> chain, const std::string& wish);
 

@@ -11,7 +11,6 @@
 
 #include "analysis/values.h"
 #include "ptx-patterns/templates/promote.h"
-#include "ptx/dialect.h"
 #include "ptx/edit.h"
 #include "transform/own_streams.h"
 #include "transform/parts.h"
@@ -576,11 +575,10 @@ class Markers {
 };
 
 std::string residency_text(const FunctionFacts& kernel, const PromotedShape& shape) {
-  if (!shape.occupancy || shape.mode != PromotionMode::LookBack || shape.threads == 0) return {};
+  if (shape.filled_sm == 0 || shape.mode != PromotionMode::LookBack || shape.threads == 0) return {};
   const uint32_t words =
       std::max(kernel.values().liveness.maximum().pressure.words, shape.batch * shape.kept_words);
-  const uint32_t blocks =
-      least_chain_blocks(words, shape.threads, ptx::dialect_of(kernel.module).target.arch);
+  const uint32_t blocks = least_chain_blocks(words, shape.threads, shape.filled_sm);
   return blocks == 0 ? "" : fmt::format("\n.minnctapersm {}", blocks);
 }
 

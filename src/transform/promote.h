@@ -58,7 +58,9 @@ struct PromotedShape {
   uint32_t kept_words = 0;  // registers that each of them has beside what all share
   // Launches have rings in turn, each making the next one's ready; not with `launches`.
   bool two_heads = false;
-  bool occupancy = true;  // as many blocks at a time as their registers leave room for, where it looks back
+  // Compute capability of the device whose multiprocessors are to hold as many blocks of a chain that looks
+  // back as their registers leave room for; 0: that is left to the assembler.
+  uint32_t filled_sm = 0;
 
   [[nodiscard]] const char* name() const;  // as in the configuration: "P", "PA", "PO", "PAO", "lookback"
   // How many words the links pass on; there is at least one, for its mark.

@@ -10,9 +10,9 @@ constexpr uint32_t kWarp = 32;
 
 }  // namespace
 
-uint32_t threads_of_multiprocessor(uint32_t arch) {
-  if (arch == 75) return 1024;
-  return arch == 86 || arch == 87 || arch == 89 || arch >= 120 ? 1536 : 2048;
+uint32_t threads_of_multiprocessor(uint32_t sm) {
+  if (sm == 75) return 1024;
+  return sm == 86 || sm == 87 || sm == 89 || sm >= 120 ? 1536 : 2048;
 }
 
 // Such a consumer waits for memory most of the time, and so runs as many children as it has blocks. Around a
@@ -30,20 +30,20 @@ uint32_t least_feeding_blocks(uint32_t words, uint32_t threads) {
 // assembler, who counts eight at a time, would make a quarter fewer threads of that: connected components
 // take a fifth longer on an H200. Children that hold more are slower with less: sums along rows by a tenth,
 // PageRank by a half.
-uint32_t least_consumer_blocks(uint32_t words, uint32_t threads, uint32_t arch) {
+uint32_t least_consumer_blocks(uint32_t words, uint32_t threads, uint32_t sm) {
   constexpr uint32_t kAround = 16, kMostBlocks = 16;
-  const uint32_t have = threads_of_multiprocessor(arch);
+  const uint32_t have = threads_of_multiprocessor(sm);
   const uint32_t blocks = have / threads;
   return words <= kRegisters / have - kAround && blocks > 1 ? std::min(blocks, kMostBlocks) : 0;
 }
 
 // Links that look back are under way as many at a time as blocks fit, and short ones do little but wait for
 // memory. So a multiprocessor is to hold as many blocks as the body's registers leave room for.
-uint32_t least_chain_blocks(uint32_t words, uint32_t threads, uint32_t arch) {
+uint32_t least_chain_blocks(uint32_t words, uint32_t threads, uint32_t sm) {
   constexpr uint32_t kMostBlocks = 16, kBeside = 4;  // addresses, what is shared
   const uint32_t lanes = (threads + kWarp - 1) / kWarp * kWarp;
   const uint32_t fit = kRegisters / lanes / (words + kBeside);
-  const uint32_t blocks = std::min({fit, threads_of_multiprocessor(arch) / lanes, kMostBlocks});
+  const uint32_t blocks = std::min({fit, threads_of_multiprocessor(sm) / lanes, kMostBlocks});
   return blocks < 2 ? 0 : blocks;
 }
 

@@ -46,10 +46,11 @@ TEST(Residency, HoldsAsManyLinksAsTheirRegistersAllow) {
   EXPECT_EQ(0u, least_chain_blocks(80, 512, 90));
 }
 
-std::string rewritten(const std::string& golden) {
+std::string rewritten(const std::string& golden, uint32_t sm = 90) {
   const std::string ptx = test::read_golden(KLAP_GOLDEN_DIR "/" + golden + ".golden").section("ptx");
   const jit::Program program = jit::program_from_ptx(ptx, golden);
   jit::Request request;
+  request.sm = sm;
   request.launcher = [](const std::string&) { return jit::Launcher::Host; };
   return jit::rewrite_ptx(program.units[0], request, nullptr);
 }
@@ -57,6 +58,10 @@ std::string rewritten(const std::string& golden) {
 TEST(Residency, IsAskedForWhereNothingElseIsHeld) {
   EXPECT_THAT(rewritten("rewritten-child-unites"), HasSubstr(".minnctapersm 8"));
   EXPECT_THAT(rewritten("rewritten-child-barrier"), HasSubstr(".minnctapersm 8"));
+}
+
+TEST(Residency, IsThatOfTheDeviceAndNotOfTheTarget) {
+  EXPECT_THAT(rewritten("rewritten-child-unites", 86), HasSubstr(".minnctapersm 6"));
 }
 
 TEST(Residency, IsNotWhereItWouldPutRegistersIntoMemory) {
