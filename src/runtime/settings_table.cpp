@@ -117,12 +117,10 @@ constexpr std::array kSettings{
         "How many rounds of a child's loop stand in a row in a consumer that the host launches, where the "
         "loop only loads and computes and the program did not say that it is not to be unrolled: a thread "
         "waits for their loads together. auto: 4, fewer of a round with more than 12 loads."},
-    Setting{
-        "KLAP_OCCUPANCY", "occupancy", kBothSections, SettingType::Choice, kSwitch, "on",
-        "Whether what waits for memory most of the time is assembled for more blocks on a multiprocessor "
-        "than "
-        "the assembler would choose: consumers that feed themselves, those of children of few registers, and "
-        "chains that look back."},
+    Setting{"KLAP_OCCUPANCY", "occupancy", kBothSections, SettingType::Choice, kSwitch, "on",
+            "Whether what waits for memory most of the time is assembled for more blocks on a multiprocessor "
+            "than the assembler would choose: consumers that feed themselves, those of children of few "
+            "registers, and chains that look back."},
     Setting{
         "KLAP_PACK_BLOCKS", "pack_blocks", kBothSections, SettingType::Choice, kSwitch, "on",
         "Whether children of one warp that share memory or meet at barriers run several to a block of the "

@@ -8,12 +8,12 @@ namespace {
 constexpr uint32_t kRegisters = 65536;  // of a multiprocessor
 constexpr uint32_t kWarp = 32;
 
-}  // namespace
-
 uint32_t threads_of_multiprocessor(uint32_t sm) {
   if (sm == 75) return 1024;
   return sm == 86 || sm == 87 || sm == 89 || sm >= 120 ? 1536 : 2048;
 }
+
+}  // namespace
 
 // Such a consumer waits for memory most of the time, and so runs as many children as it has blocks. Around a
 // child it holds about ten registers, and what records the child's launches, which waits longest, can keep

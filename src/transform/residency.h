@@ -9,13 +9,11 @@
 
 namespace klap::transform {
 
-// Of devices of that compute capability, 90 for 9.0.
-uint32_t threads_of_multiprocessor(uint32_t sm);
-
 // Blocks of `threads` threads that run children which hold `words` registers of 32 bits at a time; 0 where
 // nothing is asked for. Of consumers that feed themselves.
 uint32_t least_feeding_blocks(uint32_t words, uint32_t threads);
-// The same of other consumers, for children without loops that were unrolled and without shared memory.
+// The same of other consumers, for children without loops that were unrolled and without shared memory, on
+// devices of compute capability `sm`, 90 for 9.0.
 uint32_t least_consumer_blocks(uint32_t words, uint32_t threads, uint32_t sm);
 // Of chains that look back: `words` are those of a block's links.
 uint32_t least_chain_blocks(uint32_t words, uint32_t threads, uint32_t sm);

@@ -13,9 +13,8 @@
 
 namespace klap::test {
 
-// Fails the test, with what ptxas says, and returns nothing if it does not take the text. `options`: further
-// ones,
-// "-g ".
+// Fails the test, with what ptxas says, and returns nothing if it does not take the text. `options` are
+// further ones, each with a space behind it.
 inline std::string assembled(const std::string& ptx, int sm = 90, const std::string& options = "") {
   std::string folder = testing::TempDir() + "klap-assembled-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("no folder " + folder);
