@@ -47,6 +47,8 @@ namespace klap::runtime {
   X(ctx_get_current, "cuCtxGetCurrent", PFN_cuCtxGetCurrent_v4000)                                    \
   X(ctx_get_device, "cuCtxGetDevice", PFN_cuCtxGetDevice_v2000)                                       \
   X(ctx_get_id, "cuCtxGetId", PFN_cuCtxGetId_v12000)                                                  \
+  X(device_get_default_mem_pool, "cuDeviceGetDefaultMemPool", PFN_cuDeviceGetDefaultMemPool_v11020)   \
+  X(pointer_get_attributes, "cuPointerGetAttributes", PFN_cuPointerGetAttributes_v7000)               \
   X(func_get_attribute, "cuFuncGetAttribute", PFN_cuFuncGetAttribute_v2020)                           \
   X(occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                                         \
     PFN_cuOccupancyMaxActiveBlocksPerMultiprocessor_v6050)                                            \

@@ -10,6 +10,9 @@ struct allocation {
   struct allocation* next;
   CUcontext context;
   void* memory;
+  size_t bytes;
+  CUmemoryPool pool; /* NULL: of cuMemAlloc */
+  int is_part;       /* of another one, with which it goes */
 };
 static struct allocation* allocations;
 
@@ -22,17 +25,17 @@ void fake_drop_memory(CUcontext context, const void* memory) {
       continue;
     }
     *link = entry->next;
-    free(entry->memory);
+    if (!entry->is_part) free(entry->memory);
     free(entry);
   }
 }
 
-static CUresult allocate(void** address, size_t bytes, CUresult result) {
+static CUresult allocate(void** address, size_t bytes, CUmemoryPool pool, CUresult result) {
   void* memory = NULL;
   if (result == CUDA_SUCCESS && posix_memalign(&memory, 512, bytes) != 0) result = CUDA_ERROR_OUT_OF_MEMORY;
   if (result == CUDA_SUCCESS) {
     struct allocation* entry = malloc(sizeof *entry);
-    *entry = (struct allocation){allocations, fake_current(), memory};
+    *entry = (struct allocation){allocations, fake_current(), memory, bytes, pool, 0};
     allocations = entry;
   }
   *address = memory;
@@ -44,11 +47,27 @@ EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
   void* memory = NULL;
   pthread_mutex_lock(&fake_lock);
   CUresult result = fake_current() ? fake_unsafe_call() : CUDA_ERROR_INVALID_CONTEXT;
-  result = allocate(&memory, bytes, result);
+  result = allocate(&memory, bytes, NULL, result);
   pthread_mutex_unlock(&fake_lock);
   *address = (CUdeviceptr)(uintptr_t)memory;
   fake_log("cuMemAlloc_v2 bytes=%zu result=%d address=%p", bytes, (int)result, memory);
   return result;
+}
+
+/* Makes two allocations of the one at `address`, side by side as a driver's may lie, for as long as their
+ * context lives. */
+EXPORT void fakeSplitAllocation(CUdeviceptr address, size_t bytes);
+EXPORT void fakeSplitAllocation(CUdeviceptr address, size_t bytes) {
+  pthread_mutex_lock(&fake_lock);
+  struct allocation* first = allocations;
+  while (first && first->memory != (void*)(uintptr_t)address) first = first->next;
+  if (!first) abort();
+  struct allocation* second = malloc(sizeof *second);
+  *second = (struct allocation){allocations,          first->context, (char*)first->memory + bytes,
+                                first->bytes - bytes, first->pool,    1};
+  first->bytes = bytes;
+  allocations = second;
+  pthread_mutex_unlock(&fake_lock);
 }
 
 EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
@@ -65,6 +84,49 @@ EXPORT CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* proper
   return CUDA_SUCCESS;
 }
 
+EXPORT CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device) {
+  static int one_for_all;
+  (void)device;
+  *pool = (CUmemoryPool)(void*)&one_for_all;
+  return CUDA_SUCCESS;
+}
+
+static void put_attribute(CUpointer_attribute attribute, void* value, const struct allocation* of) {
+  const size_t address = of ? (size_t)(uintptr_t)of->memory : 0, bytes = of ? of->bytes : 0;
+  const CUmemoryPool pool = of ? of->pool : NULL;
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      memcpy(value, &address, sizeof address);
+      break;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      memcpy(value, &bytes, sizeof bytes);
+      break;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+      memcpy(value, &pool, sizeof pool);
+      break;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      *(unsigned*)value = of ? CU_MEMORYTYPE_DEVICE : 0;
+      break;
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      *(int*)value = of && !pool;
+      break;
+    default:
+      *(int*)value = 0;
+  }
+}
+
+EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** values,
+                                       CUdeviceptr address) {
+  FAIL_IF_SCRIPTED("cuPointerGetAttributes");
+  fake_log("cuPointerGetAttributes address=%p", (void*)(uintptr_t)address);
+  pthread_mutex_lock(&fake_lock);
+  const struct allocation* of = allocations;
+  while (of && address - (CUdeviceptr)(uintptr_t)of->memory >= of->bytes) of = of->next;
+  for (unsigned i = 0; i < count; ++i) put_attribute(attributes[i], values[i], of);
+  pthread_mutex_unlock(&fake_lock);
+  return CUDA_SUCCESS;
+}
+
 EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
   (void)pool;
   FAIL_IF_SCRIPTED("cuMemPoolSetAttribute");
@@ -74,11 +136,11 @@ EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute att
 
 EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool pool,
                                         CUstream stream) {
-  (void)pool;
   FAIL_IF_SCRIPTED("cuMemAllocFromPoolAsync");
   void* memory = NULL;
   pthread_mutex_lock(&fake_lock);
-  CUresult result = allocate(&memory, bytes, fake_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
+  CUresult result =
+      allocate(&memory, bytes, pool, fake_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
   pthread_mutex_unlock(&fake_lock);
   *address = (CUdeviceptr)(uintptr_t)memory;
   fake_log("cuMemAllocFromPoolAsync bytes=%zu result=%d address=%p stream=%p", bytes, (int)result, memory,

@@ -26,6 +26,7 @@ bool put_unknown(CUpointer_attribute attribute, void* value) {
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
     case CU_POINTER_ATTRIBUTE_MAPPED:
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
       put<unsigned>(value, 0);
       return true;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
@@ -59,6 +60,8 @@ void put_known(CUpointer_attribute attribute, void* value, const Owned& owned, C
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       return put<int>(value, owned.context->device);
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      // What cuMemAlloc gives is; a variable of a module, which has no number, is not.
+      return put<int>(value, block.kind == BlockKind::Device && block.id != 0);
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
       return put<int>(value, 0);
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:

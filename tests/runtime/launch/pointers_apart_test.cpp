@@ -1,0 +1,170 @@
+// Which pointers of a launch are shown to lie in different allocations, and that all others are not.
+#include "runtime/pointers_apart.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "tests/runtime/launch/fake_driver.h"
+
+namespace klap::runtime {
+namespace {
+
+// Parameters: int*, {int, int*, int*}, int*, int.
+constexpr std::array<uint32_t, 4> kOffsets = {0, 8, 32, 40};
+constexpr ParameterLayout kLayout{kOffsets, 44};
+constexpr uint32_t kFirst = 0, kInStruct = 16, kLast = 32;
+struct Pair {
+  int number = 0;
+  CUdeviceptr first = 0, second = 0;
+};
+
+class PointersApart : public FakeDriverTest {
+ protected:
+  PointersApart() { launch_.params = values_.data(); }
+
+  CUdeviceptr allocate(size_t bytes = 512) {
+    CUdeviceptr address = 0;
+    EXPECT_EQ(CUDA_SUCCESS, driver()->mem_alloc(&address, bytes));
+    return address;
+  }
+  CUdeviceptr allocate_from(CUmemoryPool pool) {
+    CUdeviceptr address = 0;
+    EXPECT_EQ(CUDA_SUCCESS, driver()->mem_alloc_from_pool_async(&address, 512, pool, nullptr));
+    return address;
+  }
+
+  // Whether the first and the last pointer are apart where the launch passes these values.
+  bool apart(CUdeviceptr first, CUdeviceptr last, bool only_upwards = false) {
+    return is_apart({{kFirst, only_upwards}, {kLast, only_upwards}}, first, 0, last);
+  }
+  bool is_apart(const ApartPair& pair, CUdeviceptr first, CUdeviceptr in_struct, CUdeviceptr last) {
+    first_ = first;
+    pair_.first = in_struct;
+    last_ = last;
+    const std::array pairs = {pair};
+    return are_apart(pairs, {}, launch_, kLayout);
+  }
+  bool apart_from_symbol(CUdeviceptr pointer, CUdeviceptr symbol, size_t bytes) {
+    first_ = pointer;
+    const std::array pairs = {ApartFromSymbol{{kFirst}, symbol, bytes}};
+    return are_apart({}, pairs, launch_, kLayout);
+  }
+
+  CUdeviceptr first_ = 0, last_ = 0;
+  Pair pair_;
+  int number_ = 0;
+  std::array<void*, 4> values_ = {&first_, &pair_, &last_, &number_};
+  Launch launch_;
+};
+
+TEST_F(PointersApart, TwoAllocations) {
+  const CUdeviceptr one = allocate(), other = allocate();
+  EXPECT_TRUE(apart(one + 64, other + 64));
+  EXPECT_FALSE(apart(one + 64, one + 256));
+  EXPECT_FALSE(apart(one + 64, one + 64));
+}
+
+TEST_F(PointersApart, FreedMemoryIsNotKnown) {
+  const CUdeviceptr one = allocate(), other = allocate();
+  EXPECT_TRUE(apart(one + 64, other + 64));
+  fake<PFN_cuMemFree_v3020>("cuMemFree_v2")(other);
+  EXPECT_FALSE(apart(one + 64, other + 64));
+}
+
+TEST_F(PointersApart, NullIsApartFromAll) {
+  const CUdeviceptr one = allocate();
+  EXPECT_TRUE(apart(one, 0));
+  EXPECT_TRUE(apart(0, 0));
+  EXPECT_TRUE(apart(0, reinterpret_cast<CUdeviceptr>(&pair_)));
+}
+
+TEST_F(PointersApart, WhatTheDriverDoesNotKnowIsNot) {
+  const CUdeviceptr one = allocate();
+  EXPECT_FALSE(apart(one + 64, reinterpret_cast<CUdeviceptr>(&pair_)));
+  setenv("FAKE_CUDA_FAIL", "cuPointerGetAttributes=999", 1);
+  EXPECT_FALSE(apart(one + 64, allocate() + 64));
+}
+
+TEST_F(PointersApart, MemoryThatMayHaveTwoAddressesIsNot) {
+  CUmemoryPool own = nullptr, usual = nullptr;
+  const CUmemPoolProps properties{};
+  ASSERT_EQ(CUDA_SUCCESS, driver()->mem_pool_create(&own, &properties));
+  ASSERT_EQ(CUDA_SUCCESS, driver()->device_get_default_mem_pool(&usual, 0));
+  EXPECT_FALSE(apart(allocate() + 64, allocate_from(own) + 64));
+  EXPECT_TRUE(apart(allocate() + 64, allocate_from(usual) + 64));
+}
+
+TEST_F(PointersApart, EndOfOneAllocationMayBeTheNext) {
+  const CUdeviceptr lower = allocate(2 * 4096);
+  fake<void (*)(CUdeviceptr, size_t)>("fakeSplitAllocation")(lower, 4096);
+  EXPECT_TRUE(apart(lower + 64, lower + 4096 + 64));
+  EXPECT_FALSE(apart(lower + 64, lower + 4096)) << "its end";
+  EXPECT_TRUE(apart(lower + 64, lower + 4096, true)) << "not where nothing below is used";
+  EXPECT_FALSE(apart(lower + 4092, lower + 4096, true)) << "an array counted from one";
+}
+
+TEST_F(PointersApart, PointersInStructs) {
+  const CUdeviceptr one = allocate(), other = allocate();
+  EXPECT_TRUE(is_apart({{kInStruct}, {kLast}}, 0, one + 64, other + 64));
+  EXPECT_FALSE(is_apart({{kInStruct}, {kLast}}, 0, one + 64, one + 128));
+}
+
+TEST_F(PointersApart, SymbolsOfTheModule) {
+  const CUdeviceptr one = allocate(), symbol = allocate();
+  EXPECT_TRUE(apart_from_symbol(one + 64, symbol, 512));
+  EXPECT_FALSE(apart_from_symbol(symbol + 64, symbol, 512));
+  EXPECT_FALSE(apart_from_symbol(one + 64, 0, 512)) << "not known where it lies";
+  EXPECT_FALSE(apart_from_symbol(one + 64, symbol, 0));
+}
+
+TEST_F(PointersApart, EveryPairCounts) {
+  first_ = allocate() + 64;
+  last_ = allocate() + 64;
+  pair_.first = last_;
+  const std::array pairs = {ApartPair{{kFirst}, {kLast}}, ApartPair{{kInStruct}, {kLast}}};
+  EXPECT_TRUE(are_apart(std::span(pairs).first(1), {}, launch_, kLayout));
+  EXPECT_FALSE(are_apart(pairs, {}, launch_, kLayout));
+  EXPECT_TRUE(are_apart({}, {}, launch_, kLayout));
+}
+
+TEST_F(PointersApart, AsksOnceAboutEachAddress) {
+  first_ = allocate() + 64;
+  last_ = allocate() + 64;
+  pair_.first = allocate() + 64;
+  const std::array pairs = {ApartPair{{kFirst}, {kLast}}, ApartPair{{kFirst}, {kInStruct}},
+                            ApartPair{{kInStruct}, {kLast}}};
+  EXPECT_TRUE(are_apart(pairs, {}, launch_, kLayout));
+  EXPECT_EQ(3u, calls("cuPointerGetAttributes").size());
+}
+
+TEST_F(PointersApart, PackedParameters) {
+  std::array<unsigned char, 44> buffer{};
+  const CUdeviceptr one = allocate() + 64, other = allocate() + 64;
+  std::memcpy(&buffer[kInStruct], &one, sizeof one);
+  std::memcpy(&buffer[kLast], &other, sizeof other);
+  size_t size = buffer.size();
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                   CU_LAUNCH_PARAM_END};
+  Launch launch;
+  launch.extra = extra;
+  const std::array pairs = {ApartPair{{kInStruct}, {kLast}}};
+  EXPECT_TRUE(are_apart(pairs, {}, launch, kLayout));
+  size = kLast + 7;
+  EXPECT_FALSE(are_apart(pairs, {}, launch, kLayout)) << "not all of it is given";
+}
+
+TEST_F(PointersApart, OffsetsThatAreNoPointers) {
+  EXPECT_EQ(std::nullopt, pointer_parameter(launch_, kLayout, 4)) << "it would reach into the next one";
+  EXPECT_EQ(std::nullopt, pointer_parameter(launch_, kLayout, 40)) << "an int";
+  EXPECT_EQ(std::nullopt, pointer_parameter(launch_, kLayout, 400));
+  EXPECT_EQ(std::nullopt, pointer_parameter(launch_, {}, 0));
+  EXPECT_EQ(std::nullopt, pointer_parameter(Launch(), kLayout, 0));
+  pair_.second = 17;
+  EXPECT_EQ(CUdeviceptr{17}, pointer_parameter(launch_, kLayout, 24));
+}
+
+}  // namespace
+}  // namespace klap::runtime
