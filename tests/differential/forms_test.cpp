@@ -251,6 +251,7 @@ TEST(Forms, EachHasACase) {
 
 TEST(Forms, EachCaseIsInTheTable) {
   for (const Case& c : all_cases()) {
+    if (c.name.starts_with("order_")) continue;  // cells of the matrix of order_cells.h
     EXPECT_TRUE(std::ranges::any_of(forms(), [&](const Form& f) {
       return std::ranges::find(f.cases, c.name) != f.cases.end();
     })) << c.name;

@@ -1,0 +1,224 @@
+// The order of a block's launches into its NULL stream, as a matrix: relations between launches against the
+// accesses in which their children conflict. A cell is one case.
+//
+// CUDA runs these launches one after another, each with all that it launches, in an order that respects how
+// the launching threads synchronised. An access is compiled twice: the child runs it on the device, and the
+// reference runs it in the order of the launches. Where no synchronisation orders them, every order must give
+// the same memories, which the reference checks with two others.
+#pragma once
+
+#include "case.h"
+
+#ifndef __CUDACC__
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#endif
+
+namespace klap::differential {
+
+// ---- operations of an access, by a child and by the reference ----
+
+KLAP_SHARED inline int exchange_plainly(int* cell, int value) {
+  const int before = *cell;
+  *cell = value;
+  return before;
+}
+
+#ifdef __CUDA_ARCH__
+__device__ inline int add(int* cell, int value) { return atomicAdd(cell, value); }
+__device__ inline int maximum(int* cell, int value) { return atomicMax(cell, value); }
+__device__ inline int minimum(int* cell, int value) { return atomicMin(cell, value); }
+__device__ inline int bits_or(int* cell, int value) { return atomicOr(cell, value); }
+__device__ inline int exchange(int* cell, int value) { return atomicExch(cell, value); }
+__device__ inline int compare_and_swap(int* cell, int compared, int value) {
+  return atomicCAS(cell, compared, value);
+}
+__device__ inline float add_float(int* cell, float value) {
+  return atomicAdd(reinterpret_cast<float*>(cell), value);
+}
+#else
+KLAP_SHARED inline int exchange(int* cell, int value) { return exchange_plainly(cell, value); }
+KLAP_SHARED inline int add(int* cell, int value) { return exchange(cell, *cell + value); }
+KLAP_SHARED inline int maximum(int* cell, int value) { return exchange(cell, *cell < value ? value : *cell); }
+KLAP_SHARED inline int minimum(int* cell, int value) { return exchange(cell, *cell < value ? *cell : value); }
+KLAP_SHARED inline int bits_or(int* cell, int value) { return exchange(cell, *cell | value); }
+KLAP_SHARED inline int compare_and_swap(int* cell, int compared, int value) {
+  return exchange(cell, *cell == compared ? value : *cell);
+}
+KLAP_SHARED inline float add_float(int* cell, float value) {
+  float before = 0;
+  memcpy(&before, cell, sizeof(before));
+  const float after = before + value;
+  memcpy(cell, &after, sizeof(after));
+  return before;
+}
+#endif
+// Keeps the compiler from passing on in registers what the access stored.
+KLAP_SHARED inline void reload() { asm volatile("" ::: "memory"); }
+
+// ---- accesses ----
+
+// An access has three members: place() finds in the parent what the child is given beside its number, where
+// `index` is what the relation calls the launching thread or its turn; run() is the child.
+struct Access {
+  KLAP_SHARED static int place(int*, const int*, int index) { return index; }
+};
+struct AccessToFixedWord {
+  KLAP_SHARED static int place(int*, const int*, int) { return 0; }
+};
+
+// Whose result is the same in any order, as long as no two overlap.
+struct AddsToFixedWord : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) { cells[0] += launch + 1; }
+};
+// Four words of scratch: a child reads back what it wrote, and clears them.
+struct TearsScratch : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+    for (int i = 0; i < 4; ++i) cells[i] = launch * 10 + i;
+    reload();
+    int sum = 0;
+    for (int i = 0; i < 4; ++i) sum += exchange_plainly(cells + i, 0);
+    cells[8 + launch] = sum;
+  }
+};
+// Two entries of a list, which stand side by side; the list itself is cleared again.
+struct AppendsTwo : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+    const int first = add(cells, 1), second = add(cells, 1);
+    cells[8 + launch] = second - first;
+  }
+};
+// Takes a word and puts back another: who comes between finds nothing.
+struct TakesAndPutsBack : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+    const int taken = exchange(cells, 0);
+    reload();
+    exchange(cells, taken + launch + 1);
+  }
+};
+// A lock that nobody can find taken.
+struct FindsLockFree : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+    const int found = compare_and_swap(cells, 0, 1);
+    reload();
+    cells[8 + launch] = 1 - found;
+    exchange(cells, 0);
+  }
+};
+
+// Whose result is that of one order.
+struct Multiplies : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) { cells[0] = cells[0] * 3 + launch + 1; }
+};
+struct LastOneWins : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) { cells[0] = launch + 1; }
+};
+struct ReadsWhatWasWritten : Access {
+  KLAP_SHARED static void run(int* cells, int, int launch) { cells[launch + 1] = cells[launch] + launch + 1; }
+};
+struct WritesWhatWasRead : Access {
+  KLAP_SHARED static void run(int* cells, int, int launch) { cells[launch] = cells[launch + 1] + launch + 1; }
+};
+struct Appends : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) { cells[8 + add(cells, 1)] = launch + 1; }
+};
+struct Exchanges : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+    cells[8 + launch] = exchange(cells, launch + 1);
+  }
+};
+struct Swaps : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+    cells[8 + launch] = compare_and_swap(cells, launch, launch + 1);
+  }
+};
+// The sum is rounded after each addition.
+struct AddsFloats : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+    add_float(cells, launch % 3 == 1   ? 1.0e8F
+                     : launch % 3 == 2 ? -1.0e8F
+                                       : 3.0F + static_cast<float>(launch));
+  }
+};
+
+constexpr int kCells = 512;  // of each block
+constexpr int kGiven = 512;  // cells that nobody writes; the first is 0
+
+// The shape of a parent.
+template <int X, int Y = 1, int Z = 1, int Blocks = 1>
+struct Parent {
+  static constexpr int kX = X, kY = Y, kZ = Z, kBlocks = Blocks;
+  KLAP_SHARED static int index_of(int launch) { return launch; }
+};
+
+// ---- cells ----
+
+#ifdef __CUDACC__
+
+template <class Access>
+__global__ void child(int* cells, int place, int launch) {
+  if (threadIdx.x == 0) Access::run(cells, place, launch);
+}
+// One launch: `index` is what the place is made of, `launch` its number in the block.
+template <class Access>
+__device__ __forceinline__ void launch(int* cells, const int* given, int index, int launch) {
+  child<Access><<<1, 32>>>(cells, Access::place(cells, given, index), launch);
+}
+
+#define ORDER_CELL(name, relation, access, about)                                    \
+  extern "C" __global__ void name##_parent(int* cells, const int* given) {           \
+    relation::run<access>(cells + ::klap::differential::kCells * blockIdx.x, given); \
+  }
+
+#else
+
+inline int given_at(int i) { return i * i % 5; }
+
+// The launches' numbers in another order that CUDA allows: `Relation::kInOrder` in a row stay together.
+template <class Relation>
+std::vector<int> launches_from(int first) {
+  std::vector<int> numbers;
+  constexpr int kRuns = Relation::kLaunches / Relation::kInOrder;
+  for (int run = 0; run < kRuns; ++run) {
+    for (int i = 0; i < Relation::kInOrder; ++i)
+      numbers.push_back((first + kRuns - run) % kRuns * Relation::kInOrder + i);
+  }
+  return numbers;
+}
+
+template <class Relation, class Access>
+std::vector<int> cells_after(const std::vector<int>& launches, const std::vector<int>& given) {
+  std::vector<int> all;
+  for (int block = 0; block < Relation::kBlocks; ++block) {
+    std::vector<int> cells(kCells, 0);
+    for (const int launch : launches) {
+      const int place = Access::place(cells.data(), given.data(), Relation::index_of(launch));
+      Access::run(cells.data(), place, launch);
+    }
+    all.insert(all.end(), cells.begin(), cells.end());
+  }
+  return all;
+}
+
+template <class Relation, class Access>
+void fill_cell(Builder& c, const std::string& parent) {
+  std::vector<int> given, launches(Relation::kLaunches);
+  for (int i = 0; i < kGiven; ++i) given.push_back(given_at(i));
+  std::iota(launches.begin(), launches.end(), 0);
+  const std::vector<int> after = cells_after<Relation, Access>(launches, given);
+  for (const int first : {0, 5}) {
+    if (cells_after<Relation, Access>(launches_from<Relation>(first), given) != after)
+      throw std::logic_error(parent + ": the result depends on an order that CUDA does not promise");
+  }
+  const auto cells = c.buffer("cells", std::vector<int>(after.size(), 0), after);
+  c.launch(parent, {Relation::kBlocks, 1, 1}, {Relation::kX, Relation::kY, Relation::kZ}, c.address(cells),
+           c.address(c.input("given", given)));
+}
+
+#define ORDER_CELL(name, relation, access, about) \
+  KLAP_CASE(name, about) { ::klap::differential::fill_cell<relation, access>(c, #name "_parent"); }
+
+#endif
+
+}  // namespace klap::differential
