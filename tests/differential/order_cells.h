@@ -60,12 +60,20 @@ KLAP_SHARED inline void reload() { asm volatile("" ::: "memory"); }
 // ---- accesses ----
 
 // An access has three members: place() finds in the parent what the child is given beside its number, where
-// `index` is what the relation calls the launching thread or its turn; run() is the child.
+// `index` is what the relation calls the launching thread or its turn; run() is what each of the child's
+// kActive threads does, in four cells of its own if there are several.
 struct Access {
+  static constexpr int kActive = 1;
   KLAP_SHARED static int place(int*, const int*, int index) { return index; }
 };
 struct AccessToFixedWord {
+  static constexpr int kActive = 1;
   KLAP_SHARED static int place(int*, const int*, int) { return 0; }
+};
+// The same in two blocks of a child, whose threads have a word each.
+template <class Narrow>
+struct Wide : Narrow {
+  static constexpr int kActive = 60;
 };
 
 // Whose result is the same in any order, as long as no two overlap.
@@ -142,14 +150,42 @@ struct AddsFloats : AccessToFixedWord {
   }
 };
 
+// Where the parent says.
+struct AddsAtPlace : Access {
+  KLAP_SHARED static void run(int* cells, int place, int launch) { cells[place] += launch + 1; }
+};
+struct MultipliesAtPlace : Access {
+  KLAP_SHARED static void run(int* cells, int place, int launch) {
+    cells[place] = cells[place] * 3 + launch + 1;
+  }
+};
+struct LastAtPlace : Access {
+  KLAP_SHARED static void run(int* cells, int place, int launch) { cells[place] = launch + 1; }
+};
+// Of 65 launches the last one sums what the others wrote.
+struct FillsAndSums : Access {
+  KLAP_SHARED static void run(int* cells, int place, int launch) {
+    if (place < 64) {
+      cells[place] = launch * 3 + 1;
+      return;
+    }
+    int sum = 0;
+    for (int i = 0; i < 64; ++i) sum += cells[i];
+    cells[place] = sum;
+  }
+};
+
 constexpr int kCells = 512;  // of each block
 constexpr int kGiven = 512;  // cells that nobody writes; the first is 0
 
-// The shape of a parent.
+// The shape of a parent, of which each block has cells of its own.
 template <int X, int Y = 1, int Z = 1, int Blocks = 1>
 struct Parent {
   static constexpr int kX = X, kY = Y, kZ = Z, kBlocks = Blocks;
+  // What the place of a launch is made of, by its number.
   KLAP_SHARED static int index_of(int launch) { return launch; }
+  // What the parent and launches that are in no order do to the cells.
+  KLAP_SHARED static void run_beside(int*) {}
 };
 
 // ---- cells ----
@@ -157,13 +193,30 @@ struct Parent {
 #ifdef __CUDACC__
 
 template <class Access>
-__global__ void child(int* cells, int place, int launch) {
-  if (threadIdx.x == 0) Access::run(cells, place, launch);
+__device__ __forceinline__ void run_in_child(int* cells, int place, int launch) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < Access::kActive) Access::run(cells + 4 * i, place, launch);
 }
+template <class Access>
+__global__ void child(int* cells, int place, int launch) {
+  run_in_child<Access>(cells, place, launch);
+}
+// For sites whose kernels differ.
+template <class Access>
+__global__ void other_child(int* cells, int place, int launch) {
+  run_in_child<Access>(cells, place, launch);
+}
+template <class Access>
+constexpr int kChildBlocks = (Access::kActive + 31) / 32;
+
 // One launch: `index` is what the place is made of, `launch` its number in the block.
 template <class Access>
 __device__ __forceinline__ void launch(int* cells, const int* given, int index, int launch) {
-  child<Access><<<1, 32>>>(cells, Access::place(cells, given, index), launch);
+  child<Access><<<kChildBlocks<Access>, 32>>>(cells, Access::place(cells, given, index), launch);
+}
+template <class Access>
+__device__ __forceinline__ void launch_other(int* cells, const int* given, int index, int launch) {
+  other_child<Access><<<kChildBlocks<Access>, 32>>>(cells, Access::place(cells, given, index), launch);
 }
 
 #define ORDER_CELL(name, relation, access, about)                                    \
@@ -194,8 +247,9 @@ std::vector<int> cells_after(const std::vector<int>& launches, const std::vector
     std::vector<int> cells(kCells, 0);
     for (const int launch : launches) {
       const int place = Access::place(cells.data(), given.data(), Relation::index_of(launch));
-      Access::run(cells.data(), place, launch);
+      for (int i = 0; i < Access::kActive; ++i) Access::run(cells.data() + 4 * i, place, launch);
     }
+    Relation::run_beside(cells.data());
     all.insert(all.end(), cells.begin(), cells.end());
   }
   return all;
@@ -219,6 +273,17 @@ void fill_cell(Builder& c, const std::string& parent) {
 #define ORDER_CELL(name, relation, access, about) \
   KLAP_CASE(name, about) { ::klap::differential::fill_cell<relation, access>(c, #name "_parent"); }
 
+#endif
+
+// A cell in which no two children conflict: the parent is rewritten.
+#ifdef __CUDACC__
+#define ORDER_PROVEN(name, relation, access, about) ORDER_CELL(name, relation, access, about)
+#else
+#define ORDER_PROVEN(name, relation, access, about)                        \
+  KLAP_CASE(name, about) {                                                 \
+    ::klap::differential::fill_cell<relation, access>(c, #name "_parent"); \
+    c.rewritten(#name "_parent");                                          \
+  }
 #endif
 
 }  // namespace klap::differential

@@ -102,17 +102,91 @@ struct ManyThenOne : Parent<64> {
   }
 #endif
 };
-// The last launch sums what the others wrote.
-struct FillsAndSums : Access {
-  KLAP_SHARED static void run(int* cells, int place, int launch) {
-    if (place < 64) {
-      cells[place] = launch * 3 + 1;
-      return;
+// The code of the second launch may stand before that of the first: each of two warps has its own barrier.
+struct BarrierInBranches : Parent<64> {
+  static constexpr int kLaunches = 2, kInOrder = 2;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const int thread = threadIdx.x;
+    if (thread < 32) {
+      __syncthreads();
+      if (thread == 6) launch_other<Access>(cells, given, 1, 1);
+    } else {
+      if (thread == 37) launch<Access>(cells, given, 0, 0);
+      __syncthreads();
     }
-    int sum = 0;
-    for (int i = 0; i < 64; ++i) sum += cells[i];
-    cells[place] = sum;
   }
+#endif
+};
+struct BarrierInOtherBranches : Parent<64> {
+  static constexpr int kLaunches = 2, kInOrder = 2;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const int thread = threadIdx.x;
+    if (thread < 32) {
+      if (thread == 6) launch<Access>(cells, given, 0, 0);
+      __syncthreads();
+    } else {
+      __syncthreads();
+      if (thread == 37) launch_other<Access>(cells, given, 1, 1);
+    }
+  }
+#endif
+};
+// Two kernels in turns, each turn by another thread.
+struct AlternatingSites : Parent<64> {
+  static constexpr int kLaunches = 24, kInOrder = 24;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const int thread = threadIdx.x;
+#pragma unroll 1
+    for (int turn = 0; turn < kLaunches; turn += 2) {
+      if (thread == turn * 5 % 64) launch<Access>(cells, given, turn, turn);
+      __syncthreads();
+      if (thread == turn * 7 % 64) launch_other<Access>(cells, given, turn + 1, turn + 1);
+      __syncthreads();
+    }
+  }
+#endif
+};
+// All threads launch in each turn, and what they read was written in the turn before by another thread's
+// child.
+struct Sweeps : Parent<32> {
+  static constexpr int kLaunches = 128, kInOrder = 128;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const int thread = threadIdx.x;
+#pragma unroll 1
+    for (int turn = 0; turn < 4; ++turn) {
+      launch<Access>(cells, given, 32 * turn + thread, 32 * turn + thread);
+      __syncthreads();
+    }
+  }
+#endif
+};
+// The same in two arrays that are exchanged after each turn.
+struct AddsNeighbours : Access {
+  KLAP_SHARED static void run(int* cells, int place, int launch) {
+    const int* const from = cells + (place & 32);
+    int* const to = cells + (~place & 32);
+    to[place & 31] = from[place & 31] + 2 * from[(place + 1) & 31] + launch + 1;
+  }
+};
+// Several blocks, each with an order of its own.
+struct TwoSitesOfBlocks : Parent<64, 1, 1, 5> {
+  static constexpr int kLaunches = 2, kInOrder = 2;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    if (threadIdx.x == 40) launch<Access>(cells, given, 0, 0);
+    __syncthreads();
+    if (threadIdx.x == 3) launch_other<Access>(cells, given, 1, 1);
+  }
+#endif
 };
 
 ORDER_CELL(order_barrier_multiply, TwoSites, Multiplies, "the child behind a barrier updates first")
@@ -144,5 +218,31 @@ ORDER_CELL(order_site_twice_multiply, OneSiteTwice, Multiplies,
            "a site before and behind a barrier is unordered")
 ORDER_CELL(order_site_twice_exchange, OneSiteTwice, Exchanges, "exchanges around a barrier change places")
 ORDER_CELL(order_many_then_sum, ManyThenOne, FillsAndSums, "the child behind a barrier sums too early")
+ORDER_CELL(order_branches_multiply, BarrierInBranches, Multiplies,
+           "launches are ordered as their code stands")
+ORDER_CELL(order_branches_last, BarrierInBranches, LastOneWins, "the child whose code is last writes last")
+ORDER_CELL(order_branches_read, BarrierInBranches, ReadsWhatWasWritten,
+           "the child whose code is first reads first")
+ORDER_CELL(order_branches_append, BarrierInBranches, Appends, "the child whose code is first appends first")
+ORDER_CELL(order_branches_wide, BarrierInBranches, Wide<LastOneWins>,
+           "a wide child whose code is last writes last")
+ORDER_CELL(order_other_branches_last, BarrierInOtherBranches, LastOneWins,
+           "two warps' barrier orders no launches")
+ORDER_CELL(order_other_branches_exchange, BarrierInOtherBranches, Exchanges,
+           "exchanges of two warps change places")
+ORDER_CELL(order_other_branches_write, BarrierInOtherBranches, WritesWhatWasRead, "a child writes too early")
+ORDER_CELL(order_alternating_multiply, AlternatingSites, Multiplies,
+           "one kernel's children run before the other's")
+ORDER_CELL(order_alternating_read, AlternatingSites, ReadsWhatWasWritten,
+           "a child reads before the other site's")
+ORDER_CELL(order_alternating_append, AlternatingSites, Appends,
+           "two kernels' children append in another order")
+ORDER_CELL(order_alternating_floats, AlternatingSites, AddsFloats, "two kernels' children round differently")
+ORDER_CELL(order_alternating_wide, AlternatingSites, Wide<Multiplies>,
+           "wide children of two kernels are mixed")
+ORDER_CELL(order_sweeps, Sweeps, AddsNeighbours, "a child reads its neighbours of another turn")
+ORDER_CELL(order_blocks_barrier_last, TwoSitesOfBlocks, LastOneWins,
+           "a barrier of several blocks orders nothing")
+ORDER_CELL(order_blocks_barrier_append, TwoSitesOfBlocks, Appends, "appends of several blocks change places")
 
 }  // namespace klap::differential::barriers

@@ -35,10 +35,6 @@ struct Warps : Parent<256> {
 #endif
 };
 
-// Plain updates of the word that the parent names.
-struct AddsAtPlace {
-  KLAP_SHARED static void run(int* cells, int place, int launch) { cells[place] += launch + 1; }
-};
 struct AtHalf : AddsAtPlace {
   KLAP_SHARED static int place(int*, const int*, int index) { return index / 2; }
 };
@@ -110,7 +106,7 @@ struct AtCounterThatStays : AddsAtPlace {
   KLAP_SHARED static int place(int* cells, const int* given, int) { return add(cells + 400, given[0]); }
 };
 // The counter counts, and what is made of it repeats.
-struct AtHalfOfCounter {
+struct AtHalfOfCounter : Access {
   KLAP_SHARED static int place(int* cells, const int*, int) { return add(cells + 400, 1) / 2; }
   KLAP_SHARED static void run(int* cells, int place, int) { cells[place] += 1; }
 };

@@ -105,6 +105,72 @@ struct VoteTurns : Parent<32> {
   }
 #endif
 };
+// The code of the second launch may stand before that of the first: each of two lanes is in its own branch.
+struct LanesInBranches : Parent<32> {
+  static constexpr int kLaunches = 2, kInOrder = 2;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const int lane = threadIdx.x;
+    if (lane == 0) {
+      __syncwarp(3);
+      launch_other<Access>(cells, given, 1, 1);
+    } else if (lane == 1) {
+      launch<Access>(cells, given, 0, 0);
+      __syncwarp(3);
+    }
+  }
+#endif
+};
+struct LanesInOtherBranches : Parent<32> {
+  static constexpr int kLaunches = 2, kInOrder = 2;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const int lane = threadIdx.x;
+    if (lane == 0) {
+      launch<Access>(cells, given, 0, 0);
+      __syncwarp(3);
+    } else if (lane == 1) {
+      __syncwarp(3);
+      launch_other<Access>(cells, given, 1, 1);
+    }
+  }
+#endif
+};
+// Two kernels in turns, each turn by another lane.
+struct AlternatingLanes : Parent<32> {
+  static constexpr int kLaunches = 32, kInOrder = 32;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const int lane = threadIdx.x;
+#pragma unroll 1
+    for (int turn = 0; turn < 32; turn += 2) {
+      if (lane == turn) launch<Access>(cells, given, turn, turn);
+      __syncwarp();
+      if (lane == (turn ^ 9)) launch_other<Access>(cells, given, turn + 1, turn + 1);
+      __syncwarp();
+    }
+  }
+#endif
+};
+// In several warps at once, each warp in words of its own.
+struct LaneTurnsOfWarps : Parent<128> {
+  static constexpr int kLaunches = 64, kInOrder = 16;
+  KLAP_SHARED static int index_of(int launch) { return launch / 16; }
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+#pragma unroll 1
+    for (int turn = 0; turn < 16; ++turn) {
+      if (lane == (turn ^ 5)) launch<Access>(cells, given, warp, warp * 16 + turn);
+      __syncwarp();
+    }
+  }
+#endif
+};
 // Lanes that ask whether all have the same value.
 struct Match : Parent<32> {
   static constexpr int kLaunches = 2, kInOrder = 2;
@@ -155,5 +221,22 @@ ORDER_CELL(order_vote_turns_append, VoteTurns, Appends,
            "children in the order of votes append in another one")
 ORDER_CELL(order_match_multiply, Match, Multiplies, "lanes that are compared do not order launches")
 ORDER_CELL(order_reduction_last, Reduction, LastOneWins, "a reduction of a warp does not order launches")
+ORDER_CELL(order_lane_branches_multiply, LanesInBranches, Multiplies,
+           "lanes are ordered as their code stands")
+ORDER_CELL(order_lane_branches_last, LanesInBranches, LastOneWins, "the lane whose code is last writes last")
+ORDER_CELL(order_lane_branches_read, LanesInBranches, ReadsWhatWasWritten, "a lane's child reads too early")
+ORDER_CELL(order_lane_branches_write, LanesInBranches, WritesWhatWasRead, "a lane's child writes too early")
+ORDER_CELL(order_other_lanes_last, LanesInOtherBranches, LastOneWins, "two lanes' barrier orders no launches")
+ORDER_CELL(order_other_lanes_swap, LanesInOtherBranches, Swaps,
+           "children of two lanes compare in another order")
+ORDER_CELL(order_other_lanes_append, LanesInOtherBranches, Appends, "children of two lanes change places")
+ORDER_CELL(order_alternating_lanes_append, AlternatingLanes, Appends,
+           "lanes' children of two kernels change places")
+ORDER_CELL(order_alternating_lanes_read, AlternatingLanes, ReadsWhatWasWritten,
+           "a lane reads before the other site")
+ORDER_CELL(order_alternating_lanes_wide, AlternatingLanes, Wide<LastOneWins>,
+           "wide children of lanes are mixed")
+ORDER_CELL(order_warps_turns_multiply, LaneTurnsOfWarps, MultipliesAtPlace,
+           "turns of several warps are mixed")
 
 }  // namespace klap::differential::warp
