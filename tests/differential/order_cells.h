@@ -182,10 +182,16 @@ constexpr int kGiven = 512;  // cells that nobody writes; the first is 0
 template <int X, int Y = 1, int Z = 1, int Blocks = 1>
 struct Parent {
   static constexpr int kX = X, kY = Y, kZ = Z, kBlocks = Blocks;
+  static constexpr int kGrid = Blocks;
   // What the place of a launch is made of, by its number.
   KLAP_SHARED static int index_of(int launch) { return launch; }
   // What the parent and launches that are in no order do to the cells.
   KLAP_SHARED static void run_beside(int*) {}
+};
+// Of which all blocks have the same cells; launches are numbered throughout the grid.
+template <int X, int Grid>
+struct ParentOfOneGrid : Parent<X> {
+  static constexpr int kGrid = Grid;
 };
 
 // ---- cells ----
@@ -219,9 +225,14 @@ __device__ __forceinline__ void launch_other(int* cells, const int* given, int i
   other_child<Access><<<kChildBlocks<Access>, 32>>>(cells, Access::place(cells, given, index), launch);
 }
 
-#define ORDER_CELL(name, relation, access, about)                                    \
-  extern "C" __global__ void name##_parent(int* cells, const int* given) {           \
-    relation::run<access>(cells + ::klap::differential::kCells * blockIdx.x, given); \
+template <class Relation>
+__device__ __forceinline__ int* cells_of_block(int* cells) {
+  return Relation::kBlocks == 1 ? cells : cells + kCells * blockIdx.x;
+}
+
+#define ORDER_CELL(name, relation, access, about)                                        \
+  extern "C" __global__ void name##_parent(int* cells, const int* given) {               \
+    relation::run<access>(::klap::differential::cells_of_block<relation>(cells), given); \
   }
 
 #else
@@ -266,7 +277,7 @@ void fill_cell(Builder& c, const std::string& parent) {
       throw std::logic_error(parent + ": the result depends on an order that CUDA does not promise");
   }
   const auto cells = c.buffer("cells", std::vector<int>(after.size(), 0), after);
-  c.launch(parent, {Relation::kBlocks, 1, 1}, {Relation::kX, Relation::kY, Relation::kZ}, c.address(cells),
+  c.launch(parent, {Relation::kGrid, 1, 1}, {Relation::kX, Relation::kY, Relation::kZ}, c.address(cells),
            c.address(c.input("given", given)));
 }
 

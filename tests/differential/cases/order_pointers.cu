@@ -1,0 +1,663 @@
+// Ways in which a child comes to the address of what it accesses, and in which the parent comes to the
+// argument: through functions, local arrays, stored pointers, structures, aliased arguments, module
+// variables, shared memory and shuffles. In accesses of several widths and kinds.
+#include "order_cells.h"
+
+namespace klap::differential::pointers {
+
+#ifdef __CUDACC__
+constexpr unsigned kAll = 0xffffffffU;
+#endif
+
+// ---- relations: one without order, one with a barrier, and ways of the argument ----
+
+struct Together : Parent<64> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    launch<Access>(cells, given, threadIdx.x, threadIdx.x);
+  }
+#endif
+};
+// Two warps with a barrier in each one's branch.
+struct Ordered : Parent<64> {
+  static constexpr int kLaunches = 2, kInOrder = 2;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const int thread = threadIdx.x;
+    if (thread < 32) {
+      __syncthreads();
+      if (thread == 6) launch_other<Access>(cells, given, 1, 1);
+    } else {
+      if (thread == 37) launch<Access>(cells, given, 0, 0);
+      __syncthreads();
+    }
+  }
+#endif
+};
+// Lanes in turns, for more than two launches.
+struct InTurns : Parent<32> {
+  static constexpr int kLaunches = 32, kInOrder = 32;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const int lane = threadIdx.x;
+#pragma unroll 1
+    for (int turn = 0; turn < 32; ++turn) {
+      if (lane == (turn ^ 21)) launch<Access>(cells, given, turn, turn);
+      __syncwarp();
+    }
+  }
+#endif
+};
+struct ThroughShared : Parent<64> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+  KLAP_SHARED static int index_of(int launch) { return launch / 2; }
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    __shared__ int indices[64];
+    const int thread = threadIdx.x;
+    indices[thread] = thread;
+    __syncthreads();
+    launch<Access>(cells, given, indices[thread / 2], thread);
+  }
+#endif
+};
+struct ThroughLocal : Parent<64> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+  KLAP_SHARED static int index_of(int launch) { return launch % 4 < 2 ? launch : launch / 16; }
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const int thread = threadIdx.x;
+    volatile int indices[4];
+    indices[0] = thread;
+    indices[1] = thread;
+    indices[2] = thread / 16;
+    indices[3] = thread / 16;
+    launch<Access>(cells, given, indices[thread % 4], thread);
+  }
+#endif
+};
+struct ThroughGlobal : Parent<64> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+  KLAP_SHARED static int index_of(int launch) { return launch % 7; }
+  KLAP_SHARED static void run_beside(int* cells) {
+    for (int thread = 0; thread < 64; ++thread) cells[400 + thread] = thread % 7;
+  }
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const int thread = threadIdx.x;
+    cells[400 + thread] = thread % 7;
+    reload();
+    launch<Access>(cells, given, cells[400 + thread], thread);
+  }
+#endif
+};
+// Each lane has the index of the next one, and the last its own.
+struct ThroughShuffle : Parent<32> {
+  static constexpr int kLaunches = 32, kInOrder = 1;
+  KLAP_SHARED static int index_of(int launch) { return launch < 31 ? launch + 1 : launch; }
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const int lane = threadIdx.x;
+    launch<Access>(cells, given, __shfl_down_sync(kAll, lane, 1), lane);
+  }
+#endif
+};
+struct FromOneLane : Parent<64> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+  KLAP_SHARED static int index_of(int launch) { return launch / 32 * 32 + 3; }
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const int thread = threadIdx.x;
+    launch<Access>(cells, given, __shfl_sync(kAll, thread, 3), thread);
+  }
+#endif
+};
+// The number of lanes before this one that want something, which others have in common.
+struct ThroughVotes : Parent<32> {
+  static constexpr int kLaunches = 32, kInOrder = 1;
+  KLAP_SHARED static int index_of(int launch) { return (launch + 1) / 2; }
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const int lane = threadIdx.x;
+    const unsigned votes = __ballot_sync(kAll, lane % 2 == 0);
+    launch<Access>(cells, given, __popc(votes & ((1U << lane) - 1)), lane);
+  }
+#endif
+};
+struct ByLane : Parent<64> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+  KLAP_SHARED static int index_of(int launch) { return launch % 32; }
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    int lane = 0;
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    launch<Access>(cells, given, lane, threadIdx.x);
+  }
+#endif
+};
+// Counters that give a number twice.
+struct TwoCounters : Parent<64> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+  KLAP_SHARED static int index_of(int launch) { return launch / 2; }
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    __shared__ int counters[2];
+    const int thread = threadIdx.x;
+    if (thread < 2) counters[thread] = 0;
+    __syncthreads();
+    launch<Access>(cells, given, atomicAdd(counters + thread % 2, 1), thread);
+  }
+#endif
+};
+struct WrappingCounter : Parent<64> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+  KLAP_SHARED static int index_of(int launch) { return launch % 8; }
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    __shared__ unsigned counter;
+    const int thread = threadIdx.x;
+    if (thread == 0) counter = 0;
+    __syncthreads();
+    launch<Access>(cells, given, static_cast<int>(atomicInc(&counter, 7)), thread);
+  }
+#endif
+};
+// What is taken is given back, and taken again.
+struct CounterThatGoesBack : Parent<64> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    __shared__ int counter;
+    const int thread = threadIdx.x;
+    if (thread == 0) counter = 0;
+    __syncthreads();
+    launch<Access>(cells, given, atomicAdd(&counter, 1), thread);
+    atomicSub(&counter, 1);
+  }
+#endif
+};
+// A counter for each warp that all of them begin at 0.
+struct CounterOfEachWarp : Parent<64> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+  KLAP_SHARED static int index_of(int launch) { return launch % 32; }
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    __shared__ int counter;
+    const int thread = threadIdx.x;
+#pragma unroll 1
+    for (int warp = 0; warp < 2; ++warp) {
+      if (thread == 0) counter = 0;
+      __syncthreads();
+      if (thread / 32 == warp) launch<Access>(cells, given, atomicAdd(&counter, 1), thread);
+      __syncthreads();
+    }
+  }
+#endif
+};
+
+// ---- kernels with arguments of their own ----
+
+#ifdef __CUDACC__
+
+__device__ int* kept[64];
+
+template <class Access>
+__global__ void kept_child(int launch) {
+  if (threadIdx.x == 0) Access::run(kept[launch], 0, launch);
+}
+struct Place {
+  int launch;
+  int* words[2];
+};
+template <class Access>
+__global__ void structure_child(Place place) {
+  if (threadIdx.x == 0) Access::run(place.words[1], 0, place.launch);
+}
+// The same memory by two arguments: the second is read only by what the kernel is told.
+template <class Access>
+__global__ void alias_child(int* to, const int* from, int launch) {
+  if (threadIdx.x == 0) *to = *from + Access::kStep * launch + 1;
+}
+template <class Access>
+__global__ void read_only_child(int* __restrict__ to, const int* __restrict__ from, int launch) {
+  if (threadIdx.x == 0) *to = *from + Access::kStep * launch + 1;
+}
+
+#endif
+
+// The parent stores the pointers that the children load.
+struct KeptPointers : Parent<64> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+  KLAP_SHARED static int index_of(int launch) { return launch / 2; }
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int*) {
+    const int thread = threadIdx.x;
+    kept[thread] = cells + thread / 2;
+    kept_child<Access><<<1, 32>>>(thread);
+  }
+#endif
+};
+struct Structures : Parent<64> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+  KLAP_SHARED static int index_of(int launch) { return launch / 2; }
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int*) {
+    const int thread = threadIdx.x;
+    structure_child<Access><<<1, 32>>>(Place{thread, { cells + thread, cells + thread / 2 }});
+  }
+#endif
+};
+struct AliasedAroundBarrier : Parent<64> {
+  static constexpr int kLaunches = 2, kInOrder = 2;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int*) {
+    const int thread = threadIdx.x;
+    if (thread < 32) {
+      __syncthreads();
+      if (thread == 6) alias_child<Access><<<1, 32>>>(cells + Access::kTo + 1, cells + Access::kFrom + 1, 1);
+    } else {
+      if (thread == 37) alias_child<Access><<<1, 32>>>(cells + Access::kTo, cells + Access::kFrom, 0);
+      __syncthreads();
+    }
+  }
+#endif
+};
+struct ReadOnlyInTurns : Parent<32> {
+  static constexpr int kLaunches = 32, kInOrder = 32;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int*) {
+    const int lane = threadIdx.x;
+#pragma unroll 1
+    for (int turn = 0; turn < 32; ++turn) {
+      if (lane == (turn ^ 21))
+        read_only_child<Access><<<1, 32>>>(cells + Access::kTo + turn, cells + Access::kFrom + turn, turn);
+      __syncwarp();
+    }
+  }
+#endif
+};
+struct ReadOnlyInLoop : Parent<32> {
+  static constexpr int kLaunches = 32, kInOrder = 32;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int*) {
+    if (threadIdx.x != 4) return;
+#pragma unroll 1
+    for (int turn = 0; turn < 32; ++turn)
+      read_only_child<Access><<<1, 32>>>(cells + Access::kTo + turn, cells + Access::kFrom + turn, turn);
+  }
+#endif
+};
+// Which pointers the relations above pass, and what their kernels do with them.
+template <int To, int From>
+struct Pass : Access {
+  static constexpr int kTo = To, kFrom = From, kStep = 3;
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+    cells[kTo + launch] = cells[kFrom + launch] + kStep * launch + 1;
+  }
+};
+using WritesNext = Pass<1, 0>;
+using ReadsNext = Pass<0, 1>;
+
+// ---- accesses ----
+
+// By functions that are not inlined.
+__attribute__((noinline)) KLAP_SHARED inline void add_to(int* word, int value) { *word += value; }
+__attribute__((noinline)) KLAP_SHARED inline void add_to_first(int* words, int value) {
+  add_to(words, value + value);
+}
+__attribute__((noinline)) KLAP_SHARED inline int* word_of(int* words, int which) { return words + which / 2; }
+struct ThroughFunction : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) { add_to(cells, launch + 1); }
+};
+struct ThroughTwoFunctions : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) { add_to_first(cells, launch + 1); }
+};
+struct ThroughResult : Access {
+  KLAP_SHARED static void run(int* cells, int place, int launch) { *word_of(cells, place) += launch + 1; }
+};
+struct FunctionWritesLast : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+    add_to(cells + 8 + launch, launch + 1);
+    exchange_by_function(cells, launch + 1);
+  }
+  __attribute__((noinline)) KLAP_SHARED static void exchange_by_function(int* word, int value) {
+    *word = value;
+  }
+};
+// By arrays in local memory.
+struct ThroughLocalArray : Access {
+  KLAP_SHARED static void run(int* cells, int place, int launch) {
+    int* volatile words[4];
+    words[0] = cells;
+    words[1] = cells + 1;
+    words[2] = cells;
+    words[3] = cells + place;
+    *words[launch & 3] += launch + 1;
+  }
+};
+struct ThroughLocalIndex : Access {
+  KLAP_SHARED static void run(int* cells, int place, int launch) {
+    volatile int places[3];
+    places[0] = place;
+    places[1] = place / 8;
+    places[2] = place / 8;
+    cells[places[launch % 3]] += launch + 1;
+  }
+};
+// By arithmetic on the address.
+struct AlignedDown : Access {
+  KLAP_SHARED static void run(int* cells, int place, int launch) {
+    int* const word = reinterpret_cast<int*>(reinterpret_cast<size_t>(cells + place) & ~size_t{15});
+    *word += launch + 1;
+  }
+};
+struct FromBehind : Access {
+  KLAP_SHARED static void run(int* cells, int place, int launch) {
+    cells[place] += launch + 1;
+    cells[63 - place] += 2 * launch + 1;
+  }
+};
+struct WithNeighbour : Access {
+  KLAP_SHARED static void run(int* cells, int place, int launch) {
+    cells[place] += launch + 1;
+    cells[place + 1] += 2 * launch + 1;
+  }
+};
+struct OneTooMany : Access {
+  KLAP_SHARED static void run(int* cells, int place, int launch) {
+    for (int i = 0; i <= 4; ++i) cells[4 * place + i] += launch + 1;
+  }
+};
+// The fourth part of a window is that of the next launch.
+struct Windows : Access {
+  static constexpr int kActive = 60;
+  KLAP_SHARED static void run(int* cells, int place, int launch) { cells[4 * place] += launch + 1; }
+};
+struct Chosen : Access {
+  KLAP_SHARED static void run(int* cells, int place, int launch) {
+    cells[launch % 3 == 0 ? 0 : place] += launch + 1;
+  }
+};
+struct FollowsLinks : Access {
+  KLAP_SHARED static void run(int* cells, int place, int launch) {
+    const int next = cells[place + 64];
+    cells[next] += launch + 1;
+  }
+};
+// By a variable of the module, and by a pointer to it.
+#ifdef __CUDACC__
+__device__
+#else
+static
+#endif
+    int scratch[8];
+struct TearsVariable : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int place, int launch) {
+    int* const by_pointer = scratch + place;
+    for (int i = 0; i < 4; ++i) scratch[i] = launch * 10 + i;
+    reload();
+    int sum = 0;
+    for (int i = 0; i < 4; ++i) sum += exchange_plainly(by_pointer + i, 0);
+    cells[8 + launch] = sum;
+  }
+};
+
+// ---- widths ----
+
+// Four bytes, then the word that they are.
+struct TearsBytes : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+    auto* const bytes = reinterpret_cast<unsigned char*>(cells);
+    for (int i = 0; i < 4; ++i) bytes[i] = static_cast<unsigned char>(launch + i);
+    reload();
+    cells[8 + launch] = exchange_plainly(cells, 0);
+  }
+};
+// A word, then one of its bytes.
+struct WordThenByte : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+    cells[0] = launch * 0x01010101;
+    reload();
+    reinterpret_cast<unsigned char*>(cells)[2] = 0;
+    reload();
+    cells[8 + launch] = exchange_plainly(cells, 0);
+  }
+};
+// Sixteen bytes at once, then the words.
+struct TearsVector : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+#ifdef __CUDA_ARCH__
+    *reinterpret_cast<int4*>(cells) = make_int4(launch, launch + 1, launch + 2, launch + 3);
+#else
+    for (int i = 0; i < 4; ++i) cells[i] = launch + i;
+#endif
+    reload();
+    int sum = 0;
+    for (int i = 0; i < 4; ++i) sum += exchange_plainly(cells + i, 0);
+    cells[8 + launch] = sum;
+  }
+};
+struct WritesWordOrByte : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+    if (launch % 2 == 0)
+      cells[0] = launch * 0x01010101 + 0x01010101;
+    else
+      reinterpret_cast<unsigned char*>(cells)[launch & 3] = 0x77;
+  }
+};
+// A long word of which the next launch writes a half.
+struct WritesLongOrWord : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+    if (launch % 2 == 0) {
+      const long long value = 0x0000000700000005LL + launch;
+#ifdef __CUDA_ARCH__
+      *reinterpret_cast<long long*>(cells) = value;
+#else
+      memcpy(cells, &value, sizeof(value));
+#endif
+    } else {
+      cells[1] = launch;
+    }
+  }
+};
+
+// ---- kinds ----
+
+// Additions that are atomic in every second launch only.
+struct AddsBothWays : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+    if (launch % 2 == 0)
+      add(cells, launch + 1);
+    else
+      cells[0] += launch + 1;
+  }
+};
+// Atomic operations that do not commute, and whose results nobody uses.
+struct MixesOperations : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+    if (launch % 2 == 0)
+      add(cells, 7);
+    else
+      maximum(cells, 3 + 2 * launch);
+  }
+};
+struct ExchangesOnly : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) { exchange(cells, launch + 1); }
+};
+struct SetsBitsOrLowers : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+    if (launch % 2 == 0)
+      bits_or(cells, 255);
+    else
+      minimum(cells, launch);
+  }
+};
+struct StoresOrAdds : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+    if (launch % 2 == 0)
+      cells[0] = launch + 1;
+    else
+      add(cells, 100);
+  }
+};
+struct AddsOrReads : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+    if (launch % 2 == 0)
+      add(cells, launch + 1);
+    else
+      cells[8 + launch] = cells[0];
+  }
+};
+// The same value but once.
+struct StoresSameButOnce : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) { cells[0] = launch == 1 ? 6 : 5; }
+};
+// Whoever comes first does something, once.
+struct FirstOneCounts : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int) {
+    if (cells[0] == 0) {
+      cells[0] = 1;
+      add(cells + 1, 1);
+    }
+  }
+};
+// The same value is stored, but who reads it finds it only afterwards.
+struct ReadsMark : AccessToFixedWord {
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+    cells[8 + launch] = cells[0];
+    cells[0] = 1;
+  }
+};
+// Reads that promise that nobody writes meanwhile.
+struct ReadsByReadOnlyLoad : Access {
+  KLAP_SHARED static void run(int* cells, int, int launch) {
+#ifdef __CUDA_ARCH__
+    cells[launch + 1] = __ldg(cells + launch) + launch + 1;
+#else
+    cells[launch + 1] = cells[launch] + launch + 1;
+#endif
+  }
+};
+
+ORDER_CELL(order_function_add, Together, ThroughFunction, "an update in a function is not seen")
+ORDER_CELL(order_functions_add, Together, ThroughTwoFunctions, "an update two functions below is not seen")
+ORDER_CELL(order_function_result_add, Together, ThroughResult,
+           "an address that a function returns is its own")
+ORDER_CELL(order_function_last, Ordered, FunctionWritesLast, "a store in a function is not seen")
+ORDER_CELL(order_local_array_add, Together, ThroughLocalArray,
+           "an address from a local array is taken to differ")
+ORDER_CELL(order_local_index_add, Together, ThroughLocalIndex,
+           "an index from a local array is taken to differ")
+ORDER_CELL(order_local_array_turns, InTurns, ThroughLocalArray, "turns through a local array lose updates")
+ORDER_CELL(order_aligned_down_add, Together, AlignedDown,
+           "an address without its low bits is taken to differ")
+ORDER_CELL(order_from_behind_add, Together, FromBehind, "t and 63 - t are taken to be apart")
+ORDER_CELL(order_neighbour_add, Together, WithNeighbour, "t and t + 1 are taken to be apart")
+ORDER_CELL(order_one_too_many_add, Together, OneTooMany, "five words every four are taken to be apart")
+ORDER_CELL(order_windows_add, Together, Windows, "what a child's threads reach is taken to be apart")
+ORDER_CELL(order_chosen_add, Together, Chosen, "the choice of a child is taken to differ")
+ORDER_CELL(order_links_add, Together, FollowsLinks, "what a child reads in memory that is written is input")
+ORDER_CELL(order_variable_tear, Together, TearsVariable,
+           "children share a variable's words while they use them")
+ORDER_CELL(order_kept_pointers_add, KeptPointers, AddsAtPlace,
+           "pointers that the parent stores are taken to differ")
+ORDER_CELL(order_structures_add, Structures, AddsAtPlace, "pointers in a structure are taken to differ")
+ORDER_CELL(order_aliased_read, AliasedAroundBarrier, WritesNext,
+           "what another argument names is not the same memory")
+ORDER_CELL(order_aliased_write, AliasedAroundBarrier, ReadsNext,
+           "what another argument reads is written too early")
+ORDER_CELL(order_read_only_turns, ReadOnlyInTurns, WritesNext,
+           "a promise not to write holds for other children")
+ORDER_CELL(order_read_only_loop, ReadOnlyInLoop, WritesNext,
+           "read-only loads of a loop's launches come too early")
+ORDER_CELL(order_read_only_ahead, ReadOnlyInLoop, ReadsNext, "a loop's launch writes what a former one reads")
+ORDER_CELL(order_read_only_load, InTurns, ReadsByReadOnlyLoad, "a read-only load comes before the write")
+ORDER_CELL(order_read_only_ordered, Ordered, ReadsByReadOnlyLoad,
+           "a read-only load behind a barrier comes early")
+
+ORDER_CELL(order_through_shared_add, ThroughShared, AddsAtPlace,
+           "indices from shared memory are taken to differ")
+ORDER_CELL(order_through_local_add, ThroughLocal, AddsAtPlace,
+           "indices from local memory are taken to differ")
+ORDER_CELL(order_through_global_add, ThroughGlobal, AddsAtPlace, "indices that the parent stores are input")
+ORDER_CELL(order_through_shuffle_add, ThroughShuffle, AddsAtPlace,
+           "indices from a shuffle are taken to differ")
+ORDER_CELL(order_from_one_lane_add, FromOneLane, AddsAtPlace,
+           "one lane's index is taken to differ between lanes")
+ORDER_CELL(order_through_votes_add, ThroughVotes, AddsAtPlace, "numbers of votes are taken to differ")
+ORDER_CELL(order_by_lane_add, ByLane, AddsAtPlace, "the lane is taken to differ between threads of a block")
+
+struct CountsAtPlace : Access {
+  KLAP_SHARED static void run(int* cells, int place, int) { cells[place] += 1; }
+};
+struct LocksAtPlace : Access {
+  KLAP_SHARED static void run(int* cells, int place, int launch) {
+    const int found = compare_and_swap(cells + place, 0, 1);
+    reload();
+    cells[128 + launch] = 1 - found;
+    exchange(cells + place, 0);
+  }
+};
+ORDER_CELL(order_two_counters_add, TwoCounters, CountsAtPlace,
+           "two counters are taken to give different numbers")
+ORDER_CELL(order_two_counters_lock, TwoCounters, LocksAtPlace, "a lock by one of two counters is found taken")
+ORDER_CELL(order_wrapping_counter_add, WrappingCounter, CountsAtPlace,
+           "a counter that wraps is taken to be fresh")
+ORDER_CELL(order_wrapping_counter_lock, WrappingCounter, LocksAtPlace,
+           "a lock by a wrapping counter is found taken")
+ORDER_CELL(order_counter_back_lock, CounterThatGoesBack, LocksAtPlace,
+           "numbers given back are taken to be fresh")
+ORDER_CELL(order_counter_of_warp_add, CounterOfEachWarp, CountsAtPlace, "a counter that is set back is fresh")
+ORDER_CELL(order_counter_of_warp_lock, CounterOfEachWarp, LocksAtPlace,
+           "a lock by a counter that is set back is taken")
+
+ORDER_CELL(order_bytes_tear, Together, TearsBytes, "bytes and the word that they are do not conflict")
+ORDER_CELL(order_byte_of_word_tear, Together, WordThenByte, "a word and one of its bytes do not conflict")
+ORDER_CELL(order_vector_tear, Together, TearsVector, "sixteen bytes and their words do not conflict")
+ORDER_CELL(order_widths_turns, InTurns, WritesWordOrByte, "a word's byte is written before the word")
+ORDER_CELL(order_widths_ordered, Ordered, WritesWordOrByte,
+           "a byte behind a barrier is written before the word")
+ORDER_CELL(order_long_turns, InTurns, WritesLongOrWord, "a half is written before the long word")
+ORDER_CELL(order_long_ordered, Ordered, WritesLongOrWord, "a half behind a barrier is written too early")
+
+ORDER_CELL(order_both_ways_add, Together, AddsBothWays, "a plain update loses what another adds atomically")
+ORDER_CELL(order_operations_turns, InTurns, MixesOperations, "additions and maxima change places")
+ORDER_CELL(order_operations_ordered, Ordered, MixesOperations, "an addition and a maximum change places")
+ORDER_CELL(order_exchanges_turns, InTurns, ExchangesOnly, "exchanges whose results are unused change places")
+ORDER_CELL(order_exchanges_ordered, Ordered, ExchangesOnly, "an unused exchange before a barrier comes last")
+ORDER_CELL(order_bits_turns, InTurns, SetsBitsOrLowers, "bits are set and a word lowered in another order")
+ORDER_CELL(order_bits_ordered, Ordered, SetsBitsOrLowers, "a word behind a barrier is lowered too early")
+ORDER_CELL(order_store_or_add_turns, InTurns, StoresOrAdds, "stores and additions change places")
+ORDER_CELL(order_store_or_add_ordered, Ordered, StoresOrAdds,
+           "a store before a barrier comes behind an addition")
+ORDER_CELL(order_add_or_read_turns, InTurns, AddsOrReads, "plain reads and additions change places")
+ORDER_CELL(order_add_or_read_ordered, Ordered, AddsOrReads,
+           "a read behind a barrier comes before the addition")
+ORDER_CELL(order_same_but_once_turns, InTurns, StoresSameButOnce,
+           "a store that differs once is taken to be equal")
+ORDER_CELL(order_same_but_once_ordered, Ordered, StoresSameButOnce, "two values are taken to be equal")
+ORDER_CELL(order_first_one, Together, FirstOneCounts, "two children find that they are the first")
+ORDER_CELL(order_mark_turns, InTurns, ReadsMark, "who reads an equal store finds it too early")
+ORDER_CELL(order_mark_ordered, Ordered, ReadsMark, "a mark is found before it is made")
+
+}  // namespace klap::differential::pointers
