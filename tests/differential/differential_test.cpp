@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "case.h"
 #include "forms.h"
@@ -42,6 +43,7 @@ std::vector<Combination> combinations() {
   for (const Configuration& configuration : configurations()) {
     if (configuration.is_gpu) continue;
     for (const std::string& name : case_names()) {
+      if (name.starts_with("order_")) continue;  // OrderCells
       // What is promoted is so in any way to aggregate; promotion_test.cpp has the ways to promote.
       const bool is_chain = name.starts_with("chain_");
       if (is_chain ? !configuration.is_preloaded || configuration.name == "grid-host"
@@ -142,6 +144,65 @@ TEST_P(Differential, EqualsTheReference) {
   EXPECT_TRUE(run_and_check(*find_case(name), configuration, seeds_of(name, configuration)))
       << "no emulated device";
 }
+
+// The cells of the matrix of order_cells.h: all of one file in one process, under every schedule.
+struct FileOfCells {
+  std::string file;  // its PTX
+  const Configuration* configuration = nullptr;
+};
+
+std::vector<FileOfCells> files_of_cells() {
+  std::set<std::string> files;
+  for (const Case& c : all_cases()) {
+    if (c.name.starts_with("order_")) files.insert(c.file);
+  }
+  std::vector<FileOfCells> all;
+  for (const Configuration& configuration : configurations()) {
+    if (configuration.is_gpu) continue;
+    for (const std::string& file : files) all.push_back({file, &configuration});
+  }
+  return all;
+}
+
+class OrderCells : public testing::TestWithParam<FileOfCells> {};
+
+TEST_P(OrderCells, EqualTheReferenceUnderEverySchedule) {
+  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  constexpr uint64_t kSeeds = KLAP_FULL_TESTS ? 20 : kSchedules;
+  Work work;
+  work.configuration = *GetParam().configuration;
+  work.last_seed = kSeeds;
+  for (const Case& c : all_cases()) {
+    if (c.name.starts_with("order_") && c.file == GetParam().file) work.cases.push_back(c.name);
+  }
+  const Report report = differential::Run(work).wait();
+  ASSERT_FALSE(report.is_missing_device());
+  std::set<std::string> wrong;
+  for (const Line& line : report.lines) {
+    if (line.result != "equal") wrong.insert(line.name);
+  }
+  EXPECT_THAT(wrong, testing::IsEmpty());
+  EXPECT_EQ(report.problem(work), "") << command_line(work) << "\n" << report.first_errors();
+  if (!work.configuration.is_preloaded) return;
+  ASSERT_TRUE(report.statistics.is_object()) << "klap_jit was not there";
+  for (const std::string& name : work.cases) {
+    const Case& c = *find_case(name);
+    for (const Site& site : c.sites) expect_site(report.statistics, c, site, work.configuration);
+  }
+}
+
+std::string name_of_cells(const testing::TestParamInfo<FileOfCells>& info) {
+  std::string name =
+      std::filesystem::path(info.param.file).stem().string() + "_" + info.param.configuration->name;
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+void PrintTo(const FileOfCells& cells, std::ostream* out) {
+  *out << cells.file << " in " << cells.configuration->name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, OrderCells, testing::ValuesIn(files_of_cells()), name_of_cells);
 
 // Of one queue, of several and of one that all launches share.
 bool launches_in_many_groups(const std::string& name) {
