@@ -19,7 +19,7 @@
 //   granularity(none | warp | block | multiblock | grid | auto)
 //   launcher(auto | host | device)
 //   multiblock(N)            blocks that launch as one at granularity multiblock
-//   ordering(relaxed | stream)
+//   ordering(auto | stream | relaxed)
 //                            whether launches of a block into its NULL stream may overlap
 //   concurrency(N)           the consumer takes 1/N of the device, as in KC_1, KC_16, KC_32 of Wu et al.
 //   consumer_threads(N)      threads of a consumer's block

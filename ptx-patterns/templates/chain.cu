@@ -1,23 +1,16 @@
-// The consumer of launches that stand in a loop: runs every recorded child, those of one thread one after
-// another. Enqueued by the host right behind the parent in the same stream, or launched by the parent when it
-// is complete, or a group of its blocks is (leave_chain.cu).
+// The consumer of launches that stand in a loop and have no order: runs every recorded child. Enqueued by the
+// host right behind the parent in the same stream, or launched by the parent when it is complete, or a group of
+// its blocks is (leave_chain.cu).
 //
-// It is launched with as many blocks as fit on the GPU, each of exactly the threads of the largest child. A
-// block takes the number of the next item, waits until the child that must come before is done, and runs its
-// blocks of the child one after another. The numbers were given out in the order in which the launches were
-// recorded, so whoever waits, waits for a child whose items have all been taken by blocks that run: a single
-// resident block gets through alone. Children may be of several kernels, as in feed.cu. The call of
-// __klap_child_body_N is a marker: the code of the kernel with that number is spliced in there, with its
-// parameters read from the record and its special registers taken from the marker's arguments. Threads that
-// its block does not have wait at the barrier behind it.
+// It is launched with as many blocks as fit on the GPU, each of exactly the threads of the largest child. A block
+// takes the number of the next item and runs its blocks of the child one after another. Children may be of
+// several kernels, as in feed.cu. The call of __klap_child_body_N is a marker: the code of the kernel with that
+// number is spliced in there, with its parameters read from the record and its special registers taken from the
+// marker's arguments. Threads that its block does not have wait at the barrier behind it.
 //
-// What a child reads, the child before it may have written in this same kernel. It is read only behind the
-// acquire that found that child done, and none of it through the non-coherent cache.
-//
-// Constants: KLAP_KERNELS, KLAP_THREADS, KLAP_ARGS_OFFSET and KLAP_GRID_1D as in feed.cu; those of exits.h;
-// KLAP_IN_ORDER where records are those of chain.h, else children have no order.
-#include "chain.h"
+// Constants: KLAP_KERNELS, KLAP_THREADS, KLAP_ARGS_OFFSET and KLAP_GRID_1D as in feed.cu; those of exits.h.
 #include "exits.h"
+#include "feed.h"
 #include "sequence.h"
 
 #define KLAP_KERNEL(number, width, height, depth)                                                       \
@@ -48,51 +41,8 @@ static __device__ __forceinline__ unsigned int working_blocks(unsigned int items
   return items == 0 ? 1u : items < gridDim.x ? items : gridDim.x;
 }
 
-#ifdef KLAP_IN_ORDER
-
-// Waiting blocks look again after this many nanoseconds, twice as many each time.
-enum : unsigned int { kShortestPause = 32, kLongestPause = 1024 };
-
-static __device__ __forceinline__ unsigned int load_relaxed(const unsigned int* address) {
-  unsigned int value;
-  asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
-  return value;
-}
-
-static __device__ __forceinline__ unsigned int load_acquire(const unsigned int* address) {
-  unsigned int value;
-  asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
-  return value;
-}
-
-// Until the child that comes before is done. False if the record was taken back.
-static __device__ __forceinline__ bool await_turn(KlapFeed* feed, const KlapChained* record) {
-  if (record->grid_x == 0) return false;
-  const unsigned int before = record->before;
-  if (before == KLAP_CHAIN_NONE) return true;
-  const unsigned int* const unfinished =
-      &reinterpret_cast<const KlapChained*>(feed->records + KLAP_FEED_ITEM_OFFSET(before))->unfinished;
-  unsigned int pause = kShortestPause;
-#pragma unroll 1
-  while (load_acquire(unfinished) != 0) {
-    __nanosleep(pause);
-    if (pause < kLongestPause) pause *= 2;
-  }
-  return true;
-}
-
-// For one thread, when all of its block are done with an item: behind the barrier, the fence releases what
-// they all wrote.
-static __device__ __forceinline__ void finish(KlapChained* record) {
-  if (load_relaxed(&record->unfinished) == 0) return;  // nobody waits
-  __threadfence();
-  atomicSub(&record->unfinished, 1u);
-}
-
-#endif
-
-// The next item, once it may begin; 0 if there is none. A taken item is cleared for the next use of the
-// queue. Those that were reserved without room are empty.
+// The next item; 0 if there is none. A taken item is cleared for the next use of the queue. Those that were
+// reserved without room are empty.
 static __device__ __forceinline__ unsigned long long take(KlapFeed* feed, unsigned int items) {
 #pragma unroll 1
   for (;;) {
@@ -101,10 +51,6 @@ static __device__ __forceinline__ unsigned long long take(KlapFeed* feed, unsign
     const unsigned long long item = feed->items[number];
     if (item == 0) continue;
     feed->items[number] = 0;
-#ifdef KLAP_IN_ORDER
-    if (!await_turn(feed, reinterpret_cast<const KlapChained*>(feed->records + KLAP_FEED_ITEM_OFFSET(item))))
-      continue;
-#endif
     return item;
   }
 }
@@ -166,11 +112,8 @@ extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapF
                                thread / ((width) * (height)));
       KLAP_KERNELS
 #undef KLAP_KERNEL
-      end_child_block();  // for what the child's next block shares, and for what waits for this child
+      end_child_block();  // for what the child's next block shares
     }
-#ifdef KLAP_IN_ORDER
-    if (thread == 0) finish(reinterpret_cast<KlapChained*>(record));
-#endif
   }
   if (thread == 0) leave(feed, working_blocks(items), children);
 }

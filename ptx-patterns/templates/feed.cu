@@ -35,6 +35,7 @@
 #include "exits.h"
 #include "feed.h"
 #include "sequence.h"
+#include "turns.h"
 
 #define KLAP_KERNEL(number, width, height, depth)                                                       \
   extern "C" __device__ void __klap_child_body_##number(                                                \
@@ -69,29 +70,6 @@ enum : unsigned int { kKernels = KLAP_KERNELS };
 // look 2 times each nanosecond, at 32 bytes of the second-level cache: 70 of the 5,000 bytes that this gives
 // in the time. At the common end of all they look only every few times: that is one word, in one place.
 enum : unsigned int { kShortestPause = 32, kLongestPause = 256, kLooksPerEnd = 4 };
-
-static __device__ __forceinline__ unsigned int load_relaxed(const unsigned int* address) {
-  unsigned int value;
-  asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
-  return value;
-}
-
-static __device__ __forceinline__ unsigned long long load_relaxed(const unsigned long long* address) {
-  unsigned long long value;
-  asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
-  return value;
-}
-
-static __device__ __forceinline__ unsigned long long load_acquire(const unsigned long long* address) {
-  unsigned long long value;
-  asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
-  return value;
-}
-
-// Nothing orders a plain store behind the relaxed one that made the item ready.
-static __device__ __forceinline__ void clear(unsigned long long* item) {
-  asm volatile("st.relaxed.gpu.u64 [%0], %1;" : : "l"(item), "l"(0ull) : "memory");
-}
 
 // What stays as it is while the consumer runs. It is kept in shared memory: what the first-level cache holds
 // is thrown away whenever a block of the multiprocessor looks at an item, and each item would wait for this
@@ -130,19 +108,6 @@ static __device__ __forceinline__ unsigned long long await_item(KlapFeed* feed, 
     __nanosleep(pause);
     if (pause < kLongestPause) pause *= 2;
   }
-}
-
-// Counts off `finished` items that all threads of the block are done with, and takes the numbers of so many
-// others in the same atomic. False if there will be no more. What the finished ones launched has been counted
-// before: the threads did that before the barrier that led here.
-static __device__ __forceinline__ bool change_turns(KlapFeed* feed, unsigned int finished,
-                                                    unsigned int others, unsigned int& number) {
-  const unsigned long long before = atomicAdd(&feed->turns, KLAP_FEED_TURN * others - finished);
-  number = static_cast<unsigned int>(before >> 32);
-  if (static_cast<unsigned int>(before) != finished) return true;
-  // Nothing is left. Others may wait only if there was something.
-  if (finished != 0) asm volatile("st.relaxed.gpu.u32 [%0], %1;" : : "l"(&feed->done), "r"(1u) : "memory");
-  return false;
 }
 
 // How many to take next: a quarter of a block's share of those that nobody has taken. Each asks for what it

@@ -32,8 +32,7 @@ struct KlapFeed {
   // that they ran.
   unsigned long long exited;
   unsigned int native;  // launches that did not fit
-  // Some thread has made launches itself that its recorded ones must come behind (chain_record.cu). Where
-  // there are groups, of some of them.
+  // Some thread has made launches itself that its recorded ones must come behind (chain_record.cu).
   unsigned int after_native;
   unsigned int waiting;  // groups whose consumer waits to be launched; of a group: an entry of a list of them
   KlapFeed* groups;      // [as many as the shape has] heads, null where the grid is the only group
@@ -59,6 +58,8 @@ struct KlapFeed {
   // Before the consumer runs, where the parent launches it: threads of the parent that have left; where there
   // are groups, their threads in their own heads, and here the groups of which all have.
   unsigned long long left;
+  // Of a queue whose launches have an order (chain.h): items that have been made ready so far.
+  unsigned int published;
   alignas(128) unsigned int done;  // set by who counts off the last item
 };
 

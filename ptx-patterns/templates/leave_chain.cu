@@ -1,6 +1,6 @@
 // How the threads of a parent leave that launches in a loop, or at several places, and runs its children
-// itself: each is counted out, and the last one of its group launches the consumer (chain.cu) over what the
-// group recorded. The group is the whole grid, or a few consecutive blocks of it (feed_group.h).
+// itself: each is counted out, and the last one of its group launches the consumer (chain.cu, ordered.cu) over
+// what the group recorded. The group is the whole grid, or a few consecutive blocks of it (feed_group.h).
 //
 // The two functions stand where those of leave_grid.cu do and do what these do, but for the consumer: it is
 // not an exact grid, works off the queue by itself and leaves it empty. Any number of blocks gets through; it
@@ -8,9 +8,7 @@
 //
 // What the consumer is launched into has no order. Where a thread has made some of its recorded launches
 // itself, because the queue was full, and could not make them all (chain_record.cu), the rest comes behind:
-// the consumer is then a tail launch, which begins when the parent and all it launched is complete. Of those
-// a grid makes one: many would keep the places that launches still to be made wait for. Where there are
-// groups, it is for all that need it and works off the whole queue, in which all others left nothing.
+// the consumer is then a tail launch, which begins when the parent and all it launched is complete.
 //
 // A group whose launch is refused leaves it to the last group of the grid, which alone may wait for room.
 //
@@ -112,24 +110,13 @@ static __device__ __forceinline__ void fill_head(KlapFeed* whole, KlapFeed* own)
   own->report = whole->report;
 }
 
-// Leaves the group's children to the consumer of the whole queue.
-static __device__ __forceinline__ void leave_to_whole(KlapFeed* whole, KlapFeed* own) {
-  atomicAdd(&whole->native, own->native);
-  atomicExch(&whole->after_native, 1u);
-  own->reserved = 0;
-  own->native = 0;
-  own->after_native = 0;
-}
-
 // For the last thread of each group: launches the group's consumer, and the last of these threads also what
 // others had to leave. The counters of what is launched are the consumer's to reset.
 extern "C" __device__ void __klap_launch_children(KlapFeed* whole, void* consumer) {
   const unsigned int items = items_of_group(whole);
   KlapFeed* const own = counters_of(whole);
   own->left = 0;
-  if (own->after_native != 0) {
-    leave_to_whole(whole, own);
-  } else if (own->reserved != 0) {
+  if (own->reserved != 0) {
     fill_head(whole, own);
     if (!try_launch(own, items, consumer))
       whole->groups[atomicAdd(&whole->waiting, 1u)].waiting = own_group();
@@ -143,9 +130,6 @@ extern "C" __device__ void __klap_launch_children(KlapFeed* whole, void* consume
 #pragma unroll 1
   while (waiting != 0)
     launch_at_last(whole->groups + whole->groups[--waiting].waiting, items, whole->report, consumer);
-  if (whole->after_native == 0) return;
-  whole->reserved = static_cast<unsigned long long>(whole->item_capacity) << 32;  // wherever there are some
-  launch_at_last(whole, whole->item_capacity, whole->report, consumer);
 }
 
 #else

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "analysis/barriers.h"
 #include "analysis/coherence.h"
 #include "analysis/consumer_block.h"
 #include "analysis/own_streams.h"
@@ -28,8 +27,9 @@ std::optional<Objection> object_to_noncoherent_callees(const Module& m, const Fu
                                   load->function->name, m.place(load->token)));
 }
 
-bool any_has_order(const FunctionFacts& parent) {
-  return std::ranges::any_of(parent.sites, [&](const Site& site) { return has_order(parent, site); });
+bool any_has_order(const FunctionFacts& parent, const Way& way) {
+  return std::ranges::any_of(
+      parent.sites, [&](const Site& site) { return order_scope(parent, site, way) != OrderScope::None; });
 }
 
 // Where one of them takes back what others recorded, it launches all of it.
@@ -45,62 +45,42 @@ std::optional<Objection> object_to_idioms(const FunctionFacts& parent) {
   return std::nullopt;
 }
 
-// The NULL stream of a block orders launches of different threads as well. What one site launches is not set
-// apart from what another one does.
-std::optional<Objection> object_to_order_of_blocks(const FunctionFacts& parent, const Way& way) {
-  for (const Site& a : parent.sites) {
-    for (const Site& b : parent.sites) {
-      if (&a == &b || stream_kind(a) != StreamKind::Null || stream_kind(b) != StreamKind::Null) continue;
-      if (way.ordering == Ordering::Stream) {
-        return Objection{Reason::OrderKept,
-                         fmt::format("of the launches in and beside a loop, different threads of a block may "
-                                     "make those at {} and {}",
-                                     ptx::place(a.position), ptx::place(b.position))};
-      }
-      const Finding finding =
-          barrier_between(parent, parent.flow.index_of(a.get_call), parent.flow.index_of(b.get_call));
-      if (finding.answer != Answer::No) {
-        return Objection{Reason::BarrierBetweenLaunches,
-                         fmt::format("in the NULL stream, at {} and {}, in or beside a loop: {}",
-                                     ptx::place(a.position), ptx::place(b.position), finding.detail)};
-      }
-    }
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
-bool has_order(const FunctionFacts& parent, const Site& site) {
-  return stream_kind(site) != StreamKind::FireAndForget && has_order_within_thread(parent, site);
+OrderScope order_scope(const FunctionFacts& parent, const Site& site, const Way& way) {
+  if (way.keeps_order && stream_kind(site) == StreamKind::Null) return OrderScope::Block;
+  const bool has_order =
+      stream_kind(site) != StreamKind::FireAndForget && has_order_within_thread(parent, site);
+  return has_order ? OrderScope::Thread : OrderScope::None;
 }
 
-Chained chain_of(const FunctionFacts& parent, const std::vector<const Function*>& children) {
+bool Chained::has(OrderScope scope) const { return std::ranges::find(scopes, scope) != scopes.end(); }
+
+Chained chain_of(const FunctionFacts& parent, const std::vector<const Function*>& children, const Way& way) {
   Chained out;
-  out.in_order = any_has_order(parent);
   for (size_t i = 0; i < children.size(); ++i) {
     const Site& site = parent.sites[i];
     const ChainedKernel kernel = {children[i], constant_block(site, parent).value(),
                                   constant_shared_bytes(site, parent).value()};
     const auto known = std::ranges::find(out.kernels, kernel);
     out.targets.push_back(static_cast<uint32_t>(known - out.kernels.begin()));
+    out.scopes.push_back(order_scope(parent, site, way));
     if (known == out.kernels.end()) out.kernels.push_back(kernel);
   }
   return out;
 }
 
 std::optional<Objection> object_to_chaining(const Module& child_module, const Function& child,
-                                            const FunctionFacts& parent, const Site& site) {
+                                            const FunctionFacts& parent, const Site& site, const Way& way) {
   if (site.idiom->form == LaunchForm::Documented)
     return object(site, "and the launch asks for a buffer before it knows the grid");
-  if (!any_has_order(parent)) return std::nullopt;
+  if (!any_has_order(parent, way)) return std::nullopt;
   return object_to_noncoherent_callees(child_module, child, site);
 }
 
 std::optional<Objection> object_to_sharing_queue(const Module& child_module, const FunctionFacts& parent,
-                                                 const Chained& chained, const Way& way) {
+                                                 const Chained& chained) {
   if (auto objection = object_to_idioms(parent)) return objection;
-  if (auto objection = object_to_order_of_blocks(parent, way)) return objection;
   std::vector<RunKernel> kernels;
   for (const ChainedKernel& kernel : chained.kernels)
     kernels.push_back({kernel.function, kernel.threads(), kernel.shared_bytes});

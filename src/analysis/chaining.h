@@ -30,27 +30,33 @@ struct ChainedKernel {
   bool operator==(const ChainedKernel&) const = default;
 };
 
+// Which launches a recorded launch comes behind: none, those of its thread, or those of its whole block.
+enum class OrderScope : uint8_t { None, Thread, Block };
+
+// The scope of the order that a launch by this site keeps.
+OrderScope order_scope(const FunctionFacts& parent, const Site& site, const Way& way);
+
 // All launches of a parent, where they share a queue.
 struct Chained {
   std::vector<ChainedKernel> kernels;  // a kernel's number is its place here
   std::vector<uint32_t> targets;       // its number for each site, in text order
-  bool in_order = false;               // whether any two launches of a thread have an order
+  std::vector<OrderScope> scopes;      // of each site, likewise
+  [[nodiscard]] bool has(OrderScope scope) const;
+  [[nodiscard]] bool in_order() const { return has(OrderScope::Thread) || has(OrderScope::Block); }
 };
 
 // `children` are the kernels that the parent's sites launch, with constant blocks and shared memory.
-Chained chain_of(const FunctionFacts& parent, const std::vector<const ptx::Function*>& children);
-
-// True where the order of a thread's launches by this site means something.
-bool has_order(const FunctionFacts& parent, const Site& site);
+Chained chain_of(const FunctionFacts& parent, const std::vector<const ptx::Function*>& children,
+                 const Way& way);
 
 // The first objection to running `child`, which `site` launches, in that consumer; the rest was found right
 // so far.
 std::optional<Objection> object_to_chaining(const ptx::Module& child_module, const ptx::Function& child,
-                                            const FunctionFacts& parent, const Site& site);
+                                            const FunctionFacts& parent, const Site& site, const Way& way);
 
 // The first objection to one queue for all launches of the parent, each of which was found right by itself.
 std::optional<Objection> object_to_sharing_queue(const ptx::Module& child_module, const FunctionFacts& parent,
-                                                 const Chained& chained, const Way& way);
+                                                 const Chained& chained);
 
 // True for what a loop around a launch may hold besides, though it is no plain code: the launch's own calls
 // and questions for its error.

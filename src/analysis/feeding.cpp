@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <set>
 
-#include "analysis/barriers.h"
 #include "analysis/coherence.h"
 #include "analysis/consumer_block.h"
 #include "analysis/own_streams.h"
 #include "analysis/single_thread.h"
-#include "analysis/variance.h"
 #include "support/error.h"
 
 namespace klap::analysis {
@@ -66,7 +64,7 @@ class FamilyJudge {
       if (Found objection = (this->*check)()) return {nullptr, std::move(objection)};
     }
     std::ranges::sort(kernels_, {}, [](const FedKernel& k) { return k.facts->function.tokens.first; });
-    return {std::make_shared<const Family>(Family{std::move(kernels_)}), std::nullopt};
+    return {std::make_shared<const Family>(Family{std::move(kernels_), std::move(order_)}), std::nullopt};
   }
 
  private:
@@ -223,7 +221,7 @@ class FamilyJudge {
   // ---- order ----
 
   // A thread's launches into one stream run one after another, each with all that it leads to. So only one
-  // site for each stream may lie on any of its ways; and no barrier may order those of different threads.
+  // site for each stream may lie on any of its ways.
   Found object_to_order() {
     if (Found objection = object_to_order_in(*parent_)) return objection;
     for (const FedKernel& kernel : kernels_) {
@@ -245,54 +243,60 @@ class FamilyJudge {
                                     "cudaStreamFireAndForget",
                                     ptx::place(a.position), ptx::place(b.position))});
         }
-        if (stream_kind(a) != StreamKind::Null || stream_kind(b) != StreamKind::Null) continue;
-        const Finding finding =
-            barrier_between(kernel, kernel.flow.index_of(a.get_call), kernel.flow.index_of(b.get_call));
-        if (finding.answer != Answer::No)
-          return about(kernel, b, {Reason::BarrierBetweenLaunches, "in the NULL stream, " + finding.detail});
       }
     }
     return std::nullopt;
   }
 
-  // Children of the NULL stream, and all that these lead to, may be kept apart by nothing but its order.
-  // Where a kernel has one launch, by threads of the parent, object_to_child() knows what sets its children
-  // apart.
+  // What several threads of a block launch into its NULL stream runs one after another, with all that it
+  // leads to. This consumer runs it side by side: so nothing of it may conflict.
   Found object_to_updates() {
+    if (way_.ordering == Ordering::Relaxed) return std::nullopt;
     std::set<size_t> ordered;
     for (const Edge& edge : edges_) {
-      if (stream_kind(*edge.site) == StreamKind::Null &&
-          !is_launched_by_one_thread(*edge.from, *edge.site, block_of(*edge.from)))
-        ordered.insert(edge.to);
+      if (stream_kind(*edge.site) == StreamKind::Null && !is_alone_in_block(edge)) ordered.insert(edge.to);
     }
     for (bool more = true; more;) {
       more = false;
       for (const Edge& edge : edges_) {
-        const auto from =
-            std::ranges::find(kernels_, edge.from, [](const FedKernel& k) { return k.facts.get(); });
-        if (ordered.contains(static_cast<size_t>(from - kernels_.begin())) && ordered.insert(edge.to).second)
-          more = true;
+        if (ordered.contains(number_of(edge.from)) && ordered.insert(edge.to).second) more = true;
       }
     }
-    for (size_t k : ordered) {
-      if (is_launched_once(k)) continue;
-      const FunctionFacts& kernel = *kernels_[k].facts;
-      const CallClosure closure = call_closure(module_, kernel.function);
-      if (const auto update = shared_update(module_, kernel.function, closure, {}))
-        return about(kernel, {Reason::ChildReadModifyWrite, *update});
-    }
+    if (ordered.empty()) return std::nullopt;
+    std::vector<std::shared_ptr<const FunctionFacts>> kernels;
+    for (const FedKernel& kernel : kernels_) kernels.push_back(kernel.facts);
+    OrderVerdict verdict = order_in_family(*parent_, kernels, family_launches(), ordered);
+    if (verdict.order == Order::Kept) return Objection{Reason::OrderKept, verdict.why};
+    order_ = std::move(verdict);
     return std::nullopt;
   }
 
-  // By one site, of a parent that is run once and launches nothing else in that order: another kernel may
-  // update what this one does.
-  [[nodiscard]] bool is_launched_once(size_t kernel) const {
-    const auto leads_here = [&](const Edge& edge) { return edge.to == kernel; };
-    if (std::ranges::count_if(edges_, leads_here) != 1) return false;
-    if (std::ranges::find_if(edges_, leads_here)->from != parent_.get()) return false;
+  // No other thread of a block launches into its NULL stream.
+  [[nodiscard]] bool is_alone_in_block(const Edge& edge) const {
+    const KnownExtents block = block_of(*edge.from);
     const auto is_null = [](const Site& site) { return stream_kind(site) == StreamKind::Null; };
-    if (std::ranges::count_if(parent_->sites, is_null) != 1) return false;
-    return std::ranges::none_of(kernels_, [&](const FedKernel& k) { return k.facts == parent_; });
+    if (std::ranges::count_if(edge.from->sites, is_null) == 1)
+      return is_launched_by_one_thread(*edge.from, *edge.site, block);
+    return std::ranges::all_of(edge.from->sites, [&](const Site& site) {
+      return !is_null(site) || is_launched_by_first_thread(*edge.from, site, block);
+    });
+  }
+
+  // The place in the list of kernels; that of the host's launch for a parent that is not among them.
+  [[nodiscard]] size_t number_of(const FunctionFacts* facts) const {
+    const auto found = std::ranges::find(kernels_, facts, [](const FedKernel& k) { return k.facts.get(); });
+    return found == kernels_.end() ? FamilyLaunch::kHost : static_cast<size_t>(found - kernels_.begin());
+  }
+
+  // A parent that is of the family is launched by the host as well.
+  [[nodiscard]] std::vector<FamilyLaunch> family_launches() const {
+    std::vector<FamilyLaunch> out;
+    for (const Edge& edge : edges_) {
+      if (edge.from == parent_.get()) out.push_back({FamilyLaunch::kHost, edge.site, edge.to});
+      if (const size_t from = number_of(edge.from); from != FamilyLaunch::kHost)
+        out.push_back({from, edge.site, edge.to});
+    }
+    return out;
   }
 
   // ---- the consumer's block ----
@@ -322,6 +326,7 @@ class FamilyJudge {
   const Way way_;
   std::vector<FedKernel> kernels_;
   std::vector<Edge> edges_;  // the parent's first
+  OrderVerdict order_;
 };
 
 }  // namespace

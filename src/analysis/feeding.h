@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "analysis/legality.h"
+#include "analysis/order/launch_order.h"
 #include "analysis/sizes.h"
 
 namespace klap::analysis {
@@ -47,6 +48,7 @@ KnownExtents known_block(const std::vector<FedKernel>& kernels, const FunctionFa
 
 struct Family {
   std::vector<FedKernel> kernels;  // in text order; a kernel's number is its place here
+  OrderVerdict order;              // of what different threads of a block launch
 
   // Throws Error(Internal) if there is no such kernel.
   [[nodiscard]] uint32_t number_of(const std::string& kernel) const;

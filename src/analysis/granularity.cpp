@@ -20,7 +20,17 @@ const char* to_string(Granularity granularity) {
   return "";
 }
 
-const char* to_string(Ordering ordering) { return ordering == Ordering::Stream ? "stream" : "relaxed"; }
+const char* to_string(Ordering ordering) {
+  switch (ordering) {
+    case Ordering::Auto:
+      return "auto";
+    case Ordering::Stream:
+      return "stream";
+    case Ordering::Relaxed:
+      return "relaxed";
+  }
+  return "";
+}
 
 const char* to_string(Launcher launcher) {
   switch (launcher) {
@@ -43,7 +53,7 @@ std::optional<Granularity> parse_granularity(std::string_view name) {
 }
 
 std::optional<Ordering> parse_ordering(std::string_view name) {
-  for (const Ordering ordering : {Ordering::Relaxed, Ordering::Stream}) {
+  for (const Ordering ordering : {Ordering::Auto, Ordering::Stream, Ordering::Relaxed}) {
     if (name == to_string(ordering)) return ordering;
   }
   return std::nullopt;

@@ -17,10 +17,11 @@ const char* to_string(Granularity granularity);  // as in the configuration: "no
 enum class Launcher { Host, Device, Auto };
 const char* to_string(Launcher launcher);  // as in the configuration: "host", "device", "auto"
 
-// Whether launches of a block's threads into its NULL stream may overlap where nothing shows that the order
-// matters, or keep it.
-enum class Ordering { Relaxed, Stream };
-const char* to_string(Ordering ordering);  // as in the configuration: "relaxed", "stream"
+// Whether launches of a block's threads into its NULL stream may overlap: where it is shown that their order
+// does not matter (Stream), also where the program has the same conflicts between its blocks (Auto), or always,
+// on the user's word (Relaxed). Order that matters is kept (order/launch_order.h).
+enum class Ordering { Auto, Stream, Relaxed };
+const char* to_string(Ordering ordering);  // as in the configuration: "auto", "stream", "relaxed"
 
 // The other way round; nothing for a name that is none.
 std::optional<Granularity> parse_granularity(std::string_view name);
@@ -43,9 +44,11 @@ struct Way {
   uint32_t group_blocks = 0;  // blocks of the parent that launch as one; 0: all, where it is the grid
   // Children may launch themselves: the consumer feeds itself (feeding.h).
   bool feeds = false;
-  Ordering ordering = Ordering::Relaxed;
+  Ordering ordering = Ordering::Auto;
   // The launch may stand in a loop: a thread's children run one after another (chaining.h).
   bool chains = false;
+  // Then: what the threads of a block launch into its NULL stream runs one after another, too.
+  bool keeps_order = false;
   // The blocks and grids that the host launches the parent in: what is rewritten is right for these only.
   KnownExtents block{}, grid{};
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "analysis/allocation.h"
-#include "analysis/barriers.h"
 #include "analysis/called_waiting.h"
 #include "analysis/chaining.h"
 #include "analysis/cooperation.h"
@@ -18,7 +17,6 @@
 #include "analysis/single_thread.h"
 #include "analysis/sizes.h"
 #include "analysis/values.h"
-#include "analysis/variance.h"
 #include "analysis/waiting.h"
 #include "analysis/wrappers.h"
 #include "ptx/dialect.h"
@@ -376,12 +374,6 @@ std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, con
   return std::nullopt;
 }
 
-std::optional<Objection> object_to_barriers(const FunctionFacts& parent, uint32_t site) {
-  const Finding finding = barrier_between(parent, site, site);
-  if (finding.answer == Answer::No) return std::nullopt;
-  return object(Reason::BarrierBetweenLaunches, "in the NULL stream, " + finding.detail);
-}
-
 // What a parameter of a called function is at its calls: "a (line 12:2), b (line 40:2)".
 std::string passed_by_callers(const FunctionFacts& callee, uint64_t parameter) {
   const Module& m = callee.module;
@@ -589,20 +581,6 @@ std::optional<Objection> object_to_unit(const Module& m, bool debug_allowed) {
 
 namespace {
 
-// How a program can say that its children do not update the same memory.
-std::string order_advice(const FunctionFacts& parent, const Site& site, bool one_thread_would_do) {
-  if (one_thread_would_do && may_be_meant_for_one_thread(parent, site))
-    return "; if one thread of a block launches, compare threadIdx.y and threadIdx.z with 0, too";
-  return "; if children never meet there, launch them into cudaStreamFireAndForget";
-}
-
-// Where the NULL stream's order between threads is to be kept, only a launch that needs none is rewritten.
-std::optional<Objection> object_to_order(const FunctionFacts& parent, const Site& site, const Way& way) {
-  if (way.ordering != Ordering::Stream || stream_kind(site) != StreamKind::Null) return std::nullopt;
-  if (is_launched_by_one_thread(parent, site, way.block)) return std::nullopt;
-  return object(Reason::OrderKept, "several threads of a block may launch into its NULL stream");
-}
-
 // What is launched into the tail stream begins when the grid and all else that it launched is complete. So it
 // is the last to be run, and by the host, behind all that was recorded: nothing may be launched in another
 // way then, or by a later part of the grid.
@@ -623,7 +601,9 @@ std::optional<Objection> object_to_tail(const FunctionFacts& parent, const Site&
   return is_last ? object_to_differing_sizes(parent, site) : std::nullopt;
 }
 
-std::optional<Objection> object_to_any_order(const FunctionFacts& parent, const Site& site, const Way& way) {
+}  // namespace
+
+std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site, const Way& way) {
   const Module& m = parent.module;
   if (!site.understood()) return object(Reason::NotUnderstood, site.problem);
   if (site.callee.empty()) return object(Reason::CalleeUnknown, callee_text(parent, site));
@@ -658,9 +638,6 @@ std::optional<Objection> object_to_any_order(const FunctionFacts& parent, const 
     return object(Reason::StreamUnsupported, "the stream is " + print(site.streams));
   if (auto objection = object_to_tail(parent, site, way)) return objection;
   if (auto objection = object_to_parent_waiting(parent, at, way)) return objection;
-  if (stream == StreamKind::Null) {
-    if (auto objection = object_to_barriers(parent, at)) return objection;
-  }
   if (const auto directive = cluster_directive(m, parent.function))
     return object(Reason::ParentCluster, *directive);
   if (parent.function.parameter_bytes + 8 + 8 * parent.sites.size() > parameter_limit(m)) {
@@ -672,13 +649,6 @@ std::optional<Objection> object_to_any_order(const FunctionFacts& parent, const 
     return object(Reason::OldRuntime, fmt::format("it calls {}", site.idiom->launch));
   if (way.launcher == Launcher::Device) return object_to_exits(parent);
   return std::nullopt;
-}
-
-}  // namespace
-
-std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site, const Way& way) {
-  if (auto objection = object_to_any_order(parent, site, way)) return objection;
-  return object_to_order(parent, site, way);
 }
 
 std::optional<Objection> object_to_child(const Module& m, const Function& child, const FunctionFacts& parent,
@@ -697,7 +667,6 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
   if (auto objection = object_to_arguments(child, parent, site)) return objection;
   if (const auto directive = cluster_directive(m, child)) return object(Reason::ChildCluster, *directive);
   const CallGraph graph(m, child);
-  const CallClosure closure = call_closure(m, child);
   if (auto objection = object_to_calls(graph, child, way)) return objection;
   if (auto objection = object_to_effects(m, child, graph.own(child), kNamedMemory)) return objection;
   if (auto objection = object_to_effects(m, child, graph.own(child), kNamedRegisters)) return objection;
@@ -709,19 +678,6 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
   if (auto objection = object_to_cooperation(m, child, graph, block.value_or(std::array<uint32_t, 3>{}),
                                              shared_bytes, way))
     return objection;
-  // What varies only takes updates away, and costs the values of the whole parent.
-  if (stream_kind(site) == StreamKind::Null && shared_update(m, child, closure, {})) {
-    // In a loop, what differs between threads in one round may be the same in different rounds; and so it may
-    // at different sites, where nothing sets them apart.
-    const bool in_loop = way.chains || parent.flow.in_loop(parent.flow.index_of(site.get_call));
-    const ParameterRanges varying = in_loop ? ParameterRanges{} : varying_parameters(parent, site, child);
-    const auto update = shared_update(m, child, closure, varying);
-    // No other thread of the block launches what could meet with it.
-    const bool one_would_do = !in_loop || way.is_at_once();
-    const bool alone = update && one_would_do && is_launched_by_one_thread(parent, site, way.block);
-    if (update && !alone)
-      return object(Reason::ChildReadModifyWrite, *update + order_advice(parent, site, one_would_do));
-  }
   return std::nullopt;
 }
 

@@ -62,6 +62,17 @@ class MemoryTracer {
   // After run().
   std::map<const Statement*, Uses> take_by_instruction() { return std::move(by_instruction_); }
 
+  // The same: the roots of every register, and of the names of variables that stand for their addresses.
+  [[nodiscard]] std::map<std::string, Roots, std::less<>> names() const {
+    std::map<std::string, Roots, std::less<>> out;
+    for (const auto& [name, roots] : roots_)
+      out.emplace(name, f_.data.is_ambiguous(name) ? Roots{unknown()} : roots);
+    for (const ptx::Variable& v : m_.variables) {
+      if (const auto root = root_of_name(v.name)) out.emplace(v.name, Roots{*root});
+    }
+    return out;
+  }
+
  private:
   // ---- names ----
 
@@ -381,6 +392,12 @@ MemoryEffects::MemoryEffects(const FunctionFacts& function) {
   MemoryTracer tracer(function, callees);
   uses_ = tracer.run();
   by_instruction_ = tracer.take_by_instruction();
+  by_name_ = tracer.names();
+}
+
+std::set<MemoryRoot> MemoryEffects::roots_of(std::string_view operand) const {
+  const auto found = by_name_.find(operand);
+  return found == by_name_.end() ? Roots{} : found->second;
 }
 
 const std::map<MemoryRoot, MemoryUse>& MemoryEffects::uses_of(const Statement& instruction) const {

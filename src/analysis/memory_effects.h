@@ -21,7 +21,9 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/effects.h"
@@ -57,12 +59,15 @@ class MemoryEffects {
   [[nodiscard]] const std::map<MemoryRoot, MemoryUse>& uses() const { return uses_; }
   // The same of one of the function's instructions; a call's are what the callee does.
   [[nodiscard]] const std::map<MemoryRoot, MemoryUse>& uses_of(const ptx::Statement& instruction) const;
+  // What a register or a name can point to, as far as it can be followed; nothing where it is no pointer.
+  [[nodiscard]] std::set<MemoryRoot> roots_of(std::string_view operand) const;
   // True unless the memory behind a root is shown not to be changed by this function, under whatever name.
   [[nodiscard]] bool may_change(const MemoryRoot& root) const;
 
  private:
   std::map<MemoryRoot, MemoryUse> uses_;
   std::map<const ptx::Statement*, std::map<MemoryRoot, MemoryUse>> by_instruction_;
+  std::map<std::string, std::set<MemoryRoot>, std::less<>> by_name_;
 };
 
 // False only if shown; see above.

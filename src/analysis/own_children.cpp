@@ -25,8 +25,8 @@ constexpr size_t kMostInstructions = 96;
 class Judge {
  public:
   Judge(const ptx::Module& child_module, const ptx::Function& child, const FunctionFacts& parent,
-        const Site& site, Ordering ordering)
-      : m_(child_module), child_(child), p_(parent), site_(site), ordering_(ordering) {}
+        const Site& site, bool any_order)
+      : m_(child_module), child_(child), p_(parent), site_(site), any_order_(any_order) {}
 
   Found run() {
     if (&m_ != &p_.module) return "it is defined in another unit";
@@ -38,12 +38,12 @@ class Judge {
   }
 
  private:
-  // What the thread launched before must not come later, and under strict order neither may what other
-  // threads launched.
+  // What the thread launched before must not come later. Neither may what other threads launched, unless the
+  // launches of the block may run in any order.
   Found object_to_order() {
     const StreamKind stream = stream_kind(site_);
     if (stream == StreamKind::Other || stream == StreamKind::Tail ||
-        (stream == StreamKind::Null && ordering_ != Ordering::Relaxed))
+        (stream == StreamKind::Null && !any_order_))
       return "its stream's order is kept";
     const uint32_t launch = p_.flow.index_of(site_.launch_call);
     for (const Site& other : p_.sites) {
@@ -140,21 +140,21 @@ class Judge {
   const ptx::Function& child_;
   const FunctionFacts& p_;
   const Site& site_;
-  Ordering ordering_;
+  bool any_order_;
 };
 
 }  // namespace
 
 OwnVerdict judge_own_children(const ptx::Module& child_module, const ptx::Function& child,
                               const Moldable& moldable, const FunctionFacts& parent, const Site& site,
-                              Ordering ordering, uint32_t threshold) {
+                              bool any_order, uint32_t threshold) {
   OwnVerdict verdict;
   const FlatVerdict counted = judge_bound(moldable, parent, site, true);
   // Where the record is not made at the launch, too little of it is known earlier.
   const bool is_known = counted.flattening && could_record_at_launch(parent, site);
   if (is_known) verdict.own = OwnChildren{counted.flattening->bound, 0};
   if (threshold == 0) return verdict;
-  if (const Found objection = Judge(child_module, child, parent, site, ordering).run()) {
+  if (const Found objection = Judge(child_module, child, parent, site, any_order).run()) {
     verdict.why_not = *objection;
     return verdict;
   }

@@ -38,8 +38,9 @@ struct OwnVerdict {
 
 // For launches of constant blocks that are recorded one by one, outside loops, and grids and blocks of one
 // dimension. `threshold`: the most threads of a child that is to be run by the thread that launches it.
+// `any_order`: what the threads of a block launch into its NULL stream may run in any order.
 OwnVerdict judge_own_children(const ptx::Module& child_module, const ptx::Function& child,
                               const Moldable& moldable, const FunctionFacts& parent, const Site& site,
-                              Ordering ordering, uint32_t threshold);
+                              bool any_order, uint32_t threshold);
 
 }  // namespace klap::analysis

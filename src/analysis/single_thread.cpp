@@ -46,6 +46,9 @@ class Guards {
   [[nodiscard]] bool leave_first_thread() const { return zero_[0] && zero_[1] && zero_[2]; }
   [[nodiscard]] bool leave_one_thread() const { return fixed_[0] && fixed_[1] && fixed_[2]; }
   [[nodiscard]] bool leave_one_of_a_row() const { return fixed_[0]; }
+  [[nodiscard]] bool leave_one_of_blocks() const {
+    return fixed_block_[0] || fixed_block_[1] || fixed_block_[2];
+  }
   // In grids of that size.
   [[nodiscard]] bool leave_one_block(const KnownExtents& grid) const {
     for (size_t axis = 0; axis < grid.size(); ++axis) {
@@ -224,6 +227,12 @@ bool is_launched_by_one_thread_of_all(const FunctionFacts& parent, const Site& s
   if (!is_launched_by_one_thread(parent, site, block)) return false;
   const uint32_t at = parent.flow.index_of(site.get_call);
   return Guards(parent, parent.flow.instructions()[at].block, block).leave_one_block(grid);
+}
+
+bool may_be_launched_by_one_block(const FunctionFacts& parent, const Site& site) {
+  if (parent.flow.has_unknown_branch()) return true;
+  const uint32_t at = parent.flow.index_of(site.get_call);
+  return Guards(parent, parent.flow.instructions()[at].block, {}).leave_one_of_blocks();
 }
 
 bool may_be_meant_for_one_thread(const FunctionFacts& parent, const Site& site) {

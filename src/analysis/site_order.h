@@ -2,10 +2,11 @@
 //
 // A parent with several launch sites records into one queue for each, and what was recorded is run queue by
 // queue. That keeps every promise if the queues come in the right order: a thread's launches into one stream
-// run one after another, so a site comes before those that control can reach from it; and where a barrier can
-// put a launch of one site before a launch of another, the NULL stream of the block promises the same between
-// threads. What goes into the tail-launch stream comes behind all else. No order is right where two sites
-// come before each other. Order that nobody promised does no harm.
+// run one after another, so a site comes before those that control can reach from it; and where threads of a
+// block can put a launch of one site before a launch of another by synchronising, the NULL stream of the
+// block promises the same between threads, unless the children may run in any order. What goes into the
+// tail-launch stream comes behind all else. No order is right where two sites come before each other. Order
+// that nobody promised does no harm.
 #pragma once
 
 #include <optional>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "analysis/legality.h"
+#include "analysis/order/launch_order.h"
 
 namespace klap::analysis {
 
@@ -22,6 +24,7 @@ struct SiteOrder {
   std::vector<const Site*> sites;
   std::optional<Objection> objection;
 };
-SiteOrder order_sites(const FunctionFacts& parent);
+// `launches` says which pairs of launches may run in any order; null: all that different threads make.
+SiteOrder order_sites(const FunctionFacts& parent, const LaunchOrder* launches);
 
 }  // namespace klap::analysis

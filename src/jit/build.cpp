@@ -56,8 +56,8 @@ std::string chained_name(const Plan& plan, const PlannedSite& site) {
     chained.add(fmt::format("{} {}", body.kernel->name, fmt::join(body.block, "x")));
   const bool in_order = site.shape.chain == transform::Chain::InOrder;
   return fmt::format("{}$klap_{}_{}_{}{}", site.shape.bodies.front().kernel->name,
-                     in_order ? "chain" : "loop", unit_tag(plan, site.child_unit), chained.hex().substr(0, 8),
-                     site.shape.grid_is_1d ? "_1d" : "");
+                     in_order ? "ordered" : "loop", unit_tag(plan, site.child_unit),
+                     chained.hex().substr(0, 8), site.shape.grid_is_1d ? "_1d" : "");
 }
 
 // Of a packed record: the layout is too long for a name.
@@ -93,7 +93,7 @@ std::string consumer_name(const Plan& plan, const PlannedSite& site) {
                        s.grid_is_1d ? "_1d" : "", layout_tag(s.layout));
   }
   return fmt::format("{}$klap_{}_{}_{}_{}{}{}", site.child->name,
-                     s.chain == transform::Chain::InOrder    ? "chain"
+                     s.chain == transform::Chain::InOrder    ? "ordered"
                      : s.chain == transform::Chain::AnyOrder ? "loop"
                      : s.exact                               ? "exact"
                                                              : "run",
@@ -119,6 +119,12 @@ std::string way_tag(const analysis::Way& way) {
       return fmt::format("multi{}", way.group_blocks);
   }
   return way.launcher == Launcher::Device ? "grid_device" : "grid";
+}
+
+// The same with what tells a parent's second variant from its first.
+std::string variant_name(const Plan& plan, const PlannedSite& site) {
+  return fmt::format("{}$klap_{}{}_{}", site.parent->function.name, way_tag(site.way),
+                     site.way.keeps_order ? "_kept" : "", unit_tag(plan, site.parent_unit));
 }
 
 void add_note(SiteRemark& remark, const std::string& text) {
@@ -286,8 +292,7 @@ class Generator {
   Generated parent_variant(std::span<const PlannedSite> sites, const std::vector<SiteTemplates>& templates) {
     const PlannedSite& any = sites.front();
     const bool device = any.way.launcher == Launcher::Device;
-    const std::string name = fmt::format("{}$klap_{}_{}", any.parent->function.name, way_tag(any.way),
-                                         unit_tag(plan_, any.parent_unit));
+    const std::string name = variant_name(plan_, any);
     transform::LineTables& lines = code(any.parent_unit).lines;
     std::vector<transform::RecordingSite> recording;
     std::vector<transform::DeviceLaunch> launches;
@@ -304,7 +309,7 @@ class Generator {
       const ptx::Module& record = *templates.front().record;
       const transform::DeviceLaunch* const launch = device ? &launches.front() : nullptr;
       if (any.shape.chain == transform::Chain::InOrder)
-        return transform::chaining_parent(*any.parent, any.chained->targets, record, name, lines, launch);
+        return transform::chaining_parent(*any.parent, *any.chained, record, name, lines, launch);
       const auto targets = any.way.feeds ? any.family->targets_of(*any.parent) : any.chained->targets;
       return transform::feeding_parent(*any.parent, targets, record, name, lines, launch);
     }
@@ -322,8 +327,7 @@ class Generator {
       if (sites[i].parent_unit == sites[i].child_unit) continue;
       shared.back().declaration = transform::consumer_declaration(*templates[i].consumer, consumer);
     }
-    const std::string name = fmt::format("{}$klap_{}_{}", any.parent->function.name, way_tag(any.way),
-                                         unit_tag(plan_, any.parent_unit));
+    const std::string name = variant_name(plan_, any);
     return transform::sharing_parent(*any.parent, shared, name, code(any.parent_unit).lines);
   }
 
@@ -346,6 +350,7 @@ class Generator {
     v.launcher = sites.front().way.launcher;
     v.granularity = sites.front().way.granularity;
     v.group_blocks = sites.front().way.group_blocks;
+    add_conditions(v, sites.front());
     if (sites.front().way.is_at_once()) {
       out_.variants.push_back(std::move(v));
       return;
@@ -371,12 +376,23 @@ class Generator {
     }
     v.pool_bytes = sites.front().wish.pool_bytes;
     v.buffer = sites.front().wish.buffer;
-    for (size_t axis = 0; axis < v.block.size(); ++axis) {
-      v.block.at(axis) = sites.front().way.block.at(axis).value_or(0);
-      v.grid.at(axis) = sites.front().way.grid.at(axis).value_or(0);
-    }
     v.in_slices = sites.front().in_slices;
     out_.variants.push_back(std::move(v));
+  }
+
+  // What must hold of a launch for the variant to be right.
+  static void add_conditions(Variant& v, const PlannedSite& site) {
+    for (size_t axis = 0; axis < v.block.size(); ++axis) {
+      v.block.at(axis) = site.way.block.at(axis).value_or(0);
+      v.grid.at(axis) = site.way.grid.at(axis).value_or(0);
+    }
+    v.several_blocks = site.order.conditions.several_blocks;
+    for (const auto& [a, b] : site.order.conditions.apart)
+      v.apart.push_back({{a.parameter_offset, a.variable}, {b.parameter_offset, b.variable}});
+    if (v.apart.empty()) return;
+    for (const ptx::Parameter& p : site.parent->function.parameters)
+      v.parent_param_offsets.push_back(p.offset);
+    v.parent_param_bytes = site.parent->function.parameter_bytes;
   }
 
   // What launches in and beside a loop run, the first one as the queue's child.

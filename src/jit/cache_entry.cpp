@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic("klapjit\n", 8);
-constexpr uint32_t kFormat = 9;
+constexpr uint32_t kFormat = 10;
 constexpr size_t kChecksumBytes = 16;
 
 class Writer {
@@ -95,6 +95,17 @@ void fields(Archive& archive, T& tool) {
   archive(library), archive(version), archive(path), archive(bytes), archive(modified);
 }
 
+template <typename Archive, typename Number>
+requires std::integral<Number>
+void fields(Archive& archive, Number& number) { archive(number); }
+
+template <typename Archive, typename M>
+requires std::same_as<std::remove_const_t<M>, MemoryPair>
+void fields(Archive& archive, M& pair) {
+  auto& [first, second] = pair;
+  archive(first.offset), archive(first.variable), archive(second.offset), archive(second.variable);
+}
+
 // Of a grid or a block.
 template <typename Archive, typename Extents>
 void extents(Archive& archive, Extents& three) {
@@ -137,11 +148,12 @@ template <typename Archive, typename V>
 requires std::same_as<std::remove_const_t<V>, Variant>
 void fields(Archive& archive, V& variant) {
   auto& [parent, parent_variant, launcher, granularity, group_blocks, param_count, param_bytes, queue_offset,
-         queues, pool_bytes, buffer, block, grid, in_slices, consumers_await, promoted, pool, concurrency] =
-      variant;
+         queues, pool_bytes, buffer, block, grid, several_blocks, apart, param_offsets, in_slices,
+         consumers_await, promoted, pool, concurrency] = variant;
   archive(parent), archive(parent_variant), archive(launcher), archive(granularity), archive(group_blocks);
   archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues), archive(pool_bytes);
   extents(archive, block), extents(archive, grid);
+  archive(several_blocks), archive(apart), archive(param_offsets);
   archive(buffer), archive(in_slices), archive(consumers_await), archive(promoted);
   archive(pool), archive(concurrency);
 }

@@ -70,7 +70,7 @@ std::string decisions(const std::vector<SiteRemark>& remarks, const Request& req
     const Granularity granularity = request.granularity ? request.granularity(parent) : Granularity::Grid;
     const Launcher launcher = request.launcher ? request.launcher(parent) : Launcher::Auto;
     const uint32_t multiblock = request.multiblock ? request.multiblock(parent) : kMultiBlock;
-    const Ordering ordering = request.ordering ? request.ordering(parent) : Ordering::Relaxed;
+    const Ordering ordering = request.ordering ? request.ordering(parent) : Ordering::Auto;
     text +=
         fmt::format("{} {} {} {}", parent, to_string(granularity), to_string(launcher), to_string(ordering));
     text += granularity == Granularity::MultiBlock ? fmt::format(" {}\n", multiblock) : "\n";

@@ -39,10 +39,10 @@ void dump_units(const Program& program, const Request& request) {
 // Kernels by name: a weak parent of several units has one variant, from the first unit, as the linker keeps
 // one body.
 void drop_repeated_parents(Plan& plan) {
-  std::set<std::string> seen;
+  std::set<std::pair<std::string, bool>> seen;
   std::vector<PlannedSite> kept;
   for (const auto& sites : by_parent(plan.sites)) {
-    if (seen.insert(sites.front().parent->function.name).second) {
+    if (seen.emplace(sites.front().parent->function.name, sites.front().is_second).second) {
       kept.insert(kept.end(), sites.begin(), sites.end());
       continue;
     }

@@ -78,7 +78,7 @@ struct Request {
   std::function<Launcher(const std::string& parent)> launcher;  // the same; Auto when not set
   // Blocks of a group at granularity multiblock, 2 or more; kMultiBlock when not set.
   std::function<uint32_t(const std::string& parent)> multiblock;
-  std::function<Ordering(const std::string& parent)> ordering;  // the same; Relaxed when not set
+  std::function<Ordering(const std::string& parent)> ordering;  // the same; Auto when not set
   // Whether the caller can run variants whose queue has a size of its own (ChildQueue::feeds).
   bool feeding = true;
   // Whether queues may have two heads.
@@ -170,6 +170,15 @@ struct PromotedChain {
   [[nodiscard]] bool launches() const { return mode == "P" || mode == "PO"; }
 };
 
+// Memory that the host knows by a pointer in the parent's parameters, or as a variable of the module.
+struct HostMemory {
+  uint32_t offset = 0;   // of the pointer
+  std::string variable;  // empty for a pointer
+};
+struct MemoryPair {
+  HostMemory first, second;
+};
+
 // How the runtime must launch one rewritten parent. Sizes are in bytes.
 //
 // Granularity warp: the parent's variant is launched in the original's place, with the same parameters, and
@@ -187,8 +196,12 @@ struct Variant {
   uint64_t pool_bytes = 0;          // what the program's annotation allows a queue; likewise
   Buffer buffer = Buffer::Pool;     // of the queues
   // The variant may be launched in blocks and grids of these extents only, 0 for any: in others, several
-  // threads might launch what has an order that is not kept.
+  // threads might launch what has an order that is not kept. The same holds of a grid of one block, and where
+  // two of these pieces of memory lie in one allocation (analysis/order/launch_order.h).
   std::array<uint32_t, 3> block{}, grid{};
+  bool several_blocks = false;
+  std::vector<MemoryPair> apart{};
+  std::vector<uint32_t> parent_param_offsets{};  // of all original parameters, where `apart` names some
   // The variant can be launched in slices of the grid: behind the queues it takes which one (GridSlice).
   bool in_slices = false;
   // Every consumer begins with a wait for what is before it in its stream, and may be launched with

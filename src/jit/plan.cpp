@@ -33,6 +33,7 @@ namespace {
 using analysis::FunctionFacts;
 using analysis::LaunchNames;
 using analysis::Objection;
+using analysis::OrderVerdict;
 using analysis::Reason;
 using analysis::Site;
 using analysis::StreamKind;
@@ -136,6 +137,7 @@ class Planner {
   // One remark a site in text order; the planned sites in the order of their queues.
   void parent(size_t unit, const std::shared_ptr<FunctionFacts>& parent) {
     std::vector<PlannedSite> planned;
+    orders_.clear();  // facts of another parent may stand at the same address
     const std::vector<SiteWish> wishes = find_wishes(request_, *parent);
     for (const Site& s : parent->sites) {
       PlannedSite& site = planned.emplace_back();
@@ -163,10 +165,44 @@ class Planner {
     }
     for (size_t i = 0; i < planned.size(); ++i) add_remark(planned[i], objections[i]);
     if (!rewritten) return;
-    for (const Site* s : queue_order(planned.front())) {
+    for (const Site* s : queue_order(planned)) {
       const auto site = std::ranges::find(planned, s, &PlannedSite::site);
       if (!objections[static_cast<size_t>(site - planned.begin())]) plan_.sites.push_back(*site);
     }
+    keep_order_otherwise(planned);
+  }
+
+  // Where launches may overlap on conditions only, a second variant keeps their order where these do not
+  // hold.
+  void keep_order_otherwise(const std::vector<PlannedSite>& first) {
+    const PlannedSite& any = first.front();
+    if (!has_conditions(any) || any.way.has_own_room() || any.way.is_at_once()) return;
+    // Facts of its own tell its sites from the first variant's.
+    const auto parent = std::make_shared<FunctionFacts>(any.parent->module, any.parent->function);
+    std::vector<PlannedSite> second;
+    for (const PlannedSite& site : first) {
+      PlannedSite& planned = second.emplace_back();
+      planned.remark = site.remark;
+      planned.parent_unit = site.parent_unit;
+      planned.parent = parent;
+      planned.site = &parent->sites[static_cast<size_t>(site.site - site.parent->sites.data())];
+      planned.wish = site.wish;
+      planned.way = site.way;
+      planned.way.block = planned.way.grid = {};
+      planned.is_second = true;
+      planned.order = {analysis::Order::Kept, site.order.why, {}};
+    }
+    if (keep_order(second)) return;
+    for (const PlannedSite& site : second)
+      plan_.remarks[site.remark].notes.emplace_back("where that does not hold, the order is kept");
+    std::ranges::move(second, std::back_inserter(plan_.sites));
+  }
+
+  static bool has_conditions(const PlannedSite& site) {
+    const analysis::OrderConditions& conditions = site.order.conditions;
+    const bool of_sizes = std::ranges::any_of(site.way.block, [](const auto& e) { return e.has_value(); }) ||
+                          std::ranges::any_of(site.way.grid, [](const auto& e) { return e.has_value(); });
+    return of_sizes || conditions.several_blocks || !conditions.apart.empty();
   }
 
   // A chain of launches that can be promoted is not aggregated. Where it cannot, a note says why.
@@ -302,7 +338,7 @@ class Planner {
     }
     const analysis::OwnVerdict verdict = analysis::judge_own_children(
         *plan_.units[planned.child_unit]->module(), *planned.child, child_of(planned).moldable,
-        *planned.parent, site, planned.way.ordering, threshold);
+        *planned.parent, site, planned.order.order != analysis::Order::Kept, threshold);
     planned.own = verdict.own;
     planned.not_own = verdict.why_not;
   }
@@ -320,8 +356,10 @@ class Planner {
   }
 
   // Where nothing is put off or all is put into one queue, any order will do.
-  static std::vector<const Site*> queue_order(const PlannedSite& any) {
-    if (!any.way.is_at_once() && !any.way.chains) return analysis::order_sites(*any.parent).sites;
+  std::vector<const Site*> queue_order(const std::vector<PlannedSite>& planned) {
+    const PlannedSite& any = planned.front();
+    if (!any.way.is_at_once() && !any.way.chains)
+      return analysis::order_sites(*any.parent, order_of(planned)).sites;
     std::vector<const Site*> sites;
     for (const Site& site : any.parent->sites) sites.push_back(&site);
     return sites;
@@ -408,8 +446,7 @@ class Planner {
   // even there.
   std::vector<std::optional<Objection>> judge_in_any_block(std::vector<PlannedSite>& sites, const Way& way) {
     const auto of_threads = [](const std::optional<Objection>& o) {
-      return o && (o->reason == Reason::ChildReadModifyWrite || o->reason == Reason::OrderKept ||
-                   o->reason == Reason::StreamUnsupported);
+      return o && o->reason == Reason::StreamUnsupported;
     };
     std::vector<std::optional<Objection>> objections = judge_all(sites, way);
     if (way.is_at_once() || !request_.blocks || std::ranges::none_of(objections, of_threads))
@@ -443,14 +480,166 @@ class Planner {
     }
     judge_feeding(sites, objections);
     judge_chaining(sites, objections);
+    judge_order(sites, objections);
     blame_others(sites, objections);
     if (!way.is_at_once()) add_mutual_objections(sites, objections);
     return objections;
   }
 
+  // ---- the order of a block's launches ----
+
+  // Null where nothing is asked of it: the user vouches for the program, or its children are not known.
+  const analysis::LaunchOrder* order_of(const std::vector<PlannedSite>& sites) {
+    const PlannedSite& any = sites.front();
+    if (any.way.ordering == analysis::Ordering::Relaxed) return nullptr;
+    if (std::ranges::any_of(sites, [](const PlannedSite& s) { return s.child == nullptr; })) return nullptr;
+    const auto [known, is_new] = orders_.try_emplace({any.parent.get(), any.way.block});
+    if (is_new) {
+      std::vector<analysis::LaunchedChild> launches;
+      for (const PlannedSite& site : sites) launches.push_back({site.site, facts_of(site)});
+      known->second =
+          std::make_unique<analysis::LaunchOrder>(*any.parent, std::move(launches), any.way.block);
+    }
+    return known->second.get();
+  }
+
+  std::shared_ptr<const FunctionFacts> facts_of(const PlannedSite& site) {
+    auto& known = facts_[site.child];
+    if (known == nullptr)
+      known = std::make_shared<const FunctionFacts>(*plan_.units[site.child_unit]->module(), *site.child);
+    return known;
+  }
+
+  // What the threads of a block launch into its NULL stream may overlap where that is proven or tolerated,
+  // and keeps its order elsewhere.
+  void judge_order(std::vector<PlannedSite>& sites, std::vector<std::optional<Objection>>& objections) {
+    const Way way = sites.front().way;
+    if (way.granularity == Granularity::None || way.ordering == analysis::Ordering::Relaxed) return;
+    if (way.is_at_once()) return judge_order_of_warps(sites, objections);
+    if (way.feeds) {
+      if (!has_conditions_allowed(sites.front().family->order.conditions))
+        std::ranges::fill(objections, Objection{Reason::OrderKept, "it rests on how the parent is launched"});
+      for (PlannedSite& site : sites) site.order = site.family->order;
+      return;
+    }
+    if (std::ranges::any_of(objections, [](const auto& o) { return o.has_value(); })) return;
+    const bool one_queue = way.chains;
+    std::optional<OrderVerdict> kept;
+    for (const analysis::KnownExtents& block : blocks_to_try(sites, way)) {
+      for (PlannedSite& site : sites) site.way.block = block;
+      OrderVerdict verdict = order_in_queues(sites, one_queue);
+      if (verdict.order != analysis::Order::Kept) {
+        for (PlannedSite& site : sites) site.order = verdict;
+        return;
+      }
+      if (!kept) kept = std::move(verdict);
+    }
+    for (PlannedSite& site : sites) {
+      site.way.block = way.block;
+      site.order = {analysis::Order::Kept, kept->why, {}};
+    }
+    if (const auto objection = keep_order(sites)) std::ranges::fill(objections, objection);
+  }
+
+  // Blocks in which fewer threads share a place: in any, in those of two dimensions and in rows.
+  std::vector<analysis::KnownExtents> blocks_to_try(const std::vector<PlannedSite>& sites,
+                                                    const Way& way) const {
+    std::vector<analysis::KnownExtents> out = {way.block};
+    if (!request_.blocks || way.block != analysis::KnownExtents{}) return out;
+    if (!analysis::tells_threads_apart(*sites.front().parent)) {
+      out.push_back({1, 1, 1});
+    } else {
+      out.push_back({std::nullopt, std::nullopt, 1});
+      out.push_back({std::nullopt, 1, 1});
+    }
+    return out;
+  }
+
+  // Whether what is recorded in a queue for each site, or in one for all, may overlap as it does there.
+  OrderVerdict order_in_queues(const std::vector<PlannedSite>& sites, bool one_queue) {
+    const analysis::LaunchOrder* const order = order_of(sites);
+    OrderVerdict verdict;
+    if (order == nullptr) return verdict;
+    for (size_t a = 0; a < sites.size(); ++a) {
+      for (size_t b = a; b < sites.size(); ++b) {
+        OrderVerdict pair = within(order->of_pair(a, b), sites.front().way);
+        // Queues are run one after another.
+        if (!one_queue && a != b && pair.order == analysis::Order::Kept) continue;
+        verdict.add(pair);
+      }
+    }
+    if (one_queue || verdict.order == analysis::Order::Kept) return verdict;
+    const auto objection = analysis::order_sites(*sites.front().parent, order).objection;
+    if (objection) verdict.add({analysis::Order::Kept, objection->detail, {}});
+    return verdict;
+  }
+
+  // What the way makes of a verdict: whether it tolerates anything, and whether conditions can be looked at.
+  [[nodiscard]] OrderVerdict within(OrderVerdict verdict, const Way& way) const {
+    const bool is_strict =
+        way.ordering == analysis::Ordering::Stream && verdict.order == analysis::Order::Tolerated;
+    if (is_strict || !has_conditions_allowed(verdict.conditions)) verdict.order = analysis::Order::Kept;
+    return verdict;
+  }
+  [[nodiscard]] bool has_conditions_allowed(const analysis::OrderConditions& conditions) const {
+    return request_.blocks || (!conditions.several_blocks && conditions.apart.empty());
+  }
+
+  // Lanes of a warp that arrive together share a launch: their children overlap.
+  void judge_order_of_warps(std::vector<PlannedSite>& sites,
+                            std::vector<std::optional<Objection>>& objections) {
+    if (std::ranges::all_of(objections, [](const auto& o) { return o.has_value(); })) return;
+    const Way way = sites.front().way;
+    for (const analysis::KnownExtents& block : blocks_to_try(sites, way)) {
+      for (PlannedSite& site : sites) site.way.block = block;
+      if (order_of_warps(sites, objections, false)) return;
+    }
+    for (PlannedSite& site : sites) site.way.block = way.block;
+    order_of_warps(sites, objections, true);
+  }
+
+  // False, and nothing is changed unless `objects`, where some site's lanes must not share.
+  bool order_of_warps(std::vector<PlannedSite>& sites, std::vector<std::optional<Objection>>& objections,
+                      bool objects) {
+    OrderVerdict all;
+    for (size_t i = 0; i < sites.size(); ++i) {
+      if (objections[i]) continue;
+      analysis::LaunchOrder order(*sites[i].parent, {{sites[i].site, facts_of(sites[i])}},
+                                  sites[i].way.block);
+      const OrderVerdict verdict = within(order.of_pair(0, 0), sites[i].way);
+      if (verdict.order == analysis::Order::Kept) {
+        if (!objects) return false;
+        objections[i] = Objection{Reason::OrderKept, verdict.why};
+      } else {
+        all.add(verdict);
+      }
+    }
+    for (PlannedSite& site : sites) site.order = all;
+    return true;
+  }
+
+  // One queue in which each launch knows the one before it; what stands against that.
+  std::optional<Objection> keep_order(std::vector<PlannedSite>& sites) {
+    if (!request_.feeding) {
+      return Objection{Reason::OrderKept, sites.front().order.why};
+    }
+    for (PlannedSite& site : sites) site.way.chains = site.way.keeps_order = true;
+    for (PlannedSite& site : sites) {
+      if (auto objection = judge_way(site)) return not_kept(sites.front(), std::move(*objection));
+    }
+    if (auto objection = judge_shared_queue(sites)) return not_kept(sites.front(), std::move(*objection));
+    return std::nullopt;
+  }
+
+  // What stands against the queue is the reason; that the order matters is why there has to be one.
+  static Objection not_kept(const PlannedSite& site, Objection objection) {
+    objection.detail += fmt::format("; the order must be kept: {}", site.order.why);
+    return objection;
+  }
+
   // A thread's launches keep their order only if all are deferred, or none.
-  static void add_mutual_objections(const std::vector<PlannedSite>& sites,
-                                    std::vector<std::optional<Objection>>& objections) {
+  void add_mutual_objections(const std::vector<PlannedSite>& sites,
+                             std::vector<std::optional<Objection>>& objections) {
     if (sites.size() < 2) return;
     const auto left = std::ranges::find_if(objections, [](const auto& o) { return o.has_value(); });
     std::optional<Objection> mutual;
@@ -460,7 +649,7 @@ class Planner {
                          fmt::format("the launch at {} is left ({})", ptx::place(site.site->position),
                                      to_string((*left)->reason))};
     } else if (!sites.front().way.chains) {
-      mutual = analysis::order_sites(*sites.front().parent).objection;
+      mutual = analysis::order_sites(*sites.front().parent, order_of(sites)).objection;
     }
     for (auto& objection : objections) {
       if (!objection) objection = mutual;
@@ -519,9 +708,9 @@ class Planner {
                                    any.child->name, site.child->name)};
     }
     const ptx::Module& module = *plan_.units[any.child_unit]->module();
-    const auto chained = std::make_shared<const analysis::Chained>(analysis::chain_of(*any.parent, children));
-    if (auto objection = analysis::object_to_sharing_queue(module, *any.parent, *chained, any.way))
-      return objection;
+    const auto chained =
+        std::make_shared<const analysis::Chained>(analysis::chain_of(*any.parent, children, any.way));
+    if (auto objection = analysis::object_to_sharing_queue(module, *any.parent, *chained)) return objection;
     const bool is_1d =
         std::ranges::all_of(sites, [](const PlannedSite& s) { return grid_is_1d(*s.site, s.parent->data); });
     const transform::ConsumerShape shape = transform::chain_shape(module, *chained, is_1d);
@@ -634,7 +823,7 @@ class Planner {
     auto objection = analysis::object_to_unit(module, request_.debug_units);
     if (!objection) objection = analysis::object_to_child(module, *child.function, parent, s, planned.way);
     if (!objection && planned.way.chains)
-      objection = analysis::object_to_chaining(module, *child.function, parent, s);
+      objection = analysis::object_to_chaining(module, *child.function, parent, s, planned.way);
     if (objection) {
       // The remark stands at the parent: places in another unit must say so. Arguments are the parent's.
       if (child.unit != planned.parent_unit && objection->reason != Reason::ArgumentMismatch)
@@ -707,6 +896,9 @@ class Planner {
   Plan& plan_;
   const Request& request_;
   std::map<std::pair<const ptx::Function*, bool>, ChildThreads> children_;  // by whether they are one row
+  std::map<std::pair<const FunctionFacts*, analysis::KnownExtents>, std::unique_ptr<analysis::LaunchOrder>>
+      orders_;                                                                  // of parents in blocks
+  std::map<const ptx::Function*, std::shared_ptr<const FunctionFacts>> facts_;  // of children
 };
 
 ParsedUnit::Names disputed_in(const Program& program) {
@@ -817,6 +1009,10 @@ std::vector<std::span<const PlannedSite>> by_parent(std::span<const PlannedSite>
 void leave(Plan& plan, std::span<const PlannedSite> sites, Reason reason, const std::string& detail) {
   for (const PlannedSite& site : sites) {
     SiteRemark& remark = plan.remarks[site.remark];
+    if (site.is_second) {
+      remark.notes.push_back(fmt::format("no variant keeps the order: {}: {}", to_string(reason), detail));
+      continue;
+    }
     remark.rewritten = false;
     remark.granularity.clear();
     remark.launcher.clear();

@@ -76,6 +76,10 @@ struct PlannedSite {
   // Then nothing below says anything, and the kernel has no other site.
   std::shared_ptr<const PlannedPromotion> promotion;
   analysis::Way way;
+  // What different threads of a block launch: whether it may overlap, and what decided that.
+  analysis::OrderVerdict order;
+  // The variant is for launches for which the parent's first one is not made: it keeps the order.
+  bool is_second = false;
   std::vector<std::pair<analysis::Way, analysis::Objection>> refused;  // ways that would have been preferred
   transform::ConsumerShape shape;
   // Of all sites of the parent: its variant can be launched in slices of its grid (analysis/slicing.h).
@@ -97,7 +101,7 @@ struct Plan {
   DeviceMemory memory;
 };
 
-// The sites parent by parent.
+// The sites parent by parent. A parent with two variants is there twice, with facts of its own each time.
 std::vector<std::span<const PlannedSite>> by_parent(std::span<const PlannedSite> sites);
 
 // Finds and judges all sites of the program. Throws Error(Parse) if a unit that launches kernels cannot be

@@ -98,8 +98,9 @@ std::string run_text(const PlannedSite& planned) {
   if (planned.way.chains) {
     return fmt::format(
         "{}, {}{}{}", queue_text(planned),
-        analysis::has_order(*planned.parent, *planned.site) ? "a thread's children run one after another"
-                                                            : "a child block to a consumer block",
+        analysis::order_scope(*planned.parent, *planned.site, planned.way) == analysis::OrderScope::Thread
+            ? "a thread's children run one after another"
+            : "a child block to a consumer block",
         leaving,
         planned.way.launcher == Launcher::Host ? "" : ", in a consumer " + launcher_text(planned.way));
   }
@@ -173,22 +174,53 @@ std::string not_over_text(const Way& way, const Objection& objection) {
                      objection.detail);
 }
 
-// Where all of the parent's launches share a queue, those of one site may meet others.
-bool has_queue_to_itself(const PlannedSite& planned) {
-  return !planned.way.has_own_room() || planned.parent->sites.size() == 1;
+std::string memory_text(const analysis::HostMemory& memory) {
+  return memory.variable.empty() ? fmt::format("p[{}:8]", memory.parameter_offset) : memory.variable;
 }
 
-// What the order of the NULL stream does not keep, and a thread that has nobody to share a launch with.
+// What must hold of a launch for children to overlap: ", where ..."; empty if nothing.
+std::string conditions_text(const analysis::OrderConditions& conditions) {
+  std::vector<std::string> parts;
+  if (conditions.several_blocks) parts.emplace_back("the parent has more than one block");
+  std::string apart;
+  for (const auto& [a, b] : conditions.apart)
+    apart += fmt::format("{}{} and {}", apart.empty() ? "" : ", ", memory_text(a), memory_text(b));
+  if (!apart.empty()) parts.push_back(fmt::format("in different allocations are {}", apart));
+  return parts.empty() ? "" : fmt::format(", where {}", fmt::join(parts, " and "));
+}
+
+// Which of the three it is with the order of what different threads of a block launch, why, and what the user
+// can say to change it.
+std::string order_text(const PlannedSite& planned) {
+  const analysis::OrderVerdict& order = planned.order;
+  const std::string why = order.why.empty() ? "" : ": " + order.why;
+  switch (order.order) {
+    case analysis::Order::Proven:
+      return fmt::format("order proven: children of different threads never conflict{}",
+                         conditions_text(order.conditions));
+    case analysis::Order::Tolerated:
+      return fmt::format(
+          "order tolerated{}: blocks of the parent have the same conflict, in no order{}; "
+          "ordering = \"stream\" keeps it",
+          why, conditions_text(order.conditions));
+    case analysis::Order::Kept:
+      return fmt::format(
+          "order kept{}; if children never meet there, ordering = \"relaxed\" lets them overlap", why);
+  }
+  return "";
+}
+
+// What becomes of the order of the NULL stream, and a thread that has nobody to share a launch with.
 void note_order(SiteRemark& remark, const PlannedSite& planned) {
   const analysis::KnownExtents block =
       planned.way.feeds ? analysis::known_block(planned.family->kernels, *planned.parent, planned.way.block)
                         : planned.way.block;
   const bool by_one = analysis::is_launched_by_one_thread(*planned.parent, *planned.site, block);
-  if (analysis::stream_kind(*planned.site) == StreamKind::Null &&
-      planned.way.ordering == analysis::Ordering::Relaxed && !(by_one && has_queue_to_itself(planned))) {
-    remark.notes.push_back(
-        fmt::format("launches of different threads of a {} may overlap; CUDA runs them in NULL-stream order",
-                    planned.way.is_at_once() ? "warp that arrive together" : "block"));
+  const bool is_alone = by_one && planned.parent->sites.size() == 1;
+  if (analysis::stream_kind(*planned.site) == StreamKind::Null && !is_alone) {
+    remark.notes.push_back(planned.way.ordering == analysis::Ordering::Relaxed
+                               ? "order relaxed: launches of different threads of a block may overlap"
+                               : order_text(planned));
   }
   if (by_one && planned.way.is_at_once())
     remark.notes.emplace_back("only one thread of a block launches: nothing to share, nothing is gained");

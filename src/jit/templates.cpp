@@ -38,6 +38,8 @@ extern const char kFeedTemplate[];
 extern const char kChainHeader[];
 extern const char kChainRecordTemplate[];
 extern const char kChainTemplate[];
+extern const char kOrderedTemplate[];
+extern const char kTurnsHeader[];
 extern const char kLeaveChainTemplate[];
 extern const char kWarpRecordsHeader[];
 extern const char kWarpTemplate[];
@@ -87,6 +89,7 @@ std::shared_ptr<const ptx::Module> compiled(const char* source, const std::strin
                                    {"feed_group.h", kFeedGroupHeader},
                                    {"feed_record.cu", kFeedRecordTemplate},
                                    {"chain.h", kChainHeader},
+                                   {"turns.h", kTurnsHeader},
                                    {"promote.h", kPromoteHeader},
                                    {"promote_link.h", kPromoteLinkHeader}}),
                    name));
@@ -249,7 +252,6 @@ std::shared_ptr<const ptx::Module> chain_record_template(const transform::Consum
                            body.shared_bytes, body.kernel->parameter_bytes);
   }
   options.push_back("-DKLAP_KERNELS=" + kernels);
-  if (shape.bodies.size() > 1) options.emplace_back("-DKLAP_SEVERAL_KERNELS");
   return compiled(kChainRecordTemplate, "chain_record.cu", options);
 }
 
@@ -267,11 +269,10 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
     add_room(options, shape);
     return compiled(kFeedTemplate, "feed.cu", options);
   }
-  if (shape.chain != transform::Chain::None) {
-    std::vector<std::string> options = feed_options(shape);
-    if (shape.chain == transform::Chain::InOrder) options.emplace_back("-DKLAP_IN_ORDER");
-    return compiled(kChainTemplate, "chain.cu", options);
-  }
+  if (shape.chain == transform::Chain::InOrder)
+    return compiled(kOrderedTemplate, "ordered.cu", feed_options(shape));
+  if (shape.chain == transform::Chain::AnyOrder)
+    return compiled(kChainTemplate, "chain.cu", feed_options(shape));
   std::vector<std::string> options = shape_options(shape);
   if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
   add_leaving(options, shape);
@@ -398,10 +399,10 @@ std::string template_texts() {
          kSizesHeader + kFlatHeader + kRoundsHeader + kOwnChildrenHeader + kConsumerEndHeader +
          kConsumerFlatTemplate + kRecordTemplate + kRecordSizesTemplate + kConsumerTemplate + kExactTemplate +
          kLeaveTemplate + kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate + kChainHeader +
-         kChainRecordTemplate + kChainTemplate + kFeedGroupHeader + kLeaveChainTemplate + kWarpRecordsHeader +
-         kWarpTemplate + kWarpLaunchTemplate + kExitsHeader + kAwaitHeader + kDeviceMemoryTemplate +
-         kPromoteHeader + kPromoteLinkHeader + kPromoteTemplate + kPromoteLinkTemplate +
-         kPromoteLaunchTemplate;
+         kChainRecordTemplate + kChainTemplate + kOrderedTemplate + kTurnsHeader + kFeedGroupHeader +
+         kLeaveChainTemplate + kWarpRecordsHeader + kWarpTemplate + kWarpLaunchTemplate + kExitsHeader +
+         kAwaitHeader + kDeviceMemoryTemplate + kPromoteHeader + kPromoteLinkHeader + kPromoteTemplate +
+         kPromoteLinkTemplate + kPromoteLaunchTemplate;
 }
 
 }  // namespace klap::jit

@@ -55,7 +55,7 @@ constexpr std::array kKeys{
         [](const std::string& v) { return analysis::parse_launcher(v).has_value(); }},
     Key{"multiblock", "a number from 2 on", true,
         [](const std::string& v) { return parse_number(v, 2, kMostBlocks).has_value(); }},
-    Key{"ordering", "relaxed or stream", true,
+    Key{"ordering", "auto, stream or relaxed", true,
         [](const std::string& v) { return analysis::parse_ordering(v).has_value(); }},
     Key{"concurrency", "a number from 1 on", true,
         [](const std::string& v) { return parse_number(v, 1, kMostBlocks).has_value(); }},
@@ -317,9 +317,11 @@ std::vector<Way> ways_of(const Request& request, std::span<const SiteWish> wishe
 
 std::vector<Way> wished_ways(const Request& request, std::span<const SiteWish> wishes) {
   std::vector<Way> ways = ways_of(request, wishes);
-  const bool keeps_order = std::ranges::any_of(
-      wishes, [](const SiteWish& wish) { return wish.ordering == analysis::Ordering::Stream; });
-  for (Way& way : ways) way.ordering = keeps_order ? analysis::Ordering::Stream : analysis::Ordering::Relaxed;
+  const auto any = [&](analysis::Ordering ordering) {
+    return std::ranges::any_of(wishes, [&](const SiteWish& wish) { return wish.ordering == ordering; });
+  };
+  using enum analysis::Ordering;
+  for (Way& way : ways) way.ordering = any(Stream) ? Stream : any(Auto) ? Auto : Relaxed;
   return ways;
 }
 

@@ -25,7 +25,7 @@ struct SiteWish {
   Launcher launcher = Launcher::Host;
   uint32_t multiblock = kMultiBlock;
   uint32_t consumer_threads = 0;  // 0: as suits
-  Ordering ordering = Ordering::Relaxed;
+  Ordering ordering = Ordering::Auto;
   bool pack_records = true;
   bool flatten = true;
   bool split_rounds = true;

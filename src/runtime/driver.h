@@ -28,6 +28,8 @@ namespace klap::runtime {
   X(library_load_from_file, "cuLibraryLoadFromFile", PFN_cuLibraryLoadFromFile_v12000)                \
   X(library_unload, "cuLibraryUnload", PFN_cuLibraryUnload_v12000)                                    \
   X(library_get_kernel, "cuLibraryGetKernel", PFN_cuLibraryGetKernel_v12000)                          \
+  X(library_get_global, "cuLibraryGetGlobal", PFN_cuLibraryGetGlobal_v12000)                          \
+  X(module_get_global, "cuModuleGetGlobal_v2", PFN_cuModuleGetGlobal_v3020)                           \
   X(library_get_module, "cuLibraryGetModule", PFN_cuLibraryGetModule_v12000)                          \
   X(kernel_get_function, "cuKernelGetFunction", PFN_cuKernelGetFunction_v12000)                       \
   X(kernel_set_attribute, "cuKernelSetAttribute", PFN_cuKernelSetAttribute_v12000)                    \

@@ -17,12 +17,20 @@ std::optional<uint64_t> current_context_id() {
   return id;
 }
 
-// The variant's counterpart of a handle that takes function settings: those accept a CUkernel too.
-CUfunction variant_of(const Registry::Handle& handle) {
-  if (handle.is_kernel) return reinterpret_cast<CUfunction>(handle.parent->variant_kernel());
+// A variant's counterpart of a handle that takes function settings: those accept a CUkernel too.
+CUfunction counterpart(const Registry::Handle& handle, const ParentKernel& variant) {
+  if (handle.is_kernel) return reinterpret_cast<CUfunction>(variant.variant_kernel());
   // Looking the function up gives the one of the current context, which must be the handle's own.
   if (current_context_id() != handle.context_id) return nullptr;
-  return handle.parent->variant_function();
+  return variant.variant_function();
+}
+
+// Makes a setting on all variants of a parent. `set` is given each of them.
+template <typename Set>
+void on_all_variants(const Registry::Handle& handle, const Set& set) {
+  for (const ParentKernel* variant = handle.parent.get(); variant != nullptr;
+       variant = variant->otherwise().get())
+    set(*variant);
 }
 
 void report(const Registry::Handle& handle, CUresult result) {
@@ -65,30 +73,39 @@ void forget_module(CUmodule module) {
 void mirror_attribute(CUfunction function, CUfunction_attribute attribute, int value) {
   const auto handle = Registry::instance().find(function);
   if (!handle) return;
-  const CUfunction variant = variant_of(*handle);
-  report(*handle, variant ? driver()->func_set_attribute(variant, attribute, value) : CUDA_ERROR_NOT_FOUND);
+  on_all_variants(*handle, [&](const ParentKernel& parent) {
+    const CUfunction variant = counterpart(*handle, parent);
+    report(*handle, variant ? driver()->func_set_attribute(variant, attribute, value) : CUDA_ERROR_NOT_FOUND);
+  });
 }
 
 void mirror_cache_config(CUfunction function, CUfunc_cache cache) {
   const auto handle = Registry::instance().find(function);
   if (!handle) return;
-  const CUfunction variant = variant_of(*handle);
-  report(*handle, variant ? driver()->func_set_cache_config(variant, cache) : CUDA_ERROR_NOT_FOUND);
+  on_all_variants(*handle, [&](const ParentKernel& parent) {
+    const CUfunction variant = counterpart(*handle, parent);
+    report(*handle, variant ? driver()->func_set_cache_config(variant, cache) : CUDA_ERROR_NOT_FOUND);
+  });
 }
 
 void mirror_attribute(CUkernel kernel, CUfunction_attribute attribute, int value, CUdevice device) {
   const auto handle = Registry::instance().find(kernel);
   if (!handle) return;
-  const CUkernel variant = handle->parent->variant_kernel();
-  report(*handle,
-         variant ? driver()->kernel_set_attribute(attribute, value, variant, device) : CUDA_ERROR_NOT_FOUND);
+  on_all_variants(*handle, [&](const ParentKernel& parent) {
+    const CUkernel variant = parent.variant_kernel();
+    report(*handle, variant ? driver()->kernel_set_attribute(attribute, value, variant, device)
+                            : CUDA_ERROR_NOT_FOUND);
+  });
 }
 
 void mirror_cache_config(CUkernel kernel, CUfunc_cache cache, CUdevice device) {
   const auto handle = Registry::instance().find(kernel);
   if (!handle) return;
-  const CUkernel variant = handle->parent->variant_kernel();
-  report(*handle, variant ? driver()->kernel_set_cache_config(variant, cache, device) : CUDA_ERROR_NOT_FOUND);
+  on_all_variants(*handle, [&](const ParentKernel& parent) {
+    const CUkernel variant = parent.variant_kernel();
+    report(*handle,
+           variant ? driver()->kernel_set_cache_config(variant, cache, device) : CUDA_ERROR_NOT_FOUND);
+  });
 }
 
 }  // namespace klap::runtime

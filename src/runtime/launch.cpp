@@ -14,6 +14,7 @@
 #include "runtime/launch_context.h"
 #include "runtime/launch_params.h"
 #include "runtime/launch_reasons.h"
+#include "runtime/pointers_apart.h"
 #include "runtime/promoted_launch.h"
 #include "runtime/readback.h"
 #include "runtime/registry.h"
@@ -206,6 +207,62 @@ Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& pa
   return {.slices = slices.count()};
 }
 
+// More than can be recorded at once, and no way to make less of it.
+bool has_too_many_threads(const Launch& launch, const jit::Variant& variant) {
+  if (variant.promoted) return false;
+  const bool any_size =
+      variant.queues.front().feeds && variant.group_blocks == 0;  // overflow is provided for
+  const bool may_cut = variant.in_slices && !is_too_large(launch.grid);
+  return grid_threads(launch) > KLAP_MAX_RECORDS && !any_size && !may_cut;
+}
+
+// Whether the memory of all pairs is shown to lie in different allocations. Nobody indexes a pointer below
+// the array that it was given for.
+bool has_memory_apart(const ParentKernel& parent, const Launch& launch) {
+  const jit::Variant& variant = parent.variant();
+  if (variant.apart.empty()) return true;
+  std::vector<ApartPair> pairs;
+  std::vector<ApartFromSymbol> from_symbols;
+  for (const auto& [first, second] : variant.apart) {
+    const bool is_pair = first.variable.empty() && second.variable.empty();
+    const jit::HostMemory& pointer = first.variable.empty() ? first : second;
+    const PointerParameter parameter{pointer.offset, true};
+    if (is_pair) {
+      pairs.push_back({parameter, {second.offset, true}});
+    } else {
+      const auto [address, bytes] =
+          parent.variable(first.variable.empty() ? second.variable : first.variable);
+      from_symbols.push_back({parameter, address, bytes});
+    }
+  }
+  return are_apart(pairs, from_symbols, launch, {variant.parent_param_offsets, variant.parent_param_bytes});
+}
+
+bool is_made_for(const ParentKernel& parent, const Launch& launch) {
+  const jit::Variant& variant = parent.variant();
+  const auto fits = [](uint32_t needed, unsigned is) { return needed == 0 || needed == is; };
+  const auto is_one = [](unsigned extent) { return extent == 1; };
+  return std::ranges::equal(variant.block, launch.block, fits) &&
+         std::ranges::equal(variant.grid, launch.grid, fits) &&
+         !(variant.several_blocks && std::ranges::all_of(launch.grid, is_one)) &&
+         has_memory_apart(parent, launch);
+}
+
+// The first of the parent's variants that is made for the launch; null if none is.
+ParentKernel* variant_for(const std::shared_ptr<ParentKernel>& first, const Launch& launch) {
+  for (ParentKernel* parent = first.get(); parent != nullptr; parent = parent->otherwise().get()) {
+    if (is_made_for(*parent, launch)) return parent;
+  }
+  return nullptr;
+}
+
+Outcome leave_for_order(const Launch& launch, ParentKernel& parent) {
+  parent.info_once("block", fmt::format("a launch of {} in blocks of {} runs the original: {}",
+                                        fmt::join(launch.grid, "x"), fmt::join(launch.block, "x"),
+                                        reasons::kOrderMatters.meaning));
+  return leave(reasons::kOrderMatters);
+}
+
 // Granularity warp: the variant takes the original's place, and needs nothing but itself.
 Outcome redirect_to_variant(const Launch& launch, const Registry::Handle& handle) {
   ParentKernel& parent = *handle.parent;
@@ -228,26 +285,12 @@ Outcome redirect_to_variant(const Launch& launch, const Registry::Handle& handle
   if (handle.context_id != kEveryContext && handle.context_id != context_id)
     return leave(reasons::kHandleOfAnotherContext);
   if (LaunchContexts::instance().has_graphs(context_id)) return leave(reasons::kParentsInGraphs);
+  if (!is_made_for(parent, launch)) return leave_for_order(launch, parent);
   const auto prepared = parent.prepare_alone(context_id);
   if (prepared->unusable) return leave(*prepared->unusable);
   const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
   if (block_threads > prepared->max_parent_threads) return leave(reasons::kParentBlock);
   return launch_alone(launch, parent, prepared->parent, launch.params, launch.extra);
-}
-
-// More than can be recorded at once, and no way to make less of it.
-bool has_too_many_threads(const Launch& launch, const jit::Variant& variant) {
-  if (variant.promoted) return false;
-  const bool any_size =
-      variant.queues.front().feeds && variant.group_blocks == 0;  // overflow is provided for
-  const bool may_cut = variant.in_slices && !is_too_large(launch.grid);
-  return grid_threads(launch) > KLAP_MAX_RECORDS && !any_size && !may_cut;
-}
-
-bool is_made_for(const jit::Variant& variant, const Launch& launch) {
-  const auto fits = [](uint32_t needed, unsigned is) { return needed == 0 || needed == is; };
-  return std::ranges::equal(variant.block, launch.block, fits) &&
-         std::ranges::equal(variant.grid, launch.grid, fits);
 }
 
 // The launch context of the launch's stream, or why there is none for it.
@@ -283,13 +326,9 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (no_context) return leave(*no_context);
   const CUlaunchAttribute* priority = nullptr;
   if (const MaybeReason reason = refuse_attributes(launch.attributes, priority)) return leave(*reason);
-  ParentKernel& parent = *handle.parent;
-  if (!is_made_for(parent.variant(), launch)) {
-    parent.info_once("block", fmt::format("a launch of {} in blocks of {} runs the original: {}",
-                                          fmt::join(launch.grid, "x"), fmt::join(launch.block, "x"),
-                                          reasons::kSeveralThreads.meaning));
-    return leave(reasons::kSeveralThreads);
-  }
+  ParentKernel* const made_for_it = variant_for(handle.parent, launch);
+  if (made_for_it == nullptr) return leave_for_order(launch, *handle.parent);
+  ParentKernel& parent = *made_for_it;
   if (has_too_many_threads(launch, parent.variant())) return leave(reasons::kTooManyThreads);
 
   const std::lock_guard lock(context->mutex);

@@ -35,8 +35,9 @@ namespace klap::runtime {
   X(kChildBlock, "child block over the child's limit", "the child cannot run in blocks of its size")        \
   X(kNotTheConsumersBlock, "not the consumer's block",                                                      \
     "children that meet at barriers have blocks like the parent's, which is no full warps or too small")    \
-  X(kSeveralThreads, "other threads may launch",                                                            \
-    "in this block or grid several threads may launch children that their order keeps apart")               \
+  X(kOrderMatters, "order matters here",                                                                    \
+    "in this block or grid, or with these pointers, the order of launches may matter that the variant does "  \
+    "not keep")                                                                                             \
   X(kConsumerBlock, "consumer block over its limit", "the consumer cannot run in blocks of its size")       \
   X(kConsumerDoesNotFit, "consumer does not fit the device", "not one block of the consumer fits")          \
   X(kConsumerDoesNotLaunch, "consumer does not launch", "the consumer failed on an empty queue")            \

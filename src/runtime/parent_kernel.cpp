@@ -108,9 +108,11 @@ CUresult launch_consumer(const PreparedVariant::Consumer& consumer, const jit::C
 
 }  // namespace
 
-ParentKernel::ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::Variant& variant)
+ParentKernel::ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::Variant& variant,
+                           std::shared_ptr<ParentKernel> otherwise)
     : image_(std::move(image)),
       variant_(variant),
+      otherwise_(std::move(otherwise)),
       pool_bytes_(image_->pool_bytes.contains(variant.parent) ? image_->pool_bytes.at(variant.parent)
                                                               : kDefaultPoolBytes),
       chain_(variant.promoted ? ChainRings::number_of(variant) : 0),
@@ -132,6 +134,15 @@ CUfunction ParentKernel::function(const std::string& kernel_name) const {
   }
   const CUresult result = driver()->module_get_function(&found, image_->module, kernel_name.c_str());
   return result == CUDA_SUCCESS ? found : nullptr;
+}
+
+std::pair<CUdeviceptr, size_t> ParentKernel::variable(const std::string& variable_name) const {
+  CUdeviceptr address = 0;
+  size_t bytes = 0;
+  const CUresult result =
+      image_->library ? driver()->library_get_global(&address, &bytes, image_->library, variable_name.c_str())
+                      : driver()->module_get_global(&address, &bytes, image_->module, variable_name.c_str());
+  return result == CUDA_SUCCESS ? std::pair(address, bytes) : std::pair(CUdeviceptr{0}, size_t{0});
 }
 
 MaybeReason ParentKernel::resolve(PreparedVariant& prepared, unsigned multiprocessors) const {

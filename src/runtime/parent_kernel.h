@@ -77,10 +77,15 @@ struct PreparedVariant {
 
 class ParentKernel {
  public:
-  ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::Variant& variant);
+  // `otherwise`: what is launched where the variant is not made for a launch; null for the original.
+  ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::Variant& variant,
+               std::shared_ptr<ParentKernel> otherwise = nullptr);
 
   [[nodiscard]] const std::string& name() const { return variant_.parent; }
   [[nodiscard]] const jit::Variant& variant() const { return variant_; }
+  [[nodiscard]] const std::shared_ptr<ParentKernel>& otherwise() const { return otherwise_; }
+  // A variable of the module in the current context: its address, 0 where it is not found, and its size.
+  [[nodiscard]] std::pair<CUdeviceptr, size_t> variable(const std::string& variable_name) const;
   // What its rings go by where it is a promoted chain.
   [[nodiscard]] uint64_t chain() const { return chain_; }
   // Counts one launch of the program that ran the variant.
@@ -123,6 +128,7 @@ class ParentKernel {
 
   const std::shared_ptr<const LoadedImage> image_;
   const jit::Variant variant_;
+  const std::shared_ptr<ParentKernel> otherwise_;
   const uint64_t pool_bytes_;
   const uint64_t chain_;
   std::atomic<uint64_t>& redirections_;

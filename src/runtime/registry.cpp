@@ -14,8 +14,10 @@ void Registry::add(const LoadedImage& loaded) {
   image->context_id = loaded.context_id;
   image->owner = loaded.library ? static_cast<const void*>(loaded.library) : loaded.module;
   const auto shared = std::make_shared<const LoadedImage>(loaded);
-  for (const jit::Variant& variant : loaded.variants) {
-    image->parents.emplace(variant.parent, std::make_shared<ParentKernel>(shared, variant));
+  // The first variant of a parent is preferred; each knows the one behind it.
+  for (auto variant = loaded.variants.rbegin(); variant != loaded.variants.rend(); ++variant) {
+    auto& parent = image->parents[variant->parent];
+    parent = std::make_shared<ParentKernel>(shared, *variant, parent);
   }
   const std::unique_lock lock(mutex_);
   images_[image->owner] = std::move(image);

@@ -20,7 +20,7 @@ constexpr std::array kKernelOnly{Section::Kernel};
 constexpr std::array kDefaultsOnly{Section::Defaults};
 constexpr std::array kGranularities{"none"sv, "warp"sv, "block"sv, "multiblock"sv, "grid"sv, "auto"sv};
 constexpr std::array kLaunchers{"auto"sv, "host"sv, "device"sv, "host-readback"sv};
-constexpr std::array kOrderings{"relaxed"sv, "stream"sv};
+constexpr std::array kOrderings{"auto"sv, "stream"sv, "relaxed"sv};
 constexpr std::array kBuffers{"pool"sv, "malloc"sv};
 constexpr std::array kSwitch{"on"sv, "off"sv};
 constexpr std::array kRounds{"on"sv, "off"sv, "all"sv};
@@ -47,9 +47,10 @@ constexpr std::array kSettings{
             {},
             "16",
             "Blocks of the parent whose launches become one at granularity multiblock."},
-    Setting{"KLAP_ORDERING", "ordering", kBothSections, SettingType::Choice, kOrderings, "relaxed",
-            "Whether launches of a block's threads into its NULL stream may overlap, or keep their order "
-            "(stream): then only those that one thread of a block makes are rewritten."},
+    Setting{"KLAP_ORDERING", "ordering", kBothSections, SettingType::Choice, kOrderings, "auto",
+            "Whether launches of a block's threads into its NULL stream may overlap: where it is proven that "
+            "their children never conflict (stream), also where blocks of the parent have the same conflicts in "
+            "no order (auto), or always (relaxed). Order that matters is kept."},
     Setting{"KLAP_BUFFER", "buffer", kBothSections, SettingType::Choice, kBuffers, "pool",
             "Where the memory of record queues is from: kept in the stream for its next launches (pool), or "
             "allocated for each launch of a parent and freed behind its children (malloc)."},

@@ -634,12 +634,12 @@ Generated feeding_parent(const FunctionFacts& parent, const std::vector<uint32_t
   return {name, edits.apply(parent.function.tokens), without_repetition(declarations), {}};
 }
 
-Generated chaining_parent(const FunctionFacts& parent, const std::vector<uint32_t>& targets,
+Generated chaining_parent(const FunctionFacts& parent, const analysis::Chained& chained_launches,
                           const Module& record, const std::string& name, LineTables& lines,
                           const DeviceLaunch* launch) {
   Edits edits = copy_with_queues(parent, 1, name, lines);
-  const ChainedSites chained(parent, targets, record, "%klap_queue", lines);
-  edits.insert_after(parent.function.body.tokens.first, ChainedSites::registers());
+  const ChainedSites chained(parent, chained_launches, record, "%klap_queue", lines);
+  edits.insert_after(parent.function.body.tokens.first, chained.entry());
   surround(chained.in_parent(), edits);
   std::vector<std::string> declarations = chained.declarations();
   if (launch != nullptr) {

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/chaining.h"
 #include "analysis/cooperation.h"
 #include "analysis/flattening.h"
 #include "analysis/legality.h"
@@ -29,7 +30,7 @@
 
 namespace klap::transform {
 
-// Whether the consumer is that of launches in a loop (templates/chain.cu), and what becomes of their order.
+// Whether all launches of the parent are in one queue, and its consumer: templates/chain.cu, or ordered.cu.
 enum class Chain { None, AnyOrder, InOrder };
 
 // An extent of a block that is the one of the block the host launches the parent with. The consumer is then
@@ -177,9 +178,9 @@ Generated feeding_parent(const analysis::FunctionFacts& parent, const std::vecto
                          const ptx::Module& record, const std::string& name, LineTables& lines,
                          const DeviceLaunch* launch);
 
-// The same for launches in and beside a loop where some have an order: `record` is templates/chain_record.cu.
-// Where none has, it is a feeding parent.
-Generated chaining_parent(const analysis::FunctionFacts& parent, const std::vector<uint32_t>& targets,
+// The same for launches in one queue where some keep an order: `record` is templates/chain_record.cu. Where
+// none does, it is a feeding parent.
+Generated chaining_parent(const analysis::FunctionFacts& parent, const analysis::Chained& chained_launches,
                           const ptx::Module& record, const std::string& name, LineTables& lines,
                           const DeviceLaunch* launch);
 

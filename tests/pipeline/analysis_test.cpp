@@ -6,7 +6,6 @@
 #include <set>
 
 #include "analysis/legality.h"
-#include "analysis/variance.h"
 #include "support/file.h"
 
 namespace klap::analysis {

@@ -1,0 +1,289 @@
+#include "analysis/order/disjoint.h"
+
+#include <algorithm>
+
+#include "analysis/expression_ranges.h"
+#include "analysis/order/launch_terms.h"
+
+namespace klap::analysis {
+namespace {
+
+// Values from here on are not taken for small.
+constexpr Wide kHalfOfWord = Wide{1} << 31;
+
+struct Interval {
+  Wide least = 0, most = 0;
+  void add(const Interval& other) {
+    least += other.least;
+    most += other.most;
+  }
+};
+
+// The base, the step and the rest of an address.
+struct Split {
+  Expr base;  // without a constant; 0 if there is none
+  bool has_key = false;
+  Wide step = 0;                   // of the widened key, in bytes
+  std::vector<Expr> step_factors;  // that the step is multiplied with
+  // What is widened before it is scaled: base + factor * key + rest. `kind` is Sum where nothing is.
+  ExprKind widening = ExprKind::Sum;
+  Expr inner_base;
+  Wide inner_factor = 1;
+  Interval inner_rest;
+  Interval rest;
+  // Of the rest, what is bounded by a value that is not constant: at most `scale * (bound - 1)`.
+  Wide scale = 0;
+  Expr bound;
+  Sign sign = Sign::Signed;
+};
+
+class Splitter {
+ public:
+  // `by_bounds`: what varies within a child goes by the value that it is compared with, where there is one.
+  Splitter(const AccessShape& shape, const Key& key, bool by_bounds = false)
+      : shape_(shape), key_(key), by_bounds_(by_bounds) {}
+
+  std::optional<Split> run() {
+    if (!shape_.address.known()) return std::nullopt;
+    out_.base = Expr::constant(0, shape_.address->bits);
+    for (const Term& term : terms_of(shape_.address)) {
+      if (!add(term)) return std::nullopt;
+    }
+    return std::move(out_);
+  }
+
+ private:
+  struct Contents {
+    bool key = false, child = false, unknown = false;
+  };
+  [[nodiscard]] Contents contents(const Expr& e) const {
+    Contents out;
+    any_leaf(e, [&](const ExprNode& leaf) {
+      if (key_.is_key(leaf)) {
+        out.key = true;
+      } else if (const Varies varies = LaunchTerms::varies(leaf); varies == Varies::Child) {
+        out.child = true;
+      } else if (varies != Varies::No) {
+        out.unknown = true;  // another key would be one as well
+      }
+      return false;
+    });
+    return out;
+  }
+
+  bool add(const Term& term) {
+    const uint32_t bits = shape_.address->bits;
+    const Wide coefficient = as_signed(term.coefficient, bits);
+    if (term.factors.empty()) {
+      out_.rest.add({coefficient, coefficient});
+      return true;
+    }
+    const Expr* keyed = nullptr;
+    bool child = false;
+    for (const Expr& factor : term.factors) {
+      const Contents is = contents(factor);
+      if (is.unknown || (is.key && keyed != nullptr)) return false;
+      if (is.key) keyed = &factor;
+      child = child || (is.child && !is.key);
+    }
+    if (keyed != nullptr) return !child && add_key(term, coefficient, *keyed);
+    if (child) return add_rest(term, coefficient);
+    Expr part = Expr::constant(term.coefficient, bits);
+    for (const Expr& factor : term.factors) part = part * factor;
+    out_.base = out_.base + part;
+    return true;
+  }
+
+  // A part that varies within a child: by its range, or by the bound that it is compared with.
+  bool add_rest(const Term& term, Wide coefficient) {
+    if (term.factors.size() != 1) return false;
+    const Expr& value = term.factors[0];
+    const Interval range = range_of_value(value);
+    if (range.most < kHalfOfWord && range.least > -kHalfOfWord && !(by_bounds_ && is_bounded(value))) {
+      const Wide one = coefficient * range.least, other = coefficient * range.most;
+      out_.rest.add({std::min(one, other), std::max(one, other)});
+      return true;
+    }
+    if (coefficient <= 0 || out_.scale != 0) return false;
+    for (const Bounded& bounded : shape_.bounded) {
+      if (!is_same_number(bounded.value, value)) continue;
+      out_.scale = coefficient;
+      out_.bound = bounded.bound;
+      out_.sign = bounded.sign;
+      return true;
+    }
+    return false;
+  }
+
+  [[nodiscard]] bool is_bounded(const Expr& value) const {
+    return std::ranges::any_of(shape_.bounded,
+                               [&](const Bounded& b) { return is_same_number(b.value, value); });
+  }
+
+  static Interval range_of_value(const Expr& value) {
+    return {wide_bound(value->range, Sign::Signed, false), wide_bound(value->range, Sign::Signed, true)};
+  }
+
+  // The same number in registers of perhaps different widths.
+  static bool is_same_number(const Expr& a, const Expr& b) { return narrow(a) == narrow(b); }
+  static Expr narrow(const Expr& e) {
+    const bool widens = e->kind == ExprKind::ZeroExtend || e->kind == ExprKind::SignExtend;
+    return widens ? e->operands[0] : e;
+  }
+
+  bool add_key(const Term& term, Wide coefficient, const Expr& keyed) {
+    if (out_.has_key) return false;
+    constexpr Wide kLargestStep = Wide{1} << 40;  // larger ones could wrap around
+    if (coefficient > kLargestStep || coefficient < -kLargestStep) return false;
+    out_.has_key = true;
+    out_.step = coefficient;
+    bool skipped = false;
+    for (const Expr& factor : term.factors) {
+      if (!skipped && &factor == &keyed) {
+        skipped = true;
+      } else {
+        out_.step_factors.push_back(factor);
+      }
+    }
+    const bool widens = keyed->kind == ExprKind::ZeroExtend || keyed->kind == ExprKind::SignExtend;
+    if (widens) out_.widening = keyed->kind;
+    return split_keyed(widens ? keyed->operands[0] : keyed);
+  }
+
+  // base + factor * key + rest
+  bool split_keyed(const Expr& e) {
+    out_.inner_base = Expr::constant(0, e->bits);
+    bool found = false;
+    for (const Term& term : terms_of(e)) {
+      const Wide coefficient = as_signed(term.coefficient, e->bits);
+      if (term.factors.empty()) {
+        out_.inner_rest.add({coefficient, coefficient});
+        continue;
+      }
+      Expr product = Expr::constant(term.coefficient, e->bits);
+      Contents all;
+      for (const Expr& factor : term.factors) {
+        const Contents is = contents(factor);
+        all = {all.key || is.key, all.child || is.child, all.unknown || is.unknown};
+        product = product * factor;
+      }
+      if (all.unknown) return false;
+      if (all.key) {
+        const Expr& factor = term.factors[0];
+        if (found || term.factors.size() != 1 || !is_key_itself(factor)) return false;
+        found = true;
+        out_.inner_factor = coefficient;
+      } else if (all.child) {
+        if (term.factors.size() != 1) return false;
+        const Interval range = range_of_value(term.factors[0]);
+        const Wide one = coefficient * range.least, other = coefficient * range.most;
+        out_.inner_rest.add({std::min(one, other), std::max(one, other)});
+      } else {
+        out_.inner_base = out_.inner_base + product;
+      }
+    }
+    return found && cannot_meet_around(e->bits);
+  }
+
+  [[nodiscard]] bool is_key_itself(const Expr& e) const {
+    const Expr inner = narrow(e);
+    return inner->kind == ExprKind::Opaque && key_.is_key(*inner);
+  }
+
+  // Keys that are far apart must not come close again where the register wraps around.
+  [[nodiscard]] bool cannot_meet_around(uint32_t bits) const {
+    if (bits == 64) return true;
+    const Wide factor = out_.inner_factor < 0 ? -out_.inner_factor : out_.inner_factor;
+    if (key_.most == 0) return factor == 1 && out_.inner_rest.least == out_.inner_rest.most;
+    const Wide spread = out_.inner_rest.most - out_.inner_rest.least;
+    return factor * static_cast<Wide>(key_.most) + spread < (Wide{1} << (bits - 1));
+  }
+
+  const AccessShape& shape_;
+  const Key& key_;
+  const bool by_bounds_;
+  Split out_;
+};
+
+bool is_zero(const Expr& e) { return e.as_constant() == uint64_t{0}; }
+
+bool are_equal(const Expr& a, const Expr& b) {
+  if (!a.known() || !b.known()) return a.known() == b.known();
+  return a == b || (is_zero(a) && is_zero(b));
+}
+
+Wide magnitude(Wide value) { return value < 0 ? -value : value; }
+
+// By how much the second interval, with what lies behind it, reaches over the first one's begin, and the
+// other way round: the steps between the accesses must be at least as large.
+Wide reach(const Split& a, uint32_t bytes_a, const Split& b, uint32_t bytes_b) {
+  return std::max(a.rest.most + bytes_a - b.rest.least, b.rest.most + bytes_b - a.rest.least);
+}
+
+// The least difference of two widened keys, in units of the step.
+Wide least_distance(const Split& a, const Split& b, uint64_t least_difference) {
+  const Wide shift = std::max(magnitude(a.inner_rest.most - b.inner_rest.least),
+                              magnitude(b.inner_rest.most - a.inner_rest.least));
+  return magnitude(a.inner_factor) * static_cast<Wide>(least_difference) - shift;
+}
+
+bool have_same_steps(const Split& a, const Split& b) {
+  return a.has_key && b.has_key && a.step == b.step && a.widening == b.widening &&
+         a.inner_factor == b.inner_factor && are_equal(a.base, b.base) &&
+         are_equal(a.inner_base, b.inner_base) &&
+         std::ranges::equal(a.step_factors, b.step_factors, are_equal);
+}
+
+// Where the step is `step * n`, and the rest at most `scale * (n - 1)` behind a comparison with n, which is
+// so at least 1: (step - scale) * n + scale is at least the step.
+bool are_apart_by_rows(const Split& a, uint32_t bytes_a, const Split& b, uint32_t bytes_b, Wide distance) {
+  if (a.step_factors.size() != 1 || distance < 1) return false;
+  const auto fits = [&](const Split& s) {
+    const Expr& rows = a.step_factors[0];
+    const bool is_same =
+        s.bound == rows ||
+        (rows->kind == ExprKind::SignExtend && s.sign == Sign::Signed && s.bound == rows->operands[0]) ||
+        (rows->kind == ExprKind::ZeroExtend && s.sign == Sign::Unsigned && s.bound == rows->operands[0]);
+    return s.scale != 0 && s.scale <= magnitude(a.step) && is_same;
+  };
+  // Without a comparison behind which both stand, n may be 0.
+  if (!fits(a) || !fits(b)) return false;
+  return magnitude(a.step) >= reach(a, bytes_a, b, bytes_b);
+}
+
+}  // namespace
+
+namespace {
+
+bool are_disjoint(const AccessShape& a, const AccessShape& b, const Key& key_of_a, const Key& key_of_b,
+                  bool by_bounds) {
+  const auto split_a = Splitter(a, key_of_a, by_bounds).run(),
+             split_b = Splitter(b, key_of_b, by_bounds).run();
+  if (!split_a || !split_b || !have_same_steps(*split_a, *split_b)) return false;
+  const Wide distance =
+      least_distance(*split_a, *split_b, std::min(key_of_a.least_difference, key_of_b.least_difference));
+  if (distance < 1) return false;
+  if (!split_a->step_factors.empty())
+    return are_apart_by_rows(*split_a, a.bytes, *split_b, b.bytes, distance);
+  if (split_a->scale != 0 || split_b->scale != 0) return false;
+  return magnitude(split_a->step) * distance >= reach(*split_a, a.bytes, *split_b, b.bytes);
+}
+
+}  // namespace
+
+bool are_disjoint(const AccessShape& a, const AccessShape& b, const Key& key_of_a, const Key& key_of_b) {
+  if (a.bytes == 0 || b.bytes == 0) return false;
+  return are_disjoint(a, b, key_of_a, key_of_b, false) || are_disjoint(a, b, key_of_a, key_of_b, true);
+}
+
+bool are_at_different_offsets(const AccessShape& a, const AccessShape& b) {
+  if (a.bytes == 0 || b.bytes == 0) return false;
+  const Key none{[](const ExprNode&) { return false; }, 1, 0};
+  const auto split_a = Splitter(a, none).run(), split_b = Splitter(b, none).run();
+  if (!split_a || !split_b || split_a->scale != 0 || split_b->scale != 0) return false;
+  if (!are_equal(split_a->base, split_b->base)) return false;
+  return split_a->rest.most + a.bytes <= split_b->rest.least ||
+         split_b->rest.most + b.bytes <= split_a->rest.least;
+}
+
+}  // namespace klap::analysis

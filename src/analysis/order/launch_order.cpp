@@ -1,0 +1,629 @@
+#include "analysis/order/launch_order.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "analysis/order/disjoint.h"
+#include "analysis/order/synchronisation.h"
+#include "analysis/single_thread.h"
+
+namespace klap::analysis {
+namespace {
+
+using ptx::Module;
+using ptx::Statement;
+using AccessKind = MemoryAccess::Kind;
+
+// Verdicts on more pairs than this are not worth their time.
+constexpr size_t kMostPairs = 250000;
+constexpr uint64_t kMostThreads = 1023;  // the largest number of a thread in its block
+
+bool in_null_stream(const Site& site) {
+  const StreamKind kind = stream_kind(site);
+  return kind == StreamKind::Null || kind == StreamKind::Other;
+}
+
+bool is_local(const MemoryRoot& root) {
+  return root.kind == MemoryRoot::Kind::Local || root.space == "local" || root.space == "shared";
+}
+
+// Operations that give the same result in any order, as long as nobody looks at what they return.
+bool commutes(std::string_view operation) {
+  return std::ranges::any_of(std::array{"add.", "min.", "max.", "and.", "or.", "xor."},
+                             [&](const char* name) { return operation.starts_with(name); });
+}
+
+// Sums of floating-point numbers depend on the order in which they are added up.
+bool rounds(std::string_view operation) {
+  return operation.starts_with("add.") &&
+         (operation.find(".f") != std::string_view::npos || operation.find(".bf") != std::string_view::npos);
+}
+
+}  // namespace
+
+const char* to_string(Order order) {
+  switch (order) {
+    case Order::Proven:
+      return "proven";
+    case Order::Tolerated:
+      return "tolerated";
+    case Order::Kept:
+      return "kept";
+  }
+  return "unknown";
+}
+
+void OrderConditions::add(const OrderConditions& other) {
+  several_blocks = several_blocks || other.several_blocks;
+  apart.insert(other.apart.begin(), other.apart.end());
+}
+
+void OrderVerdict::add(const OrderVerdict& other) {
+  if (other.order > order || why.empty()) why = other.why.empty() ? why : other.why;
+  order = std::max(order, other.order);
+  conditions.add(other.conditions);
+}
+
+class OrderJudge {
+ public:
+  OrderJudge(const FunctionFacts& parent, std::vector<LaunchedChild> launches, const KnownExtents& block)
+      : parent_(parent), block_(block), parent_effects_(parent) {
+    for (LaunchedChild& launch : launches)
+      children_.push_back(std::make_unique<Child>(parent, std::move(launch), block));
+    for (const auto& child : children_) find_host_roots(*child);
+    find_written();
+  }
+
+  // For a recursion: where pointers come from is followed from launch to launch.
+  OrderJudge(const FunctionFacts& parent, const std::vector<std::shared_ptr<const FunctionFacts>>& kernels,
+             const std::vector<FamilyLaunch>& launches)
+      : parent_(parent), parent_effects_(parent) {
+    static const Site kAnySite;  // whose arguments are not known
+    for (const auto& kernel : kernels)
+      children_.push_back(std::make_unique<Child>(parent, LaunchedChild{&kAnySite, kernel}, KnownExtents{}));
+    follow_pointers(launches);
+  }
+
+  // In a recursion.
+  [[nodiscard]] OrderVerdict any_pair(size_t a, size_t b) const {
+    return compare(
+        *children_[a], *children_[b], [] { return false; }, false);
+  }
+
+  [[nodiscard]] OrderVerdict pair(size_t a, size_t b) const {
+    const Child &first = *children_[a], &second = *children_[b];
+    if (!in_null_stream(*first.site) || !in_null_stream(*second.site)) return {};
+    if (is_one_thread(a, b)) return {};
+    std::optional<bool> is_free;
+    const auto order_is_free = [&] {
+      if (!is_free)
+        is_free = is_order_free(parent_, instruction_of(*first.site), instruction_of(*second.site));
+      return *is_free;
+    };
+    return compare(first, second, order_is_free, true);
+  }
+
+  [[nodiscard]] size_t size() const { return children_.size(); }
+
+ private:
+  // An access of a child, with what is asked of it again and again.
+  struct Access {
+    const MemoryAccess* is = nullptr;
+    // Where its roots lie, as the host knows it; nothing where one of them is not known.
+    std::optional<std::set<HostMemory>> memory;
+    AccessShape shape;
+    Expr value;           // in terms of the launch; unknown where that is not computed
+    std::string literal;  // the value's text where it is one
+    AddressSources sources;
+    std::vector<uint32_t> counters;  // atomic additions of a constant whose results are in the address
+  };
+
+  struct Child {
+    Child(const FunctionFacts& parent, LaunchedChild launch, const KnownExtents& block)
+        : site(launch.site),
+          facts(std::move(launch.child)),
+          effects(*facts),
+          footprint(footprint_of(*facts, effects)),
+          terms(parent, *site, *facts, block) {
+      for (const MemoryAccess& access : footprint.accesses) add(access);
+    }
+
+    const Site* site;
+    std::shared_ptr<const FunctionFacts> facts;
+    MemoryEffects effects;
+    Footprint footprint;
+    LaunchTerms terms;
+    std::vector<Access> accesses;
+
+   private:
+    void add(const MemoryAccess& access) {
+      Access& out = accesses.emplace_back();
+      out.is = &access;
+      out.shape.bytes = access.bytes;
+      if (!access.address) {
+        out.sources.unknown = true;
+        return;
+      }
+      const Statement& s = *facts->flow.instructions()[access.instruction].statement;
+      const Symbolic& symbolic = facts->values().symbolic;
+      out.shape.address = terms.of(symbolic.address(access.instruction, s.operands[*access.address]));
+      out.shape.bounded = bounds_at(access.instruction);
+      out.sources = address_sources(*facts, access.instruction, *access.address);
+      if (access.value) find_value(out, s);
+      if (!out.shape.address.known()) return;
+      any_leaf(out.shape.address, [&](const ExprNode& leaf) {
+        const auto instruction = LaunchTerms::result_of(leaf);
+        if (instruction && out.sources.atomics.contains(*instruction)) out.counters.push_back(*instruction);
+        return false;
+      });
+    }
+
+    void find_value(Access& out, const Statement& s) const {
+      const ptx::Module& m = facts->module;
+      const auto texts = components(m, s.operands[*out.is->value]);
+      if (texts.size() != 1 || s.modifiers.empty()) return;
+      out.literal = literal_of(texts[0]);
+      const uint32_t bits = 8 * ptx::type_bytes(m.text(s.modifiers.last - 1));
+      out.value = terms.of(facts->values().symbolic.read(out.is->instruction, texts[0], bits));
+    }
+
+    // The text of a literal, also where it has been moved into a register.
+    [[nodiscard]] std::string literal_of(const std::string& operand) const {
+      const ptx::Module& m = facts->module;
+      std::string_view text = operand;
+      for (int step = 0; step < 4 && facts->data.names().is_register(text); ++step) {
+        const auto& definitions = facts->data.definitions(text);
+        if (definitions.size() != 1 || facts->data.is_ambiguous(text)) return "";
+        const Statement& s = *facts->flow.instructions()[definitions[0]].statement;
+        if (s.predicated || !m.is(s.head, "mov") || s.operands.size() != 2) return "";
+        if (s.operands[1].size() != 1) return "";
+        text = m.text(s.operands[1].first);
+      }
+      return !text.empty() && text[0] >= '0' && text[0] <= '9' ? std::string(text) : "";
+    }
+
+    // Comparisons that every thread has passed that comes to the instruction.
+    [[nodiscard]] std::vector<Bounded> bounds_at(uint32_t instruction) const {
+      std::vector<Bounded> out;
+      const Dominance& dominance = facts->values().dominance;
+      if (!dominance.known() || facts->flow.has_unknown_branch()) return out;
+      const uint32_t at = facts->flow.instructions()[instruction].block;
+      const auto& blocks = facts->flow.blocks();
+      for (uint32_t b = 0; b < blocks.size(); ++b) {
+        const BasicBlock& block = blocks[b];
+        const bool decides =
+            block.conditional && block.end == BlockEnd::Branch && block.successors.size() == 2;
+        if (!decides || b == at || !dominance.dominates(b, at)) continue;
+        for (const uint32_t next : block.successors) {
+          const bool is_only_way = blocks[next].predecessors.size() == 1 && dominance.dominates(next, at);
+          if (is_only_way) add_bound(out, block.last - 1, blocks[next].first != block.last);
+        }
+      }
+      return out;
+    }
+
+    // `jumped`: whether the branch was taken.
+    void add_bound(std::vector<Bounded>& out, uint32_t branch, bool jumped) const {
+      const ptx::Module& m = facts->module;
+      const Statement& s = *facts->flow.instructions()[branch].statement;
+      const auto& definitions = facts->data.definitions(m.text(s.predicate));
+      if (definitions.size() != 1 || facts->data.is_ambiguous(m.text(s.predicate))) return;
+      const Statement& test = *facts->flow.instructions()[definitions[0]].statement;
+      if (test.predicated || !m.is(test.head, "setp") || test.operands.size() != 3) return;
+      if (test.modifiers.size() != 2) return;
+      const bool holds = jumped != s.predicate_negated;
+      const std::string_view comparison = m.text(test.modifiers.first);
+      const std::string_view type = m.text(test.modifiers.last - 1);
+      const bool is_signed = type.starts_with(".s");
+      if (!is_signed && !type.starts_with(".u")) return;
+      const bool less = comparison == ".lt" || comparison == ".lo";
+      const bool at_least = comparison == ".ge" || comparison == ".hs";
+      const bool greater = comparison == ".gt" || comparison == ".hi";
+      const bool at_most = comparison == ".le" || comparison == ".ls";
+      const bool first_is_less = (less && holds) || (at_least && !holds);
+      const bool second_is_less = (greater && holds) || (at_most && !holds);
+      if (!first_is_less && !second_is_less) return;
+      const uint32_t bits = 8 * ptx::type_bytes(type);
+      const auto read = [&](size_t operand) {
+        return terms.of(
+            facts->values().symbolic.read(definitions[0], m.compact(test.operands[operand]), bits));
+      };
+      const Expr value = read(first_is_less ? 1 : 2), bound = read(first_is_less ? 2 : 1);
+      if (!value.known() || !bound.known()) return;
+      const Sign sign = is_signed ? Sign::Signed : Sign::Unsigned;
+      if (is_place_in_child(value)) out.push_back({value, bound, sign});
+    }
+
+    // Made of the thread's place in the child alone, by sums of positive multiples: it is not negative. (A
+    // grid has fewer than 2^31 threads in a row: more could not tell themselves apart by 32 bits.)
+    static bool is_place_in_child(const Expr& e) {
+      return std::ranges::all_of(terms_of(e), [&](const Term& term) {
+        const bool is_negative = term.coefficient >> (e->bits - 1) != 0;
+        return !is_negative && std::ranges::all_of(term.factors, [](const Expr& factor) {
+          return factor->kind == ExprKind::Opaque &&
+                 (factor->name.starts_with("#tid") || factor->name.starts_with("#ctaid"));
+        });
+      });
+    }
+  };
+
+  static uint32_t instruction_of(const FunctionFacts& parent, const Site& site) {
+    return parent.flow.index_of(site.get_call);
+  }
+  [[nodiscard]] uint32_t instruction_of(const Site& site) const { return instruction_of(parent_, site); }
+
+  // No two threads of a block make these launches.
+  [[nodiscard]] bool is_one_thread(size_t a, size_t b) const {
+    const Site &first = *children_[a]->site, &second = *children_[b]->site;
+    if (a == b) return is_launched_by_one_thread(parent_, first, block_);
+    return is_launched_by_first_thread(parent_, first, block_) &&
+           is_launched_by_first_thread(parent_, second, block_);
+  }
+
+  // ---- memory ----
+
+  // A root of the child in terms of what the host passes to the parent.
+  [[nodiscard]] std::optional<std::set<HostMemory>> host_memory(const Child& child,
+                                                                const MemoryRoot& root) const {
+    if (root.kind == MemoryRoot::Kind::Symbol) return std::set{HostMemory{0, root.name}};
+    if (root.kind != MemoryRoot::Kind::Parameter) return std::nullopt;
+    const auto& parameters = child.facts->function.parameters;
+    if (root.parameter >= parameters.size()) return std::nullopt;
+    const uint32_t offset = parameters[root.parameter].offset + root.offset;
+    for (const Argument& argument : child.site->arguments) {
+      if (argument.offset != offset || argument.bytes != 8) continue;
+      return memory_of_parent(parent_effects_.roots_of(argument.source));
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<std::set<HostMemory>> memory_of_parent(
+      const std::set<MemoryRoot>& roots) const {
+    std::set<HostMemory> out;
+    for (const MemoryRoot& root : roots) {
+      if (root.kind == MemoryRoot::Kind::Symbol) {
+        out.insert({0, root.name});
+      } else if (root.kind == MemoryRoot::Kind::Parameter) {
+        out.insert({parent_.function.parameters[root.parameter].offset + root.offset, ""});
+      } else {
+        return std::nullopt;
+      }
+    }
+    return out.empty() ? std::nullopt : std::optional(out);
+  }
+
+  [[nodiscard]] std::optional<std::set<HostMemory>> host_memory(const Child& child,
+                                                                const std::set<MemoryRoot>& roots) const {
+    std::set<HostMemory> out;
+    for (const MemoryRoot& root : roots) {
+      const auto memory = host_memory(child, root);
+      if (!memory) return std::nullopt;
+      out.insert(memory->begin(), memory->end());
+    }
+    return out;
+  }
+
+  void find_host_roots(Child& child) {
+    for (Access& access : child.accesses) access.memory = host_memory(child, access.is->roots);
+  }
+
+  // What the parent and all its children write.
+  void find_written() {
+    written_.emplace();
+    for (const auto& [root, use] : parent_effects_.uses()) {
+      if (!use.changes() || is_local(root) || root.kind == MemoryRoot::Kind::LaunchBuffer) continue;
+      add_written(memory_of_parent({root}));
+    }
+    for (const auto& child : children_) {
+      for (const Access& access : child->accesses) {
+        if (!access.is->reads_only()) add_written(access.memory);
+      }
+    }
+  }
+  void add_written(const std::optional<std::set<HostMemory>>& memory) {
+    if (!memory) written_.reset();
+    if (written_ && memory) written_->insert(memory->begin(), memory->end());
+  }
+
+  // The conditions under which no place of the one is in the other; nothing if they share one.
+  static std::optional<OrderConditions> apart(const std::optional<std::set<HostMemory>>& a,
+                                              const std::optional<std::set<HostMemory>>& b) {
+    if (!a || !b) return std::nullopt;
+    OrderConditions out;
+    for (const HostMemory& x : *a) {
+      for (const HostMemory& y : *b) {
+        if (x == y) return std::nullopt;
+        if (!x.variable.empty() && !y.variable.empty()) continue;  // two variables never overlap
+        out.apart.insert(std::minmax(x, y));
+      }
+    }
+    return out;
+  }
+
+  // Kernels' parameters by where they stand, with the memory that the host gave them; nothing where that is
+  // not known.
+  using Pointers = std::map<std::pair<size_t, uint32_t>, std::optional<std::set<HostMemory>>>;
+
+  // What a kernel that launches passes on: the parent's own pointers where it is the parent, as the host gave
+  // them, and what other launches gave it.
+  [[nodiscard]] std::optional<std::set<HostMemory>> passed_on(const FamilyLaunch& launch,
+                                                              const std::string& source,
+                                                              const Pointers& pointers) const {
+    if (launch.from == FamilyLaunch::kHost) return memory_of_parent(parent_effects_.roots_of(source));
+    const Child& from = *children_[launch.from];
+    std::set<HostMemory> out;
+    for (const MemoryRoot& root : from.effects.roots_of(source)) {
+      const auto memory = memory_in_family(launch.from, root, pointers);
+      if (!memory) return std::nullopt;
+      out.insert(memory->begin(), memory->end());
+    }
+    return out;
+  }
+
+  [[nodiscard]] std::optional<std::set<HostMemory>> memory_in_family(size_t kernel, const MemoryRoot& root,
+                                                                     const Pointers& pointers) const {
+    if (root.kind == MemoryRoot::Kind::Symbol) return std::set{HostMemory{0, root.name}};
+    const auto& parameters = children_[kernel]->facts->function.parameters;
+    if (root.kind != MemoryRoot::Kind::Parameter || root.parameter >= parameters.size()) return std::nullopt;
+    const auto found = pointers.find({kernel, parameters[root.parameter].offset + root.offset});
+    return found == pointers.end() ? std::optional<std::set<HostMemory>>(std::in_place) : found->second;
+  }
+
+  // Sets of memory only grow, and become unknown at most once.
+  void follow_pointers(const std::vector<FamilyLaunch>& launches) {
+    Pointers pointers;
+    for (bool more = true; more;) {
+      more = false;
+      for (const FamilyLaunch& launch : launches) {
+        for (const Argument& argument : launch.site->arguments) {
+          if (argument.bytes != 8) continue;
+          const auto passed = passed_on(launch, argument.source, pointers);
+          const auto [known, is_new] =
+              pointers.try_emplace({launch.to, argument.offset}, std::set<HostMemory>());
+          more = merge(known->second, passed) || is_new || more;
+        }
+      }
+    }
+    for (size_t k = 0; k < children_.size(); ++k) {
+      for (Access& access : children_[k]->accesses) access.memory = memory_in_family(k, access, pointers);
+    }
+  }
+
+  // Whether anything changed.
+  static bool merge(std::optional<std::set<HostMemory>>& into,
+                    const std::optional<std::set<HostMemory>>& from) {
+    if (!into) return false;
+    if (!from) {
+      into.reset();
+      return true;
+    }
+    const size_t before = into->size();
+    into->insert(from->begin(), from->end());
+    return into->size() != before;
+  }
+
+  [[nodiscard]] std::optional<std::set<HostMemory>> memory_in_family(size_t kernel, const Access& access,
+                                                                     const Pointers& pointers) const {
+    std::set<HostMemory> out;
+    for (const MemoryRoot& root : access.is->roots) {
+      const auto memory = memory_in_family(kernel, root, pointers);
+      if (!memory || memory->empty()) return std::nullopt;
+      out.insert(memory->begin(), memory->end());
+    }
+    return out;
+  }
+
+  // ---- two children ----
+
+  template <typename OrderIsFree>
+  [[nodiscard]] OrderVerdict compare(const Child& first, const Child& second,
+                                     const OrderIsFree& order_is_free, bool tolerates) const {
+    for (const Child* child : {&first, &second}) {
+      if (!child->footprint.visible.empty())
+        return {Order::Kept, fmt::format("{} is seen outside", child->footprint.visible), {}};
+    }
+    if (first.accesses.size() * second.accesses.size() > kMostPairs)
+      return {Order::Kept, "there are too many accesses to compare", {}};
+    OrderVerdict verdict;
+    for (const Access& x : first.accesses) {
+      for (const Access& y : second.accesses) {
+        const OrderVerdict found = accesses(first, x, second, y, order_is_free, tolerates);
+        if (found.order == Order::Kept) return found;
+        verdict.add(found);
+      }
+    }
+    return verdict;
+  }
+
+  // ---- two accesses ----
+
+  template <typename OrderIsFree>
+  [[nodiscard]] OrderVerdict accesses(const Child& first, const Access& x, const Child& second,
+                                      const Access& y, const OrderIsFree& order_is_free,
+                                      bool tolerates) const {
+    if (x.is->reads_only() && y.is->reads_only()) return {};
+    if (are_in_different_spaces(*x.is, *y.is)) return {};
+    if (are_same_update(x, y) && (!rounds(x.is->operation) || order_is_free())) return {};
+    if (are_equal_stores(x, y) || are_at_different_offsets(x.shape, y.shape)) return {};
+    if (are_apart_by_thread(x, y) || are_apart_by_slots(first, x, second, y)) return {};
+    if (const auto conditions = apart(x.memory, y.memory)) return {Order::Proven, "", *conditions};
+    const std::string pair =
+        x.is->place == y.is->place ? x.is->place : fmt::format("{} and {}", x.is->place, y.is->place);
+    auto tolerated = tolerates ? tolerate(first, x, second, y) : std::nullopt;
+    if (tolerated && order_is_free()) {
+      tolerated->why = fmt::format("{}, {}", pair, tolerated->why);
+      return *tolerated;
+    }
+    return {Order::Kept, fmt::format("{} may conflict between launches", pair), {}};
+  }
+
+  static bool are_in_different_spaces(const MemoryAccess& a, const MemoryAccess& b) {
+    return std::ranges::none_of(a.roots, [&](const MemoryRoot& x) {
+      return std::ranges::any_of(b.roots, [&](const MemoryRoot& y) { return may_overlap(x, y); });
+    });
+  }
+
+  static bool are_same_update(const Access& x, const Access& y) {
+    return x.is->kind == AccessKind::Atomic && y.is->kind == AccessKind::Atomic && !x.is->returns &&
+           !y.is->returns && x.is->operation == y.is->operation && commutes(x.is->operation);
+  }
+
+  // Stores of one size are aligned to it: they meet in whole or not at all.
+  static bool are_equal_stores(const Access& x, const Access& y) {
+    if (x.is->kind != AccessKind::Write || y.is->kind != AccessKind::Write) return false;
+    if (x.is->bytes == 0 || x.is->bytes != y.is->bytes) return false;
+    if (!x.literal.empty() && x.literal == y.literal) return true;
+    return is_same_for_all(x.value) && x.value == y.value;
+  }
+
+  static bool is_same_for_all(const Expr& e) {
+    return e.known() &&
+           !any_leaf(e, [](const ExprNode& leaf) { return LaunchTerms::varies(leaf) != Varies::No; });
+  }
+
+  // For all blocks of the parent as well.
+  static bool is_same_for_grid(const Expr& e) {
+    return is_same_for_all(e) && !any_leaf(e, [](const ExprNode& leaf) {
+             return leaf.kind == ExprKind::Opaque || leaf.kind == ExprKind::Merged ||
+                    (leaf.kind == ExprKind::Special && leaf.name.starts_with("ctaid"));
+           });
+  }
+
+  static bool are_apart_by_thread(const Access& x, const Access& y) {
+    const Key key{LaunchTerms::is_thread_symbol, 1, kMostThreads};
+    return are_disjoint(x.shape, y.shape, key, key);
+  }
+
+  // ---- counters ----
+
+  // The address of an atomic addition of a positive constant, which is one word for all launches; by how much
+  // it counts on.
+  struct Counter {
+    Expr address;
+    std::string operation;
+    uint64_t step = 0;
+  };
+  static std::optional<Counter> counter(const Child& child, uint32_t instruction) {
+    const auto found = std::ranges::find_if(child.accesses, [&](const Access& a) {
+      return a.is->instruction == instruction && a.is->kind == AccessKind::Atomic;
+    });
+    if (found == child.accesses.end() || !found->is->operation.starts_with("add.") ||
+        rounds(found->is->operation))
+      return std::nullopt;
+    const auto step = found->value.as_constant();
+    if (!step || *step == 0 || *step > kLargestStep || !is_same_for_all(found->shape.address))
+      return std::nullopt;
+    return Counter{found->shape.address, found->is->operation, *step};
+  }
+
+  // Both take their slots from one counter, which hands out each of them once.
+  static bool are_apart_by_slots(const Child& first, const Access& x, const Child& second, const Access& y) {
+    if (x.counters.size() != 1 || y.counters.size() != 1) return false;
+    const auto one = counter(first, x.counters[0]), other = counter(second, y.counters[0]);
+    if (!one || !other || !(one->address == other->address) || one->operation != other->operation)
+      return false;
+    const auto key = [](const Counter& c, uint32_t instruction) {
+      return Key{[instruction](const ExprNode& leaf) {
+                   return LaunchTerms::result_of(leaf) == std::optional(instruction);
+                 },
+                 c.step, 0};
+    };
+    return are_disjoint(x.shape, y.shape, key(*one, x.counters[0]), key(*other, y.counters[0]));
+  }
+
+  // ---- what the program itself leaves open between its blocks ----
+
+  [[nodiscard]] std::optional<OrderVerdict> tolerate(const Child& first, const Access& x, const Child& second,
+                                                     const Access& y) const {
+    if (!x.memory || !y.memory) return std::nullopt;
+    // One block alone has no conflict with others.
+    if (may_be_launched_by_one_block(parent_, *first.site) ||
+        may_be_launched_by_one_block(parent_, *second.site))
+      return std::nullopt;
+    if (const auto one = counter(first, x.is->instruction), other = counter(second, y.is->instruction);
+        one && other && one->address == other->address && one->operation == other->operation &&
+        is_same_for_grid(one->address)) {
+      OrderVerdict verdict{Order::Tolerated, "which hands out slots to children of all blocks", {}};
+      verdict.conditions.several_blocks = true;
+      return verdict;
+    }
+    for (const auto& [child, access] : {std::pair(&first, &x), std::pair(&second, &y)}) {
+      if (auto conditions = is_input(*child, *access)) {
+        conditions->several_blocks = true;
+        return OrderVerdict{Order::Tolerated, "at an address that the child loads from its input",
+                            *conditions};
+      }
+    }
+    return std::nullopt;
+  }
+
+  // The conditions under which an address is input data: loaded by the child, from memory that is not
+  // written.
+  [[nodiscard]] std::optional<OrderConditions> is_input(const Child& child, const Access& access) const {
+    const AddressSources& sources = access.sources;
+    if (sources.unknown || !sources.atomics.empty() || sources.loads.empty() || !written_)
+      return std::nullopt;
+    // Blocks that index arrays of their own do not meet, whatever the indices are.
+    const auto is_shared = [&](uint32_t load) { return child.terms.is_same_for_grid(load); };
+    if (!std::ranges::all_of(sources.parameters, is_shared)) return std::nullopt;
+    // The pointer itself is the host's, not one that is found in memory.
+    if (!access.memory) return std::nullopt;
+    OrderConditions out;
+    for (const uint32_t load : sources.loads) {
+      const auto found =
+          std::ranges::find_if(child.accesses, [&](const Access& a) { return a.is->instruction == load; });
+      if (found == child.accesses.end()) return std::nullopt;
+      const auto conditions = apart(found->memory, *written_);
+      if (!conditions) return std::nullopt;
+      out.add(*conditions);
+    }
+    return out;
+  }
+
+  static constexpr uint64_t kLargestStep = 1 << 16;
+
+  const FunctionFacts& parent_;
+  const KnownExtents block_;
+  const MemoryEffects parent_effects_;
+  std::vector<std::unique_ptr<Child>> children_;
+  std::optional<std::set<HostMemory>> written_;  // nothing where that is not known
+};
+
+LaunchOrder::LaunchOrder(const FunctionFacts& parent, std::vector<LaunchedChild> launches,
+                         const KnownExtents& block)
+    : judge_(std::make_unique<OrderJudge>(parent, std::move(launches), block)) {}
+
+LaunchOrder::~LaunchOrder() = default;
+
+OrderVerdict order_in_family(const FunctionFacts& parent,
+                             const std::vector<std::shared_ptr<const FunctionFacts>>& kernels,
+                             const std::vector<FamilyLaunch>& launches, const std::set<size_t>& of) {
+  const OrderJudge judge(parent, kernels, launches);
+  OrderVerdict out;
+  for (const size_t a : of) {
+    for (const size_t b : of) {
+      if (a <= b) out.add(judge.any_pair(a, b));
+    }
+  }
+  return out;
+}
+
+const OrderVerdict& LaunchOrder::of_pair(size_t a, size_t b) const {
+  const auto key = std::minmax(a, b);
+  const auto [known, is_new] = known_.try_emplace(key);
+  if (is_new) known->second = judge_->pair(key.first, key.second);
+  return known->second;
+}
+
+OrderVerdict LaunchOrder::of_all() const {
+  OrderVerdict out;
+  for (size_t a = 0; a < judge_->size(); ++a) {
+    for (size_t b = a; b < judge_->size(); ++b) out.add(of_pair(a, b));
+  }
+  return out;
+}
+
+}  // namespace klap::analysis

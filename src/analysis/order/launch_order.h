@@ -1,0 +1,103 @@
+// Whether launches that CUDA runs one after another may overlap.
+//
+// CUDA runs what the threads of a block launch into the block's NULL stream one after another, with all that
+// the children launch in turn, in an order that respects how the threads have synchronised. Aggregated
+// children overlap. For each pair of launches by different threads of a block, that is one of three things:
+//
+//  - proven: no two accesses of the children can conflict. Both read; or both are the same commuting atomic
+//    operation, whose result nobody uses; or both store the same value; or their addresses are apart, because
+//    they are in different allocations, at different offsets, or a step for each thread apart (disjoint.h).
+//  - tolerated: the program has the same conflict, in no order, between its blocks. That is so where the
+//    conflicting address is input data that the child loads, from memory that neither the parent nor its
+//    children write, or where children take slots from one counter; where nothing fixes the order of the
+//    launches (synchronisation.h); and where the parent runs with more than one block.
+//  - kept: everything else. A child begins when the one that its block launched before it is done.
+//
+// What one thread launches is not the concern of this file: its launches have an order in every case.
+//
+// Some of what is proven rests on how the host launches the parent: conditions say what must hold.
+#pragma once
+
+#include <compare>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/legality.h"
+#include "analysis/memory_effects.h"
+#include "analysis/order/footprint.h"
+#include "analysis/order/launch_terms.h"
+
+namespace klap::analysis {
+
+enum class Order : uint8_t { Proven, Tolerated, Kept };
+const char* to_string(Order order);  // "proven", "tolerated", "kept"
+
+// Memory by a name that the host knows: what a pointer in the parent's parameters points to, or a variable.
+struct HostMemory {
+  uint32_t parameter_offset = 0;  // where the pointer stands in the parameter block
+  std::string variable;           // empty for a pointer
+  auto operator<=>(const HostMemory&) const = default;
+};
+
+// What must hold of a launch of the parent for its children to overlap.
+struct OrderConditions {
+  bool several_blocks = false;
+  std::set<std::pair<HostMemory, HostMemory>> apart;  // in different allocations
+  void add(const OrderConditions& other);
+};
+
+struct OrderVerdict {
+  Order order = Order::Proven;
+  std::string why;  // the pair of accesses that decided; empty where nothing had to be decided
+  OrderConditions conditions;
+  // The stricter of both, with the conditions of both.
+  void add(const OrderVerdict& other);
+};
+
+// A launch site with the kernel that it launches.
+struct LaunchedChild {
+  const Site* site = nullptr;
+  std::shared_ptr<const FunctionFacts> child;
+};
+
+// A launch in a recursion: of kernel `to` by kernel `from`, or by the parent that the host launches.
+struct FamilyLaunch {
+  static constexpr size_t kHost = ~size_t{0};
+  size_t from = kHost;  // into the list of kernels
+  const Site* site = nullptr;
+  size_t to = 0;
+};
+
+// Whether any launches of the kernels, with all that they lead to, may overlap. Nothing is known of the
+// arguments but which of them are pointers that `parent` is given: nothing is tolerated here, since a grid of
+// one block may be among the launching ones. `kernels` and `launches` are those of a whole recursion; `of`
+// the kernels that are asked about.
+OrderVerdict order_in_family(const FunctionFacts& parent,
+                             const std::vector<std::shared_ptr<const FunctionFacts>>& kernels,
+                             const std::vector<FamilyLaunch>& launches, const std::set<size_t>& of);
+
+// Judges the launches of one parent.
+class LaunchOrder {
+ public:
+  // `launches`: all sites of the parent, in text order. `block`: what is known of the parent's block.
+  LaunchOrder(const FunctionFacts& parent, std::vector<LaunchedChild> launches, const KnownExtents& block);
+  ~LaunchOrder();
+  LaunchOrder(const LaunchOrder&) = delete;
+  LaunchOrder& operator=(const LaunchOrder&) = delete;
+
+  // Whether children of different threads of a block, by the launches at `a` and at `b` (numbers of sites),
+  // may overlap. Proven where CUDA does not order such launches.
+  [[nodiscard]] const OrderVerdict& of_pair(size_t a, size_t b) const;
+  // The same for all pairs.
+  [[nodiscard]] OrderVerdict of_all() const;
+
+ private:
+  std::unique_ptr<class OrderJudge> judge_;
+  mutable std::map<std::pair<size_t, size_t>, OrderVerdict> known_;
+};
+
+}  // namespace klap::analysis

@@ -1,0 +1,64 @@
+// A child's addresses in terms of the launch that made the child.
+//
+// Two launches of one block differ in the thread that makes them. To see whether their children access
+// different memory, an address of the child is written down with the parent's expressions in place of the
+// child's parameters. Then it consists of parts that are the same for every launch of the block, parts that
+// depend on the launching thread, and parts that depend on the thread of the child.
+//
+// The names of the symbols that stand for the last two begin with '#', which no register's name does.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "analysis/expression.h"
+#include "analysis/legality.h"
+#include "analysis/values.h"
+
+namespace klap::analysis {
+
+// Whether a part of an address varies between the launches of a block, and with what.
+enum class Varies : uint8_t {
+  No,       // the same for all launches of the block
+  Thread,   // an injective function of the launching thread takes part: thread_symbol()
+  Child,    // differs between threads of one child, in the same way in each launch
+  Unknown,  // differs between launches in a way that is not known
+};
+
+class LaunchTerms {
+ public:
+  // `block`: what is known of the parent's block.
+  LaunchTerms(const FunctionFacts& parent, const Site& site, const FunctionFacts& child,
+              const KnownExtents& block);
+
+  // An expression of the child in terms of its launch.
+  [[nodiscard]] Expr of(const Expr& in_child) const;
+
+  // True if what an instruction of the child loads from its parameters is the same for the whole grid of
+  // parents.
+  [[nodiscard]] bool is_same_for_grid(uint32_t parameter_load) const;
+
+  // Stands for the launching thread's number in its block: different for any two threads.
+  static Expr thread_symbol(uint32_t bits);
+  static bool is_thread_symbol(const ExprNode& leaf);
+  // What a leaf of such an expression varies with.
+  static Varies varies(const ExprNode& leaf);
+  // The instruction of the child whose result the symbol is; nothing for other symbols.
+  static std::optional<uint32_t> result_of(const ExprNode& leaf);
+
+ private:
+  [[nodiscard]] Expr argument(uint32_t offset, uint32_t bits) const;
+  [[nodiscard]] Expr of_parent(const Expr& value, uint32_t bits, uint32_t offset) const;
+  [[nodiscard]] bool is_same_for_block(const ExprNode& leaf) const;
+  [[nodiscard]] std::optional<Expr> of_leaf(const Expr& leaf) const;
+  [[nodiscard]] Expr position(const std::string& name, uint32_t bits) const;
+
+  const FunctionFacts& parent_;
+  const Site& site_;
+  const FunctionFacts& child_;
+  const KnownExtents block_;
+  const SiteValues values_;
+};
+
+}  // namespace klap::analysis
