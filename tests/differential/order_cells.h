@@ -185,8 +185,14 @@ struct Parent {
   static constexpr int kGrid = Blocks;
   // What the place of a launch is made of, by its number.
   KLAP_SHARED static int index_of(int launch) { return launch; }
-  // What the parent and launches that are in no order do to the cells.
+  // How many of a child's threads are active, by the launch's number.
+  KLAP_SHARED static int active_of(int, int active) { return active; }
+  // What the parent does to the cells before its launches; what it and launches in no order do besides.
+  KLAP_SHARED static void run_before(int*) {}
   KLAP_SHARED static void run_beside(int*) {}
+#ifndef __CUDACC__
+  static void set(Builder&) {}  // settings of preloaded runs, which are those of the whole file
+#endif
 };
 // Of which all blocks have the same cells; launches are numbered throughout the grid.
 template <int X, int Grid>
@@ -256,9 +262,11 @@ std::vector<int> cells_after(const std::vector<int>& launches, const std::vector
   std::vector<int> all;
   for (int block = 0; block < Relation::kBlocks; ++block) {
     std::vector<int> cells(kCells, 0);
+    Relation::run_before(cells.data());
     for (const int launch : launches) {
       const int place = Access::place(cells.data(), given.data(), Relation::index_of(launch));
-      for (int i = 0; i < Access::kActive; ++i) Access::run(cells.data() + 4 * i, place, launch);
+      for (int i = 0; i < Relation::active_of(launch, Access::kActive); ++i)
+        Access::run(cells.data() + 4 * i, place, launch);
     }
     Relation::run_beside(cells.data());
     all.insert(all.end(), cells.begin(), cells.end());
@@ -279,6 +287,7 @@ void fill_cell(Builder& c, const std::string& parent) {
   const auto cells = c.buffer("cells", std::vector<int>(after.size(), 0), after);
   c.launch(parent, {Relation::kGrid, 1, 1}, {Relation::kX, Relation::kY, Relation::kZ}, c.address(cells),
            c.address(c.input("given", given)));
+  Relation::set(c);
 }
 
 #define ORDER_CELL(name, relation, access, about) \
