@@ -70,13 +70,13 @@ struct AccessToFixedWord {
   static constexpr int kActive = 1;
   KLAP_SHARED static int place(int*, const int*, int) { return 0; }
 };
-// The same in two blocks of a child, whose threads have a word each.
+// The access is run by 60 threads in two blocks of a child, each with a word of its own.
 template <class Narrow>
 struct Wide : Narrow {
   static constexpr int kActive = 60;
 };
 
-// Whose result is the same in any order, as long as no two overlap.
+// These accesses have the same result in any order, as long as no two overlap.
 struct AddsToFixedWord : AccessToFixedWord {
   KLAP_SHARED static void run(int* cells, int, int launch) { cells[0] += launch + 1; }
 };
@@ -115,7 +115,7 @@ struct FindsLockFree : AccessToFixedWord {
   }
 };
 
-// Whose result is that of one order.
+// These accesses have another result in another order.
 struct Multiplies : AccessToFixedWord {
   KLAP_SHARED static void run(int* cells, int, int launch) { cells[0] = cells[0] * 3 + launch + 1; }
 };
@@ -150,7 +150,7 @@ struct AddsFloats : AccessToFixedWord {
   }
 };
 
-// Where the parent says.
+// These accesses are to the word that the parent names.
 struct AddsAtPlace : Access {
   KLAP_SHARED static void run(int* cells, int place, int launch) { cells[place] += launch + 1; }
 };
@@ -162,7 +162,7 @@ struct MultipliesAtPlace : Access {
 struct LastAtPlace : Access {
   KLAP_SHARED static void run(int* cells, int place, int launch) { cells[place] = launch + 1; }
 };
-// Of 65 launches the last one sums what the others wrote.
+// The last of 65 launches sums the words of the others.
 struct FillsAndSums : Access {
   KLAP_SHARED static void run(int* cells, int place, int launch) {
     if (place < 64) {
@@ -183,18 +183,18 @@ template <int X, int Y = 1, int Z = 1, int Blocks = 1>
 struct Parent {
   static constexpr int kX = X, kY = Y, kZ = Z, kBlocks = Blocks;
   static constexpr int kGrid = Blocks;
-  // What the place of a launch is made of, by its number.
+  // The index that a launch's place is made of, by the launch's number.
   KLAP_SHARED static int index_of(int launch) { return launch; }
   // How many of a child's threads are active, by the launch's number.
   KLAP_SHARED static int active_of(int, int active) { return active; }
-  // What the parent does to the cells before its launches; what it and launches in no order do besides.
+  // The parent's own stores before its launches, and the effect of launches that have no order.
   KLAP_SHARED static void run_before(int*) {}
   KLAP_SHARED static void run_beside(int*) {}
 #ifndef __CUDACC__
   static void set(Builder&) {}  // settings of preloaded runs, which are those of the whole file
 #endif
 };
-// Of which all blocks have the same cells; launches are numbered throughout the grid.
+// All blocks of this parent have the same cells; launches are numbered throughout the grid.
 template <int X, int Grid>
 struct ParentOfOneGrid : Parent<X> {
   static constexpr int kGrid = Grid;

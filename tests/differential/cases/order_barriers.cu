@@ -168,7 +168,7 @@ struct Sweeps : Parent<32> {
   }
 #endif
 };
-// The same in two arrays that are exchanged after each turn.
+// A turn reads one of two arrays and writes the other; they are exchanged after each turn.
 struct AddsNeighbours : Access {
   KLAP_SHARED static void run(int* cells, int place, int launch) {
     const int* const from = cells + (place & 32);

@@ -303,7 +303,7 @@ __global__ void count_beside(int* counter) {
 }
 #endif
 
-// What has no order counts beside what has.
+// Launches without order count beside launches with one.
 struct BesideForgotten : Parent<64> {
   static constexpr int kLaunches = 64, kInOrder = 1;
   KLAP_SHARED static void run_beside(int* cells) { cells[kCells - 1] += 64; }

@@ -190,7 +190,7 @@ struct AddsAtomically : AtGiven {
 struct RaisesAtomically : AtGiven {
   KLAP_SHARED static void run(int* cells, int place, int launch) { maximum(cells + place, launch * 7 % 50); }
 };
-// Who lowers a distance says so.
+// A child that lowers a distance says so.
 struct RelaxesAtomically : AtGiven {
   KLAP_SHARED static void run(int* cells, int place, int launch) {
     const int distance = -(launch * 7 % 50) - 1;

@@ -5,7 +5,7 @@
 namespace klap::differential::flags {
 
 #ifdef __CUDACC__
-// Where flags of the parent stand behind the cells. Who is last sets them back.
+// The parent's flags stand behind the cells that children use; the last thread sets them back.
 constexpr int kFlag = 500;
 __device__ inline volatile int* flag_of(int* cells) { return cells + kFlag; }
 #endif
@@ -77,7 +77,7 @@ struct SharedTurns : Parent<256> {
   }
 #endif
 };
-// Who has the lock takes the next number and launches.
+// The thread that has the lock takes the next number and launches.
 struct SharedLock : Parent<256> {
   static constexpr int kLaunches = 8, kInOrder = 8;
 #ifdef __CUDACC__
@@ -238,7 +238,7 @@ struct LanesByFlag : Parent<32> {
   }
 #endif
 };
-// What is handed over is the argument itself.
+// The flag that is handed over is the argument, too.
 struct ArgumentIsTheFlag : Parent<64> {
   static constexpr int kLaunches = 2, kInOrder = 2;
 #ifdef __CUDACC__

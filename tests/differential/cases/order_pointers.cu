@@ -175,7 +175,7 @@ struct WrappingCounter : Parent<64> {
   }
 #endif
 };
-// What is taken is given back, and taken again.
+// A number that was taken is given back, and taken again.
 struct CounterThatGoesBack : Parent<64> {
   static constexpr int kLaunches = 64, kInOrder = 1;
 #ifdef __CUDACC__
@@ -228,7 +228,7 @@ template <class Access>
 __global__ void structure_child(Place place) {
   if (threadIdx.x == 0) Access::run(place.words[1], 0, place.launch);
 }
-// The same memory by two arguments: the second is read only by what the kernel is told.
+// Two arguments name memory that overlaps between launches; the second kernel may read it as constant.
 template <class Access>
 __global__ void alias_child(int* to, const int* from, int launch) {
   if (threadIdx.x == 0) *to = *from + Access::kStep * launch + 1;
@@ -307,7 +307,7 @@ struct ReadOnlyInLoop : Parent<32> {
   }
 #endif
 };
-// Which pointers the relations above pass, and what their kernels do with them.
+// The relations above pass these pointers, and run() is what their kernels do with them.
 template <int To, int From>
 struct Pass : Access {
   static constexpr int kTo = To, kFrom = From, kStep = 3;
@@ -320,7 +320,7 @@ using ReadsNext = Pass<0, 1>;
 
 // ---- accesses ----
 
-// By functions that are not inlined.
+// The address goes through functions that are not inlined.
 __attribute__((noinline)) KLAP_SHARED inline void add_to(int* word, int value) { *word += value; }
 __attribute__((noinline)) KLAP_SHARED inline void add_to_first(int* words, int value) {
   add_to(words, value + value);
@@ -344,7 +344,7 @@ struct FunctionWritesLast : AccessToFixedWord {
     *word = value;
   }
 };
-// By arrays in local memory.
+// The address or the index goes through an array in local memory.
 struct ThroughLocalArray : Access {
   KLAP_SHARED static void run(int* cells, int place, int launch) {
     int* volatile words[4];
@@ -364,7 +364,7 @@ struct ThroughLocalIndex : Access {
     cells[places[launch % 3]] += launch + 1;
   }
 };
-// By arithmetic on the address.
+// Arithmetic on the address, or on the index, makes the words of different launches meet.
 struct AlignedDown : Access {
   KLAP_SHARED static void run(int* cells, int place, int launch) {
     int* const word = reinterpret_cast<int*>(reinterpret_cast<size_t>(cells + place) & ~size_t{15});
@@ -404,7 +404,7 @@ struct FollowsLinks : Access {
     cells[next] += launch + 1;
   }
 };
-// By a variable of the module, and by a pointer to it.
+// The words are a variable of the module, which the child has by name and by a pointer.
 #ifdef __CUDACC__
 __device__
 #else
@@ -528,7 +528,7 @@ struct AddsOrReads : AccessToFixedWord {
       cells[8 + launch] = cells[0];
   }
 };
-// The same value but once.
+// All launches but one store the same value.
 struct StoresSameButOnce : AccessToFixedWord {
   KLAP_SHARED static void run(int* cells, int, int launch) { cells[0] = launch == 1 ? 6 : 5; }
 };
@@ -541,7 +541,7 @@ struct FirstOneCounts : AccessToFixedWord {
     }
   }
 };
-// The same value is stored, but who reads it finds it only afterwards.
+// All launches store the same value, but read before whether it is there already.
 struct ReadsMark : AccessToFixedWord {
   KLAP_SHARED static void run(int* cells, int, int launch) {
     cells[8 + launch] = cells[0];

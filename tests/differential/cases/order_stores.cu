@@ -1,5 +1,5 @@
-// What a thread of the parent stores before it synchronises with another one, that one's child sees; and what
-// a child of a launch before that has written.
+// A child sees all that a thread of the parent stored before it synchronised with the one that launches, and
+// what the children of earlier launches wrote.
 #include "order_cells.h"
 
 namespace klap::differential::stores {

@@ -96,7 +96,7 @@ struct Loops : Parent<32> {
   }
 #endif
 };
-// What tells launches apart counts in the loop, and other threads count as well.
+// The loop's counter tells a thread's launches apart, but every thread counts alike.
 struct LoopsByTurn : Parent<32> {
   static constexpr int kLaunches = 128, kInOrder = 4;
   KLAP_SHARED static int index_of(int launch) { return launch % 4; }

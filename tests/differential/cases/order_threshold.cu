@@ -4,7 +4,7 @@
 
 namespace klap::differential::threshold {
 
-// Of none, of ten or of forty threads.
+// Children have no thread, ten or forty.
 KLAP_SHARED inline int size_of(const int* given, int launch) { return given[launch] * 10; }
 
 #ifdef __CUDACC__
