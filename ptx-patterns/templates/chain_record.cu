@@ -25,7 +25,9 @@
 // shared memory and its parameters.
 #include "chain.h"
 
-// What feed_record.cu defines for a kernel is part of a function here.
+// What feed_record.cu defines for a kernel is part of a function here. One launch waits for the one before it, so
+// a trip to memory less is worth more than a counter that stays near what it was.
+#define KLAP_ORDERED
 extern "C" __device__ __forceinline__ unsigned long long __klap_reserve(KlapFeed* feed, unsigned int grid_x,
                                                                         unsigned int grid_y,
                                                                         unsigned int grid_z);

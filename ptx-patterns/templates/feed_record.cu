@@ -9,7 +9,7 @@
 //
 // Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of the records; KLAP_GROUP_BLOCKS where
 // groups of the parent's blocks launch apart; KLAP_FEEDS where the consumer is that of feed.cu, and what it
-// has to do is counted. `kernel` is the child's number in the consumer.
+// has to do is counted; KLAP_ORDERED where launches keep an order (chain_record.cu). `kernel` is the child's number in the consumer.
 #include "feed_group.h"
 #include "warp.h"
 
@@ -34,7 +34,7 @@ static __device__ __forceinline__ bool is_used_up(const Capacity& capacity, unsi
   return static_cast<unsigned int>(reserved) >= capacity.records || (reserved >> 32) >= capacity.items;
 }
 
-#ifdef KLAP_FEEDS
+#if defined(KLAP_FEEDS) || defined(KLAP_ORDERED)
 
 // Adds to both halves; returns what was there, or that one is used up. Then it goes on only when both have
 // been set to that: the exchange returns something.

@@ -176,7 +176,18 @@ class Planner {
   // hold.
   void keep_order_otherwise(const std::vector<PlannedSite>& first) {
     const PlannedSite& any = first.front();
-    if (!has_conditions(any) || any.way.has_own_room() || any.way.is_at_once()) return;
+    if (!has_conditions(any)) return;
+    const bool may_have_second = !any.way.feeds && !any.way.is_at_once() && request_.blocks;
+    std::vector<PlannedSite> second = may_have_second ? second_variant(first) : std::vector<PlannedSite>();
+    const char* const otherwise = second.empty() ? "the original runs" : "the order is kept";
+    for (const PlannedSite& site : first)
+      plan_.remarks[site.remark].notes.push_back(fmt::format("where that does not hold, {}", otherwise));
+    std::ranges::move(second, std::back_inserter(plan_.sites));
+  }
+
+  // The sites of a variant that keeps the order; none where that cannot be made.
+  std::vector<PlannedSite> second_variant(const std::vector<PlannedSite>& first) {
+    const PlannedSite& any = first.front();
     // Facts of its own tell its sites from the first variant's.
     const auto parent = std::make_shared<FunctionFacts>(any.parent->module, any.parent->function);
     std::vector<PlannedSite> second;
@@ -189,13 +200,13 @@ class Planner {
       planned.wish = site.wish;
       planned.way = site.way;
       planned.way.block = planned.way.grid = {};
+      planned.child = site.child;
+      planned.child_unit = site.child_unit;
       planned.is_second = true;
       planned.order = {analysis::Order::Kept, site.order.why, {}};
     }
-    if (keep_order(second)) return;
-    for (const PlannedSite& site : second)
-      plan_.remarks[site.remark].notes.emplace_back("where that does not hold, the order is kept");
-    std::ranges::move(second, std::back_inserter(plan_.sites));
+    if (keep_order(second)) second.clear();
+    return second;
   }
 
   static bool has_conditions(const PlannedSite& site) {

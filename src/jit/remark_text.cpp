@@ -329,9 +329,8 @@ void describe_rewritten(SiteRemark& remark, const PlannedSite& planned, bool is_
                              : planned.way.grid[0] ? "a grid of one block"
                                                    : "a grid of one row, in blocks";
     remark.notes.push_back(
-        fmt::format("where the host launches the parent in {} of one {}, of which one thread launches; else "
-                    "the original runs",
-                    grid, planned.way.block[0] ? "thread" : "row"));
+        fmt::format("where the host launches the parent in {} of one {}, of which one thread launches", grid,
+                    planned.way.block[0] ? "thread" : "row"));
   }
   if (!planned.whole.empty()) remark.notes.push_back("its grid is launched as a whole: " + planned.whole);
 }
