@@ -1,20 +1,48 @@
 #include "runtime/block_pool.h"
 
+#include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "runtime/driver.h"
 
 namespace klap::runtime {
 
+namespace {
+
+// Of the memory that would be free without the pool, it may take one part of so many.
+constexpr uint64_t kShare = 8;
+
+uint64_t free_memory() {
+  size_t left = 0, total = 0;
+  return driver()->mem_get_info(&left, &total) == CUDA_SUCCESS ? left : 0;
+}
+
+}  // namespace
+
 RelaxedCapture::RelaxedCapture() { driver()->exchange_capture_mode(&mode_); }
 RelaxedCapture::~RelaxedCapture() { driver()->exchange_capture_mode(&mode_); }
+
+Capture capture_state(CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  // An error here (a legacy stream while another stream is being captured) is the program's to see.
+  if (driver()->stream_is_capturing(stream, &status) != CUDA_SUCCESS) return Capture::Unknown;
+  return status == CU_STREAM_CAPTURE_STATUS_NONE ? Capture::None : Capture::Active;
+}
 
 CUevent new_event() {
   CUevent event = nullptr;
   return driver()->event_create(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS ? event : nullptr;
 }
 
-Block BlockPool::take(size_t bytes, bool* limited) {
+// `allocated_` is small against what 64 bits hold, so no sum wraps.
+MaybeReason BlockPool::too_much(uint64_t bytes) const {
+  if (bytes > most_ || allocated_ > most_ - bytes) return &reasons::kQueuesOverTotalBytes;
+  const uint64_t share = (free_memory() + allocated_) / kShare;
+  return bytes > share || allocated_ > share - bytes ? &reasons::kQueuesOverShare : nullptr;
+}
+
+Block BlockPool::take(size_t bytes, MaybeReason& why) {
   const RelaxedCapture relaxed;
   const std::lock_guard lock(mutex_);
   reclaim();
@@ -27,23 +55,25 @@ Block BlockPool::take(size_t bytes, bool* limited) {
     free_.erase(best);
     return block;
   }
-  const bool too_much = is_too_much(bytes);
-  if (limited != nullptr) *limited = too_much;
-  if (too_much) return {};
+  why = too_much(bytes);
+  if (why) return {};
   CUdeviceptr address = 0;
-  if (driver()->mem_alloc(&address, bytes) != CUDA_SUCCESS) return {};
+  if (driver()->mem_alloc(&address, bytes) != CUDA_SUCCESS) {
+    why = &reasons::kNoDeviceMemory;
+    return {};
+  }
   allocated_ += bytes;
   return {address, bytes};
 }
 
-bool BlockPool::reserve(uint64_t bytes) {
+MaybeReason BlockPool::reserve(uint64_t bytes) {
   const RelaxedCapture relaxed;
   const std::lock_guard lock(mutex_);
-  if (bytes == 0) return true;
+  if (bytes == 0) return nullptr;
   reclaim();
-  if (is_too_much(bytes)) return false;
+  if (const MaybeReason reason = too_much(bytes)) return reason;
   allocated_ += bytes;
-  return true;
+  return nullptr;
 }
 
 void BlockPool::unreserve(uint64_t bytes) {
@@ -66,6 +96,34 @@ void BlockPool::retire(std::vector<Block> blocks, CUstream stream) {
 void BlockPool::retire(std::vector<Block> blocks, CUevent done) {
   const std::lock_guard lock(mutex_);
   retired_.push_back({std::move(blocks), done});
+}
+
+bool BlockPool::all_are_free() {
+  const std::lock_guard lock(mutex_);
+  reclaim();
+  return retired_.empty();
+}
+
+uint64_t BlockPool::give_back(std::chrono::milliseconds patience) {
+  constexpr std::chrono::microseconds kPause(100);
+  const auto until = std::chrono::steady_clock::now() + patience;
+  const RelaxedCapture relaxed;
+  while (!all_are_free()) {
+    if (std::chrono::steady_clock::now() >= until) return 0;
+    std::this_thread::sleep_for(kPause);
+  }
+  std::vector<Block> blocks;
+  {
+    const std::lock_guard lock(mutex_);
+    blocks.swap(free_);
+  }
+  // Without the lock: the driver may take its time, and other threads launch meanwhile.
+  uint64_t bytes = 0;
+  for (const Block& block : blocks) {
+    if (driver()->mem_free(block.address) == CUDA_SUCCESS) bytes += block.bytes;
+  }
+  unreserve(bytes);
+  return bytes;
 }
 
 void BlockPool::reclaim() {

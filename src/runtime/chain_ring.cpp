@@ -41,9 +41,9 @@ MaybeReason ChainRings::make_room(CudaContext& context, CUstream stream, CUdevic
   if (shape.bytes() > pool_bytes) return &reasons::kQueueOverPoolBytes;
   if (rings_.contains(number)) return nullptr;
   const RelaxedCapture relaxed;
-  bool limited = false;
-  const Block block = context.pool.take(shape.bytes(), &limited);
-  if (!block.address) return limited ? &reasons::kQueuesOverTotalBytes : &reasons::kNoDeviceMemory;
+  MaybeReason why = nullptr;
+  const Block block = context.pool.take(shape.bytes(), why);
+  if (!block.address) return why;
   if (const MaybeReason reason = write_rings(block.address, shape, report, stream)) {
     context.pool.retire({block}, stream);
     return reason;

@@ -14,72 +14,84 @@
 namespace klap::runtime {
 
 // X(member, exported symbol, type)
-#define KLAP_DRIVER_FUNCTIONS(X)                                                                      \
-  /* stood in front of by the shim */                                                                 \
-  X(get_proc_address, "cuGetProcAddress", PFN_cuGetProcAddress_v11030)                                \
-  X(get_proc_address_v2, "cuGetProcAddress_v2", PFN_cuGetProcAddress_v12000)                          \
-  X(module_load, "cuModuleLoad", PFN_cuModuleLoad_v2000)                                              \
-  X(module_load_data, "cuModuleLoadData", PFN_cuModuleLoadData_v2000)                                 \
-  X(module_load_data_ex, "cuModuleLoadDataEx", PFN_cuModuleLoadDataEx_v2010)                          \
-  X(module_load_fat_binary, "cuModuleLoadFatBinary", PFN_cuModuleLoadFatBinary_v2000)                 \
-  X(module_unload, "cuModuleUnload", PFN_cuModuleUnload_v2000)                                        \
-  X(module_get_function, "cuModuleGetFunction", PFN_cuModuleGetFunction_v2000)                        \
-  X(library_load_data, "cuLibraryLoadData", PFN_cuLibraryLoadData_v12000)                             \
-  X(library_load_from_file, "cuLibraryLoadFromFile", PFN_cuLibraryLoadFromFile_v12000)                \
-  X(library_unload, "cuLibraryUnload", PFN_cuLibraryUnload_v12000)                                    \
-  X(library_get_kernel, "cuLibraryGetKernel", PFN_cuLibraryGetKernel_v12000)                          \
-  X(library_get_global, "cuLibraryGetGlobal", PFN_cuLibraryGetGlobal_v12000)                          \
-  X(module_get_global, "cuModuleGetGlobal_v2", PFN_cuModuleGetGlobal_v3020)                           \
-  X(library_get_module, "cuLibraryGetModule", PFN_cuLibraryGetModule_v12000)                          \
-  X(kernel_get_function, "cuKernelGetFunction", PFN_cuKernelGetFunction_v12000)                       \
-  X(kernel_set_attribute, "cuKernelSetAttribute", PFN_cuKernelSetAttribute_v12000)                    \
-  X(kernel_set_cache_config, "cuKernelSetCacheConfig", PFN_cuKernelSetCacheConfig_v12000)             \
-  X(func_set_attribute, "cuFuncSetAttribute", PFN_cuFuncSetAttribute_v9000)                           \
-  X(func_set_cache_config, "cuFuncSetCacheConfig", PFN_cuFuncSetCacheConfig_v3000)                    \
-  X(launch_kernel, "cuLaunchKernel", PFN_cuLaunchKernel_v4000)                                        \
-  X(launch_kernel_ptsz, "cuLaunchKernel_ptsz", PFN_cuLaunchKernel_v7000_ptsz)                         \
-  X(launch_kernel_ex, "cuLaunchKernelEx", PFN_cuLaunchKernelEx_v11060)                                \
-  X(launch_kernel_ex_ptsz, "cuLaunchKernelEx_ptsz", PFN_cuLaunchKernelEx_v11060_ptsz)                 \
-  X(stream_destroy, "cuStreamDestroy", PFN_cuStreamDestroy_v4000)                                     \
-  X(stream_destroy_v2, "cuStreamDestroy_v2", PFN_cuStreamDestroy_v4000)                               \
-  /* only called */                                                                                   \
-  X(device_get_count, "cuDeviceGetCount", PFN_cuDeviceGetCount_v2000)                                 \
-  X(device_get, "cuDeviceGet", PFN_cuDeviceGet_v2000)                                                 \
-  X(device_get_attribute, "cuDeviceGetAttribute", PFN_cuDeviceGetAttribute_v2000)                     \
-  X(ctx_get_current, "cuCtxGetCurrent", PFN_cuCtxGetCurrent_v4000)                                    \
-  X(ctx_get_device, "cuCtxGetDevice", PFN_cuCtxGetDevice_v2000)                                       \
-  X(ctx_get_id, "cuCtxGetId", PFN_cuCtxGetId_v12000)                                                  \
-  X(device_get_default_mem_pool, "cuDeviceGetDefaultMemPool", PFN_cuDeviceGetDefaultMemPool_v11020)   \
-  X(pointer_get_attributes, "cuPointerGetAttributes", PFN_cuPointerGetAttributes_v7000)               \
-  X(func_get_attribute, "cuFuncGetAttribute", PFN_cuFuncGetAttribute_v2020)                           \
-  X(occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                                         \
-    PFN_cuOccupancyMaxActiveBlocksPerMultiprocessor_v6050)                                            \
-  X(stream_get_ctx, "cuStreamGetCtx", PFN_cuStreamGetCtx_v9020)                                       \
-  X(stream_get_id, "cuStreamGetId", PFN_cuStreamGetId_v12000)                                         \
-  X(stream_is_capturing, "cuStreamIsCapturing", PFN_cuStreamIsCapturing_v10000)                       \
-  X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode",                                       \
-    PFN_cuThreadExchangeStreamCaptureMode_v10010)                                                     \
-  X(link_create, "cuLinkCreate_v2", PFN_cuLinkCreate_v6050)                                           \
-  X(link_add_data, "cuLinkAddData_v2", PFN_cuLinkAddData_v6050)                                       \
-  X(link_add_file, "cuLinkAddFile_v2", PFN_cuLinkAddFile_v6050)                                       \
-  X(link_complete, "cuLinkComplete", PFN_cuLinkComplete_v5050)                                        \
-  X(link_destroy, "cuLinkDestroy", PFN_cuLinkDestroy_v5050)                                           \
-  X(mem_alloc, "cuMemAlloc_v2", PFN_cuMemAlloc_v3020)                                                 \
-  X(mem_pool_create, "cuMemPoolCreate", PFN_cuMemPoolCreate_v11020)                                   \
-  X(mem_pool_set_attribute, "cuMemPoolSetAttribute", PFN_cuMemPoolSetAttribute_v11020)                \
-  X(mem_alloc_from_pool_async, "cuMemAllocFromPoolAsync", PFN_cuMemAllocFromPoolAsync_v11020)         \
-  X(mem_free_async, "cuMemFreeAsync", PFN_cuMemFreeAsync_v11020)                                      \
-  X(memcpy_htod_async, "cuMemcpyHtoDAsync_v2", PFN_cuMemcpyHtoDAsync_v3020)                           \
-  X(memset_d8_async, "cuMemsetD8Async", PFN_cuMemsetD8Async_v3020)                                    \
-  X(memcpy_dtoh_async, "cuMemcpyDtoHAsync_v2", PFN_cuMemcpyDtoHAsync_v3020)                           \
-  X(stream_synchronize, "cuStreamSynchronize", PFN_cuStreamSynchronize_v2000)                         \
-  X(mem_host_register, "cuMemHostRegister_v2", PFN_cuMemHostRegister_v6050)                           \
-  X(mem_host_get_device_pointer, "cuMemHostGetDevicePointer_v2", PFN_cuMemHostGetDevicePointer_v3020) \
-  X(event_create, "cuEventCreate", PFN_cuEventCreate_v2000)                                           \
-  X(event_record, "cuEventRecord", PFN_cuEventRecord_v2000)                                           \
-  X(event_elapsed_time, "cuEventElapsedTime", PFN_cuEventElapsedTime_v2000)                           \
-  X(event_query, "cuEventQuery", PFN_cuEventQuery_v2000)                                              \
-  X(event_destroy, "cuEventDestroy_v2", PFN_cuEventDestroy_v4000)                                     \
+#define KLAP_DRIVER_FUNCTIONS(X)                                                                             \
+  /* stood in front of by the shim */                                                                        \
+  X(get_proc_address, "cuGetProcAddress", PFN_cuGetProcAddress_v11030)                                       \
+  X(get_proc_address_v2, "cuGetProcAddress_v2", PFN_cuGetProcAddress_v12000)                                 \
+  X(module_load, "cuModuleLoad", PFN_cuModuleLoad_v2000)                                                     \
+  X(module_load_data, "cuModuleLoadData", PFN_cuModuleLoadData_v2000)                                        \
+  X(module_load_data_ex, "cuModuleLoadDataEx", PFN_cuModuleLoadDataEx_v2010)                                 \
+  X(module_load_fat_binary, "cuModuleLoadFatBinary", PFN_cuModuleLoadFatBinary_v2000)                        \
+  X(module_unload, "cuModuleUnload", PFN_cuModuleUnload_v2000)                                               \
+  X(module_get_function, "cuModuleGetFunction", PFN_cuModuleGetFunction_v2000)                               \
+  X(library_load_data, "cuLibraryLoadData", PFN_cuLibraryLoadData_v12000)                                    \
+  X(library_load_from_file, "cuLibraryLoadFromFile", PFN_cuLibraryLoadFromFile_v12000)                       \
+  X(library_unload, "cuLibraryUnload", PFN_cuLibraryUnload_v12000)                                           \
+  X(library_get_kernel, "cuLibraryGetKernel", PFN_cuLibraryGetKernel_v12000)                                 \
+  X(library_get_global, "cuLibraryGetGlobal", PFN_cuLibraryGetGlobal_v12000)                                 \
+  X(module_get_global, "cuModuleGetGlobal_v2", PFN_cuModuleGetGlobal_v3020)                                  \
+  X(library_get_module, "cuLibraryGetModule", PFN_cuLibraryGetModule_v12000)                                 \
+  X(kernel_get_function, "cuKernelGetFunction", PFN_cuKernelGetFunction_v12000)                              \
+  X(kernel_set_attribute, "cuKernelSetAttribute", PFN_cuKernelSetAttribute_v12000)                           \
+  X(kernel_set_cache_config, "cuKernelSetCacheConfig", PFN_cuKernelSetCacheConfig_v12000)                    \
+  X(func_set_attribute, "cuFuncSetAttribute", PFN_cuFuncSetAttribute_v9000)                                  \
+  X(func_set_cache_config, "cuFuncSetCacheConfig", PFN_cuFuncSetCacheConfig_v3000)                           \
+  X(launch_kernel, "cuLaunchKernel", PFN_cuLaunchKernel_v4000)                                               \
+  X(launch_kernel_ptsz, "cuLaunchKernel_ptsz", PFN_cuLaunchKernel_v7000_ptsz)                                \
+  X(launch_kernel_ex, "cuLaunchKernelEx", PFN_cuLaunchKernelEx_v11060)                                       \
+  X(launch_kernel_ex_ptsz, "cuLaunchKernelEx_ptsz", PFN_cuLaunchKernelEx_v11060_ptsz)                        \
+  X(array_create, "cuArrayCreate_v2", PFN_cuArrayCreate_v3020)                                               \
+  X(array_3d_create, "cuArray3DCreate_v2", PFN_cuArray3DCreate_v3020)                                        \
+  X(mem_alloc, "cuMemAlloc_v2", PFN_cuMemAlloc_v3020)                                                        \
+  X(mem_alloc_async, "cuMemAllocAsync", PFN_cuMemAllocAsync_v11020)                                          \
+  X(mem_alloc_async_ptsz, "cuMemAllocAsync_ptsz", PFN_cuMemAllocAsync_v11020_ptsz)                           \
+  X(mem_alloc_from_pool_async, "cuMemAllocFromPoolAsync", PFN_cuMemAllocFromPoolAsync_v11020)                \
+  X(mem_alloc_from_pool_async_ptsz, "cuMemAllocFromPoolAsync_ptsz", PFN_cuMemAllocFromPoolAsync_v11020_ptsz) \
+  X(mem_alloc_managed, "cuMemAllocManaged", PFN_cuMemAllocManaged_v6000)                                     \
+  X(mem_alloc_pitch, "cuMemAllocPitch_v2", PFN_cuMemAllocPitch_v3020)                                        \
+  X(mem_create, "cuMemCreate", PFN_cuMemCreate_v10020)                                                       \
+  X(mipmapped_array_create, "cuMipmappedArrayCreate", PFN_cuMipmappedArrayCreate_v5000)                      \
+  X(stream_destroy, "cuStreamDestroy", PFN_cuStreamDestroy_v4000)                                            \
+  X(stream_destroy_v2, "cuStreamDestroy_v2", PFN_cuStreamDestroy_v4000)                                      \
+  /* only called */                                                                                          \
+  X(device_get_count, "cuDeviceGetCount", PFN_cuDeviceGetCount_v2000)                                        \
+  X(device_get, "cuDeviceGet", PFN_cuDeviceGet_v2000)                                                        \
+  X(device_get_attribute, "cuDeviceGetAttribute", PFN_cuDeviceGetAttribute_v2000)                            \
+  X(ctx_get_current, "cuCtxGetCurrent", PFN_cuCtxGetCurrent_v4000)                                           \
+  X(ctx_get_device, "cuCtxGetDevice", PFN_cuCtxGetDevice_v2000)                                              \
+  X(ctx_get_id, "cuCtxGetId", PFN_cuCtxGetId_v12000)                                                         \
+  X(device_get_default_mem_pool, "cuDeviceGetDefaultMemPool", PFN_cuDeviceGetDefaultMemPool_v11020)          \
+  X(pointer_get_attributes, "cuPointerGetAttributes", PFN_cuPointerGetAttributes_v7000)                      \
+  X(func_get_attribute, "cuFuncGetAttribute", PFN_cuFuncGetAttribute_v2020)                                  \
+  X(occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                                                \
+    PFN_cuOccupancyMaxActiveBlocksPerMultiprocessor_v6050)                                                   \
+  X(stream_get_ctx, "cuStreamGetCtx", PFN_cuStreamGetCtx_v9020)                                              \
+  X(stream_get_id, "cuStreamGetId", PFN_cuStreamGetId_v12000)                                                \
+  X(stream_is_capturing, "cuStreamIsCapturing", PFN_cuStreamIsCapturing_v10000)                              \
+  X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode",                                              \
+    PFN_cuThreadExchangeStreamCaptureMode_v10010)                                                            \
+  X(link_create, "cuLinkCreate_v2", PFN_cuLinkCreate_v6050)                                                  \
+  X(link_add_data, "cuLinkAddData_v2", PFN_cuLinkAddData_v6050)                                              \
+  X(link_add_file, "cuLinkAddFile_v2", PFN_cuLinkAddFile_v6050)                                              \
+  X(link_complete, "cuLinkComplete", PFN_cuLinkComplete_v5050)                                               \
+  X(link_destroy, "cuLinkDestroy", PFN_cuLinkDestroy_v5050)                                                  \
+  X(mem_pool_create, "cuMemPoolCreate", PFN_cuMemPoolCreate_v11020)                                          \
+  X(mem_pool_set_attribute, "cuMemPoolSetAttribute", PFN_cuMemPoolSetAttribute_v11020)                       \
+  X(mem_pool_trim_to, "cuMemPoolTrimTo", PFN_cuMemPoolTrimTo_v11020)                                         \
+  X(mem_free, "cuMemFree_v2", PFN_cuMemFree_v3020)                                                           \
+  X(mem_get_info, "cuMemGetInfo_v2", PFN_cuMemGetInfo_v3020)                                                 \
+  X(mem_free_async, "cuMemFreeAsync", PFN_cuMemFreeAsync_v11020)                                             \
+  X(memcpy_htod_async, "cuMemcpyHtoDAsync_v2", PFN_cuMemcpyHtoDAsync_v3020)                                  \
+  X(memset_d8_async, "cuMemsetD8Async", PFN_cuMemsetD8Async_v3020)                                           \
+  X(memcpy_dtoh_async, "cuMemcpyDtoHAsync_v2", PFN_cuMemcpyDtoHAsync_v3020)                                  \
+  X(stream_synchronize, "cuStreamSynchronize", PFN_cuStreamSynchronize_v2000)                                \
+  X(mem_host_register, "cuMemHostRegister_v2", PFN_cuMemHostRegister_v6050)                                  \
+  X(mem_host_get_device_pointer, "cuMemHostGetDevicePointer_v2", PFN_cuMemHostGetDevicePointer_v3020)        \
+  X(event_create, "cuEventCreate", PFN_cuEventCreate_v2000)                                                  \
+  X(event_record, "cuEventRecord", PFN_cuEventRecord_v2000)                                                  \
+  X(event_elapsed_time, "cuEventElapsedTime", PFN_cuEventElapsedTime_v2000)                                  \
+  X(event_query, "cuEventQuery", PFN_cuEventQuery_v2000)                                                     \
+  X(event_destroy, "cuEventDestroy_v2", PFN_cuEventDestroy_v4000)                                            \
   X(get_error_name, "cuGetErrorName", PFN_cuGetErrorName_v6000)
 
 struct Driver {

@@ -91,8 +91,9 @@ Cut make_room(const Launch& launch, const ParentKernel& parent, LaunchContext& c
   for (;; blocks = cut.slices.most_blocks() / 2) {
     cut.slices = GridSlices(launch.grid, blocks);
     cut.no_room = context.make_room(demand, cut.slices.most_blocks(), pool_bytes);
-    const bool is_memory =
-        cut.no_room == &reasons::kQueuesOverTotalBytes || cut.no_room == &reasons::kNoDeviceMemory;
+    const bool is_memory = cut.no_room == &reasons::kQueuesOverTotalBytes ||
+                           cut.no_room == &reasons::kQueuesOverShare ||
+                           cut.no_room == &reasons::kNoDeviceMemory;
     if (!is_memory || !in_slices || cut.slices.most_blocks() == 1) return cut;
     cut.why = cut.no_room;
   }
@@ -129,14 +130,6 @@ class HeldQueues {
  private:
   LaunchContext& context_;
 };
-
-enum class Capture { None, Active, Unknown };
-Capture capture_state(CUstream stream) {
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  // An error here (a legacy stream while another stream is being captured) is the program's to see.
-  if (driver()->stream_is_capturing(stream, &status) != CUDA_SUCCESS) return Capture::Unknown;
-  return status == CU_STREAM_CAPTURE_STATUS_NONE ? Capture::None : Capture::Active;
-}
 
 // Replays of graphs whose kernels launch others were seen to hang on an H200 (driver 580) where nothing
 // between two replays makes device launches of its own. So once a parent is captured, every launch in that
@@ -396,6 +389,15 @@ void stream_about_to_end(CUstream stream) {
   if (capture_state(stream) != Capture::None) return;
   const std::lock_guard lock(context->mutex);
   context->release_in_stream();
+}
+
+bool give_back_queue_memory() {
+  if (LaunchContexts::instance().empty()) return false;
+  unsigned long long context_id = 0;
+  if (driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return false;
+  const uint64_t bytes = LaunchContexts::instance().give_back(context_id);
+  if (bytes != 0) log().info("the program needs memory: {} bytes of queues are given back", bytes);
+  return bytes != 0;
 }
 
 }  // namespace klap::runtime

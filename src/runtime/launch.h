@@ -34,6 +34,10 @@ CUstream per_thread_stream(CUstream stream);
 // launched.
 std::optional<CUresult> redirect_launch(const Launch& launch);
 
+// When the program has run out of memory: returns to the driver what queues in the current context hold, once
+// the work that uses it is done. True if there was any, so that asking again may be worth its while.
+bool give_back_queue_memory();
+
 // Before a stream is destroyed: takes back the memory of its launch context.
 void stream_about_to_end(CUstream stream);
 

@@ -1,6 +1,7 @@
 #include "runtime/launch_context.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "ptx-patterns/templates/queue.h"
@@ -44,6 +45,13 @@ MaybeReason wrong_context(CUstream stream) {
 CudaContext::CudaContext(uint64_t context_id) : id(context_id), pool(config().total_bytes()) {
   const RelaxedCapture relaxed;
   multiprocessors = multiprocessors_of_current_device();
+}
+
+uint64_t CudaContext::give_back() {
+  // Long enough for almost every kernel. Behind one that waits for this thread it would be for ever.
+  constexpr std::chrono::seconds kPatience(30);
+  launch_pool.trim();
+  return pool.give_back(kPatience);
 }
 
 LaunchContext::LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream)
@@ -253,6 +261,18 @@ void LaunchContext::release_after_last_use() {
   last_use_ = nullptr;
 }
 
+void LaunchContext::give_back(uint64_t stream_id) {
+  if (unusable_) return;
+  unsigned long long own_id = 0;
+  const bool is_callers = driver()->stream_get_id(stream_, &own_id) == CUDA_SUCCESS && own_id == stream_id;
+  if (!is_callers) {
+    // The default stream of another thread, in which only that thread can record an event.
+    if (last_use_) release_after_last_use();
+  } else if (capture_state(stream_) == Capture::None) {
+    release_in_stream();
+  }
+}
+
 LaunchContexts& LaunchContexts::instance() {
   static auto* const contexts = new LaunchContexts;
   return *contexts;
@@ -284,6 +304,26 @@ bool LaunchContexts::has_graphs(uint64_t context_id) {
   if (!any_graphs_.load(std::memory_order_relaxed)) return false;
   const std::shared_lock lock(mutex_);
   return with_graphs_.contains(context_id);
+}
+
+uint64_t LaunchContexts::give_back(uint64_t context_id) {
+  std::vector<std::pair<uint64_t, std::shared_ptr<LaunchContext>>> streams;
+  std::shared_ptr<CudaContext> cuda_context;
+  {
+    const std::shared_lock lock(mutex_);
+    if (const auto found = cuda_contexts_.find(context_id); found != cuda_contexts_.end())
+      cuda_context = found->second;
+    for (const auto& [key, context] : contexts_) {
+      if (key.first == context_id) streams.emplace_back(key.second, context);
+    }
+  }
+  if (!cuda_context) return 0;
+  for (const auto& [stream_id, context] : streams) {
+    // Another thread may hold it while it waits in the driver, and would be waited for here.
+    const std::unique_lock lock(context->mutex, std::try_to_lock);
+    if (lock) context->give_back(stream_id);
+  }
+  return cuda_context->give_back();
 }
 
 std::shared_ptr<LaunchContext> LaunchContexts::remove(uint64_t context_id, uint64_t stream_id) {

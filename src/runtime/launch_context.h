@@ -42,6 +42,9 @@ struct CudaContext {
   ReportSlots reports;
   BlockPool pool;
   LaunchPool launch_pool;
+
+  // Returns to the driver what no stream has, and says how many bytes.
+  uint64_t give_back();
 };
 
 // One record queue in device memory. Parents that are launched into a stream share its queues.
@@ -137,6 +140,9 @@ class LaunchContext {
   void release_in_stream();
   // The same after the last record_use() alone; makes no CUDA call, so it may run while a thread ends.
   void release_after_last_use();
+  // The same while the stream, which has that id, may go on to be used. What cannot be told to be free later
+  // stays.
+  void give_back(uint64_t stream_id);
 
   [[nodiscard]] const CudaContext& context() const { return *context_; }
   [[nodiscard]] CUstream stream() const { return stream_; }
@@ -166,6 +172,9 @@ class LaunchContexts {
   std::shared_ptr<LaunchContext> get(uint64_t context_id, uint64_t stream_id, CUstream stream);
   // Takes it out, null if there is none.
   std::shared_ptr<LaunchContext> remove(uint64_t context_id, uint64_t stream_id);
+  // Takes the memory of all streams of the CUDA context, which is current, and returns it to the driver: so
+  // many bytes. Streams that another thread is launching into keep theirs.
+  uint64_t give_back(uint64_t context_id);
   // Remembers for good that parents were captured into a graph in this CUDA context. True the first time.
   bool note_graph(uint64_t context_id);
   [[nodiscard]] bool has_graphs(uint64_t context_id);

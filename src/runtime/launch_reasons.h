@@ -28,6 +28,8 @@ namespace klap::runtime {
     "the records could need more memory than pool_bytes, and the grid is not cut further")                  \
   X(kQueuesOverTotalBytes, "queues over total_bytes",                                                       \
     "all queues together would take more than total_bytes, and the grid is not cut further")                \
+  X(kQueuesOverShare, "queues over their share",                                                            \
+    "all queues together would take more than an eighth of the device's free memory")                       \
   X(kNoDeviceMemory, "no device memory", "the device has no memory for the record queue")                   \
   X(kQueueNotWritable, "queue not writable", "the head of the record queue could not be written")           \
   X(kEventNotRecorded, "event not recorded", "an earlier use of this stream's queue could not be recorded") \

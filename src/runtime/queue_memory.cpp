@@ -27,12 +27,7 @@ CUresult make_pool(CUmemoryPool& pool) {
 
 }  // namespace
 
-Block PooledMemory::take(uint64_t bytes, MaybeReason& why) {
-  bool limited = false;
-  const Block block = pool_.take(bytes, &limited);
-  if (!block.address) why = limited ? &reasons::kQueuesOverTotalBytes : &reasons::kNoDeviceMemory;
-  return block;
-}
+Block PooledMemory::take(uint64_t bytes, MaybeReason& why) { return pool_.take(bytes, why); }
 
 CUmemoryPool LaunchPool::get() {
   const std::lock_guard lock(mutex_);
@@ -49,13 +44,16 @@ CUmemoryPool LaunchPool::get() {
   return made;
 }
 
+void LaunchPool::trim() {
+  const std::lock_guard lock(mutex_);
+  if (pool_.value_or(nullptr)) driver()->mem_pool_trim_to(*pool_, 0);
+}
+
 Block LaunchMemory::take(uint64_t bytes, MaybeReason& why) {
   const uint64_t needed = taken_ + bytes;
   const uint64_t more = needed > reserved_ ? needed - reserved_ : 0;
-  if (!limit_.reserve(more)) {
-    why = &reasons::kQueuesOverTotalBytes;
-    return {};
-  }
+  why = limit_.reserve(more);
+  if (why) return {};
   CUdeviceptr address = 0;
   if (driver()->mem_alloc_from_pool_async(&address, bytes, source_.get(), stream_) != CUDA_SUCCESS) {
     limit_.unreserve(more);

@@ -49,6 +49,8 @@ class LaunchPool {
  public:
   // Made in the current context on the first call. Null, said once, where the driver has no such pools.
   CUmemoryPool get();
+  // Returns to the device what no launch has.
+  void trim();
 
  private:
   std::mutex mutex_;

@@ -1,5 +1,6 @@
 #include "shim/hooks.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace klap::shim {
@@ -12,6 +13,11 @@ const Hook table[] = {
     KLAP_HOOKS(X)
 #undef X
 };
+
+// Functions whose first version, with 32-bit addresses, the shim does not stand in front of. Whoever asks for
+// a CUDA version that is older than the hook gets the driver's.
+constexpr const char* not_hooked_at_first[] = {"cuArray3DCreate", "cuArrayCreate", "cuMemAlloc",
+                                               "cuMemAllocPitch"};
 
 }  // namespace
 
@@ -31,6 +37,8 @@ const Hook* hook_for_request(const char* name, int version, cuuint64_t flags) no
     // newer than that. Of the rest the newest that was asked for; rows of one name stand in that order.
     if (!best || hook.since <= version) best = &hook;
   }
+  const auto is_asked_for = [name](const char* other) { return std::strcmp(other, name) == 0; };
+  if (best && version < best->since && std::ranges::any_of(not_hooked_at_first, is_asked_for)) return nullptr;
   // Names that carry their version, which cuGetProcAddress takes as they are.
   return best ? best : hook_for_symbol(name);
 }

@@ -3,12 +3,14 @@
 #include "runtime/launch.h"
 #include "shim/guard.h"
 #include "shim/hooks.h"
+#include "shim/memory_guard.h"
 
 using namespace klap;
 using runtime::Driver;
 using runtime::Launch;
 using shim::attempt;
 using shim::forward;
+using shim::forward_with_room;
 using shim::observe;
 
 namespace {
@@ -50,8 +52,9 @@ KLAP_EXPORT CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned grid_x
                                                         {}});
     if (result) return *result;
   }
-  return forward<&Driver::launch_kernel>(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
-                                         shared_bytes, stream, params, extra);
+  return forward_with_room<&Driver::launch_kernel>("cuLaunchKernel", function, grid_x, grid_y, grid_z,
+                                                   block_x, block_y, block_z, shared_bytes, stream, params,
+                                                   extra);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLaunchKernel_ptsz(CUfunction function, unsigned grid_x, unsigned grid_y,
@@ -69,8 +72,9 @@ KLAP_EXPORT CUresult CUDAAPI cuLaunchKernel_ptsz(CUfunction function, unsigned g
                                                              {}});
     if (result) return *result;
   }
-  return forward<&Driver::launch_kernel_ptsz>(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
-                                              shared_bytes, stream, params, extra);
+  return forward_with_room<&Driver::launch_kernel_ptsz>("cuLaunchKernel_ptsz", function, grid_x, grid_y,
+                                                        grid_z, block_x, block_y, block_z, shared_bytes,
+                                                        stream, params, extra);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function,
@@ -79,7 +83,7 @@ KLAP_EXPORT CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* config, CUfu
     const auto result = try_redirect("cuLaunchKernelEx", config, function, params, extra, false);
     if (result) return *result;
   }
-  return forward<&Driver::launch_kernel_ex>(config, function, params, extra);
+  return forward_with_room<&Driver::launch_kernel_ex>("cuLaunchKernelEx", config, function, params, extra);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction function,
@@ -88,7 +92,8 @@ KLAP_EXPORT CUresult CUDAAPI cuLaunchKernelEx_ptsz(const CUlaunchConfig* config,
     const auto result = try_redirect("cuLaunchKernelEx_ptsz", config, function, params, extra, true);
     if (result) return *result;
   }
-  return forward<&Driver::launch_kernel_ex_ptsz>(config, function, params, extra);
+  return forward_with_room<&Driver::launch_kernel_ex_ptsz>("cuLaunchKernelEx_ptsz", config, function, params,
+                                                           extra);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,

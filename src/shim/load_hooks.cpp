@@ -3,11 +3,13 @@
 #include "runtime/load.h"
 #include "shim/guard.h"
 #include "shim/hooks.h"
+#include "shim/memory_guard.h"
 
 using namespace klap;
 using runtime::Driver;
 using shim::attempt;
 using shim::forward;
+using shim::forward_with_room;
 using shim::observe;
 
 extern "C" {
@@ -15,13 +17,13 @@ extern "C" {
 KLAP_EXPORT CUresult CUDAAPI cuModuleLoad(CUmodule* module, const char* file) {
   const auto result =
       attempt("cuModuleLoad", [&] { return runtime::load_module_file("cuModuleLoad", module, file); });
-  return result ? *result : forward<&Driver::module_load>(module, file);
+  return result ? *result : forward_with_room<&Driver::module_load>("cuModuleLoad", module, file);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuModuleLoadData(CUmodule* module, const void* image) {
   const auto result = attempt("cuModuleLoadData",
                               [&] { return runtime::load_module("cuModuleLoadData", module, image, {}); });
-  return result ? *result : forward<&Driver::module_load_data>(module, image);
+  return result ? *result : forward_with_room<&Driver::module_load_data>("cuModuleLoadData", module, image);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned count,
@@ -29,14 +31,17 @@ KLAP_EXPORT CUresult CUDAAPI cuModuleLoadDataEx(CUmodule* module, const void* im
   const auto result = attempt("cuModuleLoadDataEx", [&] {
     return runtime::load_module("cuModuleLoadDataEx", module, image, {options, values, count});
   });
-  return result ? *result : forward<&Driver::module_load_data_ex>(module, image, count, options, values);
+  return result ? *result
+                : forward_with_room<&Driver::module_load_data_ex>("cuModuleLoadDataEx", module, image, count,
+                                                                  options, values);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule* module, const void* fatbin) {
   const auto result = attempt("cuModuleLoadFatBinary", [&] {
     return runtime::load_module("cuModuleLoadFatBinary", module, fatbin, {});
   });
-  return result ? *result : forward<&Driver::module_load_fat_binary>(module, fatbin);
+  return result ? *result
+                : forward_with_room<&Driver::module_load_fat_binary>("cuModuleLoadFatBinary", module, fatbin);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* options,
@@ -48,8 +53,9 @@ KLAP_EXPORT CUresult CUDAAPI cuLibraryLoadData(CUlibrary* library, const void* c
                                  {library_options, library_values, library_count});
   });
   return result ? *result
-                : forward<&Driver::library_load_data>(library, code, options, values, count, library_options,
-                                                      library_values, library_count);
+                : forward_with_room<&Driver::library_load_data>("cuLibraryLoadData", library, code, options,
+                                                                values, count, library_options,
+                                                                library_values, library_count);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary* library, const char* file,
@@ -61,8 +67,9 @@ KLAP_EXPORT CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary* library, const cha
                                       {library_options, library_values, library_count});
   });
   return result ? *result
-                : forward<&Driver::library_load_from_file>(library, file, options, values, count,
-                                                           library_options, library_values, library_count);
+                : forward_with_room<&Driver::library_load_from_file>("cuLibraryLoadFromFile", library, file,
+                                                                     options, values, count, library_options,
+                                                                     library_values, library_count);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuModuleUnload(CUmodule module) {

@@ -40,6 +40,18 @@
   X(cuLaunchKernelEx, "cuLaunchKernelEx", 11060, 0)                  \
   X(cuLaunchKernelEx_ptsz, "cuLaunchKernelEx", 11060, 1)             \
   X(cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel", 9000, 0) \
+  X(cuArray3DCreate_v2, "cuArray3DCreate", 3020, 0)                  \
+  X(cuArrayCreate_v2, "cuArrayCreate", 3020, 0)                      \
+  X(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", 11020, 0)    \
+  X(cuMemAllocManaged, "cuMemAllocManaged", 6000, 0)                 \
+  X(cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, 0)                  \
+  X(cuMemCreate, "cuMemCreate", 10020, 0)                            \
+  X(cuMipmappedArrayCreate, "cuMipmappedArrayCreate", 5000, 0)       \
+  X(cuMemFree_v2, "cuMemFree", 3020, 0)                              \
+  X(cuMemAlloc, "cuMemAlloc", 2000, 0)                               \
+  X(cuMemAlloc_v2, "cuMemAlloc", 3020, 0)                            \
+  X(cuMemAllocAsync, "cuMemAllocAsync", 11020, 0)                    \
+  X(cuMemAllocAsync_ptsz, "cuMemAllocAsync", 11020, 1)               \
   X(cuStreamCreate, "cuStreamCreate", 2000, 0)                       \
   X(cuStreamDestroy, "cuStreamDestroy", 2000, 0)                     \
   X(cuStreamDestroy_v2, "cuStreamDestroy", 4000, 0)                  \
@@ -49,6 +61,8 @@
 
 CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags);
 CUresult cuStreamDestroy(CUstream stream);
+CUresult cuMemAlloc(unsigned* address, unsigned bytes);
+CUresult cuMemAllocAsync_ptsz(CUdeviceptr* address, size_t bytes, CUstream stream);
 CUresult cuCtxCreate_v2(CUcontext* context, unsigned flags, CUdevice device);
 CUresult cuLaunchKernel_ptsz(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                              unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,

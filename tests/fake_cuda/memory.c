@@ -30,8 +30,21 @@ void fake_drop_memory(CUcontext context, const void* memory) {
   }
 }
 
+static size_t device_bytes(void) {
+  const char* bytes = getenv("FAKE_CUDA_MEMORY");
+  return bytes ? strtoull(bytes, NULL, 10) : (size_t)64 << 30;
+}
+
+static size_t free_bytes(void) {
+  size_t used = 0;
+  for (const struct allocation* entry = allocations; entry; entry = entry->next) used += entry->bytes;
+  const size_t all = device_bytes();
+  return used < all ? all - used : 0;
+}
+
 static CUresult allocate(void** address, size_t bytes, CUmemoryPool pool, CUresult result) {
   void* memory = NULL;
+  if (result == CUDA_SUCCESS && bytes > free_bytes()) result = CUDA_ERROR_OUT_OF_MEMORY;
   if (result == CUDA_SUCCESS && posix_memalign(&memory, 512, bytes) != 0) result = CUDA_ERROR_OUT_OF_MEMORY;
   if (result == CUDA_SUCCESS) {
     struct allocation* entry = malloc(sizeof *entry);
@@ -42,16 +55,88 @@ static CUresult allocate(void** address, size_t bytes, CUmemoryPool pool, CUresu
   return result;
 }
 
-EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
-  FAIL_IF_SCRIPTED("cuMemAlloc_v2");
+static CUresult allocate_for(const char* function, CUdeviceptr* address, size_t bytes) {
+  FAIL_IF_SCRIPTED(function);
   void* memory = NULL;
   pthread_mutex_lock(&fake_lock);
   CUresult result = fake_current() ? fake_unsafe_call() : CUDA_ERROR_INVALID_CONTEXT;
   result = allocate(&memory, bytes, NULL, result);
   pthread_mutex_unlock(&fake_lock);
   *address = (CUdeviceptr)(uintptr_t)memory;
-  fake_log("cuMemAlloc_v2 bytes=%zu result=%d address=%p", bytes, (int)result, memory);
+  fake_log("%s bytes=%zu result=%d address=%p", function, bytes, (int)result, memory);
   return result;
+}
+
+EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
+  return allocate_for("cuMemAlloc_v2", address, bytes);
+}
+
+/* The first version has 32-bit addresses, which no device has today. */
+EXPORT CUresult cuMemAlloc(unsigned* address, unsigned bytes);
+EXPORT CUresult cuMemAlloc(unsigned* address, unsigned bytes) {
+  (void)address, (void)bytes;
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+EXPORT CUresult cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
+  (void)flags;
+  return allocate_for("cuMemAllocManaged", address, bytes);
+}
+
+EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* address, size_t* pitch, size_t width, size_t height,
+                                   unsigned element_bytes) {
+  (void)element_bytes;
+  *pitch = width;
+  return allocate_for("cuMemAllocPitch_v2", address, width * height);
+}
+
+EXPORT CUresult cuMemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream stream) {
+  (void)stream;
+  return allocate_for("cuMemAllocAsync", address, bytes);
+}
+
+EXPORT CUresult cuMemAllocAsync_ptsz(CUdeviceptr* address, size_t bytes, CUstream stream) {
+  (void)stream;
+  return allocate_for("cuMemAllocAsync_ptsz", address, bytes);
+}
+
+/* What is given out here is the address of a piece of memory. */
+EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes,
+                            const CUmemAllocationProp* properties, unsigned long long flags) {
+  (void)properties, (void)flags;
+  CUdeviceptr address = 0;
+  const CUresult result = allocate_for("cuMemCreate", &address, bytes);
+  *handle = address;
+  return result;
+}
+
+static CUresult create_array(const char* function, void** array, size_t width, size_t height, size_t depth) {
+  CUdeviceptr address = 0;
+  const size_t bytes = width * (height ? height : 1) * (depth ? depth : 1);
+  const CUresult result = allocate_for(function, &address, bytes);
+  *array = (void*)(uintptr_t)address;
+  return result;
+}
+
+EXPORT CUresult cuArrayCreate_v2(CUarray* array, const CUDA_ARRAY_DESCRIPTOR* form) {
+  return create_array("cuArrayCreate_v2", (void**)array, form->Width, form->Height, 0);
+}
+
+EXPORT CUresult cuArray3DCreate_v2(CUarray* array, const CUDA_ARRAY3D_DESCRIPTOR* form) {
+  return create_array("cuArray3DCreate_v2", (void**)array, form->Width, form->Height, form->Depth);
+}
+
+EXPORT CUresult cuMipmappedArrayCreate(CUmipmappedArray* array, const CUDA_ARRAY3D_DESCRIPTOR* form,
+                                       unsigned levels) {
+  (void)levels;
+  return create_array("cuMipmappedArrayCreate", (void**)array, form->Width, form->Height, form->Depth);
+}
+
+EXPORT CUresult cuMemGetInfo_v2(size_t* left, size_t* total) {
+  FAIL_IF_SCRIPTED("cuMemGetInfo_v2");
+  LOCKED(*left = free_bytes());
+  *total = device_bytes();
+  return CUDA_SUCCESS;
 }
 
 /* Makes two allocations of the one at `address`, side by side as a driver's may lie, for as long as their
@@ -127,6 +212,12 @@ EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attr
   return CUDA_SUCCESS;
 }
 
+EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t bytes) {
+  (void)pool;
+  fake_log("cuMemPoolTrimTo bytes=%zu", bytes);
+  return CUDA_SUCCESS;
+}
+
 EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
   (void)pool;
   FAIL_IF_SCRIPTED("cuMemPoolSetAttribute");
@@ -146,6 +237,11 @@ EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUme
   fake_log("cuMemAllocFromPoolAsync bytes=%zu result=%d address=%p stream=%p", bytes, (int)result, memory,
            (void*)stream);
   return result;
+}
+
+EXPORT CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* address, size_t bytes, CUmemoryPool pool,
+                                             CUstream stream) {
+  return cuMemAllocFromPoolAsync(address, bytes, pool, stream ? stream : CU_STREAM_PER_THREAD);
 }
 
 EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {

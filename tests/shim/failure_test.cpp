@@ -119,5 +119,15 @@ TEST(Failure, WithoutDeviceMemoryTheOriginalRuns) {
   ASSERT_EQ(1u, run.complaints().size()) << run.error;
 }
 
+// Natively it has all memory, so it has it here, and its launches are still rewritten.
+TEST(Failure, MemoryIsTheProgramsFirst) {
+  const Outcome run = run_program("launching", {"memory"}, with("FAKE_CUDA_MEMORY", "8388608"));
+  EXPECT_EQ(0, run.status) << run.error;
+  EXPECT_THAT(run.complaints(), testing::IsEmpty());
+  std::string expected = "C";
+  for (int i = 0; i < 18; ++i) expected += "VC";
+  EXPECT_EQ(expected, roles(run));
+}
+
 }  // namespace
 }  // namespace klap::shim_test

@@ -12,13 +12,41 @@ namespace {
 constexpr char kShim[] = "libklap_jit.so";
 constexpr char kDriver[] = "libcuda.so.1";
 
-const std::vector<std::string> kHooks = {
-    "cuGetProcAddress",   "cuGetProcAddress_v2",   "cuModuleLoad",         "cuModuleLoadData",
-    "cuModuleLoadDataEx", "cuModuleLoadFatBinary", "cuModuleUnload",       "cuModuleGetFunction",
-    "cuLibraryLoadData",  "cuLibraryLoadFromFile", "cuLibraryUnload",      "cuLibraryGetKernel",
-    "cuLibraryGetModule", "cuKernelGetFunction",   "cuKernelSetAttribute", "cuKernelSetCacheConfig",
-    "cuFuncSetAttribute", "cuFuncSetCacheConfig",  "cuLaunchKernel",       "cuLaunchKernel_ptsz",
-    "cuLaunchKernelEx",   "cuLaunchKernelEx_ptsz", "cuStreamDestroy",      "cuStreamDestroy_v2"};
+const std::vector<std::string> kHooks = {"cuGetProcAddress",
+                                         "cuGetProcAddress_v2",
+                                         "cuModuleLoad",
+                                         "cuModuleLoadData",
+                                         "cuModuleLoadDataEx",
+                                         "cuModuleLoadFatBinary",
+                                         "cuModuleUnload",
+                                         "cuModuleGetFunction",
+                                         "cuLibraryLoadData",
+                                         "cuLibraryLoadFromFile",
+                                         "cuLibraryUnload",
+                                         "cuLibraryGetKernel",
+                                         "cuLibraryGetModule",
+                                         "cuKernelGetFunction",
+                                         "cuKernelSetAttribute",
+                                         "cuKernelSetCacheConfig",
+                                         "cuFuncSetAttribute",
+                                         "cuFuncSetCacheConfig",
+                                         "cuLaunchKernel",
+                                         "cuLaunchKernel_ptsz",
+                                         "cuLaunchKernelEx",
+                                         "cuLaunchKernelEx_ptsz",
+                                         "cuStreamDestroy",
+                                         "cuStreamDestroy_v2",
+                                         "cuArray3DCreate_v2",
+                                         "cuArrayCreate_v2",
+                                         "cuMemAlloc_v2",
+                                         "cuMemAllocAsync",
+                                         "cuMemAllocAsync_ptsz",
+                                         "cuMemAllocFromPoolAsync",
+                                         "cuMemAllocFromPoolAsync_ptsz",
+                                         "cuMemAllocManaged",
+                                         "cuMemAllocPitch_v2",
+                                         "cuMemCreate",
+                                         "cuMipmappedArrayCreate"};
 
 struct Owner {
   std::string object, symbol;
@@ -58,7 +86,7 @@ TEST_F(LookupTest, DlsymGivesTheHooks) {
 }
 
 TEST_F(LookupTest, DlsymGivesEverythingElseAsItIs) {
-  for (const std::string name : {"cuInit", "cuGetExportTable", "cuMemAlloc_v2"}) {
+  for (const std::string name : {"cuInit", "cuGetExportTable", "cuMemFree_v2", "cuMemAlloc"}) {
     expect("dlsym " + name, kDriver, name);
   }
   expect("dlsym cuNoSuchFunction", "null", "-");
@@ -84,6 +112,10 @@ TEST_F(LookupTest, VersionAndFlagsChooseTheFunction) {
   expect("proc:12000:0 cuLaunchKernelEx", kShim, "cuLaunchKernelEx");
   expect("proc:12000:2 cuLaunchKernelEx", kShim, "cuLaunchKernelEx_ptsz");
   expect("proc:12000:2 cuLibraryLoadData", kShim, "cuLibraryLoadData");
+  expect("proc:2000:0 cuMemAlloc", kDriver, "cuMemAlloc");  // addresses of 32 bits
+  expect("proc:3020:0 cuMemAlloc", kShim, "cuMemAlloc_v2");
+  expect("proc:12000:0 cuMemAllocAsync", kShim, "cuMemAllocAsync");
+  expect("proc:12000:2 cuMemAllocAsync", kShim, "cuMemAllocAsync_ptsz");
   expect("proc:3000:0 cuStreamDestroy", kShim, "cuStreamDestroy");
   expect("proc:4000:0 cuStreamDestroy", kShim, "cuStreamDestroy_v2");
 }

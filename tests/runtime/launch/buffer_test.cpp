@@ -172,14 +172,13 @@ TEST_F(BufferTest, CountsAsTheStreamsUntilItEnds) {
     EXPECT_EQ(&reasons::kQueuesOverTotalBytes, why);
     first.give_back(block);
   }
-  bool limited = false;
-  EXPECT_EQ(0u, limit.take(500, &limited).address);
-  EXPECT_TRUE(limited);
+  EXPECT_EQ(0u, limit.take(500, why).address);
+  EXPECT_EQ(&reasons::kQueuesOverTotalBytes, why);
   setenv("FAKE_CUDA_FAIL", "cuMemAllocFromPoolAsync=2", 1);
   EXPECT_EQ(0u, second.take(400, why).address);
   EXPECT_EQ(&reasons::kNoDeviceMemory, why);
   unsetenv("FAKE_CUDA_FAIL");
-  const Block pooled = limit.take(400);
+  const Block pooled = limit.take(400, why);
   EXPECT_NE(0u, pooled.address) << "what was not there does not count";
   limit.retire({{0, first.take_reserved()}}, static_cast<CUstream>(nullptr));
   EXPECT_NE(0u, second.take(600, why).address);

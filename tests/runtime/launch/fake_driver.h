@@ -56,7 +56,8 @@ class FakeDriverTest : public testing::Test {
   ~FakeDriverTest() override {
     Registry::instance().remove_library(library_);
     driver()->library_unload(library_);
-    for (const char* name : {"FAKE_CUDA_LOG", "FAKE_CUDA_FAIL", "FAKE_CUDA_THREADS"}) unsetenv(name);
+    for (const char* name : {"FAKE_CUDA_LOG", "FAKE_CUDA_FAIL", "FAKE_CUDA_MEMORY", "FAKE_CUDA_THREADS"})
+      unsetenv(name);
     std::filesystem::remove(log_);
   }
 

@@ -33,7 +33,8 @@ static void ask(get_v2 get, const char* name, int version, cuuint64_t flags) {
 int main(void) {
   static const char* const names[] = {"cuInit",
                                       "cuGetExportTable",
-                                      "cuMemAlloc_v2",
+                                      "cuMemFree_v2",
+                                      "cuMemAlloc",
                                       "cuNoSuchFunction",
                                       "curl_easy_init",
                                       "cuGetProcAddress",
@@ -59,7 +60,18 @@ int main(void) {
                                       "cuLaunchKernelEx",
                                       "cuLaunchKernelEx_ptsz",
                                       "cuStreamDestroy",
-                                      "cuStreamDestroy_v2"};
+                                      "cuStreamDestroy_v2",
+                                      "cuArray3DCreate_v2",
+                                      "cuArrayCreate_v2",
+                                      "cuMemAlloc_v2",
+                                      "cuMemAllocAsync",
+                                      "cuMemAllocAsync_ptsz",
+                                      "cuMemAllocFromPoolAsync",
+                                      "cuMemAllocFromPoolAsync_ptsz",
+                                      "cuMemAllocManaged",
+                                      "cuMemAllocPitch_v2",
+                                      "cuMemCreate",
+                                      "cuMipmappedArrayCreate"};
   /* Before there is a libcuda nothing of it may be found. */
   say("before", "cuLaunchKernel", dlsym(RTLD_DEFAULT, "cuLaunchKernel"));
   const char* error = dlerror();
@@ -74,6 +86,10 @@ int main(void) {
   ask(get, "cuInit", 12000, 0);
   ask(get, "cuGetExportTable", 12000, 0);
   ask(get, "cuNoSuchFunction", 12000, 0);
+  ask(get, "cuMemAlloc", 2000, 0);
+  ask(get, "cuMemAlloc", 3020, 0);
+  ask(get, "cuMemAllocAsync", 12000, 0);
+  ask(get, "cuMemAllocAsync", 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
   ask(get, "cuLaunchKernel", 3000, 0);
   ask(get, "cuLaunchKernel", 4000, 0);
   ask(get, "cuLaunchKernel", 12000, CU_GET_PROC_ADDRESS_LEGACY_STREAM);

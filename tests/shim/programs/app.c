@@ -151,6 +151,33 @@ static void do_context_reset(void) {
 
 /* ---- launching ---- */
 
+/* Takes all of the device's memory in every way there is, behind a launch that may have taken some. */
+static void do_memory(void) {
+  enum { WAYS = 9, ALL = 8 << 20 };
+  CUfunction function = kernel_of(load_library(), "parent");
+  const CUDA_ARRAY_DESCRIPTOR flat = {.Width = ALL, .Height = 1};
+  const CUDA_ARRAY3D_DESCRIPTOR deep = {.Width = ALL, .Height = 1, .Depth = 1};
+  for (int way = 0; way < WAYS; ++way) {
+    CUdeviceptr memory = 0;
+    size_t pitch;
+    CHECK(launch(function, NULL));
+    CHECK(way == 0   ? cu.mem_alloc(&memory, ALL)
+          : way == 1 ? cu.mem_alloc_async(&memory, ALL, NULL)
+          : way == 2 ? cu.mem_alloc_async_ptsz(&memory, ALL, NULL)
+          : way == 3 ? cu.mem_alloc_from_pool(&memory, ALL, NULL, NULL)
+          : way == 4 ? cu.mem_alloc_managed(&memory, ALL, CU_MEM_ATTACH_GLOBAL)
+          : way == 5 ? cu.mem_alloc_pitch(&memory, &pitch, ALL, 1, 4)
+          : way == 6 ? cu.mem_create(&memory, ALL, NULL, 0)
+          : way == 7 ? cu.array_create((CUarray*)&memory, &flat)
+                     : cu.array_3d_create((CUarray*)&memory, &deep));
+    CHECK(cu.mem_free(memory));
+    CHECK(launch(function, NULL));
+    CHECK(cu.mipmapped_array_create((CUmipmappedArray*)&memory, &deep, 1));
+    CHECK(cu.mem_free(memory));
+  }
+  REQUIRE(cu.mem_alloc(&(CUdeviceptr){0}, ALL + 1) == CUDA_ERROR_OUT_OF_MEMORY);
+}
+
 static void do_ptsz(void) {
   CUfunction kernel = kernel_of(load_library(), "parent");
   CHECK(cu.launch_ptsz(kernel, 2, 1, 1, 64, 1, 1, 0, NULL, params, NULL));
@@ -314,6 +341,7 @@ int main(int argc, char** argv) {
       {"function_of_module", do_function_of_module},
       {"reload", do_reload},
       {"context_reset", do_context_reset},
+      {"memory", do_memory},
       {"ptsz", do_ptsz},
       {"launch_ex", do_launch_ex},
       {"extra", do_extra},

@@ -48,6 +48,21 @@
   X(launch_ex, "cuLaunchKernelEx", 12000, 0, (const CUlaunchConfig*, CUfunction, void**, void**))         \
   X(launch_ex_ptsz, "cuLaunchKernelEx", 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,             \
     (const CUlaunchConfig*, CUfunction, void**, void**))                                                  \
+  X(array_3d_create, "cuArray3DCreate", 3020, 0, (CUarray*, const CUDA_ARRAY3D_DESCRIPTOR*))              \
+  X(array_create, "cuArrayCreate", 3020, 0, (CUarray*, const CUDA_ARRAY_DESCRIPTOR*))                     \
+  X(mem_alloc, "cuMemAlloc", 3020, 0, (CUdeviceptr*, size_t))                                             \
+  X(mem_alloc_async, "cuMemAllocAsync", 11020, 0, (CUdeviceptr*, size_t, CUstream))                       \
+  X(mem_alloc_async_ptsz, "cuMemAllocAsync", 11020, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,        \
+    (CUdeviceptr*, size_t, CUstream))                                                                     \
+  X(mem_alloc_from_pool, "cuMemAllocFromPoolAsync", 11020, 0,                                             \
+    (CUdeviceptr*, size_t, CUmemoryPool, CUstream))                                                       \
+  X(mem_alloc_managed, "cuMemAllocManaged", 6000, 0, (CUdeviceptr*, size_t, unsigned))                    \
+  X(mem_alloc_pitch, "cuMemAllocPitch", 3020, 0, (CUdeviceptr*, size_t*, size_t, size_t, unsigned))       \
+  X(mem_create, "cuMemCreate", 10020, 0,                                                                  \
+    (CUmemGenericAllocationHandle*, size_t, const CUmemAllocationProp*, unsigned long long))              \
+  X(mem_free, "cuMemFree", 3020, 0, (CUdeviceptr))                                                        \
+  X(mipmapped_array_create, "cuMipmappedArrayCreate", 5000, 0,                                            \
+    (CUmipmappedArray*, const CUDA_ARRAY3D_DESCRIPTOR*, unsigned))                                        \
   X(stream_create, "cuStreamCreate", 2000, 0, (CUstream*, unsigned))                                      \
   X(stream_destroy, "cuStreamDestroy", 4000, 0, (CUstream))                                               \
   X(capture_begin, "cuStreamBeginCapture", 10010, 0, (CUstream, CUstreamCaptureMode))                     \
