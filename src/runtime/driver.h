@@ -67,6 +67,7 @@ namespace klap::runtime {
     PFN_cuOccupancyMaxActiveBlocksPerMultiprocessor_v6050)                                                   \
   X(stream_get_ctx, "cuStreamGetCtx", PFN_cuStreamGetCtx_v9020)                                              \
   X(stream_get_id, "cuStreamGetId", PFN_cuStreamGetId_v12000)                                                \
+  X(stream_query, "cuStreamQuery", PFN_cuStreamQuery_v2000)                                                  \
   X(stream_is_capturing, "cuStreamIsCapturing", PFN_cuStreamIsCapturing_v10000)                              \
   X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode",                                              \
     PFN_cuThreadExchangeStreamCaptureMode_v10010)                                                            \

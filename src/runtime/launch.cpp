@@ -15,6 +15,7 @@
 #include "runtime/launch_params.h"
 #include "runtime/launch_reasons.h"
 #include "runtime/pointers_apart.h"
+#include "runtime/process.h"
 #include "runtime/promoted_launch.h"
 #include "runtime/readback.h"
 #include "runtime/registry.h"
@@ -256,6 +257,20 @@ Outcome leave_for_order(const Launch& launch, ParentKernel& parent) {
   return leave(reasons::kOrderMatters);
 }
 
+// What the driver's queue takes for the launch beside the one kernel that the program asked for.
+uint64_t added_operations(const Launch& launch, const GridSlices& slices, const ParentKernel& parent,
+                          const LaunchContext& context, bool is_prepared) {
+  constexpr uint64_t kTimingEvents = 3;
+  constexpr uint64_t kMany = InFlight::kMost + 2;  // more than there may be, of however little
+  const jit::Variant& variant = parent.variant();
+  const uint64_t consumers = variant.launcher == jit::Launcher::Host ? variant.queues.size() : 0;
+  uint64_t operations =
+      std::min(slices.count(), kMany) * (1 + consumers + (config().timing ? kTimingEvents : 0)) - 1;
+  if (!is_prepared) operations += 2 * consumers;                                // they are tried
+  if (context.has_own_queues()) operations += 2 * variant.queues.size();        // taken and given back
+  return is_ending_thread_stream(launch.stream) ? operations + 1 : operations;  // LaunchContext::record_use()
+}
+
 // Granularity warp: the variant takes the original's place, and needs nothing but itself.
 Outcome redirect_to_variant(const Launch& launch, const Registry::Handle& handle) {
   ParentKernel& parent = *handle.parent;
@@ -337,6 +352,11 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
     parent.warn_once(std::string(reason->name) + ", the original runs");
     return leave(*reason);
   }
+  const uint64_t operations = added_operations(launch, cut.slices, parent, *context, prepared != nullptr);
+  if (!context->may_add(operations)) {
+    parent.info_once("in flight", "behind work that does not end the original runs");
+    return leave(reasons::kTooManyInFlight);
+  }
   if (!prepared) prepared = parent.prepare(*context, block);
   if (prepared->unusable) return leave(*prepared->unusable);
   const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
@@ -344,7 +364,9 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (cut.why) note_slices(launch, parent, cut);
   if (context->has_own_queues()) parent.info_once("buffer", "its queues are allocated for each launch");
   if (parent.reads_back()) parent.info_once("readback", "the host reads back what it recorded");
-  return enqueue(launch, cut.slices, parent, *prepared, *context, priority);
+  const Outcome outcome = enqueue(launch, cut.slices, parent, *prepared, *context, priority);
+  if (!outcome.left) context->added(operations);
+  return outcome;
 }
 
 }  // namespace

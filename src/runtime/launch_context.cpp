@@ -251,6 +251,8 @@ std::vector<Block> LaunchContext::take_blocks() {
 void LaunchContext::release_in_stream() {
   std::vector<Block> blocks = take_blocks();
   if (!blocks.empty()) context_->pool.retire(std::move(blocks), stream_);
+  if (unmarked_ != 0 && !is_idle() && context_->in_flight.mark(stream_, unmarked_)) unmarked_ = 0;
+  context_->in_flight.complete(std::exchange(unmarked_, 0));
   if (last_use_) driver()->event_destroy(last_use_);
   last_use_ = nullptr;
 }
@@ -259,14 +261,50 @@ void LaunchContext::release_after_last_use() {
   std::vector<Block> blocks = take_blocks();
   if (!blocks.empty() && last_use_ && !unusable_) context_->pool.retire(std::move(blocks), last_use_);
   last_use_ = nullptr;
+  context_->in_flight.complete(std::exchange(unmarked_, 0));
+}
+
+// Otherwise it is the default stream of another thread, of which only that thread can ask for more than an
+// event that it has recorded there.
+bool LaunchContext::is_callers(uint64_t stream_id) const {
+  unsigned long long own_id = 0;
+  return driver()->stream_get_id(stream_, &own_id) == CUDA_SUCCESS && own_id == stream_id;
+}
+
+bool LaunchContext::is_idle() const {
+  return capture_state(stream_) == Capture::None && driver()->stream_query(stream_) == CUDA_SUCCESS;
+}
+
+bool LaunchContext::may_add(uint64_t operations) {
+  InFlight& in_flight = context_->in_flight;
+  if (operations == 0 || in_flight.has_room(operations)) return true;
+  const auto has_room = [&] {
+    LaunchContexts::instance().settle(*this);
+    return in_flight.has_room(operations);
+  };
+  // Nothing that waits is in front of them where the stream is idle.
+  if (operations > InFlight::kMost) return is_idle();
+  return has_room() || in_flight.wait_until(has_room);
+}
+
+void LaunchContext::added(uint64_t operations) {
+  if (operations == 0) return;
+  context_->in_flight.add(operations);
+  unmarked_ += operations;
+  if (unmarked_ >= InFlight::kUnmarked && context_->in_flight.mark(stream_, unmarked_)) unmarked_ = 0;
+}
+
+void LaunchContext::settle(uint64_t stream_id) {
+  if (unmarked_ == 0) return;
+  const RelaxedCapture relaxed;
+  const bool is_done =
+      is_callers(stream_id) ? is_idle() : last_use_ && driver()->event_query(last_use_) == CUDA_SUCCESS;
+  if (is_done) context_->in_flight.complete(std::exchange(unmarked_, 0));
 }
 
 void LaunchContext::give_back(uint64_t stream_id) {
   if (unusable_) return;
-  unsigned long long own_id = 0;
-  const bool is_callers = driver()->stream_get_id(stream_, &own_id) == CUDA_SUCCESS && own_id == stream_id;
-  if (!is_callers) {
-    // The default stream of another thread, in which only that thread can record an event.
+  if (!is_callers(stream_id)) {
     if (last_use_) release_after_last_use();
   } else if (capture_state(stream_) == Capture::None) {
     release_in_stream();
@@ -306,19 +344,33 @@ bool LaunchContexts::has_graphs(uint64_t context_id) {
   return with_graphs_.contains(context_id);
 }
 
+std::vector<LaunchContexts::Stream> LaunchContexts::streams_of(uint64_t context_id) {
+  std::vector<Stream> streams;
+  const std::shared_lock lock(mutex_);
+  for (const auto& [key, context] : contexts_) {
+    if (key.first == context_id) streams.emplace_back(key.second, context);
+  }
+  return streams;
+}
+
+void LaunchContexts::settle(LaunchContext& own) {
+  for (const auto& [stream_id, context] : streams_of(own.context().id)) {
+    std::unique_lock<std::mutex> lock;
+    if (context.get() != &own) lock = std::unique_lock(context->mutex, std::try_to_lock);
+    if (context.get() == &own || lock) context->settle(stream_id);
+  }
+  own.in_flight().settle();
+}
+
 uint64_t LaunchContexts::give_back(uint64_t context_id) {
-  std::vector<std::pair<uint64_t, std::shared_ptr<LaunchContext>>> streams;
   std::shared_ptr<CudaContext> cuda_context;
   {
     const std::shared_lock lock(mutex_);
     if (const auto found = cuda_contexts_.find(context_id); found != cuda_contexts_.end())
       cuda_context = found->second;
-    for (const auto& [key, context] : contexts_) {
-      if (key.first == context_id) streams.emplace_back(key.second, context);
-    }
   }
   if (!cuda_context) return 0;
-  for (const auto& [stream_id, context] : streams) {
+  for (const auto& [stream_id, context] : streams_of(context_id)) {
     // Another thread may hold it while it waits in the driver, and would be waited for here.
     const std::unique_lock lock(context->mutex, std::try_to_lock);
     if (lock) context->give_back(stream_id);

@@ -23,6 +23,7 @@
 #include "runtime/block_pool.h"
 #include "runtime/chain_ring.h"
 #include "runtime/feed_shape.h"
+#include "runtime/in_flight.h"
 #include "runtime/launch_reasons.h"
 #include "runtime/queue_memory.h"
 #include "runtime/queue_shape.h"
@@ -42,6 +43,7 @@ struct CudaContext {
   ReportSlots reports;
   BlockPool pool;
   LaunchPool launch_pool;
+  InFlight in_flight;
 
   // Returns to the driver what no stream has, and says how many bytes.
   uint64_t give_back();
@@ -133,6 +135,14 @@ class LaunchContext {
   [[nodiscard]] MaybeReason unusable() const { return unusable_; }
   void give_up(const LaunchReason& reason) { unusable_ = &reason; }
 
+  // Whether so many operations more than the program asked for may be enqueued without a risk that this
+  // thread is blocked where it natively is not (in_flight.h). It may have to wait a moment for that.
+  bool may_add(uint64_t operations);
+  // They are enqueued.
+  void added(uint64_t operations);
+  // Finds out whether what is enqueued in the stream, which has that id, is done.
+  void settle(uint64_t stream_id);
+
   // Remembers that the work now in the stream uses the queues. Needed only for streams that end without a
   // call to cuStreamDestroy, which are the per-thread streams.
   void record_use();
@@ -145,10 +155,13 @@ class LaunchContext {
   void give_back(uint64_t stream_id);
 
   [[nodiscard]] const CudaContext& context() const { return *context_; }
+  [[nodiscard]] InFlight& in_flight() { return context_->in_flight; }
   [[nodiscard]] CUstream stream() const { return stream_; }
 
  private:
   QueueMemory& begin_launch(jit::Buffer buffer);
+  [[nodiscard]] bool is_callers(uint64_t stream_id) const;
+  [[nodiscard]] bool is_idle() const;
   std::vector<Block> take_blocks();
 
   const std::shared_ptr<CudaContext> context_;
@@ -162,6 +175,7 @@ class LaunchContext {
   Queues* current_ = &kept_;  // that it uses
   ChainRings rings_;
   CUevent last_use_ = nullptr;
+  uint64_t unmarked_ = 0;  // operations in flight, and so not known to be done
 };
 
 class LaunchContexts {
@@ -175,6 +189,9 @@ class LaunchContexts {
   // Takes the memory of all streams of the CUDA context, which is current, and returns it to the driver: so
   // many bytes. Streams that another thread is launching into keep theirs.
   uint64_t give_back(uint64_t context_id);
+  // The same for all streams of the CUDA context but those that another thread is launching into, and for
+  // `own`, whose mutex the caller holds.
+  void settle(LaunchContext& own);
   // Remembers for good that parents were captured into a graph in this CUDA context. True the first time.
   bool note_graph(uint64_t context_id);
   [[nodiscard]] bool has_graphs(uint64_t context_id);
@@ -185,6 +202,9 @@ class LaunchContexts {
   struct Hash {
     size_t operator()(const Key& key) const { return key.first * 0x9E3779B97F4A7C15u ^ key.second; }
   };
+
+  using Stream = std::pair<uint64_t, std::shared_ptr<LaunchContext>>;  // with its id
+  std::vector<Stream> streams_of(uint64_t context_id);
 
   std::atomic<size_t> count_{0};
   std::atomic<bool> any_graphs_{false};

@@ -31,6 +31,8 @@ namespace klap::runtime {
   X(kQueuesOverShare, "queues over their share",                                                            \
     "all queues together would take more than an eighth of the device's free memory")                       \
   X(kNoDeviceMemory, "no device memory", "the device has no memory for the record queue")                   \
+  X(kTooManyInFlight, "too many launches under way",                                                        \
+    "behind work that does not end, the driver's queue is kept free for the program's own launches")        \
   X(kQueueNotWritable, "queue not writable", "the head of the record queue could not be written")           \
   X(kEventNotRecorded, "event not recorded", "an earlier use of this stream's queue could not be recorded") \
   X(kMissingHandle, "missing handle", "the loaded image does not give out a kernel of the variant")         \

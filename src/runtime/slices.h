@@ -11,8 +11,9 @@
 // and a slice can be as small as one block.
 //
 // A launch in very many slices fills the driver's queue (about a thousand launches), and the host then waits
-// in it for the device as it does behind a thousand launches of its own. A program that holds the stream
-// until this same host thread does something later would wait for ever there.
+// in it for the device as it does behind a thousand launches of its own. A program may hold the stream until
+// this same host thread does something later, and would wait for ever there. So a launch in many slices is
+// only made in a stream that is idle (in_flight.h).
 #pragma once
 
 #include <cstdint>

@@ -109,6 +109,13 @@ unsigned long long fake_stream_id(CUstream stream);
 int fake_is_special(CUstream stream);
 int fake_capturing(CUstream stream);
 
+/* Between fakeGate(1) and fakeGate(0) nothing that is enqueued gets done, as behind a kernel that waits for
+ * the host. */
+int fake_is_gated(void);
+/* An entry in the queue of the driver, which has 1,024 of them: CUDA_ERROR_LAUNCH_TIMEOUT where a driver
+ * would block the caller until the gate opens. */
+CUresult fake_enqueue(void);
+
 /* ---- memory.c ---- */
 /* Frees the allocations of a context, or the one at `memory`. */
 void fake_drop_memory(CUcontext context, const void* memory);

@@ -121,6 +121,7 @@ static CUresult launch(const struct launch* launch, CUstream stream) {
     result = CUDA_ERROR_INVALID_VALUE;
   }
   if (result == CUDA_SUCCESS) result = describe_params(launch, info, params, sizeof params);
+  if (result == CUDA_SUCCESS) result = fake_enqueue();
   describe_attributes(config, attributes, sizeof attributes);
   pthread_mutex_lock(&fake_lock);
   unsigned long long id = fake_current() ? fake_stream_id(stream) : 0;

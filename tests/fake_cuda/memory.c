@@ -310,6 +310,8 @@ EXPORT CUresult cuEventCreate(CUevent* event, unsigned flags) {
 
 EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
   FAIL_IF_SCRIPTED("cuEventRecord");
+  const CUresult queued = fake_enqueue();
+  if (queued != CUDA_SUCCESS) return queued;
   fake_log("cuEventRecord event=%p stream=%p", (void*)event, (void*)stream);
   return CUDA_SUCCESS;
 }
@@ -321,7 +323,7 @@ EXPORT CUresult cuEventRecord_ptsz(CUevent event, CUstream stream) {
 EXPORT CUresult cuEventQuery(CUevent event) {
   (void)event;
   FAIL_IF_SCRIPTED("cuEventQuery");
-  return CUDA_SUCCESS;
+  return fake_is_gated() ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
 /* Every stretch of work takes 1.5 ms. The header means a newer version of the function by the plain name. */

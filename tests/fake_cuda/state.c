@@ -230,6 +230,31 @@ EXPORT CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
   return CUDA_SUCCESS;
 }
 
+EXPORT CUresult cuStreamQuery(CUstream stream) {
+  FAIL_IF_SCRIPTED("cuStreamQuery");
+  fake_log("cuStreamQuery stream=%p", (void*)stream);
+  return fake_is_gated() ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+static int queued; /* behind the gate */
+static int gate_is_closed;
+
+EXPORT void fakeGate(int closed);
+EXPORT void fakeGate(int closed) { LOCKED((gate_is_closed = closed, queued = 0)); }
+
+int fake_is_gated(void) {
+  int closed = 0;
+  LOCKED(closed = gate_is_closed);
+  return closed;
+}
+
+CUresult fake_enqueue(void) {
+  enum { ENTRIES = 1024 };
+  int entries = 0;
+  LOCKED(entries = gate_is_closed ? ++queued : 0);
+  return entries > ENTRIES ? CUDA_ERROR_LAUNCH_TIMEOUT : CUDA_SUCCESS;
+}
+
 EXPORT CUresult cuStreamSynchronize(CUstream stream) {
   fake_log("cuStreamSynchronize stream=%p", (void*)stream);
   return CUDA_SUCCESS;
