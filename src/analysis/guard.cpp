@@ -82,6 +82,7 @@ bool ends_at_once(const ControlFlow& flow, uint32_t block) {
 }
 
 std::optional<WayOn> way_on_from_entry(const ControlFlow& flow) {
+  if (flow.blocks().empty()) return std::nullopt;
   const BasicBlock& entry = flow.blocks()[0];
   const ptx::Statement& last = *flow.instructions()[entry.last - 1].statement;
   if (!last.predicated || entry.successors.empty()) return std::nullopt;

@@ -112,6 +112,7 @@ class Test {
   // The condition at the end of the entry block under which control goes on, if a thread that fails it ends
   // at once and nothing has happened before.
   [[nodiscard]] std::optional<Guard> find_guard() const {
+    if (flow_.blocks().empty()) return std::nullopt;
     const BasicBlock& entry = flow_.blocks()[0];
     for (uint32_t i = entry.first; i + 1 < entry.last; ++i) {
       if (!is_harmless(i)) return std::nullopt;
