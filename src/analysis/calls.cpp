@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
 namespace klap::analysis {
 
 using ptx::Module;
@@ -31,38 +34,113 @@ std::optional<Call> parse_call(const Module& module, const Statement& s, const L
   return call;
 }
 
-const std::string* CallScope::actual(std::string_view parameter, uint32_t offset) const {
+const std::string* CallScope::actual(std::string_view parameter, uint32_t offset, uint32_t bytes) const {
   const auto found = actuals.find(parameter);
   if (found == actuals.end()) return nullptr;
   const auto value = found->second.find(offset);
-  return value == found->second.end() ? nullptr : &value->second;
+  const bool fits = value != found->second.end() && (bytes == 0 || value->second.bytes == bytes);
+  return fits ? &value->second.operand : nullptr;
 }
 
-CallScope read_call_scope(const Module& module, const Statement& scope, const Statement& call) {
-  CallScope out;
-  for (const Statement& s : scope.body) {
-    if (&s == &call || s.kind == StatementKind::Directive) continue;
-    const bool plain = s.kind == StatementKind::Instruction && !s.predicated && s.operands.size() == 2;
-    if (plain && module.is(s.head, "st") && module.has_modifier(s, ".param")) {
-      const auto address = parse_address(module, s.operands[0]);
-      if (!address || address->offset < 0) {
-        out.problem = fmt::format("a parameter store of unknown address ({})", module.place(s.head));
-        return out;
+namespace {
+
+class ScopeReader {
+ public:
+  ScopeReader(const Module& module, const Statement& scope, const Statement& call)
+      : m_(module), scope_(scope), names_(module, scope), call_(*parse_call(module, call, names_)) {}
+
+  CallScope run() {
+    for (const Statement& s : scope_.body) {
+      if (s.kind == StatementKind::Directive) {
+        declaration(s);
+        continue;
       }
-      const uint32_t width = ptx::type_bytes(module.text(s.modifiers.last - 1));
-      uint32_t offset = static_cast<uint32_t>(address->offset);
-      for (std::string& component : components(module, s.operands[1])) {
-        out.actuals[address->base][offset] = std::move(component);
-        offset += width;
+      if (&s == call_.statement) {
+        called_ = true;
+        continue;
       }
-    } else if (plain && module.is(s.head, "ld") && module.has_modifier(s, ".param")) {
-      out.result = std::string(module.text(s.operands[0]));
-    } else {
-      out.problem = fmt::format("the call's scope holds another instruction ({})", module.place(s.head));
-      return out;
+      std::string_view wrong = instruction(s);
+      if (!wrong.empty()) return refused(wrong, s);
+    }
+    for (const std::string_view result : call_.results) {
+      if (result != "_" && !declared_.contains(result))
+        return refused("the call's result is not a parameter of its scope", *call_.statement);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  CallScope refused(std::string_view what, const Statement& s) {
+    out_.problem = fmt::format("{} ({})", what, m_.place(s.head));
+    return std::move(out_);
+  }
+
+  void declaration(const Statement& s) {
+    if (!m_.is(s.head, ".param")) return;
+    for (uint32_t t = s.head + 1; t < s.tokens.last; ++t) {
+      if (m_.tokens[t].kind == ptx::TokenKind::Identifier) declared_.insert(m_.text(t));
     }
   }
-  return out;
+
+  // What is wrong with it.
+  std::string_view instruction(const Statement& s) {
+    const bool plain = s.kind == StatementKind::Instruction && !s.predicated && s.operands.size() == 2 &&
+                       m_.has_modifier(s, ".param");
+    if (plain && m_.is(s.head, "st")) return store(s);
+    if (plain && m_.is(s.head, "ld")) return load(s);
+    return "the call's scope holds another instruction";
+  }
+
+  std::string_view store(const Statement& s) {
+    const auto address = parse_address(m_, s.operands[0]);
+    const uint32_t width = ptx::type_bytes(m_.text(s.modifiers.last - 1));
+    if (!address || address->offset < 0 || width == 0) return "a parameter store of unknown address";
+    const bool passed = std::ranges::find(call_.parameters, address->base) != call_.parameters.end();
+    if (!passed || !declared_.contains(address->base) || called_)
+      return "the call's scope stores to something else than its parameters";
+    uint32_t offset = static_cast<uint32_t>(address->offset);
+    for (std::string& component : components(m_, s.operands[1])) {
+      if (names_.is_register(component)) return "a register of the call's scope is passed";
+      if (overlaps(address->base, offset, width)) return "a parameter of the call is stored twice";
+      out_.actuals[address->base][offset] = {std::move(component), width};
+      offset += width;
+    }
+    return {};
+  }
+
+  bool overlaps(std::string_view parameter, uint32_t offset, uint32_t width) {
+    const auto& stored = out_.actuals[parameter];
+    return std::ranges::any_of(stored, [&](const auto& other) {
+      return other.first < offset + width && offset < other.first + other.second.bytes;
+    });
+  }
+
+  std::string_view load(const Statement& s) {
+    const auto address = parse_address(m_, s.operands[1]);
+    const std::vector<std::string> to = components(m_, s.operands[0]);
+    const bool of_result = address && address->offset == 0 && call_.results.size() == 1 &&
+                           address->base == call_.results[0] && to.size() == 1;
+    if (!of_result || !called_) return "the call's scope loads something else than its result";
+    if (!out_.result.empty()) return "the call's result is loaded twice";
+    if (names_.is_register(to[0])) return "the call's result is loaded to a register of its scope";
+    out_.result = to[0];
+    out_.result_bytes = ptx::type_bytes(m_.text(s.modifiers.last - 1));
+    return {};
+  }
+
+  const Module& m_;
+  const Statement& scope_;
+  const LocalNames names_;  // of the scope
+  const Call call_;
+  std::set<std::string_view> declared_;  // parameters
+  bool called_ = false;
+  CallScope out_;
+};
+
+}  // namespace
+
+CallScope read_call_scope(const Module& module, const Statement& scope, const Statement& call) {
+  return ScopeReader(module, scope, call).run();
 }
 
 namespace {

@@ -27,15 +27,24 @@ struct Call {
 std::optional<Call> parse_call(const ptx::Module& module, const ptx::Statement& statement,
                                const LocalNames& names);
 
-// What a scope of the form `{ .reg/.param declarations; st.param...; call; ld.param... }` says.
+// What a scope of the form `{ .reg/.param declarations; st.param...; call; ld.param... }` says. It declares
+// the call's parameters and its result, stores the former in front of the call and loads the latter behind
+// it, once at most. Anything else is a problem: whoever replaces the scope would lose it.
 struct CallScope {
-  // The stores of the actual parameters: parameter name -> offset -> operand text.
-  std::map<std::string_view, std::map<uint32_t, std::string>> actuals;
-  std::string result;   // register that receives the (single) result; empty when it is dropped
-  std::string problem;  // why the scope is not of that form; empty when it is
+  struct Actual {
+    std::string operand;
+    uint32_t bytes = 0;  // stored
+  };
+  // The stores of the actual parameters: parameter name -> offset.
+  std::map<std::string_view, std::map<uint32_t, Actual>> actuals;
+  std::string result;         // register that receives the (single) result; empty when it is dropped
+  uint32_t result_bytes = 0;  // loaded to it
+  std::string problem;        // why the scope is not of that form, with a place; empty when it is
 
-  // The operand stored at an offset of a parameter; null if there is none.
-  [[nodiscard]] const std::string* actual(std::string_view parameter, uint32_t offset) const;
+  // The operand stored at an offset of a parameter; null if there is none. With `bytes`, only one of that
+  // width.
+  [[nodiscard]] const std::string* actual(std::string_view parameter, uint32_t offset,
+                                          uint32_t bytes = 0) const;
 };
 CallScope read_call_scope(const ptx::Module& module, const ptx::Statement& scope, const ptx::Statement& call);
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
+#include "analysis/inlining.h"
 #include "analysis/wrappers.h"
 
 namespace klap::analysis {
@@ -29,7 +31,7 @@ class SiteFinder {
       if (const Idiom* idiom = idioms().by_get_buffer(function)) {
         sites.push_back(site_at(i, *call, idiom->form));
       } else if (const Idiom* launched = idioms().by_launch(function)) {
-        if (!taken(sites, call->statement)) sites.push_back(orphan(i, *call, *launched));
+        if (!taken(sites, call->statement)) lone_launch(sites, orphan(i, *call, *launched));
       }
     }
     if (!sites.empty() && is_wrapper_of_calls(m_, function_)) sites.clear();
@@ -39,6 +41,23 @@ class SiteFinder {
  private:
   static bool taken(const std::vector<Site>& sites, const Statement* launch) {
     return std::any_of(sites.begin(), sites.end(), [&](const Site& s) { return s.launch_call == launch; });
+  }
+
+  // The launch of a site whose first call was not understood is no site of its own.
+  void lone_launch(std::vector<Site>& sites, Site launch) {
+    const auto begun = std::find_if(sites.rbegin(), sites.rend(), [](const Site& s) {
+      return s.get_call != nullptr && s.launch_call == nullptr;
+    });
+    if (begun == sites.rend() || completed_.contains(begun->get_call)) {
+      sites.push_back(std::move(launch));
+      return;
+    }
+    completed_.insert(begun->get_call);
+    begun->idiom = launch.idiom;
+    if (begun->callee.empty()) begun->callee = launch.callee;
+    const bool says_more = launch.problem.find(": ") != std::string::npos &&
+                           launch.problem.find(m_.place(begun->get_call->head)) == std::string::npos;
+    if (says_more) begun->problem += "; behind it, " + launch.problem;
   }
 
   // A launch that belongs to no call for a buffer before it.
@@ -74,6 +93,13 @@ class SiteFinder {
     return site;
   }
 
+  // True if the scope loads a result of that width to a register of the same width.
+  bool is_result_of(const CallScope& scope, uint32_t bytes) {
+    if (!registers_) registers_.emplace(m_, function_);
+    return scope.result_bytes == bytes && registers_->of(scope.result) == 8 * bytes;
+  }
+
+  static constexpr std::string_view kUnknownResult = "the call's result is read in another width";
   static constexpr std::string_view kControlFlow = "control flow between the two calls";
   static constexpr std::string_view kNoNullTest = "the buffer is not tested for null";
   static constexpr std::string_view kUnknownNullTest = "the buffer is not tested for null in the known way";
@@ -94,12 +120,13 @@ class SiteFinder {
     const CallScope scope = read_call_scope(m_, *site.get_scope, *get.statement);
     if (!scope.problem.empty()) return scope.problem;
     if (scope.result.empty()) return "the buffer's address is not used";
+    if (!is_result_of(scope, 8)) return problem(kUnknownResult, *get.statement);
     site.buffer = scope.result;
     if (form == LaunchForm::Described) {
       return description(site, scope, get.parameters[0], {get.parameters[1], get.parameters[2]},
                          get.parameters[3]);
     }
-    const std::string* bytes = scope.actual(get.parameters[1], 0);
+    const std::string* bytes = scope.actual(get.parameters[1], 0, 8);
     if (bytes == nullptr) return "a parameter is not set";
     site.buffer_bytes = *bytes;
     return {};
@@ -108,8 +135,8 @@ class SiteFinder {
   // What is launched and how: the same parameters in either form's describing call.
   std::string description(Site& site, const CallScope& scope, std::string_view callee_name,
                           std::array<std::string_view, 2> grid_and_block, std::string_view shared_name) {
-    const std::string* callee = scope.actual(callee_name, 0);
-    const std::string* shared = scope.actual(shared_name, 0);
+    const std::string* callee = scope.actual(callee_name, 0, 8);
+    const std::string* shared = scope.actual(shared_name, 0, 4);
     if (callee == nullptr || shared == nullptr) return "a parameter is not set";
     site.callee_operand = *callee;
     site.callee = data_.symbol(*callee).value_or("");
@@ -120,8 +147,8 @@ class SiteFinder {
     }
     site.shared = *shared;
     for (uint32_t axis = 0; axis < 3; ++axis) {
-      const std::string* grid = scope.actual(grid_and_block[0], axis * 4);
-      const std::string* block = scope.actual(grid_and_block[1], axis * 4);
+      const std::string* grid = scope.actual(grid_and_block[0], axis * 4, 4);
+      const std::string* block = scope.actual(grid_and_block[1], axis * 4, 4);
       if (grid == nullptr || block == nullptr) return "a dimension is not set by a 32-bit store";
       site.grid[axis] = *grid;
       site.block[axis] = *block;
@@ -271,8 +298,9 @@ class SiteFinder {
     site.launch_call = call.statement;
     const CallScope scope = read_call_scope(m_, *site.launch_scope, *call.statement);
     if (!scope.problem.empty()) return scope.problem;
-    const std::string* buffer = scope.actual(call.parameters[documented ? 1 : 0], 0);
-    const std::string* stream = scope.actual(call.parameters.back(), 0);
+    if (!scope.result.empty() && !is_result_of(scope, 4)) return problem(kUnknownResult, *call.statement);
+    const std::string* buffer = scope.actual(call.parameters[documented ? 1 : 0], 0, 8);
+    const std::string* stream = scope.actual(call.parameters.back(), 0, 8);
     if (buffer == nullptr || stream == nullptr || *buffer != site.buffer)
       return problem("the launch uses another buffer", *call.statement);
     site.idiom = idiom;
@@ -321,8 +349,6 @@ class SiteFinder {
 
   // The buffer may be defined once and read by the null test, the argument stores and the launch only.
   std::string buffer_escapes(const Site& site) {
-    if (data_.definitions(site.buffer).empty())
-      return problem("the buffer's register is not declared", *site.get_call);
     if (data_.definitions(site.buffer).size() != 1)
       return problem("the buffer's register is written elsewhere too", elsewhere(site));
     for (uint32_t use : data_.uses(site.buffer)) {
@@ -340,6 +366,8 @@ class SiteFinder {
   const ptx::Function& function_;
   const ControlFlow& flow_;
   const DataFlow& data_;
+  std::set<const Statement*> completed_;        // first calls whose launch was found behind them
+  std::optional<RegisterBits> registers_;       // made when it is first asked
   std::vector<uint32_t> path_;                  // of the site at hand: instructions between its calls
   std::map<std::string_view, bool> null_when_;  // predicate -> value that it has where the buffer is null
 };
@@ -394,6 +422,9 @@ std::vector<ErrorQuery> find_error_queries(const ptx::Module& module, const ptx:
       const CallScope scope = read_call_scope(module, *f.scope, *f.statement);
       query.problem = scope.problem;
       query.result = scope.result;
+      const bool plain = scope.result_bytes == 4 && RegisterBits(module, function).of(scope.result) == 32;
+      if (query.problem.empty() && !query.result.empty() && !plain)
+        query.problem = "the call's result is read in another width";
     }
     out.push_back(std::move(query));
   }
