@@ -12,6 +12,7 @@
 #include "analysis/fixed_rounds.h"
 #include "analysis/inlining.h"
 #include "analysis/own_streams.h"
+#include "analysis/redirection.h"
 #include "analysis/retry.h"
 #include "analysis/sharing.h"
 #include "analysis/single_thread.h"
@@ -670,6 +671,9 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
   if (auto objection = object_to_calls(graph, child, way)) return objection;
   if (auto objection = object_to_effects(m, child, graph.own(child), kNamedMemory)) return objection;
   if (auto objection = object_to_effects(m, child, graph.own(child), kNamedRegisters)) return objection;
+  if (const auto token = not_redirected(m, child))
+    return object(Reason::ChildParameterUse,
+                  fmt::format("'{}' cannot be redirected ({})", m.text(*token), m.place(*token)));
   if (auto objection = object_to_child_waiting(graph, child)) return objection;
   if (auto objection = block ? std::nullopt : object_to_child_sizes(m, child, graph, site, way))
     return objection;

@@ -55,7 +55,7 @@ namespace klap::analysis {
   X(ChildInstruction, "child-instruction",                                                                   \
     "the child has an instruction that is not on the list of safe ones")                                     \
   X(ChildParameterUse, "child-parameter-use",                                                                \
-    "the child uses its parameters in a way that cannot be redirected")                                      \
+    "the child uses its parameters or its place in a way that cannot be redirected")                         \
   X(ChildCluster, "child-cluster", "the child is launched in clusters")                                      \
   X(ChildWaits, "child-waits", "the child may wait for other blocks")                                        \
   X(ChainForm, "chain-form",                                                                                 \

@@ -11,6 +11,7 @@
 #include "analysis/dataflow.h"
 #include "analysis/inlining.h"
 #include "analysis/legality.h"
+#include "analysis/redirection.h"
 #include "transform/splicer.h"
 
 namespace klap::transform {
@@ -335,11 +336,9 @@ class KernelSplicer final : public Splicer {
   // `%tid.x` is two tokens; the operand that replaces it covers both.
   std::string virtual_register(std::string_view name, uint32_t component) {
     const std::string_view axis = m_.text(component);
-    const size_t index = axis == ".x" ? 0 : axis == ".y" ? 1 : axis == ".z" ? 2 : 3;
+    const size_t index = axis == ".x" ? 0 : axis == ".y" ? 1 : 2;
     // Special registers are 32 bits wide; older code may read them as 16, where a plain register does not do.
-    const bool wide =
-        !current_->modifiers.empty() && ptx::type_bytes(m_.text(current_->modifiers.last - 1)) == 4;
-    if (index == 3 || !wide) throw unsupported(component);
+    if (analysis::reads_narrow_position(m_, *current_, component - 1)) throw unsupported(component - 1);
     swallow_next_ = true;
     if (name == "%tid") return kernel_.tid[index];
     if (name == "%ctaid") return kernel_.ctaid[index];
