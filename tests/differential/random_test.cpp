@@ -18,9 +18,10 @@ namespace klap::differential::random {
 namespace {
 
 constexpr const char* kMixes[] = {"all", "legal", "swarm"};
+constexpr const char* kAllMixes[] = {"all", "legal", "swarm", "order"};
 
 TEST(RandomPrograms, AreTheSameForTheSameSeed) {
-  for (const char* mix : kMixes) {
+  for (const char* mix : kAllMixes) {
     std::set<std::string> different;
     for (uint64_t seed = 1; seed <= 30; ++seed) {
       const std::string text = print_ptx(generate(seed, parse_mix(mix)));
@@ -32,7 +33,7 @@ TEST(RandomPrograms, AreTheSameForTheSameSeed) {
 }
 
 TEST(RandomPrograms, GiveTheSameResultInAnyOrderOfGrids) {
-  for (const char* mix : kMixes) {
+  for (const char* mix : kAllMixes) {
     for (uint64_t seed = 1; seed <= 150; ++seed) {
       const Program program = generate(seed, parse_mix(mix));
       const Memories first = run_reference(program, GridOrder::FirstComeFirstServed);
@@ -41,6 +42,7 @@ TEST(RandomPrograms, GiveTheSameResultInAnyOrderOfGrids) {
         EXPECT_EQ(first.own, other.own) << mix << " " << seed;
         EXPECT_EQ(first.sums, other.sums) << mix << " " << seed;
         EXPECT_EQ(first.input, other.input) << mix << " " << seed;
+        EXPECT_EQ(first.cells, other.cells) << mix << " " << seed;
       }
     }
   }
@@ -65,6 +67,20 @@ TEST(RandomPrograms, ChangeMemoryFromDeviceLaunches) {
   EXPECT_GE(by_children, 50);
 }
 
+// Programs of this mix are there for what CUDA orders: most must show it when the order is another one.
+TEST(RandomPrograms, OfTheOrderMixDependOnTheOrderOfLaunches) {
+  int depending = 0, launching = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const Program program = generate(seed, parse_mix("order,-unordered"));
+    const Memories right = run_reference(program);
+    const Memories wrong = run_reference(program, GridOrder::Reversed);
+    depending += right.cells != wrong.cells || right.own != wrong.own || right.sums != wrong.sums ? 1 : 0;
+    launching += right.cells != initial_memories(program).cells ? 1 : 0;
+  }
+  EXPECT_GE(depending, 150);
+  EXPECT_GE(launching, 190);
+}
+
 TEST(RandomPrograms, StayAffordable) {
   for (const char* mix : kMixes) {
     for (uint64_t seed = 1; seed <= 300; ++seed) {
@@ -85,7 +101,7 @@ int assemble(const std::string& ptx, const std::filesystem::path& file) {
 TEST(RandomPrograms, AreTakenByPtxas) {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "program.ptx";
-  for (const char* mix : kMixes) {
+  for (const char* mix : kAllMixes) {
     for (uint64_t seed = 1; seed <= 40; ++seed) {
       ASSERT_EQ(0, assemble(print_ptx(generate(seed, parse_mix(mix))), file))
           << mix << " " << seed << "\n"
@@ -103,7 +119,7 @@ jit::Request grid_request(jit::Launcher launcher) {
 }
 
 TEST(RandomPrograms, AreUnderstoodByKlap) {
-  for (const char* mix : kMixes) {
+  for (const char* mix : kAllMixes) {
     for (uint64_t seed = 1; seed <= 100; ++seed) {
       const auto program = jit::program_from_ptx(print_ptx(generate(seed, parse_mix(mix))), "random");
       for (const auto& remark : explain_module(program, grid_request(jit::Launcher::Host))) {

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <span>
 
 #include "random/generate_code.h"
+#include "random/generate_order.h"
 #include "random/random_source.h"
+#include "random/reference.h"
 #include "support/error.h"
 
 namespace klap::differential::random {
@@ -40,21 +43,44 @@ constexpr std::array<Feature, 20> kFeatures = {{
     {"streams", &Mix::streams, true},
 }};
 
+constexpr std::array<Feature, 11> kOrderFeatures = {{
+    {"turns", &Mix::turns, false},
+    {"child_turns", &Mix::child_turns, false},
+    {"unordered", &Mix::unordered, false},
+    {"blocks", &Mix::blocks, false},
+    {"tables", &Mix::tables, false},
+    {"widths", &Mix::widths, false},
+    {"forms", &Mix::forms, false},
+    {"ways", &Mix::ways, false},
+    {"atomics", &Mix::atomics, false},
+    {"aliases", &Mix::aliases, false},
+    {"other_streams", &Mix::other_streams, false},
+}};
+
+// Changes one feature, as in "+loops".
+bool change_feature(Mix& mix, std::span<const Feature> features, std::string_view item) {
+  if (item.size() < 2 || (item[0] != '+' && item[0] != '-')) return false;
+  const auto found = std::ranges::find(features, item.substr(1), &Feature::name);
+  if (found == features.end()) return false;
+  mix.*found->member = item[0] == '+';
+  return true;
+}
+
 void change_mix(Mix& mix, std::string_view item) {
-  mix.swarm = item == "swarm" || (mix.swarm && item != "all" && item != "legal");
-  for (const Feature& f : kFeatures) {
-    if (item == "all" || item == "swarm") mix.*f.member = true;
-    if (item == "legal") mix.*f.member = f.legal_today;
-    if (item.size() > 1 && item.substr(1) == f.name && (item[0] == '+' || item[0] == '-')) {
-      mix.*f.member = item[0] == '+';
-      return;
-    }
+  if (change_feature(mix, kFeatures, item) || change_feature(mix, kOrderFeatures, item)) return;
+  const bool is_legal = item == "legal";
+  if (is_legal || item == "all" || item == "swarm" || item == "order") {
+    mix = {};
+    mix.swarm = item == "swarm";
+    mix.order = item == "order";
+    for (const Feature& f : kFeatures) mix.*f.member = !is_legal || f.legal_today;
+    return;
   }
-  if (item == "all" || item == "legal" || item == "swarm") return;
   std::string names;
   for (const Feature& f : kFeatures) names += (names.empty() ? "" : ", ") + std::string(f.name);
+  for (const Feature& f : kOrderFeatures) names += ", " + std::string(f.name);
   throw Error(ErrorCode::Config, "\"" + std::string(item) + "\" is not a mix")
-      .fix("all, legal, swarm, or + or - and one of " + names);
+      .fix("all, legal, swarm, order, or + or - and one of " + names);
 }
 
 // What a program may cost: launches that wait at the same time are limited (2,048 by default), and the
@@ -194,9 +220,9 @@ void make_affordable(Program& program) {
   }
 }
 
-Mix halved(Mix mix, uint64_t seed) {
+Mix halved(Mix mix, std::span<const Feature> features, uint64_t seed) {
   Random random(~seed);
-  for (const Feature& f : kFeatures) mix.*f.member = mix.*f.member && random.chance(50);
+  for (const Feature& f : features) mix.*f.member = mix.*f.member && random.chance(50);
   return mix;
 }
 
@@ -212,8 +238,33 @@ Mix parse_mix(std::string_view text) {
   }
 }
 
+namespace {
+
+bool depends_on_order(const Program& program) {
+  const Memories right = run_reference(program), wrong = run_reference(program, GridOrder::Reversed);
+  return right.cells != wrong.cells || right.own != wrong.own || right.sums != wrong.sums;
+}
+
+// The next candidate whose result depends on nothing but what CUDA orders. Half of what the mix allows is
+// left out at random: features hide each other. Of every five programs in which launches have an order at
+// least four show it; in the others, what orders them must not be what keeps children apart.
+Program generate_ordered(uint64_t seed, const Mix& wanted) {
+  const Mix mix = halved(halved(wanted, kFeatures, seed), kOrderFeatures, seed + 1);
+  for (uint64_t attempt = 0;; ++attempt) {
+    Program program = make_ordered_program(seed + (attempt << 40), mix);
+    program.seed = seed;
+    if (const std::string text = problem(program); !text.empty())
+      throw Error(ErrorCode::Internal, "program " + std::to_string(seed) + " has " + text);
+    if (own_words(program, lay_out(program)) > kMostWords || !disorder(program).empty()) continue;
+    if (mix.unordered || seed % 5 == 0 || attempt > 50 || depends_on_order(program)) return program;
+  }
+}
+
+}  // namespace
+
 Program generate(uint64_t seed, const Mix& wanted) {
-  const Mix mix = wanted.swarm ? halved(wanted, seed) : wanted;
+  if (wanted.order) return generate_ordered(seed, wanted);
+  const Mix mix = wanted.swarm ? halved(wanted, kFeatures, seed) : wanted;
   // The next attempt, should one be too costly even when cut down, is as random and as reproducible.
   for (uint64_t attempt = 0;; ++attempt) {
     Program program = ProgramMaker(seed + (attempt << 40), mix).make();

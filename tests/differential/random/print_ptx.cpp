@@ -7,13 +7,17 @@
 #include <map>
 #include <set>
 
+#include "random/print_cells.h"
 #include "random/print_expression.h"
+#include "random/print_turns.h"
 
 namespace klap::differential::random {
 
 std::string kernel_name(uint32_t kernel) { return fmt::format("kernel{}", kernel); }
 
 namespace {
+
+constexpr uint32_t kLocalSlots = 4;
 
 std::string function_name(uint32_t function) { return fmt::format("function{}", function); }
 
@@ -71,7 +75,8 @@ class KernelPrinter {
     prologue();
     print(kernel_.body);
     std::string text = header();
-    text += "{\n" + shared_declaration() + code_.declarations() + "\n" + inputs_ + "\n" + code_.text() + "\n";
+    text += "{\n" + shared_declaration() + local_declaration() + code_.declarations() + "\n" + inputs_ +
+            "\n" + code_.text() + "\n";
     if (return_label_used_) text += return_label() + ":\n";
     return text + "\tret;\n\n}\n";
   }
@@ -109,9 +114,15 @@ class KernelPrinter {
 
   // What Exchange needs is declared here or, if dynamic, once for the module.
   std::string shared_declaration() const {
-    if (!has_kind(kernel_.body, Kind::Exchange) || kernel_.dynamic_shared) return "";
-    return fmt::format("\t.shared .align 4 .b8 {}[{}];\n", shared_name(), 4 * product(kernel_.block));
+    std::string text;
+    if (has_shared_word_) text = fmt::format("\t.shared .align 4 .b8 {}_turn[4];\n", name_);
+    if (!has_kind(kernel_.body, Kind::Exchange) || kernel_.dynamic_shared) return text;
+    return text + fmt::format("\t.shared .align 4 .b8 {}[{}];\n", shared_name(), 4 * product(kernel_.block));
   }
+  std::string local_declaration() const {
+    return has_local_ ? fmt::format("\t.local .align 8 .b8 {}[{}];\n", local_name(), 8 * kLocalSlots) : "";
+  }
+  [[nodiscard]] std::string local_name() const { return fmt::format("__local_depot{}", number_); }
   [[nodiscard]] std::string shared_name() const {
     return kernel_.dynamic_shared ? "dynamic_memory" : name_ + "_shared";
   }
@@ -342,6 +353,14 @@ class KernelPrinter {
         return shuffle(s);
       case Kind::Launch:
         return launch(s.site);
+      case Kind::Cell:
+        return cell(s);
+      case Kind::Fetch:
+        return fetch(s);
+      case Kind::Barrier:
+        return print_barrier(code_, s.limit);
+      case Kind::Turns:
+        return turns(s);
     }
   }
 
@@ -454,6 +473,113 @@ class KernelPrinter {
   void shuffle(const Statement& s) {
     const std::string given = in_register(expressions_.print(s.values[0])), p = code_.new_register('p');
     code_.emit("shfl.sync.bfly.b32 \t{}|{}, {}, {}, 31, -1;", variables_.at(s.number), p, given, s.limit);
+  }
+
+  // ---- cells and turns ----
+
+  void turns(const Statement& s) {
+    TurnsPlace place{thread(), threads_of_block(), "", [&] { print(s.body); }};
+    if (is_by_global_word(s.turns.relation)) {
+      place.word = flag();
+    } else if (is_by_word(s.turns.relation)) {
+      has_shared_word_ = true;
+      place.word = code_.new_register('r');
+      code_.emit("mov.u32 \t{}, {}_turn;", place.word, name_);
+    }
+    print_turns(code_, s.turns, place);
+  }
+
+  // The block's word behind what threads own.
+  std::string flag() {
+    const std::string block = linear_index("ctaid", "nctaid"), base = global(Role::Own);
+    const std::string bytes = code_.new_register('d'), first = code_.new_register('d'),
+                      at = code_.new_register('d');
+    code_.emit("mul.wide.u32 \t{}, {}, 4;", bytes, block);
+    code_.emit("add.s64 \t{}, {}, {};", first, base, 4 * layout_.flags[number_]);
+    code_.emit("add.s64 \t{}, {}, {};", at, first, bytes);
+    return at;
+  }
+
+  void fetch(const Statement& s) {
+    constexpr const char* kNames[] = {"or.b32", "add.u32", "max.u32", "xor.b32"};
+    const uint32_t name = s.values.empty() ? 0 : s.values[0].value % 4;
+    code_.emit("atom.global.{} \t{}, [{}+{}], 0;", kNames[name], variables_.at(s.number), own_words(),
+               4 * s.limit);
+  }
+
+  void cell(const Statement& s) {
+    const CellAccess& c = s.cell;
+    std::string index = in_register(expressions_.print(s.values[0]));
+    const std::string operand = in_register(expressions_.print(s.values[1]));
+    const std::string swapped = in_register(expressions_.print(s.values[2]));
+    if (c.via == Via::LocalIndex) index = through_local(index, operand, "u32");
+    // A function takes the address as it was passed.
+    const Role role = c.alias ? Role::Alias : Role::Cells;
+    const std::string base = c.is_generic || c.via == Via::Function ? pointer(role) : global(role);
+    const std::string offset = code_.new_register('d');
+    std::string address = code_.new_register('d');
+    code_.emit("mul.wide.u32 \t{}, {}, {};", offset, index, 4 * c.words());
+    code_.emit("add.s64 \t{}, {}, {};", address, base, offset);
+    if (c.via == Via::LocalAddress) address = through_local(address, operand, "u64");
+    if (c.via == Via::OwnAddress) address = through_own(address);
+    const std::string& into = variables_.at(s.number);
+    if (c.via == Via::Function) return call_access(c, address, operand, swapped, into);
+    // The variable may be an operand.
+    const std::string result = code_.new_register('r');
+    print_access(code_, c, address, operand, swapped, result);
+    code_.emit("mov.u32 \t{}, {};", into, result);
+  }
+
+  // Stores a value to the element `which % kLocalSlots` of a local array, and loads it.
+  std::string through_local(const std::string& value, const std::string& which, std::string_view type) {
+    has_local_ = true;
+    const std::string base = code_.new_register('d'), slot = code_.new_register('r'),
+                      offset = code_.new_register('d'), at = code_.new_register('d');
+    code_.emit("mov.u64 \t{}, {};", base, local_name());
+    code_.emit("and.b32  \t{}, {}, {};", slot, which, kLocalSlots - 1);
+    code_.emit("mul.wide.u32 \t{}, {}, 8;", offset, slot);
+    code_.emit("add.s64 \t{}, {}, {};", at, base, offset);
+    const std::string loaded = code_.new_register(type == "u64" ? 'd' : 'r');
+    code_.emit("st.local.{} \t[{}], {};", type, at, value);
+    code_.emit("ld.local.{} \t{}, [{}];", type, loaded, at);
+    return loaded;
+  }
+
+  // Stores an address to the thread's own words 2 and 3, and loads it. No address is left there.
+  std::string through_own(const std::string& address) {
+    const std::string own = own_words(), loaded = code_.new_register('d');
+    code_.emit("st.global.u64 \t[{}+8], {};", own, address);
+    code_.emit("ld.global.u64 \t{}, [{}+8];", loaded, own);
+    code_.emit("st.global.u64 \t[{}+8], 0;", own);
+    return loaded;
+  }
+
+  void call_access(const CellAccess& access, const std::string& address, const std::string& operand,
+                   const std::string& swapped, const std::string& into) {
+    code_.raw("\t{{ // callseq {}, 0\n\t.reg .b32 temp_param_reg;\n", calls_++);
+    code_.raw("\t.param .b64 param0;\n\tst.param.b64 \t[param0+0], {};\n", address);
+    code_.raw("\t.param .b32 param1;\n\tst.param.b32 \t[param1+0], {};\n", operand);
+    code_.raw("\t.param .b32 param2;\n\tst.param.b32 \t[param2+0], {};\n", swapped);
+    code_.raw(
+        "\t.param .b32 retval0;\n\tcall.uni (retval0), \n\t{}, \n\t(\n\tparam0, \n\tparam1, "
+        "\n\tparam2\n\t);\n",
+        access_function_name(access));
+    code_.raw("\tld.param.b32 \t{}, [retval0+0];\n\t}} // callseq {}\n", into, calls_ - 1);
+  }
+
+  // The address of the child's cells: this block's, and further on as the site says.
+  std::string cells(Role role, const Site& site) {
+    std::string at = pointer(role);
+    const auto advance = [&](const std::string& by, uint32_t bytes) {
+      const std::string offset = code_.new_register('d'), next = code_.new_register('d');
+      code_.emit("mul.wide.u32 \t{}, {}, {};", offset, by, bytes);
+      code_.emit("add.s64 \t{}, {}, {};", next, at, offset);
+      at = next;
+    };
+    if (site.block_cells != 0) advance(linear_index("ctaid", "nctaid"), 4 * site.block_cells);
+    const Expression& e = site.cells_at;
+    if (e.op != Op::Constant || e.value != 0) advance(in_register(expressions_.print(e)), 4 * kCellAlign);
+    return at;
   }
 
   // ---- launches ----
@@ -596,6 +722,10 @@ class KernelPrinter {
         case Role::Previous:
           what = pointer(slot.role);
           break;
+        case Role::Cells:
+        case Role::Alias:
+          what = cells(slot.role, site);
+          break;
         case Role::Own:
           what = given.own;
           break;
@@ -659,6 +789,7 @@ class KernelPrinter {
   std::vector<std::string> variables_;
   std::vector<const Statement*> loops_;
   int calls_ = 0;
+  bool has_shared_word_ = false, has_local_ = false;
   bool return_label_used_ = false;
 };
 
@@ -699,6 +830,18 @@ std::set<uint32_t> called(const Program& program) {
   return out;
 }
 
+// The functions that make accesses to cells.
+std::map<std::string, std::string> access_functions(const Program& program) {
+  std::map<std::string, std::string> out;
+  for (const Kernel& kernel : program.kernels) {
+    for_each(kernel.body, [&](const Statement& s) {
+      if (s.kind == Kind::Cell && s.cell.via == Via::Function)
+        out[access_function_name(s.cell)] = access_function(s.cell);
+    });
+  }
+  return out;
+}
+
 bool has_launches(const Program& program) {
   return std::ranges::any_of(program.kernels, [](const Kernel& k) { return has_kind(k.body, Kind::Launch); });
 }
@@ -718,6 +861,7 @@ std::string print_ptx(const Program& program) {
   if (has_dynamic_memory(program)) text += ".extern .shared .align 4 .b8 dynamic_memory[];\n";
   for (const uint32_t function : called(program))
     text += print_function(program.functions[function], function);
+  for (const auto& [name, function] : access_functions(program)) text += function;
   // Children first: a kernel's address is taken after its definition, as in what nvcc writes.
   for (auto k = static_cast<uint32_t>(program.kernels.size()); k-- > 0;) {
     text += KernelPrinter(program, layout, k).print();

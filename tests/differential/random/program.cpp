@@ -1,6 +1,8 @@
 #include "program.h"
 
 #include <algorithm>
+#include <functional>
+#include <initializer_list>
 #include <set>
 
 namespace klap::differential::random {
@@ -10,6 +12,20 @@ bool has_kind(const std::vector<Statement>& body, Kind kind) {
   for_each(body, [&](const Statement& s) { found = found || s.kind == kind; });
   return found;
 }
+
+namespace {
+
+bool is_one_of(Kind kind, std::initializer_list<Kind> kinds) {
+  return std::ranges::find(kinds, kind) != kinds.end();
+}
+
+bool any_statement(const Kernel& kernel, const std::function<bool(const Statement&)>& is) {
+  bool found = false;
+  for_each(kernel.body, [&](const Statement& s) { found = found || is(s); });
+  return found;
+}
+
+}  // namespace
 
 bool uses(const Kernel& kernel, Op op) {
   bool found = false;
@@ -27,10 +43,23 @@ bool is_recursive(const Program& program, uint32_t kernel) {
 }
 
 bool synchronises(const Statement& statement) {
-  if (statement.kind == Kind::Exchange || statement.kind == Kind::Shuffle) return true;
+  if (is_one_of(statement.kind, {Kind::Exchange, Kind::Shuffle, Kind::Barrier, Kind::Turns})) return true;
   return std::ranges::any_of(statement.body, synchronises) ||
          std::ranges::any_of(statement.other, synchronises);
 }
+
+bool uses_cells(const Program& program) {
+  return std::ranges::any_of(program.kernels, [](const Kernel& k) { return has_kind(k.body, Kind::Cell); });
+}
+
+bool is_by_warp(Relation relation) {
+  return relation == Relation::WarpBarrier || relation == Relation::Vote || relation == Relation::Shuffle;
+}
+bool is_by_word(Relation relation) { return relation >= Relation::SharedAtomic; }
+bool is_by_global_word(Relation relation) {
+  return relation >= Relation::GlobalAcquire && relation <= Relation::GlobalAtomic;
+}
+bool orders_memory(Relation relation) { return relation != Relation::Vote && relation != Relation::Shuffle; }
 
 void prepare(Program& program) {
   uint32_t id = 0;
@@ -44,6 +73,13 @@ void prepare(Program& program) {
 // ---- legality ----
 
 namespace {
+
+// Whether lanes work together, of blocks that are multiples of 32.
+bool needs_whole_warps(const Kernel& kernel) {
+  return any_statement(kernel, [](const Statement& s) {
+    return s.kind == Kind::Shuffle || (s.kind == Kind::Turns && is_by_warp(s.turns.relation));
+  });
+}
 
 // The same for all threads of a block. Of variables only the counters of uniform loops are.
 bool is_uniform(const Expression& e, const std::set<uint32_t>& counters) {
@@ -70,6 +106,7 @@ class Checker {
       if (product(kernel_.block) % 32 != 0) return "a shuffle in a block that is no multiple of 32";
       if (has_kind(kernel_.body, Kind::Return)) return "a shuffle in a kernel whose threads may return";
     }
+    check_turns();
     check(kernel_.body, true);
     if (own_launches_ > 1) say("a kernel that launches itself at two places");
     return problem_;
@@ -80,20 +117,54 @@ class Checker {
     if (problem_.empty()) problem_ = text;
   }
 
+  // Threads that returned would never take their turn.
+  void check_turns() {
+    bool by_warp = false, any = false, orders_all = true;
+    for_each(kernel_.body, [&](const Statement& s) {
+      if (s.kind != Kind::Turns) return;
+      any = true;
+      by_warp = by_warp || is_by_warp(s.turns.relation);
+      if (s.turns.count == 0) say("turns of nobody");
+      if (!s.other.empty() || has_kind(s.body, Kind::Turns)) say("turns within turns");
+      if (std::ranges::any_of(s.body, synchronises)) say("threads that wait for others in their turn");
+      orders_all = orders_all && orders_memory(s.turns.relation);
+    });
+    if (!orders_all && has_kind(kernel_.body, Kind::Cell)) say("cells beside turns of launches");
+    if (any && has_kind(kernel_.body, Kind::Return)) say("turns in a kernel whose threads may return");
+    if (by_warp && product(kernel_.block) % 32 != 0)
+      say("turns of lanes in a block that is no multiple of 32");
+  }
+
+  void check(const CellAccess& c, size_t operands) {
+    const bool is_scalar = c.elements == 1 && (c.bytes == 1 || c.bytes == 2 || c.bytes == 4 || c.bytes == 8);
+    const bool is_vector = c.bytes == 4 && (c.elements == 2 || c.elements == 4);
+    const bool is_word = c.elements == 1 && c.bytes >= 4;
+    if (operands != 3) say("an access with another number of operands");
+    if (!is_scalar && !is_vector) say("a cell of no such size");
+    if (c.op >= CellOp::AtomicAdd && !is_word) say("an atomic operation of no such size");
+    if ((c.op == CellOp::Scratch || c.op == CellOp::Poll) && (c.bytes != 4 || c.elements != 1))
+      say("a wide scratch");
+    if (c.form == CellForm::Relaxed && c.elements != 1) say("a relaxed vector");
+    if (c.via == Via::OwnAddress && kernel_.own_words < 4) say("no room for an address");
+    if (c.via == Via::OwnAddress && kernel_.own_words % 2 != 0) say("an address that is not aligned");
+  }
+
   void check(const std::vector<Statement>& body, bool uniform) {
     for (const Statement& s : body) check(s, uniform);
   }
 
   void check(const Statement& s, bool uniform) {
-    if (!uniform && (s.kind == Kind::Exchange || s.kind == Kind::Shuffle))
+    if (!uniform && is_one_of(s.kind, {Kind::Exchange, Kind::Shuffle, Kind::Barrier, Kind::Turns}))
       say("threads that wait for others apart");
     if (s.kind == Kind::StoreOwn && s.number == 0) say("a store to the message");
     if (s.kind == Kind::StoreOwn && s.number >= kernel_.own_words)
       say("a store beyond the thread's own words");
+    if (s.kind == Kind::Fetch && s.limit >= kernel_.own_words) say("a fetch beyond the thread's own words");
+    if (s.kind == Kind::Cell) check(s.cell, s.values.size());
     if (s.kind == Kind::Call && s.limit >= program_.functions.size()) say("a call of nothing");
     const bool inside = uniform && (s.values.empty() || is_uniform(s.values[0], counters_));
     if (s.kind == Kind::Loop && inside) counters_.insert(s.number);
-    check(s.body, s.kind == Kind::If || s.kind == Kind::Loop ? inside : uniform);
+    check(s.body, s.kind == Kind::If || s.kind == Kind::Loop ? inside : uniform && s.kind != Kind::Turns);
     if (s.kind == Kind::Loop) counters_.erase(s.number);
     check(s.other, inside);
     if (s.kind == Kind::Launch) check(s.site);
@@ -118,8 +189,9 @@ class Checker {
     const Extent& x = site.block_x;
     if (x.low == 0 || x.spread == 0 || x.most() > child.block[0]) say("a block too large");
     if (site.follows && site.kernel != number_) say("another kernel in a block like the launching one's");
-    if (has_kind(child.body, Kind::Shuffle) && site.follows) say("a shuffle in a block of any size");
-    if (has_kind(child.body, Kind::Shuffle) && (x.spread != 1 || x.low != child.block[0])) {
+    if (site.block_cells % kCellAlign != 0) say("cells that are not aligned");
+    if (needs_whole_warps(child) && site.follows) say("a shuffle in a block of any size");
+    if (needs_whole_warps(child) && (x.spread != 1 || x.low != child.block[0])) {
       say("a shuffle in a block of varying size");
     }
     if (site.neighbour != 0 && !kernel_.barrier_after_message) say("a neighbour's message without a barrier");
@@ -141,8 +213,8 @@ std::string problem_of_step(const Program& program, const Step& step) {
     if (step.grid.at(axis) == 0 || step.grid.at(axis) > kernel.grid.at(axis)) return "a step's grid";
     if (step.block.at(axis) == 0 || step.block.at(axis) > kernel.block.at(axis)) return "a step's block";
   }
-  if (has_kind(kernel.body, Kind::Shuffle) && step.block != kernel.block)
-    return "a shuffle in a smaller block";
+  if (step.stream >= kHostStreams) return "a step in another stream";
+  if (needs_whole_warps(kernel) && step.block != kernel.block) return "a shuffle in a smaller block";
   return "";
 }
 
@@ -170,6 +242,12 @@ struct Cost {
   uint64_t grids = 0, threads = 0;
 };
 
+bool uses_flags(const Kernel& kernel) {
+  return any_statement(kernel, [](const Statement& s) {
+    return s.kind == Kind::Turns && is_by_global_word(s.turns.relation);
+  });
+}
+
 class LayoutMaker {
  public:
   explicit LayoutMaker(const Program& program) : program_(program) {
@@ -180,6 +258,7 @@ class LayoutMaker {
     layout_.sites.resize(sites);
     layout_.fixed.resize(program.kernels.size());
     layout_.branches.resize(program.kernels.size());
+    layout_.flags.resize(program.kernels.size());
     costs_.resize(program.kernels.size());
   }
 
@@ -198,6 +277,9 @@ class LayoutMaker {
     const Kernel& kernel = program_.kernels[k];
     const uint64_t threads = uint64_t{product(kernel.grid)} * product(kernel.block);
     end_ = capped(threads * kernel.own_words);
+    layout_.flags[k] = static_cast<uint32_t>(end_);
+    if (uses_flags(kernel)) end_ = capped(end_ + product(kernel.grid));
+    end_ = (end_ + 1) / 2 * 2;  // addresses of 8 bytes are stored in what threads own
     costs_[k] = {1, threads};
     place(k, kernel.body, 1);
     layout_.fixed[k] = static_cast<uint32_t>(end_);
@@ -301,6 +383,8 @@ uint32_t through(Width width, uint32_t value) {
 
 namespace {
 
+bool accesses(const Statement& s, Via via) { return s.kind == Kind::Cell && s.cell.via == via; }
+
 bool needs(const Program& program, uint32_t k, Role role) {
   const Kernel& kernel = program.kernels[k];
   switch (role) {
@@ -323,6 +407,15 @@ bool needs(const Program& program, uint32_t k, Role role) {
       break;
     case Role::Own:
       if (kernel.message || uses(kernel, Op::Own) || has_kind(kernel.body, Kind::StoreOwn)) return true;
+      if (has_kind(kernel.body, Kind::Fetch) || uses_flags(kernel)) return true;
+      if (any_statement(kernel, [](const Statement& s) { return accesses(s, Via::OwnAddress); })) return true;
+      break;
+    case Role::Cells:
+    case Role::Alias:
+      if (any_statement(kernel, [&](const Statement& s) {
+            return s.kind == Kind::Cell && s.cell.alias == (role == Role::Alias);
+          }))
+        return true;
       break;
   }
   bool needed = false;

@@ -2,16 +2,20 @@
 // reference runs and the reducer makes smaller.
 //
 // Every program that these trees can express has one result, whatever the order in which independent grids
-// run, because memory is dealt with in four ways only:
+// run, because memory is dealt with in these ways only:
 //   input     is never written;
 //   sums      is changed by atomic operations whose order does not matter, and never read by the device;
 //   own       belongs, word by word, to one thread of one grid: every launch gives its child a part of the
 //             parent's own room, by thread and by loop iteration, so no two grids share a word;
 //   messages  are words of a thread's own that it writes before anything else and never again; children read
 //             them, and what earlier launches of the host in the same stream wrote may be read as well.
+// A fifth kind of memory has a result that depends on the order of launches:
+//   cells     are read and written by any thread of any grid. Two accesses that conflict are ordered as CUDA
+//             orders them, or run one after another in any order and commute: the reference checks each pair.
 // Values are unsigned 32-bit numbers throughout.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -25,6 +29,9 @@ using Dim3 = std::array<uint32_t, 3>;
 inline constexpr uint32_t kInputWords = 256;
 inline constexpr uint32_t kSumWords = 16;  // of each operation
 inline constexpr uint32_t kWideFactor = 2654435761U;
+inline constexpr uint32_t kCellWords = 2048;  // for each of the host's streams
+inline constexpr uint32_t kHostStreams = 3;
+inline constexpr uint32_t kCellAlign = 4;  // words: every access is aligned to its size
 
 enum class Op : uint8_t {
   // Leaves; what `value` is stands behind each.
@@ -88,9 +95,11 @@ struct Site {
   Extent block_x;        // the other extents are the child's own
   bool follows = false;  // the block is the launching thread's, of a kernel that launches itself
   Stream stream = Stream::Null;
-  uint32_t launchers = 0;             // only threads whose Linear is below; 0: all
-  uint32_t depth = 0;                 // given to a recursive child by another kernel
-  uint32_t neighbour = 0;             // the message is that of the thread so many behind in the block
+  uint32_t launchers = 0;    // only threads whose Linear is below; 0: all
+  uint32_t depth = 0;        // given to a recursive child by another kernel
+  uint32_t neighbour = 0;    // the message is that of the thread so many behind in the block
+  uint32_t block_cells = 0;  // the child's cells begin so many words later for each block before this one
+  Expression cells_at;       // and so many times kCellAlign words later besides
   std::vector<Expression> arguments;  // one for each of the child's values
 };
 
@@ -105,6 +114,81 @@ enum class Kind : uint8_t {
   Exchange,  // variable `number` = what thread values[1] % threads of the block gave as values[0]
   Shuffle,   // variable `number` = values[0] of the lane whose number differs by `limit` in its bits
   Launch,
+  Cell,     // variable `number` = what `cell` makes of values[0] (which cell), values[1] and values[2]
+  Fetch,    // variable `number` = own word `limit`, read by the atomic operation number values[0]
+  Barrier,  // of the block, in the form `limit`
+  Turns,    // body, by one thread after another: see `turns`
+};
+
+// ---- cells, and how threads are ordered ----
+
+// How a cell is used. Commuting accesses may run in any order as long as they run one after another.
+enum class CellOp : uint8_t {
+  Read,
+  Write,
+  Add,        // c = c + operand; commutes with the other ways to add
+  Maximum,    // c = max(c, operand); commutes with AtomicMaximum
+  Affine,     // c = c * 3 + operand
+  Scratch,    // four words are written, read back and set to 0; commutes with itself
+  Poll,       // reads until the cell is the operand, a few times
+  AtomicAdd,  // whose result nobody uses
+  AtomicMaximum,
+  AddBySwap,      // adds with compare-and-swap until that succeeds
+  AtomicAddUsed,  // the result is used
+  Exchange,
+  CompareSwap,  // the operand replaces values[2]
+};
+inline constexpr uint32_t kCellOps = 13;
+// Whether an access gives a value. The others commute, or write what is known anyway.
+inline bool has_result(CellOp op) {
+  return op == CellOp::Read || op == CellOp::Poll || op == CellOp::Affine || op == CellOp::Scratch ||
+         op >= CellOp::AtomicAddUsed;
+}
+// Forms of plain accesses.
+enum class CellForm : uint8_t { Plain, Volatile, Relaxed, CacheGlobal };
+inline constexpr uint32_t kCellForms = 4;
+// How the address comes to the access.
+enum class Via : uint8_t {
+  Register,
+  Function,    // a device function makes the access
+  LocalIndex,  // the index is stored to a local array and loaded again
+  LocalAddress,
+  OwnAddress,  // the address is stored to the thread's own words 2 and 3, and loaded
+};
+inline constexpr uint32_t kVias = 5;
+
+struct CellAccess {
+  CellOp op = CellOp::Read;
+  CellForm form = CellForm::Plain;
+  Via via = Via::Register;
+  uint32_t bytes = 4, elements = 1;  // more elements are a vector of 4 bytes each
+  bool alias = false;                // through the second address
+  bool is_generic = false;           // not in the form for global memory
+  [[nodiscard]] uint32_t words() const {
+    return op == CellOp::Scratch ? 4 : std::max(bytes * elements / 4, 1U);
+  }
+};
+
+// Why one thread follows another.
+enum class Relation : uint8_t {
+  Barrier,         // all of the block meet between turns
+  WarpBarrier,     // the lanes of a warp meet; warps take their turns independently
+  Vote,            // lanes vote for who is left
+  Shuffle,         // lanes hand on a word
+  SharedAtomic,    // a thread waits until a word of shared memory is its number: atomic operations
+  SharedVolatile,  // volatile accesses and fences
+  SharedSwap,      // compare-and-swap used to read
+  GlobalAcquire,   // a word of global memory: acquire and release
+  GlobalVolatile,
+  GlobalAtomic,
+  Lock,  // whoever gets a lock in shared memory: one after another in any order
+};
+inline constexpr uint32_t kRelations = 11;
+struct TurnsForm {
+  Relation relation = Relation::Barrier;
+  uint32_t count = 1;        // threads of the block, or lanes of the warp, that take a turn
+  bool is_reversed = false;  // the last one begins
+  bool is_unrolled = false;  // the body is written once for each turn; with Barrier and WarpBarrier
 };
 
 struct Statement {
@@ -113,6 +197,8 @@ struct Statement {
   std::vector<Expression> values;
   std::vector<Statement> body, other;
   Site site;
+  CellAccess cell = {};
+  TurnsForm turns = {};
 };
 
 enum class Width : uint8_t { U8, S8, U16, S16, U32, U64, F32 };
@@ -125,7 +211,8 @@ struct Function {
 };
 
 // The parameters of a kernel, in their order. Those that neither it nor what it launches needs are left out.
-enum class Role : uint8_t { Input, Sums, Own, Room, Depth, Message, Previous, Values };
+// Alias is the address of the cells once more.
+enum class Role : uint8_t { Input, Sums, Own, Room, Depth, Message, Previous, Values, Cells, Alias };
 struct Parameter {
   Role role{};
   std::vector<uint32_t> values;  // Values: one, or several that make a structure
@@ -185,6 +272,7 @@ void expressions_of(Item& statement, const Visit& visit) {
   if (statement.kind != Kind::Launch) return;
   for (auto& extent : statement.site.grid) for_each_expression(extent.of, visit);
   for_each_expression(statement.site.block_x.of, visit);
+  for_each_expression(statement.site.cells_at, visit);
   for (auto& argument : statement.site.arguments) for_each_expression(argument, visit);
 }
 
@@ -194,6 +282,13 @@ inline uint32_t product(const Dim3& d) { return d[0] * d[1] * d[2]; }
 [[nodiscard]] bool is_recursive(const Program& program, uint32_t kernel);
 // Whether threads of the block wait for each other in it.
 [[nodiscard]] bool synchronises(const Statement& statement);
+[[nodiscard]] bool uses_cells(const Program& program);
+// Turns that only lanes of one warp take.
+[[nodiscard]] bool is_by_warp(Relation relation);
+[[nodiscard]] bool is_by_word(Relation relation);         // of shared or global memory
+[[nodiscard]] bool is_by_global_word(Relation relation);  // the block's flag
+// Whether what a thread wrote is seen by those whose turn comes later. (Launches are ordered by all.)
+[[nodiscard]] bool orders_memory(Relation relation);
 // Numbers the sites. To be called after every change.
 void prepare(Program& program);
 // Why the program is not one of those described above; empty if it is.
@@ -210,6 +305,7 @@ struct Layout {
   std::vector<SiteRoom> sites;     // by Site::id
   std::vector<uint32_t> fixed;     // by kernel: all but the recursive launch's
   std::vector<uint32_t> branches;  // by kernel: launches of itself by one grid
+  std::vector<uint32_t> flags;     // by kernel: the first of one word for each block, behind what threads own
   // For grids of the whole program, at the most.
   uint64_t grids = 0, threads = 0;
   [[nodiscard]] uint32_t need(uint32_t kernel, uint32_t depth) const;

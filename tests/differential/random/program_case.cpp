@@ -7,7 +7,7 @@ namespace klap::differential::random {
 
 namespace {
 
-enum Buffers : uint32_t { kInput, kSumsBuffer, kOwn };
+enum Buffers : uint32_t { kInput, kSumsBuffer, kOwn, kCells };
 
 template <class T>
 Bytes value_bytes(T value) {
@@ -46,6 +46,7 @@ class CaseMaker {
     builder.buffer("input", before.input, after.input);
     builder.buffer("sums", before.sums, after.sums);
     builder.buffer("own", before.own, after.own);
+    if (!before.cells.empty()) builder.buffer("cells", before.cells, after.cells);
     const std::vector<StepRoom> rooms = step_rooms(program_, layout_);
     for (size_t i = 0; i < program_.steps.size(); ++i) add(c, builder, program_.steps[i], rooms[i]);
     return c;
@@ -79,6 +80,10 @@ class CaseMaker {
           break;
         case Role::Own:
           argument = Builder::address(kOwn, 4ULL * room.begin);
+          break;
+        case Role::Cells:
+        case Role::Alias:
+          argument = Builder::address(kCells, uint64_t{4} * kCellWords * step.stream);
           break;
         case Role::Previous:
           argument = room.previous ? Builder::address(kOwn, 4ULL * *room.previous) : Builder::address(kInput);

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 #include <functional>
+#include <map>
+#include <ranges>
+#include <tuple>
 
+#include "random/reference_cells.h"
 #include "support/error.h"
 
 namespace klap::differential::random {
@@ -24,6 +27,10 @@ struct Grid {
   std::vector<uint32_t> values;
   uint32_t own = 0, depth = 0, room = 0;
   Pointer message, previous;
+  uint32_t cells = 0, cells_end = 0;
+  uint32_t number = 0;  // in the order of launches
+  Stream stream = Stream::Null;
+  uint32_t launcher = 0;  // which threads' launches are ordered with it
 };
 
 struct Thread {
@@ -35,12 +42,19 @@ struct Thread {
   std::vector<uint32_t> limits;
 };
 
+constexpr uint32_t kWarp = 32;
+
 uint64_t sum_word(Sum sum, uint32_t index) { return static_cast<uint32_t>(sum) * kSumWords + index; }
 
 class World {
  public:
   World(const Program& of, GridOrder order)
-      : program(of), layout(lay_out(of)), memories(initial_memories(of)), order_(order) {
+      : program(of),
+        layout(lay_out(of)),
+        memories(initial_memories(of)),
+        cells(memories.cells, order != GridOrder::Reversed),
+        has_cells(uses_cells(of)),
+        order_(order) {
     writers_.resize(memories.own.size());
   }
 
@@ -48,32 +62,33 @@ class World {
     const std::vector<StepRoom> rooms = step_rooms(program, layout);
     for (size_t i = 0; i < program.steps.size(); ++i) {
       const Step& step = program.steps[i];
-      Grid grid{step.kernel, step.grid, step.block, {}, rooms[i].begin, step.depth, 0, {}, {}};
+      Grid grid;
+      grid.kernel = step.kernel;
+      grid.grid = step.grid;
+      grid.block = step.block;
+      grid.own = rooms[i].begin;
+      grid.depth = step.depth;
+      grid.cells = step.stream * kCellWords;
+      grid.cells_end = grid.cells + kCellWords;
+      grid.number = cells.order().add_root();
       grid.room = layout.need(step.kernel, step.depth);
       if (rooms[i].previous) grid.previous = {false, *rooms[i].previous};
       for (size_t v = 0; v < step.arguments.size(); ++v) {
         grid.values.push_back(through(program.kernels[step.kernel].values[v], step.arguments[v]));
       }
-      launch(grid);
-      while (!waiting_.empty()) {
-        const Grid next = order_ == GridOrder::LastComeFirstServed ? waiting_.back() : waiting_.front();
-        if (order_ == GridOrder::LastComeFirstServed) {
-          waiting_.pop_back();
-        } else {
-          waiting_.pop_front();
-        }
-        run_grid(next);
-      }
+      run_grid(grid);
     }
   }
 
-  void launch(const Grid& grid) {
+  // A grid of the device, launched now.
+  void launch(const Grid& grid, std::vector<Grid>& launched) {
     if (order_ == GridOrder::AtOnce) {
       run_grid(grid);
     } else {
-      waiting_.push_back(grid);
+      launched.push_back(grid);
     }
   }
+  [[nodiscard]] bool is_backwards() const { return order_ == GridOrder::LastComeFirstServed; }
 
   // `writer` is different for every thread of every grid.
   void store_own(uint32_t word, uint32_t value, uint64_t writer) {
@@ -85,35 +100,39 @@ class World {
     memories.own[word] = value;
   }
 
+  // The word by which threads of a block took turns.
+  void store_flag(uint32_t word, uint32_t value) { memories.own.at(word) = value; }
+
   [[nodiscard]] uint32_t read(const Pointer& pointer, uint32_t offset) const {
     return (pointer.is_input ? memories.input : memories.own).at(pointer.word + offset);
   }
 
-  uint64_t begin_grid() { return ++grids_; }
-
   const Program& program;
   const Layout layout;
   Memories memories;
+  Cells cells;
+  const bool has_cells;
 
  private:
   void run_grid(const Grid& grid);
+  void run_launched(std::vector<Grid>& launched);
 
   GridOrder order_;
-  std::deque<Grid> waiting_;
   std::vector<uint64_t> writers_;
-  uint64_t grids_ = 0;
 };
 
 class Block {
  public:
-  Block(World& world, const Grid& grid, const Dim3& index, uint64_t grid_number)
+  Block(World& world, const Grid& grid, uint32_t block, std::vector<Grid>& launched)
       : world_(world),
         grid_(grid),
         kernel_(world.program.kernels[grid.kernel]),
-        index_(index),
-        number_(grid_number) {
+        block_(block),
+        index_(
+            {block % grid.grid[0], block / grid.grid[0] % grid.grid[1], block / grid.grid[0] / grid.grid[1]}),
+        launched_(launched),
+        clocks_(grid.number, block, world.has_cells ? product(grid.block) : 0) {
     const uint32_t threads = product(grid.block);
-    const uint32_t block = (index[2] * grid.grid[1] + index[1]) * grid.grid[0] + index[0];
     for (uint32_t t = 0; t < threads; ++t) {
       const Dim3 at = {t % grid.block[0], t / grid.block[0] % grid.block[1],
                        t / grid.block[0] / grid.block[1]};
@@ -138,8 +157,17 @@ class Block {
       if (synchronises(s)) {
         run_together(s);
       } else {
-        for (Thread& t : threads_) run(s, t);
+        in_any_order([&](Thread& t) { run(s, t); });
       }
+    }
+  }
+
+  template <class Action>
+  void in_any_order(const Action& action) {
+    if (world_.is_backwards()) {
+      for (Thread& t : std::views::reverse(threads_)) action(t);
+    } else {
+      for (Thread& t : threads_) action(t);
     }
   }
 
@@ -154,6 +182,10 @@ class Block {
         return exchange(s);
       case Kind::Shuffle:
         return shuffle(s);
+      case Kind::Barrier:
+        return meet();
+      case Kind::Turns:
+        return turns(s);
       default:
         throw Error(ErrorCode::Internal, "a statement in which nobody waits");
     }
@@ -183,7 +215,46 @@ class Block {
     for (Thread& t : threads_) leave_loop(s, t, trips);
   }
 
+  void meet() {
+    if (world_.has_cells) clocks_.meet(0, static_cast<uint32_t>(threads_.size()));
+  }
+
+  void turns(const Statement& s) {
+    const auto threads = static_cast<uint32_t>(threads_.size());
+    const bool by_word = is_by_word(s.turns.relation);
+    if (by_word) meet();
+    if (is_by_warp(s.turns.relation)) {
+      for (uint32_t first = 0; first < threads; first += kWarp) {
+        turns(s, world_.is_backwards() ? threads - kWarp - first : first, kWarp);
+      }
+    } else {
+      turns(s, 0, threads);
+    }
+    if (by_word) meet();
+    if (is_by_global_word(s.turns.relation)) {
+      world_.store_flag(grid_.own + world_.layout.flags[grid_.kernel] + block_,
+                        std::min(s.turns.count, threads));
+    }
+  }
+
+  // Of the threads from `first` on.
+  void turns(const Statement& s, uint32_t first, uint32_t threads) {
+    const TurnsForm& form = s.turns;
+    const uint32_t count = std::min(form.count, threads);
+    // Whose turn it is with a lock is open.
+    const bool is_backwards = form.relation == Relation::Lock ? world_.is_backwards() : form.is_reversed;
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint32_t thread = first + (is_backwards ? count - 1 - i : i);
+      if (world_.has_cells && i > 0 && form.relation != Relation::Lock) clocks_.follow(last, thread);
+      run(s.body, threads_[thread]);
+      if (world_.has_cells && !is_by_word(form.relation)) clocks_.meet(first, threads);
+      last = thread;
+    }
+  }
+
   void exchange(const Statement& s) {
+    meet();
     std::vector<uint32_t> indices;
     for (Thread& t : threads_) {
       indices.push_back(t.returned ? 0 : evaluate(s.values[1], t) % static_cast<uint32_t>(threads_.size()));
@@ -247,8 +318,16 @@ class Block {
         return;
       case Kind::Launch:
         return launch(s.site, t);
+      case Kind::Cell:
+        t.variables[s.number] = access(s, t);
+        return;
+      case Kind::Fetch:
+        t.variables[s.number] = own(t, s.limit);
+        return;
       case Kind::Exchange:
       case Kind::Shuffle:
+      case Kind::Barrier:
+      case Kind::Turns:
         throw Error(ErrorCode::Internal, "a thread that waits for others alone");
     }
   }
@@ -264,7 +343,25 @@ class Block {
   }
 
   void store_own(const Thread& t, uint32_t word, uint32_t value) {
-    world_.store_own(grid_.own + t.linear * kernel_.own_words + word, value, (number_ << 24) + t.linear + 1);
+    world_.store_own(grid_.own + t.linear * kernel_.own_words + word, value,
+                     (uint64_t{grid_.number} << 24) + t.linear + 1);
+  }
+
+  [[nodiscard]] uint32_t own(const Thread& t, uint32_t word) const {
+    return world_.memories.own.at(grid_.own + t.linear * kernel_.own_words + word);
+  }
+
+  uint32_t access(const Statement& s, Thread& t) {
+    const uint64_t word = grid_.cells + uint64_t{evaluate(s.values[0], t)} * s.cell.words();
+    const uint32_t operand = evaluate(s.values[1], t), swapped = evaluate(s.values[2], t);
+    if (word + s.cell.words() > grid_.cells_end)
+      throw Error(ErrorCode::Internal, "an access beyond all cells");
+    if (s.cell.via == Via::OwnAddress) {
+      store_own(t, 2, 0);
+      store_own(t, 3, 0);
+    }
+    return world_.cells.access(s.cell, static_cast<uint32_t>(word), operand, swapped,
+                               clocks_.event(t.in_block));
   }
 
   void update(Sum sum, uint32_t index, uint32_t value) {
@@ -319,7 +416,20 @@ class Block {
     const uint32_t owner = t.linear - t.in_block + (t.in_block + site.neighbour) % threads;
     grid.message = {false, grid_.own + owner * kernel_.own_words};
     grid.previous = grid_.previous;
-    world_.launch(grid);
+    grid.stream = site.stream;
+    grid.launcher = site.stream == Stream::PerThread ? t.linear : block_;
+    place_cells(grid, site, t);
+    world_.launch(grid, launched_);
+  }
+
+  void place_cells(Grid& grid, const Site& site, Thread& t) {
+    const Event launch = world_.has_cells ? clocks_.event(t.in_block) : Event{grid_.number, 0, 0, 0, nullptr};
+    grid.number = world_.cells.order().add(launch, site.stream);
+    const uint64_t cells = uint64_t{grid_.cells} + uint64_t{block_} * site.block_cells +
+                           uint64_t{kCellAlign} * evaluate(site.cells_at, t);
+    if (cells > grid_.cells_end) throw Error(ErrorCode::Internal, "a pointer beyond all cells");
+    grid.cells = static_cast<uint32_t>(cells);
+    grid.cells_end = grid_.cells_end;
   }
 
   uint32_t extent(const Extent& e, Thread& t) {
@@ -355,7 +465,7 @@ class Block {
       case Op::Linear:
         return t.linear;
       case Op::Own:
-        return world_.memories.own.at(grid_.own + t.linear * kernel_.own_words + e.value);
+        return own(t, e.value);
       case Op::Message:
         return world_.read(grid_.message, 0);
       case Op::Depth:
@@ -403,18 +513,37 @@ class Block {
   World& world_;
   const Grid& grid_;
   const Kernel& kernel_;
+  uint32_t block_;
   Dim3 index_;
-  uint64_t number_;
+  std::vector<Grid>& launched_;
+  BlockClocks clocks_;
   std::vector<Thread> threads_;
   std::vector<uint32_t> shared_;
 };
 
 void World::run_grid(const Grid& grid) {
-  const uint64_t number = begin_grid();
-  for (uint32_t z = 0; z < grid.grid[2]; ++z) {
-    for (uint32_t y = 0; y < grid.grid[1]; ++y) {
-      for (uint32_t x = 0; x < grid.grid[0]; ++x) Block(*this, grid, {x, y, z}, number).run();
-    }
+  std::vector<Grid> launched;
+  const uint32_t blocks = product(grid.grid);
+  for (uint32_t i = 0; i < blocks; ++i) {
+    Block(*this, grid, is_backwards() ? blocks - 1 - i : i, launched).run();
+  }
+  run_launched(launched);
+}
+
+// Streams one after another, but for FirstComeFirstServed, which keeps the order of all launches.
+void World::run_launched(std::vector<Grid>& launched) {
+  if (order_ == GridOrder::FirstComeFirstServed) {
+    for (const Grid& grid : launched) run_grid(grid);
+    return;
+  }
+  std::map<std::tuple<Stream, uint32_t, uint32_t>, std::vector<Grid>> streams;
+  for (const Grid& grid : launched) {
+    const uint32_t alone = grid.stream == Stream::FireAndForget ? grid.number : 0;
+    streams[{grid.stream, grid.launcher, alone}].push_back(grid);
+  }
+  for (auto& [key, grids] : std::views::reverse(streams)) {
+    if (order_ == GridOrder::Reversed) std::ranges::reverse(grids);
+    for (const Grid& grid : grids) run_grid(grid);
   }
 }
 
@@ -455,6 +584,9 @@ Memories initial_memories(const Program& program) {
     m.sums[sum_word(Sum::Minimum, i)] = ~0U;
     m.sums[sum_word(Sum::And, i)] = ~0U;
   }
+  if (uses_cells(program)) {
+    for (uint32_t i = 0; i < kHostStreams * kCellWords; ++i) m.cells.push_back(i * 7);
+  }
   const uint32_t words = own_words(program, lay_out(program));
   for (uint32_t i = 0; i < words; ++i) m.own.push_back(0x0badc0deU + i);
   return m;
@@ -464,6 +596,21 @@ Memories run_reference(const Program& program, GridOrder order) {
   World world(program, order);
   world.run();
   return std::move(world.memories);
+}
+
+std::string disorder(const Program& program) {
+  try {
+    const Memories first = run_reference(program, GridOrder::FirstComeFirstServed);
+    for (const GridOrder order : {GridOrder::AtOnce, GridOrder::LastComeFirstServed}) {
+      const Memories other = run_reference(program, order);
+      if (first.own != other.own || first.sums != other.sums || first.cells != other.cells)
+        return "a result that depends on what nothing orders";
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::Internal) throw;
+    return error.what();
+  }
+  return "";
 }
 
 }  // namespace klap::differential::random

@@ -1,0 +1,444 @@
+#include "random/generate_order.h"
+
+#include <algorithm>
+#include <array>
+
+#include "random/generate_code.h"
+#include "random/print_turns.h"
+
+namespace klap::differential::random {
+
+namespace {
+
+Expression leaf(Op op, uint32_t value = 0) { return {op, value, {}}; }
+Expression with(Op op, uint32_t value, Expression a) { return {op, value, {std::move(a)}}; }
+Expression with(Op op, Expression a, Expression b) { return {op, 0, {std::move(a), std::move(b)}}; }
+Expression select(Expression condition, Expression a, Expression b) {
+  return {Op::Select, 0, {std::move(condition), std::move(a), std::move(b)}};
+}
+bool is_constant(const Expression& e, uint32_t value) { return e.op == Op::Constant && e.value == value; }
+
+Statement statement(Kind kind, uint32_t number, uint32_t limit, std::vector<Expression> values,
+                    std::vector<Statement> body = {}) {
+  return {kind, number, limit, std::move(values), std::move(body), {}, {}, {}, {}};
+}
+Statement only_if(Expression condition, std::vector<Statement> body) {
+  return statement(Kind::If, 0, 0, {std::move(condition)}, std::move(body));
+}
+Statement barrier(Random& random) {
+  return statement(Kind::Barrier, 0, static_cast<uint32_t>(random.below(kBarrierForms)), {});
+}
+
+// What accesses to cells may do in one program.
+enum class Style : uint8_t { Ordered, Adding, Maximum, Scratch, Same };
+
+constexpr uint32_t kIndex = 0, kOperand = 1, kExtra = 2;  // the children's values
+
+class OrderMaker {
+ public:
+  OrderMaker(uint64_t seed, const Mix& mix) : random_(seed), mix_(mix) { program_.seed = seed; }
+
+  Program make() {
+    if (mix_.functions) program_.functions.push_back(make_function(random_));
+    is_commuting_ = mix_.unordered && random_.chance(60);
+    style_ = is_commuting_ ? static_cast<Style>(random_.between(1, 4)) : Style::Ordered;
+    const bool has_middle = mix_.nested && random_.chance(25);
+    const uint32_t children = random_.chance(70) ? 1 : 2;
+    first_child_ = has_middle ? 2 : 1;
+    program_.kernels.resize(first_child_ + children);
+    for (auto k = static_cast<uint32_t>(program_.kernels.size()); k-- > first_child_;) make_child(k);
+    if (has_middle) make_parent(1);
+    make_parent(0);
+    make_steps();
+    program_.previous_words = 1;
+    prepare(program_);
+    return std::move(program_);
+  }
+
+ private:
+  uint32_t pick(std::initializer_list<uint32_t> values) {
+    return values.begin()[random_.below(values.size())];
+  }
+  Expression number() { return constant(static_cast<uint32_t>(random_.between(1, 40))); }
+
+  void begin_kernel(Kernel& kernel) {
+    kernel.own_words = 4;
+    kernel.parameters.clear();
+    for (const Role role :
+         {Role::Input, Role::Sums, Role::Own, Role::Room, Role::Depth, Role::Cells, Role::Alias}) {
+      kernel.parameters.push_back({role, {}});
+    }
+    for (uint32_t v = 0; v < kernel.values.size(); ++v) {
+      const bool joins =
+          mix_.structures && random_.chance(25) && kernel.parameters.back().role == Role::Values;
+      if (joins) {
+        kernel.parameters.back().values.push_back(v);
+      } else {
+        kernel.parameters.push_back({Role::Values, {v}});
+      }
+    }
+    for (size_t i = kernel.parameters.size(); i-- > 1;)
+      std::swap(kernel.parameters[i], kernel.parameters[random_.below(i + 1)]);
+  }
+
+  // ---- children ----
+
+  void make_child(uint32_t k) {
+    static constexpr std::array<Dim3, 8> kBlocks = {
+        {{1, 1, 1}, {1, 1, 1}, {4, 1, 1}, {2, 2, 1}, {8, 1, 1}, {2, 1, 3}, {32, 1, 1}, {33, 1, 1}}};
+    Kernel& kernel = program_.kernels[k];
+    kernel.block = kBlocks.at(random_.below(kBlocks.size()));
+    kernel.grid = {random_.chance(75) ? 1U : 2U, 1, 1};
+    static constexpr std::array kIndexWidths = {Width::U32, Width::U32, Width::U16, Width::U8, Width::S16};
+    kernel.values = {kIndexWidths.at(random_.below(kIndexWidths.size())),
+                     random_.chance(60) ? Width::U32 : static_cast<Width>(random_.below(kWidths)),
+                     Width::U32};
+    begin_kernel(kernel);
+    add_accesses(kernel);
+  }
+
+  void add_accesses(Kernel& kernel) {
+    const uint32_t threads = product(kernel.grid) * product(kernel.block);
+    const uint32_t result = kernel.variables++;
+    Expression index = child_index(kernel);
+    std::vector<Statement> accesses;
+    enum class Who : uint8_t { First, Each, InTurn, All } who = Who::First;
+    if (threads > 1 && threads <= 8 && random_.chance(60)) who = Who::Each;
+    if (mix_.child_turns && product(kernel.grid) == 1 && threads > 1 && random_.chance(25)) who = Who::InTurn;
+    if (threads > 1 && is_commuting_ && style_ <= Style::Maximum && random_.chance(15)) who = Who::All;
+    if (who == Who::Each)
+      index = with(Op::Add, with(Op::Multiply, std::move(index), constant(threads)), leaf(Op::Linear));
+    const uint64_t count = random_.chance(60) ? 1 : random_.between(2, is_commuting_ ? 2 : 3);
+    for (uint64_t i = 0; i < count; ++i) {
+      Expression at = index;
+      if (i > 0 && random_.chance(40))
+        at = with(Op::Add, std::move(at), constant(static_cast<uint32_t>(random_.below(3))));
+      accesses.push_back(access(std::move(at), result));
+    }
+    if (who == Who::InTurn) {
+      accesses = {turns(kernel, std::move(accesses), false)};
+    } else if (who == Who::First) {
+      accesses = {only_if(with(Op::Equal, leaf(Op::Linear), constant(0)), std::move(accesses))};
+    }
+    if (random_.chance(25) && who != Who::InTurn) {
+      const uint32_t counter = kernel.variables++;
+      accesses = {statement(Kind::Loop, counter, 2, {constant(2)}, std::move(accesses))};
+    }
+    for (Statement& s : accesses) kernel.body.push_back(std::move(s));
+    kernel.body.push_back(statement(Kind::StoreOwn, 1, 0, {leaf(Op::Local, result)}));
+    if (random_.chance(50)) {
+      kernel.body.push_back(statement(Kind::Update, static_cast<uint32_t>(random_.below(kSums)), 0,
+                                      {leaf(Op::Parameter, kIndex), leaf(Op::Local, result)}));
+    }
+  }
+
+  // Which cell: what the child was told, or what it finds under that number.
+  Expression child_index(Kernel& kernel) {
+    Expression index = leaf(Op::Parameter, kIndex);
+    const auto cells = static_cast<uint32_t>(random_.between(1, 6));
+    switch (random_.below(10)) {
+      case 0:
+        return with(Op::Remainder, cells, std::move(index));
+      case 1:
+        return with(Op::And, std::move(index), constant(pick({1, 3, 7})));
+      case 2:
+      case 3:
+        if (mix_.tables) return with(Op::Remainder, cells, with(Op::Input, 0, std::move(index)));
+        return index;
+      case 4:
+        if (program_.functions.empty()) return index;
+        kernel.body.push_back(
+            statement(Kind::Call, kernel.variables, 0, {index, leaf(Op::Parameter, kExtra)}));
+        return with(Op::Remainder, cells, leaf(Op::Local, kernel.variables++));
+      case 5:
+        return constant(static_cast<uint32_t>(random_.below(3)));
+      default:
+        return index;
+    }
+  }
+
+  CellOp operation() {
+    static constexpr std::array kAdding = {CellOp::Add, CellOp::Add, CellOp::AtomicAdd, CellOp::AddBySwap};
+    static constexpr std::array kMaximum = {CellOp::Maximum, CellOp::Maximum, CellOp::AtomicMaximum};
+    switch (style_) {
+      case Style::Adding:
+        return kAdding.at(random_.below(mix_.atomics ? 4 : 2));
+      case Style::Maximum:
+        return kMaximum.at(random_.below(mix_.atomics ? 3 : 2));
+      case Style::Scratch:
+        return CellOp::Scratch;
+      case Style::Same:
+        return CellOp::Write;
+      case Style::Ordered:
+        break;
+    }
+    // Those whose order shows come more often.
+    static constexpr std::array kTelling = {CellOp::Write, CellOp::Write, CellOp::Affine, CellOp::Exchange,
+                                            CellOp::CompareSwap};
+    const CellOp op = random_.chance(50) ? kTelling.at(random_.below(kTelling.size()))
+                                         : static_cast<CellOp>(random_.below(kCellOps));
+    return op >= CellOp::AtomicAdd && !mix_.atomics ? CellOp::Write : op;
+  }
+
+  Statement access(Expression index, uint32_t result) {
+    Statement s = statement(Kind::Cell, result, 0, {});
+    CellAccess& c = s.cell;
+    c.op = operation();
+    const bool is_word = c.op == CellOp::Scratch || c.op == CellOp::Poll;
+    if (!is_word && mix_.widths) {
+      c.bytes = c.op >= CellOp::AtomicAdd || is_commuting_ ? width_of_program() : pick({1, 2, 4, 4, 4, 8});
+      if (c.bytes == 4 && c.op < CellOp::AtomicAdd && !is_commuting_ && random_.chance(20))
+        c.elements = pick({2, 4});
+    }
+    if (mix_.forms)
+      c.form = random_.chance(60) ? CellForm::Plain : static_cast<CellForm>(random_.below(kCellForms));
+    if (c.elements > 1 && c.form == CellForm::Relaxed) c.form = CellForm::Plain;
+    if (mix_.ways) c.via = random_.chance(60) ? Via::Register : static_cast<Via>(random_.below(kVias));
+    c.alias = mix_.aliases && random_.chance(25);
+    c.is_generic = mix_.forms && random_.chance(20);
+    Expression operand = random_.chance(70) ? leaf(Op::Parameter, kOperand) : number();
+    if (style_ == Style::Ordered && random_.chance(30))
+      operand = with(Op::Add, std::move(operand), leaf(Op::Local, result));
+    if (style_ == Style::Same) operand = constant(17);
+    if (style_ == Style::Maximum && random_.chance(50))
+      operand = with(Op::Multiply, std::move(operand), number());
+    s.values = {
+        std::move(index), std::move(operand),
+        random_.chance(50) ? leaf(Op::Parameter, kExtra) : constant(static_cast<uint32_t>(random_.below(3)))};
+    return s;
+  }
+  // Accesses that commute have one width.
+  uint32_t width_of_program() const { return program_.seed % 5 == 0 ? 8 : 4; }
+
+  // ---- turns ----
+
+  Statement turns(const Kernel& kernel, std::vector<Statement> body, bool launches) {
+    Statement s = statement(Kind::Turns, 0, 0, {}, std::move(body));
+    const bool has_lock = is_commuting_ && random_.chance(50);
+    for (;;) {
+      s.turns.relation = has_lock ? Relation::Lock : static_cast<Relation>(random_.below(kRelations - 1));
+      if (is_by_warp(s.turns.relation) && product(kernel.block) % 32 != 0) continue;
+      if (!orders_memory(s.turns.relation) && (!launches || reads_cells_)) continue;
+      break;
+    }
+    s.turns.count = static_cast<uint32_t>(random_.between(2, launches ? 6 : 4));
+    s.turns.is_reversed = random_.chance(40);
+    s.turns.is_unrolled = s.turns.count <= 4 && random_.chance(30);
+    return s;
+  }
+
+  // ---- parents ----
+
+  void make_parent(uint32_t k) {
+    Kernel& kernel = program_.kernels[k];
+    static constexpr std::array<Dim3, 11> kBlocks = {{{32, 1, 1},
+                                                      {64, 1, 1},
+                                                      {32, 2, 1},
+                                                      {8, 4, 1},
+                                                      {4, 4, 2},
+                                                      {7, 1, 1},
+                                                      {5, 3, 1},
+                                                      {3, 2, 2},
+                                                      {2, 1, 1},
+                                                      {1, 4, 1},
+                                                      {96, 1, 1}}};
+    kernel.block = kBlocks.at(random_.below(mix_.dimensions ? kBlocks.size() : 2));
+    if (k == 1) kernel.block = {2, 2, 1};
+    kernel.grid = {1, 1, 1};
+    if (mix_.blocks && random_.chance(50))
+      kernel.grid = k == 0 && random_.chance(30) ? Dim3{2, 1, 2} : Dim3{2, 1, 1};
+    if (k == 0 && kernel.grid[0] > 1 && random_.chance(30)) kernel.grid[0] = 3;
+    kernel.values = {Width::U32, Width::U32, Width::U32};
+    begin_kernel(kernel);
+    reads_cells_ = random_.chance(20);
+    if (reads_cells_) {
+      const uint32_t result = kernel.variables++;
+      Expression at = with(Op::Add, leaf(Op::Thread), constant(block_cells(kernel) / 4));
+      if (block_cells(kernel) != 0)
+        at = with(Op::Add, with(Op::Multiply, block_of(), constant(block_cells(kernel))), leaf(Op::Thread));
+      kernel.body.push_back(
+          only_if(with(Op::Less, leaf(Op::Thread), number()), {written(std::move(at), result)}));
+      kernel.body.push_back(barrier(random_));
+    }
+    if (random_.chance(30)) {
+      kernel.body.push_back(statement(Kind::StoreOwn, 1, 0, {index_form(kernel, {})}));
+      fetched_ = kernel.variables++;
+      kernel.body.push_back(
+          statement(Kind::Fetch, fetched_, 1, {constant(static_cast<uint32_t>(random_.below(4)))}));
+    } else {
+      fetched_ = ~0U;
+    }
+    const uint64_t pieces = mix_.sites ? random_.between(1, k == 0 ? 3 : 2) : 1;
+    for (uint64_t i = 0; i < pieces; ++i) {
+      if (i > 0 && (!is_commuting_ || random_.chance(40))) kernel.body.push_back(barrier(random_));
+      add_piece(k);
+    }
+    kernel.body.push_back(statement(Kind::StoreOwn, 1, 0, {constant(1)}));
+  }
+
+  static Expression block_of() {
+    // Grids have an extent in x and one in z.
+    return with(Op::Add, with(Op::Multiply, leaf(Op::Ctaid, 2), leaf(Op::Nctaid, 0)), leaf(Op::Ctaid, 0));
+  }
+  Statement written(Expression at, uint32_t result) {
+    Statement s = statement(Kind::Cell, result, 0, {std::move(at), number(), constant(0)});
+    s.cell.op = CellOp::Write;
+    return s;
+  }
+
+  // Words between the cells of one block and the next, of a grid of several.
+  static uint32_t block_cells(const Kernel& kernel) {
+    const uint32_t blocks = product(kernel.grid);
+    return blocks == 1 ? 0 : blocks <= 2 ? 512 : 256;
+  }
+
+  void add_piece(uint32_t k) {
+    Kernel& kernel = program_.kernels[k];
+    const uint32_t threads = product(kernel.block);
+    const auto some = [&] { return constant(static_cast<uint32_t>(random_.below(threads))); };
+    switch (random_.below(is_commuting_ ? 6 : 4)) {
+      case 0: {  // one thread
+        std::vector<Statement> body = launches(k, {});
+        kernel.body.push_back(only_if(with(Op::Equal, leaf(Op::Thread), some()), std::move(body)));
+        return;
+      }
+      case 1: {  // one after another, a barrier between them
+        const uint64_t count = random_.between(2, 3);
+        for (uint64_t i = 0; i < count; ++i) {
+          if (i > 0) kernel.body.push_back(barrier(random_));
+          kernel.body.push_back(only_if(with(Op::Equal, leaf(Op::Thread), some()), {launch(k, {})}));
+        }
+        return;
+      }
+      case 2:
+      case 3:
+        if (mix_.turns) return kernel.body.push_back(turns(kernel, launches(k, {}), true));
+        [[fallthrough]];
+      default: {  // in no order
+        const auto count = static_cast<uint32_t>(random_.between(2, 8));
+        std::vector<Statement> body = launches(k, {});
+        const uint64_t form = random_.below(3);
+        Expression who =
+            form == 0 ? with(Op::Less, leaf(Op::Thread), constant(count))
+            : form == 1
+                ? with(Op::Equal, with(Op::Remainder, std::max(threads / count, 1U), leaf(Op::Thread)),
+                       constant(0))
+                : with(Op::Less, leaf(Op::Tid, 0), constant(2));
+        kernel.body.push_back(only_if(std::move(who), std::move(body)));
+      }
+    }
+  }
+
+  // One launch, several, or a loop of them.
+  std::vector<Statement> launches(uint32_t k, std::vector<uint32_t> counters) {
+    const bool has_loop = mix_.loops && random_.chance(35);
+    if (!has_loop) {
+      std::vector<Statement> body = {launch(k, counters)};
+      if (mix_.sites && random_.chance(20)) body.push_back(launch(k, counters));
+      return body;
+    }
+    const uint32_t counter = program_.kernels[k].variables++;
+    counters.push_back(counter);
+    const auto trips = static_cast<uint32_t>(random_.between(2, 4));
+    return {statement(Kind::Loop, counter, trips, {constant(trips)}, {launch(k, counters)})};
+  }
+
+  Statement launch(uint32_t k, const std::vector<uint32_t>& counters) {
+    const auto kernels = static_cast<uint32_t>(program_.kernels.size());
+    Statement s = statement(Kind::Launch, 0, 0, {});
+    Site& site = s.site;
+    site.kernel = static_cast<uint32_t>(random_.between(k + 1, kernels - 1));
+    const Kernel& kernel = program_.kernels[k];
+    const Kernel& child = program_.kernels[site.kernel];
+    for (size_t axis = 0; axis < 3; ++axis) site.grid.at(axis) = {child.grid.at(axis), 1, {}};
+    site.block_x = {child.block[0], 1, {}};
+    site.stream = random_.chance(90)   ? Stream::Null
+                  : random_.chance(50) ? Stream::PerThread
+                                       : Stream::FireAndForget;
+    if (!mix_.other_streams) site.stream = Stream::Null;
+    site.block_cells = random_.chance(95) ? block_cells(kernel) : 0;
+    if (random_.chance(25)) site.cells_at = index_form(kernel, counters);
+    site.arguments = {index_form(kernel, counters),
+                      random_.chance(70) ? with(Op::Add, leaf(Op::Linear), number()) : number(),
+                      constant(static_cast<uint32_t>(random_.below(4)))};
+    if (!counters.empty() && random_.chance(50))
+      site.arguments[kOperand] = with(Op::Add, site.arguments[kOperand], leaf(Op::Local, counters.back()));
+    return s;
+  }
+
+  // The number of a cell: hardly ever another one for each thread.
+  Expression index_form(const Kernel& kernel, const std::vector<uint32_t>& counters) {
+    Expression t = thread_number(counters);
+    if (is_constant(t, 0)) return t;
+    const uint32_t k = pick({2, 3, 4});
+    switch (random_.below(13)) {
+      case 0:
+        return with(Op::Divide, k, std::move(t));
+      case 1:
+        return with(Op::Remainder, k, std::move(t));
+      case 2:
+        return with(Op::And, std::move(t), constant(pick({0, 1, 2, 4, 5, 30})));
+      case 3:
+        return with(Op::Minimum, std::move(t), constant(k));
+      case 4:
+        return with(Op::ShiftRight, pick({1, 2, 3}), std::move(t));
+      case 5:  // times a parameter, which may be 0
+        return with(Op::Multiply, std::move(t), leaf(Op::Parameter, kIndex));
+      case 6:
+        return constant(static_cast<uint32_t>(random_.below(3)));
+      case 7:
+        if (mix_.tables) return with(Op::Remainder, k, with(Op::Input, 0, std::move(t)));
+        return with(Op::Divide, k, std::move(t));
+      case 8:
+        if (fetched_ != ~0U && kernel.variables > fetched_) return leaf(Op::Local, fetched_);
+        return with(Op::Remainder, k, std::move(t));
+      case 9:
+        return select(with(Op::Less, t, constant(k)), t, constant(0));
+      case 10:
+        return with(Op::Subtract, constant(product(kernel.block) * 4), std::move(t));
+      default:
+        return t;
+    }
+  }
+  Expression thread_number(const std::vector<uint32_t>& counters) {
+    if (!counters.empty() && random_.chance(50)) return leaf(Op::Local, counters.back());
+    switch (random_.below(8)) {
+      case 0:
+        return leaf(Op::Tid, static_cast<uint32_t>(random_.below(mix_.dimensions ? 3 : 1)));
+      case 1:
+        return leaf(Op::Tid, 0);
+      case 2:
+        return constant(0);
+      default:
+        return leaf(Op::Thread);
+    }
+  }
+
+  // ---- the host ----
+
+  void make_steps() {
+    const uint64_t count = random_.between(1, 2);
+    for (uint64_t i = 0; i < count; ++i) {
+      Step step;
+      const Kernel& kernel = program_.kernels[0];
+      step.stream = mix_.streams ? static_cast<uint32_t>(random_.below(kHostStreams)) : 0;
+      step.grid = kernel.grid;
+      step.block = kernel.block;
+      step.arguments = {static_cast<uint32_t>(random_.below(3)), random_.number(), random_.number()};
+      program_.steps.push_back(std::move(step));
+    }
+  }
+
+  Random random_;
+  const Mix& mix_;
+  Program program_;
+  bool is_commuting_ = false, reads_cells_ = false;
+  Style style_ = Style::Ordered;
+  uint32_t first_child_ = 1, fetched_ = ~0U;
+};
+
+}  // namespace
+
+Program make_ordered_program(uint64_t seed, const Mix& mix) { return OrderMaker(seed, mix).make(); }
+
+}  // namespace klap::differential::random
