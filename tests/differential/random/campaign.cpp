@@ -74,6 +74,9 @@ class Campaign {
     // Programs of every kind have children that their thread may run.
     static constexpr std::array kThresholds = {"auto", "8", "40"};
     work.variables["KLAP_THRESHOLD"] = kThresholds.at(work.first_seed / plan_.batch % kThresholds.size());
+    for (const auto& [name, value] : plan_.settings) work.variables[name] = value;
+    if (!plan_.faulty_library.empty() && work.configuration.is_preloaded)
+      work.variables["LD_PRELOAD"] = plan_.faulty_library.string();
     running_.push_back({batch_, std::make_unique<Run>(std::move(work))});
   }
 
@@ -133,23 +136,34 @@ class Campaign {
 
   // Runs one program of a batch that failed alone; reduces it if it is the culprit.
   void look_at(const Program& program, const Work& work) {
-    const TemporaryFolder folder;
-    const auto run_alone = [&](const Program& p, std::chrono::seconds limit) {
-      Work alone = work;
-      alone.limit = limit;
-      alone.files = {folder.path() / "program.json"};
-      write(p, alone.files[0]);
-      Run run(alone);
-      const Report report = run.wait();
-      return std::pair(report.problem(alone) + report.first_errors(),
-                       kind_of(report, "random_" + std::to_string(p.seed)));
-    };
-    const auto [text, kind] = run_alone(program, kBatchLimit);
+    const auto [text, kind] = run_alone(program, work, kBatchLimit);
     if (kind.empty()) return;
+    if (!plan_.faulty_library.empty()) {
+      Work usual = work;
+      usual.variables.erase("LD_PRELOAD");
+      if (run_alone(program, usual, kBatchLimit).second.empty()) keep(program, program, work, text);
+      return;
+    }
     fmt::print(stderr, "klap_random: program {} in {}: {}", program.seed, work.configuration.name, text);
     const Program small = reduce(
-        program, [&](const Program& p) { return run_alone(p, kTryLimit).second == kind; }, plan_.most_tries);
+        program, [&](const Program& p) { return run_alone(p, work, kTryLimit).second == kind; },
+        plan_.most_tries);
     keep(program, small, work, text);
+  }
+
+  // What was wrong, for people, and its kind; both empty if nothing was.
+  std::pair<std::string, std::string> run_alone(const Program& program, const Work& work,
+                                                std::chrono::seconds limit) const {
+    const TemporaryFolder folder;
+    Work alone = work;
+    alone.limit = limit;
+    alone.files = {folder.path() / "program.json"};
+    write(program, alone.files[0]);
+    Run run(alone);
+    const Report report = run.wait();
+    const std::string text = report.problem(alone);
+    if (text.empty()) return {};
+    return {text + report.first_errors(), kind_of(report, "random_" + std::to_string(program.seed))};
   }
 
   void keep(const Program& program, const Program& small, const Work& work, const std::string& text) {
@@ -161,6 +175,7 @@ class Campaign {
     tally_.failures.push_back(fmt::format("program {} in {} ({} of {} parts after reduction)\n{}again: {}\n",
                                           program.seed, work.configuration.name, size_of(small),
                                           size_of(program), text, command_line(again)));
+    tally_.failing.push_back(program.seed);
     write_file(plan_.out / (name + ".txt"), tally_.failures.back());
   }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,10 +24,14 @@ struct Plan {
   uint64_t seeds = 2;  // of the emulator, for each program in each configuration
   uint64_t batch = 6;  // programs in one process
   size_t processes = 2;
-  size_t most_failures = 3;          // stop after so many
-  size_t most_tries = 600;           // of each reduction
-  std::filesystem::path out;         // receives reduced programs
-  std::function<void(Case&)> plant;  // puts a fault into every case; of tests
+  size_t most_failures = 3;                     // stop after so many
+  size_t most_tries = 600;                      // of each reduction
+  std::filesystem::path out;                    // receives reduced programs
+  std::function<void(Case&)> plant;             // puts a fault into every case; of tests
+  std::map<std::string, std::string> settings;  // environment variables of all runs
+  // A library with a fault, for preloaded runs. A program counts as failing only if the usual library runs it
+  // well; nothing is reduced.
+  std::filesystem::path faulty_library;
 };
 
 struct Tally {
@@ -35,6 +40,7 @@ struct Tally {
   uint64_t rewritten = 0, left = 0;   // launch sites of preloaded processes
   uint64_t redirected = 0;            // host launches that ran a variant
   std::vector<std::string> failures;  // texts for people
+  std::vector<uint64_t> failing;      // the seeds of these programs
   bool is_missing_device = false;
 };
 

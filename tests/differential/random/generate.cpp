@@ -43,12 +43,13 @@ constexpr std::array<Feature, 20> kFeatures = {{
     {"streams", &Mix::streams, true},
 }};
 
-constexpr std::array<Feature, 11> kOrderFeatures = {{
+constexpr std::array<Feature, 12> kOrderFeatures = {{
     {"turns", &Mix::turns, false},
     {"child_turns", &Mix::child_turns, false},
     {"unordered", &Mix::unordered, false},
     {"blocks", &Mix::blocks, false},
     {"tables", &Mix::tables, false},
+    {"tolerated", &Mix::tolerated, false},
     {"widths", &Mix::widths, false},
     {"forms", &Mix::forms, false},
     {"ways", &Mix::ways, false},

@@ -32,16 +32,17 @@ struct Mix {
   bool streams = true;  // several streams of the host
   // Programs whose result depends on ordered launches (see generate_order.h), instead of all other ones.
   bool order = false;
-  bool turns = true;          // threads that take turns to launch
-  bool child_turns = true;    // threads of a child that take turns, and wait for each other
-  bool unordered = true;      // launches in no order, whose children commute
-  bool blocks = true;         // parents of several blocks
-  bool tables = true;         // children that load which cell they change
-  bool widths = true;         // cells of 1, 2 and 8 bytes, and vectors
-  bool forms = true;          // volatile, relaxed, cached and generic accesses
-  bool ways = true;           // addresses through functions, local arrays and memory
-  bool atomics = true;        // accesses that are atomic operations
-  bool aliases = true;        // two addresses of the same cells
+  bool turns = true;        // threads that take turns to launch
+  bool child_turns = true;  // threads of a child that take turns, and wait for each other
+  bool unordered = true;    // launches in no order, whose children commute
+  bool blocks = true;       // parents of several blocks
+  bool tables = true;       // children that load which cell they change
+  bool tolerated = true;  // the same below parents of several blocks, where ordering "auto" lets them overlap
+  bool widths = true;     // cells of 1, 2 and 8 bytes, and vectors
+  bool forms = true;      // volatile, relaxed, cached and generic accesses
+  bool ways = true;       // addresses through functions, local arrays and memory
+  bool atomics = true;    // accesses that are atomic operations
+  bool aliases = true;    // two addresses of the same cells
   bool other_streams = true;  // per-thread and fire-and-forget
   // Each program takes only half of the above, at random: features hide each other where all come together.
   bool swarm = false;

@@ -41,6 +41,11 @@ class OrderMaker {
   Program make() {
     if (mix_.functions) program_.functions.push_back(make_function(random_));
     is_commuting_ = mix_.unordered && random_.chance(60);
+    uses_messages_ = mix_.messages && random_.chance(35);
+    uses_tables_ = mix_.tables && random_.chance(60);
+    // Where several blocks launch children that look up what they change, the library may take the order
+    // lightly.
+    has_blocks_ = mix_.blocks && (!uses_tables_ || mix_.tolerated);
     style_ = is_commuting_ ? static_cast<Style>(random_.between(1, 4)) : Style::Ordered;
     const bool has_middle = mix_.nested && random_.chance(25);
     const uint32_t children = random_.chance(70) ? 1 : 2;
@@ -64,8 +69,8 @@ class OrderMaker {
   void begin_kernel(Kernel& kernel) {
     kernel.own_words = 4;
     kernel.parameters.clear();
-    for (const Role role :
-         {Role::Input, Role::Sums, Role::Own, Role::Room, Role::Depth, Role::Cells, Role::Alias}) {
+    for (const Role role : {Role::Input, Role::Sums, Role::Own, Role::Room, Role::Depth, Role::Message,
+                            Role::Cells, Role::Alias}) {
       kernel.parameters.push_back({role, {}});
     }
     for (uint32_t v = 0; v < kernel.values.size(); ++v) {
@@ -143,7 +148,11 @@ class OrderMaker {
         return with(Op::And, std::move(index), constant(pick({1, 3, 7})));
       case 2:
       case 3:
-        if (mix_.tables) return with(Op::Remainder, cells, with(Op::Input, 0, std::move(index)));
+        if (uses_tables_) return with(Op::Remainder, cells, with(Op::Input, 0, std::move(index)));
+        return index;
+      case 6:
+      case 7:
+        if (uses_messages_) return with(Op::Remainder, cells + 6, leaf(Op::Message));
         return index;
       case 4:
         if (program_.functions.empty()) return index;
@@ -193,7 +202,7 @@ class OrderMaker {
     if (mix_.forms)
       c.form = random_.chance(60) ? CellForm::Plain : static_cast<CellForm>(random_.below(kCellForms));
     if (c.elements > 1 && c.form == CellForm::Relaxed) c.form = CellForm::Plain;
-    if (mix_.ways) c.via = random_.chance(60) ? Via::Register : static_cast<Via>(random_.below(kVias));
+    if (mix_.ways) c.via = random_.chance(25) ? Via::Register : static_cast<Via>(random_.below(kVias));
     c.alias = mix_.aliases && random_.chance(25);
     c.is_generic = mix_.forms && random_.chance(20);
     Expression operand = random_.chance(70) ? leaf(Op::Parameter, kOperand) : number();
@@ -250,6 +259,11 @@ class OrderMaker {
     if (k == 0 && kernel.grid[0] > 1 && random_.chance(30)) kernel.grid[0] = 3;
     kernel.values = {Width::U32, Width::U32, Width::U32};
     begin_kernel(kernel);
+    fetched_ = ~0U;
+    if (uses_messages_) {
+      kernel.message = index_form(kernel, {});
+      kernel.barrier_after_message = random_.chance(40);
+    }
     reads_cells_ = random_.chance(20);
     if (reads_cells_) {
       const uint32_t result = kernel.variables++;
@@ -265,8 +279,6 @@ class OrderMaker {
       fetched_ = kernel.variables++;
       kernel.body.push_back(
           statement(Kind::Fetch, fetched_, 1, {constant(static_cast<uint32_t>(random_.below(4)))}));
-    } else {
-      fetched_ = ~0U;
     }
     const uint64_t pieces = mix_.sites ? random_.between(1, k == 0 ? 3 : 2) : 1;
     for (uint64_t i = 0; i < pieces; ++i) {
@@ -335,6 +347,13 @@ class OrderMaker {
     if (!has_loop) {
       std::vector<Statement> body = {launch(k, counters)};
       if (mix_.sites && random_.chance(20)) body.push_back(launch(k, counters));
+      if (mix_.sites && random_.chance(20)) {
+        const uint32_t half = std::max(product(program_.kernels[k].block) / 2, 2U);
+        body = {only_if(
+            with(Op::Less, with(Op::Remainder, half, leaf(Op::Thread)), constant(std::min(half - 1, 2U))),
+            std::move(body))};
+        body[0].other = {launch(k, counters)};
+      }
       return body;
     }
     const uint32_t counter = program_.kernels[k].variables++;
@@ -387,10 +406,9 @@ class OrderMaker {
       case 6:
         return constant(static_cast<uint32_t>(random_.below(3)));
       case 7:
-        if (mix_.tables) return with(Op::Remainder, k, with(Op::Input, 0, std::move(t)));
-        return with(Op::Divide, k, std::move(t));
+        return with(Op::Remainder, k, with(Op::Input, 0, std::move(t)));
       case 8:
-        if (fetched_ != ~0U && kernel.variables > fetched_) return leaf(Op::Local, fetched_);
+        if (fetched_ != ~0U) return leaf(Op::Local, fetched_);
         return with(Op::Remainder, k, std::move(t));
       case 9:
         return select(with(Op::Less, t, constant(k)), t, constant(0));
@@ -433,6 +451,7 @@ class OrderMaker {
   const Mix& mix_;
   Program program_;
   bool is_commuting_ = false, reads_cells_ = false;
+  bool uses_messages_ = false, uses_tables_ = false, has_blocks_ = false;
   Style style_ = Style::Ordered;
   uint32_t first_child_ = 1, fetched_ = ~0U;
 };

@@ -1,6 +1,10 @@
 // klap_random: random parent/child programs, natively and preloaded, until the time is up.
 //
 //   klap_random [--seconds N] [--seed S] [--programs N] [--mix MIX]... [--configurations A,B] [--out FOLDER]
+//   klap_random --find-fault LIBRARY --programs N ...    whether a library with a fault is found: exit code 0
+//   if one
+//                                                        of N programs fails with it, and not with the usual
+//                                                        one
 //   klap_random --write FILE.json --seed S --mix MIX     writes one program and ends
 //
 // A program that fails is made as small as possible and written to FOLDER, with the command line that runs it
@@ -29,6 +33,16 @@ bool needs_emulator(const Plan& plan) {
   return std::ranges::any_of(plan.configurations, [](const Configuration& c) { return !c.is_gpu; });
 }
 
+// Whether the fault was found.
+int print_find(const Plan& plan, const Tally& tally) {
+  if (tally.failing.empty()) {
+    fmt::print("the fault was not found by {} programs\n", tally.programs);
+    return 1;
+  }
+  fmt::print("found by program {}\n{}", tally.failing[0] - plan.seed + 1, tally.failures[0]);
+  return 0;
+}
+
 int run(const Plan& plan) {
   if (needs_emulator(plan) && !missing_emulator().empty()) {
     fmt::print(stderr, "klap_random: skipped: {}\n", missing_emulator());
@@ -39,6 +53,7 @@ int run(const Plan& plan) {
     fmt::print(stderr, "klap_random: skipped: there is no device\n");
     return 77;
   }
+  if (!plan.faulty_library.empty()) return print_find(plan, tally);
   print(tally);
   return tally.failures.empty() ? 0 : 1;
 }
@@ -46,7 +61,7 @@ int run(const Plan& plan) {
 int main_or_throw(int argc, char** argv) {
   Plan plan;
   uint64_t seconds = 20;
-  std::vector<std::string> mixes;
+  std::vector<std::string> mixes, settings;
   std::string configurations, write;
   plan.out = "failing";
   CLI::App app("Runs random parent/child programs");
@@ -60,11 +75,18 @@ int main_or_throw(int argc, char** argv) {
   app.add_option("--processes", plan.processes, "How many at a time")->check(CLI::Range(1, 64));
   app.add_option("--batch", plan.batch, "Programs in one process")->check(CLI::Range(1, 1000));
   app.add_option("--out", plan.out, "Folder for reduced programs");
+  app.add_option("--set", settings, "NAME=VALUE: an environment variable of all runs");
+  app.add_option("--find-fault", plan.faulty_library, "A preload library that has a fault");
   app.add_option("--write", write, "Writes the program of this seed to a file, and ends");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
+  }
+  if (!plan.faulty_library.empty()) plan.most_failures = 1;
+  for (const std::string& setting : settings) {
+    const size_t equals = std::min(setting.find('='), setting.size());
+    plan.settings[setting.substr(0, equals)] = equals < setting.size() ? setting.substr(equals + 1) : "";
   }
   if (mixes.empty()) mixes = {"legal", "swarm"};
   for (const std::string& mix : mixes) plan.mixes.push_back(parse_mix(mix));

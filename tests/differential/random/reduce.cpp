@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "random/reference.h"
+
 namespace klap::differential::random {
 
 namespace {
@@ -141,6 +143,26 @@ class Edit {
     if (s.kind == Kind::Loop) offer_value(s.limit, 1U);
     if (s.kind == Kind::Shuffle) offer_value(s.limit, 1U);
     if (s.kind == Kind::Launch) edit_site(s.site);
+    if (s.kind == Kind::Barrier) offer_value(s.limit, 0U);
+    if (s.kind == Kind::Turns) edit_turns(s.turns);
+    if (s.kind == Kind::Cell) edit_access(s.cell);
+  }
+
+  void edit_turns(TurnsForm& turns) {
+    if (turns.count > 2) offer([&] { turns.count = 2; });
+    offer_value(turns.relation, Relation::Barrier);
+    offer_value(turns.is_reversed, false);
+    offer_value(turns.is_unrolled, false);
+  }
+
+  void edit_access(CellAccess& access) {
+    offer_value(access.via, Via::Register);
+    offer_value(access.form, CellForm::Plain);
+    offer_value(access.alias, false);
+    offer_value(access.is_generic, false);
+    offer_value(access.elements, 1U);
+    offer_value(access.bytes, 4U);
+    offer_value(access.op, CellOp::Write);
   }
 
   void edit_site(Site& site) {
@@ -148,6 +170,7 @@ class Edit {
     offer_value(site.neighbour, 0U);
     offer_value(site.follows, false);
     offer_value(site.stream, Stream::Null);
+    offer_value(site.block_cells, 0U);
     if (site.depth > 0) offer([&] { --site.depth; });
     for (Extent& extent : site.grid) edit_extent(extent);
     edit_extent(site.block_x);
@@ -256,6 +279,7 @@ class Edit {
       if (s.kind == Kind::Launch) {
         for (Extent& extent : s.site.grid) edit_expression(extent.of);
         edit_expression(s.site.block_x.of);
+        edit_expression(s.site.cells_at);
         for (Expression& e : s.site.arguments) edit_expression(e);
       }
       edit_expressions(s.body);
@@ -292,7 +316,7 @@ Program reduce(Program program, const std::function<bool(const Program&)>& fails
       Program smaller = program;
       if (!Edit(smaller, number).apply()) break;
       prepare(smaller);
-      const bool is_legal = problem(smaller).empty();
+      const bool is_legal = problem(smaller).empty() && (!uses_cells(smaller) || disorder(smaller).empty());
       if (is_legal) ++tries;
       if (is_legal && fails(smaller)) {
         program = std::move(smaller);
