@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include "analysis/barriers.h"
 #include "analysis/memory_effects.h"
+#include "analysis/order/synchronisation.h"
 #include "analysis/overlap.h"
 #include "analysis/single_thread.h"
 #include "analysis/values.h"
@@ -148,15 +148,8 @@ std::string between(const FunctionFacts& k, const ChainFacts& chain) {
   const uint32_t boundary = flow.index_of(chain.boundary);
   const uint32_t launch = flow.index_of(chain.site->launch_call);
   const auto behind = [&](uint32_t i) { return i == boundary || flow.can_follow(boundary, i); };
-  const auto barriers = find_barriers(k, k.calls());
-  const bool barrier_between = std::ranges::any_of(barriers, [&](const BarrierUse& use) {
-    return behind(use.instruction) && flow.can_follow(use.instruction, launch);
-  });
   const auto is_ordered = [&](uint32_t i) {
-    if (flow.can_follow(i, launch)) return true;
-    return barrier_between && std::ranges::any_of(barriers, [&](const BarrierUse& use) {
-             return flow.can_follow(i, use.instruction);
-           });
+    return flow.can_follow(i, launch) || may_be_synchronised(k, i, launch).answer != Answer::No;
   };
   const MemoryEffects memory(k);
   for (uint32_t i = 0; i < flow.instructions().size(); ++i) {
