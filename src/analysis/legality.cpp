@@ -257,13 +257,13 @@ bool is_beside_launch(const FunctionFacts& parent, Waiting& waiting, uint32_t in
 
 std::optional<Objection> object_to_parent_waiting(const FunctionFacts& parent, uint32_t site,
                                                   const Way& way) {
-  Waiting waiting(parent.module, parent.flow, parent.data);
+  Waiting waiting(parent.module, parent.flow, parent.data, WaitsFor::Children);
   std::optional<FixedRounds> rounds;  // few kernels need it
   const auto& instructions = parent.flow.instructions();
   for (uint32_t i = 0; i < instructions.size(); ++i) {
     const Statement& s = *instructions[i].statement;
     if (!watches_memory(parent.module, s) || !parent.flow.in_loop(i)) continue;
-    if (is_beside_launch(parent, waiting, i, way)) continue;
+    if (memory_space(parent.module, s) == ".shared" || is_beside_launch(parent, waiting, i, way)) continue;
     if (!parent.flow.can_follow(site, i)) continue;
     if (parent.module.is(s.head, "atom") && !rounds) rounds.emplace(parent.module, parent.flow, parent.data);
     if (parent.module.is(s.head, "atom") && rounds->around(i)) continue;

@@ -14,21 +14,31 @@
 #include "analysis/dataflow.h"
 #include "analysis/flow.h"
 #include "analysis/loops.h"
+#include "analysis/polling.h"
 #include "analysis/progress.h"
 #include "analysis/shared_flow.h"
 
 namespace klap::analysis {
 
+// Whom a loop is not to wait for.
+enum class WaitsFor {
+  Anybody,
+  // A launch's child, which cannot write the parent's shared memory: threads of a block that wait for each
+  // other there do so in a variant, too.
+  Children,
+};
+
 // The loops of one function that may wait.
 class Waiting {
  public:
-  Waiting(const ptx::Module& module, const ControlFlow& flow, const DataFlow& data);
+  Waiting(const ptx::Module& module, const ControlFlow& flow, const DataFlow& data,
+          WaitsFor whom = WaitsFor::Anybody);
 
   // The first instruction by which a loop of the function may see what other threads do and stay for it: a
   // strong load (volatile, relaxed, acquire), a fence or a sleep in a loop, or an atomic, or a call of a
   // function that does such things, whose result decides whether a loop around it goes on. A compare-and-swap
-  // that retries with what it read is not waiting: some thread succeeds every time. One sentence with its
-  // place; nothing if there is none.
+  // that retries with what it read is not waiting: some thread succeeds every time. Ordinary loads wait where
+  // polling.h says so. One sentence with its place; nothing if there is none.
   std::optional<std::string> find();
 
   // True if the instruction stands in loops, and all of them are shown to end by themselves.
@@ -47,9 +57,13 @@ class Waiting {
   [[nodiscard]] bool goes_on_by_memory(uint32_t instruction) const;
 
  private:
+  [[nodiscard]] bool polls(uint32_t instruction);
+  [[nodiscard]] bool is_of_block(uint32_t instruction) const;
   [[nodiscard]] bool is_retry(uint32_t atom, const Loop& loop) const;
+  [[nodiscard]] RegisterSet copies_of(std::string_view reg) const;
   [[nodiscard]] bool decides(const std::vector<uint32_t>& sources, const Loop& loop) const;
   [[nodiscard]] RegisterSet influenced(const std::vector<uint32_t>& sources) const;
+  [[nodiscard]] std::vector<uint32_t> loads_of_stored(uint32_t store) const;
   [[nodiscard]] std::vector<uint32_t> results_of_call(uint32_t call) const;
   [[nodiscard]] const ptx::Statement& at(uint32_t instruction) const;
 
@@ -59,6 +73,8 @@ class Waiting {
   const LoopParts loops_;
   const SharedFlow shared_;
   Progress progress_;
+  Polling polling_;
+  const WaitsFor whom_;
 };
 
 // True for a load that must not be assumed to give the same value twice.

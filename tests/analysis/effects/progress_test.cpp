@@ -198,7 +198,8 @@ TEST(Waiting, SeesCalledFunctions) {
       "L: { .param .b32 v; call (v), f; ld.param.b32 %r1, [v]; } setp.eq.s32 %p1, %r1, 0; ";
   EXPECT_TRUE(calling("atom.global.cas.b32 %r1, [%rd1], 0, 1;", call + "@%p1 bra L; ret;"));
   EXPECT_TRUE(calling("ld.volatile.global.u32 %r1, [%rd1];", call + "@%p1 bra L; ret;"));
-  EXPECT_FALSE(calling("ld.global.u32 %r1, [%rd1];", call + "@%p1 bra L; ret;"));
+  EXPECT_TRUE(calling("ld.global.u32 %r1, [%rd1];", call + "@%p1 bra L; ret;"));
+  EXPECT_FALSE(calling("ld.global.u32 %r1, [%rd1];", call + "@%p2 bra L; ret;"));
   EXPECT_FALSE(calling("atom.global.add.u32 %r1, [%rd1], 1;", call + "@%p2 bra L; ret;"));
 }
 
