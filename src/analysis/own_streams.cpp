@@ -96,7 +96,26 @@ class Finder {
       if (const Finding one = owns_stream(k_, handle); one.answer != Answer::Yes)
         return "a stream may be another than its thread's own: " + one.detail;
     }
-    return {};
+    return lifetimes();
+  }
+
+  // What shows a use of a stream behind its end, or does not show that there is none.
+  std::string lifetimes() const {
+    std::vector<StreamUse> ends, launches;
+    for (const StreamCall& call : out_.calls) {
+      if (!call.creates) ends.push_back({call.operand, k_.flow.index_of(call.call)});
+    }
+    for (const Site& site : sites_) {
+      const bool may_end = std::ranges::any_of(site.streams, [](const StreamValue& value) {
+        return is_created(value) || value.kind == StreamClass::Loaded;
+      });
+      if (may_end && site.launch_call != nullptr)
+        launches.push_back({site.stream, k_.flow.index_of(site.launch_call)});
+    }
+    const auto late = used_after_end(k_, ends, launches);
+    if (!late) return {};
+    return fmt::format("a stream may have been destroyed before ({})",
+                       k_.module.place(k_.flow.instructions()[late->instruction].statement->head));
   }
 
   const FunctionFacts& k_;

@@ -163,28 +163,33 @@ class Ownership {
     return {Answer::Yes, "created by its thread, kept in local memory"};
   }
 
-  // True if a launch into `second` that comes after instruction `from` is sure to go into a stream that was
-  // created after that instruction, too: every path to it fills the place of the handle anew, and then reads
-  // it.
-  bool is_created_after(uint32_t from, const Site& second) {
+  // True if a stream that is used after instruction `from` is sure to be one that was created after that
+  // instruction, too: every path to the use fills the place of the handle anew, and then reads it.
+  bool is_created_after(uint32_t from, const StreamUse& use) {
     find_filled_places();
-    const auto place = read_place(second);
+    const auto place = read_place(use.stream);
     if (!place) return false;
-    const uint32_t read = k_.data.definitions(second.stream)[0];
-    // Behind a creation there is the load, and then the launch.
+    const auto& definitions = k_.data.definitions(use.stream);
+    const std::set<uint32_t> reads(definitions.begin(), definitions.end());
+    // Behind a creation there is the load, and then the use.
     const std::set<uint32_t> creations = creations_in(*place);
-    return !reaches(from, k_.flow.index_of(second.launch_call), creations) &&
-           std::ranges::all_of(creations, [&](uint32_t creation) {
-             return !reaches(creation, k_.flow.index_of(second.launch_call), {read});
-           });
+    return !reaches(from, use.instruction, creations) &&
+           std::ranges::all_of(creations,
+                               [&](uint32_t creation) { return !reaches(creation, use.instruction, reads); });
   }
 
-  // True if what is read for the one launch was created by other calls than what is read for the other: every
+  // True if what is read for the one use was created by other calls than what is read for the other: every
   // call creates another stream.
-  bool are_different(const Site& a, const Site& b) {
+  bool are_different(std::string_view a, std::string_view b) {
     find_filled_places();
     const auto one = creations_of(a), other = creations_of(b);
     return one && other && std::ranges::none_of(*one, [&](uint32_t i) { return other->contains(i); });
+  }
+
+  // True if a use may come after the stream's end.
+  bool may_outlive(const StreamUse& end, const StreamUse& use) {
+    return reaches(end.instruction, use.instruction, {}) && !are_different(end.stream, use.stream) &&
+           !is_created_after(end.instruction, use);
   }
 
  private:
@@ -370,30 +375,35 @@ class Ownership {
     return out;
   }
 
-  // Where the launch's stream is read from, if one load does that, and nothing but creations puts handles
+  // Where the stream is read from, if loads from one place do that, and nothing but creations puts handles
   // there.
-  std::optional<LocalPlace> read_place(const Site& site) {
-    const auto& definitions = k_.data.definitions(site.stream);
-    if (k_.flow.has_unknown_branch() || k_.data.is_ambiguous(site.stream) || definitions.size() != 1)
-      return std::nullopt;
-    const Statement& load = at(definitions[0]);
-    const bool is_load = m_.is(load.head, "ld") && !load.predicated && load.operands.size() == 2;
-    const auto place = is_load ? local_.of_memory(load, 1) : std::nullopt;
-    if (!place || is_stored_to(*place)) return std::nullopt;
-    return place;
+  std::optional<LocalPlace> read_place(std::string_view stream) {
+    if (k_.flow.has_unknown_branch() || k_.data.is_ambiguous(stream)) return std::nullopt;
+    std::optional<LocalPlace> out;
+    for (uint32_t read : k_.data.definitions(stream)) {
+      const Statement& load = at(read);
+      const bool is_load = m_.is(load.head, "ld") && !load.predicated && load.operands.size() == 2;
+      const auto place = is_load ? local_.of_memory(load, 1) : std::nullopt;
+      const bool same = place && (!out || (out->variable == place->variable && out->offset &&
+                                           out->offset == place->offset && out->bytes == place->bytes));
+      if (!same || is_stored_to(*place)) return std::nullopt;
+      out = place;
+    }
+    return out;
   }
 
-  // Those whose stream may be what is read for the launch; nothing if that is not known.
-  std::optional<std::set<uint32_t>> creations_of(const Site& site) {
-    const auto place = read_place(site);
+  // Those whose stream may be what is read for the use; nothing if that is not known.
+  std::optional<std::set<uint32_t>> creations_of(std::string_view stream) {
+    const auto place = read_place(stream);
     if (!place) return std::nullopt;
     const std::set<uint32_t> anew = creations_in(*place);
-    const uint32_t read = k_.data.definitions(site.stream)[0];
+    const auto& reads = k_.data.definitions(stream);
     std::set<uint32_t> out;
     for (const auto& [creation, filled] : fills_) {
       if (!overlap(filled, *place)) continue;
       if (filled.offset != place->offset || filled.bytes != place->bytes) return std::nullopt;
-      if (reaches(creation, read, anew)) out.insert(creation);
+      if (std::ranges::any_of(reads, [&](uint32_t read) { return reaches(creation, read, anew); }))
+        out.insert(creation);
     }
     return out;
   }
@@ -514,11 +524,24 @@ Finding owns_all_streams(const FunctionFacts& kernel, const std::vector<std::str
 }
 
 bool is_created_after(const FunctionFacts& kernel, uint32_t from, const Site& second) {
-  return Ownership(kernel).is_created_after(from, second);
+  return Ownership(kernel).is_created_after(from, {second.stream, kernel.flow.index_of(second.launch_call)});
 }
 
 bool are_different_streams(const FunctionFacts& kernel, const Site& a, const Site& b) {
-  return Ownership(kernel).are_different(a, b);
+  return Ownership(kernel).are_different(a.stream, b.stream);
+}
+
+std::optional<StreamUse> used_after_end(const FunctionFacts& kernel, const std::vector<StreamUse>& ends,
+                                        const std::vector<StreamUse>& launches) {
+  Ownership ownership(kernel);
+  for (const StreamUse& end : ends) {
+    for (const auto* uses : {&ends, &launches}) {
+      const auto late =
+          std::ranges::find_if(*uses, [&](const StreamUse& use) { return ownership.may_outlive(end, use); });
+      if (late != uses->end()) return *late;
+    }
+  }
+  return std::nullopt;
 }
 
 std::string print_stream_ownership(const FunctionFacts& kernel) {

@@ -11,8 +11,10 @@
 // handles, unknown calls, constants on some path (the operand may then be the NULL stream).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analysis/answer.h"
 #include "analysis/legality.h"
@@ -34,6 +36,16 @@ bool is_created_after(const FunctionFacts& kernel, uint32_t from, const Site& se
 // True if no stream of the thread's own is one that launches at `a` and at `b` can both go into, whenever the
 // thread makes them.
 bool are_different_streams(const FunctionFacts& kernel, const Site& a, const Site& b);
+
+// A launch into a stream, or its end, and the register with the handle.
+struct StreamUse {
+  std::string stream;
+  uint32_t instruction = 0;
+};
+// The first launch or end that may come after a stream's end: it fails, which a variant without the stream
+// would not show. Every stream must be read from where it was created.
+std::optional<StreamUse> used_after_end(const FunctionFacts& kernel, const std::vector<StreamUse>& ends,
+                                        const std::vector<StreamUse>& launches);
 
 // One line for each site whose stream is a register.
 std::string print_stream_ownership(const FunctionFacts& kernel);
