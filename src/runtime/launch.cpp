@@ -100,6 +100,15 @@ Cut make_room(const Launch& launch, const ParentKernel& parent, LaunchContext& c
   }
 }
 
+// How many device-side launches CUDA lets wait in the current context. A variant may refuse a launch of its
+// own accord only where CUDA might have.
+uint64_t pending_limit() {
+  constexpr uint64_t kDefault = 2048;
+  size_t limit = 0;
+  const CUresult result = driver()->ctx_get_limit(&limit, CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT);
+  return result == CUDA_SUCCESS ? limit : kDefault;
+}
+
 // A queue that feeds itself has one size, however large the grid. How many groups share it is up to the grid,
 // which is small enough to be counted where there are any.
 Cut make_feed_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
@@ -110,6 +119,8 @@ Cut make_feed_room(const Launch& launch, const ParentKernel& parent, LaunchConte
   Cut cut{GridSlices(launch.grid, ~uint64_t{0})};
   cut.no_room = context.make_feed_room(variant.queues.front().record_bytes, groups, parent.pool_bytes(),
                                        variant.buffer);
+  const uint64_t room = context.feed_records() / std::max<uint64_t>(groups, 1);
+  if (!cut.no_room && variant.keeps_order && room < pending_limit()) cut.no_room = &reasons::kQueueUnderLimit;
   return cut;
 }
 

@@ -81,6 +81,7 @@ class FeedQueue {
   MaybeReason make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report, uint32_t record_bytes,
                         uint64_t groups, uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr address() const { return block_.address; }
+  [[nodiscard]] uint64_t records() const { return shape_.records; }
   Block take();
   Block take_heads();
 
@@ -120,6 +121,8 @@ class LaunchContext {
   // The same for the queue of consumers that feed themselves; `groups` launch apart, 0 where none do.
   MaybeReason make_feed_room(uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes, jit::Buffer buffer);
   [[nodiscard]] CUdeviceptr feed() const { return current_->feed.address(); }
+  // How many launches it has room for.
+  [[nodiscard]] uint64_t feed_records() const { return current_->feed.records(); }
   // Whether they are this launch's alone.
   [[nodiscard]] bool has_own_queues() const { return current_ == &own_; }
   // All that uses the queues for this launch is enqueued.

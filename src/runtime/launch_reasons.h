@@ -11,48 +11,50 @@
 namespace klap::runtime {
 
 // X(identifier, "name", "what it means")
-#define KLAP_LAUNCH_REASONS(X)                                                                              \
-  X(kCooperativeLaunch, "cooperative launch", "the parent is launched cooperatively")                       \
-  X(kClusterLaunch, "cluster launch", "the parent is launched in clusters")                                 \
-  X(kLaunchAttribute, "launch attribute", "the launch has an attribute other than priority")                \
-  X(kEmptyGrid, "empty grid", "an extent of the grid or block is 0; the driver refuses the launch itself")  \
-  X(kTooManyThreads, "too many threads",                                                                    \
-    "the grid has more than 16,777,215 threads and is launched as a whole")                                 \
-  X(kStreamCapture, "stream capture", "the stream is being captured into a graph")                          \
-  X(kParentsInGraphs, "parents in graphs", "a parent was captured into a graph earlier in this context")    \
-  X(kNoCurrentContext, "no current context", "the calling thread has no CUDA context")                      \
-  X(kUnknownStream, "unknown stream", "the driver does not know the stream")                                \
-  X(kHandleOfAnotherContext, "handle of another context", "the kernel handle belongs to another context")   \
-  X(kStreamOfAnotherContext, "stream of another context", "the stream belongs to another context")          \
-  X(kQueueOverPoolBytes, "queue over pool_bytes",                                                           \
-    "the records could need more memory than pool_bytes, and the grid is not cut further")                  \
-  X(kQueuesOverTotalBytes, "queues over total_bytes",                                                       \
-    "all queues together would take more than total_bytes, and the grid is not cut further")                \
-  X(kQueuesOverShare, "queues over their share",                                                            \
-    "all queues together would take more than an eighth of the device's free memory")                       \
-  X(kNoDeviceMemory, "no device memory", "the device has no memory for the record queue")                   \
-  X(kTooManyInFlight, "too many launches under way",                                                        \
-    "behind work that does not end, the driver's queue is kept free for the program's own launches")        \
-  X(kQueueNotWritable, "queue not writable", "the head of the record queue could not be written")           \
-  X(kEventNotRecorded, "event not recorded", "an earlier use of this stream's queue could not be recorded") \
-  X(kMissingHandle, "missing handle", "the loaded image does not give out a kernel of the variant")         \
-  X(kChildBlock, "child block over the child's limit", "the child cannot run in blocks of its size")        \
-  X(kNotTheConsumersBlock, "not the consumer's block",                                                      \
-    "children that meet at barriers have blocks like the parent's, which is no full warps or too small")    \
-  X(kOrderMatters, "order matters here",                                                                    \
-    "in this block or grid, or with these pointers, the order of launches may matter that the variant does "  \
-    "not keep")                                                                                             \
-  X(kConsumerBlock, "consumer block over its limit", "the consumer cannot run in blocks of its size")       \
-  X(kConsumerDoesNotFit, "consumer does not fit the device", "not one block of the consumer fits")          \
-  X(kConsumerDoesNotLaunch, "consumer does not launch", "the consumer failed on an empty queue")            \
-  X(kConsumerFailed, "consumer failed earlier in this stream", "recorded children were lost with an error") \
-  X(kNotTheChainsForm, "not the chain's form",                                                              \
-    "the chain was promoted for one block of another size, or with other shared memory")                    \
-  X(kChainDoesNotFit, "chain does not fit the device", "not one block of the promoted chain fits")          \
-  X(kParentBlock, "block over the variant's limit", "the launch's block is too large for the variant")      \
-  X(kBothParameterForms, "both parameter forms", "parameters were given both as an array and as a buffer")  \
-  X(kParametersMissing, "parameters missing", "fewer parameters were given than the parent has")            \
-  X(kUnknownLaunchOption, "unknown launch option", "the launch has an extra option that is not known")      \
+#define KLAP_LAUNCH_REASONS(X)                                                                               \
+  X(kCooperativeLaunch, "cooperative launch", "the parent is launched cooperatively")                        \
+  X(kClusterLaunch, "cluster launch", "the parent is launched in clusters")                                  \
+  X(kLaunchAttribute, "launch attribute", "the launch has an attribute other than priority")                 \
+  X(kEmptyGrid, "empty grid", "an extent of the grid or block is 0; the driver refuses the launch itself")   \
+  X(kTooManyThreads, "too many threads",                                                                     \
+    "the grid has more than 16,777,215 threads and is launched as a whole")                                  \
+  X(kStreamCapture, "stream capture", "the stream is being captured into a graph")                           \
+  X(kParentsInGraphs, "parents in graphs", "a parent was captured into a graph earlier in this context")     \
+  X(kNoCurrentContext, "no current context", "the calling thread has no CUDA context")                       \
+  X(kUnknownStream, "unknown stream", "the driver does not know the stream")                                 \
+  X(kHandleOfAnotherContext, "handle of another context", "the kernel handle belongs to another context")    \
+  X(kStreamOfAnotherContext, "stream of another context", "the stream belongs to another context")           \
+  X(kQueueOverPoolBytes, "queue over pool_bytes",                                                            \
+    "the records could need more memory than pool_bytes, and the grid is not cut further")                   \
+  X(kQueuesOverTotalBytes, "queues over total_bytes",                                                        \
+    "all queues together would take more than total_bytes, and the grid is not cut further")                 \
+  X(kQueuesOverShare, "queues over their share",                                                             \
+    "all queues together would take more than an eighth of the device's free memory")                        \
+  X(kQueueUnderLimit, "queue under the pending limit",                                                       \
+    "launches that keep their order need a queue of at least as many as CUDA lets wait")                     \
+  X(kNoDeviceMemory, "no device memory", "the device has no memory for the record queue")                    \
+  X(kTooManyInFlight, "too many launches under way",                                                         \
+    "behind work that does not end, the driver's queue is kept free for the program's own launches")         \
+  X(kQueueNotWritable, "queue not writable", "the head of the record queue could not be written")            \
+  X(kEventNotRecorded, "event not recorded", "an earlier use of this stream's queue could not be recorded")  \
+  X(kMissingHandle, "missing handle", "the loaded image does not give out a kernel of the variant")          \
+  X(kChildBlock, "child block over the child's limit", "the child cannot run in blocks of its size")         \
+  X(kNotTheConsumersBlock, "not the consumer's block",                                                       \
+    "children that meet at barriers have blocks like the parent's, which is no full warps or too small")     \
+  X(kOrderMatters, "order matters here",                                                                     \
+    "in this block or grid, or with these pointers, the order of launches may matter that the variant does " \
+    "not keep")                                                                                              \
+  X(kConsumerBlock, "consumer block over its limit", "the consumer cannot run in blocks of its size")        \
+  X(kConsumerDoesNotFit, "consumer does not fit the device", "not one block of the consumer fits")           \
+  X(kConsumerDoesNotLaunch, "consumer does not launch", "the consumer failed on an empty queue")             \
+  X(kConsumerFailed, "consumer failed earlier in this stream", "recorded children were lost with an error")  \
+  X(kNotTheChainsForm, "not the chain's form",                                                               \
+    "the chain was promoted for one block of another size, or with other shared memory")                     \
+  X(kChainDoesNotFit, "chain does not fit the device", "not one block of the promoted chain fits")           \
+  X(kParentBlock, "block over the variant's limit", "the launch's block is too large for the variant")       \
+  X(kBothParameterForms, "both parameter forms", "parameters were given both as an array and as a buffer")   \
+  X(kParametersMissing, "parameters missing", "fewer parameters were given than the parent has")             \
+  X(kUnknownLaunchOption, "unknown launch option", "the launch has an extra option that is not known")       \
   X(kVariantDoesNotLaunch, "variant does not launch", "the driver refused the variant")
 
 struct LaunchReason {

@@ -163,6 +163,15 @@ EXPORT CUresult cuCtxGetId(CUcontext context, unsigned long long* id) {
   return CUDA_SUCCESS;
 }
 
+/* Device-side launches that may wait, as CUDA has it by default. */
+EXPORT CUresult cuCtxGetLimit(size_t* value, CUlimit limit) {
+  FAIL_IF_SCRIPTED("cuCtxGetLimit");
+  if (!fake_current()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (limit != CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  *value = 2048;
+  return CUDA_SUCCESS;
+}
+
 EXPORT CUresult cuCtxSynchronize(void) {
   fake_log("cuCtxSynchronize");
   return CUDA_SUCCESS;
