@@ -95,5 +95,22 @@ TEST_F(Planted, AFaultInARandomProgramIsFoundAndReduced) {
   }
 }
 
+// Programs whose result depends on ordered launches, whose launches nothing orders.
+TEST_F(Planted, LaunchesOutOfOrderAreFound) {
+  random::Plan plan;
+  plan.programs = 30;
+  plan.time = std::chrono::seconds(60);
+  plan.mixes = {random::parse_mix("order")};
+  plan.configurations = chosen_configurations("native");
+  plan.seeds = 3;
+  plan.most_failures = 5;
+  plan.most_tries = 0;
+  plan.out = folder_.path() / "failing";
+  plan.plant = [](Case& c) {
+    replace(c.ptx, "st.param.b64 \t[param1+0], 0;", "st.param.b64 \t[param1+0], 4;");  // fire and forget
+  };
+  EXPECT_EQ(5U, run_campaign(plan).failures.size());
+}
+
 }  // namespace
 }  // namespace klap::differential

@@ -113,7 +113,9 @@ class OrderMaker {
     if (threads > 1 && is_commuting_ && style_ <= Style::Maximum && random_.chance(15)) who = Who::All;
     if (who == Who::Each)
       index = with(Op::Add, with(Op::Multiply, std::move(index), constant(threads)), leaf(Op::Linear));
-    const uint64_t count = random_.chance(60) ? 1 : random_.between(2, is_commuting_ ? 2 : 3);
+    const bool appends = style_ == Style::Ordered && who != Who::Each && random_.chance(12);
+    if (appends) accesses = append(index, result);
+    const uint64_t count = appends ? 0 : random_.chance(60) ? 1 : random_.between(2, is_commuting_ ? 2 : 3);
     for (uint64_t i = 0; i < count; ++i) {
       Expression at = index;
       if (i > 0 && random_.chance(40))
@@ -135,6 +137,22 @@ class OrderMaker {
       kernel.body.push_back(statement(Kind::Update, static_cast<uint32_t>(random_.below(kSums)), 0,
                                       {leaf(Op::Parameter, kIndex), leaf(Op::Local, result)}));
     }
+  }
+
+  // The cell counts what has been put into those behind it.
+  std::vector<Statement> append(const Expression& counter, uint32_t result) {
+    const auto plain = [result](CellOp op, Expression index, Expression operand) {
+      Statement s = statement(Kind::Cell, result, 0, {std::move(index), std::move(operand), constant(0)});
+      s.cell.op = op;
+      return s;
+    };
+    Expression place =
+        with(Op::Remainder, static_cast<uint32_t>(random_.between(3, 9)), leaf(Op::Local, result));
+    std::vector<Statement> list = {plain(CellOp::Read, counter, constant(0))};
+    list.push_back(
+        plain(CellOp::Write, with(Op::Add, constant(16), std::move(place)), leaf(Op::Parameter, kOperand)));
+    list.push_back(plain(CellOp::Add, counter, constant(1)));
+    return list;
   }
 
   // Which cell: what the child was told, or what it finds under that number.
@@ -324,7 +342,7 @@ class OrderMaker {
       }
       case 2:
       case 3:
-        if (mix_.turns) return kernel.body.push_back(turns(kernel, launches(k, {}), true));
+        if (mix_.turns) return add_turns(k);
         [[fallthrough]];
       default: {  // in no order
         const auto count = static_cast<uint32_t>(random_.between(2, 8));
@@ -339,6 +357,30 @@ class OrderMaker {
         kernel.body.push_back(only_if(std::move(who), std::move(body)));
       }
     }
+  }
+
+  void add_turns(uint32_t k) {
+    Kernel& kernel = program_.kernels[k];
+    Statement s = turns(kernel, launches(k, {}), true);
+    bool all_order_memory = orders_memory(s.turns.relation);
+    for_each(kernel.body, [&](const Statement& before) {
+      if (before.kind == Kind::Turns)
+        all_order_memory = all_order_memory && orders_memory(before.turns.relation);
+    });
+    if (all_order_memory && !s.turns.is_reversed && !is_commuting_ && random_.chance(20)) {
+      reads_cells_ = true;
+      // The first one writes what the children of the others find.
+      const uint32_t result = kernel.variables++;
+      const uint32_t warp = is_by_warp(s.turns.relation) ? 32 : product(kernel.block);
+      Expression at = constant(static_cast<uint32_t>(random_.below(4)));
+      if (block_cells(kernel) != 0)
+        at = with(Op::Add, with(Op::Multiply, block_of(), constant(block_cells(kernel))), std::move(at));
+      Statement first = only_if(with(Op::Equal, with(Op::Remainder, warp, leaf(Op::Thread)), constant(0)),
+                                {written(std::move(at), result)});
+      first.other = std::move(s.body);
+      s.body = {std::move(first)};
+    }
+    kernel.body.push_back(std::move(s));
   }
 
   // One launch, several, or a loop of them.

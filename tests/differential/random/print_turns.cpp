@@ -46,8 +46,18 @@ class TurnsPrinter {
     if (is_by_word(form_.relation)) return by_word();
     if (form_.relation == Relation::Vote) return by_vote();
     const std::string self = is_by_warp(form_.relation) ? lane() : place_.thread;
-    if (form_.is_unrolled) return unrolled(self);
-    loop(self);
+    const std::string end = code_.new_label();
+    if (form_.relation == Relation::SomeLanes) {
+      const std::string outside = code_.new_register('p');
+      code_.emit("setp.ge.u32 \t{}, {}, {};", outside, self, count());
+      code_.emit("@{} bra \t{};", outside, end);
+    }
+    if (form_.is_unrolled) {
+      unrolled(self);
+    } else {
+      loop(self);
+    }
+    code_.place(end);
   }
 
  private:
@@ -88,6 +98,9 @@ class TurnsPrinter {
 
   void meet(const std::string& self) {
     if (form_.relation == Relation::Barrier) return code_.emit("bar.sync \t0;");
+    if (form_.relation == Relation::SomeLanes)
+      return code_.emit("bar.warp.sync \t{};",
+                        static_cast<int32_t>((uint64_t{1} << std::min(form_.count, 32U)) - 1));
     if (form_.relation == Relation::WarpBarrier) return code_.emit("bar.warp.sync \t-1;");
     const std::string got = code_.new_register('r'), p = code_.new_register('p');
     code_.emit("shfl.sync.idx.b32 \t{}|{}, {}, 0, 31, -1;", got, p, self);

@@ -53,7 +53,7 @@ bool uses_cells(const Program& program) {
 }
 
 bool is_by_warp(Relation relation) {
-  return relation == Relation::WarpBarrier || relation == Relation::Vote || relation == Relation::Shuffle;
+  return relation >= Relation::WarpBarrier && relation <= Relation::Shuffle;
 }
 bool is_by_word(Relation relation) { return relation >= Relation::SharedAtomic; }
 bool is_by_global_word(Relation relation) {

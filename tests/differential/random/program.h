@@ -173,6 +173,7 @@ struct CellAccess {
 enum class Relation : uint8_t {
   Barrier,         // all of the block meet between turns
   WarpBarrier,     // the lanes of a warp meet; warps take their turns independently
+  SomeLanes,       // the same, in code that only the lanes which take a turn come to
   Vote,            // lanes vote for who is left
   Shuffle,         // lanes hand on a word
   SharedAtomic,    // a thread waits until a word of shared memory is its number: atomic operations
@@ -183,7 +184,7 @@ enum class Relation : uint8_t {
   GlobalAtomic,
   Lock,  // whoever gets a lock in shared memory: one after another in any order
 };
-inline constexpr uint32_t kRelations = 11;
+inline constexpr uint32_t kRelations = 12;
 struct TurnsForm {
   Relation relation = Relation::Barrier;
   uint32_t count = 1;        // threads of the block, or lanes of the warp, that take a turn

@@ -248,7 +248,8 @@ class Block {
       const uint32_t thread = first + (is_backwards ? count - 1 - i : i);
       if (world_.has_cells && i > 0 && form.relation != Relation::Lock) clocks_.follow(last, thread);
       run(s.body, threads_[thread]);
-      if (world_.has_cells && !is_by_word(form.relation)) clocks_.meet(first, threads);
+      if (world_.has_cells && !is_by_word(form.relation))
+        clocks_.meet(first, form.relation == Relation::SomeLanes ? count : threads);
       last = thread;
     }
   }
