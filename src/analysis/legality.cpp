@@ -194,6 +194,12 @@ std::string runtime_call_text(std::string_view function, const std::string& plac
   return fmt::format("{}, {}", idioms().describe(function), place);
 }
 
+std::optional<std::string> waits_for_others(const FunctionFacts& kernel) {
+  Waiting waiting(kernel.module, kernel.flow, kernel.data, WaitsFor::Children);
+  const auto found = waiting.find();
+  return found ? found : waiting_by_calls(kernel.calls(), kernel.function);
+}
+
 namespace {
 
 std::string unknown_callee_text(const Module& m, const Effect& call) {
@@ -274,9 +280,7 @@ std::optional<Objection> object_to_parent_waiting(const FunctionFacts& parent, u
     }
   }
   // Threads that do not launch, or not yet, may wait for the children of those that do.
-  if (const auto found = waiting.find()) return object(Reason::ParentWaits, *found);
-  if (const auto found = waiting_by_calls(parent.calls(), parent.function))
-    return object(Reason::ParentWaits, *found);
+  if (const auto found = waits_for_others(parent)) return object(Reason::ParentWaits, *found);
   return std::nullopt;
 }
 

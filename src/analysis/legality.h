@@ -85,6 +85,10 @@ std::optional<std::string> required_block(const ptx::Module& module, const ptx::
 // unless someone asks for them: their users want to see the code that they wrote.
 std::optional<Objection> object_to_unit(const ptx::Module& module, bool debug_allowed);
 
+// Where a kernel may wait for other blocks, or for what it launches: one sentence with the place. Nothing
+// where it does not.
+std::optional<std::string> waits_for_others(const FunctionFacts& kernel);
+
 // The first objection to aggregating `site` that way on the parent's side.
 std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site, const Way& way = {});
 

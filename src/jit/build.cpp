@@ -377,6 +377,7 @@ class Generator {
     v.pool_bytes = sites.front().wish.pool_bytes;
     v.buffer = sites.front().wish.buffer;
     v.in_slices = sites.front().in_slices;
+    v.parent_waits = analysis::waits_for_others(*sites.front().parent).has_value();
     out_.variants.push_back(std::move(v));
   }
 

@@ -209,6 +209,9 @@ struct Variant {
   // Every consumer begins with a wait for what is before it in its stream, and may be launched with
   // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION.
   bool consumers_await = false;
+  // The parent may wait for other blocks of its grid: as many of the variant's must be resident at a time as
+  // of its own.
+  bool parent_waits = false;
   // Set: the variant is launched as a chain of resident blocks, and takes the chain in place of a queue.
   std::optional<PromotedChain> promoted{};
   // What the program's annotations say of a promoted chain, 0 for nothing: blocks, and as in ChildQueue.

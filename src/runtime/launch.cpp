@@ -308,7 +308,8 @@ Outcome redirect_to_variant(const Launch& launch, const Registry::Handle& handle
   const auto prepared = parent.prepare_alone(context_id);
   if (prepared->unusable) return leave(*prepared->unusable);
   const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
-  if (block_threads > prepared->max_parent_threads) return leave(reasons::kParentBlock);
+  const MaybeReason block_reason = parent.object_to_block(*prepared, block_threads, launch.shared_bytes);
+  if (block_reason) return leave(*block_reason);
   return launch_alone(launch, parent, prepared->parent, launch.params, launch.extra);
 }
 
@@ -371,7 +372,8 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (!prepared) prepared = parent.prepare(*context, block);
   if (prepared->unusable) return leave(*prepared->unusable);
   const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
-  if (block_threads > prepared->max_parent_threads) return leave(reasons::kParentBlock);
+  const MaybeReason block_reason = parent.object_to_block(*prepared, block_threads, launch.shared_bytes);
+  if (block_reason) return leave(*block_reason);
   if (cut.why) note_slices(launch, parent, cut);
   if (context->has_own_queues()) parent.info_once("buffer", "its queues are allocated for each launch");
   if (parent.reads_back()) parent.info_once("readback", "the host reads back what it recorded");

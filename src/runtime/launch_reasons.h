@@ -30,6 +30,8 @@ namespace klap::runtime {
     "all queues together would take more than total_bytes, and the grid is not cut further")                 \
   X(kQueuesOverShare, "queues over their share",                                                             \
     "all queues together would take more than an eighth of the device's free memory")                        \
+  X(kFewerBlocksResident, "fewer blocks resident",                                                           \
+    "the parent may wait for other blocks, and not as many of its variant's run at a time")                  \
   X(kQueueUnderLimit, "queue under the pending limit",                                                       \
     "launches that keep their order need a queue of at least as many as CUDA lets wait")                     \
   X(kNoDeviceMemory, "no device memory", "the device has no memory for the record queue")                    \

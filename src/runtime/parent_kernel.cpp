@@ -293,6 +293,20 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare_alone(uint64_t cont
   return made;
 }
 
+// What the program asks of its kernels may change between launches, so the driver is asked each time.
+MaybeReason ParentKernel::object_to_block(const PreparedVariant& prepared, uint64_t threads,
+                                          unsigned shared_bytes) const {
+  if (threads > prepared.max_parent_threads) return &reasons::kParentBlock;
+  if (!variant_.parent_waits) return nullptr;
+  const CUfunction original = function(variant_.parent);
+  if (!original) return &reasons::kMissingHandle;
+  int before = 0, now = 0;
+  const auto block = static_cast<int>(threads);
+  const bool known = driver()->occupancy(&before, original, block, shared_bytes) == CUDA_SUCCESS &&
+                     driver()->occupancy(&now, prepared.parent, block, shared_bytes) == CUDA_SUCCESS;
+  return known && now >= before ? nullptr : &reasons::kFewerBlocksResident;
+}
+
 bool ParentKernel::reads_back() const {
   return image_->readback.contains(variant_.parent) && can_read_back(variant_);
 }

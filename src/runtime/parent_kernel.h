@@ -104,6 +104,10 @@ class ParentKernel {
   // What there is where the variant needs no launch context, made on the first call in a CUDA context.
   std::shared_ptr<const PreparedVariant> prepare_alone(uint64_t context_id);
 
+  // Why a launch of so many threads a block, and of so much dynamic shared memory, is not the variant's: it
+  // is too large for it, or blocks wait for blocks that might not be resident then, as natively they are.
+  MaybeReason object_to_block(const PreparedVariant& prepared, uint64_t threads, unsigned shared_bytes) const;
+
   // The variant's handles, to mirror what the program sets on the original; null when not found.
   [[nodiscard]] CUfunction variant_function() const { return function(variant_.parent_variant); }
   [[nodiscard]] CUkernel variant_kernel() const { return kernel(variant_.parent_variant); }

@@ -48,6 +48,7 @@ TEST_F(Cache, SecondUseIsAHitWithEveryField) {
   EXPECT_EQ(kept.module.variants.at(0).grid, (std::array<uint32_t, 3>{21, 22, 0}));
   EXPECT_TRUE(kept.module.variants.at(0).in_slices);
   EXPECT_TRUE(kept.module.variants.at(0).consumers_await);
+  EXPECT_TRUE(kept.module.variants.at(0).parent_waits);
   EXPECT_FALSE(kept.module.variants.at(2).consumers_await);
   EXPECT_EQ(kept.module.variants.at(0).buffer, Buffer::Malloc);
   EXPECT_FALSE(kept.module.variants.at(0).promoted);

@@ -13,6 +13,7 @@
  *   FAKE_CUDA_MEMORY   bytes of device memory, where it is not 64 GiB
  *   FAKE_CUDA_SM       compute capabilities of the devices, "90" or "90,80"
  *   FAKE_CUDA_THREADS  "kernel=128,...": CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK where it is not 1024
+ *   FAKE_CUDA_OCCUPANCY  "kernel=2,...": blocks on a multiprocessor, whatever their size
  */
 #ifndef FAKE_CUDA_FAKE_H
 #define FAKE_CUDA_FAKE_H

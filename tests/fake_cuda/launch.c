@@ -54,6 +54,7 @@ EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunct
   if (result == CUDA_SUCCESS)
     result = fake_failure("cuOccupancyMaxActiveBlocksPerMultiprocessor", info->name);
   *blocks = shared_bytes == 0 ? 2048 / block_threads : 1;
+  if (result == CUDA_SUCCESS) *blocks = fake_setting(getenv("FAKE_CUDA_OCCUPANCY"), info->name, *blocks);
   return result;
 }
 

@@ -188,6 +188,23 @@ TEST(Pipeline, NamesVariantsAfterTheirKernels) {
   EXPECT_EQ(32u, v.queues.at(0).child_block_threads);
 }
 
+// A parent that may wait for other blocks is launched by each warp only, and its variant says so.
+TEST(Pipeline, VariantsSayThatTheirParentWaits) {
+  Request request = grid_request();
+  request.granularity = [](const std::string&) { return Granularity::Warp; };
+  std::string text = fixture();
+  const auto waits = [&] {
+    const RewrittenModule module = rewrite_module(program_from_ptx(text, "fixture"), request);
+    EXPECT_EQ(1u, module.variants.size());
+    return !module.variants.empty() && module.variants[0].parent_waits;
+  };
+  EXPECT_FALSE(waits());
+  const std::string end = "$L__BB1_3:\n";
+  text.insert(text.find(end) + end.size(),
+              "\tld.global.u32 %r11, [%rd1];\n\tsetp.eq.s32 %p2, %r11, 0;\n\t@%p2 bra $L__BB1_3;\n");
+  EXPECT_TRUE(waits());
+}
+
 TEST(Pipeline, VariantsTakeNoSliceWhereTheCallerKnowsNone) {
   Request request = grid_request();
   request.slicing = false;

@@ -56,7 +56,8 @@ class FakeDriverTest : public testing::Test {
   ~FakeDriverTest() override {
     Registry::instance().remove_library(library_);
     driver()->library_unload(library_);
-    for (const char* name : {"FAKE_CUDA_LOG", "FAKE_CUDA_FAIL", "FAKE_CUDA_MEMORY", "FAKE_CUDA_THREADS"})
+    for (const char* name :
+         {"FAKE_CUDA_LOG", "FAKE_CUDA_FAIL", "FAKE_CUDA_MEMORY", "FAKE_CUDA_THREADS", "FAKE_CUDA_OCCUPANCY"})
       unsetenv(name);
     std::filesystem::remove(log_);
   }
@@ -82,6 +83,7 @@ class FakeDriverTest : public testing::Test {
     second.parent_variant = "__klap_other";
     second.queues[0].consumer = "__klap_other_consumer";
     second.parent_param_bytes = 13;
+    second.parent_waits = true;
     second.queues[0].record_bytes = 80;
     jit::Variant third = first;
     third.parent = "launching";

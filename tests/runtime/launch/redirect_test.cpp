@@ -332,6 +332,40 @@ TEST_F(RedirectTest, BlockSizesAreCheckedAgainstTheKernels) {
   expect_left(launch, "block over the variant's limit");
 }
 
+// Blocks that wait for each other must all be resident, as they are natively.
+TEST_F(RedirectTest, ParentsThatWaitKeepTheirOccupancy) {
+  setenv("FAKE_CUDA_OCCUPANCY", "__klap_other=3,other=3", 1);
+  expect_redirected(launch_of(other_));
+  setenv("FAKE_CUDA_OCCUPANCY", "__klap_other=2,other=3", 1);
+  expect_left(launch_of(other_), "fewer blocks resident", "other");
+  setenv("FAKE_CUDA_FAIL", "cuOccupancyMaxActiveBlocksPerMultiprocessor:__klap_other=1", 1);
+  expect_left(launch_of(other_), "fewer blocks resident", "other");
+  unsetenv("FAKE_CUDA_FAIL");
+  setenv("FAKE_CUDA_OCCUPANCY", "__klap_parent=1,parent=3", 1);
+  expect_redirected(launch_of(parent_));  // it does not wait
+}
+
+// The same of a variant that is launched in the original's place.
+TEST_F(RedirectTest, ParentsThatWaitKeepTheirOccupancyByWarps) {
+  Registry::instance().remove_library(library_);
+  jit::Variant variant;
+  variant.parent = "parent";
+  variant.parent_variant = "other";  // has the same parameters
+  variant.granularity = jit::Granularity::Warp;
+  variant.launcher = jit::Launcher::Device;
+  variant.parent_waits = true;
+  LoadedImage image;
+  image.library = library_;
+  image.variants = {variant};
+  Registry::instance().add(image);
+  parent_ = kernel("parent");
+  setenv("FAKE_CUDA_OCCUPANCY", "other=2,parent=3", 1);
+  expect_left(launch_of(parent_), "fewer blocks resident");
+  setenv("FAKE_CUDA_OCCUPANCY", "other=3,parent=3", 1);
+  expect_redirected(launch_of(parent_));
+  EXPECT_EQ((Names{"other"}), launched());
+}
+
 TEST_F(RedirectTest, ChildrenOverTheirLimitRunNatively) {
   setenv("FAKE_CUDA_THREADS", "child=64", 1);
   expect_left(launch_of(parent_), "child block over the child's limit");
