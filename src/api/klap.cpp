@@ -18,6 +18,7 @@
 #include "container/image.h"
 #include "jit/module.h"
 #include "runtime/config.h"
+#include "runtime/module_cache.h"
 #include "runtime/queue_shape.h"
 #include "runtime/stats.h"
 #include "support/error.h"
@@ -210,6 +211,7 @@ std::unique_ptr<klap_module> make_module(const jit::Program& program, const klap
   request.setting = [&config](std::string_view key, const std::string& parent, const std::string& child) {
     return config.setting_for(key, parent, child);
   };
+  request.configuration = runtime::code_settings(config);
   if (!config.disabled && (options.flags & KLAP_EXPLAIN_ONLY) == 0) {
     module->rewritten = jit::rewrite_module(program, request);
   } else if (!config.disabled) {

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "jit/given_setting.h"
 #include "jit/hash.h"
 
 namespace klap::jit {
@@ -23,25 +24,49 @@ std::string content_part(const char* name, std::string_view bytes) {
   return fmt::format("{} {} {:016x}{:016x}\n", name, bytes.size(), hash[0], hash[1]);
 }
 
+// The structured bindings below name every field, so that a new one does not compile until it stands in the
+// key or is left out for a reason.
+
+// The functions that decide about kernels are not here: their answers are (decisions).
+std::string request_part(const Request& request) {
+  const auto& [sm, setting, granularity, launcher, multiblock, ordering, feeding, two_heads, sharing, slicing,
+               blocks, promoting, device_runtime, debug_units, dump, linker, cache, configuration] = request;
+  return fmt::format("sm {} debug units {} device runtime {}\n", sm, debug_units, device_runtime) +
+         fmt::format("feeding {} two heads {} sharing {} slicing {} blocks {} promoting {}\n", feeding,
+                     two_heads, sharing, slicing, blocks, promoting) +
+         text_part("linker", linker == nullptr ? kNvJitLink : linker->name()) +
+         text_part("configuration", configuration);
+}
+
+std::string unit_part(const Unit& unit) {
+  const auto& [name, ptx, options, cubin, cubin_suffix, is_device_runtime, launches] = unit;
+  return text_part("unit", name) + content_part("ptx", ptx) + content_part("cubin", cubin) +
+         fmt::format("suffix {}\n", int{cubin_suffix}) + text_part("options", options) +
+         fmt::format("runtime {} launches {}\n", is_device_runtime, launches);
+}
+
+std::string program_part(const Program& program) {
+  const auto& [units, device_runtime_archive, built_in_runtime] = program;
+  std::string text =
+      text_part("device runtime", device_runtime_archive) + fmt::format("built in {}\n", built_in_runtime);
+  for (const Unit& unit : units) text += unit_part(unit);
+  return text;
+}
+
 }  // namespace
 
 std::string build_id() { return kBuildId; }
 
 CacheKey make_cache_key(const Program& program, const Request& request) {
   CacheKey key;
-  key.text = text_part("build", kBuildId) +
-             fmt::format("sm {} debug units {}\n", request.sm, request.debug_units) +
-             text_part("configuration", request.configuration) +
-             text_part("device runtime", program.device_runtime_archive) +
-             fmt::format("built in {} allowed {}\n", program.built_in_runtime, request.device_runtime);
-  for (const Unit& unit : program.units) {
-    key.text += text_part("unit", unit.name) + content_part("ptx", unit.ptx) +
-                content_part("cubin", unit.cubin) + fmt::format("suffix {}\n", int{unit.cubin_suffix}) +
-                text_part("options", unit.options) +
-                fmt::format("runtime {} launches {}\n", unit.is_device_runtime, unit.launches);
-  }
+  key.text = text_part("build", kBuildId) + request_part(request) + program_part(program);
   key.hash = Hasher().add(key.text).hex();
   return key;
+}
+
+std::string memory_key(const Program& program, const Request& request,
+                       const std::vector<SiteRemark>& remarks) {
+  return Hasher().add(make_cache_key(program, request).text).add(decisions(remarks, request)).hex();
 }
 
 std::string decisions(const std::vector<SiteRemark>& remarks, const Request& request) {
@@ -52,17 +77,11 @@ std::string decisions(const std::vector<SiteRemark>& remarks, const Request& req
     launches.emplace(remark.parent, remark.child);
   }
   std::string text;
-  if (request.setting) {
-    const auto given = request.setting("aggregate_malloc", "", "");
-    if (given) text += fmt::format("aggregate_malloc {}\n", given->text);
-  }
+  if (const auto given = given_setting(request, kHeapKey, "", ""))
+    text += fmt::format("{} {}\n", kHeapKey, given->text);
   for (const auto& [parent, child] : launches) {
-    if (!request.setting) break;
-    for (const char* const key :
-         {"granularity", "launcher", "multiblock", "ordering", "consumer_threads", "two_heads", "buffer",
-          "pack_records", "flatten", "split_rounds", "hold_arguments", "unroll", "occupancy", "pack_blocks",
-          "batch_items", "threshold", "promotion", "batch_links", "assume"}) {
-      const auto given = request.setting(key, parent, child);
+    for (const std::string_view key : launch_keys()) {
+      const auto given = given_setting(request, key, parent, child);
       if (given) text += fmt::format("{} {} {} {} {}\n", parent, child, key, given->text, given->place);
     }
   }
@@ -73,7 +92,8 @@ std::string decisions(const std::vector<SiteRemark>& remarks, const Request& req
     const Ordering ordering = request.ordering ? request.ordering(parent) : Ordering::Auto;
     text +=
         fmt::format("{} {} {} {}", parent, to_string(granularity), to_string(launcher), to_string(ordering));
-    text += granularity == Granularity::MultiBlock ? fmt::format(" {}\n", multiblock) : "\n";
+    const bool may_be_groups = granularity == Granularity::MultiBlock || !request.granularity;
+    text += may_be_groups ? fmt::format(" {}\n", multiblock) : "\n";
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// What a rewritten module depends on, as text: the key of the disk cache.
+// What a rewritten module depends on, as text: the keys of the two caches, in the process and on the disk.
 //
 // The key is made from inputs alone (decompressed PTX and machine code, options, target, settings, and which
 // build of this library), so that a warm start needs no analysis. NVRTC and nvJitLink are not in it: their
@@ -19,6 +19,11 @@ struct CacheKey {
 };
 
 CacheKey make_cache_key(const Program& program, const Request& request);
+
+// The key in the process: all of make_cache_key(), and what the request decides about the launches that the
+// remarks name. On the disk the entry holds these decisions, since nobody knows them before it is read.
+std::string memory_key(const Program& program, const Request& request,
+                       const std::vector<SiteRemark>& remarks);
 
 // The version of this library and a hash over all of its files that decide what is produced, templates
 // included.

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "analysis/device_memory.h"
+#include "jit/given_setting.h"
 #include "jit/hash.h"
 #include "jit/options.h"
 #include "jit/plan.h"
@@ -21,8 +22,7 @@ using analysis::kHeapFunctions;
 using analysis::kRuntimeHeapFunctions;
 
 bool is_asked(const Request& request) {
-  if (!request.setting) return false;
-  const auto given = request.setting("aggregate_malloc", "", "");
+  const auto given = given_setting(request, kHeapKey, "", "");
   return given && given->text == "warp";
 }
 

@@ -16,6 +16,9 @@ struct LinkInput {
   std::string name;        // for messages
 };
 
+// The name of the linker that is used where nobody brings one.
+inline constexpr std::string_view kNvJitLink = "nvjitlink";
+
 class Linker {
  public:
   virtual ~Linker() = default;
@@ -23,6 +26,8 @@ class Linker {
   // Throws as link_to_cubin() does.
   [[nodiscard]] virtual std::string link(const std::vector<LinkInput>& inputs,
                                          const std::vector<std::string>& options) const = 0;
+  // Whose code comes out, for the keys of caches.
+  [[nodiscard]] virtual std::string_view name() const = 0;
 };
 
 }  // namespace klap::jit

@@ -13,11 +13,9 @@
 #include "jit/build.h"
 #include "jit/cache_key.h"
 #include "jit/disk_cache.h"
-#include "jit/hash.h"
 #include "jit/plan.h"
 #include "jit/promotion_plan.h"
 #include "jit/retarget.h"
-#include "jit/templates.h"
 #include "support/error.h"
 
 namespace klap::jit {
@@ -97,22 +95,6 @@ BuiltModule build_what_links(const Program& program, const Request& request, Pla
   return build(program, request, plan, plan.sites, timings);
 }
 
-std::string memory_key(const Program& program, const Request& request, const Plan& plan) {
-  Hasher hasher;
-  hasher.add(template_texts()).add(std::to_string(request.sm)).add(program.device_runtime_archive);
-  hasher.add(program.built_in_runtime ? "built-in runtime" : "").add(request.slicing ? "slices" : "");
-  hasher.add(request.blocks ? "blocks" : "");
-  hasher.add(request.device_runtime ? "" : "no device runtime");
-  for (const Unit& unit : program.units) hasher.add(unit.ptx).add(unit.cubin).add(unit.options);
-  for (const SiteRemark& remark : plan.remarks) {
-    hasher.add(remark.rewritten ? "rewritten, launcher " + remark.launcher : remark.reason);
-    hasher.add(remark.granularity).add(std::to_string(remark.group_blocks));
-    if (remark.granularity == kPromotion) hasher.add(remark.detail);  // begins with the mode
-  }
-  hasher.add(plan.memory.is_aggregated() ? "device memory" : plan.memory.objection);
-  return hasher.hex();
-}
-
 // Modules that were rewritten before in this process. A module that is being built by one thread is waited
 // for by the others; a failed build is not kept.
 class MemoryCache {
@@ -179,7 +161,7 @@ RewrittenModule analyse_and_build(const Program& program, const Request& request
     return nothing;
   }
   const auto [module, cached] = MemoryCache::instance().find_or_make(
-      memory_key(program, request, plan), [&] { return assemble(program, request, plan, timings); });
+      memory_key(program, request, plan.remarks), [&] { return assemble(program, request, plan, timings); });
   RewrittenModule out = *module;
   out.from_memory_cache = cached;
   return out;

@@ -394,15 +394,4 @@ std::shared_ptr<const ptx::Module> promote_launch_template(const transform::Prom
   return compiled(kPromoteLaunchTemplate, "promote_launch.cu", promotion_options(shape));
 }
 
-std::string template_texts() {
-  return std::string(kReportHeader) + kQueueHeader + kGroupHeader + kRecordGridHeader + kSequenceHeader +
-         kSizesHeader + kFlatHeader + kRoundsHeader + kOwnChildrenHeader + kConsumerEndHeader +
-         kConsumerFlatTemplate + kRecordTemplate + kRecordSizesTemplate + kConsumerTemplate + kExactTemplate +
-         kLeaveTemplate + kWarpHeader + kFeedHeader + kFeedRecordTemplate + kFeedTemplate + kChainHeader +
-         kChainRecordTemplate + kChainTemplate + kOrderedTemplate + kTurnsHeader + kFeedGroupHeader +
-         kLeaveChainTemplate + kWarpRecordsHeader + kWarpTemplate + kWarpLaunchTemplate + kExitsHeader +
-         kAwaitHeader + kDeviceMemoryTemplate + kPromoteHeader + kPromoteLinkHeader + kPromoteTemplate +
-         kPromoteLinkTemplate + kPromoteLaunchTemplate;
-}
-
 }  // namespace klap::jit

@@ -47,7 +47,4 @@ std::shared_ptr<const ptx::Module> promote_template(const transform::PromotedSha
 std::shared_ptr<const ptx::Module> promote_link_template(const transform::PromotedShape& shape);
 std::shared_ptr<const ptx::Module> promote_launch_template(const transform::PromotedShape& shape);
 
-// All template texts, for cache keys.
-std::string template_texts();
-
 }  // namespace klap::jit

@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "jit/given_setting.h"
 #include "jit/plan.h"
 #include "jit/program_hints.h"
 #include "support/quantity.h"
@@ -205,9 +206,7 @@ class Reader {
   }
 
   [[nodiscard]] std::optional<GivenValue> find(std::string_view key) const {
-    if (request_.setting) {
-      if (auto given = request_.setting(key, parent_, child_)) return given;
-    }
+    if (auto given = given_setting(request_, key, parent_, child_)) return given;
     const Annotation* const a = annotation(key);
     if (a == nullptr) return std::nullopt;
     return GivenValue{a->value, fmt::format("annotation at {}", ptx::place(a->position))};

@@ -23,6 +23,7 @@ class DriverLinker : public jit::Linker {
   // Throws Error(Link) with the driver's log, Error(Unsupported) for an option that the driver does not have.
   [[nodiscard]] std::string link(const std::vector<jit::LinkInput>& inputs,
                                  const std::vector<std::string>& options) const override;
+  [[nodiscard]] std::string_view name() const override { return "driver"; }
 };
 
 // nvJitLink where it can be opened, else the driver.
@@ -30,6 +31,8 @@ class AvailableLinker : public jit::Linker {
  public:
   [[nodiscard]] std::string link(const std::vector<jit::LinkInput>& inputs,
                                  const std::vector<std::string>& options) const override;
+  // Which one it is can be told only by opening nvJitLink, and stays as it is in the whole process.
+  [[nodiscard]] std::string_view name() const override { return jit::kNvJitLink; }
 };
 
 // The linker of the settings, null for nvJitLink alone. Lives as long as the process.

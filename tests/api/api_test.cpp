@@ -133,6 +133,25 @@ TEST(Api, SettingsAreThoseOfTheConfigFile) {
                  "settings:2:1: unknown key 'granularty' in [defaults] (fix: did you mean 'granularity'?");
 }
 
+klap_variant variant_with(const char* settings) {
+  static std::map<std::string, Module> kept;  // the names in a variant are the module's
+  const klap_options with = options(0, settings);
+  const Module& module = kept.emplace(settings, rewrite(read(PROGRAMS "launches.ptx"), with)).first->second;
+  klap_variant variant{};
+  variant.struct_bytes = sizeof variant;
+  EXPECT_EQ(KLAP_OK, klap_module_variant(module.get(), 0, &variant)) << settings;
+  return variant;
+}
+
+// A module is kept for the process, and must be found again only with the settings it was made for.
+TEST(Api, OtherSettingsOfTheSameImageGiveAnotherModule) {
+  EXPECT_EQ(256u, variant_with("[defaults]\nconsumer_threads = 256\n").consumer_block_threads);
+  EXPECT_EQ(512u, variant_with("[defaults]\nconsumer_threads = 512\n").consumer_block_threads);
+  EXPECT_LT(variant_with("[defaults]\npack_records = \"on\"\n").record_bytes,
+            variant_with("[defaults]\npack_records = \"off\"\n").record_bytes);
+  EXPECT_EQ(256u, variant_with("[[kernel]]\nname = \"*\"\nconsumer_threads = 256\n").consumer_block_threads);
+}
+
 TEST(Api, EnvironmentCountsUnlessItIsIgnored) {
   setenv("KLAP_GRANULARITY", "none", 1);
   klap_options with = options();

@@ -213,25 +213,6 @@ TEST_F(Cache, AFailedBuildIsPassedOnAndNotKept) {
   EXPECT_EQ(use(key_for("a")), CacheUse::Miss);
 }
 
-TEST(CacheKey, ChangesWithEveryInput) {
-  Program program;
-  program.units.resize(2);
-  Request request;
-  std::set<std::string> hashes;
-  const auto add = [&] { EXPECT_TRUE(hashes.insert(make_cache_key(program, request).hash).second); };
-  add();
-  request.sm = 80, add();
-  request.configuration = "granularity none", add();
-  program.device_runtime_archive = "/lib/libcudadevrt.a", add();
-  program.units[0].ptx = "ptx", add();
-  std::swap(program.units[0], program.units[1]), add();
-  std::swap(program.units[0].cubin, program.units[1].ptx), add();
-  program.units[1].options = "-O1", add();
-  program.units[1].name = "unit 1", add();
-  program.units[1].launches = true, add();
-  EXPECT_THAT(make_cache_key(program, request).text, HasSubstr(build_id()));
-}
-
 TEST(CacheKey, SettingsThatDecideAboutKernelsAreInIt) {
   const auto settings = [](const std::string& text, const char* granularity = nullptr) {
     runtime::Config config = runtime::load_config([&](const char* name) {
