@@ -5,6 +5,8 @@
 // therefore only ever copied by the size they state, never used in place.
 #include "klap/klap.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -22,6 +24,7 @@
 #include "runtime/queue_shape.h"
 #include "runtime/stats.h"
 #include "support/error.h"
+#include "support/own_thread.h"
 
 struct klap_module {
   klap::jit::RewrittenModule rewritten;
@@ -81,7 +84,7 @@ struct BadArgument {
 };
 
 template <class Work>
-klap_status guarded(const Work& work) noexcept {
+klap_status run(const Work& work) noexcept {
   error_shown = "";
   try {
     work();
@@ -97,6 +100,16 @@ klap_status guarded(const Work& work) noexcept {
   } catch (...) {
     return fail(KLAP_ERROR_INTERNAL, "unknown exception");
   }
+}
+
+// The same, in which the thread is not cancelled.
+template <class Work>
+klap_status guarded(const Work& work) {
+  int before = PTHREAD_CANCEL_ENABLE;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+  const klap_status status = run(work);
+  pthread_setcancelstate(before, nullptr);
+  return status;
 }
 
 klap_options checked(const klap_options* given) {
@@ -275,7 +288,9 @@ klap_status klap_rewrite(const void* image, size_t image_bytes, const klap_optio
     const std::string copy(static_cast<const char*>(image), image_bytes);
     if (image_bytes != 0 && image_bytes < 8) throw Error(ErrorCode::Container, "not device code: too short");
     const void* const start = image_bytes == 0 ? image : copy.data();
-    *module = api::make_module(api::program_of_image(start, image_bytes, options), options).release();
+    run_in_own_thread([&] {
+      *module = api::make_module(api::program_of_image(start, image_bytes, options), options).release();
+    });
   });
 }
 
@@ -284,7 +299,8 @@ klap_status klap_rewrite_file(const char* path, const klap_options* given, klap_
   return api::guarded([&] {
     if (path == nullptr || module == nullptr) throw api::BadArgument{"path or module is NULL"};
     const klap_options options = api::checked(given);
-    *module = api::make_module(api::program_of_file(path, options), options).release();
+    run_in_own_thread(
+        [&] { *module = api::make_module(api::program_of_file(path, options), options).release(); });
   });
 }
 

@@ -8,6 +8,7 @@
 #include "analysis/reasons.h"
 #include "support/error.h"
 #include "support/log.h"
+#include "support/own_thread.h"
 
 namespace klap::jit {
 namespace {
@@ -99,6 +100,7 @@ DiskCache::Lookup DiskCache::wait_for_builder(const CacheFolder& folder, CacheLo
                  std::chrono::duration<double>(options_.patience).count());
       return {};
     }
+    stop_if_process_ends();
     std::this_thread::sleep_for(pause);
   }
 }

@@ -32,7 +32,8 @@ class DiskCache {
  public:
   explicit DiskCache(DiskCacheOptions options) : options_(std::move(options)) {}
 
-  // The module from its entry, else from `build`, whose exceptions are passed on; no others are thrown.
+  // The module from its entry, else from `build`, whose exceptions are passed on. Others are thrown only when
+  // the process is ending.
   RewrittenModule find_or_build(const CacheKey& key, const Request& request,
                                 const std::function<RewrittenModule()>& build);
 

@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "support/error.h"
+#include "support/own_thread.h"
 
 // The header maps the functions to names of its own version; by plain name any version can be asked.
 #undef nvJitLinkCreate
@@ -103,6 +104,7 @@ struct Nvrtc {
       resolve(library, "nvrtcGetProgramLog", n.log);
       resolve(library, "nvrtcGetErrorString", n.error_string);
       nvrtc_opened.store(true);
+      wait_first_at_exit();
       return n;
     }();
     return opened;
@@ -141,6 +143,7 @@ struct NvJitLink {
       resolve(library, "nvJitLinkGetInfoLog", n.info_log);
       resolve(library, "nvJitLinkVersion", n.version);
       nvjitlink_opened.store(true);
+      wait_first_at_exit();
       return n;
     }();
     return opened;
@@ -262,8 +265,9 @@ bool changed(const ToolFile& before) {
 std::string compile_to_ptx(std::string_view source, const std::string& name,
                            const std::vector<std::string>& options,
                            const std::vector<std::pair<std::string, std::string>>& headers) {
+  stop_if_process_ends();
   const Nvrtc& nvrtc = Nvrtc::get();
-  nvrtc_calls.fetch_add(1, std::memory_order_relaxed);
+  const bool is_first = nvrtc_calls.fetch_add(1, std::memory_order_relaxed) == 0;
   std::vector<const char*> names, texts;
   for (const auto& [header_name, text] : headers) {
     names.push_back(header_name.c_str());
@@ -280,6 +284,7 @@ std::string compile_to_ptx(std::string_view source, const std::string& name,
       &program, [](nvrtcProgram* p) { Nvrtc::get().destroy(p); });
   const std::vector<const char*> arguments = c_strings(options);
   result = nvrtc.compile(program, static_cast<int>(arguments.size()), arguments.data());
+  if (is_first) wait_first_at_exit();  // NVRTC makes some of its objects when they are first used
   size_t size = 0;
   if (result != NVRTC_SUCCESS) {
     std::string log;
@@ -301,10 +306,13 @@ std::string compile_to_ptx(std::string_view source, const std::string& name,
 }
 
 std::string link_to_cubin(const std::vector<LinkInput>& inputs, const std::vector<std::string>& options) {
-  nvjitlink_calls.fetch_add(1, std::memory_order_relaxed);
+  stop_if_process_ends();
+  const bool is_first = nvjitlink_calls.fetch_add(1, std::memory_order_relaxed) == 0;
   LinkSession session(options);
   for (const LinkInput& input : inputs) session.add(input);
-  return session.finish();
+  std::string cubin = session.finish();
+  if (is_first) wait_first_at_exit();  // as with NVRTC
+  return cubin;
 }
 
 std::string nvjitlink_problem() {

@@ -41,7 +41,7 @@ void report(const Registry::Handle& handle, CUresult result) {
 
 }  // namespace
 
-bool nothing_rewritten() { return Registry::instance().empty(); }
+bool nothing_rewritten() noexcept { return Registry::empty(); }
 
 void learn_kernel(CUlibrary library, const char* name, CUkernel kernel) {
   if (!nothing_rewritten()) Registry::instance().learn_kernel(library, name, kernel);

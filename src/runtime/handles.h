@@ -9,7 +9,7 @@
 namespace klap::runtime {
 
 // True while no loaded image has a rewritten kernel: one relaxed load, for the hooks' fast path.
-bool nothing_rewritten();
+bool nothing_rewritten() noexcept;
 
 void learn_kernel(CUlibrary library, const char* name, CUkernel kernel);
 void learn_module(CUlibrary library, CUmodule module);

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +16,7 @@
 #include "support/error.h"
 #include "support/file.h"
 #include "support/log.h"
+#include "support/own_thread.h"
 
 namespace klap::runtime {
 
@@ -56,36 +57,38 @@ uint32_t target_capability(bool every_device) {
   return driver()->ctx_get_device(&device) == CUDA_SUCCESS ? compute_capability(device) : 0;
 }
 
-// Bare PTX that may launch; nothing if it does not. The text ends at its NUL or where the file does.
-std::optional<std::string_view> launching_ptx(const ImageSource& source) {
-  const auto* const text = static_cast<const char*>(source.image);
-  const std::string_view ptx(text, strnlen(text, source.readable_bytes));
-  if (ptx.find("LaunchDevice") == std::string_view::npos) return std::nullopt;
-  return ptx;
+// An image taken apart, as far as is needed to see whether it launches.
+struct Contents {
+  std::string_view ptx;  // bare; it ends at its NUL or where the file does
+  std::vector<container::Fatbin> fatbins;
+};
+
+Contents look_into(const ImageSource& source, container::ImageKind kind) {
+  Contents contents;
+  if (kind == container::ImageKind::Ptx) {
+    const auto* const text = static_cast<const char*>(source.image);
+    contents.ptx = {text, strnlen(text, source.readable_bytes)};
+  } else if (kind == container::ImageKind::WrapperV2) {
+    contents.fatbins = container::prelinked_fatbins(source.image);
+  } else {
+    contents.fatbins.push_back(container::parse_fatbin(source.image, source.readable_bytes));
+  }
+  return contents;
 }
 
-// The image as the pipeline wants it; nothing if it cannot launch.
-std::optional<jit::Program> launching_program(const ImageSource& source, container::ImageKind kind,
-                                              uint32_t sm) {
-  if (kind == container::ImageKind::Ptx) {
-    const auto ptx = launching_ptx(source);
-    if (!ptx) return std::nullopt;
-    jit::Program program = jit::program_from_ptx(*ptx, "PTX module");
-    for (jit::Unit& unit : program.units) unit.options += source.compiler_options;
-    return program;
-  }
-  std::vector<container::Fatbin> fatbins;
-  if (kind == container::ImageKind::WrapperV2) {
-    fatbins = container::prelinked_fatbins(source.image);
-  } else {
-    fatbins.push_back(container::parse_fatbin(source.image, source.readable_bytes));
-  }
-  bool launches = false;
-  for (const container::Fatbin& fatbin : fatbins) {
-    launches = launches || container::mentions_device_launch(fatbin, sm);
-  }
-  if (!launches) return std::nullopt;
-  return jit::program_from_fatbins(fatbins, sm);
+bool launches(const Contents& contents, uint32_t sm) {
+  return contents.ptx.find("LaunchDevice") != std::string_view::npos ||
+         std::ranges::any_of(contents.fatbins, [sm](const container::Fatbin& fatbin) {
+           return container::mentions_device_launch(fatbin, sm);
+         });
+}
+
+// The image as the pipeline wants it.
+jit::Program program_from(const Contents& contents, const ImageSource& source, uint32_t sm) {
+  if (!contents.fatbins.empty()) return jit::program_from_fatbins(contents.fatbins, sm);
+  jit::Program program = jit::program_from_ptx(contents.ptx, "PTX module");
+  for (jit::Unit& unit : program.units) unit.options += source.compiler_options;
+  return program;
 }
 
 // For a driver that takes no machine code: the same program as PTX, without the device runtime, which such a
@@ -116,6 +119,20 @@ jit::DiskCache* disk_cache() {
   return cache;
 }
 
+jit::Request request_for(uint32_t sm) {
+  jit::Request request;
+  request.sm = sm;
+  request.setting = [](std::string_view key, const std::string& parent, const std::string& child) {
+    return config().setting_for(key, parent, child);
+  };
+  request.linker = chosen_linker(config().linker);
+  request.device_runtime = config().device_runtime;
+  request.dump = dump_to_folder();
+  request.cache = disk_cache();
+  request.configuration = code_settings(config());
+  return request;
+}
+
 // All others are passed on after reading their first bytes.
 bool may_launch(container::ImageKind kind) {
   return kind == container::ImageKind::WrapperV2 || kind == container::ImageKind::Fatbin ||
@@ -128,26 +145,24 @@ std::shared_ptr<const jit::RewrittenModule> rewrite_image(const ImageSource& sou
   const container::ImageKind kind = container::classify(source.image);
   if (!may_launch(kind)) return nullptr;
   const uint32_t sm = target_capability(source.every_device);
-  auto program = launching_program(source, kind, sm);
-  if (!program) return nullptr;
-  if (!takes_machine_code()) drop_machine_code(*program);
+  const Contents contents = look_into(source, kind);
+  if (!launches(contents, sm)) return nullptr;
 
   record.how = "nothing to rewrite";
   if (sm == 0) {
     throw Error(ErrorCode::Unsupported, source.every_device ? "the devices differ in compute capability"
                                                             : "there is no current device");
   }
-  jit::Request request;
-  request.sm = sm;
-  request.setting = [](std::string_view key, const std::string& parent, const std::string& child) {
-    return config().setting_for(key, parent, child);
-  };
-  request.linker = chosen_linker(config().linker);
-  request.device_runtime = config().device_runtime;
-  request.dump = dump_to_folder();
-  request.cache = disk_cache();
-  request.configuration = code_settings(config());
-  auto rewritten = std::make_shared<const jit::RewrittenModule>(jit::rewrite_module(*program, request));
+  std::shared_ptr<const jit::RewrittenModule> rewritten;
+  CUcontext context = nullptr;
+  if (driver()->ctx_get_current(&context) != CUDA_SUCCESS) context = nullptr;
+  run_in_own_thread([&] {
+    // The driver's linker works in a context.
+    if (context != nullptr) driver()->ctx_set_current(context);
+    jit::Program program = program_from(contents, source, sm);
+    if (!takes_machine_code()) drop_machine_code(program);
+    rewritten = std::make_shared<const jit::RewrittenModule>(jit::rewrite_module(program, request_for(sm)));
+  });
   record.remarks = rewritten->remarks;
   record.timings = rewritten->timings;
   record.cache = jit::to_string(rewritten->cache);

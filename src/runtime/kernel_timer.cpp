@@ -9,7 +9,7 @@
 #include "runtime/driver.h"
 #include "runtime/process.h"
 #include "runtime/stats.h"
-#include "support/log.h"
+#include "support/boundary.h"
 
 namespace klap::runtime {
 
@@ -70,7 +70,7 @@ void collect_timed_launches() noexcept try {
     return true;
   });
 } catch (const std::exception& error) {
-  log().warn("some launches are missing in the GPU times: {}", error.what());
+  report_failure("KLAP_TIMING", "some launches are missing in the GPU times", error.what());
 }
 
 TimedLaunch::TimedLaunch(const std::string& parent, CUstream stream, bool counts)
@@ -96,10 +96,13 @@ void TimedLaunch::complete() {
   if (!timed_) return;
   const RelaxedCapture relaxed;
   if (!record(after_)) return;
-  PendingLaunches& all = pending();
-  const std::lock_guard lock(all.mutex);
-  all.launches.push_back({current_context(), parent_, counts_, before_, between_, after_});
-  before_ = between_ = after_ = nullptr;
+  // All is enqueued: a failure now must not make the program's own launch follow.
+  try_or_report("KLAP_TIMING", "a launch is missing in the GPU times", [this] {
+    PendingLaunches& all = pending();
+    const std::lock_guard lock(all.mutex);
+    all.launches.push_back({current_context(), parent_, counts_, before_, between_, after_});
+    before_ = between_ = after_ = nullptr;
+  });
 }
 
 TimedLaunch::~TimedLaunch() {

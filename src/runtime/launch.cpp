@@ -23,6 +23,7 @@
 #include "runtime/stats.h"
 #include "runtime/thread_streams.h"
 #include "runtime/variant_launch.h"
+#include "support/boundary.h"
 #include "support/demangle.h"
 #include "support/log.h"
 
@@ -156,6 +157,12 @@ Outcome leave_captured(const std::string& parent) {
   return leave(reasons::kStreamCapture);
 }
 
+// Throws nothing, since a part of the launch is in the stream: the program's own must not follow.
+void report_failed_launch(const ParentKernel& parent, const char* what, CUresult result) noexcept {
+  try_or_report("cuLaunchKernel", what,
+                [&] { log().error("{}: {} ({})", demangle(parent.name()), what, error_name(result)); });
+}
+
 // Enqueues one slice of the parent and, unless the parent launches them, its consumers.
 Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const PreparedVariant& prepared,
                       ExtendedParams& params, LaunchContext& context, const CUlaunchAttribute* priority,
@@ -169,8 +176,7 @@ Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const Prepared
   }
   if (parent_result != CUDA_SUCCESS) {
     // The same kernel in the same blocks has launched before: the context has failed.
-    log().error("{}: the rest of its grid cannot be launched ({})", demangle(parent.name()),
-                error_name(parent_result));
+    report_failed_launch(parent, "the rest of its grid cannot be launched", parent_result);
     return {parent_result, nullptr};
   }
   timed.parent_enqueued();
@@ -183,7 +189,7 @@ Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const Prepared
     // The parent's records can no longer be run, so the program must learn of it, and nothing may be recorded
     // behind them. The consumer has launched before, so this is a context that has failed altogether.
     context.give_up(reasons::kConsumerFailed);
-    log().error("{}: its children cannot be launched ({})", demangle(parent.name()), error_name(result));
+    report_failed_launch(parent, "its children cannot be launched", result);
     return {result, nullptr};
   }
   timed.complete();

@@ -210,7 +210,13 @@ QueueMemory& LaunchContext::begin_launch(jit::Buffer buffer) {
 
 void LaunchContext::end_launch() {
   if (!has_own_queues()) return;
-  for (const Block& block : own_.take_blocks()) launch_memory_.give_back(block);
+  // Without a list of them, which there may be no memory for.
+  const auto give_back = [this](const Block& block) {
+    if (block.address != 0) launch_memory_.give_back(block);
+  };
+  give_back(own_.feed.take());
+  give_back(own_.feed.take_heads());
+  for (RecordQueue& queue : own_.records) give_back(queue.take());
   current_ = &kept_;
 }
 

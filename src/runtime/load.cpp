@@ -17,6 +17,7 @@
 #include "runtime/readback.h"
 #include "runtime/registry.h"
 #include "runtime/stats.h"
+#include "support/boundary.h"
 #include "support/demangle.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -57,14 +58,17 @@ std::optional<CUresult> rewrite_and_load(const ImageSource& source, ModuleRecord
                                          const LoadCubin& load) {
   const auto rewritten = rewrite_image(source, record);
   if (!rewritten) return std::nullopt;
+  // Before the load, since behind it nothing may fail: the program would be given a second copy.
+  ModuleRecord loaded = record;
+  loaded.how = "rewritten";
+  for (const jit::Variant& variant : rewritten->variants) loaded.variants.push_back(variant.parent);
   const CUresult result = load(rewritten);
   note_machine_code_result(result);
   if (result != CUDA_SUCCESS) {
     throw Error(ErrorCode::Driver,
                 fmt::format("the driver refused the rewritten image ({})", error_name(result)));
   }
-  record.how = "rewritten";
-  for (const jit::Variant& variant : rewritten->variants) record.variants.push_back(variant.parent);
+  record = std::move(loaded);
   return result;
 }
 
@@ -85,13 +89,20 @@ std::optional<CUresult> rewrite_for_driver(const ImageSource& source, ModuleReco
   return rewrite_and_load(source, record, load);
 }
 
+// The reason of a failure, for the log and the statistics.
+const char* reason_of(const std::exception& error) {
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ? "out of memory" : error.what();
+}
+
 // Rewrites and loads; failures end in `record.how`.
 std::optional<CUresult> attempt(const ImageSource& source, ModuleRecord& record, const LoadCubin& load) {
   try {
     return rewrite_for_driver(source, record, load);
   } catch (const std::exception& error) {
-    record.how = std::string("failed: ") + error.what();
-    log().warn("{}: loaded unchanged: {}", source.load_path, error.what());
+    const char* const why = reason_of(error);
+    report_failure(source.load_path, "loaded unchanged", why);
+    try_or_report(source.load_path, "is not in the statistics",
+                  [&] { record.how = std::string("failed: ") + why; });
     return std::nullopt;
   }
 }
@@ -116,8 +127,9 @@ std::optional<CUresult> load_rewritten(const ImageSource& source, const LoadCubi
   }
   record.load_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  log_module(record);
-  Stats::instance().module_seen(std::move(record));
+  try_or_report(source.load_path, "is not logged", [&] { log_module(record); });
+  try_or_report(source.load_path, "is not in the statistics",
+                [&] { Stats::instance().module_seen(std::move(record)); });
   return result;
 }
 
@@ -172,18 +184,37 @@ bool keeps_binary(const LibraryOptions& options) {
   return false;
 }
 
+// Unloads what nobody will know of, unless it is cancelled.
+template <class Unload>
+class Unloading {
+ public:
+  explicit Unloading(const Unload& unload) : unload_(unload) {}
+  ~Unloading() {
+    if (!is_cancelled_) unload_();
+  }
+  Unloading(const Unloading&) = delete;
+  Unloading& operator=(const Unloading&) = delete;
+  void cancel() { is_cancelled_ = true; }
+
+ private:
+  const Unload unload_;
+  bool is_cancelled_ = false;
+};
+
 LoadCubin into_library(CUlibrary* library, const JitOptions& options, const LibraryOptions& library_options) {
   return [=](const std::shared_ptr<const jit::RewrittenModule>& rewritten) {
     const CUresult result = driver()->library_load_data(library, rewritten->cubin.data(), options.names,
                                                         options.values, options.count, library_options.names,
                                                         library_options.values, library_options.count);
     if (result != CUDA_SUCCESS) return result;
+    Unloading unloading([library] { driver()->library_unload(*library); });
     LoadedImage image;
     image.library = *library;
     if (keeps_binary(library_options)) {
       image.preserved_cubin = std::shared_ptr<const std::string>(rewritten, &rewritten->cubin);
     }
     register_image(std::move(image), *rewritten);
+    unloading.cancel();
     return result;
   };
 }
@@ -198,10 +229,12 @@ LoadCubin into_module(CUmodule* module, const JitOptions& options) {
                  ? driver()->module_load_data(module, cubin)
                  : driver()->module_load_data_ex(module, cubin, options.count, options.names, options.values);
     if (result != CUDA_SUCCESS) return result;
+    Unloading unloading([module] { driver()->module_unload(*module); });
     LoadedImage image;
     image.module = *module;
     image.context_id = context_id;
     register_image(std::move(image), *rewritten);
+    unloading.cancel();
     return result;
   };
 }

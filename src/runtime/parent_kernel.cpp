@@ -10,6 +10,7 @@
 #include "runtime/process.h"
 #include "runtime/readback.h"
 #include "runtime/stats.h"
+#include "support/boundary.h"
 #include "support/demangle.h"
 #include "support/log.h"
 
@@ -359,11 +360,16 @@ CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& v
     CUresult result = launch_consumer(prepared.consumers[i], variant.queues[i], queue, how);
     if (result != CUDA_SUCCESS && how.dependent) {
       // It was accepted before, but there are records to be run now.
-      log().info("{}: its consumer is launched without programmatic dependent launch ({})",
-                 demangle(variant.parent), error_name(result));
+      try_or_report("cuLaunchKernelEx", "not logged", [&] {
+        log().info("{}: its consumer is launched without programmatic dependent launch ({})",
+                   demangle(variant.parent), error_name(result));
+      });
       how.dependent = false;
       result = launch_consumer(prepared.consumers[i], variant.queues[i], queue, how);
     }
+    // What fails in passing, for lack of memory for example, must not cost the parent its children.
+    if (result != CUDA_SUCCESS)
+      result = launch_consumer(prepared.consumers[i], variant.queues[i], queue, how);
     if (result != CUDA_SUCCESS) return result;
     if (variant.queues[i].two_heads) launch.take_turns(i);
   }

@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "ptx-patterns/templates/queue.h"
 #include "runtime/driver.h"
 #include "runtime/kernel_timer.h"
 #include "runtime/stats.h"
+#include "support/boundary.h"
 #include "support/log.h"
 
 namespace klap::runtime {
@@ -51,7 +53,7 @@ void add_up(const volatile uint64_t* page) {
   }
 }
 
-void write_statistics() {
+void write_all_statistics() {
   if (forked.load(std::memory_order_relaxed)) return;  // the counters are the parent process's
   {
     const std::lock_guard lock(report_pages().mutex);
@@ -62,6 +64,9 @@ void write_statistics() {
   if (!config().counts_children) Stats::instance().leave_out_children();
   Stats::instance().write(config().stats_file.string());
 }
+
+// An exit handler.
+void write_statistics() { contain("KLAP_STATS", "statistics not written", write_all_statistics); }
 
 }  // namespace
 
@@ -82,7 +87,8 @@ bool active() noexcept {
 void first_image_loaded() {
   static std::once_flag once;
   std::call_once(once, [] {
-    pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
+    if (pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); }) != 0)
+      throw std::bad_alloc();
     if (!config().stats_file.empty() && std::atexit(write_statistics) != 0) {
       log().warn("statistics will not be written: the process has too many exit handlers");
     }

@@ -1,12 +1,14 @@
 #include "runtime/readback.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ptx-patterns/templates/queue.h"
 #include "runtime/block_pool.h"
 #include "runtime/driver.h"
+#include "support/boundary.h"
 #include "support/demangle.h"
 #include "support/log.h"
 
@@ -52,13 +54,16 @@ bool can_read_back(const jit::Variant& variant) {
          !variant.queues.empty() && !variant.queues.front().feeds;
 }
 
-CUresult launch_after_readback(const PreparedVariant& prepared, const jit::Variant& variant,
-                               LaunchContext& launch, const CUlaunchAttribute* priority) {
+namespace {
+
+// Consumers of as many blocks as the parent recorded; nothing where that cannot be read back.
+std::optional<PreparedVariant> read_back(const PreparedVariant& prepared, const jit::Variant& variant,
+                                         const LaunchContext& launch) {
   std::vector<KlapCounters> counters;
   if (const CUresult result = read_counters(variant, launch, counters); result != CUDA_SUCCESS) {
     // The consumer can read them itself; if it is the parent that failed, it will fail as well.
     log().info("{}: what it recorded cannot be read back ({})", demangle(variant.parent), error_name(result));
-    return launch_consumers(prepared, variant, launch, priority);
+    return std::nullopt;
   }
   PreparedVariant exact = prepared;
   exact.dependent = false;  // the parent is complete
@@ -66,7 +71,18 @@ CUresult launch_after_readback(const PreparedVariant& prepared, const jit::Varia
     PreparedVariant::Consumer& consumer = exact.consumers[i];
     consumer.grid = is_empty(counters[i]) ? 0 : exact_grid(counters[i], variant.queues[i], consumer.grid);
   }
-  return launch_consumers(exact, variant, launch, priority);
+  return exact;
+}
+
+}  // namespace
+
+CUresult launch_after_readback(const PreparedVariant& prepared, const jit::Variant& variant,
+                               LaunchContext& launch, const CUlaunchAttribute* priority) {
+  std::optional<PreparedVariant> exact;
+  // The parent is in the stream, so its children must follow, whatever fails here.
+  try_or_report("host-readback", "a consumer fills the device",
+                [&] { exact = read_back(prepared, variant, launch); });
+  return launch_consumers(exact ? *exact : prepared, variant, launch, priority);
 }
 
 }  // namespace klap::runtime

@@ -43,7 +43,7 @@ const Registry::Image* Registry::find_image(const void* library_or_module, uint6
   return &image;
 }
 
-void Registry::learn(const Image* image, const std::string& name, const void* handle, bool is_kernel,
+void Registry::learn(const Image* image, std::string_view name, const void* handle, bool is_kernel,
                      uint64_t context_id) {
   const auto parent = image ? image->parents.find(name) : decltype(image->parents.begin()){};
   if (!image || parent == image->parents.end()) {
@@ -53,17 +53,15 @@ void Registry::learn(const Image* image, const std::string& name, const void* ha
   handles_[handle] = {{parent->second, is_kernel, context_id}, image->owner};
 }
 
-void Registry::learn_kernel(CUlibrary library, const std::string& name, CUkernel kernel) {
+void Registry::learn_kernel(CUlibrary library, std::string_view name, CUkernel kernel) {
   const std::unique_lock lock(mutex_);
   learn(find_image(library, kEveryContext), name, kernel, true, kEveryContext);
 }
 
 void Registry::learn_module(CUlibrary library, CUmodule module, uint64_t context_id) {
   const std::unique_lock lock(mutex_);
-  const auto found = images_.find(library);
-  if (found == images_.end()) {
-    images_.erase(module);
-  } else {
+  images_.erase(module);
+  if (const auto found = images_.find(library); found != images_.end()) {
     auto image = std::make_shared<Image>(*found->second);
     image->context_id = context_id;
     images_[module] = std::move(image);
@@ -71,7 +69,7 @@ void Registry::learn_module(CUlibrary library, CUmodule module, uint64_t context
   images_count_.store(images_.size(), std::memory_order_relaxed);
 }
 
-void Registry::learn_function(CUmodule module, const std::string& name, CUfunction function,
+void Registry::learn_function(CUmodule module, std::string_view name, CUfunction function,
                               uint64_t context_id) {
   const std::unique_lock lock(mutex_);
   learn(find_image(module, context_id), name, function, false, context_id);

@@ -11,11 +11,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <shared_mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "runtime/parent_kernel.h"
@@ -32,17 +34,18 @@ class Registry {
 
   static Registry& instance();
 
-  [[nodiscard]] bool empty() const { return images_count_.load(std::memory_order_relaxed) == 0; }
+  // Asks for no memory, unlike instance().
+  [[nodiscard]] static bool empty() noexcept { return images_count_.load(std::memory_order_relaxed) == 0; }
 
   void add(const LoadedImage& image);
   void remove_library(CUlibrary library);
   void remove_module(CUmodule module);
 
   // The program learnt a handle. Each is called for every such call of the program while the table is not
-  // empty.
-  void learn_kernel(CUlibrary library, const std::string& name, CUkernel kernel);
+  // empty. Without memory for a new entry none is left of an earlier owner of the handle either.
+  void learn_kernel(CUlibrary library, std::string_view name, CUkernel kernel);
   void learn_module(CUlibrary library, CUmodule module, uint64_t context_id);
-  void learn_function(CUmodule module, const std::string& name, CUfunction function, uint64_t context_id);
+  void learn_function(CUmodule module, std::string_view name, CUfunction function, uint64_t context_id);
   void learn_function_of(CUkernel kernel, CUfunction function, uint64_t context_id);
 
   [[nodiscard]] std::optional<Handle> find(const void* handle) const;
@@ -50,7 +53,7 @@ class Registry {
  private:
   // The rewritten parents of one image by name.
   struct Image {
-    std::map<std::string, std::shared_ptr<ParentKernel>> parents;
+    std::map<std::string, std::shared_ptr<ParentKernel>, std::less<>> parents;
     uint64_t context_id = kEveryContext;  // of a module
     const void* owner = nullptr;
   };
@@ -60,12 +63,12 @@ class Registry {
   };
 
   void remove(const void* owner);
-  void learn(const Image* image, const std::string& name, const void* handle, bool is_kernel,
+  void learn(const Image* image, std::string_view name, const void* handle, bool is_kernel,
              uint64_t context_id);
   [[nodiscard]] const Image* find_image(const void* library_or_module, uint64_t context_id) const;
 
   mutable std::shared_mutex mutex_;
-  std::atomic<size_t> images_count_{0};
+  static inline std::atomic<size_t> images_count_{0};                     // of the one instance
   std::unordered_map<const void*, std::shared_ptr<const Image>> images_;  // by CUlibrary and CUmodule
   std::unordered_map<const void*, Entry> handles_;
 };

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "jit/toolchain.h"
+#include "support/boundary.h"
 #include "support/demangle.h"
 #include "support/file.h"
-#include "support/log.h"
 
 namespace klap::runtime {
 
@@ -155,7 +155,7 @@ json Stats::to_json() const {
 }
 
 void Stats::write(const std::string& file) const noexcept {
-  try {
+  try_or_report("KLAP_STATS", "statistics not written", [&] {
     // Names come from the program and may be anything; bytes that are not UTF-8 must not cost the whole
     // report.
     const std::string text = to_json().dump(2, ' ', false, json::error_handler_t::replace) + "\n";
@@ -164,9 +164,7 @@ void Stats::write(const std::string& file) const noexcept {
     } else {
       write_file(with_process_id(file), text);
     }
-  } catch (const std::exception& error) {
-    log().warn("statistics not written: {}", error.what());
-  }
+  });
 }
 
 json to_json(const jit::SiteRemark& remark) {

@@ -8,6 +8,7 @@
 
 #include "runtime/launch_context.h"
 #include "runtime/process.h"
+#include "support/boundary.h"
 
 namespace klap::runtime {
 
@@ -16,12 +17,7 @@ namespace {
 class StreamsOfThread {
  public:
   ~StreamsOfThread() {
-    if (!active()) return;  // a forked child: other threads' locks may be taken for ever
-    for (const auto& [context_id, stream_id] : streams_) {
-      if (const auto context = LaunchContexts::instance().remove(context_id, stream_id)) {
-        context->release_after_last_use();
-      }
-    }
+    contain("end of a thread", "its queues are kept", [this] { release(); });
   }
 
   void add(uint64_t context_id, uint64_t stream_id) {
@@ -30,6 +26,15 @@ class StreamsOfThread {
   }
 
  private:
+  void release() const {
+    if (!active()) return;  // a forked child: other threads' locks may be taken for ever
+    for (const auto& [context_id, stream_id] : streams_) {
+      if (const auto context = LaunchContexts::instance().remove(context_id, stream_id)) {
+        context->release_after_last_use();
+      }
+    }
+  }
+
   std::vector<std::pair<uint64_t, uint64_t>> streams_;
 };
 

@@ -1,33 +1,28 @@
-// The boundary between the program's C calls and klap_jit's C++: whatever happens behind it, the program sees
-// the driver's own behaviour.
+// How every hook is written: the driver's own function, and what klap_jit does in its place, before or after
+// it. Whatever happens in that, the program sees the driver's own behaviour.
+//
+// Each hook is one of the four calls below. All run klap_jit's part inside one boundary
+// (support/boundary.h), so nothing is thrown at the program and a thread is not cancelled in the middle of
+// it. The driver's own function is outside: there the program's thread is the driver's.
 #pragma once
 
 #include <cuda.h>
-#include <cxxabi.h>
 
-#include <exception>
 #include <optional>
 
+#include "runtime/handles.h"
+#include "runtime/launch.h"
 #include "shim/libcuda.h"
+#include "support/boundary.h"
 
 namespace klap::shim {
 
-// True when a hook is to do more than forward: there is a libcuda, klap_jit is active, and this thread is not
-// already inside a hook (libraries that klap_jit calls may come back to the driver).
+// When klap_jit has something to do in a hook. Most programs launch nothing from the device, and their
+// launches pay for one comparison.
+enum class When { Always, OnceRewritten };
+
+// True when there is a libcuda, klap_jit is active, and this thread is not already inside a hook.
 bool may_act() noexcept;
-
-// Marks the calling thread as inside a hook for the scope.
-class Inside {
- public:
-  Inside() noexcept;
-  ~Inside();
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
-};
-bool is_inside() noexcept;
-
-// One line for an exception that ended a hook's own work.
-void report_failure(const char* entry_point, const char* what) noexcept;
 
 // Calls the driver's own function. Defined for a member of Driver: forward<&Driver::launch_kernel>(...).
 template <auto Member, class... Args>
@@ -36,31 +31,47 @@ CUresult forward(Args... args) {
   return cuda && cuda->*Member ? (cuda->*Member)(args...) : CUDA_ERROR_NOT_INITIALIZED;
 }
 
-// Runs `work`, which returns an optional result; nothing comes back when the program's own call is to be
-// made.
-template <class Work>
-std::optional<CUresult> attempt(const char* entry_point, const Work& work) {
-  if (!may_act()) return std::nullopt;
-  const Inside inside;
-  try {
-    return work();
-  } catch (const std::exception& error) {
-    report_failure(entry_point, error.what());
-  } catch (abi::__forced_unwind&) {
-    throw;  // the thread is being cancelled, which must not be stopped
-  } catch (...) {
-    report_failure(entry_point, "unknown exception");
-  }
-  return std::nullopt;
+template <When when, class Work>
+void act(const char* entry_point, const Work& work) {
+  if (when == When::OnceRewritten && runtime::nothing_rewritten()) return;
+  if (is_inside()) return;
+  contain(entry_point, "runs unchanged", [&] {
+    if (may_act()) work();
+  });
 }
 
-// The same for work without a result.
-template <class Work>
-void observe(const char* entry_point, const Work& work) {
-  attempt(entry_point, [&work]() -> std::optional<CUresult> {
-    work();
-    return std::nullopt;
-  });
+// For calls that take device memory, which klap_jit's queues must not keep from the program: where the device
+// has none left, the call is made once more without the queues'.
+template <auto Member, class... Args>
+CUresult with_room(const char* entry_point, Args... args) {
+  const CUresult result = forward<Member>(args...);
+  if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
+  bool is_given_back = false;
+  act<When::Always>(entry_point, [&] { is_given_back = runtime::give_back_queue_memory(); });
+  return is_given_back ? forward<Member>(args...) : result;
+}
+
+// `work` returns an optional result; where it has none, or fails, the program's own call is made. That is a
+// load or a launch, which both take memory.
+template <auto Member, When when = When::Always, class Work, class... Args>
+CUresult in_place(const char* entry_point, const Work& work, Args... args) {
+  std::optional<CUresult> result;
+  act<when>(entry_point, [&] { result = work(); });
+  return result ? *result : with_room<Member>(entry_point, args...);
+}
+
+template <auto Member, When when = When::Always, class Work, class... Args>
+CUresult before(const char* entry_point, const Work& work, Args... args) {
+  act<when>(entry_point, work);
+  return forward<Member>(args...);
+}
+
+// Only after a success.
+template <auto Member, When when = When::Always, class Work, class... Args>
+CUresult after(const char* entry_point, const Work& work, Args... args) {
+  const CUresult result = forward<Member>(args...);
+  if (result == CUDA_SUCCESS) act<when>(entry_point, work);
+  return result;
 }
 
 }  // namespace klap::shim

@@ -3,115 +3,96 @@
 #include "runtime/load.h"
 #include "shim/guard.h"
 #include "shim/hooks.h"
-#include "shim/memory_guard.h"
 
 using namespace klap;
 using runtime::Driver;
-using shim::attempt;
-using shim::forward;
-using shim::forward_with_room;
-using shim::observe;
+using shim::after;
+using shim::before;
+using shim::in_place;
 
 extern "C" {
 
 KLAP_EXPORT CUresult CUDAAPI cuModuleLoad(CUmodule* module, const char* file) {
-  const auto result =
-      attempt("cuModuleLoad", [&] { return runtime::load_module_file("cuModuleLoad", module, file); });
-  return result ? *result : forward_with_room<&Driver::module_load>("cuModuleLoad", module, file);
+  return in_place<&Driver::module_load>(
+      "cuModuleLoad", [&] { return runtime::load_module_file("cuModuleLoad", module, file); }, module, file);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuModuleLoadData(CUmodule* module, const void* image) {
-  const auto result = attempt("cuModuleLoadData",
-                              [&] { return runtime::load_module("cuModuleLoadData", module, image, {}); });
-  return result ? *result : forward_with_room<&Driver::module_load_data>("cuModuleLoadData", module, image);
+  return in_place<&Driver::module_load_data>(
+      "cuModuleLoadData", [&] { return runtime::load_module("cuModuleLoadData", module, image, {}); }, module,
+      image);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned count,
                                                 CUjit_option* options, void** values) {
-  const auto result = attempt("cuModuleLoadDataEx", [&] {
-    return runtime::load_module("cuModuleLoadDataEx", module, image, {options, values, count});
-  });
-  return result ? *result
-                : forward_with_room<&Driver::module_load_data_ex>("cuModuleLoadDataEx", module, image, count,
-                                                                  options, values);
+  return in_place<&Driver::module_load_data_ex>(
+      "cuModuleLoadDataEx",
+      [&] {
+        return runtime::load_module("cuModuleLoadDataEx", module, image, {options, values, count});
+      },
+      module, image, count, options, values);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule* module, const void* fatbin) {
-  const auto result = attempt("cuModuleLoadFatBinary", [&] {
-    return runtime::load_module("cuModuleLoadFatBinary", module, fatbin, {});
-  });
-  return result ? *result
-                : forward_with_room<&Driver::module_load_fat_binary>("cuModuleLoadFatBinary", module, fatbin);
+  return in_place<&Driver::module_load_fat_binary>(
+      "cuModuleLoadFatBinary",
+      [&] { return runtime::load_module("cuModuleLoadFatBinary", module, fatbin, {}); }, module, fatbin);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* options,
                                                void** values, unsigned count,
                                                CUlibraryOption* library_options, void** library_values,
                                                unsigned library_count) {
-  const auto result = attempt("cuLibraryLoadData", [&] {
+  const auto load = [&] {
     return runtime::load_library("cuLibraryLoadData", library, code, {options, values, count},
                                  {library_options, library_values, library_count});
-  });
-  return result ? *result
-                : forward_with_room<&Driver::library_load_data>("cuLibraryLoadData", library, code, options,
-                                                                values, count, library_options,
-                                                                library_values, library_count);
+  };
+  return in_place<&Driver::library_load_data>("cuLibraryLoadData", load, library, code, options, values,
+                                              count, library_options, library_values, library_count);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary* library, const char* file,
                                                    CUjit_option* options, void** values, unsigned count,
                                                    CUlibraryOption* library_options, void** library_values,
                                                    unsigned library_count) {
-  const auto result = attempt("cuLibraryLoadFromFile", [&] {
+  const auto load = [&] {
     return runtime::load_library_file("cuLibraryLoadFromFile", library, file, {options, values, count},
                                       {library_options, library_values, library_count});
-  });
-  return result ? *result
-                : forward_with_room<&Driver::library_load_from_file>("cuLibraryLoadFromFile", library, file,
-                                                                     options, values, count, library_options,
-                                                                     library_values, library_count);
+  };
+  return in_place<&Driver::library_load_from_file>("cuLibraryLoadFromFile", load, library, file, options,
+                                                   values, count, library_options, library_values,
+                                                   library_count);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuModuleUnload(CUmodule module) {
-  observe("cuModuleUnload", [&] { runtime::forget_module(module); });
-  return forward<&Driver::module_unload>(module);
+  return before<&Driver::module_unload>(
+      "cuModuleUnload", [&] { runtime::forget_module(module); }, module);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLibraryUnload(CUlibrary library) {
-  observe("cuLibraryUnload", [&] { runtime::forget_library(library); });
-  return forward<&Driver::library_unload>(library);
+  return before<&Driver::library_unload>(
+      "cuLibraryUnload", [&] { runtime::forget_library(library); }, library);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
-  const CUresult result = forward<&Driver::module_get_function>(function, module, name);
-  if (result == CUDA_SUCCESS) {
-    observe("cuModuleGetFunction", [&] { runtime::learn_function(module, name, *function); });
-  }
-  return result;
+  return after<&Driver::module_get_function>(
+      "cuModuleGetFunction", [&] { runtime::learn_function(module, name, *function); }, function, module,
+      name);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
-  const CUresult result = forward<&Driver::library_get_kernel>(kernel, library, name);
-  if (result == CUDA_SUCCESS) {
-    observe("cuLibraryGetKernel", [&] { runtime::learn_kernel(library, name, *kernel); });
-  }
-  return result;
+  return after<&Driver::library_get_kernel>(
+      "cuLibraryGetKernel", [&] { runtime::learn_kernel(library, name, *kernel); }, kernel, library, name);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuLibraryGetModule(CUmodule* module, CUlibrary library) {
-  const CUresult result = forward<&Driver::library_get_module>(module, library);
-  if (result == CUDA_SUCCESS) {
-    observe("cuLibraryGetModule", [&] { runtime::learn_module(library, *module); });
-  }
-  return result;
+  return after<&Driver::library_get_module>(
+      "cuLibraryGetModule", [&] { runtime::learn_module(library, *module); }, module, library);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
-  const CUresult result = forward<&Driver::kernel_get_function>(function, kernel);
-  if (result == CUDA_SUCCESS) {
-    observe("cuKernelGetFunction", [&] { runtime::learn_function_of(kernel, *function); });
-  }
-  return result;
+  return after<&Driver::kernel_get_function>(
+      "cuKernelGetFunction", [&] { runtime::learn_function_of(kernel, *function); }, function, kernel);
 }
 
 }  // extern "C"

@@ -14,23 +14,35 @@
 extern "C" __attribute__((visibility("hidden"))) char klap_shim_absent;
 char klap_shim_absent = 0;
 
+namespace klap::shim {
+namespace {
+
+// What klap_shim_lookup() answers for a hook.
+void* look_up(const Hook& hook, void* handle, const char* symbol) {
+  void* const found = next_dlsym()(handle, symbol);
+  if (!found) return nullptr;
+  if (found == hook.function) {
+    // A search of the global scope met the exported hook. Without a libcuda the symbol would not exist;
+    // looking for it behind the shim leaves the error message that the program may ask for.
+    if (libcuda()) return nullptr;
+    return next_dlsym()(RTLD_NEXT, symbol) ? nullptr : &klap_shim_absent;
+  }
+  return in_libcuda(found) && runtime::active() ? hook.function : nullptr;
+}
+
+}  // namespace
+}  // namespace klap::shim
+
 // Called by dlsym.S for names that begin with "cu".
 extern "C" __attribute__((visibility("hidden"))) void* klap_shim_lookup(void* handle, const char* symbol) {
   using namespace klap;
   // RTLD_NEXT never means the shim: it comes before every library that can ask, and where the program itself
   // asks, the C library finds the exported hook without help.
   const shim::Hook* const hook = handle == RTLD_NEXT ? nullptr : shim::hook_for_symbol(symbol);
-  if (!hook || shim::is_inside()) return nullptr;
-  const shim::Inside inside;
-  void* const found = shim::next_dlsym()(handle, symbol);
-  if (!found) return nullptr;
-  if (found == hook->function) {
-    // A search of the global scope met the exported hook. Without a libcuda the symbol would not exist;
-    // looking for it behind the shim leaves the error message that the program may ask for.
-    if (shim::libcuda()) return nullptr;
-    return shim::next_dlsym()(RTLD_NEXT, symbol) ? nullptr : &klap_shim_absent;
-  }
-  return shim::in_libcuda(found) && runtime::active() ? hook->function : nullptr;
+  if (!hook || is_inside()) return nullptr;
+  void* answer = nullptr;
+  contain("dlsym", "runs unchanged", [&] { answer = shim::look_up(*hook, handle, symbol); });
+  return answer;
 }
 
 namespace klap::shim {
@@ -49,20 +61,15 @@ using namespace klap;
 
 extern "C" KLAP_EXPORT CUresult CUDAAPI cuGetProcAddress(const char* symbol, void** function, int version,
                                                          cuuint64_t flags) {
-  const CUresult result = shim::forward<&runtime::Driver::get_proc_address>(symbol, function, version, flags);
-  if (result == CUDA_SUCCESS) {
-    shim::observe("cuGetProcAddress", [&] { shim::replace(symbol, function, version, flags); });
-  }
-  return result;
+  return shim::after<&runtime::Driver::get_proc_address>(
+      "cuGetProcAddress", [&] { shim::replace(symbol, function, version, flags); }, symbol, function, version,
+      flags);
 }
 
 extern "C" KLAP_EXPORT CUresult CUDAAPI cuGetProcAddress_v2(const char* symbol, void** function, int version,
                                                             cuuint64_t flags,
                                                             CUdriverProcAddressQueryResult* status) {
-  const CUresult result =
-      shim::forward<&runtime::Driver::get_proc_address_v2>(symbol, function, version, flags, status);
-  if (result == CUDA_SUCCESS) {
-    shim::observe("cuGetProcAddress_v2", [&] { shim::replace(symbol, function, version, flags); });
-  }
-  return result;
+  return shim::after<&runtime::Driver::get_proc_address_v2>(
+      "cuGetProcAddress_v2", [&] { shim::replace(symbol, function, version, flags); }, symbol, function,
+      version, flags, status);
 }

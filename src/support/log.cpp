@@ -5,6 +5,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -54,7 +55,35 @@ class AppendingSink : public spdlog::sinks::base_sink<std::mutex> {
   bool failed_ = false;
 };
 
+// Set when the logger could not write a line of this thread.
+thread_local bool lost_line = false;
+
+// In place of spdlog's own, which says nothing of klap and asks for memory.
+void note_lost_line(const std::string& why) {
+  lost_line = true;
+  write_log_line("warning", why.size() < 100 ? std::string_view(why) : "a line of the log is lost");
+}
+
 }  // namespace
+
+void write_log_line(const char* level, std::string_view line) noexcept {
+  char text[1200];
+  const int length = std::snprintf(text, sizeof text, "klap: %s: %.*s\n", level,
+                                   static_cast<int>(std::min<size_t>(line.size(), 1100)), line.data());
+  if (length > 0) (void)!write(STDERR_FILENO, text, static_cast<size_t>(length));
+}
+
+void log_without_memory(spdlog::level::level_enum level, std::string_view line) noexcept {
+  try {
+    spdlog::logger& logger = log();
+    lost_line = false;
+    logger.log(level, line);
+    if (!lost_line) return;
+  } catch (...) {
+    // There is not even a logger.
+  }
+  write_log_line(level >= spdlog::level::err ? "error" : "warning", line);
+}
 
 spdlog::logger& log() {
   // Leaked on purpose: messages may come from other libraries' exit handlers, after static destructors ran.
@@ -63,6 +92,7 @@ spdlog::logger& log() {
     made->set_pattern("klap: %l: %v");
     made->set_level(spdlog::level::warn);
     made->flush_on(spdlog::level::trace);
+    made->set_error_handler(note_lost_line);
     return made;
   }();
   return *logger;

@@ -9,11 +9,20 @@
 #include <spdlog/logger.h>
 
 #include <string>
+#include <string_view>
 
 namespace klap {
 
 // The process-wide logger. Never null, safe from any thread.
 spdlog::logger& log();
+
+// Logs a line that must not be lost: where the logger fails, for lack of memory for example, the line goes to
+// standard error by itself.
+void log_without_memory(spdlog::level::level_enum level, std::string_view line) noexcept;
+
+// Writes such a line to standard error without the logger, whose locks may be held for ever in a forked
+// child.
+void write_log_line(const char* level, std::string_view line) noexcept;
 
 // Sets the level by name: trace, debug, info, warn, error or off. Throws Error(Config) for anything else.
 void set_log_level(const std::string& level);

@@ -9,7 +9,7 @@
  * Environment:
  *   FAKE_CUDA_LOG      the log file; nothing is written without it
  *   FAKE_CUDA_FAIL     "cuMemAlloc_v2=2,cuLaunchKernel:child=701@3": this call (for this kernel) returns that
- *                      code, every time or only the third time
+ *                      code, every time, only the third time, or from the third time on (@3+)
  *   FAKE_CUDA_MEMORY   bytes of device memory, where it is not 64 GiB
  *   FAKE_CUDA_SM       compute capabilities of the devices, "90" or "90,80"
  *   FAKE_CUDA_THREADS  "kernel=128,...": CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK where it is not 1024

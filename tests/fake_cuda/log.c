@@ -62,7 +62,11 @@ static CUresult scripted(const char* name) {
   const char* value = value_of(list, name);
   if (!value) return CUDA_SUCCESS;
   const char* at = value + strspn(value, "0123456789");
-  int happens = *at != '@' || times_called(list, (size_t)(value - list)) == atoi(at + 1);
+  if (*at != '@') return (CUresult)atoi(value);
+  char* end;
+  long first = strtol(at + 1, &end, 10);
+  int count = times_called(list, (size_t)(value - list));
+  int happens = *end == '+' ? count >= first : count == first;
   return happens ? (CUresult)atoi(value) : CUDA_SUCCESS;
 }
 

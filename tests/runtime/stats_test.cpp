@@ -212,7 +212,8 @@ TEST_F(StatsFile, FileThatCannotBeWrittenIsOneWarning) {
   testing::internal::CaptureStderr();
   Stats().write(folder_.string());
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              testing::MatchesRegex("klap: warning: statistics not written: [^\n]*cannot create[^\n]*\n"));
+              testing::MatchesRegex(
+                  "klap: warning: KLAP_STATS: statistics not written: [^\n]*cannot create[^\n]*\n"));
 }
 
 }  // namespace

@@ -462,7 +462,7 @@ TEST_F(RedirectTest, VariantThatDoesNotLaunchGivesWayToTheOriginal) {
 }
 
 TEST_F(RedirectTest, ConsumerFailureIsTheLaunchsResultAndEndsTheStream) {
-  setenv("FAKE_CUDA_FAIL", "cuLaunchKernel:__klap_consumer=700@2", 1);
+  setenv("FAKE_CUDA_FAIL", "cuLaunchKernel:__klap_consumer=700@2+", 1);
   const auto result = redirect_launch(launch_of(parent_));
   ASSERT_TRUE(result.has_value());
   EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, *result);
@@ -471,6 +471,13 @@ TEST_F(RedirectTest, ConsumerFailureIsTheLaunchsResultAndEndsTheStream) {
   Launch elsewhere = launch_of(parent_);
   elsewhere.stream = new_stream();
   expect_redirected(elsewhere);
+}
+
+TEST_F(RedirectTest, ConsumerThatFailsInPassingIsLaunchedAgain) {
+  setenv("FAKE_CUDA_FAIL", "cuLaunchKernel:__klap_consumer=2@2", 1);
+  expect_redirected(launch_of(parent_));
+  unsetenv("FAKE_CUDA_FAIL");
+  expect_redirected(launch_of(parent_));
 }
 
 // ---- launcher "device" ----

@@ -1,5 +1,6 @@
 /* One program, many ways to load and launch: app SCENARIO [FILE]. It says what it passed as "key value" lines
  * and leaves the judging to shim_test.cpp, which reads those and the fake driver's log. */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -8,6 +9,9 @@
 
 #include "driver_calls.h"
 #include "wrapper.h"
+
+/* Called by the constructor of loaded_library.c. */
+__attribute__((visibility("default"))) void (*loading_library)(void);
 
 static unsigned long long out_param = 0x1000;
 static int n_param = 5;
@@ -306,6 +310,80 @@ static void do_close(void) {
   do_launch();
 }
 
+static void* load_and_launch_once(void* context) {
+  CHECK(cu.set_current(context));
+  CHECK(launch(kernel_of(load_library(), "parent"), NULL));
+  return NULL;
+}
+
+static pthread_t start(void* (*run)(void*), size_t stack_bytes) {
+  pthread_t thread;
+  pthread_attr_t attributes;
+  CUcontext context;
+  CHECK(cu.retain(&context, 0));
+  REQUIRE(pthread_attr_init(&attributes) == 0);
+  if (stack_bytes != 0) REQUIRE(pthread_attr_setstacksize(&attributes, stack_bytes) == 0);
+  REQUIRE(pthread_create(&thread, &attributes, run, context) == 0);
+  return thread;
+}
+
+static void do_small_stack(void) { REQUIRE(pthread_join(start(load_and_launch_once, 64 << 10), NULL) == 0); }
+
+static void* keep_loading(void* context) {
+  CHECK(cu.set_current(context));
+  for (int loads = 0; loads >= 0; ++loads) {
+    CUlibrary library = load_library();
+    CHECK(launch(kernel_of(library, "parent"), NULL));
+    CHECK(cu.library_unload(library));
+    pthread_testcancel();
+  }
+  return NULL;
+}
+
+/* exit() while other threads load. */
+static void do_exit_loading(const char* microseconds) {
+  for (int i = 0; i < 3; ++i) start(keep_loading, 0);
+  usleep((useconds_t)atoi(microseconds));
+  exit(0);
+}
+
+static void do_cancel_loading(const char* microseconds) {
+  for (int i = 0; i < 3; ++i) {
+    void* result;
+    pthread_t thread = start(keep_loading, 0);
+    usleep((useconds_t)atoi(microseconds));
+    REQUIRE(pthread_cancel(thread) == 0);
+    REQUIRE(pthread_join(thread, &result) == 0);
+    REQUIRE(result == PTHREAD_CANCELED);
+  }
+  CHECK(launch(kernel_of(load_library(), "parent"), NULL));
+}
+
+/* Children of fork() while another thread loads: each loads, launches and ends. */
+static void do_fork_loading(const char* microseconds) {
+  start(keep_loading, 0);
+  for (int i = 0; i < 5; ++i) {
+    usleep((useconds_t)atoi(microseconds));
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      alarm(20);
+      launch(kernel_of(load_library(), "parent"), NULL);
+      exit(0);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  exit(0);
+}
+
+static void do_load_in_constructor(const char* file) {
+  loading_library = do_launch;
+  REQUIRE(dlopen(file, RTLD_NOW));
+  do_launch();
+}
+
 static CUlibrary exiting_library;
 
 static void launch_and_unload(void) {
@@ -351,6 +429,7 @@ int main(int argc, char** argv) {
       {"many_streams", do_many_streams},
       {"attributes", do_attributes},
       {"threads", do_threads},
+      {"small_stack", do_small_stack},
       {"fork", do_fork},
       {"export_table", do_export_table},
       {"close", do_close},
@@ -359,7 +438,13 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(const char*);
-  } with_file[] = {{"module_file", do_module_file}, {"library_file", do_library_file}, {"bytes", do_bytes}};
+  } with_file[] = {{"module_file", do_module_file},
+                   {"library_file", do_library_file},
+                   {"bytes", do_bytes},
+                   {"exit_loading", do_exit_loading},
+                   {"cancel_loading", do_cancel_loading},
+                   {"fork_loading", do_fork_loading},
+                   {"load_in_constructor", do_load_in_constructor}};
   REQUIRE(argc >= 2);
   open_driver();
   for (size_t i = 0; argc == 2 && i < sizeof scenarios / sizeof *scenarios; ++i) {
