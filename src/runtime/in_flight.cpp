@@ -14,37 +14,46 @@ void InFlight::complete(uint64_t operations) {
   progress_.fetch_add(1, std::memory_order_relaxed);
 }
 
-CUevent InFlight::take_event() {
+std::list<InFlight::Mark> InFlight::take_mark() {
+  std::list<Mark> taken;
   const std::lock_guard lock(mutex_);
-  if (unused_.empty()) return new_event();
-  const CUevent event = unused_.back();
-  unused_.pop_back();
-  return event;
+  if (!unused_.empty()) {
+    taken.splice(taken.end(), unused_, unused_.begin());
+    return taken;
+  }
+  taken.emplace_back();
+  taken.front().event = new_event();
+  if (!taken.front().event) taken.clear();
+  return taken;
 }
 
 bool InFlight::mark(CUstream stream, uint64_t operations) {
   const RelaxedCapture relaxed;
-  const CUevent event = take_event();
-  if (!event) return false;
-  if (driver()->event_record(event, stream) != CUDA_SUCCESS) {
-    driver()->event_destroy(event);
+  std::list<Mark> taken = take_mark();
+  if (taken.empty()) return false;
+  Mark& mark = taken.front();
+  if (driver()->event_record(mark.event, stream) != CUDA_SUCCESS) {
+    driver()->event_destroy(mark.event);
     return false;
   }
   add(1);
+  mark.operations = operations + 1;
   const std::lock_guard lock(mutex_);
-  marks_.push_back({event, operations + 1});
+  marks_.splice(marks_.end(), taken);
   return true;
 }
 
 void InFlight::settle() {
   const RelaxedCapture relaxed;
   const std::lock_guard lock(mutex_);
-  std::erase_if(marks_, [this](const Mark& mark) {
-    if (driver()->event_query(mark.event) != CUDA_SUCCESS) return false;
-    complete(mark.operations);
-    unused_.push_back(mark.event);
-    return true;
-  });
+  for (auto mark = marks_.begin(); mark != marks_.end();) {
+    const auto next = std::next(mark);
+    if (driver()->event_query(mark->event) == CUDA_SUCCESS) {
+      complete(mark->operations);
+      unused_.splice(unused_.end(), marks_, mark);
+    }
+    mark = next;
+  }
 }
 
 bool InFlight::wait_until(const std::function<bool()>& has_room) {

@@ -17,8 +17,8 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <mutex>
-#include <vector>
 
 namespace klap::runtime {
 
@@ -33,7 +33,8 @@ class InFlight {
   }
   void add(uint64_t operations) { total_.fetch_add(operations, std::memory_order_relaxed); }
   void complete(uint64_t operations);
-  // Behind so many operations in `stream` that are not marked. False where the driver has no event.
+  // Behind so many operations in `stream` that are not marked. False where the driver has no event. Throws
+  // only before there is anything in the stream.
   bool mark(CUstream stream, uint64_t operations);
   // Asks for the marks.
   void settle();
@@ -46,7 +47,8 @@ class InFlight {
     CUevent event = nullptr;
     uint64_t operations = 0;
   };
-  CUevent take_event();
+  // One that is not in use, nothing where the driver has no event.
+  std::list<Mark> take_mark();
 
   // Long enough for most kernels. A program whose kernels do wait for the host loses it once, and then less.
   static constexpr std::chrono::microseconds kMostPatience = std::chrono::milliseconds(500);
@@ -55,8 +57,8 @@ class InFlight {
   std::atomic<uint64_t> total_{0};
   std::atomic<uint64_t> progress_{0};
   std::mutex mutex_;
-  std::vector<Mark> marks_;
-  std::vector<CUevent> unused_;
+  // Lists, so that a mark goes from one to the other without an allocation that could fail half-way.
+  std::list<Mark> marks_, unused_;
   uint64_t stuck_at_ = ~uint64_t{0};
   std::chrono::microseconds patience_ = kMostPatience;
 };

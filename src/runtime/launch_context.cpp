@@ -7,6 +7,7 @@
 #include "ptx-patterns/templates/queue.h"
 #include "runtime/driver.h"
 #include "runtime/process.h"
+#include "support/boundary.h"
 
 namespace klap::runtime {
 
@@ -293,11 +294,14 @@ bool LaunchContext::may_add(uint64_t operations) {
   return has_room() || in_flight.wait_until(has_room);
 }
 
-void LaunchContext::added(uint64_t operations) {
+void LaunchContext::added(uint64_t operations) noexcept {
   if (operations == 0) return;
   context_->in_flight.add(operations);
   unmarked_ += operations;
-  if (unmarked_ >= InFlight::kUnmarked && context_->in_flight.mark(stream_, unmarked_)) unmarked_ = 0;
+  if (unmarked_ < InFlight::kUnmarked) return;
+  try_or_report("cuLaunchKernel", "is marked later", [&] {
+    if (context_->in_flight.mark(stream_, unmarked_)) unmarked_ = 0;
+  });
 }
 
 void LaunchContext::settle(uint64_t stream_id) {

@@ -141,8 +141,8 @@ class LaunchContext {
   // Whether so many operations more than the program asked for may be enqueued without a risk that this
   // thread is blocked where it natively is not (in_flight.h). It may have to wait a moment for that.
   bool may_add(uint64_t operations);
-  // They are enqueued.
-  void added(uint64_t operations);
+  // They are enqueued. Nothing is thrown, since the program's own launch must not follow.
+  void added(uint64_t operations) noexcept;
   // Finds out whether what is enqueued in the stream, which has that id, is done.
   void settle(uint64_t stream_id);
 
