@@ -66,6 +66,16 @@ Block BlockPool::take(size_t bytes, MaybeReason& why) {
   return {address, bytes};
 }
 
+void BlockPool::stock(const std::vector<uint64_t>& sizes) {
+  std::vector<Block> blocks;
+  for (const uint64_t bytes : sizes) {
+    MaybeReason why = nullptr;
+    if (const Block block = take(bytes, why); block.address) blocks.push_back(block);
+  }
+  const std::lock_guard lock(mutex_);
+  free_.insert(free_.end(), blocks.begin(), blocks.end());
+}
+
 MaybeReason BlockPool::reserve(uint64_t bytes) {
   const RelaxedCapture relaxed;
   const std::lock_guard lock(mutex_);

@@ -52,6 +52,8 @@ class BlockPool {
 
   // A free block of at least `bytes`, or fresh memory. Address 0 and the reason where there is none.
   Block take(size_t bytes, MaybeReason& why);
+  // Has free blocks of these sizes ready, if none are yet and there is memory for them.
+  void stock(const std::vector<uint64_t>& sizes);
   // Counts memory that is not the pool's. Null on success, otherwise the reason why it would be too much.
   MaybeReason reserve(uint64_t bytes);
   void unreserve(uint64_t bytes);

@@ -16,6 +16,9 @@ Driver resolve_driver(const SymbolLookup& lookup) {
   if (!table.member && !table.missing) table.missing = symbol;
   KLAP_DRIVER_FUNCTIONS(X)
 #undef X
+#define X(member, symbol, type) table.member = reinterpret_cast<type>(lookup(symbol));
+  KLAP_OPTIONAL_DRIVER_FUNCTIONS(X)
+#undef X
   return table;
 }
 

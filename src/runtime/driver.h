@@ -97,9 +97,15 @@ namespace klap::runtime {
   X(event_destroy, "cuEventDestroy_v2", PFN_cuEventDestroy_v4000)                                            \
   X(get_error_name, "cuGetErrorName", PFN_cuGetErrorName_v6000)
 
+// Functions that older drivers lack, null there. Their types are not in the headers of older toolkits either.
+#define KLAP_OPTIONAL_DRIVER_FUNCTIONS(X) X(func_load, "cuFuncLoad", FuncLoad)
+
+using FuncLoad = CUresult(CUDAAPI*)(CUfunction);
+
 struct Driver {
 #define X(member, symbol, type) type member = nullptr;
   KLAP_DRIVER_FUNCTIONS(X)
+  KLAP_OPTIONAL_DRIVER_FUNCTIONS(X)
 #undef X
 
   // The first function that the driver lacks (libraries and ids came with driver 12.0), null if it has them

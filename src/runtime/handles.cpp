@@ -1,8 +1,11 @@
 #include "runtime/handles.h"
 
+#include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "runtime/driver.h"
+#include "runtime/launch_context.h"
 #include "runtime/registry.h"
 #include "support/demangle.h"
 #include "support/log.h"
@@ -33,6 +36,17 @@ void on_all_variants(const Registry::Handle& handle, const Set& set) {
     set(*variant);
 }
 
+// The sizes of queues for one stream that launches any of these.
+std::vector<uint64_t> first_queues(const std::vector<std::shared_ptr<ParentKernel>>& parents) {
+  std::vector<uint64_t> queues;
+  for (const auto& parent : parents) {
+    const std::vector<uint64_t> own = parent->first_queues();
+    if (queues.size() < own.size()) queues.resize(own.size());
+    for (size_t i = 0; i < own.size(); ++i) queues[i] = std::max(queues[i], own[i]);
+  }
+  return queues;
+}
+
 void report(const Registry::Handle& handle, CUresult result) {
   if (result == CUDA_SUCCESS) return;
   log().debug("{}: a setting of the original was not made on its variant ({})",
@@ -41,25 +55,43 @@ void report(const Registry::Handle& handle, CUresult result) {
 
 }  // namespace
 
+void make_kernels_ready() {
+  if (nothing_rewritten()) return;
+  const auto id = current_context_id();
+  if (!id) return;
+  const auto parents = Registry::instance().load_kernels(*id);
+  if (!parents.empty()) LaunchContexts::instance().make_ready(*id, first_queues(parents));
+}
+
+void load_kernels_for_launch() {
+  if (!Registry::instance().has_unloaded()) return;
+  if (const auto id = current_context_id()) Registry::instance().load_kernels(*id);
+}
+
 bool nothing_rewritten() noexcept { return Registry::empty(); }
 
 void learn_kernel(CUlibrary library, const char* name, CUkernel kernel) {
-  if (!nothing_rewritten()) Registry::instance().learn_kernel(library, name, kernel);
+  if (nothing_rewritten()) return;
+  Registry::instance().learn_kernel(library, name, kernel);
+  make_kernels_ready();
 }
 
 void learn_module(CUlibrary library, CUmodule module) {
   if (nothing_rewritten()) return;
   if (const auto id = current_context_id()) Registry::instance().learn_module(library, module, *id);
+  make_kernels_ready();
 }
 
 void learn_function(CUmodule module, const char* name, CUfunction function) {
   if (nothing_rewritten()) return;
   if (const auto id = current_context_id()) Registry::instance().learn_function(module, name, function, *id);
+  make_kernels_ready();
 }
 
 void learn_function_of(CUkernel kernel, CUfunction function) {
   if (nothing_rewritten()) return;
   if (const auto id = current_context_id()) Registry::instance().learn_function_of(kernel, function, *id);
+  make_kernels_ready();
 }
 
 void forget_library(CUlibrary library) {

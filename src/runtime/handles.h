@@ -11,6 +11,14 @@ namespace klap::runtime {
 // True while no loaded image has a rewritten kernel: one relaxed load, for the hooks' fast path.
 bool nothing_rewritten() noexcept;
 
+// Has the driver load what it would otherwise load at the first launch of a rewritten parent in the current
+// context, and takes the memory for it. With lazy loading the driver waits for all running kernels then,
+// which may wait for this thread. So this belongs where the program loads or allocates itself. Does nothing
+// the second time.
+void make_kernels_ready();
+// Before a launch, where it is late: loads kernels of images that came before there was any context.
+void load_kernels_for_launch();
+
 void learn_kernel(CUlibrary library, const char* name, CUkernel kernel);
 void learn_module(CUlibrary library, CUmodule module);
 void learn_function(CUmodule module, const char* name, CUfunction function);

@@ -10,6 +10,7 @@
 
 #include "ptx-patterns/templates/queue.h"
 #include "runtime/driver.h"
+#include "runtime/handles.h"
 #include "runtime/kernel_timer.h"
 #include "runtime/launch_context.h"
 #include "runtime/launch_params.h"
@@ -393,6 +394,7 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
 CUstream per_thread_stream(CUstream stream) { return stream ? stream : CU_STREAM_PER_THREAD; }
 
 std::optional<CUresult> redirect_launch(const Launch& launch) {
+  load_kernels_for_launch();
   const auto handle = Registry::instance().find(launch.function);
   if (!handle) return std::nullopt;
   const Outcome outcome = redirect(launch, *handle);

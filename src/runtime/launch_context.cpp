@@ -13,9 +13,8 @@ namespace klap::runtime {
 
 namespace {
 
-// The first queue of a stream: most parents are small, and this much (a few hundred KB) costs nothing.
-constexpr uint64_t kFirstCapacity = 4096;
-constexpr uint64_t kFirstGroups = 256;
+constexpr uint64_t kFirstCapacity = QueueShape::kFirstCapacity;
+constexpr uint64_t kFirstGroups = QueueShape::kFirstGroups;
 
 unsigned multiprocessors_of_current_device() {
   CUdevice device = 0;
@@ -326,6 +325,22 @@ LaunchContexts& LaunchContexts::instance() {
   return *contexts;
 }
 
+std::shared_ptr<CudaContext> LaunchContexts::cuda_context(uint64_t context_id) {
+  auto& known = cuda_contexts_[context_id];
+  if (!known) known = std::make_shared<CudaContext>(context_id);
+  return known;
+}
+
+void LaunchContexts::make_ready(uint64_t context_id, const std::vector<uint64_t>& queues) {
+  std::shared_ptr<CudaContext> context;
+  {
+    const std::lock_guard lock(mutex_);
+    context = cuda_context(context_id);
+  }
+  context->reports.make_ready();
+  context->pool.stock(queues);
+}
+
 std::shared_ptr<LaunchContext> LaunchContexts::get(uint64_t context_id, uint64_t stream_id, CUstream stream) {
   const Key key(context_id, stream_id);
   {
@@ -334,9 +349,7 @@ std::shared_ptr<LaunchContext> LaunchContexts::get(uint64_t context_id, uint64_t
   }
   const std::lock_guard lock(mutex_);
   if (const auto found = contexts_.find(key); found != contexts_.end()) return found->second;
-  auto& cuda_context = cuda_contexts_[context_id];
-  if (!cuda_context) cuda_context = std::make_shared<CudaContext>(context_id);
-  auto made = std::make_shared<LaunchContext>(cuda_context, stream);
+  auto made = std::make_shared<LaunchContext>(cuda_context(context_id), stream);
   contexts_.emplace(key, made);
   count_.store(contexts_.size(), std::memory_order_relaxed);
   return made;
@@ -373,19 +386,19 @@ void LaunchContexts::settle(LaunchContext& own) {
 }
 
 uint64_t LaunchContexts::give_back(uint64_t context_id) {
-  std::shared_ptr<CudaContext> cuda_context;
+  std::shared_ptr<CudaContext> known;
   {
     const std::shared_lock lock(mutex_);
     if (const auto found = cuda_contexts_.find(context_id); found != cuda_contexts_.end())
-      cuda_context = found->second;
+      known = found->second;
   }
-  if (!cuda_context) return 0;
+  if (!known) return 0;
   for (const auto& [stream_id, context] : streams_of(context_id)) {
     // Another thread may hold it while it waits in the driver, and would be waited for here.
     const std::unique_lock lock(context->mutex, std::try_to_lock);
     if (lock) context->give_back(stream_id);
   }
-  return cuda_context->give_back();
+  return known->give_back();
 }
 
 std::shared_ptr<LaunchContext> LaunchContexts::remove(uint64_t context_id, uint64_t stream_id) {

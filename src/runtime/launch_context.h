@@ -189,6 +189,9 @@ class LaunchContexts {
   std::shared_ptr<LaunchContext> get(uint64_t context_id, uint64_t stream_id, CUstream stream);
   // Takes it out, null if there is none.
   std::shared_ptr<LaunchContext> remove(uint64_t context_id, uint64_t stream_id);
+  // Before the first launch in the current CUDA context: takes memory that launches would otherwise take, for
+  // queues of these sizes, while the program may have kernels that wait for the host.
+  void make_ready(uint64_t context_id, const std::vector<uint64_t>& queues);
   // Takes the memory of all streams of the CUDA context, which is current, and returns it to the driver: so
   // many bytes. Streams that another thread is launching into keep theirs.
   uint64_t give_back(uint64_t context_id);
@@ -208,6 +211,7 @@ class LaunchContexts {
 
   using Stream = std::pair<uint64_t, std::shared_ptr<LaunchContext>>;  // with its id
   std::vector<Stream> streams_of(uint64_t context_id);
+  std::shared_ptr<CudaContext> cuda_context(uint64_t context_id);  // the caller holds the mutex
 
   std::atomic<size_t> count_{0};
   std::atomic<bool> any_graphs_{false};

@@ -12,6 +12,7 @@
 
 #include "runtime/driver.h"
 #include "runtime/driver_linker.h"
+#include "runtime/handles.h"
 #include "runtime/image_rewrite.h"
 #include "runtime/process.h"
 #include "runtime/readback.h"
@@ -175,6 +176,8 @@ void register_image(LoadedImage image, const jit::RewrittenModule& rewritten) {
         .concurrency = config().concurrency_for(variant.parent, variant.parent, variant.concurrency)};
   }
   Registry::instance().add(image);
+  // The image is loaded, and what is missing is made at the first launch.
+  try_or_report("load", "kernels are not made ready", [] { make_kernels_ready(); });
 }
 
 bool keeps_binary(const LibraryOptions& options) {

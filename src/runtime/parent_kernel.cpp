@@ -146,6 +146,38 @@ std::pair<CUdeviceptr, size_t> ParentKernel::variable(const std::string& variabl
   return result == CUDA_SUCCESS ? std::pair(address, bytes) : std::pair(CUdeviceptr{0}, size_t{0});
 }
 
+bool ParentKernel::load_kernels(uint64_t context_id) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!loaded_in_.insert(context_id).second) return false;
+  }
+  // The original too: the program's first launch may run the variant, and a later one the original.
+  std::set<std::string> names = {variant_.parent, variant_.parent_variant};
+  for (const jit::ChildQueue& queue : variant_.queues) {
+    names.insert({queue.consumer, queue.child});
+    for (const jit::ChildKernel& other : queue.others) names.insert(other.name);
+    for (const jit::FollowingBlock& following : queue.following) names.insert(following.kernel);
+  }
+  const RelaxedCapture relaxed;
+  for (const std::string& kernel_name : names) {
+    const CUfunction found = function(kernel_name);
+    if (!found) continue;  // prepare() says so where it matters
+    // Asking for an attribute loads the function too.
+    if (!driver()->func_load || driver()->func_load(found) != CUDA_SUCCESS) (void)max_block_threads(found);
+  }
+  return true;
+}
+
+std::vector<uint64_t> ParentKernel::first_queues() const {
+  std::vector<uint64_t> sizes;
+  if (variant_.promoted || variant_.buffer != jit::Buffer::Pool) return sizes;
+  for (const jit::ChildQueue& queue : variant_.queues) {
+    if (!queue.feeds)
+      sizes.push_back(QueueShape::first(queue.record_bytes, variant_.group_blocks != 0).bytes());
+  }
+  return sizes;
+}
+
 MaybeReason ParentKernel::resolve(PreparedVariant& prepared, unsigned multiprocessors) const {
   prepared.parent = function(variant_.parent_variant);
   if (!prepared.parent) return &reasons::kMissingHandle;

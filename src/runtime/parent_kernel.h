@@ -94,6 +94,13 @@ class ParentKernel {
   [[nodiscard]] bool reads_back() const;
   [[nodiscard]] uint64_t pool_bytes() const { return pool_bytes_; }
 
+  // Has the driver load the variant's kernels in the current context, and what they launch. With lazy loading
+  // it does that otherwise at a kernel's first use, and waits for all that runs then. False where this has
+  // been done.
+  bool load_kernels(uint64_t context_id);
+  // The sizes of the queues that a first launch of few threads takes from its context's pool.
+  [[nodiscard]] std::vector<uint64_t> first_queues() const;
+
   // What prepare() takes, for a launch in blocks of that size.
   [[nodiscard]] DecidingBlock deciding(const unsigned (&block)[3]) const;
   // What prepare() made in that context, null if it was not called there yet.
@@ -140,6 +147,7 @@ class ParentKernel {
   std::vector<std::shared_ptr<const PreparedVariant>> prepared_;
   bool is_new(const std::string& what);  // for the two above
   std::set<std::string> said_;
+  std::set<uint64_t> loaded_in_;  // contexts
 };
 
 // The queue of that number, which the variant and its consumer use.

@@ -16,6 +16,13 @@ struct QueueShape {
   uint32_t record_bytes = 0;  // a multiple of kRecordAlign
   uint64_t groups = 0;        // that count apart
 
+  // The first queue of a stream: most parents are small, and this much (a few hundred KB) costs nothing.
+  static constexpr uint64_t kFirstCapacity = 4096;
+  static constexpr uint64_t kFirstGroups = 256;
+  static constexpr QueueShape first(uint32_t bytes, bool has_groups) {
+    return {kFirstCapacity, aligned_record(bytes), has_groups ? kFirstGroups : 0};
+  }
+
   // Each variant's kernels know how its records are aligned; here it is about the room for them.
   static constexpr uint32_t kRecordAlign = 4;
   static constexpr uint32_t aligned_record(uint32_t bytes) {

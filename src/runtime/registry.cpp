@@ -1,6 +1,7 @@
 #include "runtime/registry.h"
 
 #include <mutex>
+#include <utility>
 
 namespace klap::runtime {
 
@@ -22,12 +23,46 @@ void Registry::add(const LoadedImage& loaded) {
   const std::unique_lock lock(mutex_);
   images_[image->owner] = std::move(image);
   images_count_.store(images_.size(), std::memory_order_relaxed);
+  generation_.fetch_add(1, std::memory_order_release);
+}
+
+std::vector<std::shared_ptr<ParentKernel>> Registry::parents_for(uint64_t context_id) const {
+  std::vector<std::shared_ptr<ParentKernel>> parents;
+  const std::shared_lock lock(mutex_);
+  for (const auto& [handle, image] : images_) {
+    // What a library's module in a context has is the library's.
+    if (handle != image->owner) continue;
+    if (image->context_id != kEveryContext && image->context_id != context_id) continue;
+    for (const auto& [name, first] : image->parents) {
+      for (auto parent = first; parent; parent = parent->otherwise()) parents.push_back(parent);
+    }
+  }
+  return parents;
+}
+
+std::vector<std::shared_ptr<ParentKernel>> Registry::load_kernels(uint64_t context_id) {
+  const uint64_t generation = generation_.load(std::memory_order_acquire);
+  static thread_local std::pair<uint64_t, uint64_t> last{kEveryContext, 0};
+  const std::pair now(context_id, generation);
+  if (last == now) return {};
+  const std::lock_guard lock(loading_mutex_);
+  std::vector<std::shared_ptr<ParentKernel>> parents;
+  if (uint64_t& loaded = loaded_generation_[context_id]; loaded < generation) {
+    parents = parents_for(context_id);
+    std::erase_if(parents, [&](const auto& parent) { return !parent->load_kernels(context_id); });
+    loaded = generation;
+  }
+  if (generation > loaded_anywhere_.load(std::memory_order_relaxed))
+    loaded_anywhere_.store(generation, std::memory_order_relaxed);
+  last = now;
+  return parents;
 }
 
 void Registry::remove_library(CUlibrary library) { remove(library); }
 void Registry::remove_module(CUmodule module) { remove(module); }
 
 void Registry::remove(const void* owner) {
+  const std::lock_guard loading(loading_mutex_);
   const std::unique_lock lock(mutex_);
   std::erase_if(images_, [owner](const auto& entry) { return entry.second->owner == owner; });
   std::erase_if(handles_, [owner](const auto& entry) { return entry.second.owner == owner; });

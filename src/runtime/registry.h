@@ -14,11 +14,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "runtime/parent_kernel.h"
 
@@ -50,6 +52,14 @@ class Registry {
 
   [[nodiscard]] std::optional<Handle> find(const void* handle) const;
 
+  // Loads the kernels of all rewritten parents that may run in the current context and that this has not been
+  // done for there (ParentKernel::load_kernels()). Returns these.
+  std::vector<std::shared_ptr<ParentKernel>> load_kernels(uint64_t context_id);
+  // True while some image has not been loaded in any context.
+  [[nodiscard]] bool has_unloaded() const {
+    return generation_.load(std::memory_order_relaxed) != loaded_anywhere_.load(std::memory_order_relaxed);
+  }
+
  private:
   // The rewritten parents of one image by name.
   struct Image {
@@ -63,12 +73,19 @@ class Registry {
   };
 
   void remove(const void* owner);
+  std::vector<std::shared_ptr<ParentKernel>> parents_for(uint64_t context_id) const;
   void learn(const Image* image, std::string_view name, const void* handle, bool is_kernel,
              uint64_t context_id);
   [[nodiscard]] const Image* find_image(const void* library_or_module, uint64_t context_id) const;
 
   mutable std::shared_mutex mutex_;
-  static inline std::atomic<size_t> images_count_{0};                     // of the one instance
+  static inline std::atomic<size_t> images_count_{0};  // of the one instance
+  std::atomic<uint64_t> generation_{0};                // how many images have been added
+  // Held while kernels are loaded, so that no image is unloaded meanwhile. Never taken while `mutex_` is
+  // held.
+  std::mutex loading_mutex_;
+  std::map<uint64_t, uint64_t> loaded_generation_;                        // by context
+  std::atomic<uint64_t> loaded_anywhere_{0};                              // the latest of these
   std::unordered_map<const void*, std::shared_ptr<const Image>> images_;  // by CUlibrary and CUmodule
   std::unordered_map<const void*, Entry> handles_;
 };

@@ -25,6 +25,12 @@ bool ReportSlots::make_page() {
   return !failed_;
 }
 
+void ReportSlots::make_ready() {
+  const RelaxedCapture relaxed;
+  const std::lock_guard lock(mutex_);
+  if (left_ == 0) make_page();
+}
+
 CUdeviceptr ReportSlots::take(CUstream stream) {
   const RelaxedCapture relaxed;
   const std::lock_guard lock(mutex_);

@@ -18,6 +18,8 @@ class ReportSlots {
   // Device address of a KlapReport that is ready for what is enqueued into `stream` from now on; 0 where
   // nobody asked for statistics, or where there is no memory, which is logged once.
   CUdeviceptr take(CUstream stream);
+  // Takes the memory for that where somebody asked.
+  void make_ready();
 
  private:
   bool make_page();

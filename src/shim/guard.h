@@ -60,6 +60,14 @@ CUresult in_place(const char* entry_point, const Work& work, Args... args) {
   return result ? *result : with_room<Member>(entry_point, args...);
 }
 
+// Allocations are where the driver may wait for running kernels anyway, and most programs make some before
+// their first launch. So what klap_jit's kernels need is loaded there too.
+template <auto Member, class... Args>
+CUresult allocate(const char* entry_point, Args... args) {
+  act<When::OnceRewritten>(entry_point, [] { runtime::make_kernels_ready(); });
+  return with_room<Member>(entry_point, args...);
+}
+
 template <auto Member, When when = When::Always, class Work, class... Args>
 CUresult before(const char* entry_point, const Work& work, Args... args) {
   act<when>(entry_point, work);

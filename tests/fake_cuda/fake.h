@@ -10,6 +10,7 @@
  *   FAKE_CUDA_LOG      the log file; nothing is written without it
  *   FAKE_CUDA_FAIL     "cuMemAlloc_v2=2,cuLaunchKernel:child=701@3": this call (for this kernel) returns that
  *                      code, every time, only the third time, or from the third time on (@3+)
+ *   FAKE_CUDA_LAZY     a function is loaded when it is first used, and not together with its module
  *   FAKE_CUDA_MEMORY   bytes of device memory, where it is not 64 GiB
  *   FAKE_CUDA_SM       compute capabilities of the devices, "90" or "90,80"
  *   FAKE_CUDA_THREADS  "kernel=128,...": CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK where it is not 1024
@@ -113,6 +114,7 @@ int fake_capturing(CUstream stream);
 /* Between fakeGate(1) and fakeGate(0) nothing that is enqueued gets done, as behind a kernel that waits for
  * the host. */
 int fake_is_gated(void);
+int fake_is_gated_locked(void);
 /* An entry in the queue of the driver, which has 1,024 of them: CUDA_ERROR_LAUNCH_TIMEOUT where a driver
  * would block the caller until the gate opens. */
 CUresult fake_enqueue(void);

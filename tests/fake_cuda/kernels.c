@@ -5,16 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+static CUfunction function_for(CUmodule module, CUkernel kernel, const struct fake_kernel_info* info);
+
+CUresult fake_load(CUfunction function) {
+  if (function->loaded || !getenv("FAKE_CUDA_LAZY")) return CUDA_SUCCESS;
+  if (fake_is_gated_locked()) return CUDA_ERROR_LAUNCH_TIMEOUT;
+  function->loaded = 1;
+  fake_log("load kernel=%s", function->info.name);
+  return CUDA_SUCCESS;
+}
+
 CUresult fake_resolve(const void* handle, struct fake_kernel_info** info) {
   CUresult result = CUDA_SUCCESS;
   pthread_mutex_lock(&fake_lock);
   if (fake_is(handle, FAKE_KERNEL)) {
     *info = &((CUkernel)handle)->info;
+    if (fake_current()) result = fake_load(function_for(NULL, (CUkernel)handle, *info));
   } else if (!fake_is(handle, FAKE_FUNCTION)) {
     result = CUDA_ERROR_INVALID_HANDLE;
   } else {
     *info = &((CUfunction)handle)->info;
     if (((CUfunction)handle)->context != fake_current()) result = CUDA_ERROR_INVALID_CONTEXT;
+    if (result == CUDA_SUCCESS) result = fake_load((CUfunction)handle);
   }
   pthread_mutex_unlock(&fake_lock);
   return result;
@@ -140,6 +152,7 @@ EXPORT CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const
   CUresult result = fake_is(module, FAKE_MODULE) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   if (result == CUDA_SUCCESS) result = kernel_info(&module->image, name, &info);
   if (result == CUDA_SUCCESS) *function = function_for(module, NULL, &info);
+  if (result == CUDA_SUCCESS) result = fake_load(*function);
   pthread_mutex_unlock(&fake_lock);
   fake_log("cuModuleGetFunction module=%p name=%s result=%d function=%p", (void*)module, name, (int)result,
            (void*)*function);
@@ -232,6 +245,7 @@ EXPORT CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
   pthread_mutex_lock(&fake_lock);
   CUresult result = fake_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
   if (result == CUDA_SUCCESS) *function = function_for(NULL, kernel, &kernel->info);
+  if (result == CUDA_SUCCESS) result = fake_load(*function);
   pthread_mutex_unlock(&fake_lock);
   fake_log("cuKernelGetFunction kernel=%p result=%d", (void*)kernel, (int)result);
   return result;
@@ -245,6 +259,11 @@ EXPORT CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrar
 EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule module, const char* name) {
   (void)address, (void)bytes, (void)module, (void)name;
   return CUDA_ERROR_NOT_FOUND;
+}
+
+EXPORT CUresult cuFuncLoad(CUfunction function) {
+  struct fake_kernel_info* info = NULL;
+  return fake_resolve(function, &info);
 }
 
 EXPORT CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {

@@ -27,8 +27,13 @@ struct CUfunc_st {
   CUcontext context;
   CUmodule module;
   CUkernel kernel; /* of cuKernelGetFunction */
+  int loaded;
   struct fake_kernel_info info;
 };
+
+/* Loads the function where FAKE_CUDA_LAZY is set and it is not loaded yet. A driver would wait for what runs,
+ * here for ever where the gate is closed: CUDA_ERROR_LAUNCH_TIMEOUT. The caller holds the lock. */
+CUresult fake_load(CUfunction function);
 
 /* The kernel behind a CUfunction of the current context or a CUkernel. */
 CUresult fake_resolve(const void* handle, struct fake_kernel_info** info);

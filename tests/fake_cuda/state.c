@@ -251,6 +251,8 @@ static int gate_is_closed;
 EXPORT void fakeGate(int closed);
 EXPORT void fakeGate(int closed) { LOCKED((gate_is_closed = closed, queued = 0)); }
 
+int fake_is_gated_locked(void) { return gate_is_closed; }
+
 int fake_is_gated(void) {
   int closed = 0;
   LOCKED(closed = gate_is_closed);

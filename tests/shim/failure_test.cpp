@@ -129,5 +129,24 @@ TEST(Failure, MemoryIsTheProgramsFirst) {
   EXPECT_EQ(expected, roles(run));
 }
 
+// With lazy loading the driver waits for running kernels when one is first used, which is not to be at a
+// launch.
+TEST(Failure, KernelsAreLoadedWithTheirModule) {
+  const auto variants_loaded_before = [](const Outcome& run, const char* name) {
+    int loaded = 0;
+    for (const Call& call : run.calls) {
+      if (call.name() == name) return loaded;
+      if (call.name() == "load" && call["kernel"].find("klap") != std::string::npos) ++loaded;
+    }
+    return 0;
+  };
+  const Options lazy = with("FAKE_CUDA_LAZY", "1");
+  // What the program asks for first, once it has loaded the image.
+  EXPECT_EQ(2, variants_loaded_before(run_program("launching", {"module_options"}, lazy), "cuLaunchKernel"));
+  const Outcome run = run_program("launching", {"launch"}, lazy);
+  EXPECT_EQ(2, variants_loaded_before(run, "cuLaunchKernel"));
+  EXPECT_EQ(2, variants_loaded_before(run, "cuMemAlloc_v2")) << "not only when a launch is prepared";
+}
+
 }  // namespace
 }  // namespace klap::shim_test

@@ -42,7 +42,7 @@ std::string behind_braces(const std::string& text) {
 // A body is the guard's call alone, with its work in front of it or in it.
 bool is_guarded(std::string body) {
   static const std::regex work(R"(^\s*const auto \w+ = \[&\] \{)"),
-      call(R"(^;?\s*return (shim::)?(in_place|before|after|with_room)<)");
+      call(R"(^;?\s*return (shim::)?(in_place|before|after|allocate)<)");
   if (std::regex_search(body, work)) body = behind_braces(body);
   return std::regex_search(body, call);
 }
@@ -65,7 +65,7 @@ TEST(Guard, ABodyThatDoesMoreIsNoCallOfIt) {
   EXPECT_TRUE(is_guarded("\n  return in_place<&Driver::f>(\"f\", [&] { return g(); }, a);\n"));
   EXPECT_FALSE(
       is_guarded("\n  if (g()) return 0;\n  return in_place<&Driver::f>(\"f\", [&] { return g(); }, a);\n"));
-  EXPECT_TRUE(is_guarded("\n  return with_room<&Driver::f>(\"f\", a);\n"));
+  EXPECT_TRUE(is_guarded("\n  return allocate<&Driver::f>(\"f\", a);\n"));
   EXPECT_FALSE(is_guarded("\n  return forward<&Driver::f>(a);\n"));
 }
 

@@ -135,8 +135,14 @@ static void do_reload(void) {
   /* The same handles for another image, which is not rewritten. */
   static const char ptx[] =
       ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry parent() { ret; }\n";
-  CHECK(cu.library_load(&library, ptx, NULL, NULL, 0, NULL, NULL, 0));
-  CUfunction recycled = kernel_of(library, "parent");
+  static const char* const others[] = {"a", "b", "c", "d", "e", "f"};
+  CUfunction recycled = NULL;
+  for (size_t before = 0; recycled != first && before <= sizeof others / sizeof *others; ++before) {
+    if (recycled) CHECK(cu.library_unload(library));
+    CHECK(cu.library_load(&library, ptx, NULL, NULL, 0, NULL, NULL, 0));
+    for (size_t i = 0; i < before; ++i) kernel_of(library, others[i]);
+    recycled = kernel_of(library, "parent");
+  }
   printf("recycled %d\n", recycled == first);
   CHECK(launch(recycled, NULL));
   CHECK(cu.library_unload(library));

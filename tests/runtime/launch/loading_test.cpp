@@ -1,0 +1,130 @@
+// Lazy loading: the driver loads a kernel at its first use and waits for all that runs, so klap_jit's own are
+// loaded where the program loads or allocates itself.
+#include <cstdio>
+#include <set>
+#include <string>
+
+#include "runtime/handles.h"
+#include "tests/runtime/launch/fake_driver.h"
+
+namespace klap::runtime {
+namespace {
+
+class LoadingTest : public FakeDriverTest {
+ protected:
+  LoadingTest() { setenv("FAKE_CUDA_LAZY", "1", 1); }
+  ~LoadingTest() override {
+    gate(false);
+    unsetenv("FAKE_CUDA_LAZY");
+  }
+  static void gate(bool closed) { fake<void (*)(int)>("fakeGate")(closed ? 1 : 0); }
+  static void set_current(CUcontext context) { fake<PFN_cuCtxSetCurrent_v4000>("cuCtxSetCurrent")(context); }
+  [[nodiscard]] std::set<std::string> loaded() const {
+    std::set<std::string> names;
+    for (const Call& call : calls("load")) names.insert(call["kernel"]);
+    return names;
+  }
+  [[nodiscard]] size_t calls_of(CUlibrary library) const {
+    char text[32];
+    std::snprintf(text, sizeof text, "%p", static_cast<void*>(library));
+    size_t count = 0;
+    for (const Call& call : calls("cuLibraryGetKernel")) count += call["library"] == text ? 1 : 0;
+    return count;
+  }
+  // The program's own first use of the parent.
+  CUfunction use(CUfunction kernel) {
+    CUfunction function = nullptr;
+    auto* const handle = reinterpret_cast<CUkernel>(kernel);
+    EXPECT_EQ(CUDA_SUCCESS, driver()->kernel_get_function(&function, handle));
+    learn_function_of(handle, function);
+    return function;
+  }
+};
+
+TEST_F(LoadingTest, BehindAKernelThatWaitsForTheHost) {
+  use(parent_);
+  gate(true);
+  EXPECT_EQ(CUDA_SUCCESS, redirect_launch(launch_of(parent_)));
+  EXPECT_EQ(CUDA_SUCCESS, redirect_launch(launch_of(several_)));
+  EXPECT_EQ(CUDA_SUCCESS, redirect_launch(launch_of(launching_)));
+}
+
+// Its first launch was the variant's.
+TEST_F(LoadingTest, OriginalsThatRunLater) {
+  make_kernels_ready();
+  EXPECT_EQ(CUDA_SUCCESS, redirect_launch(launch_of(parent_)));
+  gate(true);
+  EXPECT_EQ(CUDA_SUCCESS, driver()->launch_kernel(parent_, 1, 1, 1, 64, 1, 1, 0, nullptr, params_, nullptr));
+}
+
+TEST_F(LoadingTest, WhatVariantsLaunchIsLoadedToo) {
+  make_kernels_ready();
+  const std::set<std::string> names = loaded();
+  for (const char* name : {"__klap_parent", "__klap_consumer", "child", "grandchild", "__klap_following",
+                           "__klap_following_consumer", "__klap_exact_consumer"})
+    EXPECT_TRUE(names.contains(name)) << name;
+}
+
+TEST_F(LoadingTest, OnceInEachContext) {
+  make_kernels_ready();
+  forget_calls();
+  make_kernels_ready();
+  EXPECT_TRUE(calls().empty());
+  const CUcontext first = context_;
+  new_context();
+  make_kernels_ready();
+  EXPECT_TRUE(loaded().contains("__klap_parent"));
+  forget_calls();
+  set_current(first);
+  make_kernels_ready();
+  EXPECT_TRUE(calls().empty());
+}
+
+TEST_F(LoadingTest, WithoutAContextItWaitsForOne) {
+  set_current(nullptr);
+  make_kernels_ready();
+  EXPECT_TRUE(loaded().empty());
+  set_current(context_);
+  make_kernels_ready();
+  EXPECT_TRUE(loaded().contains("__klap_parent"));
+}
+
+// The first launch of whatever kernel, if nothing came before it.
+TEST_F(LoadingTest, AtTheLatestBeforeTheFirstLaunch) {
+  EXPECT_EQ(std::nullopt, redirect_launch(launch_of(nullptr)));
+  EXPECT_TRUE(loaded().contains("__klap_parent"));
+  gate(true);
+  EXPECT_EQ(CUDA_SUCCESS, redirect_launch(launch_of(parent_)));
+}
+
+TEST_F(LoadingTest, ImagesThatComeLater) {
+  make_kernels_ready();
+  CUlibrary second = nullptr;
+  load_library({}, second);
+  forget_calls();
+  make_kernels_ready();
+  EXPECT_TRUE(loaded().contains("__klap_parent"));
+  const size_t all = calls("cuLibraryGetKernel").size();
+  EXPECT_NE(0u, all);
+  EXPECT_EQ(all, calls_of(second)) << "those of the first are loaded";
+  forget_library(second);
+  driver()->library_unload(second);
+}
+
+TEST_F(LoadingTest, DriversWithoutTheFunctionForIt) {
+  EXPECT_EQ(nullptr, resolve_driver([](const char* symbol) {
+                       return std::string(symbol) == "cuFuncLoad" ? nullptr : fake<void*>(symbol);
+                     }).missing);
+}
+
+TEST_F(LoadingTest, SmallFirstLaunchesTakeNoMemory) {
+  parent_ = use(parent_);
+  several_ = use(several_);
+  forget_calls();
+  EXPECT_EQ(CUDA_SUCCESS, redirect_launch(launch_of(several_)));
+  EXPECT_EQ(CUDA_SUCCESS, redirect_launch(launch_of(parent_)));
+  EXPECT_TRUE(calls("cuMemAlloc_v2").empty());
+}
+
+}  // namespace
+}  // namespace klap::runtime
