@@ -13,7 +13,6 @@
 #include <cstring>
 #include <memory>
 #include <new>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -24,6 +23,7 @@
 #include "runtime/queue_shape.h"
 #include "runtime/stats.h"
 #include "support/error.h"
+#include "support/json.h"
 #include "support/own_thread.h"
 
 struct klap_module {
@@ -33,8 +33,6 @@ struct klap_module {
 
 namespace klap::api {
 namespace {
-
-using nlohmann::json;
 
 // The shortest structs there ever were: those of KLAP_API_VERSION 1.
 constexpr size_t kFirstOptions = offsetof(klap_options, ptxas_options) + sizeof(const char*);
@@ -201,11 +199,9 @@ jit::Program program_of_file(const char* path, const klap_options& options) {
 }
 
 std::string explanation(const jit::RewrittenModule& rewritten, const runtime::Config& config) {
-  json sites = json::array();
-  for (const jit::SiteRemark& remark : rewritten.remarks) sites.push_back(runtime::to_json(remark));
-  const json text = {{"sites", std::move(sites)}, {"problems", config.problems}};
-  // Names come from the program and need not be UTF-8.
-  return text.dump(2, ' ', false, json::error_handler_t::replace);
+  Json::Array sites;
+  for (const jit::SiteRemark& remark : rewritten.remarks) sites.push_back(runtime::remark_json(remark));
+  return Json(Json::Object{{"sites", std::move(sites)}, {"problems", config.problems}}).text();
 }
 
 std::unique_ptr<klap_module> make_module(const jit::Program& program, const klap_options& options) {

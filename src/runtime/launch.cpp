@@ -402,8 +402,10 @@ std::optional<CUresult> redirect_launch(const Launch& launch) {
     const std::string& name = handle->parent->name();
     if (outcome.left) {
       Stats::instance().launch_left(name, outcome.left->name);
-      if (log().should_log(spdlog::level::debug)) {
-        log().debug("{}: the original runs: {}", demangle(name), outcome.left->name);
+      // Each reason once; looking whether it is new would cost the launch more than the line is worth.
+      if (log().should_log(spdlog::level::info)) {
+        handle->parent->info_once(outcome.left->name,
+                                  fmt::format("the original runs: {}", outcome.left->name));
       }
     } else if (outcome.result == CUDA_SUCCESS) {
       handle->parent->launch_redirected();

@@ -77,11 +77,10 @@ const Config& config() {
 
 bool active() noexcept {
   if (forked.load(std::memory_order_relaxed)) return false;
-  try {
-    return !config().disabled;
-  } catch (...) {
-    return false;  // no memory even for the settings: stay out of the program's way
-  }
+  // Without memory even for the settings nothing is done.
+  bool is_active = false;
+  try_or_report("settings", "runs unchanged", [&] { is_active = !config().disabled; });
+  return is_active;
 }
 
 void first_image_loaded() {

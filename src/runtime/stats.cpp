@@ -15,31 +15,35 @@ namespace klap::runtime {
 
 namespace {
 
-using nlohmann::json;
-
-json timings_json(const jit::Timings& timings) {
-  return {{"parse", timings.parse},
-          {"analyse", timings.analyse},
-          {"templates", timings.templates},
-          {"transform", timings.transform},
-          {"link", timings.link}};
+Json timings_json(const jit::Timings& timings) {
+  return Json::Object{{"parse", timings.parse},
+                      {"analyse", timings.analyse},
+                      {"templates", timings.templates},
+                      {"transform", timings.transform},
+                      {"link", timings.link}};
 }
 
-json module_json(const ModuleRecord& module) {
-  json sites = json::array();
-  for (const jit::SiteRemark& remark : module.remarks) sites.push_back(runtime::to_json(remark));
-  return {{"how", module.how},           {"load_path", module.load_path},
-          {"variants", module.variants}, {"sites", std::move(sites)},
-          {"cache", module.cache},       {"compile_ms", timings_json(module.timings)},
-          {"load_ms", module.load_ms}};
+Json numbers_json(const std::map<std::string, uint64_t>& numbers) {
+  Json::Object out;
+  for (const auto& [name, number] : numbers) out.emplace(name, number);
+  return out;
 }
 
-json toolchain_json() {
+Json module_json(const ModuleRecord& module) {
+  Json::Array sites;
+  for (const jit::SiteRemark& remark : module.remarks) sites.push_back(remark_json(remark));
+  return Json::Object{{"how", module.how},           {"load_path", module.load_path},
+                      {"variants", module.variants}, {"sites", std::move(sites)},
+                      {"cache", module.cache},       {"compile_ms", timings_json(module.timings)},
+                      {"load_ms", module.load_ms}};
+}
+
+Json toolchain_json() {
   const jit::ToolchainCalls calls = jit::toolchain_calls();
-  return {{"nvrtc", calls.nvrtc}, {"nvjitlink", calls.nvjitlink}};
+  return Json::Object{{"nvrtc", calls.nvrtc}, {"nvjitlink", calls.nvjitlink}};
 }
 
-json totals_of_sites(const std::vector<ModuleRecord>& modules) {
+Json totals_of_sites(const std::vector<ModuleRecord>& modules) {
   uint64_t rewritten = 0;
   std::map<std::string, uint64_t> left;
   for (const ModuleRecord& module : modules) {
@@ -51,10 +55,10 @@ json totals_of_sites(const std::vector<ModuleRecord>& modules) {
       }
     }
   }
-  return {{"rewritten", rewritten}, {"left", left}};
+  return Json::Object{{"rewritten", rewritten}, {"left", numbers_json(left)}};
 }
 
-json totals_of_time(const std::vector<ModuleRecord>& modules) {
+Json totals_of_time(const std::vector<ModuleRecord>& modules) {
   jit::Timings sum;
   double load = 0;
   for (const ModuleRecord& module : modules) {
@@ -65,7 +69,7 @@ json totals_of_time(const std::vector<ModuleRecord>& modules) {
     sum.link += module.timings.link;
     load += module.load_ms;
   }
-  return {{"compile_ms", timings_json(sum)}, {"load_ms", load}};
+  return Json::Object{{"compile_ms", timings_json(sum)}, {"load_ms", load}};
 }
 
 }  // namespace
@@ -106,59 +110,67 @@ void Stats::launch_timed(const std::string& parent, double parent_ms, double con
   time.consumer_ms += consumer_ms;
 }
 
-json Stats::gpu_times_json() const {
-  json launches = json::object(), parents = json::object(), consumers = json::object();
+Json Stats::gpu_times_json() const {
+  Json::Object launches, parents, consumers;
   for (const auto& [parent, time] : gpu_times_) {
     launches[parent] = time.launches;
     parents[parent] = time.parent_ms;
     consumers[parent] = time.consumer_ms;
   }
-  return {{"launches", std::move(launches)},
-          {"parents", std::move(parents)},
-          {"consumers", std::move(consumers)}};
+  return Json::Object{{"launches", std::move(launches)},
+                      {"parents", std::move(parents)},
+                      {"consumers", std::move(consumers)}};
 }
 
 // Of those that were launched at all.
-json Stats::redirected_json() const {
-  json out = json::object();
+Json Stats::redirected_json() const {
+  Json::Object out;
   for (const auto& [parent, launches] : redirected_)
     if (const uint64_t count = launches.load(std::memory_order_relaxed)) out[parent] = count;
   return out;
 }
 
-json Stats::sliced_json() const {
-  json out = json::object();
+Json Stats::sliced_json() const {
+  Json::Object out;
   for (const auto& [parent, sliced] : sliced_)
-    out[parent] = {{"launches", sliced.launches}, {"slices", sliced.slices}};
+    out[parent] = Json::Object{{"launches", sliced.launches}, {"slices", sliced.slices}};
   return out;
 }
 
-json Stats::to_json() const {
+Json Stats::left_json() const {
+  Json::Object out;
+  for (const auto& [parent, reasons] : left_) out[parent] = numbers_json(reasons);
+  return out;
+}
+
+Json Stats::report() const {
   const std::lock_guard lock(mutex_);
-  json modules = json::array();
+  Json::Array modules;
   for (const ModuleRecord& module : modules_) modules.push_back(module_json(module));
   const auto counted = [&](const std::atomic<uint64_t>& total) {
-    return counts_children_ ? json(total.load(std::memory_order_relaxed)) : json(nullptr);
+    return counts_children_ ? Json(total.load(std::memory_order_relaxed)) : Json();
   };
-  return {{"format", 1},
-          {"process", getpid()},
-          {"modules", std::move(modules)},
-          {"modules_passed_through", passed_through_.load(std::memory_order_relaxed)},
-          {"sites", totals_of_sites(modules_)},
-          {"launches", {{"redirected", redirected_json()}, {"left", left_}, {"sliced", sliced_json()}}},
-          {"gpu_ms", gpu_times_.empty() ? json(nullptr) : gpu_times_json()},
-          {"toolchain_calls", toolchain_json()},
-          {"children_aggregated", counted(children_)},
-          {"children_launched_natively", counted(native_)},
-          {"links_promoted", counted(links_)},
-          {"totals", totals_of_time(modules_)}};
+  return Json::Object{
+      {"format", 1},
+      {"process", getpid()},
+      {"modules", std::move(modules)},
+      {"modules_passed_through", passed_through_.load(std::memory_order_relaxed)},
+      {"sites", totals_of_sites(modules_)},
+      {"launches",
+       Json::Object{{"redirected", redirected_json()}, {"left", left_json()}, {"sliced", sliced_json()}}},
+      {"gpu_ms", gpu_times_.empty() ? Json() : gpu_times_json()},
+      {"toolchain_calls", toolchain_json()},
+      {"children_aggregated", counted(children_)},
+      {"children_launched_natively", counted(native_)},
+      {"links_promoted", counted(links_)},
+      {"totals", totals_of_time(modules_)}};
 }
+
+nlohmann::json Stats::to_json() const { return nlohmann::json::parse(report().text()); }
 
 void Stats::write(const std::string& file) const noexcept {
   try_or_report("KLAP_STATS", "statistics not written", [&] {
-    // Names come from the program and may be anything; bytes that are not UTF-8 must not cost the whole
-    // report.
-    const std::string text = to_json().dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+    const std::string text = report().text() + "\n";
     if (file == "-") {
       (void)std::fputs(text.c_str(), stderr);
     } else {
@@ -167,17 +179,17 @@ void Stats::write(const std::string& file) const noexcept {
   });
 }
 
-json to_json(const jit::SiteRemark& remark) {
-  json site = {{"unit", remark.unit},
-               {"line", remark.line},
-               {"column", remark.column},
-               {"parent", remark.parent},
-               {"parent_demangled", demangle(remark.parent)},
-               {"child", remark.child},
-               {"child_demangled", demangle(remark.child)},
-               {"notes", remark.notes},
-               {"detail", remark.detail},
-               {"verdict", remark.rewritten ? "rewritten" : "left"}};
+Json remark_json(const jit::SiteRemark& remark) {
+  Json::Object site = {{"unit", remark.unit},
+                       {"line", remark.line},
+                       {"column", remark.column},
+                       {"parent", remark.parent},
+                       {"parent_demangled", demangle(remark.parent)},
+                       {"child", remark.child},
+                       {"child_demangled", demangle(remark.child)},
+                       {"notes", remark.notes},
+                       {"detail", remark.detail},
+                       {"verdict", remark.rewritten ? "rewritten" : "left"}};
   if (remark.rewritten) {
     site["granularity"] = remark.granularity;
     site["launcher"] = remark.launcher;
@@ -186,6 +198,10 @@ json to_json(const jit::SiteRemark& remark) {
     site["reason"] = remark.reason;
   }
   return site;
+}
+
+nlohmann::json to_json(const jit::SiteRemark& remark) {
+  return nlohmann::json::parse(remark_json(remark).text());
 }
 
 }  // namespace klap::runtime

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "jit/module.h"
+#include "support/json.h"
 
 namespace klap::runtime {
 
@@ -55,8 +56,10 @@ class Stats {
   // None of these three was counted.
   void leave_out_children() { counts_children_ = false; }
 
+  [[nodiscard]] Json report() const;
+  // The same for tools and tests, to look into.
   [[nodiscard]] nlohmann::json to_json() const;
-  // Writes to_json() to `file`, in whose name %p becomes the process id ("-": standard error). Never throws;
+  // Writes report() to `file`, in whose name %p becomes the process id ("-": standard error). Never throws;
   // a failure is one log line.
   void write(const std::string& file) const noexcept;
 
@@ -66,9 +69,11 @@ class Stats {
   std::atomic<uint64_t> links_{0};
   std::atomic<bool> counts_children_{true};
   std::atomic<uint64_t> passed_through_{0};
-  [[nodiscard]] nlohmann::json gpu_times_json() const;  // the caller holds the mutex
-  [[nodiscard]] nlohmann::json redirected_json() const;
-  [[nodiscard]] nlohmann::json sliced_json() const;  // likewise
+  // The caller holds the mutex.
+  [[nodiscard]] Json gpu_times_json() const;
+  [[nodiscard]] Json redirected_json() const;
+  [[nodiscard]] Json sliced_json() const;
+  [[nodiscard]] Json left_json() const;
 
   mutable std::mutex mutex_;
   std::vector<ModuleRecord> modules_;
@@ -88,6 +93,7 @@ class Stats {
 };
 
 // One site remark as JSON, the same in KLAP_STATS and in klap-ptx explain --json.
+Json remark_json(const jit::SiteRemark& remark);
 nlohmann::json to_json(const jit::SiteRemark& remark);
 
 }  // namespace klap::runtime

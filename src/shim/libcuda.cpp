@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "support/boundary.h"
+
 // Where dlsym.S jumps to; null until the first look-up.
 extern "C" __attribute__((visibility("hidden"))) void* klap_shim_next_dlsym;
 void* klap_shim_next_dlsym = nullptr;
@@ -53,18 +55,17 @@ Dlsym next_dlsym() noexcept {
 
 const runtime::Driver* libcuda() noexcept {
   if (const runtime::Driver* const known = runtime::driver()) return known;
-  try {
+  const runtime::Driver* found = nullptr;
+  try_or_report("libcuda", "runs unchanged", [&] {
     // Whoever calls a hook has a libcuda loaded; RTLD_NOLOAD only asks for it. The handle is never closed,
     // which keeps the functions in place however often the program closes its own.
     void* handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (!handle) handle = RTLD_NEXT;
     void* const init = next_dlsym()(handle, "cuInit");
     Dl_info info{};
-    if (!init || dladdr(init, &info) == 0) return nullptr;
-    return publish(handle, info.dli_fbase);
-  } catch (...) {
-    return nullptr;  // out of memory
-  }
+    if (init && dladdr(init, &info) != 0) found = publish(handle, info.dli_fbase);
+  });
+  return found;
 }
 
 bool in_libcuda(const void* symbol) noexcept {
@@ -74,11 +75,10 @@ bool in_libcuda(const void* symbol) noexcept {
   if (!std::strstr(info.dli_fname, "libcuda.so")) return false;
   void* const handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   if (!handle) return false;
-  try {
-    return publish(handle, info.dli_fbase)->base == info.dli_fbase;
-  } catch (...) {
-    return false;
-  }
+  bool is_in = false;
+  try_or_report("libcuda", "runs unchanged",
+                [&] { is_in = publish(handle, info.dli_fbase)->base == info.dli_fbase; });
+  return is_in;
 }
 
 }  // namespace klap::shim

@@ -97,6 +97,8 @@ void wait_for_the_loader() {
 
 void* run_job(void* argument) {
   auto* const job = static_cast<Job*>(argument);
+  // As everywhere behind the boundary (boundary.h).
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
   wait_for_the_loader();
   uint32_t expected = kStarting;
   if (!job->state.compare_exchange_strong(expected, kRunning)) {
