@@ -1,5 +1,6 @@
 // The parser: tokens to tree, by recursive descent over the few structures the tree knows.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "ptx/tree.h"
@@ -231,7 +232,10 @@ class Parser {
       f.parameter_bytes = std::max(f.parameter_bytes, p.offset + p.bytes);
     f.attributes.first = at_;
     while (!is("{") && !is(";")) {
-      if (at_end()) throw m_.error_at(first, "function '" + f.name + "' has neither a body nor a ';'");
+      if (starts_item()) {
+        if (f.kind == FunctionKind::Func) break;
+        throw m_.error_at(first, "function '" + f.name + "' has neither a body nor a ';'");
+      }
       if (accept(".pragma")) {
         skip_to_semicolon(first);
       } else if (is("(")) {
@@ -246,10 +250,18 @@ class Parser {
       f.is_definition = true;
       f.body = block(0);
     } else {
-      ++at_;
+      accept(";");
     }
     f.tokens = {first, at_};
     m_.functions.push_back(std::move(f));
+  }
+
+  // True where a prototype is over without a ';', as ptxas reads them: the next item, or the end of the file.
+  [[nodiscard]] bool starts_item() const {
+    static constexpr std::array<std::string_view, 13> kItems = {
+        ".visible", ".extern", ".weak", ".common", ".entry", ".func",   ".global",
+        ".const",   ".shared", ".file", ".loc",    ".alias", ".section"};
+    return at_end() || std::ranges::find(kItems, m_.text(at_)) != kItems.end();
   }
 
   std::vector<Parameter> parameter_list() {
@@ -359,10 +371,20 @@ class Parser {
     operands(s);
   }
 
+  // True if one operand ends in front of the next token and another begins there.
+  [[nodiscard]] bool lacks_comma(uint32_t start) const {
+    const auto is_word = [&](TokenKind k) { return k == TokenKind::Identifier || k == TokenKind::Number; };
+    if (at_ == start) return false;
+    const bool ended =
+        is_word(m_.tokens[at_ - 1].kind) || m_.is(at_ - 1, ")") || m_.is(at_ - 1, "]") || m_.is(at_ - 1, "}");
+    return ended && (is_word(kind()) || is("(") || is("{"));
+  }
+
   void operands(Statement& s) {
     uint32_t start = at_;
     while (!is(";")) {
       if (at_end() || is("}")) throw m_.error_at(s.head, "instruction does not end with ';'");
+      if (lacks_comma(start)) fail("expected ',' between operands");
       if (is(",")) {
         operands_.push_back({start, at_});
         start = ++at_;
