@@ -246,6 +246,7 @@ class Ownership {
 
   // Handles stand where the runtime was told to put them, and all of the operand's sources must be such.
   void find_filled_places() {
+    filled_.clear(), fills_.clear(), creations_.clear();
     for (uint32_t i = 0; i < k_.flow.instructions().size(); ++i) {
       const Statement& s = at(i);
       if (!is_call_argument(s) || !is_stream_create(callee_of(i))) continue;
