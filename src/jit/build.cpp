@@ -351,6 +351,7 @@ class Generator {
     v.granularity = sites.front().way.granularity;
     v.group_blocks = sites.front().way.group_blocks;
     add_conditions(v, sites.front());
+    v.parent_waits = analysis::waits_for_others(*sites.front().parent).has_value();
     if (sites.front().way.is_at_once()) {
       out_.variants.push_back(std::move(v));
       return;
@@ -377,7 +378,6 @@ class Generator {
     v.pool_bytes = sites.front().wish.pool_bytes;
     v.buffer = sites.front().wish.buffer;
     v.in_slices = sites.front().in_slices;
-    v.parent_waits = analysis::waits_for_others(*sites.front().parent).has_value();
     out_.variants.push_back(std::move(v));
   }
 
