@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "analysis/barriers.h"
 #include "analysis/memory_effects.h"
-#include "analysis/order/synchronisation.h"
 #include "analysis/overlap.h"
 #include "analysis/single_thread.h"
 #include "analysis/values.h"
@@ -148,8 +148,18 @@ std::string between(const FunctionFacts& k, const ChainFacts& chain) {
   const uint32_t boundary = flow.index_of(chain.boundary);
   const uint32_t launch = flow.index_of(chain.site->launch_call);
   const auto behind = [&](uint32_t i) { return i == boundary || flow.can_follow(boundary, i); };
+  std::vector<uint32_t> meetings;  // of threads of a block, or of lanes
+  for (const BarrierUse& use : find_barriers(k, k.calls())) meetings.push_back(use.instruction);
+  for (uint32_t i = 0; i < flow.instructions().size(); ++i) {
+    const Statement& s = *flow.instructions()[i].statement;
+    if (k.module.is(s.head, "bar") && k.module.has_modifier(s, ".warp")) meetings.push_back(i);
+  }
+  const bool meet_before = std::ranges::any_of(
+      meetings, [&](uint32_t meeting) { return behind(meeting) && flow.can_follow(meeting, launch); });
   const auto is_ordered = [&](uint32_t i) {
-    return flow.can_follow(i, launch) || may_be_synchronised(k, i, launch).answer != Answer::No;
+    if (flow.can_follow(i, launch)) return true;
+    return meet_before &&
+           std::ranges::any_of(meetings, [&](uint32_t meeting) { return flow.can_follow(i, meeting); });
   };
   const MemoryEffects memory(k);
   for (uint32_t i = 0; i < flow.instructions().size(); ++i) {
