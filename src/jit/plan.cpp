@@ -457,7 +457,7 @@ class Planner {
   // even there.
   std::vector<std::optional<Objection>> judge_in_any_block(std::vector<PlannedSite>& sites, const Way& way) {
     const auto of_threads = [](const std::optional<Objection>& o) {
-      return o && o->reason == Reason::StreamUnsupported;
+      return o && (o->reason == Reason::OrderKept || o->reason == Reason::StreamUnsupported);
     };
     std::vector<std::optional<Objection>> objections = judge_all(sites, way);
     if (way.is_at_once() || !request_.blocks || std::ranges::none_of(objections, of_threads))
