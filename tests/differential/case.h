@@ -176,6 +176,9 @@ class Builder {
   // What becomes of the last named parent's sites at granularity warp: "rewritten", the reason, or "some".
   void by_warp(const std::string& verdict) { case_.sites.back().by_warp = verdict; }
   void setting(const std::string& variable, const std::string& value) { case_.settings[variable] = value; }
+  // The user's word that children of different threads never meet, where the analysis of their order cannot
+  // see it. The case is about something else, which children in order do not have.
+  void children_never_meet() { setting("KLAP_ORDERING", "relaxed"); }
 
  private:
   static const Argument& argument(const Argument& given) { return given; }

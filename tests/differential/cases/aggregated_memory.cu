@@ -242,6 +242,7 @@ KLAP_CASE(memory_given_to_child, "a child frees a piece, and the allocation with
   all_threads(c, "give_to_child_parent", c.address(sums));
   all_threads(c, "give_to_child_parent", c.address(sums));
   c.rewritten("give_to_child_parent");
+  c.children_never_meet();
 }
 KLAP_CASE(memory_freed_by_pieces, "pieces are lost with the first that is freed, or never freed") {
   aggregated(c);
@@ -251,6 +252,7 @@ KLAP_CASE(memory_freed_by_pieces, "pieces are lost with the first that is freed,
   all_threads(c, "free_from_the_end", c.address(memory), c.address(sums), 1);
   all_threads(c, "free_from_the_end", c.address(memory), c.address(sums), 0);
   c.rewritten("keep_parent");
+  c.children_never_meet();
 }
 KLAP_CASE(memory_of_runtime, "cudaMalloc and cudaFree differ from malloc and free") {
   aggregated(c);
@@ -260,6 +262,7 @@ KLAP_CASE(memory_of_runtime, "cudaMalloc and cudaFree differ from malloc and fre
   all_threads(c, "runtime_free_from_the_end", c.address(memory), c.address(sums), c.address(wrong), 0);
   all_threads(c, "runtime_free_from_the_end", c.address(memory), c.address(sums), c.address(wrong), 1);
   c.rewritten("keep_runtime_parent");
+  c.children_never_meet();
 }
 KLAP_CASE(memory_of_some_lanes, "lanes that take nothing have a piece, or one that is alone has none") {
   aggregated(c);
@@ -270,6 +273,7 @@ KLAP_CASE(memory_of_some_lanes, "lanes that take nothing have a piece, or one th
   all_threads(c, "some_lanes_parent", c.address(memory));
   all_threads(c, "free_some_lanes", c.address(memory), c.address(sums));
   c.rewritten("some_lanes_parent");
+  c.children_never_meet();
 }
 KLAP_CASE(memory_in_loop, "rounds of a loop share what only lanes of one round may share") {
   aggregated(c);
@@ -283,6 +287,7 @@ KLAP_CASE(memory_in_loop, "rounds of a loop share what only lanes of one round m
   all_threads(c, "loop_parent", c.address(memory), c.address(sums));
   all_threads(c, "free_all", c.address(memory));
   c.rewritten("loop_parent");
+  c.children_never_meet();
 }
 KLAP_CASE(memory_runs_out, "nobody gets memory where there is not enough for all") {
   aggregated(c);
@@ -293,6 +298,7 @@ KLAP_CASE(memory_runs_out, "nobody gets memory where there is not enough for all
   all_threads(c, "keep_parent", c.address(memory));
   all_threads(c, "free_all", c.address(memory));
   c.rewritten("greedy_parent");
+  c.children_never_meet();
 }
 KLAP_CASE(memory_of_runtime_runs_out, "the same of cudaMalloc, and its errors") {
   aggregated(c);
@@ -303,6 +309,7 @@ KLAP_CASE(memory_of_runtime_runs_out, "the same of cudaMalloc, and its errors") 
   all_threads(c, "keep_runtime_parent", c.address(memory), c.address(wrong));
   all_threads(c, "runtime_free_all", c.address(memory));
   c.rewritten("greedy_runtime_parent");
+  c.children_never_meet();
 }
 KLAP_CASE(memory_of_odd_sizes, "sizes overflow when they are added up, or nothing becomes something") {
   aggregated(c);
@@ -311,6 +318,7 @@ KLAP_CASE(memory_of_odd_sizes, "sizes overflow when they are added up, or nothin
   c.launch("odd_sizes_parent", {3, 1, 1}, {32, 1, 1}, c.address(memory), c.address(wrong), c.address(sizes));
   all_threads(c, "free_all", c.address(memory));
   c.rewritten("odd_sizes_parent");
+  c.children_never_meet();
 }
 KLAP_CASE(memory_given_back, "the last piece does not free the allocation") {
   aggregated(c);
@@ -322,6 +330,7 @@ KLAP_CASE(memory_given_back, "the last piece does not free the allocation") {
     all_threads(c, "free_from_the_end", c.address(memory), c.address(sums), 1);
   }
   c.rewritten("large_parent");
+  c.children_never_meet();
 }
 KLAP_CASE(memory_of_no_size, "a lane that asks for nothing stops the others, or frees what it did not get") {
   aggregated(c);
@@ -354,6 +363,7 @@ KLAP_CASE(memory_by_pointers,
   all_threads(c, "take_the_rest_parent", c.address(memory));
   all_threads(c, "give_by_pointer", c.address(memory), c.address(sums));
   c.rewritten("take_the_rest_parent");
+  c.children_never_meet();
 }
 
 #endif

@@ -50,6 +50,7 @@ KLAP_CASE(argument_widths, "an argument is stored or read with a wrong offset, w
   const auto pointed = c.input("table", table);
   c.launch("parent_of_widths", {2, 1, 1}, {64, 1, 1}, c.address(out), c.address(pointed));
   c.rewritten("parent_of_widths");
+  c.children_never_meet();
 }
 
 #endif

@@ -83,6 +83,7 @@ KLAP_CASE(block_scope_fence, "a thread reads what another one of its block has n
   c.launch("gather_by_block_parent", {kThreads / 32, 1, 1}, {32, 1, 1}, c.address(all), c.address(arrived),
            c.address(out));
   c.rewritten("gather_by_block_parent");
+  c.children_never_meet();
 }
 
 #endif

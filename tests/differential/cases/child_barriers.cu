@@ -319,7 +319,8 @@ KLAP_CASE(child_updates_through_shared,
   const auto total =
       c.buffer("total", std::vector<int>{5}, std::vector<int>{5 + kThreads * (kThreads + 1) / 2});
   c.launch("total_parent", {1, 1, 1}, {kThreads, 1, 1}, c.address(total));
-  c.left("total_parent", "child-read-modify-write");
+  c.rewritten("total_parent");
+  c.by_warp("order-kept");
 }
 
 #endif

@@ -72,6 +72,7 @@ KLAP_CASE(device_functions, "a function that a child calls gets wrong arguments"
   const auto out = c.buffer("out", std::vector<unsigned>(after.size()), after);
   c.launch("calls_parent", {3, 1, 1}, {32, 1, 1}, c.address(out));
   c.rewritten("calls_parent");
+  c.children_never_meet();
 }
 
 KLAP_CASE(local_arrays, "children share local memory, or an early return ends more than its thread") {
@@ -87,6 +88,7 @@ KLAP_CASE(local_arrays, "children share local memory, or an early return ends mo
   const auto out = c.buffer("out", before, after), w = c.input("wanted", wanted);
   c.launch("local_parent", {3, 1, 1}, {32, 1, 1}, c.address(out), c.address(w));
   c.rewritten("local_parent");
+  c.children_never_meet();
 }
 
 #endif

@@ -85,9 +85,11 @@ int scratched(int t) { return (t * 7 + t % 4 * 3) % 11; }
 
 KLAP_CASE(device_malloc, "a child does not get the memory that its thread took for it") {
   freed_later(c, "malloc_parent", "sum_and_free");
+  c.children_never_meet();
 }
 KLAP_CASE(device_cuda_malloc, "a child does not get the memory that cudaMalloc gave its thread") {
   freed_later(c, "cuda_malloc_parent", "sum_and_cuda_free");
+  c.children_never_meet();
 }
 KLAP_CASE(device_free_before, "memory is freed before the launch that depends on it") {
   const auto cells = c.buffer("cells", std::vector<int>(kThreads), numbers(scratched));

@@ -52,6 +52,7 @@ KLAP_CASE(divergent, "lanes that arrive apart are taken together, or the other w
   const auto out = c.buffer("out", std::vector<unsigned>(after.size()), after);
   c.launch("divergent_parent", {2, 1, 1}, {64, 1, 1}, c.address(out));
   c.rewritten("divergent_parent");
+  c.children_never_meet();
 }
 
 #endif

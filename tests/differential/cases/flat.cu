@@ -267,6 +267,7 @@ KLAP_CASE(flat_two_sites, "threads of one launch's children are counted to anoth
   const auto cells = c.buffer("cells", std::vector<int>(after.size()), after);
   for (int i = 0; i < 2; ++i) c.launch("flat_two_parent", {3, 1, 1}, {64, 1, 1}, c.address(cells));
   c.rewritten("flat_two_parent");
+  c.children_never_meet();
 }
 
 KLAP_CASE(flat_small_blocks, "children of fewer threads than a warp are mixed up") {

@@ -158,16 +158,29 @@ KLAP_CASE(following_areas, "a block that follows the parent's stands beside one 
   for (const Dim3& block : {Dim3{32, 4, 1}, {16, 16, 1}, {8, 4, 1}, {4, 32, 1}, {11, 13, 1}})
     add_areas(c, block);
   by_grid(c, "take_apart");
+  c.by_warp("some");
+  c.children_never_meet();
 }
 
-KLAP_CASE(following_a_constant, "a block that follows a constant one is another") {
+static void add_constant(klap::differential::Builder& c) {
   constexpr int kThreads = 8;
   std::vector<int> after;
   for (int i = 0; i < kThreads * 480; ++i) after.push_back(4800 + i / 48 % 10);
   const auto cells = c.buffer("cells", std::vector<int>(after.size()), after);
   c.launch("descents", {1, 1, 1}, {kThreads, 1, 1}, c.address(cells));
+}
+
+KLAP_CASE(following_a_constant, "a block that follows a constant one is another") {
+  add_constant(c);
   by_grid(c, "descents");
   by_grid(c, "descend");
+  c.children_never_meet();
+}
+KLAP_CASE(following_in_order, "chains overlap that are not shown to be apart") {
+  add_constant(c);
+  c.left("descents", "order-kept");
+  c.otherwise_on_device("child-launches");
+  c.by_warp("child-launches");
 }
 
 KLAP_CASE(following_two_blocks, "a child gets the block of one of its two launchers") {

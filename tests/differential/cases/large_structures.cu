@@ -100,12 +100,14 @@ KLAP_CASE(structure_copied,
   const auto out = c.buffer("out", nothing(), put([](int, int i) { return number(i); }));
   c.launch("parent_copies", {2, 1, 1}, {64, 1, 1}, c.address(out), numbers());
   c.rewritten("parent_copies");
+  c.children_never_meet();
 }
 
 KLAP_CASE(structure_changed, "a structure is copied as it was before the thread changed it") {
   const auto out = c.buffer("out", nothing(), put(changed));
   c.launch("parent_changes", {2, 1, 1}, {64, 1, 1}, c.address(out), numbers());
   c.rewritten("parent_changes");
+  c.children_never_meet();
 }
 
 KLAP_CASE(structure_read, "a structure in memory is copied from a wrong place") {
@@ -115,6 +117,7 @@ KLAP_CASE(structure_read, "a structure in memory is copied from a wrong place") 
   const auto from = c.input("all", all);
   c.launch("parent_reads", {2, 1, 1}, {64, 1, 1}, c.address(out), c.address(from));
   c.rewritten("parent_reads");
+  c.children_never_meet();
 }
 
 KLAP_CASE(structure_of_letters, "a structure that is copied byte by byte loses some") {
@@ -126,6 +129,7 @@ KLAP_CASE(structure_of_letters, "a structure that is copied byte by byte loses s
   const auto out = c.buffer("out", nothing(), after);
   c.launch("parent_of_letters", {2, 1, 1}, {64, 1, 1}, c.address(out), letters);
   c.rewritten("parent_of_letters");
+  c.children_never_meet();
 }
 
 KLAP_CASE(structures_together, "one of two structures takes the other's place") {
@@ -138,6 +142,7 @@ KLAP_CASE(structures_together, "one of two structures takes the other's place") 
   const auto out = c.buffer("out", std::vector<double>(after.size()), after);
   c.launch("parent_of_both", {2, 1, 1}, {64, 1, 1}, c.address(out), reals, numbers());
   c.rewritten("parent_of_both");
+  c.children_never_meet();
 }
 
 KLAP_CASE(structure_in_loop, "a copy that a loop makes again begins where the one before ended") {
@@ -164,6 +169,7 @@ KLAP_CASE(structure_in_function, "a copy in a called function is not written out
   const auto out = c.buffer("out", nothing(), put([](int, int i) { return number(i); }));
   c.launch("parent_calls", {2, 1, 1}, {64, 1, 1}, c.address(out), numbers());
   c.rewritten("parent_calls");
+  c.children_never_meet();
 }
 
 #endif

@@ -194,13 +194,23 @@ void in_loop(Builder& c, const char* parent, const char* by_warp) {
 
 }  // namespace
 
-KLAP_CASE(loop_order, "a child does not see what the child before it wrote") {
+static void add_loop_order(klap::differential::Builder& c) {
   const std::vector<int> before = starts(kAll, kMostRounds + 1);
   std::vector<int> after = before;
   followed(after);
   const auto cells = c.buffer("cells", before, after);
   c.launch("order_parent", {kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(cells));
+}
+
+KLAP_CASE(loop_order, "a child does not see what the child before it wrote") {
+  add_loop_order(c);
   in_loop(c, "order_parent", "rewritten");
+  c.children_never_meet();
+}
+KLAP_CASE(loop_in_order,
+          "the loops of a block's threads overlap, of which nothing shows that they are apart") {
+  add_loop_order(c);
+  in_loop(c, "order_parent", "order-kept");
 }
 
 KLAP_CASE(groups_of_loops, "a group runs what another one recorded, or counts with one of another grid") {
@@ -214,6 +224,7 @@ KLAP_CASE(groups_of_loops, "a group runs what another one recorded, or counts wi
     c.launch("order_parent", {blocks, 1, 1}, {threads, 1, 1}, c.address(cells));
   }
   in_loop(c, "order_parent", "rewritten");
+  c.children_never_meet();
 }
 
 KLAP_CASE(loop_own_stream, "two children of one thread change a cell at once") {
@@ -252,6 +263,7 @@ KLAP_CASE(loop_grids, "a child begins before all blocks of the child before it a
   const auto cells = c.buffer("cells", before, after);
   c.launch("grids_parent", {1, 1, 1}, {kThreads, 1, 1}, c.address(cells));
   in_loop(c, "grids_parent", "rewritten");
+  c.children_never_meet();
 }
 
 KLAP_CASE(loop_in_tiles, "children in a loop disturb each other's shared memory") {
@@ -268,6 +280,7 @@ KLAP_CASE(loop_in_tiles, "children in a loop disturb each other's shared memory"
   const auto cells = c.buffer("cells", before, after);
   c.launch("tiles_parent", {1, 1, 1}, {threads, 1, 1}, c.address(cells));
   in_loop(c, "tiles_parent", "rewritten");
+  c.children_never_meet();
 }
 
 KLAP_CASE(loop_refused, "a launch that CUDA refuses breaks its thread's chain, or gives no error") {
@@ -287,6 +300,7 @@ KLAP_CASE(loop_refused, "a launch that CUDA refuses breaks its thread's chain, o
   const auto errors = c.buffer("codes", std::vector<int>(codes.size(), -1), codes);
   c.launch("refused_parent", {kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(cells), c.address(errors));
   in_loop(c, "refused_parent", "rewritten");
+  c.children_never_meet();
 }
 
 KLAP_CASE(loop_cubes, "a child's block in a loop gets another one's place in a grid of three dimensions") {
@@ -303,6 +317,7 @@ KLAP_CASE(loop_cubes, "a child's block in a loop gets another one's place in a g
   const auto cells = c.buffer("cells", before, after);
   c.launch("cubes_parent", {1, 1, 1}, {threads, 1, 1}, c.address(cells));
   in_loop(c, "cubes_parent", "rewritten");
+  c.children_never_meet();
 }
 
 KLAP_CASE(loop_retry, "a thread that launches until there is room launches twice, never or out of order") {
@@ -312,6 +327,7 @@ KLAP_CASE(loop_retry, "a thread that launches until there is room launches twice
   const auto cells = c.buffer("cells", before, after);
   c.launch("retry_parent", {kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(cells));
   in_loop(c, "retry_parent", "rewritten");
+  c.children_never_meet();
 }
 
 KLAP_CASE(loop_retry_never, "what a thread could not launch itself does not wait for what it could") {
@@ -335,6 +351,7 @@ KLAP_CASE(loop_two_streams, "a launch goes into another stream than the program'
   const auto added = c.buffer("sums", std::vector<int>(kAll), sums);
   c.launch("two_streams_parent", {kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(cells), c.address(added));
   in_loop(c, "two_streams_parent", "stream-unsupported");
+  c.children_never_meet();
 }
 
 KLAP_CASE(loop_tickets, "a loop with an atomic behind the launch loses children") {
@@ -346,6 +363,7 @@ KLAP_CASE(loop_tickets, "a loop with an atomic behind the launch loses children"
   const auto tickets = c.buffer("tickets", std::vector<int>(3), std::vector<int>(3, kAll));
   c.launch("tickets_parent", {kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(cells), c.address(tickets));
   in_loop(c, "tickets_parent", "rewritten");
+  c.children_never_meet();
 }
 
 KLAP_CASE(loop_repeated, "a queue is not as it was when a loop or a recursion uses it again") {
@@ -372,6 +390,7 @@ KLAP_CASE(loop_repeated, "a queue is not as it was when a loop or a recursion us
   c.left_on_device("chain", "child-launches");
   c.by_warp("child-launches");
   c.setting("KLAP_PROMOTION", "none");
+  c.children_never_meet();
 }
 
 #endif

@@ -309,6 +309,7 @@ KLAP_CASE(loop_unrolled, "launches of one loop that stand at several places over
   const auto errors = c.buffer("codes", std::vector<int>(codes.size(), -1), codes);
   launch(c, "unrolled_parent", c.address(cells), c.address(errors));
   in_loop(c, "unrolled_parent");
+  c.children_never_meet();
 }
 
 KLAP_CASE(loop_unrolled_wholly, "launches of which no loop is left overtake each other") {
@@ -337,6 +338,7 @@ KLAP_CASE(loop_unrolled_inner, "launches of a loop in a loop overtake each other
   const auto errors = c.buffer("codes", std::vector<int>(kAll, -1), no_errors());
   launch(c, "inner_parent", c.address(cells), c.address(errors));
   in_loop(c, "inner_parent");
+  c.children_never_meet();
 }
 
 KLAP_CASE(loop_branches, "launches in a loop's branches, before it and behind it overtake each other") {
@@ -364,6 +366,7 @@ KLAP_CASE(loop_branches, "launches in a loop's branches, before it and behind it
   const auto errors = c.buffer("codes", std::vector<int>(kAll, -1), no_errors());
   launch(c, "branches_parent", c.address(cells), c.address(errors));
   in_loop(c, "branches_parent");
+  c.children_never_meet();
 }
 
 KLAP_CASE(loop_two_children, "a thread's children of two kernels run in another order, or as each other") {
@@ -384,6 +387,7 @@ KLAP_CASE(loop_two_children, "a thread's children of two kernels run in another 
   const auto errors = c.buffer("codes", std::vector<int>(kAll, -1), no_errors());
   launch(c, "two_children_parent", c.address(cells), c.address(errors));
   in_loop(c, "two_children_parent");
+  c.children_never_meet();
 }
 
 KLAP_CASE(loop_two_blocks, "a child runs with another launch's block") {
@@ -404,6 +408,7 @@ KLAP_CASE(loop_two_blocks, "a child runs with another launch's block") {
   const auto errors = c.buffer("codes", std::vector<int>(kAll, -1), no_errors());
   launch(c, "two_blocks_parent", c.address(cells), c.address(errors));
   in_loop(c, "two_blocks_parent");
+  c.children_never_meet();
 }
 
 KLAP_CASE(loop_mixed_streams, "launches without an order break the order of others, or are lost") {
@@ -420,6 +425,7 @@ KLAP_CASE(loop_mixed_streams, "launches without an order break the order of othe
   const auto errors = c.buffer("codes", std::vector<int>(kAll, -1), no_errors());
   launch(c, "mixed_streams_parent", c.address(cells), c.address(added), c.address(errors));
   in_loop(c, "mixed_streams_parent");
+  c.children_never_meet();
 }
 
 KLAP_CASE(loop_unordered_sites, "children of two kernels without an order are lost, or run twice") {
@@ -448,6 +454,7 @@ KLAP_CASE(loop_two_orders, "launches into two streams that have an order each lo
   const auto errors = c.buffer("codes", std::vector<int>(kAll, -1), no_errors());
   launch(c, "two_orders_parent", c.address(cells), c.address(errors));
   in_loop(c, "two_orders_parent", "some");
+  c.children_never_meet();
 }
 
 KLAP_CASE(loop_own_streams, "launches of a loop into a stream that the thread created lose their order") {
@@ -503,6 +510,7 @@ KLAP_CASE(loop_refused_sites,
   const auto errors = c.buffer("codes", std::vector<int>(codes.size(), -1), codes);
   launch(c, "refused_sites_parent", c.address(cells), c.address(errors));
   in_loop(c, "refused_sites_parent");
+  c.children_never_meet();
 }
 
 KLAP_CASE(loop_retry_sites, "a thread that tries two launches until there is room loses their order") {
@@ -518,6 +526,7 @@ KLAP_CASE(loop_retry_sites, "a thread that tries two launches until there is roo
   const auto cells = c.buffer("cells", starts(kSize), after);
   launch(c, "retry_sites_parent", c.address(cells));
   in_loop(c, "retry_sites_parent");
+  c.children_never_meet();
 }
 
 KLAP_CASE(loop_barrier_sites, "a barrier between a loop's launches and others is forgotten") {
@@ -534,8 +543,7 @@ KLAP_CASE(loop_barrier_sites, "a barrier between a loop's launches and others is
   }
   const auto cells = c.buffer("cells", before, after);
   c.launch("barrier_sites_parent", {1, 1, 1}, {kThreads, 1, 1}, c.address(cells));
-  c.left("barrier_sites_parent", "barrier-between-launches");
-  c.by_warp("rewritten");
+  in_loop(c, "barrier_sites_parent", "order-kept");
 }
 
 KLAP_CASE(loop_updating_sites, "children of two places update a cell at once") {
@@ -545,8 +553,7 @@ KLAP_CASE(loop_updating_sites, "children of two places update a cell at once") {
   }
   const auto cells = c.buffer("cells", std::vector<int>(kThreads), after);
   c.launch("updating_sites_parent", {1, 1, 1}, {kThreads, 1, 1}, c.address(cells));
-  c.left("updating_sites_parent", "child-read-modify-write");
-  c.by_warp("some");
+  in_loop(c, "updating_sites_parent");
 }
 
 #endif

@@ -281,7 +281,7 @@ void fail(std::vector<int>& errors, int at_cell, int step, int bits) {
 
 }  // namespace
 
-KLAP_CASE(nest_three_levels, "a child of the third level is lost, or gets another kernel's arguments") {
+static void add_three_levels(klap::differential::Builder& c) {
   constexpr int kThreads = 6;
   std::vector<int> notes(12 * kThreads, -1), to(840 * kThreads, -1);
   for (int t = 0; t < kThreads; ++t) {
@@ -295,7 +295,18 @@ KLAP_CASE(nest_three_levels, "a child of the third level is lost, or gets anothe
   const auto n = c.buffer("notes", std::vector<int>(notes.size(), -1), notes);
   const auto o = c.buffer("to", std::vector<int>(to.size(), -1), to);
   c.launch("trunk", {1, 1, 1}, {kThreads, 1, 1}, c.address(n), c.address(o));
+}
+
+KLAP_CASE(nest_three_levels, "a child of the third level is lost, or gets another kernel's arguments") {
+  add_three_levels(c);
   nests(c, "trunk");
+  c.children_never_meet();
+}
+KLAP_CASE(nest_three_levels_in_order, "trees overlap that are not shown to be apart") {
+  add_three_levels(c);
+  c.left("trunk", "order-kept");
+  c.otherwise_on_device("child-launches");
+  c.by_warp("child-launches");
 }
 
 KLAP_CASE(nest_blocks, "a child runs in a block of another kernel's size") {
@@ -313,6 +324,7 @@ KLAP_CASE(nest_blocks, "a child runs in a block of another kernel's size") {
   c.launch("sizes", {1, 1, 1}, {kThreads, 1, 1}, c.address(cells));
   nests(c, "sizes");
   nests(c, "middling");
+  c.children_never_meet();
 }
 
 KLAP_CASE(nest_mutual, "of two kernels that launch each other one runs for the other") {
@@ -375,7 +387,7 @@ KLAP_CASE(nest_launches_twice, "a thread's second launch does not wait for all t
 KLAP_CASE(nest_branches_that_meet, "a launch does not wait for one that a barrier puts before it") {
   const auto cells = c.buffer("cells", std::vector<int>(9), std::vector<int>{8, 0, 1, 2, 3, 4, 5, 6, 7});
   c.launch("branches_that_meet", {1, 1, 1}, {64, 1, 1}, c.address(cells), 3, 0);
-  c.left("branches_that_meet", "barrier-between-launches");
+  c.left("branches_that_meet", "order-kept");
   c.otherwise_on_device("child-launches");
   c.by_warp("child-launches");
 }
@@ -384,7 +396,7 @@ KLAP_CASE(nest_two_update, "an update of one kernel is lost to another kernel's"
   const auto cells = c.buffer("cells", std::vector<int>(16, 10), std::vector<int>(16, 12));
   const auto counts = c.buffer("counts", std::vector<int>(16), std::vector<int>(16, 4));
   c.launch("give_and_take", {1, 1, 1}, {32, 1, 1}, c.address(cells), c.address(counts));
-  c.left("give_and_take", "child-read-modify-write");
+  c.left("give_and_take", "order-kept");
   c.otherwise_on_device("child-launches");
   c.by_warp("some");
 }
@@ -394,6 +406,7 @@ KLAP_CASE(nest_one_updates, "an update of a child that launches is lost") {
   const auto counts = c.buffer("counts", std::vector<int>(16), std::vector<int>(16, 4));
   c.launch("give", {1, 1, 1}, {16, 1, 1}, c.address(cells), c.address(counts));
   nests(c, "give");
+  c.children_never_meet();
 }
 
 KLAP_CASE(nest_barrier, "threads that a kernel's block does not have are waited for, or do not wait") {
@@ -439,6 +452,7 @@ KLAP_CASE(nest_shared_memory, "kernels get each other's shared memory") {
   const auto of_sums = c.buffer("sums", std::vector<int>(sums.size()), sums);
   c.launch("sums", {1, 1, 1}, {kThreads, 1, 1}, c.address(of_cells), c.address(of_sums));
   nests(c, "sums");
+  c.children_never_meet();
 }
 
 KLAP_CASE(nest_errors,

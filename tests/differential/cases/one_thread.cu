@@ -53,19 +53,16 @@ void add(Builder& c, const char* parent, uint32_t grid, const std::vector<Dim3>&
 KLAP_CASE(one_thread_of_row, "children of several rows overlap") {
   add(c, "first_of_row", 3, {{64, 1, 1}, {16, 2, 1}, {1, 1, 1}, {8, 3, 1}}, 2);
   c.rewritten("first_of_row");
-  c.by_warp("child-read-modify-write");
 }
 
 KLAP_CASE(one_thread_of_all, "children of several rows overlap, or one is lost") {
   add(c, "first_of_all", 1, {{64, 1, 1}, {16, 2, 1}}, 4);
   c.rewritten("first_of_all");
-  c.by_warp("child-read-modify-write");
 }
 
 KLAP_CASE(one_thread_alone, "children of several threads overlap") {
   add(c, "everyone", 1, {{1, 1, 1}, {1, 4, 1}, {1, 1, 1}}, 6);
   c.rewritten("everyone");
-  c.by_warp("child-read-modify-write");
 }
 
 KLAP_CASE(one_thread_by_bounds, "a block of one thread is taken for a larger one") {

@@ -1,5 +1,6 @@
-// Ordering "stream": what the threads of a block launch into its NULL stream runs one after another. The
-// children meet in memory that they find through data, which relaxed ordering does not follow.
+// What the threads of a block launch into its NULL stream runs one after another. The children meet in memory
+// that they find through data: blocks of the parent meet there as well, in no order, so ordering "auto" lets
+// them overlap where there are several blocks. Ordering "stream" never does.
 #include "case.h"
 
 constexpr int kThreads = 96;
@@ -14,6 +15,10 @@ __global__ void count(int* tallies, const int* choices, int t) {
 }
 extern "C" __global__ void all_count(int* tallies, const int* choices) {
   const int t = static_cast<int>(threadIdx.x);
+  count<<<1, 32>>>(tallies, choices, t);
+}
+extern "C" __global__ void all_blocks_count(int* tallies, const int* choices) {
+  const int t = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   count<<<1, 32>>>(tallies, choices, t);
 }
 // One thread of a block has no other to be ordered with.
@@ -34,7 +39,27 @@ KLAP_CASE(ordering_stream, "launches of a block overlap, and an update without a
   c.launch("all_count", {1, 1, 1}, {kThreads, 1, 1}, c.address(tallies),
            c.address(c.input("choices", choices)));
   c.setting("KLAP_ORDERING", "stream");
-  c.left("all_count", "order-kept");
+  c.rewritten("all_count");
+  c.by_warp("order-kept");
+}
+
+KLAP_CASE(ordering_auto, "children of one block alone overlap, or those of several are lost") {
+  constexpr int kBlocks = 4, kAll = kBlocks * kThreads;
+  std::vector<int> apart, together, after(kAll);
+  for (int t = 0; t < kAll; ++t) {
+    apart.push_back(t * 5 % kAll);  // each its own
+    after[static_cast<size_t>(apart.back())] += t + 1;
+  }
+  for (int t = 0; t < kThreads; ++t) {
+    together.push_back(tally_of(t));
+    after[static_cast<size_t>(tally_of(t))] += t + 1;
+  }
+  const auto tallies = c.buffer("tallies", std::vector<int>(kAll), after);
+  c.launch("all_blocks_count", {kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(tallies),
+           c.address(c.input("apart", apart)));
+  c.launch("all_blocks_count", {1, 1, 1}, {kThreads, 1, 1}, c.address(tallies),
+           c.address(c.input("together", together)));
+  c.rewritten("all_blocks_count");
 }
 
 KLAP_CASE(ordering_stream_one_thread, "the launch of one thread of a block is lost where order is kept") {

@@ -124,14 +124,25 @@ static std::vector<int> spread_cells(int limit) {
   return after;
 }
 
-KLAP_CASE(nested, "a child's child is lost, or not waited for") {
+static void add_nested(klap::differential::Builder& c) {
   std::vector<int> after;
   for (int t = 0; t < 64; ++t) after.push_back(3 * t);
   const auto cells = c.buffer("cells", std::vector<int>(64, -1), after);
   c.launch("nested_parent", {1, 1, 1}, {64, 1, 1}, c.address(cells));
+}
+
+KLAP_CASE(nested, "a child's child is lost, or not waited for") {
+  add_nested(c);
   c.left_on_device("nested_parent", "child-launches");
   c.by_warp("child-launches");
   c.rewritten("middle");
+  c.children_never_meet();
+}
+KLAP_CASE(nested_in_order, "a child's child overlaps with what another thread launched before") {
+  add_nested(c);
+  c.left("nested_parent", "order-kept");
+  c.otherwise_on_device("child-launches");
+  c.by_warp("child-launches");
 }
 
 KLAP_CASE(recursion, "a chain of launches ends early") {
@@ -144,13 +155,24 @@ KLAP_CASE(recursion, "a chain of launches ends early") {
   c.setting("KLAP_PROMOTION", "none");
 }
 
-KLAP_CASE(recursive_tree, "a branch of a tree of launches is lost") {
+static void add_tree(klap::differential::Builder& c) {
   const int nodes = 100;
   std::vector<int> after;
   for (int i = 0; i < nodes; ++i) after.push_back(i * i);
   const auto cells = c.buffer("cells", std::vector<int>(nodes, -1), after);
   c.launch("tree", {1, 1, 1}, {32, 1, 1}, c.address(cells), 0, nodes);
+}
+
+KLAP_CASE(recursive_tree, "a branch of a tree of launches is lost") {
+  add_tree(c);
   c.left_on_device("tree", "child-launches");
+  c.by_warp("child-launches");
+  c.children_never_meet();
+}
+KLAP_CASE(recursive_tree_in_order, "branches overlap that are not shown to be apart") {
+  add_tree(c);
+  c.left("tree", "order-kept");
+  c.otherwise_on_device("child-launches");
   c.by_warp("child-launches");
 }
 
@@ -222,6 +244,7 @@ KLAP_CASE(recursion_cubes, "a block of a grid of three dimensions gets another o
   c.launch("cubes", {1, 1, 1}, {2, 3, 2}, c.address(cells), 2);
   c.left_on_device("cubes", "child-launches");
   c.by_warp("child-launches");
+  c.children_never_meet();
 }
 
 KLAP_CASE(recursion_relay, "a child does not see what its launcher wrote before") {
@@ -255,6 +278,7 @@ KLAP_CASE(recursion_errors, "a thread does not see its own last error, or sees a
   c.by_warp("child-launches");
   c.left_on_device("stumble", "child-launches");
   c.by_warp("child-launches");
+  c.children_never_meet();
 }
 
 KLAP_CASE(recursion_repeated, "a queue is not as it was when it is used again") {

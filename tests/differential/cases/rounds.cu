@@ -239,8 +239,14 @@ void chained(Builder& c, const char* parent) {
 
 }  // namespace
 
-KLAP_CASE(rounds_apart, "a round is lost, or runs twice") { mixed(c, "rounds_apart_parent"); }
-KLAP_CASE(rounds_unrolled, "one of four rounds written out is lost") { mixed(c, "rounds_unrolled_parent"); }
+KLAP_CASE(rounds_apart, "a round is lost, or runs twice") {
+  mixed(c, "rounds_apart_parent");
+  c.children_never_meet();
+}
+KLAP_CASE(rounds_unrolled, "one of four rounds written out is lost") {
+  mixed(c, "rounds_unrolled_parent");
+  c.children_never_meet();
+}
 
 KLAP_CASE(rounds_in_place, "a round in place is lost, or runs twice") {
   const std::vector<int> before = all_numbers();
@@ -248,21 +254,29 @@ KLAP_CASE(rounds_in_place, "a round in place is lost, or runs twice") {
       c.buffer("cells", before, after(before, rounds_of, [](int* y, int, int i) { y[i] *= 4; }));
   c.launch("rounds_in_place_parent", kGrid, kBlock, c.address(cells));
   split(c, "rounds_in_place_parent");
+  c.children_never_meet();
 }
 
 KLAP_CASE(rounds_chained, "rounds that read what others write run out of order") {
   chained(c, "rounds_chained_parent");
+  c.children_never_meet();
 }
 KLAP_CASE(rounds_unrolled_chained, "rounds written out run out of order") {
   chained(c, "rounds_unrolled_chained_parent");
+  c.children_never_meet();
 }
 
-KLAP_CASE(rounds_in_row, "a round of one block is lost, or runs twice") { mixed(c, "rounds_in_row_parent"); }
+KLAP_CASE(rounds_in_row, "a round of one block is lost, or runs twice") {
+  mixed(c, "rounds_in_row_parent");
+  c.children_never_meet();
+}
 KLAP_CASE(rounds_in_row_unrolled, "one of four rounds of one block is lost") {
   mixed(c, "rounds_in_row_unrolled_parent");
+  c.children_never_meet();
 }
 KLAP_CASE(rounds_in_row_chained, "rounds of one block run out of order") {
   chained(c, "rounds_in_row_chained_parent");
+  c.children_never_meet();
 }
 KLAP_CASE(rounds_once_in_row, "a thread of one block is lost") {
   mixed(c, "rounds_once_in_row_parent", [](int t) { return std::min(rounds_of(t), 96); });
@@ -291,6 +305,7 @@ KLAP_CASE(rounds_big, "a child of many rounds loses some") {
   c.launch("rounds_big_parent", {1, 1, 1}, kBlock, c.address(x), c.address(cells), c.address(first),
            c.address(rounds));
   split(c, "rounds_big_parent");
+  c.children_never_meet();
 }
 
 KLAP_CASE(rounds_bins, "a reduction is lost, or made twice") {
@@ -329,6 +344,7 @@ KLAP_CASE(rounds_counted_inside, "a round looks at a count that is not complete"
                               }));
   c.launch("rounds_counted_inside_parent", kGrid, kBlock, c.address(cells));
   split(c, "rounds_counted_inside_parent");
+  c.children_never_meet();
 }
 
 KLAP_CASE(rounds_of_two_cells, "a round writes another one's cell") {
@@ -342,6 +358,7 @@ KLAP_CASE(rounds_of_two_cells, "a round writes another one's cell") {
                               }));
   c.launch("rounds_odd_parent", kGrid, kBlock, c.address(x), c.address(cells));
   split(c, "rounds_odd_parent");
+  c.children_never_meet();
 }
 
 KLAP_CASE(rounds_up_to_the_last, "the last round is lost") {
@@ -350,6 +367,7 @@ KLAP_CASE(rounds_up_to_the_last, "the last round is lost") {
   const auto cells = c.buffer("cells", before, after(before, rounds, [](int* y, int t, int i) { y[i] = t; }));
   c.launch("rounds_up_to_parent", kGrid, kBlock, c.address(cells));
   split(c, "rounds_up_to_parent");
+  c.children_never_meet();
 }
 
 KLAP_CASE(rounds_of_long_index, "a bound of 64 bits is taken for another") {
@@ -358,6 +376,7 @@ KLAP_CASE(rounds_of_long_index, "a bound of 64 bits is taken for another") {
       c.buffer("cells", before, after(before, rounds_of, [](int* y, int t, int i) { y[i] += t; }));
   c.launch("rounds_long_parent", kGrid, kBlock, c.address(cells));
   split(c, "rounds_long_parent");
+  c.children_never_meet();
 }
 
 KLAP_CASE(rounds_covered, "a thread of a child with a round each runs in the place of another") {
@@ -371,6 +390,7 @@ KLAP_CASE(rounds_covered, "a thread of a child with a round each runs in the pla
                               }));
   c.launch("rounds_covered_parent", kGrid, kBlock, c.address(in), c.address(cells));
   split(c, "rounds_covered_parent");
+  c.children_never_meet();
 }
 
 KLAP_CASE(rounds_kept, "rounds that hand something on run in other threads") {
@@ -386,6 +406,7 @@ KLAP_CASE(rounds_kept, "rounds that hand something on run in other threads") {
       after(std::vector<int>(in.size()), rounds_of, [](int* y, int, int i) { y[i] = 1000 * (i % 64) + 64; }));
   c.launch("rounds_kept_parent", kGrid, kBlock, c.address(x), c.address(sums), c.address(begun));
   split(c, "rounds_kept_parent");
+  c.children_never_meet();
 }
 
 #endif

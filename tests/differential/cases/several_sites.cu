@@ -92,6 +92,7 @@ KLAP_CASE(groups_of_several_sites, "what groups have to leave to others comes be
 KLAP_CASE(sites_ordered_by_barrier, "sites come in the order of the text although a barrier says otherwise") {
   on_cells(c, "barrier_says_parent", [](int t) { return t < 32 ? 6 * (t + 32) : 3 * t; });
   c.rewritten("barrier_says_parent");
+  c.by_warp("order-kept");
 }
 KLAP_CASE(sites_unlike, "sites of one kernel share what belongs to one of them") {
   constexpr int kAll = 4 * 64;

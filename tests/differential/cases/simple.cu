@@ -20,14 +20,24 @@ extern "C" __global__ void simple_parent(int* cells) {
 
 #else
 
-KLAP_CASE(simple, "a child is lost, run twice or given another child's arguments") {
+static void add_simple(klap::differential::Builder& c) {
   std::vector<int> before(kThreads * kCells, 5), after = before;
   for (int t = 0; t < kThreads; ++t) {
     for (int i = 0; i < size_of(t); ++i) after[t * kCells + i] += 3 * (t + 1);
   }
   const auto cells = c.buffer("cells", before, after);
   for (int i = 0; i < 3; ++i) c.launch("simple_parent", {4, 1, 1}, {64, 1, 1}, c.address(cells));
+}
+
+KLAP_CASE(simple, "a child is lost, run twice or given another child's arguments") {
+  add_simple(c);
   c.rewritten("simple_parent");
+  c.children_never_meet();
+}
+KLAP_CASE(simple_in_order, "a child begins before one that its block launched before") {
+  add_simple(c);
+  c.rewritten("simple_parent");
+  c.by_warp("order-kept");
 }
 
 KLAP_CASE(simple_empty_between,

@@ -176,7 +176,6 @@ void places_case(Builder& c, const char* parent, const std::function<std::array<
   }
   const auto m = c.buffer("cells", std::vector<int>(cells.size()), cells);
   c.launch(parent, kGrid, kBlock, c.address(m));
-  c.rewritten(parent);
 }
 
 // What shift_in_shared() makes of a child's cells.
@@ -257,13 +256,23 @@ KLAP_CASE(sizes_cubes, "a thread has another place in its block, or another bloc
   places_case(c, "sizes_cubes_parent", [](int t) {
     return std::array{width_of(t), height_of(t), depth_of(t)};
   });
+  c.rewritten("sizes_cubes_parent");
+  c.children_never_meet();
 }
 KLAP_CASE(sizes_rows, "an extent that is constant is taken from the record, or one that is not is constant") {
   places_case(c, "sizes_rows_parent", [](int t) { return std::array{width_of(t), 3, 1}; });
+  c.rewritten("sizes_rows_parent");
+  c.children_never_meet();
+}
+KLAP_CASE(sizes_in_order, "children of several sizes overlap that are not shown to be apart") {
+  places_case(c, "sizes_rows_parent", [](int t) { return std::array{width_of(t), 3, 1}; });
+  c.left("sizes_rows_parent", "block-not-constant");
+  c.by_warp("order-kept");
 }
 KLAP_CASE(sizes_meet, "a small block waits for threads that only the largest one has, or is cut off") {
   meet_step(c);
   c.left_on_host("sizes_meet_parent", "block-not-constant");
+  c.children_never_meet();
 }
 KLAP_CASE(sizes_in_template, "a block is of another size than the template says") {
   std::vector<int> before, after;
@@ -298,6 +307,7 @@ KLAP_CASE(sizes_one_after_another, "the largest block of one parent is still the
   refused_step(c, "2");
   c.rewritten("sizes_refused_parent");
   c.left_on_host("sizes_meet_parent", "block-not-constant");
+  c.children_never_meet();
 }
 KLAP_CASE(sizes_shared, "a child has less shared memory than it asked for, or more than CUDA allows") {
   shared_case(c, "sizes_shared_parent", size_of, 0);

@@ -138,6 +138,7 @@ KLAP_CASE(tail_joins,
           "what is launched for the end begins before another child, or another block, is complete") {
   add(c, "fork_join", {{{4, 1, 1}, {32, 1, 1}}, {{1, 1, 1}, {64, 1, 1}}, {{64, 1, 1}, {1, 1, 1}}}, {1, 1, 1});
   at_the_end(c, "fork_join", "some");
+  c.children_never_meet();
 }
 
 KLAP_CASE(tail_first, "what is launched for the end begins where it is launched") {
@@ -148,17 +149,20 @@ KLAP_CASE(tail_first, "what is launched for the end begins where it is launched"
 KLAP_CASE(tail_of_one_block, "the ends of several blocks overlap") {
   add(c, "fork_join_block", {{{1, 1, 1}, {64, 1, 1}}, {{1, 1, 1}, {128, 1, 1}}}, {1, 1});
   at_the_end(c, "fork_join_block", "some");
+  c.children_never_meet();
 }
 
 KLAP_CASE(tail_of_several_blocks, "the ends of several blocks overlap") {
   add(c, "fork_join_block", {{{3, 1, 1}, {64, 1, 1}}, {{1, 1, 1}, {64, 1, 1}}}, {3, 1});
   at_the_end(c, "fork_join_block", "some");
+  c.children_never_meet();
 }
 
 KLAP_CASE(tail_of_small_pool, "what is launched for the end runs behind a part of the grid") {
   add(c, "fork_join", {{{40, 1, 1}, {32, 1, 1}}, {{2, 1, 1}, {32, 1, 1}}}, {1, 1});
   at_the_end(c, "fork_join", "some");
   c.setting("KLAP_POOL_BYTES", "4K");
+  c.children_never_meet();
 }
 
 KLAP_CASE(tail_alone, "the end of a grid without other launches is lost") {

@@ -43,6 +43,7 @@ KLAP_CASE(three_dimensions, "a child sees a wrong blockIdx, threadIdx, gridDim o
   const auto out = c.buffer("out", before, after);
   c.launch("parent_3d", {2, 3, 2}, {4, 2, 3}, c.address(out));
   c.rewritten("parent_3d");
+  c.children_never_meet();
 }
 
 #endif

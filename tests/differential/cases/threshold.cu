@@ -184,16 +184,19 @@ KLAP_CASE(threshold, "a child that its thread runs has other threads, places or 
 KLAP_CASE(threshold_none,
           "a child of which no thread passes is recorded in part, or one of which some do is not") {
   threshold_leaves_parents(c);
+  c.children_never_meet();
 }
 
 KLAP_CASE(threshold_off, "children of no threads are lost where all are recorded") {
   threshold_leaves_parents(c);
   c.setting("KLAP_THRESHOLD", "off");
+  c.children_never_meet();
 }
 
 KLAP_CASE(threshold_leaves, "a child's thread that leaves ends more than itself") {
   threshold_leaves_parents(c);
   c.setting("KLAP_THRESHOLD", "32");
+  c.children_never_meet();
 }
 
 KLAP_CASE(threshold_reads, "a child does not see what the thread that runs it wrote before its launch") {
@@ -257,6 +260,7 @@ KLAP_CASE(threshold_refused, "a launch that CUDA refuses is taken for one of no 
   c.launch("threshold_refused_parent", {3, 1, 1}, {64, 1, 1}, c.address(cells), c.address(codes));
   c.rewritten("threshold_refused_parent");
   c.setting("KLAP_THRESHOLD", "2");
+  c.children_never_meet();
 }
 
 KLAP_CASE(threshold_unguarded, "of a child without a comparison not all threads are run by its own thread") {

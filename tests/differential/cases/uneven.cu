@@ -32,6 +32,7 @@ KLAP_CASE(uneven, "a share of blocks that crosses from one child to the next is 
   const auto n = c.buffer("threads", std::vector<unsigned>(kThreads), threads);
   c.launch("uneven_parent", {2, 1, 1}, {32, 1, 1}, c.address(m), c.address(n));
   c.rewritten("uneven_parent");
+  c.children_never_meet();
 }
 
 #endif

@@ -167,7 +167,7 @@ KLAP_CASE(shared_meeting_rounds, "children of lanes in different rounds update t
           for (int i = 0; i < kRounds; ++i) sum += (t + i) % 2 == 0 && (t + i * 7) % kThreads == cell;
         return sum;
       },
-      "child-read-modify-write", "child-read-modify-write");
+      nullptr, "order-kept");
 }
 
 KLAP_CASE(shared_barrier_rounds, "children of one round run beside those of the next") {
@@ -183,8 +183,8 @@ KLAP_CASE(shared_barrier_rounds, "children of one round run beside those of the 
   const auto first = c.buffer("a", before, a);
   const auto second = c.buffer("b", empty, b);
   c.launch("barrier_rounds_parent", {1, 1, 1}, {kThreads, 1, 1}, c.address(first), c.address(second));
-  c.left("barrier_rounds_parent", "barrier-between-launches");
-  c.by_warp("rewritten");
+  c.rewritten("barrier_rounds_parent");
+  c.by_warp("order-kept");
 }
 
 KLAP_CASE(shared_blocks, "lanes with different blocks share a launch") {
