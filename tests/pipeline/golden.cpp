@@ -18,6 +18,8 @@ const std::string& Golden::section(const std::string& name) const {
   throw std::runtime_error(path.string() + ": no section " + name);
 }
 
+bool Golden::is_relaxed() const { return head.find("\n# ordering: relaxed") != std::string::npos; }
+
 Golden read_golden(const std::filesystem::path& path) {
   Golden golden;
   golden.path = path;
