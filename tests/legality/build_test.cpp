@@ -37,7 +37,7 @@ constexpr char kRewritten[] =
     "256 to a consumer block, children of no threads left out, 12 argument bytes, 1 of 2 arguments "
     "grid-uniform, passed once, record 8 bytes, "
     "NULL stream\n"
-    "  note: launches of different threads of a block may overlap; CUDA runs them in NULL-stream order\n";
+    "  note: order proven: children of different threads never conflict\n";
 
 // The fixture's child uses a variable that other units cannot name.
 std::string with_internal_variable(const std::string& ptx) {

@@ -14,7 +14,7 @@ std::string take_literals(const std::string& source, std::vector<std::string>& l
     if (*(*at)[0].first == '\'') text.append((*at)[0].first, last);
     if (*(*at)[0].first != '"') continue;
     text += '"' + std::to_string(literals.size()) + '"';
-    literals.push_back((*at)[2].str());
+    literals.push_back(std::regex_replace((*at)[2].str(), std::regex(R"(\\")"), "\""));
   }
   return text.append(last, source.end());
 }
