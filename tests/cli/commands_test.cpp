@@ -52,8 +52,9 @@ TEST_F(Inspect, FindsKernelsSitesAndArgumentsInEveryForm) {
       EXPECT_EQ(site["child"], "_Z5childPii");
       EXPECT_EQ(site["child_demangled"], "child(int*, int)");
       EXPECT_EQ(site["idiom"], "cdp2");
-      EXPECT_EQ(site["block"], "32, 1, 1");
-      EXPECT_EQ(site["in_loop"], site["parent_demangled"] == "looping_parent(int*, int)");
+      const bool is_looping = site["parent_demangled"] == "looping_parent(int*, int)";
+      EXPECT_EQ(site["block"] == "32, 1, 1", !is_looping);
+      EXPECT_EQ(site["in_loop"], is_looping);
       ASSERT_EQ(site["arguments"].size(), 2);
       EXPECT_EQ(site["arguments"][0]["offset"], 0);
       EXPECT_EQ(site["arguments"][0]["bytes"], 8);
@@ -168,7 +169,7 @@ TEST_F(Explain, SaysRewrittenOrTheReasonInEveryForm) {
     EXPECT_EQ(rewritten["launcher"], "host");
     const json left = site_of(explained, "looping_parent(int*, int)");
     EXPECT_EQ(left["verdict"], "left");
-    EXPECT_EQ(left["reason"], "barrier-between-launches");
+    EXPECT_EQ(left["reason"], "block-not-constant");
   }
 }
 
@@ -178,9 +179,8 @@ TEST_F(Explain, RemarksReadLikeTheCompilers) {
   EXPECT_THAT(result.out,
               ContainsRegex("launches.ptx:[0-9]+:[0-9]+: remark: launch of child\\(int\\*, int\\) "
                             "\\[_Z5childPii\\] from parent\\(int\\*, int\\) \\[_Z6parentPii\\] rewritten: "));
-  EXPECT_THAT(
-      result.out,
-      ContainsRegex("from looping_parent\\(int\\*, int\\) \\[[^]]*\\] left: barrier-between-launches"));
+  EXPECT_THAT(result.out,
+              ContainsRegex("from looping_parent\\(int\\*, int\\) \\[[^]]*\\] left: block-not-constant"));
   EXPECT_THAT(result.out, HasSubstr("2 launch sites: 1 rewritten, 1 left\n"));
 }
 

@@ -241,6 +241,19 @@ EXPORT CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const ch
   return result;
 }
 
+/* The images here have no variables. */
+EXPORT CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary library, const char* name) {
+  (void)address, (void)bytes;
+  fake_log("cuLibraryGetGlobal library=%p name=%s", (void*)library, name);
+  return CUDA_ERROR_NOT_FOUND;
+}
+
+EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule module, const char* name) {
+  (void)address, (void)bytes;
+  fake_log("cuModuleGetGlobal module=%p name=%s", (void*)module, name);
+  return CUDA_ERROR_NOT_FOUND;
+}
+
 EXPORT CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
   pthread_mutex_lock(&fake_lock);
   CUresult result = fake_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;

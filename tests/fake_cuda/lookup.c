@@ -25,10 +25,12 @@
   X(cuModuleLoadFatBinary, "cuModuleLoadFatBinary", 2000, 0)         \
   X(cuModuleUnload, "cuModuleUnload", 2000, 0)                       \
   X(cuModuleGetFunction, "cuModuleGetFunction", 2000, 0)             \
+  X(cuModuleGetGlobal_v2, "cuModuleGetGlobal", 3020, 0)              \
   X(cuLibraryLoadData, "cuLibraryLoadData", 12000, 0)                \
   X(cuLibraryLoadFromFile, "cuLibraryLoadFromFile", 12000, 0)        \
   X(cuLibraryUnload, "cuLibraryUnload", 12000, 0)                    \
   X(cuLibraryGetKernel, "cuLibraryGetKernel", 12000, 0)              \
+  X(cuLibraryGetGlobal, "cuLibraryGetGlobal", 12000, 0)              \
   X(cuLibraryGetModule, "cuLibraryGetModule", 12000, 0)              \
   X(cuKernelGetFunction, "cuKernelGetFunction", 12000, 0)            \
   X(cuKernelSetAttribute, "cuKernelSetAttribute", 12000, 0)          \

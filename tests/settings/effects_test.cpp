@@ -91,17 +91,26 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   void kernel_multiblock() {
     EXPECT_EQ(in_force("multiblock", {config(parent_table_ + "multiblock = \"4\"\n")}), "4");
   }
-  void ordering() {
-    EXPECT_EQ(in_force("ordering", {}), "relaxed");
-    const Outcome outcome = run({"KLAP_ORDERING=stream"});
-    EXPECT_FALSE(outcome.redirected());
-    EXPECT_EQ(outcome.stats["sites"]["left"]["order-kept"], 1);
-    EXPECT_TRUE(run({"KLAP_ORDERING=relaxed"}).redirected());
+  // What becomes of children that meet where their input says.
+  std::string order_of_input(const std::string& setting) {
+    const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-order-tolerated-index.golden");
+    const std::string file = write("marking.ptx", golden.substr(golden.find(".version")));
+    return klap_ptx({"explain", file, "--granularity", "grid"}, {setting}).out;
   }
-  void default_ordering() { EXPECT_FALSE(run({config("[defaults]\nordering = \"stream\"\n")}).redirected()); }
+  void ordering() {
+    EXPECT_EQ(in_force("ordering", {}), "auto");
+    EXPECT_THAT(order_of_input("KLAP_ORDERING="), HasSubstr("order tolerated"));
+    EXPECT_THAT(order_of_input("KLAP_ORDERING=stream"), HasSubstr("order kept"));
+    EXPECT_THAT(order_of_input("KLAP_ORDERING=relaxed"), HasSubstr("order relaxed"));
+  }
+  void default_ordering() {
+    EXPECT_THAT(order_of_input(config("[defaults]\nordering = \"stream\"\n")), HasSubstr("order kept"));
+  }
   void kernel_ordering() {
-    EXPECT_FALSE(run({config(parent_table_ + "ordering = \"stream\"\n")}).redirected());
-    EXPECT_TRUE(run({config("[[kernel]]\nname = \"other*\"\nordering = \"stream\"\n")}).redirected());
+    EXPECT_THAT(order_of_input(config("[[kernel]]\nname = \"*parent*\"\nordering = \"relaxed\"\n")),
+                HasSubstr("order relaxed"));
+    EXPECT_THAT(order_of_input(config("[[kernel]]\nname = \"other*\"\nordering = \"stream\"\n")),
+                HasSubstr("order tolerated"));
   }
   // Whether the parent's launch allocated its queue itself.
   bool allocates(const std::string& setting) {
@@ -271,7 +280,8 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   void expect_rounds(const std::string& setting, const std::string& text) {
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-grid-stride.golden");
     const std::string file = write("striding.ptx", golden.substr(golden.find(".version")));
-    EXPECT_THAT(klap_ptx({"explain", file}, {setting}).out, HasSubstr(text)) << setting;
+    EXPECT_THAT(klap_ptx({"explain", file, "--ordering", "relaxed"}, {setting}).out, HasSubstr(text))
+        << setting;
   }
   const std::string split_ = "flattened: threads with i < p[16], rounds given to threads anew";
   const std::string kept_ = "not flattened: its threads loop";
@@ -406,8 +416,8 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   void expect_single_items(const std::string& setting) {
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-recursion.golden");
     const std::string file = write("recursion.ptx", golden.substr(golden.find(".version")));
-    const std::string explained = klap_ptx({"explain", file}, {setting}).out;
-    EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_BATCH_ITEMS="}).out,
+    const std::string explained = klap_ptx({"explain", file, "--ordering", "relaxed"}, {setting}).out;
+    EXPECT_THAT(klap_ptx({"explain", file, "--ordering", "relaxed"}, {"KLAP_BATCH_ITEMS="}).out,
                 HasSubstr("feeds itself, up to 8 items"));
     EXPECT_THAT(explained, AllOf(HasSubstr("feeds itself"), Not(HasSubstr(" items"))));
   }
@@ -424,9 +434,12 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
       const std::string ptx = golden.substr(golden.find(".version"));
       const std::string file = write("occupancy.ptx", ptx.substr(0, ptx.find("\n---")));
       const std::string to = file + ".rewritten.ptx";
-      EXPECT_EQ(0, klap_ptx({"rewrite", file, "-o", to}, {"KLAP_OCCUPANCY="}).exit_code) << name;
+      EXPECT_EQ(0,
+                klap_ptx({"rewrite", file, "-o", to, "--ordering", "relaxed"}, {"KLAP_OCCUPANCY="}).exit_code)
+          << name;
       EXPECT_THAT(cli_test::read(to), HasSubstr(".minnctapersm")) << name;
-      EXPECT_EQ(0, klap_ptx({"rewrite", file, "-o", to}, {setting}).exit_code) << name;
+      EXPECT_EQ(0, klap_ptx({"rewrite", file, "-o", to, "--ordering", "relaxed"}, {setting}).exit_code)
+          << name;
       EXPECT_THAT(cli_test::read(to), Not(HasSubstr(".minnctapersm"))) << name;
     }
   }
@@ -485,8 +498,7 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     EXPECT_EQ(run().err, "");
     EXPECT_THAT(run({"KLAP_LOG=info"}).err,
                 HasSubstr("parent(int*, int) launches child(int*, int): aggregated at grid"));
-    EXPECT_THAT(run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid"}).err,
-                HasSubstr("left: barrier-between-launches"));
+    EXPECT_THAT(run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid"}).err, HasSubstr("left: block-not-constant"));
   }
   void log_file() {
     const std::vector<std::string> settings{"KLAP_LOG=info", "KLAP_LOG_FILE=" + path("log-%p.txt")};
@@ -495,7 +507,7 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     const size_t once = cli_test::read(path("log.txt")).size();
     run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid", "KLAP_LOG_FILE=" + path("log.txt")});
     EXPECT_GE(cli_test::read(path("log.txt")).size(), 2 * once - 20) << "appended";
-    EXPECT_THAT(cli_test::read(path("log.txt")), HasSubstr("left: barrier-between-launches"));
+    EXPECT_THAT(cli_test::read(path("log.txt")), HasSubstr("left: block-not-constant"));
     size_t with_process = 0;
     for (const auto& entry : std::filesystem::directory_iterator(path(""))) {
       const std::string name = entry.path().filename();
@@ -539,7 +551,7 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     EXPECT_EQ(run({"KLAP_STATS="}).stats, nullptr);
     const Outcome outcome = run({"KLAP_GRANULARITY=grid"});
     EXPECT_EQ(outcome.stats["launches"]["redirected"]["_Z6parentPii"], 1);
-    EXPECT_EQ(outcome.stats["sites"]["left"]["barrier-between-launches"], 1);
+    EXPECT_EQ(outcome.stats["sites"]["left"]["block-not-constant"], 1);
   }
   void linker() {
     EXPECT_EQ(run({"KLAP_LINKER=nvjitlink", "KLAP_GRANULARITY=grid"}).stats["modules"][0]["how"],
@@ -698,7 +710,7 @@ TEST_F(LogFile, ThatCannotBeOpenedIsOneWarning) {
                              ": cannot append: No such file or directory\n");
   EXPECT_TRUE(outcome.redirected());
   EXPECT_THAT(run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid", "KLAP_LOG_FILE=" + path("absent/log.txt")}).err,
-              HasSubstr("left: barrier-between-launches"));
+              HasSubstr("left: block-not-constant"));
 }
 
 TEST_F(LogFile, ThatFillsUpIsOneWarning) {
@@ -706,7 +718,7 @@ TEST_F(LogFile, ThatFillsUpIsOneWarning) {
   EXPECT_THAT(outcome.err,
               testing::StartsWith("klap: warning: /dev/full: cannot write the log: No space left"));
   EXPECT_EQ(outcome.err.find("cannot write the log", 60), std::string::npos) << "once";
-  EXPECT_THAT(outcome.err, HasSubstr("left: barrier-between-launches")) << "no line is lost";
+  EXPECT_THAT(outcome.err, HasSubstr("left: block-not-constant")) << "no line is lost";
   EXPECT_TRUE(outcome.redirected());
 }
 
