@@ -264,21 +264,6 @@ EXPORT CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
   return result;
 }
 
-/* Its images have no variables. */
-EXPORT CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary library, const char* name) {
-  (void)address, (void)bytes, (void)library, (void)name;
-  return CUDA_ERROR_NOT_FOUND;
-}
-EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule module, const char* name) {
-  (void)address, (void)bytes, (void)module, (void)name;
-  return CUDA_ERROR_NOT_FOUND;
-}
-
-EXPORT CUresult cuFuncLoad(CUfunction function) {
-  struct fake_kernel_info* info = NULL;
-  return fake_resolve(function, &info);
-}
-
 EXPORT CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {
   pthread_mutex_lock(&fake_lock);
   CUresult result = fake_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;

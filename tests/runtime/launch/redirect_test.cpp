@@ -300,7 +300,7 @@ TEST_F(RedirectTest, EveryCapturedParentIsTakenNoteOf) {
   Launch launch = launch_of(of_one_row_);
   launch.stream = stream;
   launch.block[1] = 2;
-  expect_left(launch, "other threads may launch", "of_one_row");
+  expect_left(launch, "order matters here", "of_one_row");
   expect_redirected(launch_of(parent_));
   fake<PFN_cuStreamBeginCapture_v10010>("cuStreamBeginCapture_v2")(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
   expect_left(launch, "stream capture", "of_one_row");
@@ -424,16 +424,16 @@ TEST_F(RedirectTest, VariantsForSomeBlocksAreUsedInTheseOnly) {
   Launch launch = launch_of(of_one_row_);
   expect_redirected(launch);
   launch.block[1] = 2;
-  expect_left(launch, "other threads may launch", "of_one_row");
+  expect_left(launch, "order matters here", "of_one_row");
   launch.block[1] = 1;
   launch.block[2] = 2;
-  expect_left(launch, "other threads may launch", "of_one_row");
+  expect_left(launch, "order matters here", "of_one_row");
   launch.block[2] = 1;
   launch.block[0] = 256;
   launch.grid[1] = 2;
   expect_redirected(launch);
   launch.grid[2] = 2;
-  expect_left(launch, "other threads may launch", "of_one_row");
+  expect_left(launch, "order matters here", "of_one_row");
 }
 
 TEST_F(RedirectTest, ConsumerThatDoesNotFitIsNeverUsed) {
