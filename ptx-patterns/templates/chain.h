@@ -14,7 +14,7 @@
 // and makes those launches itself, in order, before the new one: while it runs the consumer does not, so nobody
 // looks on. Launches of a whole block cannot be taken back by one of its threads. CUDA itself refuses launches
 // beyond the limit of pending ones, and the queue holds at least that many: so the launch is refused with the
-// same error.
+// same error. Where groups of blocks launch apart, each with a part of the queue, all launches are.
 #ifndef KLAP_CHAIN_H
 #define KLAP_CHAIN_H
 

@@ -15,7 +15,8 @@
 // program's launch is refused with that same error, as natively when no more launches fit, and nothing is out of
 // order, because what was launched is complete before the consumer begins: one that the host launches comes
 // behind all of the parent, and a parent that launches it itself is told (KlapFeed's after_native). A launch
-// that keeps its block's order is refused at once.
+// that keeps its block's order is refused at once, and so are all where groups of blocks launch apart: each of
+// them would need a tail launch, and those hold the places that other launches wait for.
 //
 // The calls __klap_get_buffer and __klap_device_launch are markers for the device runtime's functions, whose
 // names are those that the parent's own launch uses.
@@ -46,6 +47,8 @@ struct KlapChainRoom {
 static __device__ __forceinline__ KlapChained* chained(KlapFeed* feed, unsigned int link) {
   return reinterpret_cast<KlapChained*>(feed->records + KLAP_FEED_ITEM_OFFSET(link));
 }
+
+#ifndef KLAP_GROUP_BLOCKS
 
 // Turns the links of a chain around; returns its other end.
 static __device__ __forceinline__ unsigned int turn_around(KlapFeed* feed, unsigned int link) {
@@ -110,6 +113,8 @@ static __device__ __forceinline__ KlapChainRoom without_room(KlapFeed* feed, uns
   return {0, left, 1};
 }
 
+#endif
+
 extern "C" __device__ KlapChainRoom __klap_chain_reserve(KlapFeed* feed, unsigned int grid_x,
                                                          unsigned int grid_y, unsigned int grid_z,
                                                          unsigned long long last, void* child,
@@ -125,8 +130,12 @@ extern "C" __device__ KlapChainRoom __klap_chain_reserve(KlapFeed* feed, unsigne
     record->child = reinterpret_cast<unsigned long long>(child);
   }
   if (arguments != 0 || refused || scope == KLAP_SCOPE_NONE) return {arguments, last, 0};
+#ifdef KLAP_GROUP_BLOCKS
+  return {0, last, 1};
+#else
   if (scope == KLAP_SCOPE_BLOCK) return {0, last, 1};
   return without_room(feed, last);
+#endif
 }
 
 // The order is that of the whole block: what the one thread has written, the other one sees.

@@ -202,8 +202,8 @@ struct Variant {
   bool several_blocks = false;
   std::vector<MemoryPair> apart{};
   std::vector<uint32_t> parent_param_offsets{};  // of all original parameters, where `apart` names some
-  // Launches of a block keep their order: where its queue is full, a launch is refused with CUDA's own error.
-  bool keeps_order = false;
+  // Where its queue is full, launches that keep an order are refused with CUDA's own error.
+  bool may_refuse = false;
   // The variant can be launched in slices of the grid: behind the queues it takes which one (GridSlice).
   bool in_slices = false;
   // Every consumer begins with a wait for what is before it in its stream, and may be launched with

@@ -293,6 +293,20 @@ void note_threads(SiteRemark& remark, const PlannedSite& planned) {
 
 }  // namespace
 
+namespace {
+
+// In which blocks and grids the host must launch the parent.
+void note_sizes(SiteRemark& remark, const Way& way) {
+  if (!way.block[2]) return;
+  const char* const block = !way.block[1] ? "layer" : !way.block[0] ? "row" : "thread";
+  const char* const grid = !way.grid[1]  ? "blocks"
+                           : way.grid[0] ? "a grid of one block"
+                                         : "a grid of one row, in blocks";
+  remark.notes.push_back(fmt::format("where the host launches the parent in {} of one {}", grid, block));
+}
+
+}  // namespace
+
 void describe_rewritten(SiteRemark& remark, const PlannedSite& planned, bool is_moldable) {
   const uint32_t shared_bytes =
       planned.way.feeds ? planned.family->kernels[planned.family->number_of(planned.child->name)].shared_bytes
@@ -324,14 +338,7 @@ void describe_rewritten(SiteRemark& remark, const PlannedSite& planned, bool is_
   if (planned.way.has_own_room())
     remark.notes.emplace_back("launches that the queue has no room for are the program's own");
   if (planned.way.feeds) note_following(remark, *planned.family);
-  if (planned.way.block[1]) {
-    const std::string grid = !planned.way.grid[1]  ? "blocks"
-                             : planned.way.grid[0] ? "a grid of one block"
-                                                   : "a grid of one row, in blocks";
-    remark.notes.push_back(
-        fmt::format("where the host launches the parent in {} of one {}, of which one thread launches", grid,
-                    planned.way.block[0] ? "thread" : "row"));
-  }
+  note_sizes(remark, planned.way);
   if (!planned.whole.empty()) remark.notes.push_back("its grid is launched as a whole: " + planned.whole);
 }
 

@@ -122,7 +122,7 @@ Cut make_feed_room(const Launch& launch, const ParentKernel& parent, LaunchConte
   cut.no_room = context.make_feed_room(variant.queues.front().record_bytes, groups, parent.pool_bytes(),
                                        variant.buffer);
   const uint64_t room = context.feed_records() / std::max<uint64_t>(groups, 1);
-  if (!cut.no_room && variant.keeps_order && room < pending_limit()) cut.no_room = &reasons::kQueueUnderLimit;
+  if (!cut.no_room && variant.may_refuse && room < pending_limit()) cut.no_room = &reasons::kQueueUnderLimit;
   return cut;
 }
 

@@ -638,7 +638,8 @@ Generated chaining_parent(const FunctionFacts& parent, const analysis::Chained& 
                           const Module& record, const std::string& name, LineTables& lines,
                           const DeviceLaunch* launch) {
   Edits edits = copy_with_queues(parent, 1, name, lines);
-  const ChainedSites chained(parent, chained_launches, record, "%klap_queue", lines);
+  const bool in_groups = launch != nullptr && launch->group_blocks != 0;
+  const ChainedSites chained(parent, chained_launches, record, "%klap_queue", in_groups, lines);
   edits.insert_after(parent.function.body.tokens.first, chained.entry());
   surround(chained.in_parent(), edits);
   std::vector<std::string> declarations = chained.declarations();

@@ -64,18 +64,22 @@ ConsumerShape chain_shape(const ptx::Module& module, const analysis::Chained& ch
 
 bool ChainedSites::keeps_block_order() const { return chained_.has(analysis::OrderScope::Block); }
 
+bool ChainedSites::refuses(analysis::OrderScope scope) const {
+  return scope == analysis::OrderScope::Block || (scope == analysis::OrderScope::Thread && in_groups_);
+}
+
 // The first thread empties the block's word. All threads are there at the entry, so the barrier holds all of
 // them.
 std::string ChainedSites::entry() const {
   std::string text =
       "\t.reg .pred %klap_h_own, %klap_h_none;\n\t.reg .b64 %klap_h_arguments, %klap_h_refused;\n"
       "\t.reg .b64 %klap_h_last, %klap_h_word;\n\tmov.pred %klap_h_own, 0;\n\tmov.b64 %klap_h_last, 0;\n"
-      "\tmov.b64 %klap_h_word, 0;\n";
+      "\tmov.b64 %klap_h_word, 0;\n\t.reg .b32 %klap_h_error;\n\tmov.b32 %klap_h_error, 0;\n";
   if (!keeps_block_order()) return text;
   return text + fmt::format(
-                    "\t.shared .align 4 .b32 {0};\n\t.reg .b32 %klap_h_error, %klap_h_place, %klap_h_axis;\n"
+                    "\t.shared .align 4 .b32 {0};\n\t.reg .b32 %klap_h_place, %klap_h_axis;\n"
                     "\t.reg .pred %klap_h_first;\n"
-                    "\tmov.b32 %klap_h_error, 0;\n\tmov.u64 %klap_h_word, {0};\n"
+                    "\tmov.u64 %klap_h_word, {0};\n"
                     "\tcvta.shared.u64 %klap_h_word, %klap_h_word;\n"
                     "\tmov.u32 %klap_h_place, %tid.x;\n\tmov.u32 %klap_h_axis, %tid.y;\n"
                     "\tor.b32 %klap_h_place, %klap_h_place, %klap_h_axis;\n\tmov.u32 %klap_h_axis, %tid.z;\n"
@@ -116,7 +120,7 @@ Around ChainedSites::first_call(size_t number) const {
 
 // Where the device runtime has not been asked, the kernel itself must tell the last error.
 std::string ChainedSites::note_refusal(size_t number) const {
-  if (chained_.scopes.at(number) != analysis::OrderScope::Block) return "";
+  if (!refuses(chained_.scopes.at(number))) return "";
   return fmt::format("\t@!%klap_h_none mov.b32 %klap_h_error, {};\n", kPendingCountExceeded);
 }
 
@@ -159,7 +163,7 @@ Surroundings ChainedSites::in_parent() const {
     out[parent_.sites[i].get_scope] = first_call(i);
     out[parent_.sites[i].launch_scope] = launch_call(i);
   }
-  if (!keeps_block_order()) return out;
+  if (std::ranges::none_of(chained_.scopes, [this](auto scope) { return refuses(scope); })) return out;
   for (const analysis::ErrorQuery& q : parent_.error_queries) out[q.scope] = query(q);
   return out;
 }

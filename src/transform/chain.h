@@ -27,10 +27,16 @@ ConsumerShape chain_shape(const ptx::Module& module, const analysis::Chained& ch
 
 class ChainedSites {
  public:
-  // `record` is templates/chain_record.cu; `queue` a register with the queue's address.
+  // `record` is templates/chain_record.cu; `queue` a register with the queue's address; `in_groups`: whether
+  // groups of the parent's blocks launch apart.
   ChainedSites(const analysis::FunctionFacts& parent, const analysis::Chained& chained,
-               const ptx::Module& record, std::string queue, LineTables& lines)
-      : parent_(parent), chained_(chained), record_(record), queue_(std::move(queue)), lines_(lines) {}
+               const ptx::Module& record, std::string queue, bool in_groups, LineTables& lines)
+      : parent_(parent),
+        chained_(chained),
+        record_(record),
+        queue_(std::move(queue)),
+        in_groups_(in_groups),
+        lines_(lines) {}
 
   [[nodiscard]] Surroundings in_parent() const;
   // Must stand at the parent's entry. A thread is at one of its sites at a time: they share what they need.
@@ -44,6 +50,8 @@ class ChainedSites {
   [[nodiscard]] static Around query(const analysis::ErrorQuery& query);
   [[nodiscard]] std::string note_refusal(size_t number) const;
   [[nodiscard]] bool keeps_block_order() const;
+  // Whether launches of the scope are refused where the queue is full, without asking the device runtime.
+  [[nodiscard]] bool refuses(analysis::OrderScope scope) const;
   // What both of a site's template functions are told of it.
   [[nodiscard]] std::string scope(size_t number) const;
 
@@ -51,6 +59,7 @@ class ChainedSites {
   const analysis::Chained& chained_;
   const ptx::Module& record_;
   const std::string queue_;
+  const bool in_groups_;
   LineTables& lines_;
 };
 
