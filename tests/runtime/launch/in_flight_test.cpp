@@ -2,10 +2,23 @@
 #include "runtime/in_flight.h"
 
 #include <chrono>
+#include <cstdlib>
+#include <new>
 #include <string>
 #include <thread>
 
+#include "runtime/launch_context.h"
 #include "tests/runtime/launch/fake_driver.h"
+
+// Allocations of the thread fail while this is set.
+static thread_local bool no_memory = false;
+void* operator new(std::size_t bytes) {
+  void* const memory = no_memory ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace klap::runtime {
 namespace {
@@ -116,6 +129,22 @@ TEST_F(InFlightTest, ThreadsLeaveNothingBehind) {
     }).join();
   }
   EXPECT_EQ(40 * 7, redirected_);
+}
+
+// Behind a launch nothing may be thrown, or the shim would launch the original as well.
+TEST_F(InFlightTest, WithoutMemoryNothingIsThrownBehindALaunch) {
+  LaunchContext context(std::make_shared<CudaContext>(1), nullptr);
+  forget_calls();
+  no_memory = true;
+  context.added(InFlight::kUnmarked);
+  no_memory = false;
+  EXPECT_TRUE(calls("cuEventRecord").empty());
+  context.added(1);
+  EXPECT_EQ(1u, calls("cuEventRecord").size()) << "marked with the next one";
+  no_memory = true;
+  context.in_flight().settle();
+  no_memory = false;
+  EXPECT_TRUE(context.in_flight().has_room(InFlight::kMost)) << "each is completed once";
 }
 
 TEST_F(InFlightTest, ManySlicesNeedAStreamThatIsIdle) {
