@@ -20,7 +20,6 @@
 #include "analysis/straight_loops.h"
 #include "analysis/stride_loop.h"
 #include "analysis/values.h"
-#include "analysis/variance.h"
 #include "analysis/views.h"
 #include "analysis/waiting.h"
 #include "kernel.h"
@@ -81,7 +80,6 @@ void run_all(const ptx::Module& m, const ptx::Function& f) {
   EXPECT_EQ(std::nullopt, waiting_by_calls(graph, f));
   EXPECT_EQ(std::nullopt, Waiting(m, facts.flow, facts.data).find());
   EXPECT_EQ(std::nullopt, object_to_exits(facts));
-  EXPECT_EQ(std::nullopt, shared_update(m, f, call_closure(m, f), {}));
   EXPECT_EQ(std::nullopt, object_to_frees(facts));
   static_cast<void>(find_exits(facts, true));
   static_cast<void>(object_to_slices(facts));
