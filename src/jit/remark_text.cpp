@@ -336,7 +336,9 @@ void describe_rewritten(SiteRemark& remark, const PlannedSite& planned, bool is_
   if (planned.keeps_launches)
     remark.notes.emplace_back("launches of sizes that CUDA may refuse are the program's own");
   if (planned.way.has_own_room())
-    remark.notes.emplace_back("launches that the queue has no room for are the program's own");
+    remark.notes.emplace_back(planned.way.keeps_order
+                                  ? "launches that the queue has no room for are refused, as by CUDA"
+                                  : "launches that the queue has no room for are the program's own");
   if (planned.way.feeds) note_following(remark, *planned.family);
   note_sizes(remark, planned.way);
   if (!planned.whole.empty()) remark.notes.push_back("its grid is launched as a whole: " + planned.whole);
