@@ -1,9 +1,9 @@
-// What it costs to keep the order of launches: children that do next to nothing but count, each in a word that
-// all launches of its block share.
+// What it costs to keep the order of launches: children that do next to nothing but count, each in a word
+// that all launches of its block share.
 //
 // CUDA runs what the threads of a block launch into the block's NULL stream one after another, so the plain
-// increment of a shared word loses nothing. A rewrite must keep that order. The options say how many blocks have
-// such a sequence side by side, how many threads of each launch, and how often each does so in a loop.
+// increment of a shared word loses nothing. A rewrite must keep that order. The options say how many blocks
+// have such a sequence side by side, how many threads of each launch, and how often each does so in a loop.
 //
 // `--variant flat` adds up without launches: a thread for each block.
 #include <cstdio>

@@ -1,12 +1,12 @@
 // The consumer of launches that stand in a loop and have no order: runs every recorded child. Enqueued by the
-// host right behind the parent in the same stream, or launched by the parent when it is complete, or a group of
-// its blocks is (leave_chain.cu).
+// host right behind the parent in the same stream, or launched by the parent when it is complete, or a group
+// of its blocks is (leave_chain.cu).
 //
-// It is launched with as many blocks as fit on the GPU, each of exactly the threads of the largest child. A block
-// takes the number of the next item and runs its blocks of the child one after another. Children may be of
-// several kernels, as in feed.cu. The call of __klap_child_body_N is a marker: the code of the kernel with that
-// number is spliced in there, with its parameters read from the record and its special registers taken from the
-// marker's arguments. Threads that its block does not have wait at the barrier behind it.
+// It is launched with as many blocks as fit on the GPU, each of exactly the threads of the largest child. A
+// block takes the number of the next item and runs its blocks of the child one after another. Children may be
+// of several kernels, as in feed.cu. The call of __klap_child_body_N is a marker: the code of the kernel with
+// that number is spliced in there, with its parameters read from the record and its special registers taken
+// from the marker's arguments. Threads that its block does not have wait at the barrier behind it.
 //
 // Constants: KLAP_KERNELS, KLAP_THREADS, KLAP_ARGS_OFFSET and KLAP_GRID_1D as in feed.cu; those of exits.h.
 #include "exits.h"

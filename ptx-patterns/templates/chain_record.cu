@@ -7,16 +7,16 @@
 //
 // The word is exchanged at the launch itself. So a launch that the program orders behind another one by any
 // synchronisation comes behind it here as well. Lanes that launch in one instruction have no order; they take
-// that of their numbers and share one exchange. The exchange releases what its thread has written of its record,
-// and acquires the record before it, whose link to the one behind is then written.
+// that of their numbers and share one exchange. The exchange releases what its thread has written of its
+// record, and acquires the record before it, whose link to the one behind is then written.
 //
-// Where the queue is full, a thread makes its recorded launches itself before the program's own launch runs. The
-// device runtime may refuse one of them, because too many wait already: then what is left stays recorded, the
-// program's launch is refused with that same error, as natively when no more launches fit, and nothing is out of
-// order, because what was launched is complete before the consumer begins: one that the host launches comes
-// behind all of the parent, and a parent that launches it itself is told (KlapFeed's after_native). A launch
-// that keeps its block's order is refused at once, and so are all where groups of blocks launch apart: each of
-// them would need a tail launch, and those hold the places that other launches wait for.
+// Where the queue is full, a thread makes its recorded launches itself before the program's own launch runs.
+// The device runtime may refuse one of them, because too many wait already: then what is left stays recorded,
+// the program's launch is refused with that same error, as natively when no more launches fit, and nothing is
+// out of order, because what was launched is complete before the consumer begins: one that the host launches
+// comes behind all of the parent, and a parent that launches it itself is told (KlapFeed's after_native). A
+// launch that keeps its block's order is refused at once, and so are all where groups of blocks launch apart:
+// each of them would need a tail launch, and those hold the places that other launches wait for.
 //
 // The calls __klap_get_buffer and __klap_device_launch are markers for the device runtime's functions, whose
 // names are those that the parent's own launch uses.
@@ -26,8 +26,8 @@
 // shared memory and its parameters.
 #include "chain.h"
 
-// What feed_record.cu defines for a kernel is part of a function here. One launch waits for the one before it, so
-// a trip to memory less is worth more than a counter that stays near what it was.
+// What feed_record.cu defines for a kernel is part of a function here. One launch waits for the one before
+// it, so a trip to memory less is worth more than a counter that stays near what it was.
 #define KLAP_ORDERED
 extern "C" __device__ __forceinline__ unsigned long long __klap_reserve(KlapFeed* feed, unsigned int grid_x,
                                                                         unsigned int grid_y,

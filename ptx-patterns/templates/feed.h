@@ -39,12 +39,13 @@ struct KlapFeed {
 
   // Reserved so far: records in the low half, items in the high one. Once either is used up, that stays so:
   // behind a reservation that does not fit there is none that does. Neither half can carry, however often it
-  // is tried. Where the consumer feeds itself or launches keep an order, a thread adds without looking; when it finds that either was
-  // used up before, it sets both to just that before it goes on (KLAP_FEED_USED_UP). So all that was added
-  // since the last such store was added by threads that have not stored since: by each that runs, fewer than
-  // 2^19 on any device, once, and for the 32 lanes of its warp. That is less than 2^31 with what there is in
-  // all. Elsewhere, where the consumer reads how many items there are, a thread looks first, and adds only to
-  // what it does not find used up: the same bound, and the number stays near what it was.
+  // is tried. Where the consumer feeds itself or launches keep an order, a thread adds without looking; when
+  // it finds that either was used up before, it sets both to just that before it goes on (KLAP_FEED_USED_UP).
+  // So all that was added since the last such store was added by threads that have not stored since: by each
+  // that runs, fewer than 2^19 on any device, once, and for the 32 lanes of its warp. That is less than 2^31
+  // with what there is in all. Elsewhere, where the consumer reads how many items there are, a thread looks
+  // first, and adds only to what it does not find used up: the same bound, and the number stays near what it
+  // was.
   alignas(128) unsigned long long reserved;
   // Two numbers that one atomic changes, since a block of the consumer is done with an item when it takes the
   // next. In the high half the items that were given to such blocks, and tickets for items still to come: at

@@ -9,7 +9,8 @@
 //
 // Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of the records; KLAP_GROUP_BLOCKS where
 // groups of the parent's blocks launch apart; KLAP_FEEDS where the consumer is that of feed.cu, and what it
-// has to do is counted; KLAP_ORDERED where launches keep an order (chain_record.cu). `kernel` is the child's number in the consumer.
+// has to do is counted; KLAP_ORDERED where launches keep an order (chain_record.cu). `kernel` is the child's
+// number in the consumer.
 #include "feed_group.h"
 #include "warp.h"
 

@@ -1,6 +1,7 @@
 // How the threads of a parent leave that launches in a loop, or at several places, and runs its children
-// itself: each is counted out, and the last one of its group launches the consumer (chain.cu, ordered.cu) over
-// what the group recorded. The group is the whole grid, or a few consecutive blocks of it (feed_group.h).
+// itself: each is counted out, and the last one of its group launches the consumer (chain.cu, ordered.cu)
+// over what the group recorded. The group is the whole grid, or a few consecutive blocks of it
+// (feed_group.h).
 //
 // The two functions stand where those of leave_grid.cu do and do what these do, but for the consumer: it is
 // not an exact grid, works off the queue by itself and leaves it empty. Any number of blocks gets through; it

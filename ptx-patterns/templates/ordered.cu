@@ -1,22 +1,23 @@
-// The consumer of launches that keep an order (chain.h): runs every recorded child, those of one chain one after
-// another. Enqueued by the host right behind the parent in the same stream, or launched by the parent when it is
-// complete, or a group of its blocks is (leave_chain.cu).
+// The consumer of launches that keep an order (chain.h): runs every recorded child, those of one chain one
+// after another. Enqueued by the host right behind the parent in the same stream, or launched by the parent
+// when it is complete, or a group of its blocks is (leave_chain.cu).
 //
 // It is launched with as many blocks as fit on the GPU, each of exactly the threads of the largest child. The
-// first child of every chain is ready from the beginning. A block takes an item, which is a share of a child's
-// blocks, and runs it. Whoever finishes the last item of a child goes on with the child behind it: with all of it
-// where it is one item, else with its first item, and makes the others ready for everybody. So a chain of small
-// children runs in one block from end to end, with a barrier between two of them, and wide children use the whole
-// GPU. Nobody waits while it holds an item that is not done, so any number of resident blocks gets through, a
-// single one as well.
+// first child of every chain is ready from the beginning. A block takes an item, which is a share of a
+// child's blocks, and runs it. Whoever finishes the last item of a child goes on with the child behind it:
+// with all of it where it is one item, else with its first item, and makes the others ready for everybody. So
+// a chain of small children runs in one block from end to end, with a barrier between two of them, and wide
+// children use the whole GPU. Nobody waits while it holds an item that is not done, so any number of resident
+// blocks gets through, a single one as well.
 //
-// Children may be of several kernels, as in feed.cu. The call of __klap_child_body_N is a marker: the code of the
-// kernel with that number is spliced in there, with its parameters read from the record and its special registers
-// taken from the marker's arguments. Threads that its block does not have wait at the barrier behind it.
+// Children may be of several kernels, as in feed.cu. The call of __klap_child_body_N is a marker: the code of
+// the kernel with that number is spliced in there, with its parameters read from the record and its special
+// registers taken from the marker's arguments. Threads that its block does not have wait at the barrier
+// behind it.
 //
-// What a child reads, the child before it may have written in this same kernel. The fence that counts off an item
-// releases what all threads of its block have written; who counts off the last one acquires that, and passes it
-// on with the items that it makes ready. None of it may be read through the non-coherent cache.
+// What a child reads, the child before it may have written in this same kernel. The fence that counts off an
+// item releases what all threads of its block have written; who counts off the last one acquires that, and
+// passes it on with the items that it makes ready. None of it may be read through the non-coherent cache.
 //
 // Constants: KLAP_KERNELS, KLAP_THREADS, KLAP_ARGS_OFFSET and KLAP_GRID_1D as in feed.cu; those of exits.h.
 #include "chain.h"
@@ -56,8 +57,8 @@ static __device__ __forceinline__ unsigned int items_of(const KlapChained* recor
   return blocks < KLAP_FEED_PARTS ? static_cast<unsigned int>(blocks) : KLAP_FEED_PARTS;
 }
 
-// How many of the kernel's blocks come to the queue at all, the first ones. Where each child is one item, a chain
-// never becomes more than the block that has begun it.
+// How many of the kernel's blocks come to the queue at all, the first ones. Where each child is one item, a
+// chain never becomes more than the block that has begun it.
 static __device__ __forceinline__ unsigned int working_blocks(const KlapFeed* feed) {
   unsigned long long reserved;
   unsigned int published;
@@ -69,8 +70,8 @@ static __device__ __forceinline__ unsigned int working_blocks(const KlapFeed* fe
   return most == 0 ? 1u : most < gridDim.x ? most : gridDim.x;
 }
 
-// The next item once it is ready, for one thread of the block, which is done with `finished` others; 0 if there
-// will be no more. It is cleared for the next use of the queue.
+// The next item once it is ready, for one thread of the block, which is done with `finished` others; 0 if
+// there will be no more. It is cleared for the next use of the queue.
 static __device__ __forceinline__ unsigned long long take(KlapFeed* feed, const Arrays& arrays,
                                                           unsigned int finished) {
   unsigned int number;
@@ -93,8 +94,8 @@ static __device__ __forceinline__ unsigned long long take(KlapFeed* feed, const 
   }
 }
 
-// For one thread, when all of its block are done with an item: behind the barrier, the fence releases what they
-// all wrote. True if it was the record's last, and then what others wrote is acquired.
+// For one thread, when all of its block are done with an item: behind the barrier, the fence releases what
+// they all wrote. True if it was the record's last, and then what others wrote is acquired.
 static __device__ __forceinline__ bool finish(KlapChained* record) {
   if (items_of(record) == 1) return true;  // nobody else has one
   __threadfence();
@@ -103,8 +104,8 @@ static __device__ __forceinline__ bool finish(KlapChained* record) {
   return true;
 }
 
-// The first item of the child behind, and the others made ready; 0 if there is none. Records that were taken back
-// are passed over.
+// The first item of the child behind, and the others made ready; 0 if there is none. Records that were taken
+// back are passed over.
 static __device__ __forceinline__ unsigned long long follow(KlapFeed* feed, const Arrays& arrays,
                                                             const KlapChained* record) {
   unsigned int link = record->behind;

@@ -1,8 +1,8 @@
 // Taking turns at a queue whose items are made ready while its consumer runs (feed.cu, ordered.cu).
 //
-// KlapFeed's `turns` counts in one word what has been taken and what is not done. So a block counts off what it
-// has finished and takes the next number in one atomic, and who finds that nothing is left knows that this stays
-// so.
+// KlapFeed's `turns` counts in one word what has been taken and what is not done. So a block counts off what
+// it has finished and takes the next number in one atomic, and who finds that nothing is left knows that this
+// stays so.
 #ifndef KLAP_TURNS_H
 #define KLAP_TURNS_H
 

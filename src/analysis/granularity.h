@@ -18,8 +18,8 @@ enum class Launcher { Host, Device, Auto };
 const char* to_string(Launcher launcher);  // as in the configuration: "host", "device", "auto"
 
 // Whether launches of a block's threads into its NULL stream may overlap: where it is shown that their order
-// does not matter (Stream), also where the program has the same conflicts between its blocks (Auto), or always,
-// on the user's word (Relaxed). Order that matters is kept (order/launch_order.h).
+// does not matter (Stream), also where the program has the same conflicts between its blocks (Auto), or
+// always, on the user's word (Relaxed). Order that matters is kept (order/launch_order.h).
 enum class Ordering { Auto, Stream, Relaxed };
 const char* to_string(Ordering ordering);  // as in the configuration: "auto", "stream", "relaxed"
 

@@ -47,10 +47,11 @@ constexpr std::array kSettings{
             {},
             "16",
             "Blocks of the parent whose launches become one at granularity multiblock."},
-    Setting{"KLAP_ORDERING", "ordering", kBothSections, SettingType::Choice, kOrderings, "auto",
-            "Whether launches of a block's threads into its NULL stream may overlap: where it is proven that "
-            "their children never conflict (stream), also where blocks of the parent have the same conflicts in "
-            "no order (auto), or always (relaxed). Order that matters is kept."},
+    Setting{
+        "KLAP_ORDERING", "ordering", kBothSections, SettingType::Choice, kOrderings, "auto",
+        "Whether launches of a block's threads into its NULL stream may overlap: where it is proven that "
+        "their children never conflict (stream), also where blocks of the parent have the same conflicts in "
+        "no order (auto), or always (relaxed). Order that matters is kept."},
     Setting{"KLAP_BUFFER", "buffer", kBothSections, SettingType::Choice, kBuffers, "pool",
             "Where the memory of record queues is from: kept in the stream for its next launches (pool), or "
             "allocated for each launch of a parent and freed behind its children (malloc)."},

@@ -20,7 +20,7 @@ __global__ void descend(const int* __restrict__ left, int* __restrict__ leave, i
   const int next = kFan * node + 1 + warp;
   if (threadIdx.x % 32 != 7 || next >= kNodes) return;
   leave[next] = value;
-  descend<<<1, kBlockSize>>>(leave, leave, values, next, round);
+  descend<<<1, kBlockSize, 0, cudaStreamFireAndForget>>>(leave, leave, values, next, round);
 }
 
 // About a microsecond each.
