@@ -1,0 +1,225 @@
+// Which launches of a block may overlap: whole verdicts, and near misses of each that is proven.
+#include <gtest/gtest.h>
+
+#include "launches.h"
+
+namespace klap::test {
+namespace {
+
+constexpr char kOwnWord[] = "st.global.u32 [%rd3], %r3;";
+const std::string kKeptStore = "kept: st.global.u32 may conflict between launches";
+
+std::string of_argument(const std::string& argument) { return verdict({kOwnWord, argument}); }
+std::string of_child(const std::string& child) { return verdict({child}); }
+
+TEST(LaunchOrder, ThreadsOwnWordIsProven) {
+  EXPECT_EQ("proven", of_child(kOwnWord));
+  EXPECT_EQ("proven", of_child("ld.global.u32 %r4, [%rd3]; add.s32 %r4, %r4, 1; st.global.u32 [%rd3], %r4;"));
+  EXPECT_EQ("proven", of_argument("mad.lo.s32 %r4, %r2, 64, %r1;"));
+  EXPECT_EQ("proven", of_argument("shl.b32 %r4, %r1, 1;"));
+  EXPECT_EQ("proven", of_argument("sub.s32 %r4, %r3, %r1;"));
+}
+
+TEST(LaunchOrder, WordsThatTwoThreadsMayShareAreKept) {
+  EXPECT_EQ(kKeptStore, of_argument("shr.u32 %r4, %r1, 1;"));
+  EXPECT_EQ(kKeptStore, of_argument("and.b32 %r4, %r1, 3;"));
+  EXPECT_EQ(kKeptStore, of_argument("min.s32 %r4, %r1, 5;"));
+  EXPECT_EQ(kKeptStore, of_argument("mul.lo.s32 %r4, %r1, %r3;"));
+  EXPECT_EQ(kKeptStore, of_argument("mov.u32 %r4, %r3;"));
+  EXPECT_EQ(kKeptStore, of_argument("mov.u32 %r4, %r2;"));
+  EXPECT_EQ(kKeptStore, of_argument("mul.wide.u32 %rd9, %r1, 4; add.s64 %rd9, %rd2, %rd9; "
+                                    "cvta.to.global.u64 %rd9, %rd9; ld.global.u32 %r4, [%rd9];"));
+}
+
+// Runs `launches` again and again, with a counter in %r9.
+Launches in_loop(const std::string& child, const std::string& in_round) {
+  return {child, "mov.u32 %r9, 0; AGAIN:",
+          in_round + "\n" + launch() + "add.s32 %r9, %r9, 1; setp.lt.s32 %p2, %r9, %r3; @%p2 bra AGAIN;\n"};
+}
+
+TEST(LaunchOrder, WordsMustStayApartInEveryRound) {
+  EXPECT_EQ(kKeptStore, verdict(in_loop(kOwnWord, "add.s32 %r4, %r1, %r9;")));
+  EXPECT_EQ("proven", verdict(in_loop(kOwnWord, "mov.u32 %r4, %r1;")));
+  EXPECT_EQ(kKeptStore, verdict(in_loop("st.global.u32 [%rd1], %r1;", "mov.u32 %r4, %r9;")));
+  EXPECT_EQ(kKeptStore,
+            verdict(in_loop("st.global.u32 [%rd3], %r3;", "mov.u32 %r4, %r1; add.s64 %rd1, %rd1, 4;")));
+}
+
+TEST(LaunchOrder, LaunchesAtTwoSitesAreApartToo) {
+  const auto two = [](const std::string& second) {
+    return verdict({kOwnWord, "mov.u32 %r4, %r1;", launch("0") + second + "\n" + launch("1")}, 0, 1);
+  };
+  EXPECT_EQ("proven", two(""));
+  EXPECT_EQ("proven", two("add.s32 %r4, %r1, 0;"));
+  EXPECT_EQ(kKeptStore, two("add.s32 %r4, %r1, 1;"));
+  EXPECT_EQ(kKeptStore, two("mul.lo.s32 %r4, %r1, 2;"));
+}
+
+TEST(LaunchOrder, KeysMustDiffer) {
+  EXPECT_EQ(kKeptStore, of_argument("shl.b32 %r4, %r1, 30;"));
+  EXPECT_EQ(kKeptStore, of_argument("mul.lo.s32 %r4, %r1, 1073741824;"));
+  EXPECT_EQ(kKeptStore, of_argument("mul.lo.s32 %r4, %r1, 0;"));
+  EXPECT_EQ(kKeptStore, of_argument("cvt.u32.u8 %r4, %r1;"));
+  EXPECT_EQ(kKeptStore, of_argument("mul.lo.s32 %r4, %r1, %r1;"));
+  EXPECT_EQ(kKeptStore, of_argument("mov.u32 %r4, %laneid;"));
+  EXPECT_EQ(kKeptStore, of_argument("mov.u32 %r4, %r1; setp.gt.s32 %p1, %r3, 5; @%p1 mov.u32 %r4, 5;"));
+  EXPECT_EQ("kept: st.global.u64 may conflict between launches",
+            of_child("mov.u64 %rd9, 1; add.s64 %rd9, %rd9, %rd1; st.global.u64 [%rd3], %rd3;"));
+}
+
+TEST(LaunchOrder, ThreadsOfSeveralDimensionsShareWords) {
+  const Judged judged(Launches{kOwnWord}, {});
+  EXPECT_EQ(analysis::Order::Kept, judged.order->of_pair(0, 0).order);
+}
+
+TEST(LaunchOrder, RowsMustNotReachIntoEachOther) {
+  const auto row = [](const std::string& step) {
+    return of_child("mul.wide.s32 %rd5, %r1, " + step +
+                    "; add.s64 %rd5, %rd1, %rd5; mul.wide.u32 %rd6, %r3, 4; "
+                    "add.s64 %rd5, %rd5, %rd6; st.global.u32 [%rd5], %r3;");
+  };
+  // Children have 32 threads.
+  EXPECT_EQ("proven", row("128"));
+  EXPECT_EQ(kKeptStore, row("124"));
+}
+
+TEST(LaunchOrder, ReadsAreProven) {
+  EXPECT_EQ("proven", of_child("ld.global.u32 %r4, [%rd1]; ld.global.u32 %r5, [%rd2];"));
+  EXPECT_EQ("proven", of_child(""));
+}
+
+TEST(LaunchOrder, UpdatesThatCommuteAreProven) {
+  for (const char* operation : {"add.u32", "min.s32", "max.u32", "and.b32", "or.b32", "xor.b32"})
+    EXPECT_EQ("proven", of_child(std::string("red.global.") + operation + " [%rd1], %r3;")) << operation;
+  EXPECT_EQ("proven", of_child("atom.global.add.u32 %r4, [%rd1], %r3;"));
+  EXPECT_EQ("kept: atom.global.exch.b32 may conflict between launches",
+            of_child("atom.global.exch.b32 %r4, [%rd1], %r3;"));
+  for (const char* operation : {"inc.u32", "dec.u32"})
+    EXPECT_EQ("kept", of_child(std::string("atom.global.") + operation + " %r9, [%rd1], %r3;").substr(0, 4));
+  EXPECT_EQ("kept: atom.global.cas.b32 may conflict between launches",
+            of_child("atom.global.cas.b32 %r4, [%rd1], 0, %r3;"));
+  EXPECT_EQ("kept: atom.global.add.u32 may conflict between launches",
+            of_child("atom.global.add.u32 %r4, [%rd1], %r3; st.global.u32 [%rd3], %r4;"));
+  EXPECT_EQ("kept: red.global.add.u32 and red.global.max.u32 may conflict between launches",
+            of_child("red.global.add.u32 [%rd1], 1; red.global.max.u32 [%rd1], %r3;"));
+}
+
+TEST(LaunchOrder, SumsThatRoundAreProvenWhereNothingFixesTheOrder) {
+  const std::string sum = "mov.f32 %f1, 0f3F800000; red.global.add.f32 [%rd1], %f1;";
+  EXPECT_EQ("proven", of_child(sum));
+  const std::string kept = "kept: red.global.add.f32 may conflict between launches";
+  EXPECT_EQ(kept, verdict({sum, "mov.u32 %r4, %r1; mov.u32 %r9, 0;",
+                           "AGAIN: bar.sync 0; setp.ne.s32 %p1, %r1, %r9; @%p1 bra NEXT;\n" + launch() +
+                               "NEXT: add.s32 %r9, %r9, 1; setp.lt.s32 %p2, %r9, %r3; @%p2 bra AGAIN;"}));
+  const Launches two = {sum, "mov.u32 %r4, %r1;", launch("0") + "bar.sync 0;\n" + launch("1")};
+  EXPECT_EQ("proven", verdict(two, 0, 0));
+  EXPECT_EQ(kept, verdict(two, 0, 1));
+}
+
+TEST(LaunchOrder, EqualStoresAreProven) {
+  EXPECT_EQ("proven", of_child("st.global.u32 [%rd1], 1;"));
+  EXPECT_EQ("proven", of_child("mov.u32 %r4, 7; st.global.u32 [%rd1], %r4;"));
+  EXPECT_EQ("proven", of_child("st.global.u32 [%rd1], %r2;"));
+  EXPECT_EQ(kKeptStore, of_child("st.global.u32 [%rd1], %r1;"));
+  EXPECT_EQ(kKeptStore, of_child("st.global.u32 [%rd1], %r3;"));
+  EXPECT_EQ("kept: st.global.u32 and st.global.u16 may conflict between launches",
+            of_child("mov.u16 %h1, 1; st.global.u32 [%rd1], 1; st.global.u16 [%rd1], %h1;"));
+  EXPECT_EQ("kept: st.global.u32 and st.global.u32 may conflict between launches",
+            of_child("st.global.u32 [%rd1], 1; st.global.u32 [%rd1], 2;"));
+  EXPECT_EQ("kept: ld.global.u32 and st.global.u32 may conflict between launches",
+            of_child("ld.global.u32 %r4, [%rd1]; st.global.u32 [%rd1], 1;"));
+}
+
+TEST(LaunchOrder, DifferentOffsetsAreProven) {
+  EXPECT_EQ("proven", of_child("ld.global.u32 %r4, [%rd1+4]; st.global.u32 [%rd1], 1;"));
+  EXPECT_EQ("kept: ld.global.u32 and st.global.u32 may conflict between launches",
+            of_child("ld.global.u32 %r4, [%rd1+3]; st.global.u32 [%rd1], 1;"));
+}
+
+TEST(LaunchOrder, TestsBeforeAMinimumBelongToIt) {
+  const std::string update = "atom.global.min.s32 %r9, [%rd1], %r3;";
+  EXPECT_EQ("proven", of_child("ld.global.u32 %r4, [%rd1]; setp.le.s32 %p1, %r4, %r3; @%p1 bra OVER; " +
+                               update + " OVER:"));
+  const std::string kept = "kept: ld.global.u32 and atom.global.min.s32 may conflict between launches";
+  // The update runs where it changes nothing, or in another type, or what is loaded is used.
+  EXPECT_EQ(kept, of_child("ld.global.u32 %r4, [%rd1]; setp.ge.s32 %p1, %r4, %r3; @%p1 bra OVER; " + update +
+                           " OVER:"));
+  EXPECT_EQ(kept, of_child("ld.global.u32 %r4, [%rd1]; setp.le.u32 %p1, %r4, %r3; @%p1 bra OVER; " + update +
+                           " OVER:"));
+  EXPECT_EQ(kept, of_child("ld.global.u32 %r4, [%rd1]; setp.le.s32 %p1, %r4, %r3; @%p1 bra OVER; " + update +
+                           " OVER: st.global.u32 [%rd4], %r4;"));
+}
+
+TEST(LaunchOrder, PointersOfParametersMustBeApart) {
+  EXPECT_EQ("proven if 0 and 8 are apart", of_child("ld.global.u32 %r4, [%rd1]; st.global.u32 [%rd4], %r4;"));
+  EXPECT_EQ("proven if 0 and counter are apart",
+            of_child("ld.global.u32 %r4, [%rd1]; st.global.u32 [counter], 1;"));
+  // Two variables always are.
+  EXPECT_EQ("proven", of_child("ld.global.u32 %r4, [table]; st.global.u32 [counter], 1;"));
+}
+
+// p[q[threadIdx.x]] = threadIdx.x
+const std::string kScatter =
+    "mul.wide.u32 %rd5, %r3, 4; add.s64 %rd5, %rd2, %rd5; ld.global.u32 %r4, [%rd5]; "
+    "mul.wide.s32 %rd6, %r4, 4; add.s64 %rd6, %rd1, %rd6; st.global.u32 [%rd6], %r3;";
+const std::string kScattered =
+    "tolerated if 0 and 8 are apart with several blocks: st.global.u32, at an address that the child loads "
+    "from "
+    "its input";
+
+TEST(LaunchOrder, AddressesThatAreInputAreTolerated) {
+  EXPECT_EQ(kScattered, of_child(kScatter));
+  // What the parent writes must be elsewhere.
+  EXPECT_EQ(
+      "tolerated if 0 and 8 are apart if table and 8 are apart with several blocks: st.global.u32, at an "
+      "address that the child loads from its input",
+      verdict({kScatter, "mov.u32 %r4, %r1; st.global.u32 [table], %r1;"}));
+}
+
+TEST(LaunchOrder, AddressesThatAreNoInputAreKept) {
+  // The parent writes what is loaded.
+  EXPECT_EQ(kKeptStore, verdict({kScatter,
+                                 "mov.u32 %r4, %r1; cvta.to.global.u64 %rd9, %rd2; "
+                                 "st.global.u32 [%rd9], %r1;"}));
+  // Each block has its own array.
+  EXPECT_EQ(kKeptStore, verdict({kScatter,
+                                 "mov.u32 %r4, %r1; mul.wide.u32 %rd9, %r2, 256; "
+                                 "add.s64 %rd1, %rd1, %rd9;"}));
+  // One block alone launches.
+  EXPECT_EQ(kKeptStore, verdict({kScatter, "mov.u32 %r4, %r1; setp.ne.s32 %p1, %r2, 2; @%p1 bra OVER;",
+                                 launch() + "OVER:\n"}));
+  // The order is fixed.
+  EXPECT_EQ(kKeptStore,
+            verdict({kScatter, "mov.u32 %r4, %r1;", launch("0") + "bar.sync 0;\n" + launch("1")}, 0, 1));
+}
+
+// p[slot] = threadIdx.x, with a slot of the counter that `changed` may work on.
+std::string slots(const std::string& step, const std::string& changed = "") {
+  return "atom.global.add.u32 %r4, [counter], " + step + "; " + changed +
+         "mul.wide.u32 %rd5, %r4, 4; add.s64 %rd5, %rd1, %rd5; st.global.u32 [%rd5], %r3;";
+}
+const std::string kSlotsHandedOut =
+    "tolerated if 0 and counter are apart with several blocks: atom.global.add.u32, which hands out slots to "
+    "children of all blocks";
+const std::string kKeptCounter = "kept: atom.global.add.u32 may conflict between launches";
+
+TEST(LaunchOrder, SlotsOfACounterAreTolerated) {
+  EXPECT_EQ(kSlotsHandedOut, of_child(slots("1")));
+  EXPECT_EQ(kSlotsHandedOut, of_child(slots("2") + "st.global.u32 [%rd5+4], %r3;"));
+  EXPECT_EQ(kSlotsHandedOut, of_child(slots("4", "add.s32 %r4, %r4, 2;")));
+}
+
+TEST(LaunchOrder, SlotsThatMeetAreKept) {
+  EXPECT_EQ(kKeptCounter, of_child(slots("%r3")));
+  EXPECT_EQ(kKeptStore, of_child(slots("1", "and.b32 %r4, %r4, 3; ")));
+  EXPECT_EQ(kKeptStore, of_child(slots("1", "add.s32 %r4, %r4, %r3; ")));
+  EXPECT_EQ("kept: st.global.u32 and st.global.u32 may conflict between launches",
+            of_child(slots("1") + "st.global.u32 [%rd5+4], %r3;"));
+  EXPECT_EQ("kept: atom.global.add.u32 and st.global.u32 may conflict between launches",
+            of_child(slots("1") + "st.global.u32 [counter], 0;"));
+  EXPECT_EQ(kKeptCounter, verdict({slots("1"), "mov.u32 %r4, %r1; setp.ne.s32 %p1, %r2, 2; @%p1 bra OVER;",
+                                   launch() + "OVER:\n"}));
+}
+
+}  // namespace
+}  // namespace klap::test
