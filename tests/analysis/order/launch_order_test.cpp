@@ -141,6 +141,15 @@ TEST(LaunchOrder, TestsBeforeAMinimumBelongToIt) {
   EXPECT_EQ("proven", of_child("ld.global.u32 %r4, [%rd1]; setp.le.s32 %p1, %r4, %r3; @%p1 bra OVER; " +
                                update + " OVER:"));
   const std::string kept = "kept: ld.global.u32 and atom.global.min.s32 may conflict between launches";
+  EXPECT_EQ("proven", of_child("ld.global.u32 %r4, [%rd1]; setp.gt.s32 %p1, %r4, %r3; @%p1 " + update));
+  EXPECT_EQ(kept, of_child("ld.global.u32 %r4, [%rd1]; setp.gt.s32 %p1, %r4, %r3; @!%p1 " + update));
+  // The operand changes on the way.
+  EXPECT_EQ(
+      kept,
+      of_child("ld.global.u32 %r4, [%rd1]; setp.gt.s32 %p1, %r4, %r3; add.s32 %r3, %r3, 1; @%p1 " + update));
+  // Something else depends on it.
+  EXPECT_EQ(kept, of_child("ld.global.u32 %r4, [%rd1]; setp.le.s32 %p1, %r4, %r3; @%p1 bra OVER; " + update +
+                           " st.global.u32 [%rd4], 1; OVER:"));
   // The update runs where it changes nothing, or in another type, or what is loaded is used.
   EXPECT_EQ(kept, of_child("ld.global.u32 %r4, [%rd1]; setp.ge.s32 %p1, %r4, %r3; @%p1 bra OVER; " + update +
                            " OVER:"));
@@ -156,6 +165,23 @@ TEST(LaunchOrder, PointersOfParametersMustBeApart) {
             of_child("ld.global.u32 %r4, [%rd1]; st.global.u32 [counter], 1;"));
   // Two variables always are.
   EXPECT_EQ("proven", of_child("ld.global.u32 %r4, [table]; st.global.u32 [counter], 1;"));
+}
+
+TEST(LaunchOrder, PointersToOneArrayAreNotApart) {
+  const auto read_and_written = [](const std::string& pointers, const std::string& child) {
+    return verdict({child, "mov.u32 %r4, %r1; " + pointers});
+  };
+  const std::string kept = "kept: ld.global.u32 and st.global.u32 may conflict between launches";
+  const std::string first_word = "ld.global.u32 %r4, [%rd1]; st.global.u32 [%rd4], %r4;";
+  const std::string own_words = "ld.global.u32 %r4, [%rd3]; st.global.u32 [%rd4], %r4;";
+  EXPECT_EQ(kept, read_and_written("mov.u64 %rd2, %rd1;", first_word));
+  EXPECT_EQ(kept, read_and_written("selp.b64 %rd2, %rd1, %rd2, %p1;", first_word));
+  EXPECT_EQ("proven", read_and_written("mov.u64 %rd2, %rd1;", own_words));
+  EXPECT_EQ(kept, read_and_written("add.s64 %rd2, %rd1, 4;", own_words));
+  // A pointer that is loaded may lead anywhere.
+  EXPECT_EQ(kept, read_and_written("cvta.to.global.u64 %rd9, %rd2; ld.global.u64 %rd2, [%rd9];", first_word));
+  // Each thread's arrays may meet those of others.
+  EXPECT_EQ(kKeptStore, read_and_written("mul.wide.u32 %rd9, %r1, 4; sub.s64 %rd1, %rd1, %rd9;", kOwnWord));
 }
 
 // p[q[threadIdx.x]] = threadIdx.x
@@ -188,6 +214,11 @@ TEST(LaunchOrder, AddressesThatAreNoInputAreKept) {
   // One block alone launches.
   EXPECT_EQ(kKeptStore, verdict({kScatter, "mov.u32 %r4, %r1; setp.ne.s32 %p1, %r2, 2; @%p1 bra OVER;",
                                  launch() + "OVER:\n"}));
+  // The child loads from memory that it also writes.
+  EXPECT_EQ("kept", of_child(kScatter + "st.global.u32 [%rd4], 1;").substr(0, 4));
+  // Where the array is found is input itself.
+  EXPECT_EQ("kept: ld.global.u64 and st.global.u32 may conflict between launches",
+            of_child("ld.global.u64 %rd6, [%rd2]; st.global.u32 [%rd6], %r3;"));
   // The order is fixed.
   EXPECT_EQ(kKeptStore,
             verdict({kScatter, "mov.u32 %r4, %r1;", launch("0") + "bar.sync 0;\n" + launch("1")}, 0, 1));

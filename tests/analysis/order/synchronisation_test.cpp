@@ -56,6 +56,39 @@ TEST(Synchronisation, WarpOperationsOrder) {
   EXPECT_THAT(order(shuffle, "", shuffle), StartsWith("unknown: lanes may meet at shfl.sync.idx.b32"));
 }
 
+// Barriers do not wait for threads that have ended.
+TEST(Synchronisation, ThreadsThatEndOrder) {
+  const std::string other_way = "setp.ge.u32 %p1, %r1, 32; @%p1 bra OTHER;";
+  EXPECT_THAT(order(other_way, "ret; OTHER: bar.sync 0;"), testing::Not("no"));
+  EXPECT_THAT(order(other_way, "ret; OTHER: bar.warp.sync 0xffffffff;"), testing::Not("no"));
+  EXPECT_EQ("no", order(other_way, "ret; OTHER:"));
+}
+
+TEST(Synchronisation, RoundsOrder) {
+  const auto round = [](const std::string& code) {
+    const Kernel parent(text_of({"", "mov.u32 %r4, %r1; mov.u32 %r10, 0; AGAIN:",
+                                 code + launch() +
+                                     "add.s32 %r10, %r10, 1; setp.lt.s32 %p2, %r10, %r3; "
+                                     "@%p2 bra AGAIN;\n"}),
+                        "parent");
+    const uint32_t at = parent.facts->flow.index_of(parent.facts->sites.at(0).get_call);
+    return is_order_free(*parent.facts, at, at);
+  };
+  EXPECT_TRUE(round(""));
+  EXPECT_FALSE(round("bar.sync 0;"));
+  EXPECT_FALSE(round("bar.warp.sync 0xffffffff;"));
+  EXPECT_FALSE(round("shfl.sync.idx.b32 %r9, %r1, 0, 31, 0xffffffff;"));
+  EXPECT_FALSE(round("vote.sync.any.pred %p9, %p8, 0xffffffff;"));
+  EXPECT_FALSE(round("activemask.b32 %r9;"));
+  EXPECT_FALSE(round("match.any.sync.b32 %r9, %r1, 0xffffffff;"));
+  EXPECT_FALSE(round("atom.global.add.u32 %r9, [counter], 1;"));
+  EXPECT_FALSE(round("st.global.u32 [table], 1; ld.relaxed.gpu.global.u32 %r9, [table];"));
+  EXPECT_FALSE(round("st.global.u32 [table], 1; ld.global.cg.u32 %r9, [table];"));
+  EXPECT_FALSE(round("red.global.add.u32 [table], 1; ld.volatile.global.u32 %r9, [table];"));
+  EXPECT_TRUE(round("red.global.add.u32 [table], 1; ld.global.u32 %r9, [table];"));
+  EXPECT_FALSE(round("st.global.u32 [table], 1; membar.gl;"));
+}
+
 TEST(Synchronisation, MemoryOrders) {
   // One atomic is behind the one launch and before the other.
   EXPECT_THAT(order("", "atom.global.add.u32 %r9, [counter], 1;"),
