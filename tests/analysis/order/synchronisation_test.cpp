@@ -56,6 +56,14 @@ TEST(Synchronisation, WarpOperationsOrder) {
   EXPECT_THAT(order(shuffle, "", shuffle), StartsWith("unknown: lanes may meet at shfl.sync.idx.b32"));
 }
 
+// A lane may have launched, and ended, while others still go round.
+TEST(Synchronisation, LanesThatLeaveALoopOrder) {
+  EXPECT_THAT(order("mov.u32 %r10, 0; ROUND: shfl.sync.idx.b32 %r9, %r1, 0, 31, 0xffffffff; "
+                    "add.s32 %r10, %r10, 1; setp.lt.s32 %p1, %r10, %r1; @%p1 bra ROUND;",
+                    ""),
+              StartsWith("unknown: lanes may meet at shfl.sync.idx.b32"));
+}
+
 // Barriers do not wait for threads that have ended.
 TEST(Synchronisation, ThreadsThatEndOrder) {
   const std::string other_way = "setp.ge.u32 %p1, %r1, 32; @%p1 bra OTHER;";
