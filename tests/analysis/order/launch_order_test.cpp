@@ -130,6 +130,23 @@ TEST(LaunchOrder, EqualStoresAreProven) {
             of_child("ld.global.u32 %r4, [%rd1]; st.global.u32 [%rd1], 1;"));
 }
 
+TEST(LaunchOrder, EqualStoresOfValuesThatAreLoaded) {
+  const auto loaded = [](const std::string& load, const std::string& more = "") {
+    return verdict({"st.global.u32 [%rd1], %r1;", "cvta.to.global.u64 %rd9, %rd2; " + load + more});
+  };
+  EXPECT_EQ("proven", loaded("ld.global.nc.u32 %r4, [%rd9];"));
+  // It may be written meanwhile.
+  EXPECT_EQ(kKeptStore, loaded("ld.global.u32 %r4, [%rd9];"));
+  EXPECT_EQ(kKeptStore, loaded("ld.volatile.global.u32 %r4, [%rd9];"));
+  EXPECT_EQ(kKeptStore, loaded("ld.relaxed.gpu.global.u32 %r4, [%rd9];"));
+  EXPECT_EQ(kKeptStore, loaded("atom.global.add.u32 %r4, [%rd9], 1;"));
+  EXPECT_EQ(kKeptStore, loaded("ld.global.u32 %r4, [%rd9];", " st.global.u32 [%rd9], %r1;"));
+  EXPECT_EQ(kKeptStore, loaded("ld.global.u32 %r4, [%rd9];", " red.global.add.u32 [%rd9], 1;"));
+  EXPECT_EQ(kKeptStore, loaded("mov.u32 %r4, %clock;"));
+  EXPECT_EQ(kKeptStore, loaded("mov.u32 %r4, %warpid;"));
+  EXPECT_EQ(kKeptStore, loaded("mov.u32 %r4, %lanemask_lt;"));
+}
+
 TEST(LaunchOrder, DifferentOffsetsAreProven) {
   EXPECT_EQ("proven", of_child("ld.global.u32 %r4, [%rd1+4]; st.global.u32 [%rd1], 1;"));
   EXPECT_EQ("kept: ld.global.u32 and st.global.u32 may conflict between launches",
