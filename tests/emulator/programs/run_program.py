@@ -108,7 +108,8 @@ class Runs:
     def environment(self, seed, configuration):
         # The rewritten code of the first run serves the others: compiling it is not what is tested.
         settings = {"KLAP_CACHE_DIR": os.path.join(self.folder.name, "cache"), "KLAP_LINKER": "driver",
-                    **self.case["expected"].get("settings", {}), **CONFIGURATIONS[configuration]}
+                    **self.case["expected"].get("settings", {}), **self.case.get("settings", {}),
+                    **CONFIGURATIONS[configuration]}
         stats = os.path.join(self.folder.name, "stats.json")
         if os.path.exists(stats):
             os.remove(stats)
