@@ -105,8 +105,8 @@ INSTANTIATE_TEST_SUITE_P(As, Annotated, testing::Values("ptx", "fatbin"),
 TEST(AnnotatedForDebugging, HintsAreKeptByTheUnoptimisingCompiler) {
   auto of = explained(ptx_program("debug.ptx"), true);
   EXPECT_EQ(verdicts(of["whole_kernel"]), "multiblock/device");
-  EXPECT_EQ(verdicts(of["each_launch"]), "warp/device config-none");
-  EXPECT_EQ(verdicts(of["kernel_and_launch"]), "warp/device");
+  EXPECT_EQ(verdicts(of["each_launch"]), "order-kept config-none");
+  EXPECT_EQ(verdicts(of["kernel_and_launch"]), "order-kept");
 }
 
 TEST(AnnotatedFatbin, VariantsCarryWhatTheRuntimeIsToKnow) {

@@ -46,7 +46,6 @@ TEST(Errors, UnknownModifiersAndOperandsAreRefused) {
       {"mov.u32 %r1, %envreg0;", "'%envreg0'"},
       {"mov.u32 %r1, %tid;", "'%tid'"},
       {"add.s32 %r1, %r2.b0, %r3;", "'%r2.b0'"},
-      {"mov.u32 %r1, generic(gv);", "operand 'generic(gv)'"},
       {"add.s32 %v1, %r1, %r2;", "'%v1' as a destination"},
       {"shfl.sync.up.b64 %rd1, %rd2, 1, 0, -1;", "mode or type"},
       {"vote.sync.ballot.pred %p1, %p2, -1;", "mode or type"},
