@@ -202,7 +202,8 @@ def judge_parents(outcome, stats, case):
     """Whether as many parents ran rewritten as the program says that there are, where all did."""
     said, launches = report_of(outcome)["parent_launches"], stats["launches"]
     counted = sum(launches["redirected"].values()) / 2  # the run and one that counts failed launches
-    if launches.get("left") or is_what_it_says(said, counted, case):
+    none_did = not case["expected"].get("redirected")  # all launch sites are left
+    if none_did or launches.get("left") or is_what_it_says(said, counted, case):
         return []
     return [f"{counted:g} launches of parents were redirected and not {said}"]
 
