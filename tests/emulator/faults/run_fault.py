@@ -32,8 +32,8 @@ class Library:
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith("KLAP_") or name == "KLAP_NVRTC"}
         environment.update(
-            # What the templates do is shown by programs whose children never meet, in ways that no analysis sees.
-            KLAP_ORDERING="relaxed",
+            # What templates do is shown by programs whose children never meet, but for one, in ways no analysis sees.
+            KLAP_ORDERING="auto" if self.options.program == "followers" else "relaxed",
             LD_PRELOAD=self.path, LD_LIBRARY_PATH=os.path.join(build, "lib", "emulator"),
             KLAP_LINKER="driver", KLAP_LAUNCHER=self.options.launcher,
             KLAP_GRANULARITY=self.options.granularity, KLAP_PROMOTION=self.options.promotion, KLAP_POOL=self.options.pool, KLAP_MULTIBLOCK="4", KLAP_CACHE_DIR=self.cache,
