@@ -335,6 +335,13 @@ class Planner {
     }
   }
 
+  // Queues of several sites keep an order by being run one after another; a child that is run in place does
+  // not.
+  static bool may_run_in_place(const PlannedSite& planned) {
+    return planned.way.ordering == analysis::Ordering::Relaxed ||
+           (planned.order.order != analysis::Order::Kept && planned.parent->sites.size() == 1);
+  }
+
   // Children that need no record, where each launch makes one and what is launched is known to be no error.
   void leave_out(PlannedSite& planned) {
     if (!planned.wish.threshold || planned.way.is_at_once() || planned.way.has_own_room()) return;
@@ -349,7 +356,7 @@ class Planner {
     }
     const analysis::OwnVerdict verdict = analysis::judge_own_children(
         *plan_.units[planned.child_unit]->module(), *planned.child, child_of(planned).moldable,
-        *planned.parent, site, planned.order.order != analysis::Order::Kept, threshold);
+        *planned.parent, site, may_run_in_place(planned), threshold);
     planned.own = verdict.own;
     planned.not_own = verdict.why_not;
   }
