@@ -7,6 +7,7 @@
 #include "analysis/coherence.h"
 #include "analysis/consumer_block.h"
 #include "analysis/own_streams.h"
+#include "analysis/retry.h"
 
 namespace klap::analysis {
 namespace {
@@ -30,6 +31,17 @@ std::optional<Objection> object_to_noncoherent_callees(const Module& m, const Fu
 bool any_has_order(const FunctionFacts& parent, const Way& way) {
   return std::ranges::any_of(
       parent.sites, [&](const Site& site) { return order_scope(parent, site, way) != OrderScope::None; });
+}
+
+// The thread would wait for room that comes when it has left.
+std::optional<Objection> object_to_retrying(const FunctionFacts& parent, const Site& site, const Way& way) {
+  const bool in_groups = way.granularity == Granularity::Block || way.granularity == Granularity::MultiBlock;
+  if (!is_refused_when_full(order_scope(parent, site, way), in_groups)) return std::nullopt;
+  const std::string place =
+      error_use_place({parent.module, parent.function, parent.flow, parent.data}, site);
+  if (place.empty()) return std::nullopt;
+  return Objection{Reason::ParentWaits,
+                   fmt::format("the loop may launch again until there is room ({})", place)};
 }
 
 // Where one of them takes back what others recorded, it launches all of it.
@@ -56,6 +68,11 @@ OrderScope order_scope(const FunctionFacts& parent, const Site& site, const Way&
 
 bool Chained::has(OrderScope scope) const { return std::ranges::find(scopes, scope) != scopes.end(); }
 
+bool Chained::may_refuse(bool in_groups) const {
+  return std::ranges::any_of(scopes,
+                             [in_groups](OrderScope scope) { return is_refused_when_full(scope, in_groups); });
+}
+
 Chained chain_of(const FunctionFacts& parent, const std::vector<const Function*>& children, const Way& way) {
   Chained out;
   for (size_t i = 0; i < children.size(); ++i) {
@@ -74,6 +91,7 @@ std::optional<Objection> object_to_chaining(const Module& child_module, const Fu
                                             const FunctionFacts& parent, const Site& site, const Way& way) {
   if (site.idiom->form == LaunchForm::Documented)
     return object(site, "and the launch asks for a buffer before it knows the grid");
+  if (auto objection = object_to_retrying(parent, site, way)) return objection;
   if (!any_has_order(parent, way)) return std::nullopt;
   return object_to_noncoherent_callees(child_module, child, site);
 }

@@ -6,7 +6,8 @@
 // coherently. Where no stream has an order, neither has the consumer.
 //
 // A loop that launches again because too many launches wait is such a loop as well: a recorded launch
-// succeeds, and one that is not recorded is the program's own.
+// succeeds, and one that is not recorded is the program's own. Where a launch without room is refused, such a
+// loop would never end, as no child is run before the parent is done.
 //
 // Where a kernel launches at several places and one of them stands in a loop, as compilers leave it of most
 // loops that they unroll, all of its launches share the queue: a thread's order is one over all of them.
@@ -36,6 +37,12 @@ enum class OrderScope : uint8_t { None, Thread, Block };
 // The scope of the order that a launch by this site keeps.
 OrderScope order_scope(const FunctionFacts& parent, const Site& site, const Way& way);
 
+// Whether launches of a scope are refused where the queue is full, as CUDA refuses those beyond its limit;
+// others are then made by the program's own call. `in_groups`: groups of blocks launch apart.
+constexpr bool is_refused_when_full(OrderScope scope, bool in_groups) {
+  return scope == OrderScope::Block || (scope == OrderScope::Thread && in_groups);
+}
+
 // All launches of a parent, where they share a queue.
 struct Chained {
   std::vector<ChainedKernel> kernels;  // a kernel's number is its place here
@@ -43,6 +50,8 @@ struct Chained {
   std::vector<OrderScope> scopes;      // of each site, likewise
   [[nodiscard]] bool has(OrderScope scope) const;
   [[nodiscard]] bool in_order() const { return has(OrderScope::Thread) || has(OrderScope::Block); }
+  // Whether some launch is refused where the queue is full.
+  [[nodiscard]] bool may_refuse(bool in_groups) const;
 };
 
 // `children` are the kernels that the parent's sites launch, with constant blocks and shared memory.

@@ -41,10 +41,6 @@ class Judge {
   // What the thread launched before must not come later. Neither may what other threads launched, unless the
   // launches of the block may run in any order.
   Found object_to_order() {
-    const StreamKind stream = stream_kind(site_);
-    if (stream == StreamKind::Other || stream == StreamKind::Tail ||
-        (stream == StreamKind::Null && !any_order_))
-      return "its stream's order is kept";
     const uint32_t launch = p_.flow.index_of(site_.launch_call);
     for (const Site& other : p_.sites) {
       const uint32_t before = p_.flow.index_of(other.launch_call);
@@ -53,6 +49,10 @@ class Judge {
       if (!is_known || p_.flow.can_follow(before, launch))
         return fmt::format("its thread may have launched at {} before", ptx::place(other.position));
     }
+    const StreamKind stream = stream_kind(site_);
+    if (stream == StreamKind::Other || stream == StreamKind::Tail ||
+        (stream == StreamKind::Null && !any_order_))
+      return "its stream's order is kept";
     return std::nullopt;
   }
 

@@ -33,18 +33,35 @@ bool compares_with_limit(const OriginQuery& q, const Statement& s) {
   return false;
 }
 
-}  // namespace
+bool computes_with_error(const OriginQuery& q, const Statement& s) {
+  if (q.module.is(s.head, "mov") || q.module.is(s.head, "st") || q.module.is(s.head, "call")) return false;
+  for (size_t i = 1; i < s.operands.size(); ++i) {
+    const std::string operand = q.module.compact(s.operands[i]);
+    if (q.data.names().is_register(operand) && is_error(q, operand)) return true;
+  }
+  return false;
+}
 
-std::string retry_place(const OriginQuery& q, const Site& site) {
+template <class Is>
+std::string place_in_loop_with(const OriginQuery& q, const Site& site, Is is) {
   if (site.get_call == nullptr) return {};
   const uint32_t at = q.flow.index_of(site.get_call);
   const auto& instructions = q.flow.instructions();
   for (uint32_t i = 0; i < instructions.size(); ++i) {
     if (!q.flow.can_follow(at, i) || !q.flow.can_follow(i, at)) continue;
-    if (compares_with_limit(q, *instructions[i].statement))
-      return q.module.place(instructions[i].statement->head);
+    if (is(q, *instructions[i].statement)) return q.module.place(instructions[i].statement->head);
   }
   return {};
+}
+
+}  // namespace
+
+std::string retry_place(const OriginQuery& q, const Site& site) {
+  return place_in_loop_with(q, site, compares_with_limit);
+}
+
+std::string error_use_place(const OriginQuery& q, const Site& site) {
+  return place_in_loop_with(q, site, computes_with_error);
 }
 
 std::string print_retry(const std::string& place) {

@@ -20,6 +20,10 @@ inline constexpr uint64_t kPendingCountExceeded = 69;
 // is not shown.
 std::string retry_place(const OriginQuery& query, const Site& site);
 
+// Line of an instruction in a loop with the launch that computes with one of these errors, other than by
+// storing it; empty if there is none. Such a loop may launch until there is room.
+std::string error_use_place(const OriginQuery& query, const Site& site);
+
 // "a retry loop on the pending limit (line 130:2)", or nothing.
 std::string print_retry(const std::string& place);
 

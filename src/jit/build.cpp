@@ -388,8 +388,7 @@ class Generator {
       v.grid.at(axis) = site.way.grid.at(axis).value_or(0);
     }
     v.several_blocks = site.order.conditions.several_blocks;
-    v.may_refuse =
-        site.way.chains && site.chained->in_order() && (site.way.keeps_order || site.way.group_blocks != 0);
+    v.may_refuse = site.chained != nullptr && site.chained->may_refuse(site.way.group_blocks != 0);
     for (const auto& [a, b] : site.order.conditions.apart)
       v.apart.push_back({{a.parameter_offset, a.variable}, {b.parameter_offset, b.variable}});
     if (v.apart.empty()) return;

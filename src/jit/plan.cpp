@@ -160,7 +160,7 @@ class Planner {
       flatten(planned[i]);
       pack_blocks(planned[i]);
       use_options(planned[i]);
-      leave_out(planned[i]);
+      leave_out(planned, planned[i]);
       pack_records(planned[i]);
     }
     for (size_t i = 0; i < planned.size(); ++i) add_remark(planned[i], objections[i]);
@@ -335,15 +335,16 @@ class Planner {
     }
   }
 
-  // Queues of several sites keep an order by being run one after another; a child that is run in place does
-  // not.
-  static bool may_run_in_place(const PlannedSite& planned) {
-    return planned.way.ordering == analysis::Ordering::Relaxed ||
-           (planned.order.order != analysis::Order::Kept && planned.parent->sites.size() == 1);
+  // Queues of several sites keep an order by being run one after another. So a child that is run in place is
+  // early unless its queue is the first one.
+  bool may_run_in_place(const std::vector<PlannedSite>& all, const PlannedSite& planned) {
+    if (planned.way.ordering == analysis::Ordering::Relaxed) return true;
+    if (planned.order.order == analysis::Order::Kept) return false;
+    return queue_order(all).front() == planned.site;
   }
 
   // Children that need no record, where each launch makes one and what is launched is known to be no error.
-  void leave_out(PlannedSite& planned) {
+  void leave_out(const std::vector<PlannedSite>& all, PlannedSite& planned) {
     if (!planned.wish.threshold || planned.way.is_at_once() || planned.way.has_own_room()) return;
     if (planned.promotion != nullptr || planned.keeps_launches) return;
     const Site& site = *planned.site;
@@ -356,7 +357,7 @@ class Planner {
     }
     const analysis::OwnVerdict verdict = analysis::judge_own_children(
         *plan_.units[planned.child_unit]->module(), *planned.child, child_of(planned).moldable,
-        *planned.parent, site, may_run_in_place(planned), threshold);
+        *planned.parent, site, may_run_in_place(all, planned), threshold);
     planned.own = verdict.own;
     planned.not_own = verdict.why_not;
   }

@@ -336,7 +336,8 @@ void describe_rewritten(SiteRemark& remark, const PlannedSite& planned, bool is_
   if (planned.keeps_launches)
     remark.notes.emplace_back("launches of sizes that CUDA may refuse are the program's own");
   if (planned.way.has_own_room())
-    remark.notes.emplace_back(planned.way.keeps_order
+    remark.notes.emplace_back(planned.chained != nullptr &&
+                                      planned.chained->may_refuse(planned.way.group_blocks != 0)
                                   ? "launches that the queue has no room for are refused, as by CUDA"
                                   : "launches that the queue has no room for are the program's own");
   if (planned.way.feeds) note_following(remark, *planned.family);

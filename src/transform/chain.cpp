@@ -65,7 +65,7 @@ ConsumerShape chain_shape(const ptx::Module& module, const analysis::Chained& ch
 bool ChainedSites::keeps_block_order() const { return chained_.has(analysis::OrderScope::Block); }
 
 bool ChainedSites::refuses(analysis::OrderScope scope) const {
-  return scope == analysis::OrderScope::Block || (scope == analysis::OrderScope::Thread && in_groups_);
+  return analysis::is_refused_when_full(scope, in_groups_);
 }
 
 // The first thread empties the block's word. All threads are there at the entry, so the barrier holds all of

@@ -79,6 +79,8 @@ struct Site {
   std::string left_on_host;
   // At granularity warp: "rewritten", the reason, or "some" of several sites, where that differs from `left`.
   std::string by_warp = {};
+  // Where it is left at granularity block and multiblock only.
+  std::string left_by_group = {};
 };
 
 struct Case {
@@ -175,6 +177,8 @@ class Builder {
   void otherwise_on_device(const std::string& reason) { case_.sites.back().left_on_device = reason; }
   // What becomes of the last named parent's sites at granularity warp: "rewritten", the reason, or "some".
   void by_warp(const std::string& verdict) { case_.sites.back().by_warp = verdict; }
+  // The reason why the last named parent is left where groups of its blocks launch apart.
+  void left_by_group(const std::string& reason) { case_.sites.back().left_by_group = reason; }
   void setting(const std::string& variable, const std::string& value) { case_.settings[variable] = value; }
   // The user's word that children of different threads never meet, where the analysis of their order cannot
   // see it. The case is about something else, which children in order do not have.

@@ -135,7 +135,8 @@ json case_json(const Case& c, const std::string& ptx_file) {
                      {"left", s.left},
                      {"left_on_device", s.left_on_device},
                      {"left_on_host", s.left_on_host},
-                     {"by_warp", s.by_warp}});
+                     {"by_warp", s.by_warp},
+                     {"left_by_group", s.left_by_group}});
   }
   return {{"name", c.name},
           {"about", c.about},
@@ -160,7 +161,7 @@ Case case_from(const json& j, const std::filesystem::path& folder) {
   for (const json& s : j.at("steps")) c.steps.push_back(step_from(s, c));
   for (const json& s : j.at("sites"))
     c.sites.push_back(
-        {s.at("parent"), s.at("left"), s.at("left_on_device"), s.at("left_on_host"), s.value("by_warp", "")});
+        {s.at("parent"), s.at("left"), s.at("left_on_device"), s.at("left_on_host"), s.value("by_warp", ""), s.value("left_by_group", "")});
   return c;
 }
 

@@ -326,7 +326,9 @@ TEST_P(LaunchLoops, EndWhereOneBlockIsResident) {
 
 // A thread that takes back what it recorded meets the pending limit in the middle of it: the launches that
 // are left stay recorded, and the program's own one is refused.
-TEST_P(LaunchLoops, KeepTheirOrderWhereLaunchesAreRefused) {
+class RetriedLaunches : public LaunchLoops {};
+
+TEST_P(RetriedLaunches, KeepTheirOrderWhereLaunchesAreRefused) {
   if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
   const Launched launched = run_cases("loop_retry",
                                       {{"KLAP_POOL_BYTES", "8K"},
@@ -389,6 +391,12 @@ std::vector<const Configuration*> put_off_configurations() {
   return all;
 }
 
+std::vector<const Configuration*> configurations_of_grids() {
+  std::vector<const Configuration*> all = put_off_configurations();
+  std::erase_if(all, [](const Configuration* c) { return c->granularity != "grid"; });
+  return all;
+}
+
 std::vector<const Configuration*> gpu_configurations() {
   std::vector<const Configuration*> all;
   for (const Configuration& c : configurations()) {
@@ -415,6 +423,8 @@ std::string configuration_name(const testing::TestParamInfo<const Configuration*
 
 INSTANTIATE_TEST_SUITE_P(Cases, Differential, testing::ValuesIn(combinations()), test_name);
 INSTANTIATE_TEST_SUITE_P(Cases, LaunchLoops, testing::ValuesIn(put_off_configurations()), configuration_name);
+INSTANTIATE_TEST_SUITE_P(Cases, RetriedLaunches, testing::ValuesIn(configurations_of_grids()),
+                         configuration_name);
 INSTANTIATE_TEST_SUITE_P(Cases, OnGpu, testing::ValuesIn(gpu_configurations()), configuration_name);
 INSTANTIATE_TEST_SUITE_P(Cases, FewPendingLaunches, testing::ValuesIn(configurations_with_groups()),
                          configuration_name);

@@ -295,15 +295,20 @@ void fill_cell(Builder& c, const std::string& parent) {
 
 #endif
 
-// A cell in which no two children conflict: the parent is rewritten.
+// A cell in which it is shown that no two children conflict: the parent is rewritten. And one in which the
+// order is kept: lanes of a warp cannot do so.
 #ifdef __CUDACC__
 #define ORDER_PROVEN(name, relation, access, about) ORDER_CELL(name, relation, access, about)
+#define ORDER_KEPT(name, relation, access, about) ORDER_CELL(name, relation, access, about)
 #else
-#define ORDER_PROVEN(name, relation, access, about)                        \
+#define ORDER_REWRITTEN(name, relation, access, about, warp)               \
   KLAP_CASE(name, about) {                                                 \
     ::klap::differential::fill_cell<relation, access>(c, #name "_parent"); \
     c.rewritten(#name "_parent");                                          \
+    c.by_warp(warp);                                                       \
   }
+#define ORDER_PROVEN(name, relation, access, about) ORDER_REWRITTEN(name, relation, access, about, "")
+#define ORDER_KEPT(name, relation, access, about) ORDER_REWRITTEN(name, relation, access, about, "order-kept")
 #endif
 
 }  // namespace klap::differential

@@ -129,6 +129,8 @@ std::string expected_verdict(const Site& site, const Configuration& configuratio
   const bool by_warp = configuration.granularity == "warp";
   if (by_warp && !site.by_warp.empty())
     return site.by_warp == "rewritten" || site.by_warp == "some" ? site.by_warp : "left: " + site.by_warp;
+  const bool by_group = configuration.granularity == "block" || configuration.granularity == "multiblock";
+  if (by_group && !site.left_by_group.empty()) return "left: " + site.left_by_group;
   const std::string& there = by_warp                              ? std::string()
                              : configuration.launcher == "device" ? site.left_on_device
                                                                   : site.left_on_host;

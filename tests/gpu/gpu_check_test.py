@@ -413,10 +413,10 @@ class BesideTest(WithCommand):
         self.assertIn("WRONG in crowded beside th: crowded: no verdict printed", out)
 
     def test_fallback_is_not_success(self):
-        self.side("bench/rbfs", "true", dict(STATS, launches={"redirected": {}}))
+        self.side("bench/td", "true", dict(STATS, launches={"redirected": {}}))
         code, out = self.run_section()
         self.assertEqual(code, 1)
-        self.assertIn("WRONG in crowded beside rbfs: rbfs: no launch of search_from was redirected", out)
+        self.assertIn("WRONG in crowded beside td: td: no launch of", out)
 
     def test_missing_program(self):
         os.remove(self.where.program("gpu", "crowded"))

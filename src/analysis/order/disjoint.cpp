@@ -59,9 +59,10 @@ class Splitter {
   [[nodiscard]] Contents contents(const Expr& e) const {
     Contents out;
     any_leaf(e, [&](const ExprNode& leaf) {
-      if (key_.is_key(leaf)) {
+      const Varies varies = LaunchTerms::varies(leaf);
+      if (key_.is_key && key_.is_key(leaf)) {
         out.key = true;
-      } else if (const Varies varies = LaunchTerms::varies(leaf); varies == Varies::Child) {
+      } else if (varies == Varies::Child || (varies == Varies::Thread && !key_.is_key)) {
         out.child = true;
       } else if (varies != Varies::No) {
         out.unknown = true;  // another key would be one as well
@@ -98,7 +99,7 @@ class Splitter {
   bool add_rest(const Term& term, Wide coefficient) {
     if (term.factors.size() != 1) return false;
     const Expr& value = term.factors[0];
-    const Interval range = range_of_value(value);
+    const Interval range = range_behind_comparisons(value);
     if (range.most < kHalfOfWord && range.least > -kHalfOfWord && !(by_bounds_ && is_bounded(value))) {
       const Wide one = coefficient * range.least, other = coefficient * range.most;
       out_.rest.add({std::min(one, other), std::max(one, other)});
@@ -115,9 +116,27 @@ class Splitter {
     return false;
   }
 
+  // By a value that is not constant.
   [[nodiscard]] bool is_bounded(const Expr& value) const {
-    return std::ranges::any_of(shape_.bounded,
-                               [&](const Bounded& b) { return is_same_number(b.value, value); });
+    return std::ranges::any_of(shape_.bounded, [&](const Bounded& b) {
+      return !b.bound.as_constant() && is_same_number(b.value, value);
+    });
+  }
+
+  // The range, and what comparisons with constants leave of it.
+  [[nodiscard]] Interval range_behind_comparisons(const Expr& value) const {
+    Interval range = range_of_value(value);
+    for (const Bounded& bounded : shape_.bounded) {
+      const auto constant = bounded.bound.as_constant();
+      if (!constant || !is_same_number(bounded.value, value)) continue;
+      const uint32_t bits = bounded.bound->bits;
+      const Wide bound =
+          bounded.sign == Sign::Signed ? Wide{as_signed(*constant, bits)} : Wide{*constant};
+      if (bound < 1) continue;  // nobody comes there
+      range.least = std::max(range.least, Wide{0});
+      range.most = std::min(range.most, bound - 1);
+    }
+    return range;
   }
 
   static Interval range_of_value(const Expr& value) {
@@ -175,7 +194,7 @@ class Splitter {
         out_.inner_factor = coefficient;
       } else if (all.child) {
         if (term.factors.size() != 1) return false;
-        const Interval range = range_of_value(term.factors[0]);
+        const Interval range = range_behind_comparisons(term.factors[0]);
         const Wide one = coefficient * range.least, other = coefficient * range.most;
         out_.inner_rest.add({std::min(one, other), std::max(one, other)});
       } else {
@@ -278,7 +297,7 @@ bool are_disjoint(const AccessShape& a, const AccessShape& b, const Key& key_of_
 
 bool are_at_different_offsets(const AccessShape& a, const AccessShape& b) {
   if (a.bytes == 0 || b.bytes == 0) return false;
-  const Key none{[](const ExprNode&) { return false; }, 1, 0};
+  const Key none{};
   const auto split_a = Splitter(a, none).run(), split_b = Splitter(b, none).run();
   if (!split_a || !split_b || split_a->scale != 0 || split_b->scale != 0) return false;
   if (!are_equal(split_a->base, split_b->base)) return false;

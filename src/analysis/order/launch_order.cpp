@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 
+#include "analysis/expression_ranges.h"
 #include "analysis/order/disjoint.h"
 #include "analysis/order/synchronisation.h"
 #include "analysis/single_thread.h"
@@ -214,27 +215,50 @@ class OrderJudge {
       const Statement& test = *facts->flow.instructions()[definitions[0]].statement;
       if (test.predicated || !m.is(test.head, "setp") || test.operands.size() != 3) return;
       if (test.modifiers.size() != 2) return;
-      const bool holds = jumped != s.predicate_negated;
-      const std::string_view comparison = m.text(test.modifiers.first);
       const std::string_view type = m.text(test.modifiers.last - 1);
       const bool is_signed = type.starts_with(".s");
       if (!is_signed && !type.starts_with(".u")) return;
-      const bool less = comparison == ".lt" || comparison == ".lo";
-      const bool at_least = comparison == ".ge" || comparison == ".hs";
-      const bool greater = comparison == ".gt" || comparison == ".hi";
-      const bool at_most = comparison == ".le" || comparison == ".ls";
-      const bool first_is_less = (less && holds) || (at_least && !holds);
-      const bool second_is_less = (greater && holds) || (at_most && !holds);
-      if (!first_is_less && !second_is_less) return;
-      const uint32_t bits = 8 * ptx::type_bytes(type);
-      const auto read = [&](size_t operand) {
-        return terms.of(
-            facts->values().symbolic.read(definitions[0], m.compact(test.operands[operand]), bits));
-      };
-      const Expr value = read(first_is_less ? 1 : 2), bound = read(first_is_less ? 2 : 1);
-      if (!value.known() || !bound.known()) return;
       const Sign sign = is_signed ? Sign::Signed : Sign::Unsigned;
-      if (is_place_in_child(value)) out.push_back({value, bound, sign});
+      const uint32_t bits = 8 * ptx::type_bytes(type);
+      std::array<Expr, 2> compared;
+      for (size_t i = 0; i < compared.size(); ++i) {
+        compared.at(i) = terms.of(
+            facts->values().symbolic.read(definitions[0], m.compact(test.operands[i + 1]), bits));
+        if (!compared.at(i).known()) return;
+      }
+      const Relation relation = relation_of(m.text(test.modifiers.first), jumped != s.predicate_negated);
+      const auto add = [&](const Expr& value, const std::optional<Expr>& bound) {
+        if (bound && is_place_in_child(value)) out.push_back({value, *bound, sign});
+      };
+      const auto& [first, second] = compared;
+      if (relation == Relation::Less) add(first, second);
+      if (relation == Relation::Greater) add(second, first);
+      if (relation == Relation::AtMost || relation == Relation::Equal) add(first, next_of(second, sign));
+      if (relation == Relation::AtLeast || relation == Relation::Equal) add(second, next_of(first, sign));
+    }
+
+    enum class Relation : uint8_t { Unknown, Less, Greater, AtMost, AtLeast, Equal };
+
+    // What is known of two operands from what came of their comparison.
+    static Relation relation_of(std::string_view comparison, bool holds) {
+      const auto is = [&](std::string_view one, std::string_view other) {
+        return comparison == one || comparison == other;
+      };
+      if (is(".lt", ".lo")) return holds ? Relation::Less : Relation::AtLeast;
+      if (is(".gt", ".hi")) return holds ? Relation::Greater : Relation::AtMost;
+      if (is(".le", ".ls")) return holds ? Relation::AtMost : Relation::Greater;
+      if (is(".ge", ".hs")) return holds ? Relation::AtLeast : Relation::Less;
+      if (comparison == ".eq" && holds) return Relation::Equal;
+      return comparison == ".ne" && !holds ? Relation::Equal : Relation::Unknown;
+    }
+
+    // What is less than the result is at most the constant; nothing for another value, and for the largest.
+    static std::optional<Expr> next_of(const Expr& value, Sign sign) {
+      const auto constant = value.as_constant();
+      if (!constant) return std::nullopt;
+      const uint64_t most = mask(value->bits) >> (sign == Sign::Signed ? 1U : 0U);
+      if (*constant == most) return std::nullopt;
+      return Expr::constant((*constant + 1) & mask(value->bits), value->bits);
     }
 
     // Made of the thread's place in the child alone, by sums of positive multiples: it is not negative. (A

@@ -327,6 +327,7 @@ KLAP_CASE(loop_retry, "a thread that launches until there is room launches twice
   const auto cells = c.buffer("cells", before, after);
   c.launch("retry_parent", {kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(cells));
   in_loop(c, "retry_parent", "rewritten");
+  c.left_by_group("parent-waits");  // where its queue is full, nothing else makes room
   c.children_never_meet();
 }
 

@@ -526,6 +526,7 @@ KLAP_CASE(loop_retry_sites, "a thread that tries two launches until there is roo
   const auto cells = c.buffer("cells", starts(kSize), after);
   launch(c, "retry_sites_parent", c.address(cells));
   in_loop(c, "retry_sites_parent");
+  c.left_by_group("parent-waits");  // where its queue is full, nothing else makes room
   c.children_never_meet();
 }
 

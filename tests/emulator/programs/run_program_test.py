@@ -71,8 +71,12 @@ class JudgeLaunches(unittest.TestCase):
         self.assertTrue(run_program.judge_kernels(self.said(counted=4), case))
 
     def test_parents(self):
-        judge = lambda redirected, left=(), **case: run_program.judge_parents(  # noqa: E731
-            self.said(), {"launches": {"redirected": redirected, "left": dict(left)}}, case)
+        def judge(redirected, left=(), sites=("parent<false>",), **case):
+            stats = {"launches": {"redirected": redirected, "left": dict(left)}}
+            return run_program.judge_parents(self.said(), stats, {"expected": {"redirected": sites}, **case})
+
+        self.assertEqual(judge({}, sites=()), [])  # all sites are left
+        self.assertTrue(judge({}))
         self.assertEqual(judge({"parent<false>": 2, "parent<true>": 2}), [])
         self.assertTrue(judge({"parent<false>": 2, "parent<true>": 1}))
         self.assertEqual(judge({"parent<false>": 1}, left={"parent<false>": 3}), [])
