@@ -38,7 +38,7 @@ std::optional<Objection> object_to_retrying(const FunctionFacts& parent, const S
   const bool in_groups = way.granularity == Granularity::Block || way.granularity == Granularity::MultiBlock;
   if (!is_refused_when_full(order_scope(parent, site, way), in_groups)) return std::nullopt;
   const std::string place =
-      error_use_place({parent.module, parent.function, parent.flow, parent.data}, site);
+      error_branch_place({parent.module, parent.function, parent.flow, parent.data}, site);
   if (place.empty()) return std::nullopt;
   return Objection{Reason::ParentWaits,
                    fmt::format("the loop may launch again until there is room ({})", place)};
@@ -69,8 +69,8 @@ OrderScope order_scope(const FunctionFacts& parent, const Site& site, const Way&
 bool Chained::has(OrderScope scope) const { return std::ranges::find(scopes, scope) != scopes.end(); }
 
 bool Chained::may_refuse(bool in_groups) const {
-  return std::ranges::any_of(scopes,
-                             [in_groups](OrderScope scope) { return is_refused_when_full(scope, in_groups); });
+  return std::ranges::any_of(
+      scopes, [in_groups](OrderScope scope) { return is_refused_when_full(scope, in_groups); });
 }
 
 Chained chain_of(const FunctionFacts& parent, const std::vector<const Function*>& children, const Way& way) {

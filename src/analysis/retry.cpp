@@ -33,15 +33,6 @@ bool compares_with_limit(const OriginQuery& q, const Statement& s) {
   return false;
 }
 
-bool computes_with_error(const OriginQuery& q, const Statement& s) {
-  if (q.module.is(s.head, "mov") || q.module.is(s.head, "st") || q.module.is(s.head, "call")) return false;
-  for (size_t i = 1; i < s.operands.size(); ++i) {
-    const std::string operand = q.module.compact(s.operands[i]);
-    if (q.data.names().is_register(operand) && is_error(q, operand)) return true;
-  }
-  return false;
-}
-
 template <class Is>
 std::string place_in_loop_with(const OriginQuery& q, const Site& site, Is is) {
   if (site.get_call == nullptr) return {};
@@ -60,8 +51,15 @@ std::string retry_place(const OriginQuery& q, const Site& site) {
   return place_in_loop_with(q, site, compares_with_limit);
 }
 
-std::string error_use_place(const OriginQuery& q, const Site& site) {
-  return place_in_loop_with(q, site, computes_with_error);
+std::string error_branch_place(const OriginQuery& q, const Site& site) {
+  const RegisterSet decided_by_error = dependents(q.module, q.flow, q.data.names(), [&](const Statement& s) {
+    const Registers registers = registers_of(q.module, s, q.data.names());
+    return std::ranges::any_of(registers.written, [&](std::string_view reg) { return is_error(q, reg); });
+  });
+  return place_in_loop_with(q, site, [&](const OriginQuery&, const Statement& s) {
+    return s.predicated && q.module.is(s.head, "bra") &&
+           decided_by_error.contains(q.module.text(s.predicate));
+  });
 }
 
 std::string print_retry(const std::string& place) {

@@ -20,9 +20,9 @@ inline constexpr uint64_t kPendingCountExceeded = 69;
 // is not shown.
 std::string retry_place(const OriginQuery& query, const Site& site);
 
-// Line of an instruction in a loop with the launch that computes with one of these errors, other than by
-// storing it; empty if there is none. Such a loop may launch until there is room.
-std::string error_use_place(const OriginQuery& query, const Site& site);
+// Line of a branch in a loop with the launch that one of these errors decides, through any computation but
+// not through memory; empty if there is none. Such a loop may launch until there is room.
+std::string error_branch_place(const OriginQuery& query, const Site& site);
 
 // "a retry loop on the pending limit (line 130:2)", or nothing.
 std::string print_retry(const std::string& place);

@@ -390,7 +390,8 @@ class Generator {
     v.several_blocks = site.order.conditions.several_blocks;
     v.may_refuse = site.chained != nullptr && site.chained->may_refuse(site.way.group_blocks != 0);
     for (const auto& [a, b] : site.order.conditions.apart)
-      v.apart.push_back({{a.parameter_offset, a.variable}, {b.parameter_offset, b.variable}});
+      v.apart.push_back({{a.parameter_offset, a.variable, a.only_upwards},
+                         {b.parameter_offset, b.variable, b.only_upwards}});
     if (v.apart.empty()) return;
     for (const ptx::Parameter& p : site.parent->function.parameters)
       v.parent_param_offsets.push_back(p.offset);

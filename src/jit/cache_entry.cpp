@@ -103,7 +103,8 @@ template <typename Archive, typename M>
 requires std::same_as<std::remove_const_t<M>, MemoryPair>
 void fields(Archive& archive, M& pair) {
   auto& [first, second] = pair;
-  archive(first.offset), archive(first.variable), archive(second.offset), archive(second.variable);
+  archive(first.offset), archive(first.variable), archive(first.only_upwards);
+  archive(second.offset), archive(second.variable), archive(second.only_upwards);
 }
 
 // Of a grid or a block.

@@ -172,8 +172,9 @@ struct PromotedChain {
 
 // Memory that the host knows by a pointer in the parent's parameters, or as a variable of the module.
 struct HostMemory {
-  uint32_t offset = 0;   // of the pointer
-  std::string variable;  // empty for a pointer
+  uint32_t offset = 0;        // of the pointer
+  std::string variable;       // empty for a pointer
+  bool only_upwards = false;  // no access through the pointer lies below it
 };
 struct MemoryPair {
   HostMemory first, second;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "analysis/chaining.h"
 #include "analysis/single_thread.h"
@@ -182,10 +183,10 @@ std::string memory_text(const analysis::HostMemory& memory) {
 std::string conditions_text(const analysis::OrderConditions& conditions) {
   std::vector<std::string> parts;
   if (conditions.several_blocks) parts.emplace_back("the parent has more than one block");
-  std::string apart;
+  std::set<std::string> apart;
   for (const auto& [a, b] : conditions.apart)
-    apart += fmt::format("{}{} and {}", apart.empty() ? "" : ", ", memory_text(a), memory_text(b));
-  if (!apart.empty()) parts.push_back(fmt::format("in different allocations are {}", apart));
+    apart.insert(fmt::format("{} and {}", memory_text(a), memory_text(b)));
+  if (!apart.empty()) parts.push_back(fmt::format("in different allocations are {}", fmt::join(apart, ", ")));
   return parts.empty() ? "" : fmt::format(", where {}", fmt::join(parts, " and "));
 }
 

@@ -228,8 +228,7 @@ bool has_too_many_threads(const Launch& launch, const jit::Variant& variant) {
   return grid_threads(launch) > KLAP_MAX_RECORDS && !any_size && !may_cut;
 }
 
-// Whether the memory of all pairs is shown to lie in different allocations. Nobody indexes a pointer below
-// the array that it was given for.
+// Whether the memory of all pairs is shown to lie in different allocations.
 bool has_memory_apart(const ParentKernel& parent, const Launch& launch) {
   const jit::Variant& variant = parent.variant();
   if (variant.apart.empty()) return true;
@@ -238,9 +237,9 @@ bool has_memory_apart(const ParentKernel& parent, const Launch& launch) {
   for (const auto& [first, second] : variant.apart) {
     const bool is_pair = first.variable.empty() && second.variable.empty();
     const jit::HostMemory& pointer = first.variable.empty() ? first : second;
-    const PointerParameter parameter{pointer.offset, true};
+    const PointerParameter parameter{pointer.offset, pointer.only_upwards};
     if (is_pair) {
-      pairs.push_back({parameter, {second.offset, true}});
+      pairs.push_back({parameter, {second.offset, second.only_upwards}});
     } else {
       const auto [address, bytes] =
           parent.variable(first.variable.empty() ? second.variable : first.variable);

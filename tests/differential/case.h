@@ -93,6 +93,8 @@ struct Case {
   std::vector<Site> sites;  // empty: not looked at
   // Settings of preloaded runs, as environment variables. Cases by hand only.
   std::map<std::string, std::string> settings = {};
+  // Of a cell of order_cells.h: how its launches are related, and the access in which children conflict.
+  std::string relation = {}, access = {};
 };
 
 // ---- putting a case together ----
@@ -179,6 +181,10 @@ class Builder {
   void by_warp(const std::string& verdict) { case_.sites.back().by_warp = verdict; }
   // The reason why the last named parent is left where groups of its blocks launch apart.
   void left_by_group(const std::string& reason) { case_.sites.back().left_by_group = reason; }
+  void cell(const std::string& relation, const std::string& access) {
+    case_.relation = relation;
+    case_.access = access;
+  }
   void setting(const std::string& variable, const std::string& value) { case_.settings[variable] = value; }
   // The user's word that children of different threads never meet, where the analysis of their order cannot
   // see it. The case is about something else, which children in order do not have.

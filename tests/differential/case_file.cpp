@@ -160,8 +160,8 @@ Case case_from(const json& j, const std::filesystem::path& folder) {
   }
   for (const json& s : j.at("steps")) c.steps.push_back(step_from(s, c));
   for (const json& s : j.at("sites"))
-    c.sites.push_back(
-        {s.at("parent"), s.at("left"), s.at("left_on_device"), s.at("left_on_host"), s.value("by_warp", ""), s.value("left_by_group", "")});
+    c.sites.push_back({s.at("parent"), s.at("left"), s.at("left_on_device"), s.at("left_on_host"),
+                       s.value("by_warp", ""), s.value("left_by_group", "")});
   return c;
 }
 

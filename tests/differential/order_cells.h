@@ -290,8 +290,11 @@ void fill_cell(Builder& c, const std::string& parent) {
   Relation::set(c);
 }
 
-#define ORDER_CELL(name, relation, access, about) \
-  KLAP_CASE(name, about) { ::klap::differential::fill_cell<relation, access>(c, #name "_parent"); }
+#define ORDER_CELL(name, relation, access, about)                          \
+  KLAP_CASE(name, about) {                                                 \
+    ::klap::differential::fill_cell<relation, access>(c, #name "_parent"); \
+    c.cell(#relation, #access);                                            \
+  }
 
 #endif
 
@@ -304,6 +307,7 @@ void fill_cell(Builder& c, const std::string& parent) {
 #define ORDER_REWRITTEN(name, relation, access, about, warp)               \
   KLAP_CASE(name, about) {                                                 \
     ::klap::differential::fill_cell<relation, access>(c, #name "_parent"); \
+    c.cell(#relation, #access);                                            \
     c.rewritten(#name "_parent");                                          \
     c.by_warp(warp);                                                       \
   }

@@ -214,6 +214,8 @@ TEST_P(RewrittenFile, AssemblesAndLinksWhereTheParentLaunches) {
 }
 TEST_P(RewrittenFile, AssemblesAndLinksWhereBlocksLaunch) {
   if (is_for_host_only(jit::Granularity::Block)) return;
+  // Groups of blocks refuse what their queues have no room for, which a loop may wait for.
+  if (is_left_with("parent-waits", jit::Granularity::Block)) return;
   for (const auto granularity :
        in_turn<jit::Granularity>(GetParam(), {jit::Granularity::Block, jit::Granularity::MultiBlock}))
     check(jit::Launcher::Device, granularity);

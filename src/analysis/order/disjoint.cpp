@@ -130,8 +130,7 @@ class Splitter {
       const auto constant = bounded.bound.as_constant();
       if (!constant || !is_same_number(bounded.value, value)) continue;
       const uint32_t bits = bounded.bound->bits;
-      const Wide bound =
-          bounded.sign == Sign::Signed ? Wide{as_signed(*constant, bits)} : Wide{*constant};
+      const Wide bound = bounded.sign == Sign::Signed ? Wide{as_signed(*constant, bits)} : Wide{*constant};
       if (bound < 1) continue;  // nobody comes there
       range.least = std::max(range.least, Wide{0});
       range.most = std::min(range.most, bound - 1);

@@ -36,7 +36,8 @@ struct AccessShape {
   std::vector<Bounded> bounded;
 };
 
-// Tells the leaves that are keys (none if there is no function), and how much any two of them differ at least.
+// Tells the leaves that are keys (none if there is no function), and how much any two of them differ at
+// least.
 struct Key {
   std::function<bool(const ExprNode&)> is_key;
   uint64_t least_difference = 1;

@@ -222,8 +222,8 @@ class OrderJudge {
       const uint32_t bits = 8 * ptx::type_bytes(type);
       std::array<Expr, 2> compared;
       for (size_t i = 0; i < compared.size(); ++i) {
-        compared.at(i) = terms.of(
-            facts->values().symbolic.read(definitions[0], m.compact(test.operands[i + 1]), bits));
+        compared.at(i) =
+            terms.of(facts->values().symbolic.read(definitions[0], m.compact(test.operands[i + 1]), bits));
         if (!compared.at(i).known()) return;
       }
       const Relation relation = relation_of(m.text(test.modifiers.first), jumped != s.predicate_negated);
@@ -331,7 +331,37 @@ class OrderJudge {
   }
 
   void find_host_roots(Child& child) {
-    for (Access& access : child.accesses) access.memory = host_memory(child, access.is->roots);
+    for (Access& access : child.accesses) {
+      const auto memory = host_memory(child, access.is->roots);
+      if (!memory) continue;
+      access.memory.emplace();
+      for (HostMemory part : *memory) {
+        part.only_upwards = goes_only_upwards(access.shape.address, part);
+        access.memory->insert(part);
+      }
+    }
+  }
+
+  // The pointer itself and what is added to it. Signed numbers that are loaded may be negative all the same:
+  // a program that finds its elements by such numbers counts them from the array's begin.
+  static bool goes_only_upwards(const Expr& address, const HostMemory& memory) {
+    if (!memory.variable.empty() || !address.known()) return !memory.variable.empty();
+    if (subtracts(address)) return false;
+    bool has_pointer = false;
+    for (const Term& term : terms_of(address)) {
+      if (term.factors.size() != 1 || term.factors[0]->kind != ExprKind::Parameter) continue;
+      const bool is_pointer = term.factors[0]->value == memory.parameter_offset && term.coefficient == 1;
+      has_pointer = has_pointer || is_pointer;
+    }
+    return has_pointer;
+  }
+  static bool subtracts(const Expr& sum) {
+    return std::ranges::any_of(terms_of(sum), [&](const Term& term) {
+      return as_signed(term.coefficient, sum->bits) < 0 ||
+             std::ranges::any_of(term.factors, [](const Expr& factor) {
+               return factor->kind == ExprKind::SignExtend && subtracts(factor->operands[0]);
+             });
+    });
   }
 
   // What the parent and all its children write.
@@ -359,7 +389,7 @@ class OrderJudge {
     OrderConditions out;
     for (const HostMemory& x : *a) {
       for (const HostMemory& y : *b) {
-        if (x == y) return std::nullopt;
+        if (x.has_same_name(y)) return std::nullopt;
         if (!x.variable.empty() && !y.variable.empty()) continue;  // two variables never overlap
         out.apart.insert(std::minmax(x, y));
       }

@@ -40,7 +40,13 @@ const char* to_string(Order order);  // "proven", "tolerated", "kept"
 struct HostMemory {
   uint32_t parameter_offset = 0;  // where the pointer stands in the parameter block
   std::string variable;           // empty for a pointer
+  // No address is computed from the pointer by subtracting from it. Otherwise it may be the end of one array
+  // and mean that, though another one begins there.
+  bool only_upwards = false;
   auto operator<=>(const HostMemory&) const = default;
+  [[nodiscard]] bool has_same_name(const HostMemory& other) const {
+    return parameter_offset == other.parameter_offset && variable == other.variable;
+  }
 };
 
 // What must hold of a launch of the parent for its children to overlap.

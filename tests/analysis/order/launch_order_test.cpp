@@ -83,6 +83,27 @@ TEST(LaunchOrder, RowsMustNotReachIntoEachOther) {
   EXPECT_EQ(kKeptStore, row("124"));
 }
 
+TEST(LaunchOrder, ComparisonsLeaveFewerThreadsOfTheChild) {
+  // The child's thread stores at 16 * i + 4 * tid, of which the comparison leaves some.
+  const auto behind = [](const std::string& comparison) {
+    return of_child(comparison +
+                    " bra OVER; mul.wide.s32 %rd5, %r1, 16; add.s64 %rd5, %rd1, %rd5; "
+                    "mul.wide.u32 %rd6, %r3, 4; add.s64 %rd5, %rd5, %rd6; st.global.u32 [%rd5], %r3; OVER:");
+  };
+  for (const char* comparison :
+       {"setp.gt.s32 %p1, %r3, 3; @%p1", "setp.ge.u32 %p1, %r3, 4; @%p1", "setp.lt.s32 %p1, %r3, 4; @!%p1",
+        "setp.le.s32 %p1, %r3, 3; @!%p1", "setp.lt.s32 %p1, 3, %r3; @%p1", "setp.ne.s32 %p1, %r3, 0; @%p1",
+        "setp.eq.s32 %p1, 2, %r3; @!%p1"})
+    EXPECT_EQ("proven", behind(comparison)) << comparison;
+  for (const char* comparison : {"setp.gt.s32 %p1, %r3, 4; @%p1", "setp.gt.s32 %p1, %r3, 3; @!%p1",
+                                 "setp.eq.s32 %p1, %r3, 0; @%p1", "setp.gt.s32 %p1, %r3, %r2; @%p1",
+                                 "setp.le.u32 %p1, %r3, -1; @!%p1", "setp.gt.s32 %p1, %r2, 3; @%p1"})
+    EXPECT_EQ(kKeptStore, behind(comparison)) << comparison;
+  // One way to the store leads past the comparison.
+  EXPECT_EQ(kKeptStore, behind("setp.gt.s32 %p2, %r2, 0; @%p2 bra STORE; setp.gt.s32 %p1, %r3, 3; @%p1 bra "
+                               "OVER; STORE: setp.eq.s32 %p1, %r2, 9; @%p1"));
+}
+
 TEST(LaunchOrder, ReadsAreProven) {
   EXPECT_EQ("proven", of_child("ld.global.u32 %r4, [%rd1]; ld.global.u32 %r5, [%rd2];"));
   EXPECT_EQ("proven", of_child(""));
@@ -153,6 +174,15 @@ TEST(LaunchOrder, DifferentOffsetsAreProven) {
             of_child("ld.global.u32 %r4, [%rd1+3]; st.global.u32 [%rd1], 1;"));
 }
 
+// Whichever threads launch: their numbers are at least 0.
+TEST(LaunchOrder, OffsetsInFrontOfAllThreadsAreProven) {
+  EXPECT_EQ("proven", of_child("ld.global.u32 %r4, [%rd1]; st.global.u32 [%rd3+4], %r4;"));
+  EXPECT_EQ("proven", of_child("ld.global.u32 %r4, [%rd1+4096]; st.global.u32 [%rd3], %r4;"));
+  const std::string kept = "kept: ld.global.u32 and st.global.u32 may conflict between launches";
+  EXPECT_EQ(kept, of_child("ld.global.u32 %r4, [%rd1]; st.global.u32 [%rd3], %r4;"));
+  EXPECT_EQ(kept, of_child("ld.global.u32 %r4, [%rd1+4092]; st.global.u32 [%rd3], %r4;"));
+}
+
 TEST(LaunchOrder, TestsBeforeAMinimumBelongToIt) {
   const std::string update = "atom.global.min.s32 %r9, [%rd1], %r3;";
   EXPECT_EQ("proven", of_child("ld.global.u32 %r4, [%rd1]; setp.le.s32 %p1, %r4, %r3; @%p1 bra OVER; " +
@@ -182,6 +212,21 @@ TEST(LaunchOrder, PointersOfParametersMustBeApart) {
             of_child("ld.global.u32 %r4, [%rd1]; st.global.u32 [counter], 1;"));
   // Two variables always are.
   EXPECT_EQ("proven", of_child("ld.global.u32 %r4, [table]; st.global.u32 [counter], 1;"));
+}
+
+// Such a pointer may be where one array ends and another begins.
+TEST(LaunchOrder, PointersMayStandForWhatIsBelowThem) {
+  const auto stored = [](const std::string& address) {
+    return of_child("ld.global.u32 %r4, [%rd1]; " + address + " %r4;");
+  };
+  const std::string from_end = "proven if 0 and 8 from its end are apart";
+  EXPECT_EQ(from_end, stored("st.global.u32 [%rd4-4],"));
+  EXPECT_EQ(from_end, stored("sub.s64 %rd5, %rd2, %rd32; st.global.u32 [%rd5],"));
+  EXPECT_EQ(from_end, stored("sub.s32 %r5, %r2, %r1; mul.wide.s32 %rd5, %r5, 4; add.s64 %rd5, %rd2, %rd5; "
+                             "st.global.u32 [%rd5],"));
+  EXPECT_EQ("proven if 0 and 8 are apart",
+            stored("add.s32 %r5, %r2, %r1; mul.wide.s32 %rd5, %r5, 4; add.s64 %rd5, %rd2, %rd5; "
+                   "st.global.u32 [%rd5],"));
 }
 
 TEST(LaunchOrder, PointersToOneArrayAreNotApart) {

@@ -125,15 +125,16 @@ struct Judged {
   std::unique_ptr<analysis::LaunchOrder> order;
 };
 
-// A verdict is written as "kept: WHY", "proven if 0 and 8 are apart" or "tolerated with several blocks: WHY".
-// The lines of the places are left out.
+// A verdict is written as "kept: WHY", "proven if 0 and 8 from its end are apart" or "tolerated with several
+// blocks: WHY". The lines of the places are left out.
 inline std::string verdict(const Launches& l, size_t a = 0, size_t b = 0) {
   const Judged judged(l);
   if (judged.sites <= std::max(a, b)) throw std::runtime_error("there are not so many launches");
   const analysis::OrderVerdict& is = judged.order->of_pair(a, b);
   std::string out = to_string(is.order);
   const auto name = [](const analysis::HostMemory& memory) {
-    return memory.variable.empty() ? std::to_string(memory.parameter_offset) : memory.variable;
+    if (!memory.variable.empty()) return memory.variable;
+    return std::to_string(memory.parameter_offset) + (memory.only_upwards ? "" : " from its end");
   };
   for (const auto& [x, y] : is.conditions.apart) out += " if " + name(x) + " and " + name(y) + " are apart";
   if (is.conditions.several_blocks) out += " with several blocks";
