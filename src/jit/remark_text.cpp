@@ -218,8 +218,9 @@ void note_order(SiteRemark& remark, const PlannedSite& planned) {
                         : planned.way.block;
   const bool by_one = analysis::is_launched_by_one_thread(*planned.parent, *planned.site, block);
   const bool is_alone = by_one && planned.parent->sites.size() == 1;
-  if (analysis::stream_kind(*planned.site) == StreamKind::Null && !is_alone) {
-    remark.notes.push_back(planned.way.ordering == analysis::Ordering::Relaxed
+  if (analysis::stream_kind(*planned.site) == StreamKind::Null) {
+    remark.notes.push_back(is_alone ? "order proven: one thread of a block launches"
+                           : planned.way.ordering == analysis::Ordering::Relaxed
                                ? "order relaxed: launches of different threads of a block may overlap"
                                : order_text(planned));
   }

@@ -289,7 +289,7 @@ bool LaunchContext::may_add(uint64_t operations) {
     return in_flight.has_room(operations);
   };
   // Nothing that waits is in front of them where the stream is idle.
-  if (operations > InFlight::kMost) return is_idle();
+  if (operations > InFlight::kMost) return is_idle() || in_flight.wait_until([this] { return is_idle(); });
   return has_room() || in_flight.wait_until(has_room);
 }
 

@@ -153,9 +153,18 @@ TEST_F(InFlightTest, ManySlicesNeedAStreamThatIsIdle) {
   EXPECT_EQ(1, redirected_);
   const size_t slices = launched().size() / 2;
   EXPECT_LT(InFlight::kMost, slices);
+  // What the program has just put there may be done in a moment.
+  gate(true);
+  std::thread opens([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    gate(false);
+  });
+  EXPECT_EQ(CUDA_SUCCESS, launch(sliced_, nullptr, 1000));
+  opens.join();
+  EXPECT_EQ(2, redirected_);
   gate(true);
   EXPECT_EQ(CUDA_SUCCESS, launch(sliced_, nullptr, 1000));
-  EXPECT_EQ(1, redirected_);
+  EXPECT_EQ(2, redirected_);
 }
 
 }  // namespace
