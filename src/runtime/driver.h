@@ -50,6 +50,9 @@ namespace klap::runtime {
   X(mem_alloc_managed, "cuMemAllocManaged", PFN_cuMemAllocManaged_v6000)                                     \
   X(mem_alloc_pitch, "cuMemAllocPitch_v2", PFN_cuMemAllocPitch_v3020)                                        \
   X(mem_create, "cuMemCreate", PFN_cuMemCreate_v10020)                                                       \
+  X(mem_free, "cuMemFree_v2", PFN_cuMemFree_v3020)                                                           \
+  X(mem_free_async, "cuMemFreeAsync", PFN_cuMemFreeAsync_v11020)                                             \
+  X(mem_free_async_ptsz, "cuMemFreeAsync_ptsz", PFN_cuMemFreeAsync_v11020_ptsz)                              \
   X(mipmapped_array_create, "cuMipmappedArrayCreate", PFN_cuMipmappedArrayCreate_v5000)                      \
   X(stream_destroy, "cuStreamDestroy", PFN_cuStreamDestroy_v4000)                                            \
   X(stream_destroy_v2, "cuStreamDestroy_v2", PFN_cuStreamDestroy_v4000)                                      \
@@ -81,9 +84,7 @@ namespace klap::runtime {
   X(mem_pool_create, "cuMemPoolCreate", PFN_cuMemPoolCreate_v11020)                                          \
   X(mem_pool_set_attribute, "cuMemPoolSetAttribute", PFN_cuMemPoolSetAttribute_v11020)                       \
   X(mem_pool_trim_to, "cuMemPoolTrimTo", PFN_cuMemPoolTrimTo_v11020)                                         \
-  X(mem_free, "cuMemFree_v2", PFN_cuMemFree_v3020)                                                           \
   X(mem_get_info, "cuMemGetInfo_v2", PFN_cuMemGetInfo_v3020)                                                 \
-  X(mem_free_async, "cuMemFreeAsync", PFN_cuMemFreeAsync_v11020)                                             \
   X(memcpy_htod_async, "cuMemcpyHtoDAsync_v2", PFN_cuMemcpyHtoDAsync_v3020)                                  \
   X(memset_d8_async, "cuMemsetD8Async", PFN_cuMemsetD8Async_v3020)                                           \
   X(memcpy_dtoh_async, "cuMemcpyDtoHAsync_v2", PFN_cuMemcpyDtoHAsync_v3020)                                  \

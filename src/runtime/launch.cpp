@@ -229,7 +229,7 @@ bool has_too_many_threads(const Launch& launch, const jit::Variant& variant) {
 }
 
 // Whether the memory of all pairs is shown to lie in different allocations.
-bool has_memory_apart(const ParentKernel& parent, const Launch& launch) {
+bool has_memory_apart(ParentKernel& parent, const Launch& launch) {
   const jit::Variant& variant = parent.variant();
   if (variant.apart.empty()) return true;
   std::vector<ApartPair> pairs;
@@ -246,10 +246,13 @@ bool has_memory_apart(const ParentKernel& parent, const Launch& launch) {
       from_symbols.push_back({parameter, address, bytes});
     }
   }
-  return are_apart(pairs, from_symbols, launch, {variant.parent_param_offsets, variant.parent_param_bytes});
+  unsigned long long context_id = 0;
+  if (driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return false;
+  return parent.pointers_apart().are_apart(
+      pairs, from_symbols, launch, {variant.parent_param_offsets, variant.parent_param_bytes}, context_id);
 }
 
-bool is_made_for(const ParentKernel& parent, const Launch& launch) {
+bool is_made_for(ParentKernel& parent, const Launch& launch) {
   const jit::Variant& variant = parent.variant();
   const auto fits = [](uint32_t needed, unsigned is) { return needed == 0 || needed == is; };
   const auto is_one = [](unsigned extent) { return extent == 1; };

@@ -23,6 +23,7 @@
 
 #include "jit/module.h"
 #include "runtime/launch_context.h"
+#include "runtime/pointers_apart.h"
 
 namespace klap::runtime {
 
@@ -86,6 +87,8 @@ class ParentKernel {
   [[nodiscard]] const std::shared_ptr<ParentKernel>& otherwise() const { return otherwise_; }
   // A variable of the module in the current context: its address, 0 where it is not found, and its size.
   [[nodiscard]] std::pair<CUdeviceptr, size_t> variable(const std::string& variable_name) const;
+  // For its launches.
+  PointersFoundApart& pointers_apart() { return pointers_apart_; }
   // What its rings go by where it is a promoted chain.
   [[nodiscard]] uint64_t chain() const { return chain_; }
   // Counts one launch of the program that ran the variant.
@@ -148,6 +151,7 @@ class ParentKernel {
   bool is_new(const std::string& what);  // for the two above
   std::set<std::string> said_;
   std::set<uint64_t> loaded_in_;  // contexts
+  PointersFoundApart pointers_apart_;
 };
 
 // The queue of that number, which the variant and its consumer use.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -12,6 +13,8 @@
 namespace klap::runtime {
 
 namespace {
+
+std::atomic<uint64_t> times_freed = 1;
 
 constexpr size_t kPointerBytes = sizeof(CUdeviceptr);
 
@@ -158,6 +161,38 @@ bool are_apart(std::span<const ApartPair> pairs, std::span<const ApartFromSymbol
     return is_apart(target(pair.pointer), {.is_known = true, .ranges = {{pair.symbol, pair.bytes, true}}});
   };
   return std::ranges::all_of(pairs, pair_is_apart) && std::ranges::all_of(from_symbols, symbol_is_apart);
+}
+
+void forget_allocations() noexcept { times_freed.fetch_add(1); }
+
+bool PointersFoundApart::are_apart(std::span<const ApartPair> pairs,
+                                   std::span<const ApartFromSymbol> from_symbols, const Launch& launch,
+                                   const ParameterLayout& layout, uint64_t context_id) {
+  Found found{context_id, times_freed.load(), {}};
+  bool all_are_passed = true;
+  const auto add = [&](const PointerParameter& parameter) {
+    const auto pointer = pointer_parameter(launch, layout, parameter.offset);
+    all_are_passed = all_are_passed && pointer.has_value();
+    found.pointers.push_back(pointer.value_or(0));
+  };
+  for (const ApartPair& pair : pairs) {
+    add(pair.first);
+    add(pair.second);
+  }
+  for (const ApartFromSymbol& pair : from_symbols) {
+    add(pair.pointer);
+    found.pointers.push_back(pair.symbol);
+  }
+  if (!all_are_passed) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::ranges::find(found_, found) != found_.end()) return true;
+  }
+  if (!runtime::are_apart(pairs, from_symbols, launch, layout)) return false;
+  const std::lock_guard lock(mutex_);
+  found_.at(oldest_) = std::move(found);
+  oldest_ = (oldest_ + 1) % kMost;
+  return true;
 }
 
 }  // namespace klap::runtime

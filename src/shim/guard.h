@@ -1,7 +1,7 @@
 // How every hook is written: the driver's own function, and what klap_jit does in its place, before or after
 // it. Whatever happens in that, the program sees the driver's own behaviour.
 //
-// Each hook is one of the four calls below. All run klap_jit's part inside one boundary
+// Each hook is one of the calls below. All run klap_jit's part inside one boundary
 // (support/boundary.h), so nothing is thrown at the program and a thread is not cancelled in the middle of
 // it. The driver's own function is outside: there the program's thread is the driver's.
 #pragma once
@@ -12,6 +12,7 @@
 
 #include "runtime/handles.h"
 #include "runtime/launch.h"
+#include "runtime/pointers_apart.h"
 #include "shim/libcuda.h"
 #include "support/boundary.h"
 
@@ -66,6 +67,15 @@ template <auto Member, class... Args>
 CUresult allocate(const char* entry_point, Args... args) {
   act<When::OnceRewritten>(entry_point, [] { runtime::make_kernels_ready(); });
   return with_room<Member>(entry_point, args...);
+}
+
+// What is known of the program's memory ends with it, whatever else klap_jit does.
+template <auto Member, class... Args>
+CUresult release(Args... args) {
+  runtime::forget_allocations();
+  const CUresult result = forward<Member>(args...);
+  runtime::forget_allocations();
+  return result;
 }
 
 template <auto Member, When when = When::Always, class Work, class... Args>

@@ -17,7 +17,7 @@ const Hook table[] = {
 // Functions whose first version, with 32-bit addresses, the shim does not stand in front of. Whoever asks for
 // a CUDA version that is older than the hook gets the driver's.
 constexpr const char* not_hooked_at_first[] = {"cuArray3DCreate", "cuArrayCreate", "cuMemAlloc",
-                                               "cuMemAllocPitch"};
+                                               "cuMemAllocPitch", "cuMemFree"};
 
 }  // namespace
 

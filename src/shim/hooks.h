@@ -47,6 +47,9 @@
   X(cuMemAllocManaged, "cuMemAllocManaged", 6000, false)                  \
   X(cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, false)                   \
   X(cuMemCreate, "cuMemCreate", 10020, false)                             \
+  X(cuMemFree_v2, "cuMemFree", 3020, false)                               \
+  X(cuMemFreeAsync, "cuMemFreeAsync", 11020, false)                       \
+  X(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, true)                   \
   X(cuMipmappedArrayCreate, "cuMipmappedArrayCreate", 5000, false)        \
   X(cuStreamDestroy, "cuStreamDestroy", 2000, false)                      \
   X(cuStreamDestroy_v2, "cuStreamDestroy", 4000, false)
@@ -61,6 +64,7 @@ KLAP_EXPORT CUresult CUDAAPI cuStreamDestroy(CUstream stream);
 KLAP_EXPORT CUresult CUDAAPI cuMemAllocAsync_ptsz(CUdeviceptr* address, size_t bytes, CUstream stream);
 KLAP_EXPORT CUresult CUDAAPI cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* address, size_t bytes,
                                                           CUmemoryPool pool, CUstream stream);
+KLAP_EXPORT CUresult CUDAAPI cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream);
 KLAP_EXPORT CUresult CUDAAPI cuLaunchKernel_ptsz(CUfunction function, unsigned grid_x, unsigned grid_y,
                                                  unsigned grid_z, unsigned block_x, unsigned block_y,
                                                  unsigned block_z, unsigned shared_bytes, CUstream stream,

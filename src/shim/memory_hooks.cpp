@@ -1,11 +1,12 @@
 // Allocating device memory, which is the program's first: where an allocation fails, the queues' memory is
-// given back, and it is tried once more.
+// given back, and it is tried once more. And freeing it, which ends what is known of addresses.
 #include "shim/guard.h"
 #include "shim/hooks.h"
 
 using namespace klap;
 using runtime::Driver;
 using shim::allocate;
+using shim::release;
 
 extern "C" {
 
@@ -54,6 +55,16 @@ KLAP_EXPORT CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr* address, size_t* pi
 KLAP_EXPORT CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes,
                                          const CUmemAllocationProp* properties, unsigned long long flags) {
   return allocate<&Driver::mem_create>("cuMemCreate", handle, bytes, properties, flags);
+}
+
+KLAP_EXPORT CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address) { return release<&Driver::mem_free>(address); }
+
+KLAP_EXPORT CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
+  return release<&Driver::mem_free_async>(address, stream);
+}
+
+KLAP_EXPORT CUresult CUDAAPI cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream) {
+  return release<&Driver::mem_free_async_ptsz>(address, stream);
 }
 
 KLAP_EXPORT CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray* array,

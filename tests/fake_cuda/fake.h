@@ -27,6 +27,7 @@
 /* Each version of a function is a function of its own here. */
 #undef cuGetProcAddress
 #undef cuMemAlloc
+#undef cuMemFree
 #undef cuStreamDestroy
 
 #define EXPORT __attribute__((visibility("default")))

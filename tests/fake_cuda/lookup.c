@@ -49,7 +49,10 @@
   X(cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, 0)                  \
   X(cuMemCreate, "cuMemCreate", 10020, 0)                            \
   X(cuMipmappedArrayCreate, "cuMipmappedArrayCreate", 5000, 0)       \
+  X(cuMemFree, "cuMemFree", 2000, 0)                                 \
   X(cuMemFree_v2, "cuMemFree", 3020, 0)                              \
+  X(cuMemFreeAsync, "cuMemFreeAsync", 11020, 0)                      \
+  X(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, 1)                 \
   X(cuMemAlloc, "cuMemAlloc", 2000, 0)                               \
   X(cuMemAlloc_v2, "cuMemAlloc", 3020, 0)                            \
   X(cuMemAllocAsync, "cuMemAllocAsync", 11020, 0)                    \
@@ -64,6 +67,8 @@
 CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags);
 CUresult cuStreamDestroy(CUstream stream);
 CUresult cuMemAlloc(unsigned* address, unsigned bytes);
+CUresult cuMemFree(unsigned address);
+CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream);
 CUresult cuMemAllocAsync_ptsz(CUdeviceptr* address, size_t bytes, CUstream stream);
 CUresult cuCtxCreate_v2(CUcontext* context, unsigned flags, CUdevice device);
 CUresult cuLaunchKernel_ptsz(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,

@@ -155,6 +155,12 @@ EXPORT void fakeSplitAllocation(CUdeviceptr address, size_t bytes) {
   pthread_mutex_unlock(&fake_lock);
 }
 
+EXPORT CUresult cuMemFree(unsigned address);
+EXPORT CUresult cuMemFree(unsigned address) {
+  (void)address;
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
   fake_log("cuMemFree_v2 address=%p", (void*)(uintptr_t)address);
   LOCKED(fake_drop_memory(NULL, (void*)(uintptr_t)address));
@@ -249,6 +255,10 @@ EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
   fake_log("cuMemFreeAsync address=%p stream=%p", (void*)(uintptr_t)address, (void*)stream);
   LOCKED(fake_drop_memory(NULL, (void*)(uintptr_t)address));
   return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream) {
+  return cuMemFreeAsync(address, stream ? stream : CU_STREAM_PER_THREAD);
 }
 
 static CUresult copy_to_device(const char* function, CUdeviceptr to, const void* from, size_t bytes,

@@ -25,8 +25,9 @@ std::string all_sources() {
 std::string body_of(const std::string& sources, const std::string& symbol) {
   const size_t head = sources.find("KLAP_EXPORT CUresult CUDAAPI " + symbol + "(");
   if (head == std::string::npos) return "";
-  const size_t begin = sources.find("{\n", head);
-  return sources.substr(begin + 1, sources.find("\n}\n", begin) - begin);
+  const size_t begin = sources.find('{', head);
+  const std::string_view end = sources.at(begin + 1) == '\n' ? "\n}\n" : "}\n";  // or it is one line
+  return sources.substr(begin + 1, sources.find(end, begin) - begin);
 }
 
 // The text behind the brace that closes the first one that is opened.
@@ -42,7 +43,7 @@ std::string behind_braces(const std::string& text) {
 // A body is the guard's call alone, with its work in front of it or in it.
 bool is_guarded(std::string body) {
   static const std::regex work(R"(^\s*const auto \w+ = \[&\] \{)"),
-      call(R"(^;?\s*return (shim::)?(in_place|before|after|allocate)<)");
+      call(R"(^;?\s*return (shim::)?(in_place|before|after|allocate|release)<)");
   if (std::regex_search(body, work)) body = behind_braces(body);
   return std::regex_search(body, call);
 }

@@ -46,6 +46,9 @@ const std::vector<std::string> kHooks = {"cuGetProcAddress",
                                          "cuMemAllocManaged",
                                          "cuMemAllocPitch_v2",
                                          "cuMemCreate",
+                                         "cuMemFree_v2",
+                                         "cuMemFreeAsync",
+                                         "cuMemFreeAsync_ptsz",
                                          "cuMipmappedArrayCreate"};
 
 struct Owner {
@@ -86,7 +89,7 @@ TEST_F(LookupTest, DlsymGivesTheHooks) {
 }
 
 TEST_F(LookupTest, DlsymGivesEverythingElseAsItIs) {
-  for (const std::string name : {"cuInit", "cuGetExportTable", "cuMemFree_v2", "cuMemAlloc"}) {
+  for (const std::string name : {"cuInit", "cuGetExportTable", "cuMemAlloc"}) {
     expect("dlsym " + name, kDriver, name);
   }
   expect("dlsym cuNoSuchFunction", "null", "-");
@@ -116,6 +119,9 @@ TEST_F(LookupTest, VersionAndFlagsChooseTheFunction) {
   expect("proc:3020:0 cuMemAlloc", kShim, "cuMemAlloc_v2");
   expect("proc:12000:0 cuMemAllocAsync", kShim, "cuMemAllocAsync");
   expect("proc:12000:2 cuMemAllocAsync", kShim, "cuMemAllocAsync_ptsz");
+  expect("proc:2000:0 cuMemFree", kDriver, "cuMemFree");
+  expect("proc:3020:0 cuMemFree", kShim, "cuMemFree_v2");
+  expect("proc:12000:2 cuMemFreeAsync", kShim, "cuMemFreeAsync_ptsz");
   expect("proc:3000:0 cuStreamDestroy", kShim, "cuStreamDestroy");
   expect("proc:4000:0 cuStreamDestroy", kShim, "cuStreamDestroy_v2");
 }

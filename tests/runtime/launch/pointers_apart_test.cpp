@@ -120,6 +120,35 @@ TEST_F(PointersApart, SymbolsOfTheModule) {
   EXPECT_FALSE(apart_from_symbol(one + 64, symbol, 0));
 }
 
+TEST_F(PointersApart, WhatWasFoundHoldsUntilMemoryIsFreed) {
+  first_ = allocate() + 64;
+  last_ = allocate() + 64;
+  const std::array pairs = {ApartPair{{kFirst}, {kLast}}};
+  PointersFoundApart found;
+  const auto asks = [&](uint64_t context_id = 1) {
+    forget_calls();
+    EXPECT_TRUE(found.are_apart(pairs, {}, launch_, kLayout, context_id));
+    return !calls("cuPointerGetAttributes").empty();
+  };
+  EXPECT_TRUE(asks());
+  EXPECT_FALSE(asks());
+  EXPECT_TRUE(asks(2)) << "another context";
+  EXPECT_FALSE(asks(1));
+  std::swap(first_, last_);
+  EXPECT_TRUE(asks());
+  EXPECT_FALSE(asks());
+  std::swap(first_, last_);
+  EXPECT_FALSE(asks());
+  forget_allocations();
+  EXPECT_TRUE(asks());
+  // The same addresses, in one allocation.
+  const CUdeviceptr both = allocate(4096);
+  first_ = both + 64;
+  last_ = both + 128;
+  EXPECT_FALSE(found.are_apart(pairs, {}, launch_, kLayout, 1));
+  EXPECT_FALSE(found.are_apart(pairs, {}, launch_, kLayout, 1));
+}
+
 TEST_F(PointersApart, EveryPairCounts) {
   first_ = allocate() + 64;
   last_ = allocate() + 64;

@@ -71,6 +71,9 @@ int main(void) {
                                       "cuMemAllocManaged",
                                       "cuMemAllocPitch_v2",
                                       "cuMemCreate",
+                                      "cuMemFree_v2",
+                                      "cuMemFreeAsync",
+                                      "cuMemFreeAsync_ptsz",
                                       "cuMipmappedArrayCreate"};
   /* Before there is a libcuda nothing of it may be found. */
   say("before", "cuLaunchKernel", dlsym(RTLD_DEFAULT, "cuLaunchKernel"));
@@ -90,6 +93,9 @@ int main(void) {
   ask(get, "cuMemAlloc", 3020, 0);
   ask(get, "cuMemAllocAsync", 12000, 0);
   ask(get, "cuMemAllocAsync", 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
+  ask(get, "cuMemFree", 2000, 0);
+  ask(get, "cuMemFree", 3020, 0);
+  ask(get, "cuMemFreeAsync", 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
   ask(get, "cuLaunchKernel", 3000, 0);
   ask(get, "cuLaunchKernel", 4000, 0);
   ask(get, "cuLaunchKernel", 12000, CU_GET_PROC_ADDRESS_LEGACY_STREAM);
