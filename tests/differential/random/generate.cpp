@@ -43,7 +43,8 @@ constexpr std::array<Feature, 20> kFeatures = {{
     {"streams", &Mix::streams, true},
 }};
 
-constexpr std::array<Feature, 12> kOrderFeatures = {{
+constexpr std::array<Feature, 13> kOrderFeatures = {{
+    {"plain", &Mix::plain, false},
     {"turns", &Mix::turns, false},
     {"child_turns", &Mix::child_turns, false},
     {"unordered", &Mix::unordered, false},

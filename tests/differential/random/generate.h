@@ -32,6 +32,7 @@ struct Mix {
   bool streams = true;  // several streams of the host
   // Programs whose result depends on ordered launches (see generate_order.h), instead of all other ones.
   bool order = false;
+  bool plain = true;        // most have one conflict and nothing else
   bool turns = true;        // threads that take turns to launch
   bool child_turns = true;  // threads of a child that take turns, and wait for each other
   bool unordered = true;    // launches in no order, whose children commute

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "random/generate_code.h"
 #include "random/print_turns.h"
@@ -32,6 +33,19 @@ Statement barrier(Random& random) {
 // What accesses to cells may do in one program.
 enum class Style : uint8_t { Ordered, Adding, Maximum, Scratch, Same };
 
+// What the only conflict of a program can be, whose children make one access and nothing else: then one rule
+// of the analysis decides over it.
+enum class Conflict : uint8_t {
+  Values,      // stores of different values
+  Literals,    // the same, of values in the code
+  Reads,       // one kernel reads what another one stores
+  Results,     // what an atomic operation returns
+  Operations,  // different atomic operations, whose results nobody uses
+  Exchanges,
+  Rows,  // each of a child's first threads has a word of its own
+};
+constexpr uint64_t kConflicts = 7;
+
 constexpr uint32_t kIndex = 0, kOperand = 1, kExtra = 2;  // the children's values
 
 class OrderMaker {
@@ -47,11 +61,24 @@ class OrderMaker {
     // lightly.
     has_blocks_ = mix_.blocks && (!uses_tables_ || mix_.tolerated);
     style_ = is_commuting_ ? static_cast<Style>(random_.between(1, 4)) : Style::Ordered;
-    const bool has_middle = mix_.nested && random_.chance(25);
-    const uint32_t children = random_.chance(70) ? 1 : 2;
+    if (mix_.plain && random_.chance(80)) {
+      conflict_ = static_cast<Conflict>(random_.below(kConflicts));
+      is_commuting_ = false;
+      style_ = Style::Ordered;
+    }
+    const bool has_middle = mix_.nested && !conflict_ && random_.chance(25);
+    needs_two_ =
+        conflict_ == Conflict::Reads || conflict_ == Conflict::Operations || conflict_ == Conflict::Literals;
+    const uint32_t children = !needs_two_ && random_.chance(70) ? 1 : 2;
     first_child_ = has_middle ? 2 : 1;
     program_.kernels.resize(first_child_ + children);
-    for (auto k = static_cast<uint32_t>(program_.kernels.size()); k-- > first_child_;) make_child(k);
+    for (auto k = static_cast<uint32_t>(program_.kernels.size()); k-- > first_child_;) {
+      if (conflict_) {
+        make_plain_child(k);
+      } else {
+        make_child(k);
+      }
+    }
     if (has_middle) make_parent(1);
     make_parent(0);
     make_steps();
@@ -100,6 +127,49 @@ class OrderMaker {
                      Width::U32};
     begin_kernel(kernel);
     add_accesses(kernel);
+  }
+
+  void make_plain_child(uint32_t k) {
+    Kernel& kernel = program_.kernels[k];
+    const bool has_rows = conflict_ == Conflict::Rows;
+    kernel.block = {has_rows ? pick({4, 32}) : pick({1, 4, 32}), 1, 1};
+    kernel.grid = {1, 1, 1};
+    kernel.values = {random_.chance(80) ? Width::U32 : Width::U8, Width::U32, Width::U32};
+    begin_kernel(kernel);
+    const bool is_first = k == first_child_;
+    const bool reads = conflict_ == Conflict::Reads && !is_first;
+    const uint32_t result = kernel.variables++;
+    Expression index = random_.chance(60) ? leaf(Op::Parameter, kIndex) : child_index(kernel);
+    if (has_rows)
+      index = with(Op::Add, with(Op::Multiply, std::move(index), constant(pick({1, 2}))), leaf(Op::Linear));
+    Statement s =
+        statement(Kind::Cell, result, 0, {std::move(index), leaf(Op::Parameter, kOperand), constant(0)});
+    s.cell.op = plain_operation(is_first);
+    s.cell.alias = mix_.aliases && reads && random_.chance(40);
+    if (mix_.ways && random_.chance(25)) s.cell.via = Via::Function;
+    if (conflict_ == Conflict::Literals) s.values[1] = constant(k + 5);
+    std::vector<Statement> body = {std::move(s)};
+    if (reads || conflict_ == Conflict::Results)
+      body.push_back(statement(Kind::Update, 0, 0, {leaf(Op::Parameter, kIndex), leaf(Op::Local, result)}));
+    const auto active = static_cast<uint32_t>(has_rows ? random_.between(2, 4) : 1);
+    if (active < product(kernel.block))
+      body = {only_if(with(Op::Less, leaf(Op::Linear), constant(active)), std::move(body))};
+    for (Statement& piece : body) kernel.body.push_back(std::move(piece));
+  }
+
+  CellOp plain_operation(bool is_first) const {
+    switch (*conflict_) {
+      case Conflict::Reads:
+        return is_first ? CellOp::Write : CellOp::Read;
+      case Conflict::Results:
+        return CellOp::AtomicAddUsed;
+      case Conflict::Operations:
+        return is_first ? CellOp::AtomicAdd : CellOp::AtomicMaximum;
+      case Conflict::Exchanges:
+        return CellOp::Exchange;
+      default:
+        return CellOp::Write;
+    }
   }
 
   void add_accesses(Kernel& kernel) {
@@ -244,11 +314,13 @@ class OrderMaker {
     const bool has_lock = is_commuting_ && random_.chance(50);
     for (;;) {
       s.turns.relation = has_lock ? Relation::Lock : static_cast<Relation>(random_.below(kRelations - 1));
+      // What waits for other threads is left, whatever its children do.
+      if (conflict_ && s.turns.relation > Relation::Shuffle) continue;
       if (is_by_warp(s.turns.relation) && product(kernel.block) % 32 != 0) continue;
       if (!orders_memory(s.turns.relation) && (!launches || reads_cells_)) continue;
       break;
     }
-    s.turns.count = static_cast<uint32_t>(random_.between(2, launches ? 6 : 4));
+    s.turns.count = static_cast<uint32_t>(random_.between(2, conflict_ ? 12 : launches ? 6 : 4));
     s.turns.is_reversed = random_.chance(40);
     s.turns.is_unrolled = s.turns.count <= 4 && random_.chance(30);
     return s;
@@ -326,6 +398,7 @@ class OrderMaker {
     Kernel& kernel = program_.kernels[k];
     const uint32_t threads = product(kernel.block);
     const auto some = [&] { return constant(static_cast<uint32_t>(random_.below(threads))); };
+    if (conflict_ && mix_.turns && random_.chance(70)) return add_turns(k);
     switch (random_.below(is_commuting_ ? 6 : 4)) {
       case 0: {  // one thread
         std::vector<Statement> body = launches(k, {});
@@ -386,6 +459,7 @@ class OrderMaker {
   // One launch, several, or a loop of them.
   std::vector<Statement> launches(uint32_t k, std::vector<uint32_t> counters) {
     const bool has_loop = mix_.loops && random_.chance(35);
+    if (!has_loop && needs_two_) return launches_of_both(k, counters);
     if (!has_loop) {
       std::vector<Statement> body = {launch(k, counters)};
       if (mix_.sites && random_.chance(20)) body.push_back(launch(k, counters));
@@ -401,14 +475,23 @@ class OrderMaker {
     const uint32_t counter = program_.kernels[k].variables++;
     counters.push_back(counter);
     const auto trips = static_cast<uint32_t>(random_.between(2, 4));
-    return {statement(Kind::Loop, counter, trips, {constant(trips)}, {launch(k, counters)})};
+    std::vector<Statement> body = {launch(k, counters)};
+    if (needs_two_) body = launches_of_both(k, counters);
+    return {statement(Kind::Loop, counter, trips, {constant(trips)}, std::move(body))};
   }
 
-  Statement launch(uint32_t k, const std::vector<uint32_t>& counters) {
+  std::vector<Statement> launches_of_both(uint32_t k, const std::vector<uint32_t>& counters) {
+    std::vector<Statement> both = {launch(k, counters, first_child_), launch(k, counters, first_child_ + 1)};
+    if (random_.chance(50)) std::swap(both[0], both[1]);
+    return both;
+  }
+
+  Statement launch(uint32_t k, const std::vector<uint32_t>& counters, uint32_t kernel_number = 0) {
     const auto kernels = static_cast<uint32_t>(program_.kernels.size());
     Statement s = statement(Kind::Launch, 0, 0, {});
     Site& site = s.site;
-    site.kernel = static_cast<uint32_t>(random_.between(k + 1, kernels - 1));
+    site.kernel =
+        kernel_number != 0 ? kernel_number : static_cast<uint32_t>(random_.between(k + 1, kernels - 1));
     const Kernel& kernel = program_.kernels[k];
     const Kernel& child = program_.kernels[site.kernel];
     for (size_t axis = 0; axis < 3; ++axis) site.grid.at(axis) = {child.grid.at(axis), 1, {}};
@@ -419,7 +502,7 @@ class OrderMaker {
     if (!mix_.other_streams) site.stream = Stream::Null;
     site.block_cells = random_.chance(95) ? block_cells(kernel) : 0;
     if (random_.chance(25)) site.cells_at = index_form(kernel, counters);
-    site.arguments = {index_form(kernel, counters),
+    site.arguments = {index_of(kernel, child, site, counters),
                       random_.chance(70) ? with(Op::Add, leaf(Op::Linear), number()) : number(),
                       constant(static_cast<uint32_t>(random_.below(4)))};
     if (!counters.empty() && random_.chance(50))
@@ -427,10 +510,25 @@ class OrderMaker {
     return s;
   }
 
+  Expression index_of(const Kernel& kernel, const Kernel& child, const Site& site,
+                      const std::vector<uint32_t>& counters) {
+    // One of two kernels that conflict has words of its own for each thread, or it would itself be in order.
+    // Rows conflict by what each child adds.
+    const bool is_own =
+        (conflict_ == Conflict::Reads && site.kernel == first_child_) || conflict_ == Conflict::Rows;
+    if (is_own && random_.chance(70)) return leaf(Op::Thread);
+    // Another number for each thread, until its upper bits are cut off.
+    if (conflict_ && child.values[kIndex] == Width::U8 && random_.chance(40))
+      return with(Op::Multiply, leaf(Op::Thread), constant(64));
+    return index_form(kernel, counters);
+  }
+
   // The number of a cell: hardly ever another one for each thread.
   Expression index_form(const Kernel& kernel, const std::vector<uint32_t>& counters) {
     Expression t = thread_number(counters);
     if (is_constant(t, 0)) return t;
+    if (!counters.empty() && random_.chance(25))
+      return with(Op::Add, leaf(Op::Thread), leaf(Op::Local, counters.back()));
     const uint32_t k = pick({2, 3, 4});
     switch (random_.below(13)) {
       case 0:
@@ -492,9 +590,10 @@ class OrderMaker {
   Random random_;
   const Mix& mix_;
   Program program_;
-  bool is_commuting_ = false, reads_cells_ = false;
+  bool is_commuting_ = false, reads_cells_ = false, needs_two_ = false;
   bool uses_messages_ = false, uses_tables_ = false, has_blocks_ = false;
   Style style_ = Style::Ordered;
+  std::optional<Conflict> conflict_;  // of plain programs
   uint32_t first_child_ = 1, fetched_ = ~0U;
 };
 
