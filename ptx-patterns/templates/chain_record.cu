@@ -48,6 +48,12 @@ static __device__ __forceinline__ KlapChained* chained(KlapFeed* feed, unsigned 
   return reinterpret_cast<KlapChained*>(feed->records + KLAP_FEED_ITEM_OFFSET(link));
 }
 
+// The program's launch gets no buffer, as from CUDA. It was counted as one that the program makes itself.
+static __device__ __forceinline__ KlapChainRoom refuse(KlapFeed* feed, unsigned long long last) {
+  atomicSub(&counters_of(feed)->native, 1u);
+  return {0, last, 1};
+}
+
 #ifndef KLAP_GROUP_BLOCKS
 
 // Turns the links of a chain around; returns its other end.
@@ -109,8 +115,7 @@ static __device__ __forceinline__ unsigned int take_back(KlapFeed* feed, unsigne
 // The queue has no room for a launch in its thread's order: the thread takes its records back.
 static __device__ __forceinline__ KlapChainRoom without_room(KlapFeed* feed, unsigned long long last) {
   const unsigned int left = take_back(feed, static_cast<unsigned int>(last));
-  if (left == KLAP_CHAIN_NONE) return {0, KLAP_CHAIN_NATIVE, 0};
-  return {0, left, 1};
+  return left == KLAP_CHAIN_NONE ? KlapChainRoom{0, KLAP_CHAIN_NATIVE, 0} : refuse(feed, left);
 }
 
 #endif
@@ -131,9 +136,9 @@ extern "C" __device__ KlapChainRoom __klap_chain_reserve(KlapFeed* feed, unsigne
   }
   if (arguments != 0 || refused || scope == KLAP_SCOPE_NONE) return {arguments, last, 0};
 #ifdef KLAP_GROUP_BLOCKS
-  return {0, last, 1};
+  return refuse(feed, last);
 #else
-  if (scope == KLAP_SCOPE_BLOCK) return {0, last, 1};
+  if (scope == KLAP_SCOPE_BLOCK) return refuse(feed, last);
   return without_room(feed, last);
 #endif
 }

@@ -326,6 +326,26 @@ TEST_P(LaunchLoops, EndWhereOneBlockIsResident) {
 
 // A thread that takes back what it recorded meets the pending limit in the middle of it: the launches that
 // are left stay recorded, and the program's own one is refused.
+// The queue holds a few more records than CUDA allows launches to wait, and then refuses as CUDA does.
+TEST(LaunchesInOrder, AreRefusedWhereTheQueueIsFull) {
+  if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
+  for (const char* name : {"grid-host", "grid-device", "block-device", "multiblock2-device"}) {
+    SCOPED_TRACE(name);
+    Work work;
+    work.configuration = chosen_configurations(name).front();
+    work.cases = {"order_refused"};
+    work.last_seed = kSchedules;
+    work.variables = {{"KLAP_POOL_BYTES", "6K"}, {"KLAP_EMULATOR_PENDING_LAUNCHES", "8"}};
+    const Report report = differential::Run(work).wait();
+    EXPECT_EQ(report.problem(work), "") << command_line(work) << "\n" << report.first_errors();
+    ASSERT_TRUE(report.statistics.is_object());
+    const auto run = report.statistics.at("children_aggregated").get<uint64_t>();
+    EXPECT_LT(8 * kSchedules, run);
+    EXPECT_GT(480 * kSchedules, run) << "all had room";
+    EXPECT_EQ(0u, report.statistics.at("children_launched_natively").get<uint64_t>());
+  }
+}
+
 class RetriedLaunches : public LaunchLoops {};
 
 TEST_P(RetriedLaunches, KeepTheirOrderWhereLaunchesAreRefused) {
