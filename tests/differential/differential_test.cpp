@@ -324,8 +324,6 @@ TEST_P(LaunchLoops, EndWhereOneBlockIsResident) {
   EXPECT_EQ(launched.natively, 0);
 }
 
-// A thread that takes back what it recorded meets the pending limit in the middle of it: the launches that
-// are left stay recorded, and the program's own one is refused.
 // The queue holds a few more records than CUDA allows launches to wait, and then refuses as CUDA does.
 TEST(LaunchesInOrder, AreRefusedWhereTheQueueIsFull) {
   if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
@@ -346,6 +344,8 @@ TEST(LaunchesInOrder, AreRefusedWhereTheQueueIsFull) {
   }
 }
 
+// A thread that takes back what it recorded meets the pending limit in the middle of it: the launches that
+// are left stay recorded, and the program's own one is refused.
 class RetriedLaunches : public LaunchLoops {};
 
 TEST_P(RetriedLaunches, KeepTheirOrderWhereLaunchesAreRefused) {
@@ -360,7 +360,7 @@ TEST_P(RetriedLaunches, KeepTheirOrderWhereLaunchesAreRefused) {
 }
 
 // The same where the program gives such launches up: what stays recorded comes behind what was launched.
-TEST_P(LaunchLoops, ComeBehindWhatTheirThreadLaunchedItself) {
+TEST_P(RetriedLaunches, ComeBehindWhatTheirThreadLaunchedItself) {
   if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
   const Launched launched = run_cases("loop_retry_never",
                                       {{"KLAP_POOL_BYTES", "32K"},
