@@ -87,7 +87,7 @@ class ParentKernel {
   [[nodiscard]] const std::shared_ptr<ParentKernel>& otherwise() const { return otherwise_; }
   // A variable of the module in the current context: its address, 0 where it is not found, and its size.
   [[nodiscard]] std::pair<CUdeviceptr, size_t> variable(const std::string& variable_name) const;
-  // For its launches.
+  // Remembers for which pointers of its launches it was found that they lie apart.
   PointersFoundApart& pointers_apart() { return pointers_apart_; }
   // What its rings go by where it is a promoted chain.
   [[nodiscard]] uint64_t chain() const { return chain_; }

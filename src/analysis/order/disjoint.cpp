@@ -116,14 +116,14 @@ class Splitter {
     return false;
   }
 
-  // By a value that is not constant.
+  // True if the value is known to be below one that is not constant.
   [[nodiscard]] bool is_bounded(const Expr& value) const {
     return std::ranges::any_of(shape_.bounded, [&](const Bounded& b) {
       return !b.bound.as_constant() && is_same_number(b.value, value);
     });
   }
 
-  // The range, and what comparisons with constants leave of it.
+  // Gives the values that comparisons with constants leave.
   [[nodiscard]] Interval range_behind_comparisons(const Expr& value) const {
     Interval range = range_of_value(value);
     for (const Bounded& bounded : shape_.bounded) {

@@ -239,7 +239,7 @@ class OrderJudge {
 
     enum class Relation : uint8_t { Unknown, Less, Greater, AtMost, AtLeast, Equal };
 
-    // What is known of two operands from what came of their comparison.
+    // Says how two operands are related once it is known whether their comparison holds.
     static Relation relation_of(std::string_view comparison, bool holds) {
       const auto is = [&](std::string_view one, std::string_view other) {
         return comparison == one || comparison == other;
@@ -252,7 +252,8 @@ class OrderJudge {
       return comparison == ".ne" && !holds ? Relation::Equal : Relation::Unknown;
     }
 
-    // What is less than the result is at most the constant; nothing for another value, and for the largest.
+    // Gives the number after a constant: a value that is at most the constant is less than it. There is none
+    // for a value that is not constant, nor for the largest one.
     static std::optional<Expr> next_of(const Expr& value, Sign sign) {
       const auto constant = value.as_constant();
       if (!constant) return std::nullopt;
