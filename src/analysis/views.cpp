@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <array>
 
-#include "analysis/barriers.h"
-#include "analysis/early_exit.h"
-#include "analysis/launch_count.h"
-#include "analysis/memory_effects.h"
-#include "analysis/moldable.h"
-#include "analysis/progress.h"
-#include "analysis/promotion.h"
-#include "analysis/stream_ownership.h"
-#include "analysis/values.h"
+#include "analysis/effects/progress.h"
+#include "analysis/facts/facts.h"
+#include "analysis/facts/launch_count.h"
+#include "analysis/facts/memory_effects.h"
+#include "analysis/facts/stream_ownership.h"
+#include "analysis/order/barriers.h"
+#include "analysis/order/early_exit.h"
+#include "analysis/promotion/promotion.h"
+#include "analysis/values/moldable.h"
+#include "analysis/values/values.h"
 
 namespace klap::analysis {
 namespace {

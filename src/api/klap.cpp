@@ -18,9 +18,9 @@
 
 #include "container/image.h"
 #include "jit/module.h"
-#include "runtime/config.h"
-#include "runtime/module_cache.h"
-#include "runtime/queue_shape.h"
+#include "runtime/load/module_cache.h"
+#include "runtime/queues/queue_shape.h"
+#include "runtime/settings/config.h"
 #include "runtime/stats.h"
 #include "support/error.h"
 #include "support/json.h"

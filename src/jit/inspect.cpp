@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include "analysis/views.h"
-#include "jit/build.h"
-#include "jit/describe.h"
+#include "jit/generate/build.h"
 #include "jit/module.h"
-#include "jit/options.h"
-#include "jit/plan.h"
-#include "transform/no_runtime.h"
+#include "jit/plan/describe.h"
+#include "jit/plan/options.h"
+#include "jit/plan/plan.h"
+#include "transform/aggregate/no_runtime.h"
 
 namespace klap::jit {
 UnitInfo inspect_unit(const Unit& unit) {

@@ -10,12 +10,12 @@
 #include <mutex>
 #include <set>
 
-#include "jit/build.h"
-#include "jit/cache_key.h"
-#include "jit/disk_cache.h"
-#include "jit/plan.h"
-#include "jit/promotion_plan.h"
-#include "jit/retarget.h"
+#include "jit/cache/cache_key.h"
+#include "jit/cache/disk_cache.h"
+#include "jit/generate/build.h"
+#include "jit/generate/retarget.h"
+#include "jit/plan/plan.h"
+#include "jit/plan/promotion_plan.h"
 #include "support/error.h"
 
 namespace klap::jit {

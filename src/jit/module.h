@@ -17,10 +17,10 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/granularity.h"
+#include "analysis/facts/granularity.h"
 #include "container/image.h"
-#include "jit/linker.h"
-#include "jit/stage.h"
+#include "jit/generate/linker.h"
+#include "jit/generate/stage.h"
 
 namespace klap::jit {
 
@@ -92,7 +92,7 @@ struct Request {
   // Whether the caller can run promoted chains (Variant::promoted).
   bool promoting = true;
   // Whether the image may have CUDA's device runtime. If not, a launch that is left ends its kernel with an
-  // error (transform/no_runtime.h).
+  // error (transform/aggregate/no_runtime.h).
   bool device_runtime = true;
   bool debug_units = false;  // rewrite units that were compiled for debugging (-G), too
   // Receives every stage of every pass. When set, the disk cache is not used: it has only the last stage.
@@ -112,7 +112,7 @@ struct SiteRemark {
   std::string granularity;         // rewritten: "grid", "block", "multiblock", "warp", "promotion"
   std::string launcher;            // rewritten: "host" or "device"
   uint32_t group_blocks = 0;       // rewritten: as in analysis::Way
-  std::string reason;              // left: stable short name of the reason, from analysis/reasons.h
+  std::string reason;              // left: stable short name of the reason, from analysis/facts/reasons.def
   std::string detail;              // one sentence: the deciding facts, or why the reason applies
   std::vector<std::string> notes;  // relaxations and the like
 };
@@ -144,7 +144,8 @@ struct ChildQueue {
   uint32_t child_block_threads = 0;
   uint32_t child_shared_bytes = 0;  // dynamic shared memory of each child
   // How many children there will be is not known, because they launch again or because their launch stands in
-  // a loop: the queue is a KlapFeed (templates/feed.h), of a size of its own, whatever the parent's grid.
+  // a loop: the queue is a KlapFeed (templates/worklist/feed.h), of a size of its own, whatever the parent's
+  // grid.
   bool feeds = false;
   bool two_heads = false;  // the consumer empties the queue's other head, which is the next parent's
   std::vector<ChildKernel> others{};  // beside `child`, where one consumer runs several
@@ -157,12 +158,12 @@ struct ChildQueue {
   std::vector<FollowingBlock> following{};
 };
 
-// A kernel whose launches of itself became a resident chain (analysis/promotion.h).
+// A kernel whose launches of itself became a resident chain (analysis/promotion/promotion.h).
 struct PromotedChain {
   std::string mode;                 // "P", "PA", "PO", "PAO", "lookback"
   std::array<uint32_t, 3> block{};  // what the program must launch it with: other launches run the original
   uint32_t shared_bytes = 0;        // dynamic; the same
-  uint32_t slot_bytes = 0;          // of the ring of links (templates/promote.h), per link
+  uint32_t slot_bytes = 0;          // of the ring of links (templates/promote/promote.h), per link
   bool two_heads = false;           // each launch makes the other ring ready, which is the next one's
 
   // Its blocks launch each other: the host launches one. The variant takes one more 8-byte parameter, how

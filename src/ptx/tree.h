@@ -123,7 +123,8 @@ struct Module {
   bool debug = false;   // ".target sm_90, debug"
   int address_size = 0;
   MadeFrom made_from;
-  // Variables for constants that another unit of the program fills otherwise (analysis/module_constants.h).
+  // Variables for constants that another unit of the program fills otherwise
+  // (analysis/graph/module_constants.h).
   std::set<std::string, std::less<>> disputed;
 
   [[nodiscard]] std::string_view text(uint32_t token) const {

@@ -11,9 +11,9 @@
 #include <new>
 #include <vector>
 
-#include "ptx-patterns/templates/queue.h"
+#include "ptx-patterns/templates/common/queue.h"
 #include "runtime/driver.h"
-#include "runtime/kernel_timer.h"
+#include "runtime/launch/kernel_timer.h"
 #include "runtime/stats.h"
 #include "support/boundary.h"
 #include "support/log.h"

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "runtime/config.h"
+#include "runtime/settings/config.h"
 
 namespace klap::runtime {
 
@@ -28,7 +28,7 @@ void first_image_loaded();
 // Null when there is no memory or nobody asked for statistics, or for those of children.
 void* new_report_page();
 size_t report_page_bytes();
-// Places of KLAP_REPORT_WORDS words in a page, one for each stream (templates/report.h).
+// Places of KLAP_REPORT_WORDS words in a page, one for each stream (templates/common/report.h).
 size_t report_slots();
 
 }  // namespace klap::runtime

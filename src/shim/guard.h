@@ -10,9 +10,9 @@
 
 #include <optional>
 
-#include "runtime/handles.h"
-#include "runtime/launch.h"
-#include "runtime/pointers_apart.h"
+#include "runtime/launch/launch.h"
+#include "runtime/launch/pointers_apart.h"
+#include "runtime/load/handles.h"
 #include "shim/libcuda.h"
 #include "support/boundary.h"
 

@@ -1,5 +1,5 @@
 // Launching kernels, changing their settings, and ending streams.
-#include "runtime/launch.h"
+#include "runtime/launch/launch.h"
 #include "shim/guard.h"
 #include "shim/hooks.h"
 

@@ -1,6 +1,6 @@
 // Loading and unloading device code, and the calls by which the program learns kernel handles.
-#include "runtime/handles.h"
-#include "runtime/load.h"
+#include "runtime/load/handles.h"
+#include "runtime/load/load.h"
 #include "shim/guard.h"
 #include "shim/hooks.h"
 

@@ -7,13 +7,16 @@
 #include <memory>
 #include <string>
 
-#include "analysis/dominance.h"
-#include "analysis/exits.h"
-#include "analysis/legality.h"
-#include "analysis/liveness.h"
-#include "analysis/loops.h"
-#include "analysis/reaching.h"
-#include "analysis/registers.h"
+#include "analysis/facts/facts.h"
+#include "analysis/facts/launch_shape.h"
+#include "analysis/graph/dominance.h"
+#include "analysis/graph/liveness.h"
+#include "analysis/graph/loops.h"
+#include "analysis/graph/reaching.h"
+#include "analysis/graph/registers.h"
+#include "analysis/legality/child_checks.h"
+#include "analysis/legality/parent_checks.h"
+#include "analysis/order/exits.h"
 #include "ptx/edit.h"
 #include "ptx/tree.h"
 #include "require.h"

@@ -1,5 +1,5 @@
 // Settings: what each variable and key does, who wins, and what people are told about slips.
-#include "runtime/config.h"
+#include "runtime/settings/config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 #include <map>
 #include <set>
 
-#include "runtime/launch_context.h"
-#include "runtime/launch_reasons.h"
-#include "runtime/settings_table.h"
-#include "runtime/spelling.h"
+#include "runtime/launch/launch_context.h"
+#include "runtime/launch/launch_reasons.h"
+#include "runtime/settings/settings_table.h"
+#include "runtime/settings/spelling.h"
 #include "support/file.h"
 
 namespace klap::runtime {

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "jit/disk_cache.h"
+#include "jit/cache/disk_cache.h"
 #include "klap_ptx/input.h"
-#include "runtime/module_cache.h"
+#include "runtime/load/module_cache.h"
 #include "support/error.h"
 
 namespace klap::tool {

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "jit/program_hints.h"
+#include "jit/plan/program_hints.h"
 #include "klap_ptx/input.h"
-#include "runtime/settings_table.h"
+#include "runtime/settings/settings_table.h"
 #include "support/error.h"
 
 namespace klap::tool {

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "analysis/reasons.h"
-#include "jit/describe.h"
+#include "analysis/facts/rejection.h"
+#include "jit/plan/describe.h"
 #include "support/error.h"
 #include "support/file.h"
 

@@ -9,7 +9,7 @@
 #include "container/image.h"
 #include "jit/module.h"
 #include "klap_ptx/commands.h"
-#include "runtime/config.h"
+#include "runtime/settings/config.h"
 
 namespace klap::tool {
 

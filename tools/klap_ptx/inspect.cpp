@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "jit/describe.h"
+#include "jit/plan/describe.h"
 #include "klap_ptx/input.h"
 #include "support/demangle.h"
 

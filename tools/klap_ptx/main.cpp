@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "analysis/views.h"
-#include "jit/stage.h"
+#include "jit/generate/stage.h"
 #include "klap/version.h"
 #include "klap_ptx/commands.h"
-#include "runtime/settings_table.h"
-#include "runtime/spelling.h"
+#include "runtime/settings/settings_table.h"
+#include "runtime/settings/spelling.h"
 #include "support/error.h"
 
 namespace klap::tool {

@@ -1,15 +1,14 @@
 // klap-ptx reasons: the two documented lists of why a launch is left as it is, as text, as the README's
 // Markdown tables, or as JSON.
-#include "analysis/reasons.h"
-
 #include <fmt/format.h>
 
 #include <array>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "analysis/facts/rejection.h"
 #include "klap_ptx/input.h"
-#include "runtime/launch_reasons.h"
+#include "runtime/launch/launch_reasons.h"
 
 namespace klap::tool {
 
@@ -28,7 +27,7 @@ struct List {
 std::array<List, 2> lists() {
   std::vector<Row> sites, launches;
 #define KLAP_REASON(name, text, meaning) sites.push_back({text, meaning});
-  KLAP_REASONS(KLAP_REASON)
+#include "analysis/facts/reasons.def"
 #undef KLAP_REASON
   for (const runtime::LaunchReason& reason : runtime::launch_reasons()) {
     launches.push_back({reason.name, reason.meaning});

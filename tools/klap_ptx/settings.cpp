@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "klap_ptx/input.h"
-#include "runtime/settings_table.h"
+#include "runtime/settings/settings_table.h"
 
 namespace klap::tool {
 

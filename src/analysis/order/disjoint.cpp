@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "analysis/expression_ranges.h"
 #include "analysis/order/launch_terms.h"
+#include "analysis/values/expression_ranges.h"
 
 namespace klap::analysis {
 namespace {

@@ -19,7 +19,7 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/expression.h"
+#include "analysis/values/expression.h"
 
 namespace klap::analysis {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
-#include "analysis/effects.h"
+#include "analysis/effects/effects.h"
 #include "analysis/order/guarded_updates.h"
-#include "analysis/uniformity.h"
+#include "analysis/values/uniformity.h"
 
 namespace klap::analysis {
 namespace {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/expression.h"
-#include "analysis/legality.h"
-#include "analysis/memory_effects.h"
+#include "analysis/facts/facts.h"
+#include "analysis/facts/memory_effects.h"
+#include "analysis/values/expression.h"
 
 namespace klap::analysis {
 

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "analysis/uniformity.h"
-#include "analysis/values.h"
+#include "analysis/facts/facts.h"
+#include "analysis/values/uniformity.h"
+#include "analysis/values/values.h"
 
 namespace klap::analysis {
 namespace {

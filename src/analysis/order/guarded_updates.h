@@ -12,6 +12,7 @@
 // be noticed; and the update runs whenever its operand is the better one.
 #pragma once
 
+#include "analysis/facts/facts.h"
 #include "analysis/order/footprint.h"
 
 namespace klap::analysis {

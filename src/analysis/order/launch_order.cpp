@@ -6,10 +6,11 @@
 #include <array>
 #include <optional>
 
-#include "analysis/expression_ranges.h"
+#include "analysis/facts/launch_shape.h"
 #include "analysis/order/disjoint.h"
+#include "analysis/order/single_thread.h"
 #include "analysis/order/synchronisation.h"
-#include "analysis/single_thread.h"
+#include "analysis/values/expression_ranges.h"
 
 namespace klap::analysis {
 namespace {

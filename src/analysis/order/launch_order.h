@@ -26,8 +26,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/legality.h"
-#include "analysis/memory_effects.h"
+#include "analysis/facts/facts.h"
+#include "analysis/facts/memory_effects.h"
 #include "analysis/order/footprint.h"
 #include "analysis/order/launch_terms.h"
 

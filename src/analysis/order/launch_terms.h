@@ -12,9 +12,10 @@
 #include <map>
 #include <optional>
 
-#include "analysis/expression.h"
-#include "analysis/legality.h"
-#include "analysis/values.h"
+#include "analysis/facts/facts.h"
+#include "analysis/facts/granularity.h"
+#include "analysis/values/expression.h"
+#include "analysis/values/values.h"
 
 namespace klap::analysis {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "analysis/barriers.h"
-#include "analysis/values.h"
+#include "analysis/order/barriers.h"
+#include "analysis/values/values.h"
 
 namespace klap::analysis {
 namespace {

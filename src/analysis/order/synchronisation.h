@@ -15,8 +15,8 @@
 
 #include <cstdint>
 
-#include "analysis/answer.h"
-#include "analysis/legality.h"
+#include "analysis/facts/answer.h"
+#include "analysis/facts/facts.h"
 
 namespace klap::analysis {
 

@@ -1,5 +1,5 @@
 // Which operation an opcode with its modifiers is.
-#include "emulator/alu.h"
+#include "emulator/alu/alu.h"
 #include "emulator/alu/families.h"
 
 namespace klap::emulator {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "emulator/alu.h"
+#include "emulator/alu/alu.h"
 
 namespace klap::emulator::alu {
 

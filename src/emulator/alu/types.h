@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "emulator/alu.h"
+#include "emulator/alu/alu.h"
 
 namespace klap::emulator::alu {
 

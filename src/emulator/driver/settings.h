@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "emulator/machine.h"
+#include "emulator/machine/machine.h"
 
 namespace klap::emulator::driver {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "emulator/driver/context.h"
-#include "emulator/grid.h"
-#include "emulator/machine.h"
+#include "emulator/machine/grid.h"
+#include "emulator/machine/machine.h"
 
 namespace klap::emulator::driver {
 

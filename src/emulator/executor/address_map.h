@@ -6,7 +6,7 @@
 #include <string>
 
 #include "emulator/executor/block.h"
-#include "emulator/memory.h"
+#include "emulator/memory_model/memory.h"
 
 namespace klap::emulator::execution {
 

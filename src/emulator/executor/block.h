@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "emulator/executor/warp.h"
-#include "emulator/grid.h"
-#include "emulator/memory.h"
+#include "emulator/machine/grid.h"
+#include "emulator/memory_model/memory.h"
 
 namespace klap::emulator::execution {
 

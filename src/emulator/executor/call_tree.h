@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "emulator/code.h"
+#include "emulator/decode/code.h"
 
 namespace klap::emulator::execution {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "emulator/executor.h"
+#include "emulator/executor/executor.h"
 #include "emulator/executor/random.h"
 
 namespace klap::emulator::execution {

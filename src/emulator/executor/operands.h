@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 
-#include "emulator/alu.h"
+#include "emulator/alu/alu.h"
 #include "emulator/executor/block.h"
 #include "emulator/executor/context.h"
 

@@ -10,10 +10,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "emulator/code.h"
+#include "emulator/decode/code.h"
 #include "emulator/executor/call_tree.h"
-#include "emulator/memory.h"
-#include "emulator/order.h"
+#include "emulator/memory_model/memory.h"
+#include "emulator/memory_model/order.h"
 
 namespace klap::emulator::execution {
 

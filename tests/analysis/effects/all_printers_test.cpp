@@ -4,13 +4,13 @@
 
 #include <filesystem>
 
-#include "analysis/barriers.h"
-#include "analysis/early_exit.h"
-#include "analysis/launch_count.h"
-#include "analysis/memory_effects.h"
-#include "analysis/progress.h"
-#include "analysis/stream_ownership.h"
-#include "analysis/waiting.h"
+#include "analysis/effects/progress.h"
+#include "analysis/effects/waiting.h"
+#include "analysis/facts/launch_count.h"
+#include "analysis/facts/memory_effects.h"
+#include "analysis/facts/stream_ownership.h"
+#include "analysis/order/barriers.h"
+#include "analysis/order/early_exit.h"
 #include "kernel.h"
 
 namespace klap::test {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/effects.h"
+#include "analysis/effects/effects.h"
 #include "kernel.h"
 
 namespace klap::test {

@@ -1,4 +1,4 @@
-#include "analysis/fixed_rounds.h"
+#include "analysis/values/fixed_rounds.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "analysis/legality.h"
+#include "analysis/facts/facts.h"
 #include "support/file.h"
 
 namespace klap::test {

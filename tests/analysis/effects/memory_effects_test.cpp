@@ -1,5 +1,5 @@
 // Reads, writes and atomic updates by their roots, and what overlaps.
-#include "analysis/memory_effects.h"
+#include "analysis/facts/memory_effects.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

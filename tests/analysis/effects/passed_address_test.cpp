@@ -1,4 +1,4 @@
-#include "analysis/passed_address.h"
+#include "analysis/launches/passed_address.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Counts on paths, compared with an enumeration of paths in random graphs.
-#include "analysis/path_counts.h"
+#include "analysis/graph/path_counts.h"
 
 #include <gtest/gtest.h>
 

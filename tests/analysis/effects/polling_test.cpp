@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/waiting.h"
+#include "analysis/effects/waiting.h"
 #include "kernel.h"
 
 namespace klap::test {

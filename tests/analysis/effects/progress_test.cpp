@@ -1,10 +1,10 @@
 // Loops that end by themselves and loops that may wait, on what nvcc makes and by hand.
-#include "analysis/progress.h"
+#include "analysis/effects/progress.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/waiting.h"
+#include "analysis/effects/waiting.h"
 #include "kernel.h"
 
 namespace klap::test {

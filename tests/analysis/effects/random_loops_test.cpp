@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "analysis/progress.h"
+#include "analysis/effects/progress.h"
 #include "kernel.h"
 
 namespace klap::test {

@@ -1,9 +1,9 @@
 // Stores that only one thread of a block can make.
-#include "analysis/same_view.h"
+#include "analysis/values/same_view.h"
 
 #include <gtest/gtest.h>
 
-#include "analysis/values.h"
+#include "analysis/values/values.h"
 #include "kernel.h"
 
 namespace klap::test {

@@ -2,8 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/own_streams.h"
-#include "analysis/stream_ownership.h"
+#include "analysis/facts/launch_shape.h"
+#include "analysis/facts/own_streams.h"
+#include "analysis/facts/stream_ownership.h"
 #include "kernel.h"
 
 namespace klap::test {

@@ -1,7 +1,7 @@
 // Dominators, post-dominators and control dependence, against their definitions and by hand.
 #include <set>
 
-#include "analysis/dominance.h"
+#include "analysis/graph/dominance.h"
 #include "graph_fixture.h"
 
 namespace klap::analysis {

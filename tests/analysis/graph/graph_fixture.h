@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "analysis/flow.h"
+#include "analysis/graph/flow.h"
 
 namespace klap::analysis {
 

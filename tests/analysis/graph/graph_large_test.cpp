@@ -4,11 +4,11 @@
 
 #include <chrono>
 
-#include "analysis/dataflow.h"
-#include "analysis/dominance.h"
-#include "analysis/liveness.h"
-#include "analysis/loops.h"
-#include "analysis/reaching.h"
+#include "analysis/graph/dataflow.h"
+#include "analysis/graph/dominance.h"
+#include "analysis/graph/liveness.h"
+#include "analysis/graph/loops.h"
+#include "analysis/graph/reaching.h"
 #include "graph_fixture.h"
 
 namespace klap::analysis {

@@ -1,8 +1,8 @@
 // Loops, natural and irreducible, and the parts of loops.
 #include <algorithm>
 
-#include "analysis/dominance.h"
-#include "analysis/loops.h"
+#include "analysis/graph/dominance.h"
+#include "analysis/graph/loops.h"
 #include "graph_fixture.h"
 
 namespace klap::analysis {

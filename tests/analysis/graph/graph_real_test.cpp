@@ -11,10 +11,10 @@
 #include <regex>
 #include <span>
 
-#include "analysis/dominance.h"
-#include "analysis/liveness.h"
-#include "analysis/loops.h"
-#include "analysis/reaching.h"
+#include "analysis/graph/dominance.h"
+#include "analysis/graph/liveness.h"
+#include "analysis/graph/loops.h"
+#include "analysis/graph/reaching.h"
 #include "container/elf64.h"
 #include "container/image.h"
 #include "graph_fixture.h"

@@ -4,11 +4,11 @@
 #include <random>
 #include <set>
 
-#include "analysis/dataflow.h"
-#include "analysis/liveness.h"
-#include "analysis/operands.h"
-#include "analysis/reaching.h"
-#include "analysis/registers.h"
+#include "analysis/graph/dataflow.h"
+#include "analysis/graph/liveness.h"
+#include "analysis/graph/operands.h"
+#include "analysis/graph/reaching.h"
+#include "analysis/graph/registers.h"
 #include "graph_fixture.h"
 
 namespace klap::analysis {

@@ -1,5 +1,5 @@
 // Whether a block may begin several links side by side, what each keeps, and where all meet.
-#include "analysis/batching.h"
+#include "analysis/promotion/batching.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

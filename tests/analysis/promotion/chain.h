@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/promotion.h"
+#include "analysis/promotion/promotion.h"
 #include "kernel.h"
 
 namespace klap::test {

@@ -7,9 +7,9 @@
 #include <map>
 #include <memory>
 
-#include "analysis/legality.h"
-#include "analysis/promotion.h"
-#include "analysis/values.h"
+#include "analysis/facts/facts.h"
+#include "analysis/promotion/promotion.h"
+#include "analysis/values/values.h"
 #include "fixture.h"
 #include "jit/module.h"
 

@@ -1,6 +1,6 @@
 // The normal form of expressions: what is equal compares equal, and no wrap-around is lost. A random test
 // compares every operation with the arithmetic of the machine.
-#include "analysis/expression.h"
+#include "analysis/values/expression.h"
 
 #include <gtest/gtest.h>
 

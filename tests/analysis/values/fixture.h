@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "analysis/flow.h"
-#include "analysis/values.h"
+#include "analysis/graph/flow.h"
+#include "analysis/values/values.h"
 #include "ptx/tree.h"
 
 namespace klap::test {

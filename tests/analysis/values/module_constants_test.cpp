@@ -1,4 +1,4 @@
-#include "analysis/module_constants.h"
+#include "analysis/graph/module_constants.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "analysis/moldable.h"
+#include "analysis/values/moldable.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

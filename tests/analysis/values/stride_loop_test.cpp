@@ -1,4 +1,4 @@
-#include "analysis/stride_loop.h"
+#include "analysis/optimise/stride_loop.h"
 
 #include <gtest/gtest.h>
 

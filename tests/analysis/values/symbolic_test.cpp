@@ -1,4 +1,4 @@
-#include "analysis/symbolic.h"
+#include "analysis/values/symbolic.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

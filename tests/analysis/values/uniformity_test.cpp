@@ -1,4 +1,4 @@
-#include "analysis/uniformity.h"
+#include "analysis/values/uniformity.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 // longer one loop, or not of one kind of rounds.
 #include <gtest/gtest.h>
 
-#include "analysis/stride_loop.h"
+#include "analysis/optimise/stride_loop.h"
 #include "fixture.h"
 
 namespace klap::test {

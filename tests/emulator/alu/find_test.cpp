@@ -1,7 +1,7 @@
 // What find_alu finds and refuses, and what an operation may rely on when it runs.
 #include <gtest/gtest.h>
 
-#include "emulator/alu.h"
+#include "emulator/alu/alu.h"
 #include "run_case.h"
 
 namespace klap::emulator {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/alu.h"
+#include "emulator/alu/alu.h"
 #include "suite.h"
 
 namespace suite {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/decode.h"
+#include "emulator/decode/decode.h"
 
 namespace klap::emulator {
 

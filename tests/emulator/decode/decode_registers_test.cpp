@@ -1,7 +1,7 @@
 // Registers share columns where they are never live at once, and nowhere else.
-#include "analysis/liveness.h"
+#include "analysis/graph/liveness.h"
 #include "decode_fixture.h"
-#include "emulator/decode_columns.h"
+#include "emulator/decode/decode_columns.h"
 
 namespace klap::emulator {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "emulator/decode.h"
-#include "emulator/executor.h"
+#include "emulator/decode/decode.h"
+#include "emulator/executor/executor.h"
 
 namespace klap::emulator::test {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/machine.h"
+#include "emulator/machine/machine.h"
 
 namespace klap::emulator::faults {
 

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "emulator/device_runtime_streams.h"
+#include "emulator/device_runtime/device_runtime_streams.h"
 #include "recorder.h"
 
 namespace klap::emulator {

@@ -6,9 +6,9 @@
 #include <regex>
 #include <set>
 
-#include "emulator/builtins.h"
-#include "emulator/grid.h"
-#include "emulator/machine_device.h"
+#include "emulator/device_runtime/builtins.h"
+#include "emulator/machine/grid.h"
+#include "emulator/machine/machine_device.h"
 
 namespace klap::emulator {
 namespace {

@@ -1,11 +1,11 @@
 // Modules that one machine after another loads: linked once, and as new each time.
-#include "emulator/loaded_before.h"
+#include "emulator/machine/loaded_before.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-#include "emulator/machine.h"
+#include "emulator/machine/machine.h"
 
 namespace klap::emulator {
 namespace {

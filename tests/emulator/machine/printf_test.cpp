@@ -1,5 +1,5 @@
 // Device printf against the host's, argument buffers laid out as nvcc does.
-#include "emulator/printf.h"
+#include "emulator/device_runtime/printf.h"
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "emulator/machine_grids.h"
-#include "emulator/streams_operations.h"
+#include "emulator/machine/machine_grids.h"
+#include "emulator/machine/streams_operations.h"
 
 namespace klap::emulator {
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "runtime/driver.h"
-#include "runtime/launch.h"
-#include "runtime/registry.h"
+#include "runtime/launch/launch.h"
+#include "runtime/load/registry.h"
 #include "support/file.h"
 
 namespace klap::runtime {

@@ -1,5 +1,5 @@
 // Handles: how a rewritten parent is recognised, and how handles of dead objects are not mistaken for it.
-#include "runtime/handles.h"
+#include "runtime/load/handles.h"
 
 #include <thread>
 

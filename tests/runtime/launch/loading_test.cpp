@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "runtime/handles.h"
+#include "runtime/load/handles.h"
 #include "tests/runtime/launch/fake_driver.h"
 
 namespace klap::runtime {

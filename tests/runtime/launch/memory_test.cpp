@@ -4,7 +4,7 @@
 #include <string>
 #include <thread>
 
-#include "runtime/block_pool.h"
+#include "runtime/queues/block_pool.h"
 #include "tests/runtime/launch/fake_driver.h"
 
 namespace klap::runtime {

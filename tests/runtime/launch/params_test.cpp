@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "runtime/launch_params.h"
+#include "runtime/launch/launch_params.h"
 
 namespace klap::runtime {
 namespace {

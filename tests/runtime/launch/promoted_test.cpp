@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "fake_driver.h"
-#include "runtime/chain_shape.h"
+#include "runtime/queues/chain_shape.h"
 #include "runtime/stats.h"
 
 namespace klap::runtime {

@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "fake_driver.h"
-#include "ptx-patterns/templates/queue.h"
+#include "ptx-patterns/templates/common/queue.h"
 #include "runtime/stats.h"
 
 namespace klap::runtime {

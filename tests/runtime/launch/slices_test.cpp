@@ -1,10 +1,10 @@
 // Parents whose queue has no room for the whole grid: how the grid is cut, and what is launched.
-#include "runtime/slices.h"
+#include "runtime/launch/slices.h"
 
 #include <nlohmann/json.hpp>
 
 #include "fake_driver.h"
-#include "ptx-patterns/templates/queue.h"
+#include "ptx-patterns/templates/common/queue.h"
 #include "runtime/stats.h"
 
 namespace klap::runtime {

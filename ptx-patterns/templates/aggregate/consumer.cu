@@ -1,0 +1,196 @@
+// The consumer: one kernel that runs every recorded child, enqueued right after the parent in the same
+// stream.
+//
+// It is launched with as many blocks as fit on the GPU. All recorded children form one sequence of virtual
+// blocks; a group of KLAP_CHILD_THREADS threads takes an equal contiguous share of it, searches the record of
+// its first block once and then steps. (Smaller shares, taken one after another where blocks' times differ,
+// cost more than they gain: thousands of groups ask for them at one place.) Children of 2^16 blocks or more
+// follow, each spread over all groups. The call of
+// __klap_child_body is a marker: the child's own code is spliced in there, with its parameters read from the
+// record and its special registers taken from the marker's arguments.
+//
+// Several groups share a physical block (KLAP_PACK) where children are small. Where the threads of a child
+// work together, they must also be together when one of its blocks ends and the next begins: a warp, so that
+// warp operations meet those of the same block and see all its lanes; or the whole block, so that nobody
+// writes to shared memory that others still read, and every barrier is that of the same block. Everything
+// that decides which block is next is computed alike by all threads of a group. (Where threads may leave
+// before others meet: exits.h.)
+//
+// Where children's blocks differ, which they may where threads have nothing to do with each other, what is
+// numbered and shared out is not blocks but their warps: each is run by a group of 32 threads, of which those
+// idle that the last warp of a block does not have.
+//
+// Constants: those of sizes.h; KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; KLAP_LEAST_BLOCKS, how many
+// blocks a multiprocessor must have registers for, unless that is left open; those of record_grid.h;
+// KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_WARPS_TOGETHER when the child's block
+// is a multiple of a warp whose lanes belong together, KLAP_BLOCKS_TOGETHER when the whole block does
+// (KLAP_PACK is then 1); those of exits.h, await.h and consumer_end.h.
+#include "aggregate/consumer_end.h"
+#include "common/await.h"
+#include "common/child.h"
+#include "common/exits.h"
+#include "common/queue.h"
+#include "common/record_grid.h"
+#include "common/sequence.h"
+#include "common/sizes.h"
+
+#ifdef KLAP_BLOCKS_DIFFER
+#define KLAP_CHILD_THREADS 32
+typedef unsigned long long Place;  // of a warp among those of a child
+#else
+#define KLAP_CHILD_THREADS (KLAP_CHILD_X * KLAP_CHILD_Y * KLAP_CHILD_Z)
+typedef Linear Place;
+#endif
+
+// So many virtual blocks, or warps of them, a child has.
+static __device__ __forceinline__ Place size_of(const uint4& grid) {
+  const Place blocks = static_cast<Place>(grid.x) * grid.y * grid.z;
+#ifdef KLAP_BLOCKS_DIFFER
+  const uint3 block = block_of(grid.w);
+  return blocks * ((block.x * block.y * block.z + 31u) / 32u);
+#else
+  return blocks;
+#endif
+}
+
+#ifdef KLAP_BLOCKS_DIFFER
+// Dividing 64 bits takes long, and few children need it.
+static __device__ __forceinline__ Place quotient(Place dividend, unsigned int divisor) {
+  if (dividend >> 32 == 0) return static_cast<unsigned int>(dividend) / divisor;
+  return dividend / divisor;
+}
+#endif
+
+#if defined(KLAP_GRID_X) && defined(KLAP_GRID_Y) && defined(KLAP_GRID_Z) && !defined(KLAP_BLOCKS_DIFFER)
+#if KLAP_GRID_X * KLAP_GRID_Y * KLAP_GRID_Z > 0 && \
+    KLAP_GRID_X * KLAP_GRID_Y * KLAP_GRID_Z < KLAP_BIG_CHILD_BLOCKS
+// So many blocks every child has: there is nothing to search.
+#define KLAP_BLOCKS_EACH (KLAP_GRID_X * KLAP_GRID_Y * KLAP_GRID_Z)
+#endif
+#endif
+
+// The record of block `block`, for all threads of a group.
+static __device__ __forceinline__ unsigned int record_of(const KlapQueue* queue, unsigned int records,
+                                                         unsigned long long block) {
+#ifdef KLAP_BLOCKS_EACH
+  return static_cast<unsigned int>(block / KLAP_BLOCKS_EACH);
+#elif KLAP_CHILD_THREADS % 32 == 0
+  return find_record_as_warp(queue->prefix, records, block);
+#else
+  return find_record(queue->prefix, records, block);
+#endif
+}
+
+// The first blocks of a record and of the one behind it.
+static __device__ __forceinline__ unsigned long long begin_of(const KlapQueue* queue, unsigned int record) {
+#ifdef KLAP_BLOCKS_EACH
+  return static_cast<unsigned long long>(record) * KLAP_BLOCKS_EACH;
+#else
+  return first_block(queue->prefix, record);
+#endif
+}
+static __device__ __forceinline__ unsigned long long end_of(const KlapQueue* queue, unsigned int record) {
+#ifdef KLAP_BLOCKS_EACH
+  return begin_of(queue, record + 1);
+#else
+  const unsigned long long packed = queue->packed;
+  if (record + 1 < (static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS)) return begin_of(queue, record + 1);
+  return packed >> KLAP_INDEX_BITS;
+#endif
+}
+
+static __device__ __forceinline__ void end_virtual_block() {
+#if defined(KLAP_BLOCKS_TOGETHER)
+  end_child_block();
+#elif defined(KLAP_WARPS_TOGETHER)
+  __syncwarp();
+#endif
+}
+
+static __device__ __forceinline__ unsigned int working(const KlapCounted& counted) {
+  return working_blocks(counted, ((counted.packed >> KLAP_INDEX_BITS) + KLAP_PACK - 1) / KLAP_PACK);
+}
+
+#ifdef KLAP_LEAST_BLOCKS
+#define KLAP_BOUNDS __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK, KLAP_LEAST_BLOCKS)
+#else
+#define KLAP_BOUNDS __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
+#endif
+
+// The queue's fields are read where they are needed: keeping them in registers across the child's body would
+// cost more, in occupancy, than the cache hits they save.
+extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapQueue* queue) {
+  await_parent();
+  const KlapCounted counted = counted_in(queue);
+  begin(queue, counted);
+  if (blockIdx.x >= working(counted)) return;
+  const unsigned int groups = gridDim.x * KLAP_PACK;
+#if KLAP_PACK == 1  // said in this way, the compiler sees that a whole block decides alike
+  const unsigned int thread = threadIdx.x;
+  const unsigned int mine = blockIdx.x;
+#else
+  const unsigned int thread = threadIdx.x % KLAP_CHILD_THREADS;
+  const unsigned int mine = blockIdx.x * KLAP_PACK + threadIdx.x / KLAP_CHILD_THREADS;
+#endif
+
+  unsigned long long block, left;  // the rest of this group's share
+  unsigned int record = 0;         // the record that `block` belongs to, or one before it
+  {
+    const unsigned long long packed = counted.packed;
+    const unsigned long long blocks = packed >> KLAP_INDEX_BITS;
+    const unsigned long long share = blocks / groups, rest = blocks % groups;
+    block = mine * share + (mine < rest ? mine : rest);
+    left = share + (mine < rest ? 1u : 0u);
+    if (left != 0) record = record_of(queue, static_cast<unsigned int>(packed) & KLAP_MAX_RECORDS, block);
+  }
+  unsigned int big_done = 0;
+
+#pragma unroll 1
+  for (;;) {
+    // One stretch: `count` virtual blocks of one child, from `linear` on, `step` apart.
+    const unsigned char* current = queue->records;
+    Place linear, count;
+    unsigned int step = 1;
+    if (left != 0) {
+      const unsigned long long begin = begin_of(queue, record), end = end_of(queue, record);
+      current += static_cast<unsigned long long>(record) * KLAP_RECORD_BYTES;
+      linear = static_cast<Place>(block - begin);
+      count = static_cast<Place>(end - block < left ? end - block : left);
+      block += count;
+      left -= count;
+      ++record;
+    } else if (big_done < queue->big) {
+      const unsigned int index = queue->capacity - 1u - big_done++;
+      current += static_cast<unsigned long long>(index) * KLAP_RECORD_BYTES;
+      const Place all = size_of(grid_of(current, kReadOnly));
+      linear = mine;
+      count = mine < all ? (all - mine + groups - 1) / groups : 0;
+      step = groups;
+    } else {
+      break;
+    }
+    __klap_child_arguments(current + KLAP_ARGS_OFFSET);
+#pragma unroll 1
+    for (; count != 0; --count, linear += step) {
+      const uint4 grid = grid_of(current, kReadOnly);
+#ifdef KLAP_BLOCKS_DIFFER
+      const uint3 size = block_of(grid.w);
+      const unsigned int threads = size.x * size.y * size.z, warps = (threads + 31u) / 32u;
+      const Place number = quotient(linear, warps);
+      const unsigned int virtual_thread = static_cast<unsigned int>(linear - number * warps) * 32u + thread;
+      if (virtual_thread >= threads) continue;
+      const uint3 at = position_in(grid, static_cast<Linear>(number));
+      const uint3 place = place_in(size, virtual_thread);
+      __klap_child_body(current + KLAP_ARGS_OFFSET, at.x, at.y, at.z, grid.x, grid.y, grid.z, place.x,
+                        place.y, place.z, size.x, size.y, size.z);
+#else
+      const uint3 at = position_in(grid, linear);
+      __klap_child_body(current + KLAP_ARGS_OFFSET, at.x, at.y, at.z, grid.x, grid.y, grid.z,
+                        thread % KLAP_CHILD_X, thread / KLAP_CHILD_X % KLAP_CHILD_Y,
+                        thread / (KLAP_CHILD_X * KLAP_CHILD_Y));
+      end_virtual_block();
+#endif
+    }
+  }
+  leave(queue, working({queue->packed, queue->big}));
+}

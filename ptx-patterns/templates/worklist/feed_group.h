@@ -1,0 +1,50 @@
+// Whose children one consumer runs where the parent launches it: the whole grid's, or those of a group of its
+// blocks (group.h), and which part of the queue the group has (feed.h).
+//
+// Groups have equal parts of the arrays, and each a head with counters. In that head stands nothing else
+// while the group records: what the arrays are, all threads read in the queue's own one. A record is named by
+// its place in the whole array, an item by its place in the group's part: so the consumer that is given a
+// group's head runs as it does over a whole queue.
+#ifndef KLAP_FEED_GROUP_H
+#define KLAP_FEED_GROUP_H
+
+#include "common/group.h"
+#include "worklist/feed.h"
+
+#ifdef KLAP_GROUP_BLOCKS
+
+// Where the thread's group counts.
+static __device__ __forceinline__ KlapFeed* counters_of(KlapFeed* feed) { return feed->groups + own_group(); }
+
+static __device__ __forceinline__ unsigned int records_of_group(const KlapFeed* feed) {
+  return feed->record_capacity / number_of_groups();
+}
+
+static __device__ __forceinline__ unsigned int items_of_group(const KlapFeed* feed) {
+  return feed->item_capacity / number_of_groups();
+}
+
+#else
+
+static __device__ __forceinline__ KlapFeed* counters_of(KlapFeed* feed) { return feed; }
+
+static __device__ __forceinline__ unsigned int records_of_group(const KlapFeed* feed) {
+  return feed->record_capacity;
+}
+
+static __device__ __forceinline__ unsigned int items_of_group(const KlapFeed* feed) {
+  return feed->item_capacity;
+}
+
+#endif
+
+// The first ones that the thread's group has.
+static __device__ __forceinline__ unsigned int first_record_of_group(const KlapFeed* feed) {
+  return own_group() * records_of_group(feed);
+}
+
+static __device__ __forceinline__ unsigned int first_item_of_group(const KlapFeed* feed) {
+  return own_group() * items_of_group(feed);
+}
+
+#endif

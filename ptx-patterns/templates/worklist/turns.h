@@ -1,0 +1,47 @@
+// Taking turns at a queue whose items are made ready while its consumer runs (feed.cu, ordered.cu).
+//
+// KlapFeed's `turns` counts in one word what has been taken and what is not done. So a block counts off what
+// it has finished and takes the next number in one atomic, and who finds that nothing is left knows that this
+// stays so.
+#ifndef KLAP_TURNS_H
+#define KLAP_TURNS_H
+
+#include "worklist/feed.h"
+
+static __device__ __forceinline__ unsigned int load_relaxed(const unsigned int* address) {
+  unsigned int value;
+  asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+  return value;
+}
+
+static __device__ __forceinline__ unsigned long long load_relaxed(const unsigned long long* address) {
+  unsigned long long value;
+  asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+  return value;
+}
+
+static __device__ __forceinline__ unsigned long long load_acquire(const unsigned long long* address) {
+  unsigned long long value;
+  asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+  return value;
+}
+
+// Nothing orders a plain store behind the relaxed one that made the item ready.
+static __device__ __forceinline__ void clear(unsigned long long* item) {
+  asm volatile("st.relaxed.gpu.u64 [%0], %1;" : : "l"(item), "l"(0ull) : "memory");
+}
+
+// Counts off `finished` items that all threads of the block are done with, and takes the numbers of so many
+// others in the same atomic. False if there will be no more. What the finished ones launched has been counted
+// before: the threads did that before the barrier that led here.
+static __device__ __forceinline__ bool change_turns(KlapFeed* feed, unsigned int finished,
+                                                    unsigned int others, unsigned int& number) {
+  const unsigned long long before = atomicAdd(&feed->turns, KLAP_FEED_TURN * others - finished);
+  number = static_cast<unsigned int>(before >> 32);
+  if (static_cast<unsigned int>(before) != finished) return true;
+  // Nothing is left. Others may wait only if there was something.
+  if (finished != 0) asm volatile("st.relaxed.gpu.u32 [%0], %1;" : : "l"(&feed->done), "r"(1u) : "memory");
+  return false;
+}
+
+#endif

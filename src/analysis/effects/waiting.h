@@ -1,0 +1,83 @@
+// Loops by which a kernel may wait for another thread.
+//
+// A deferred child cannot be waited for by its parent, and blocks that a consumer runs one after another
+// cannot wait for each other. CUDA promises neither, but programs get away with both natively, so a kernel
+// with a loop that looks like waiting is left alone. Loops that are shown to end by themselves (progress.h)
+// do not wait, and code that nothing leads to never runs. Where else in the kernel a loop stands does not
+// matter: a thread that has not launched yet may wait for the child of another thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/effects/polling.h"
+#include "analysis/effects/progress.h"
+#include "analysis/graph/dataflow.h"
+#include "analysis/graph/flow.h"
+#include "analysis/graph/loops.h"
+#include "analysis/graph/shared_flow.h"
+
+namespace klap::analysis {
+
+// Whom a loop is not to wait for.
+enum class WaitsFor {
+  Anybody,
+  // A launch's child, which cannot write the parent's shared memory: threads of a block that wait for each
+  // other there do so in a variant, too.
+  Children,
+};
+
+// The loops of one function that may wait.
+class Waiting {
+ public:
+  Waiting(const ptx::Module& module, const ControlFlow& flow, const DataFlow& data,
+          WaitsFor whom = WaitsFor::Anybody);
+
+  // The first instruction by which a loop of the function may see what other threads do and stay for it: a
+  // strong load (volatile, relaxed, acquire), a fence or a sleep in a loop, or an atomic, or a call of a
+  // function that does such things, whose result decides whether a loop around it goes on. A compare-and-swap
+  // that retries with what it read is not waiting: some thread succeeds every time. Ordinary loads wait where
+  // polling.h says so. One sentence with its place; nothing if there is none.
+  std::optional<std::string> find();
+
+  // True if the instruction stands in loops, and all of them are shown to end by themselves.
+  bool ends_by_itself(uint32_t instruction);
+
+  // True if the instruction, which stands in a loop, is what find() looks for.
+  [[nodiscard]] bool watches(uint32_t instruction);
+
+  // True if the instruction, a load, reads the same address in every round of a loop around it, and what it
+  // reads decides whether that loop goes on: a wait by a program that does not say that it reads what others
+  // write.
+  [[nodiscard]] bool asks_again(uint32_t load) const;
+
+  // True if what a load or an atomic in a loop around the instruction reads decides whether that loop goes
+  // on.
+  [[nodiscard]] bool goes_on_by_memory(uint32_t instruction) const;
+
+ private:
+  [[nodiscard]] bool polls(uint32_t instruction);
+  [[nodiscard]] bool is_of_block(uint32_t instruction) const;
+  [[nodiscard]] bool is_retry(uint32_t atom, const Loop& loop) const;
+  [[nodiscard]] RegisterSet copies_of(std::string_view reg) const;
+  [[nodiscard]] bool decides(const std::vector<uint32_t>& sources, const Loop& loop) const;
+  [[nodiscard]] RegisterSet influenced(const std::vector<uint32_t>& sources) const;
+  [[nodiscard]] std::vector<uint32_t> loads_of_stored(uint32_t store) const;
+  [[nodiscard]] std::vector<uint32_t> results_of_call(uint32_t call) const;
+  [[nodiscard]] const ptx::Statement& at(uint32_t instruction) const;
+
+  const ptx::Module& module_;
+  const ControlFlow& flow_;
+  const DataFlow& data_;
+  const LoopParts loops_;
+  const SharedFlow shared_;
+  Progress progress_;
+  Polling polling_;
+  const WaitsFor whom_;
+};
+
+// True for a load that must not be assumed to give the same value twice.
+bool is_strong_load(const ptx::Module& module, const ptx::Statement& instruction);
+
+}  // namespace klap::analysis

@@ -1,0 +1,163 @@
+#include "analysis/facts/own_streams.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "analysis/facts/launch_shape.h"
+#include "analysis/facts/stream_ownership.h"
+#include "analysis/launches/wrappers.h"
+
+namespace klap::analysis {
+namespace {
+
+using ptx::Statement;
+
+constexpr uint64_t kNonBlocking = 1;  // cudaStreamNonBlocking: any other flag is refused on the device
+constexpr uint64_t kPerThreadStream = 2, kFireAndForgetStream = 4;
+
+bool is_created(const StreamValue& value) {
+  return value.kind == StreamClass::Created || value.kind == StreamClass::Array;
+}
+
+class Finder {
+ public:
+  Finder(const FunctionFacts& kernel, std::vector<Site>& sites) : k_(kernel), sites_(sites) {}
+
+  OwnStreams run() {
+    for (const FlatInstruction& f : k_.flow.instructions()) {
+      const auto call = parse_call(k_.module, *f.statement, k_.data.names());
+      if (call && call->direct) look_at(f, *call);
+    }
+    if (out_.calls.empty() && out_.problem.empty()) return {};
+    if (out_.problem.empty()) out_.problem = ownership();
+    if (!out_.problem.empty()) {
+      out_.calls.clear();
+      return std::move(out_);
+    }
+    for (Site& site : sites_) {
+      for (StreamValue& value : site.streams) {
+        if (is_created(value) || is_own_after_all(site, value)) value.kind = StreamClass::Own;
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void look_at(const FlatInstruction& f, const Call& call) {
+    const std::string_view function = runtime_function(k_.module, call.callee);
+    const bool creates = idioms().is_kind(function, "stream-create");
+    if ((!creates && !idioms().is_kind(function, "stream-destroy")) || !out_.problem.empty()) return;
+    StreamCall found{f.statement, f.scope, creates, {}, {}};
+    const std::string wrong = take_apart(found, call);
+    if (!wrong.empty()) {
+      out_.problem = fmt::format("{} ({})", wrong, k_.module.place(f.statement->head));
+    } else {
+      out_.calls.push_back(std::move(found));
+    }
+  }
+
+  std::string take_apart(StreamCall& out, const Call& call) const {
+    if (out.scope == &k_.function.body || out.call->predicated || call.parameters.empty())
+      return "a call for a stream has an unknown form";
+    const CallScope scope = read_call_scope(k_.module, *out.scope, *out.call);
+    const std::string* operand = scope.actual(call.parameters[0], 0);
+    if (!scope.problem.empty() || operand == nullptr || !k_.data.names().is_register(*operand))
+      return "a call for a stream has an unknown form";
+    out.operand = *operand;
+    out.result = scope.result;
+    if (!out.creates) return {};
+    const std::string* flags = call.parameters.size() == 2 ? scope.actual(call.parameters[1], 0) : nullptr;
+    const bool non_blocking = flags != nullptr && k_.data.constant(*flags) == kNonBlocking;
+    return non_blocking ? "" : "the stream is not created as a non-blocking one";
+  }
+
+  // Read from memory, which shows to be what the thread's own streams were put into.
+  [[nodiscard]] bool is_own_after_all(const Site& site, const StreamValue& value) const {
+    return value.kind == StreamClass::Loaded && owns_stream(k_, site.stream).answer == Answer::Yes;
+  }
+
+  // What stands against the threads' keeping all of the streams to themselves; empty for nothing.
+  std::string ownership() const {
+    std::vector<std::string> addresses;
+    for (const StreamCall& call : out_.calls) {
+      if (call.creates) addresses.push_back(call.operand);
+    }
+    if (const Finding all = owns_all_streams(k_, addresses); all.answer != Answer::Yes)
+      return "a stream is not its thread's own: " + all.detail;
+    std::vector<std::string> handles;
+    for (const StreamCall& call : out_.calls) {
+      if (!call.creates) handles.push_back(call.operand);
+    }
+    for (const Site& site : sites_) {
+      if (std::ranges::any_of(site.streams, is_created)) handles.push_back(site.stream);
+    }
+    for (const std::string& handle : handles) {
+      if (const Finding one = owns_stream(k_, handle); one.answer != Answer::Yes)
+        return "a stream may be another than its thread's own: " + one.detail;
+    }
+    return lifetimes();
+  }
+
+  // What shows a use of a stream behind its end, or does not show that there is none.
+  std::string lifetimes() const {
+    std::vector<StreamUse> ends, launches;
+    for (const StreamCall& call : out_.calls) {
+      if (!call.creates) ends.push_back({call.operand, k_.flow.index_of(call.call)});
+    }
+    for (const Site& site : sites_) {
+      const bool may_end = std::ranges::any_of(site.streams, [](const StreamValue& value) {
+        return is_created(value) || value.kind == StreamClass::Loaded;
+      });
+      if (may_end && site.launch_call != nullptr)
+        launches.push_back({site.stream, k_.flow.index_of(site.launch_call)});
+    }
+    const auto late = used_after_end(k_, ends, launches);
+    if (!late) return {};
+    return fmt::format("a stream may have been destroyed before ({})",
+                       k_.module.place(k_.flow.instructions()[late->instruction].statement->head));
+  }
+
+  const FunctionFacts& k_;
+  std::vector<Site>& sites_;
+  OwnStreams out_;
+};
+
+}  // namespace
+
+OwnStreams find_own_streams(const FunctionFacts& kernel, std::vector<Site>& sites) {
+  return Finder(kernel, sites).run();
+}
+
+bool is_own_stream_call(const FunctionFacts& kernel, const Statement& statement) {
+  return std::ranges::any_of(kernel.own_streams.calls,
+                             [&](const StreamCall& call) { return call.call == &statement; });
+}
+
+bool may_be_ordered_within_thread(const FunctionFacts& kernel, const Site& first, const Site& second) {
+  if (!first.understood() || !second.understood() || kernel.flow.has_unknown_branch()) return true;
+  const StreamKind a = stream_kind(first), b = stream_kind(second);
+  if (a == StreamKind::FireAndForget || b == StreamKind::FireAndForget) return false;
+  if ((a == StreamKind::Own) != (b == StreamKind::Own)) return false;
+  const uint32_t from = kernel.flow.index_of(first.launch_call);
+  if (!kernel.flow.can_follow(from, kernel.flow.index_of(second.launch_call))) return false;
+  if (a != StreamKind::Own) return true;
+  return !is_created_after(kernel, from, second) && !are_different_streams(kernel, first, second);
+}
+
+bool has_order_within_thread(const FunctionFacts& kernel, const Site& site) {
+  return std::ranges::any_of(kernel.sites, [&](const Site& other) {
+    return may_be_ordered_within_thread(kernel, site, other) ||
+           may_be_ordered_within_thread(kernel, other, site);
+  });
+}
+
+uint64_t own_stream_stand_in(const FunctionFacts& kernel) {
+  const bool ordered = std::ranges::any_of(kernel.sites, [&](const Site& site) {
+    return stream_kind(site) == StreamKind::Own && has_order_within_thread(kernel, site);
+  });
+  return ordered ? kPerThreadStream : kFireAndForgetStream;
+}
+
+}  // namespace klap::analysis

@@ -1,0 +1,85 @@
+// Inlining: which calls a kernel is analysed and rewritten without.
+//
+// A launch in a called function, and a called function that asks where its thread stands, cannot be rewritten
+// where they are: the function is compiled once, for all who call it. So such a function is first written out
+// in the kernels that call it (transform/text/inliner.h), and what can be said against that is said here.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/effects/effects.h"
+#include "ptx/tree.h"
+
+namespace klap::analysis {
+
+// How a parameter or a result of a call is carried where there is no call: in one register for each piece, or
+// in an array where the pieces do not fit each other.
+struct PassedValue {
+  bool in_memory = false;
+  uint32_t bytes = 0, align = 1;
+  std::map<uint32_t, uint32_t> pieces;  // offset -> bytes
+};
+
+// A call that can be written out: its scope holds nothing that names what is passed but plain loads and
+// stores.
+struct InlinableCall {
+  const ptx::Function* callee = nullptr;
+  const ptx::Statement* call = nullptr;
+  std::vector<std::string_view> parameters, results;  // .param variables of the scope
+  std::vector<PassedValue> passed, returned;          // in the order of these
+};
+
+// Types of the registers that one function declares.
+class RegisterBits {
+ public:
+  RegisterBits(const ptx::Module& module, const ptx::Function& function);
+  // 16, 32 or 64; 0 for anything else and where declarations of the name differ.
+  [[nodiscard]] uint32_t of(std::string_view name) const;
+
+ private:
+  std::map<std::string_view, uint32_t> names_;
+  std::map<std::string_view, std::map<uint32_t, uint32_t>> ranges_;  // "%r" -> count -> bits
+};
+
+// A `ld.param` or `st.param` of a named variable at a constant place. Nothing for other statements.
+struct ParameterAccess {
+  std::string_view name;
+  bool is_store = false;
+  uint32_t offset = 0;
+  std::string_view type;                // ".u32"
+  std::vector<std::string> components;  // registers or literals
+  [[nodiscard]] uint32_t bytes() const { return ptx::type_bytes(type); }
+};
+std::optional<ParameterAccess> parameter_access(const ptx::Module& module, const ptx::Statement& s);
+
+// The calls of one kernel that are to be written out, at any depth.
+struct InlinedKernel {
+  const ptx::Function* kernel = nullptr;
+  // By the block around the call, in the kernel and in what is written out there.
+  std::map<const ptx::Statement*, InlinableCall> calls;
+};
+
+// The kernels of a module that are to be rewritten so, given the kernels that are launched by others: for
+// what launches or asks the device runtime, in kernels that launch; for what asks for its place, in launched
+// kernels.
+using KernelNames = std::set<std::string, std::less<>>;
+std::vector<InlinedKernel> kernels_to_inline(const ptx::Module& module, const KernelNames& launched);
+// False where that cannot find any: no kernel calls a function of its unit. A look at the words.
+bool may_inline(const ptx::Module& module);
+
+// Adds the kernels that bodies of the module name: those that it may launch.
+void add_launched(const ptx::Module& module, KernelNames& launched);
+
+// The functions that kernels, visible functions or variables of the module come to, by calls or by address.
+std::set<std::string_view> functions_in_use(const ptx::Module& module);
+
+// "; it cannot be made part of a kernel: ..." for a function that a kernel still calls; else empty.
+std::string not_inlined_text(const ptx::Module& module, const ptx::Function& callee);
+
+}  // namespace klap::analysis

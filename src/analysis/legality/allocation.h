@@ -1,0 +1,18 @@
+// Device memory that a parent takes and gives back beside its launches.
+//
+// Memory that is taken stays until it is freed, so taking it has no order with launches. It may be freed by a
+// kernel that comes later, or by the children. A parent that frees memory after a launch must know that no
+// child uses it any more; what it goes by may not hold for a child that is put off.
+#pragma once
+
+#include <optional>
+
+#include "analysis/facts/facts.h"
+#include "analysis/facts/rejection.h"
+
+namespace klap::analysis {
+
+// The first call that may free memory after a launch.
+std::optional<Objection> object_to_frees(const FunctionFacts& parent);
+
+}  // namespace klap::analysis

@@ -1,0 +1,24 @@
+// What a launched kernel must keep to for its launches to be rewritten (parent_checks.h says what is asked of
+// the parent).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "analysis/facts/facts.h"
+#include "analysis/facts/granularity.h"
+#include "analysis/facts/rejection.h"
+
+namespace klap::analysis {
+
+// The first objection on the child's side. `child_module` defines `child`; `parent` and `site` are the
+// launch.
+std::optional<Objection> object_to_child(const ptx::Module& child_module, const ptx::Function& child,
+                                         const FunctionFacts& parent, const Site& site, const Way& way = {});
+// The same where more is known of the child's block than the launch says.
+std::optional<Objection> object_to_child(const ptx::Module& child_module, const ptx::Function& child,
+                                         const FunctionFacts& parent, const Site& site, const Way& way,
+                                         const std::optional<std::array<uint32_t, 3>>& block);
+
+}  // namespace klap::analysis

@@ -1,0 +1,48 @@
+#include "analysis/legality/consumer_block.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/legality/cooperation.h"
+
+namespace klap::analysis {
+
+using ptx::Module;
+
+std::optional<std::pair<size_t, Objection>> object_to_smaller_block(const Module& module,
+                                                                    const std::vector<RunKernel>& kernels) {
+  const uint32_t threads = std::ranges::max(kernels, {}, &RunKernel::threads).threads;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    if (kernels[k].threads == threads) continue;
+    const CallGraph graph(module, *kernels[k].function);
+    const Effects& effects = graph.closure(*kernels[k].function);
+    const Effect* barrier = effects.find(EffectKind::BlockBarrier);
+    if (barrier == nullptr) barrier = effects.find(EffectKind::PartialBarrier);
+    if (barrier == nullptr) continue;
+    return std::pair{
+        k, Objection{Reason::ChildBarrier,
+                     fmt::format("{} ({}) in blocks of {} threads, which run in a consumer's of {}",
+                                 barrier->what, module.place(barrier->token), kernels[k].threads, threads)}};
+  }
+  return std::nullopt;
+}
+
+std::optional<Objection> object_to_memory_of_all(const Module& module,
+                                                 const std::vector<RunKernel>& kernels) {
+  if (kernels.size() == 1) return std::nullopt;
+  uint64_t fixed = 0, dynamic = 0;
+  for (const RunKernel& kernel : kernels) {
+    fixed += most_static_shared_bytes(module, *kernel.function);
+    dynamic = std::max<uint64_t>(dynamic, kernel.shared_bytes);
+  }
+  constexpr uint64_t kOwn = 16;  // the consumer's
+  if (fixed + dynamic + kOwn <= kSharedLimit) return std::nullopt;
+  return Objection{
+      Reason::ChildSharedMemory,
+      fmt::format("{} kernels that one consumer runs have up to {} bytes of their own, with {} of "
+                  "their launches more than {}",
+                  kernels.size(), fixed, dynamic, kSharedLimit)};
+}
+
+}  // namespace klap::analysis

@@ -1,0 +1,32 @@
+// Several kernels in one consumer: whether they fit into its block.
+//
+// The consumer's block is the largest of theirs, and what they share in it adds up.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "analysis/facts/rejection.h"
+#include "ptx/tree.h"
+
+namespace klap::analysis {
+
+// A kernel that a consumer runs beside others, all of which `module` defines.
+struct RunKernel {
+  const ptx::Function* function = nullptr;
+  uint32_t threads = 0;  // of its own block
+  uint32_t shared_bytes = 0;
+};
+
+// The first kernel with a barrier that threads of the consumer's block do not come to, because its own block
+// does not have them; and the objection.
+std::optional<std::pair<size_t, Objection>> object_to_smaller_block(const ptx::Module& module,
+                                                                    const std::vector<RunKernel>& kernels);
+
+// The kernels' own shared memory adds up, the dynamic part is as large as the largest.
+std::optional<Objection> object_to_memory_of_all(const ptx::Module& module,
+                                                 const std::vector<RunKernel>& kernels);
+
+}  // namespace klap::analysis

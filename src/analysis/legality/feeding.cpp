@@ -1,0 +1,378 @@
+#include "analysis/legality/feeding.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "analysis/effects/coherence.h"
+#include "analysis/facts/launch_shape.h"
+#include "analysis/facts/own_streams.h"
+#include "analysis/legality/child_checks.h"
+#include "analysis/legality/consumer_block.h"
+#include "analysis/legality/parent_checks.h"
+#include "analysis/order/single_thread.h"
+#include "support/error.h"
+
+namespace klap::analysis {
+namespace {
+
+using ptx::Function;
+using ptx::Module;
+
+using Found = std::optional<Objection>;
+
+Objection object(std::string detail) { return {Reason::ChildLaunches, std::move(detail)}; }
+
+// A launch of a kernel of the family, by the parent or by another one.
+struct Edge {
+  const FunctionFacts* from = nullptr;
+  const Site* site = nullptr;
+  size_t to = 0;        // into the list of kernels
+  LaunchBlock block{};  // as in FedKernel; if the parent is of the family, where the host launches it
+};
+
+// Of a launch in a block that is itself described so.
+LaunchBlock composed(const LaunchBlock& launch, const LaunchBlock& from) {
+  LaunchBlock block = launch;
+  for (size_t axis = 0; axis < block.size(); ++axis) {
+    if (!block.at(axis)) block.at(axis) = from.at(axis);
+  }
+  return block;
+}
+
+std::vector<FedKernel>::const_iterator find_in(const std::vector<FedKernel>& kernels,
+                                               const FunctionFacts& kernel) {
+  return std::ranges::find(kernels, &kernel, [](const FedKernel& k) { return k.facts.get(); });
+}
+
+Meeting meeting_in(const Module& module, const Function& kernel) {
+  const CallGraph graph(module, kernel);
+  const Effects& effects = graph.closure(kernel);
+  if (effects.has(EffectKind::BlockBarrier) || effects.has(EffectKind::PartialBarrier)) return Meeting::Block;
+  return effects.has(EffectKind::WarpSync) ? Meeting::Warps : Meeting::None;
+}
+
+class FamilyJudge {
+ public:
+  FamilyJudge(const std::shared_ptr<const FunctionFacts>& parent, const Module& module, const Way& way)
+      : parent_(parent), module_(module), way_(way) {}
+
+  FamilyVerdict run() {
+    for (const auto check :
+         {&FamilyJudge::gather, &FamilyJudge::object_to_blocks, &FamilyJudge::object_to_children,
+          &FamilyJudge::object_to_forms, &FamilyJudge::object_to_callees, &FamilyJudge::object_to_order,
+          &FamilyJudge::object_to_barriers, &FamilyJudge::object_to_memory,
+          &FamilyJudge::object_to_updates}) {
+      if (Found objection = (this->*check)()) return {nullptr, std::move(objection)};
+    }
+    std::ranges::sort(kernels_, {}, [](const FedKernel& k) { return k.facts->function.tokens.first; });
+    return {std::make_shared<const Family>(Family{std::move(kernels_), std::move(order_)}), std::nullopt};
+  }
+
+ private:
+  // ---- the family ----
+
+  Found gather() {
+    if (Found objection = gather_from(parent_, {})) return objection;
+    for (size_t next = 0; next < kernels_.size(); ++next) {
+      const std::shared_ptr<const FunctionFacts> facts = kernels_[next].facts;
+      const LaunchBlock block = kernels_[next].block;
+      if (Found objection = object_to_launcher(*facts, block)) return objection;
+      if (Found objection = facts == parent_ ? gather_again(block) : gather_from(facts, block))
+        return objection;
+    }
+    return std::nullopt;
+  }
+
+  // What a kernel of the family does as a parent, in blocks of that size.
+  [[nodiscard]] Found object_to_launcher(const FunctionFacts& kernel, const LaunchBlock& block) const {
+    Way way = way_;
+    way.block = composed(block, way_.block);
+    // The parent was found right as it is launched by the host.
+    if (&kernel == parent_.get() && way.block == way_.block) return std::nullopt;
+    for (const Site& site : kernel.sites) {
+      if (const Found objection = object_to_parent(kernel, site, way)) return about(kernel, site, *objection);
+    }
+    return std::nullopt;
+  }
+
+  // What the parent launches where it is itself launched in such a block.
+  Found gather_again(const LaunchBlock& block) {
+    for (const Edge& edge : edges_) {
+      if (edge.from != parent_.get()) continue;
+      if (composed(launch_block(*parent_, *edge.site).value(), block) != edge.block)
+        return object_to_block_of(edge);
+    }
+    return std::nullopt;
+  }
+
+  Found gather_from(const std::shared_ptr<const FunctionFacts>& from, const LaunchBlock& block) {
+    for (const Site& site : from->sites) {
+      const Function* to = module_.find_function(site.callee);
+      if (to == nullptr || !to->is_definition)
+        return object(launch_text(*from, site) + ", which is not defined in its unit");
+      const auto known =
+          std::ranges::find(kernels_, to, [](const FedKernel& k) { return &k.facts->function; });
+      if (const Found objection = object_to_unknown_sizes(*from, site)) return about(*from, site, *objection);
+      const LaunchBlock launched = composed(launch_block(*from, site).value(), block);
+      edges_.push_back({from.get(), &site, static_cast<size_t>(known - kernels_.begin()), launched});
+      if (known != kernels_.end()) continue;
+      const auto facts =
+          to == &parent_->function ? parent_ : std::make_shared<const FunctionFacts>(module_, *to);
+      kernels_.push_back(
+          {facts, launched, constant_shared_bytes(site, *from).value(), meeting_in(module_, *to)});
+    }
+    return std::nullopt;
+  }
+
+  // "launches itself (line 12:2)", of the one kernel that the parent launches; others are named.
+  [[nodiscard]] std::string launch_text(const FunctionFacts& from, const Site& site) const {
+    const std::string& name = from.function.name;
+    const bool is_child =
+        std::ranges::all_of(parent_->sites, [&](const Site& s) { return s.callee == name; });
+    return fmt::format("{}launches {} ({})", is_child ? "" : name + " ",
+                       site.callee == name   ? "itself"
+                       : site.callee.empty() ? "a kernel"
+                                             : site.callee,
+                       ptx::place(site.position));
+  }
+
+  // What stands against a launch: as it is for the parent's own, which is the one that the remark is about.
+  [[nodiscard]] Objection about(const FunctionFacts& from, const Site& site,
+                                const Objection& objection) const {
+    if (&from == parent_.get()) return objection;
+    return object(
+        fmt::format("{}: {}: {}", launch_text(from, site), to_string(objection.reason), objection.detail));
+  }
+
+  // The same against what a kernel of the family does.
+  [[nodiscard]] Objection about(const FunctionFacts& kernel, Objection objection) const {
+    const std::string& name = kernel.function.name;
+    const bool is_child =
+        std::ranges::all_of(parent_->sites, [&](const Site& s) { return s.callee == name; });
+    if (!is_child)
+      objection.detail = fmt::format("in {}, which the same consumer would run: {}", name, objection.detail);
+    return objection;
+  }
+
+  // What is known of its blocks wherever it runs.
+  [[nodiscard]] KnownExtents block_of(const FunctionFacts& kernel) const {
+    if (&kernel == parent_.get()) return known_block(kernels_, kernel, way_.block);
+    return composed(find_in(kernels_, kernel)->block, way_.block);
+  }
+
+  // ---- what must hold for each launch ----
+
+  Found object_to_blocks() {
+    for (const Edge& edge : edges_) {
+      const FedKernel& to = kernels_[edge.to];
+      if (edge.block != to.block || constant_shared_bytes(*edge.site, *edge.from) != to.shared_bytes)
+        return object_to_block_of(edge);
+      const auto required =
+          to.has_constant_block() ? std::nullopt : required_block(module_, to.facts->function);
+      if (required) {
+        return object(fmt::format("{} with its own block, and it requires blocks of one size ({})",
+                                  launch_text(*edge.from, *edge.site), *required));
+      }
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] Objection object_to_block_of(const Edge& edge) const {
+    return object(launch_text(*edge.from, *edge.site) + " with another block or other shared memory");
+  }
+
+  Found object_to_children() {
+    for (const Edge& edge : edges_) {
+      const FunctionFacts& to = *kernels_[edge.to].facts;
+      Way way = way_;
+      way.feeds = !to.sites.empty();  // whatever else it asks of the device runtime stands against it
+      way.block = block_of(*edge.from);
+      const auto block = kernels_[edge.to].judged_block();
+      if (Found objection = object_to_child(module_, to.function, *edge.from, *edge.site, way, block))
+        return about(to, std::move(*objection));
+    }
+    return std::nullopt;
+  }
+
+  Found object_to_forms() {
+    for (const Edge& edge : edges_) {
+      if (stream_kind(*edge.site) == StreamKind::Tail) {
+        return object(fmt::format("{} into the tail-launch stream, behind all else",
+                                  launch_text(*edge.from, *edge.site)));
+      }
+      if (edge.site->idiom->form == LaunchForm::Documented)
+        return object(fmt::format("{} and asks for a buffer before it knows the grid",
+                                  launch_text(*edge.from, *edge.site)));
+    }
+    return std::nullopt;
+  }
+
+  Found object_to_callees() {
+    for (const FedKernel& kernel : kernels_) {
+      const auto load = noncoherent_load_below(module_, kernel.facts->function);
+      if (!load) continue;
+      return about(*kernel.facts,
+                   object(fmt::format("is run beside what launches it, and {}, called by it, reads past the "
+                                      "coherent caches ({})",
+                                      load->function->name, module_.place(load->token))));
+    }
+    return std::nullopt;
+  }
+
+  // ---- order ----
+
+  // A thread's launches into one stream run one after another, each with all that it leads to. So only one
+  // site for each stream may lie on any of its ways.
+  Found object_to_order() {
+    if (Found objection = object_to_order_in(*parent_)) return objection;
+    for (const FedKernel& kernel : kernels_) {
+      if (kernel.facts == parent_) continue;
+      if (Found objection = object_to_order_in(*kernel.facts)) return objection;
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] Found object_to_order_in(const FunctionFacts& kernel) const {
+    for (const Site& a : kernel.sites) {
+      for (const Site& b : kernel.sites) {
+        if (&a == &b) continue;
+        if (may_be_ordered_within_thread(kernel, a, b)) {
+          return about(kernel, b,
+                       {Reason::SeveralSites,
+                        fmt::format("a thread that launched at {} may launch again at {}, after all that the "
+                                    "first launch leads to; if they may run side by side, launch them into "
+                                    "cudaStreamFireAndForget",
+                                    ptx::place(a.position), ptx::place(b.position))});
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+  // What several threads of a block launch into its NULL stream runs one after another, with all that it
+  // leads to. This consumer runs it side by side: so nothing of it may conflict.
+  Found object_to_updates() {
+    if (way_.ordering == Ordering::Relaxed) return std::nullopt;
+    std::set<size_t> ordered;
+    for (const Edge& edge : edges_) {
+      if (stream_kind(*edge.site) == StreamKind::Null && !is_alone_in_block(edge)) ordered.insert(edge.to);
+    }
+    for (bool more = true; more;) {
+      more = false;
+      for (const Edge& edge : edges_) {
+        if (ordered.contains(number_of(edge.from)) && ordered.insert(edge.to).second) more = true;
+      }
+    }
+    if (ordered.empty()) return std::nullopt;
+    std::vector<std::shared_ptr<const FunctionFacts>> kernels;
+    for (const FedKernel& kernel : kernels_) kernels.push_back(kernel.facts);
+    OrderVerdict verdict = order_in_family(*parent_, kernels, family_launches(), ordered);
+    if (verdict.order == Order::Kept) return Objection{Reason::OrderKept, verdict.why};
+    order_ = std::move(verdict);
+    return std::nullopt;
+  }
+
+  // No other thread of a block launches into its NULL stream.
+  [[nodiscard]] bool is_alone_in_block(const Edge& edge) const {
+    const KnownExtents block = block_of(*edge.from);
+    const auto is_null = [](const Site& site) { return stream_kind(site) == StreamKind::Null; };
+    if (std::ranges::count_if(edge.from->sites, is_null) == 1)
+      return is_launched_by_one_thread(*edge.from, *edge.site, block);
+    return std::ranges::all_of(edge.from->sites, [&](const Site& site) {
+      return !is_null(site) || is_launched_by_first_thread(*edge.from, site, block);
+    });
+  }
+
+  // The place in the list of kernels; that of the host's launch for a parent that is not among them.
+  [[nodiscard]] size_t number_of(const FunctionFacts* facts) const {
+    const auto found = std::ranges::find(kernels_, facts, [](const FedKernel& k) { return k.facts.get(); });
+    return found == kernels_.end() ? FamilyLaunch::kHost : static_cast<size_t>(found - kernels_.begin());
+  }
+
+  // A parent that is of the family is launched by the host as well.
+  [[nodiscard]] std::vector<FamilyLaunch> family_launches() const {
+    std::vector<FamilyLaunch> out;
+    for (const Edge& edge : edges_) {
+      if (edge.from == parent_.get()) out.push_back({FamilyLaunch::kHost, edge.site, edge.to});
+      if (const size_t from = number_of(edge.from); from != FamilyLaunch::kHost)
+        out.push_back({from, edge.site, edge.to});
+    }
+    return out;
+  }
+
+  // ---- the consumer's block ----
+
+  [[nodiscard]] std::vector<RunKernel> run_kernels() const {
+    std::vector<RunKernel> out;
+    for (const FedKernel& kernel : kernels_) {
+      const auto [x, y, z] = kernel.judged_block();
+      out.push_back({&kernel.facts->function, x * y * z, kernel.shared_bytes});
+    }
+    return out;
+  }
+
+  // Where some blocks are not known, neither is which is the largest: that is looked at when the parent is
+  // launched.
+  Found object_to_barriers() {
+    if (!std::ranges::all_of(kernels_, &FedKernel::has_constant_block)) return std::nullopt;
+    auto found = object_to_smaller_block(module_, run_kernels());
+    if (!found) return std::nullopt;
+    return about(*kernels_[found->first].facts, std::move(found->second));
+  }
+
+  Found object_to_memory() { return object_to_memory_of_all(module_, run_kernels()); }
+
+  const std::shared_ptr<const FunctionFacts>& parent_;
+  const Module& module_;
+  const Way way_;
+  std::vector<FedKernel> kernels_;
+  std::vector<Edge> edges_;  // the parent's first
+  OrderVerdict order_;
+};
+
+}  // namespace
+
+KnownExtents known_block(const std::vector<FedKernel>& kernels, const FunctionFacts& parent,
+                         const KnownExtents& by_host) {
+  const auto known = find_in(kernels, parent);
+  if (known == kernels.end()) return by_host;
+  KnownExtents block = composed(known->block, by_host);
+  for (size_t axis = 0; axis < block.size(); ++axis) {
+    if (block.at(axis) != by_host.at(axis)) block.at(axis).reset();
+  }
+  return block;
+}
+
+bool FedKernel::has_constant_block() const {
+  return std::ranges::all_of(block, [](const auto& extent) { return extent.has_value(); });
+}
+
+std::array<uint32_t, 3> FedKernel::judged_block() const {
+  constexpr uint32_t kWarp = 32;
+  if (has_constant_block()) return {*block[0], *block[1], *block[2]};
+  // Where a block is one row, full warps are full rows.
+  if (block[1] == 1U && block[2] == 1U) return {kWarp, 1, 1};
+  return {1, kWarp, 1};
+}
+
+uint32_t Family::number_of(const std::string& kernel) const {
+  const auto found =
+      std::ranges::find(kernels, kernel, [](const FedKernel& k) { return k.facts->function.name; });
+  if (found == kernels.end()) throw Error(ErrorCode::Internal, "not of this family").kernel(kernel);
+  return static_cast<uint32_t>(found - kernels.begin());
+}
+
+std::vector<uint32_t> Family::targets_of(const FunctionFacts& parent) const {
+  std::vector<uint32_t> targets;
+  for (const Site& site : parent.sites) targets.push_back(number_of(site.callee));
+  return targets;
+}
+
+FamilyVerdict judge_family(const std::shared_ptr<const FunctionFacts>& parent, const Module& module,
+                           const Way& way) {
+  return FamilyJudge(parent, module, way).run();
+}
+
+}  // namespace klap::analysis

@@ -1,0 +1,259 @@
+#include "analysis/legality/parent_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/effects/called_waiting.h"
+#include "analysis/effects/waiting.h"
+#include "analysis/facts/launch_shape.h"
+#include "analysis/facts/own_streams.h"
+#include "analysis/inline/inlining.h"
+#include "analysis/launches/retry.h"
+#include "analysis/launches/wrappers.h"
+#include "analysis/legality/allocation.h"
+#include "analysis/legality/chaining.h"
+#include "analysis/legality/cooperation.h"
+#include "analysis/legality/runtime_calls.h"
+#include "analysis/legality/sharing.h"
+#include "analysis/legality/sizes.h"
+#include "analysis/order/exits.h"
+#include "analysis/order/single_thread.h"
+#include "analysis/values/fixed_rounds.h"
+#include "analysis/values/values.h"
+#include "ptx/dialect.h"
+
+namespace klap::analysis {
+
+using ptx::Function;
+using ptx::Module;
+using ptx::Statement;
+
+std::optional<std::string> waits_for_others(const FunctionFacts& kernel) {
+  Waiting waiting(kernel.module, kernel.flow, kernel.data, WaitsFor::Children);
+  const auto found = waiting.find();
+  return found ? found : waiting_by_calls(kernel.calls(), kernel.function);
+}
+
+namespace {
+
+Objection object(Reason reason, std::string detail) { return {reason, std::move(detail)}; }
+
+// ---- waiting ----
+
+// An instruction by which a loop may see what other threads write while it runs.
+bool watches_memory(const Module& m, const Statement& s) {
+  const std::string_view opcode = m.text(s.head);
+  return is_strong_load(m, s) || opcode == "atom" || opcode == "membar" || opcode == "fence" ||
+         opcode == "nanosleep" || opcode == "call";
+}
+
+// What belongs to launching does not wait: a launch in a loop is for others to judge, and calls for streams
+// that are not needed are left out. Around a launch, neither does an atomic whose result is about something
+// else than whether the loop goes on.
+bool is_beside_launch(const FunctionFacts& parent, Waiting& waiting, uint32_t instruction, const Way& way) {
+  const Statement& s = *parent.flow.instructions()[instruction].statement;
+  return is_part_of_launching(parent, s) || is_own_stream_call(parent, s) ||
+         (way.chains && parent.module.is(s.head, "atom") && !waiting.watches(instruction));
+}
+
+std::optional<Objection> object_to_parent_waiting(const FunctionFacts& parent, uint32_t site,
+                                                  const Way& way) {
+  Waiting waiting(parent.module, parent.flow, parent.data, WaitsFor::Children);
+  std::optional<FixedRounds> rounds;  // few kernels need it
+  const auto& instructions = parent.flow.instructions();
+  for (uint32_t i = 0; i < instructions.size(); ++i) {
+    const Statement& s = *instructions[i].statement;
+    if (!watches_memory(parent.module, s) || !parent.flow.in_loop(i)) continue;
+    if (memory_space(parent.module, s) == ".shared" || is_beside_launch(parent, waiting, i, way)) continue;
+    if (!parent.flow.can_follow(site, i)) continue;
+    if (parent.module.is(s.head, "atom") && !rounds) rounds.emplace(parent.module, parent.flow, parent.data);
+    if (parent.module.is(s.head, "atom") && rounds->around(i)) continue;
+    if (!waiting.ends_by_itself(i)) {
+      return object(Reason::ParentWaits,
+                    fmt::format("{} in a loop after the launch ({})", parent.module.full_opcode(s),
+                                parent.module.place(s.head)));
+    }
+  }
+  // Threads that do not launch, or not yet, may wait for the children of those that do.
+  if (const auto found = waits_for_others(parent)) return object(Reason::ParentWaits, *found);
+  return std::nullopt;
+}
+
+// ---- calls ----
+
+// One of the two calls of one of the parent's sites.
+bool is_launch(const FunctionFacts& parent, const Statement& s) {
+  return std::ranges::any_of(parent.sites,
+                             [&](const Site& site) { return &s == site.get_call || &s == site.launch_call; });
+}
+
+// True for a device-runtime function that does the same before and after a launch: memory that is taken stays
+// (object_to_frees() looks at the rest), and the device is what it is. Where it fails, it leaves an error for
+// the kernel to ask for.
+bool has_no_order(std::string_view function) {
+  return idioms().is_kind(function, "allocation") || idioms().is_kind(function, "query");
+}
+
+std::optional<Objection> object_to_parent_call(const FunctionFacts& parent, const Site& site,
+                                               const FlatInstruction& instruction) {
+  const Statement& s = *instruction.statement;
+  const auto call = parse_call(parent.module, s, parent.data.names());
+  if (!call || is_launch(parent, s)) return std::nullopt;
+  const std::string where = parent.module.place(s.head);
+  if (!call->direct) return object(Reason::ParentCallsUnknown, fmt::format("an indirect call ({})", where));
+  if (is_own_stream_call(parent, s)) return std::nullopt;
+  const std::string_view function = runtime_function(parent.module, call->callee);
+  if (function.empty() || idioms().is_last_error(function) || idioms().is_peek_last_error(function) ||
+      idioms().is_error_text(function))
+    return std::nullopt;
+  if (has_no_order(function) && parent.error_queries.empty()) return std::nullopt;
+  Objection objection = object_to_runtime_call(function, "", where);
+  if (has_no_order(function)) objection.detail += ", and the kernel asks for the last error";
+  const bool own_stream = std::any_of(site.streams.begin(), site.streams.end(), [](const StreamValue& v) {
+    return v.kind == StreamClass::Created || v.kind == StreamClass::Array;
+  });
+  if (own_stream && idioms().is_kind(function, "stream-create"))
+    objection.detail += "; the launch's stream is " + print(site.streams);
+  if (idioms().is_kind(function, "stream-create") || idioms().is_kind(function, "stream-destroy"))
+    objection.detail += ", and " + parent.own_streams.problem;
+  return objection;
+}
+
+std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, const Site& site,
+                                                const Way& way) {
+  const Module& m = parent.module;
+  for (const FlatInstruction& f : parent.flow.instructions()) {
+    auto objection = object_to_parent_call(parent, site, f);
+    if (objection && !(way.is_at_once() && objection->reason == Reason::RuntimeCall)) return objection;
+  }
+  for (const ErrorQuery& query : parent.error_queries) {
+    if (query.problem.empty()) continue;
+    return object(Reason::RuntimeCall,
+                  fmt::format("a last-error query ({}): {}", m.place(query.call->head), query.problem));
+  }
+  const CallGraph& graph = parent.calls();
+  const Effects& effects = graph.closure(parent.function);
+  if (const Effect* call = effects.find(EffectKind::IndirectCall)) {
+    return object(Reason::ParentCallsUnknown, fmt::format("{}, called by it, has an indirect call ({})",
+                                                          call->function->name, m.place(call->token)));
+  }
+  if (const Effect* unknown = effects.find(EffectKind::UnknownCall))
+    return object(Reason::ParentCallsUnknown, unknown_callee_text(m, *unknown));
+  if (way.is_at_once()) return object_to_calls_beside(parent);
+  if (auto objection = object_to_frees(parent)) return objection;
+  for (const Function* callee : graph.callees(parent.function)) {
+    // What a wrapper calls counts as called where the wrapper is.
+    if (!runtime_function(m, *callee).empty()) continue;
+    if (const Effect* call = graph.closure(*callee).find(EffectKind::DeviceRuntime))
+      return object_to_runtime_call(call->what, fmt::format("{}, called by it, ", callee->name),
+                                    m.place(call->token));
+  }
+  return std::nullopt;
+}
+
+// What a parameter of a called function is at its calls: "a (line 12:2), b (line 40:2)".
+std::string passed_by_callers(const FunctionFacts& callee, uint64_t parameter) {
+  const Module& m = callee.module;
+  std::string text;
+  for (const Caller& caller : callers_of(m, callee.function.name).calls) {
+    const FunctionFacts facts(m, *caller.function);
+    const auto call = parse_call(m, *caller.call, facts.data.names());
+    std::string passed = "unknown";
+    if (caller.scope != &caller.function->body && parameter < call->parameters.size()) {
+      const CallScope scope = read_call_scope(m, *caller.scope, *caller.call);
+      const std::string* operand = scope.actual(call->parameters[parameter], 0);
+      if (operand != nullptr) passed = print(origins_of(facts, *operand), *caller.function);
+    }
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", passed, caller.place);
+  }
+  return text;
+}
+
+// Where an address of a kernel comes from that is not simply its name.
+std::string callee_text(const FunctionFacts& parent, const Site& site) {
+  const std::vector<Origin> origins = origins_of(parent, site.callee_operand);
+  const bool selected =
+      origins.size() > 1 && std::all_of(origins.begin(), origins.end(),
+                                        [](const Origin& o) { return o.kind == OriginKind::Symbol; });
+  std::string text = fmt::format("the kernel's address is {}{}", selected ? "selected: " : "",
+                                 print(origins, parent.function));
+  for (const Origin& origin : origins) {
+    if (origin.kind != OriginKind::Parameter || parent.function.kind == ptx::FunctionKind::Entry) continue;
+    const std::string passed = passed_by_callers(parent, origin.value);
+    text += passed.empty() ? ", which nothing in its unit calls" : ", which is given " + passed;
+  }
+  return text;
+}
+
+// What is launched into the tail stream begins when the grid and all else that it launched is complete. So it
+// is the last to be run, and by the host, behind all that was recorded: nothing may be launched in another
+// way then, or by a later part of the grid.
+std::optional<Objection> object_to_tail(const FunctionFacts& parent, const Site& site, const Way& way) {
+  const auto is_tail = [](const Site& s) { return stream_kind(s) == StreamKind::Tail; };
+  const auto tail = std::ranges::find_if(parent.sites, is_tail);
+  if (tail == parent.sites.end()) return std::nullopt;
+  const bool is_last = way.granularity == Granularity::Grid && way.launcher == Launcher::Host;
+  if (is_tail(site) && (!is_last || way.has_own_room()))
+    return object(Reason::StreamUnsupported, "the stream is " + print(site.streams));
+  if (is_tail(site) && !is_launched_by_one_thread_of_all(parent, site, way.block, way.grid))
+    return object(Reason::StreamUnsupported,
+                  "several threads of the grid may launch into its tail-launch stream");
+  if (is_tail(site) && std::any_of(tail + 1, parent.sites.end(), is_tail)) {
+    return object(Reason::SeveralSites, fmt::format("{} and others launch into the tail-launch stream",
+                                                    ptx::place(tail->position)));
+  }
+  return is_last ? object_to_differing_sizes(parent, site) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site, const Way& way) {
+  const Module& m = parent.module;
+  if (!site.understood()) return object(Reason::NotUnderstood, site.problem);
+  if (site.callee.empty()) return object(Reason::CalleeUnknown, callee_text(parent, site));
+  if (parent.function.kind != ptx::FunctionKind::Entry) {
+    return object(
+        Reason::LaunchInFunction,
+        fmt::format("{} is called, not launched: by {}{}", parent.function.name,
+                    print(callers_of(m, parent.function.name)), not_inlined_text(m, parent.function)));
+  }
+  if (way.is_at_once()) {
+    if (site.idiom->is_version_1())
+      return object(Reason::OldRuntime, fmt::format("it calls {}", site.idiom->launch));
+    if (auto objection = object_to_parent_calls(parent, site, way)) return objection;
+    if (stream_kind(site) == StreamKind::Other || stream_kind(site) == StreamKind::Own ||
+        stream_kind(site) == StreamKind::Tail)
+      return object(Reason::StreamUnsupported, "the stream is " + print(site.streams));
+    if (auto objection = object_to_sharing(parent, site)) return objection;
+    if (const auto directive = cluster_directive(m, parent.function))
+      return object(Reason::ParentCluster, *directive);
+    return std::nullopt;
+  }
+  const uint32_t at = parent.flow.index_of(site.get_call);
+  if (parent.flow.in_loop(at) && !way.chains) {
+    const std::string retry = print_retry(retry_place({m, parent.function, parent.flow, parent.data}, site));
+    return object(Reason::SiteInLoop,
+                  fmt::format("control can come back to {}{}{}", m.place(site.get_call->head),
+                              retry.empty() ? "" : ": ", retry));
+  }
+  if (auto objection = object_to_parent_calls(parent, site, way)) return objection;
+  const StreamKind stream = stream_kind(site);
+  if (stream == StreamKind::Other)
+    return object(Reason::StreamUnsupported, "the stream is " + print(site.streams));
+  if (auto objection = object_to_tail(parent, site, way)) return objection;
+  if (auto objection = object_to_parent_waiting(parent, at, way)) return objection;
+  if (const auto directive = cluster_directive(m, parent.function))
+    return object(Reason::ParentCluster, *directive);
+  if (parent.function.parameter_bytes + 8 + 8 * parent.sites.size() > parameter_limit(m)) {
+    return object(Reason::ParameterSpace,
+                  fmt::format("{} bytes of parameters", parent.function.parameter_bytes));
+  }
+  if (auto objection = object_to_launch_sizes(parent, site, way)) return objection;
+  if (site.idiom->is_version_1())
+    return object(Reason::OldRuntime, fmt::format("it calls {}", site.idiom->launch));
+  if (way.launcher == Launcher::Device) return object_to_exits(parent);
+  return std::nullopt;
+}
+
+}  // namespace klap::analysis

@@ -1,0 +1,24 @@
+// What the kernel that launches must keep to for one of its launch sites to be rewritten.
+//
+// Legality is an allow-list. A site is rewritten only if everything that the parent and the child do is known
+// to keep its meaning. What is not on the lists is left alone, with a reason by name; nothing is rewritten
+// for want of a reason not to.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "analysis/facts/facts.h"
+#include "analysis/facts/granularity.h"
+#include "analysis/facts/rejection.h"
+
+namespace klap::analysis {
+
+// Where a kernel may wait for other blocks, or for what it launches: one sentence with the place. Nothing
+// where it does not.
+std::optional<std::string> waits_for_others(const FunctionFacts& kernel);
+
+// The first objection to aggregating `site` that way on the parent's side.
+std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site, const Way& way = {});
+
+}  // namespace klap::analysis

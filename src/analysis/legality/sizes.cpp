@@ -1,0 +1,145 @@
+#include "analysis/legality/sizes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/facts/launch_shape.h"
+#include "analysis/legality/cooperation.h"
+#include "analysis/values/values.h"
+
+namespace klap::analysis {
+
+using ptx::Function;
+using ptx::Module;
+
+namespace {
+
+constexpr std::array<uint32_t, 3> kLargestBlock = {1024, 1024, 64};
+constexpr uint32_t kMostThreads = 1024;
+
+std::string block_text(const Site& site) {
+  return fmt::format("block ({}, {}, {})", site.block[0], site.block[1], site.block[2]);
+}
+
+// Of what is not refused. Extents are read without a sign, so one that is negative is too large.
+uint32_t most_of(const Value& value, uint32_t limit) {
+  uint64_t most = value.known() ? 1 : limit;
+  for (const Expr& choice : value.choices) {
+    if (!choice.known()) return limit;
+    const Range& range = choice->range;
+    const auto positive = static_cast<uint64_t>(std::max<int64_t>(range.signed_most, 0));
+    most = std::max(most, std::min(range.most, positive));
+  }
+  return static_cast<uint32_t>(std::min<uint64_t>(most, limit));
+}
+
+// What lets the threads of a block or a warp have to do with each other; null where nothing does.
+const Effect* find_meeting(const Effects& effects) {
+  using enum EffectKind;
+  for (const EffectKind kind :
+       {BlockBarrier, PartialBarrier, WarpSync, StaticShared, DynamicShared, SharedAccess, BlockScope}) {
+    if (const Effect* effect = effects.find(kind)) return effect;
+  }
+  return nullptr;
+}
+
+Objection shared_objection(const Site& site, const std::string& more) {
+  return {Reason::DynamicSharedMemory,
+          fmt::format("the launch passes {} bytes, which is not constant{}", site.shared, more)};
+}
+
+}  // namespace
+
+bool LaunchSizes::blocks_differ() const {
+  return std::ranges::any_of(block, [](const auto& extent) { return !extent; });
+}
+
+LaunchSizes launch_sizes(const FunctionFacts& parent, const Site& site, const Module& child_module,
+                         const Function& child) {
+  LaunchSizes sizes;
+  const SiteValues values = site_values(parent.values(), site);
+  uint64_t most = 1;
+  for (size_t axis = 0; axis < sizes.block.size(); ++axis) {
+    const Value& value = values.block.at(axis).value;
+    auto constant = parent.data.constant(site.block.at(axis));
+    if (!constant) constant = value.constant();
+    // What CUDA refuses is not worth a constant.
+    if (constant && *constant >= 1 && *constant <= kLargestBlock.at(axis))
+      sizes.block.at(axis) = static_cast<uint32_t>(*constant);
+    most *= sizes.block.at(axis).value_or(most_of(value, kLargestBlock.at(axis)));
+  }
+  most = std::min<uint64_t>(most, kMostThreads);
+  sizes.most_threads = static_cast<uint32_t>(std::min(most, most_threads_allowed(child_module, child)));
+  sizes.shared_bytes = constant_shared_bytes(site, parent);
+  sizes.most_shared_bytes = sizes.shared_bytes.value_or(shared_room(child_module, child));
+  return sizes;
+}
+
+std::optional<LaunchBlock> launch_block(const FunctionFacts& parent, const Site& site) {
+  if (const auto block = constant_block(site, parent))
+    return LaunchBlock{(*block)[0], (*block)[1], (*block)[2]};
+  constexpr std::array kOwn = {"ntid.x", "ntid.y", "ntid.z"};
+  const SiteValues values = site_values(parent.values(), site);
+  LaunchBlock block;
+  for (size_t axis = 0; axis < block.size(); ++axis) {
+    const Value& value = values.block.at(axis).value;
+    if (const auto constant = value.constant()) {
+      block.at(axis) = static_cast<uint32_t>(*constant);
+    } else if (!(value.exact() == Expr::special(kOwn.at(axis)))) {
+      return std::nullopt;
+    }
+  }
+  return block;
+}
+
+std::optional<Objection> object_to_unknown_sizes(const FunctionFacts& parent, const Site& site) {
+  if (!constant_shared_bytes(site, parent)) return shared_objection(site, "");
+  if (launch_block(parent, site)) return std::nullopt;
+  return Objection{Reason::BlockNotConstant,
+                   block_text(site) +
+                       ", and children launch in turn: then each block must be constant or "
+                       "blockDim of the kernel that launches"};
+}
+
+std::optional<Objection> object_to_differing_sizes(const FunctionFacts& parent, const Site& site) {
+  if (!constant_shared_bytes(site, parent)) return shared_objection(site, "");
+  if (!constant_block(site, parent)) return Objection{Reason::BlockNotConstant, block_text(site)};
+  return std::nullopt;
+}
+
+// A launch that asks for more than the code lets it have may still be one that the program has allowed: it is
+// made at once, and must not come before what the same thread has recorded elsewhere.
+std::optional<Objection> object_to_launch_sizes(const FunctionFacts& parent, const Site& site,
+                                                const Way& way) {
+  // The program's own calls can stay only where the first one knows all: at every site, if at one.
+  const bool described = std::ranges::all_of(parent.sites, [](const Site& s) {
+    return s.understood() && s.idiom->form == LaunchForm::Described && !s.idiom->is_version_1();
+  });
+  if (way.has_own_room() || !described) {
+    auto objection = object_to_differing_sizes(parent, site);
+    if (objection && objection->reason == Reason::BlockNotConstant && way.chains)
+      objection->detail += ", and the kernel launches in a loop: then each block must be constant";
+    return objection;
+  }
+  if (constant_shared_bytes(site, parent)) return std::nullopt;
+  if (way.launcher == Launcher::Host) return shared_objection(site, "");
+  if (parent.sites.size() > 1) return shared_objection(site, ", and the kernel launches elsewhere too");
+  return std::nullopt;
+}
+
+std::optional<Objection> object_to_child_sizes(const Module& m, const Function& child, const CallGraph& graph,
+                                               const Site& site, const Way& way) {
+  if (way.is_at_once()) return std::nullopt;
+  const auto object = [&](const std::string& what) {
+    return Objection{Reason::BlockNotConstant, fmt::format("{}, and {}", block_text(site), what)};
+  };
+  if (const auto place = required_block(m, child))
+    return object(fmt::format("the child requires blocks of one size ({})", *place));
+  if (way.launcher == Launcher::Device) return std::nullopt;
+  const Effect* meeting = find_meeting(graph.closure(child));
+  if (meeting == nullptr) return std::nullopt;
+  return object(fmt::format("the child has {} ({})", meeting->what, m.place(meeting->token)));
+}
+
+}  // namespace klap::analysis

@@ -1,0 +1,241 @@
+#include "analysis/optimise/flattening.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "analysis/values/linear_index.h"
+#include "analysis/values/values.h"
+
+namespace klap::analysis {
+namespace {
+
+constexpr uint32_t kWarp = 32;
+
+// The linear index in 32 or 64 bits: less of it would begin again at 0.
+bool is_whole_index(const Expr& e) { return is_index(narrowed(e)) && narrowed(e).bits >= 32; }
+
+// The bound if it is bytes of the parameter block, with the place of these bytes.
+struct PlacedBound {
+  FlatBound bound;
+  uint32_t offset = 0;
+};
+std::optional<PlacedBound> plain_bound(const Guard& guard) {
+  const bool extended = is_widening(*guard.bound);
+  const ExprNode& n = narrowed(guard.bound);
+  if (n.kind != ExprKind::Parameter || n.bits < 32) return std::nullopt;
+  const bool is_signed = guard.sign == Sign::Signed;
+  PlacedBound out;
+  out.offset = static_cast<uint32_t>(n.value);
+  out.bound.bytes = n.bits / 8;
+  out.bound.inclusive = guard.inclusive;
+  out.bound.is_signed = extended ? guard.bound->kind == ExprKind::SignExtend : is_signed;
+  // 32 bits that are compared as unsigned are compared alike in 64, zeros before them, as signed.
+  const bool in_32_bits = guard.bound->bits == 32;
+  out.bound.compares_signed = in_32_bits || is_signed;
+  return out;
+}
+
+// Whether the register that the parent stores has the stored value already where the buffer is asked for.
+bool is_known_before(const FunctionFacts& parent, const Site& site, const Argument& argument) {
+  const Values& values = parent.values();
+  const uint32_t store = values.flow.index_of(argument.store);
+  const uint32_t ask = values.flow.index_of(site.get_call);
+  if (store == ControlFlow::npos || ask == ControlFlow::npos) return false;
+  const uint32_t reg = values.registers.find(store, argument.source);
+  if (reg == VirtualRegisters::kNone) return false;
+  const VirtualRegister& found = values.registers[reg];
+  // Its name must mean the same there.
+  if (std::ranges::count(values.registers.all(), found.name, &VirtualRegister::name) != 1) return false;
+  const ptx::Statement* scope = values.flow.enclosing(site.get_scope);
+  while (scope != nullptr && scope != found.scope) scope = values.flow.enclosing(scope);
+  if (scope == nullptr) return false;
+  for (uint32_t i = 0; i < values.flow.instructions().size(); ++i) {
+    for (const Access& access : values.registers.accesses(i)) {
+      if (access.reg == reg && access.written && values.flow.can_follow(ask, i)) return false;
+    }
+  }
+  return true;
+}
+
+bool writes(const FunctionFacts& parent, const ptx::Statement& s, const std::string& name) {
+  const Registers registers = registers_of(parent.module, s, parent.data.names());
+  return std::ranges::find(registers.written, name) != registers.written.end();
+}
+
+// For the described form. Between the two calls there is one way.
+bool could_wait(const FunctionFacts& parent, const Site& site) {
+  const ControlFlow& flow = parent.flow;
+  const ptx::Statement* const scope = flow.enclosing(site.launch_scope);
+  const uint32_t ask = flow.index_of(site.get_call), launch = flow.index_of(site.launch_call);
+  if (flow.enclosing(site.get_scope) != scope || flow.has_unknown_branch() || flow.in_loop(ask)) return false;
+  for (const Argument& argument : site.arguments) {
+    const uint32_t store = flow.index_of(argument.store);
+    if (store == ControlFlow::npos || flow.instructions()[store].scope != scope) return false;
+  }
+  for (uint32_t i = 0; i < flow.instructions().size(); ++i) {
+    if (!flow.can_follow(ask, i) || !flow.can_follow(i, launch)) continue;
+    const ptx::Statement& s = *flow.instructions()[i].statement;
+    for (const std::string& extent : site.grid) {
+      if (writes(parent, s, extent)) return false;
+    }
+    for (const Argument& argument : site.arguments) {
+      if (flow.can_follow(flow.index_of(argument.store), i) && writes(parent, s, argument.source))
+        return false;
+    }
+  }
+  return true;
+}
+
+// What the parent passes in these bytes, if it is one operand.
+const Argument* passed(const Site& site, uint32_t offset, uint32_t bytes) {
+  const Argument* found = nullptr;
+  for (const Argument& argument : site.arguments) {
+    if (argument.offset >= offset + bytes || offset >= argument.offset + argument.bytes) continue;
+    if (found != nullptr || argument.offset != offset || argument.bytes != bytes) return nullptr;
+    found = &argument;
+  }
+  return found;
+}
+
+// Whether it has its value where the record is made, there being two places for that in the described form:
+// `at_launch` becomes true where it must be the latter.
+bool is_known(const FunctionFacts& parent, const Site& site, const Argument& argument, bool may_wait,
+              bool& at_launch) {
+  if (ptx::integer_value(argument.source)) return true;
+  // A store takes a register that is wider than what it stores, a move does not.
+  const Values& values = parent.values();
+  const uint32_t store = values.flow.index_of(argument.store);
+  if (store == ControlFlow::npos) return false;
+  const uint32_t reg = values.registers.find(store, argument.source);
+  if (reg == VirtualRegisters::kNone || values.registers[reg].lanes != 1 ||
+      ptx::type_bytes(values.registers[reg].type) != argument.bytes)
+    return false;
+  if (site.idiom->form != LaunchForm::Described || is_known_before(parent, site, argument)) return true;
+  at_launch = true;
+  return may_wait && could_wait(parent, site);
+}
+
+// A bound that the parent knows where it records, and where its argument stands in the parameter block.
+struct KnownBound {
+  FlatVerdict verdict;
+  uint32_t offset = 0;
+};
+KnownBound with_bound(const Moldable& child, const FunctionFacts& parent, const Site& site, bool may_wait) {
+  if (!child.guard) return {{std::nullopt, "its threads pass no guard first"}, 0};
+  const Guard& guard = *child.guard;
+  auto placed = is_whole_index(guard.index) ? plain_bound(guard) : std::nullopt;
+  if (!placed) {
+    return {
+        {std::nullopt, fmt::format("its guard is not an index below an argument: if {}", to_string(guard))},
+        0};
+  }
+  FlatBound& bound = placed->bound;
+  const Argument* const argument = passed(site, placed->offset, bound.bytes);
+  if (argument == nullptr || !is_known(parent, site, *argument, may_wait, bound.at_launch)) {
+    return {{std::nullopt, fmt::format("{} is not known where the launch begins: if {}",
+                                       to_string(guard.bound), to_string(guard))},
+            0};
+  }
+  bound.operand = argument->source;
+  return {{Flattening{bound, std::nullopt, fmt::format("threads with {}", to_string(guard))}, ""},
+          placed->offset};
+}
+
+// Whether the grid is one of at least as many threads as the bound says, tried with a few bounds: it may be
+// computed from the bound in many ways. Where it is not, threads have more rounds than one, and that is all.
+bool covers(const Expr& grid, const Expr& given, uint32_t block_threads) {
+  constexpr uint64_t kManyBlocks = 4099;
+  if (!grid.known() || !given.known()) return false;
+  const Expr bound = is_widening(*given) ? given->operands[0] : given;
+  const auto grid_for = [&](const Expr& atom, uint64_t value) {
+    const Expr instead = Expr::constant(value, bound->bits) - (bound - atom);
+    return substitute(grid,
+                      [&](const Expr& part) { return part == atom ? std::optional(instead) : std::nullopt; });
+  };
+  const auto is_enough = [&](const Expr& atom, uint64_t value) {
+    const Expr blocks = grid_for(atom, value);
+    const auto constant = blocks.known() ? blocks.as_constant() : std::nullopt;
+    return constant && *constant <= value && *constant * block_threads >= value;
+  };
+  return std::ranges::any_of(terms_of(bound), [&](const Term& term) {
+    if (term.coefficient != 1 || term.factors.size() != 1) return false;
+    const std::array<uint64_t, 5> probes = {1, block_threads, block_threads + 1, kManyBlocks * block_threads,
+                                            kManyBlocks * block_threads - 1};
+    return std::ranges::all_of(probes, [&](uint64_t value) { return is_enough(term.factors[0], value); });
+  });
+}
+
+// The pointers that say whether spans are apart, and whether the parent knows them where it records.
+std::optional<RoundSplit> split_of(const StrideLoop& loop, const FunctionFacts& parent, const Site& site,
+                                   bool may_wait, bool& at_launch) {
+  constexpr uint32_t kPointerBytes = 8;
+  RoundSplit split;
+  split.spans = loop.spans;
+  std::optional<uint32_t> last;
+  for (const RoundSpan& span : loop.spans) {
+    if (last == span.parameter) continue;
+    last = span.parameter;
+    const Argument* const argument = passed(site, span.parameter, kPointerBytes);
+    if (argument == nullptr || !is_known(parent, site, *argument, may_wait, at_launch)) return std::nullopt;
+    split.pointers.push_back(argument->source);
+  }
+  return split;
+}
+
+FlatVerdict with_loop(const Moldable& child, const StrideLoop& loop, const FunctionFacts& parent,
+                      const Site& site, std::optional<uint32_t> block_threads, bool may_wait) {
+  if (!loop.only_strides) return {std::nullopt, "its threads loop"};
+  auto [verdict, offset] = with_bound(child, parent, site, may_wait);
+  if (!verdict.flattening) return verdict;
+  Flattening& flat = *verdict.flattening;
+  if (!block_threads) return {std::nullopt, "its threads loop, in blocks that differ"};
+  const SiteValues values = site_values(parent.values(), site);
+  const auto bound = std::ranges::find(values.arguments, offset, &SiteArgument::offset);
+  if (bound != values.arguments.end() &&
+      covers(values.grid[0].value.exact(), bound->operand.value.exact(), *block_threads)) {
+    flat.threads += ", a round each";
+    return verdict;
+  }
+  if (!loop.may_split())
+    return {std::nullopt, fmt::format("its threads loop, and keep their rounds: {}", loop.why_not)};
+  flat.split = split_of(loop, parent, site, may_wait, flat.bound->at_launch);
+  if (!flat.split) {
+    return {std::nullopt,
+            "its threads loop, and what their rounds touch is not known where the launch begins"};
+  }
+  flat.split->one_row = child.one_row;
+  flat.threads += ", rounds given to threads anew";
+  return verdict;
+}
+
+}  // namespace
+
+bool could_record_at_launch(const FunctionFacts& parent, const Site& site) {
+  return site.idiom->form == LaunchForm::Documented || could_wait(parent, site);
+}
+
+FlatVerdict judge_bound(const Moldable& child, const FunctionFacts& parent, const Site& site, bool may_wait) {
+  if (!child.yes()) return {std::nullopt, child.reason};
+  return with_bound(child, parent, site, may_wait).verdict;
+}
+
+FlatVerdict judge_flattening(const Moldable& child, const StrideLoop* loop, const FunctionFacts& parent,
+                             const Site& site, std::optional<uint32_t> block_threads, bool may_wait) {
+  FlatVerdict verdict;
+  if (child.yes() && child.loops) {
+    // Measured: a third slower.
+    verdict.why_not = "its threads loop";
+    if (loop != nullptr) verdict = with_loop(child, *loop, parent, site, block_threads, may_wait);
+  } else if (child.yes()) {
+    verdict = with_bound(child, parent, site, may_wait).verdict;
+  } else {
+    verdict.why_not = child.reason;
+  }
+  if (!verdict.flattening && block_threads && *block_threads % kWarp != 0)
+    return {Flattening{std::nullopt, std::nullopt, "all threads"}, ""};
+  return verdict;
+}
+
+}  // namespace klap::analysis

@@ -1,0 +1,168 @@
+#include "analysis/optimise/own_children.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "analysis/effects/coherence.h"
+#include "analysis/facts/launch_shape.h"
+#include "analysis/inline/inlining.h"
+#include "analysis/legality/parent_checks.h"
+
+namespace klap::analysis {
+namespace {
+
+using Found = std::optional<std::string>;
+
+// What a child may do besides computing, reading and writing.
+constexpr std::array kAllowed{EffectKind::PositionRegister, EffectKind::Atomic, EffectKind::Reduction,
+                              EffectKind::Exit};
+// What the parent may not read by: there is no other form of it that sees what the child writes.
+constexpr std::array kUncached{EffectKind::Texture, EffectKind::AsyncCopy};
+
+// Of the child's body. More would cost the parent registers, and so threads that run at a time.
+constexpr size_t kMostInstructions = 96;
+
+class Judge {
+ public:
+  Judge(const ptx::Module& child_module, const ptx::Function& child, const FunctionFacts& parent,
+        const Site& site, bool any_order)
+      : m_(child_module), child_(child), p_(parent), site_(site), any_order_(any_order) {}
+
+  Found run() {
+    if (&m_ != &p_.module) return "it is defined in another unit";
+    for (const auto check : {&Judge::object_to_order, &Judge::object_to_effects, &Judge::object_to_code,
+                             &Judge::object_to_parameters, &Judge::object_to_parent}) {
+      if (Found objection = (this->*check)()) return objection;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  // What the thread launched before must not come later. Neither may what other threads launched, unless the
+  // launches of the block may run in any order.
+  Found object_to_order() {
+    const uint32_t launch = p_.flow.index_of(site_.launch_call);
+    for (const Site& other : p_.sites) {
+      const uint32_t before = p_.flow.index_of(other.launch_call);
+      const bool is_known =
+          before != ControlFlow::npos && launch != ControlFlow::npos && !p_.flow.has_unknown_branch();
+      if (!is_known || p_.flow.can_follow(before, launch))
+        return fmt::format("its thread may have launched at {} before", ptx::place(other.position));
+    }
+    const StreamKind stream = stream_kind(site_);
+    if (stream == StreamKind::Other || stream == StreamKind::Tail ||
+        (stream == StreamKind::Null && !any_order_))
+      return "its stream's order is kept";
+    return std::nullopt;
+  }
+
+  Found object_to_effects() {
+    const CallGraph graph(m_, child_);
+    if (graph.functions().size() > 1) return "it calls functions";
+    for (const Effect& effect : graph.closure(child_).all()) {
+      if (std::ranges::find(kAllowed, effect.kind) != kAllowed.end()) continue;
+      return fmt::format("{} ({}) at line {}", to_string(effect.kind), effect.what, m_.line(effect.token));
+    }
+    return std::nullopt;
+  }
+
+  Found object_to_code() {
+    const ControlFlow flow(m_, child_);
+    const size_t instructions = flow.instructions().size();
+    if (instructions > kMostInstructions)
+      return fmt::format("child too big: {} instructions, more than {}", instructions, kMostInstructions);
+    for (uint32_t i = 0; i < instructions; ++i) {
+      if (flow.in_loop(i) || flow.has_unknown_branch()) return "its threads loop";
+    }
+    return std::nullopt;
+  }
+
+  // All that it reads of its parameters must be what the parent stores as one operand of that very width.
+  Found object_to_parameters() {
+    const RegisterBits registers(m_, child_);
+    Found objection;
+    ptx::for_each_statement(child_.body, [&](const ptx::Statement& s) {
+      if (objection || s.kind != ptx::StatementKind::Instruction) return;
+      bool names = false;
+      for (uint32_t t = s.tokens.first; t < s.tokens.last; ++t) {
+        names = names || std::ranges::any_of(child_.parameters,
+                                             [&](const ptx::Parameter& p) { return m_.is(t, p.name); });
+      }
+      const bool reads =
+          m_.is(s.head, "ld") && (m_.has_modifier(s, ".param") || m_.has_modifier(s, ".param::entry"));
+      if ((names || reads) && !is_passed(s, registers)) {
+        objection = fmt::format("what line {} reads of its parameters is not passed in one register",
+                                m_.line(s.head));
+      }
+    });
+    return objection;
+  }
+
+  bool is_passed(const ptx::Statement& s, const RegisterBits& registers) const {
+    const auto access = parameter_access(m_, s);
+    if (!access || access->is_store || access->components.size() != 1) return false;
+    const auto parameter = std::ranges::find(child_.parameters, access->name, &ptx::Parameter::name);
+    const uint32_t bytes = access->bytes();
+    if (parameter == child_.parameters.end() || (bytes != 4 && bytes != 8)) return false;
+    if (registers.of(access->components[0]) != 8 * bytes) return false;
+    const uint32_t offset = parameter->offset + access->offset;
+    size_t touching = 0;
+    bool fits = false;
+    for (const Argument& argument : site_.arguments) {
+      if (argument.offset >= offset + bytes || offset >= argument.offset + argument.bytes) continue;
+      ++touching;
+      fits = argument.offset == offset && argument.bytes == bytes && is_operand(argument);
+    }
+    return touching == 1 && fits;
+  }
+
+  // A literal, or a register that is no wider than what is stored of it.
+  bool is_operand(const Argument& argument) const {
+    if (!argument.source.starts_with('%')) return ptx::integer_value(argument.source).has_value();
+    return RegisterBits(p_.module, p_.function).of(argument.source) == 8 * argument.bytes;
+  }
+
+  Found object_to_parent() {
+    const Effects& effects = p_.calls().closure(p_.function);
+    for (const EffectKind kind : kUncached) {
+      if (const Effect* effect = effects.find(kind))
+        return fmt::format("the parent has {} ({})", to_string(kind), effect->what);
+    }
+    if (const auto load = noncoherent_load_below(p_.module, p_.function)) {
+      return fmt::format("{}, which the parent calls, reads past the coherent caches at line {}",
+                         load->function->name, p_.module.line(load->token));
+    }
+    if (!could_record_at_launch(p_, site_)) return "its arguments are not known at the launch call";
+    return std::nullopt;
+  }
+
+  const ptx::Module& m_;
+  const ptx::Function& child_;
+  const FunctionFacts& p_;
+  const Site& site_;
+  bool any_order_;
+};
+
+}  // namespace
+
+OwnVerdict judge_own_children(const ptx::Module& child_module, const ptx::Function& child,
+                              const Moldable& moldable, const FunctionFacts& parent, const Site& site,
+                              bool any_order, uint32_t threshold) {
+  OwnVerdict verdict;
+  const FlatVerdict counted = judge_bound(moldable, parent, site, true);
+  // Where the record is not made at the launch, too little of it is known earlier.
+  const bool is_known = counted.flattening && could_record_at_launch(parent, site);
+  if (is_known) verdict.own = OwnChildren{counted.flattening->bound, 0};
+  if (threshold == 0) return verdict;
+  if (const Found objection = Judge(child_module, child, parent, site, any_order).run()) {
+    verdict.why_not = *objection;
+    return verdict;
+  }
+  if (!verdict.own) verdict.own.emplace();
+  verdict.own->most_threads = threshold;
+  return verdict;
+}
+
+}  // namespace klap::analysis

@@ -1,0 +1,87 @@
+// A loop whose rounds step through the linear index, as grid-stride loops do: what its registers are in the
+// round of index j, which may have come to any thread.
+//
+// Values are in terms of `j`, the index of the round that runs, as opposed to `i`, that of the round with
+// which its thread began, and of `n`, the number of threads. Both are taken to be at most 2^26: then no index
+// wraps.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "analysis/values/guard.h"
+#include "analysis/values/linear_index.h"
+#include "analysis/values/values.h"
+
+namespace klap::analysis {
+
+// The index of the round that runs.
+Expr round_of(uint32_t bits);
+bool is_round(const ExprNode& n);
+// The number of threads.
+Expr count_in_round(uint32_t bits);
+// With `j` for `i`.
+Expr in_round(const Expr& e);
+// One term with one factor, which widened or not is what is wanted, of at least 32 bits.
+bool is_multiple_of(const Term& term, bool (*wanted)(const ExprNode&));
+
+class RoundLoop {
+ public:
+  // A natural loop with one latch, in which so many rounds stand one behind the other; `before` is one of
+  // single rounds that a thread may have come through first.
+  RoundLoop(const Values& child, const LinearIndex& form, const Loop& loop, uint32_t rounds = 1,
+            const RoundLoop* before = nullptr);
+
+  [[nodiscard]] bool contains(uint32_t instruction) const {
+    return loop_->contains(v_->flow.instructions()[instruction].block);
+  }
+  [[nodiscard]] const Loop& loop() const { return *loop_; }
+  [[nodiscard]] uint32_t rounds() const { return rounds_; }
+  // The last instruction of the latch.
+  [[nodiscard]] uint32_t branch() const;
+  // What the branch goes by, if it goes by one comparison.
+  [[nodiscard]] std::optional<uint32_t> condition() const;
+  // Whether the predicate of the branch holds if the loop goes on; nothing if it is no choice between both.
+  [[nodiscard]] std::optional<bool> stays_when() const;
+
+  // A register that steps by as much as the index does.
+  struct Counter {
+    Expr value;                       // in round j
+    uint32_t writer = 0;              // the instruction that steps it
+    std::vector<uint32_t> beginning;  // those that give it its value ahead of the loop, ascending
+  };
+  [[nodiscard]] const std::map<uint32_t, Counter>& counters() const { return counters_; }
+  // Others that a round hands on to the next, each with an instruction that writes it.
+  struct HandedOn {
+    uint32_t reg = 0, writer = 0;
+  };
+  [[nodiscard]] const std::vector<HandedOn>& handed_on() const { return handed_on_; }
+
+  // What an instruction of the loop reads (symbolic.h), in round j: where the loop has several rounds, in
+  // that which stands first.
+  [[nodiscard]] Expr value(const Expr& raw) const;
+  // Whether the loop goes on as long as the guard holds for the round that would be next.
+  [[nodiscard]] bool ends_by(const Guard& guard) const;
+
+ private:
+  void find_counters();
+  [[nodiscard]] bool writes(uint32_t i, uint32_t reg) const;
+  [[nodiscard]] bool gives(uint32_t i, uint32_t reg) const;
+  [[nodiscard]] std::optional<Counter> counted(uint32_t writer, uint32_t reg) const;
+  [[nodiscard]] std::optional<Counter> begun(const ExprNode& leaf, uint32_t writer, uint32_t reg,
+                                             uint64_t step) const;
+  [[nodiscard]] std::optional<Counter> gone_on(uint32_t reg, uint32_t writer,
+                                               const std::vector<uint32_t>& definitions) const;
+
+  const Values* v_;
+  const Loop* loop_;
+  uint32_t rounds_;
+  const RoundLoop* before_;
+  LinearIndex form_;
+  std::map<uint32_t, Counter> counters_;
+  std::vector<HandedOn> handed_on_;
+};
+
+}  // namespace klap::analysis

@@ -1,0 +1,45 @@
+// What the rounds of a loop do to memory, and whether they may run in any order because of it.
+//
+// Loads of what the kernel does not write do not matter. Updates by one commuting operation may meet each
+// other wherever they are. Everything else must be at an address that steps on with the rounds, so that each
+// round has memory of its own: what is reached by one pointer must be apart by the steps alone; whether two
+// pointers lead to the same memory is left to who has their values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/values/expression.h"
+
+namespace klap::analysis {
+
+// Round i touches `bytes` bytes from pointer + least + i * step on.
+struct RoundSpan {
+  enum class Use : uint8_t { Read, Updated, Written };
+  uint32_t parameter = 0;  // where the pointer stands in the parameter block
+  int64_t least = 0;
+  uint32_t step = 0, bytes = 0;
+  Use use = Use::Read;
+  // Whether they must be apart, or (two that step alike, within a step) be the same memory.
+  [[nodiscard]] bool conflicts(const RoundSpan& other) const;
+};
+
+// Of one instruction.
+struct RoundAccess {
+  uint32_t line = 0;
+  RoundSpan::Use use = RoundSpan::Use::Read;
+  std::string operation;  // Updated: "add.u32"
+  uint32_t bytes = 0;
+  Expr address;  // in terms of the round (round_loop.h); may be unknown
+};
+
+struct RoundMemory {
+  std::string why_not;           // why rounds may not run in any order; empty if they may
+  std::vector<RoundSpan> spans;  // then: those that must be apart, by parameter
+};
+// `most_pointers`: that can be compared.
+RoundMemory judge_memory(const std::vector<RoundAccess>& accesses, size_t most_pointers);
+
+}  // namespace klap::analysis

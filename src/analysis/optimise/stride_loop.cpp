@@ -1,0 +1,329 @@
+#include "analysis/optimise/stride_loop.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+
+#include "analysis/effects/effects.h"
+#include "analysis/optimise/round_loop.h"
+#include "analysis/optimise/written_out.h"
+#include "analysis/values/linear_index.h"
+
+namespace klap::analysis {
+namespace {
+
+using ptx::Module;
+using ptx::Statement;
+using Use = RoundSpan::Use;
+using Found = std::optional<std::string>;
+
+constexpr size_t kMostPointers = 4;  // that a recorder compares
+
+bool is_own_index(const ExprNode& n) { return is_index(n) || is_position(n); }
+
+class Finder {
+ public:
+  Finder(const Values& child, const Moldable& moldable)
+      : v_(child),
+        flow_(child.flow),
+        m_(child.flow.module()),
+        moldable_(moldable),
+        form_(1, moldable.one_row) {}
+
+  StrideLoop run() {
+    StrideLoop out;
+    out.only_strides = moldable_.yes() && moldable_.dimensions == 1 && moldable_.guard && v_.loops.known() &&
+                       !v_.loops.all().empty() &&
+                       std::ranges::all_of(v_.loops.all(), [&](const Loop& loop) { return strides(loop); });
+    if (!out.only_strides) return out;
+    if (moldable_.one_row && !flow_.function().attributes.empty()) {
+      out.why_not = "its blocks have a bound";  // which the compiler may have counted on
+      return out;
+    }
+    for (const auto check : {&Finder::object_to_loop, &Finder::object_to_values, &Finder::object_to_code,
+                             &Finder::object_to_memory}) {
+      if (const Found objection = (this->*check)()) {
+        out.why_not = *objection;
+        return out;
+      }
+    }
+    out.spans = std::move(spans_);
+    return out;
+  }
+
+ private:
+  [[nodiscard]] const Statement& at(uint32_t i) const { return *flow_.instructions()[i].statement; }
+  [[nodiscard]] uint32_t line(uint32_t i) const { return static_cast<uint32_t>(m_.line(at(i).head)); }
+  [[nodiscard]] bool in_loop(uint32_t i) const { return loop_->contains(i); }
+  [[nodiscard]] std::string objection(uint32_t i, const std::string& why) const {
+    return fmt::format("{}: {} {}", m_.place(at(i).head), m_.full_opcode(at(i)), why);
+  }
+
+  // ---- the loop ----
+
+  // In no other one, with a register that steps by a multiple of the number of threads.
+  [[nodiscard]] bool strides(const Loop& loop) const {
+    if (loop.depth != 1 || !loop.is_natural()) return false;
+    return std::ranges::any_of(v_.liveness.live_in(loop.header()), [&](uint32_t reg) {
+      for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
+        const bool is_step = loop.contains(flow_.instructions()[i].block) && writes(i, reg) &&
+                             v_.symbolic.is_evaluated(i, reg);
+        if (is_step && any_leaf(form_.apply(v_.symbolic.written(i, reg)), is_count)) return true;
+      }
+      return false;
+    });
+  }
+
+  [[nodiscard]] bool writes(uint32_t i, uint32_t reg) const {
+    return std::ranges::any_of(v_.registers.accesses(i),
+                               [&](const Access& a) { return a.reg == reg && a.written; });
+  }
+
+  // The only one, behind the guard, which every thread that passes this enters; entered at one block and left
+  // at the end of a round only, by the guard again, to end. Or two that are one.
+  Found object_to_loop() {
+    const auto on = way_on_from_entry(flow_);
+    if (!on) return "not every thread that passes the guard enters the loop";
+    if (v_.loops.all().size() > 1) {
+      written_out_ = find_written_out(v_, form_, *moldable_.guard, on->block);
+      if (!written_out_) return "it has several loops";
+      loop_ = written_out_->single.get();
+      return std::nullopt;
+    }
+    const Loop& loop = v_.loops.all()[0];
+    const bool ends_once =
+        loop.latches.size() == 1 && loop.exits.size() == 1 && loop.exits[0].from == loop.latches[0];
+    if (!ends_once) {
+      const uint32_t first = flow_.blocks()[loop.header()].first;
+      return fmt::format("a round may end early, from line {} on", line(first));
+    }
+    const uint32_t to = loop.exits[0].to;
+    if (to >= flow_.blocks().size() || !ends_at_once(flow_, to)) return "more is done behind the loop";
+    if (!leads_to(on->block, loop.header())) return "not every thread that passes the guard enters the loop";
+    only_loop_.emplace(v_, form_, loop);
+    loop_ = &*only_loop_;
+    if (!loop_->ends_by(*moldable_.guard)) return "its rounds do not end by its guard";
+    if (loop_->handed_on().empty()) return std::nullopt;
+    const auto [reg, writer] = loop_->handed_on()[0];
+    return objection(writer, fmt::format("hands {} on to the next round", v_.registers[reg].name));
+  }
+
+  // On the only way there is.
+  [[nodiscard]] bool leads_to(uint32_t block, uint32_t header) const {
+    for (size_t steps = 0; steps < flow_.blocks().size() && block != header; ++steps) {
+      const BasicBlock& b = flow_.blocks()[block];
+      if (b.successors.size() != 1 || b.leaves) return false;
+      block = b.successors[0];
+    }
+    return block == header;
+  }
+
+  // ---- values ----
+
+  Found object_to_values() {
+    const auto compare = loop_->condition();
+    if (!compare) return objection(loop_->branch(), "goes by several conditions");
+    for (const Access& access : v_.registers.accesses(*compare)) {
+      if (access.written && v_.reaching.uses(*compare, access.reg) != std::vector{loop_->branch()})
+        return objection(*compare, "is used by more than the end of the round");
+    }
+    for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
+      if (Found found = in_loop(i) ? std::nullopt : object_to_count(i)) return found;
+      for (const Access& access : v_.registers.accesses(i)) {
+        if (!in_loop(i) || !access.read) continue;
+        if (Found found = object_to_origin(i, access.reg)) return found;
+        if (i == *compare || i == loop_->branch() || v_.symbolic.is_evaluated(i)) continue;
+        if (Found found = object_to_value(i, v_.symbolic.read(i, access.reg))) return found;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Outside the loop nobody but the loop's own control may see the number of threads.
+  Found object_to_count(uint32_t i) {
+    const bool is_control = written_out_ && (written_out_->main->contains(i) ||
+                                             std::ranges::count(written_out_->conditions, i) != 0);
+    if (is_control || v_.symbolic.is_evaluated(i)) return std::nullopt;
+    for (const Access& access : v_.registers.accesses(i)) {
+      if (!access.read) continue;
+      const Expr e = form_.apply(v_.symbolic.read(i, access.reg));
+      if (v_.registers[access.reg].is_predicate()) continue;  // of a comparison, which is looked at itself
+      if (!e.known() ||
+          any_leaf(e, [](const ExprNode& n) { return is_count(n) || n.kind == ExprKind::Merged; }))
+        return objection(i, "may see the number of threads");
+    }
+    return std::nullopt;
+  }
+
+  // What was computed ahead of the loop must be the same for all threads.
+  Found object_to_origin(uint32_t i, uint32_t reg) {
+    const ReachingDefinitions::Origins origins = v_.reaching.origins(i, reg);
+    const bool from_round = std::ranges::any_of(origins.definitions, [&](uint32_t d) { return in_loop(d); });
+    if (from_round) return std::nullopt;  // of this round, or a counter
+    const std::string name(v_.registers[reg].name);
+    if (v_.uniformity.operand(i, name) == Uniform::Grid) return std::nullopt;
+    return objection(i, fmt::format("uses {}, which differs between threads, from ahead of the loop", name));
+  }
+
+  // What is not computed exactly must not see the number of threads, nor where its thread began.
+  Found object_to_value(uint32_t i, const Expr& raw) {
+    const Expr e = loop_->value(raw);
+    if (!e.known()) return objection(i, "uses a value that cannot be followed");
+    Found found;
+    std::vector<uint32_t> merged;
+    any_leaf(e, [&](const ExprNode& leaf) {
+      if (is_count(leaf)) found = objection(i, "uses the number of threads");
+      if (is_own_index(leaf)) found = objection(i, "uses the index of its thread's first round");
+      if (leaf.kind == ExprKind::Merged)
+        merged.push_back(v_.registers.find(static_cast<uint32_t>(leaf.value), leaf.name));
+      return false;
+    });
+    for (const uint32_t reg : merged) {
+      if (!found) found = object_to_definitions(reg);
+    }
+    return found;
+  }
+
+  Found object_to_definitions(uint32_t reg) {
+    if (!checked_.insert(reg).second) return std::nullopt;
+    Found found;
+    for (uint32_t i = 0; i < flow_.instructions().size() && !found; ++i) {
+      if (in_loop(i) && writes(i, reg) && v_.symbolic.is_evaluated(i, reg))
+        found = object_to_value(i, v_.symbolic.written(i, reg));
+    }
+    return found;
+  }
+
+  // ---- memory ----
+
+  Found object_to_code() {
+    const Effects effects = own_effects(m_, flow_.function());
+    for (const EffectKind kind : {EffectKind::LocalMemory, EffectKind::StackAllocation}) {
+      if (const Effect* effect = effects.find(kind))
+        return fmt::format("{} ({}) at line {}", to_string(kind), effect->what, m_.line(effect->token));
+    }
+    for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
+      if (Found found = object_to_instruction(i)) return found;
+    }
+    return std::nullopt;
+  }
+
+  Found object_to_instruction(uint32_t i) {
+    static constexpr std::array<std::string_view, 4> kCarries = {"addc", "subc", "madc", "call"};
+    const Statement& s = at(i);
+    if (std::ranges::find(kCarries, m_.text(s.head)) != kCarries.end())
+      return objection(i, m_.is(s.head, "call") ? "may do anything" : "uses a carry");
+    for (const EffectKind kind : instruction_effects(m_, s)) {
+      const bool is_harmless = kind == EffectKind::Exit || kind == EffectKind::Reduction ||
+                               (kind == EffectKind::Atomic && is_reduction(i));
+      if (!is_harmless) return objection(i, fmt::format("is not for any order: {}", to_string(kind)));
+    }
+    const bool changes = m_.is(s.head, "st") || is_reduction(i);
+    if (written_out_ && written_out_->main->contains(i)) return std::nullopt;  // shown to be the same
+    if (!in_loop(i)) return changes ? Found(objection(i, "stands outside the loop")) : std::nullopt;
+    return add_access(i);
+  }
+
+  // `red`, or an `atom` whose result nobody reads.
+  [[nodiscard]] bool is_reduction(uint32_t i) const {
+    if (m_.is(at(i).head, "red")) return true;
+    return m_.is(at(i).head, "atom") && std::ranges::all_of(v_.registers.accesses(i), [&](const Access& a) {
+             return !a.written || (!a.read && v_.reaching.uses(i, a.reg).empty());
+           });
+  }
+
+  Found add_access(uint32_t i) {
+    const Statement& s = at(i);
+    const bool loads = m_.is(s.head, "ld") || m_.is(s.head, "ldu");
+    const bool reduces = is_reduction(i);
+    if (!loads && !reduces && !m_.is(s.head, "st")) return std::nullopt;
+    const size_t address = m_.is(s.head, "st") || m_.is(s.head, "red") ? 0 : 1;
+    for (const std::string_view never : {".param", ".param::entry", ".const", ".nc"}) {
+      if (loads && m_.has_modifier(s, never)) return std::nullopt;
+    }
+    const bool is_known = s.operands.size() == (m_.is(s.head, "atom") ? 3 : 2) &&
+                          std::ranges::none_of(std::array{".local", ".param", ".param::func"},
+                                               [&](const char* space) { return m_.has_modifier(s, space); });
+    if (!is_known) return objection(i, "is no access that is known");
+    RoundAccess access;
+    access.line = line(i);
+    access.use = loads ? Use::Read : reduces ? Use::Updated : Use::Written;
+    access.bytes = bytes_of(s);
+    access.address = loop_->value(v_.symbolic.address(i, s.operands[address]));
+    if (reduces) {
+      const auto operation = commuting(s);
+      if (!operation) return objection(i, "depends on the order of rounds");
+      access.operation = *operation;
+    }
+    accesses_.push_back(std::move(access));
+    return std::nullopt;
+  }
+
+  [[nodiscard]] uint32_t bytes_of(const Statement& s) const {
+    uint32_t lanes = 1;
+    for (const uint32_t n : {2U, 4U, 8U}) {
+      if (m_.has_modifier(s, fmt::format(".v{}", n))) lanes = n;
+    }
+    return lanes * ptx::type_bytes(m_.text(s.modifiers.last - 1));
+  }
+
+  // The operation of a reduction that comes to the same in any order.
+  [[nodiscard]] std::optional<std::string> commuting(const Statement& s) const {
+    static const std::set<std::string_view> kOperations = {".add", ".min", ".max", ".and", ".or", ".xor"};
+    static const std::set<std::string_view> kTypes = {".u32", ".s32", ".u64", ".s64", ".b32", ".b64"};
+    static const std::set<std::string_view> kOthers = {".global", ".relaxed", ".gpu", ".sys"};
+    std::string operation;
+    for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
+      const std::string_view modifier = m_.text(t);
+      const bool is_type = t + 1 == s.modifiers.last;
+      if (is_type ? kTypes.contains(modifier) : kOperations.contains(modifier)) {
+        operation += modifier;
+      } else if (!kOthers.contains(modifier)) {
+        return std::nullopt;
+      }
+    }
+    return operation;
+  }
+
+  Found object_to_memory() {
+    RoundMemory memory = judge_memory(accesses_, kMostPointers);
+    spans_ = std::move(memory.spans);
+    return memory.why_not.empty() ? std::nullopt : Found(memory.why_not);
+  }
+
+  const Values& v_;
+  const ControlFlow& flow_;
+  const Module& m_;
+  const Moldable& moldable_;
+  const LinearIndex form_;
+  std::optional<RoundLoop> only_loop_;
+  std::optional<WrittenOut> written_out_;
+  const RoundLoop* loop_ = nullptr;  // of single rounds
+  std::set<uint32_t> checked_;
+  std::vector<RoundAccess> accesses_;
+  std::vector<RoundSpan> spans_;
+};
+
+}  // namespace
+
+StrideLoop find_stride_loop(const Values& child, const Moldable& moldable) {
+  return Finder(child, moldable).run();
+}
+
+std::string to_string(const StrideLoop& loop) {
+  if (!loop.only_strides) return "no: no such loop";
+  if (!loop.why_not.empty()) return "no: " + loop.why_not;
+  constexpr std::array kUses = {"read", "updated", "written"};
+  std::vector<std::string> texts;
+  for (const RoundSpan& span : loop.spans) {
+    texts.push_back(fmt::format("p[{}:8]{:+}+i*{}, {} bytes {}", span.parameter, span.least, span.step,
+                                span.bytes, kUses.at(static_cast<size_t>(span.use))));
+  }
+  return texts.empty() ? "yes" : fmt::format("yes: {}", fmt::join(texts, "; "));
+}
+
+}  // namespace klap::analysis

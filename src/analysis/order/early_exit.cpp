@@ -1,0 +1,269 @@
+#include "analysis/order/early_exit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "analysis/effects/divergence.h"
+#include "analysis/graph/path_counts.h"
+#include "analysis/order/barriers.h"
+#include "analysis/values/same_view.h"
+#include "analysis/values/values.h"
+
+namespace klap::analysis {
+namespace {
+
+using ptx::Function;
+using ptx::Module;
+using ptx::Statement;
+
+constexpr const char* kWarp = "the warp";
+
+class EarlyExit {
+ public:
+  EarlyExit(const FunctionFacts& kernel, bool full_rows, MayLeave may_leave)
+      : k_(kernel),
+        m_(kernel.module),
+        graph_(kernel.module, kernel.function),
+        full_rows_(full_rows),
+        may_leave_(may_leave) {}
+
+  Finding run() {
+    find_waits();
+    if (!std::all_of(waits_.begin(), waits_.end(), [this](const auto& w) { return is_plain(w); }))
+      may_leave_ = MayLeave::Nobody;
+    if (waits_.empty()) return {Answer::No, "no thread waits for another"};
+    if (k_.flow.has_unknown_branch()) return {Answer::Unknown, "a branch whose targets are not known"};
+    std::map<std::string, std::vector<uint32_t>> by_number;
+    Finding out{Answer::No, "every thread that leaves has run all of them"};
+    for (const auto& wait : waits_) {
+      if (wait.number) {
+        by_number[*wait.number].push_back(wait.instruction);
+      } else if (out.answer == Answer::No) {
+        out = {Answer::Unknown, "which threads take part cannot be told: " + wait.text};
+      }
+    }
+    for (const auto& [number, instructions] : by_number) {
+      Finding finding = judge(number, instructions);
+      if (finding.answer == Answer::Yes) return finding;
+      if (finding.answer == Answer::Unknown) out = std::move(finding);
+    }
+    if (out.answer == Answer::No && callee_exits()) return {Answer::Unknown, "a called function may exit"};
+    return out;
+  }
+
+ private:
+  [[nodiscard]] const Statement& at(uint32_t i) const { return *k_.flow.instructions()[i].statement; }
+
+  void find_waits() {
+    waits_ = find_barriers(k_, graph_);
+    for (uint32_t i = 0; i < k_.flow.instructions().size(); ++i) {
+      const Statement& s = at(i);
+      if (waits_for_lanes(s)) waits_.push_back(warp_wait(i, s));
+      if (const auto call = parse_call(m_, s, k_.data.names()); call && callee_waits(*call)) {
+        BarrierUse use;
+        use.instruction = i;
+        use.text = fmt::format("a call of {} ({})", call->callee, m_.place(s.head));
+        waits_.push_back(std::move(use));
+      }
+    }
+  }
+
+  [[nodiscard]] bool waits_for_lanes(const Statement& s) const {
+    const bool barrier = m_.is(s.head, "bar") || m_.is(s.head, "barrier");
+    return barrier ? m_.has_modifier(s, ".warp") : m_.has_modifier(s, ".sync");
+  }
+
+  BarrierUse warp_wait(uint32_t i, const Statement& s) const {
+    BarrierUse use;
+    use.instruction = i;
+    use.kind = EffectKind::WarpSync;
+    use.text = fmt::format("{} ({})", m_.full_opcode(s), m_.place(s.head));
+    if (names_all_lanes(i, s)) use.number = kWarp;
+    return use;
+  }
+
+  // A barrier that can be made to let the others go on, or none at all.
+  [[nodiscard]] bool is_plain(const BarrierUse& wait) const {
+    if (wait.kind == EffectKind::WarpSync) return true;
+    const Statement& s = at(wait.instruction);
+    return wait.kind == EffectKind::BlockBarrier && m_.has_modifier(s, ".sync") && s.operands.size() == 1 &&
+           k_.data.constant(m_.text(s.operands[0])) == 0;
+  }
+
+  // Operations without a mask need the whole warp by definition (mma, ldmatrix, ...); the others have it as
+  // their last operand.
+  [[nodiscard]] bool names_all_lanes(uint32_t i, const Statement& s) const {
+    const std::string_view opcode = m_.text(s.head);
+    const bool masked = opcode == "bar" || opcode == "barrier" || opcode == "shfl" || opcode == "vote" ||
+                        opcode == "match" || opcode == "redux" || opcode == "elect";
+    if (!masked) return true;
+    if (s.operands.empty()) return false;
+    const Value mask = k_.values().symbolic.value(i, m_.compact(s.operands.back()), 32);
+    return mask.known() && std::all_of(mask.choices.begin(), mask.choices.end(), [](const Expr& choice) {
+             return choice.as_constant() == 0xffffffffU;
+           });
+  }
+
+  [[nodiscard]] bool callee_waits(const Call& call) const {
+    const Function* callee = call.direct ? m_.find_function(call.callee) : nullptr;
+    return callee != nullptr && graph_.contains(*callee) && graph_.closure(*callee).has(EffectKind::WarpSync);
+  }
+  [[nodiscard]] bool callee_exits() const {
+    const auto& functions = graph_.functions();
+    return std::any_of(functions.begin(), functions.end(), [&](const Function* f) {
+      return f != &k_.function && graph_.own(*f).has(EffectKind::Exit);
+    });
+  }
+
+  // Ways out: `ret`, `exit` and the closing brace. A trap ends the whole grid and is none.
+  [[nodiscard]] std::vector<bool> exits() const {
+    const size_t n = k_.flow.instructions().size();
+    std::vector<bool> out(n + 1);
+    for (uint32_t i = 0; i < n; ++i) out[i] = m_.is(at(i).head, "ret") || m_.is(at(i).head, "exit");
+    const Statement& last = at(static_cast<uint32_t>(n - 1));
+    const bool jumps = m_.is(last.head, "bra") || m_.is(last.head, "brx") || m_.is(last.head, "trap");
+    out[n] = last.predicated || (!out[n - 1] && !jumps);
+    return out;
+  }
+
+  Finding judge(const std::string& number, const std::vector<uint32_t>& instructions) {
+    std::vector<bool> counted(k_.flow.instructions().size());
+    for (uint32_t i : instructions) counted[i] = true;
+    const std::vector<bool> ends = exits();
+    const PathCounts counts(k_.flow, counted, ends);
+    const BlockDivergence divergence(m_, k_.function, k_.flow, k_.data);
+    const bool by_warp = number == kWarp || may_leave_ != MayLeave::Nobody;
+    Finding out{Answer::No, ""};
+    uint32_t parting = 0;
+    for (uint32_t decision : counts.decisions()) {
+      const Divergence degree = divergence.of_decision(decision);
+      if (degree == Divergence::None || out.answer == Answer::Yes || agree(decision, by_warp)) continue;
+      if (changes_nothing(decision, counted, ends)) continue;
+      const bool sure = degree == Divergence::ByThread && (!by_warp || !divides_at_warps(decision));
+      out.answer = sure ? Answer::Yes : Answer::Unknown;
+      out.detail = fmt::format("threads may leave by the decision at {} while others have still to reach {}",
+                               m_.place(at(decision).head), first_text(instructions[0]));
+      parting = decision;
+    }
+    if (by_warp && out.answer != Answer::No) out.detail += why_lanes_differ(parting);
+    return out;
+  }
+
+  // Names what synchronises before a load by which the decision is taken, if that is why a warp may differ.
+  [[nodiscard]] std::string why_lanes_differ(uint32_t decision) const {
+    const auto entered = entered_before_loads(k_.flow);
+    if (std::none_of(entered.begin(), entered.end(), [](const auto& by) { return by; })) return "";
+    for (const uint32_t i : sources(decision)) {
+      const auto address = entered[i] ? parse_address(m_, at(i).operands.back()) : std::nullopt;
+      if (!address || in_warps().operand(i, address->base) > Uniform::Warp) continue;
+      return fmt::format("; after {} the lanes of a warp may differ in what they read by {}",
+                         first_text(*entered[i]), first_text(i));
+    }
+    return "";
+  }
+
+  // The instructions by which what one reads is computed.
+  [[nodiscard]] std::set<uint32_t> sources(uint32_t instruction) const {
+    const Values& v = k_.values();
+    std::vector<uint32_t> work = {instruction};
+    std::set<uint32_t> out;
+    while (!work.empty()) {
+      const uint32_t i = work.back();
+      work.pop_back();
+      for (const Access& access : v.registers.accesses(i)) {
+        if (!access.read) continue;
+        for (const uint32_t from : v.reaching.origins(i, access.reg).definitions) {
+          if (out.insert(from).second) work.push_back(from);
+        }
+      }
+    }
+    return out;
+  }
+
+  // True if the ways that part here come together again before a meeting or an exit: in a loop that counts,
+  // path_counts.h takes every branch for a decision.
+  [[nodiscard]] bool changes_nothing(uint32_t decision, const std::vector<bool>& counted,
+                                     const std::vector<bool>& ends) const {
+    const auto& blocks = k_.flow.blocks();
+    const uint32_t from = k_.flow.instructions()[decision].block;
+    const uint32_t join = k_.values().dominance.immediate_post_dominator(from);
+    if (join >= blocks.size() || decision + 1 != blocks[from].last) return false;
+    std::vector<bool> seen(blocks.size());
+    std::vector<uint32_t> work = {from};
+    for (bool first = true; !work.empty(); first = false) {
+      const uint32_t b = work.back();
+      work.pop_back();
+      for (uint32_t i = blocks[b].first; !first && i < blocks[b].last; ++i) {
+        if (counted[i] || ends[i]) return false;
+      }
+      for (uint32_t next : blocks[b].successors) {
+        if (next == join || seen[next]) continue;
+        seen[next] = true;
+        work.push_back(next);
+      }
+    }
+    return true;
+  }
+
+  // True if all who meet there decide alike, each time that they come to the decision.
+  [[nodiscard]] bool agree(uint32_t decision, bool by_warp) const {
+    const Statement& s = at(decision);
+    if (!s.predicated) return false;
+    const Uniform uniform = k_.values().uniformity.operand(decision, m_.text(s.predicate));
+    if (uniform == Uniform::Grid || uniform == Uniform::Block) return true;
+    return by_warp &&
+           (uniform == Uniform::Warp || in_warps().operand(decision, m_.text(s.predicate)) <= Uniform::Warp);
+  }
+
+  // What is the same for a warp, when more is known of warps than of blocks.
+  [[nodiscard]] const Uniformity& in_warps() const {
+    const Values& v = k_.values();
+    if (!in_warps_) {
+      in_warps_.emplace(v.flow, v.dominance, v.loops, v.registers, v.reaching, v.symbolic,
+                        Given{full_rows_, true});
+    }
+    return *in_warps_;
+  }
+
+  [[nodiscard]] std::string first_text(uint32_t instruction) const {
+    return fmt::format("{} ({})", m_.full_opcode(at(instruction)), m_.place(at(instruction).head));
+  }
+
+  // A comparison with a constant multiple of 32, which may divide a block exactly between warps.
+  [[nodiscard]] bool divides_at_warps(uint32_t decision) const {
+    if (!at(decision).predicated) return false;
+    const auto& writers = k_.data.definitions(m_.text(at(decision).predicate));
+    if (writers.size() != 1) return true;
+    const Statement& s = at(writers[0]);
+    if (!m_.is(s.head, "setp")) return true;
+    return std::any_of(s.operands.begin(), s.operands.end(), [&](const ptx::TokenRange& operand) {
+      const auto bound = k_.values().symbolic.read(writers[0], m_.compact(operand), 32).as_constant();
+      return bound && (*bound % 32 == 0 || *bound % 32 == 31);
+    });
+  }
+
+  const FunctionFacts& k_;
+  const Module& m_;
+  const CallGraph graph_;
+  const bool full_rows_;
+  MayLeave may_leave_;
+  std::vector<BarrierUse> waits_;
+  mutable std::optional<Uniformity> in_warps_;
+};
+
+}  // namespace
+
+Finding early_exit(const FunctionFacts& kernel, bool full_rows, MayLeave may_leave) {
+  if (kernel.flow.instructions().empty()) return {Answer::No, "no thread waits for another"};
+  return EarlyExit(kernel, full_rows, may_leave).run();
+}
+
+std::string print_early_exit(const FunctionFacts& kernel) {
+  return fmt::format("waits after others have left: {}\n", to_text(early_exit(kernel)));
+}
+
+}  // namespace klap::analysis

@@ -1,0 +1,46 @@
+// Guards: comparisons of a thread's linear index with a bound, by which a thread goes on or ends.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "analysis/graph/flow.h"
+#include "analysis/graph/reaching.h"
+#include "analysis/graph/registers.h"
+#include "analysis/values/expression.h"
+
+namespace klap::analysis {
+
+// A comparison under which a thread goes on.
+struct Guard {
+  Expr index;              // what is compared: `i`, or `i` plus something that is the same for all threads
+  bool inclusive = false;  // index <= bound rather than index < bound
+  Sign sign = Sign::Signed;
+  Expr bound;
+  uint32_t line = 0;
+};
+// "i < p[12]"; unsigned comparisons say so.
+std::string to_string(const Guard& guard);
+
+// An operand as an instruction reads it, in terms of the linear index (linear_index.h).
+using OperandValue = std::function<Expr(uint32_t instruction, std::string_view operand, uint32_t bits)>;
+
+// What the predicate of a branch being as said (`when`) tells about the index, if it is an upper bound.
+std::optional<Guard> branch_guard(const ControlFlow& flow, const VirtualRegisters& registers,
+                                  const ReachingDefinitions& reaching, uint32_t branch, bool when,
+                                  const OperandValue& value);
+
+// Whether a thread that comes to the block ends and does nothing else.
+bool ends_at_once(const ControlFlow& flow, uint32_t block);
+
+// The block in which the threads go on that do not end behind the first block, and what the predicate of its
+// branch is for them; nothing if it does not end some of them.
+struct WayOn {
+  uint32_t block = 0;
+  bool when = false;
+};
+std::optional<WayOn> way_on_from_entry(const ControlFlow& flow);
+
+}  // namespace klap::analysis

@@ -1,0 +1,46 @@
+// The linear index of a thread: block index times block size plus thread index, in one to three dimensions.
+//
+// It is found in expressions by replacing %tid.x by `i` minus the rest of the linear form: what was computed
+// from the index only then shows `i` and no position register. Products of all sizes are `n`, the number of
+// all threads of the launch. Wrap-around is kept: a 32-bit index is the index modulo 2^32, as it is natively.
+//
+// Where it is known that a kernel is launched as one block of one row, %tid.x is the index, and %ntid.x the
+// number of threads.
+#pragma once
+
+#include "analysis/values/expression.h"
+
+namespace klap::analysis {
+
+class LinearIndex {
+ public:
+  explicit LinearIndex(uint32_t dimensions, bool one_row = false)
+      : dimensions_(dimensions), one_row_(one_row) {}
+  [[nodiscard]] uint32_t dimensions() const { return dimensions_; }
+  static Expr index(uint32_t bits);
+  static Expr count(uint32_t bits);
+
+  // The expression in terms of the index and the number of threads, as far as it can be.
+  [[nodiscard]] Expr apply(const Expr& e) const;
+
+ private:
+  [[nodiscard]] Expr linear(const char* const (&at)[3], const char* const (&size)[3], uint32_t bits) const;
+  [[nodiscard]] Expr whole(uint32_t bits) const;
+  [[nodiscard]] Expr to_index(const Expr& e) const;
+  [[nodiscard]] Expr of_row(const Expr& e) const;
+  [[nodiscard]] Expr fold_count(const Expr& e) const;
+  [[nodiscard]] Expr fold_term(const Term& term, uint32_t bits) const;
+
+  uint32_t dimensions_;
+  bool one_row_;
+};
+
+// Parts of what apply() gives: the index, the number of threads, and a position that is neither.
+bool is_index(const ExprNode& n);
+bool is_count(const ExprNode& n);
+bool is_position(const ExprNode& n);
+// The same with zeros or signs in front, and without those.
+bool is_widening(const ExprNode& n);
+const ExprNode& narrowed(const Expr& e);
+
+}  // namespace klap::analysis

@@ -1,0 +1,17 @@
+// What a kernel can reach by calls, and what follows: where shared variables lie in its blocks' memory, and
+// whether it can run at all.
+#pragma once
+
+#include <vector>
+
+#include "emulator/decode/code.h"
+
+namespace klap::emulator {
+
+// The functions that a function can get to by calls, itself first, then nearer ones before farther ones.
+std::vector<uint32_t> reachable_functions(const Image& image, uint32_t function);
+
+// Completes each kernel with what the functions say that it can reach: Function::shared and ::unsupported.
+void complete_kernels(Image& image);
+
+}  // namespace klap::emulator

@@ -1,0 +1,107 @@
+// A GPU in software: memory, loaded images, streams, and the grids that run in them.
+//
+// This is what the emulated driver (driver/) and the tests use. Work is put into streams and done when
+// somebody waits for it (or looks), never earlier, so that a program that forgets to wait is found out. Not
+// thread-safe: the driver holds a lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emulator/executor/executor.h"
+
+namespace klap::emulator {
+
+struct MachineOptions {
+  ExecutorOptions executor;
+  uint32_t pending_launches = 2048;  // cudaLimitDevRuntimePendingLaunchCount
+  uint64_t heap_bytes = 8 << 20;     // device malloc
+  // Receives what device code prints, and each finding of the checks (race, uninitialised read, ...).
+  std::function<void(std::string_view text)> print;
+  std::function<void(const std::string& finding)> finding;
+};
+
+struct DeviceLaunchCounts {
+  uint64_t device_launches = 0;  // that were made
+  uint64_t refused = 0;          // with an error, the pending limit's among them
+  uint64_t over_limit = 0;
+  uint64_t host_launches = 0;
+};
+
+using StreamId = uint64_t;
+using EventId = uint64_t;
+inline constexpr StreamId kLegacyStream = 0;
+enum class StreamFlags : uint8_t { Default, NonBlocking };
+
+class Machine {
+ public:
+  explicit Machine(const MachineOptions& options);
+  ~Machine();
+
+  Memory& memory();
+  Executor& executor();
+  // The host says here what it allocates, frees and writes itself (Order::allocated, freed, initialised).
+  Order& order();
+
+  // ---- images ----
+  struct UnitText {
+    std::string name, ptx;
+  };
+  // Links the units and puts their variables into memory. Throws Error(Parse, Unsupported, Link) with its
+  // place.
+  std::shared_ptr<const Image> load(const std::vector<UnitText>& units);
+  void unload(const std::shared_ptr<const Image>& image);
+
+  // ---- streams ----
+  StreamId create_stream(StreamFlags flags);
+  // Work that is in it is still done.
+  void destroy_stream(StreamId stream);
+  // Nonzero: a CUDA error number, and nothing was enqueued: launch_error()'s, 801 for a kernel with something
+  // in it that the emulator does not know (error_text() names it), or the machine's sticky error.
+  // `dependent`: a programmatic dependent launch. Where the work before it in the stream is a grid, it begins
+  // when the blocks of that have exited.
+  int launch(StreamId stream, Launch launch, bool dependent = false);
+  // Anything else that happens in stream order, on the host's side: copies, sets, host functions.
+  void enqueue(StreamId stream, std::function<void()> work);
+  EventId create_event();
+  void destroy_event(EventId event);
+  void record(EventId event, StreamId stream);
+  void wait(StreamId stream, EventId event);
+  // These do a little of the pending work first, so that polling ends.
+  [[nodiscard]] bool is_complete(StreamId stream);
+  [[nodiscard]] bool is_event_complete(EventId event);
+
+  // Runs until the stream, the event or everything is done. Returns 0 or the CUDA error number of a failed
+  // grid (719 launch failure, 700 illegal address, 702 time-out for a deadlock, ...); after that the machine
+  // refuses everything with the same number, as a context does after a sticky error. error_text() tells what
+  // happened.
+  int synchronise(StreamId stream);
+  int synchronise_event(EventId event);
+  int synchronise_all();
+  [[nodiscard]] int error_code() const;  // the sticky one; 0 while all is well
+  [[nodiscard]] const std::string& error_text() const;
+
+  [[nodiscard]] const DeviceLaunchCounts& counts() const;
+  void set_pending_limit(uint32_t launches);
+  [[nodiscard]] uint32_t pending_limit() const;
+  void set_heap_bytes(uint64_t bytes);
+  [[nodiscard]] uint64_t heap_bytes() const;
+  [[nodiscard]] uint64_t heap_allocations() const;  // made since the beginning, freed or not
+  // Dynamic shared memory that launches of the kernel may ask for, from the host and from the device
+  // (cuFuncSetAttribute). 48 KB less its static shared memory unless told.
+  void set_dynamic_shared_limit(const Function& kernel, uint32_t bytes);
+  [[nodiscard]] uint32_t dynamic_shared_limit(const Function& kernel) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace klap::emulator

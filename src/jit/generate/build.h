@@ -1,0 +1,37 @@
+// Building: from planned sites to a linked image that holds the program's kernels and their variants.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "jit/module.h"
+#include "jit/plan/plan.h"
+#include "transform/aggregate/unit.h"
+
+namespace klap::jit {
+
+struct BuiltModule {
+  std::string cubin;
+  std::vector<Variant> variants;
+};
+
+// Generates the variants of `sites`, places them in units, links everything and checks the result. Sites
+// whose code cannot be generated are left (in the plan's remarks) and the rest goes on. Throws Error(Link) if
+// the link fails, Error(Toolchain) if NVRTC or nvJitLink is missing.
+BuiltModule build(const Program& program, const Request& request, Plan& plan,
+                  std::span<const PlannedSite> sites, Timings& timings);
+
+// The program's own units linked as they are, but `anew` from its PTX. Throws as build() does.
+std::string link_originals(const Program& program, const Request& request, Plan& plan,
+                           std::optional<size_t> anew);
+
+// The generated kernels of each unit, and the variants they make up.
+struct GeneratedUnits {
+  std::vector<std::optional<transform::UnitCode>> code;  // by unit; nothing where none was generated
+  std::vector<Variant> variants;
+};
+GeneratedUnits generate(Plan& plan, std::span<const PlannedSite> sites, const Dump& dump, Timings& timings);
+
+}  // namespace klap::jit

@@ -1,0 +1,351 @@
+#include "jit/generate/templates.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+
+#include "jit/generate/toolchain.h"
+#include "support/embedded_file.h"
+
+namespace klap::jit {
+
+extern const EmbeddedFile kTemplateFiles[];
+
+namespace {
+
+// The oldest target that NVRTC 13 knows: what is compiled for it may be spliced into a unit of any target.
+constexpr char kTemplateTarget[] = "--gpu-architecture=compute_75";
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+// All templates by their names: any of them may include any other.
+const Headers& headers() {
+  static const auto& all = *new Headers([] {
+    Headers files;
+    for (const EmbeddedFile* file = kTemplateFiles; file->name != nullptr; ++file)
+      files.emplace_back(file->name, file->text);
+    return files;
+  }());
+  return all;
+}
+
+// The template of that name, its path below ptx-patterns/templates.
+std::shared_ptr<const ptx::Module> compiled(const std::string& name, std::vector<std::string> options) {
+  // Leaked on purpose: a program may still load code while its static objects are being destroyed.
+  static auto& mutex = *new std::mutex;
+  static auto& done = *new std::map<std::string, std::shared_ptr<const ptx::Module>>;
+  std::string key = name;
+  for (const std::string& option : options) key += " " + option;
+  const std::lock_guard lock(mutex);
+  auto& entry = done[key];
+  if (!entry) {
+    options.insert(options.end(), {kTemplateTarget, "-rdc=true", "-std=c++17"});
+    const auto file = std::ranges::find(headers(), name, &Headers::value_type::first);
+    entry = std::make_shared<const ptx::Module>(
+        ptx::parse(compile_to_ptx(file->second, name, options, headers()), name));
+  }
+  return entry;
+}
+
+std::vector<std::string> layout_options(const transform::RecordLayout& layout) {
+  std::vector<std::string> options = {fmt::format("-DKLAP_ARGS_OFFSET={}", layout.arguments_offset),
+                                      fmt::format("-DKLAP_RECORD_BYTES={}", layout.record_bytes)};
+  constexpr std::array kAxes = {'X', 'Y', 'Z'};
+  for (size_t axis = 0; axis < kAxes.size(); ++axis) {
+    const auto& extent = layout.grid.at(axis);
+    if (extent) options.push_back(fmt::format("-DKLAP_GRID_{}={}u", kAxes.at(axis), *extent));
+  }
+  if (layout.passes_once()) options.emplace_back("-DKLAP_ONCE");
+  return options;
+}
+
+std::vector<std::string> shape_options(const transform::ConsumerShape& shape) {
+  std::vector<std::string> options = layout_options(shape.layout);
+  constexpr std::array kAxes = {'X', 'Y', 'Z'};
+  for (size_t axis = 0; axis < kAxes.size(); ++axis) {
+    const auto extent = shape.blocks_differ() ? shape.sizes->block.at(axis) : shape.block.at(axis);
+    if (extent) options.push_back(fmt::format("-DKLAP_CHILD_{}={}", kAxes.at(axis), *extent));
+  }
+  if (!shape.blocks_differ()) return options;
+  options.emplace_back("-DKLAP_BLOCKS_DIFFER");
+  options.push_back(fmt::format("-DKLAP_MOST_THREADS={}", shape.most_child_threads()));
+  return options;
+}
+
+void add_room(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
+  if (shape.least_blocks != 0) options.push_back(fmt::format("-DKLAP_LEAST_BLOCKS={}", shape.least_blocks));
+}
+
+// The grid as the only group needs no constant: its code is what it would be if there were no groups.
+void add_group(std::vector<std::string>& options, uint32_t group_blocks) {
+  if (group_blocks != 0) options.push_back(fmt::format("-DKLAP_GROUP_BLOCKS={}u", group_blocks));
+}
+
+// Those of flat.h.
+void add_bound(std::vector<std::string>& options, const std::optional<analysis::FlatBound>& bound) {
+  if (!bound) return;
+  const bool is_long = bound->bytes == 8;
+  const bool is_signed = is_long ? bound->compares_signed : bound->is_signed;
+  options.push_back(
+      fmt::format("-DKLAP_BOUND={}{}", is_signed ? "" : "unsigned ", is_long ? "long long" : "int"));
+  options.push_back(
+      fmt::format("-DKLAP_BOUND_COMPARED={}long long", bound->compares_signed ? "" : "unsigned "));
+  if (bound->inclusive) options.emplace_back("-DKLAP_BOUND_INCLUSIVE");
+}
+void add_flat(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
+  if (shape.flat)
+    options.push_back(fmt::format("-DKLAP_FLAT={}u", shape.blocks_differ() ? 0 : shape.child_threads()));
+}
+
+// Those of rounds.h: pointers by their order, which is that of the spans.
+void add_rounds(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
+  const analysis::RoundSplit* const split = shape.split();
+  if (split == nullptr) return;
+  std::string spans, pointers;
+  std::optional<uint32_t> parameter;
+  int pointer = -1;
+  for (const analysis::RoundSpan& span : split->spans) {
+    if (parameter != span.parameter) ++pointer;
+    parameter = span.parameter;
+    spans += fmt::format("KLAP_SPAN({},{},{},{},{})", pointer, span.least, span.step, span.bytes,
+                         static_cast<int>(span.use));
+  }
+  for (size_t i = 0; i < split->pointers.size(); ++i) pointers += fmt::format("KLAP_POINTER({})", i);
+  constexpr uint32_t kLargestBlock = 1024;
+  options.emplace_back("-DKLAP_ROUNDS");
+  if (shape.all_rounds) options.emplace_back("-DKLAP_ALL_ROUNDS");
+  if (split->one_row)
+    options.push_back(fmt::format("-DKLAP_MOST_BLOCKS={}u", kLargestBlock / shape.child_threads()));
+  options.push_back("-DKLAP_POINTERS=" + pointers);
+  options.push_back("-DKLAP_SPANS=" + spans);
+}
+
+// Those of exits.h.
+void add_leaving(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
+  if (shape.leaves(analysis::MayLeave::Warps)) options.emplace_back("-DKLAP_WARPS_LEAVE");
+}
+
+// All kernels with their numbers and blocks.
+std::vector<std::string> feed_options(const transform::ConsumerShape& shape) {
+  std::vector<std::string> options = layout_options(shape.layout);
+  std::string kernels;
+  for (size_t i = 0; i < shape.bodies.size(); ++i) {
+    constexpr std::array kOwn = {"own.x", "own.y", "own.z"};
+    std::array<std::string, 3> extents;
+    for (size_t axis = 0; axis < extents.size(); ++axis) {
+      const uint32_t extent = shape.bodies[i].block.at(axis);
+      extents.at(axis) = extent == transform::kOwnExtent ? kOwn.at(axis) : std::to_string(extent);
+    }
+    kernels += fmt::format("KLAP_KERNEL({},{})", i, fmt::join(extents, ","));
+  }
+  options.push_back("-DKLAP_KERNELS=" + kernels);
+  options.push_back(fmt::format("-DKLAP_THREADS={}", shape.threads()));
+  if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
+  add_leaving(options, shape);
+  return options;
+}
+
+// The child's block is not among them.
+std::vector<std::string> warp_options(const transform::ConsumerShape& shape) {
+  std::vector<std::string> options = layout_options(shape.layout);
+  options.push_back(fmt::format("-DKLAP_LANES={}", shape.lanes));
+  return options;
+}
+
+}  // namespace
+
+std::shared_ptr<const ptx::Module> record_template(const transform::ConsumerShape& shape,
+                                                   uint32_t group_blocks,
+                                                   const std::optional<analysis::OwnChildren>& own) {
+  std::vector<std::string> options = layout_options(shape.layout);
+  add_group(options, group_blocks);
+  add_flat(options, shape);
+  add_bound(options, own ? own->bound : shape.flat ? shape.flat->bound : std::nullopt);
+  if (own) {
+    options.push_back(fmt::format("-DKLAP_OWN={}u", own->most_threads));
+    options.push_back(fmt::format("-DKLAP_OWN_BLOCK={}u", shape.child_threads()));
+  }
+  add_rounds(options, shape);
+  return compiled("aggregate/record.cu", options);
+}
+
+std::shared_ptr<const ptx::Module> record_sizes_template(const transform::ConsumerShape& shape,
+                                                         uint32_t group_blocks) {
+  std::vector<std::string> options = layout_options(shape.layout);
+  add_group(options, group_blocks);
+  add_flat(options, shape);
+  if (shape.flat) add_bound(options, shape.flat->bound);
+  options.push_back(fmt::format("-DKLAP_MOST_THREADS={}", shape.most_child_threads()));
+  options.push_back(fmt::format("-DKLAP_SHARED_ROOM={}", shape.most_shared_bytes()));
+  if (shape.blocks_differ() && !shape.flat)
+    options.emplace_back(shape.exact ? "-DKLAP_KEEP_THREADS" : "-DKLAP_IN_WARPS");
+  if (shape.sizes && shape.sizes->shared_differs()) options.emplace_back("-DKLAP_KEEP_SHARED");
+  return compiled("aggregate/record_sizes.cu", options);
+}
+
+std::shared_ptr<const ptx::Module> feed_record_template(const transform::ConsumerShape& shape,
+                                                        uint32_t group_blocks) {
+  std::vector<std::string> options = layout_options(shape.layout);
+  add_group(options, group_blocks);
+  if (shape.feeds) options.emplace_back("-DKLAP_FEEDS");
+  return compiled("worklist/feed_record.cu", options);
+}
+
+std::shared_ptr<const ptx::Module> chain_record_template(const transform::ConsumerShape& shape,
+                                                         uint32_t group_blocks) {
+  std::vector<std::string> options = layout_options(shape.layout);
+  add_group(options, group_blocks);
+  std::string kernels;
+  for (size_t i = 0; i < shape.bodies.size(); ++i) {
+    const transform::FedBody& body = shape.bodies[i];
+    kernels += fmt::format("KLAP_KERNEL({},{},{},{},{},{})", i, body.block[0], body.block[1], body.block[2],
+                           body.shared_bytes, body.kernel->parameter_bytes);
+  }
+  options.push_back("-DKLAP_KERNELS=" + kernels);
+  return compiled("loop_launches/chain_record.cu", options);
+}
+
+std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape) {
+  if (shape.lanes != 0) {
+    std::vector<std::string> options = warp_options(shape);
+    if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
+    return compiled("warp/warp.cu", options);
+  }
+  if (shape.feeds) {
+    std::vector<std::string> options = feed_options(shape);
+    options.push_back(fmt::format("-DKLAP_TAKES={}", shape.takes));
+    if (shape.apart) options.emplace_back("-DKLAP_APART");
+    if (shape.has_own_extents()) options.emplace_back("-DKLAP_OWN_BLOCK");
+    add_room(options, shape);
+    return compiled("worklist/feed.cu", options);
+  }
+  if (shape.chain == transform::Chain::InOrder)
+    return compiled("loop_launches/ordered.cu", feed_options(shape));
+  if (shape.chain == transform::Chain::AnyOrder)
+    return compiled("loop_launches/chain.cu", feed_options(shape));
+  std::vector<std::string> options = shape_options(shape);
+  if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
+  add_leaving(options, shape);
+  if (shape.exact) return compiled("aggregate/exact.cu", options);
+  if (shape.awaits_parent) options.emplace_back("-DKLAP_AWAIT_PARENT");
+  if (shape.two_heads) options.emplace_back("-DKLAP_TWO_HEADS");
+  if (shape.flat) {
+    options.push_back(fmt::format("-DKLAP_THREADS={}", shape.flat_threads));
+    if (shape.in_one_row()) options.emplace_back("-DKLAP_ONE_ROW");
+    return compiled("aggregate/consumer_flat.cu", options);
+  }
+  options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));
+  add_room(options, shape);
+  if (shape.together == analysis::Together::Warps) options.emplace_back("-DKLAP_WARPS_TOGETHER");
+  if (shape.together == analysis::Together::Blocks) options.emplace_back("-DKLAP_BLOCKS_TOGETHER");
+  return compiled("aggregate/consumer.cu", options);
+}
+
+std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape,
+                                                  uint32_t group_blocks, bool in_order) {
+  std::vector<std::string> options = shape_options(shape);
+  add_group(options, group_blocks);
+  if (in_order) options.emplace_back("-DKLAP_IN_ORDER");
+  if (shape.sizes && shape.sizes->shared_differs()) {
+    options.emplace_back("-DKLAP_SHARED_DIFFERS");
+  } else {
+    options.push_back(fmt::format("-DKLAP_CHILD_SHARED_BYTES={}", shape.shared_bytes));
+  }
+  return compiled("aggregate/leave_grid.cu", options);
+}
+
+std::shared_ptr<const ptx::Module> leave_chain_template(const transform::ConsumerShape& shape,
+                                                        uint32_t group_blocks) {
+  std::vector<std::string> options = {fmt::format("-DKLAP_THREADS={}", shape.threads()),
+                                      fmt::format("-DKLAP_SHARED_BYTES={}", shape.shared_bytes)};
+  add_group(options, group_blocks);
+  return compiled("worklist/leave_chain.cu", options);
+}
+
+std::shared_ptr<const ptx::Module> warp_launch_template(const transform::ConsumerShape& shape,
+                                                        const transform::SharingShape& sharing) {
+  std::vector<std::string> options = warp_options(shape);
+  if (sharing.match_block) options.emplace_back("-DKLAP_MATCH_BLOCK");
+  if (sharing.match_bytes) {
+    options.emplace_back("-DKLAP_MATCH_BYTES");
+    options.push_back(fmt::format("-DKLAP_SHARED_ROOM={}u", shape.shared_room));
+  }
+  if (sharing.match_stream) options.emplace_back("-DKLAP_MATCH_STREAM");
+  if (sharing.last_error) options.emplace_back("-DKLAP_LAST_ERROR");
+  return compiled("warp/warp_launch.cu", options);
+}
+
+std::shared_ptr<const ptx::Module> device_memory_template(bool has_runtime) {
+  std::vector<std::string> options;
+  if (has_runtime) options.emplace_back("-DKLAP_RUNTIME");
+  return compiled("common/device_memory.cu", options);
+}
+
+namespace {
+
+std::string word_list(const std::vector<uint32_t>& words) {
+  std::string text;
+  for (const uint32_t word : words) text += fmt::format("KLAP_WORD({})", word);
+  return text;
+}
+
+const char* unsigned_type(uint32_t bytes) {
+  return bytes == 1   ? "unsigned char"
+         : bytes == 2 ? "unsigned short"
+         : bytes == 4 ? "unsigned int"
+                      : "unsigned long long";
+}
+
+// Those of promote.cu, promote_link.cu and promote_launch.cu.
+std::vector<std::string> promotion_options(const transform::PromotedShape& shape) {
+  std::vector<std::string> options = {fmt::format("-DKLAP_AREA_BYTES={}", shape.area_bytes),
+                                      fmt::format("-DKLAP_SLOT_WORDS={}", shape.slot_words()),
+                                      fmt::format("-DKLAP_THREADS={}", shape.threads),
+                                      "-DKLAP_WORDS=" + word_list(shape.words)};
+  std::string steps;
+  for (const transform::ArgumentStep& step : shape.steps) {
+    steps += fmt::format("KLAP_STEP({},{},{},{}ull)", step.offset, unsigned_type(step.bytes),
+                         step.multiplies ? "mul" : "add", step.by);
+  }
+  options.push_back("-DKLAP_STEPS=" + steps);
+  if (shape.condition == analysis::LinkCondition::Counted) options.emplace_back("-DKLAP_COUNTED");
+  if (shape.condition == analysis::LinkCondition::Available) {
+    options.emplace_back("-DKLAP_FAST");
+    options.push_back("-DKLAP_FAST_WORDS=" + word_list(shape.fast_words));
+  }
+  const bool overlaps = shape.mode == transform::PromotionMode::Overlapped;
+  if (overlaps) options.emplace_back(shape.combines ? "-DKLAP_PASSES" : "-DKLAP_OVERLAPS");
+  if (shape.mode == transform::PromotionMode::LookBack) options.emplace_back("-DKLAP_LOOK_BACK");
+  if (shape.batch > 1) options.push_back(fmt::format("-DKLAP_BATCH={}u", shape.batch));
+  if (shape.two_heads) options.emplace_back("-DKLAP_TWO_HEADS");
+  if (shape.launches) {
+    options.emplace_back("-DKLAP_LAUNCHES");
+    options.push_back(fmt::format("-DKLAP_SHARED_BYTES={}", shape.shared_bytes));
+  }
+  if (!shape.combines) return options;
+  std::string carries;
+  for (const transform::ArgumentCarry& carry : shape.carries)
+    carries += fmt::format("KLAP_CARRY({},{},{})", carry.offset, carry.word, carry.operation);
+  options.push_back("-DKLAP_CARRIES=" + carries);
+  return options;
+}
+
+}  // namespace
+
+std::shared_ptr<const ptx::Module> promote_template(const transform::PromotedShape& shape) {
+  return compiled("promote/promote.cu", promotion_options(shape));
+}
+
+std::shared_ptr<const ptx::Module> promote_link_template(const transform::PromotedShape& shape) {
+  return compiled("promote/promote_link.cu", promotion_options(shape));
+}
+
+std::shared_ptr<const ptx::Module> promote_launch_template(const transform::PromotedShape& shape) {
+  return compiled("promote/promote_launch.cu", promotion_options(shape));
+}
+
+}  // namespace klap::jit

@@ -1,0 +1,227 @@
+#include "jit/plan/describe.h"
+
+#include <fmt/format.h>
+
+#include "support/demangle.h"
+
+namespace klap::jit {
+namespace {
+
+using analysis::FunctionFacts;
+using analysis::Site;
+
+const char* to_string(ptx::Linkage linkage) {
+  switch (linkage) {
+    case ptx::Linkage::Internal:
+      return "internal";
+    case ptx::Linkage::Visible:
+      return "visible";
+    case ptx::Linkage::Weak:
+      return "weak";
+    case ptx::Linkage::Extern:
+      return "extern";
+    case ptx::Linkage::Common:
+      return "common";
+  }
+  return "";
+}
+
+std::string three(const std::array<std::string, 3>& operands) {
+  return fmt::format("{}, {}, {}", operands[0], operands[1], operands[2]);
+}
+
+// "NULL", "tail launch" for a single literal stream; what it can be otherwise.
+std::string stream_text(const Site& site) {
+  if (site.streams.size() != 1) return site.streams.empty() ? site.stream : analysis::print(site.streams);
+  switch (site.streams[0].kind) {
+    case analysis::StreamClass::Null:
+      return "NULL";
+    case analysis::StreamClass::PerThread:
+      return "per-thread";
+    case analysis::StreamClass::FireAndForget:
+      return "fire-and-forget";
+    case analysis::StreamClass::TailLaunch:
+      return "tail launch";
+    default:
+      return site.streams[0].text;
+  }
+}
+
+// "immediate 5", "kernel parameter 2", "register %rd3".
+std::string source_text(const FunctionFacts& facts, const std::string& operand) {
+  if (const auto value = facts.data.constant(operand)) return fmt::format("immediate {}", *value);
+  const auto& writers = facts.data.definitions(operand);
+  if (writers.size() == 1) {
+    const ptx::Statement& s = *facts.flow.instructions()[writers[0]].statement;
+    if (facts.module.is(s.head, "ld") && facts.module.has_modifier(s, ".param") && s.operands.size() == 2) {
+      const auto address = analysis::parse_address(facts.module, s.operands[1]);
+      for (size_t i = 0; address && i < facts.function.parameters.size(); ++i) {
+        if (facts.function.parameters[i].name == address->base) return fmt::format("kernel parameter {}", i);
+      }
+    }
+  }
+  return "register " + operand;
+}
+
+// How many statements of each kind a body has.
+struct Counts {
+  size_t instructions = 0, labels = 0, directives = 0, scopes = 0;
+};
+Counts count(const ptx::Statement& body) {
+  Counts counts;
+  ptx::for_each_statement(body, [&](const ptx::Statement& s) {
+    switch (s.kind) {
+      case ptx::StatementKind::Instruction:
+        ++counts.instructions;
+        return;
+      case ptx::StatementKind::Label:
+        ++counts.labels;
+        return;
+      case ptx::StatementKind::Directive:
+        ++counts.directives;
+        return;
+      case ptx::StatementKind::Block:
+        ++counts.scopes;
+        return;
+    }
+  });
+  return counts;
+}
+
+std::string describe(const ptx::Module& m, const ptx::Function& f) {
+  std::string text = fmt::format("line {}: {} {} {}{}\n", m.line(f.tokens.first), to_string(f.linkage),
+                                 f.kind == ptx::FunctionKind::Entry ? "kernel" : "function",
+                                 both_names(f.name), f.is_definition ? "" : ", declared only");
+  for (const ptx::Parameter& p : f.parameters) {
+    text +=
+        fmt::format("  parameter {} at {}, {} bytes, aligned to {}\n", p.name, p.offset, p.bytes, p.align);
+  }
+  if (!f.attributes.empty()) text += fmt::format("  {}\n", m.compact(f.attributes));
+  if (!f.is_definition) return text;
+  const Counts counts = count(f.body);
+  return text + fmt::format("  {} instructions, {} labels, {} directives, {} scopes\n", counts.instructions,
+                            counts.labels, counts.directives, counts.scopes);
+}
+
+// "  record           8 bytes" and a line for each place; for one that is not packed, where arguments begin.
+std::string record_text(const transform::ConsumerShape& shape) {
+  const transform::RecordLayout& layout = shape.layout;
+  if (!layout.packed) {
+    return fmt::format("  record           {} bytes, arguments at {}\n", layout.record_bytes,
+                       layout.arguments_offset);
+  }
+  std::string text = fmt::format("  record           {} bytes, packed\n", layout.record_bytes);
+  for (const transform::ArgumentPlace& place : layout.places) {
+    text += fmt::format("  argument bytes   {} to {} {} {}\n", place.from, place.from + place.bytes,
+                        place.once ? "once, at" : "at", place.at);
+  }
+  return text;
+}
+
+}  // namespace
+
+SiteInfo site_info(const FunctionFacts& facts, const Site& site) {
+  SiteInfo info;
+  info.parent = facts.function.name;
+  info.child = site.callee;
+  info.idiom = analysis::form_name(site);
+  info.line = site.position.line;
+  info.column = site.position.column;
+  info.grid = three(site.grid);
+  info.block = three(site.block);
+  info.shared_bytes = site.shared;
+  info.stream = stream_text(site);
+  const uint32_t at =
+      site.get_call == nullptr ? analysis::ControlFlow::npos : facts.flow.index_of(site.get_call);
+  info.in_loop = at != analysis::ControlFlow::npos && facts.flow.in_loop(at);
+  for (const analysis::Argument& argument : site.arguments) {
+    info.arguments.push_back({argument.offset, argument.bytes, source_text(facts, argument.source)});
+  }
+  return info;
+}
+
+std::string describe(const SiteInfo& site) {
+  const std::string child = site.child.empty() ? "a kernel held in a register" : both_names(site.child);
+  std::string text = fmt::format("launch at line {}:{}{}: {} from {}\n", site.line, site.column,
+                                 site.in_loop ? ", in a loop" : "", child, both_names(site.parent));
+  text += fmt::format("  idiom   {}\n  grid    {}\n  block   {}\n  shared  {}\n  stream  {}\n", site.idiom,
+                      site.grid, site.block, site.shared_bytes, site.stream);
+  for (const ArgumentInfo& argument : site.arguments) {
+    text += fmt::format("  argument at {}, {} bytes: {}\n", argument.offset, argument.bytes, argument.source);
+  }
+  return text;
+}
+
+std::string describe(const SiteRemark& remark, const std::string& place) {
+  const std::string verdict = remark.rewritten ? fmt::format("rewritten: granularity {}, launched by the {}",
+                                                             remark.granularity, remark.launcher)
+                                               : fmt::format("left: {}", remark.reason);
+  const std::string detail = (remark.detail.empty() ? "" : ": ") + remark.detail;
+  // Of code that cannot be read it is known only that it launches.
+  if (remark.parent.empty())
+    return fmt::format("{}: remark: its launches are {}{}\n", place, verdict, detail);
+  const std::string child = remark.child.empty() ? "an unknown kernel" : both_names(remark.child);
+  std::string text = fmt::format("{}:{}:{}: remark: launch of {} from {} {}{}\n", place, remark.line,
+                                 remark.column, child, both_names(remark.parent), verdict, detail);
+  for (const std::string& note : remark.notes) {
+    text += fmt::format("{}:{}:{}: note: {}\n", place, remark.line, remark.column, note);
+  }
+  return text;
+}
+
+std::string describe(const PlannedSite& site) {
+  const transform::ConsumerShape& shape = site.shape;
+  std::string text =
+      fmt::format("{}, unit {}: launches {}, unit {}\n", both_names(site.parent->function.name),
+                  site.parent_unit, both_names(site.child->name), site.child_unit);
+  if (site.promotion != nullptr)
+    return text + fmt::format("  promotion        {}\n", promotion_text(*site.promotion, *site.parent));
+  text += fmt::format("  granularity      {}\n", to_string(site.way.granularity));
+  text += fmt::format("  launcher         {}\n", to_string(site.way.launcher));
+  if (site.way.group_blocks != 0) {
+    text += fmt::format("  group            {} of the parent's blocks\n", site.way.group_blocks);
+  }
+  if (shape.lanes != 0) {
+    text += fmt::format("  children         {} in a launch{}\n", shape.lanes,
+                        shape.grid_is_1d ? ", grids of one dimension" : "");
+    return text + record_text(shape);
+  }
+  const std::string grids = shape.grid_is_1d ? ", grids of one dimension" : "";
+  if (shape.blocks_differ()) {
+    text += fmt::format("  child's block    in the record, {} threads at most{}\n",
+                        shape.most_child_threads(), grids);
+  } else {
+    text +=
+        fmt::format("  child's block    {}x{}x{}{}\n", shape.block[0], shape.block[1], shape.block[2], grids);
+  }
+  text += shape.flat
+              ? fmt::format("  consumer's block {} threads, runs {}\n", shape.threads(), shape.flat->threads)
+              : fmt::format("  consumer's block {} threads, {} of the child\n", shape.threads(), shape.pack);
+  for (size_t i = 0; site.family != nullptr && i < site.family->kernels.size(); ++i) {
+    const analysis::FedKernel& kernel = site.family->kernels[i];
+    text += fmt::format("  runs kernel {}    {}, in {}\n", i, both_names(kernel.facts->function.name),
+                        kernel.has_constant_block() ? fmt::format("blocks of {} threads", kernel.threads())
+                                                    : "blocks that follow the parent's");
+  }
+  return text + record_text(shape);
+}
+
+std::string describe(const ptx::Module& module) {
+  std::string text = fmt::format("version {}, target {}{}, {} tokens\n", module.version, module.target,
+                                 module.debug ? ", debug" : "", module.tokens.size());
+  for (const ptx::Item& item : module.items) {
+    if (item.kind == ptx::ItemKind::Function) {
+      text += describe(module, module.functions[item.index]);
+    } else if (item.kind == ptx::ItemKind::Variable) {
+      const ptx::Variable& v = module.variables[item.index];
+      text += fmt::format("line {}: {} variable {}\n", module.line(item.tokens.first), to_string(v.linkage),
+                          module.compact(v.declaration));
+    } else if (item.kind == ptx::ItemKind::Other) {
+      const ptx::TokenRange head = {item.tokens.first, std::min(item.tokens.first + 3, item.tokens.last)};
+      text += fmt::format("line {}: {}\n", module.line(item.tokens.first), module.compact(head));
+    }
+  }
+  return text;
+}
+
+}  // namespace klap::jit

@@ -1,0 +1,163 @@
+#include "jit/plan/device_memory.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "analysis/launches/device_memory.h"
+#include "analysis/legality/unit_checks.h"
+#include "jit/cache/hash.h"
+#include "jit/generate/templates.h"
+#include "jit/plan/given_setting.h"
+#include "jit/plan/options.h"
+#include "jit/plan/plan.h"
+#include "support/error.h"
+#include "transform/aggregate/device_memory.h"
+
+namespace klap::jit {
+namespace {
+
+using analysis::kHeapFunctions;
+using analysis::kRuntimeHeapFunctions;
+
+bool is_asked(const Request& request) {
+  const auto given = given_setting(request, kHeapKey, "", "");
+  return given && given->text == "warp";
+}
+
+// The first of the functions that machine code may refer to: its name stands whole in it, at the end of
+// another name or by itself. Names of functions that are called stand in relocatable code.
+std::string_view function_in_machine_code(std::string_view cubin) {
+  for (const auto& names : {kHeapFunctions, kRuntimeHeapFunctions}) {
+    for (const std::string_view name : names) {
+      if (cubin.find(std::string(name) + '\0') != std::string_view::npos) return name;
+    }
+  }
+  return {};
+}
+
+class Finder {
+ public:
+  Finder(const Program& program, const Request& request, Plan& plan)
+      : program_(program), request_(request), plan_(plan) {}
+
+  DeviceMemory find() {
+    for (size_t u = 0; u < program_.units.size(); ++u) {
+      if (program_.units[u].is_device_runtime) continue;
+      std::string objection = examine(u);
+      if (!objection.empty() && out_.objection.empty())
+        out_.objection = fmt::format("{}: {}", program_.units[u].name, objection);
+    }
+    if (out_.objection.empty() && !request_.device_runtime)
+      out_.objection = "the module is linked without the device runtime";
+    if (out_.objection.empty()) out_.objection = object_to_options();
+    Hasher hasher;
+    for (const size_t u : out_.units) hasher.add(program_.units[u].ptx);
+    out_.tag = hasher.hex().substr(0, 8);
+    return std::move(out_);
+  }
+
+ private:
+  // Why the unit stands in the way; empty if it does not.
+  std::string examine(size_t u) {
+    const Unit& unit = program_.units[u];
+    if (unit.ptx.empty()) return "it carries no PTX";
+    std::set<std::string> functions;
+    if (analysis::may_use_device_memory(unit.ptx)) {
+      try {
+        functions = analysis::device_memory_functions(*plan_.units[u]->original());
+      } catch (const Error& error) {
+        return fmt::format("its PTX cannot be read: {}", error.what());
+      }
+    }
+    if (functions.empty()) {
+      const std::string_view hidden = function_in_machine_code(unit.cubin);
+      return hidden.empty() ? "" : fmt::format("its machine code calls {}, its PTX does not", hidden);
+    }
+    out_.units.insert(u);
+    for (const std::string_view name : kRuntimeHeapFunctions)
+      out_.has_runtime = out_.has_runtime || functions.contains(std::string(name));
+    return object_to_unit(u);
+  }
+
+  // To assembling all code of a unit that takes or frees memory anew.
+  std::string object_to_unit(size_t u) {
+    const ptx::Module& module = *plan_.units[u]->original();
+    const std::string& made_for = plan_.units[u]->made_for();
+    if (!made_for.empty()) return fmt::format("its PTX is for {}", made_for);
+    if (module.debug && !request_.debug_units) return "it was compiled for debugging";
+    return analysis::object_to_own_memory(module);
+  }
+
+  // PTX of one link shares its options (LinkPlanner), and variants of the others are PTX as well.
+  [[nodiscard]] std::string object_to_options() const {
+    const Unit* first = nullptr;
+    for (const Unit& unit : program_.units) {
+      if (unit.is_device_runtime) continue;
+      if (first == nullptr) first = &unit;
+      if (parse_options(unit.options).code_changing != parse_options(first->options).code_changing)
+        return fmt::format("{} and {} were built with different options", first->name, unit.name);
+    }
+    return {};
+  }
+
+  const Program& program_;
+  const Request& request_;
+  Plan& plan_;
+  DeviceMemory out_;
+};
+
+std::string own_name(std::string_view function, const DeviceMemory& memory) {
+  return fmt::format("{}$klap_{}", function, memory.tag);
+}
+
+}  // namespace
+
+DeviceMemory find_device_memory(const Program& program, const Request& request, Plan& plan) {
+  return is_asked(request) ? Finder(program, request, plan).find() : DeviceMemory();
+}
+
+std::string with_own_memory(const std::string& ptx, const DeviceMemory& memory, const std::string& name) {
+  transform::FunctionNames names;
+  for (const auto& functions : {kHeapFunctions, kRuntimeHeapFunctions}) {
+    for (const std::string_view function : functions) names.emplace(function, own_name(function, memory));
+  }
+  return transform::with_functions(ptx, names, name);
+}
+
+std::string device_memory_unit(const DeviceMemory& memory) {
+  const transform::FunctionNames names = {
+      {"__klap_malloc", own_name(kHeapFunctions[0], memory)},
+      {"__klap_free", own_name(kHeapFunctions[1], memory)},
+      {"__klap_runtime_malloc", own_name(kRuntimeHeapFunctions[0], memory)},
+      {"__klap_runtime_free", own_name(kRuntimeHeapFunctions[1], memory)},
+      {"__klap_native_malloc", std::string(kHeapFunctions[0])},
+      {"__klap_native_free", std::string(kHeapFunctions[1])},
+      {"__klap_native_runtime_malloc", std::string(kRuntimeHeapFunctions[0])},
+      {"__klap_native_runtime_free", std::string(kRuntimeHeapFunctions[1])}};
+  const auto unit = device_memory_template(memory.has_runtime);
+  return transform::with_functions(unit->source, names, unit->name);
+}
+
+void note_device_memory(const Plan& plan, std::vector<SiteRemark>& remarks, bool is_built) {
+  const DeviceMemory& memory = plan.memory;
+  if (memory.units.empty() || remarks.empty()) return;
+  const auto rewritten = std::ranges::find(remarks, true, &SiteRemark::rewritten);
+  SiteRemark& remark = rewritten == remarks.end() ? remarks.front() : *rewritten;
+  std::string why = memory.objection;
+  if (why.empty() && !is_built) why = "no launch of the module is rewritten";
+  if (!why.empty()) {
+    remark.notes.push_back("the module's device memory is not aggregated: " + why);
+    return;
+  }
+  std::vector<std::string> units;
+  for (const size_t u : memory.units) units.push_back(plan.units[u]->unit().name);
+  remark.notes.push_back(fmt::format(
+      "the module's device memory is aggregated by warp, in the program's own kernels, too: units assembled "
+      "anew for it: {}",
+      fmt::join(units, ", ")));
+}
+
+}  // namespace klap::jit

@@ -1,0 +1,46 @@
+// The device memory of a whole module, aggregated by warp (the setting aggregate_malloc).
+//
+// All units' malloc, free, cudaMalloc and cudaFree become those of templates/common/device_memory.cu, in the
+// program's own kernels as in their variants: a piece may be freed anywhere. Every unit that mentions them is
+// assembled anew, and one more unit defines them. Where that cannot be done for every unit nothing is
+// changed.
+//
+// What cannot be seen from here is another module of the same process. Whoever switches this on says that
+// none frees what this one took, nor the other way round.
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "jit/module.h"
+
+namespace klap::jit {
+
+struct Plan;
+
+struct DeviceMemory {
+  std::set<size_t> units;    // that mention the functions
+  bool has_runtime = false;  // cudaMalloc or cudaFree among them
+  std::string tag;           // of the module, in the names of its functions
+  std::string objection;     // why it is not done; empty if it is
+
+  [[nodiscard]] bool is_aggregated() const { return !units.empty() && objection.empty(); }
+  // The unit's code goes into the link as PTX.
+  [[nodiscard]] bool changes(size_t unit) const { return is_aggregated() && units.contains(unit); }
+};
+
+// Looks through all units, if the settings ask for it.
+DeviceMemory find_device_memory(const Program& program, const Request& request, Plan& plan);
+
+// A unit's PTX with the module's functions.
+std::string with_own_memory(const std::string& ptx, const DeviceMemory& memory, const std::string& name);
+// The unit that defines them. Throws Error(Toolchain).
+std::string device_memory_unit(const DeviceMemory& memory);
+
+// Says at the first site that is rewritten, else at the first, what became of it; nothing where it was not
+// asked for or no unit takes memory. `is_built`: some launch is rewritten.
+void note_device_memory(const Plan& plan, std::vector<SiteRemark>& remarks, bool is_built);
+
+}  // namespace klap::jit

@@ -1,0 +1,43 @@
+// Whether and how a kernel that launches itself is promoted (analysis/promotion/promotion.h,
+// transform/promotion/promote.h).
+//
+// The mode that is asked for, or the best one, if nothing stands against it; else the next that needs less.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/promotion/promotion.h"
+#include "jit/plan/wishes.h"
+#include "transform/promotion/promote.h"
+
+namespace klap::jit {
+
+// SiteRemark::granularity of a site that is promoted.
+inline constexpr char kPromotion[] = "promotion";
+
+struct PlannedPromotion {
+  std::shared_ptr<const analysis::ChainFacts> chain;
+  transform::PromotedShape shape;
+  std::vector<std::string> notes;  // on what stands against better modes
+};
+
+struct PromotionVerdict {
+  std::shared_ptr<const PlannedPromotion> promotion;  // null where there is an objection
+  std::optional<analysis::Objection> objection;
+};
+
+// True if the kernel launches itself: only then there is anything to say about promotion.
+bool launches_itself(const analysis::FunctionFacts& kernel);
+
+// For a wish that is not "none", and devices of compute capability `sm` (90 for 9.0).
+PromotionVerdict plan_promotion(const analysis::FunctionFacts& kernel, const SiteWish& wish, uint32_t sm);
+// The same for a chain of which all is known, and SiteWish::promotion.
+PromotionVerdict plan_promotion(std::shared_ptr<const analysis::ChainFacts> chain, const std::string& wish);
+
+// For the remark: "look-back, block 512x1x1, parameter 3 stepped by 1, ...".
+std::string promotion_text(const PlannedPromotion& promotion, const analysis::FunctionFacts& kernel);
+
+}  // namespace klap::jit

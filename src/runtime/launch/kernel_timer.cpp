@@ -1,0 +1,112 @@
+#include "runtime/launch/kernel_timer.h"
+
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <vector>
+
+#include "runtime/driver.h"
+#include "runtime/process.h"
+#include "runtime/queues/block_pool.h"
+#include "runtime/stats.h"
+#include "support/boundary.h"
+
+namespace klap::runtime {
+
+namespace {
+
+struct Pending {
+  uint64_t context_id = 0;
+  std::string parent;
+  bool counts = true;
+  CUevent before = nullptr;
+  CUevent between = nullptr;
+  CUevent after = nullptr;
+};
+
+struct PendingLaunches {
+  std::mutex mutex;
+  std::vector<Pending> launches;
+};
+
+PendingLaunches& pending() {
+  // Leaked on purpose, as the statistics are: launches may come while the process runs its exit handlers.
+  static auto* const launches = new PendingLaunches;
+  return *launches;
+}
+
+void destroy(CUevent event) {
+  if (event) driver()->event_destroy(event);
+}
+
+void count(const Pending& launch) {
+  float parent_ms = 0, consumer_ms = 0;
+  if (driver()->event_elapsed_time(&parent_ms, launch.before, launch.between) == CUDA_SUCCESS &&
+      driver()->event_elapsed_time(&consumer_ms, launch.between, launch.after) == CUDA_SUCCESS) {
+    Stats::instance().launch_timed(launch.parent, parent_ms, consumer_ms, launch.counts);
+  }
+}
+
+// The current CUDA context, 0 where there is none.
+uint64_t current_context() {
+  unsigned long long id = 0;
+  return driver()->ctx_get_id(nullptr, &id) == CUDA_SUCCESS ? id : 0;
+}
+
+}  // namespace
+
+void collect_timed_launches() noexcept try {
+  PendingLaunches& all = pending();
+  const std::lock_guard lock(all.mutex);
+  if (all.launches.empty()) return;
+  const uint64_t context_id = current_context();
+  std::erase_if(all.launches, [context_id](const Pending& launch) {
+    // Events of a context that may be gone cannot be asked any more; context ids are never given out again.
+    if (launch.context_id != context_id) return false;
+    const CUresult state = driver()->event_query(launch.after);
+    if (state == CUDA_ERROR_NOT_READY) return false;
+    if (state == CUDA_SUCCESS) count(launch);
+    for (const CUevent event : {launch.before, launch.between, launch.after}) destroy(event);
+    return true;
+  });
+} catch (const std::exception& error) {
+  report_failure("KLAP_TIMING", "some launches are missing in the GPU times", error.what());
+}
+
+TimedLaunch::TimedLaunch(const std::string& parent, CUstream stream, bool counts)
+    : parent_(parent), stream_(stream), counts_(counts), timed_(config().timing) {
+  if (!timed_) return;
+  const RelaxedCapture relaxed;
+  collect_timed_launches();
+  timed_ = record(before_);
+}
+
+bool TimedLaunch::record(CUevent& event) {
+  return driver()->event_create(&event, CU_EVENT_DEFAULT) == CUDA_SUCCESS &&
+         driver()->event_record(event, stream_) == CUDA_SUCCESS;
+}
+
+void TimedLaunch::parent_enqueued() {
+  if (!timed_) return;
+  const RelaxedCapture relaxed;
+  timed_ = record(between_);
+}
+
+void TimedLaunch::complete() {
+  if (!timed_) return;
+  const RelaxedCapture relaxed;
+  if (!record(after_)) return;
+  // All is enqueued: a failure now must not make the program's own launch follow.
+  try_or_report("KLAP_TIMING", "a launch is missing in the GPU times", [this] {
+    PendingLaunches& all = pending();
+    const std::lock_guard lock(all.mutex);
+    all.launches.push_back({current_context(), parent_, counts_, before_, between_, after_});
+    before_ = between_ = after_ = nullptr;
+  });
+}
+
+TimedLaunch::~TimedLaunch() {
+  for (const CUevent event : {before_, between_, after_}) destroy(event);
+}
+
+}  // namespace klap::runtime

@@ -1,0 +1,450 @@
+#include "runtime/launch/launch.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ptx-patterns/templates/common/queue.h"
+#include "runtime/driver.h"
+#include "runtime/launch/kernel_timer.h"
+#include "runtime/launch/launch_context.h"
+#include "runtime/launch/launch_params.h"
+#include "runtime/launch/launch_reasons.h"
+#include "runtime/launch/pointers_apart.h"
+#include "runtime/launch/promoted_launch.h"
+#include "runtime/launch/slices.h"
+#include "runtime/launch/thread_streams.h"
+#include "runtime/launch/variant_launch.h"
+#include "runtime/load/handles.h"
+#include "runtime/load/registry.h"
+#include "runtime/process.h"
+#include "runtime/queues/readback.h"
+#include "runtime/stats.h"
+#include "support/boundary.h"
+#include "support/demangle.h"
+#include "support/log.h"
+
+namespace klap::runtime {
+
+namespace {
+
+// The attributes that a recording parent and its consumer can honour exactly. Null if there are no others.
+MaybeReason refuse_attributes(std::span<const CUlaunchAttribute> attributes,
+                              const CUlaunchAttribute*& priority) {
+  for (const CUlaunchAttribute& attribute : attributes) {
+    switch (attribute.id) {
+      case CU_LAUNCH_ATTRIBUTE_IGNORE:
+        break;
+      case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        priority = &attribute;
+        break;
+      case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        return &reasons::kCooperativeLaunch;
+      case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+      case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+        return &reasons::kClusterLaunch;
+      default:
+        return &reasons::kLaunchAttribute;
+    }
+  }
+  return nullptr;
+}
+
+// Extents multiplied; capped above what a queue can index, also of what `times` counts already.
+uint64_t capped_product(const unsigned (&extents)[3], uint64_t times = 1) {
+  constexpr uint64_t kTooMany = uint64_t{KLAP_MAX_RECORDS} + 1;
+  for (const unsigned extent : extents) times = std::min(times * extent, kTooMany);  // 25 bits times 32 bits
+  return times;
+}
+
+// Threads of the grid, which is the most records it can leave.
+uint64_t grid_threads(const Launch& launch) {
+  return capped_product(launch.block, capped_product(launch.grid));
+}
+
+// Extents that no driver takes; what is computed of them could wrap.
+bool is_too_large(const unsigned (&grid)[3]) {
+  return grid[0] > 0x7fffffffu || grid[1] > 65535u || grid[2] > 65535u;
+}
+
+// How a launch is cut so that the queues have room for each part: one that is all of it where they can.
+struct Cut {
+  GridSlices slices;
+  MaybeReason why = nullptr;      // there is more than one
+  MaybeReason no_room = nullptr;  // not even for the smallest one
+};
+
+// Halves the slices while there is no memory for their queues.
+Cut make_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
+  const uint64_t pool_bytes = parent.pool_bytes();
+  const bool in_slices = parent.variant().in_slices && !is_too_large(launch.grid);
+  const QueueDemand demand{capped_product(launch.block), &parent.variant()};
+  uint64_t blocks = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+  Cut cut{GridSlices(launch.grid, blocks)};
+  if (!demand.fits(blocks, pool_bytes)) {
+    cut.why = demand.can_be_indexed(blocks) ? &reasons::kQueueOverPoolBytes : &reasons::kTooManyThreads;
+    blocks = in_slices ? demand.most_blocks(blocks, pool_bytes) : 0;
+    if (blocks == 0) cut.no_room = cut.why;
+    if (blocks == 0) return cut;
+  }
+  for (;; blocks = cut.slices.most_blocks() / 2) {
+    cut.slices = GridSlices(launch.grid, blocks);
+    cut.no_room = context.make_room(demand, cut.slices.most_blocks(), pool_bytes);
+    const bool is_memory = cut.no_room == &reasons::kQueuesOverTotalBytes ||
+                           cut.no_room == &reasons::kQueuesOverShare ||
+                           cut.no_room == &reasons::kNoDeviceMemory;
+    if (!is_memory || !in_slices || cut.slices.most_blocks() == 1) return cut;
+    cut.why = cut.no_room;
+  }
+}
+
+// How many device-side launches CUDA lets wait in the current context. A variant may refuse a launch of its
+// own accord only where CUDA might have.
+uint64_t pending_limit() {
+  constexpr uint64_t kDefault = 2048;
+  size_t limit = 0;
+  const CUresult result = driver()->ctx_get_limit(&limit, CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT);
+  return result == CUDA_SUCCESS ? limit : kDefault;
+}
+
+// A queue that feeds itself has one size, however large the grid. How many groups share it is up to the grid,
+// which is small enough to be counted where there are any.
+Cut make_feed_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
+  const jit::Variant& variant = parent.variant();
+  uint64_t groups = 0;
+  if (variant.group_blocks != 0)
+    groups = (capped_product(launch.grid) + variant.group_blocks - 1) / variant.group_blocks;
+  Cut cut{GridSlices(launch.grid, ~uint64_t{0})};
+  cut.no_room = context.make_feed_room(variant.queues.front().record_bytes, groups, parent.pool_bytes(),
+                                       variant.buffer);
+  const uint64_t room = context.feed_records() / std::max<uint64_t>(groups, 1);
+  if (!cut.no_room && variant.may_refuse && room < pending_limit()) cut.no_room = &reasons::kQueueUnderLimit;
+  return cut;
+}
+
+void note_slices(const Launch& launch, ParentKernel& parent, const Cut& cut) {
+  parent.info_once("slices",
+                   fmt::format("a grid of {}x{}x{} blocks runs in {} slices of at most {} blocks ({})",
+                               launch.grid[0], launch.grid[1], launch.grid[2], cut.slices.count(),
+                               cut.slices.most_blocks(), cut.why->name));
+}
+
+// The launch's hold of the queues in its context, whose mutex the caller holds.
+class HeldQueues {
+ public:
+  explicit HeldQueues(LaunchContext& context) : context_(context) {}
+  ~HeldQueues() { context_.end_launch(); }
+  HeldQueues(const HeldQueues&) = delete;
+  HeldQueues& operator=(const HeldQueues&) = delete;
+
+ private:
+  LaunchContext& context_;
+};
+
+// Replays of graphs whose kernels launch others were seen to hang on an H200 (driver 580) where nothing
+// between two replays makes device launches of its own. So once a parent is captured, every launch in that
+// context is the program's own, and the program meets exactly what it would meet natively.
+Outcome leave_captured(const std::string& parent) {
+  unsigned long long context_id = 0;
+  if (driver()->ctx_get_id(nullptr, &context_id) == CUDA_SUCCESS &&
+      LaunchContexts::instance().note_graph(context_id)) {
+    log().info("{} is captured into a graph: from here on every launch is the program's own",
+               demangle(parent));
+  }
+  return leave(reasons::kStreamCapture);
+}
+
+// Throws nothing, since a part of the launch is in the stream: the program's own must not follow.
+void report_failed_launch(const ParentKernel& parent, const char* what, CUresult result) noexcept {
+  try_or_report("cuLaunchKernel", what,
+                [&] { log().error("{}: {} ({})", demangle(parent.name()), what, error_name(result)); });
+}
+
+// Enqueues one slice of the parent and, unless the parent launches them, its consumers.
+Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const PreparedVariant& prepared,
+                      ExtendedParams& params, LaunchContext& context, const CUlaunchAttribute* priority,
+                      bool is_first) {
+  TimedLaunch timed(parent.name(), launch.stream, is_first);
+  const CUresult parent_result = launch_variant(launch, prepared.parent, params.params(), params.extra());
+  if (parent_result != CUDA_SUCCESS && is_first) {
+    parent.warn_once(std::string("the variant does not launch, the original runs (") +
+                     error_name(parent_result) + ")");
+    return leave(reasons::kVariantDoesNotLaunch);
+  }
+  if (parent_result != CUDA_SUCCESS) {
+    // The same kernel in the same blocks has launched before: the context has failed.
+    report_failed_launch(parent, "the rest of its grid cannot be launched", parent_result);
+    return {parent_result, nullptr};
+  }
+  timed.parent_enqueued();
+  const bool by_host = parent.variant().launcher == jit::Launcher::Host;
+  const CUresult result = !by_host ? CUDA_SUCCESS
+                          : parent.reads_back()
+                              ? launch_after_readback(prepared, parent.variant(), context, priority)
+                              : launch_consumers(prepared, parent.variant(), context, priority);
+  if (result != CUDA_SUCCESS) {
+    // The parent's records can no longer be run, so the program must learn of it, and nothing may be recorded
+    // behind them. The consumer has launched before, so this is a context that has failed altogether.
+    context.give_up(reasons::kConsumerFailed);
+    report_failed_launch(parent, "its children cannot be launched", result);
+    return {result, nullptr};
+  }
+  timed.complete();
+  return {};
+}
+
+// Enqueues the parent, slice by slice, with what runs its children; the caller holds the context's mutex, and
+// the queues have room.
+Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& parent,
+                const PreparedVariant& prepared, LaunchContext& context, const CUlaunchAttribute* priority) {
+  std::vector<CUdeviceptr> queues(parent.variant().queues.size());
+  ExtendedParams params;
+  if (const MaybeReason reason = params.extend(parent.variant(), launch.params, launch.extra, queues)) {
+    return leave(*reason);
+  }
+  Launch part = launch;
+  for (uint64_t i = 0; i < slices.count(); ++i) {
+    const GridSlices::Slice slice = slices.at(i);
+    std::copy_n(slice.grid, 3, part.grid);
+    for (size_t q = 0; q < queues.size(); ++q) queues[q] = queue_of(parent.variant(), q, context);
+    params.begin_part(slice.place);
+    const Outcome outcome = enqueue_slice(part, parent, prepared, params, context, priority, i == 0);
+    if (outcome.left || outcome.result != CUDA_SUCCESS) return outcome;
+  }
+  if (is_ending_thread_stream(launch.stream)) context.record_use();
+  return {.slices = slices.count()};
+}
+
+// More than can be recorded at once, and no way to make less of it.
+bool has_too_many_threads(const Launch& launch, const jit::Variant& variant) {
+  if (variant.promoted) return false;
+  const bool any_size =
+      variant.queues.front().feeds && variant.group_blocks == 0;  // overflow is provided for
+  const bool may_cut = variant.in_slices && !is_too_large(launch.grid);
+  return grid_threads(launch) > KLAP_MAX_RECORDS && !any_size && !may_cut;
+}
+
+// Whether the memory of all pairs is shown to lie in different allocations.
+bool has_memory_apart(ParentKernel& parent, const Launch& launch) {
+  const jit::Variant& variant = parent.variant();
+  if (variant.apart.empty()) return true;
+  std::vector<ApartPair> pairs;
+  std::vector<ApartFromSymbol> from_symbols;
+  for (const auto& [first, second] : variant.apart) {
+    const bool is_pair = first.variable.empty() && second.variable.empty();
+    const jit::HostMemory& pointer = first.variable.empty() ? first : second;
+    const PointerParameter parameter{pointer.offset, pointer.only_upwards};
+    if (is_pair) {
+      pairs.push_back({parameter, {second.offset, second.only_upwards}});
+    } else {
+      const auto [address, bytes] =
+          parent.variable(first.variable.empty() ? second.variable : first.variable);
+      from_symbols.push_back({parameter, address, bytes});
+    }
+  }
+  unsigned long long context_id = 0;
+  if (driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return false;
+  return parent.pointers_apart().are_apart(
+      pairs, from_symbols, launch, {variant.parent_param_offsets, variant.parent_param_bytes}, context_id);
+}
+
+bool is_made_for(ParentKernel& parent, const Launch& launch) {
+  const jit::Variant& variant = parent.variant();
+  const auto fits = [](uint32_t needed, unsigned is) { return needed == 0 || needed == is; };
+  const auto is_one = [](unsigned extent) { return extent == 1; };
+  return std::ranges::equal(variant.block, launch.block, fits) &&
+         std::ranges::equal(variant.grid, launch.grid, fits) &&
+         !(variant.several_blocks && std::ranges::all_of(launch.grid, is_one)) &&
+         has_memory_apart(parent, launch);
+}
+
+// The first of the parent's variants that is made for the launch; null if none is.
+ParentKernel* variant_for(const std::shared_ptr<ParentKernel>& first, const Launch& launch) {
+  for (ParentKernel* parent = first.get(); parent != nullptr; parent = parent->otherwise().get()) {
+    if (is_made_for(*parent, launch)) return parent;
+  }
+  return nullptr;
+}
+
+Outcome leave_for_order(const Launch& launch, ParentKernel& parent) {
+  parent.info_once("block", fmt::format("a launch of {} in blocks of {} runs the original: {}",
+                                        fmt::join(launch.grid, "x"), fmt::join(launch.block, "x"),
+                                        reasons::kOrderMatters.meaning));
+  return leave(reasons::kOrderMatters);
+}
+
+// What the driver's queue takes for the launch beside the one kernel that the program asked for.
+uint64_t added_operations(const Launch& launch, const GridSlices& slices, const ParentKernel& parent,
+                          const LaunchContext& context, bool is_prepared) {
+  constexpr uint64_t kTimingEvents = 3;
+  constexpr uint64_t kMany = InFlight::kMost + 2;  // more than there may be, of however little
+  const jit::Variant& variant = parent.variant();
+  const uint64_t consumers = variant.launcher == jit::Launcher::Host ? variant.queues.size() : 0;
+  uint64_t operations =
+      std::min(slices.count(), kMany) * (1 + consumers + (config().timing ? kTimingEvents : 0)) - 1;
+  if (!is_prepared) operations += 2 * consumers;                                // they are tried
+  if (context.has_own_queues()) operations += 2 * variant.queues.size();        // taken and given back
+  return is_ending_thread_stream(launch.stream) ? operations + 1 : operations;  // LaunchContext::record_use()
+}
+
+// Granularity warp: the variant takes the original's place, and needs nothing but itself.
+Outcome redirect_to_variant(const Launch& launch, const Registry::Handle& handle) {
+  ParentKernel& parent = *handle.parent;
+  if (grid_threads(launch) == 0) return leave(reasons::kEmptyGrid);
+  const Capture capture = capture_state(launch.stream);
+  if (capture == Capture::Active) return leave_captured(parent.name());
+  if (capture == Capture::Unknown) return leave(reasons::kStreamCapture);
+  // These ask for more of the kernel itself than that it does the same. All others are the launch's.
+  for (const CUlaunchAttribute& attribute : launch.attributes) {
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) return leave(reasons::kCooperativeLaunch);
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ||
+        attribute.id == CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION) {
+      return leave(reasons::kClusterLaunch);
+    }
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
+      return leave(reasons::kLaunchAttribute);
+  }
+  unsigned long long context_id = 0;
+  if (driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return leave(reasons::kNoCurrentContext);
+  if (handle.context_id != kEveryContext && handle.context_id != context_id)
+    return leave(reasons::kHandleOfAnotherContext);
+  if (LaunchContexts::instance().has_graphs(context_id)) return leave(reasons::kParentsInGraphs);
+  if (!is_made_for(parent, launch)) return leave_for_order(launch, parent);
+  const auto prepared = parent.prepare_alone(context_id);
+  if (prepared->unusable) return leave(*prepared->unusable);
+  const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
+  const MaybeReason block_reason = parent.object_to_block(*prepared, block_threads, launch.shared_bytes);
+  if (block_reason) return leave(*block_reason);
+  return launch_alone(launch, parent, prepared->parent, launch.params, launch.extra);
+}
+
+// The launch context of the launch's stream, or why there is none for it.
+struct FoundContext {
+  std::shared_ptr<LaunchContext> context;
+  MaybeReason left = nullptr;
+};
+FoundContext find_context(const Launch& launch, const Registry::Handle& handle) {
+  const Capture capture = capture_state(launch.stream);
+  if (capture == Capture::Active) return {nullptr, leave_captured(handle.parent->name()).left};
+  if (capture == Capture::Unknown) return {nullptr, &reasons::kStreamCapture};
+
+  unsigned long long context_id = 0, stream_id = 0;
+  if (driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS)
+    return {nullptr, &reasons::kNoCurrentContext};
+  if (driver()->stream_get_id(launch.stream, &stream_id) != CUDA_SUCCESS)
+    return {nullptr, &reasons::kUnknownStream};
+  if (handle.context_id != kEveryContext && handle.context_id != context_id)
+    return {nullptr, &reasons::kHandleOfAnotherContext};
+  if (LaunchContexts::instance().has_graphs(context_id)) return {nullptr, &reasons::kParentsInGraphs};
+  const auto context = LaunchContexts::instance().get(context_id, stream_id, launch.stream);
+  if (is_ending_thread_stream(launch.stream)) release_at_thread_end(context_id, stream_id);
+  return {context};
+}
+
+Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
+  if (handle.parent->variant().granularity == jit::Granularity::Warp)
+    return redirect_to_variant(launch, handle);
+  // The driver refuses it, and shall say so itself.
+  if (grid_threads(launch) == 0) return leave(reasons::kEmptyGrid);
+  // Before all else that may leave it: a parent that is captured is taken note of, whatever runs.
+  const auto [context, no_context] = find_context(launch, handle);
+  if (no_context) return leave(*no_context);
+  const CUlaunchAttribute* priority = nullptr;
+  if (const MaybeReason reason = refuse_attributes(launch.attributes, priority)) return leave(*reason);
+  ParentKernel* const made_for_it = variant_for(handle.parent, launch);
+  if (made_for_it == nullptr) return leave_for_order(launch, *handle.parent);
+  ParentKernel& parent = *made_for_it;
+  if (has_too_many_threads(launch, parent.variant())) return leave(reasons::kTooManyThreads);
+
+  const std::lock_guard lock(context->mutex);
+  if (context->unusable()) return leave(*context->unusable());
+  const DecidingBlock block = parent.deciding(launch.block);
+  auto prepared = parent.prepared(context->context().id, block);
+  if (prepared && prepared->unusable) return leave(*prepared->unusable);
+  if (parent.variant().promoted) return launch_chain(launch, parent, *context);
+  const bool feeds = parent.variant().queues.front().feeds;
+  const HeldQueues held(*context);
+  Cut cut = feeds ? make_feed_room(launch, parent, *context) : make_room(launch, parent, *context);
+  if (const MaybeReason reason = cut.no_room) {
+    parent.warn_once(std::string(reason->name) + ", the original runs");
+    return leave(*reason);
+  }
+  const uint64_t operations = added_operations(launch, cut.slices, parent, *context, prepared != nullptr);
+  if (!context->may_add(operations)) {
+    parent.info_once("in flight", "behind work that does not end the original runs");
+    return leave(reasons::kTooManyInFlight);
+  }
+  if (!prepared) prepared = parent.prepare(*context, block);
+  if (prepared->unusable) return leave(*prepared->unusable);
+  const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
+  const MaybeReason block_reason = parent.object_to_block(*prepared, block_threads, launch.shared_bytes);
+  if (block_reason) return leave(*block_reason);
+  if (cut.why) note_slices(launch, parent, cut);
+  if (context->has_own_queues()) parent.info_once("buffer", "its queues are allocated for each launch");
+  if (parent.reads_back()) parent.info_once("readback", "the host reads back what it recorded");
+  const Outcome outcome = enqueue(launch, cut.slices, parent, *prepared, *context, priority);
+  if (!outcome.left) context->added(operations);
+  return outcome;
+}
+
+}  // namespace
+
+CUstream per_thread_stream(CUstream stream) { return stream ? stream : CU_STREAM_PER_THREAD; }
+
+std::optional<CUresult> redirect_launch(const Launch& launch) {
+  load_kernels_for_launch();
+  const auto handle = Registry::instance().find(launch.function);
+  if (!handle) return std::nullopt;
+  const Outcome outcome = redirect(launch, *handle);
+  try {
+    const std::string& name = handle->parent->name();
+    if (outcome.left) {
+      Stats::instance().launch_left(name, outcome.left->name);
+      // Each reason once; looking whether it is new would cost the launch more than the line is worth.
+      if (log().should_log(spdlog::level::info)) {
+        handle->parent->info_once(outcome.left->name,
+                                  fmt::format("the original runs: {}", outcome.left->name));
+      }
+    } else if (outcome.result == CUDA_SUCCESS) {
+      handle->parent->launch_redirected();
+      if (outcome.slices > 1) Stats::instance().launch_sliced(name, outcome.slices);
+    }
+  } catch (const std::exception&) {
+    // Out of memory: not counted. Throwing now would make the shim launch the kernel a second time.
+  }
+  if (outcome.left) return std::nullopt;
+  return outcome.result;
+}
+
+void stream_about_to_end(CUstream stream) {
+  if (LaunchContexts::instance().empty()) return;
+  const Driver& cuda = *driver();
+  CUcontext owner = nullptr;
+  unsigned long long context_id = 0, stream_id = 0;
+  if (cuda.stream_get_ctx(stream, &owner) != CUDA_SUCCESS ||
+      cuda.ctx_get_id(owner, &context_id) != CUDA_SUCCESS ||
+      cuda.stream_get_id(stream, &stream_id) != CUDA_SUCCESS) {
+    return;
+  }
+  const auto context = LaunchContexts::instance().remove(context_id, stream_id);
+  if (!context) return;
+  // An event recorded now would become part of the graph. The memory stays allocated until its context goes.
+  if (capture_state(stream) != Capture::None) return;
+  const std::lock_guard lock(context->mutex);
+  context->release_in_stream();
+}
+
+bool give_back_queue_memory() {
+  if (LaunchContexts::instance().empty()) return false;
+  unsigned long long context_id = 0;
+  if (driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return false;
+  const uint64_t bytes = LaunchContexts::instance().give_back(context_id);
+  if (bytes != 0) log().info("the program needs memory: {} bytes of queues are given back", bytes);
+  return bytes != 0;
+}
+
+}  // namespace klap::runtime

@@ -1,0 +1,414 @@
+#include "runtime/launch/launch_context.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "ptx-patterns/templates/common/queue.h"
+#include "runtime/driver.h"
+#include "runtime/process.h"
+#include "support/boundary.h"
+
+namespace klap::runtime {
+
+namespace {
+
+constexpr uint64_t kFirstCapacity = QueueShape::kFirstCapacity;
+constexpr uint64_t kFirstGroups = QueueShape::kFirstGroups;
+
+unsigned multiprocessors_of_current_device() {
+  CUdevice device = 0;
+  int count = 0;
+  const Driver& cuda = *driver();
+  if (cuda.ctx_get_device(&device) != CUDA_SUCCESS ||
+      cuda.device_get_attribute(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) != CUDA_SUCCESS) {
+    return 0;
+  }
+  return static_cast<unsigned>(count);
+}
+
+// A created stream can be used while another context is current; the queue would then be allocated in the
+// wrong one. Such streams are left alone.
+MaybeReason wrong_context(CUstream stream) {
+  if (stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return nullptr;
+  CUcontext of_stream = nullptr, current = nullptr;
+  const Driver& cuda = *driver();
+  if (cuda.stream_get_ctx(stream, &of_stream) != CUDA_SUCCESS ||
+      cuda.ctx_get_current(&current) != CUDA_SUCCESS || of_stream != current) {
+    return &reasons::kStreamOfAnotherContext;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+CudaContext::CudaContext(uint64_t context_id) : id(context_id), pool(config().total_bytes()) {
+  const RelaxedCapture relaxed;
+  multiprocessors = multiprocessors_of_current_device();
+}
+
+uint64_t CudaContext::give_back() {
+  // Long enough for almost every kernel. Behind one that waits for this thread it would be for ever.
+  constexpr std::chrono::seconds kPatience(30);
+  launch_pool.trim();
+  return pool.give_back(kPatience);
+}
+
+LaunchContext::LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream)
+    : context_(std::move(context)),
+      stream_(stream),
+      unusable_(wrong_context(stream)),
+      pooled_memory_(context_->pool, stream),
+      launch_memory_(context_->launch_pool, context_->pool, stream) {
+  if (unusable_ == nullptr) report_ = context_->reports.take(stream);
+}
+
+MaybeReason RecordQueue::make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report,
+                                   const QueueShape& exact, uint64_t pool_bytes) {
+  // A queue that is large enough already does not excuse a launch from its own limit: whether it is
+  // redirected must not depend on what ran before it.
+  if (exact.bytes() > pool_bytes) return &reasons::kQueueOverPoolBytes;
+  if (exact.capacity <= shape_.capacity && exact.record_bytes <= shape_.record_bytes &&
+      exact.groups <= shape_.groups) {
+    return nullptr;
+  }
+  const RelaxedCapture relaxed;
+  if (memory.lasts()) {
+    // Comfort: where it would cost too much memory, the queue is cut to what this launch needs.
+    const QueueShape grown = grown_for(exact);
+    if (grown.bytes() <= pool_bytes && !take_block(memory, grown)) return write_header(stream, report, grown);
+  }
+  const MaybeReason reason = take_block(memory, exact);
+  return reason ? reason : write_header(stream, report, exact);
+}
+
+// Doubling keeps the number of reallocations logarithmic, and a record size that suits all variants seen in
+// this stream spares rewriting the header when they alternate.
+QueueShape RecordQueue::grown_for(const QueueShape& exact) const {
+  QueueShape grown = shape_;
+  grown.record_bytes = std::max(shape_.record_bytes, exact.record_bytes);
+  if (exact.capacity > shape_.capacity) {
+    const uint64_t doubled = std::min<uint64_t>(2 * shape_.capacity, KLAP_MAX_RECORDS);
+    grown.capacity = std::max({exact.capacity, doubled, kFirstCapacity});
+  }
+  if (exact.groups > shape_.groups) grown.groups = std::max({exact.groups, 2 * shape_.groups, kFirstGroups});
+  return grown;
+}
+
+// Null on success.
+MaybeReason RecordQueue::take_block(QueueMemory& memory, const QueueShape& shape) {
+  if (shape.bytes() <= block_.bytes) return nullptr;
+  MaybeReason why = nullptr;
+  const Block block = memory.take(shape.bytes(), why);
+  if (!block.address) return why;
+  if (block_.address) memory.give_back(block_);
+  block_ = block;
+  return nullptr;
+}
+
+MaybeReason RecordQueue::write_header(CUstream stream, CUdeviceptr report, const QueueShape& shape) {
+  const QueueShape::Heads heads = shape.heads(block_.address, report);
+  shape_ = {};
+  second_is_next_ = false;
+  // In the stream, so that kernels already enqueued still see the old shape. Nobody
+  // needs the counters at this point of the stream.
+  if (driver()->memcpy_htod_async(block_.address, &heads, sizeof heads, stream) != CUDA_SUCCESS) {
+    return &reasons::kQueueNotWritable;
+  }
+  // Where the groups' counters come to lie there may have been records.
+  if (shape.groups != 0 && driver()->memset_d8_async(block_.address + QueueShape::groups_offset(), 0,
+                                                     shape.groups_bytes(), stream) != CUDA_SUCCESS) {
+    return &reasons::kQueueNotWritable;
+  }
+  shape_ = shape;
+  return nullptr;
+}
+
+Block RecordQueue::take() {
+  shape_ = {};
+  return std::exchange(block_, {});
+}
+
+// A queue of another size than this launch's own would do only if what it holds did not depend on what ran
+// before; so there is one for each pair of limit and record size, rounded up where parents alternate.
+MaybeReason FeedQueue::make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report,
+                                 uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes) {
+  const FeedShape wanted = FeedShape::within(pool_bytes, std::max(record_bytes, shape_.record_bytes), groups);
+  if (wanted.records < std::max<uint64_t>(groups, 1)) return &reasons::kQueueOverPoolBytes;  // one for each
+  const uint64_t heads = FeedShape::heads_bytes(groups);
+  if (wanted == shape_ && heads <= heads_.bytes) return nullptr;
+  const RelaxedCapture relaxed;
+  if (const MaybeReason reason = make_heads(memory, stream, heads, pool_bytes - wanted.bytes()))
+    return reason;
+  if (wanted.bytes() > block_.bytes) {
+    MaybeReason why = nullptr;
+    const Block block = memory.take(wanted.bytes(), why);
+    if (!block.address) return why;
+    if (block_.address) memory.give_back(block_);
+    block_ = block;
+  }
+  return write_header(stream, report, wanted);
+}
+
+// As with other queues, more than is asked for where there is room. All heads are empty between two parents.
+MaybeReason FeedQueue::make_heads(QueueMemory& memory, CUstream stream, uint64_t bytes, uint64_t most_bytes) {
+  if (bytes <= heads_.bytes) return nullptr;
+  const uint64_t grown = std::max({bytes, 2 * heads_.bytes, FeedShape::heads_bytes(kFirstGroups)});
+  MaybeReason why = nullptr;
+  Block block{};
+  if (memory.lasts() && grown <= most_bytes) block = memory.take(grown, why);
+  if (!block.address) block = memory.take(bytes, why);
+  if (!block.address) return why;
+  if (heads_.address) memory.give_back(heads_);
+  heads_ = block;
+  shape_ = {};  // the queue's own head says where they are
+  return driver()->memset_d8_async(heads_.address, 0, heads_.bytes, stream) == CUDA_SUCCESS
+             ? nullptr
+             : &reasons::kQueueNotWritable;
+}
+
+MaybeReason FeedQueue::write_header(CUstream stream, CUdeviceptr report, const FeedShape& shape) {
+  const KlapFeed header = shape.header(block_.address, report, heads_.address);
+  shape_ = {};
+  const Driver& cuda = *driver();
+  if (cuda.memset_d8_async(block_.address + shape.items_offset(), 0, shape.items_bytes(), stream) !=
+          CUDA_SUCCESS ||
+      cuda.memcpy_htod_async(block_.address, &header, sizeof header, stream) != CUDA_SUCCESS) {
+    return &reasons::kQueueNotWritable;
+  }
+  shape_ = shape;
+  return nullptr;
+}
+
+Block FeedQueue::take() {
+  shape_ = {};
+  return std::exchange(block_, {});
+}
+
+Block FeedQueue::take_heads() {
+  shape_ = {};
+  return std::exchange(heads_, {});
+}
+
+std::vector<Block> Queues::take_blocks() {
+  std::vector<Block> blocks = {feed.take(), feed.take_heads()};
+  for (RecordQueue& queue : records) blocks.push_back(queue.take());
+  std::erase_if(blocks, [](const Block& block) { return block.address == 0; });
+  return blocks;
+}
+
+MaybeReason LaunchContext::make_chain_room(uint64_t number, uint32_t slot_bytes, uint64_t pool_bytes) {
+  return rings_.make_room(*context_, stream_, report_, number, slot_bytes, pool_bytes);
+}
+
+QueueMemory& LaunchContext::begin_launch(jit::Buffer buffer) {
+  end_launch();  // perhaps there was no room for a larger part of the same grid
+  if (buffer == jit::Buffer::Pool || context_->launch_pool.get() == nullptr) return pooled_memory_;
+  current_ = &own_;
+  return launch_memory_;
+}
+
+void LaunchContext::end_launch() {
+  if (!has_own_queues()) return;
+  // Without a list of them, which there may be no memory for.
+  const auto give_back = [this](const Block& block) {
+    if (block.address != 0) launch_memory_.give_back(block);
+  };
+  give_back(own_.feed.take());
+  give_back(own_.feed.take_heads());
+  for (RecordQueue& queue : own_.records) give_back(queue.take());
+  current_ = &kept_;
+}
+
+MaybeReason LaunchContext::make_feed_room(uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes,
+                                          jit::Buffer buffer) {
+  QueueMemory& memory = begin_launch(buffer);
+  return current_->feed.make_room(memory, stream_, report_, record_bytes, groups, pool_bytes);
+}
+
+MaybeReason LaunchContext::make_room(const QueueDemand& demand, uint64_t blocks, uint64_t pool_bytes) {
+  QueueMemory& memory = begin_launch(demand.variant->buffer);
+  std::vector<RecordQueue>& records = current_->records;
+  const std::vector<jit::ChildQueue>& queues = demand.variant->queues;
+  if (records.size() < queues.size()) records.resize(queues.size());
+  for (size_t i = 0; i < queues.size(); ++i) {
+    const QueueShape shape = demand.shape(queues[i], blocks);
+    const MaybeReason reason = records[i].make_room(memory, stream_, report_, shape, pool_bytes);
+    if (reason) return reason;
+  }
+  return nullptr;
+}
+
+void LaunchContext::record_use() {
+  if (!last_use_) last_use_ = new_event();
+  if (last_use_ && driver()->event_record(last_use_, stream_) != CUDA_SUCCESS)
+    give_up(reasons::kEventNotRecorded);
+}
+
+std::vector<Block> LaunchContext::take_blocks() {
+  std::vector<Block> blocks = kept_.take_blocks();
+  for (const Block& block : rings_.take()) {
+    if (block.address != 0) blocks.push_back(block);
+  }
+  if (const uint64_t reserved = launch_memory_.take_reserved()) blocks.push_back({0, reserved});
+  return blocks;
+}
+
+void LaunchContext::release_in_stream() {
+  std::vector<Block> blocks = take_blocks();
+  if (!blocks.empty()) context_->pool.retire(std::move(blocks), stream_);
+  if (unmarked_ != 0 && !is_idle() && context_->in_flight.mark(stream_, unmarked_)) unmarked_ = 0;
+  context_->in_flight.complete(std::exchange(unmarked_, 0));
+  if (last_use_) driver()->event_destroy(last_use_);
+  last_use_ = nullptr;
+}
+
+void LaunchContext::release_after_last_use() {
+  std::vector<Block> blocks = take_blocks();
+  if (!blocks.empty() && last_use_ && !unusable_) context_->pool.retire(std::move(blocks), last_use_);
+  last_use_ = nullptr;
+  context_->in_flight.complete(std::exchange(unmarked_, 0));
+}
+
+// Otherwise it is the default stream of another thread, of which only that thread can ask for more than an
+// event that it has recorded there.
+bool LaunchContext::is_callers(uint64_t stream_id) const {
+  unsigned long long own_id = 0;
+  return driver()->stream_get_id(stream_, &own_id) == CUDA_SUCCESS && own_id == stream_id;
+}
+
+bool LaunchContext::is_idle() const {
+  return capture_state(stream_) == Capture::None && driver()->stream_query(stream_) == CUDA_SUCCESS;
+}
+
+bool LaunchContext::may_add(uint64_t operations) {
+  InFlight& in_flight = context_->in_flight;
+  if (operations == 0 || in_flight.has_room(operations)) return true;
+  const auto has_room = [&] {
+    LaunchContexts::instance().settle(*this);
+    return in_flight.has_room(operations);
+  };
+  // Nothing that waits is in front of them where the stream is idle.
+  if (operations > InFlight::kMost) return is_idle() || in_flight.wait_until([this] { return is_idle(); });
+  return has_room() || in_flight.wait_until(has_room);
+}
+
+void LaunchContext::added(uint64_t operations) noexcept {
+  if (operations == 0) return;
+  context_->in_flight.add(operations);
+  unmarked_ += operations;
+  if (unmarked_ < InFlight::kUnmarked) return;
+  try_or_report("cuLaunchKernel", "is marked later", [&] {
+    if (context_->in_flight.mark(stream_, unmarked_)) unmarked_ = 0;
+  });
+}
+
+void LaunchContext::settle(uint64_t stream_id) {
+  if (unmarked_ == 0) return;
+  const RelaxedCapture relaxed;
+  const bool is_done =
+      is_callers(stream_id) ? is_idle() : last_use_ && driver()->event_query(last_use_) == CUDA_SUCCESS;
+  if (is_done) context_->in_flight.complete(std::exchange(unmarked_, 0));
+}
+
+void LaunchContext::give_back(uint64_t stream_id) {
+  if (unusable_) return;
+  if (!is_callers(stream_id)) {
+    if (last_use_) release_after_last_use();
+  } else if (capture_state(stream_) == Capture::None) {
+    release_in_stream();
+  }
+}
+
+LaunchContexts& LaunchContexts::instance() {
+  static auto* const contexts = new LaunchContexts;
+  return *contexts;
+}
+
+std::shared_ptr<CudaContext> LaunchContexts::cuda_context(uint64_t context_id) {
+  auto& known = cuda_contexts_[context_id];
+  if (!known) known = std::make_shared<CudaContext>(context_id);
+  return known;
+}
+
+void LaunchContexts::make_ready(uint64_t context_id, const std::vector<uint64_t>& queues) {
+  std::shared_ptr<CudaContext> context;
+  {
+    const std::lock_guard lock(mutex_);
+    context = cuda_context(context_id);
+  }
+  context->reports.make_ready();
+  context->pool.stock(queues);
+}
+
+std::shared_ptr<LaunchContext> LaunchContexts::get(uint64_t context_id, uint64_t stream_id, CUstream stream) {
+  const Key key(context_id, stream_id);
+  {
+    const std::shared_lock lock(mutex_);
+    if (const auto found = contexts_.find(key); found != contexts_.end()) return found->second;
+  }
+  const std::lock_guard lock(mutex_);
+  if (const auto found = contexts_.find(key); found != contexts_.end()) return found->second;
+  auto made = std::make_shared<LaunchContext>(cuda_context(context_id), stream);
+  contexts_.emplace(key, made);
+  count_.store(contexts_.size(), std::memory_order_relaxed);
+  return made;
+}
+
+bool LaunchContexts::note_graph(uint64_t context_id) {
+  const std::lock_guard lock(mutex_);
+  any_graphs_.store(true, std::memory_order_relaxed);
+  return with_graphs_.insert(context_id).second;
+}
+
+bool LaunchContexts::has_graphs(uint64_t context_id) {
+  if (!any_graphs_.load(std::memory_order_relaxed)) return false;
+  const std::shared_lock lock(mutex_);
+  return with_graphs_.contains(context_id);
+}
+
+std::vector<LaunchContexts::Stream> LaunchContexts::streams_of(uint64_t context_id) {
+  std::vector<Stream> streams;
+  const std::shared_lock lock(mutex_);
+  for (const auto& [key, context] : contexts_) {
+    if (key.first == context_id) streams.emplace_back(key.second, context);
+  }
+  return streams;
+}
+
+void LaunchContexts::settle(LaunchContext& own) {
+  for (const auto& [stream_id, context] : streams_of(own.context().id)) {
+    std::unique_lock<std::mutex> lock;
+    if (context.get() != &own) lock = std::unique_lock(context->mutex, std::try_to_lock);
+    if (context.get() == &own || lock) context->settle(stream_id);
+  }
+  own.in_flight().settle();
+}
+
+uint64_t LaunchContexts::give_back(uint64_t context_id) {
+  std::shared_ptr<CudaContext> known;
+  {
+    const std::shared_lock lock(mutex_);
+    if (const auto found = cuda_contexts_.find(context_id); found != cuda_contexts_.end())
+      known = found->second;
+  }
+  if (!known) return 0;
+  for (const auto& [stream_id, context] : streams_of(context_id)) {
+    // Another thread may hold it while it waits in the driver, and would be waited for here.
+    const std::unique_lock lock(context->mutex, std::try_to_lock);
+    if (lock) context->give_back(stream_id);
+  }
+  return known->give_back();
+}
+
+std::shared_ptr<LaunchContext> LaunchContexts::remove(uint64_t context_id, uint64_t stream_id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = contexts_.find(Key(context_id, stream_id));
+  if (found == contexts_.end()) return nullptr;
+  auto taken = found->second;
+  contexts_.erase(found);
+  count_.store(contexts_.size(), std::memory_order_relaxed);
+  return taken;
+}
+
+}  // namespace klap::runtime

@@ -1,0 +1,224 @@
+// Launch contexts: the record queues of a stream, found by ids that CUDA never gives out twice.
+//
+// A parent's variant and its consumers share queues, and the next parent in the same stream may use them
+// again as soon as all are enqueued, because the stream runs them one after another. Two streams must not
+// share one. The key is (context id, stream id) and not the handles: handles are recycled, and an entry found
+// by a recycled handle would point into memory of a context that no longer exists. Entries of destroyed
+// contexts are simply never found again.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <shared_mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "jit/module.h"
+#include "runtime/launch/in_flight.h"
+#include "runtime/launch/launch_reasons.h"
+#include "runtime/launch/slices.h"
+#include "runtime/queues/block_pool.h"
+#include "runtime/queues/chain_ring.h"
+#include "runtime/queues/feed_shape.h"
+#include "runtime/queues/queue_memory.h"
+#include "runtime/queues/queue_shape.h"
+#include "runtime/queues/report_slots.h"
+
+namespace klap::runtime {
+
+// The largest queue that is allocated where pool_bytes does not say otherwise.
+inline constexpr uint64_t kDefaultPoolBytes = uint64_t{1} << 30;
+
+// What launch contexts of one CUDA context share.
+struct CudaContext {
+  explicit CudaContext(uint64_t context_id);
+  const uint64_t id;
+  unsigned multiprocessors = 0;
+  ReportSlots reports;
+  BlockPool pool;
+  LaunchPool launch_pool;
+  InFlight in_flight;
+
+  // Returns to the driver what no stream has, and says how many bytes.
+  uint64_t give_back();
+};
+
+// One record queue in device memory. Parents that are launched into a stream share its queues.
+class RecordQueue {
+ public:
+  // Sees to it that the queue is as large as `exact` in every respect. Null on success, otherwise the reason
+  // why this launch must run the original; one is that the queue would need more than `pool_bytes`.
+  MaybeReason make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report, const QueueShape& exact,
+                        uint64_t pool_bytes);
+  // Of the head that is the next parent's.
+  [[nodiscard]] CUdeviceptr head() const { return block_.address + (second_is_next_ ? KLAP_HEAD_BYTES : 0); }
+  // A consumer is enqueued that leaves that head as it is and empties the other one, which is the next
+  // parent's.
+  void take_turns() { second_is_next_ = !second_is_next_; }
+  // The memory, which the queue no longer has.
+  Block take();
+
+ private:
+  [[nodiscard]] QueueShape grown_for(const QueueShape& exact) const;
+  MaybeReason take_block(QueueMemory& memory, const QueueShape& shape);
+  MaybeReason write_header(CUstream stream, CUdeviceptr report, const QueueShape& shape);
+
+  QueueShape shape_;
+  Block block_;  // heads, prefix array, records
+  bool second_is_next_ = false;
+};
+
+// The same for consumers that feed themselves, and for those of launches in loops. It has one size, however
+// large the parent's grid, but for a head for each of so many groups of the parent's blocks.
+class FeedQueue {
+ public:
+  MaybeReason make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report, uint32_t record_bytes,
+                        uint64_t groups, uint64_t pool_bytes);
+  [[nodiscard]] CUdeviceptr address() const { return block_.address; }
+  [[nodiscard]] uint64_t records() const { return shape_.records; }
+  Block take();
+  Block take_heads();
+
+ private:
+  MaybeReason make_heads(QueueMemory& memory, CUstream stream, uint64_t bytes, uint64_t most_bytes);
+  MaybeReason write_header(CUstream stream, CUdeviceptr report, const FeedShape& shape);
+
+  FeedShape shape_;
+  Block block_;  // header, items, records
+  Block heads_;  // of groups
+};
+
+// What a launch can need.
+struct Queues {
+  std::vector<RecordQueue> records;  // one for each launch site
+  FeedQueue feed;
+  // All their memory, which they no longer have.
+  std::vector<Block> take_blocks();
+};
+
+class LaunchContext {
+ public:
+  LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream);
+
+  // Held while a parent's variant and its consumer are enqueued, so that no other host thread's pair comes
+  // between them.
+  std::mutex mutex;
+
+  // The rest requires `mutex`.
+
+  // Sees to it that there is a queue for each of the variant's, with room for so many blocks of the parent,
+  // as RecordQueue::make_room() does, until end_launch().
+  MaybeReason make_room(const QueueDemand& demand, uint64_t blocks, uint64_t pool_bytes);
+  [[nodiscard]] CUdeviceptr queue(size_t index) const { return current_->records[index].head(); }
+  // The queue's consumer is enqueued behind the parent, and empties its other head.
+  void take_turns(size_t index) { current_->records[index].take_turns(); }
+  // The same for the queue of consumers that feed themselves; `groups` launch apart, 0 where none do.
+  MaybeReason make_feed_room(uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes, jit::Buffer buffer);
+  [[nodiscard]] CUdeviceptr feed() const { return current_->feed.address(); }
+  // How many launches it has room for.
+  [[nodiscard]] uint64_t feed_records() const { return current_->feed.records(); }
+  // Whether they are this launch's alone.
+  [[nodiscard]] bool has_own_queues() const { return current_ == &own_; }
+  // All that uses the queues for this launch is enqueued.
+  void end_launch();
+
+  // The same for a promoted chain (ChainRings).
+  MaybeReason make_chain_room(uint64_t number, uint32_t slot_bytes, uint64_t pool_bytes);
+  [[nodiscard]] CUdeviceptr chain(uint64_t number) const { return rings_.address(number); }
+  // Its launch is enqueued, and makes the other ring ready.
+  void chain_takes_turns(uint64_t number) { rings_.take_turns(number); }
+
+  // Nothing is redirected in this stream any more, with the reason; null while all is well.
+  [[nodiscard]] MaybeReason unusable() const { return unusable_; }
+  void give_up(const LaunchReason& reason) { unusable_ = &reason; }
+
+  // Whether so many operations more than the program asked for may be enqueued without a risk that this
+  // thread is blocked where it natively is not (in_flight.h). It may have to wait a moment for that.
+  bool may_add(uint64_t operations);
+  // They are enqueued. Nothing is thrown, since the program's own launch must not follow.
+  void added(uint64_t operations) noexcept;
+  // Finds out whether what is enqueued in the stream, which has that id, is done.
+  void settle(uint64_t stream_id);
+
+  // Remembers that the work now in the stream uses the queues. Needed only for streams that end without a
+  // call to cuStreamDestroy, which are the per-thread streams.
+  void record_use();
+  // The memory goes back to the pool once the work enqueued so far has completed.
+  void release_in_stream();
+  // The same after the last record_use() alone; makes no CUDA call, so it may run while a thread ends.
+  void release_after_last_use();
+  // The same while the stream, which has that id, may go on to be used. What cannot be told to be free later
+  // stays.
+  void give_back(uint64_t stream_id);
+
+  [[nodiscard]] const CudaContext& context() const { return *context_; }
+  [[nodiscard]] InFlight& in_flight() { return context_->in_flight; }
+  [[nodiscard]] CUstream stream() const { return stream_; }
+
+ private:
+  QueueMemory& begin_launch(jit::Buffer buffer);
+  [[nodiscard]] bool is_callers(uint64_t stream_id) const;
+  [[nodiscard]] bool is_idle() const;
+  std::vector<Block> take_blocks();
+
+  const std::shared_ptr<CudaContext> context_;
+  const CUstream stream_;
+  MaybeReason unusable_ = nullptr;
+  CUdeviceptr report_ = 0;  // of the stream (templates/common/report.h), 0 where nobody asked
+  PooledMemory pooled_memory_;
+  LaunchMemory launch_memory_;
+  Queues kept_;               // for one launch after another, in pooled memory
+  Queues own_;                // of the launch that is being enqueued, where it has its own
+  Queues* current_ = &kept_;  // that it uses
+  ChainRings rings_;
+  CUevent last_use_ = nullptr;
+  uint64_t unmarked_ = 0;  // operations in flight, and so not known to be done
+};
+
+class LaunchContexts {
+ public:
+  static LaunchContexts& instance();
+
+  // The launch context of `stream` in the current CUDA context, made on first use.
+  std::shared_ptr<LaunchContext> get(uint64_t context_id, uint64_t stream_id, CUstream stream);
+  // Takes it out, null if there is none.
+  std::shared_ptr<LaunchContext> remove(uint64_t context_id, uint64_t stream_id);
+  // Before the first launch in the current CUDA context: takes memory that launches would otherwise take, for
+  // queues of these sizes, while the program may have kernels that wait for the host.
+  void make_ready(uint64_t context_id, const std::vector<uint64_t>& queues);
+  // Takes the memory of all streams of the CUDA context, which is current, and returns it to the driver: so
+  // many bytes. Streams that another thread is launching into keep theirs.
+  uint64_t give_back(uint64_t context_id);
+  // The same for all streams of the CUDA context but those that another thread is launching into, and for
+  // `own`, whose mutex the caller holds.
+  void settle(LaunchContext& own);
+  // Remembers for good that parents were captured into a graph in this CUDA context. True the first time.
+  bool note_graph(uint64_t context_id);
+  [[nodiscard]] bool has_graphs(uint64_t context_id);
+  [[nodiscard]] bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
+
+ private:
+  using Key = std::pair<uint64_t, uint64_t>;
+  struct Hash {
+    size_t operator()(const Key& key) const { return key.first * 0x9E3779B97F4A7C15u ^ key.second; }
+  };
+
+  using Stream = std::pair<uint64_t, std::shared_ptr<LaunchContext>>;  // with its id
+  std::vector<Stream> streams_of(uint64_t context_id);
+  std::shared_ptr<CudaContext> cuda_context(uint64_t context_id);  // the caller holds the mutex
+
+  std::atomic<size_t> count_{0};
+  std::atomic<bool> any_graphs_{false};
+  std::shared_mutex mutex_;
+  std::unordered_map<Key, std::shared_ptr<LaunchContext>, Hash> contexts_;
+  std::map<uint64_t, std::shared_ptr<CudaContext>> cuda_contexts_;
+  std::set<uint64_t> with_graphs_;
+};
+
+}  // namespace klap::runtime

@@ -1,0 +1,198 @@
+#include "runtime/launch/pointers_apart.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "runtime/driver.h"
+
+namespace klap::runtime {
+
+namespace {
+
+std::atomic<uint64_t> times_freed = 1;
+
+constexpr size_t kPointerBytes = sizeof(CUdeviceptr);
+
+// Elements are at most this long. A pointer so near to the end of an allocation may have been moved down by
+// one element, so that the program can count from one, and mean the next allocation.
+constexpr size_t kLongestElement = 16;
+
+struct Range {
+  CUdeviceptr begin = 0;
+  size_t bytes = 0;
+  bool has_one_address = false;
+
+  [[nodiscard]] bool is_known() const { return bytes != 0; }
+  [[nodiscard]] CUdeviceptr end() const { return begin + bytes; }
+  [[nodiscard]] bool overlaps(const Range& other) const { return begin < other.end() && other.begin < end(); }
+};
+
+bool is_default_pool(CUmemoryPool pool, int device) {
+  CUmemoryPool its_default = nullptr;
+  return pool != nullptr && driver()->device_get_default_mem_pool(&its_default, device) == CUDA_SUCCESS &&
+         pool == its_default;
+}
+
+// What the driver knows of the allocation around `address`; an unknown range where it knows none.
+Range ask(CUdeviceptr address) {
+  CUdeviceptr begin = 0;
+  size_t bytes = 0;
+  unsigned type = 0;
+  int managed = 0, legacy = 0, device = CU_DEVICE_INVALID;
+  CUmemoryPool pool = nullptr;
+  std::array attributes = {
+      CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+      CU_POINTER_ATTRIBUTE_MEMORY_TYPE,      CU_POINTER_ATTRIBUTE_IS_MANAGED,
+      CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,   CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
+      CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE,
+  };
+  std::array<void*, attributes.size()> values = {&begin, &bytes, &type, &managed, &device, &legacy, &pool};
+  const CUresult result =
+      driver()->pointer_get_attributes(attributes.size(), attributes.data(), values.data(), address);
+  const bool is_inside = address >= begin && address - begin < bytes;
+  if (result != CUDA_SUCCESS || !is_inside || begin + bytes < begin) return {};
+  const bool on_device = type == CU_MEMORYTYPE_DEVICE && (legacy != 0 || is_default_pool(pool, device));
+  return {begin, bytes, managed != 0 || on_device};
+}
+
+// What is known of the addresses of one launch.
+class Ranges {
+ public:
+  const Range& around(CUdeviceptr address) {
+    const auto known = std::ranges::find(known_, address, &Entry::first);
+    if (known != known_.end()) return known->second;
+    return known_.emplace_back(address, ask(address)).second;
+  }
+
+ private:
+  using Entry = std::pair<CUdeviceptr, Range>;
+  std::vector<Entry> known_;
+};
+
+// The allocations that a pointer may point into.
+struct Target {
+  bool is_null = false;
+  bool is_known = false;  // all of them, and each has one address
+  std::vector<Range> ranges;
+};
+
+Target target_of(CUdeviceptr pointer, bool only_upwards, Ranges& known) {
+  Target target;
+  target.is_null = pointer == 0;
+  if (target.is_null) return target;
+  const Range own = known.around(pointer);
+  if (!own.is_known()) return target;
+  target.ranges.push_back(own);
+  const auto add_neighbour = [&](CUdeviceptr address) {
+    if (const Range neighbour = known.around(address); neighbour.is_known())
+      target.ranges.push_back(neighbour);
+  };
+  if (pointer == own.begin && !only_upwards) add_neighbour(pointer - 1);
+  if (own.end() - pointer <= kLongestElement) add_neighbour(own.end());
+  target.is_known = std::ranges::all_of(target.ranges, &Range::has_one_address);
+  return target;
+}
+
+bool is_apart(const Target& one, const Target& other) {
+  if (one.is_null || other.is_null) return true;
+  if (!one.is_known || !other.is_known) return false;
+  return std::ranges::none_of(one.ranges, [&](const Range& range) {
+    return std::ranges::any_of(other.ranges, [&](const Range& with) { return range.overlaps(with); });
+  });
+}
+
+// The packed parameters of the launch as far as they are given; empty where there are none.
+std::span<const unsigned char> packed_parameters(void** extra) {
+  const void* buffer = nullptr;
+  const size_t* size = nullptr;
+  for (size_t i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
+    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+      buffer = extra[i + 1];
+    } else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+      size = static_cast<const size_t*>(extra[i + 1]);
+    } else {
+      return {};
+    }
+  }
+  if (!buffer || !size) return {};
+  return {static_cast<const unsigned char*>(buffer), *size};
+}
+
+}  // namespace
+
+std::optional<CUdeviceptr> pointer_parameter(const Launch& launch, const ParameterLayout& layout,
+                                             uint32_t offset) {
+  const auto next = std::ranges::upper_bound(layout.offsets, offset);
+  if (next == layout.offsets.begin()) return std::nullopt;
+  const uint32_t end = next == layout.offsets.end() ? layout.bytes : *next;
+  if (offset > end || end - offset < kPointerBytes) return std::nullopt;
+  const unsigned char* from = nullptr;
+  if (launch.extra && !launch.params) {
+    const std::span<const unsigned char> packed = packed_parameters(launch.extra);
+    if (packed.size() >= uint64_t{offset} + kPointerBytes) from = packed.data() + offset;
+  } else if (launch.params && !launch.extra) {
+    const auto parameter = static_cast<size_t>(std::distance(layout.offsets.begin(), next)) - 1;
+    if (const void* const value = launch.params[parameter])
+      from = static_cast<const unsigned char*>(value) + (offset - layout.offsets[parameter]);
+  }
+  if (!from) return std::nullopt;
+  CUdeviceptr pointer = 0;
+  std::memcpy(&pointer, from, sizeof pointer);
+  return pointer;
+}
+
+bool are_apart(std::span<const ApartPair> pairs, std::span<const ApartFromSymbol> from_symbols,
+               const Launch& launch, const ParameterLayout& layout) {
+  Ranges known;
+  const auto target = [&](const PointerParameter& parameter) {
+    const auto pointer = pointer_parameter(launch, layout, parameter.offset);
+    return pointer ? target_of(*pointer, parameter.only_upwards, known) : Target();
+  };
+  const auto pair_is_apart = [&](const ApartPair& pair) {
+    return is_apart(target(pair.first), target(pair.second));
+  };
+  const auto symbol_is_apart = [&](const ApartFromSymbol& pair) {
+    if (pair.symbol == 0 || pair.bytes == 0) return false;
+    return is_apart(target(pair.pointer), {.is_known = true, .ranges = {{pair.symbol, pair.bytes, true}}});
+  };
+  return std::ranges::all_of(pairs, pair_is_apart) && std::ranges::all_of(from_symbols, symbol_is_apart);
+}
+
+void forget_allocations() noexcept { times_freed.fetch_add(1); }
+
+bool PointersFoundApart::are_apart(std::span<const ApartPair> pairs,
+                                   std::span<const ApartFromSymbol> from_symbols, const Launch& launch,
+                                   const ParameterLayout& layout, uint64_t context_id) {
+  Found found{context_id, times_freed.load(), {}};
+  bool all_are_passed = true;
+  const auto add = [&](const PointerParameter& parameter) {
+    const auto pointer = pointer_parameter(launch, layout, parameter.offset);
+    all_are_passed = all_are_passed && pointer.has_value();
+    found.pointers.push_back(pointer.value_or(0));
+  };
+  for (const ApartPair& pair : pairs) {
+    add(pair.first);
+    add(pair.second);
+  }
+  for (const ApartFromSymbol& pair : from_symbols) {
+    add(pair.pointer);
+    found.pointers.push_back(pair.symbol);
+  }
+  if (!all_are_passed) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::ranges::find(found_, found) != found_.end()) return true;
+  }
+  if (!runtime::are_apart(pairs, from_symbols, launch, layout)) return false;
+  const std::lock_guard lock(mutex_);
+  found_.at(oldest_) = std::move(found);
+  oldest_ = (oldest_ + 1) % kMost;
+  return true;
+}
+
+}  // namespace klap::runtime

@@ -1,0 +1,85 @@
+// Whether pointers that a launch passes to its kernel lie in different allocations.
+//
+// A variant may be right only where two pointer parameters do not alias. The code cannot show that, but the
+// values of one launch can: the driver knows the allocation behind each. It takes about a microsecond to say
+// so for each pointer, so what was found is remembered for as long as the program frees nothing: until then
+// an address means the same allocation.
+//
+// Two address ranges can be one piece of memory: memory mapped twice, host memory under its device's address,
+// memory of another process. So a pointer counts only if it points into memory that has one address: what
+// cuMemAlloc and cuMemAllocManaged give, and the default pool of a device. All else is not shown to be apart.
+#pragma once
+
+#include <cuda.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runtime/launch/launch.h"
+
+namespace klap::runtime {
+
+// An 8-byte pointer in the parameter block.
+struct PointerParameter {
+  uint32_t offset = 0;
+  // No access lies below the pointer. Otherwise it may be the end of one allocation and the beginning of the
+  // next, and counts as a pointer into both.
+  bool only_upwards = false;
+};
+
+struct ApartPair {
+  PointerParameter first, second;
+};
+
+// A pointer that has to be apart from a variable of the module.
+struct ApartFromSymbol {
+  PointerParameter pointer;
+  CUdeviceptr symbol = 0;
+  size_t bytes = 0;
+};
+
+// Where the parameters of a kernel begin in its parameter block, in order, and where the last one ends.
+struct ParameterLayout {
+  std::span<const uint32_t> offsets;
+  uint32_t bytes = 0;
+};
+
+// The pointer at `offset` of the parameter block, in whichever form the launch passes its parameters. Nothing
+// where it does not lie within one parameter, or where the launch does not pass it.
+std::optional<CUdeviceptr> pointer_parameter(const Launch& launch, const ParameterLayout& layout,
+                                             uint32_t offset);
+
+// Whether every pair is shown to lie in different allocations. A null pointer is apart from everything, since
+// using it would fault. The launch's context is current. The driver is asked once about each address.
+bool are_apart(std::span<const ApartPair> pairs, std::span<const ApartFromSymbol> from_symbols,
+               const Launch& launch, const ParameterLayout& layout);
+
+// To be called before and after memory of the program is freed.
+void forget_allocations() noexcept;
+
+// The last launches of one kernel whose pointers were found to be apart. May be used by several threads.
+class PointersFoundApart {
+ public:
+  // As are_apart(), which is only asked where it was not before. `context_id`: the launch's context, whose
+  // memory is freed when it ends.
+  bool are_apart(std::span<const ApartPair> pairs, std::span<const ApartFromSymbol> from_symbols,
+                 const Launch& launch, const ParameterLayout& layout, uint64_t context_id);
+
+ private:
+  struct Found {
+    uint64_t context_id = 0, freed = 0;  // forget_allocations() had been called so often
+    std::vector<CUdeviceptr> pointers;
+    bool operator==(const Found&) const = default;
+  };
+  static constexpr size_t kMost = 4;  // enough for programs that swap their arrays
+  std::mutex mutex_;
+  std::array<Found, kMost> found_;
+  size_t oldest_ = 0;
+};
+
+}  // namespace klap::runtime

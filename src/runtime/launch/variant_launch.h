@@ -1,0 +1,29 @@
+// What all ways of redirecting a launch share: what becomes of it, and handing a variant to the driver.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "runtime/launch/launch.h"
+#include "runtime/launch/launch_reasons.h"
+#include "runtime/launch/parent_kernel.h"
+
+namespace klap::runtime {
+
+// What became of a launch: its result, or the reason why the original is to run.
+struct Outcome {
+  CUresult result = CUDA_SUCCESS;
+  MaybeReason left = nullptr;
+  uint64_t slices = 1;  // that it ran in
+};
+inline Outcome leave(const LaunchReason& reason) { return {CUDA_SUCCESS, &reason}; }
+
+// Launches `function` with `launch`'s grid, block, stream and attributes.
+CUresult launch_variant(const Launch& launch, CUfunction function, void** params, void** extra);
+
+// The same for a variant that nothing is enqueued behind. Where it does not launch, the original is to run.
+Outcome launch_alone(const Launch& launch, ParentKernel& parent, CUfunction function, void** params,
+                     void** extra);
+
+}  // namespace klap::runtime

@@ -1,0 +1,196 @@
+#include "runtime/load/image_rewrite.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "runtime/driver.h"
+#include "runtime/load/driver_linker.h"
+#include "runtime/load/module_cache.h"
+#include "runtime/process.h"
+#include "support/error.h"
+#include "support/file.h"
+#include "support/log.h"
+#include "support/own_thread.h"
+
+namespace klap::runtime {
+
+namespace {
+
+// The compute capability of a device, 90 for 9.0; 0 if the driver does not say.
+uint32_t compute_capability(CUdevice device) {
+  int major = 0, minor = 0;
+  const Driver& cuda = *driver();
+  if (cuda.device_get_attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) !=
+          CUDA_SUCCESS ||
+      cuda.device_get_attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) !=
+          CUDA_SUCCESS) {
+    return 0;
+  }
+  return static_cast<uint32_t>(major * 10 + minor);
+}
+
+// What a library has to be compiled for: the one compute capability of all devices, since it may be used on
+// each and often is loaded before there is a context. 0 if they differ.
+uint32_t capability_of_every_device() {
+  int count = 0;
+  if (driver()->device_get_count(&count) != CUDA_SUCCESS) return 0;
+  uint32_t common = 0;
+  for (int i = 0; i < count; ++i) {
+    CUdevice device = 0;
+    if (driver()->device_get(&device, i) != CUDA_SUCCESS) return 0;
+    const uint32_t capability = compute_capability(device);
+    if (i != 0 && capability != common) return 0;
+    common = capability;
+  }
+  return common;
+}
+
+uint32_t target_capability(bool every_device) {
+  if (every_device) return capability_of_every_device();
+  CUdevice device = 0;
+  return driver()->ctx_get_device(&device) == CUDA_SUCCESS ? compute_capability(device) : 0;
+}
+
+// An image taken apart, as far as is needed to see whether it launches.
+struct Contents {
+  std::string_view ptx;  // bare; it ends at its NUL or where the file does
+  std::vector<container::Fatbin> fatbins;
+};
+
+Contents look_into(const ImageSource& source, container::ImageKind kind) {
+  Contents contents;
+  if (kind == container::ImageKind::Ptx) {
+    const auto* const text = static_cast<const char*>(source.image);
+    contents.ptx = {text, strnlen(text, source.readable_bytes)};
+  } else if (kind == container::ImageKind::WrapperV2) {
+    contents.fatbins = container::prelinked_fatbins(source.image);
+  } else {
+    contents.fatbins.push_back(container::parse_fatbin(source.image, source.readable_bytes));
+  }
+  return contents;
+}
+
+bool launches(const Contents& contents, uint32_t sm) {
+  return contents.ptx.find("LaunchDevice") != std::string_view::npos ||
+         std::ranges::any_of(contents.fatbins, [sm](const container::Fatbin& fatbin) {
+           return container::mentions_device_launch(fatbin, sm);
+         });
+}
+
+// The image as the pipeline wants it.
+jit::Program program_from(const Contents& contents, const ImageSource& source, uint32_t sm) {
+  if (!contents.fatbins.empty()) return jit::program_from_fatbins(contents.fatbins, sm);
+  jit::Program program = jit::program_from_ptx(contents.ptx, "PTX module");
+  for (jit::Unit& unit : program.units) unit.options += source.compiler_options;
+  return program;
+}
+
+// For a driver that takes no machine code: the same program as PTX, without the device runtime, which such a
+// driver has itself.
+void drop_machine_code(jit::Program& program) {
+  std::erase_if(program.units, [](const jit::Unit& unit) { return unit.is_device_runtime; });
+  for (jit::Unit& unit : program.units) unit.cubin.clear();
+  program.built_in_runtime = true;
+}
+
+// KLAP_DUMP_DIR/PROCESS-NUMBER/STAGE, so that neither modules nor processes overwrite each other's.
+jit::Dump dump_to_folder() {
+  if (config().dump_dir.empty()) return {};
+  static std::atomic<unsigned> modules{0};
+  const auto folder = config().dump_dir / fmt::format("{}-{}", getpid(), modules.fetch_add(1));
+  return [folder](const jit::Stage& stage) {
+    try {
+      write_file(folder / stage.file, stage.bytes);
+    } catch (const Error& error) {
+      log().warn("stage not dumped: {}", error.what());
+    }
+  };
+}
+
+// One for the process; leaked, since modules may be loaded during exit.
+jit::DiskCache* disk_cache() {
+  static jit::DiskCache* const cache = make_disk_cache(config()).release();
+  return cache;
+}
+
+jit::Request request_for(uint32_t sm) {
+  jit::Request request;
+  request.sm = sm;
+  request.setting = [](std::string_view key, const std::string& parent, const std::string& child) {
+    return config().setting_for(key, parent, child);
+  };
+  request.linker = chosen_linker(config().linker);
+  request.device_runtime = config().device_runtime;
+  request.dump = dump_to_folder();
+  request.cache = disk_cache();
+  request.configuration = code_settings(config());
+  return request;
+}
+
+// All others are passed on after reading their first bytes.
+bool may_launch(container::ImageKind kind) {
+  return kind == container::ImageKind::WrapperV2 || kind == container::ImageKind::Fatbin ||
+         kind == container::ImageKind::Ptx;
+}
+
+}  // namespace
+
+std::shared_ptr<const jit::RewrittenModule> rewrite_image(const ImageSource& source, ModuleRecord& record) {
+  const container::ImageKind kind = container::classify(source.image);
+  if (!may_launch(kind)) return nullptr;
+  const uint32_t sm = target_capability(source.every_device);
+  const Contents contents = look_into(source, kind);
+  if (!launches(contents, sm)) return nullptr;
+
+  record.how = "nothing to rewrite";
+  if (sm == 0) {
+    throw Error(ErrorCode::Unsupported, source.every_device ? "the devices differ in compute capability"
+                                                            : "there is no current device");
+  }
+  std::shared_ptr<const jit::RewrittenModule> rewritten;
+  CUcontext context = nullptr;
+  if (driver()->ctx_get_current(&context) != CUDA_SUCCESS) context = nullptr;
+  run_in_own_thread([&] {
+    // The driver's linker works in a context.
+    if (context != nullptr) driver()->ctx_set_current(context);
+    jit::Program program = program_from(contents, source, sm);
+    if (!takes_machine_code()) drop_machine_code(program);
+    rewritten = std::make_shared<const jit::RewrittenModule>(jit::rewrite_module(program, request_for(sm)));
+  });
+  record.remarks = rewritten->remarks;
+  record.timings = rewritten->timings;
+  record.cache = jit::to_string(rewritten->cache);
+  return rewritten->cubin.empty() ? nullptr : rewritten;
+}
+
+std::string ptxas_options(std::span<const CUjit_option> options, void* const* values) {
+  std::string text;
+  for (size_t i = 0; i < options.size(); ++i) {
+    const auto value = static_cast<unsigned>(reinterpret_cast<uintptr_t>(values[i]));
+    switch (options[i]) {
+      case CU_JIT_MAX_REGISTERS:
+        text += fmt::format(" -maxrregcount={}", value);
+        break;
+      case CU_JIT_OPTIMIZATION_LEVEL:
+        text += fmt::format(" -O{}", value);
+        break;
+      case CU_JIT_GENERATE_DEBUG_INFO:
+        text += value ? " -g" : "";
+        break;
+      case CU_JIT_GENERATE_LINE_INFO:
+        text += value ? " -lineinfo" : "";
+        break;
+      default:
+        break;  // logs, timings, caching: the driver's business
+    }
+  }
+  return text;
+}
+
+}  // namespace klap::runtime

@@ -1,0 +1,88 @@
+// Device memory of one CUDA context, handed from launch context to launch context.
+//
+// A block may still be read by kernels that are enqueued but have not run when its owner has outgrown it or
+// its stream is being destroyed. It is therefore retired together with an event recorded in that stream and
+// becomes free once the event has completed; no launch ever waits for it. Blocks are reused but not returned
+// to the driver unless the program runs out of memory: cuMemFree waits for the whole device, which can stop a
+// program whose kernel waits for its host. Sizes grow geometrically, so what lies idle is bounded by what is
+// in use. It all goes with the CUDA context.
+//
+// The device's memory is the program's first. So all blocks together never grow to more than an eighth of
+// what would be free without them.
+#pragma once
+
+#include <cuda.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "runtime/launch/launch_reasons.h"
+
+namespace klap::runtime {
+
+// Lets the calling thread allocate although another thread may be capturing a stream in global mode; the
+// thread's own mode comes back at the end of the scope.
+class RelaxedCapture {
+ public:
+  RelaxedCapture();
+  ~RelaxedCapture();
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
+enum class Capture { None, Active, Unknown };
+// Whether the stream is being captured into a graph.
+Capture capture_state(CUstream stream);
+
+struct Block {
+  CUdeviceptr address = 0;
+  size_t bytes = 0;
+};
+
+class BlockPool {
+ public:
+  // `most`: what all blocks together may take.
+  explicit BlockPool(uint64_t most) : most_(most) {}
+
+  // A free block of at least `bytes`, or fresh memory. Address 0 and the reason where there is none.
+  Block take(size_t bytes, MaybeReason& why);
+  // Has free blocks of these sizes ready, if none are yet and there is memory for them.
+  void stock(const std::vector<uint64_t>& sizes);
+  // Counts memory that is not the pool's. Null on success, otherwise the reason why it would be too much.
+  MaybeReason reserve(uint64_t bytes);
+  void unreserve(uint64_t bytes);
+  // The blocks are free once the work now in `stream` has completed. One without an address is what was
+  // reserved.
+  void retire(std::vector<Block> blocks, CUstream stream);
+  // The blocks are free once `done`, already recorded, has completed. Takes the event over.
+  void retire(std::vector<Block> blocks, CUevent done);
+  // Waits at most `patience` for retired blocks and returns all free ones to the driver, as many bytes as it
+  // says. None if something that uses them is still running, since the driver would wait for that.
+  uint64_t give_back(std::chrono::milliseconds patience);
+
+ private:
+  struct Retired {
+    std::vector<Block> blocks;
+    CUevent done;
+  };
+  void reclaim();
+  [[nodiscard]] bool all_are_free();
+  [[nodiscard]] MaybeReason too_much(uint64_t bytes) const;
+
+  const uint64_t most_;
+  std::mutex mutex_;
+  uint64_t allocated_ = 0;  // or reserved
+  std::vector<Block> free_;
+  std::vector<Retired> retired_;
+};
+
+// A new event without timing, null if the driver has none to give.
+CUevent new_event();
+
+}  // namespace klap::runtime

@@ -1,0 +1,263 @@
+// Environment variables, precedence and kernel matching. The config file's text is config_file.cpp's
+// business.
+#include "runtime/settings/config.h"
+
+#include <fmt/format.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <limits>
+
+#include "runtime/settings/settings_table.h"
+#include "runtime/settings/spelling.h"
+#include "support/demangle.h"
+#include "support/error.h"
+#include "support/file.h"
+#include "support/log.h"
+
+namespace klap::runtime {
+
+namespace {
+
+// Relative paths are meant from where the program was started; it may change its folder before they are used.
+std::filesystem::path anchored(const std::string& text) {
+  std::error_code ec;
+  const std::filesystem::path path = std::filesystem::absolute(text, ec);
+  return ec ? std::filesystem::path(text) : path;
+}
+
+class VariableReader {
+ public:
+  VariableReader(const Environment& environment, Config& config)
+      : environment_(environment), config_(config) {}
+
+  // Keeps the values of all variables that are set, not empty and valid; what is not valid is reported.
+  void read_all() {
+    for (const std::string_view name : variables()) {
+      const char* const value = environment_(std::string(name).c_str());
+      if (value == nullptr || *value == '\0') continue;
+      if (const auto problem = check_value(*find_variable(name), name, value)) {
+        config_.problems.emplace_back(problem->what());
+      } else {
+        config_.environment[name] = {value, Value::From::Environment, "environment"};
+      }
+    }
+  }
+
+  // The kept value of a variable.
+  std::optional<std::string> operator()(std::string_view name) const {
+    const auto found = config_.environment.find(name);
+    return found == config_.environment.end() ? std::nullopt : std::optional(found->second.text);
+  }
+
+ private:
+  const Environment& environment_;
+  Config& config_;
+};
+
+// A variable like KLAP_GRANULARTY would otherwise be ignored without a word. Only near misses are reported:
+// other software may use the prefix too.
+void report_misspelt_variables(std::vector<std::string>& problems) {
+  if (getauxval(AT_SECURE) != 0) return;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view assignment(*entry);
+    const std::string_view name = assignment.substr(0, assignment.find('='));
+    if (!name.starts_with("KLAP_") || find_variable(name) != nullptr) continue;
+    if (const auto near = nearest(name, variables())) {
+      problems.emplace_back(Error(ErrorCode::Config, "unknown environment variable")
+                                .at(std::string(name))
+                                .fix(fmt::format("did you mean {}?", *near))
+                                .what());
+    }
+  }
+}
+
+// Where programs keep such things: $XDG_CACHE_HOME/klap, else ~/.cache/klap, else nowhere. Relative values of
+// either are to be ignored, as the XDG specification says.
+std::filesystem::path user_cache_folder(const Environment& environment) {
+  const auto folder = [&](const char* name) {
+    const char* const value = environment(name);
+    return std::filesystem::path(value != nullptr && *value == '/' ? value : "");
+  };
+  if (const auto cache = folder("XDG_CACHE_HOME"); !cache.empty()) return cache / "klap";
+  if (const auto home = folder("HOME"); !home.empty()) return home / ".cache" / "klap";
+  return {};
+}
+
+void apply_config_file(Config& config) {
+  try {
+    apply_config_text(config, read_file(config.config_file), config.config_file.string());
+  } catch (const Error& error) {
+    config.problems.emplace_back(error.what());
+  }
+}
+
+}  // namespace
+
+Config load_config(const Environment& environment) {
+  Config config;
+  const Environment get = environment ? environment : [](const char* name) { return secure_getenv(name); };
+  VariableReader read(get, config);
+  read.read_all();
+  if (const auto value = read("KLAP_DISABLE")) config.disabled = *parse_boolean(*value);
+  if (const auto value = read("KLAP_LOG")) config.log_level = *value;
+  if (const auto value = read("KLAP_LOG_FILE")) config.log_file = anchored(*value);
+  if (const auto value = read("KLAP_DUMP_DIR")) config.dump_dir = anchored(*value);
+  if (const auto value = read("KLAP_STATS")) config.stats_file = *value == "-" ? "-" : anchored(*value);
+  if (const auto value = read("KLAP_LINKER")) config.linker = *parse_linker(*value);
+  if (const auto value = read("KLAP_DEVICE_RUNTIME")) config.device_runtime = *parse_boolean(*value);
+  if (const auto value = read("KLAP_COUNT_CHILDREN")) config.counts_children = *parse_boolean(*value);
+  if (const auto value = read("KLAP_TIMING")) config.timing = *parse_boolean(*value);
+  if (const auto value = read("KLAP_CACHE_DISABLE")) config.cache_disabled = *parse_boolean(*value);
+  if (const auto value = read("KLAP_CACHE_MAX_SIZE")) config.cache_max_bytes = *parse_size(*value);
+  const auto cache_dir = read("KLAP_CACHE_DIR");
+  config.cache_dir = cache_dir ? anchored(*cache_dir) : user_cache_folder(get);
+  if (const auto value = read("KLAP_CONFIG")) config.config_file = *value;
+  if (!environment) report_misspelt_variables(config.problems);
+  if (!config.config_file.empty()) apply_config_file(config);
+  return config;
+}
+
+void apply_log_settings(Config& config) {
+  try {
+    set_log_level(config.log_level);
+    if (!config.log_file.empty()) set_log_file(with_process_id(config.log_file.string()));
+  } catch (const Error& error) {
+    config.problems.emplace_back(
+        Error(ErrorCode::Config, fmt::format("the log stays on standard error: {}", error.what())).what());
+  }
+}
+
+std::optional<jit::Granularity> parse_granularity(std::string_view name) {
+  return analysis::parse_granularity(name);
+}
+
+std::optional<jit::Ordering> parse_ordering(std::string_view name) { return analysis::parse_ordering(name); }
+
+std::optional<LinkerChoice> parse_linker(std::string_view name) {
+  if (name == "auto") return LinkerChoice::Auto;
+  if (name == "nvjitlink") return LinkerChoice::NvJitLink;
+  if (name == "driver") return LinkerChoice::Driver;
+  return std::nullopt;
+}
+
+// To the pipeline, a host that reads back is the host (readback.h).
+std::optional<jit::Launcher> parse_launcher(std::string_view name) {
+  return analysis::parse_launcher(name == kHostReadback ? to_string(jit::Launcher::Host) : name);
+}
+
+bool KernelTable::matches(const std::string& mangled, const std::string* child) const {
+  const auto fits = [](const std::string& pattern, const std::string& name) {
+    return glob_match(pattern, name) || glob_match(pattern, demangle(name));
+  };
+  if (!fits(glob, mangled)) return false;
+  return child_glob.empty() || (child != nullptr && fits(child_glob, *child));
+}
+
+std::optional<Value> Config::given(const Setting& setting, const std::string* mangled,
+                                   const std::string* child) const {
+  const auto find = [](const Values& values, std::string_view name) {
+    const auto found = values.find(name);
+    return found == values.end() ? nullptr : &found->second;
+  };
+  if (!setting.variable.empty()) {
+    if (const Value* const set = find(environment, setting.variable)) return *set;
+  }
+  if (setting.key.empty()) return std::nullopt;
+  for (const KernelTable& table : kernels) {
+    if (mangled == nullptr) break;
+    const Value* const set = find(table.values, setting.key);
+    if (set != nullptr && table.matches(*mangled, child)) return *set;
+  }
+  const Value* const set = find(defaults, setting.key);
+  return set == nullptr ? std::nullopt : std::optional(*set);
+}
+
+Value Config::value(const Setting& setting, const std::string* mangled, const std::string* child) const {
+  return given(setting, mangled, child).value_or(Value{std::string(setting.default_value)});
+}
+
+std::optional<jit::GivenValue> Config::setting_for(std::string_view key, const std::string& parent,
+                                                   const std::string& child) const {
+  const Setting* const of_kernel = find_key(Section::Kernel, key);
+  // What is compared with records every child, and is one group of threads for each of its blocks.
+  if ((key == "flatten" || key == "threshold") &&
+      value(*find_key(Section::Kernel, "launcher"), &parent, &child).text == kHostReadback)
+    return jit::GivenValue{"off", "launcher host-readback"};
+  const Setting& setting = of_kernel != nullptr ? *of_kernel : *find_key(Section::Defaults, key);
+  const auto set = given(setting, &parent, &child);
+  if (!set) return std::nullopt;
+  // Not the line: rewritten modules are kept, with their remarks, for as long as the values stay.
+  const std::string text =
+      key == "launcher" && set->text == kHostReadback ? to_string(jit::Launcher::Host) : set->text;
+  return jit::GivenValue{text, set->from == Value::From::File ? "config file" : set->place};
+}
+
+// What was kept is valid, and the table's defaults are, so these find a value.
+jit::Granularity Config::granularity_for(const std::string& mangled) const {
+  return *parse_granularity(value(*find_key(Section::Kernel, "granularity"), &mangled).text);
+}
+
+jit::Launcher Config::launcher_for(const std::string& mangled) const {
+  return *parse_launcher(value(*find_key(Section::Kernel, "launcher"), &mangled).text);
+}
+
+jit::Ordering Config::ordering_for(const std::string& mangled) const {
+  return *parse_ordering(value(*find_key(Section::Kernel, "ordering"), &mangled).text);
+}
+
+uint32_t Config::multiblock_for(const std::string& mangled) const {
+  return *parse_count(value(*find_key(Section::Kernel, "multiblock"), &mangled).text);
+}
+
+uint64_t Config::pool_bytes_for(const std::string& mangled, uint64_t annotated) const {
+  const Setting& setting = *find_key(Section::Kernel, "pool_bytes");
+  if (annotated != 0 && !given(setting, &mangled)) return annotated;
+  return *parse_size(value(setting, &mangled).text);
+}
+
+uint32_t Config::concurrency_for(const std::string& mangled, const std::string& child,
+                                 uint32_t annotated) const {
+  const Setting& setting = *find_key(Section::Kernel, "concurrency");
+  if (annotated != 0 && !given(setting, &mangled, &child)) return annotated;
+  return *parse_share(value(setting, &mangled, &child).text);
+}
+
+bool Config::dependent_launch_for(const std::string& mangled) const {
+  return *parse_boolean(value(*find_key(Section::Kernel, "dependent_launch"), &mangled).text);
+}
+
+// A chain's only child is its parent.
+uint32_t Config::pool_for(const std::string& mangled, uint32_t annotated) const {
+  const Setting& setting = *find_key(Section::Kernel, "pool");
+  if (annotated != 0 && !given(setting, &mangled, &mangled)) return annotated;
+  return *parse_blocks(value(setting, &mangled, &mangled).text);
+}
+
+uint64_t Config::total_bytes() const {
+  const auto set = given(*find_variable("KLAP_TOTAL_BYTES"));
+  return set ? *parse_size(set->text) : std::numeric_limits<uint64_t>::max();
+}
+
+// Greedy with one point of return, the last *: giving an earlier * more can never help. Linear in practice.
+bool glob_match(std::string_view pattern, std::string_view text) {
+  size_t p = 0, t = 0, star = std::string_view::npos, star_text = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      star_text = t;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++star_text;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+}  // namespace klap::runtime

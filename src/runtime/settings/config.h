@@ -1,0 +1,128 @@
+// Settings: KLAP_* environment variables and the TOML file KLAP_CONFIG names, merged once per process.
+//
+// Precedence: environment over a kernel's own table over [defaults] over what the program is annotated with
+// (include/klap/annotate.cuh) over the built-in default. A kernel table matches the mangled or the demangled
+// name by glob, and one with `child` only launches of such kernels; for each setting, the first matching
+// table in file order that has it wins. A wrong file or value never stops the program: it is reported with
+// its place and the nearest valid spelling, and that setting keeps its default.
+//
+//     [defaults]
+//     granularity = "grid"
+//
+//     [[kernel]]
+//     name = "bfs_*"
+//     granularity = "none"
+//
+// Every value is kept as the text it was given as, checked, under its row of the settings table and with the
+// place it came from; that is what `klap-ptx config` prints. Types come in where a value is asked for.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jit/module.h"
+#include "runtime/settings/settings_table.h"
+
+namespace klap::runtime {
+
+// The value of a setting and where it came from.
+struct Value {
+  enum class From { Default, Environment, File, Program };
+  std::string text;
+  From from = From::Default;
+  std::string place = "default";  // "environment", "klap.toml:3"
+};
+
+// Values by the name or key of their row; the names are the table's own.
+using Values = std::map<std::string_view, Value>;
+
+struct KernelTable {
+  std::string glob;        // against the mangled, then the demangled name
+  std::string child_glob;  // the same for the launched kernel; empty: every one
+  int line = 0;            // in the config file
+  Values values;           // by key
+
+  // `child` is the launched kernel; null: what is asked is not about one launch.
+  [[nodiscard]] bool matches(const std::string& mangled, const std::string* child = nullptr) const;
+};
+
+enum class LinkerChoice { Auto, NvJitLink, Driver };
+
+struct Config {
+  bool disabled = false;              // KLAP_DISABLE
+  std::string log_level = "warn";     // KLAP_LOG
+  std::filesystem::path log_file;     // KLAP_LOG_FILE, absolute; empty: standard error
+  std::filesystem::path config_file;  // KLAP_CONFIG, empty when unset
+  std::filesystem::path dump_dir;     // KLAP_DUMP_DIR, absolute; empty: no dump
+  std::filesystem::path stats_file;   // KLAP_STATS, absolute; empty: no statistics; "-" for standard error
+  bool counts_children = true;        // KLAP_COUNT_CHILDREN
+  bool timing = false;                // KLAP_TIMING
+  LinkerChoice linker = LinkerChoice::Auto;  // KLAP_LINKER
+  bool device_runtime = true;                // KLAP_DEVICE_RUNTIME
+  bool cache_disabled = false;               // KLAP_CACHE_DISABLE
+  std::filesystem::path cache_dir;  // KLAP_CACHE_DIR or the user's cache folder; empty: there is none
+  uint64_t cache_max_bytes = uint64_t{1} << 30;  // KLAP_CACHE_MAX_SIZE
+  Values environment;                            // variables that are set and valid, by variable
+  Values defaults;                               // [defaults], by key
+  std::vector<KernelTable> kernels;              // [[kernel]] tables in file order
+  std::vector<std::string> problems;             // one line each, ready for the log
+
+  // The value of a row after precedence: for parent kernel `mangled`, or without it for kernels that no table
+  // names; for launches of `child`, or without it for what is not about one launch.
+  [[nodiscard]] Value value(const Setting& setting, const std::string* mangled = nullptr,
+                            const std::string* child = nullptr) const;
+  // The same where the environment or the file gives it; nothing where the default holds.
+  [[nodiscard]] std::optional<Value> given(const Setting& setting, const std::string* mangled = nullptr,
+                                           const std::string* child = nullptr) const;
+  // given() as the planner wants it (jit::Request::setting).
+  [[nodiscard]] std::optional<jit::GivenValue> setting_for(std::string_view key, const std::string& parent,
+                                                           const std::string& child) const;
+
+  // The settings of parent kernel `mangled`, after precedence.
+  [[nodiscard]] jit::Granularity granularity_for(const std::string& mangled) const;
+  [[nodiscard]] jit::Launcher launcher_for(const std::string& mangled) const;
+  [[nodiscard]] jit::Ordering ordering_for(const std::string& mangled) const;
+  [[nodiscard]] uint32_t multiblock_for(const std::string& mangled) const;
+  // With what the program is annotated with, 0 for nothing.
+  [[nodiscard]] uint64_t pool_bytes_for(const std::string& mangled, uint64_t annotated = 0) const;
+  [[nodiscard]] uint32_t concurrency_for(const std::string& mangled, const std::string& child,
+                                         uint32_t annotated = 0) const;
+  // Whether consumers may be launched before their parent is complete.
+  [[nodiscard]] bool dependent_launch_for(const std::string& mangled) const;
+  // Blocks of a promoted chain, likewise; 0 where nobody says.
+  [[nodiscard]] uint32_t pool_for(const std::string& mangled, uint32_t annotated = 0) const;
+  // All queues of a CUDA context; the largest number where there is no limit.
+  [[nodiscard]] uint64_t total_bytes() const;
+};
+
+using Environment = std::function<const char*(const char* name)>;
+
+// Reads everything. Never throws: what is wrong ends in `problems`. `environment` defaults to secure_getenv,
+// which ignores the variables in set-uid programs: whoever starts one must not choose the files it writes.
+// Then KLAP_* variables that look misspelt are reported too.
+Config load_config(const Environment& environment = {});
+
+// Applies the text of a config file; `name` is for messages. Never throws.
+void apply_config_text(Config& config, std::string_view text, const std::string& name);
+
+// Level and destination of the log. A log file that cannot be written is one more problem.
+void apply_log_settings(Config& config);
+
+// A launcher that to the pipeline is "host" (readback.h).
+inline constexpr std::string_view kHostReadback = "host-readback";
+
+// "grid" -> Granularity::Grid, "device" -> Launcher::Device; nothing for a name that is none.
+std::optional<jit::Granularity> parse_granularity(std::string_view name);
+std::optional<jit::Launcher> parse_launcher(std::string_view name);
+std::optional<jit::Ordering> parse_ordering(std::string_view name);
+std::optional<LinkerChoice> parse_linker(std::string_view name);
+
+// Shell-style glob with * and ?; kernel names are full of brackets, so [ ] are ordinary characters.
+bool glob_match(std::string_view pattern, std::string_view text);
+
+}  // namespace klap::runtime

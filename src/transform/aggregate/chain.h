@@ -1,0 +1,66 @@
+// The launch sites of a kernel whose launches are recorded in one queue: those in and beside a loop, and
+// those whose order is kept.
+//
+// Where no launch has an order, the sites are feeding ones (feed.h) and only the consumer differs. Otherwise
+// each record knows the one before it: that of its thread, which a register keeps from one launch to the
+// next, at whichever site, or that of its block, which a word of shared memory keeps
+// (templates/loop_launches/chain_record.cu). The program's own two calls stay here as well, each behind a
+// branch. At the first call there is a third way: neither a record nor the program's call, but no buffer,
+// which the program meets as it meets a launch that the device runtime refuses.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/legality/chaining.h"
+#include "ptx/tree.h"
+#include "transform/aggregate/aggregate.h"
+#include "transform/text/lines.h"
+#include "transform/text/splice.h"
+
+namespace klap::transform {
+
+// For templates/loop_launches/chain.cu and kernels of that module.
+ConsumerShape chain_shape(const ptx::Module& module, const analysis::Chained& chained, bool grid_is_1d);
+
+class ChainedSites {
+ public:
+  // `record` is templates/loop_launches/chain_record.cu; `queue` a register with the queue's address;
+  // `in_groups`: whether groups of the parent's blocks launch apart.
+  ChainedSites(const analysis::FunctionFacts& parent, const analysis::Chained& chained,
+               const ptx::Module& record, std::string queue, bool in_groups, LineTables& lines)
+      : parent_(parent),
+        chained_(chained),
+        record_(record),
+        queue_(std::move(queue)),
+        in_groups_(in_groups),
+        lines_(lines) {}
+
+  [[nodiscard]] Surroundings in_parent() const;
+  // Must stand at the parent's entry. A thread is at one of its sites at a time: they share what they need.
+  [[nodiscard]] std::string entry() const;
+  // Of functions that in_parent() calls and the parent's module may not declare.
+  [[nodiscard]] std::vector<std::string> declarations() const;
+
+ private:
+  [[nodiscard]] Around first_call(size_t number) const;
+  [[nodiscard]] Around launch_call(size_t number) const;
+  [[nodiscard]] static Around query(const analysis::ErrorQuery& query);
+  [[nodiscard]] std::string note_refusal(size_t number) const;
+  [[nodiscard]] bool keeps_block_order() const;
+  // Whether launches of the scope are refused where the queue is full, without asking the device runtime.
+  [[nodiscard]] bool refuses(analysis::OrderScope scope) const;
+  // What both of a site's template functions are told of it.
+  [[nodiscard]] std::string scope(size_t number) const;
+
+  const analysis::FunctionFacts& parent_;
+  const analysis::Chained& chained_;
+  const ptx::Module& record_;
+  const std::string queue_;
+  const bool in_groups_;
+  LineTables& lines_;
+};
+
+}  // namespace klap::transform

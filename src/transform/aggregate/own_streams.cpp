@@ -1,0 +1,26 @@
+#include "transform/aggregate/own_streams.h"
+
+#include <fmt/format.h>
+
+#include "analysis/facts/own_streams.h"
+
+namespace klap::transform {
+
+Surroundings without_own_streams(const analysis::FunctionFacts& kernel, const std::string& body_prefix) {
+  Surroundings out;
+  if (kernel.own_streams.calls.empty()) return out;
+  const uint64_t stand_in = analysis::own_stream_stand_in(kernel);
+  for (const analysis::StreamCall& call : kernel.own_streams.calls) {
+    // A label in front needs a statement behind it, also where nobody reads the result.
+    std::string text = "{\n\t.reg .b64 %klap_stream;\n";
+    text += fmt::format("\tmov.b64 %klap_stream, {};\n", stand_in);
+    if (call.creates)
+      text += fmt::format("\tst.b64 [{}], %klap_stream;\n", with_prefix(call.operand, body_prefix));
+    if (!call.result.empty())
+      text += fmt::format("\tmov.b32 {}, 0;\n", with_prefix(call.result, body_prefix));
+    out[call.scope] = {text + "\t}\n", "", true};
+  }
+  return out;
+}
+
+}  // namespace klap::transform

@@ -1,0 +1,66 @@
+// What a record of a child holds, and where.
+//
+// As it is, a record has the child's grid and then the whole of its parameter block. A packed one holds only
+// what must be told for each child. Extents of the grid that are constants stand in the kernels' code.
+// Arguments that no thread of the child reads are not stored at all. Arguments that are the same for all
+// threads whose children become one launch, be it those of the parent's grid or of a group of its blocks, are
+// stored once for all, by the thread that records first, into a place of the queue or of the group. The rest
+// stands in the record, in the order that leaves the smallest gaps.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/facts/facts.h"
+#include "analysis/values/uniformity.h"
+#include "ptx/tree.h"
+
+namespace klap::transform {
+
+// Bytes of the child's parameter block that stay together.
+struct ArgumentPlace {
+  uint32_t from = 0, bytes = 0;  // in the parameter block
+  uint32_t at = 0;               // in the record, or in the area of arguments that are passed once
+  bool once = false;
+};
+
+struct RecordLayout {
+  uint32_t arguments_offset = 0;  // in the record, in bytes
+  uint32_t record_bytes = 0;
+  // Packed: what is read of the parameter block, by `from`; the rest is nowhere. Else empty.
+  bool packed = false;
+  std::vector<ArgumentPlace> places{};
+  std::array<std::optional<uint32_t>, 3> grid{};  // extents that no record holds
+
+  [[nodiscard]] bool passes_once() const;
+  // The place of these bytes; null if they have none, because nobody reads them.
+  [[nodiscard]] const ArgumentPlace* find(uint32_t offset, uint32_t bytes) const;
+  // All that decides what a consumer does with such records, short; empty where they are not packed.
+  [[nodiscard]] std::string key() const;
+};
+
+// Not packed.
+RecordLayout record_layout(const ptx::Function& child);
+
+// The largest group of threads for which what is the same can be passed once where so many blocks of the
+// parent launch together (0: all): their own.
+analysis::Uniform group_that_shares(uint32_t group_blocks);
+
+// The layout for one launch site that no thread reaches twice in one launch of the parent. All that a group
+// records must be run by kernels that begin when its last thread has recorded, so that nobody reads what is
+// passed once while it may be written. `grid_grows`: a child may be recorded with more blocks than it was
+// launched with, so that their number is no constant.
+RecordLayout packed_layout(const ptx::Module& child_module, const ptx::Function& child,
+                           const analysis::FunctionFacts& parent, const analysis::Site& site,
+                           uint32_t group_blocks, bool grid_grows);
+
+// The layout for a launch site whose launches the lanes of a warp share. Each child's arguments stand as in
+// its parameter block, for the same stores may fill the program's own buffer; what is the same for all lanes
+// is in the first child's only.
+RecordLayout shared_layout(const ptx::Module& child_module, const ptx::Function& child,
+                           const analysis::FunctionFacts& parent, const analysis::Site& site);
+
+}  // namespace klap::transform

@@ -1,0 +1,107 @@
+// Splicing: the body of one PTX function, written out inside another.
+//
+// Every name that the body declares gets a prefix of its own, so nothing can clash; parameters, results,
+// special registers and, unless it is kept, the function's exit are bound to what the surrounding code
+// provides. The result is a brace-delimited scope that falls through at its end. Its line tables (.loc) are
+// those of the spliced code.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/launches/sites.h"
+#include "analysis/legality/warp_block.h"
+#include "analysis/optimise/straight_loops.h"
+#include "analysis/order/early_exit.h"
+#include "ptx/tree.h"
+#include "transform/aggregate/record_layout.h"
+#include "transform/text/lines.h"
+
+namespace klap::transform {
+
+// Marker names of a template, and what they stand for.
+using SymbolNames = std::map<std::string, std::string, std::less<>>;
+
+// A `.func` template: parameters become operands (registers or literals) of the caller, results registers of
+// it.
+struct InlineCall {
+  std::string prefix;                       // for declared names, for example "klap_r_"
+  std::vector<std::string> arguments;       // one operand per parameter
+  std::map<uint32_t, std::string> results;  // offset in the result -> register
+  SymbolNames symbols;                      // functions that the template calls by a marker's name
+  // Calls of this marker become the text that is made for their operands.
+  std::string body_marker;
+  std::function<std::string(const std::vector<std::string>& operands)> body;
+};
+// Throws Error(Internal) if the template uses a form that is not provided for.
+std::string inline_function(const ptx::Module& module, const ptx::Function& function, const InlineCall& call,
+                            LineTables& lines);
+
+// Text in front of a statement and behind it.
+struct Around {
+  std::string before, after;
+  bool instead = false;  // the statement itself is left out
+};
+using Surroundings = std::map<const ptx::Statement*, Around>;
+
+// "%r1" -> "%klap_c_r1", "$L1" -> "$klap_c_L1": the sigil stays first, as PTX names want it. Literals stay.
+std::string with_prefix(std::string_view name, const std::string& prefix);
+
+// What a kernel reads of its parameters in one way, and the register that holds it.
+struct HeldArgument {
+  uint32_t offset = 0;  // in the parameter block
+  std::string type;     // that it is loaded as: ".u32"
+  uint32_t bits = 0;    // of the register, which may be more than the type's
+  std::string name;
+};
+// Those of the kernel that `most_words` registers of 32 bits have room for, in the order in which they are
+// read; their names begin with `prefix`.
+std::vector<HeldArgument> held_arguments(const ptx::Module& module, const ptx::Function& function,
+                                         const std::string& prefix, uint32_t most_words);
+
+// A loop of which so many rounds are to stand in a row.
+struct RoundsInRow {
+  analysis::StraightLoop loop;
+  uint32_t rounds = 1;
+};
+
+// A child kernel's body: its parameters lie elsewhere, its position is virtual.
+struct InlineKernel {
+  std::string prefix;
+  std::string arguments;              // operand: address of the argument area, in global memory
+  std::vector<ArgumentPlace> places;  // where they lie in it; none: as in the parameter block
+  std::string once;                   // operand: address of those that are passed once
+  std::vector<HeldArgument> held;     // those that are in registers
+  // The operands themselves, where the body runs in the thread that has them: then nothing lies anywhere, and
+  // each read of a parameter is that of one of these.
+  const std::vector<analysis::Argument>* operands = nullptr;
+  std::array<std::string, 3> ctaid, nctaid, tid;  // operands, x y z
+  std::array<std::string, 3> ntid;                // the same of the block: literals where it is constant
+  bool block_is_real = false;                     // it runs in a block of its own size: %ntid is right
+  bool in_parameters = false;                     // `arguments` is an address of the kernel's own parameters
+  bool keep_exits = false;                        // `ret` and `exit` end the thread, as in the child itself
+  // What the body reads may have been written in the same kernel: no load may go past the coherent caches.
+  bool coherent = false;
+  // Who may leave early. Barriers are then what templates/common/exits.h says.
+  analysis::MayLeave may_leave = analysis::MayLeave::Nobody;
+  // A block of one warp among several: shared variables have a part for each, and `group` is the operand, of
+  // 32 bits, that says which is the warp's.
+  const analysis::WarpBlock* warp_block = nullptr;
+  std::string group;
+  uint32_t groups = 1;
+  Surroundings around;             // of statements of the body
+  std::vector<RoundsInRow> loops;  // of the body
+};
+// Reads `kernel.held` into their registers, which are declared elsewhere.
+std::string load_held(const ptx::Function& function, const InlineKernel& kernel);
+
+// Throws Error(Unsupported) naming the line if a parameter or a special register is used in a way that cannot
+// be redirected.
+std::string inline_kernel(const ptx::Module& module, const ptx::Function& function,
+                          const InlineKernel& kernel, LineTables& lines);
+
+}  // namespace klap::transform

@@ -1,0 +1,216 @@
+// What the keys of the two caches cover: every setting and every field of a request and a program. A module
+// that was built for other settings must not be found, in this process or on the disk.
+#include <array>
+#include <set>
+
+#include "fixture.h"
+#include "jit/plan/given_setting.h"
+#include "runtime/load/module_cache.h"
+#include "runtime/settings/config.h"
+#include "runtime/settings/settings_table.h"
+#include "support/error.h"
+
+namespace klap::jit {
+namespace {
+
+using runtime::Config;
+using runtime::Section;
+using runtime::Setting;
+using runtime::SettingType;
+
+struct Keys {
+  std::string disk, memory;
+};
+
+SiteRemark launch() {
+  SiteRemark remark;
+  remark.parent = "parent";
+  remark.child = "child";
+  return remark;
+}
+
+Keys keys_of(const Program& program, const Request& request) {
+  return {make_cache_key(program, request).hash, memory_key(program, request, {launch()})};
+}
+
+// As the library and the C API make a request.
+Request request_for(const Config& config) {
+  Request request;
+  request.setting = [config](std::string_view key, const std::string& parent, const std::string& child) {
+    return config.setting_for(key, parent, child);
+  };
+  request.device_runtime = config.device_runtime;
+  request.configuration = runtime::code_settings(config);
+  return request;
+}
+
+// Two values that a setting takes.
+std::array<std::string, 2> two_values(const Setting& setting) {
+  switch (setting.type) {
+    case SettingType::Choice:
+      return {std::string(setting.choices[0]), std::string(setting.choices[1])};
+    case SettingType::Boolean:
+      return {"0", "1"};
+    case SettingType::Size:
+      return {"64M", "128M"};
+    case SettingType::Path:
+      return {"/one", "/two"};
+    case SettingType::Glob:
+      return {"parent", "p*"};
+    case SettingType::Count:
+    case SettingType::Share:
+    case SettingType::Threads:
+    case SettingType::Blocks:
+    case SettingType::Threshold:
+      break;
+  }
+  return {"2", "4"};
+}
+
+// Settings that leave the code as it is: how much memory queues have, and where things are written to. One
+// that is new counts as changing code until it is entered here.
+bool changes_no_code(const Setting& setting) {
+  static const std::set<std::string_view> names = {
+      "pool_bytes",     "total_bytes",         "concurrency",
+      "pool",           "KLAP_CONFIG",         "KLAP_LOG",
+      "KLAP_LOG_FILE",  "KLAP_DISABLE",        "KLAP_DUMP_DIR",
+      "KLAP_STATS",     "KLAP_COUNT_CHILDREN", "KLAP_TIMING",
+      "KLAP_CACHE_DIR", "KLAP_CACHE_MAX_SIZE", "KLAP_CACHE_DISABLE"};
+  return names.contains(setting.key.empty() ? setting.variable : setting.key);
+}
+
+Config from_variable(const Setting& setting, const std::string& value) {
+  return runtime::load_config(
+      [&](const char* name) { return setting.variable == name ? value.c_str() : nullptr; });
+}
+
+Config from_file(const std::string& table, const Setting& setting, const std::string& value) {
+  const bool bare = setting.type == SettingType::Count || setting.type == SettingType::Share ||
+                    setting.type == SettingType::Blocks || setting.type == SettingType::Threads;
+  Config config = runtime::load_config([](const char*) -> const char* { return nullptr; });
+  const std::string quote = bare ? "" : "\"";
+  runtime::apply_config_text(config, table + std::string(setting.key) + " = " + quote + value + quote + "\n",
+                             "test.toml");
+  EXPECT_TRUE(config.problems.empty()) << config.problems.front();
+  return config;
+}
+
+void expect_keys(const Setting& setting, const Config& one, const Config& two, const std::string& where) {
+  const Keys a = keys_of({}, request_for(one)), b = keys_of({}, request_for(two));
+  const auto expect = [&](const std::string& x, const std::string& y, const char* cache) {
+    EXPECT_EQ(x == y, changes_no_code(setting)) << where << ": " << setting.name() << ", cache " << cache;
+  };
+  expect(a.disk, b.disk, "on the disk");
+  expect(a.memory, b.memory, "in the process");
+}
+
+TEST(Keys, TwoValuesOfEverySettingGiveTwoKeysInBothCaches) {
+  for (const Setting& setting : runtime::settings()) {
+    const auto [one, two] = two_values(setting);
+    if (!setting.variable.empty())
+      expect_keys(setting, from_variable(setting, one), from_variable(setting, two), "environment");
+    for (const Section section : setting.sections) {
+      if (setting.key == "name" || setting.key == "child") continue;
+      const std::string table =
+          section == Section::Defaults ? "[defaults]\n" : "[[kernel]]\nname = \"parent\"\n";
+      expect_keys(setting, from_file(table, setting, one), from_file(table, setting, two), table);
+    }
+  }
+}
+
+// Not every caller says what its settings are as a text.
+TEST(Keys, AnswersOfARequestAreInTheKeyInTheProcess) {
+  std::set<std::string> keys;
+  const auto add = [&](std::string_view asked, const std::string& value) {
+    Request request;
+    request.setting = [&](std::string_view key, const std::string&, const std::string&) {
+      return key == asked ? std::optional(GivenValue{value, "test"}) : std::nullopt;
+    };
+    EXPECT_TRUE(keys.insert(keys_of({}, request).memory).second) << asked << " " << value;
+  };
+  std::vector<std::string_view> asked(launch_keys().begin(), launch_keys().end());
+  asked.push_back(kHeapKey);
+  for (const std::string_view key : asked) {
+    const Setting* row = runtime::find_key(Section::Kernel, key);
+    if (row == nullptr) row = runtime::find_key(Section::Defaults, key);
+    ASSERT_NE(row, nullptr) << key;
+    for (const std::string& value : two_values(*row)) add(key, value);
+  }
+}
+
+TEST(Keys, ASettingThatIsNotInThemCannotBeAskedFor) {
+  EXPECT_THROW(given_setting(Request{}, "pool_bytes", "parent", "child"), Error);
+  EXPECT_FALSE(given_setting(Request{}, "granularity", "parent", "child"));
+}
+
+struct OtherLinker : Linker {
+  [[nodiscard]] std::string link(const std::vector<LinkInput>&,
+                                 const std::vector<std::string>&) const override {
+    return {};
+  }
+  [[nodiscard]] std::string_view name() const override { return "other"; }
+};
+
+TEST(Keys, EveryFieldOfARequestIsInBoth) {
+  static const OtherLinker linker;
+  const std::vector<std::pair<const char*, std::function<void(Request&)>>> in_both = {
+      {"sm", [](Request& r) { r.sm = 80; }},
+      {"feeding", [](Request& r) { r.feeding = false; }},
+      {"two heads", [](Request& r) { r.two_heads = false; }},
+      {"sharing", [](Request& r) { r.sharing = false; }},
+      {"slicing", [](Request& r) { r.slicing = false; }},
+      {"blocks", [](Request& r) { r.blocks = false; }},
+      {"promoting", [](Request& r) { r.promoting = false; }},
+      {"device runtime", [](Request& r) { r.device_runtime = false; }},
+      {"debug units", [](Request& r) { r.debug_units = true; }},
+      {"linker", [](Request& r) { r.linker = &linker; }},
+      {"configuration", [](Request& r) { r.configuration = "granularity none"; }}};
+  std::set<std::string> disk, memory;
+  const auto add = [&](const char* field, const Request& request) {
+    const Keys keys = keys_of({}, request);
+    EXPECT_TRUE(disk.insert(keys.disk).second) << field;
+    EXPECT_TRUE(memory.insert(keys.memory).second) << field;
+  };
+  add("none", {});
+  for (const auto& [field, change] : in_both) {
+    Request request;
+    change(request);
+    add(field, request);
+  }
+  // What these say of kernels stands in the entry on the disk, and in the key in the process.
+  const auto add_in_process = [&](const char* field, const std::function<void(Request&)>& change) {
+    Request request;
+    change(request);
+    EXPECT_TRUE(memory.insert(keys_of({}, request).memory).second) << field;
+  };
+  add_in_process("granularity", [](Request& r) { r.granularity = [](auto&) { return Granularity::Warp; }; });
+  add_in_process("launcher", [](Request& r) { r.launcher = [](auto&) { return Launcher::Device; }; });
+  add_in_process("multiblock", [](Request& r) { r.multiblock = [](auto&) { return 7u; }; });
+  add_in_process("ordering", [](Request& r) { r.ordering = [](auto&) { return Ordering::Stream; }; });
+}
+
+TEST(Keys, EveryFieldOfAProgramIsInBoth) {
+  Program program;
+  program.units.resize(2);
+  std::set<std::string> disk, memory;
+  const auto add = [&] {
+    const Keys keys = keys_of(program, {});
+    EXPECT_TRUE(disk.insert(keys.disk).second);
+    EXPECT_TRUE(memory.insert(keys.memory).second);
+  };
+  add();
+  program.device_runtime_archive = "/lib/libcudadevrt.a", add();
+  program.built_in_runtime = true, add();
+  program.units[0].ptx = "ptx", add();
+  std::swap(program.units[0], program.units[1]), add();
+  std::swap(program.units[0].cubin, program.units[1].ptx), add();
+  program.units[1].options = "-O1", add();
+  program.units[1].name = "unit 1", add();
+  program.units[1].launches = true, add();
+  program.units[1].is_device_runtime = true, add();
+  program.units[1].cubin_suffix = 'a', add();
+  EXPECT_THAT(make_cache_key(program, {}).text, testing::HasSubstr(build_id()));
+}
+
+}  // namespace
+}  // namespace klap::jit

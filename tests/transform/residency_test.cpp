@@ -1,0 +1,77 @@
+// How many blocks a multiprocessor must have registers for: where something is asked for, and for how many.
+#include "transform/promotion/residency.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "golden.h"
+#include "jit/module.h"
+
+namespace klap::transform {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Residency, FillsTheMultiprocessorWithChildrenOfFewRegisters) {
+  EXPECT_EQ(8u, least_consumer_blocks(16, 256, 90));
+  EXPECT_EQ(2u, least_consumer_blocks(1, 1024, 80));
+  EXPECT_EQ(6u, least_consumer_blocks(16, 256, 86)) << "which holds 1,536 threads";
+  EXPECT_EQ(4u, least_consumer_blocks(16, 256, 75));
+  EXPECT_EQ(16u, least_consumer_blocks(1, 64, 90)) << "more blocks not every device holds";
+}
+
+TEST(Residency, IsTheAssemblersToDecideForChildrenThatHoldMore) {
+  EXPECT_EQ(0u, least_consumer_blocks(17, 256, 90));
+  EXPECT_EQ(6u, least_consumer_blocks(26, 256, 86));
+  EXPECT_EQ(0u, least_consumer_blocks(27, 256, 86));
+  EXPECT_EQ(0u, least_consumer_blocks(1, 1024, 86)) << "a second block has no place";
+  EXPECT_EQ(0u, least_consumer_blocks(~0u, 256, 90));
+}
+
+TEST(Residency, LeavesFeedingConsumersFortyEightRegisters) {
+  EXPECT_EQ(10u, least_feeding_blocks(48, 128));
+  EXPECT_EQ(32u, least_feeding_blocks(1, 32));
+  EXPECT_EQ(0u, least_feeding_blocks(49, 128));
+  EXPECT_EQ(0u, least_feeding_blocks(1, 1024));
+}
+
+TEST(Residency, HoldsAsManyLinksAsTheirRegistersAllow) {
+  EXPECT_EQ(4u, least_chain_blocks(28, 512, 90));
+  EXPECT_EQ(3u, least_chain_blocks(29, 512, 90));
+  EXPECT_EQ(3u, least_chain_blocks(28, 512, 86));
+  EXPECT_EQ(16u, least_chain_blocks(1, 32, 90));
+  EXPECT_EQ(0u, least_chain_blocks(80, 512, 90));
+}
+
+std::string rewritten(const std::string& golden, uint32_t sm = 90) {
+  const std::string ptx = test::read_golden(KLAP_GOLDEN_DIR "/" + golden + ".golden").section("ptx");
+  const jit::Program program = jit::program_from_ptx(ptx, golden);
+  jit::Request request;
+  request.sm = sm;
+  request.launcher = [](const std::string&) { return jit::Launcher::Host; };
+  // Children in order are held by what they wait with.
+  request.ordering = [](const std::string&) { return analysis::Ordering::Relaxed; };
+  return jit::rewrite_ptx(program.units[0], request, nullptr);
+}
+
+TEST(Residency, IsAskedForWhereNothingElseIsHeld) {
+  EXPECT_THAT(rewritten("rewritten-child-unites"), HasSubstr(".minnctapersm 8"));
+  EXPECT_THAT(rewritten("rewritten-child-barrier"), HasSubstr(".minnctapersm 8"));
+}
+
+TEST(Residency, IsThatOfTheDeviceAndNotOfTheTarget) {
+  EXPECT_THAT(rewritten("rewritten-child-unites", 86), HasSubstr(".minnctapersm 6"));
+}
+
+TEST(Residency, IsNotWhereItWouldPutRegistersIntoMemory) {
+  for (const char* const golden : {"rewritten-3d", "rewritten-block-bounded", "rewritten-device-function",
+                                   "rewritten-struct-argument", "rewritten-straight-loop"}) {
+    EXPECT_THAT(rewritten(golden), Not(HasSubstr(".minnctapersm"))) << golden;
+  }
+}
+
+}  // namespace
+}  // namespace klap::transform
