@@ -1,9 +1,11 @@
 // Looking at units without running them: what klap-ptx prints.
+#include "jit/inspect.h"
+
 #include <fmt/format.h>
 
 #include "analysis/views.h"
+#include "jit/data/stage.h"
 #include "jit/generate/build.h"
-#include "jit/module.h"
 #include "jit/plan/describe.h"
 #include "jit/plan/options.h"
 #include "jit/plan/plan.h"

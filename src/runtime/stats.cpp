@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "jit/generate/toolchain.h"
+#include "jit/compile/toolchain.h"
 #include "support/boundary.h"
 #include "support/demangle.h"
 #include "support/file.h"

@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "assembled.h"
+#include "jit/inspect.h"
 #include "jit/module.h"
 #include "ptx/tree.h"
 

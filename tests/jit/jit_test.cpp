@@ -9,7 +9,7 @@
 
 #include "assembled.h"
 #include "container/elf64.h"
-#include "jit/generate/toolchain.h"
+#include "jit/compile/toolchain.h"
 #include "jit/module.h"
 #include "jit/plan/options.h"
 #include "support/error.h"

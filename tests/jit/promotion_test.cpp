@@ -10,6 +10,7 @@
 
 #include "assembled.h"
 #include "golden.h"
+#include "jit/inspect.h"
 #include "jit/module.h"
 #include "jit/plan/promotion_plan.h"
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "jit/inspect.h"
 #include "jit/module.h"
 #include "support/file.h"
 

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "golden.h"
+#include "jit/inspect.h"
 #include "jit/module.h"
 #include "support/file.h"
 

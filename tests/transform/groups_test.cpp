@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "jit/cache/cache_key.h"
+#include "jit/inspect.h"
 #include "jit/module.h"
 #include "jit/plan/describe.h"
 #include "support/file.h"

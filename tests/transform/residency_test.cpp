@@ -7,6 +7,7 @@
 #include <string>
 
 #include "golden.h"
+#include "jit/inspect.h"
 #include "jit/module.h"
 
 namespace klap::transform {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "analysis/views.h"
-#include "jit/generate/stage.h"
+#include "jit/data/stage.h"
 #include "klap/version.h"
 #include "klap_ptx/commands.h"
 #include "runtime/settings/settings_table.h"

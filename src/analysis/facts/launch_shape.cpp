@@ -39,26 +39,6 @@ std::optional<std::string> required_block(const Module& m, const Function& kerne
   return exact ? std::optional(exact->place) : std::nullopt;
 }
 
-// Where the stream depends on a condition, the site is judged by the strictest of its streams. That is exact:
-// each check for the NULL stream is about a pair of launches that may both go there, and holds for the
-// launches that do, whichever they are; the laxer streams promise nothing that the check for the strictest
-// does not cover.
-StreamKind stream_kind(const Site& site) {
-  if (site.streams.empty()) return StreamKind::Other;
-  const auto is_tail = [](const StreamValue& stream) { return stream.kind == StreamClass::TailLaunch; };
-  if (std::ranges::all_of(site.streams, is_tail)) return StreamKind::Tail;
-  StreamKind strictest = StreamKind::FireAndForget;
-  for (const StreamValue& stream : site.streams) {
-    StreamKind kind = StreamKind::Other;
-    if (stream.kind == StreamClass::Null) kind = StreamKind::Null;
-    if (stream.kind == StreamClass::PerThread) kind = StreamKind::PerThread;
-    if (stream.kind == StreamClass::FireAndForget) kind = StreamKind::FireAndForget;
-    if (stream.kind == StreamClass::Own) kind = StreamKind::Own;
-    strictest = std::max(strictest, kind);
-  }
-  return strictest;
-}
-
 std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const FunctionFacts& parent) {
   std::array<uint32_t, 3> out{};
   std::optional<SiteValues> computed;

@@ -11,12 +11,6 @@
 
 namespace klap::analysis {
 
-// The strictest order that a launch of the site may be promised: Null, then PerThread, then Own (a stream
-// that the thread created and keeps to itself), then FireAndForget; Tail where it is always that one, behind
-// all that the grid does otherwise; Other if the stream can be anything else.
-enum class StreamKind { FireAndForget, Own, PerThread, Null, Tail, Other };
-StreamKind stream_kind(const Site& site);
-
 // The constant block of a site, x y z; nothing if a dimension is not constant.
 std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const FunctionFacts& parent);
 

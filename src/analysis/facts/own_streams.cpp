@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <string>
 
-#include "analysis/facts/launch_shape.h"
 #include "analysis/facts/stream_ownership.h"
 #include "analysis/launches/wrappers.h"
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "analysis/effects/effects.h"
+#include "analysis/graph/register_bits.h"
 #include "ptx/tree.h"
 
 namespace klap::analysis {
@@ -33,18 +34,6 @@ struct InlinableCall {
   const ptx::Statement* call = nullptr;
   std::vector<std::string_view> parameters, results;  // .param variables of the scope
   std::vector<PassedValue> passed, returned;          // in the order of these
-};
-
-// Types of the registers that one function declares.
-class RegisterBits {
- public:
-  RegisterBits(const ptx::Module& module, const ptx::Function& function);
-  // 16, 32 or 64; 0 for anything else and where declarations of the name differ.
-  [[nodiscard]] uint32_t of(std::string_view name) const;
-
- private:
-  std::map<std::string_view, uint32_t> names_;
-  std::map<std::string_view, std::map<uint32_t, uint32_t>> ranges_;  // "%r" -> count -> bits
 };
 
 // A `ld.param` or `st.param` of a named variable at a constant place. Nothing for other statements.

@@ -90,4 +90,10 @@ struct StreamCall {
   std::string result;   // register of the error code; empty when it is dropped
 };
 
+// The strictest order that a launch of the site may be promised: Null, then PerThread, then Own (a stream
+// that the thread created and keeps to itself), then FireAndForget; Tail where it is always that one, behind
+// all that the grid does otherwise; Other if the stream can be anything else.
+enum class StreamKind { FireAndForget, Own, PerThread, Null, Tail, Other };
+StreamKind stream_kind(const Site& site);
+
 }  // namespace klap::analysis

@@ -6,7 +6,7 @@
 #include <array>
 #include <functional>
 
-#include "analysis/facts/facts.h"
+#include "analysis/effects/effects.h"
 #include "analysis/values/linear_index.h"
 
 namespace klap::analysis {

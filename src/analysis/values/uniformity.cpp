@@ -6,8 +6,8 @@
 #include <array>
 #include <set>
 
+#include "analysis/effects/effects.h"
 #include "analysis/effects/waiting.h"
-#include "analysis/facts/facts.h"
 #include "analysis/values/same_view.h"
 #include "ptx/edit.h"
 

@@ -8,8 +8,8 @@
 #include <concepts>
 #include <cstring>
 
-#include "jit/cache/hash.h"
 #include "support/error.h"
+#include "support/hash.h"
 
 namespace klap::jit {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "jit/generate/toolchain.h"
+#include "jit/compile/toolchain.h"
 #include "jit/module.h"
 
 namespace klap::jit {

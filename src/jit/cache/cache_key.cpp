@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
-#include "jit/cache/hash.h"
 #include "jit/plan/given_setting.h"
+#include "support/hash.h"
 
 namespace klap::jit {
 

@@ -12,12 +12,12 @@
 #include "analysis/legality/parent_checks.h"
 #include "analysis/optimise/early_start.h"
 #include "container/elf64.h"
-#include "jit/cache/hash.h"
-#include "jit/generate/templates.h"
-#include "jit/generate/toolchain.h"
+#include "jit/compile/templates.h"
+#include "jit/compile/toolchain.h"
 #include "jit/plan/options.h"
 #include "support/demangle.h"
 #include "support/error.h"
+#include "support/hash.h"
 #include "transform/aggregate/no_runtime.h"
 
 namespace klap::jit {

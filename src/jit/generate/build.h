@@ -6,7 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "jit/module.h"
+#include "jit/data/request.h"
+#include "jit/data/stage.h"
+#include "jit/data/timings.h"
+#include "jit/data/unit.h"
+#include "jit/data/variant.h"
 #include "jit/plan/plan.h"
 #include "transform/aggregate/unit.h"
 

@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "jit/module.h"
+#include "jit/data/remark.h"
+#include "jit/inspect.h"
 #include "jit/plan/plan.h"
 
 namespace klap::jit {

@@ -8,12 +8,12 @@
 
 #include "analysis/launches/device_memory.h"
 #include "analysis/legality/unit_checks.h"
-#include "jit/cache/hash.h"
-#include "jit/generate/templates.h"
+#include "jit/compile/templates.h"
 #include "jit/plan/given_setting.h"
 #include "jit/plan/options.h"
 #include "jit/plan/plan.h"
 #include "support/error.h"
+#include "support/hash.h"
 #include "transform/aggregate/device_memory.h"
 
 namespace klap::jit {

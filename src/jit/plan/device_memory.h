@@ -14,7 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "jit/module.h"
+#include "jit/data/remark.h"
+#include "jit/data/request.h"
+#include "jit/data/unit.h"
 
 namespace klap::jit {
 

@@ -8,7 +8,7 @@
 #include "analysis/values/moldable.h"
 #include "analysis/values/uniformity.h"
 #include "ptx/tree.h"
-#include "transform/aggregate/record_layout.h"
+#include "transform/text/record_layout.h"
 
 namespace klap::jit {
 

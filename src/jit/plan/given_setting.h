@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "jit/module.h"
+#include "jit/data/request.h"
 
 namespace klap::jit {
 

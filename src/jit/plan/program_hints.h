@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "jit/module.h"
+#include "jit/data/unit.h"
 
 namespace klap::jit {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "analysis/legality/annotations.h"
-#include "jit/module.h"
+#include "jit/data/request.h"
 
 namespace klap::jit {
 

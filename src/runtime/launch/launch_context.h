@@ -19,7 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "jit/module.h"
+#include "jit/data/request.h"
 #include "runtime/launch/in_flight.h"
 #include "runtime/launch/launch_reasons.h"
 #include "runtime/launch/slices.h"

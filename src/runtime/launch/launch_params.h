@@ -12,7 +12,7 @@
 #include <memory>
 #include <span>
 
-#include "jit/module.h"
+#include "jit/data/variant.h"
 #include "runtime/launch/launch_reasons.h"
 
 namespace klap::runtime {

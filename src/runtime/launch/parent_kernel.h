@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "jit/module.h"
+#include "jit/data/variant.h"
 #include "runtime/launch/launch_context.h"
 #include "runtime/launch/pointers_apart.h"
 

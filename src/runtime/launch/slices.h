@@ -20,7 +20,7 @@
 #include <cstdint>
 #include <span>
 
-#include "jit/module.h"
+#include "jit/data/variant.h"
 #include "runtime/queues/queue_shape.h"
 
 namespace klap::runtime {

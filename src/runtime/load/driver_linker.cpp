@@ -7,7 +7,7 @@
 #include <charconv>
 #include <mutex>
 
-#include "jit/generate/toolchain.h"
+#include "jit/compile/toolchain.h"
 #include "runtime/driver.h"
 #include "support/error.h"
 #include "support/log.h"

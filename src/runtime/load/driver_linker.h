@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "jit/generate/linker.h"
+#include "jit/data/linker.h"
 #include "runtime/settings/config.h"
 
 namespace klap::runtime {

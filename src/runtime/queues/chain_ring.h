@@ -12,7 +12,7 @@
 #include <map>
 #include <vector>
 
-#include "jit/module.h"
+#include "jit/data/variant.h"
 #include "runtime/launch/launch_reasons.h"
 #include "runtime/queues/block_pool.h"
 

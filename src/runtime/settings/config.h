@@ -25,7 +25,8 @@
 #include <string_view>
 #include <vector>
 
-#include "jit/module.h"
+#include "jit/data/request.h"
+#include "jit/data/unit.h"
 #include "runtime/settings/settings_table.h"
 
 namespace klap::runtime {

@@ -24,8 +24,8 @@
 #include "analysis/optimise/flattening.h"
 #include "analysis/optimise/own_children.h"
 #include "ptx/tree.h"
-#include "transform/aggregate/record_layout.h"
 #include "transform/text/lines.h"
+#include "transform/text/record_layout.h"
 #include "transform/text/splice.h"
 
 namespace klap::transform {

@@ -6,7 +6,7 @@
 
 #include "analysis/launches/sites.h"
 #include "ptx/tree.h"
-#include "transform/aggregate/record_layout.h"
+#include "transform/text/record_layout.h"
 
 namespace klap::transform {
 

@@ -18,8 +18,8 @@
 #include "analysis/optimise/straight_loops.h"
 #include "analysis/order/early_exit.h"
 #include "ptx/tree.h"
-#include "transform/aggregate/record_layout.h"
 #include "transform/text/lines.h"
+#include "transform/text/record_layout.h"
 
 namespace klap::transform {
 

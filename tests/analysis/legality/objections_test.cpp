@@ -384,19 +384,19 @@ std::vector<std::string> errors_of(const std::filesystem::path& file) {
 std::vector<std::string> all_sentences() {
   const std::filesystem::path source = KLAP_SOURCE_DIR;
   std::vector<std::string> all;
-  for (const char* name : {"legality",       "sites",        "calls",
-                           "waiting",        "exits",        "barriers",
-                           "streams",        "origins",      "retry",
-                           "wrappers",       "feeding",      "chaining",
-                           "cooperation",    "early_exit",   "sharing",
-                           "allocation",     "own_streams",  "slicing",
-                           "inlining",       "own_children", "order/launch_order",
-                           "order/footprint"}) {
+  for (const char* name :
+       {"launches/sites",         "launches/calls",        "launches/streams",     "launches/origins",
+        "launches/retry",         "launches/wrappers",     "effects/waiting",      "order/exits",
+        "order/barriers",         "order/early_exit",      "order/launch_order",   "order/footprint",
+        "facts/own_streams",      "facts/launch_shape",    "inline/inlining",      "optimise/own_children",
+        "legality/parent_checks", "legality/child_checks", "legality/unit_checks", "legality/runtime_calls",
+        "legality/feeding",       "legality/chaining",     "legality/cooperation", "legality/sharing",
+        "legality/allocation",    "legality/slicing"}) {
     for (auto& s : sentences_of(source / "analysis" / (std::string(name) + ".cpp"))) all.push_back(s);
   }
   for (auto& s : sentences_of(source / "jit/plan/plan.cpp")) all.push_back(s);
   for (auto& s : sentences_of(source / "jit/plan/remark_text.cpp")) all.push_back(s);
-  for (const auto& entry : std::filesystem::directory_iterator(source / "analysis")) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(source / "analysis")) {
     if (entry.path().extension() != ".cpp") continue;
     for (auto& s : errors_of(entry.path())) all.push_back(s);
   }

@@ -6,10 +6,10 @@
 
 #include "fixture.h"
 #include "jit/cache/cache_key.h"
-#include "jit/cache/hash.h"
 #include "runtime/load/module_cache.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "support/hash.h"
 
 namespace klap::jit {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <cstdio>
 
-#include "jit/cache/hash.h"
+#include "support/hash.h"
 
 namespace klap::jit {
 

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "fixture.h"
-#include "jit/generate/toolchain.h"
+#include "jit/compile/toolchain.h"
 #include "support/error.h"
 #include "support/file.h"
 

@@ -6,6 +6,7 @@
 
 #include "assembled.h"
 #include "container/image.h"
+#include "jit/inspect.h"
 #include "jit/module.h"
 #include "ptx/tree.h"
 #include "support/file.h"

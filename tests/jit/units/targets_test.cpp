@@ -5,7 +5,8 @@
 #include <optional>
 
 #include "container/image.h"
-#include "jit/generate/templates.h"
+#include "jit/compile/templates.h"
+#include "jit/inspect.h"
 #include "jit/module.h"
 #include "ptx/dialect.h"
 #include "support/file.h"

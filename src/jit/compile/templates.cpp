@@ -1,4 +1,4 @@
-#include "jit/generate/templates.h"
+#include "jit/compile/templates.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,7 @@
 #include <map>
 #include <mutex>
 
-#include "jit/generate/toolchain.h"
+#include "jit/compile/toolchain.h"
 #include "support/embedded_file.h"
 
 namespace klap::jit {

@@ -1,27 +1,8 @@
-// From images to the units that the pipeline works on.
+#include "jit/data/unit.h"
+
 #include <fmt/format.h>
 
-#include "jit/module.h"
-
 namespace klap::jit {
-
-const char* to_string(CacheUse use) {
-  switch (use) {
-    case CacheUse::Off:
-      return "off";
-    case CacheUse::Hit:
-      return "hit";
-    case CacheUse::Miss:
-      return "miss";
-    case CacheUse::Damaged:
-      return "damaged";
-    case CacheUse::Outdated:
-      return "outdated";
-    case CacheUse::Unusable:
-      return "unusable";
-  }
-  return "";
-}
 
 Program program_from_fatbins(const std::vector<container::Fatbin>& fatbins, uint32_t sm) {
   Program program;

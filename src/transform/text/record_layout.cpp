@@ -1,4 +1,4 @@
-#include "transform/aggregate/record_layout.h"
+#include "transform/text/record_layout.h"
 
 #include <fmt/format.h>
 

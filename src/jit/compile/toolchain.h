@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "jit/generate/linker.h"
+#include "jit/data/linker.h"
 
 namespace klap::jit {
 

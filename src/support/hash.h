@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace klap::jit {
+namespace klap {
 
 // The 128-bit hash of some bytes, high half first.
 std::array<uint64_t, 2> content_hash(std::string_view bytes);
@@ -22,4 +22,4 @@ class Hasher {
   std::string bytes_;
 };
 
-}  // namespace klap::jit
+}  // namespace klap

@@ -1,4 +1,4 @@
-#include "jit/generate/toolchain.h"
+#include "jit/compile/toolchain.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>

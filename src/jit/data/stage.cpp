@@ -1,4 +1,4 @@
-#include "jit/generate/stage.h"
+#include "jit/data/stage.h"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,11 @@
-#include "jit/cache/hash.h"
+#include "support/hash.h"
 
 #include <fmt/format.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-namespace klap::jit {
+namespace klap {
 
 std::array<uint64_t, 2> content_hash(std::string_view bytes) {
   const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
@@ -25,4 +25,4 @@ std::string Hasher::hex() const {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
-}  // namespace klap::jit
+}  // namespace klap

@@ -1,0 +1,17 @@
+// What the disk cache had to do with a module.
+#pragma once
+
+namespace klap::jit {
+
+// What the disk cache had to do with a module. All but Hit were built by this process.
+enum class CacheUse {
+  Off,       // not asked
+  Hit,       // read from the cache
+  Miss,      // not in the cache
+  Damaged,   // the entry was not what it should be, and was removed
+  Outdated,  // the entry was made by other versions of NVRTC or nvJitLink, or for other decisions
+  Unusable,  // the folder cannot be used
+};
+const char* to_string(CacheUse use);  // "off", "hit", "miss", ...
+
+}  // namespace klap::jit

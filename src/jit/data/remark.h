@@ -1,0 +1,22 @@
+// What became of one launch site: rewritten and how, or left and why.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace klap::jit {
+
+struct SiteRemark {
+  std::string unit, parent, child;  // child empty when the callee is not known
+  int line = 0, column = 0;         // of the launch's first call in the unit's PTX
+  bool rewritten = false;
+  std::string granularity;         // rewritten: "grid", "block", "multiblock", "warp", "promotion"
+  std::string launcher;            // rewritten: "host" or "device"
+  uint32_t group_blocks = 0;       // rewritten: as in analysis::Way
+  std::string reason;              // left: stable short name of the reason, from analysis/facts/reasons.def
+  std::string detail;              // one sentence: the deciding facts, or why the reason applies
+  std::vector<std::string> notes;  // relaxations and the like
+};
+
+}  // namespace klap::jit

@@ -1,0 +1,124 @@
+// How the runtime must launch what the pipeline made: parents that record, their queues, and promoted chains.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jit/data/request.h"
+
+namespace klap::jit {
+
+// A kernel that a consumer runs, and the threads of its blocks there.
+struct ChildKernel {
+  std::string name;
+  uint32_t block_threads = 0;
+};
+
+// A kernel of a consumer some of whose blocks follow the one that the parent is launched with.
+struct FollowingBlock {
+  std::string kernel;
+  std::array<uint32_t, 3> block{};  // an extent of 0 is that of the parent's block
+  // What must hold of a launch: the consumer has no more threads than this kernel, whose threads meet; its
+  // warps are full.
+  bool fills = false, full_warps = false;
+};
+
+// What one launch site of a rewritten parent records into; all its sites where the queue has a size of its
+// own.
+struct ChildQueue {
+  std::string child;
+  // Runs all recorded children. Launcher host: its one 8-byte parameter is the queue. Launcher device: the
+  // parent's variant launches it, nobody else may.
+  std::string consumer;
+  uint32_t record_bytes = 0;  // one record: header, arguments, padding
+  uint32_t consumer_block_threads = 0;
+  uint32_t child_block_threads = 0;
+  uint32_t child_shared_bytes = 0;  // dynamic shared memory of each child
+  // How many children there will be is not known, because they launch again or because their launch stands in
+  // a loop: the queue is a KlapFeed (templates/worklist/feed.h), of a size of its own, whatever the parent's
+  // grid.
+  bool feeds = false;
+  bool two_heads = false;  // the consumer empties the queue's other head, which is the next parent's
+  std::vector<ChildKernel> others{};  // beside `child`, where one consumer runs several
+  // One part of so many of the device is enough for the consumer, says the program's annotation; 0: it says
+  // nothing. Settings win over it.
+  uint32_t concurrency = 0;
+  // All kernels that the consumer runs, where blocks follow the parent's; else empty. Then the consumer takes
+  // the parent's block as a second parameter of 12 bytes, `consumer_block_threads` are the most that it may
+  // have, and what is said above of the kernels' blocks does not hold.
+  std::vector<FollowingBlock> following{};
+};
+
+// A kernel whose launches of itself became a resident chain (analysis/promotion/promotion.h).
+struct PromotedChain {
+  std::string mode;                 // "P", "PA", "PO", "PAO", "lookback"
+  std::array<uint32_t, 3> block{};  // what the program must launch it with: other launches run the original
+  uint32_t shared_bytes = 0;        // dynamic; the same
+  uint32_t slot_bytes = 0;          // of the ring of links (templates/promote/promote.h), per link
+  bool two_heads = false;           // each launch makes the other ring ready, which is the next one's
+
+  // Its blocks launch each other: the host launches one. The variant takes one more 8-byte parameter, how
+  // many links may have blocks at a time.
+  [[nodiscard]] bool launches() const { return mode == "P" || mode == "PO"; }
+};
+
+// Memory that the host knows by a pointer in the parent's parameters, or as a variable of the module.
+struct HostMemory {
+  uint32_t offset = 0;        // of the pointer
+  std::string variable;       // empty for a pointer
+  bool only_upwards = false;  // no access through the pointer lies below it
+};
+struct MemoryPair {
+  HostMemory first, second;
+};
+
+// How the runtime must launch one rewritten parent. Sizes are in bytes.
+//
+// Granularity warp: the parent's variant is launched in the original's place, with the same parameters, and
+// that is all: there are no queues. Nor are there where it is promoted.
+struct Variant {
+  std::string parent;          // original kernel, as the program knows it
+  std::string parent_variant;  // records instead of launching; takes one more 8-byte parameter for each queue
+  Launcher launcher = Launcher::Host;
+  Granularity granularity = Granularity::Grid;
+  uint32_t group_blocks = 0;  // as in analysis::Way: a queue needs counters for so many groups
+  uint32_t parent_param_count = 0;
+  uint32_t parent_param_bytes = 0;  // end of the last original parameter
+  uint32_t queue_param_offset = 0;  // of the first added parameter, in the launch buffer
+  std::vector<ChildQueue> queues;   // in the order in which they are to be run
+  uint64_t pool_bytes = 0;          // what the program's annotation allows a queue; likewise
+  Buffer buffer = Buffer::Pool;     // of the queues
+  // The variant may be launched in blocks and grids of these extents only, 0 for any: in others, several
+  // threads might launch what has an order that is not kept. The same holds of a grid of one block, and where
+  // two of these pieces of memory lie in one allocation (analysis/order/launch_order.h).
+  std::array<uint32_t, 3> block{}, grid{};
+  bool several_blocks = false;
+  std::vector<MemoryPair> apart{};
+  std::vector<uint32_t> parent_param_offsets{};  // of all original parameters, where `apart` names some
+  // Where its queue is full, launches that keep an order are refused with CUDA's own error.
+  bool may_refuse = false;
+  // The variant can be launched in slices of the grid: behind the queues it takes which one (GridSlice).
+  bool in_slices = false;
+  // Every consumer begins with a wait for what is before it in its stream, and may be launched with
+  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION.
+  bool consumers_await = false;
+  // The parent may wait for other blocks of its grid: as many of the variant's must be resident at a time as
+  // of its own.
+  bool parent_waits = false;
+  // Set: the variant is launched as a chain of resident blocks, and takes the chain in place of a queue.
+  std::optional<PromotedChain> promoted{};
+  // What the program's annotations say of a promoted chain, 0 for nothing: blocks, and as in ChildQueue.
+  uint32_t pool = 0, concurrency = 0;
+};
+
+// A parent's variant is launched for these blocks of the program's grid: the slice's first block, and the
+// whole grid. Launched as a whole: (0, 0, 0) and the launch's own grid.
+struct GridSlice {
+  uint32_t first[3] = {0, 0, 0};
+  uint32_t whole[3] = {1, 1, 1};
+};
+
+}  // namespace klap::jit
