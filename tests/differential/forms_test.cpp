@@ -109,7 +109,7 @@ const std::vector<Form>& forms() {
       {"a kernel that host and device launch", {"both_sides"}},
       {"a site in a loop, NULL stream",
        {"loop_order", "loop_refused", "loop_repeated", "loop_retry", "loop_retry_never", "loop_tickets",
-        "loop_two_streams", "groups_of_loops", "shared_rounds"}},
+        "loop_two_streams", "groups_of_loops", "shared_rounds", "sunk_computations"}},
       {"a site in a loop, fire-and-forget stream", {"loop_forget"}},
       {"a site in a loop, per-thread stream", {"loop_own_stream"}},
       {"a site in a loop, grids of several dimensions", {"loop_grids", "loop_cubes"}},

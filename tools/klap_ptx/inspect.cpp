@@ -1,6 +1,8 @@
 // klap-ptx inspect: what is in a file: images, units, kernels, and every launch site with where its
 // configuration and its arguments come from. On request, instead, the results of an analysis for each kernel,
 // or of a pass of the pipeline.
+#include "jit/inspect.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "jit/inspect.h"
 #include "klap_ptx/input.h"
 #include "runtime/stats.h"
 #include "support/error.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "jit/data/remark.h"
-#include "jit/inspect.h"
+#include "jit/data/site_info.h"
 #include "jit/plan/plan.h"
 
 namespace klap::jit {

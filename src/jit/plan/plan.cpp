@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 
 #include "analysis/facts/launch_shape.h"
-#include "analysis/graph/module_constants.h"
-#include "analysis/inline/copy_loops.h"
 #include "analysis/launches/calls.h"
 #include "analysis/legality/chaining.h"
 #include "analysis/legality/child_checks.h"
@@ -28,8 +25,6 @@
 #include "transform/aggregate/chain.h"
 #include "transform/aggregate/warp.h"
 #include "transform/promotion/residency.h"
-#include "transform/text/inliner.h"
-#include "transform/text/unroller.h"
 
 namespace klap::jit {
 namespace {
@@ -42,11 +37,6 @@ using analysis::Reason;
 using analysis::Site;
 using analysis::StreamKind;
 using analysis::Way;
-
-double now_ms() {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // The unit that defines `kernel`, the parent's own unit first. An internal kernel of another unit does not
 // count.
@@ -73,35 +63,6 @@ ChildPlace find_child(Plan& plan, const std::string& kernel, size_t parent_unit)
 bool grid_is_1d(const Site& site, const analysis::DataFlow& data) {
   return data.constant(site.grid[1]) == 1 && data.constant(site.grid[2]) == 1;
 }
-
-// The module's text with another target.
-std::string with_target(const ptx::Module& module, const ptx::Target& target) {
-  ptx::Edits edits(module);
-  for (const ptx::Item& item : module.items) {
-    if (item.kind != ptx::ItemKind::Target) continue;
-    edits.replace({item.tokens.first + 1, item.tokens.first + 2}, to_string(target));
-  }
-  return module.source.substr(0, module.tokens[0].begin) +  // lines keep their numbers
-         edits.apply({0, static_cast<uint32_t>(module.tokens.size()) - 1});
-}
-
-// The kernels that the launching units of a program name, found out when somebody asks.
-class LaunchedKernels {
- public:
-  void add(ParsedUnit& unit) { units_.push_back(&unit); }
-  const analysis::KernelNames& names() {
-    if (names_) return *names_;
-    names_.emplace();
-    for (ParsedUnit* unit : units_) {
-      if (unit->original() != nullptr) analysis::add_launched(*unit->original(), *names_);
-    }
-    return *names_;
-  }
-
- private:
-  std::vector<ParsedUnit*> units_;
-  std::optional<analysis::KernelNames> names_;
-};
 
 class Planner {
  public:
@@ -924,68 +885,7 @@ class Planner {
   std::map<const ptx::Function*, std::shared_ptr<const FunctionFacts>> facts_;  // of children
 };
 
-ParsedUnit::Names disputed_in(const Program& program) {
-  std::vector<std::string_view> texts;
-  bool all_read = true;
-  for (const Unit& unit : program.units) {
-    if (unit.is_device_runtime) continue;
-    texts.emplace_back(unit.ptx);
-    all_read = all_read && !unit.ptx.empty();
-  }
-  return texts.size() < 2 ? ParsedUnit::Names{} : analysis::disputed_constants(texts, all_read);
-}
-
 }  // namespace
-
-const ptx::Module* ParsedUnit::original() {
-  if (original_ || unit_.ptx.empty()) return original_ ? &*original_ : nullptr;
-  original_ = ptx::parse(unit_.ptx, unit_.name);
-  const auto target = ptx::parse_target(original_->target);
-  if (target && !ptx::runs_on(*target, sm_)) {
-    made_for_ = original_->target;
-    original_ = ptx::parse(with_target(*original_, {std::min(target->arch, sm_), '\0'}), unit_.name);
-  }
-  original_->disputed = std::move(disputed_);
-  return &*original_;
-}
-
-const ptx::Module& ParsedUnit::unrolled() {
-  const ptx::Module& unit = *original();
-  if (unit_.is_device_runtime) return unit;
-  std::optional<LaunchNames> names;  // few units have such loops
-  std::vector<analysis::CopyLoop> loops;
-  for (const ptx::Function& f : unit.functions) {
-    if (!f.is_definition) continue;
-    std::vector<analysis::CopyLoop> found = analysis::find_copy_loops(unit, f);
-    if (found.empty()) continue;
-    if (!names) names = analysis::launch_names(unit);
-    if (analysis::may_launch(unit, f, *names)) std::ranges::move(found, std::back_inserter(loops));
-  }
-  if (loops.empty()) return unit;
-  unrolled_ = transform::with_unrolled_copies(unit, loops);
-  return *unrolled_;
-}
-
-const ptx::Module* ParsedUnit::module() {
-  if (inlined_) return &*inlined_;
-  if (is_inlined_) return unrolled_ ? &*unrolled_ : original();
-  if (original() == nullptr) return nullptr;
-  is_inlined_ = true;
-  const ptx::Module* const unit = &unrolled();
-  if (unit_.is_device_runtime || !analysis::may_inline(*unit)) return unit;
-  analysis::KernelNames own;
-  if (!launched_) analysis::add_launched(*unit, own);
-  const auto kernels = analysis::kernels_to_inline(*unit, launched_ ? launched_() : own);
-  if (kernels.empty()) return unit;
-  inlined_ = transform::with_inlined_calls(*unit, kernels);
-  return &*inlined_;
-}
-
-bool ParsedUnit::is_written_out(const ptx::Function& function) {
-  if (!inlined_ || function.kind == ptx::FunctionKind::Entry) return false;
-  if (!in_use_) in_use_ = analysis::functions_in_use(*inlined_);
-  return !in_use_->contains(function.name);
-}
 
 Plan make_plan(const Program& program, const Request& request, Timings* timings) {
   Timings unused;
@@ -1045,8 +945,5 @@ void leave(Plan& plan, std::span<const PlannedSite> sites, Reason reason, const 
     remark.detail = detail;
   }
 }
-
-Stopwatch::Stopwatch(double* milliseconds) : milliseconds_(milliseconds), start_(now_ms()) {}
-Stopwatch::~Stopwatch() { *milliseconds_ += now_ms() - start_; }
 
 }  // namespace klap::jit

@@ -16,7 +16,6 @@
 #include "analysis/facts/facts.h"
 #include "analysis/facts/granularity.h"
 #include "analysis/facts/rejection.h"
-#include "analysis/inline/inlining.h"
 #include "analysis/legality/chaining.h"
 #include "analysis/legality/feeding.h"
 #include "analysis/optimise/own_children.h"
@@ -25,48 +24,12 @@
 #include "jit/data/timings.h"
 #include "jit/data/unit.h"
 #include "jit/plan/device_memory.h"
+#include "jit/plan/parsed_unit.h"
 #include "jit/plan/promotion_plan.h"
 #include "jit/plan/wishes.h"
 #include "transform/aggregate/aggregate.h"
 
 namespace klap::jit {
-
-// A unit with its PTX parsed on first use. PTX for a target that the device is not among is read as PTX for
-// the device's: the assembler will find what needs the other one, and retarget.h what it may mean.
-//
-// What is analysed, and what variants are made from, is the unit with copies of large arguments written out
-// (analysis/inline/copy_loops.h), and then some called functions in its kernels (analysis/inline/inlining.h).
-// What stands for the program's own code is the unit as it is.
-class ParsedUnit {
- public:
-  // The kernels that units of the program may launch; asked only where a kernel calls functions.
-  using LaunchedKernels = std::function<const analysis::KernelNames&()>;
-  using Names = std::set<std::string, std::less<>>;
-  ParsedUnit(const Unit& unit, uint32_t sm, LaunchedKernels launched = {}, Names disputed = {})
-      : unit_(unit), sm_(sm), launched_(std::move(launched)), disputed_(std::move(disputed)) {}
-  [[nodiscard]] const Unit& unit() const { return unit_; }
-  // The unit as the program has it. Null when it carries no PTX. Throws Error(Parse).
-  [[nodiscard]] const ptx::Module* original();
-  // The same with copies and calls written out; the original itself where there are none.
-  [[nodiscard]] const ptx::Module* module();
-  // True for a function of module() that no code of the unit gets to any more.
-  [[nodiscard]] bool is_written_out(const ptx::Function& function);
-  // The target that the PTX was made for, where it is read as PTX for another one; else empty.
-  [[nodiscard]] const std::string& made_for() const { return made_for_; }
-
- private:
-  // The original with copies written out; itself where there are none.
-  const ptx::Module& unrolled();
-
-  const Unit& unit_;
-  uint32_t sm_;
-  LaunchedKernels launched_;
-  Names disputed_;  // -> ptx::Module::disputed
-  std::optional<ptx::Module> original_, unrolled_, inlined_;
-  bool is_inlined_ = false;  // whether that was tried
-  std::optional<std::set<std::string_view>> in_use_;
-  std::string made_for_;
-};
 
 // A site that will be rewritten. Where launches are put off, all sites of a parent are, or none.
 struct PlannedSite {
@@ -117,18 +80,5 @@ Plan make_plan(const Program& program, const Request& request, Timings* timings 
 // Turns the planned sites of one parent into sites that are left, with a reason.
 void leave(Plan& plan, std::span<const PlannedSite> sites, analysis::Reason reason,
            const std::string& detail);
-
-// Adds the wall time of its own life to a field of Timings, in milliseconds.
-class Stopwatch {
- public:
-  explicit Stopwatch(double* milliseconds);
-  ~Stopwatch();
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
- private:
-  double* milliseconds_;
-  double start_;
-};
 
 }  // namespace klap::jit

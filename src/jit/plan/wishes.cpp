@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "jit/plan/given_setting.h"
-#include "jit/plan/plan.h"
+#include "jit/plan/parsed_unit.h"
 #include "jit/plan/program_hints.h"
 #include "support/quantity.h"
 

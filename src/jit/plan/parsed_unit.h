@@ -1,0 +1,73 @@
+// The units of a program as they are analysed: parsed, and with what hides launches written out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/inline/inlining.h"
+#include "jit/data/unit.h"
+#include "ptx/tree.h"
+
+namespace klap::jit {
+
+// A unit with its PTX parsed on first use. PTX for a target that the device is not among is read as PTX for
+// the device's: the assembler will find what needs the other one, and retarget.h what it may mean.
+//
+// What is analysed, and what variants are made from, is the unit with computations moved out of calls' scopes
+// (analysis/inline/sunk_computations.h), with copies of large arguments written out
+// (analysis/inline/copy_loops.h), and then some called functions in its kernels (analysis/inline/inlining.h).
+// What stands for the program's own code is the unit as it is.
+class ParsedUnit {
+ public:
+  // The kernels that units of the program may launch; asked only where a kernel calls functions.
+  using LaunchedKernels = std::function<const analysis::KernelNames&()>;
+  using Names = std::set<std::string, std::less<>>;
+  ParsedUnit(const Unit& unit, uint32_t sm, LaunchedKernels launched = {}, Names disputed = {})
+      : unit_(unit), sm_(sm), launched_(std::move(launched)), disputed_(std::move(disputed)) {}
+  [[nodiscard]] const Unit& unit() const { return unit_; }
+  // The unit as the program has it. Null when it carries no PTX. Throws Error(Parse).
+  [[nodiscard]] const ptx::Module* original();
+  // The same with copies and calls written out; the original itself where there are none.
+  [[nodiscard]] const ptx::Module* module();
+  // True for a function of module() that no code of the unit gets to any more.
+  [[nodiscard]] bool is_written_out(const ptx::Function& function);
+  // The target that the PTX was made for, where it is read as PTX for another one; else empty.
+  [[nodiscard]] const std::string& made_for() const { return made_for_; }
+
+ private:
+  // The original with what its calls' scopes compute in front of them; itself where they compute nothing.
+  const ptx::Module& lifted();
+  // lifted() with copies written out.
+  const ptx::Module& unrolled();
+
+  const Unit& unit_;
+  uint32_t sm_;
+  LaunchedKernels launched_;
+  Names disputed_;  // -> ptx::Module::disputed
+  std::optional<ptx::Module> original_, lifted_, unrolled_, inlined_;
+  bool is_inlined_ = false;  // whether that was tried
+  std::optional<std::set<std::string_view>> in_use_;
+  std::string made_for_;
+};
+
+// The kernels that the launching units of a program name, found out when somebody asks.
+class LaunchedKernels {
+ public:
+  void add(ParsedUnit& unit) { units_.push_back(&unit); }
+  const analysis::KernelNames& names();
+
+ private:
+  std::vector<ParsedUnit*> units_;
+  std::optional<analysis::KernelNames> names_;
+};
+
+// The names of constants that units of the program may fill otherwise (analysis/graph/module_constants.h).
+ParsedUnit::Names disputed_in(const Program& program);
+
+}  // namespace klap::jit

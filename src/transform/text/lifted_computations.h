@@ -1,0 +1,19 @@
+// Computations that stand in the scope of a call, moved in front of it (analysis/inline/sunk_computations.h),
+// before anything is decided about a kernel's launches.
+//
+// As with inlined calls, variants are made from the text that comes out; the program's own kernels stay what
+// they are.
+#pragma once
+
+#include <vector>
+
+#include "analysis/inline/sunk_computations.h"
+#include "ptx/tree.h"
+
+namespace klap::transform {
+
+// The module's text with those moved, parsed. It must not outlive `module`.
+ptx::Module with_lifted_computations(const ptx::Module& module,
+                                     const std::vector<analysis::SunkComputation>& computations);
+
+}  // namespace klap::transform
