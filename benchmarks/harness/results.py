@@ -1,9 +1,11 @@
 """Result files: one JSON file per run, with every sample; reading, checking and merging them.
 
 A file says on what it was measured, and files of different devices, drivers, toolkits or commits are never mixed.
+Files compressed by xz (NAME.json.xz), as those of benchmarks/results/archive, are read like others.
 """
 
 import json
+import lzma
 import os
 import re
 
@@ -43,15 +45,19 @@ def compact(content):
                   .replace(" ]", "]"), text)
 
 
+def opened(path):
+    return (lzma.open if path.endswith(".xz") else open)(path, "rt", encoding="utf-8")
+
+
 def read(path):
     """A result file's content; BadInput if it is none."""
     name = os.path.basename(path)
     try:
-        with open(path, encoding="utf-8") as file:
+        with opened(path) as file:
             content = json.load(file)
     except OSError as error:
         raise BadInput(f"{name}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, EOFError, lzma.LZMAError) as error:
         raise BadInput(f"{name} is damaged: {error}") from error
     if not isinstance(content, dict) or content.get("kind") != KIND:
         raise BadInput(f"{name} is not a result file of benchmarks/run")

@@ -9,6 +9,7 @@ import contextlib
 import importlib.util
 import io
 import json
+import lzma
 import os
 import signal
 import subprocess
@@ -513,6 +514,21 @@ class FilesTest(WithPrograms):
                 self.assertIn(message, err)
                 self.assertIn("bad.json", err)
         self.assertEqual(self.main("--table", os.path.join(self.folder, "none.json"))[0], 2)
+
+    def test_compressed_files(self):
+        plain = self.measured("one")
+        with open(plain, "rb") as file:
+            whole = lzma.compress(file.read())
+        path = os.path.join(self.folder, "one.json.xz")
+        for content, wanted in ((whole, 0), (whole[:-40], 2), (b"no xz", 2), (b"", 2)):
+            with open(path, "wb") as file:
+                file.write(content)
+            code, out, err = self.main("--table", path)
+            self.assertEqual(code, wanted, err)
+            if wanted:
+                self.assertIn("one.json.xz is damaged", err)
+            else:
+                self.assertEqual(out, self.main("--table", plain)[1])
 
     def test_result_file_names_no_place_on_this_machine(self):
         with open(self.measured("one"), encoding="utf-8") as file:
