@@ -6,7 +6,6 @@
 #include <set>
 #include <unordered_map>
 
-#include "analysis/effects/waiting.h"
 #include "analysis/graph/graph.h"
 #include "analysis/launches/idioms.h"
 #include "analysis/launches/sites.h"
@@ -471,6 +470,12 @@ std::string print_effects(const CallGraph& graph) {
     }
   }
   return out;
+}
+
+bool is_strong_load(const Module& m, const Statement& s) {
+  return m.is(s.head, "ld") &&
+         (m.has_modifier(s, ".volatile") || m.has_modifier(s, ".relaxed") || m.has_modifier(s, ".acquire") ||
+          m.has_modifier(s, ".mmio") || m.has_modifier(s, ".cv"));
 }
 
 }  // namespace klap::analysis

@@ -144,4 +144,7 @@ class CallGraph {
 // One paragraph a function: what it calls, and each effect with its place.
 std::string print_effects(const CallGraph& graph);
 
+// True for a load that must not be assumed to give the same value twice.
+bool is_strong_load(const ptx::Module& module, const ptx::Statement& instruction);
+
 }  // namespace klap::analysis

@@ -226,10 +226,4 @@ bool Waiting::decides(const std::vector<uint32_t>& sources, const Loop& loop) co
   });
 }
 
-bool is_strong_load(const Module& m, const Statement& s) {
-  return m.is(s.head, "ld") &&
-         (m.has_modifier(s, ".volatile") || m.has_modifier(s, ".relaxed") || m.has_modifier(s, ".acquire") ||
-          m.has_modifier(s, ".mmio") || m.has_modifier(s, ".cv"));
-}
-
 }  // namespace klap::analysis

@@ -77,7 +77,4 @@ class Waiting {
   const WaitsFor whom_;
 };
 
-// True for a load that must not be assumed to give the same value twice.
-bool is_strong_load(const ptx::Module& module, const ptx::Statement& instruction);
-
 }  // namespace klap::analysis

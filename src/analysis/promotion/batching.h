@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
-#include "analysis/promotion/promotion.h"
+#include "analysis/promotion/chain_facts.h"
 
 namespace klap::analysis {
 

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "analysis/facts/facts.h"
-#include "analysis/promotion/promotion.h"
+#include "analysis/promotion/chain_facts.h"
 
 namespace klap::analysis {
 

@@ -7,7 +7,7 @@
 #include "analysis/facts/facts.h"
 #include "analysis/facts/pure_code.h"
 #include "analysis/facts/rejection.h"
-#include "analysis/promotion/promotion.h"
+#include "analysis/promotion/chain_facts.h"
 
 namespace klap::analysis {
 

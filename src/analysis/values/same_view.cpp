@@ -6,7 +6,7 @@
 #include <set>
 #include <string_view>
 
-#include "analysis/effects/waiting.h"
+#include "analysis/effects/effects.h"
 #include "analysis/values/uniformity.h"
 
 namespace klap::analysis {

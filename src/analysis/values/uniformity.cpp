@@ -7,7 +7,6 @@
 #include <set>
 
 #include "analysis/effects/effects.h"
-#include "analysis/effects/waiting.h"
 #include "analysis/values/same_view.h"
 #include "ptx/edit.h"
 

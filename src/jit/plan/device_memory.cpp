@@ -11,7 +11,7 @@
 #include "jit/compile/templates.h"
 #include "jit/plan/given_setting.h"
 #include "jit/plan/options.h"
-#include "jit/plan/plan.h"
+#include "jit/plan/planned.h"
 #include "support/error.h"
 #include "support/hash.h"
 #include "transform/aggregate/device_memory.h"

@@ -19,6 +19,7 @@
 #include "analysis/values/values.h"
 #include "jit/plan/describe.h"
 #include "jit/plan/facts.h"
+#include "jit/plan/order_plan.h"
 #include "jit/plan/remark_text.h"
 #include "ptx/dialect.h"
 #include "ptx/edit.h"
@@ -102,7 +103,7 @@ class Planner {
   // One remark a site in text order; the planned sites in the order of their queues.
   void parent(size_t unit, const std::shared_ptr<FunctionFacts>& parent) {
     std::vector<PlannedSite> planned;
-    orders_.clear();  // facts of another parent may stand at the same address
+    order_.forget_parent();
     const std::vector<SiteWish> wishes = find_wishes(request_, *parent);
     for (const Site& s : parent->sites) {
       PlannedSite& site = planned.emplace_back();
@@ -343,7 +344,7 @@ class Planner {
   std::vector<const Site*> queue_order(const std::vector<PlannedSite>& planned) {
     const PlannedSite& any = planned.front();
     if (!any.way.is_at_once() && !any.way.chains)
-      return analysis::order_sites(*any.parent, order_of(planned)).sites;
+      return analysis::order_sites(*any.parent, order_.of(planned)).sites;
     std::vector<const Site*> sites;
     for (const Site& site : any.parent->sites) sites.push_back(&site);
     return sites;
@@ -464,143 +465,13 @@ class Planner {
     }
     judge_feeding(sites, objections);
     judge_chaining(sites, objections);
-    judge_order(sites, objections);
+    order_.judge(sites, objections, [this](std::vector<PlannedSite>& kept) { return keep_order(kept); });
     blame_others(sites, objections);
     if (!way.is_at_once()) add_mutual_objections(sites, objections);
     return objections;
   }
 
   // ---- the order of a block's launches ----
-
-  // Null where nothing is asked of it: the user vouches for the program, or its children are not known.
-  const analysis::LaunchOrder* order_of(const std::vector<PlannedSite>& sites) {
-    const PlannedSite& any = sites.front();
-    if (any.way.ordering == analysis::Ordering::Relaxed) return nullptr;
-    if (std::ranges::any_of(sites, [](const PlannedSite& s) { return s.child == nullptr; })) return nullptr;
-    const auto [known, is_new] = orders_.try_emplace({any.parent.get(), any.way.block});
-    if (is_new) {
-      std::vector<analysis::LaunchedChild> launches;
-      for (const PlannedSite& site : sites) launches.push_back({site.site, facts_of(site)});
-      known->second =
-          std::make_unique<analysis::LaunchOrder>(*any.parent, std::move(launches), any.way.block);
-    }
-    return known->second.get();
-  }
-
-  std::shared_ptr<const FunctionFacts> facts_of(const PlannedSite& site) {
-    auto& known = facts_[site.child];
-    if (known == nullptr)
-      known = std::make_shared<const FunctionFacts>(*plan_.units[site.child_unit]->module(), *site.child);
-    return known;
-  }
-
-  // What the threads of a block launch into its NULL stream may overlap where that is proven or tolerated,
-  // and keeps its order elsewhere.
-  void judge_order(std::vector<PlannedSite>& sites, std::vector<std::optional<Objection>>& objections) {
-    const Way way = sites.front().way;
-    if (way.granularity == Granularity::None || way.ordering == analysis::Ordering::Relaxed) return;
-    if (way.is_at_once()) return judge_order_of_warps(sites, objections);
-    if (way.feeds) {
-      if (!has_conditions_allowed(sites.front().family->order.conditions))
-        std::ranges::fill(objections, Objection{Reason::OrderKept, "it rests on how the parent is launched"});
-      for (PlannedSite& site : sites) site.order = site.family->order;
-      return;
-    }
-    if (std::ranges::any_of(objections, [](const auto& o) { return o.has_value(); })) return;
-    const bool one_queue = way.chains;
-    std::optional<OrderVerdict> kept;
-    for (const analysis::KnownExtents& block : blocks_to_try(sites, way)) {
-      for (PlannedSite& site : sites) site.way.block = block;
-      OrderVerdict verdict = order_in_queues(sites, one_queue);
-      if (verdict.order != analysis::Order::Kept) {
-        for (PlannedSite& site : sites) site.order = verdict;
-        return;
-      }
-      if (!kept) kept = std::move(verdict);
-    }
-    for (PlannedSite& site : sites) {
-      site.way.block = way.block;
-      site.order = {analysis::Order::Kept, kept->why, {}};
-    }
-    if (const auto objection = keep_order(sites)) std::ranges::fill(objections, objection);
-  }
-
-  // Blocks in which fewer threads share a place: in any, in those of two dimensions and in rows.
-  std::vector<analysis::KnownExtents> blocks_to_try(const std::vector<PlannedSite>& sites,
-                                                    const Way& way) const {
-    std::vector<analysis::KnownExtents> out = {way.block};
-    if (!request_.blocks || way.block != analysis::KnownExtents{}) return out;
-    if (!analysis::tells_threads_apart(*sites.front().parent)) {
-      out.push_back({1, 1, 1});
-    } else {
-      out.push_back({std::nullopt, std::nullopt, 1});
-      out.push_back({std::nullopt, 1, 1});
-    }
-    return out;
-  }
-
-  // Whether what is recorded in a queue for each site, or in one for all, may overlap as it does there.
-  OrderVerdict order_in_queues(const std::vector<PlannedSite>& sites, bool one_queue) {
-    const analysis::LaunchOrder* const order = order_of(sites);
-    OrderVerdict verdict;
-    if (order == nullptr) return verdict;
-    for (size_t a = 0; a < sites.size(); ++a) {
-      for (size_t b = a; b < sites.size(); ++b) {
-        OrderVerdict pair = within(order->of_pair(a, b), sites.front().way);
-        // Queues are run one after another.
-        if (!one_queue && a != b && pair.order == analysis::Order::Kept) continue;
-        verdict.add(pair);
-      }
-    }
-    if (one_queue || verdict.order == analysis::Order::Kept) return verdict;
-    const auto objection = analysis::order_sites(*sites.front().parent, order).objection;
-    if (objection) verdict.add({analysis::Order::Kept, objection->detail, {}});
-    return verdict;
-  }
-
-  // What the way makes of a verdict: whether it tolerates anything, and whether conditions can be looked at.
-  [[nodiscard]] OrderVerdict within(OrderVerdict verdict, const Way& way) const {
-    const bool is_strict =
-        way.ordering == analysis::Ordering::Stream && verdict.order == analysis::Order::Tolerated;
-    if (is_strict || !has_conditions_allowed(verdict.conditions)) verdict.order = analysis::Order::Kept;
-    return verdict;
-  }
-  [[nodiscard]] bool has_conditions_allowed(const analysis::OrderConditions& conditions) const {
-    return request_.blocks || (!conditions.several_blocks && conditions.apart.empty());
-  }
-
-  // Lanes of a warp that arrive together share a launch: their children overlap.
-  void judge_order_of_warps(std::vector<PlannedSite>& sites,
-                            std::vector<std::optional<Objection>>& objections) {
-    if (std::ranges::all_of(objections, [](const auto& o) { return o.has_value(); })) return;
-    const Way way = sites.front().way;
-    for (const analysis::KnownExtents& block : blocks_to_try(sites, way)) {
-      for (PlannedSite& site : sites) site.way.block = block;
-      if (order_of_warps(sites, objections, false)) return;
-    }
-    for (PlannedSite& site : sites) site.way.block = way.block;
-    order_of_warps(sites, objections, true);
-  }
-
-  // False, and nothing is changed unless `objects`, where some site's lanes must not share.
-  bool order_of_warps(std::vector<PlannedSite>& sites, std::vector<std::optional<Objection>>& objections,
-                      bool objects) {
-    OrderVerdict all;
-    for (size_t i = 0; i < sites.size(); ++i) {
-      if (objections[i]) continue;
-      analysis::LaunchOrder order(*sites[i].parent, {{sites[i].site, facts_of(sites[i])}},
-                                  sites[i].way.block);
-      const OrderVerdict verdict = within(order.of_pair(0, 0), sites[i].way);
-      if (verdict.order == analysis::Order::Kept) {
-        if (!objects) return false;
-        objections[i] = Objection{Reason::OrderKept, verdict.why};
-      } else {
-        all.add(verdict);
-      }
-    }
-    for (PlannedSite& site : sites) site.order = all;
-    return true;
-  }
 
   // One queue in which each launch knows the one before it; what stands against that.
   std::optional<Objection> keep_order(std::vector<PlannedSite>& sites) {
@@ -633,7 +504,7 @@ class Planner {
                          fmt::format("the launch at {} is left ({})", ptx::place(site.site->position),
                                      to_string((*left)->reason))};
     } else if (!sites.front().way.chains) {
-      mutual = analysis::order_sites(*sites.front().parent, order_of(sites)).objection;
+      mutual = analysis::order_sites(*sites.front().parent, order_.of(sites)).objection;
     }
     for (auto& objection : objections) {
       if (!objection) objection = mutual;
@@ -880,9 +751,7 @@ class Planner {
   Plan& plan_;
   const Request& request_;
   std::map<std::pair<const ptx::Function*, bool>, ChildThreads> children_;  // by whether they are one row
-  std::map<std::pair<const FunctionFacts*, analysis::KnownExtents>, std::unique_ptr<analysis::LaunchOrder>>
-      orders_;                                                                  // of parents in blocks
-  std::map<const ptx::Function*, std::shared_ptr<const FunctionFacts>> facts_;  // of children
+  OrderPlanner order_{plan_, request_};
 };
 
 }  // namespace
@@ -916,34 +785,6 @@ Plan make_plan(const Program& program, const Request& request, Timings* timings)
   }
   plan.memory = find_device_memory(program, request, plan);
   return plan;
-}
-
-std::vector<std::span<const PlannedSite>> by_parent(std::span<const PlannedSite> sites) {
-  std::vector<std::span<const PlannedSite>> out;
-  for (size_t begin = 0; begin < sites.size();) {
-    size_t end = begin + 1;
-    while (end < sites.size() && sites[end].parent == sites[begin].parent) ++end;
-    out.push_back(sites.subspan(begin, end - begin));
-    begin = end;
-  }
-  return out;
-}
-
-void leave(Plan& plan, std::span<const PlannedSite> sites, Reason reason, const std::string& detail) {
-  for (const PlannedSite& site : sites) {
-    SiteRemark& remark = plan.remarks[site.remark];
-    if (site.is_second) {
-      remark.notes.push_back(fmt::format("no variant keeps the order: {}: {}", to_string(reason), detail));
-      continue;
-    }
-    remark.rewritten = false;
-    remark.granularity.clear();
-    remark.launcher.clear();
-    remark.group_blocks = 0;
-    remark.notes.clear();
-    remark.reason = to_string(reason);
-    remark.detail = detail;
-  }
 }
 
 }  // namespace klap::jit

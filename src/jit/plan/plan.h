@@ -3,82 +3,15 @@
 // Everything up to here is analysis: neither NVRTC nor nvJitLink is needed, so `klap-ptx explain` stops here.
 #pragma once
 
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <set>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "analysis/facts/facts.h"
-#include "analysis/facts/granularity.h"
-#include "analysis/facts/rejection.h"
-#include "analysis/legality/chaining.h"
-#include "analysis/legality/feeding.h"
-#include "analysis/optimise/own_children.h"
-#include "jit/data/remark.h"
 #include "jit/data/request.h"
 #include "jit/data/timings.h"
 #include "jit/data/unit.h"
-#include "jit/plan/device_memory.h"
-#include "jit/plan/parsed_unit.h"
-#include "jit/plan/promotion_plan.h"
-#include "jit/plan/wishes.h"
-#include "transform/aggregate/aggregate.h"
+#include "jit/plan/planned.h"
 
 namespace klap::jit {
-
-// A site that will be rewritten. Where launches are put off, all sites of a parent are, or none.
-struct PlannedSite {
-  size_t remark = 0;  // into Plan::remarks
-  size_t parent_unit = 0, child_unit = 0;
-  std::shared_ptr<analysis::FunctionFacts> parent;  // keeps the facts alive
-  const analysis::Site* site = nullptr;
-  const ptx::Function* child = nullptr;
-  std::shared_ptr<const analysis::Family> family;    // that one consumer runs (way.feeds)
-  std::shared_ptr<const analysis::Chained> chained;  // the same (way.chains)
-  SiteWish wish;
-  // Then nothing below says anything, and the kernel has no other site.
-  std::shared_ptr<const PlannedPromotion> promotion;
-  analysis::Way way;
-  // What different threads of a block launch: whether it may overlap, and what decided that.
-  analysis::OrderVerdict order;
-  // The variant is for launches for which the parent's first one is not made: it keeps the order.
-  bool is_second = false;
-  std::vector<std::pair<analysis::Way, analysis::Objection>> refused;  // ways that would have been preferred
-  transform::ConsumerShape shape;
-  // Of all sites of the parent: its variant can be launched in slices of its grid
-  // (analysis/legality/slicing.h).
-  bool in_slices = false;
-  std::string whole;  // why not, where there are slices at all
-  // The same: launches of sizes that may be refused are left to the program's own calls.
-  bool keeps_launches = false;
-  std::optional<analysis::OwnChildren> own;  // those that are not recorded
-  std::string not_own;                       // why no more of them
-  std::string not_flat;                      // why its children do not run thread by thread, where they might
-  std::string not_packed;                    // why blocks of one warp have a consumer block each
-};
-
-struct Plan {
-  std::vector<std::unique_ptr<ParsedUnit>> units;
-  std::vector<SiteRemark> remarks;
-  // The sites of one parent stand together, in the order in which what they record is to be run.
-  std::vector<PlannedSite> sites;
-  DeviceMemory memory;
-};
-
-// The sites parent by parent. A parent with two variants is there twice, with facts of its own each time.
-std::vector<std::span<const PlannedSite>> by_parent(std::span<const PlannedSite> sites);
 
 // Finds and judges all sites of the program. Throws Error(Parse) if a unit that launches kernels cannot be
 // read.
 Plan make_plan(const Program& program, const Request& request, Timings* timings = nullptr);
-
-// Turns the planned sites of one parent into sites that are left, with a reason.
-void leave(Plan& plan, std::span<const PlannedSite> sites, analysis::Reason reason,
-           const std::string& detail);
 
 }  // namespace klap::jit

@@ -2,7 +2,7 @@
 // Who reads it knows the program, not this library.
 #pragma once
 
-#include "jit/plan/plan.h"
+#include "jit/plan/planned.h"
 
 namespace klap::jit {
 

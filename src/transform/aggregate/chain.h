@@ -16,7 +16,8 @@
 
 #include "analysis/legality/chaining.h"
 #include "ptx/tree.h"
-#include "transform/aggregate/aggregate.h"
+#include "transform/aggregate/consumer_shape.h"
+#include "transform/aggregate/generated.h"
 #include "transform/text/lines.h"
 #include "transform/text/splice.h"
 

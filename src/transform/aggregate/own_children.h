@@ -9,7 +9,8 @@
 #include <string>
 
 #include "ptx/edit.h"
-#include "transform/aggregate/aggregate.h"
+#include "transform/aggregate/consumer_shape.h"
+#include "transform/aggregate/generated.h"
 #include "transform/text/lines.h"
 
 namespace klap::transform {

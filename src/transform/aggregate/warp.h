@@ -12,7 +12,8 @@
 
 #include "analysis/facts/facts.h"
 #include "ptx/tree.h"
-#include "transform/aggregate/aggregate.h"
+#include "transform/aggregate/consumer_shape.h"
+#include "transform/aggregate/generated.h"
 #include "transform/text/lines.h"
 
 namespace klap::transform {
