@@ -1,5 +1,5 @@
-// klap-ptx reasons: the two documented lists of why a launch is left as it is, as text, as the README's
-// Markdown tables, or as JSON.
+// klap-ptx reasons: the two documented lists of why a launch is left as it is, as text, as the Markdown
+// tables of REASONS.md, or as JSON.
 #include <fmt/format.h>
 
 #include <array>

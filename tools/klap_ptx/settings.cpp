@@ -1,4 +1,4 @@
-// klap-ptx settings: the table of settings as text, as the README's Markdown table, or as JSON.
+// klap-ptx settings: the table of settings as text, as the Markdown table of SETTINGS.md, or as JSON.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // Every setting of klap_jit, in one table.
 //
 // The table is what the environment and the config file are checked against, what `klap-ptx settings` prints
-// and what the README's configuration table is made from, so that the three cannot disagree. Values are kept
+// and what SETTINGS.md beside this file is made from, so that the three cannot disagree. Values are kept
 // as text under their row (config.h), so a new key of kernels is a new row here and the place that asks for
 // it; a setting of the whole process also has a field in Config.
 #pragma once
@@ -79,7 +79,7 @@ std::optional<uint32_t> parse_blocks(std::string_view text);
 // when it is valid.
 std::optional<Error> check_value(const Setting& setting, std::string_view name, std::string_view value);
 
-// The table as plain text for a terminal, and as the README's Markdown table.
+// The table as plain text for a terminal, and as the Markdown table of SETTINGS.md.
 std::string settings_text();
 std::string settings_markdown();
 
