@@ -80,11 +80,12 @@ find_toolkit() {
 }
 
 # Takes more options for CMake.
+# What is built stands in the array build_targets; everything if that is not set.
 configure_and_build() {
   # Tests and programs are compiled several files at a time, all with precompiled headers: half as long in all.
   local options=(-DCMAKE_UNITY_BUILD=ON -DKLAP_PRECOMPILE_HEADERS=ON "$@") log
   [ -d "$carried" ] && options+=("-DCMAKE_PREFIX_PATH=$carried")
   cd "$root" || fail "cannot enter $root"
   log="$(cmake --preset release "${options[@]}" 2>&1)" || fail "configuring failed:"$'\n'"$log"
-  cmake --build --preset release || fail "building failed"
+  cmake --build --preset release ${build_targets:+--target "${build_targets[@]}"} || fail "building failed"
 }
