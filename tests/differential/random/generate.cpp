@@ -253,12 +253,12 @@ bool depends_on_order(const Program& program) {
 Program generate_ordered(uint64_t seed, const Mix& wanted) {
   const Mix mix = halved(halved(wanted, kFeatures, seed), kOrderFeatures, seed + 1);
   for (uint64_t attempt = 0;; ++attempt) {
-    Program program = make_ordered_program(seed + (attempt << 40), mix);
+    auto [program, is_commuting] = make_ordered_program(seed + (attempt << 40), mix);
     program.seed = seed;
     if (const std::string text = problem(program); !text.empty())
       throw Error(ErrorCode::Internal, "program " + std::to_string(seed) + " has " + text);
     if (own_words(program, lay_out(program)) > kMostWords || !disorder(program).empty()) continue;
-    if (mix.unordered || seed % 5 == 0 || attempt > 50 || depends_on_order(program)) return program;
+    if (is_commuting || seed % 5 == 0 || attempt > 50 || depends_on_order(program)) return program;
   }
 }
 

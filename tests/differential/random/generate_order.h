@@ -8,7 +8,11 @@
 
 namespace klap::differential::random {
 
-// A candidate. It is legal, but its result may depend on what nothing orders: see disorder() in reference.h.
-Program make_ordered_program(uint64_t seed, const Mix& mix);
+struct Candidate {
+  // It is legal, but its result may depend on what nothing orders: see disorder() in reference.h.
+  Program program;
+  bool is_commuting = false;  // its launches may run in any order
+};
+Candidate make_ordered_program(uint64_t seed, const Mix& mix);
 
 }  // namespace klap::differential::random

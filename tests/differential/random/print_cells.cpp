@@ -29,6 +29,8 @@ class AccessPrinter {
         return atomic("red", "add." + type_, "", value(operand, 0), into);
       case CellOp::AtomicMaximum:
         return atomic("red", "max." + type_, "", value(operand, 0), into);
+      case CellOp::AtomicAddFloat:
+        return atomic("red", "add.f32", "", real(operand), into);
       case CellOp::AtomicAddUsed:
         return atomic("atom", "add." + type_, "", value(operand, 0), into);
       case CellOp::Exchange:
@@ -66,6 +68,15 @@ class AccessPrinter {
     } else {
       code_.emit("and.b32  \t{}, {}, {};", into, operand, (1U << 8 * access_.bytes) - 1);
     }
+    return into;
+  }
+
+  std::string real(const std::string& operand) {
+    const std::string product = code_.new_register('r'), odd = code_.new_register('r'),
+                      into = code_.new_register('f');
+    code_.emit("mul.lo.s32 \t{}, {}, {};", product, operand, static_cast<int32_t>(kFloatFactor));
+    code_.emit("or.b32  \t{}, {}, 1;", odd, product);
+    code_.emit("cvt.rn.f32.s32 \t{}, {};", into, odd);
     return into;
   }
 
@@ -108,7 +119,7 @@ class AccessPrinter {
     for (uint32_t i = 0; i < access_.elements && is_storing; ++i)
       next.push_back(changed(cells[i], value(operand, i)));
     if (is_storing) code_.emit("{} \t[{}], {};", opcode("st"), address_, list(next));
-    if (!has_result(access_.op)) return;
+    if (!access_.has_result()) return;
     for (const std::string& cell : access_.op == CellOp::Read ? cells : next) fold(cell, into);
   }
 
@@ -119,7 +130,7 @@ class AccessPrinter {
     if (std::string_view(name) == "red") return code_.emit("{} \t[{}], {};", head, address_, operands);
     const std::string old = code_.new_register(kind());
     code_.emit("{} \t{}, [{}], {};", head, old, address_, operands);
-    fold(old, into);
+    if (access_.has_result()) fold(old, into);
   }
 
   // Words 0 to 3 are the operand times 1 to 4, are read back and are 0 in the end.
@@ -183,8 +194,9 @@ void print_access(Code& code, const CellAccess& access, const std::string& addre
 }
 
 std::string access_function_name(const CellAccess& access) {
-  return fmt::format("access_{}_{}_{}x{}{}", static_cast<int>(access.op), static_cast<int>(access.form),
-                     access.bytes, access.elements, access.is_generic ? "_generic" : "");
+  return fmt::format("access_{}_{}_{}x{}{}{}", static_cast<int>(access.op), static_cast<int>(access.form),
+                     access.bytes, access.elements, access.is_generic ? "_generic" : "",
+                     access.drops_result ? "_dropped" : "");
 }
 
 std::string access_function(const CellAccess& access) {

@@ -389,8 +389,31 @@ class KernelPrinter {
 
   // Goes to `label` if the expression is 0.
   void skip_unless(const Expression& e, const std::string& label) {
+    const bool compares = e.op == Op::Equal || e.op == Op::Less || e.op == Op::LessSigned;
+    if (compares && ++comparisons_ % 3 != 0) return skip_unless_holds(e, label);
     const std::string x = in_register(expressions_.print(e)), p = code_.new_register('p');
     code_.emit("setp.eq.s32 \t{}, {}, 0;", p, x);
+    code_.emit("@{} bra \t{};", p, label);
+  }
+
+  // A comparison decides over the branch itself, in one of the forms that compilers give it.
+  void skip_unless_holds(const Expression& e, const std::string& label) {
+    const std::string a = in_register(expressions_.print(e.operands[0])),
+                      b = expressions_.print(e.operands[1]), p = code_.new_register('p');
+    const std::string_view type = e.op == Op::Less ? "u32" : "s32";
+    const Expression& bound = e.operands[1];
+    if (comparisons_ % 3 == 1) {
+      code_.emit("setp.{}.{} \t{}, {}, {};", e.op == Op::Equal ? "eq" : "lt", type, p, a, b);
+      return code_.emit("@!{} bra \t{};", p, label);
+    }
+    const bool has_next = bound.op == Op::Constant && bound.value != 0 && bound.value != 1U << 31;
+    if (e.op == Op::Equal) {
+      code_.emit("setp.ne.s32 \t{}, {}, {};", p, a, b);
+    } else if (has_next) {
+      code_.emit("setp.gt.{} \t{}, {}, {};", type, p, a, static_cast<int32_t>(bound.value - 1));
+    } else {
+      code_.emit("setp.ge.{} \t{}, {}, {};", type, p, a, b);
+    }
     code_.emit("@{} bra \t{};", p, label);
   }
 
@@ -516,9 +539,8 @@ class KernelPrinter {
     // A function takes the address as it was passed.
     const Role role = c.alias ? Role::Alias : Role::Cells;
     const std::string base = c.is_generic || c.via == Via::Function ? pointer(role) : global(role);
-    const std::string offset = code_.new_register('d');
+    const std::string offset = cell_offset(s, index);
     std::string address = code_.new_register('d');
-    code_.emit("mul.wide.u32 \t{}, {}, {};", offset, index, 4 * c.words());
     code_.emit("add.s64 \t{}, {}, {};", address, base, offset);
     if (c.via == Via::LocalAddress) address = through_local(address, operand, "u64");
     if (c.via == Via::OwnAddress) address = through_own(address);
@@ -528,6 +550,30 @@ class KernelPrinter {
     const std::string result = code_.new_register('r');
     print_access(code_, c, address, operand, swapped, result);
     code_.emit("mov.u32 \t{}, {};", into, result);
+  }
+
+  std::string cell_offset(const Statement& s, const std::string& index) {
+    const uint32_t bytes = 4 * s.cell.words();
+    std::string offset = code_.new_register('d');
+    if (s.values.size() == 3) {
+      code_.emit("mul.wide.u32 \t{}, {}, {};", offset, index, bytes);
+      return shifted(offset, s.cell.shift);
+    }
+    const std::string row = code_.new_register('d'), column = code_.new_register('d'),
+                      sum = code_.new_register('d');
+    code_.emit("mul.wide.u32 \t{}, {}, {};", row, index, expressions_.print(s.values[3]));
+    code_.emit("shl.b64 \t{}, {}, {};", offset, row, std::countr_zero(bytes));
+    const std::string number = in_register(expressions_.print(s.values[4]));
+    code_.emit("mul.wide.u32 \t{}, {}, {};", column, number, bytes);
+    code_.emit("add.s64 \t{}, {}, {};", sum, shifted(offset, s.cell.shift), column);
+    return sum;
+  }
+
+  std::string shifted(const std::string& offset, uint32_t by) {
+    if (by == 0) return offset;
+    std::string into = code_.new_register('d');
+    code_.emit("shl.b64 \t{}, {}, {};", into, offset, by);
+    return into;
   }
 
   // Stores a value to the element `which % kLocalSlots` of a local array, and loads it.
@@ -788,7 +834,7 @@ class KernelPrinter {
   std::map<std::string, std::string> inputs_by_key_;
   std::vector<std::string> variables_;
   std::vector<const Statement*> loops_;
-  int calls_ = 0;
+  int calls_ = 0, comparisons_ = 0;
   bool has_shared_word_ = false, has_local_ = false;
   bool return_label_used_ = false;
 };

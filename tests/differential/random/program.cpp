@@ -139,7 +139,9 @@ class Checker {
     const bool is_scalar = c.elements == 1 && (c.bytes == 1 || c.bytes == 2 || c.bytes == 4 || c.bytes == 8);
     const bool is_vector = c.bytes == 4 && (c.elements == 2 || c.elements == 4);
     const bool is_word = c.elements == 1 && c.bytes >= 4;
-    if (operands != 3) say("an access with another number of operands");
+    if (operands != 3 && operands != 5) say("an access with another number of operands");
+    if (c.shift > 63) say("an offset shifted too far");
+    if (c.op == CellOp::AtomicAddFloat && c.bytes != 4) say("a floating-point number of no such size");
     if (!is_scalar && !is_vector) say("a cell of no such size");
     if (c.op >= CellOp::AtomicAdd && !is_word) say("an atomic operation of no such size");
     if ((c.op == CellOp::Scratch || c.op == CellOp::Poll) && (c.bytes != 4 || c.elements != 1))

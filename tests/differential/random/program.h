@@ -29,7 +29,8 @@ using Dim3 = std::array<uint32_t, 3>;
 inline constexpr uint32_t kInputWords = 256;
 inline constexpr uint32_t kSumWords = 16;  // of each operation
 inline constexpr uint32_t kWideFactor = 2654435761U;
-inline constexpr uint32_t kCellWords = 2048;  // for each of the host's streams
+inline constexpr uint32_t kFloatFactor = 2246822519U;  // spreads operands over all sizes
+inline constexpr uint32_t kCellWords = 2048;           // for each of the host's streams
 inline constexpr uint32_t kHostStreams = 3;
 inline constexpr uint32_t kCellAlign = 4;  // words: every access is aligned to its size
 
@@ -114,7 +115,9 @@ enum class Kind : uint8_t {
   Exchange,  // variable `number` = what thread values[1] % threads of the block gave as values[0]
   Shuffle,   // variable `number` = values[0] of the lane whose number differs by `limit` in its bits
   Launch,
-  Cell,     // variable `number` = what `cell` makes of values[0] (which cell), values[1] and values[2]
+  // Variable `number` = what `cell` makes of values[0] (which cell), values[1] and values[2]. With five
+  // values, the cell is values[0] * values[3] + values[4], in 64 bits.
+  Cell,
   Fetch,    // variable `number` = own word `limit`, read by the atomic operation number values[0]
   Barrier,  // of the block, in the form `limit`
   Turns,    // body, by one thread after another: see `turns`
@@ -133,17 +136,14 @@ enum class CellOp : uint8_t {
   Poll,       // reads until the cell is the operand, a few times
   AtomicAdd,  // whose result nobody uses
   AtomicMaximum,
+  // Adds a floating-point number whose sums depend on the order; nobody uses the result.
+  AtomicAddFloat,
   AddBySwap,      // adds with compare-and-swap until that succeeds
   AtomicAddUsed,  // the result is used
   Exchange,
   CompareSwap,  // the operand replaces values[2]
 };
-inline constexpr uint32_t kCellOps = 13;
-// Whether an access gives a value. The others commute, or write what is known anyway.
-inline bool has_result(CellOp op) {
-  return op == CellOp::Read || op == CellOp::Poll || op == CellOp::Affine || op == CellOp::Scratch ||
-         op >= CellOp::AtomicAddUsed;
-}
+inline constexpr uint32_t kCellOps = 14;
 // Forms of plain accesses.
 enum class CellForm : uint8_t { Plain, Volatile, Relaxed, CacheGlobal };
 inline constexpr uint32_t kCellForms = 4;
@@ -164,6 +164,14 @@ struct CellAccess {
   uint32_t bytes = 4, elements = 1;  // more elements are a vector of 4 bytes each
   bool alias = false;                // through the second address
   bool is_generic = false;           // not in the form for global memory
+  bool drops_result = false;         // of an atomic operation that has one
+  // The offset of values[0], in bytes, is shifted left by so many bits more, in 64 bits.
+  uint32_t shift = 0;
+  // Whether the access gives a value. The others commute, or write what is known anyway.
+  [[nodiscard]] bool has_result() const {
+    if (op >= CellOp::AtomicAddUsed) return !drops_result;
+    return op == CellOp::Read || op == CellOp::Poll || op == CellOp::Affine || op == CellOp::Scratch;
+  }
   [[nodiscard]] uint32_t words() const {
     return op == CellOp::Scratch ? 4 : std::max(bytes * elements / 4, 1U);
   }

@@ -145,7 +145,9 @@ class Edit {
     if (s.kind == Kind::Launch) edit_site(s.site);
     if (s.kind == Kind::Barrier) offer_value(s.limit, 0U);
     if (s.kind == Kind::Turns) edit_turns(s.turns);
-    if (s.kind == Kind::Cell) edit_access(s.cell);
+    if (s.kind != Kind::Cell) return;
+    edit_access(s.cell);
+    if (s.values.size() > 3) offer([&] { s.values.resize(3); });
   }
 
   void edit_turns(TurnsForm& turns) {
@@ -160,6 +162,8 @@ class Edit {
     offer_value(access.form, CellForm::Plain);
     offer_value(access.alias, false);
     offer_value(access.is_generic, false);
+    offer_value(access.drops_result, false);
+    offer_value(access.shift, 0U);
     offer_value(access.elements, 1U);
     offer_value(access.bytes, 4U);
     offer_value(access.op, CellOp::Write);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <ranges>
 #include <tuple>
@@ -31,6 +32,7 @@ struct Grid {
   uint32_t number = 0;  // in the order of launches
   Stream stream = Stream::Null;
   uint32_t launcher = 0;  // which threads' launches are ordered with it
+  uint32_t thread = 0;    // that has launched it, counted through
 };
 
 struct Thread {
@@ -352,10 +354,21 @@ class Block {
     return world_.memories.own.at(grid_.own + t.linear * kernel_.own_words + word);
   }
 
+  // In words; bytes wrap around in 64 bits.
+  uint64_t cell_offset(const Statement& s, Thread& t) {
+    uint64_t row = evaluate(s.values[0], t), column = 0;
+    if (s.values.size() > 3) {
+      row *= evaluate(s.values[3], t);
+      column = evaluate(s.values[4], t);
+    }
+    const uint64_t bytes = 4 * s.cell.words();
+    return ((row * bytes << s.cell.shift) + column * bytes) / 4;
+  }
+
   uint32_t access(const Statement& s, Thread& t) {
-    const uint64_t word = grid_.cells + uint64_t{evaluate(s.values[0], t)} * s.cell.words();
+    const uint64_t word = grid_.cells + cell_offset(s, t);
     const uint32_t operand = evaluate(s.values[1], t), swapped = evaluate(s.values[2], t);
-    if (word + s.cell.words() > grid_.cells_end)
+    if (word > grid_.cells_end || word + s.cell.words() > grid_.cells_end)
       throw Error(ErrorCode::Internal, "an access beyond all cells");
     if (s.cell.via == Via::OwnAddress) {
       store_own(t, 2, 0);
@@ -419,6 +432,7 @@ class Block {
     grid.previous = grid_.previous;
     grid.stream = site.stream;
     grid.launcher = site.stream == Stream::PerThread ? t.linear : block_;
+    grid.thread = t.linear;
     place_cells(grid, site, t);
     world_.launch(grid, launched_);
   }
@@ -531,6 +545,20 @@ void World::run_grid(const Grid& grid) {
   run_launched(launched);
 }
 
+// The thread that was the last one to begin comes first.
+std::vector<Grid> by_threads_reversed(const std::vector<Grid>& grids) {
+  std::vector<uint32_t> threads;
+  for (const Grid& grid : grids) {
+    if (std::ranges::find(threads, grid.thread) == threads.end()) threads.push_back(grid.thread);
+  }
+  std::vector<Grid> out;
+  for (const uint32_t thread : std::views::reverse(threads)) {
+    std::ranges::copy_if(grids, std::back_inserter(out),
+                         [thread](const Grid& grid) { return grid.thread == thread; });
+  }
+  return out;
+}
+
 // Streams one after another, but for FirstComeFirstServed, which keeps the order of all launches.
 void World::run_launched(std::vector<Grid>& launched) {
   if (order_ == GridOrder::FirstComeFirstServed) {
@@ -543,7 +571,7 @@ void World::run_launched(std::vector<Grid>& launched) {
     streams[{grid.stream, grid.launcher, alone}].push_back(grid);
   }
   for (auto& [key, grids] : std::views::reverse(streams)) {
-    if (order_ == GridOrder::Reversed) std::ranges::reverse(grids);
+    if (order_ == GridOrder::Reversed) grids = by_threads_reversed(grids);
     for (const Grid& grid : grids) run_grid(grid);
   }
 }

@@ -32,7 +32,8 @@ uint32_t own_words(const Program& program, const Layout& layout);
 Memories initial_memories(const Program& program);
 
 // In which order blocks, threads and grids are run that nothing orders. Against CUDA's rules, for comparison:
-// Reversed, in which the launches of a stream run in the opposite order.
+// Reversed, in which threads' launches into one stream run in the opposite order, but each thread's in its
+// own.
 enum class GridOrder : uint8_t { AtOnce, FirstComeFirstServed, LastComeFirstServed, Reversed };
 // Throws Error(Internal) if the program breaks its promises.
 Memories run_reference(const Program& program, GridOrder order = GridOrder::FirstComeFirstServed);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "support/error.h"
 
@@ -33,6 +34,11 @@ uint64_t operand_of(const CellAccess& access, uint32_t operand, uint32_t element
   return access.bytes == 8 ? uint64_t{operand} * kWideFactor : uint64_t{operand + element};
 }
 
+// An odd number of either sign: no sum is so small that it could be flushed to 0.
+float float_of(uint32_t operand) {
+  return static_cast<float>(static_cast<int32_t>(operand * kFloatFactor | 1U));
+}
+
 uint64_t combined(CellOp op, uint64_t old, uint64_t operand, uint64_t swapped) {
   switch (op) {
     case CellOp::Read:
@@ -50,6 +56,9 @@ uint64_t combined(CellOp op, uint64_t old, uint64_t operand, uint64_t swapped) {
     case CellOp::Maximum:
     case CellOp::AtomicMaximum:
       return std::max(old, operand);
+    case CellOp::AtomicAddFloat:
+      return std::bit_cast<uint32_t>(std::bit_cast<float>(static_cast<uint32_t>(old)) +
+                                     float_of(static_cast<uint32_t>(operand)));
     case CellOp::Affine:
       return old * 3 + operand;
     case CellOp::CompareSwap:
@@ -99,7 +108,7 @@ uint32_t Cells::access(const CellAccess& access, uint32_t word, uint32_t operand
     const uint64_t seen = access.op == CellOp::Affine ? changed : old;
     result ^= static_cast<uint32_t>(seen) ^ static_cast<uint32_t>(seen >> 32);
   }
-  return has_result(access.op) ? result : 0;
+  return access.has_result() ? result : 0;
 }
 
 void Cells::check(uint32_t word, const Past& now) {
