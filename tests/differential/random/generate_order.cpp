@@ -73,11 +73,11 @@ class OrderMaker {
     // lightly.
     style_ = is_commuting_ ? static_cast<Style>(random_.between(1, 4)) : Style::Ordered;
     if (mix_.plain && random_.chance(80)) {
-      static constexpr std::array kChosen = {Conflict::Values,     Conflict::Values,    Conflict::Values,
-                                             Conflict::Rows,       Conflict::Rows,      Conflict::Literals,
-                                             Conflict::Reads,      Conflict::Results,   Conflict::Operations,
-                                             Conflict::Operations, Conflict::Exchanges, Conflict::Floats,
-                                             Conflict::Updates,    Conflict::Updates};
+      static constexpr std::array kChosen = {Conflict::Values,     Conflict::Values,     Conflict::Values,
+                                             Conflict::Rows,       Conflict::Rows,       Conflict::Literals,
+                                             Conflict::Reads,      Conflict::Reads,      Conflict::Results,
+                                             Conflict::Operations, Conflict::Operations, Conflict::Exchanges,
+                                             Conflict::Floats,     Conflict::Updates,    Conflict::Updates};
       conflict_ = kChosen.at(random_.below(kChosen.size() - (mix_.unordered ? 0 : 2)));
       is_commuting_ = conflict_ == Conflict::Updates;
       style_ = is_commuting_ ? Style::Adding : Style::Ordered;
@@ -186,7 +186,7 @@ class OrderMaker {
     } else if (has_rows) {
       s.values[0] = with(Op::Add, with(Op::Multiply, s.values[0], constant(pick({1, 2}))), column);
     }
-    s.cell.alias = mix_.aliases && reads && random_.chance(40);
+    s.cell.alias = mix_.aliases && needs_two_ && !is_first && random_.chance(60);
     if (mix_.ways && random_.chance(25)) s.cell.via = Via::Function;
     if (conflict_ == Conflict::Literals) s.values[1] = constant(k + 5);
     std::vector<Statement> body = {std::move(s)};
