@@ -1,4 +1,4 @@
-// What the checks and the rewriter need to know about one kernel's body.
+// FunctionFacts holds what the checks and the rewriter need to know about one kernel's body.
 //
 // Control flow, data flow and launch sites are found once for each function. The value analyses and the call
 // graph cost more and many kernels never need them, so they are made when somebody asks.
@@ -54,7 +54,7 @@ struct FunctionFacts {
   mutable std::shared_ptr<const CallGraph> calls_;
 };
 
-// Where a register of `facts` comes from.
+// Returns the origins of a register of `facts`.
 std::vector<Origin> origins_of(const FunctionFacts& facts, std::string_view operand);
 
 }  // namespace klap::analysis

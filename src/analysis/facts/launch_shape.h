@@ -1,5 +1,5 @@
-// What the code says about a launch before anything runs: its stream, and the child's block and shared
-// memory.
+// These functions read from the code what is fixed about a launch before anything runs: the child's block,
+// its shared memory and its launch bounds.
 #pragma once
 
 #include <array>

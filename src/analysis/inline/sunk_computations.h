@@ -9,9 +9,9 @@
 //     add.s32 %r13, %r11, 1;
 //     st.param.b32 [param1+0], %r13;
 //
-// Whoever replaces the scope would lose it, so a launch is understood only without (calls.h). What is found
-// here may as well stand in front of the scope: it names nothing that the scope declares, and nothing in
-// front of it in the scope reads or writes its results.
+// A rewrite that replaces the scope would lose the computation, so a launch is understood only without it
+// (calls.h). A computation that is found here may as well stand in front of the scope: it names nothing that
+// the scope declares, and nothing in front of it in the scope reads or writes its results.
 #pragma once
 
 #include <vector>
@@ -25,7 +25,7 @@ struct SunkComputation {
   const ptx::Statement* instruction = nullptr;
 };
 
-// Those of a function, in text order.
+// Returns the computations of a function, in text order.
 std::vector<SunkComputation> find_sunk_computations(const ptx::Module& module, const ptx::Function& function);
 
 }  // namespace klap::analysis

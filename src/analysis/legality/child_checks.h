@@ -1,5 +1,5 @@
-// What a launched kernel must keep to for its launches to be rewritten (parent_checks.h says what is asked of
-// the parent).
+// These checks say whether a launched kernel allows its launches to be rewritten (parent_checks.h asks the
+// parent).
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// What the kernel that launches must keep to for one of its launch sites to be rewritten.
+// These checks say whether the kernel that launches allows one of its launch sites to be rewritten.
 //
 // Legality is an allow-list. A site is rewritten only if everything that the parent and the child do is known
 // to keep its meaning. What is not on the lists is left alone, with a reason by name; nothing is rewritten

@@ -1,4 +1,4 @@
-// Which translation units are left alone as a whole.
+// This check says whether a translation unit is left alone as a whole.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// What is known of a chain: a kernel of one block that launches one block of itself, and whose runs are its
-// links (promotion.h).
+// ChainFacts holds what is known of a chain (promotion.h). A chain is a kernel of one block that launches one
+// block of itself; its links are the runs of that kernel.
 #pragma once
 
 #include <array>

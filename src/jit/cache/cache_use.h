@@ -1,4 +1,4 @@
-// What the disk cache had to do with a module.
+// CacheUse says what part the disk cache had in making a module.
 #pragma once
 
 namespace klap::jit {

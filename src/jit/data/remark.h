@@ -1,4 +1,4 @@
-// What became of one launch site: rewritten and how, or left and why.
+// A remark says what became of one launch site: rewritten and how, or left and why.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the caller of the pipeline wants to have done, and what it can run.
+// A request says what the caller of the pipeline wants to have done, and what it can run.
 #pragma once
 
 #include <cstdint>

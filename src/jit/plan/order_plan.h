@@ -1,4 +1,5 @@
-// Whether what different threads of a block launch may overlap, decided for all sites of a parent together.
+// OrderPlanner decides whether launches of different threads of a block may overlap, for all sites of a
+// parent together.
 //
 // The analysis answers for each pair of launches (analysis/order/launch_order.h). Here its answers are put
 // together for the queues that a way of rewriting has, under the ordering that the settings ask for and for

@@ -47,7 +47,6 @@ constexpr char kOnceRegister[] = "%klap_once";
 constexpr char kIsFirstPredicate[] = "%klap_is_first";
 constexpr std::array<const char*, 3> kOwnExtentRegisters = {"%klap_block_x", "%klap_block_y",
                                                             "%klap_block_z"};
-constexpr uint32_t kPackedThreads = 256;  // consumer block that several small children share
 
 // What belongs to the site of that number has its number in its name, but for the first.
 std::string numbered(const char* name, size_t number) {

@@ -12,7 +12,7 @@
 
 namespace klap::transform {
 
-// The module's text with those moved, parsed. It must not outlive `module`.
+// Returns the module's text with these computations moved, parsed. It must not outlive `module`.
 ptx::Module with_lifted_computations(const ptx::Module& module,
                                      const std::vector<analysis::SunkComputation>& computations);
 
