@@ -8,6 +8,7 @@
 
 #include "analysis/facts/launch_shape.h"
 #include "analysis/order/disjoint.h"
+#include "analysis/order/launching_blocks.h"
 #include "analysis/order/single_thread.h"
 #include "analysis/order/synchronisation.h"
 #include "analysis/values/expression_ranges.h"

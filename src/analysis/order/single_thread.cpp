@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "analysis/facts/launch_shape.h"
+#include "analysis/values/guard.h"
 #include "analysis/values/same_view.h"
 #include "analysis/values/values.h"
 
@@ -34,22 +35,15 @@ class Guards {
       : k_(parent), values_(parent.values()) {
     required_extents();
     known_extents(size);
-    const auto& blocks = k_.flow.blocks();
-    for (uint32_t b = 0; b < blocks.size() && values_.dominance.known(); ++b) {
-      if (!decides(blocks[b]) || b == block || !values_.dominance.dominates(b, block)) continue;
-      for (uint32_t next : blocks[b].successors) {
-        const bool only_way = blocks[next].predecessors.size() == 1;
-        if (only_way && values_.dominance.dominates(next, block)) taken(b, next);
-      }
+    for (const PassedBranch& passed : passed_branches(k_.flow, values_.dominance, block)) {
+      const Statement& branch = *k_.flow.instructions()[passed.branch].statement;
+      if (passed.when) predicate(k_.module.text(branch.predicate), *passed.when, 0);
     }
   }
 
   [[nodiscard]] bool leave_first_thread() const { return zero_[0] && zero_[1] && zero_[2]; }
   [[nodiscard]] bool leave_one_thread() const { return fixed_[0] && fixed_[1] && fixed_[2]; }
   [[nodiscard]] bool leave_one_of_a_row() const { return fixed_[0]; }
-  [[nodiscard]] bool leave_one_of_blocks() const {
-    return fixed_block_[0] || fixed_block_[1] || fixed_block_[2];
-  }
   // In grids of that size.
   [[nodiscard]] bool leave_one_block(const KnownExtents& grid) const {
     for (size_t axis = 0; axis < grid.size(); ++axis) {
@@ -84,20 +78,6 @@ class Guards {
       }
       return;
     }
-  }
-
-  // Where control goes from there tells what the predicate was.
-  static bool decides(const BasicBlock& block) {
-    if (!block.conditional || block.end == BlockEnd::IndexedBranch) return false;
-    return block.successors.size() == (block.end == BlockEnd::Branch ? 2u : 1u);
-  }
-
-  // Control went from the end of block `from` to `to`.
-  void taken(uint32_t from, uint32_t to) {
-    const BasicBlock& block = k_.flow.blocks()[from];
-    const Statement& s = *k_.flow.instructions()[block.last - 1].statement;
-    const bool falls_through = k_.flow.blocks()[to].first == block.last;
-    predicate(k_.module.text(s.predicate), falls_through == s.predicate_negated, 0);
   }
 
   // The predicate had that value.
@@ -228,12 +208,6 @@ bool is_launched_by_one_thread_of_all(const FunctionFacts& parent, const Site& s
   if (!is_launched_by_one_thread(parent, site, block)) return false;
   const uint32_t at = parent.flow.index_of(site.get_call);
   return Guards(parent, parent.flow.instructions()[at].block, block).leave_one_block(grid);
-}
-
-bool may_be_launched_by_one_block(const FunctionFacts& parent, const Site& site) {
-  if (parent.flow.has_unknown_branch()) return true;
-  const uint32_t at = parent.flow.index_of(site.get_call);
-  return Guards(parent, parent.flow.instructions()[at].block, {}).leave_one_of_blocks();
 }
 
 bool may_be_meant_for_one_thread(const FunctionFacts& parent, const Site& site) {

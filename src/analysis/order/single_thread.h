@@ -23,9 +23,6 @@ bool is_launched_by_one_thread_of_all(const FunctionFacts& parent, const Site& s
 // Whether that thread is the one whose index is 0 in every dimension.
 bool is_launched_by_first_thread(const FunctionFacts& parent, const Site& site, const KnownExtents& block);
 
-// The comparisons leave one value to the block's index in some dimension: perhaps only one block launches.
-bool may_be_launched_by_one_block(const FunctionFacts& parent, const Site& site);
-
 // The comparisons leave one value to threadIdx.x: one thread where blocks have one dimension.
 bool may_be_meant_for_one_thread(const FunctionFacts& parent, const Site& site);
 

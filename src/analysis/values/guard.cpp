@@ -70,6 +70,27 @@ std::optional<Guard> branch_guard(const ControlFlow& flow, const VirtualRegister
   return oriented(std::move(guard), m.text(s.modifiers.first), when);
 }
 
+std::vector<PassedBranch> passed_branches(const ControlFlow& flow, const Dominance& dominance,
+                                          uint32_t block) {
+  std::vector<PassedBranch> out;
+  const auto& blocks = flow.blocks();
+  for (uint32_t b = 0; b < blocks.size() && dominance.known(); ++b) {
+    const BasicBlock& from = blocks[b];
+    const bool by_table = from.end == BlockEnd::IndexedBranch;
+    if (b == block || !(from.conditional || by_table) || !dominance.dominates(b, block)) continue;
+    if (!by_table && from.successors.size() != (from.end == BlockEnd::Branch ? 2u : 1u)) continue;
+    for (const uint32_t next : from.successors) {
+      const bool only_way = blocks[next].predecessors.size() == 1;
+      if (!only_way || !dominance.dominates(next, block)) continue;
+      const bool falls_through = blocks[next].first == from.last;
+      PassedBranch& passed = out.emplace_back(from.last - 1);
+      if (!by_table)
+        passed.when = falls_through == flow.instructions()[from.last - 1].statement->predicate_negated;
+    }
+  }
+  return out;
+}
+
 bool ends_at_once(const ControlFlow& flow, uint32_t block) {
   for (size_t steps = 0; steps < flow.blocks().size(); ++steps) {
     const BasicBlock& b = flow.blocks()[block];

@@ -5,7 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "analysis/graph/dominance.h"
 #include "analysis/graph/flow.h"
 #include "analysis/graph/reaching.h"
 #include "analysis/graph/registers.h"
@@ -31,6 +33,15 @@ using OperandValue = std::function<Expr(uint32_t instruction, std::string_view o
 std::optional<Guard> branch_guard(const ControlFlow& flow, const VirtualRegisters& registers,
                                   const ReachingDefinitions& reaching, uint32_t branch, bool when,
                                   const OperandValue& value);
+
+// A branch that control takes in one direction only on its way to some block.
+struct PassedBranch {
+  uint32_t branch = 0;       // an instruction
+  std::optional<bool> when;  // what its predicate is then; nothing for a branch by a table of labels
+};
+// The branches that lie on all ways to a block. There are none where the dominance is not known.
+std::vector<PassedBranch> passed_branches(const ControlFlow& flow, const Dominance& dominance,
+                                          uint32_t block);
 
 // Whether a thread that comes to the block ends and does nothing else.
 bool ends_at_once(const ControlFlow& flow, uint32_t block);

@@ -286,6 +286,30 @@ TEST(LaunchOrder, AddressesThatAreNoInputAreKept) {
             verdict({kScatter, "mov.u32 %r4, %r1;", launch("0") + "bar.sync 0;\n" + launch("1")}, 0, 1));
 }
 
+TEST(LaunchOrder, GuardsThatMayLeaveOneBlockAreNotTolerated) {
+  // %r2 is the block's index, %r7 a thread's in the grid.
+  const auto behind = [](const std::string& guard) {
+    return verdict(
+        {kScatter, "mov.u32 %r4, %r1; mad.lo.s32 %r7, %r2, 64, %r1; " + guard, launch() + "OVER:\n"});
+  };
+  for (const char* guard :
+       {"setp.gt.s32 %p1, %r2, 0; @%p1 bra OVER;", "setp.lt.s32 %p1, %r2, 1; @!%p1 bra OVER;",
+        "setp.lt.u32 %p1, %r2, 2; @%p1 bra OVER;", "setp.eq.s32 %p1, %r2, 0; @%p1 bra OVER;",
+        "setp.eq.s32 %p1, %r2, 0; selp.b32 %r9, 1, 0, %p1; setp.eq.s32 %p2, %r9, 0; @%p2 bra OVER;",
+        "shr.u32 %r9, %r2, 1; setp.ne.s32 %p1, %r9, 0; @%p1 bra OVER;",
+        "setp.gt.s32 %p1, %r7, 63; @%p1 bra OVER;", "setp.lt.s32 %p1, 40, %r7; @%p1 bra OVER;",
+        "setp.gt.s32 %p1, %r2, 0; setp.gt.s32 %p2, %r1, 9; or.pred %p1, %p1, %p2; @%p1 bra OVER;",
+        "cvta.to.global.u64 %rd9, %rd2; ld.global.u32 %r9, [%rd9]; setp.ne.s32 %p1, %r9, %r2; @%p1 bra "
+        "OVER;"})
+    EXPECT_EQ(kKeptStore, behind(guard)) << guard;
+  for (const char* guard :
+       {"setp.gt.s32 %p1, %r1, 0; @%p1 bra OVER;", "setp.gt.s32 %p1, %r2, 4; @%p1 bra OVER;",
+        "setp.ge.s32 %p1, %r7, 999; @%p1 bra OVER;", "setp.lt.s32 %p1, 200, %r7; @%p1 bra OVER;",
+        "cvta.to.global.u64 %rd9, %rd2; ld.global.u32 %r9, [%rd9]; setp.ge.s32 %p1, %r7, %r9; @%p1 bra "
+        "OVER;"})
+    EXPECT_EQ(kScattered, behind(guard)) << guard;
+}
+
 // p[slot] = threadIdx.x, with a slot of the counter that `changed` may work on.
 std::string slots(const std::string& step, const std::string& changed = "") {
   return "atom.global.add.u32 %r4, [counter], " + step + "; " + changed +

@@ -1,0 +1,212 @@
+#include "analysis/order/launching_blocks.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/values/expression_ranges.h"
+#include "analysis/values/guard.h"
+#include "analysis/values/values.h"
+
+namespace klap::analysis {
+namespace {
+
+using ptx::Statement;
+
+// A block has no more threads.
+constexpr int64_t kMostThreads = 1024;
+
+// What a value is computed from, through any number of registers.
+struct Sources {
+  bool block = false;  // the block's index
+  bool input = false;  // a parameter, memory, or what a function gave
+};
+
+class LaunchingBlocks {
+ public:
+  LaunchingBlocks(const FunctionFacts& parent, uint32_t block)
+      : k_(parent), values_(parent.values()), m_(parent.module) {
+    for (const PassedBranch& passed : passed_branches(k_.flow, values_.dominance, block))
+      perhaps_one_ = perhaps_one_ || leaves_one(passed);
+  }
+  [[nodiscard]] bool perhaps_one() const { return perhaps_one_; }
+
+ private:
+  [[nodiscard]] const Statement& at(uint32_t i) const { return *k_.flow.instructions()[i].statement; }
+
+  [[nodiscard]] bool leaves_one(const PassedBranch& passed) const {
+    const Statement& branch = at(passed.branch);
+    // One entry of a table of labels.
+    if (!passed.when) return sources(reads(passed.branch)).block;
+    return predicate(passed.branch, m_.text(branch.predicate), *passed.when);
+  }
+
+  // An instruction reads a predicate that had that value.
+  [[nodiscard]] bool predicate(uint32_t reader, std::string_view name, bool value) const {
+    const uint32_t reg = values_.registers.find(reader, name);
+    if (reg == VirtualRegisters::kNone) return true;
+    const auto writer = values_.reaching.only_definition(reader, reg);
+    if (!writer) return may_leave_one(sources({{reader, reg}}));
+    const Statement& s = at(*writer);
+    const auto operand = [&](size_t i) { return m_.compact(s.operands[i]); };
+    if (!s.predicated && s.operands.size() == 2 && m_.is(s.head, "not"))
+      return predicate(*writer, operand(1), !value);
+    const bool both = (m_.is(s.head, "and") && value) || (m_.is(s.head, "or") && !value);
+    if (!s.predicated && s.operands.size() == 3 && both)
+      return predicate(*writer, operand(1), value) || predicate(*writer, operand(2), value);
+    const Sources from = sources({{reader, reg}});
+    if (!from.block) return false;
+    const auto compared = comparison(*writer, value);
+    if (!compared) return may_leave_one(from);
+    if (is_equality(*compared)) return true;
+    return !from.input && !lets_two_blocks_through(*compared);
+  }
+
+  static bool may_leave_one(const Sources& from) { return from.block && !from.input; }
+
+  // `difference relation 0` holds, for integers.
+  struct Comparison {
+    Expr difference;
+    std::string_view relation;  // ".lt", ".le", ".gt", ".ge", ".eq", ".ne"
+  };
+
+  [[nodiscard]] std::optional<Comparison> comparison(uint32_t setp, bool value) const {
+    const Statement& s = at(setp);
+    if (!m_.is(s.head, "setp") || s.predicated || s.modifiers.size() != 2 || s.operands.size() != 3 ||
+        s.operands[0].size() != 1)
+      return std::nullopt;
+    const std::string_view type = m_.text(s.modifiers.last - 1);
+    const uint32_t bits = 8 * ptx::type_bytes(type);
+    if (bits == 0 || type[1] == 'f') return std::nullopt;
+    const std::string_view relation = relation_of(m_.text(s.modifiers.first), value);
+    if (relation.empty()) return std::nullopt;
+    const auto read = [&](size_t i) { return values_.symbolic.read(setp, m_.compact(s.operands[i]), bits); };
+    return Comparison{read(1) - read(2), relation};
+  }
+
+  static std::string_view relation_of(std::string_view compare, bool value) {
+    static constexpr std::array<std::array<std::string_view, 3>, 10> kRelations = {{{".lt", ".lt", ".ge"},
+                                                                                    {".le", ".le", ".gt"},
+                                                                                    {".gt", ".gt", ".le"},
+                                                                                    {".ge", ".ge", ".lt"},
+                                                                                    {".lo", ".lt", ".ge"},
+                                                                                    {".ls", ".le", ".gt"},
+                                                                                    {".hi", ".gt", ".le"},
+                                                                                    {".hs", ".ge", ".lt"},
+                                                                                    {".eq", ".eq", ".ne"},
+                                                                                    {".ne", ".ne", ".eq"}}};
+    const auto* const found = std::ranges::find(kRelations, compare, [](const auto& row) { return row[0]; });
+    return found == kRelations.end() ? std::string_view() : (*found)[value ? 1 : 2];
+  }
+
+  // The block's index, or a thread's in the grid, is one number, which may be input.
+  static bool is_equality(const Comparison& c) {
+    return c.relation == ".eq" && (!c.difference.known() || has_block_itself(c.difference));
+  }
+  static bool has_block_itself(const Expr& sum) {
+    return std::ranges::any_of(terms_of(sum), [](const Term& term) {
+      return std::ranges::any_of(
+          term.factors, [](const Expr& factor) { return is_block_index(*factor) || is_widened(factor); });
+    });
+  }
+  static bool is_widened(const Expr& factor) {
+    return (factor->kind == ExprKind::ZeroExtend || factor->kind == ExprKind::SignExtend) &&
+           has_block_itself(factor->operands[0]);
+  }
+
+  // A constant is above the index of a block, or of a thread in the grid, and above those of two blocks.
+  static bool lets_two_blocks_through(const Comparison& c) {
+    if (!c.difference.known()) return false;
+    const std::vector<Term> terms = terms_of(c.difference);
+    const auto first = std::ranges::find_if(terms, is_first_of_block);
+    if (first == terms.end()) return false;
+    int64_t step = as_signed(first->coefficient, c.difference->bits), bound = 0;
+    const bool is_upper =
+        step > 0 ? c.relation == ".lt" || c.relation == ".le" : c.relation == ".gt" || c.relation == ".ge";
+    for (const Term& term : terms) {
+      if (term.factors.empty()) bound = -as_signed(term.coefficient, c.difference->bits);
+      if (!term.factors.empty() && !is_thread_index(term) && &term != &*first) return false;
+    }
+    if (step < 0) step = -step, bound = -bound;
+    // blockDim is not known here.
+    const int64_t threads = first->factors.size() == 1 ? 1 : kMostThreads;
+    return is_upper && bound / threads > step;
+  }
+  static bool is_thread_index(const Term& term) {
+    return term.factors.size() == 1 && term.factors[0]->kind == ExprKind::Special &&
+           term.factors[0]->name.starts_with("tid.");
+  }
+  // blockIdx, or blockIdx * blockDim.
+  static bool is_first_of_block(const Term& term) {
+    const auto is = [](const Expr& factor, std::string_view name) {
+      return factor->kind == ExprKind::Special && factor->name.starts_with(name);
+    };
+    if (term.factors.size() == 1) return is(term.factors[0], "ctaid.");
+    if (term.factors.size() != 2) return false;
+    return (is(term.factors[0], "ctaid.") && is(term.factors[1], "ntid.")) ||
+           (is(term.factors[1], "ctaid.") && is(term.factors[0], "ntid."));
+  }
+  static bool is_block_index(const ExprNode& node) {
+    return node.kind == ExprKind::Special && node.name.starts_with("ctaid.");
+  }
+
+  // ---- what registers are computed from ----
+
+  static bool is_block_register(std::string_view operand) {
+    return operand.starts_with("%ctaid") || operand.starts_with("%cluster");
+  }
+
+  using Readings = std::vector<std::pair<uint32_t, uint32_t>>;  // instructions and registers
+
+  [[nodiscard]] Sources sources(Readings open) const {
+    Sources out;
+    std::set<std::pair<uint32_t, uint32_t>> seen;
+    while (!open.empty()) {
+      const auto reading = open.back();
+      open.pop_back();
+      if (!seen.insert(reading).second) continue;
+      const auto origins = values_.reaching.origins(reading.first, reading.second);
+      out.input = out.input || origins.entry;
+      for (const uint32_t definition : origins.definitions) add_definition(out, open, definition);
+    }
+    return out;
+  }
+  [[nodiscard]] Readings reads(uint32_t instruction) const {
+    Readings out;
+    for (const auto& access : values_.registers.accesses(instruction)) {
+      if (access.read) out.emplace_back(instruction, access.reg);
+    }
+    return out;
+  }
+
+  void add_definition(Sources& out, Readings& open, uint32_t definition) const {
+    const Statement& s = at(definition);
+    for (const auto& operand : s.operands) out.block = out.block || is_block_register(m_.compact(operand));
+    const std::string_view opcode = m_.text(s.head);
+    const bool is_input =
+        opcode == "ld" || opcode == "ldu" || opcode == "atom" || opcode == "call" || opcode == "tex";
+    // What is loaded is input, wherever in memory the block's index says it is.
+    if (is_input) out.input = true;
+    if (!is_input) std::ranges::copy(reads(definition), std::back_inserter(open));
+  }
+
+  const FunctionFacts& k_;
+  const Values& values_;
+  const ptx::Module& m_;
+  bool perhaps_one_ = false;
+};
+
+}  // namespace
+
+bool may_be_launched_by_one_block(const FunctionFacts& parent, const Site& site) {
+  if (parent.flow.has_unknown_branch() || !parent.values().dominance.known()) return true;
+  const uint32_t at = parent.flow.index_of(site.get_call);
+  return LaunchingBlocks(parent, parent.flow.instructions()[at].block).perhaps_one();
+}
+
+}  // namespace klap::analysis
