@@ -7,17 +7,15 @@
 #include <optional>
 
 #include "analysis/facts/launch_shape.h"
+#include "analysis/order/child_accesses.h"
 #include "analysis/order/disjoint.h"
 #include "analysis/order/launching_blocks.h"
 #include "analysis/order/single_thread.h"
 #include "analysis/order/synchronisation.h"
-#include "analysis/values/expression_ranges.h"
 
 namespace klap::analysis {
 namespace {
 
-using ptx::Module;
-using ptx::Statement;
 using AccessKind = MemoryAccess::Kind;
 
 // Verdicts on more pairs than this are not worth their time.
@@ -62,6 +60,7 @@ const char* to_string(Order order) {
 void OrderConditions::add(const OrderConditions& other) {
   several_blocks = several_blocks || other.several_blocks;
   apart.insert(other.apart.begin(), other.apart.end());
+  not_negative.insert(other.not_negative.begin(), other.not_negative.end());
 }
 
 void OrderVerdict::add(const OrderVerdict& other) {
@@ -71,6 +70,9 @@ void OrderVerdict::add(const OrderVerdict& other) {
 }
 
 class OrderJudge {
+  using Child = ChildAccesses;
+  using Access = ChildAccess;
+
  public:
   OrderJudge(const FunctionFacts& parent, std::vector<LaunchedChild> launches, const KnownExtents& block)
       : parent_(parent), block_(block), parent_effects_(parent) {
@@ -112,171 +114,6 @@ class OrderJudge {
   [[nodiscard]] size_t size() const { return children_.size(); }
 
  private:
-  // An access of a child, with what is asked of it again and again.
-  struct Access {
-    const MemoryAccess* is = nullptr;
-    // Where its roots lie, as the host knows it; nothing where one of them is not known.
-    std::optional<std::set<HostMemory>> memory;
-    AccessShape shape;
-    Expr value;           // in terms of the launch; unknown where that is not computed
-    std::string literal;  // the value's text where it is one
-    AddressSources sources;
-    std::vector<uint32_t> counters;  // atomic additions of a constant whose results are in the address
-  };
-
-  struct Child {
-    Child(const FunctionFacts& parent, LaunchedChild launch, const KnownExtents& block)
-        : site(launch.site),
-          facts(std::move(launch.child)),
-          effects(*facts),
-          footprint(footprint_of(*facts, effects)),
-          terms(parent, *site, *facts, block) {
-      for (const MemoryAccess& access : footprint.accesses) add(access);
-    }
-
-    const Site* site;
-    std::shared_ptr<const FunctionFacts> facts;
-    MemoryEffects effects;
-    Footprint footprint;
-    LaunchTerms terms;
-    std::vector<Access> accesses;
-
-   private:
-    void add(const MemoryAccess& access) {
-      Access& out = accesses.emplace_back();
-      out.is = &access;
-      out.shape.bytes = access.bytes;
-      if (!access.address) {
-        out.sources.unknown = true;
-        return;
-      }
-      const Statement& s = *facts->flow.instructions()[access.instruction].statement;
-      const Symbolic& symbolic = facts->values().symbolic;
-      out.shape.address = terms.of(symbolic.address(access.instruction, s.operands[*access.address]));
-      out.shape.bounded = bounds_at(access.instruction);
-      out.sources = address_sources(*facts, access.instruction, *access.address);
-      if (access.value) find_value(out, s);
-      if (!out.shape.address.known()) return;
-      any_leaf(out.shape.address, [&](const ExprNode& leaf) {
-        const auto instruction = LaunchTerms::result_of(leaf);
-        if (instruction && out.sources.atomics.contains(*instruction)) out.counters.push_back(*instruction);
-        return false;
-      });
-    }
-
-    void find_value(Access& out, const Statement& s) const {
-      const ptx::Module& m = facts->module;
-      const auto texts = components(m, s.operands[*out.is->value]);
-      if (texts.size() != 1 || s.modifiers.empty()) return;
-      out.literal = literal_of(texts[0]);
-      const uint32_t bits = 8 * ptx::type_bytes(m.text(s.modifiers.last - 1));
-      out.value = terms.of(facts->values().symbolic.read(out.is->instruction, texts[0], bits));
-    }
-
-    // The text of a literal, also where it has been moved into a register.
-    [[nodiscard]] std::string literal_of(const std::string& operand) const {
-      const ptx::Module& m = facts->module;
-      std::string_view text = operand;
-      for (int step = 0; step < 4 && facts->data.names().is_register(text); ++step) {
-        const auto& definitions = facts->data.definitions(text);
-        if (definitions.size() != 1 || facts->data.is_ambiguous(text)) return "";
-        const Statement& s = *facts->flow.instructions()[definitions[0]].statement;
-        if (s.predicated || !m.is(s.head, "mov") || s.operands.size() != 2) return "";
-        if (s.operands[1].size() != 1) return "";
-        text = m.text(s.operands[1].first);
-      }
-      return !text.empty() && text[0] >= '0' && text[0] <= '9' ? std::string(text) : "";
-    }
-
-    // Comparisons that every thread has passed that comes to the instruction.
-    [[nodiscard]] std::vector<Bounded> bounds_at(uint32_t instruction) const {
-      std::vector<Bounded> out;
-      const Dominance& dominance = facts->values().dominance;
-      if (!dominance.known() || facts->flow.has_unknown_branch()) return out;
-      const uint32_t at = facts->flow.instructions()[instruction].block;
-      const auto& blocks = facts->flow.blocks();
-      for (uint32_t b = 0; b < blocks.size(); ++b) {
-        const BasicBlock& block = blocks[b];
-        const bool decides =
-            block.conditional && block.end == BlockEnd::Branch && block.successors.size() == 2;
-        if (!decides || b == at || !dominance.dominates(b, at)) continue;
-        for (const uint32_t next : block.successors) {
-          const bool is_only_way = blocks[next].predecessors.size() == 1 && dominance.dominates(next, at);
-          if (is_only_way) add_bound(out, block.last - 1, blocks[next].first != block.last);
-        }
-      }
-      return out;
-    }
-
-    // `jumped`: whether the branch was taken.
-    void add_bound(std::vector<Bounded>& out, uint32_t branch, bool jumped) const {
-      const ptx::Module& m = facts->module;
-      const Statement& s = *facts->flow.instructions()[branch].statement;
-      const auto& definitions = facts->data.definitions(m.text(s.predicate));
-      if (definitions.size() != 1 || facts->data.is_ambiguous(m.text(s.predicate))) return;
-      const Statement& test = *facts->flow.instructions()[definitions[0]].statement;
-      if (test.predicated || !m.is(test.head, "setp") || test.operands.size() != 3) return;
-      if (test.modifiers.size() != 2) return;
-      const std::string_view type = m.text(test.modifiers.last - 1);
-      const bool is_signed = type.starts_with(".s");
-      if (!is_signed && !type.starts_with(".u")) return;
-      const Sign sign = is_signed ? Sign::Signed : Sign::Unsigned;
-      const uint32_t bits = 8 * ptx::type_bytes(type);
-      std::array<Expr, 2> compared;
-      for (size_t i = 0; i < compared.size(); ++i) {
-        compared.at(i) =
-            terms.of(facts->values().symbolic.read(definitions[0], m.compact(test.operands[i + 1]), bits));
-        if (!compared.at(i).known()) return;
-      }
-      const Relation relation = relation_of(m.text(test.modifiers.first), jumped != s.predicate_negated);
-      const auto add = [&](const Expr& value, const std::optional<Expr>& bound) {
-        if (bound && is_place_in_child(value)) out.push_back({value, *bound, sign});
-      };
-      const auto& [first, second] = compared;
-      if (relation == Relation::Less) add(first, second);
-      if (relation == Relation::Greater) add(second, first);
-      if (relation == Relation::AtMost || relation == Relation::Equal) add(first, next_of(second, sign));
-      if (relation == Relation::AtLeast || relation == Relation::Equal) add(second, next_of(first, sign));
-    }
-
-    enum class Relation : uint8_t { Unknown, Less, Greater, AtMost, AtLeast, Equal };
-
-    // Says how two operands are related once it is known whether their comparison holds.
-    static Relation relation_of(std::string_view comparison, bool holds) {
-      const auto is = [&](std::string_view one, std::string_view other) {
-        return comparison == one || comparison == other;
-      };
-      if (is(".lt", ".lo")) return holds ? Relation::Less : Relation::AtLeast;
-      if (is(".gt", ".hi")) return holds ? Relation::Greater : Relation::AtMost;
-      if (is(".le", ".ls")) return holds ? Relation::AtMost : Relation::Greater;
-      if (is(".ge", ".hs")) return holds ? Relation::AtLeast : Relation::Less;
-      if (comparison == ".eq" && holds) return Relation::Equal;
-      return comparison == ".ne" && !holds ? Relation::Equal : Relation::Unknown;
-    }
-
-    // Gives the number after a constant: a value that is at most the constant is less than it. There is none
-    // for a value that is not constant, nor for the largest one.
-    static std::optional<Expr> next_of(const Expr& value, Sign sign) {
-      const auto constant = value.as_constant();
-      if (!constant) return std::nullopt;
-      const uint64_t most = mask(value->bits) >> (sign == Sign::Signed ? 1U : 0U);
-      if (*constant == most) return std::nullopt;
-      return Expr::constant((*constant + 1) & mask(value->bits), value->bits);
-    }
-
-    // Made of the thread's place in the child alone, by sums of positive multiples: it is not negative. (A
-    // grid has fewer than 2^31 threads in a row: more could not tell themselves apart by 32 bits.)
-    static bool is_place_in_child(const Expr& e) {
-      return std::ranges::all_of(terms_of(e), [&](const Term& term) {
-        const bool is_negative = term.coefficient >> (e->bits - 1) != 0;
-        return !is_negative && std::ranges::all_of(term.factors, [](const Expr& factor) {
-          return factor->kind == ExprKind::Opaque &&
-                 (factor->name.starts_with("#tid") || factor->name.starts_with("#ctaid"));
-        });
-      });
-    }
-  };
-
   static uint32_t instruction_of(const FunctionFacts& parent, const Site& site) {
     return parent.flow.index_of(site.get_call);
   }
@@ -339,32 +176,13 @@ class OrderJudge {
       if (!memory) continue;
       access.memory.emplace();
       for (HostMemory part : *memory) {
-        part.only_upwards = goes_only_upwards(access.shape.address, part);
+        if (auto numbers = numbers_that_lead_upwards(*child.facts, child.terms, access.shape.address, part)) {
+          part.only_upwards = true;
+          part.unless_negative = std::move(*numbers);
+        }
         access.memory->insert(part);
       }
     }
-  }
-
-  // The pointer itself and what is added to it. Signed numbers that are loaded may be negative all the same:
-  // a program that finds its elements by such numbers counts them from the array's begin.
-  static bool goes_only_upwards(const Expr& address, const HostMemory& memory) {
-    if (!memory.variable.empty() || !address.known()) return !memory.variable.empty();
-    if (subtracts(address)) return false;
-    bool has_pointer = false;
-    for (const Term& term : terms_of(address)) {
-      if (term.factors.size() != 1 || term.factors[0]->kind != ExprKind::Parameter) continue;
-      const bool is_pointer = term.factors[0]->value == memory.parameter_offset && term.coefficient == 1;
-      has_pointer = has_pointer || is_pointer;
-    }
-    return has_pointer;
-  }
-  static bool subtracts(const Expr& sum) {
-    return std::ranges::any_of(terms_of(sum), [&](const Term& term) {
-      return as_signed(term.coefficient, sum->bits) < 0 ||
-             std::ranges::any_of(term.factors, [](const Expr& factor) {
-               return factor->kind == ExprKind::SignExtend && subtracts(factor->operands[0]);
-             });
-    });
   }
 
   // What the parent and all its children write.
@@ -395,6 +213,8 @@ class OrderJudge {
         if (x.has_same_name(y)) return std::nullopt;
         if (!x.variable.empty() && !y.variable.empty()) continue;  // two variables never overlap
         out.apart.insert(std::minmax(x, y));
+        for (const HostMemory& memory : {x, y})
+          out.not_negative.insert(memory.unless_negative.begin(), memory.unless_negative.end());
       }
     }
     return out;

@@ -18,7 +18,6 @@
 // Some of what is proven rests on how the host launches the parent: conditions say what must hold.
 #pragma once
 
-#include <compare>
 #include <map>
 #include <memory>
 #include <set>
@@ -27,32 +26,19 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
-#include "analysis/facts/memory_effects.h"
-#include "analysis/order/footprint.h"
-#include "analysis/order/launch_terms.h"
+#include "analysis/order/child_accesses.h"
+#include "analysis/order/host_memory.h"
 
 namespace klap::analysis {
 
 enum class Order : uint8_t { Proven, Tolerated, Kept };
 const char* to_string(Order order);  // "proven", "tolerated", "kept"
 
-// Memory by a name that the host knows: what a pointer in the parent's parameters points to, or a variable.
-struct HostMemory {
-  uint32_t parameter_offset = 0;  // where the pointer stands in the parameter block
-  std::string variable;           // empty for a pointer
-  // No address is computed from the pointer by subtracting from it. Otherwise it may be the end of one array
-  // and mean that, though another one begins there.
-  bool only_upwards = false;
-  auto operator<=>(const HostMemory&) const = default;
-  [[nodiscard]] bool has_same_name(const HostMemory& other) const {
-    return parameter_offset == other.parameter_offset && variable == other.variable;
-  }
-};
-
 // What must hold of a launch of the parent for its children to overlap.
 struct OrderConditions {
   bool several_blocks = false;
   std::set<std::pair<HostMemory, HostMemory>> apart;  // in different allocations
+  std::set<HostNumber> not_negative;
   void add(const OrderConditions& other);
 };
 
@@ -62,12 +48,6 @@ struct OrderVerdict {
   OrderConditions conditions;
   // The stricter of both, with the conditions of both.
   void add(const OrderVerdict& other);
-};
-
-// A launch site with the kernel that it launches.
-struct LaunchedChild {
-  const Site* site = nullptr;
-  std::shared_ptr<const FunctionFacts> child;
 };
 
 // A launch in a recursion: of kernel `to` by kernel `from`, or by the parent that the host launches.

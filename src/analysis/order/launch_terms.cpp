@@ -47,6 +47,16 @@ Expr with_thread(const Expr& e, int dimensions) {
   });
 }
 
+// The instruction that a symbol for a result of the child names.
+std::optional<uint32_t> instruction_in(const ExprNode& leaf) {
+  constexpr std::string_view kPrefix = kResult;
+  if (leaf.kind != ExprKind::Opaque || !leaf.name.starts_with(kPrefix)) return std::nullopt;
+  uint32_t instruction = 0;
+  const char* const begin = leaf.name.data() + kPrefix.size();
+  std::from_chars(begin, leaf.name.data() + leaf.name.size(), instruction);
+  return instruction;
+}
+
 }  // namespace
 
 Expr LaunchTerms::thread_symbol(uint32_t bits) {
@@ -58,13 +68,15 @@ bool LaunchTerms::is_thread_symbol(const ExprNode& leaf) {
 }
 
 std::optional<uint32_t> LaunchTerms::result_of(const ExprNode& leaf) {
-  constexpr std::string_view kPrefix = kResult;
-  if (leaf.kind != ExprKind::Opaque || !leaf.name.starts_with(kPrefix)) return std::nullopt;
   if (leaf.name.find(kMerged) != std::string::npos) return std::nullopt;
-  uint32_t instruction = 0;
-  const char* const begin = leaf.name.data() + kPrefix.size();
-  std::from_chars(begin, leaf.name.data() + leaf.name.size(), instruction);
-  return instruction;
+  return instruction_in(leaf);
+}
+
+std::optional<LaunchTerms::Merged> LaunchTerms::merged_of(const ExprNode& leaf) {
+  const size_t between = leaf.name.find(kMerged);
+  const auto instruction = instruction_in(leaf);
+  if (!instruction || between == std::string::npos) return std::nullopt;
+  return Merged{*instruction, leaf.name.substr(between + std::string_view(kMerged).size())};
 }
 
 Varies LaunchTerms::varies(const ExprNode& leaf) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 
 #include "analysis/facts/facts.h"
 #include "analysis/facts/granularity.h"
@@ -47,6 +48,13 @@ class LaunchTerms {
   static Varies varies(const ExprNode& leaf);
   // The instruction of the child whose result the symbol is; nothing for other symbols.
   static std::optional<uint32_t> result_of(const ExprNode& leaf);
+  // The register of the child that the symbol stands for, as an instruction reads it, where one of several
+  // definitions gives its value.
+  struct Merged {
+    uint32_t instruction = 0;
+    std::string name;
+  };
+  static std::optional<Merged> merged_of(const ExprNode& leaf);
 
  private:
   [[nodiscard]] Expr argument(uint32_t offset, uint32_t bits) const;

@@ -107,7 +107,14 @@ void fields(Archive& archive, M& pair) {
   archive(second.offset), archive(second.variable), archive(second.only_upwards);
 }
 
-// Of a grid or a block.
+template <typename Archive, typename N>
+requires std::same_as<std::remove_const_t<N>, HostNumber>
+void fields(Archive& archive, N& number) {
+  auto& [offset, bytes] = number;
+  archive(offset), archive(bytes);
+}
+
+// The extents of a grid or a block.
 template <typename Archive, typename Extents>
 void extents(Archive& archive, Extents& three) {
   for (auto& extent : three) archive(extent);
@@ -149,12 +156,12 @@ template <typename Archive, typename V>
 requires std::same_as<std::remove_const_t<V>, Variant>
 void fields(Archive& archive, V& variant) {
   auto& [parent, parent_variant, launcher, granularity, group_blocks, param_count, param_bytes, queue_offset,
-         queues, pool_bytes, buffer, block, grid, several_blocks, apart, param_offsets, may_refuse, in_slices,
+         queues, pool_bytes, buffer, block, grid, several_blocks, apart, not_negative, param_offsets, may_refuse, in_slices,
          consumers_await, parent_waits, promoted, pool, concurrency] = variant;
   archive(parent), archive(parent_variant), archive(launcher), archive(granularity), archive(group_blocks);
   archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues), archive(pool_bytes);
   extents(archive, block), extents(archive, grid);
-  archive(several_blocks), archive(apart), archive(param_offsets), archive(may_refuse);
+  archive(several_blocks), archive(apart), archive(not_negative), archive(param_offsets), archive(may_refuse);
   archive(buffer), archive(in_slices), archive(consumers_await), archive(parent_waits);
   archive(promoted);
   archive(pool), archive(concurrency);

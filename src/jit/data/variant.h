@@ -71,6 +71,10 @@ struct HostMemory {
   std::string variable;       // empty for a pointer
   bool only_upwards = false;  // no access through the pointer lies below it
 };
+// A signed integer in the parent's parameters.
+struct HostNumber {
+  uint32_t offset = 0, bytes = 0;
+};
 struct MemoryPair {
   HostMemory first, second;
 };
@@ -93,10 +97,12 @@ struct Variant {
   Buffer buffer = Buffer::Pool;     // of the queues
   // The variant may be launched in blocks and grids of these extents only, 0 for any: in others, several
   // threads might launch what has an order that is not kept. The same holds of a grid of one block, and where
-  // two of these pieces of memory lie in one allocation (analysis/order/launch_order.h).
+  // two of these pieces of memory lie in one allocation or one of these numbers is negative
+  // (analysis/order/launch_order.h).
   std::array<uint32_t, 3> block{}, grid{};
   bool several_blocks = false;
   std::vector<MemoryPair> apart{};
+  std::vector<HostNumber> not_negative{};
   std::vector<uint32_t> parent_param_offsets{};  // of all original parameters, where `apart` names some
   // Where its queue is full, launches that keep an order are refused with CUDA's own error.
   bool may_refuse = false;

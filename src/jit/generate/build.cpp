@@ -393,6 +393,8 @@ class Generator {
     for (const auto& [a, b] : site.order.conditions.apart)
       v.apart.push_back({{a.parameter_offset, a.variable, a.only_upwards},
                          {b.parameter_offset, b.variable, b.only_upwards}});
+    for (const auto& [offset, bytes] : site.order.conditions.not_negative)
+      v.not_negative.push_back({offset, bytes});
     if (v.apart.empty()) return;
     for (const ptx::Parameter& p : site.parent->function.parameters)
       v.parent_param_offsets.push_back(p.offset);

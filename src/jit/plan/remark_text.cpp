@@ -188,6 +188,10 @@ std::string conditions_text(const analysis::OrderConditions& conditions) {
   for (const auto& [a, b] : conditions.apart)
     apart.insert(fmt::format("{} and {}", memory_text(a), memory_text(b)));
   if (!apart.empty()) parts.push_back(fmt::format("in different allocations are {}", fmt::join(apart, ", ")));
+  std::vector<std::string> numbers;
+  for (const auto& [offset, bytes] : conditions.not_negative)
+    numbers.push_back(fmt::format("p[{}:{}]", offset, bytes));
+  if (!numbers.empty()) parts.push_back(fmt::format("not negative are {}", fmt::join(numbers, ", ")));
   return parts.empty() ? "" : fmt::format(", where {}", fmt::join(parts, " and "));
 }
 

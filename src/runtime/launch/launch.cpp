@@ -228,10 +228,16 @@ bool has_too_many_threads(const Launch& launch, const jit::Variant& variant) {
   return grid_threads(launch) > KLAP_MAX_RECORDS && !any_size && !may_cut;
 }
 
-// Whether the memory of all pairs is shown to lie in different allocations.
+// Whether the memory of all pairs is shown to lie in different allocations, and all numbers of which that
+// depends are not negative.
 bool has_memory_apart(ParentKernel& parent, const Launch& launch) {
   const jit::Variant& variant = parent.variant();
   if (variant.apart.empty()) return true;
+  const ParameterLayout layout{variant.parent_param_offsets, variant.parent_param_bytes};
+  const auto is_negative = [&](const jit::HostNumber& number) {
+    return !is_not_negative(launch, layout, number.offset, number.bytes);
+  };
+  if (std::ranges::any_of(variant.not_negative, is_negative)) return false;
   std::vector<ApartPair> pairs;
   std::vector<ApartFromSymbol> from_symbols;
   for (const auto& [first, second] : variant.apart) {
@@ -248,8 +254,7 @@ bool has_memory_apart(ParentKernel& parent, const Launch& launch) {
   }
   unsigned long long context_id = 0;
   if (driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return false;
-  return parent.pointers_apart().are_apart(
-      pairs, from_symbols, launch, {variant.parent_param_offsets, variant.parent_param_bytes}, context_id);
+  return parent.pointers_apart().are_apart(pairs, from_symbols, launch, layout, context_id);
 }
 
 bool is_made_for(ParentKernel& parent, const Launch& launch) {

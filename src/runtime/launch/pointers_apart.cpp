@@ -123,27 +123,40 @@ std::span<const unsigned char> packed_parameters(void** extra) {
   return {static_cast<const unsigned char*>(buffer), *size};
 }
 
+// The bytes from `offset` of the parameter block on; null where they do not lie within one parameter, or
+// where the launch does not pass it.
+const unsigned char* parameter_bytes(const Launch& launch, const ParameterLayout& layout, uint32_t offset,
+                                     uint32_t bytes) {
+  const auto next = std::ranges::upper_bound(layout.offsets, offset);
+  if (next == layout.offsets.begin()) return nullptr;
+  const uint32_t end = next == layout.offsets.end() ? layout.bytes : *next;
+  if (offset > end || end - offset < bytes) return nullptr;
+  if (launch.extra && !launch.params) {
+    const std::span<const unsigned char> packed = packed_parameters(launch.extra);
+    if (packed.size() >= uint64_t{offset} + bytes) return packed.data() + offset;
+  } else if (launch.params && !launch.extra) {
+    const auto parameter = static_cast<size_t>(std::distance(layout.offsets.begin(), next)) - 1;
+    if (const void* const value = launch.params[parameter])
+      return static_cast<const unsigned char*>(value) + (offset - layout.offsets[parameter]);
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::optional<CUdeviceptr> pointer_parameter(const Launch& launch, const ParameterLayout& layout,
                                              uint32_t offset) {
-  const auto next = std::ranges::upper_bound(layout.offsets, offset);
-  if (next == layout.offsets.begin()) return std::nullopt;
-  const uint32_t end = next == layout.offsets.end() ? layout.bytes : *next;
-  if (offset > end || end - offset < kPointerBytes) return std::nullopt;
-  const unsigned char* from = nullptr;
-  if (launch.extra && !launch.params) {
-    const std::span<const unsigned char> packed = packed_parameters(launch.extra);
-    if (packed.size() >= uint64_t{offset} + kPointerBytes) from = packed.data() + offset;
-  } else if (launch.params && !launch.extra) {
-    const auto parameter = static_cast<size_t>(std::distance(layout.offsets.begin(), next)) - 1;
-    if (const void* const value = launch.params[parameter])
-      from = static_cast<const unsigned char*>(value) + (offset - layout.offsets[parameter]);
-  }
+  const unsigned char* const from = parameter_bytes(launch, layout, offset, kPointerBytes);
   if (!from) return std::nullopt;
   CUdeviceptr pointer = 0;
   std::memcpy(&pointer, from, sizeof pointer);
   return pointer;
+}
+
+bool is_not_negative(const Launch& launch, const ParameterLayout& layout, uint32_t offset, uint32_t bytes) {
+  const unsigned char* const from = bytes == 0 ? nullptr : parameter_bytes(launch, layout, offset, bytes);
+  constexpr unsigned kSignBit = 0x80;
+  return from && (from[bytes - 1] & kSignBit) == 0;
 }
 
 bool are_apart(std::span<const ApartPair> pairs, std::span<const ApartFromSymbol> from_symbols,

@@ -54,6 +54,9 @@ struct ParameterLayout {
 std::optional<CUdeviceptr> pointer_parameter(const Launch& launch, const ParameterLayout& layout,
                                              uint32_t offset);
 
+// Whether the launch passes a signed integer of 1, 2, 4 or 8 bytes at `offset`, and one that is not negative.
+bool is_not_negative(const Launch& launch, const ParameterLayout& layout, uint32_t offset, uint32_t bytes);
+
 // Whether every pair is shown to lie in different allocations. A null pointer is apart from everything, since
 // using it would fault. The launch's context is current. The driver is asked once about each address.
 bool are_apart(std::span<const ApartPair> pairs, std::span<const ApartFromSymbol> from_symbols,

@@ -224,9 +224,24 @@ TEST(LaunchOrder, PointersMayStandForWhatIsBelowThem) {
   EXPECT_EQ(from_end, stored("sub.s64 %rd5, %rd2, %rd32; st.global.u32 [%rd5],"));
   EXPECT_EQ(from_end, stored("sub.s32 %r5, %r2, %r1; mul.wide.s32 %rd5, %r5, 4; add.s64 %rd5, %rd2, %rd5; "
                              "st.global.u32 [%rd5],"));
-  EXPECT_EQ("proven if 0 and 8 are apart",
-            stored("add.s32 %r5, %r2, %r1; mul.wide.s32 %rd5, %r5, 4; add.s64 %rd5, %rd2, %rd5; "
-                   "st.global.u32 [%rd5],"));
+  const auto loaded = [](const std::string& index) {
+    return of_child(index +
+                    " mul.wide.s32 %rd5, %r5, 4; add.s64 %rd5, %rd2, %rd5; ld.global.u32 %r4, [%rd5]; "
+                    "st.global.u32 [%rd3], %r4;");
+  };
+  // What is loaded is an index from the array's begin.
+  EXPECT_EQ("proven if 0 and 8 are apart", loaded("ld.global.u32 %r5, [%rd3];"));
+  // A number that the host passes may be negative.
+  const std::string unless_negative = "proven if 0 and 8 are apart if 16:4 is not negative";
+  for (const char* index :
+       {"add.s32 %r5, %r2, %r1;", "mul.lo.s32 %r5, %r2, %r3;", "min.s32 %r5, %r2, %r3;",
+        "mov.u32 %r5, %r2; LOOP: add.s32 %r5, %r5, 1; setp.lt.s32 %p1, %r5, 9; @%p1 bra LOOP;"})
+    EXPECT_EQ(unless_negative, loaded(index)) << index;
+  for (const char* index :
+       {"mov.u32 %r5, -7; LOOP: add.s32 %r5, %r5, 1; setp.lt.s32 %p1, %r5, 9; @%p1 bra LOOP;",
+        "neg.s32 %r6, %r2; min.s32 %r5, %r6, %r3;",
+        "mov.u32 %r5, %r2; LOOP: sub.s32 %r5, %r5, 1; setp.gt.s32 %p1, %r5, -9; @%p1 bra LOOP;"})
+    EXPECT_EQ(from_end, loaded(index)) << index;
 }
 
 TEST(LaunchOrder, PointersToOneArrayAreNotApart) {

@@ -137,6 +137,8 @@ inline std::string verdict(const Launches& l, size_t a = 0, size_t b = 0) {
     return std::to_string(memory.parameter_offset) + (memory.only_upwards ? "" : " from its end");
   };
   for (const auto& [x, y] : is.conditions.apart) out += " if " + name(x) + " and " + name(y) + " are apart";
+  for (const auto& [offset, bytes] : is.conditions.not_negative)
+    out += " if " + std::to_string(offset) + ":" + std::to_string(bytes) + " is not negative";
   if (is.conditions.several_blocks) out += " with several blocks";
   if (!is.why.empty()) out += ": " + is.why;
   return std::regex_replace(out, std::regex(R"( \(line \d+:\d+\))"), "");

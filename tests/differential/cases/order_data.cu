@@ -48,6 +48,26 @@ struct OneOfManyBlocks : ParentOfOneGrid<64, 6> {
   }
 #endif
 };
+// The first block alone launches, by its place and by the places of its threads in the grid.
+struct FirstOfManyBlocks : ParentOfOneGrid<64, 6> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    if (blockIdx.x < 1) loading_child<Access><<<1, 32>>>(cells, given, threadIdx.x, threadIdx.x);
+  }
+#endif
+};
+struct FirstThreadsOfGrid : ParentOfOneGrid<64, 6> {
+  static constexpr int kLaunches = 64, kInOrder = 1;
+#ifdef __CUDACC__
+  template <class Access>
+  static __device__ void run(int* cells, const int* given) {
+    const int thread = blockIdx.x * blockDim.x + threadIdx.x;
+    if (thread < 64) loading_child<Access><<<1, 32>>>(cells, given, thread, thread);
+  }
+#endif
+};
 // Many blocks, each with cells of its own: what their children load leads to words of the same block only.
 struct OwnCells : Parent<32, 1, 1, 6> {
   static constexpr int kLaunches = 32, kInOrder = 1;
@@ -217,6 +237,8 @@ ORDER_CELL(order_data_relax, OneBlock, Relaxes, "children of one block miss what
 ORDER_CELL(order_data_visit, OneBlock, VisitsOnce, "children of one block visit a vertex twice")
 ORDER_CELL(order_data_read_only, OneBlockReadsOnly, Adds, "read-only data of one block is taken to be apart")
 ORDER_CELL(order_data_one_of_many_add, OneOfManyBlocks, Adds, "the only block that launches loses updates")
+ORDER_CELL(order_data_first_of_many_add, FirstOfManyBlocks, Adds, "the first block alone loses updates")
+ORDER_CELL(order_data_first_threads_add, FirstThreadsOfGrid, Adds, "the grid's first threads lose updates")
 ORDER_CELL(order_data_one_of_many_lock, OneOfManyBlocks, Locks, "the only block that launches finds a lock")
 ORDER_CELL(order_data_own_add, OwnCells, Adds, "blocks with words of their own lose updates")
 ORDER_CELL(order_data_own_tear, OwnCells, Tears, "children of a block share its own scratch words")

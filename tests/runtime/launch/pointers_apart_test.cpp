@@ -195,5 +195,16 @@ TEST_F(PointersApart, OffsetsThatAreNoPointers) {
   EXPECT_EQ(CUdeviceptr{17}, pointer_parameter(launch_, kLayout, 24));
 }
 
+TEST_F(PointersApart, NumbersThatAreNotNegative) {
+  constexpr uint32_t kInt = 40;
+  number_ = 3;
+  EXPECT_TRUE(is_not_negative(launch_, kLayout, kInt, 4));
+  number_ = -3;
+  EXPECT_FALSE(is_not_negative(launch_, kLayout, kInt, 4));
+  EXPECT_TRUE(is_not_negative(launch_, kLayout, kFirst, 8));
+  EXPECT_FALSE(is_not_negative(launch_, kLayout, kInt, 8)) << "an int";
+  EXPECT_FALSE(is_not_negative(Launch(), kLayout, kInt, 4)) << "nothing is passed";
+}
+
 }  // namespace
 }  // namespace klap::runtime

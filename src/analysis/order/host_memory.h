@@ -1,0 +1,47 @@
+// Memory by a name that the host knows, and on what it depends whether two such names mean memory apart.
+//
+// The host can ask the driver in which allocation a pointer lies. That tells where the program's accesses
+// are, unless it computes addresses below the pointer: then the pointer may be the end of one array and mean
+// that, though another one begins there.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "analysis/facts/facts.h"
+#include "analysis/order/launch_terms.h"
+#include "analysis/values/expression.h"
+
+namespace klap::analysis {
+
+// A signed integer in the parameters that the host launches the parent with.
+struct HostNumber {
+  uint32_t parameter_offset = 0, bytes = 0;
+  auto operator<=>(const HostNumber&) const = default;
+};
+
+// What a pointer in the parent's parameters points to, or a variable.
+struct HostMemory {
+  uint32_t parameter_offset = 0;  // where the pointer stands in the parameter block
+  std::string variable;           // empty for a pointer
+  // No address is computed from the pointer by going down from it, unless one of the numbers is negative.
+  bool only_upwards = false;
+  std::set<HostNumber> unless_negative = {};
+  auto operator<=>(const HostMemory&) const = default;
+  [[nodiscard]] bool has_same_name(const HostMemory& other) const {
+    return parameter_offset == other.parameter_offset && variable == other.variable;
+  }
+};
+
+// The parameters of the parent which must not be negative for an address of the child never to lie below the
+// pointer that `memory` names; nothing where it may lie there all the same. Integers that the child or the
+// parent loads may be negative, too: a program that finds its elements by such numbers counts them from the
+// array's begin.
+std::optional<std::set<HostNumber>> numbers_that_lead_upwards(const FunctionFacts& child,
+                                                              const LaunchTerms& terms, const Expr& address,
+                                                              const HostMemory& memory);
+
+}  // namespace klap::analysis
