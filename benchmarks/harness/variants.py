@@ -22,14 +22,20 @@ AT_BEST = " at best limit"
 READBACK = "host-readback"  # the launcher of grid aggregation as in the KLAP paper
 # What the papers' aggregation does not have: switched off where it is compared with, and one by one to see what each
 # is worth.
-OPTIMISATIONS = {"flatten": "KLAP_FLATTEN", "dependent_launch": "KLAP_DEPENDENT_LAUNCH",
-                 "pack_records": "KLAP_PACK_RECORDS", "threshold": "KLAP_THRESHOLD", "pack_blocks": "KLAP_PACK_BLOCKS",
-                 "batch_items": "KLAP_BATCH_ITEMS", "batch_links": "KLAP_BATCH_LINKS",
-                 "two_heads": "KLAP_TWO_HEADS", "split_rounds": "KLAP_SPLIT_ROUNDS", "unroll": "KLAP_UNROLL",
-                 "occupancy": "KLAP_OCCUPANCY"}
-# What is off by itself, to see what it is worth.
-OPTIONS = {"hold_arguments": {"KLAP_HOLD_ARGUMENTS": "on"}, "all rounds split": {"KLAP_SPLIT_ROUNDS": "all"},
+OPTIMISATIONS = ("flatten", "dependent_launch", "pack_records", "threshold", "pack_blocks", "batch_items",
+                 "batch_links", "double_buffer", "split_iterations", "unroll", "occupancy")
+# What is off by default, to see what it is worth.
+OPTIONS = {"preload_arguments": {"KLAP_OPTIMISE": "+preload_arguments"},
+           "all iterations split": {"KLAP_OPTIMISE": "split_iterations=all"},
            "aggregated malloc": {"KLAP_AGGREGATE_MALLOC": "warp"}}
+
+
+def switched_off(keys):
+    """The settings that switch optimisations off. The threshold is a setting of its own."""
+    switches = ",".join(f"-{key}" for key in keys if key != "threshold")
+    return ({"KLAP_OPTIMISE": switches} if switches else {}) | ({"KLAP_THRESHOLD": "off"} if "threshold" in keys else {})
+
+
 # Children of up to so many threads run by the thread that launches them: to see what a threshold is worth.
 THRESHOLDS = (4, 8, 32)
 WITH_THRESHOLD = " threshold "
@@ -59,7 +65,7 @@ def preloaded(granularity, launcher, limit=0):
 
 def ablated(granularity, launcher, key):
     whole = preloaded(granularity, launcher)
-    return Variant(whole.name + WITHOUT + key, whole.kind, [], whole.settings | {OPTIMISATIONS[key]: "off"})
+    return Variant(whole.name + WITHOUT + key, whole.kind, [], whole.settings | switched_off([key]))
 
 
 def with_option(granularity, launcher, option):

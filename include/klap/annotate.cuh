@@ -14,7 +14,7 @@
 // the compiler keeps and the assembler drops. Like any `asm volatile` it stands where it was written, so
 // values in memory that were read before it are read again behind it: put a kernel's hint at its beginning.
 //
-// Hints, each at most once (values are those of the settings with the same name, see src/runtime/settings):
+// Hints, each at most once (values are those of the settings with the same name, see src/settings):
 //
 //   granularity(none | warp | block | multiblock | grid | auto)
 //   launcher(auto | host | device)

@@ -20,7 +20,7 @@
 #include "jit/module.h"
 #include "runtime/load/module_cache.h"
 #include "runtime/queues/queue_shape.h"
-#include "runtime/settings/config.h"
+#include "settings/config.h"
 #include "runtime/stats.h"
 #include "support/error.h"
 #include "support/json.h"
@@ -130,15 +130,15 @@ klap_options checked(const klap_options* given) {
 
 // Settings as the preload library would have them; the caller's own must be right, as there is nobody else
 // who could look at them.
-runtime::Config read_settings(const klap_options& options) {
-  runtime::Config config = runtime::load_config([&](const char* name) -> const char* {
+settings::Config read_settings(const klap_options& options) {
+  settings::Config config = settings::load_config([&](const char* name) -> const char* {
     if ((options.flags & KLAP_IGNORE_ENVIRONMENT) != 0) return nullptr;
     if (options.settings != nullptr && std::strcmp(name, "KLAP_CONFIG") == 0) return nullptr;
     return secure_getenv(name);
   });
   if (options.settings == nullptr) return config;
   const size_t before = config.problems.size();
-  runtime::apply_config_text(config, options.settings, "settings");
+  settings::apply_config_text(config, options.settings, "settings");
   if (config.problems.size() != before) throw Error(ErrorCode::Config, config.problems[before]);
   return config;
 }
@@ -198,14 +198,14 @@ jit::Program program_of_file(const char* path, const klap_options& options) {
   return program_of_file_image(file.images[0], options);
 }
 
-std::string explanation(const jit::RewrittenModule& rewritten, const runtime::Config& config) {
+std::string explanation(const jit::RewrittenModule& rewritten, const settings::Config& config) {
   Json::Array sites;
   for (const jit::SiteRemark& remark : rewritten.remarks) sites.push_back(runtime::remark_json(remark));
   return Json(Json::Object{{"sites", std::move(sites)}, {"problems", config.problems}}).text();
 }
 
 std::unique_ptr<klap_module> make_module(const jit::Program& program, const klap_options& options) {
-  const runtime::Config config = read_settings(options);
+  const settings::Config config = read_settings(options);
   auto module = std::make_unique<klap_module>();
   jit::Request request;
   request.sm = options.compute_capability;
@@ -220,7 +220,7 @@ std::unique_ptr<klap_module> make_module(const jit::Program& program, const klap
   request.setting = [&config](std::string_view key, const std::string& parent, const std::string& child) {
     return config.setting_for(key, parent, child);
   };
-  request.configuration = runtime::code_settings(config);
+  request.configuration = settings::canonical_text(config);
   if (!config.disabled && (options.flags & KLAP_EXPLAIN_ONLY) == 0) {
     module->rewritten = jit::rewrite_module(program, request);
   } else if (!config.disabled) {

@@ -34,11 +34,11 @@ ReportPages& report_pages() {
   return *pages;
 }
 
-Config* read_settings() {
-  auto* const settings = new Config(load_config());
-  apply_log_settings(*settings);
-  for (const std::string& problem : settings->problems) log().warn("{}", problem);
-  return settings;
+settings::Config* read_settings() {
+  auto* const read = new settings::Config(settings::load_config());
+  settings::apply_log_settings(*read);
+  for (const std::string& problem : read->problems) log().warn("{}", problem);
+  return read;
 }
 
 void add_up(const volatile uint64_t* page) {
@@ -70,9 +70,9 @@ void write_statistics() { contain("KLAP_STATS", "statistics not written", write_
 
 }  // namespace
 
-const Config& config() {
-  static const Config* const settings = read_settings();
-  return *settings;
+const settings::Config& config() {
+  static const settings::Config* const process_wide = read_settings();
+  return *process_wide;
 }
 
 bool active() noexcept {

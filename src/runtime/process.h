@@ -7,12 +7,12 @@
 
 #include <string>
 
-#include "runtime/settings/config.h"
+#include "settings/config.h"
 
 namespace klap::runtime {
 
 // The settings, read on first use; sets the log level and logs what is wrong with them.
-const Config& config();
+const settings::Config& config();
 
 // False when every hook is to be a pure forward: KLAP_DISABLE is set, or this is a forked child of a process
 // that had already loaded device code. CUDA does not work in such a child, and locks of the parent's other

@@ -154,8 +154,8 @@ TEST_F(Config, ShowsWhatIsInForceAndWhereItCameFrom) {
   const nlohmann::json printed = klap_ptx({"config", "--json", "expand_all"}, environment).json();
   EXPECT_EQ(printed["kernel"], "expand_all");
   EXPECT_EQ(printed["problems"], nlohmann::json::array());
-  EXPECT_EQ(printed["settings"][5]["key"], "pool_bytes");
-  EXPECT_EQ(printed["settings"][5]["from"], "file");
+  EXPECT_EQ(printed["settings"][7]["key"], "pool_bytes");
+  EXPECT_EQ(printed["settings"][7]["from"], "file");
 }
 
 TEST_F(Config, FileOfTheCommandLineMustExist) {

@@ -44,7 +44,7 @@ TEST(ConsumerLaunch, AfterReadingBack) {
 
 TEST(ConsumerLaunch, WhenTheParentIsComplete) {
   if (!missing_emulator().empty()) GTEST_SKIP() << missing_emulator();
-  const Report report = run_with({{"KLAP_DEPENDENT_LAUNCH", "off"}, {"KLAP_LOG", "debug"}});
+  const Report report = run_with({{"KLAP_OPTIMISE", "-dependent_launch"}, {"KLAP_LOG", "debug"}});
   EXPECT_THAT(report.outcome.error,
               testing::Not(testing::HasSubstr("launched before the parent is complete")));
 }

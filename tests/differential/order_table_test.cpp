@@ -17,6 +17,7 @@
 #include "case.h"
 #include "jit/module.h"
 #include "support/file.h"
+#include "tests/settings/given.h"
 
 namespace klap::differential {
 namespace {
@@ -41,13 +42,10 @@ using Verdicts = std::map<std::string, std::set<std::string>>;  // by parent
 Verdicts verdicts_in(const std::string& file, const std::map<std::string, std::string>& settings,
                      jit::Ordering ordering) {
   jit::Request request;
-  request.ordering = [ordering](const std::string&) { return ordering; };
-  request.setting = [&](std::string_view key, const std::string&, const std::string&) {
-    const auto given = settings.find("KLAP_THRESHOLD");
-    return key == "threshold" && given != settings.end()
-               ? std::optional(jit::GivenValue{given->second, "environment"})
-               : std::nullopt;
-  };
+  test::GivenValues values = {{"ordering", to_string(ordering)}};
+  const auto threshold = settings.find("KLAP_THRESHOLD");
+  if (threshold != settings.end()) values["threshold"] = threshold->second;
+  request.setting = test::given(values);
   Verdicts verdicts;
   const std::string path = (std::filesystem::path(KLAP_CASE_PTX) / file).string();
   for (const jit::SiteRemark& remark : explain_module(jit::program_from_ptx(read_file(path), file), request))

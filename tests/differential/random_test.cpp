@@ -13,6 +13,7 @@
 #include "random/reference.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "tests/settings/given.h"
 
 namespace klap::differential::random {
 namespace {
@@ -113,8 +114,7 @@ TEST(RandomPrograms, AreTakenByPtxas) {
 jit::Request grid_request(jit::Launcher launcher) {
   jit::Request request;
   request.sm = 90;
-  request.launcher = [launcher](const std::string&) { return launcher; };
-  request.granularity = [](const std::string&) { return jit::Granularity::Grid; };
+  request.setting = test::given({{"granularity", "grid"}, {"launcher", to_string(launcher)}});
   return request;
 }
 

@@ -5,6 +5,7 @@
 
 #include "jit/module.h"
 #include "support/file.h"
+#include "tests/settings/given.h"
 
 namespace klap::jit {
 namespace {
@@ -46,8 +47,7 @@ std::string program(const Form& form, Place place) {
 
 Request request_for(Granularity granularity, Launcher launcher) {
   Request request;
-  request.granularity = [granularity](const std::string&) { return granularity; };
-  request.launcher = [launcher](const std::string&) { return launcher; };
+  request.setting = test::given({{"granularity", to_string(granularity)}, {"launcher", to_string(launcher)}});
   return request;
 }
 

@@ -16,6 +16,7 @@
 #include "jit/inspect.h"
 #include "jit/module.h"
 #include "ptx/tree.h"
+#include "tests/settings/given.h"
 
 namespace klap::test {
 namespace {
@@ -24,7 +25,7 @@ jit::Request warp_request(uint32_t sm = 90) {
   jit::Request request;
   request.sm = sm;
   request.promoting = false;
-  request.granularity = [](const std::string&) { return jit::Granularity::Warp; };
+  request.setting = test::given({{"granularity", "warp"}, {"launcher", "host"}});
   return request;
 }
 
@@ -33,14 +34,18 @@ jit::Request grid_request(uint32_t sm = 90, jit::Launcher launcher = jit::Launch
   jit::Request request;
   request.sm = sm;
   request.promoting = false;  // promotion_test.cpp
-  request.launcher = [launcher](const std::string&) { return launcher; };
-  request.granularity = [granularity](const std::string&) { return granularity; };
+  request.setting = test::given({{"granularity", to_string(granularity)}, {"launcher", to_string(launcher)}});
   return request;
 }
 
 // The request with the ordering that the file asks for.
 jit::Request as_asked(const Golden& golden, jit::Request request) {
-  if (golden.is_relaxed()) request.ordering = [](const std::string&) { return analysis::Ordering::Relaxed; };
+  if (!golden.is_relaxed()) return request;
+  request.setting = [others = request.setting](std::string_view key, const std::string& parent,
+                                               const std::string& child) -> std::optional<settings::Given> {
+    if (key == "ordering") return settings::Given{"relaxed", ""};
+    return others ? others(key, parent, child) : std::nullopt;
+  };
   return request;
 }
 
@@ -97,7 +102,7 @@ TEST_P(GoldenFile, GivesTheExpectedRemarksByWarp) {
 
 TEST_P(GoldenFile, IsLeftWhereTheConfigurationSaysSo) {
   jit::Request request = grid_request();
-  request.granularity = [](const std::string&) { return jit::Granularity::None; };
+  request.setting = test::given({{"granularity", "none"}});
   const auto program = jit::program_from_ptx(read_golden(GetParam()).section("ptx"), "golden");
   for (const auto& remark : explain_module(program, request)) {
     EXPECT_FALSE(remark.rewritten);

@@ -14,6 +14,7 @@
 #include "jit/plan/options.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "tests/settings/given.h"
 
 namespace klap::jit {
 namespace {
@@ -65,7 +66,7 @@ class RealProgram : public testing::TestWithParam<fs::path> {};
 
 void expect_linked_with_originals_untouched(const fs::path& path, Launcher launcher) {
   Request request = grid_request();
-  request.launcher = [launcher](const std::string&) { return launcher; };
+  request.setting = test::given({{"granularity", "grid"}, {"launcher", to_string(launcher)}});
   const container::File file = container::open_file(path);
   size_t sites = 0;
   for (const container::FileImage& image : file.images) {
@@ -191,7 +192,7 @@ TEST(Pipeline, NamesVariantsAfterTheirKernels) {
 // A parent that may wait for other blocks is launched by each warp only, and its variant says so.
 TEST(Pipeline, VariantsSayThatTheirParentWaits) {
   Request request = grid_request();
-  request.granularity = [](const std::string&) { return Granularity::Warp; };
+  request.setting = test::given({{"granularity", "warp"}});
   std::string text = fixture();
   const auto waits = [&] {
     const RewrittenModule module = rewrite_module(program_from_ptx(text, "fixture"), request);

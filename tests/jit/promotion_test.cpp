@@ -13,6 +13,7 @@
 #include "jit/inspect.h"
 #include "jit/module.h"
 #include "jit/plan/promotion_plan.h"
+#include "tests/settings/given.h"
 
 namespace klap::test {
 namespace {
@@ -28,11 +29,7 @@ using transform::PromotionMode;
 jit::Request request_for(const std::string& promotion, uint32_t sm = 90) {
   jit::Request request;
   request.sm = sm;
-  request.setting = [promotion](std::string_view key, const std::string&,
-                                const std::string&) -> std::optional<jit::GivenValue> {
-    if (key != "promotion") return std::nullopt;
-    return jit::GivenValue{promotion, "test"};
-  };
+  request.setting = test::given({{"promotion", promotion}}, "test");
   return request;
 }
 

@@ -41,7 +41,7 @@ TEST(Launch, ExtendedLaunches) {
 // The consumer is tried on the empty queue in the ordinary way and as a dependent, in the same stream.
 TEST(Launch, ConsumersAreDependentsOfTheirParents) {
   Options options;
-  options.environment["KLAP_DEPENDENT_LAUNCH"] = "on";
+  options.environment["KLAP_OPTIMISE"] = "+dependent_launch";
   const Outcome run = run_program("launching", {"ptsz"}, options);
   EXPECT_EQ(0, run.status) << run.error;
   ASSERT_EQ("CCVCVC", roles(run));

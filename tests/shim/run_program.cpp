@@ -99,7 +99,7 @@ Outcome run_program(const std::string& program, const std::vector<std::string>& 
   // These tests are about compiling and loading; what an earlier run has left must not stand in for either.
   variables.emplace("KLAP_CACHE_DISABLE", "1");
   // Where nobody asks otherwise every launch is one call of the same form.
-  variables.emplace("KLAP_DEPENDENT_LAUNCH", "off");
+  variables.emplace("KLAP_OPTIMISE", "-dependent_launch");
   variables["FAKE_CUDA_LOG"] = log.path();
   variables["LD_LIBRARY_PATH"] = KLAP_FAKE_FOLDER;
   if (const std::string list = preload_list(options); !list.empty()) variables["LD_PRELOAD"] = list;

@@ -5,6 +5,7 @@
 
 #include "container/elf64.h"
 #include "jit/module.h"
+#include "tests/settings/given.h"
 
 namespace klap::jit {
 namespace {
@@ -17,16 +18,10 @@ std::string names_in(const std::string& cubin) {
   return names;
 }
 
-std::optional<GivenValue> by_warp(std::string_view key, const std::string& /*parent*/,
-                                  const std::string& /*child*/) {
-  if (key != "aggregate_malloc") return std::nullopt;
-  return GivenValue{"warp", "environment"};
-}
-
 TEST(DeviceMemoryOfAProgram, IsLinkedWithAllItsKernels) {
   Request request;
   request.sm = 90;
-  request.setting = by_warp;
+  request.setting = test::given({{"aggregate_malloc", "warp"}}, "environment");
   std::map<std::string, std::string> stages;
   request.dump = [&](const Stage& stage) { stages[stage.file] = stage.bytes; };
   size_t rewritten = 0;

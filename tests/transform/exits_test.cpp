@@ -11,6 +11,7 @@
 #include "jit/inspect.h"
 #include "jit/module.h"
 #include "support/file.h"
+#include "tests/settings/given.h"
 
 namespace klap {
 namespace {
@@ -32,7 +33,7 @@ std::string with_barrier(const std::string& text) {
 
 jit::Request device_request() {
   jit::Request request;
-  request.launcher = [](const std::string&) { return jit::Launcher::Device; };
+  request.setting = test::given({{"granularity", "grid"}, {"launcher", "device"}});
   return request;
 }
 
@@ -135,7 +136,7 @@ TEST(Exits, LabelsThatMeanSomethingElseElsewhereAreNotSplit) {
 
 std::string reason(const std::string& text, jit::Launcher launcher) {
   jit::Request request;
-  request.launcher = [launcher](const std::string&) { return launcher; };
+  request.setting = test::given({{"granularity", "grid"}, {"launcher", to_string(launcher)}});
   const auto remarks = explain_module(jit::program_from_ptx(text, "fixture"), request);
   EXPECT_EQ(1u, remarks.size());
   return remarks[0].rewritten ? remarks[0].launcher : remarks[0].reason + ": " + remarks[0].detail;

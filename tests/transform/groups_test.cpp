@@ -7,6 +7,7 @@
 #include "jit/module.h"
 #include "jit/plan/describe.h"
 #include "support/file.h"
+#include "tests/settings/given.h"
 
 namespace klap::jit {
 namespace {
@@ -22,9 +23,9 @@ struct Asked {
 
 Request request_of(const Asked& asked) {
   Request request;
-  request.granularity = [asked](const std::string&) { return asked.granularity; };
-  request.launcher = [asked](const std::string&) { return asked.launcher; };
-  request.multiblock = [asked](const std::string&) { return asked.multiblock; };
+  request.setting = test::given({{"granularity", to_string(asked.granularity)},
+                                 {"launcher", to_string(asked.launcher)},
+                                 {"multiblock", std::to_string(asked.multiblock)}});
   return request;
 }
 

@@ -5,6 +5,7 @@
 #include "jit/inspect.h"
 #include "jit/module.h"
 #include "support/file.h"
+#include "tests/settings/given.h"
 
 namespace klap::test {
 namespace {
@@ -22,11 +23,8 @@ class OwnChildren : public testing::Test {
   // The parent's variant.
   std::string rewritten(const std::string& threshold, jit::Launcher launcher = jit::Launcher::Host) {
     jit::Request request;
-    request.setting = [&](std::string_view key, const std::string&, const std::string&) {
-      return key == "threshold" ? std::optional(jit::GivenValue{threshold, "test"}) : std::nullopt;
-    };
-    request.granularity = [](const std::string&) { return jit::Granularity::Grid; };
-    request.launcher = [&](const std::string&) { return launcher; };
+    request.setting =
+        test::given({{"threshold", threshold}, {"granularity", "grid"}, {"launcher", to_string(launcher)}});
     std::vector<jit::SiteRemark> remarks;
     const std::string text = jit::rewrite_ptx(jit::program_from_ptx(ptx_, "own").units[0], request, &remarks);
     EXPECT_EQ(1u, remarks.size());

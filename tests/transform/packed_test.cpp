@@ -5,6 +5,7 @@
 #include "jit/inspect.h"
 #include "jit/module.h"
 #include "support/file.h"
+#include "tests/settings/given.h"
 
 namespace klap::test {
 namespace {
@@ -49,7 +50,7 @@ TEST_F(Packed, StoresOnceWhatIsTheSameAndTheRestBehindTheGrid) {
 TEST_F(Packed, StoresOnceForABlockWhatIsTheSameForIt) {
   change(kNumberStore, std::string("\tmov.u32 \t%r11, %ctaid.x;\n") + kNumberStore);
   const auto detail_for = [&](jit::Granularity granularity) {
-    request_.granularity = [granularity](const std::string&) { return granularity; };
+    request_.setting = test::given({{"granularity", to_string(granularity)}, {"launcher", "host"}});
     rewrite();
     return detail_;
   };
@@ -62,9 +63,7 @@ TEST_F(Packed, StoresOnceForABlockWhatIsTheSameForIt) {
 }
 
 TEST_F(Packed, IsSwitchedOff) {
-  request_.setting = [](std::string_view key, const std::string&, const std::string&) {
-    return key == "pack_records" ? std::optional(jit::GivenValue{"off", "test"}) : std::nullopt;
-  };
+  request_.setting = test::given({{"pack_records", "off"}});
   rewrite();
   EXPECT_THAT(detail_, Not(HasSubstr("passed once")));
   EXPECT_THAT(text_, Not(HasSubstr("%klap_is_first")));

@@ -9,6 +9,7 @@
 #include "golden.h"
 #include "jit/inspect.h"
 #include "jit/module.h"
+#include "tests/settings/given.h"
 
 namespace klap::transform {
 namespace {
@@ -52,9 +53,8 @@ std::string rewritten(const std::string& golden, uint32_t sm = 90) {
   const jit::Program program = jit::program_from_ptx(ptx, golden);
   jit::Request request;
   request.sm = sm;
-  request.launcher = [](const std::string&) { return jit::Launcher::Host; };
   // Children in order are held by what they wait with.
-  request.ordering = [](const std::string&) { return analysis::Ordering::Relaxed; };
+  request.setting = test::given({{"granularity", "grid"}, {"launcher", "host"}, {"ordering", "relaxed"}});
   return jit::rewrite_ptx(program.units[0], request, nullptr);
 }
 

@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-std::unique_ptr<jit::DiskCache> require_cache(const runtime::Config& config) {
+std::unique_ptr<jit::DiskCache> require_cache(const settings::Config& config) {
   auto cache = runtime::make_disk_cache(config);
   if (cache) return cache;
   throw Error(ErrorCode::Config, config.cache_disabled ? "KLAP_CACHE_DISABLE is set"
@@ -63,11 +63,11 @@ struct Warmed {
   double ms = 0;
 };
 
-Warmed warm(const Image& image, jit::DiskCache& cache, const runtime::Config& config, uint32_t sm) {
+Warmed warm(const Image& image, jit::DiskCache& cache, const settings::Config& config, uint32_t sm) {
   jit::Request request = make_request(config, {.values = {}, .sm = sm});
   request.dump = {};
   request.cache = &cache;
-  request.configuration = runtime::code_settings(config);
+  request.configuration = settings::canonical_text(config);
   jit::Program program = image.program;
   // As the library names the module it loads; the name is part of what is kept.
   if (image.kind == container::ImageKind::Ptx) program.units.front().name = "PTX module";
@@ -130,7 +130,7 @@ void cache_clear(const CacheOptions& options) {
 }
 
 void cache_warm(const CacheOptions& options) {
-  const runtime::Config config = load_policy(options.policy);
+  const settings::Config config = load_policy(options.policy);
   const auto cache = require_cache(config);
   const container::File file = open_device_code(options.file);
   json images = json::array();

@@ -74,6 +74,7 @@ void reasons(const ReasonsOptions& options);
 
 struct SettingsOptions {
   bool markdown = false, json = false;
+  bool developers = false;  // their settings and the optimisations, instead of what users need
 };
 void settings(const SettingsOptions& options);
 

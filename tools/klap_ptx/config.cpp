@@ -10,15 +10,15 @@
 
 #include "jit/plan/program_hints.h"
 #include "klap_ptx/input.h"
-#include "runtime/settings/settings_table.h"
+#include "settings/table.h"
 #include "support/error.h"
 
 namespace klap::tool {
 
 namespace {
 
-using runtime::Setting;
-using runtime::Value;
+using settings::Setting;
+using settings::Value;
 
 struct Line {
   const Setting* setting;
@@ -26,12 +26,12 @@ struct Line {
 };
 
 // One for each row that has a value; `name` and `child` choose tables and have none of their own.
-std::vector<Line> effective(const runtime::Config& config, const ConfigOptions& options) {
+std::vector<Line> effective(const settings::Config& config, const ConfigOptions& options) {
   const std::string* const kernel = options.kernel.empty() ? nullptr : &options.kernel;
   const std::string* const child = options.child.empty() ? nullptr : &options.child;
   std::vector<Line> lines;
-  for (const Setting& setting : runtime::settings()) {
-    if (setting.type == runtime::SettingType::Glob) continue;
+  for (const Setting& setting : settings::table()) {
+    if (setting.type == settings::SettingType::Glob) continue;
     lines.push_back({&setting, config.value(setting, kernel, child)});
   }
   return lines;
@@ -76,7 +76,7 @@ void print_lines(const std::vector<Line>& lines) {
   }
 }
 
-void print_lines_as_json(const std::vector<Line>& lines, const runtime::Config& config,
+void print_lines_as_json(const std::vector<Line>& lines, const settings::Config& config,
                          const std::string& kernel) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Line& line : lines) {
@@ -92,7 +92,7 @@ void print_lines_as_json(const std::vector<Line>& lines, const runtime::Config& 
 }  // namespace
 
 void config(const ConfigOptions& options) {
-  const runtime::Config config = load_policy(options.policy);
+  const settings::Config config = load_policy(options.policy);
   std::vector<Line> lines = effective(config, options);
   if (!options.file.empty()) apply_hints(lines, options);
   if (options.json) {

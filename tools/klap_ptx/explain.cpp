@@ -12,8 +12,8 @@ namespace klap::tool {
 namespace {
 
 // A table that matches nothing is most often a glob that was meant for part of a name.
-void warn_of_idle_tables(const runtime::Config& config, const std::vector<jit::SiteRemark>& remarks) {
-  for (const runtime::KernelTable& table : config.kernels) {
+void warn_of_idle_tables(const settings::Config& config, const std::vector<jit::SiteRemark>& remarks) {
+  for (const settings::KernelTable& table : config.kernels) {
     const auto matches = [&](const jit::SiteRemark& remark) {
       return table.matches(remark.parent, &remark.child);
     };
@@ -28,7 +28,7 @@ void warn_of_idle_tables(const runtime::Config& config, const std::vector<jit::S
 }  // namespace
 
 void explain(const ExplainOptions& options) {
-  const runtime::Config config = load_policy(options.policy);
+  const settings::Config config = load_policy(options.policy);
   const jit::Request request = make_request(config, options.policy);
   const container::File file = open_device_code(options.file);
   std::vector<jit::SiteRemark> all;

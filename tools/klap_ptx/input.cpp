@@ -67,25 +67,25 @@ void for_each_image(const container::File& file, uint32_t sm, const std::functio
   }
 }
 
-runtime::Config load_policy(const PolicyOptions& options) {
+settings::Config load_policy(const PolicyOptions& options) {
   const auto given = [&](std::string_view variable) -> const std::string* {
     const auto found = options.values.find(std::string(variable));
     return found == options.values.end() || found->second.empty() ? nullptr : &found->second;
   };
   if (const std::string* const file = given("KLAP_CONFIG")) read_file(*file);
-  runtime::Config config = runtime::load_config([&](const char* name) -> const char* {
+  settings::Config config = settings::load_config([&](const char* name) -> const char* {
     const std::string* const value = given(name);
     return value != nullptr ? value->c_str() : secure_getenv(name);
   });
   for (auto& [variable, value] : config.environment) {
     if (given(variable) != nullptr) value.place = "command line";
   }
-  runtime::apply_log_settings(config);
+  settings::apply_log_settings(config);
   for (const std::string& problem : config.problems) fmt::print(stderr, "klap-ptx: warning: {}\n", problem);
   return config;
 }
 
-jit::Request make_request(const runtime::Config& config, const PolicyOptions& options) {
+jit::Request make_request(const settings::Config& config, const PolicyOptions& options) {
   jit::Request request;
   request.sm = options.sm;
   request.debug_units = options.debug_units;

@@ -9,7 +9,7 @@
 #include "container/image.h"
 #include "jit/module.h"
 #include "klap_ptx/commands.h"
-#include "runtime/settings/config.h"
+#include "settings/config.h"
 
 namespace klap::tool {
 
@@ -30,8 +30,8 @@ void for_each_image(const container::File& file, uint32_t sm, const std::functio
 
 // Settings as the library would read them, with the command line's options above them. Problems in them are
 // printed as warnings, as the library would; a missing config file of the command line throws Error(Io).
-runtime::Config load_policy(const PolicyOptions& options);
-jit::Request make_request(const runtime::Config& config, const PolicyOptions& options);
+settings::Config load_policy(const PolicyOptions& options);
+jit::Request make_request(const settings::Config& config, const PolicyOptions& options);
 
 // One line for the verdict on a site and one for each note, in the manner of compiler optimisation remarks.
 void print_remark(const std::string& label, const jit::SiteRemark& remark);

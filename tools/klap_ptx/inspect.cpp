@@ -75,8 +75,8 @@ std::vector<std::string> describe(const jit::Unit& unit) {
 // Whether a kernel, or one that was made from it, is asked for.
 bool wanted(const InspectOptions& options, const std::string& kernel) {
   const std::string origin = kernel.substr(0, kernel.find("$klap_"));
-  return options.kernel.empty() || runtime::glob_match(options.kernel, origin) ||
-         runtime::glob_match(options.kernel, demangle(origin));
+  return options.kernel.empty() || settings::glob_match(options.kernel, origin) ||
+         settings::glob_match(options.kernel, demangle(origin));
 }
 
 // Prints `text` under a heading, or adds it to the list for JSON.

@@ -19,8 +19,8 @@
 #include "jit/data/stage.h"
 #include "klap/version.h"
 #include "klap_ptx/commands.h"
-#include "runtime/settings/settings_table.h"
-#include "runtime/settings/spelling.h"
+#include "settings/spelling.h"
+#include "settings/table.h"
 #include "support/error.h"
 
 namespace klap::tool {
@@ -45,16 +45,16 @@ void add_json(CLI::App& command, bool& json) { command.add_flag("--json", json, 
 // The settings of kernels that the command line can give for all of them, above everything else: one option
 // for each row of the settings table that is both a variable and a key.
 void add_policy(CLI::App& command, PolicyOptions& policy) {
-  for (const runtime::Setting& setting : runtime::settings()) {
+  for (const settings::Setting& setting : settings::table()) {
     if (setting.variable.empty() || setting.key.empty()) continue;
     const auto valid = [&setting](const std::string& value) -> std::string {
-      const auto problem = runtime::check_value(setting, setting.key, value);
+      const auto problem = settings::check_value(setting, setting.key, value);
       return problem ? problem->what() : "";
     };
     command
         .add_option(fmt::format("--{}", setting.key), policy.values[std::string(setting.variable)],
                     fmt::format("In place of {}, for every kernel", setting.variable))
-        ->check(CLI::Validator(valid, runtime::describe_values(setting)));
+        ->check(CLI::Validator(valid, settings::describe_values(setting)));
   }
   command.add_option("--config", policy.values["KLAP_CONFIG"], "Config file (TOML) in place of KLAP_CONFIG");
 }
@@ -68,7 +68,7 @@ void add_debug_units(CLI::App& command, PolicyOptions& policy) {
 void add_dump_after(CLI::App& command, std::string& pass) {
   const auto known = [](const std::string& name) -> std::string {
     if (name == "help" || jit::pass_by_name(name)) return "";
-    const auto near = runtime::nearest(name, jit::pass_names());
+    const auto near = settings::nearest(name, jit::pass_names());
     return fmt::format("unknown pass '{}'; {}", name,
                        near ? fmt::format("did you mean '{}'?", *near) : "--dump-after=help lists them");
   };
@@ -190,14 +190,16 @@ void add_settings(CLI::App& app) {
   auto options = std::make_shared<SettingsOptions>();
   CLI::App& command = *app.add_subcommand("settings", "List the environment variables and config file keys");
   auto* const markdown = command.add_flag("--markdown", options->markdown, "Print a Markdown table");
-  command.add_flag("--json", options->json, "Print JSON")->excludes(markdown);
+  auto* const developers = command.add_flag("--developers", options->developers,
+                                            "List those for measurements, and the single optimisations");
+  command.add_flag("--json", options->json, "Print all as JSON")->excludes(markdown)->excludes(developers);
   command.final_callback([options] { settings(*options); });
 }
 
 std::string footer() {
   return "Exit codes: 0 done; 1 bad input; 2 wrong usage.\n\n"
          "Settings of the library, which explain, rewrite, cache and config follow too:\n" +
-         runtime::settings_text();
+         settings::as_text(settings::Kind::User);
 }
 
 int usage_error(std::string_view message) {
@@ -211,7 +213,7 @@ std::string check_subcommand(const CLI::App& app, std::string_view word) {
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   if (word.starts_with('-') || std::ranges::count(names, word) != 0) return "";
   const std::string known = fmt::format("the subcommands are {}", fmt::join(names, ", "));
-  const auto near = runtime::nearest(word, {names.begin(), names.end()});
+  const auto near = settings::nearest(word, {names.begin(), names.end()});
   return fmt::format("unknown subcommand '{}'; {}", word,
                      near ? fmt::format("did you mean '{}'?", *near) : known);
 }

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "jit/plan/given_setting.h"
+#include "settings/launch_options.h"
 #include "support/hash.h"
 
 namespace klap::jit {
@@ -27,10 +27,10 @@ std::string content_part(const char* name, std::string_view bytes) {
 // The structured bindings below name every field, so that a new one does not compile until it stands in the
 // key or is left out for a reason.
 
-// The functions that decide about kernels are not here: their answers are (decisions).
+// The function that decides about kernels is not here: its answers are (decisions).
 std::string request_part(const Request& request) {
-  const auto& [sm, setting, granularity, launcher, multiblock, ordering, feeding, two_heads, sharing, slicing,
-               blocks, promoting, device_runtime, debug_units, dump, linker, cache, configuration] = request;
+  const auto& [sm, setting, feeding, two_heads, sharing, slicing, blocks, promoting, device_runtime,
+               debug_units, dump, linker, cache, configuration] = request;
   return fmt::format("sm {} debug units {} device runtime {}\n", sm, debug_units, device_runtime) +
          fmt::format("feeding {} two heads {} sharing {} slicing {} blocks {} promoting {}\n", feeding,
                      two_heads, sharing, slicing, blocks, promoting) +
@@ -70,30 +70,21 @@ std::string memory_key(const Program& program, const Request& request,
 }
 
 std::string decisions(const std::vector<SiteRemark>& remarks, const Request& request) {
-  std::set<std::string> parents;
+  if (!request.setting) return "";
   std::set<std::pair<std::string, std::string>> launches;
-  for (const SiteRemark& remark : remarks) {
-    parents.insert(remark.parent);
-    launches.emplace(remark.parent, remark.child);
-  }
+  for (const SiteRemark& remark : remarks) launches.emplace(remark.parent, remark.child);
   std::string text;
-  if (const auto given = given_setting(request, kHeapKey, "", ""))
-    text += fmt::format("{} {}\n", kHeapKey, given->text);
+  if (const auto given = heap_setting(request)) text += text_part("malloc", given->text);
   for (const auto& [parent, child] : launches) {
-    for (const std::string_view key : launch_keys()) {
-      const auto given = given_setting(request, key, parent, child);
-      if (given) text += fmt::format("{} {} {} {} {}\n", parent, child, key, given->text, given->place);
-    }
-  }
-  for (const std::string& parent : parents) {
-    const Granularity granularity = request.granularity ? request.granularity(parent) : Granularity::Grid;
-    const Launcher launcher = request.launcher ? request.launcher(parent) : Launcher::Auto;
-    const uint32_t multiblock = request.multiblock ? request.multiblock(parent) : kMultiBlock;
-    const Ordering ordering = request.ordering ? request.ordering(parent) : Ordering::Auto;
-    text +=
-        fmt::format("{} {} {} {}", parent, to_string(granularity), to_string(launcher), to_string(ordering));
-    const bool may_be_groups = granularity == Granularity::MultiBlock || !request.granularity;
-    text += may_be_groups ? fmt::format(" {}\n", multiblock) : "\n";
+    // Remarks say who asked, and are kept with the code. So do defaults, which annotations may change.
+    std::string places;
+    const auto ask = [&](std::string_view key) {
+      auto given = request.setting(key, parent, child);
+      if (given) places += fmt::format(" {} {}", key, given->place);
+      return given;
+    };
+    const std::string options = canonical_text(settings::launch_options(ask));
+    text += text_part("parent", parent) + text_part("child", child) + text_part("options", options + places);
   }
   return text;
 }

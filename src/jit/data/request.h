@@ -10,6 +10,7 @@
 #include "analysis/facts/granularity.h"
 #include "jit/data/linker.h"
 #include "jit/data/stage.h"
+#include "settings/launch_options.h"
 
 namespace klap::jit {
 
@@ -20,33 +21,17 @@ using analysis::Launcher;
 using analysis::Ordering;
 using analysis::to_string;
 
-// Where the memory of a launch's queues is from: kept in the stream for its next launches, or allocated for
-// the launch alone.
-enum class Buffer : uint8_t { Pool, Malloc };
+using settings::Buffer;
+using settings::kMultiBlock;
 
-// Blocks that launch as one at granularity multiblock where nobody says how many.
-inline constexpr uint32_t kMultiBlock = 16;
-
-// A value that the caller's settings give, and who gives it: "environment", "config file".
-struct GivenValue {
-  std::string text, place;
-};
-
-// What the caller wants to have done. `granularity` is asked once per parent kernel with its mangled name.
 struct Request {
   uint32_t sm = 90;  // compute capability of the device, 90 for 9.0
-  // The value of a key (granularity, launcher, multiblock, consumer_threads, buffer, pack_records, flatten,
-  // threshold, promotion, assume) for launches of `child`, empty where it is not known, by `parent`. Nothing
-  // where the settings do not give it: then the program's own annotation holds, else `auto`. Where one of the
-  // three below is set it decides alone.
-  std::function<std::optional<GivenValue>(std::string_view key, const std::string& parent,
-                                          const std::string& child)>
+  // The value of a key or of an optimisation (settings/launch_options.h) for launches of `child`, empty where
+  // it is not known, by `parent`. Nothing where the settings do not give it: then the program's own
+  // annotation holds, else `auto`. Without the function, launches are aggregated over the grid by the host.
+  std::function<std::optional<settings::Given>(std::string_view key, const std::string& parent,
+                                               const std::string& child)>
       setting;
-  std::function<Granularity(const std::string& parent)> granularity;
-  std::function<Launcher(const std::string& parent)> launcher;  // the same; Auto when not set
-  // Blocks of a group at granularity multiblock, 2 or more; kMultiBlock when not set.
-  std::function<uint32_t(const std::string& parent)> multiblock;
-  std::function<Ordering(const std::string& parent)> ordering;  // the same; Auto when not set
   // Whether the caller can run variants whose queue has a size of its own (ChildQueue::feeds).
   bool feeding = true;
   // Whether queues may have two heads.
@@ -68,8 +53,14 @@ struct Request {
   const Linker* linker = nullptr;  // null: nvJitLink
   // Where finished modules are kept between processes; null for nowhere.
   DiskCache* cache = nullptr;
-  // With `cache`: all settings that the functions above follow, as text, for the cache's key.
+  // With `cache`: all settings that the function above follows (settings::canonical_text), for the cache's
+  // key.
   std::string configuration;
 };
+
+// What the settings say about device memory (aggregate_malloc), which is asked once for a whole program.
+inline std::optional<settings::Given> heap_setting(const Request& request) {
+  return request.setting ? request.setting("aggregate_malloc", "", "") : std::nullopt;
+}
 
 }  // namespace klap::jit

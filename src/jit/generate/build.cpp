@@ -205,9 +205,9 @@ class Generator {
     v.queue_param_offset = transform::queue_parameter_offset(parent);
     v.promoted = PromotedChain{promotion.shape.name(), promotion.chain->block, promotion.chain->shared_bytes,
                                promotion.shape.slot_bytes, promotion.shape.two_heads};
-    v.pool_bytes = site.wish.pool_bytes;
-    v.pool = site.wish.pool;
-    v.concurrency = site.wish.concurrency;
+    v.pool_bytes = site.options.pool_bytes;
+    v.pool = site.options.pool;
+    v.concurrency = site.options.concurrency;
     out_.variants.push_back(std::move(v));
   }
 
@@ -374,10 +374,10 @@ class Generator {
       if (site.way.feeds) queue.others = other_kernels(site);
       if (site.way.feeds) queue.following = following_blocks(site);
       if (site.way.chains) add_chained(queue, site.shape.bodies);
-      queue.concurrency = site.wish.concurrency;
+      queue.concurrency = site.options.concurrency;
     }
-    v.pool_bytes = sites.front().wish.pool_bytes;
-    v.buffer = sites.front().wish.buffer;
+    v.pool_bytes = sites.front().options.pool_bytes;
+    v.buffer = sites.front().options.buffer;
     v.in_slices = sites.front().in_slices;
     out_.variants.push_back(std::move(v));
   }

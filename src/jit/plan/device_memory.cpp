@@ -9,7 +9,6 @@
 #include "analysis/launches/device_memory.h"
 #include "analysis/legality/unit_checks.h"
 #include "jit/compile/templates.h"
-#include "jit/plan/given_setting.h"
 #include "jit/plan/options.h"
 #include "jit/plan/planned.h"
 #include "support/error.h"
@@ -23,7 +22,7 @@ using analysis::kHeapFunctions;
 using analysis::kRuntimeHeapFunctions;
 
 bool is_asked(const Request& request) {
-  const auto given = given_setting(request, kHeapKey, "", "");
+  const auto given = heap_setting(request);
   return given && given->text == "warp";
 }
 

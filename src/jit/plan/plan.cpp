@@ -104,10 +104,10 @@ class Planner {
   void parent(size_t unit, const std::shared_ptr<FunctionFacts>& parent) {
     std::vector<PlannedSite> planned;
     order_.forget_parent();
-    const std::vector<SiteWish> wishes = find_wishes(request_, *parent);
+    const std::vector<SiteOptions> options = find_site_options(request_, *parent);
     for (const Site& s : parent->sites) {
       PlannedSite& site = planned.emplace_back();
-      site.wish = wishes[planned.size() - 1];
+      site.options = options[planned.size() - 1];
       site.remark = plan_.remarks.size() + planned.size() - 1;
       site.parent_unit = unit;
       site.parent = parent;
@@ -117,7 +117,8 @@ class Planner {
       });
     }
     if (promote(planned)) return;
-    const std::vector<std::optional<Objection>> objections = judge(planned, wished_ways(request_, wishes));
+    const std::vector<std::optional<Objection>> objections =
+        judge(planned, ways_asked_for(request_, options));
     const bool rewritten = !std::ranges::all_of(objections, [](const auto& o) { return o.has_value(); });
     if (rewritten && request_.slicing) find_slices(planned);
     if (rewritten) keep_launches(planned);
@@ -163,7 +164,7 @@ class Planner {
       planned.parent_unit = site.parent_unit;
       planned.parent = parent;
       planned.site = &parent->sites[static_cast<size_t>(site.site - site.parent->sites.data())];
-      planned.wish = site.wish;
+      planned.options = site.options;
       planned.way = site.way;
       planned.way.block = planned.way.grid = {};
       planned.child = site.child;
@@ -185,14 +186,14 @@ class Planner {
   // A chain of launches that can be promoted is not aggregated. Where it cannot, a note says why.
   bool promote(std::vector<PlannedSite>& sites) {
     PlannedSite& site = sites.front();
-    const SiteWish& wish = site.wish;
+    const SiteOptions& options = site.options;
     if (!request_.promoting || !launches_itself(*site.parent)) return false;
-    if (wish.promotion == "none" || wish.granularity == Granularity::None) return false;
+    if (options.promotion == "none" || options.granularity == Granularity::None) return false;
     if (analysis::object_to_unit(site.parent->module, request_.debug_units)) return false;
-    PromotionVerdict verdict = plan_promotion(*site.parent, wish, request_.sm);
+    PromotionVerdict verdict = plan_promotion(*site.parent, options, request_.sm);
     if (!verdict.promotion) {
-      site.wish.notes.push_back(fmt::format("not promoted: {}: {}", to_string(verdict.objection->reason),
-                                            verdict.objection->detail));
+      site.options.notes.push_back(fmt::format("not promoted: {}: {}", to_string(verdict.objection->reason),
+                                               verdict.objection->detail));
       return false;
     }
     site.promotion = std::move(verdict.promotion);
@@ -228,7 +229,7 @@ class Planner {
     if (planned.promotion != nullptr || planned.way.is_at_once() || planned.way.has_own_room()) return;
     if (planned.way.launcher != Launcher::Host || shape.exact || !shape.packs) return;
     if (shape.together != analysis::Together::Threads) return;
-    if (!planned.wish.flatten) return;
+    if (!planned.options.flatten) return;
     const Site& site = *planned.site;
     const analysis::DataFlow& data = planned.parent->data;
     const auto is_one = [&](const std::string& extent) { return data.constant(extent) == 1; };
@@ -242,28 +243,28 @@ class Planner {
     const bool may_wait = !planned.keeps_launches;
     const ChildThreads& child = child_of(planned);
     analysis::FlatVerdict verdict =
-        analysis::judge_flattening(child.moldable, planned.wish.split_rounds ? &child.loop : nullptr,
+        analysis::judge_flattening(child.moldable, planned.options.split_iterations ? &child.loop : nullptr,
                                    *planned.parent, site, block_threads, may_wait);
     if (!verdict.flattening) {
       planned.not_flat = verdict.why_not;
       return;
     }
     transform::flatten(planned.shape, *verdict.flattening);
-    planned.shape.all_rounds = planned.wish.split_all_rounds;
-    transform::use_threads(planned.shape, planned.wish.consumer_threads);
+    planned.shape.all_rounds = planned.options.split_all_iterations;
+    transform::use_threads(planned.shape, planned.options.consumer_threads);
   }
 
   // A consumer that the host launches and that does nothing but run children.
   void use_options(PlannedSite& planned) {
     if (planned.promotion != nullptr || planned.way.is_at_once() || planned.way.has_own_room()) return;
     if (planned.way.launcher != Launcher::Host) return;
-    if (planned.wish.hold_arguments) transform::hold_arguments(planned.shape);
-    if (planned.wish.unroll != 1) {
+    if (planned.options.preload_arguments) transform::hold_arguments(planned.shape);
+    if (planned.options.unroll != 1) {
       const ptx::Module& module = *plan_.units[planned.child_unit]->module();
       transform::unroll(planned.shape, analysis::find_straight_loops(module, *planned.child),
-                        planned.wish.unroll);
+                        planned.options.unroll);
     }
-    planned.shape.two_heads = planned.wish.two_heads && request_.two_heads;
+    planned.shape.two_heads = planned.options.double_buffer && request_.two_heads;
     ask_for_room(planned);
   }
 
@@ -271,7 +272,7 @@ class Planner {
   // three dimensions, and no block that the record tells.
   void ask_for_room(PlannedSite& planned) {
     transform::ConsumerShape& shape = planned.shape;
-    if (!planned.wish.occupancy || shape.flat || !shape.grid_is_1d || shape.blocks_differ() ||
+    if (!planned.options.occupancy || shape.flat || !shape.grid_is_1d || shape.blocks_differ() ||
         !shape.loops.empty())
       return;
     const ChildThreads& child = child_of(planned);
@@ -289,7 +290,7 @@ class Planner {
     if (planned.way.launcher != Launcher::Host || shape.exact || shape.blocks_differ()) return;
     if (shape.together != analysis::Together::Blocks || shape.sizes || shape.shared_bytes != 0) return;
     constexpr uint32_t kWarp = 32;
-    if (!planned.wish.pack_blocks || shape.child_threads() != kWarp) return;
+    if (!planned.options.pack_blocks || shape.child_threads() != kWarp) return;
     const analysis::WarpBlockVerdict verdict =
         analysis::judge_warp_block(*plan_.units[planned.child_unit]->module(), *planned.child, shape.block);
     if (!verdict.block) {
@@ -297,7 +298,7 @@ class Planner {
     } else if (!transform::pack_warps(shape, *verdict.block)) {
       planned.not_packed = "too much shared memory";
     } else {
-      transform::use_threads(shape, planned.wish.consumer_threads);
+      transform::use_threads(shape, planned.options.consumer_threads);
     }
   }
 
@@ -311,12 +312,12 @@ class Planner {
 
   // Children that need no record, where each launch makes one and what is launched is known to be no error.
   void leave_out(const std::vector<PlannedSite>& all, PlannedSite& planned) {
-    if (!planned.wish.threshold || planned.way.is_at_once() || planned.way.has_own_room()) return;
+    if (!planned.options.threshold || planned.way.is_at_once() || planned.way.has_own_room()) return;
     if (planned.promotion != nullptr || planned.keeps_launches) return;
     const Site& site = *planned.site;
     const analysis::DataFlow& data = planned.parent->data;
     const auto is_one = [&](const std::string& extent) { return data.constant(extent) == 1; };
-    const uint32_t threshold = *planned.wish.threshold;
+    const uint32_t threshold = *planned.options.threshold;
     if (!grid_is_1d(site, data) || !is_one(site.block[1]) || !is_one(site.block[2])) {
       if (threshold != 0) planned.not_own = "its grid or block has more than one dimension";
       return;
@@ -331,7 +332,7 @@ class Planner {
   // Where nobody but the site's own consumer reads its records. Nobody records twice there: such launches
   // stand in no loop.
   void pack_records(PlannedSite& planned) const {
-    if (!planned.wish.pack_records || planned.way.has_own_room() || planned.keeps_launches) return;
+    if (!planned.options.pack_records || planned.way.has_own_room() || planned.keeps_launches) return;
     const ptx::Module& child_module = *plan_.units[planned.child_unit]->module();
     planned.shape.layout =
         planned.way.is_at_once()
@@ -357,7 +358,7 @@ class Planner {
     remark.child = planned.site->callee;
     remark.line = planned.site->position.line;
     remark.column = planned.site->position.column;
-    remark.notes = planned.wish.notes;
+    remark.notes = planned.options.notes;
     note_function(remark, planned);
     if (objection) {
       remark.reason = to_string(objection->reason);
@@ -460,7 +461,7 @@ class Planner {
   std::vector<std::optional<Objection>> judge_all(std::vector<PlannedSite>& sites, const Way& way) {
     std::vector<std::optional<Objection>> objections;
     for (PlannedSite& site : sites) {
-      site.way = site.wish.granularity == Granularity::None ? Way{Granularity::None, Launcher::Host} : way;
+      site.way = site.options.granularity == Granularity::None ? Way{Granularity::None, Launcher::Host} : way;
       objections.push_back(judge_way(site));
     }
     judge_feeding(sites, objections);
@@ -631,9 +632,9 @@ class Planner {
         transform::consumer_shape(module, *site.child, child.judged_block(), is_1d, false, true);
     shape.shared_bytes = shared_bytes;
     transform::add_bodies(shape, bodies);
-    if (site.wish.batch_items) take_several(shape, apart);
+    if (site.options.batch_items) take_several(shape, apart);
     // Shared memory may well leave room for fewer; and how large a block is must be known.
-    if (site.wish.occupancy && !shares && shared_bytes == 0 && !shape.has_own_extents())
+    if (site.options.occupancy && !shares && shared_bytes == 0 && !shape.has_own_extents())
       shape.least_blocks = transform::least_feeding_blocks(words, shape.threads());
     return shape;
   }
@@ -697,7 +698,7 @@ class Planner {
     planned.shape =
         transform::consumer_shape(module, *child.function, launch_sizes(parent, s, module, *child.function),
                                   grid_is_1d(s, parent.data), planned.way.launcher == Launcher::Device);
-    transform::use_threads(planned.shape, planned.wish.consumer_threads);
+    transform::use_threads(planned.shape, planned.options.consumer_threads);
     planned.shape.awaits_parent =
         planned.way.launcher == Launcher::Host && analysis::may_start_early(module, *child.function);
     return std::nullopt;

@@ -20,7 +20,7 @@
 #include "jit/plan/device_memory.h"
 #include "jit/plan/parsed_unit.h"
 #include "jit/plan/promotion_plan.h"
-#include "jit/plan/wishes.h"
+#include "jit/plan/site_options.h"
 #include "transform/aggregate/consumer_shape.h"
 
 namespace klap::jit {
@@ -34,7 +34,7 @@ struct PlannedSite {
   const ptx::Function* child = nullptr;
   std::shared_ptr<const analysis::Family> family;    // that one consumer runs (way.feeds)
   std::shared_ptr<const analysis::Chained> chained;  // the same (way.chains)
-  SiteWish wish;
+  SiteOptions options;
   // Then nothing below says anything, and the kernel has no other site.
   std::shared_ptr<const PlannedPromotion> promotion;
   analysis::Way way;

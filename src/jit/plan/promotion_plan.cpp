@@ -23,14 +23,14 @@ using transform::PromotionMode;
 
 constexpr std::array kModes = {PromotionMode::LookBack, PromotionMode::Overlapped, PromotionMode::Aggregated};
 
-// The best mode that a wish allows.
-PromotionMode wished_mode(const std::string& wish) {
-  if (wish == "P" || wish == "PA") return PromotionMode::Aggregated;
-  if (wish == "PO" || wish == "PAO") return PromotionMode::Overlapped;
+// The best mode that a options allows.
+PromotionMode best_mode_of(const std::string& options) {
+  if (options == "P" || options == "PA") return PromotionMode::Aggregated;
+  if (options == "PO" || options == "PAO") return PromotionMode::Overlapped;
   return PromotionMode::LookBack;
 }
 
-bool wishes_launches(const std::string& wish) { return wish == "P" || wish == "PO"; }
+bool launches_links(const std::string& options) { return options == "P" || options == "PO"; }
 
 const char* mode_text(PromotionMode mode, bool launches = false) {
   switch (mode) {
@@ -131,32 +131,32 @@ bool launches_itself(const FunctionFacts& kernel) {
   });
 }
 
-PromotionVerdict plan_promotion(std::shared_ptr<const ChainFacts> chain, const std::string& wish) {
+PromotionVerdict plan_promotion(std::shared_ptr<const ChainFacts> chain, const std::string& options) {
   if (const auto objection = object_to_mode(*chain, PromotionMode::Aggregated))
     return {nullptr, Objection{analysis::Reason::ArgumentMismatch, *objection}};
   auto out = std::make_shared<PlannedPromotion>();
-  const auto* const first = std::ranges::find(kModes, wished_mode(wish));
+  const auto* const first = std::ranges::find(kModes, best_mode_of(options));
   for (const PromotionMode mode : std::span(first, kModes.end())) {
     if (const auto objection = object_to_mode(*chain, mode)) {
       out->notes.push_back(fmt::format("not {}: {}", mode_text(mode), *objection));
       continue;
     }
-    out->shape = promoted_shape(*chain, mode, wishes_launches(wish));
+    out->shape = promoted_shape(*chain, mode, launches_links(options));
     break;
   }
   out->chain = std::move(chain);
   return {std::move(out), std::nullopt};
 }
 
-PromotionVerdict plan_promotion(const FunctionFacts& kernel, const SiteWish& wish, uint32_t sm) {
-  analysis::ChainVerdict verdict = analysis::judge_promotion(kernel, wish.assume_noalias);
+PromotionVerdict plan_promotion(const FunctionFacts& kernel, const SiteOptions& options, uint32_t sm) {
+  analysis::ChainVerdict verdict = analysis::judge_promotion(kernel, options.assume_noalias);
   if (verdict.facts == nullptr) return {nullptr, std::move(verdict.objection)};
-  PromotionVerdict out = plan_promotion(std::move(verdict.facts), wish.promotion);
+  PromotionVerdict out = plan_promotion(std::move(verdict.facts), options.promotion);
   if (!out.promotion) return out;
   PlannedPromotion planned = *out.promotion;
-  if (planned.shape.mode == PromotionMode::LookBack && wish.batch_links) add_batches(kernel, planned);
-  planned.shape.filled_sm = wish.occupancy ? sm : 0;
-  planned.shape.two_heads = wish.two_heads && !planned.shape.launches;
+  if (planned.shape.mode == PromotionMode::LookBack && options.batch_links) add_batches(kernel, planned);
+  planned.shape.filled_sm = options.occupancy ? sm : 0;
+  planned.shape.two_heads = options.double_buffer && !planned.shape.launches;
   out.promotion = std::make_shared<const PlannedPromotion>(std::move(planned));
   return out;
 }

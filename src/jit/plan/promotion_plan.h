@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/promotion/promotion.h"
-#include "jit/plan/wishes.h"
+#include "jit/plan/site_options.h"
 #include "transform/promotion/promote.h"
 
 namespace klap::jit {
@@ -32,10 +32,12 @@ struct PromotionVerdict {
 // True if the kernel launches itself: only then there is anything to say about promotion.
 bool launches_itself(const analysis::FunctionFacts& kernel);
 
-// For a wish that is not "none", and devices of compute capability `sm` (90 for 9.0).
-PromotionVerdict plan_promotion(const analysis::FunctionFacts& kernel, const SiteWish& wish, uint32_t sm);
-// The same for a chain of which all is known, and SiteWish::promotion.
-PromotionVerdict plan_promotion(std::shared_ptr<const analysis::ChainFacts> chain, const std::string& wish);
+// For a options that is not "none", and devices of compute capability `sm` (90 for 9.0).
+PromotionVerdict plan_promotion(const analysis::FunctionFacts& kernel, const SiteOptions& options,
+                                uint32_t sm);
+// The same for a chain of which all is known, and SiteOptions::promotion.
+PromotionVerdict plan_promotion(std::shared_ptr<const analysis::ChainFacts> chain,
+                                const std::string& options);
 
 // For the remark: "look-back, block 512x1x1, parameter 3 stepped by 1, ...".
 std::string promotion_text(const PlannedPromotion& promotion, const analysis::FunctionFacts& kernel);

@@ -272,7 +272,7 @@ void note_refused(SiteRemark& remark, const PlannedSite& planned) {
 
 // A launcher that the granularity does not leave to anyone.
 void note_launcher(SiteRemark& remark, const PlannedSite& planned) {
-  if (!planned.wish.launcher_is_asked || planned.wish.launcher != Launcher::Host) return;
+  if (!planned.options.launcher_is_asked || planned.options.launcher != Launcher::Host) return;
   if (planned.way.launcher == Launcher::Host || planned.way.granularity == Granularity::Grid) return;
   remark.notes.push_back(fmt::format(
       "launcher host is ignored: at granularity {} threads of the parent launch", remark.granularity));
@@ -280,7 +280,7 @@ void note_launcher(SiteRemark& remark, const PlannedSite& planned) {
 
 // A consumer's block that cannot be as large as was asked.
 void note_threads(SiteRemark& remark, const PlannedSite& planned) {
-  const uint32_t asked = planned.wish.consumer_threads;
+  const uint32_t asked = planned.options.consumer_threads;
   if (asked == 0) return;
   std::string why;
   if (planned.way.is_at_once() || planned.shape.exact) {
@@ -338,7 +338,7 @@ void describe_rewritten(SiteRemark& remark, const PlannedSite& planned, bool is_
   if (!planned.not_own.empty())
     remark.notes.push_back("small children are not run by their own thread: " + planned.not_own);
   note_threads(remark, planned);
-  if (planned.way.is_at_once() && planned.wish.buffer == Buffer::Malloc)
+  if (planned.way.is_at_once() && planned.options.buffer == Buffer::Malloc)
     remark.notes.emplace_back("buffer malloc is ignored: launches that are not put off have no queue");
   if (planned.keeps_launches)
     remark.notes.emplace_back("launches of sizes that CUDA may refuse are the program's own");

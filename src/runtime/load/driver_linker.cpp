@@ -142,15 +142,15 @@ std::string AvailableLinker::link(const std::vector<jit::LinkInput>& inputs,
   }
 }
 
-const jit::Linker* chosen_linker(LinkerChoice choice) {
+const jit::Linker* chosen_linker(settings::LinkerChoice choice) {
   static const DriverLinker driver_linker;
   static const AvailableLinker available;
   switch (choice) {
-    case LinkerChoice::NvJitLink:
+    case settings::LinkerChoice::NvJitLink:
       return nullptr;
-    case LinkerChoice::Driver:
+    case settings::LinkerChoice::Driver:
       return &driver_linker;
-    case LinkerChoice::Auto:
+    case settings::LinkerChoice::Auto:
       break;
   }
   return takes_machine_code() ? static_cast<const jit::Linker*>(&available) : &driver_linker;

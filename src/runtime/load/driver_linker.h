@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "jit/data/linker.h"
-#include "runtime/settings/config.h"
+#include "settings/config.h"
 
 namespace klap::runtime {
 
@@ -36,7 +36,7 @@ class AvailableLinker : public jit::Linker {
 };
 
 // The linker of the settings, null for nvJitLink alone. Lives as long as the process.
-const jit::Linker* chosen_linker(LinkerChoice choice);
+const jit::Linker* chosen_linker(settings::LinkerChoice choice);
 
 // Whether the driver takes machine code, as far as this process knows.
 bool takes_machine_code();

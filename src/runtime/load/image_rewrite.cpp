@@ -129,7 +129,7 @@ jit::Request request_for(uint32_t sm) {
   request.device_runtime = config().device_runtime;
   request.dump = dump_to_folder();
   request.cache = disk_cache();
-  request.configuration = code_settings(config());
+  request.configuration = settings::canonical_text(config());
   return request;
 }
 

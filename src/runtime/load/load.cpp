@@ -76,7 +76,7 @@ std::optional<CUresult> rewrite_and_load(const ImageSource& source, ModuleRecord
 // A driver that turns out to take no machine code is given PTX instead.
 std::optional<CUresult> rewrite_for_driver(const ImageSource& source, ModuleRecord& record,
                                            const LoadCubin& load) {
-  const bool as_machine_code = takes_machine_code() && config().linker != LinkerChoice::NvJitLink;
+  const bool as_machine_code = takes_machine_code() && config().linker != settings::LinkerChoice::NvJitLink;
   const auto refused = [&] { return as_machine_code && !takes_machine_code(); };
   try {
     const auto result = rewrite_and_load(source, record, load);

@@ -45,8 +45,9 @@ bool is_empty(const KlapCounters& counters) { return counters.packed == 0 && cou
 
 }  // namespace
 
-bool asks_for_readback(const Config& config, const std::string& parent, const std::string& child) {
-  return config.value(*find_key(Section::Kernel, "launcher"), &parent, &child).text == kHostReadback;
+bool asks_for_readback(const settings::Config& config, const std::string& parent, const std::string& child) {
+  return config.value(*settings::find_key(settings::Section::Kernel, "launcher"), &parent, &child).text ==
+         settings::kHostReadback;
 }
 
 bool can_read_back(const jit::Variant& variant) {

@@ -9,12 +9,12 @@
 #include <cuda.h>
 
 #include "runtime/launch/parent_kernel.h"
-#include "runtime/settings/config.h"
+#include "settings/config.h"
 
 namespace klap::runtime {
 
 // Whether the settings ask for it.
-bool asks_for_readback(const Config& config, const std::string& parent, const std::string& child);
+bool asks_for_readback(const settings::Config& config, const std::string& parent, const std::string& child);
 
 // Whether it can be done: queues of a size of their own say nothing of what will be in them.
 bool can_read_back(const jit::Variant& variant);

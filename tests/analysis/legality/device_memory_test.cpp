@@ -5,6 +5,7 @@
 
 #include "assembled.h"
 #include "fixture.h"
+#include "tests/settings/given.h"
 
 // Its helpers are called as those of build_test.cpp are.
 namespace klap::test::device_memory {
@@ -49,11 +50,7 @@ jit::Program program_of(std::vector<jit::Unit> units) {
 jit::Request request(const char* asked = "warp", jit::Granularity granularity = jit::Granularity::Grid) {
   jit::Request made;
   made.sm = 90;
-  made.granularity = [granularity](const std::string&) { return granularity; };
-  made.setting = [asked](std::string_view key, auto&, auto&) -> std::optional<jit::GivenValue> {
-    if (key != "aggregate_malloc") return std::nullopt;
-    return jit::GivenValue{asked, "environment"};
-  };
+  made.setting = test::given({{"granularity", to_string(granularity)}, {"aggregate_malloc", asked}});
   return made;
 }
 

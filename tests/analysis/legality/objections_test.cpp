@@ -22,6 +22,7 @@
 #include "literals.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "tests/settings/given.h"
 
 namespace klap::test {
 namespace {
@@ -69,6 +70,7 @@ class CaseReader {
     auto granularity = jit::Granularity::Grid;
     auto launcher = jit::Launcher::Host;
     auto ordering = jit::Ordering::Auto;
+    test::GivenValues values;
     while (words >> word) {
       if (word == "device") launcher = jit::Launcher::Device;
       if (word == "auto") launcher = jit::Launcher::Auto;
@@ -81,18 +83,13 @@ class CaseReader {
       if (word == "relaxed") ordering = jit::Ordering::Relaxed;
       if (word == "build") case_.build = true;
       if (word == "any_block") request.blocks = false;
-      if (word.starts_with("threshold_")) request.setting = threshold(word.substr(10));
+      if (word.starts_with("threshold_")) values["threshold"] = word.substr(10);
       if (word.starts_with("sm_")) request.sm = static_cast<uint32_t>(std::stoul(word.substr(3)));
     }
-    request.granularity = [granularity](const std::string&) { return granularity; };
-    request.launcher = [launcher](const std::string&) { return launcher; };
-    request.ordering = [ordering](const std::string&) { return ordering; };
-  }
-
-  static decltype(jit::Request::setting) threshold(const std::string& text) {
-    return [text](std::string_view key, const std::string&, const std::string&) {
-      return key == "threshold" ? std::optional(jit::GivenValue{text, "test"}) : std::nullopt;
-    };
+    values["granularity"] = to_string(granularity);
+    values["launcher"] = to_string(launcher);
+    values["ordering"] = to_string(ordering);
+    request.setting = test::given(values);
   }
 
   [[nodiscard]] size_t find(const std::string& text) const {
@@ -244,11 +241,7 @@ constexpr char kOwnOfTwoUnits[] =
 
 TEST(Objections, ToRunningAChildOfAnotherUnitAtOnce) {
   jit::Request request;
-  request.setting = [](std::string_view key, const std::string&, const std::string&) {
-    return key == "threshold" ? std::optional(jit::GivenValue{"8", "test"}) : std::nullopt;
-  };
-  request.granularity = [](const std::string&) { return jit::Granularity::Grid; };
-  request.launcher = [](const std::string&) { return jit::Launcher::Host; };
+  request.setting = test::given({{"threshold", "8"}, {"granularity", "grid"}, {"launcher", "host"}});
   const std::string text = only_text(explain_module(two_units(parent_text(), child_text()), request));
   EXPECT_THAT(text, testing::HasSubstr(", children of no threads left out, "));
   EXPECT_THAT(text, testing::HasSubstr(kOwnOfTwoUnits));

@@ -206,7 +206,7 @@ std::vector<int> after(std::vector<int> cells, int (*rounds)(int), Round round, 
 
 void split(Builder& c, const std::string& parent) {
   c.rewritten(parent);
-  c.setting("KLAP_SPLIT_ROUNDS", "all");
+  c.setting("KLAP_OPTIMISE", "split_iterations=all");
 }
 
 }  // namespace

@@ -30,12 +30,10 @@ CONFIGURATIONS = {
     "host": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host"},
     # With what is off by itself.
     "host_options": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host",
-                     "KLAP_HOLD_ARGUMENTS": "on", "KLAP_SPLIT_ROUNDS": "all", "KLAP_COUNT_CHILDREN": "0",
-                     "KLAP_UNROLL": "8"},
+                     "KLAP_OPTIMISE": "+preload_arguments,split_iterations=all,unroll=8", "KLAP_COUNT_CHILDREN": "0"},
     # Without what is on by itself.
-    "host_less": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host", "KLAP_TWO_HEADS": "off",
-                  "KLAP_SPLIT_ROUNDS": "off", "KLAP_BATCH_ITEMS": "off", "KLAP_FLATTEN": "off",
-                  "KLAP_UNROLL": "off", "KLAP_OCCUPANCY": "off"},
+    "host_less": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "host",
+                  "KLAP_OPTIMISE": "-double_buffer,-split_iterations,-batch_items,-flatten,-unroll,-occupancy"},
     "device": {"KLAP_GRANULARITY": "grid", "KLAP_LAUNCHER": "device"},
     "block": {"KLAP_GRANULARITY": "block"},
     "multiblock": {"KLAP_GRANULARITY": "multiblock", "KLAP_MULTIBLOCK": "3"},

@@ -10,6 +10,7 @@
 #include "support/error.h"
 #include "support/file.h"
 #include "support/hash.h"
+#include "tests/settings/given.h"
 
 namespace klap::jit {
 namespace {
@@ -187,7 +188,7 @@ TEST_F(Cache, EntriesForOtherDecisionsAreOutdated) {
   const CacheKey key = key_for("a");
   use(key);
   Request request;
-  request.granularity = [](const std::string&) { return Granularity::None; };
+  request.setting = test::given({{"granularity", "none"}});
   DiskCache cache({.folder = folder()});
   const auto build = [&] { return module_for(key); };
   EXPECT_EQ(cache.find_or_build(key, request, build).cache, CacheUse::Outdated);
@@ -215,12 +216,12 @@ TEST_F(Cache, AFailedBuildIsPassedOnAndNotKept) {
 
 TEST(CacheKey, SettingsThatDecideAboutKernelsAreInIt) {
   const auto settings = [](const std::string& text, const char* granularity = nullptr) {
-    runtime::Config config = runtime::load_config([&](const char* name) {
+    settings::Config config = settings::load_config([&](const char* name) {
       return std::string_view(name) == "KLAP_GRANULARITY" ? granularity : nullptr;
     });
-    runtime::apply_config_text(config, text, "test.toml");
+    settings::apply_config_text(config, text, "test.toml");
     EXPECT_TRUE(config.problems.empty());
-    return runtime::code_settings(config);
+    return settings::canonical_text(config);
   };
   const std::string table = "[[kernel]]\nname = \"a*\"\ngranularity = \"none\"\n";
   EXPECT_NE(settings(""), settings(table));
@@ -235,7 +236,7 @@ TEST(CacheKey, SettingsThatDecideAboutKernelsAreInIt) {
     EXPECT_EQ(settings(""), settings(std::string("[defaults]\n") + key + " = 4096\n")) << "changes no code";
   }
   EXPECT_NE(settings(""), settings("[defaults]\nconsumer_threads = 512\n"));
-  EXPECT_NE(settings(""), settings("[defaults]\npack_records = \"off\"\n"));
+  EXPECT_NE(settings(""), settings("[defaults]\noptimise = \"-pack_records\"\n"));
   EXPECT_NE(settings(""), settings("[defaults]\nthreshold = \"off\"\n"));
   EXPECT_NE(settings(""), settings("[defaults]\nbuffer = \"malloc\"\n"));
   EXPECT_NE(settings(""), settings("[defaults]\npromotion = \"PA\"\n"));

@@ -4,19 +4,19 @@
 #include <set>
 
 #include "fixture.h"
-#include "jit/plan/given_setting.h"
 #include "runtime/load/module_cache.h"
-#include "runtime/settings/config.h"
-#include "runtime/settings/settings_table.h"
+#include "settings/config.h"
+#include "settings/table.h"
 #include "support/error.h"
+#include "tests/settings/given.h"
 
 namespace klap::jit {
 namespace {
 
-using runtime::Config;
-using runtime::Section;
-using runtime::Setting;
-using runtime::SettingType;
+using settings::Config;
+using settings::Section;
+using settings::Setting;
+using settings::SettingType;
 
 struct Keys {
   std::string disk, memory;
@@ -40,7 +40,7 @@ Request request_for(const Config& config) {
     return config.setting_for(key, parent, child);
   };
   request.device_runtime = config.device_runtime;
-  request.configuration = runtime::code_settings(config);
+  request.configuration = settings::canonical_text(config);
   return request;
 }
 
@@ -63,6 +63,8 @@ std::array<std::string, 2> two_values(const Setting& setting) {
     case SettingType::Blocks:
     case SettingType::Threshold:
       break;
+    case SettingType::Optimise:
+      return {"-flatten", "unroll=2"};
   }
   return {"2", "4"};
 }
@@ -79,18 +81,23 @@ bool changes_no_code(const Setting& setting) {
   return names.contains(setting.key.empty() ? setting.variable : setting.key);
 }
 
+// A single optimisation is switched by the row `optimise`.
 Config from_variable(const Setting& setting, const std::string& value) {
-  return runtime::load_config(
-      [&](const char* name) { return setting.variable == name ? value.c_str() : nullptr; });
+  const bool is_switch = setting.kind == settings::Kind::Optimisation;
+  const std::string text = is_switch ? std::string(setting.key) + "=" + value : value;
+  const std::string_view variable = is_switch ? "KLAP_OPTIMISE" : setting.variable;
+  return settings::load_config([&](const char* name) { return variable == name ? text.c_str() : nullptr; });
 }
 
 Config from_file(const std::string& table, const Setting& setting, const std::string& value) {
   const bool bare = setting.type == SettingType::Count || setting.type == SettingType::Share ||
                     setting.type == SettingType::Blocks || setting.type == SettingType::Threads;
-  Config config = runtime::load_config([](const char*) -> const char* { return nullptr; });
-  const std::string quote = bare ? "" : "\"";
-  runtime::apply_config_text(config, table + std::string(setting.key) + " = " + quote + value + quote + "\n",
-                             "test.toml");
+  Config config = settings::load_config([](const char*) -> const char* { return nullptr; });
+  const std::string quote = bare ? "" : "\"", key(setting.key);
+  const bool is_switch = setting.kind == settings::Kind::Optimisation;
+  const std::string line =
+      is_switch ? "optimise = \"" + key + "=" + value + "\"" : key + " = " + quote + value + quote;
+  settings::apply_config_text(config, table + line + "\n", "test.toml");
   EXPECT_TRUE(config.problems.empty()) << config.problems.front();
   return config;
 }
@@ -105,9 +112,9 @@ void expect_keys(const Setting& setting, const Config& one, const Config& two, c
 }
 
 TEST(Keys, TwoValuesOfEverySettingGiveTwoKeysInBothCaches) {
-  for (const Setting& setting : runtime::settings()) {
+  for (const Setting& setting : settings::table()) {
     const auto [one, two] = two_values(setting);
-    if (!setting.variable.empty())
+    if (!setting.variable.empty() || setting.kind == settings::Kind::Optimisation)
       expect_keys(setting, from_variable(setting, one), from_variable(setting, two), "environment");
     for (const Section section : setting.sections) {
       if (setting.key == "name" || setting.key == "child") continue;
@@ -121,26 +128,17 @@ TEST(Keys, TwoValuesOfEverySettingGiveTwoKeysInBothCaches) {
 // Not every caller says what its settings are as a text.
 TEST(Keys, AnswersOfARequestAreInTheKeyInTheProcess) {
   std::set<std::string> keys;
-  const auto add = [&](std::string_view asked, const std::string& value) {
+  const auto add = [&](const Setting& row, const std::string& value) {
     Request request;
-    request.setting = [&](std::string_view key, const std::string&, const std::string&) {
-      return key == asked ? std::optional(GivenValue{value, "test"}) : std::nullopt;
-    };
-    EXPECT_TRUE(keys.insert(keys_of({}, request).memory).second) << asked << " " << value;
+    request.setting = test::given({{std::string(row.key), value}});
+    EXPECT_TRUE(keys.insert(keys_of({}, request).memory).second) << row.key << " " << value;
   };
-  std::vector<std::string_view> asked(launch_keys().begin(), launch_keys().end());
-  asked.push_back(kHeapKey);
-  for (const std::string_view key : asked) {
-    const Setting* row = runtime::find_key(Section::Kernel, key);
-    if (row == nullptr) row = runtime::find_key(Section::Defaults, key);
-    ASSERT_NE(row, nullptr) << key;
-    for (const std::string& value : two_values(*row)) add(key, value);
+  for (const Setting& row : settings::table()) {
+    if (row.sections.empty() || changes_no_code(row) || row.key == "optimise") continue;
+    // The runtime reads these.
+    if (row.key == "dependent_launch" || row.key == "name" || row.key == "child") continue;
+    for (const std::string& value : two_values(row)) add(row, value);
   }
-}
-
-TEST(Keys, ASettingThatIsNotInThemCannotBeAskedFor) {
-  EXPECT_THROW(given_setting(Request{}, "pool_bytes", "parent", "child"), Error);
-  EXPECT_FALSE(given_setting(Request{}, "granularity", "parent", "child"));
 }
 
 struct OtherLinker : Linker {
@@ -177,16 +175,6 @@ TEST(Keys, EveryFieldOfARequestIsInBoth) {
     change(request);
     add(field, request);
   }
-  // What these say of kernels stands in the entry on the disk, and in the key in the process.
-  const auto add_in_process = [&](const char* field, const std::function<void(Request&)>& change) {
-    Request request;
-    change(request);
-    EXPECT_TRUE(memory.insert(keys_of({}, request).memory).second) << field;
-  };
-  add_in_process("granularity", [](Request& r) { r.granularity = [](auto&) { return Granularity::Warp; }; });
-  add_in_process("launcher", [](Request& r) { r.launcher = [](auto&) { return Launcher::Device; }; });
-  add_in_process("multiblock", [](Request& r) { r.multiblock = [](auto&) { return 7u; }; });
-  add_in_process("ordering", [](Request& r) { r.ordering = [](auto&) { return Ordering::Stream; }; });
 }
 
 TEST(Keys, EveryFieldOfAProgramIsInBoth) {

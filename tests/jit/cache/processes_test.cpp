@@ -14,6 +14,7 @@
 #include "jit/compile/toolchain.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "tests/settings/given.h"
 
 namespace klap::jit {
 namespace {
@@ -161,7 +162,7 @@ TEST_F(Cache, ASiteFreeModuleIsKeptToo) {
   DiskCache cache({.folder = folder()});
   Request request;
   request.cache = &cache;
-  request.granularity = [](const std::string&) { return Granularity::None; };
+  request.setting = test::given({{"granularity", "none"}});
   const Program program = program_from_ptx(ptx, "cdp2");
   EXPECT_EQ(rewrite_module(program, request).cache, CacheUse::Miss);
   const RewrittenModule again = rewrite_module(program, request);

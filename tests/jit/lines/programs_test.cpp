@@ -12,6 +12,7 @@
 #include "line_table.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "tests/settings/given.h"
 
 namespace klap::test {
 namespace {
@@ -56,7 +57,7 @@ class Built {
       }
       jit::Request request;
       request.sm = 90;
-      request.launcher = [launcher](const std::string&) { return launcher; };
+      request.setting = test::given({{"granularity", "grid"}, {"launcher", to_string(launcher)}});
       module = rewrite_module(units, request);
     }
     rows_ = read_line_table(module.cubin);

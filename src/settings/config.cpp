@@ -1,6 +1,6 @@
 // Environment variables, precedence and kernel matching. The config file's text is config_file.cpp's
 // business.
-#include "runtime/settings/config.h"
+#include "settings/config.h"
 
 #include <fmt/format.h>
 #include <sys/auxv.h>
@@ -9,14 +9,14 @@
 #include <cstdlib>
 #include <limits>
 
-#include "runtime/settings/settings_table.h"
-#include "runtime/settings/spelling.h"
+#include "settings/spelling.h"
+#include "settings/table.h"
 #include "support/demangle.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "support/log.h"
 
-namespace klap::runtime {
+namespace klap::settings {
 
 namespace {
 
@@ -40,7 +40,8 @@ class VariableReader {
       if (const auto problem = check_value(*find_variable(name), name, value)) {
         config_.problems.emplace_back(problem->what());
       } else {
-        config_.environment[name] = {value, Value::From::Environment, "environment"};
+        keep_value(config_.environment, name, *find_variable(name),
+                   {value, Value::From::Environment, "environment"});
       }
     }
   }
@@ -129,12 +130,6 @@ void apply_log_settings(Config& config) {
   }
 }
 
-std::optional<jit::Granularity> parse_granularity(std::string_view name) {
-  return analysis::parse_granularity(name);
-}
-
-std::optional<jit::Ordering> parse_ordering(std::string_view name) { return analysis::parse_ordering(name); }
-
 std::optional<LinkerChoice> parse_linker(std::string_view name) {
   if (name == "auto") return LinkerChoice::Auto;
   if (name == "nvjitlink") return LinkerChoice::NvJitLink;
@@ -143,8 +138,15 @@ std::optional<LinkerChoice> parse_linker(std::string_view name) {
 }
 
 // To the pipeline, a host that reads back is the host (readback.h).
-std::optional<jit::Launcher> parse_launcher(std::string_view name) {
-  return analysis::parse_launcher(name == kHostReadback ? to_string(jit::Launcher::Host) : name);
+std::optional<analysis::Launcher> parse_launcher(std::string_view name) {
+  return analysis::parse_launcher(name == kHostReadback ? to_string(analysis::Launcher::Host) : name);
+}
+
+void keep_value(Values& values, std::string_view name, const Setting& setting, const Value& value) {
+  values[name] = value;
+  if (setting.type != SettingType::Optimise) return;
+  const Optimisations asked = parse_optimise(value.text);
+  for (const auto& [row, text] : std::get<0>(asked)) values[row->key] = {text, value.from, value.place};
 }
 
 bool KernelTable::matches(const std::string& mangled, const std::string* child) const {
@@ -161,9 +163,7 @@ std::optional<Value> Config::given(const Setting& setting, const std::string* ma
     const auto found = values.find(name);
     return found == values.end() ? nullptr : &found->second;
   };
-  if (!setting.variable.empty()) {
-    if (const Value* const set = find(environment, setting.variable)) return *set;
-  }
+  if (const Value* const set = find(environment, setting.name())) return *set;
   if (setting.key.empty()) return std::nullopt;
   for (const KernelTable& table : kernels) {
     if (mangled == nullptr) break;
@@ -178,33 +178,33 @@ Value Config::value(const Setting& setting, const std::string* mangled, const st
   return given(setting, mangled, child).value_or(Value{std::string(setting.default_value)});
 }
 
-std::optional<jit::GivenValue> Config::setting_for(std::string_view key, const std::string& parent,
-                                                   const std::string& child) const {
-  const Setting* const of_kernel = find_key(Section::Kernel, key);
+std::optional<Given> Config::setting_for(std::string_view key, const std::string& parent,
+                                         const std::string& child) const {
+  const Setting* const of_launch = find_of_launch(key);
   // What is compared with records every child, and is one group of threads for each of its blocks.
   if ((key == "flatten" || key == "threshold") &&
       value(*find_key(Section::Kernel, "launcher"), &parent, &child).text == kHostReadback)
-    return jit::GivenValue{"off", "launcher host-readback"};
-  const Setting& setting = of_kernel != nullptr ? *of_kernel : *find_key(Section::Defaults, key);
+    return Given{"off", "launcher host-readback"};
+  const Setting& setting = of_launch != nullptr ? *of_launch : *find_key(Section::Defaults, key);
   const auto set = given(setting, &parent, &child);
   if (!set) return std::nullopt;
   // Not the line: rewritten modules are kept, with their remarks, for as long as the values stay.
   const std::string text =
-      key == "launcher" && set->text == kHostReadback ? to_string(jit::Launcher::Host) : set->text;
-  return jit::GivenValue{text, set->from == Value::From::File ? "config file" : set->place};
+      key == "launcher" && set->text == kHostReadback ? to_string(analysis::Launcher::Host) : set->text;
+  return Given{text, set->from == Value::From::File ? "config file" : set->place};
 }
 
 // What was kept is valid, and the table's defaults are, so these find a value.
-jit::Granularity Config::granularity_for(const std::string& mangled) const {
-  return *parse_granularity(value(*find_key(Section::Kernel, "granularity"), &mangled).text);
+analysis::Granularity Config::granularity_for(const std::string& mangled) const {
+  return *analysis::parse_granularity(value(*find_key(Section::Kernel, "granularity"), &mangled).text);
 }
 
-jit::Launcher Config::launcher_for(const std::string& mangled) const {
+analysis::Launcher Config::launcher_for(const std::string& mangled) const {
   return *parse_launcher(value(*find_key(Section::Kernel, "launcher"), &mangled).text);
 }
 
-jit::Ordering Config::ordering_for(const std::string& mangled) const {
-  return *parse_ordering(value(*find_key(Section::Kernel, "ordering"), &mangled).text);
+analysis::Ordering Config::ordering_for(const std::string& mangled) const {
+  return *analysis::parse_ordering(value(*find_key(Section::Kernel, "ordering"), &mangled).text);
 }
 
 uint32_t Config::multiblock_for(const std::string& mangled) const {
@@ -225,7 +225,7 @@ uint32_t Config::concurrency_for(const std::string& mangled, const std::string& 
 }
 
 bool Config::dependent_launch_for(const std::string& mangled) const {
-  return *parse_boolean(value(*find_key(Section::Kernel, "dependent_launch"), &mangled).text);
+  return *parse_boolean(value(*find_optimisation("dependent_launch"), &mangled).text);
 }
 
 // A chain's only child is its parent.
@@ -238,6 +238,37 @@ uint32_t Config::pool_for(const std::string& mangled, uint32_t annotated) const 
 uint64_t Config::total_bytes() const {
   const auto set = given(*find_variable("KLAP_TOTAL_BYTES"));
   return set ? *parse_size(set->text) : std::numeric_limits<uint64_t>::max();
+}
+
+namespace {
+
+// `optimise` itself stands there as the optimisations that it switches.
+bool changes_no_code(std::string_view key) {
+  return key == "name" || key == "child" || key == "pool_bytes" || key == "total_bytes" ||
+         key == "concurrency" || key == "pool" || key == "optimise";
+}
+
+}  // namespace
+
+std::string canonical_text(const Config& config) {
+  std::string text;
+  for (const Setting& setting : table()) {
+    // All that kernels can have, so that no later one is forgotten, but for what changes no code.
+    if (setting.key.empty() || changes_no_code(setting.key)) continue;
+    const Value general = config.value(setting);
+    // Remarks say who asked, and are kept with the code.
+    text += fmt::format("{} {} {}\n", setting.key, general.text, static_cast<int>(general.from));
+    if (config.environment.contains(setting.name())) continue;  // decides for all kernels
+    for (const KernelTable& table : config.kernels) {
+      const auto value = table.values.find(setting.key);
+      if (value == table.values.end()) continue;
+      text += fmt::format("{} {} of {} {} {} {}\n", setting.key, value->second.text, table.glob.size(),
+                          table.glob, table.child_glob.size(), table.child_glob);
+    }
+  }
+  // Two linkers make two images of the same code.
+  text += fmt::format("linker {}\n", static_cast<int>(config.linker));
+  return text;
 }
 
 // Greedy with one point of return, the last *: giving an earlier * more can never help. Linear in practice.
@@ -260,4 +291,4 @@ bool glob_match(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
-}  // namespace klap::runtime
+}  // namespace klap::settings

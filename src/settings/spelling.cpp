@@ -1,11 +1,11 @@
-#include "runtime/settings/spelling.h"
+#include "settings/spelling.h"
 
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
 #include <numeric>
 
-namespace klap::runtime {
+namespace klap::settings {
 
 namespace {
 
@@ -46,4 +46,4 @@ std::optional<std::string_view> nearest(std::string_view word,
   return best;
 }
 
-}  // namespace klap::runtime
+}  // namespace klap::settings

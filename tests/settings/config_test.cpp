@@ -1,5 +1,5 @@
 // Settings: what each variable and key does, who wins, and what people are told about slips.
-#include "runtime/settings/config.h"
+#include "settings/config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,17 +9,17 @@
 #include <map>
 #include <set>
 
-#include "runtime/launch/launch_context.h"
-#include "runtime/launch/launch_reasons.h"
-#include "runtime/settings/settings_table.h"
-#include "runtime/settings/spelling.h"
+#include "settings/spelling.h"
+#include "settings/table.h"
 #include "support/file.h"
 
-namespace klap::runtime {
+namespace klap::settings {
 namespace {
 
-using jit::Granularity;
-using jit::Launcher;
+using analysis::Granularity;
+using analysis::Launcher;
+using analysis::parse_granularity;
+using analysis::parse_ordering;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -67,11 +67,11 @@ TEST(Environment, NothingSetGivesTheDefaults) {
 }
 
 TEST(Environment, GroupsOfBlocksHaveASize) {
-  EXPECT_EQ(from_environment({}).multiblock_for(kParent), jit::kMultiBlock);
+  EXPECT_EQ(from_environment({}).multiblock_for(kParent), kMultiBlock);
   EXPECT_EQ(from_environment({{"KLAP_MULTIBLOCK", "3"}}).multiblock_for(kParent), 3);
   EXPECT_EQ(from_text("[defaults]\nmultiblock = 5\n").multiblock_for(kParent), 5);
   const Config wrong = from_environment({{"KLAP_MULTIBLOCK", "1"}});
-  EXPECT_EQ(wrong.multiblock_for(kParent), jit::kMultiBlock);
+  EXPECT_EQ(wrong.multiblock_for(kParent), kMultiBlock);
   EXPECT_THAT(wrong.problems,
               ElementsAre(HasSubstr("KLAP_MULTIBLOCK cannot be '1' (fix: use a number from 2")));
 }
@@ -292,7 +292,7 @@ TEST(File, ATableWithAChildHasNoKeyOfAllLaunches) {
   EXPECT_THAT(config.problems,
               ElementsAre("klap.toml:1:1: 'pool_bytes' is for all launches of a kernel, not for "
                           "those of one child (fix: put it into a table without child)"));
-  EXPECT_EQ(config.pool_bytes_for(kParent), kDefaultPoolBytes);
+  EXPECT_EQ(config.pool_bytes_for(kParent), uint64_t{1} << 30);
   const Config both =
       from_text("[[kernel]]\nname = \"*\"\nchild = \"*\"\npool_bytes = 4096\nbuffer = \"malloc\"\n");
   EXPECT_THAT(both.problems, ElementsAre(testing::HasSubstr("'buffer' is for all launches of a kernel"),
@@ -327,12 +327,8 @@ granularity = "Grid"
           "klap.toml:1:2: unknown table 'kernels' (fix: did you mean 'kernel'? use one of: defaults, "
           "kernel)",
           "klap.toml:3:1: unknown key 'granularty' in [defaults] (fix: did you mean 'granularity'? "
-          "use one of: granularity, launcher, multiblock, ordering, buffer, pool_bytes, total_bytes, "
-          "concurrency, consumer_threads, dependent_launch, two_heads, pack_records, "
-          "flatten, split_rounds, hold_arguments, unroll, occupancy, pack_blocks, batch_items, threshold, "
-          "aggregate_malloc, "
-          "promotion, "
-          "batch_links, pool, assume)",
+          "use one of: granularity, launcher, ordering, threshold, promotion, assume, aggregate_malloc, "
+          "pool_bytes, total_bytes, concurrency, optimise, multiblock, buffer, consumer_threads, pool)",
           "klap.toml:4:15: granularity cannot be 'Grid' (fix: did you mean 'grid'? use none | "
           "warp | block | multiblock | grid | auto)"));
 }
@@ -439,7 +435,7 @@ TEST(SettingsTable, DocumentedDefaultsAreTheDefaults) {
   EXPECT_EQ(find_variable("KLAP_LOG")->default_value, config.log_level);
   EXPECT_EQ(config.granularity_for(kParent), Granularity::Auto);
   EXPECT_EQ(config.launcher_for(kParent), Launcher::Auto);
-  EXPECT_EQ(config.pool_bytes_for(kParent), kDefaultPoolBytes);
+  EXPECT_EQ(config.pool_bytes_for(kParent), uint64_t{1} << 30);
   EXPECT_EQ(parse_boolean(find_variable("KLAP_DISABLE")->default_value), config.disabled);
   EXPECT_EQ(parse_boolean(find_variable("KLAP_CACHE_DISABLE")->default_value), config.cache_disabled);
   EXPECT_EQ(parse_size(find_variable("KLAP_CACHE_MAX_SIZE")->default_value), config.cache_max_bytes);
@@ -484,11 +480,11 @@ TEST(SettingsTable, EveryLauncherOfTheTableIsKnown) {
   for (const std::string_view name : find_variable("KLAP_LAUNCHER")->choices) {
     ASSERT_TRUE(parse_launcher(name)) << name;
     // The host that reads back is no launcher of its own to the pipeline.
-    EXPECT_EQ(jit::to_string(*parse_launcher(name)), name == "host-readback" ? "host" : name);
+    EXPECT_EQ(to_string(*parse_launcher(name)), name == "host-readback" ? "host" : name);
   }
   for (const std::string_view name : find_variable("KLAP_ORDERING")->choices) {
     ASSERT_TRUE(parse_ordering(name)) << name;
-    EXPECT_EQ(jit::to_string(*parse_ordering(name)), name);
+    EXPECT_EQ(to_string(*parse_ordering(name)), name);
   }
   EXPECT_FALSE(parse_ordering("strict"));
   EXPECT_FALSE(parse_launcher("guest"));
@@ -498,28 +494,24 @@ TEST(SettingsTable, EveryGranularityOfTheTableIsKnown) {
   const Setting& setting = *find_variable("KLAP_GRANULARITY");
   for (const std::string_view name : setting.choices) {
     ASSERT_TRUE(parse_granularity(name)) << name;
-    EXPECT_EQ(jit::to_string(*parse_granularity(name)), name);
+    EXPECT_EQ(to_string(*parse_granularity(name)), name);
   }
   EXPECT_FALSE(parse_granularity("galaxy"));
 }
 
 TEST(SettingsTable, EveryVariableStandsInTheTexts) {
-  const std::string text = settings_text(), markdown = settings_markdown();
+  const std::string text = as_text(Kind::User) + as_text(Kind::Developer);
+  const std::string markdown = as_markdown(Kind::User) + as_markdown(Kind::Developer);
   for (const std::string_view name : variables()) {
     EXPECT_THAT(text, HasSubstr(std::string(name)));
     EXPECT_THAT(markdown, HasSubstr("| `" + std::string(name) + "` |"));
   }
+  for (const std::string_view name : optimisations()) {
+    EXPECT_THAT(as_text(Kind::Optimisation), HasSubstr("KLAP_OPTIMISE " + std::string(name)));
+    EXPECT_THAT(as_markdown(Kind::Optimisation), HasSubstr("| `" + std::string(name) + "` |"));
+  }
   EXPECT_THAT(markdown, HasSubstr("none \\| warp \\| block")) << "a bar would end the cell";
 }
 
-TEST(LaunchReasons, HaveDistinctNamesAndMeanings) {
-  std::set<std::string> names;
-  for (const LaunchReason& reason : launch_reasons()) {
-    EXPECT_TRUE(names.insert(reason.name).second) << reason.name;
-    EXPECT_STRNE(reason.meaning, "");
-  }
-  EXPECT_THAT(names, testing::Contains(reasons::kStreamCapture.name));
-}
-
 }  // namespace
-}  // namespace klap::runtime
+}  // namespace klap::settings

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "preloaded.h"
-#include "runtime/settings/settings_table.h"
+#include "settings/table.h"
 
 namespace klap::settings_test {
 namespace {
@@ -20,10 +20,13 @@ using testing::Not;
 // "KLAP_LOG", "[defaults] granularity", "[[kernel]] name".
 std::vector<std::string> all_places() {
   std::vector<std::string> places;
-  for (const runtime::Setting& setting : runtime::settings()) {
+  for (const settings::Setting& setting : settings::table()) {
+    const bool is_switch = setting.kind == settings::Kind::Optimisation;
+    const std::string key = (is_switch ? "optimise " : "") + std::string(setting.key);
+    if (is_switch) places.push_back("KLAP_OPTIMISE " + std::string(setting.key));
     if (!setting.variable.empty()) places.emplace_back(setting.variable);
-    for (const runtime::Section section : setting.sections) {
-      places.push_back(std::string(to_string(section)) + " " + std::string(setting.key));
+    for (const settings::Section section : setting.sections) {
+      places.push_back(std::string(to_string(section)) + " " + key);
     }
   }
   return places;
@@ -213,18 +216,18 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     }
     EXPECT_EQ(heads, std::set(queues.begin(), queues.end()).size());
   }
-  void two_heads() {
-    expect_heads("KLAP_TWO_HEADS=on", 2);
-    expect_heads("KLAP_TWO_HEADS=off", 1);
+  void double_buffer() {
+    expect_heads("KLAP_OPTIMISE=+double_buffer", 2);
+    expect_heads("KLAP_OPTIMISE=-double_buffer", 1);
   }
-  void default_two_heads() {
-    expect_heads(config("[defaults]\ntwo_heads = \"on\"\n"), 2);
-    expect_heads(config("[defaults]\ntwo_heads = \"off\"\n"), 1);
+  void default_double_buffer() {
+    expect_heads(config("[defaults]\noptimise = \"+double_buffer\"\n"), 2);
+    expect_heads(config("[defaults]\noptimise = \"-double_buffer\"\n"), 1);
   }
-  void kernel_two_heads() {
-    expect_heads(config(parent_table_ + "two_heads = \"on\"\n"), 2);
-    expect_heads(config(parent_table_ + "two_heads = \"off\"\n"), 1);
-    expect_heads(config("[[kernel]]\nname = \"other*\"\ntwo_heads = \"off\"\n"), 2);
+  void kernel_double_buffer() {
+    expect_heads(config(parent_table_ + "optimise = \"+double_buffer\"\n"), 2);
+    expect_heads(config(parent_table_ + "optimise = \"-double_buffer\"\n"), 1);
+    expect_heads(config("[[kernel]]\nname = \"other*\"\noptimise = \"-double_buffer\"\n"), 2);
   }
   // Whether the consumer of a child that is run thread by thread has the name of one that holds arguments.
   void expect_held(const std::string& setting, bool expected = true) {
@@ -235,12 +238,14 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     EXPECT_THAT(rewritten, HasSubstr("_flat256")) << setting;
     EXPECT_EQ(expected, rewritten.find("_held(") != std::string::npos) << setting;
   }
-  void hold_arguments() {
-    expect_held("KLAP_HOLD_ARGUMENTS=on");
-    expect_held("KLAP_HOLD_ARGUMENTS=off", false);
+  void preload_arguments() {
+    expect_held("KLAP_OPTIMISE=+preload_arguments");
+    expect_held("KLAP_OPTIMISE=-preload_arguments", false);
   }
-  void default_hold_arguments() { expect_held(config("[defaults]\nhold_arguments = \"on\"\n")); }
-  void kernel_hold_arguments() { expect_held(config("[[kernel]]\nname = \"*\"\nhold_arguments = \"on\"\n")); }
+  void default_preload_arguments() { expect_held(config("[defaults]\noptimise = \"+preload_arguments\"\n")); }
+  void kernel_preload_arguments() {
+    expect_held(config("[[kernel]]\nname = \"*\"\noptimise = \"+preload_arguments\"\n"));
+  }
   // What explain says of a child that sums along a row.
   void expect_rounds_in_a_row(const std::string& setting, const std::string& rounds) {
     const std::string file = KLAP_CASE_PTX_DIR "/straight_loops.ptx";
@@ -250,32 +255,55 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     EXPECT_THAT(said, HasSubstr(rounds.empty() ? "rewritten" : rounds + text));
   }
   void unroll() {
-    expect_rounds_in_a_row("KLAP_UNROLL=", "4");
-    expect_rounds_in_a_row("KLAP_UNROLL=auto", "4");
-    expect_rounds_in_a_row("KLAP_UNROLL=off", "");
-    expect_rounds_in_a_row("KLAP_UNROLL=2", "2");
-    expect_rounds_in_a_row("KLAP_UNROLL=8", "8");
+    expect_rounds_in_a_row("KLAP_OPTIMISE=", "4");
+    expect_rounds_in_a_row("KLAP_OPTIMISE=+unroll", "4");
+    expect_rounds_in_a_row("KLAP_OPTIMISE=-unroll", "");
+    expect_rounds_in_a_row("KLAP_OPTIMISE=unroll=2", "2");
+    expect_rounds_in_a_row("KLAP_OPTIMISE=unroll=8", "8");
   }
-  void default_unroll() { expect_rounds_in_a_row(config("[defaults]\nunroll = \"off\"\n"), ""); }
+  void default_unroll() { expect_rounds_in_a_row(config("[defaults]\noptimise = \"-unroll\"\n"), ""); }
   void kernel_unroll() {
-    expect_rounds_in_a_row(config("[[kernel]]\nname = \"*\"\nunroll = \"2\"\n"), "2");
-    expect_rounds_in_a_row(config("[[kernel]]\nname = \"other*\"\nunroll = \"2\"\n"), "4");
+    expect_rounds_in_a_row(config("[[kernel]]\nname = \"*\"\noptimise = \"unroll=2\"\n"), "2");
+    expect_rounds_in_a_row(config("[[kernel]]\nname = \"other*\"\noptimise = \"unroll=2\"\n"), "4");
   }
   // The name of a consumer for packed records ends in that of their layout.
   void expect_not_packed(const std::string& setting) {
-    const auto consumer = [&](const std::vector<std::string>& environment) {
-      std::vector<std::string> all = environment;
-      all.emplace_back("KLAP_GRANULARITY=grid");
-      all.emplace_back("KLAP_OCCUPANCY=off");
-      return run(all).launched.back();
+    const auto consumer = [&](const std::string& given) {
+      return run({"KLAP_GRANULARITY=grid", given}).launched.back();
     };
-    const std::string packed = consumer({});
+    const std::string packed = consumer("KLAP_OPTIMISE=-occupancy");
     ASSERT_THAT(packed, testing::MatchesRegex(".*_1d_p[0-9a-f]+"));
-    EXPECT_EQ(consumer({setting}), packed.substr(0, packed.rfind("_p")));
+    EXPECT_EQ(consumer(setting), packed.substr(0, packed.rfind("_p")));
   }
-  void pack_records() { expect_not_packed("KLAP_PACK_RECORDS=off"); }
-  void default_pack_records() { expect_not_packed(config("[defaults]\npack_records = \"off\"\n")); }
-  void kernel_pack_records() { expect_not_packed(config(parent_table_ + "pack_records = \"off\"\n")); }
+  const std::string unpacked_ = "-occupancy,-pack_records";
+  void pack_records() { expect_not_packed("KLAP_OPTIMISE=" + unpacked_); }
+  void default_pack_records() { expect_not_packed(config("[defaults]\noptimise = \"" + unpacked_ + "\"\n")); }
+  void kernel_pack_records() {
+    expect_not_packed(config(parent_table_ + "optimise = \"" + unpacked_ + "\"\n"));
+  }
+  // Several of them, of which a kernel's table switches some and the defaults others.
+  void optimise() {
+    EXPECT_EQ(in_force("flatten", {"KLAP_OPTIMISE=-flatten,unroll=2"}), "off");
+    EXPECT_EQ(in_force("unroll", {"KLAP_OPTIMISE=-flatten,unroll=2"}), "2");
+    const Outcome wrong = run({"KLAP_OPTIMISE=-flaten"});
+    EXPECT_THAT(wrong.err, HasSubstr("unknown optimisation 'flaten' (fix: did you mean 'flatten'?)"));
+    EXPECT_TRUE(wrong.redirected());
+    EXPECT_THAT(run({"KLAP_OPTIMISE=unroll=3"}).err, HasSubstr("optimisation unroll cannot be '3'"));
+  }
+  void default_optimise() {
+    const std::string file = config("[defaults]\noptimise = \"-flatten,-occupancy\"\n");
+    EXPECT_EQ(in_force("flatten", {file}), "off");
+    EXPECT_EQ(in_force("flatten", {file, "KLAP_OPTIMISE=+flatten"}), "on");
+    EXPECT_EQ(in_force("occupancy", {file, "KLAP_OPTIMISE=+flatten"}), "off");
+    EXPECT_THAT(run({config("[defaults]\nflatten = \"off\"\n")}).err,
+                HasSubstr("unknown key 'flatten' in [defaults] (fix: write optimise"));
+  }
+  void kernel_optimise() {
+    const std::string file = config("[defaults]\noptimise = \"-flatten,-occupancy\"\n" + parent_table_ +
+                                    "optimise = \"+occupancy\"\n");
+    EXPECT_EQ(in_force("flatten", {file}), "off");
+    EXPECT_EQ(in_force("occupancy", {file}), "on");
+  }
   // What explain says of a child in a grid-stride loop.
   void expect_rounds(const std::string& setting, const std::string& text) {
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-grid-stride.golden");
@@ -285,16 +313,18 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   }
   const std::string split_ = "flattened: threads with i < p[16], rounds given to threads anew";
   const std::string kept_ = "not flattened: its threads loop";
-  void split_rounds() {
-    expect_rounds("KLAP_SPLIT_ROUNDS=", split_);
-    expect_rounds("KLAP_SPLIT_ROUNDS=off", kept_);
-    expect_rounds("KLAP_SPLIT_ROUNDS=on", split_);
-    expect_rounds("KLAP_SPLIT_ROUNDS=all", split_);
+  void split_iterations() {
+    expect_rounds("KLAP_OPTIMISE=", split_);
+    expect_rounds("KLAP_OPTIMISE=-split_iterations", kept_);
+    expect_rounds("KLAP_OPTIMISE=+split_iterations", split_);
+    expect_rounds("KLAP_OPTIMISE=split_iterations=all", split_);
   }
-  void default_split_rounds() { expect_rounds(config("[defaults]\nsplit_rounds = \"off\"\n"), kept_); }
-  void kernel_split_rounds() {
-    expect_rounds(config("[[kernel]]\nname = \"parent*\"\nsplit_rounds = \"off\"\n"), kept_);
-    expect_rounds(config("[[kernel]]\nname = \"other*\"\nsplit_rounds = \"off\"\n"), split_);
+  void default_split_iterations() {
+    expect_rounds(config("[defaults]\noptimise = \"-split_iterations\"\n"), kept_);
+  }
+  void kernel_split_iterations() {
+    expect_rounds(config("[[kernel]]\nname = \"parent*\"\noptimise = \"-split_iterations\"\n"), kept_);
+    expect_rounds(config("[[kernel]]\nname = \"other*\"\noptimise = \"-split_iterations\"\n"), split_);
   }
   // Whether a consumer is launched as the dependent of its parent.
   bool launches_dependents(const std::string& setting) {
@@ -302,16 +332,17 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     return cli_test::read(path("calls")).find(" attributes=6=1; ") != std::string::npos;
   }
   void dependent_launch() {
-    EXPECT_TRUE(launches_dependents("KLAP_DEPENDENT_LAUNCH=on"));
-    EXPECT_FALSE(launches_dependents("KLAP_DEPENDENT_LAUNCH=off"));
+    EXPECT_TRUE(launches_dependents("KLAP_OPTIMISE=+dependent_launch"));
+    EXPECT_FALSE(launches_dependents("KLAP_OPTIMISE=-dependent_launch"));
   }
   void default_dependent_launch() {
-    EXPECT_TRUE(launches_dependents(config("[defaults]\ndependent_launch = \"on\"\n")));
-    EXPECT_FALSE(launches_dependents(config("[defaults]\ndependent_launch = \"off\"\n")));
+    EXPECT_TRUE(launches_dependents(config("[defaults]\noptimise = \"+dependent_launch\"\n")));
+    EXPECT_FALSE(launches_dependents(config("[defaults]\noptimise = \"-dependent_launch\"\n")));
   }
   void kernel_dependent_launch() {
-    EXPECT_FALSE(launches_dependents(config(parent_table_ + "dependent_launch = \"off\"\n")));
-    EXPECT_TRUE(launches_dependents(config("[[kernel]]\nname = \"other*\"\ndependent_launch = \"off\"\n")));
+    EXPECT_FALSE(launches_dependents(config(parent_table_ + "optimise = \"-dependent_launch\"\n")));
+    EXPECT_TRUE(
+        launches_dependents(config("[[kernel]]\nname = \"other*\"\noptimise = \"-dependent_launch\"\n")));
   }
   // What explain says of a program whose child begins with a comparison.
   std::string flattening(const std::string& setting) {
@@ -320,13 +351,13 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     return klap_ptx({"explain", file}, {setting}).out;
   }
   void expect_not_flattened(const std::string& setting) {
-    EXPECT_THAT(flattening("KLAP_FLATTEN="), HasSubstr("flattened: threads with i < p[8]"));
+    EXPECT_THAT(flattening("KLAP_OPTIMISE="), HasSubstr("flattened: threads with i < p[8]"));
     EXPECT_THAT(flattening(setting), AllOf(HasSubstr("1 rewritten"), Not(HasSubstr("flattened"))));
   }
-  void flatten() { expect_not_flattened("KLAP_FLATTEN=off"); }
-  void default_flatten() { expect_not_flattened(config("[defaults]\nflatten = \"off\"\n")); }
+  void flatten() { expect_not_flattened("KLAP_OPTIMISE=-flatten"); }
+  void default_flatten() { expect_not_flattened(config("[defaults]\noptimise = \"-flatten\"\n")); }
   void kernel_flatten() {
-    expect_not_flattened(config("[[kernel]]\nname = \"parent*\"\nflatten = \"off\"\n"));
+    expect_not_flattened(config("[[kernel]]\nname = \"parent*\"\noptimise = \"-flatten\"\n"));
   }
   // The same of children of few threads and of none.
   void expect_threshold(const std::string& setting, const std::string& text) {
@@ -396,35 +427,35 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-chain-carried.golden");
     const std::string file = write("carried.ptx", golden.substr(golden.find(".version")));
     const std::string explained = klap_ptx({"explain", file}, {setting}).out;
-    EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_BATCH_LINKS="}).out,
+    EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_OPTIMISE="}).out,
                 HasSubstr("links side by side in a block"));
     EXPECT_THAT(explained, AllOf(HasSubstr("look-back"), Not(HasSubstr("side by side"))));
   }
   void expect_single_blocks(const std::string& setting) {
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-child-shared-memory.golden");
     const std::string file = write("shared.ptx", golden.substr(golden.find(".version")));
-    EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_PACK_BLOCKS="}).out,
+    EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_OPTIMISE="}).out,
                 HasSubstr("8 to a consumer block in full warps"));
     EXPECT_THAT(klap_ptx({"explain", file}, {setting}).out,
                 HasSubstr("1 to a consumer block with a barrier after each"));
   }
-  void pack_blocks() { expect_single_blocks("KLAP_PACK_BLOCKS=off"); }
-  void default_pack_blocks() { expect_single_blocks(config("[defaults]\npack_blocks = \"off\"\n")); }
+  void pack_blocks() { expect_single_blocks("KLAP_OPTIMISE=-pack_blocks"); }
+  void default_pack_blocks() { expect_single_blocks(config("[defaults]\noptimise = \"-pack_blocks\"\n")); }
   void kernel_pack_blocks() {
-    expect_single_blocks(config("[[kernel]]\nname = \"*parent*\"\npack_blocks = \"off\"\n"));
+    expect_single_blocks(config("[[kernel]]\nname = \"*parent*\"\noptimise = \"-pack_blocks\"\n"));
   }
   void expect_single_items(const std::string& setting) {
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-recursion.golden");
     const std::string file = write("recursion.ptx", golden.substr(golden.find(".version")));
     const std::string explained = klap_ptx({"explain", file, "--ordering", "relaxed"}, {setting}).out;
-    EXPECT_THAT(klap_ptx({"explain", file, "--ordering", "relaxed"}, {"KLAP_BATCH_ITEMS="}).out,
+    EXPECT_THAT(klap_ptx({"explain", file, "--ordering", "relaxed"}, {"KLAP_OPTIMISE="}).out,
                 HasSubstr("feeds itself, up to 8 items"));
     EXPECT_THAT(explained, AllOf(HasSubstr("feeds itself"), Not(HasSubstr(" items"))));
   }
-  void batch_items() { expect_single_items("KLAP_BATCH_ITEMS=off"); }
-  void default_batch_items() { expect_single_items(config("[defaults]\nbatch_items = \"off\"\n")); }
+  void batch_items() { expect_single_items("KLAP_OPTIMISE=-batch_items"); }
+  void default_batch_items() { expect_single_items(config("[defaults]\noptimise = \"-batch_items\"\n")); }
   void kernel_batch_items() {
-    expect_single_items(config("[[kernel]]\nname = \"parent*\"\nbatch_items = \"off\"\n"));
+    expect_single_items(config("[[kernel]]\nname = \"parent*\"\noptimise = \"-batch_items\"\n"));
   }
   // Of the consumer that runs a child, of one that feeds itself, and of a chain.
   void expect_no_room(const std::string& setting) {
@@ -435,7 +466,7 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
       const std::string file = write("occupancy.ptx", ptx.substr(0, ptx.find("\n---")));
       const std::string to = file + ".rewritten.ptx";
       EXPECT_EQ(0,
-                klap_ptx({"rewrite", file, "-o", to, "--ordering", "relaxed"}, {"KLAP_OCCUPANCY="}).exit_code)
+                klap_ptx({"rewrite", file, "-o", to, "--ordering", "relaxed"}, {"KLAP_OPTIMISE="}).exit_code)
           << name;
       EXPECT_THAT(cli_test::read(to), HasSubstr(".minnctapersm")) << name;
       EXPECT_EQ(0, klap_ptx({"rewrite", file, "-o", to, "--ordering", "relaxed"}, {setting}).exit_code)
@@ -443,13 +474,13 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
       EXPECT_THAT(cli_test::read(to), Not(HasSubstr(".minnctapersm"))) << name;
     }
   }
-  void occupancy() { expect_no_room("KLAP_OCCUPANCY=off"); }
-  void default_occupancy() { expect_no_room(config("[defaults]\noccupancy = \"off\"\n")); }
-  void kernel_occupancy() { expect_no_room(config("[[kernel]]\nname = \"*\"\noccupancy = \"off\"\n")); }
-  void batch_links() { expect_no_batches("KLAP_BATCH_LINKS=off"); }
-  void default_batch_links() { expect_no_batches(config("[defaults]\nbatch_links = \"off\"\n")); }
+  void occupancy() { expect_no_room("KLAP_OPTIMISE=-occupancy"); }
+  void default_occupancy() { expect_no_room(config("[defaults]\noptimise = \"-occupancy\"\n")); }
+  void kernel_occupancy() { expect_no_room(config("[[kernel]]\nname = \"*\"\noptimise = \"-occupancy\"\n")); }
+  void batch_links() { expect_no_batches("KLAP_OPTIMISE=-batch_links"); }
+  void default_batch_links() { expect_no_batches(config("[defaults]\noptimise = \"-batch_links\"\n")); }
   void kernel_batch_links() {
-    expect_no_batches(config("[[kernel]]\nname = \"*chosen*\"\nbatch_links = \"off\"\n"));
+    expect_no_batches(config("[[kernel]]\nname = \"*chosen*\"\noptimise = \"-batch_links\"\n"));
   }
   void expect_pool(const std::string& setting, int blocks) {
     const Outcome outcome = run_chain(setting);
@@ -619,27 +650,30 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_CONSUMER_THREADS", &Effects::consumer_threads},
       {"[defaults] consumer_threads", &Effects::default_consumer_threads},
       {"[[kernel]] consumer_threads", &Effects::kernel_consumer_threads},
-      {"KLAP_TWO_HEADS", &Effects::two_heads},
-      {"[defaults] two_heads", &Effects::default_two_heads},
-      {"[[kernel]] two_heads", &Effects::kernel_two_heads},
-      {"KLAP_UNROLL", &Effects::unroll},
-      {"[defaults] unroll", &Effects::default_unroll},
-      {"[[kernel]] unroll", &Effects::kernel_unroll},
-      {"KLAP_HOLD_ARGUMENTS", &Effects::hold_arguments},
-      {"[defaults] hold_arguments", &Effects::default_hold_arguments},
-      {"[[kernel]] hold_arguments", &Effects::kernel_hold_arguments},
-      {"KLAP_DEPENDENT_LAUNCH", &Effects::dependent_launch},
-      {"[defaults] dependent_launch", &Effects::default_dependent_launch},
-      {"[[kernel]] dependent_launch", &Effects::kernel_dependent_launch},
-      {"KLAP_PACK_RECORDS", &Effects::pack_records},
-      {"[defaults] pack_records", &Effects::default_pack_records},
-      {"[[kernel]] pack_records", &Effects::kernel_pack_records},
-      {"KLAP_FLATTEN", &Effects::flatten},
-      {"[defaults] flatten", &Effects::default_flatten},
-      {"[[kernel]] flatten", &Effects::kernel_flatten},
-      {"KLAP_SPLIT_ROUNDS", &Effects::split_rounds},
-      {"[defaults] split_rounds", &Effects::default_split_rounds},
-      {"[[kernel]] split_rounds", &Effects::kernel_split_rounds},
+      {"KLAP_OPTIMISE", &Effects::optimise},
+      {"[defaults] optimise", &Effects::default_optimise},
+      {"[[kernel]] optimise", &Effects::kernel_optimise},
+      {"KLAP_OPTIMISE double_buffer", &Effects::double_buffer},
+      {"[defaults] optimise double_buffer", &Effects::default_double_buffer},
+      {"[[kernel]] optimise double_buffer", &Effects::kernel_double_buffer},
+      {"KLAP_OPTIMISE unroll", &Effects::unroll},
+      {"[defaults] optimise unroll", &Effects::default_unroll},
+      {"[[kernel]] optimise unroll", &Effects::kernel_unroll},
+      {"KLAP_OPTIMISE preload_arguments", &Effects::preload_arguments},
+      {"[defaults] optimise preload_arguments", &Effects::default_preload_arguments},
+      {"[[kernel]] optimise preload_arguments", &Effects::kernel_preload_arguments},
+      {"KLAP_OPTIMISE dependent_launch", &Effects::dependent_launch},
+      {"[defaults] optimise dependent_launch", &Effects::default_dependent_launch},
+      {"[[kernel]] optimise dependent_launch", &Effects::kernel_dependent_launch},
+      {"KLAP_OPTIMISE pack_records", &Effects::pack_records},
+      {"[defaults] optimise pack_records", &Effects::default_pack_records},
+      {"[[kernel]] optimise pack_records", &Effects::kernel_pack_records},
+      {"KLAP_OPTIMISE flatten", &Effects::flatten},
+      {"[defaults] optimise flatten", &Effects::default_flatten},
+      {"[[kernel]] optimise flatten", &Effects::kernel_flatten},
+      {"KLAP_OPTIMISE split_iterations", &Effects::split_iterations},
+      {"[defaults] optimise split_iterations", &Effects::default_split_iterations},
+      {"[[kernel]] optimise split_iterations", &Effects::kernel_split_iterations},
       {"KLAP_THRESHOLD", &Effects::threshold},
       {"[defaults] threshold", &Effects::default_threshold},
       {"[[kernel]] threshold", &Effects::kernel_threshold},
@@ -648,18 +682,18 @@ const std::map<std::string, Effects::Effect>& Effects::table() {
       {"KLAP_PROMOTION", &Effects::promotion},
       {"[defaults] promotion", &Effects::default_promotion},
       {"[[kernel]] promotion", &Effects::kernel_promotion},
-      {"KLAP_PACK_BLOCKS", &Effects::pack_blocks},
-      {"[defaults] pack_blocks", &Effects::default_pack_blocks},
-      {"[[kernel]] pack_blocks", &Effects::kernel_pack_blocks},
-      {"KLAP_BATCH_ITEMS", &Effects::batch_items},
-      {"[defaults] batch_items", &Effects::default_batch_items},
-      {"[[kernel]] batch_items", &Effects::kernel_batch_items},
-      {"KLAP_OCCUPANCY", &Effects::occupancy},
-      {"[defaults] occupancy", &Effects::default_occupancy},
-      {"[[kernel]] occupancy", &Effects::kernel_occupancy},
-      {"KLAP_BATCH_LINKS", &Effects::batch_links},
-      {"[defaults] batch_links", &Effects::default_batch_links},
-      {"[[kernel]] batch_links", &Effects::kernel_batch_links},
+      {"KLAP_OPTIMISE pack_blocks", &Effects::pack_blocks},
+      {"[defaults] optimise pack_blocks", &Effects::default_pack_blocks},
+      {"[[kernel]] optimise pack_blocks", &Effects::kernel_pack_blocks},
+      {"KLAP_OPTIMISE batch_items", &Effects::batch_items},
+      {"[defaults] optimise batch_items", &Effects::default_batch_items},
+      {"[[kernel]] optimise batch_items", &Effects::kernel_batch_items},
+      {"KLAP_OPTIMISE occupancy", &Effects::occupancy},
+      {"[defaults] optimise occupancy", &Effects::default_occupancy},
+      {"[[kernel]] optimise occupancy", &Effects::kernel_occupancy},
+      {"KLAP_OPTIMISE batch_links", &Effects::batch_links},
+      {"[defaults] optimise batch_links", &Effects::default_batch_links},
+      {"[[kernel]] optimise batch_links", &Effects::kernel_batch_links},
       {"KLAP_POOL", &Effects::pool},
       {"[defaults] pool", &Effects::default_pool},
       {"[[kernel]] pool", &Effects::kernel_pool},

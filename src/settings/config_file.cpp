@@ -12,12 +12,12 @@
 
 #include <algorithm>
 
-#include "runtime/settings/config.h"
-#include "runtime/settings/settings_table.h"
-#include "runtime/settings/spelling.h"
+#include "settings/config.h"
+#include "settings/spelling.h"
+#include "settings/table.h"
 #include "support/error.h"
 
-namespace klap::runtime {
+namespace klap::settings {
 
 namespace {
 
@@ -138,7 +138,8 @@ class FileReader {
     const auto text = read_value(section, key, value);
     if (!text) return;
     const std::string place = fmt::format("{}:{}", name_, value.source().begin.line);
-    values[find_key(section, key.str())->key] = {*text, Value::From::File, place};
+    const Setting& setting = *find_key(section, key.str());
+    keep_value(values, setting.key, setting, {*text, Value::From::File, place});
   }
 
   // The value of a known key as text, if it is valid. Numbers may be written without quotes.
@@ -146,7 +147,9 @@ class FileReader {
     const Setting* const setting = find_key(section, key.str());
     if (setting == nullptr) {
       report(Error(ErrorCode::Config, fmt::format("unknown key '{}' in {}", key.str(), to_string(section)))
-                 .fix(hint_for(key.str(), keys(section))),
+                 .fix(find_optimisation(key.str()) != nullptr
+                          ? fmt::format("write optimise = \"{}=...\"", key.str())
+                          : hint_for(key.str(), keys(section))),
              key.source());
       return std::nullopt;
     }
@@ -179,4 +182,4 @@ void apply_config_text(Config& config, std::string_view text, const std::string&
   FileReader(config, name).read(text);
 }
 
-}  // namespace klap::runtime
+}  // namespace klap::settings

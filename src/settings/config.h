@@ -25,11 +25,11 @@
 #include <string_view>
 #include <vector>
 
-#include "jit/data/request.h"
-#include "jit/data/unit.h"
-#include "runtime/settings/settings_table.h"
+#include "analysis/facts/granularity.h"
+#include "settings/launch_options.h"
+#include "settings/table.h"
 
-namespace klap::runtime {
+namespace klap::settings {
 
 // The value of a setting and where it came from.
 struct Value {
@@ -80,14 +80,14 @@ struct Config {
   // The same where the environment or the file gives it; nothing where the default holds.
   [[nodiscard]] std::optional<Value> given(const Setting& setting, const std::string* mangled = nullptr,
                                            const std::string* child = nullptr) const;
-  // given() as the planner wants it (jit::Request::setting).
-  [[nodiscard]] std::optional<jit::GivenValue> setting_for(std::string_view key, const std::string& parent,
-                                                           const std::string& child) const;
+  // The same by the key or the optimisation, as the planner asks for it (analysis::Request::setting).
+  [[nodiscard]] std::optional<Given> setting_for(std::string_view key, const std::string& parent,
+                                                 const std::string& child) const;
 
   // The settings of parent kernel `mangled`, after precedence.
-  [[nodiscard]] jit::Granularity granularity_for(const std::string& mangled) const;
-  [[nodiscard]] jit::Launcher launcher_for(const std::string& mangled) const;
-  [[nodiscard]] jit::Ordering ordering_for(const std::string& mangled) const;
+  [[nodiscard]] analysis::Granularity granularity_for(const std::string& mangled) const;
+  [[nodiscard]] analysis::Launcher launcher_for(const std::string& mangled) const;
+  [[nodiscard]] analysis::Ordering ordering_for(const std::string& mangled) const;
   [[nodiscard]] uint32_t multiblock_for(const std::string& mangled) const;
   // With what the program is annotated with, 0 for nothing.
   [[nodiscard]] uint64_t pool_bytes_for(const std::string& mangled, uint64_t annotated = 0) const;
@@ -111,19 +111,25 @@ Config load_config(const Environment& environment = {});
 // Applies the text of a config file; `name` is for messages. Never throws.
 void apply_config_text(Config& config, std::string_view text, const std::string& name);
 
+// The settings that decide what becomes of a kernel, as text for the keys of caches. Settings that change no
+// code are not in it, since each difference makes another entry.
+std::string canonical_text(const Config& config);
+
+// Keeps a valid value under `name`, the variable or key of its row, and the optimisations that it switches
+// under theirs.
+void keep_value(Values& values, std::string_view name, const Setting& setting, const Value& value);
+
 // Level and destination of the log. A log file that cannot be written is one more problem.
 void apply_log_settings(Config& config);
 
 // A launcher that to the pipeline is "host" (readback.h).
 inline constexpr std::string_view kHostReadback = "host-readback";
 
-// "grid" -> Granularity::Grid, "device" -> Launcher::Device; nothing for a name that is none.
-std::optional<jit::Granularity> parse_granularity(std::string_view name);
-std::optional<jit::Launcher> parse_launcher(std::string_view name);
-std::optional<jit::Ordering> parse_ordering(std::string_view name);
+// "device" -> Launcher::Device, "driver" -> LinkerChoice::Driver; nothing for a name that is none.
+std::optional<analysis::Launcher> parse_launcher(std::string_view name);
 std::optional<LinkerChoice> parse_linker(std::string_view name);
 
 // Shell-style glob with * and ?; kernel names are full of brackets, so [ ] are ordinary characters.
 bool glob_match(std::string_view pattern, std::string_view text);
 
-}  // namespace klap::runtime
+}  // namespace klap::settings

@@ -1,6 +1,6 @@
-// Who decides how a launch goes: the order of precedence, and what becomes of wishes that contradict each
+// Who decides how a launch goes: the order of precedence, and what becomes of options that contradict each
 // other.
-#include "jit/plan/wishes.h"
+#include "jit/plan/site_options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class Parent {
     EXPECT_EQ(facts_->sites.at(0).problem, "");
   }
   const analysis::FunctionFacts& facts() const { return *facts_; }
-  SiteWish wish(const Request& request) const { return find_wishes(request, *facts_).at(0); }
+  SiteOptions options(const Request& request) const { return find_site_options(request, *facts_).at(0); }
 
  private:
   ptx::Module module_;
@@ -39,14 +39,14 @@ class Parent {
 };
 
 // Settings that give one key.
-Request settings(const std::string& key = "", const std::string& value = "") {
+Request request_with(const std::string& key = "", const std::string& value = "") {
   Request request;
   request.setting = [=](std::string_view asked, const std::string& parent,
-                        const std::string& child) -> std::optional<GivenValue> {
+                        const std::string& child) -> std::optional<settings::Given> {
     EXPECT_EQ(parent, "_Z6parentPiPKi");
     EXPECT_EQ(child, "_Z5childPii");
     if (asked != key) return std::nullopt;
-    return GivenValue{value, "environment"};
+    return settings::Given{value, "environment"};
   };
   return request;
 }
@@ -55,10 +55,10 @@ const std::string kKernelBlock = declaration("__klap_kernel$granularity$block");
 const std::string kLaunchWarp = declaration("__klap_launch$granularity$warp");
 
 TEST(Precedence, SettingsThenTheLaunchThenTheKernelThenAuto) {
-  EXPECT_EQ(Parent("").wish(settings()).granularity, Granularity::Auto);
-  EXPECT_EQ(Parent(kKernelBlock).wish(settings()).granularity, Granularity::Block);
-  EXPECT_EQ(Parent(kKernelBlock, kLaunchWarp).wish(settings()).granularity, Granularity::Warp);
-  const SiteWish set = Parent(kKernelBlock, kLaunchWarp).wish(settings("granularity", "grid"));
+  EXPECT_EQ(Parent("").options(request_with()).granularity, Granularity::Auto);
+  EXPECT_EQ(Parent(kKernelBlock).options(request_with()).granularity, Granularity::Block);
+  EXPECT_EQ(Parent(kKernelBlock, kLaunchWarp).options(request_with()).granularity, Granularity::Warp);
+  const SiteOptions set = Parent(kKernelBlock, kLaunchWarp).options(request_with("granularity", "grid"));
   EXPECT_EQ(set.granularity, Granularity::Grid);
   EXPECT_THAT(set.notes, ElementsAre("the environment asks for granularity grid"));
 }
@@ -70,68 +70,68 @@ TEST(Precedence, EveryKeyIsReadFromAnnotationsAndFromSettings) {
         "pool_bytes$64M", "promotion$PAO", "pool$12", "assume$noalias"}) {
     all += declaration(std::string("__klap_kernel$") + hint);
   }
-  const SiteWish wish = Parent(all).wish(settings());
-  EXPECT_EQ(wish.launcher, Launcher::Device);
-  EXPECT_EQ(wish.multiblock, 4);
-  EXPECT_EQ(wish.concurrency, 32);
-  EXPECT_EQ(wish.consumer_threads, 512);
-  EXPECT_EQ(wish.buffer, Buffer::Malloc);
+  const SiteOptions options = Parent(all).options(request_with());
+  EXPECT_EQ(options.launcher, Launcher::Device);
+  EXPECT_EQ(options.multiblock, 4);
+  EXPECT_EQ(options.concurrency, 32);
+  EXPECT_EQ(options.consumer_threads, 512);
+  EXPECT_EQ(options.buffer, Buffer::Malloc);
   EXPECT_THAT(
-      wish.notes,
+      options.notes,
       testing::Contains(testing::MatchesRegex("the annotation at line [0-9:]+ asks for buffer malloc")));
-  EXPECT_EQ(wish.pool_bytes, uint64_t{64} << 20);
-  EXPECT_EQ(wish.promotion, "PAO");
-  EXPECT_EQ(wish.pool, 12);
-  EXPECT_TRUE(wish.assume_noalias);
-  EXPECT_EQ(Parent(all).wish(settings("promotion", "PA")).promotion, "PA");
-  EXPECT_FALSE(Parent(all).wish(settings("assume", "none")).assume_noalias);
-  EXPECT_EQ(Parent("").wish(settings()).promotion, "auto");
-  EXPECT_EQ(Parent(all).wish(settings("launcher", "host")).launcher, Launcher::Host);
-  EXPECT_EQ(Parent(all).wish(settings("multiblock", "5")).multiblock, 5);
-  EXPECT_EQ(Parent(all).wish(settings("buffer", "pool")).buffer, Buffer::Pool);
-  EXPECT_EQ(Parent("").wish(settings("buffer", "malloc")).buffer, Buffer::Malloc);
-  EXPECT_EQ(Parent("").wish(settings()).buffer, Buffer::Pool);
-  EXPECT_EQ(Parent(all).wish(settings("consumer_threads", "auto")).consumer_threads, 0);
+  EXPECT_EQ(options.pool_bytes, uint64_t{64} << 20);
+  EXPECT_EQ(options.promotion, "PAO");
+  EXPECT_EQ(options.pool, 12);
+  EXPECT_TRUE(options.assume_noalias);
+  EXPECT_EQ(Parent(all).options(request_with("promotion", "PA")).promotion, "PA");
+  EXPECT_FALSE(Parent(all).options(request_with("assume", "none")).assume_noalias);
+  EXPECT_EQ(Parent("").options(request_with()).promotion, "auto");
+  EXPECT_EQ(Parent(all).options(request_with("launcher", "host")).launcher, Launcher::Host);
+  EXPECT_EQ(Parent(all).options(request_with("multiblock", "5")).multiblock, 5);
+  EXPECT_EQ(Parent(all).options(request_with("buffer", "pool")).buffer, Buffer::Pool);
+  EXPECT_EQ(Parent("").options(request_with("buffer", "malloc")).buffer, Buffer::Malloc);
+  EXPECT_EQ(Parent("").options(request_with()).buffer, Buffer::Pool);
+  EXPECT_EQ(Parent(all).options(request_with("consumer_threads", "auto")).consumer_threads, 0);
 }
 
 TEST(Annotations, ThatAreWrongAreIgnoredWithANote) {
-  const SiteWish wish =
+  const SiteOptions options =
       Parent(declaration("__klap_kernel$colour$red") + declaration("__klap_kernel$launcher") +
              declaration("__klap_kernel$multiblock$1"))
-          .wish(settings());
+          .options(request_with());
   EXPECT_THAT(
-      wish.notes,
+      options.notes,
       ElementsAre(testing::MatchesRegex("annotation colour\\(red\\) at line [0-9:]+ is ignored: there is no "
                                         "such key"),
                   HasSubstr("annotation launcher() at line "),
                   HasSubstr("multiblock is a number from 2 on")));
-  EXPECT_EQ(wish.launcher, Launcher::Auto);
+  EXPECT_EQ(options.launcher, Launcher::Auto);
 }
 
 TEST(Annotations, InTheSameWordsAreOne) {
-  EXPECT_THAT(Parent(kKernelBlock + kKernelBlock).wish(settings("granularity", "grid")).notes,
+  EXPECT_THAT(Parent(kKernelBlock + kKernelBlock).options(request_with("granularity", "grid")).notes,
               ElementsAre("the environment asks for granularity grid"));
 }
 
 TEST(Annotations, OtherRegistersAreNone) {
   EXPECT_THAT(Parent(declaration("__klap_other$granularity$block") + declaration("klap_kernel$launcher$host"))
-                  .wish(settings())
+                  .options(request_with())
                   .notes,
               IsEmpty());
 }
 
-SiteWish wish_for(Granularity granularity, Launcher launcher = Launcher::Auto) {
-  SiteWish wish;
-  wish.granularity = granularity;
-  wish.launcher = launcher;
-  return wish;
+SiteOptions wish_for(Granularity granularity, Launcher launcher = Launcher::Auto) {
+  SiteOptions options;
+  options.granularity = granularity;
+  options.launcher = launcher;
+  return options;
 }
 
-std::string ways(const std::vector<SiteWish>& wishes, bool sharing = true) {
+std::string ways(const std::vector<SiteOptions>& options, bool sharing = true) {
   Request request;
   request.sharing = sharing;
   std::string text;
-  for (const analysis::Way& way : wished_ways(request, wishes)) {
+  for (const analysis::Way& way : ways_asked_for(request, options)) {
     text +=
         (text.empty() ? "" : " ") + std::string(to_string(way.granularity)) + "/" + to_string(way.launcher);
   }

@@ -30,14 +30,8 @@ constexpr Broken kBroken[] = {
      "FILE:1:2: unknown table 'kernels' (fix: did you mean 'kernel'? use one of: defaults, kernel)"},
     {"UnknownKey", "[defaults]\npool_byts = \"64M\"\n",
      "FILE:2:1: unknown key 'pool_byts' in [defaults] (fix: did you mean 'pool_bytes'? use one of: "
-     "granularity, "
-     "launcher, multiblock, ordering, buffer, pool_bytes, total_bytes, "
-     "concurrency, consumer_threads, dependent_launch, two_heads, pack_records, flatten, "
-     "split_rounds, hold_arguments, unroll, occupancy, pack_blocks, batch_items, threshold, "
-     "aggregate_malloc, "
-     "promotion, "
-     "batch_links, pool, "
-     "assume)"},
+     "granularity, launcher, ordering, threshold, promotion, assume, aggregate_malloc, pool_bytes, "
+     "total_bytes, concurrency, optimise, multiblock, buffer, consumer_threads, pool)"},
     {"WrongType", "[defaults]\nlauncher = 1\n",
      "FILE:2:12: 'launcher' must be a string (fix: use auto | host | device | host-readback, in quotes)"},
     {"WrongTypeOfANumber", "[defaults]\npool_bytes = 6.4\n",

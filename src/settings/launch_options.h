@@ -1,0 +1,67 @@
+// The settings of one launch, with their types.
+//
+// The table (table.h) says what a value may be, and Config where it comes from. Here the texts become what
+// the planner works with. The canonical text of these options is what the keys of both caches hash, so an
+// option that decides about code cannot be missing in a key: it does not compile until it stands in the text.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "analysis/facts/granularity.h"
+
+namespace klap::settings {
+
+// Where the memory of a launch's queues is from: kept in the stream for its next launches, or allocated for
+// the launch alone.
+enum class Buffer : uint8_t { Pool, Malloc };
+
+// Blocks that launch as one at granularity multiblock where nobody says how many.
+inline constexpr uint32_t kMultiBlock = 16;
+
+// The most threads of a child that the launching thread runs itself, where nobody says how many: with 0, only
+// children without threads are not recorded.
+inline constexpr uint32_t kDefaultThreshold = 0;
+
+struct LaunchOptions {
+  analysis::Granularity granularity = analysis::Granularity::Grid;
+  analysis::Launcher launcher = analysis::Launcher::Host;
+  uint32_t multiblock = kMultiBlock;
+  analysis::Ordering ordering = analysis::Ordering::Auto;
+  uint32_t consumer_threads = 0;                          // 0: as suits
+  std::optional<uint32_t> threshold = kDefaultThreshold;  // nothing: all children are recorded
+  std::string promotion = "auto";  // "auto", "none", "P", "PA", "PO", "PAO", "lookback"
+  bool assume_noalias = false;     // as analysis::judge_promotion() takes it
+  Buffer buffer = Buffer::Pool;
+
+  // Single optimisations, which KLAP_OPTIMISE switches.
+  bool double_buffer = true;
+  bool pack_records = true;
+  bool flatten = true;
+  bool split_iterations = true;
+  bool split_all_iterations = false;  // one thread for each iteration
+  bool preload_arguments = false;
+  std::optional<uint32_t> unroll;  // nothing: as many iterations as suit
+  bool occupancy = true;           // transform/promotion/residency.h
+  bool pack_blocks = true;
+  bool batch_items = true;
+  bool batch_links = true;
+};
+
+// A value that somebody gives, as the table allows it, and who gives it: "environment", "config file". The
+// place is empty for the caller of the pipeline.
+struct Given {
+  std::string text, place;
+};
+// Asks for the value of a key or of an optimisation; nothing where nobody gives one.
+using Ask = std::function<std::optional<Given>(std::string_view key)>;
+
+LaunchOptions launch_options(const Ask& ask);
+
+// All options as text, the same for equal options only.
+std::string canonical_text(const LaunchOptions& options);
+
+}  // namespace klap::settings
