@@ -156,8 +156,8 @@ template <typename Archive, typename V>
 requires std::same_as<std::remove_const_t<V>, Variant>
 void fields(Archive& archive, V& variant) {
   auto& [parent, parent_variant, launcher, granularity, group_blocks, param_count, param_bytes, queue_offset,
-         queues, pool_bytes, buffer, block, grid, several_blocks, apart, not_negative, param_offsets, may_refuse, in_slices,
-         consumers_await, parent_waits, promoted, pool, concurrency] = variant;
+         queues, pool_bytes, buffer, block, grid, several_blocks, apart, not_negative, param_offsets,
+         may_refuse, in_slices, consumers_await, parent_waits, promoted, pool, concurrency] = variant;
   archive(parent), archive(parent_variant), archive(launcher), archive(granularity), archive(group_blocks);
   archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues), archive(pool_bytes);
   extents(archive, block), extents(archive, grid);
