@@ -10,12 +10,14 @@
 #include "analysis/launches/idioms.h"
 #include "analysis/launches/sites.h"
 #include "ptx/lines.h"
+#include "ptx/opcodes.h"
 #include "support/error.h"
 
 namespace klap::analysis {
 
 using ptx::Function;
 using ptx::Module;
+using ptx::OpcodeEffect;
 using ptx::Statement;
 using ptx::StatementKind;
 
@@ -30,70 +32,24 @@ const char* to_string(EffectKind kind) {
   return "unknown";
 }
 
-// ---- lists ----
+// ---- instructions ----
 
 namespace {
 
-using Names = std::set<std::string_view>;
-
-// Instructions whose effect is that on their operands: it does not depend on which kernel, block or warp a
-// thread runs in. What their modifiers add is looked at separately.
-const Names& listed_opcodes() {
-  static const Names kListed = {
-      "abs",       "add",   "addc",  "and",       "atom",   "bfe",    "bfi",      "bfind",    "bmsk",
-      "bra",       "brev",  "brx",   "call",      "clz",    "cnot",   "copysign", "cos",      "cvt",
-      "cvta",      "div",   "dp2a",  "dp4a",      "ex2",    "exit",   "fence",    "fma",      "fns",
-      "ld",        "lg2",   "lop3",  "mad",       "mad24",  "madc",   "max",      "membar",   "min",
-      "mov",       "mul",   "mul24", "nanosleep", "neg",    "not",    "or",       "popc",     "prefetch",
-      "prefetchu", "prmt",  "rcp",   "red",       "rem",    "ret",    "rsqrt",    "sad",      "selp",
-      "set",       "setp",  "shf",   "shl",       "shr",    "sin",    "slct",     "sqrt",     "st",
-      "sub",       "subc",  "szext", "tanh",      "testp",  "trap",   "xor",      "vabsdiff", "vabsdiff2",
-      "vabsdiff4", "vadd",  "vadd2", "vadd4",     "vavrg2", "vavrg4", "vmad",     "vmax",     "vmax2",
-      "vmax4",     "vmin",  "vmin2", "vmin4",     "vset",   "vset2",  "vset4",    "vshl",     "vshr",
-      "vsub",      "vsub2", "vsub4"};
-  return kListed;
-}
-
-// Opcodes that are an effect by their name, each with it.
-const std::map<std::string_view, EffectKind>& opcode_effects() {
-  using enum EffectKind;
-  static const std::map<std::string_view, EffectKind> kEffects = {
-      {"tex", Texture},
-      {"tld4", Texture},
-      {"txq", Texture},
-      {"suld", Texture},
-      {"sust", Texture},
-      {"sured", Texture},
-      {"suq", Texture},
-      {"istypep", Texture},
-      {"shfl", WarpSync},
-      {"vote", WarpSync},
-      {"activemask", WarpSync},
-      {"mbarrier", BarrierObject},
-      {"cp", AsyncCopy},
-      {"tensormap", AsyncCopy},
-      {"griddepcontrol", GridDependency},
-      {"mapa", ClusterAccess},
-      {"getctarank", ClusterAccess},
-      {"alloca", StackAllocation},
-      {"stacksave", StackAllocation},
-      {"stackrestore", StackAllocation},
-      {"atom", Atomic},
-      {"red", Reduction},
-      {"fence", Fence},
-      {"membar", Fence},
-      {"nanosleep", Sleep},
-      {"trap", Trap},
-      {"exit", Exit},
-  };
-  return kEffects;
-}
-
-// Operations of a warp on its registers. Others that say `.sync` also read or write memory (`ldmatrix`,
-// `wmma.load`), or concern more than a warp (`wgmma`, `setmaxnreg`).
-bool is_warp_operation(std::string_view opcode) {
-  static const Names kWarp = {"shfl", "vote", "match", "redux", "elect", "mma", "movmatrix"};
-  return kWarp.contains(opcode);
+// The effect of an opcode that has one whatever its modifiers are.
+std::optional<EffectKind> opcode_effect(OpcodeEffect effect) {
+  switch (effect) {
+    case OpcodeEffect::None:
+    case OpcodeEffect::Barrier:
+    case OpcodeEffect::Unlisted:
+      return std::nullopt;
+#define KLAP_EFFECT(name)  \
+  case OpcodeEffect::name: \
+    return EffectKind::name;
+      KLAP_OPCODE_EFFECTS(KLAP_EFFECT)
+#undef KLAP_EFFECT
+  }
+  return std::nullopt;
 }
 
 // Which threads a `bar` or `barrier` instruction holds.
@@ -163,16 +119,16 @@ std::vector<EffectKind> instruction_effects(const Module& m, const Statement& s)
   const auto add = [&](EffectKind kind) {
     if (std::find(out.begin(), out.end(), kind) == out.end()) out.push_back(kind);
   };
-  const std::string_view opcode = m.text(s.head);
-  const bool barrier = opcode == "bar" || opcode == "barrier";
+  const OpcodeEffect by_opcode = ptx::opcode_of(m, s).effect;
+  const bool barrier = by_opcode == OpcodeEffect::Barrier;
   if (barrier) add(barrier_effect(m, s));
-  const auto by_name = opcode_effects().find(opcode);
-  if (by_name != opcode_effects().end()) add(by_name->second);
-  if (!barrier && m.has_modifier(s, ".sync")) {
-    add(EffectKind::WarpSync);
-    if (!is_warp_operation(opcode)) add(EffectKind::UnlistedInstruction);
-  }
-  if (out.empty() && !listed_opcodes().contains(opcode)) add(EffectKind::UnlistedInstruction);
+  if (const auto effect = opcode_effect(by_opcode)) add(*effect);
+  // Not only operations of a warp on its registers say `.sync`. Others read or write memory (`ldmatrix`,
+  // `wmma.load`), or concern more than a warp (`wgmma`, `setmaxnreg`).
+  const bool says_sync = !barrier && m.has_modifier(s, ".sync");
+  if (says_sync) add(EffectKind::WarpSync);
+  if (by_opcode == OpcodeEffect::Unlisted || (says_sync && by_opcode != OpcodeEffect::WarpSync))
+    add(EffectKind::UnlistedInstruction);
   for (uint32_t t = s.modifiers.first; t < s.modifiers.last && !barrier; ++t) {
     if (const auto effect = modifier_effect(m.text(t))) add(*effect);
     if (m.is(t, ".shared::cluster")) add(EffectKind::ClusterAccess);

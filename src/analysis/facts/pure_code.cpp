@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/values/values.h"
+#include "ptx/opcodes.h"
 
 namespace klap::analysis {
 
@@ -94,10 +95,8 @@ bool PureCode::is_movable(uint32_t instruction) const {
       !has_settled_results(instruction))
     return false;
   if (is_parameter_load(instruction)) return true;
-  const std::string_view opcode = m.text(s.head);
-  const bool carries = opcode == "addc" || opcode == "subc" || opcode == "madc" || m.has_modifier(s, ".cc");
-  return is_computation(opcode) && !carries && instruction_effects(m, s).empty() &&
-         has_steady_operands(instruction);
+  const bool is_pure = ptx::opcode_of(m, s).result == ptx::OpcodeResult::Pure && !m.has_modifier(s, ".cc");
+  return is_pure && instruction_effects(m, s).empty() && has_steady_operands(instruction);
 }
 
 std::vector<ByteRange> PureCode::parameter_bytes(uint32_t instruction) const {

@@ -1,8 +1,8 @@
 // What an instruction's operands are for: which of them it writes.
 //
-// PTX instructions write their first operand or nothing; the few exceptions stand in the tables of the source
-// file. An opcode that is in none of the tables is newer than this library: it may then write any register
-// it names, and says so.
+// PTX instructions write their first operand or nothing, as the table of opcodes says (ptx/opcodes.def); the
+// few exceptions stand in the source file. An opcode that is not in the table is newer than this library: it
+// may then write any register it names.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,6 @@ enum class OperandUse : uint8_t { Read, Written, ReadAndWritten, Unknown };
 // What happens to the registers that are named in the operand with this index. Registers inside an address
 // are read, whatever the instruction.
 OperandUse operand_use(const ptx::Module& module, const ptx::Statement& instruction, size_t index);
-
-// False: this library does not know the opcode.
-bool is_known_opcode(std::string_view opcode);
 
 // Calls `visit(name_token, count)` for every register of a `.reg` directive; count is 0 for a plain name and
 // 13 for the range `%r<13>`, whose registers are %r0 to %r12.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/graph/operands.h"
+#include "ptx/opcodes.h"
 
 namespace klap::analysis {
 
@@ -123,7 +124,7 @@ void VirtualRegisters::read_instruction(uint32_t instruction) {
   if (module_.is(s.head, "ret")) {
     for (uint32_t result : results_) add(instruction, {.reg = result, .read = true});
   }
-  if (!is_known_opcode(module_.text(s.head))) unknown_.push_back(instruction);
+  if (!ptx::opcode_of(module_, s).is_known()) unknown_.push_back(instruction);
   for (size_t i = 0; i < s.operands.size(); ++i) {
     const OperandUse use = operand_use(module_, s, i);
     Access access;

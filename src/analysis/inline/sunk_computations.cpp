@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "analysis/graph/dataflow.h"
-#include "analysis/values/uniformity.h"
+#include "ptx/opcodes.h"
 
 namespace klap::analysis {
 namespace {
@@ -42,10 +42,9 @@ class ScopeSearch {
  private:
   // Its result depends on its operands alone, and nothing that stays in the scope has to do with either.
   [[nodiscard]] bool may_stand_before(const Statement& s) const {
-    const std::string_view opcode = m_.text(s.head);
-    const bool carries =
-        opcode == "addc" || opcode == "subc" || opcode == "madc" || m_.has_modifier(s, ".cc");
-    if (s.predicated || carries || !is_computation(opcode) || names_own(s)) return false;
+    const bool is_pure =
+        ptx::opcode_of(m_, s).result == ptx::OpcodeResult::Pure && !m_.has_modifier(s, ".cc");
+    if (s.predicated || !is_pure || names_own(s)) return false;
     const Registers registers = registers_of(m_, s, names_);
     return std::ranges::none_of(registers.written, [&](std::string_view r) { return read_.contains(r); });
   }

@@ -7,6 +7,7 @@
 #include "analysis/effects/effects.h"
 #include "analysis/graph/dataflow.h"
 #include "analysis/inline/inlining.h"
+#include "ptx/opcodes.h"
 
 namespace klap::analysis {
 
@@ -76,8 +77,7 @@ class Finder {
 
   // Only what is computed, always, from registers and from where the thread stands.
   [[nodiscard]] bool counts(const Statement& s) const {
-    for (const char* const opcode : {"ld", "ldu", "addc", "subc", "madc"})
-      if (m_.is(s.head, opcode)) return false;
+    if (m_.is(s.head, "ld") || m_.is(s.head, "ldu") || ptx::opcode_of(m_, s).reads_carry()) return false;
     if (m_.has_modifier(s, ".cc") || s.predicated || s.operands.empty() || s.operands[0].size() != 1)
       return false;
     for (const ptx::TokenRange& operand : s.operands) {

@@ -12,6 +12,7 @@
 #include "analysis/optimise/round_loop.h"
 #include "analysis/optimise/written_out.h"
 #include "analysis/values/linear_index.h"
+#include "ptx/opcodes.h"
 
 namespace klap::analysis {
 namespace {
@@ -213,10 +214,9 @@ class Finder {
   }
 
   Found object_to_instruction(uint32_t i) {
-    static constexpr std::array<std::string_view, 4> kCarries = {"addc", "subc", "madc", "call"};
     const Statement& s = at(i);
-    if (std::ranges::find(kCarries, m_.text(s.head)) != kCarries.end())
-      return objection(i, m_.is(s.head, "call") ? "may do anything" : "uses a carry");
+    if (m_.is(s.head, "call")) return objection(i, "may do anything");
+    if (ptx::opcode_of(m_, s).reads_carry()) return objection(i, "uses a carry");
     for (const EffectKind kind : instruction_effects(m_, s)) {
       const bool is_harmless = kind == EffectKind::Exit || kind == EffectKind::Reduction ||
                                (kind == EffectKind::Atomic && is_reduction(i));

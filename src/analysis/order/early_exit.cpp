@@ -12,6 +12,7 @@
 #include "analysis/order/barriers.h"
 #include "analysis/values/same_view.h"
 #include "analysis/values/values.h"
+#include "ptx/opcodes.h"
 
 namespace klap::analysis {
 namespace {
@@ -97,9 +98,8 @@ class EarlyExit {
   // Operations without a mask need the whole warp by definition (mma, ldmatrix, ...); the others have it as
   // their last operand.
   [[nodiscard]] bool names_all_lanes(uint32_t i, const Statement& s) const {
-    const std::string_view opcode = m_.text(s.head);
-    const bool masked = opcode == "bar" || opcode == "barrier" || opcode == "shfl" || opcode == "vote" ||
-                        opcode == "match" || opcode == "redux" || opcode == "elect";
+    const ptx::Opcode& opcode = ptx::opcode_of(m_, s);
+    const bool masked = opcode.effect == ptx::OpcodeEffect::Barrier || opcode.lanes == ptx::Lanes::Masked;
     if (!masked) return true;
     if (s.operands.empty()) return false;
     const Value mask = k_.values().symbolic.value(i, m_.compact(s.operands.back()), 32);

@@ -7,7 +7,7 @@
 
 #include "analysis/effects/effects.h"
 #include "analysis/order/guarded_updates.h"
-#include "analysis/values/uniformity.h"
+#include "ptx/opcodes.h"
 
 namespace klap::analysis {
 namespace {
@@ -193,8 +193,7 @@ class SourceFinder {
       load(i, s);
     } else if (opcode == "atom") {
       out_.atomics.insert(i);
-    } else if (opcode == "mov" || opcode == "cvta" || opcode == "selp" || opcode == "setp" ||
-               is_computation(opcode)) {
+    } else if (ptx::opcode_of(opcode).is_computation()) {
       for (size_t n = 1; n < s.operands.size(); ++n) names_in(s.operands[n]);
     } else {
       out_.unknown = true;

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "analysis/facts/facts.h"
-#include "analysis/values/uniformity.h"
 #include "analysis/values/values.h"
+#include "ptx/opcodes.h"
 
 namespace klap::analysis {
 namespace {
@@ -153,9 +153,7 @@ class GuardFinder {
   [[nodiscard]] bool is_unnoticed(uint32_t i, const std::set<uint32_t>& blocks) const {
     const Statement& s = at(i);
     if (m_.is(s.head, "bra")) return true;
-    if (!is_computation(m_.text(s.head)) && !m_.is(s.head, "mov") && !m_.is(s.head, "cvta") &&
-        !m_.is(s.head, "setp") && !m_.is(s.head, "selp"))
-      return false;
+    if (!ptx::opcode_of(m_, s).is_computation()) return false;
     const Registers registers = registers_of(m_, s, k_.data.names());
     return std::ranges::all_of(registers.written, [&](std::string_view reg) {
       return !k_.data.is_ambiguous(reg) && std::ranges::all_of(k_.data.uses(reg), [&](uint32_t use) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/effects/effects.h"
+#include "ptx/opcodes.h"
 
 namespace klap::analysis {
 
@@ -61,9 +62,10 @@ bool FixedRounds::leaves_by_counters(uint32_t loop, uint32_t from) const {
 
 // From its operands alone, and from where the thread stands.
 bool FixedRounds::computes(const Statement& s) const {
-  for (const std::string_view opcode : {"ld", "ldu", "call", "addc", "subc", "madc"}) {
+  for (const std::string_view opcode : {"ld", "ldu", "call"}) {
     if (module_.is(s.head, opcode)) return false;
   }
+  if (ptx::opcode_of(module_, s).reads_carry()) return false;
   for (const ptx::TokenRange& operand : s.operands) {
     for (uint32_t t = operand.first; t < operand.last; ++t) {
       const std::string_view text = module_.text(t);

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 
 #include "analysis/effects/effects.h"
 #include "analysis/values/linear_index.h"
+#include "ptx/opcodes.h"
 
 namespace klap::analysis {
 
@@ -146,10 +146,7 @@ class Test {
 // ---- what else a moldable kernel must not do ----
 
 bool is_warp_operation(const Module& m, const Statement& s) {
-  static constexpr std::array<std::string_view, 7> kOpcodes = {"shfl",  "vote",       "match",   "redux",
-                                                               "elect", "activemask", "ldmatrix"};
-  return m.has_modifier(s, ".sync") ||
-         std::find(kOpcodes.begin(), kOpcodes.end(), m.text(s.head)) != kOpcodes.end();
+  return m.has_modifier(s, ".sync") || ptx::opcode_of(m, s).lanes != ptx::Lanes::None;
 }
 
 // Why an instruction may depend on which threads stand in a block or warp together; empty if it does not.

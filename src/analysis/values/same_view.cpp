@@ -3,17 +3,18 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string_view>
 
 #include "analysis/effects/effects.h"
 #include "analysis/values/uniformity.h"
+#include "ptx/opcodes.h"
 
 namespace klap::analysis {
 namespace {
 
 using ptx::Module;
 using ptx::Statement;
+using ptx::Synchronisation;
 
 // How many barriers of the block every way to a place has passed, if no others lie on any of them, and what
 // synchronises behind the last of them.
@@ -44,13 +45,15 @@ bool is_block_barrier(const Module& m, const Statement& s) {
 
 // True for what lets no other thread's writes become ordered before what follows.
 bool synchronises_nothing(const Module& m, const Statement& s) {
-  static const std::set<std::string_view> kQuiet = {"st",    "bra",     "brx",        "ret",       "exit",
-                                                    "trap",  "shfl",    "vote",       "match",     "redux",
-                                                    "elect", "ldu",     "activemask", "nanosleep", "prefetch",
-                                                    "brkpt", "pmevent", "prefetchu",  "isspacep"};
-  const std::string_view opcode = m.text(s.head);
-  if (opcode == "ld") return !is_strong_load(m, s);
-  return kQuiet.contains(opcode) || is_computation(opcode);
+  switch (ptx::opcode_of(m, s).synchronises) {
+    case Synchronisation::Never:
+      return true;
+    case Synchronisation::WhenStrong:
+      return !is_strong_load(m, s);
+    case Synchronisation::May:
+      return false;
+  }
+  return false;
 }
 
 bool is_relaxed_atomic(const Module& m, const Statement& s) {

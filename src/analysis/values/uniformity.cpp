@@ -9,9 +9,11 @@
 #include "analysis/effects/effects.h"
 #include "analysis/values/same_view.h"
 #include "ptx/edit.h"
+#include "ptx/opcodes.h"
 
 namespace klap::analysis {
 
+using ptx::GlobalWrite;
 using ptx::Module;
 using ptx::Statement;
 
@@ -21,23 +23,7 @@ namespace {
 constexpr uint32_t kMostDefinitions = 64;
 constexpr size_t kMostChoices = 256;
 
-using Opcodes = std::set<std::string_view>;
-
-// Results that depend on the operands alone.
-bool is_pure(std::string_view opcode) {
-  static const Opcodes kPure = {
-      "abs",      "add",  "and",   "bfe",   "bfi",   "bfind",    "bmsk",      "brev",      "clz",    "cnot",
-      "copysign", "cos",  "cvt",   "cvta",  "div",   "dp2a",     "dp4a",      "ex2",       "fma",    "fns",
-      "lg2",      "lop3", "mad",   "mad24", "max",   "min",      "mov",       "mul",       "mul24",  "neg",
-      "not",      "or",   "popc",  "prmt",  "rcp",   "rem",      "rsqrt",     "sad",       "selp",   "set",
-      "setp",     "shf",  "shl",   "shr",   "sin",   "slct",     "sqrt",      "sub",       "szext",  "tanh",
-      "testp",    "xor",  "vadd",  "vadd2", "vadd4", "vabsdiff", "vabsdiff2", "vabsdiff4", "vavrg2", "vavrg4",
-      "vmad",     "vmax", "vmax2", "vmax4", "vmin",  "vmin2",    "vmin4",     "vset",      "vset2",  "vset4",
-      "vshl",     "vshr", "vsub",  "vsub2", "vsub4"};
-  return kPure.contains(opcode);
-}
-
-bool uses_carry(std::string_view opcode) { return opcode == "addc" || opcode == "subc" || opcode == "madc"; }
+using Names = std::set<std::string_view>;
 
 bool has_space(const Module& m, const Statement& s, std::string_view space) {
   for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
@@ -50,29 +36,29 @@ bool has_space(const Module& m, const Statement& s, std::string_view space) {
 
 // Instructions that leave global memory as it is.
 bool spares_global(const Module& m, const Statement& s) {
-  static const Opcodes kOthers = {"ld",        "ldu",     "bra",    "brx",        "ret",       "exit",
-                                  "trap",      "bar",     "membar", "fence",      "shfl",      "vote",
-                                  "match",     "redux",   "elect",  "activemask", "nanosleep", "prefetch",
-                                  "prefetchu", "pmevent", "brkpt",  "isspacep"};
-  const std::string_view opcode = m.text(s.head);
-  if (opcode == "st" || opcode == "atom" || opcode == "red") {
-    return has_space(m, s, ".shared") || has_space(m, s, ".local") || has_space(m, s, ".param");
+  switch (ptx::opcode_of(m, s).writes_global) {
+    case GlobalWrite::Never:
+      return true;
+    case GlobalWrite::BySpace:
+      return has_space(m, s, ".shared") || has_space(m, s, ".local") || has_space(m, s, ".param");
+    case GlobalWrite::May:
+      return false;
   }
-  return is_pure(opcode) || uses_carry(opcode) || kOthers.contains(opcode);
+  return false;
 }
 
 Uniform special_register(std::string_view name) {
-  static const Opcodes kGrid = {"%ntid",
-                                "%nctaid",
-                                "%gridid",
-                                "%nclusterid",
-                                "%cluster_nctaid",
-                                "%cluster_nctarank",
-                                "%is_explicit_cluster",
-                                "%total_smem_size",
-                                "%dynamic_smem_size",
-                                "%aggr_smem_size"};
-  static const Opcodes kBlock = {"%ctaid", "%clusterid", "%cluster_ctaid", "%cluster_ctarank"};
+  static const Names kGrid = {"%ntid",
+                              "%nctaid",
+                              "%gridid",
+                              "%nclusterid",
+                              "%cluster_nctaid",
+                              "%cluster_nctarank",
+                              "%is_explicit_cluster",
+                              "%total_smem_size",
+                              "%dynamic_smem_size",
+                              "%aggr_smem_size"};
+  static const Names kBlock = {"%ctaid", "%clusterid", "%cluster_ctaid", "%cluster_ctarank"};
   if (kGrid.contains(name) || name.starts_with("%envreg")) return Uniform::Grid;
   return kBlock.contains(name) ? Uniform::Block : Uniform::Thread;
 }
@@ -111,7 +97,7 @@ Expr by_warp(const Expr& value) {
 // True if comparing something with b tells b - 1 from b; other orders tell b from b + 1. `swapped`: b is on
 // the left.
 bool begins_at_bound(std::string_view relation, bool swapped) {
-  static const Opcodes kFrom = {".lt", ".ge", ".lo", ".hs"}, kUpTo = {".le", ".gt", ".ls", ".hi"};
+  static const Names kFrom = {".lt", ".ge", ".lo", ".hs"}, kUpTo = {".le", ".gt", ".ls", ".hi"};
   return (swapped ? kUpTo : kFrom).contains(relation);
 }
 
@@ -128,8 +114,6 @@ bool is_whole_warps(const Expr& value) {
 }
 
 }  // namespace
-
-bool is_computation(std::string_view opcode) { return is_pure(opcode) || uses_carry(opcode); }
 
 const char* to_string(Uniform uniform) {
   static constexpr std::array<const char*, 4> kNames = {"grid", "block", "warp", "thread"};
@@ -406,7 +390,7 @@ Uniform Uniformity::name(std::string_view text) const {
 
 Uniform Uniformity::compute(uint32_t index) const {
   const std::string_view opcode = m_.text(at(index).head);
-  if (is_pure(opcode) || uses_carry(opcode)) return arithmetic(index);
+  if (ptx::opcode_of(opcode).is_computation()) return arithmetic(index);
   if (opcode == "ld" || opcode == "ldu") return load(index);
   if (opcode == "bar" || opcode == "barrier") return block_reduction(index);
   return warp_operation(index);
@@ -418,7 +402,7 @@ Uniform Uniformity::arithmetic(uint32_t index) const {
   if (m_.is(s.head, "cvta") && has_space(m_, s, ".local")) return Uniform::Thread;
   Uniform out = join(reads(index), names(index));
   if (m_.is(s.head, "cvta") && has_space(m_, s, ".shared")) out = join(out, Uniform::Block);
-  if (uses_carry(m_.text(s.head))) out = join(out, carry(index));
+  if (ptx::opcode_of(m_, s).reads_carry()) out = join(out, carry(index));
   if (out == Uniform::Grid) return out;
   // What differs in the operands may cancel.
   Uniform exact = Uniform::Grid;
@@ -482,7 +466,7 @@ Uniform Uniformity::carry(uint32_t index) const {
     if (!m_.has_modifier(at(i), ".cc")) continue;
     if (at(i).predicated) return Uniform::Thread;
     out = join(out, join(reads(i), names(i)));
-    if (!uses_carry(m_.text(at(i).head))) return out;
+    if (!ptx::opcode_of(m_, at(i)).reads_carry()) return out;
   }
   return Uniform::Thread;
 }

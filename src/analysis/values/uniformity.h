@@ -42,9 +42,6 @@ struct Given {
   bool no_races = false;   // no data race on what a load reads that same_view.h is about
 };
 
-// True for opcodes whose result depends on their operands, and at most a carry, alone.
-bool is_computation(std::string_view opcode);
-
 class Uniformity {
  public:
   // All of one function; all must live as long as this.

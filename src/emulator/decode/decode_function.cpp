@@ -7,6 +7,7 @@
 #include <array>
 
 #include "emulator/decode/decode_constant.h"
+#include "ptx/opcodes.h"
 
 namespace klap::emulator {
 
@@ -174,10 +175,17 @@ FunctionDecoder::Reader FunctionDecoder::reader_of(std::string_view opcode) {
       {"tex", &D::read_texture},
   };
   const auto found = kReaders.find(opcode);
-  return found == kReaders.end() ? &D::read_alu : found->second;
+  if (found != kReaders.end()) return found->second;
+  return ptx::opcode_of(opcode).is_computation() ? &D::read_alu : nullptr;
 }
 
-void FunctionDecoder::read_instruction() { (this->*reader_of(m_.text(statement().head)))(); }
+void FunctionDecoder::read_instruction() {
+  const std::string_view opcode = m_.text(statement().head);
+  if (!ptx::opcode_of(opcode).is_known()) unsupported("PTX has no such opcode");
+  const Reader reader = reader_of(opcode);
+  if (reader == nullptr) unsupported("this opcode is not supported");
+  (this->*reader)();
+}
 
 Instruction FunctionDecoder::begin(Kind kind) {
   const Statement& s = statement();

@@ -30,6 +30,15 @@ TEST(Errors, UnknownInstructionsAreNamedWithTheirPlace) {
   }
 }
 
+// Whether PTX has the opcode is a question for the table in src/ptx, not for the emulator.
+TEST(Errors, OpcodesOfPtxAreToldFromOthers) {
+  EXPECT_THAT(refused("wgmma.fence.sync.aligned;"), HasSubstr("aligned': this opcode is not supported"));
+  EXPECT_THAT(refused("tcgen05.wait.sync;"), HasSubstr("sync': this opcode is not supported"));
+  EXPECT_THAT(refused("vadd2.s32.s32.s32 %r1, %r2, %r3, %r1;"), HasSubstr("s32': no such instruction"));
+  EXPECT_THAT(refused("frobnicate.u32 %r1, %r2;"), HasSubstr("u32': PTX has no such opcode"));
+  EXPECT_THAT(refused("clmad.lo.u64 %rd1, %rd1, %rd1, %rd1;"), HasSubstr("u64': PTX has no such opcode"));
+}
+
 TEST(Errors, UnknownModifiersAndOperandsAreRefused) {
   const std::pair<const char*, const char*> cases[] = {
       {"ld.global.frob.u32 %r1, [%rd1];", "'.frob'"},
