@@ -95,12 +95,12 @@ class EarlyExit {
            k_.data.constant(m_.text(s.operands[0])) == 0;
   }
 
-  // Operations without a mask need the whole warp by definition (mma, ldmatrix, ...); the others have it as
-  // their last operand.
+  // Some operations need the whole warp by definition (mma, ldmatrix, ...), and some have a mask as their
+  // last operand. Others may be for more threads than a warp (wgmma).
   [[nodiscard]] bool names_all_lanes(uint32_t i, const Statement& s) const {
     const ptx::Opcode& opcode = ptx::opcode_of(m_, s);
     const bool masked = opcode.effect == ptx::OpcodeEffect::Barrier || opcode.lanes == ptx::Lanes::Masked;
-    if (!masked) return true;
+    if (!masked) return opcode.lanes == ptx::Lanes::All;
     if (s.operands.empty()) return false;
     const Value mask = k_.values().symbolic.value(i, m_.compact(s.operands.back()), 32);
     return mask.known() && std::all_of(mask.choices.begin(), mask.choices.end(), [](const Expr& choice) {

@@ -213,6 +213,21 @@ TEST(EarlyExit, OfWholeWarpsBeforeAPlainBarrier) {
   }
 }
 
+TEST(EarlyExit, OfOperationsThatMayBeForMoreThanAWarp) {
+  const std::string whole =
+      "mov.u32 %r9, %tid.x; ld.param.u32 %r8, [n]; shr.u32 %r7, %r9, 5; setp.ge.u32 %p1, %r7, %r8; @%p1 "
+      "exit; ";
+  for (const char* operation :
+       {"movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r2;",
+        "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r2];", "shfl.sync.idx.b32 %r1, %r2, 0, 31, -1;"}) {
+    EXPECT_EQ(Answer::No, answer(whole + operation + " ret;", MayLeave::Nobody)) << operation;
+  }
+  for (const char* operation : {"wgmma.fence.sync.aligned;", "setmaxnreg.inc.sync.aligned.u32 40;",
+                                "frobnicate.sync.b32 %r1, %r2;"}) {
+    EXPECT_NE(Answer::No, answer(whole + operation + " ret;", MayLeave::Nobody)) << operation;
+  }
+}
+
 // Exits by what is loaded, before a warp operation.
 TEST(EarlyExit, OfWarpsByWhatTheyLoad) {
   const auto after = [](const std::string& load, const std::string& store = "st.global.u32 [%rd1], %r1;") {
