@@ -119,7 +119,8 @@ TEST(Opcodes, ColumnsDoNotContradictEachOther) {
               }),
               IsEmpty());
   EXPECT_THAT(rows([](const Opcode& opcode) {
-                return opcode.effect == OpcodeEffect::WarpSync && opcode.lanes == Lanes::None;
+                return opcode.effect == OpcodeEffect::WarpSync &&
+                       (opcode.lanes == Lanes::None || opcode.writes_global != GlobalWrite::Never);
               }),
               IsEmpty());
   EXPECT_THAT(rows([](const Opcode& opcode) {

@@ -240,19 +240,13 @@ class MemoryTracer {
     }
   }
 
-  // Warp operations that touch no memory; loads and stores of matrices do.
-  static bool exchanges_registers(std::string_view opcode) {
-    return opcode == "bar" || opcode == "barrier" || opcode == "shfl" || opcode == "vote" ||
-           opcode == "activemask" || opcode == "match" || opcode == "redux" || opcode == "elect" ||
-           opcode == "mma";
-  }
-
   void instruction(const Statement& s) {
     const std::string_view opcode = m_.text(s.head);
     using enum EffectKind;
     for (EffectKind kind : instruction_effects(m_, s)) {
+      // Operations of a warp that touch memory, such as loads of matrices, are unlisted, too.
       if (kind == UnlistedInstruction || kind == AsyncCopy || kind == BarrierObject ||
-          kind == ClusterAccess || (kind == WarpSync && !exchanges_registers(opcode))) {
+          kind == ClusterAccess) {
         uses_[unknown()].add(kAnyUse);
       }
     }

@@ -87,6 +87,12 @@ TEST(MemoryEffects, OfWhatIsNotKnown) {
             effects(kP + "atom.global.exch.b64 %rd5, [%rd1], 0; st.global.u32 [%rd5], 1; ret;"));
   EXPECT_EQ("unknown: read, written, updated\n", effects("frobnicate.u32 %r1, %r2; ret;"));
   EXPECT_EQ("unknown: read, written, updated\n", effects("cp.async.bulk.commit_group; ret;"));
+  EXPECT_EQ("unknown: read, written, updated\n",
+            effects("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r2]; ret;"));
+  EXPECT_EQ("unknown: read, written, updated\n", effects("frobnicate.sync.b32 %r1, %r2; ret;"));
+  EXPECT_EQ("",
+            effects("movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r2; shfl.sync.idx.b32 %r1, %r2, 0, 31, -1; "
+                    "barrier.sync 0; ret;"));
   EXPECT_EQ("unknown: read, written, updated\n", effects(".extern .func away();\n", "call away; ret;"));
   EXPECT_EQ("unknown: read, written, updated\n", effects("t: .callprototype _ (); call %rd1, t; ret;"));
   EXPECT_EQ("unknown: read, written, updated\n", effects(".func f() { call f; ret; }\n", "call f; ret;"))

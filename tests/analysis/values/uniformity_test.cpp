@@ -68,6 +68,15 @@ TEST(Uniformity, OfLoads) {
       "mul.wide.u32 %rd3, %r1, 4; add.s64 %rd4, %rd2, %rd3;\n";
   const std::string store = "st.global.u32 [%rd2], %r2; ret;";
   EXPECT_EQ("gg", letters(load + "ld.global.u32 %r9, [%rd2+8]; ret;", "%r9")) << "nothing is written";
+  for (const char* other : {"bar.sync 0; ", "barrier.sync 0; ", "barrier.cluster.arrive.aligned; ",
+                            "movmatrix.sync.aligned.m8n8.trans.b16 %r3, %r4; ",
+                            "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1, %f2, %f3, %f4}, "
+                            "{%r1, %r2, %r3, %r4}, {%r5, %r6}, {%f1, %f2, %f3, %f4}; "}) {
+    EXPECT_EQ("gg", letters(load + other + "ld.global.u32 %r9, [%rd2+8]; ret;", "%r9")) << other;
+  }
+  EXPECT_EQ("tg", letters(load + "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r3], {%r4}; "
+                                 "ld.global.u32 %r9, [%rd2+8]; ret;",
+                          "%r9"));
   EXPECT_EQ("tg", letters(load + "ld.global.u32 %r9, [%rd2+8];" + store, "%r9"));
   EXPECT_EQ("gg", letters(load + "ld.global.nc.u32 %r9, [%rd2+8];" + store, "%r9"));
   EXPECT_EQ("tg", letters(load + "ld.global.nc.u32 %r9, [%rd4];" + store, "%r9")) << "an address by thread";
