@@ -24,9 +24,10 @@ enum class FirstOperand : uint8_t {
 
 // What the result depends on.
 enum class OpcodeResult : uint8_t {
-  Pure,   // on the operands alone, and the instruction does nothing else
-  Carry,  // on the operands and the carry of the instruction before, and the instruction does nothing else
-  Other,  // on anything, or there is no result
+  Pure,    // on the operands alone, and the instruction does nothing else
+  Carry,   // on the operands and the carry of the instruction before, and the instruction does nothing else
+  Memory,  // on what memory holds
+  Other,   // on anything, or there is no result
 };
 
 // What an opcode does besides writing its result. Each in this list is an EffectKind of the same name.
@@ -88,7 +89,9 @@ struct Opcode {
   [[nodiscard]] bool is_known() const { return !name.empty(); }
   [[nodiscard]] bool reads_carry() const { return result == OpcodeResult::Carry; }
   // True if the result depends on the operands, and at most a carry, alone.
-  [[nodiscard]] bool is_computation() const { return result != OpcodeResult::Other; }
+  [[nodiscard]] bool is_computation() const {
+    return result == OpcodeResult::Pure || result == OpcodeResult::Carry;
+  }
 };
 
 // The row of an opcode; one with the worst answers for an opcode that has none.

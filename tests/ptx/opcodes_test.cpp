@@ -119,6 +119,10 @@ TEST(Opcodes, ColumnsDoNotContradictEachOther) {
               }),
               IsEmpty());
   EXPECT_THAT(rows([](const Opcode& opcode) {
+                return opcode.result == OpcodeResult::Memory && opcode.first != FirstOperand::Written;
+              }),
+              IsEmpty());
+  EXPECT_THAT(rows([](const Opcode& opcode) {
                 return opcode.effect == OpcodeEffect::WarpSync &&
                        (opcode.lanes == Lanes::None || opcode.writes_global != GlobalWrite::Never);
               }),

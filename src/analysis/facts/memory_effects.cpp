@@ -6,6 +6,8 @@
 #include <memory>
 #include <set>
 
+#include "ptx/opcodes.h"
+
 namespace klap::analysis {
 namespace {
 
@@ -161,8 +163,7 @@ class MemoryTracer {
   Roots result_roots(const Statement& s, std::string_view reg) const {
     const std::string_view opcode = m_.text(s.head);
     if (opcode == "setp" || opcode == "call") return {};
-    if (opcode == "ld" || opcode == "atom" || opcode == "tex" || opcode == "suld" || opcode == "tld4")
-      return loaded_roots(s, reg);
+    if (ptx::opcode_of(opcode).result == ptx::OpcodeResult::Memory) return loaded_roots(s, reg);
     const bool copies = opcode == "mov" || opcode == "cvta" || opcode == "shfl";
     if (!copies && !instruction_effects(m_, s).empty()) return {unknown()};
     Roots out;

@@ -12,6 +12,7 @@
 #include "analysis/values/expression_ranges.h"
 #include "analysis/values/guard.h"
 #include "analysis/values/values.h"
+#include "ptx/opcodes.h"
 
 namespace klap::analysis {
 namespace {
@@ -187,9 +188,7 @@ class LaunchingBlocks {
   void add_definition(Sources& out, Readings& open, uint32_t definition) const {
     const Statement& s = at(definition);
     for (const auto& operand : s.operands) out.block = out.block || is_block_register(m_.compact(operand));
-    const std::string_view opcode = m_.text(s.head);
-    const bool is_input =
-        opcode == "ld" || opcode == "ldu" || opcode == "atom" || opcode == "call" || opcode == "tex";
+    const bool is_input = m_.is(s.head, "call") || ptx::opcode_of(m_, s).result == ptx::OpcodeResult::Memory;
     // What is loaded is input, wherever in memory the block's index says it is.
     if (is_input) out.input = true;
     if (!is_input) std::ranges::copy(reads(definition), std::back_inserter(open));

@@ -321,7 +321,9 @@ TEST(LaunchOrder, GuardsThatMayLeaveOneBlockAreNotTolerated) {
        {"setp.gt.s32 %p1, %r1, 0; @%p1 bra OVER;", "setp.gt.s32 %p1, %r2, 4; @%p1 bra OVER;",
         "setp.ge.s32 %p1, %r7, 999; @%p1 bra OVER;", "setp.lt.s32 %p1, 200, %r7; @%p1 bra OVER;",
         "cvta.to.global.u64 %rd9, %rd2; ld.global.u32 %r9, [%rd9]; setp.ge.s32 %p1, %r7, %r9; @%p1 bra "
-        "OVER;"})
+        "OVER;",
+        "mov.u64 %rd9, table; mov.u32 %r8, 5; suld.b.1d.b32.trap %r9, [%rd9, {%r8}]; setp.ge.s32 %p1, %r7, "
+        "%r9; @%p1 bra OVER;"})
     EXPECT_EQ(kScattered, behind(guard)) << guard;
 }
 
