@@ -10,6 +10,10 @@ namespace {
 
 // Values from here on are not taken for small.
 constexpr Wide kHalfOfWord = Wide{1} << 31;
+// Offsets and distances beyond this could come back to the same address where 64 bits wrap around.
+constexpr Wide kFarthest = Wide{1} << 62;
+// A counter of 64 bits counts on by less while a parent and its children run.
+constexpr Wide kMostCounted = Wide{1} << 48;
 
 struct Interval {
   Wide least = 0, most = 0;
@@ -30,12 +34,18 @@ struct Split {
   Expr inner_base;
   Wide inner_factor = 1;
   Interval inner_rest;
+  Wide most_distance = 0;  // of two widened keys
   Interval rest;
   // Of the rest, what is bounded by a value that is not constant: at most `scale * (bound - 1)`.
   Wide scale = 0;
   Expr bound;
   Sign sign = Sign::Signed;
 };
+
+Wide magnitude(Wide value) { return value < 0 ? -value : value; }
+
+// So many steps do not come around to the address where they began.
+bool are_near(Wide step, Wide steps) { return steps <= kFarthest && magnitude(step) <= kFarthest / steps; }
 
 class Splitter {
  public:
@@ -49,6 +59,7 @@ class Splitter {
     for (const Term& term : terms_of(shape_.address)) {
       if (!add(term)) return std::nullopt;
     }
+    if (out_.rest.least < -kFarthest || out_.rest.most > kFarthest) return std::nullopt;
     return std::move(out_);
   }
 
@@ -151,8 +162,6 @@ class Splitter {
 
   bool add_key(const Term& term, Wide coefficient, const Expr& keyed) {
     if (out_.has_key) return false;
-    constexpr Wide kLargestStep = Wide{1} << 40;  // larger ones could wrap around
-    if (coefficient > kLargestStep || coefficient < -kLargestStep) return false;
     out_.has_key = true;
     out_.step = coefficient;
     bool skipped = false;
@@ -165,7 +174,18 @@ class Splitter {
     }
     const bool widens = keyed->kind == ExprKind::ZeroExtend || keyed->kind == ExprKind::SignExtend;
     if (widens) out_.widening = keyed->kind;
-    return split_keyed(widens ? keyed->operands[0] : keyed);
+    const Expr& narrow_key = widens ? keyed->operands[0] : keyed;
+    if (!split_keyed(narrow_key)) return false;
+    out_.most_distance = most_distance(narrow_key->bits);
+    return are_near(coefficient, out_.most_distance);
+  }
+
+  // Two launches' keys differ by less. (Constants beside the keys differ by less than one factor, or
+  // least_distance() is not positive.)
+  [[nodiscard]] Wide most_distance(uint32_t bits) const {
+    const Wide factor = magnitude(out_.inner_factor);
+    if (key_.most != 0) return factor * (static_cast<Wide>(key_.most) + 1);
+    return bits < 64 ? Wide{1} << bits : kMostCounted;
   }
 
   // base + factor * key + rest
@@ -211,7 +231,7 @@ class Splitter {
   // Keys that are far apart must not come close again where the register wraps around.
   [[nodiscard]] bool cannot_meet_around(uint32_t bits) const {
     if (bits == 64) return true;
-    const Wide factor = out_.inner_factor < 0 ? -out_.inner_factor : out_.inner_factor;
+    const Wide factor = magnitude(out_.inner_factor);
     if (key_.most == 0) return factor == 1 && out_.inner_rest.least == out_.inner_rest.most;
     const Wide spread = out_.inner_rest.most - out_.inner_rest.least;
     return factor * static_cast<Wide>(key_.most) + spread < (Wide{1} << (bits - 1));
@@ -229,8 +249,6 @@ bool are_equal(const Expr& a, const Expr& b) {
   if (!a.known() || !b.known()) return a.known() == b.known();
   return a == b || (is_zero(a) && is_zero(b));
 }
-
-Wide magnitude(Wide value) { return value < 0 ? -value : value; }
 
 // By how much the second interval, with what lies behind it, reaches over the first one's begin, and the
 // other way round: the steps between the accesses must be at least as large.
@@ -256,6 +274,8 @@ bool have_same_steps(const Split& a, const Split& b) {
 // so at least 1: (step - scale) * n + scale is at least the step.
 bool are_apart_by_rows(const Split& a, uint32_t bytes_a, const Split& b, uint32_t bytes_b, Wide distance) {
   if (a.step_factors.size() != 1 || distance < 1) return false;
+  const Wide most_rows = wide_bound(a.step_factors[0]->range, Sign::Signed, true);
+  if (most_rows < 1 || most_rows > kFarthest || !are_near(a.step, a.most_distance * most_rows)) return false;
   const auto fits = [&](const Split& s) {
     const Expr& rows = a.step_factors[0];
     const bool is_same =

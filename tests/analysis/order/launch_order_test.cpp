@@ -83,6 +83,43 @@ TEST(LaunchOrder, RowsMustNotReachIntoEachOther) {
   EXPECT_EQ(kKeptStore, row("124"));
 }
 
+// The address is the one of p[0] and %rd5 further on.
+constexpr char kStoreBehind[] = "add.s64 %rd5, %rd1, %rd5; st.global.u32 [%rd5], %r3; OVER:";
+
+TEST(LaunchOrder, StepsMustNotWrapAround) {
+  // Each thread's number times 2^21 fits 32 bits; every eighth one is 0 where it is shifted by 40 more.
+  const auto shifted = [](const std::string& by) {
+    return verdict({"mul.wide.u32 %rd5, %r1, 4; shl.b64 %rd5, %rd5, " + by + "; " + kStoreBehind,
+                    "shl.b32 %r9, %r1, 21; add.s32 %r4, %r9, %r3;"});
+  };
+  EXPECT_EQ("proven", shifted("8"));
+  EXPECT_EQ(kKeptStore, shifted("38"));
+}
+
+TEST(LaunchOrder, RowsMustNotWrapAround) {
+  const auto shifted = [](const std::string& by) {
+    return of_child(
+        "setp.ge.u32 %p1, %r3, %r2; @%p1 bra OVER; mul.wide.u32 %rd5, %r1, %r2; shl.b64 %rd5, %rd5, " + by +
+        "; mul.wide.u32 %rd6, %r3, 4; add.s64 %rd5, %rd5, %rd6; " + kStoreBehind);
+  };
+  EXPECT_EQ("proven", shifted("2"));
+  EXPECT_EQ(kKeptStore, shifted("38"));
+}
+
+TEST(LaunchOrder, OffsetsMustNotWrapAround) {
+  // One store is at p[0]. The other one comes to it for thread 16 if the factor is 2^60 - 1.
+  const auto by = [](const std::string& factor) {
+    return of_child(
+        "mov.u32 %r5, 5; mov.u32 %r6, 6; st.global.u32 [%rd1], %r5; cvt.u64.u32 %rd5, %r3; "
+        "mul.lo.s64 %rd5, %rd5, " +
+        factor +
+        "; add.s64 %rd5, %rd1, %rd5; "
+        "st.global.u32 [%rd5+16], %r6;");
+  };
+  EXPECT_EQ("proven", by("4"));
+  EXPECT_EQ("kept: st.global.u32 and st.global.u32 may conflict between launches", by("1152921504606846975"));
+}
+
 TEST(LaunchOrder, ComparisonsLeaveFewerThreadsOfTheChild) {
   // The child's thread stores at 16 * i + 4 * tid, of which the comparison leaves some.
   const auto behind = [](const std::string& comparison) {
