@@ -8,30 +8,11 @@
 #include <utility>
 
 #include "random/generate_code.h"
-#include "random/print_turns.h"
+#include "random/generate_parts.h"
 
 namespace klap::differential::random {
 
 namespace {
-
-Expression leaf(Op op, uint32_t value = 0) { return {op, value, {}}; }
-Expression with(Op op, uint32_t value, Expression a) { return {op, value, {std::move(a)}}; }
-Expression with(Op op, Expression a, Expression b) { return {op, 0, {std::move(a), std::move(b)}}; }
-Expression select(Expression condition, Expression a, Expression b) {
-  return {Op::Select, 0, {std::move(condition), std::move(a), std::move(b)}};
-}
-bool is_constant(const Expression& e, uint32_t value) { return e.op == Op::Constant && e.value == value; }
-
-Statement statement(Kind kind, uint32_t number, uint32_t limit, std::vector<Expression> values,
-                    std::vector<Statement> body = {}) {
-  return {kind, number, limit, std::move(values), std::move(body), {}, {}, {}, {}};
-}
-Statement only_if(Expression condition, std::vector<Statement> body) {
-  return statement(Kind::If, 0, 0, {std::move(condition)}, std::move(body));
-}
-Statement barrier(Random& random) {
-  return statement(Kind::Barrier, 0, static_cast<uint32_t>(random.below(kBarrierForms)), {});
-}
 
 // What accesses to cells may do in one program.
 enum class Style : uint8_t { Ordered, Adding, Maximum, Scratch, Same };
