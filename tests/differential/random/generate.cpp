@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 
+#include "random/generate_addresses.h"
 #include "random/generate_code.h"
 #include "random/generate_order.h"
 #include "random/random_source.h"
@@ -43,7 +44,7 @@ constexpr std::array<Feature, 20> kFeatures = {{
     {"streams", &Mix::streams, true},
 }};
 
-constexpr std::array<Feature, 13> kOrderFeatures = {{
+constexpr std::array<Feature, 14> kOrderFeatures = {{
     {"plain", &Mix::plain, false},
     {"turns", &Mix::turns, false},
     {"child_turns", &Mix::child_turns, false},
@@ -57,6 +58,7 @@ constexpr std::array<Feature, 13> kOrderFeatures = {{
     {"atomics", &Mix::atomics, false},
     {"aliases", &Mix::aliases, false},
     {"other_streams", &Mix::other_streams, false},
+    {"addresses", &Mix::addresses, false},
 }};
 
 // Changes one feature, as in "+loops".
@@ -253,7 +255,9 @@ bool depends_on_order(const Program& program) {
 Program generate_ordered(uint64_t seed, const Mix& wanted) {
   const Mix mix = halved(halved(wanted, kFeatures, seed), kOrderFeatures, seed + 1);
   for (uint64_t attempt = 0;; ++attempt) {
-    auto [program, is_commuting] = make_ordered_program(seed + (attempt << 40), mix);
+    const uint64_t number = seed + (attempt << 40);
+    auto [program, is_commuting] =
+        mix.addresses ? make_address_program(number, mix) : make_ordered_program(number, mix);
     program.seed = seed;
     if (const std::string text = problem(program); !text.empty())
       throw Error(ErrorCode::Internal, "program " + std::to_string(seed) + " has " + text);

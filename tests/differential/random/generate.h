@@ -45,6 +45,7 @@ struct Mix {
   bool atomics = true;    // accesses that are atomic operations
   bool aliases = true;    // two addresses of the same cells
   bool other_streams = true;  // per-thread and fire-and-forget
+  bool addresses = true;  // instead, programs that ask one question about addresses (generate_addresses.h)
   // Each program takes only half of the above, at random: features hide each other where all come together.
   bool swarm = false;
 };
