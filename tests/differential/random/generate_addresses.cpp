@@ -67,6 +67,7 @@ class AddressMaker {
     has_blocks_ = mix.unordered && mix.blocks && !mix.tolerated && random_.chance(50);
     form_ = has_blocks_ ? any_of(kOfBlocks) : any_of(kOrdered);
     if (!has_blocks_ && mix.unordered && random_.chance(6)) form_ = Form::Iterations;
+    if (!has_blocks_ && seed % 16 == 3) form_ = Form::Offsets;  // few others show an order
     is_commuting_ = has_blocks_ || form_ == Form::Iterations ||
                     (mix.unordered && form_ != Form::Offsets && random_.chance(65));
   }
@@ -298,6 +299,9 @@ class AddressMaker {
     Statement sum = narrow(constant(offset_));
     Statement most = narrow(random_.chance(60) ? leaf(Op::Parameter, kExtra)
                                                : with(Op::Add, leaf(Op::Parameter, kExtra), some(1, 2)));
+    // The operands are larger than what cells hold at first.
+    for (Statement* access : {&sum, &most})
+      access->values[1] = with(Op::Multiply, std::move(access->values[1]), constant(4096));
     sum.cell.op = CellOp::AtomicAdd;
     most.cell.op = CellOp::AtomicMaximum;
     if (random_.chance(50)) std::swap(sum, most);
@@ -506,7 +510,7 @@ class AddressMaker {
       if (form_ == Form::LongRows && random_.chance(60)) second = first + 1;
       if (form_ == Form::FarSteps) first = 0;
       if (form_ == Form::FarRows) first = 1U << (62 - kFarShift - 2);
-      if (form_ == Form::Offsets && random_.chance(60)) first = offset_;
+      if (form_ == Form::Offsets && random_.chance(75)) first = offset_;
       step.arguments = {first, second, random_.number()};
       program_.steps.push_back(std::move(step));
     }
