@@ -203,7 +203,7 @@ std::optional<uint64_t> DataFlow::constant_loaded_to(std::string_view reg) const
   if (writers.size() != 1 || is_ambiguous(reg)) return std::nullopt;
   const Statement& s = *flow_.instructions()[writers[0]].statement;
   if (!module_.is(s.head, "ld") || s.predicated || s.modifiers.empty()) return std::nullopt;
-  // A load with a sign may extend it; what is no integer is not told by one.
+  // A signed load may extend the value. A load of a type other than an integer does not give a known integer.
   const std::string_view type = module_.text(s.modifiers.last - 1);
   if (!type.starts_with(".u") && !type.starts_with(".b")) return std::nullopt;
   const std::vector<std::string> targets = components(module_, s.operands[0]);

@@ -23,7 +23,7 @@
 namespace klap::analysis {
 
 // Names declared in a function body: registers (plain and `%r<13>` ranges), variables, parameters, labels. A
-// name that several scopes declare is there once; of ranges that share a name the longest counts.
+// name that several scopes declare is listed once. If several ranges share a name, the longest one counts.
 class LocalNames {
  public:
   LocalNames(const ptx::Module& module, const ptx::Statement& body);
@@ -54,12 +54,12 @@ class DataFlow {
   [[nodiscard]] const std::vector<uint32_t>& definitions(std::string_view name) const;
   [[nodiscard]] const std::vector<uint32_t>& uses(std::string_view name) const;
   // True if the name alone does not say where a value comes from: several registers share it (scopes declare
-  // it again), or the caller passes a value in it. What is known by name only is then not known.
+  // it again), or the caller passes a value in it. Then facts that are known by name only do not hold.
   [[nodiscard]] bool is_ambiguous(std::string_view name) const { return ambiguous_.contains(name); }
 
-  // The value as an unsigned 64-bit number where `operand` is an integer literal or a register whose only
-  // definition is an unpredicated mov of one (followed through moves), or a load of one that the module
-  // holds. Nothing for ambiguous names.
+  // The value as an unsigned 64-bit number, if `operand` is an integer literal or a register whose only
+  // definition gives one. That definition is an unpredicated mov (followed through moves), or a load of a
+  // constant that the module holds. Nothing for ambiguous names.
   [[nodiscard]] std::optional<uint64_t> constant(std::string_view operand) const;
   // The module-level symbol whose address `operand` is, found the same way.
   [[nodiscard]] std::optional<std::string> symbol(std::string_view operand) const;

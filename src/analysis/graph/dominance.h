@@ -2,14 +2,14 @@
 //
 // Block a dominates b if every path from the entry to b passes a; a post-dominates b if every path from b out
 // of the function passes a. All ways out are joined in one virtual exit, whose number is the count of blocks.
-// Block b is controlled by block c if the way control takes at c's end decides whether b runs next: b
-// post-dominates one of c's ways on but not c itself (Ferrante, Ottenstein and Warren).
+// Block b is controlled by block c if the way that control takes at c's end decides whether b runs next. That
+// is so if b post-dominates one of c's successors but not c itself (Ferrante, Ottenstein and Warren).
 //
 // Two things to know when drawing conclusions:
 // - Code that cannot reach an exit (an endless loop) would have no post-dominators. One block of each such
-//   loop is therefore taken to have a way out, so that what comes after a branch is never taken to run for
-//   certain when the branch's other side can be stuck for ever. Such a block can be a controller although it
-//   has no condition of its own; what controls it then matters.
+//   loop is therefore taken to have a way out. Otherwise code after a branch would count as certain to run
+//   although the branch's other side can be stuck for ever. Such a block can be a controller although it has
+//   no condition of its own; what controls it then matters.
 // - A loop that has an exit is taken to end, and a call is taken to return.
 // If the function has a branch with unknown targets, nothing is known: no block dominates another and every
 // block is controlled by every branch.
@@ -62,11 +62,12 @@ class Dominance {
   [[nodiscard]] std::span<const uint32_t> controllers(uint32_t block) const;
   // The blocks that `block`'s last instruction decides upon, in no special order.
   [[nodiscard]] std::span<const uint32_t> controlled(uint32_t block) const;
-  // The controllers of a block, their controllers and so on, of which only those that have a choice.
+  // Returns the controllers of a block, their controllers and so on. Controllers that have no choice are left
+  // out.
   [[nodiscard]] std::vector<uint32_t> deciding_branches(uint32_t block) const;
 
  private:
-  // Blocks to blocks; the members of one block lie side by side.
+  // A relation from blocks to blocks. The members of one block are stored side by side.
   struct Relation {
     std::vector<uint32_t> start, members;
     [[nodiscard]] std::span<const uint32_t> of(uint32_t block) const {

@@ -5,7 +5,7 @@
 //
 // A thread leaves the function by `ret`, `exit` or `trap`, by a call of a function declared .noreturn, and by
 // running off the closing brace. Any of these may be predicated; the block then also has the next block as a
-// successor. What a called function does to the thread (it may exit there) is not part of this graph.
+// successor. The effect of a called function on the thread (it may exit there) is not part of this graph.
 #pragma once
 
 #include <cstdint>
@@ -109,7 +109,7 @@ class ControlFlow {
 
 // One line a block: its lines, what it ends with, where control goes from there and comes from.
 std::string print_flow(const ControlFlow& flow);
-// The same as a graph in the language of Graphviz, with the instructions in the boxes.
+// Prints the same graph in the language of Graphviz, with the instructions in the boxes.
 std::string print_flow_dot(const ControlFlow& flow);
 
 }  // namespace klap::analysis

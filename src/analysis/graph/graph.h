@@ -1,8 +1,8 @@
 // Algorithms on directed graphs that more than one analysis needs: strongly connected components and
 // immediate dominators.
 //
-// Generated kernels have tens of thousands of basic blocks, so both are iterative (no recursion that a long
-// chain of blocks could exhaust) and near-linear whatever the graph looks like.
+// Generated kernels have tens of thousands of basic blocks, so both are iterative: a long chain of blocks
+// could exhaust a recursion. Both are near-linear, whatever the graph looks like.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +36,9 @@ struct Subgraph {
   std::vector<std::vector<uint32_t>> members;  // of the components
 };
 
-// The tree of immediate dominators of all nodes that `root` reaches (Lengauer and Tarjan's algorithm:
-// O(edges x log nodes) also where thousands of branches share one target, which iterative schemes handle in
-// quadratic time).
+// The tree of immediate dominators of all nodes that `root` reaches (Lengauer and Tarjan's algorithm). It
+// takes O(edges x log nodes), also where thousands of branches share one target. Iterative schemes need
+// quadratic time there.
 class DominatorTree {
  public:
   static constexpr uint32_t kNone = ~0u;

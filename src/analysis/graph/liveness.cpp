@@ -47,7 +47,7 @@ class LiveSet {
       if (access.read) insert(access.reg);
     }
   }
-  // With what the instruction writes held too.
+  // The pressure of the live registers together with the registers that the instruction writes.
   [[nodiscard]] Pressure with_results(std::span<const Access> accesses) const {
     Pressure sum = weight_;
     for (const Access& access : accesses) {

@@ -1,10 +1,10 @@
 // Liveness of virtual registers and an estimate of the register pressure.
 //
 // A register is live at a point if some path from there reads it before it is certainly overwritten. A write
-// that may not happen (predicated, one lane of a vector register) overwrites nothing for certain. How many
-// live registers there are bounds from below what the assembler must hold at once: it may hold less where it
-// can compute a value again or read a parameter in place, and more for addresses, alignment of pairs and
-// latency hiding. It is an estimate for choosing (how much to coarsen, what to merge), never a proof.
+// that may not happen (predicated, one lane of a vector register) overwrites nothing for certain. The number
+// of live registers estimates what the assembler must hold at once. It may hold less where it can compute a
+// value again or read a parameter in place. It may hold more for addresses, alignment of pairs and latency
+// hiding. The number serves choices (how much to coarsen, what to merge), never proofs.
 //
 // Costs one step a register and block that it is live in. Where that exceeds a limit, or a branch has unknown
 // targets, nothing is known: every register counts as live everywhere.
@@ -40,8 +40,8 @@ class Liveness {
   [[nodiscard]] std::vector<uint32_t> live_before(uint32_t instruction) const;
   [[nodiscard]] bool is_live_before(uint32_t reg, uint32_t instruction) const;
 
-  // What must be held while an instruction runs: what is live before it, or after it with its results,
-  // whichever is more.
+  // The pressure while an instruction runs: of the registers live before it, or of those live after it and
+  // its results, whichever is more.
   [[nodiscard]] Pressure pressure(uint32_t instruction) const { return pressure_[instruction]; }
   // The maximum over all instructions, separately for the two kinds, and the first instruction where each is
   // reached (npos where the maximum is 0).

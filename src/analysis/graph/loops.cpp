@@ -14,9 +14,10 @@ bool Loop::contains(uint32_t block) const { return std::binary_search(blocks.beg
 
 // ---- finding them ----
 
-// Why an irreducible loop may be split by leaving out the edges to its entries that are no back edges:
-// no block of a loop dominates another that is an entry (control would have to pass it before it enters), so
-// the body of a natural loop in it, which its header dominates, holds no other entry and loses no edge.
+// An irreducible loop may be split by leaving out the edges to its entries that are no back edges. The
+// argument: no block of a loop dominates another block that is an entry, because control would have to pass
+// it before it enters. A natural loop inside the irreducible one has a body that its header dominates. So
+// that body holds no other entry and loses no edge.
 class LoopFinder {
  public:
   explicit LoopFinder(Loops& loops) : out_(loops), blocks_(loops.flow_.blocks()) {}

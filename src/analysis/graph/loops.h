@@ -13,8 +13,9 @@
 // Blocks that nothing leads to never run and are in no loop. With a branch of unknown targets nothing is
 // known: known() is false and every block may be in a loop.
 //
-// Two loops in each other that begin at the same block cannot be told from one with a `continue`. For those
-// who mind, such a loop has parts: for each jump back to the header, the blocks from the header to that jump.
+// Two loops in each other that begin at the same block cannot be told from one with a `continue`. Analyses
+// that must tell them apart use the parts of such a loop. There is one part for each jump back to the header:
+// the blocks from the header to that jump.
 #pragma once
 
 #include <cstdint>
@@ -80,7 +81,7 @@ class LoopParts {
   [[nodiscard]] const Loops& loops() const { return loops_; }
   // All loops as in loops(), then the parts, as loops of their own.
   [[nodiscard]] const std::vector<Loop>& all() const { return all_; }
-  // Those that hold a block, innermost first, parts before the loop that they are parts of.
+  // The loops and parts that hold a block, innermost first. Parts come before the loop that they belong to.
   [[nodiscard]] std::vector<uint32_t> around(uint32_t block) const;
 
  private:

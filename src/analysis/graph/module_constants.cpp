@@ -87,7 +87,7 @@ std::optional<std::vector<uint8_t>> bytes_of(const Module& m, const Variable& v)
   return bytes;
 }
 
-// The variable of that name if it is such a one, else null.
+// The variable of that name if the compiler made it for a constant, else null.
 const Variable* variable_of(const Module& m, std::string_view name) {
   const Variable* v = is_compilers(name) ? m.find_variable(name) : nullptr;
   if (v == nullptr || v->range != 0 || !v->initialised) return nullptr;

@@ -1,4 +1,4 @@
-// What an instruction's operands are for: which of them it writes.
+// This file says which of its operands an instruction writes.
 //
 // PTX instructions write their first operand or nothing, as the table of opcodes says (ptx/opcodes.def); the
 // few exceptions stand in the source file. An opcode that is not in the table is newer than this library: it
@@ -13,8 +13,8 @@ namespace klap::analysis {
 
 enum class OperandUse : uint8_t { Read, Written, ReadAndWritten, Unknown };
 
-// What happens to the registers that are named in the operand with this index. Registers inside an address
-// are read, whatever the instruction.
+// How an instruction uses the registers that are named in the operand with this index. Registers inside an
+// address are read, whatever the instruction.
 OperandUse operand_use(const ptx::Module& module, const ptx::Statement& instruction, size_t index);
 
 // Calls `visit(name_token, count)` for every register of a `.reg` directive; count is 0 for a plain name and

@@ -11,8 +11,8 @@ namespace {
 constexpr uint32_t kUnbounded = CountRange::kUnbounded;
 uint32_t plus(uint32_t a, uint32_t b) { return a > kUnbounded - b ? kUnbounded : a + b; }
 
-// What remains to be counted from a place on: an amount, and the decision that fixes the rest. Decision 0 is
-// the end: nothing is open.
+// The count that remains from a place on: an amount, and the decision that fixes the rest. With decision 0
+// the count ends there and nothing is open.
 struct Rest {
   uint32_t amount = 0, decision = 0;
   bool operator==(const Rest&) const = default;
@@ -119,7 +119,8 @@ class Solver {
     cyclic ? solve_cycle(component) : solve_block(component[0]);
   }
 
-  // What can follow from a block on, seen from its beginning; outside of some blocks only, if they are given.
+  // All rests that are possible from the beginning of block `b` on. If `out_of` is given, only successors
+  // outside of those blocks count.
   std::vector<Rest> ways(uint32_t b, const std::vector<uint32_t>* out_of = nullptr) {
     const Block& block = blocks_[b];
     std::vector<Rest> out;
@@ -162,8 +163,7 @@ class Solver {
     blocks_[b].rest = all_alike(rests) ? rests[0] : decide(b);
   }
 
-  // A loop that counts nothing and can only be left towards one and the same rest does not matter, however
-  // often it runs.
+  // A loop does not matter, however often it runs, if it counts nothing and all its exits have the same rest.
   void solve_cycle(const std::vector<uint32_t>& component) {
     std::vector<Rest> rests;
     uint32_t most = 0;

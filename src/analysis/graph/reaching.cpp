@@ -158,13 +158,13 @@ class ReachingBuilder {
       if (access(p).read) out_.read_[p.access] = value;
       if (!access(p).written) continue;
       const uint32_t made = out_.written_[p.access];
-      // Where nothing came in nobody reads what goes on.
+      // If nothing came in, no instruction reads the value that goes on.
       if (!access(p).kills && value != kNone) values_[made].from.push_back(value);
       value = made;
     }
   }
 
-  // What a merge that was removed stands for.
+  // The value that stands for a merge that was removed.
   uint32_t find(uint32_t value) {
     while (same_as_[value] != value) value = same_as_[value] = same_as_[same_as_[value]];
     return value;

@@ -1,13 +1,13 @@
 // Reaching definitions and def-use chains over virtual registers.
 //
-// For every place where a register is read: which instructions may have written the value that is found
-// there, and whether it may be the value the register had at the function's entry (a parameter's, or none at
-// all: reading a register that was never written). And the other way round: for every write, who may read it.
+// For every read of a register, they give the instructions that may have written the value. They also tell
+// whether it may be the value at the function's entry: a parameter's, or none, if the register was never
+// written. For every write, they give the reads that may find it.
 //
 // The values of a register form a graph: definitions, merges where paths join, and the entry. A definition
-// that may not happen (predicated) or writes only a part has the value before it as a predecessor, because
-// that value, or a part of it, goes on. A read points to one value; merges that join one value only are
-// removed, so that following the graph costs little. Where branch targets are unknown, or liveness is, every
+// may be predicated or write only a part. Then it has the value before it as a predecessor, because that
+// value, or a part of it, goes on. A read points to one value; merges that join one value only are removed,
+// so that following the graph costs little. Where branch targets are unknown, or liveness is, every
 // definition reaches every read.
 #pragma once
 

@@ -29,7 +29,7 @@ struct VirtualRegister {
   [[nodiscard]] uint32_t words() const;
 };
 
-// What an instruction does to one register.
+// The access that an instruction makes to one register.
 struct Access {
   uint32_t reg = 0;
   bool read = false;
