@@ -20,7 +20,7 @@ struct Values;
 struct OwnStreams {
   // All calls that create or destroy a stream, where every one of them can be done without; else none.
   std::vector<StreamCall> calls;
-  // Why not, where the kernel has such calls.
+  // The reason why they are needed, if the kernel has such calls.
   std::string problem;
 };
 
@@ -44,7 +44,7 @@ struct FunctionFacts {
 
   // The value analyses, made when they are first asked for.
   [[nodiscard]] const Values& values() const;
-  // The function and what it calls; likewise.
+  // The function and the functions it calls, found when they are first asked for.
   [[nodiscard]] const CallGraph& calls() const;
 
  private:

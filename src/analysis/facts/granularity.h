@@ -8,22 +8,24 @@
 
 namespace klap::analysis {
 
-// Whose launches become one. Auto is only ever a wish: the grid's where that is legal, else the warp's.
+// Granularity names the group of threads whose launches become one. Auto is only a request: the grid where
+// that is legal, else the warp.
 enum class Granularity { None, Grid, Block, MultiBlock, Warp, Auto };
 const char* to_string(Granularity granularity);  // as in the configuration: "none", "grid", "block"
 
-// Who starts the aggregated child: the host, right behind the parent in its stream, or threads of the parent.
-// Auto is only ever a wish: the host where it may, else the parent.
+// Launcher names who starts the aggregated child: the host, directly behind the parent in its stream, or
+// threads of the parent. Auto is only a request: the host where that is legal, else the parent.
 enum class Launcher { Host, Device, Auto };
 const char* to_string(Launcher launcher);  // as in the configuration: "host", "device", "auto"
 
-// Whether launches of a block's threads into its NULL stream may overlap: where it is shown that their order
-// does not matter (Stream), also where the program has the same conflicts between its blocks (Auto), or
-// always, on the user's word (Relaxed). Order that matters is kept (order/launch_order.h).
+// Ordering says whether launches of a block's threads into its NULL stream may overlap. With Stream they may
+// where it is shown that their order does not matter. With Auto they also may where the program has the same
+// conflicts between its blocks. With Relaxed they always may, on the user's word. An order that matters is
+// kept (order/launch_order.h).
 enum class Ordering { Auto, Stream, Relaxed };
 const char* to_string(Ordering ordering);  // as in the configuration: "auto", "stream", "relaxed"
 
-// The other way round; nothing for a name that is none.
+// Parses the name as the configuration writes it; nothing for an unknown name.
 std::optional<Granularity> parse_granularity(std::string_view name);
 std::optional<Launcher> parse_launcher(std::string_view name);
 std::optional<Ordering> parse_ordering(std::string_view name);
@@ -37,26 +39,26 @@ inline bool is_for_device_only(Granularity granularity) {
 // A grid or block of which only those extents are known that are not missing.
 using KnownExtents = std::array<std::optional<uint32_t>, 3>;
 
-// What a site is judged and rewritten for.
+// Way is the strategy that a site is checked and rewritten for.
 struct Way {
   Granularity granularity = Granularity::Grid;
   Launcher launcher = Launcher::Host;
   uint32_t group_blocks = 0;  // blocks of the parent that launch as one; 0: all, where it is the grid
-  // Children may launch themselves: the consumer feeds itself (feeding.h).
+  // Children may launch further children: a persistent consumer runs them from its worklist (feeding.h).
   bool feeds = false;
   Ordering ordering = Ordering::Auto;
   // The launch may stand in a loop: a thread's children run one after another (chaining.h).
   bool chains = false;
-  // Then: what the threads of a block launch into its NULL stream runs one after another, too.
+  // Only with `chains`: launches of a block's threads into its NULL stream run one after another, too.
   bool keeps_order = false;
-  // The blocks and grids that the host launches the parent in: what is rewritten is right for these only.
+  // The block and grid sizes in which the host launches the parent. The rewritten code is right for these
+  // only.
   KnownExtents block{}, grid{};
 
-  // How many children there will be is not known: the queue has a size of its own.
+  // The number of children is not known beforehand, so the queue has a size of its own.
   [[nodiscard]] bool has_own_room() const { return feeds || chains; }
 
-  // Children are launched where the program launches them, by the thread or a neighbour in its warp: nothing
-  // is put off.
+  // Launches are immediate: the thread or a neighbour in its warp launches the child where the program does.
   [[nodiscard]] bool is_at_once() const { return granularity == Granularity::Warp; }
 };
 

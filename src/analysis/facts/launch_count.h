@@ -1,9 +1,9 @@
 // How often one thread launches into one stream.
 //
-// One thread's launches into one stream run one after another, so whether a thread launches once, a few times
-// or in a loop decides what a rewrite has to keep. The answer is an upper bound over all sites of the kernel
-// that can run one after another: the longest path through its control flow, where a loop with a visible
-// constant number of rounds counts that many times and any other loop counts as unbounded.
+// One thread's launches into one stream run one after another. So a rewrite must know whether a thread
+// launches once, a few times or in a loop. The answer is an upper bound over all sites of the kernel that can
+// run one after another. It is the longest path through the control flow: a loop with a visible constant trip
+// count counts that many times. Any other loop counts as unbounded.
 //
 // Streams are told apart by what is known of the operand. A register may hold any stream, also one that
 // another site names by its constant; a created stream that is private to its thread is none of those.

@@ -17,13 +17,13 @@ std::optional<std::array<uint32_t, 3>> constant_block(const Site& site, const Fu
 // The dynamic shared memory that the launch gives each block of the child; nothing if it is not constant.
 std::optional<uint32_t> constant_shared_bytes(const Site& site, const FunctionFacts& parent);
 
-// The most threads that a block of the kernel may have by its launch bounds; where it must have one size,
-// where that is said.
+// The most threads that a block of the kernel may have by its launch bounds.
 uint64_t most_threads_allowed(const ptx::Module& module, const ptx::Function& kernel);
+// The place of the directive that demands one block size; nothing if the kernel has none.
 std::optional<std::string> required_block(const ptx::Module& module, const ptx::Function& kernel);
 
-// `.maxntid 256, 1, 1` and `.reqntid`: the numbers behind a performance directive of a kernel; 1 where fewer
-// than three stand. Nothing if the kernel does not have the directive.
+// `.maxntid 256, 1, 1` and `.reqntid`: the numbers behind a performance directive of a kernel. A missing
+// number is 1. Nothing if the kernel does not have the directive.
 struct Dimensions {
   std::array<uint64_t, 3> size = {1, 1, 1};
   std::string place;

@@ -64,7 +64,8 @@ class MemoryTracer {
   // After run().
   std::map<const Statement*, Uses> take_by_instruction() { return std::move(by_instruction_); }
 
-  // The same: the roots of every register, and of the names of variables that stand for their addresses.
+  // The roots of every register, and of the names of variables that stand for their addresses. Valid after
+  // run().
   [[nodiscard]] std::map<std::string, Roots, std::less<>> names() const {
     std::map<std::string, Roots, std::less<>> out;
     for (const auto& [name, roots] : roots_)
@@ -222,7 +223,7 @@ class MemoryTracer {
 
   // ---- accesses ----
 
-  // What was found since the last time is the instruction's.
+  // Assigns the uses found since the last call to this instruction.
   void keep(const Statement& s) {
     if (uses_.empty()) return;
     Uses& own = by_instruction_[&s];
@@ -319,7 +320,7 @@ class MemoryTracer {
     }
   }
 
-  // What the call's scope stores at an offset of one of its parameters.
+  // The roots of what the call's scope stores at an offset of one of its parameters.
   Roots argument_roots(const Statement& scope, std::string_view parameter,
                        std::optional<uint32_t> offset) const {
     Roots out;

@@ -1,22 +1,22 @@
 // Which memory a function reads, writes and updates atomically, as far as addresses can be followed.
 //
 // Every address is traced back to its roots: pointers in parameters, variables by name, the function's own
-// local memory, the argument buffers of launches. What cannot be traced has the root `unknown` and may be
-// anything.
+// local memory, the argument buffers of launches. An address that cannot be traced has the root `unknown` and
+// may be anything.
 //
 // Arithmetic on a pointer is taken to stay in the object that it points to, as in the languages that PTX is
 // compiled from.
 //
-// What is concluded:
+// The analysis concludes:
 //  - Different variables of a module do not overlap, and neither do different address spaces. (All dynamic
 //    shared arrays are one variable.)
 //  - Two pointers in parameters may point to the same memory, and so may a pointer and a variable. Only a
 //    declared space (`.ptr .shared`) or the spaces of the accesses set pointers apart.
 //  - `ld.global.nc` says that the kernel itself does not write what is read there while it runs; PTX gives no
-//    meaning to a program in which it does. So what a function reads by `.nc` only, it does not change, under
-//    whatever name. That says nothing about what other kernels write.
+//    meaning to a program in which it does. So a function does not change memory that it reads by `.nc` only,
+//    under whatever name. This says nothing about the writes of other kernels.
 //  - The argument buffer of a launch is the runtime's and overlaps nothing that the program names.
-// What children do to memory is not part of their parent's effects.
+// The effects of children on memory are not part of their parent's effects.
 #pragma once
 
 #include <cstdint>
@@ -52,14 +52,15 @@ struct MemoryUse {
 
 class MemoryEffects {
  public:
-  // With what the function's callees do, as seen from the function. Callees that cannot be seen, recursion
-  // and instructions that are on no list count as reads and writes of unknown memory.
+  // Memory effects of the function and its callees, as seen from the function. Callees that cannot be seen,
+  // recursion and instructions that are on no list count as reads and writes of unknown memory.
   explicit MemoryEffects(const FunctionFacts& function);
 
   [[nodiscard]] const std::map<MemoryRoot, MemoryUse>& uses() const { return uses_; }
-  // The same of one of the function's instructions; a call's are what the callee does.
+  // The uses of one of the function's instructions. A call has the uses of its callee.
   [[nodiscard]] const std::map<MemoryRoot, MemoryUse>& uses_of(const ptx::Statement& instruction) const;
-  // What a register or a name can point to, as far as it can be followed; nothing where it is no pointer.
+  // The memory that a register or a name can point to, as far as it can be followed. It is empty for a value
+  // that is no pointer.
   [[nodiscard]] std::set<MemoryRoot> roots_of(std::string_view operand) const;
   // True unless the memory behind a root is shown not to be changed by this function, under whatever name.
   [[nodiscard]] bool may_change(const MemoryRoot& root) const;

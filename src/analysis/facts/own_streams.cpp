@@ -72,12 +72,12 @@ class Finder {
     return non_blocking ? "" : "the stream is not created as a non-blocking one";
   }
 
-  // Read from memory, which shows to be what the thread's own streams were put into.
+  // True for a handle read from memory where only handles of the thread's own streams are shown to be stored.
   [[nodiscard]] bool is_own_after_all(const Site& site, const StreamValue& value) const {
     return value.kind == StreamClass::Loaded && owns_stream(k_, site.stream).answer == Answer::Yes;
   }
 
-  // What stands against the threads' keeping all of the streams to themselves; empty for nothing.
+  // The reason why the threads may not keep all of the streams to themselves; empty if they do.
   std::string ownership() const {
     std::vector<std::string> addresses;
     for (const StreamCall& call : out_.calls) {
@@ -99,7 +99,7 @@ class Finder {
     return lifetimes();
   }
 
-  // What shows a use of a stream behind its end, or does not show that there is none.
+  // The first use of a stream that may come after the stream's end; empty if there is none.
   std::string lifetimes() const {
     std::vector<StreamUse> ends, launches;
     for (const StreamCall& call : out_.calls) {

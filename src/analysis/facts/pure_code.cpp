@@ -121,7 +121,7 @@ bool PureCode::add(uint32_t reader, std::string_view operand, PureSlice& out) co
   if (reg == VirtualRegisters::kNone) return is_literal(operand);
   const auto definition = v.reaching.only_definition(reader, reg);
   if (!definition || !is_movable(*definition)) return false;
-  // What is written in text order must be computed before it is read.
+  // The code runs in text order, so a value must be computed before it is read.
   if (*definition >= reader) return false;
   if (std::ranges::find(out.instructions, *definition) != out.instructions.end()) return true;
   if (out.instructions.size() >= kMostInstructions) return false;

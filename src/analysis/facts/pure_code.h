@@ -1,8 +1,8 @@
 // Code that can be run elsewhere in the kernel, or twice: it depends on nothing but parameters, special
 // registers and constants, or on registers whose values are settled.
 //
-// What is run elsewhere is written there by the names of its registers. So only registers count that the body
-// itself declares, under a name that is used once, and that one unpredicated instruction writes.
+// Such code is written out elsewhere with the names of its registers. So a register counts only if the body
+// itself declares it, under a name that is used once, and one unpredicated instruction writes it.
 #pragma once
 
 #include <cstdint>

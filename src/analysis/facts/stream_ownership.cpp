@@ -62,7 +62,7 @@ class LocalAddresses {
     return known_[name] = joined(name);
   }
 
-  // What a load, store or atomic accesses by one of its operands.
+  // The place that a load, store or atomic accesses by one of its operands.
   std::optional<LocalPlace> of_memory(const Statement& s, size_t operand) {
     const auto address = parse_address(m_, s.operands[operand]);
     auto place = address ? of(address->base) : std::nullopt;
@@ -148,7 +148,8 @@ class Ownership {
     return {Answer::Yes, "created by its thread, kept in local memory"};
   }
 
-  // Of all streams that the kernel creates, writing their handles to these addresses.
+  // Checks all streams that the kernel creates; `addresses` are the operands that say where their handles are
+  // written.
   Finding run_all(const std::vector<std::string>& addresses) {
     for (const std::string& address : addresses) {
       if (!local_.of(address)) return {Answer::No, "its handle is written to memory that is not local"};
@@ -178,8 +179,7 @@ class Ownership {
                                [&](uint32_t creation) { return !reaches(creation, use.instruction, reads); });
   }
 
-  // True if what is read for the one use was created by other calls than what is read for the other: every
-  // call creates another stream.
+  // True if different calls created the streams behind the two handles: every call creates another stream.
   bool are_different(std::string_view a, std::string_view b) {
     find_filled_places();
     const auto one = creations_of(a), other = creations_of(b);
@@ -355,7 +355,7 @@ class Ownership {
                                [&](const std::string& c) { return k_.data.constant(c).has_value(); });
   }
 
-  // What is stored to the place by this instruction may still be there where a handle is read.
+  // True if a value that this instruction stores to the place may still be there where a handle is read.
   bool may_be_read(uint32_t store, const LocalPlace& place) {
     for (uint32_t i = 0; i < k_.flow.instructions().size(); ++i) {
       const Statement& s = at(i);
@@ -376,8 +376,7 @@ class Ownership {
     return out;
   }
 
-  // Where the stream is read from, if loads from one place do that, and nothing but creations puts handles
-  // there.
+  // The place that the stream is read from, if all loads read one place and only creations put handles there.
   std::optional<LocalPlace> read_place(std::string_view stream) {
     if (k_.flow.has_unknown_branch() || k_.data.is_ambiguous(stream)) return std::nullopt;
     std::optional<LocalPlace> out;
@@ -393,7 +392,7 @@ class Ownership {
     return out;
   }
 
-  // Those whose stream may be what is read for the use; nothing if that is not known.
+  // The creations whose stream may be read for the use; nothing if they are not known.
   std::optional<std::set<uint32_t>> creations_of(std::string_view stream) {
     const auto place = read_place(stream);
     if (!place) return std::nullopt;
@@ -409,7 +408,7 @@ class Ownership {
     return out;
   }
 
-  // A plain store there of anything but a constant.
+  // True if a plain store puts anything but a constant into the place.
   bool is_stored_to(const LocalPlace& place) {
     for (uint32_t i = 0; i < k_.flow.instructions().size(); ++i) {
       const Statement& s = at(i);
@@ -492,7 +491,7 @@ class Ownership {
             i);
   }
 
-  // What is the same for every handle.
+  // True for a comparison with null: its result is the same for every handle.
   bool is_null_test(const Statement& s) const {
     const bool equality =
         !s.modifiers.empty() && (m_.is(s.modifiers.first, ".eq") || m_.is(s.modifiers.first, ".ne"));

@@ -1,12 +1,12 @@
 // Is a stream that was created on the device private to the thread that created it?
 //
 // A created stream is a value in a register, which the runtime stored into memory whose address it was given.
-// It stays private as long as that memory is the thread's own local memory and the value goes nowhere but
-// into launches, into the runtime's other stream calls, and into comparisons. Then no two threads launch into
-// it, and it orders only what its own thread launches.
+// It stays private under two conditions. That memory is the thread's own local memory. The value goes nowhere
+// but into launches, into the runtime's other stream calls, and into comparisons. Then no two threads launch
+// into it, and it orders only what its own thread launches.
 //
-// `Yes` is given only if every place the operand's value can come from is a local variable that the runtime
-// filled, and every use of such a variable and of the value is seen and allowed. `No`: it visibly comes from
+// `Yes` is given only if every place that the value can come from is a local variable that the runtime
+// filled. Every use of such a variable and of the value must be seen and allowed. `No`: it visibly comes from
 // or goes to memory that others can read. Everything else is `Unknown`: addresses that escape, arithmetic on
 // handles, unknown calls, constants on some path (the operand may then be the NULL stream).
 #pragma once
@@ -24,17 +24,17 @@ namespace klap::analysis {
 // `operand` is a register, such as the stream operand of a launch site.
 Finding owns_stream(const FunctionFacts& kernel, std::string_view operand);
 
-// The same of all streams that the kernel creates; `addresses` are the operands by which it says where the
+// Answers for all streams that the kernel creates. `addresses` are the operands by which it says where the
 // handles go. `Yes` also says that the program cannot tell one handle from another: it compares them with
 // null only.
 Finding owns_all_streams(const FunctionFacts& kernel, const std::vector<std::string>& addresses);
 
-// True if a launch at `second`, whose stream is the thread's own, cannot go into a stream that existed when
-// the thread was at instruction `from` before.
+// True if a launch at `second`, into the thread's own stream, cannot go into one that existed when the thread
+// was at instruction `from` before.
 bool is_created_after(const FunctionFacts& kernel, uint32_t from, const Site& second);
 
-// True if no stream of the thread's own is one that launches at `a` and at `b` can both go into, whenever the
-// thread makes them.
+// True if launches at `a` and at `b` can never go into the same private stream, whenever the thread creates
+// it.
 bool are_different_streams(const FunctionFacts& kernel, const Site& a, const Site& b);
 
 // A launch into a stream, or its end, and the register with the handle.
