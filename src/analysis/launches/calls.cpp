@@ -82,7 +82,7 @@ class ScopeReader {
     }
   }
 
-  // What is wrong with it.
+  // The problem with an instruction of the scope; empty if there is none.
   std::string_view instruction(const Statement& s) {
     const bool plain = s.kind == StatementKind::Instruction && !s.predicated && s.operands.size() == 2 &&
                        m_.has_modifier(s, ".param");

@@ -27,9 +27,10 @@ struct Call {
 std::optional<Call> parse_call(const ptx::Module& module, const ptx::Statement& statement,
                                const LocalNames& names);
 
-// What a scope of the form `{ .reg/.param declarations; st.param...; call; ld.param... }` says. It declares
-// the call's parameters and its result, stores the former in front of the call and loads the latter behind
-// it, once at most. Anything else is a problem: whoever replaces the scope would lose it.
+// The contents of a scope of the form `{ .reg/.param declarations; st.param...; call; ld.param... }`. It
+// declares the call's parameters and its result, stores the former before the call and loads the latter
+// behind it, at most once each. Anything else is a problem, because a rewrite that replaces the scope would
+// lose it.
 struct CallScope {
   struct Actual {
     std::string operand;
@@ -55,7 +56,7 @@ struct Caller {
   const ptx::Statement* scope = nullptr;  // innermost block around the call
   std::string place;                      // "line 12:2"
 };
-// What a module shows of who calls one of its functions.
+// The calls of a function that its module shows.
 struct Callers {
   std::vector<Caller> calls;  // in text order
   std::string address_place;  // the first that uses the function's name for anything else; empty if none

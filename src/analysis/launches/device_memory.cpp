@@ -7,8 +7,8 @@
 namespace klap::analysis {
 namespace {
 
-// Memory of the first comes from the same heap and is freed by free(), but with an alignment of its own; the
-// others are what the old device runtime calls its own.
+// The first function takes memory from the same heap and free() frees it, but it has an alignment of its own.
+// The others are names of the old device runtime for its own memory.
 constexpr std::array<std::string_view, 3> kUnchangeable = {"__cuda_syscall_aligned_malloc", "cudaMalloc",
                                                            "cudaFree"};
 

@@ -1,9 +1,9 @@
-// What a unit's code takes and frees device memory with, and whether all of it can be given other functions
-// for that.
+// This file finds the functions by which a unit's code allocates and frees device memory, and tells whether
+// all of them can be replaced.
 //
-// Where memory is aggregated (templates/common/device_memory.cu), a piece of it must never get to the
-// device's own free. So all functions of a module have to change together: every mention of them in every
-// unit, so that nothing is left through which the device's own could be called (it has no address).
+// Where memory is aggregated (templates/common/device_memory.cu), the device's own free must never get a
+// piece of it. So all functions of a module have to change together: every mention of them in every unit.
+// Otherwise code could still call the device's own functions (they have no address).
 #pragma once
 
 #include <array>
@@ -22,10 +22,10 @@ inline constexpr std::array<std::string_view, 2> kRuntimeHeapFunctions = {"__cud
 
 // All functions by which device code takes or frees memory, those that cannot be changed among them.
 bool is_device_memory_function(std::string_view name);
-// Those of them that text may mention: their names stand in it, maybe as parts of others. Not exact, but
-// fast.
+// The memory functions that the text may mention: their names occur in it, maybe as parts of other names. The
+// result is not exact, but fast.
 bool may_use_device_memory(std::string_view ptx);
-// Those that a unit declares or calls, by name.
+// The names of the memory functions that a unit declares or calls.
 std::set<std::string> device_memory_functions(const ptx::Module& module);
 
 // Why the unit's functions cannot be changed; empty if they can.

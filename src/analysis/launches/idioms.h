@@ -26,7 +26,7 @@ struct Idiom {
   [[nodiscard]] bool is_version_1() const { return rewrite_with.empty(); }
 };
 
-// What a device-runtime function does, for a reader and for the checks that tell some of them apart.
+// A kind of device-runtime function, for a reader and for the checks that treat some kinds specially.
 struct RuntimeKind {
   std::string name;  // "copy"
   std::string says;  // "copies memory in a stream", completing "the kernel ..."
@@ -46,7 +46,7 @@ struct IdiomTable {
   // The kind of a device-runtime function; null if the name is not listed.
   [[nodiscard]] const RuntimeKind* kind(std::string_view function) const;
   [[nodiscard]] bool is_kind(std::string_view function, std::string_view kind_name) const;
-  // Knows of nothing but the error it is given.
+  // True for a function that only describes the error it is given.
   [[nodiscard]] bool is_error_text(std::string_view function) const;
   [[nodiscard]] bool is_last_error(std::string_view function) const;       // reads and clears
   [[nodiscard]] bool is_peek_last_error(std::string_view function) const;  // reads

@@ -47,7 +47,7 @@ std::vector<Origin> origins_of(const OriginQuery& query, std::string_view operan
 
 // "the constant 5", "the address of f", "parameter 0 of g", "loaded from global memory (line 12:2)", ...
 std::string print(const Origin& origin, const ptx::Function& function);
-// The same of several, joined by "or".
+// Prints several origins, joined by "or".
 std::string print(const std::vector<Origin>& origins, const ptx::Function& function);
 
 }  // namespace klap::analysis

@@ -1,4 +1,5 @@
-// What a called function touches by an address that it is passed: `void look(int* p, int& out)`.
+// This file finds the memory that a called function accesses by an address passed to it: `void look(int* p,
+// int& out)`.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,8 @@ struct Reach {
 std::optional<std::vector<Reach>> reach_of_parameter(const ptx::Module& module, const ptx::Function& function,
                                                      size_t parameter);
 
-// The same of a function that the module calls by that name, device-runtime functions among them.
+// The reach of an argument of a function that the module calls by that name, device-runtime functions
+// included.
 std::optional<std::vector<Reach>> reach_of_argument(const ptx::Module& module, std::string_view callee,
                                                     size_t argument);
 

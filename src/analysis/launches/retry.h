@@ -16,8 +16,8 @@ struct Site;
 inline constexpr uint64_t kPendingCountExceeded = 69;
 
 // Line of the comparison with error 69 that stands in a loop with the launch and reads the launch's result or
-// the thread's last error; 0 if there is none. Naming only: that the comparison decides over the loop alone
-// is not shown.
+// the thread's last error; 0 if there is none. The place serves messages only: it is not shown that the
+// comparison alone decides about the loop.
 std::string retry_place(const OriginQuery& query, const Site& site);
 
 // Line of a branch in a loop with the launch that one of these errors decides, through any computation but

@@ -43,7 +43,7 @@ class SiteFinder {
     return std::any_of(sites.begin(), sites.end(), [&](const Site& s) { return s.launch_call == launch; });
   }
 
-  // The launch of a site whose first call was not understood is no site of its own.
+  // The launch of a site whose first call was not understood is not a site of its own.
   void lone_launch(std::vector<Site>& sites, Site launch) {
     const auto begun = std::find_if(sites.rbegin(), sites.rend(), [](const Site& s) {
       return s.get_call != nullptr && s.launch_call == nullptr;
@@ -70,7 +70,7 @@ class SiteFinder {
     if (at(index).scope == &function_.body || call.parameters.size() != (documented ? 6 : 2)) return site;
     const CallScope scope = read_call_scope(m_, *at(index).scope, *call.statement);
     if (documented) {
-      // For naming the child and its grid; the site is not understood either way.
+      // This call only names the child and its grid; the site counts as not understood either way.
       static_cast<void>(description(site, scope, call.parameters[0], {call.parameters[2], call.parameters[3]},
                                     call.parameters[4]));
     }
@@ -106,7 +106,7 @@ class SiteFinder {
 
   [[nodiscard]] const FlatInstruction& at(uint32_t index) const { return flow_.instructions()[index]; }
 
-  // What is wrong, with the instruction that shows it.
+  // The problem's text, with the instruction that shows it.
   [[nodiscard]] std::string problem(std::string_view what, const Statement& s) const {
     return fmt::format("{} ({})", what, m_.place(s.head));
   }
@@ -132,7 +132,7 @@ class SiteFinder {
     return {};
   }
 
-  // What is launched and how: the same parameters in either form's describing call.
+  // Reads the child, grid, block and shared memory, which both forms pass to their describing call.
   std::string description(Site& site, const CallScope& scope, std::string_view callee_name,
                           std::array<std::string_view, 2> grid_and_block, std::string_view shared_name) {
     const std::string* callee = scope.actual(callee_name, 0, 8);
@@ -431,10 +431,10 @@ std::vector<ErrorQuery> find_error_queries(const ptx::Module& module, const ptx:
   return out;
 }
 
-// Where the stream depends on a condition, the site is judged by the strictest of its streams. That is exact:
-// each check for the NULL stream is about a pair of launches that may both go there, and holds for the
-// launches that do, whichever they are; the laxer streams promise nothing that the check for the strictest
-// does not cover.
+// If the stream depends on a condition, the site is judged by the strictest of its streams. That loses
+// nothing. Each check for the NULL stream is about a pair of launches that may both go there. It holds for
+// the launches that do, whichever they are. The laxer streams promise nothing beyond what the check for the
+// strictest one covers.
 StreamKind stream_kind(const Site& site) {
   if (site.streams.empty()) return StreamKind::Other;
   const auto is_tail = [](const StreamValue& stream) { return stream.kind == StreamClass::TailLaunch; };

@@ -1,10 +1,10 @@
 // Launch sites: the call sequences by which a kernel launches another, recognised and taken apart.
 //
-// A sequence is recognised whole or not at all. Everything a rewrite will rely on is checked here: the scopes
-// of the two calls hold nothing else, the null test jumps around the rest, the code between the calls is
-// straight-line, and the argument buffer is used by nothing but the null test, the argument stores and the
-// launch. In the documented form (idioms.h), where the grid is known only at the second call, every stored
-// register also keeps its value up to there, so that the stores can be moved behind it.
+// A sequence is recognised whole or not at all. Everything a rewrite will rely on is checked here. The scopes
+// of the two calls hold nothing else. The null test jumps around the rest, and the code between the calls is
+// straight-line. Only the null test, the argument stores and the launch use the argument buffer. In the
+// documented form (idioms.h) the grid is known only at the second call. There every stored register also
+// keeps its value up to that call, so that the stores can be moved behind it.
 #pragma once
 
 #include <array>
@@ -66,8 +66,8 @@ std::vector<Site> find_sites(const ptx::Module& module, const ptx::Function& fun
 // wrappers.
 using LaunchNames = std::set<std::string, std::less<>>;
 LaunchNames launch_names(const ptx::Module& module);
-// False if the function names none of them and so has no site: a look at its words, which costs less than
-// finding its sites.
+// False if the function names none of them and so has no site. The text's words are searched, which costs
+// less than finding the sites.
 bool may_launch(const ptx::Module& module, const ptx::Function& function, const LaunchNames& names);
 
 // A call that asks for the thread's last error, in a scope of its own.
@@ -90,9 +90,10 @@ struct StreamCall {
   std::string result;   // register of the error code; empty when it is dropped
 };
 
-// The strictest order that a launch of the site may be promised: Null, then PerThread, then Own (a stream
-// that the thread created and keeps to itself), then FireAndForget; Tail where it is always that one, behind
-// all that the grid does otherwise; Other if the stream can be anything else.
+// The strictest order that a launch of the site may be promised. From strict to lax these are Null,
+// PerThread, Own (a stream that the thread created and keeps to itself) and FireAndForget. Tail means always
+// the tail stream, behind everything else that the grid does. Other means that the stream can be anything
+// else.
 enum class StreamKind { FireAndForget, Own, PerThread, Null, Tail, Other };
 StreamKind stream_kind(const Site& site);
 

@@ -19,7 +19,7 @@ using ptx::StatementKind;
 // Longer functions do more than pass their parameters on; the longest of the runtime's takes 40 statements.
 constexpr size_t kMostTokens = 1200;
 
-// What a register or a word of the frame may hold.
+// The value that a register or a word of the frame may hold.
 struct Value {
   enum class Kind { Parameter, Frame, Result } kind = Kind::Parameter;
   std::string_view name;  // the parameter, or the frame's variable
@@ -33,7 +33,7 @@ class Evaluator {
   Evaluator(const Module& module, const Function& function)
       : m_(module), f_(function), names_(module, function.body) {}
 
-  // The function that is called; empty if anything but passing on happens.
+  // The function that is called; empty if the function does anything but pass its parameters on.
   std::string_view run() {
     if (!block(f_.body)) return {};
     return returned_ || f_.results.empty() ? callee_ : std::string_view();

@@ -1,7 +1,7 @@
-// Local wrappers: functions that do nothing but pass their parameters on to one device-runtime function.
+// Local wrappers are functions that do nothing but pass their parameters on to one device-runtime function.
 //
 // Without optimisation (nvcc -G) every device-runtime call goes through such a function, because the
-// runtime's header defines its entry points inline. A call of a wrapper is as good as the call that it makes.
+// runtime's header defines its entry points inline. A call of a wrapper counts as the call that it makes.
 #pragma once
 
 #include <string_view>
