@@ -61,7 +61,7 @@ MaybeText find_in(const CallGraph& graph, const Function& function, bool is_call
 MaybeText waiting_by_calls(const CallGraph& graph, const Function& kernel) {
   if (graph.functions().size() < 2) return std::nullopt;
   for (const Function* f : graph.functions()) {
-    // What stands for the device runtime's functions in a debug build only passes the call on.
+    // A debug build's functions that stand for the device runtime's only pass the call on.
     if (f != &kernel && !runtime_function(graph.module(), *f).empty()) continue;
     if (auto found = find_in(graph, *f, f != &kernel)) return found;
   }

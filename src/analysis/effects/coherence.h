@@ -1,7 +1,7 @@
 // Loads that may give old values where what they read is written in the same kernel.
 //
-// A consumer whose children read what other children of the same launch wrote rewrites such loads in the code
-// that it splices. What a child calls is not spliced, so it must have none.
+// Children may read what other children of the same launch wrote. Their consumer then rewrites such loads in
+// the code that it splices. Functions that a child calls are not spliced, so they must have no such load.
 #pragma once
 
 #include <optional>

@@ -15,7 +15,8 @@ BlockDivergence::BlockDivergence(const ptx::Module& module, const ptx::Function&
       flow_(flow),
       data_(data),
       divided_(flow.blocks().size(), flow.has_unknown_branch()) {
-  // Each round may find further decisions to differ. Where that does not come to an end soon, all do.
+  // Each iteration may find further decisions to differ. If that does not end soon, all decisions count as
+  // different.
   constexpr int kRounds = 8;
   propagate();
   for (int round = 0; mark_divided(); ++round) {
@@ -53,7 +54,7 @@ bool computes(const ptx::Module& m, const Statement& s) {
 
 }  // namespace
 
-// What an instruction's result depends on besides registers.
+// The divergence that an instruction's result has from sources other than registers.
 Divergence BlockDivergence::source(const Statement& s) const {
   Divergence out = Divergence::None;
   for (uint32_t t = s.tokens.first; t < s.tokens.last; ++t) {

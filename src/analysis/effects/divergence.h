@@ -1,7 +1,7 @@
 // Where threads of one block may decide differently: a coarse answer in three degrees.
 //
-// The degrees are what questions about barriers need: a condition proven the same in the whole block, one
-// that visibly depends on the thread's own index, and everything else. Values are followed forward from their
+// Questions about barriers need these degrees. A condition is proven the same in the whole block, or it
+// visibly depends on the thread's own index, or neither is known. Values are followed forward from their
 // sources through registers. A register with several definitions is the same for all threads only if no
 // branch of the function can divide them, which is coarse but needs no control dependence.
 #pragma once
@@ -21,7 +21,7 @@ class BlockDivergence {
                   const DataFlow& data);
 
   [[nodiscard]] Divergence of(std::string_view reg) const;
-  // Of the choice an instruction makes: its predicate, and the index of an indexed branch.
+  // The divergence of the choice that an instruction makes: its predicate, or the index of an indexed branch.
   [[nodiscard]] Divergence of_decision(uint32_t instruction) const;
 
  private:

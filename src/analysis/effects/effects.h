@@ -1,9 +1,10 @@
-// What functions do besides computing: which effects a body has, and which the functions it calls have.
+// Effects are what functions do besides computing. This file finds the effects of a body and of the functions
+// that it calls.
 //
-// Whether a kernel may run elsewhere, later, or with other threads depends on its effects: registers that say
-// where a thread runs, operations by which threads meet, memory they share, and calls of code that cannot be
-// seen. Every instruction is classified once, here. An opcode that is on no list is an effect of its own
-// (`UnlistedInstruction`), so code of a newer PTX version is never taken for harmless.
+// The effects of a kernel decide whether it may run elsewhere, later, or with other threads. These effects
+// are registers that say where a thread runs, operations by which threads meet, memory that they share, and
+// calls of unseen code. Every instruction is classified once, here. An opcode that is on no list is an effect
+// of its own (`UnlistedInstruction`), so code of a newer PTX version is never taken for harmless.
 #pragma once
 
 #include <cstdint>
@@ -85,11 +86,11 @@ class Effects {
   std::map<std::pair<EffectKind, std::string>, size_t> index_;
 };
 
-// The effects of one instruction by itself; those of calls and of special registers are found by the
-// functions below.
+// The effects of one instruction by itself. The functions below find the effects of calls and of special
+// registers.
 std::vector<EffectKind> instruction_effects(const ptx::Module& module, const ptx::Statement& instruction);
 
-// Everything but the calls of functions that the module defines.
+// The effects of a function's body, without those of the called functions that the module defines.
 Effects own_effects(const ptx::Module& module, const ptx::Function& function);
 
 // True for library functions outside the program whose effect does not depend on the caller's place.
@@ -111,14 +112,14 @@ CallClosure call_closure(const ptx::Module& module, const ptx::Function& functio
 // The functions that can be reached by calls from a set of functions, with their effects.
 class CallGraph {
  public:
-  // Of all functions that the module defines, or of one and what it calls.
+  // The graph of all functions that the module defines, or of one function and those that it calls.
   explicit CallGraph(const ptx::Module& module);
   CallGraph(const ptx::Module& module, const ptx::Function& root);
 
   // The functions below accept functions of the graph; others are an Error(Internal).
   [[nodiscard]] const std::vector<const ptx::Function*>& functions() const { return functions_; }
   [[nodiscard]] const Effects& own(const ptx::Function& function) const { return own_[node(function)]; }
-  // With the effects of everything it calls.
+  // The effects of a function and of everything it calls.
   [[nodiscard]] const Effects& closure(const ptx::Function& function) const;
   [[nodiscard]] std::vector<const ptx::Function*> callees(const ptx::Function& function) const;
   // True if the function can call itself, directly or through others.

@@ -30,13 +30,13 @@ bool is_in(std::string_view opcode, std::initializer_list<std::string_view> list
   return std::ranges::find(list, opcode) != list.end();
 }
 
-// What an address is computed from: a parameter of the kernel, a variable, or something unknown.
+// The root that an address is computed from: a parameter of the kernel, a variable, or something unknown.
 class Roots {
  public:
   Roots(const Module& module, const ControlFlow& flow, const DataFlow& data)
       : m_(module), flow_(flow), data_(data) {}
 
-  // Empty: unknown.
+  // Returns the root of an address; an empty text means unknown.
   std::string of(std::string_view base) {
     if (!data_.names().is_register(base)) return std::string(base);
     const auto [known, is_new] = roots_.try_emplace(base);
@@ -48,7 +48,7 @@ class Roots {
   }
 
  private:
-  // A number is no root.
+  // Adds the roots that one definition gives the register. A number is no root.
   void written(uint32_t i, std::string_view base, std::set<std::string>& found) {
     const Statement& s = *flow_.instructions()[i].statement;
     const std::string_view opcode = m_.text(s.head);
@@ -68,7 +68,7 @@ class Roots {
     }
   }
 
-  // True if all that writes it computes with numbers: an index, a distance.
+  // True if all instructions that write the operand compute with numbers: an index, a distance.
   [[nodiscard]] bool is_number(std::string_view operand) const {
     const auto& writers = data_.definitions(operand);
     return !writers.empty() && std::ranges::all_of(writers, [&](uint32_t w) {
@@ -84,7 +84,7 @@ class Roots {
   std::map<std::string_view, std::string> roots_;
 };
 
-// One loop's instructions, and which of them depends on which.
+// One loop's instructions, and the dependences between them.
 class Rounds {
  public:
   Rounds(const Module& module, const ControlFlow& flow, const DataFlow& data, const Dominance& dominance,
@@ -99,7 +99,7 @@ class Rounds {
   std::vector<uint32_t> watched() {
     exits_ = deciding_exits();
     if (exits_.empty()) return {};
-    // Registers alone tell it for nearly all loops.
+    // For nearly all loops the registers alone show that nothing is waited for.
     connect_registers();
     find_changing();
     if (has_way_on([&](uint32_t exit) { return !branches_before(exit).empty(); })) return {};
@@ -141,7 +141,7 @@ class Rounds {
     return out;
   }
 
-  // The other branches of the loop that decide whether a round comes to an exit.
+  // The other branches of the loop that decide whether an iteration comes to an exit.
   [[nodiscard]] std::vector<uint32_t> branches_before(uint32_t exit) const {
     std::vector<uint32_t> out, work = {flow_.instructions()[exit].block};
     std::set<uint32_t> seen;
@@ -161,14 +161,16 @@ class Rounds {
 
   void find_changing() { changing_ = reached(sources(), after_); }
 
-  // True if an exit goes by what changes, and nothing that the loop waits for stands in front of it.
+  // True if an exit goes by a value that changes, and nothing that the loop waits for decides whether it is
+  // reached.
   template <typename Blocked>
   [[nodiscard]] bool has_way_on(const Blocked& is_blocked) const {
     return std::ranges::any_of(exits_,
                                [&](uint32_t exit) { return changing_.contains(exit) && !is_blocked(exit); });
   }
 
-  // What other threads may write, and what is the same in every round while they do not.
+  // The instructions whose result other threads may change, and which gives the same in every iteration while
+  // they do not.
   [[nodiscard]] std::vector<uint32_t> candidates() const {
     std::vector<uint32_t> out;
     std::ranges::copy_if(all_, std::back_inserter(out),
@@ -176,7 +178,7 @@ class Rounds {
     return out;
   }
 
-  // Those of them that exits go by, or branches in front of exits.
+  // The candidates by which exits go, or branches before exits.
   [[nodiscard]] std::vector<uint32_t> decisive() const {
     std::vector<uint32_t> deciding = exits_;
     for (uint32_t exit : exits_) std::ranges::copy(branches_before(exit), std::back_inserter(deciding));
@@ -206,7 +208,7 @@ class Rounds {
     }
   }
 
-  // What goes through memory, and what was chosen by a branch.
+  // Adds dependences through memory, and of values on the branches that choose them.
   void connect_memory() {
     for (uint32_t i : all_) {
       const auto written = registers_of(m_, at(i), data_.names()).written;
@@ -229,7 +231,7 @@ class Rounds {
     return is_in(opcode(i), {"st", "red", "atom"}) && memory_space(m_, at(i)) != ".param";
   }
 
-  // What is stored may be loaded again.
+  // A load may read a value that was stored before.
   void memory_edges(uint32_t store) {
     for (uint32_t i : all_) {
       if (opcode(i) != "ld" || !may_overlap(i, store)) continue;
@@ -251,7 +253,7 @@ class Rounds {
     return from.empty() || to.empty() || from == to;
   }
 
-  // What is passed to a function comes back in its results.
+  // The results of a call depend on the values that are passed to it.
   void call_edges(uint32_t call) {
     const Statement* scope = flow_.instructions()[call].scope;
     for (uint32_t i : all_) {
@@ -261,7 +263,7 @@ class Rounds {
     }
   }
 
-  // True if a round may use what the one before has left in the register.
+  // True if an iteration may use a value that the one before has left in the register.
   bool is_carried(std::string_view r) {
     const auto [known, is_new] = exposed_.try_emplace(r, false);
     if (!is_new) return known->second;
@@ -329,7 +331,7 @@ class Rounds {
     return out;
   }
 
-  // Without those by which a branch decides.
+  // The dependences without those by which a branch decides.
   [[nodiscard]] Edges after_data() const {
     Edges out = after_;
     std::erase_if(out, [&](const auto& entry) {
@@ -349,8 +351,8 @@ class Rounds {
     return false;
   }
 
-  // True for an instruction that makes something new of what a round before has left: not one that only keeps
-  // or collects it.
+  // True for an instruction that computes a new value from one that an earlier iteration has left. An
+  // instruction that only keeps or collects values does not count.
   template <typename Together>
   [[nodiscard]] bool computes(uint32_t i, const Together& together) const {
     const std::string_view op = opcode(i);
@@ -367,7 +369,7 @@ class Rounds {
                                [&](uint32_t w) { return inside(w) && together(w, i); });
   }
 
-  // A cycle through memory that others see, too: the block works on it together.
+  // A cycle through memory that others see is one, too: the threads of the block work on it together.
   template <typename Together>
   [[nodiscard]] bool iterates(uint32_t i, const Together& together) const {
     return std::ranges::any_of(through_memory_, [&](const auto& pair) {
@@ -400,7 +402,7 @@ class Rounds {
     });
   }
 
-  // True if the function has such an instruction in another space than those.
+  // True if the function has such an instruction in a space other than the given ones.
   [[nodiscard]] bool any_access(const Function& f, std::string_view op,
                                 std::initializer_list<std::string_view> but) const {
     bool found = false;
@@ -411,7 +413,7 @@ class Rounds {
     return found;
   }
 
-  // A load from what the loop does not write itself, or a call of a function that loads.
+  // True for a load from memory that the loop does not write itself, or for a call of a function that loads.
   [[nodiscard]] bool others_may_write(uint32_t i) const {
     if (opcode(i) == "call") {
       const Function* f = callee(i);

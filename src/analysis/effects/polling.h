@@ -1,17 +1,17 @@
-// Loops that end only by what somebody else writes: polling with ordinary loads.
+// Loops that end only by the writes of another thread: polling with ordinary loads.
 //
 // waiting.h knows loads, atomics and fences by which a program says that it looks at what other threads do. A
-// program may also wait with a plain load, or with one that merely passes a cache (`ld`, `ld.cg`), and what
-// it has read may go through local, shared or global memory or a function before it decides. Searches, walks
-// and iterations look alike; what tells them apart is whether the loop would ever end if memory were left
-// alone.
+// program may also wait with a plain load, or with one that merely passes a cache (`ld`, `ld.cg`). The value
+// may go through local, shared or global memory or a function before it decides. Searches, walks and
+// iterations look alike. The difference is whether the loop would ever end if memory were left alone.
 //
-// It would not if nothing that its exits go by changes from one round to the next. A value changes if it
-// depends on one that the loop carries around and computes anew (a counter, a pointer that walks), on an
-// atomic, a clock, or a call that may change memory, or on memory that the loop reads, computes with, and
-// writes back. It also changes if it was chosen by a branch that goes by such a value. Registers that only
-// collect (`found |= ...`) do not change by themselves. Loads that an exit goes by, from memory that the loop
-// does not write, are then what it waits for.
+// It would not end if nothing that its exits go by changes from one iteration to the next. A value changes if
+// it depends on one that the loop carries around and computes anew (a counter, a pointer that walks). It
+// changes if it depends on an atomic, a clock, or a call that may change memory. It changes if it depends on
+// memory that the loop reads, computes with, and writes back. It also changes if it was chosen by a branch
+// that goes by such a value. Registers that only collect (`found |= ...`) do not change by themselves. If no
+// such value changes, the loop waits for the loads that an exit goes by. These read memory that the loop does
+// not write.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ std::string_view memory_space(const ptx::Module& module, const ptx::Statement& i
 
 class Polling {
  public:
-  // The rest must outlive this object.
+  // The arguments must outlive this object.
   Polling(const ptx::Module& module, const ControlFlow& flow, const DataFlow& data, const LoopParts& loops)
       : module_(module), flow_(flow), data_(data), loops_(loops), dominance_(flow) {}
 

@@ -22,9 +22,9 @@ constexpr size_t kMostPaths = 256, kMostSteps = 50000;
 
 bool observes(const Module& m, const Statement& s) { return is_strong_load(m, s) || m.is(s.head, "atom"); }
 
-// The order in which comparisons are read; those of other types are not used.
+// The order in which comparisons are read; comparisons of other types are not used.
 struct Reading {
-  char letter = 's';  // of the type: .s32 or .u64, ...
+  char letter = 's';  // the type's letter: .s32 or .u64, ...
   uint32_t bytes = 4;
   bool falls = true;  // the rank; else it rises
 };
@@ -99,7 +99,8 @@ class Proof {
 
   // ---- what the loop may hold ----
 
-  // Nothing by which threads wait for each other, no call, and no look twice at one place.
+  // True if the loop has nothing by which threads wait for each other, no call, and no second look at one
+  // place.
   [[nodiscard]] bool only_known_effects() const {
     using enum EffectKind;
     bool known = true;
@@ -222,7 +223,7 @@ class Proof {
     }
   }
 
-  // The value an operand has; `register + text` for what is no register.
+  // The value of an operand; `register + text` for an operand that is no register.
   Value value_of(std::string_view operand, State& state) {
     if (!data_.names().is_register(operand)) {
       if (operand.starts_with('%') && register_effect(operand) != EffectKind::PositionRegister)
@@ -231,7 +232,7 @@ class Proof {
     }
     const auto known = state.registers.find(operand);
     if (known != state.registers.end()) return known->second;
-    // One value for the whole loop where it is not written there, else the one at the head.
+    // A register that the loop does not write has one value for the whole loop, else the value at the head.
     const Value value = values_.named(fmt::format("{} at the head", operand));
     state.start.emplace(operand, value);
     return state.registers[operand] = value;
@@ -305,7 +306,7 @@ class Proof {
     set(s, values_.condition(std::move(c)), state);
   }
 
-  // Operations on operands alone get a number by their text; minima and maxima also an order.
+  // Operations on operands alone get a number by their text. Minima and maxima also get an order.
   void compute(const Statement& s, std::string_view opcode, State& state) {
     const bool pure = instruction_effects(m_, s).empty() && opcode != "ld" && opcode != "st" &&
                       opcode != "addc" && opcode != "subc" && opcode != "madc" && !m_.has_modifier(s, ".cc");
@@ -367,7 +368,7 @@ class Proof {
     go_on(i, last, std::move(swapped));
   }
 
-  // Where the cell changed and that counts as progress, the path is settled.
+  // If the cell changed and that counts as progress, the path is settled.
   void extreme(uint32_t i, bool last, State state, const std::string& kind, Value old, Value operand) {
     const Statement& s = at(i);
     if (!one_direction_) {
@@ -416,8 +417,8 @@ class Proof {
 
   // ---- the rank ----
 
-  // Starts with all registers that are carried around the loop and takes out those that may not fall, until
-  // all that are left do on every open path.
+  // Starts with all registers that are carried around the loop. Registers that may not fall are taken out
+  // until all that are left fall on every open path.
   bool rank_exists() {
     std::set<std::string_view> carried;
     for (const State& path : open_) {
@@ -441,7 +442,7 @@ class Proof {
                        [&](uint32_t w) { return loop_.contains(flow_.instructions()[w].block); });
   }
 
-  // Those whose new value is below the greatest old value of all of them (or above the least).
+  // The registers whose new value is below the greatest old value of all of them (or above the least).
   std::set<std::string_view> falling(const State& path, const std::set<std::string_view>& registers) {
     ValueOrder order = path.order;
     const Value rank = values_.named("the rank");

@@ -50,8 +50,8 @@ bool ValueOrder::known_different(Value a, Value b) const {
                      [&](const auto& d) { return d == std::pair(a, b) || d == std::pair(b, a); });
 }
 
-// One round: a <= b and a != b give a < b; the lesser of two different values is less than the greater; what
-// is above both of two values is above the greater of them.
+// Draws conclusions once. From a <= b and a != b follows a < b. The lesser of two different values is less
+// than the greater. A value above both of two values is above the greater of them.
 bool ValueOrder::conclude() {
   bool grew = false;
   const auto learn = [&](Value a, Value b, bool strict) {
@@ -83,7 +83,7 @@ bool ValueOrder::conclude() {
 }
 
 void ValueOrder::close() {
-  // Two rounds are what the patterns of real code need; more would only find more.
+  // Two iterations are enough for the patterns of real code; more would only find more.
   for (int round = 0; round < 4 && conclude(); ++round) {
   }
 }

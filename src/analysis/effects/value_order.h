@@ -1,5 +1,6 @@
-// What is known about the order of a few unnamed values: a < b, a <= b, a == b, a != b, and which of them are
-// the greater or the lesser of two others. All values are integers of one signedness.
+// ValueOrder holds what is known about the order of a few unnamed values. Facts are a < b, a <= b, a == b, a
+// != b, and which values are the greater or the lesser of two others. All values are integers of one
+// signedness.
 #pragma once
 
 #include <cstdint>

@@ -43,12 +43,12 @@ bool Waiting::ends_by_itself(uint32_t instruction) {
          std::all_of(loops.begin(), loops.end(), [&](uint32_t l) { return progress_.ends_by_itself(l); });
 }
 
-// What only the block's own threads see, where they are not to be minded.
+// True for memory that only the block's own threads see, if waiting for these is not looked for.
 bool Waiting::is_of_block(uint32_t i) const {
   return whom_ == WaitsFor::Children && memory_space(module_, at(i)) == ".shared";
 }
 
-// A plain load, or a call, that a loop around it waits by.
+// True for a plain load, or a call, by which a loop around it waits.
 bool Waiting::polls(uint32_t i) {
   const auto loops = loops_.around(flow_.instructions()[i].block);
   return std::any_of(loops.begin(), loops.end(), [&](uint32_t l) {
@@ -103,8 +103,8 @@ bool Waiting::goes_on_by_memory(uint32_t instruction) const {
   });
 }
 
-// atom.cas whose expected value is computed anew in the loop, which puts another one in its place, and which
-// asks whether it did.
+// True for an atom.cas that retries. Its expected value is computed anew in the loop, it puts another value
+// in the cell, and the loop tests whether it did.
 bool Waiting::is_retry(uint32_t atom, const Loop& loop) const {
   const Statement& s = at(atom);
   if (!module_.has_modifier(s, ".cas") || s.operands.size() < 4) return false;
@@ -128,7 +128,7 @@ bool Waiting::is_retry(uint32_t atom, const Loop& loop) const {
          });
 }
 
-// The register and those that are moved from it.
+// The register and the registers that it is moved to.
 RegisterSet Waiting::copies_of(std::string_view reg) const {
   RegisterSet out = {reg};
   std::vector<std::string_view> work = {reg};
@@ -144,7 +144,7 @@ RegisterSet Waiting::copies_of(std::string_view reg) const {
   return out;
 }
 
-// Where the function reads what a called one returns, if that one watches memory.
+// The loads of a called function's result, if that function watches memory.
 std::vector<uint32_t> Waiting::results_of_call(uint32_t call) const {
   const auto parsed = parse_call(module_, at(call), data_.names());
   const Function* callee = parsed->direct ? module_.find_function(parsed->callee) : nullptr;
@@ -163,8 +163,8 @@ std::vector<uint32_t> Waiting::results_of_call(uint32_t call) const {
   return out;
 }
 
-// Loads that may give what the store has put into memory of the thread's own or to the same address, and the
-// results of a call that it passes something to.
+// Loads that may give a value that the store has put into the thread's own memory or to the same address.
+// Results of a call that it passes a parameter to count as well.
 std::vector<uint32_t> Waiting::loads_of_stored(uint32_t store) const {
   const std::string_view space = memory_space(module_, at(store));
   const auto to = parse_address(module_, at(store).operands[0]);
@@ -181,8 +181,8 @@ std::vector<uint32_t> Waiting::loads_of_stored(uint32_t store) const {
   return out;
 }
 
-// All registers whose value depends on what the instructions write, also where it goes through memory or a
-// function, or where another thread of the block hands it on.
+// All registers whose value depends on the results of these instructions. The dependence may go through
+// memory, a function, or another thread of the block.
 RegisterSet Waiting::influenced(const std::vector<uint32_t>& sources) const {
   RegisterSet out;
   std::vector<uint32_t> work = shared_.loads_after(sources);

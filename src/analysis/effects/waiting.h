@@ -1,10 +1,10 @@
 // Loops by which a kernel may wait for another thread.
 //
 // A deferred child cannot be waited for by its parent, and blocks that a consumer runs one after another
-// cannot wait for each other. CUDA promises neither, but programs get away with both natively, so a kernel
-// with a loop that looks like waiting is left alone. Loops that are shown to end by themselves (progress.h)
-// do not wait, and code that nothing leads to never runs. Where else in the kernel a loop stands does not
-// matter: a thread that has not launched yet may wait for the child of another thread.
+// cannot wait for each other. CUDA promises neither, but natively both may work. So a kernel with a loop that
+// looks like waiting is rejected. Loops that are shown to end by themselves (progress.h) do not wait, and
+// code that nothing leads to never runs. The loop's place in the kernel does not matter: a thread that has
+// not launched yet may wait for the child of another thread.
 #pragma once
 
 #include <optional>
@@ -20,11 +20,11 @@
 
 namespace klap::analysis {
 
-// Whom a loop is not to wait for.
+// The threads that a loop must not wait for.
 enum class WaitsFor {
   Anybody,
-  // A launch's child, which cannot write the parent's shared memory: threads of a block that wait for each
-  // other there do so in a variant, too.
+  // The children of a launch, which cannot write the parent's shared memory. Threads of a block that wait for
+  // each other there still do so in a variant.
   Children,
 };
 
@@ -34,22 +34,22 @@ class Waiting {
   Waiting(const ptx::Module& module, const ControlFlow& flow, const DataFlow& data,
           WaitsFor whom = WaitsFor::Anybody);
 
-  // The first instruction by which a loop of the function may see what other threads do and stay for it: a
-  // strong load (volatile, relaxed, acquire), a fence or a sleep in a loop, or an atomic, or a call of a
-  // function that does such things, whose result decides whether a loop around it goes on. A compare-and-swap
-  // that retries with what it read is not waiting: some thread succeeds every time. Ordinary loads wait where
-  // polling.h says so. One sentence with its place; nothing if there is none.
+  // The first instruction by which a loop of the function may see what other threads do and stay for it. It
+  // is a strong load (volatile, relaxed, acquire), or a fence or a sleep in a loop. An atomic counts, too, if
+  // its result decides whether a loop around it goes on. So does a call of a function that does such things.
+  // A compare-and-swap that retries with what it read is not waiting: some thread succeeds every time.
+  // Ordinary loads wait where polling.h says so. The text is one sentence with its place; nothing if there is
+  // no such instruction.
   std::optional<std::string> find();
 
-  // True if the instruction stands in loops, and all of them are shown to end by themselves.
+  // True if the instruction stands in loops, and all of these are shown to end by themselves.
   bool ends_by_itself(uint32_t instruction);
 
-  // True if the instruction, which stands in a loop, is what find() looks for.
+  // True if find() would stop at the instruction, which stands in a loop.
   [[nodiscard]] bool watches(uint32_t instruction);
 
-  // True if the instruction, a load, reads the same address in every round of a loop around it, and what it
-  // reads decides whether that loop goes on: a wait by a program that does not say that it reads what others
-  // write.
+  // True if a load reads the same address in every iteration of a loop around it, and the value decides
+  // whether that loop goes on. The program waits, but does not say that it reads memory that others write.
   [[nodiscard]] bool asks_again(uint32_t load) const;
 
   // True if what a load or an atomic in a loop around the instruction reads decides whether that loop goes
