@@ -63,7 +63,7 @@ int compare_terms(const Term& a, const Term& b) {
   return 0;
 }
 
-// Both operands known and of one width.
+// Both operands are known and have one width.
 bool usable(const Expr& a, const Expr& b) { return a.known() && b.known() && a->bits == b->bits; }
 
 // Low bits that are always zero.
@@ -384,7 +384,7 @@ Expr bit_or(const Expr& a, const Expr& b) {
   if (!usable(a, b)) return {};
   if (a == b) return a;
   if (a.as_constant() && b.as_constant()) return Expr::constant(a->value | b->value, a->bits);
-  // Without a common bit it is a sum.
+  // An `or` of operands without a common bit is a sum.
   for (const auto& [high, low] : {std::pair(a, b), std::pair(b, a)}) {
     const uint32_t zeros = zero_bits(high);
     if (zeros > 0 && low->range.most <= mask(zeros)) return a + b;

@@ -3,8 +3,8 @@
 // Every expression has a width, and every operation wraps around at it as the hardware does. Sums and
 // products are kept as one polynomial over everything else ("atoms"), with coefficients modulo 2^bits; that
 // is a ring, so expanding and collecting never loses a wrap-around. Widening is different: `u64(a + b)` is
-// not `u64(a) + u64(b)` unless the sum cannot wrap, so it is taken apart only where the ranges of the atoms
-// show that it cannot. Equal expressions have equal values; expressions that differ may or may not.
+// not `u64(a) + u64(b)` unless the sum cannot wrap, so it is split only where the ranges of the atoms show
+// that it cannot. Equal expressions have equal values; expressions that differ may or may not.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,7 @@ Range signed_range(int64_t least, int64_t most, uint32_t bits) {
   return range;
 }
 
-// What holds in both ranges.
+// The range of the values that are in both ranges.
 Range intersect(Range a, const Range& b) {
   a.least = std::max(a.least, b.least);
   a.most = std::min(a.most, b.most);

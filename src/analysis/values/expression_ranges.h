@@ -1,5 +1,5 @@
-// Of expressions (expression.h), for their own implementation: what values one can have, and how the bits of
-// a value are read.
+// Ranges of expressions (expression.h), for their own implementation: the values that one can have, and how
+// the bits of a value are read.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ inline int64_t as_signed(uint64_t value, uint32_t bits) {
 
 Range full_range(uint32_t bits);
 Range unsigned_range(uint64_t least, uint64_t most, uint32_t bits);
-// Of a node whose operands have theirs.
+// The range of a node whose operands have theirs.
 Range range_of(const ExprNode& node);
 // The least or the most of a range.
 Wide wide_bound(const Range& range, Sign sign, bool most);

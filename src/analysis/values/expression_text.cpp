@@ -1,4 +1,4 @@
-// How expressions are written: what expression.h says of to_string().
+// This file writes expressions as expression.h describes for to_string().
 #include <fmt/format.h>
 
 #include <algorithm>

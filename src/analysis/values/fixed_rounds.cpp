@@ -29,7 +29,7 @@ bool FixedRounds::is_fixed(uint32_t index) const {
          });
 }
 
-// Once, as it stands in no inner loop.
+// True if the block runs once in every iteration, as it stands in no inner loop.
 bool FixedRounds::runs_in_every_round(uint32_t loop, uint32_t block) const {
   const std::vector<uint32_t>& latches = loops_.all()[loop].latches;
   return loops_.innermost(block) == loop && !latches.empty() &&
@@ -60,7 +60,7 @@ bool FixedRounds::leaves_by_counters(uint32_t loop, uint32_t from) const {
   return true;
 }
 
-// From its operands alone, and from where the thread stands.
+// True if the result depends only on the operands and on the thread's place.
 bool FixedRounds::computes(const Statement& s) const {
   for (const std::string_view opcode : {"ld", "ldu", "call"}) {
     if (module_.is(s.head, opcode)) return false;

@@ -1,9 +1,9 @@
-// Loops that go round as often as is fixed when a thread enters them.
+// Loops whose trip count is fixed when a thread enters them.
 //
 // No thread waits in such a loop: nothing that it reads there, and no other thread, makes it stay longer or
-// leave sooner. It is shown where every branch that leaves the loop stands on every way around, and what it
-// goes by is computed, once in every round, from what was known before and from itself: counters. What memory
-// holds, what other threads pass on, and which way was taken through the loop have no part in it.
+// leave sooner. This is shown if every branch that leaves the loop stands on every way around. Its condition
+// must be computed, once in every iteration, from values known before the loop and from itself: counters.
+// Contents of memory, values from other threads, and the way taken through the loop must have no part in it.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class FixedRounds {
   FixedRounds(const ptx::Module& module, const ControlFlow& flow, const DataFlow& data)
       : module_(module), flow_(flow), data_(data), dominance_(flow), loops_(flow) {}
 
-  // True if the instruction stands in loops, and all of them are such.
+  // True if the instruction stands in loops, and all of these have a fixed trip count.
   [[nodiscard]] bool around(uint32_t instruction) const;
 
  private:

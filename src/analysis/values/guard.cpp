@@ -11,7 +11,7 @@
 namespace klap::analysis {
 namespace {
 
-// The index, widened or not, plus what does not contain it.
+// The index, widened or not, plus a term that does not contain it.
 bool is_offset_index(const Expr& e) {
   size_t with_index = 0;
   bool plain = false;

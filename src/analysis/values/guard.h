@@ -29,7 +29,8 @@ std::string to_string(const Guard& guard);
 // An operand as an instruction reads it, in terms of the linear index (linear_index.h).
 using OperandValue = std::function<Expr(uint32_t instruction, std::string_view operand, uint32_t bits)>;
 
-// What the predicate of a branch being as said (`when`) tells about the index, if it is an upper bound.
+// The upper bound of the index that holds if the branch's predicate has the value `when`; nothing if there is
+// none.
 std::optional<Guard> branch_guard(const ControlFlow& flow, const VirtualRegisters& registers,
                                   const ReachingDefinitions& reaching, uint32_t branch, bool when,
                                   const OperandValue& value);
@@ -43,11 +44,11 @@ struct PassedBranch {
 std::vector<PassedBranch> passed_branches(const ControlFlow& flow, const Dominance& dominance,
                                           uint32_t block);
 
-// Whether a thread that comes to the block ends and does nothing else.
+// True if a thread that comes to the block ends and does nothing else.
 bool ends_at_once(const ControlFlow& flow, uint32_t block);
 
-// The block in which the threads go on that do not end behind the first block, and what the predicate of its
-// branch is for them; nothing if it does not end some of them.
+// The block in which those threads go on that do not end behind the first block, and the value of its
+// branch's predicate for them. Nothing if the branch does not end some of the threads.
 struct WayOn {
   uint32_t block = 0;
   bool when = false;

@@ -1,6 +1,6 @@
 // The linear index of a thread: block index times block size plus thread index, in one to three dimensions.
 //
-// It is found in expressions by replacing %tid.x by `i` minus the rest of the linear form: what was computed
+// It is found in expressions by replacing %tid.x by `i` minus the rest of the linear form: a value computed
 // from the index only then shows `i` and no position register. Products of all sizes are `n`, the number of
 // all threads of the launch. Wrap-around is kept: a 32-bit index is the index modulo 2^32, as it is natively.
 //
@@ -39,7 +39,7 @@ class LinearIndex {
 bool is_index(const ExprNode& n);
 bool is_count(const ExprNode& n);
 bool is_position(const ExprNode& n);
-// The same with zeros or signs in front, and without those.
+// True for the index with zeros or signs in front.
 bool is_widening(const ExprNode& n);
 const ExprNode& narrowed(const Expr& e);
 

@@ -101,7 +101,8 @@ class LoopBounds {
     return most;
   }
 
-  // A loop runs its test at most N times, and between two tests a path through the rest of the loop.
+  // The weight of a loop: its test runs at most N times, and a path through the rest of the loop lies between
+  // two tests.
   [[nodiscard]] uint64_t loop(const std::vector<uint32_t>& members) const {
     const bool weightless =
         std::all_of(members.begin(), members.end(), [&](uint32_t b) { return weights_[b] == 0; });
@@ -166,8 +167,8 @@ class LoopBounds {
     return counter;
   }
 
-  // One definition outside the loop, a constant that every entry of the loop passes, and one inside, an
-  // addition of a constant to itself, perhaps by way of a second register.
+  // True if the register counts. It has one definition outside the loop, a constant that every entry of the
+  // loop passes. Its one definition inside adds a constant to itself, perhaps by way of a second register.
   bool steps(std::string_view reg, const std::vector<uint32_t>& loop, Counter& counter) const {
     std::string_view counted = reg;
     if (const auto of = added_to(reg, loop, counter)) {
@@ -247,8 +248,7 @@ class LoopBounds {
     return true;
   }
 
-  // True if the test and the addition follow each other in turn: neither is on a way around without the
-  // other.
+  // True if the test and the addition alternate: no way around contains one of them without the other.
   [[nodiscard]] bool alternate(uint32_t test, uint32_t addition, const std::vector<uint32_t>& loop) const {
     if (test == addition) return true;
     return !on_cycle(test, without(loop, addition)) && !on_cycle(addition, without(loop, test));

@@ -1,8 +1,8 @@
 // The greatest number of times a thread can run weighted blocks of a function.
 //
-// A loop is bounded where a counter is easily seen: a register that is set to a constant before the loop,
-// changed by one addition of a constant in it, and compared with a constant by a branch that leaves the loop
-// and stands on every way around. Everything else is unbounded.
+// A loop is bounded if it has a counter: a register that is set to a constant before the loop and changed by
+// one addition of a constant in it. A branch must compare it with a constant, leave the loop, and stand on
+// every way around. Every other loop is unbounded.
 #pragma once
 
 #include <cstdint>

@@ -56,8 +56,8 @@ class Test {
     result_.reason = fmt::format("{}: {} {}", m_.place(at(i).head), m_.full_opcode(at(i)), why);
   }
 
-  // What an instruction computes exactly is looked at where it is used; all others must not see more of the
-  // position than the index.
+  // An instruction that is evaluated exactly is checked where its result is used. Every other instruction
+  // must see no more of the position than the index.
   void check(uint32_t i) {
     if (symbolic_.is_evaluated(i)) return;
     for (const Access& access : registers_.accesses(i)) {
@@ -82,7 +82,7 @@ class Test {
     });
   }
 
-  // A register that several definitions reach: what each of its definitions gives.
+  // Checks all definitions of a register that several definitions reach.
   void check_definitions(uint32_t reg, const std::string& name) {
     if (checked_[reg]) return;
     checked_[reg] = true;
@@ -94,7 +94,7 @@ class Test {
     }
   }
 
-  // The register's own former value plus a multiple of the number of threads.
+  // True for the register's own former value plus a multiple of the number of threads.
   static bool is_stride(const Expr& e, const std::string& reg) {
     const std::vector<Term> terms = terms_of(e);
     const auto any_term = [&](const std::function<bool(const ExprNode&)>& wanted) {
@@ -109,8 +109,8 @@ class Test {
            });
   }
 
-  // The condition at the end of the entry block under which control goes on, if a thread that fails it ends
-  // at once and nothing has happened before.
+  // The condition at the end of the entry block under which control goes on. A thread that fails it must end
+  // at once, and nothing may have happened before.
   [[nodiscard]] std::optional<Guard> find_guard() const {
     if (flow_.blocks().empty()) return std::nullopt;
     const BasicBlock& entry = flow_.blocks()[0];
@@ -149,7 +149,8 @@ bool is_warp_operation(const Module& m, const Statement& s) {
   return m.has_modifier(s, ".sync") || ptx::opcode_of(m, s).lanes != ptx::Lanes::None;
 }
 
-// Why an instruction may depend on which threads stand in a block or warp together; empty if it does not.
+// The reason why an instruction may depend on which threads stand in a block or warp together; empty if it
+// does not.
 std::string meets_others(const Module& m, const Statement& s) {
   const std::string_view opcode = m.text(s.head);
   const bool warp = m.has_modifier(s, ".warp");
@@ -197,7 +198,7 @@ std::string meets_others(const Module& m, const ptx::Function& f, bool called) {
   return found;
 }
 
-// In the kernel and in all that it calls.
+// Finds this reason in the kernel and in all that it calls.
 std::string meets_others(const Module& m, const ptx::Function& kernel) {
   if (kernel.kind != ptx::FunctionKind::Entry) return "it is called, not launched";
   if (std::string why = meets_others(m, kernel, false); !why.empty()) return why;

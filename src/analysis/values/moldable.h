@@ -1,13 +1,13 @@
-// Moldable kernels: those whose threads are told apart by one number only.
+// A kernel is moldable if one number alone tells its threads apart.
 //
-// A kernel that uses its indices only through the global linear index (block index times block size plus
-// thread index, and the like in two or three dimensions), without barrier, shared memory or warp operation,
-// computes the same whichever block or warp a thread of it stands in. All children of such a kernel can run
-// as one flat range of threads, balanced perfectly. Kernels that walk over their data with the number of all
-// threads as their stride (grid-stride loops) need that number too.
+// Such a kernel uses its indices only through the global linear index: block index times block size plus
+// thread index, and the like in two or three dimensions. It has no barrier, shared memory or warp operation.
+// So it computes the same whichever block or warp a thread of it stands in. All children of such a kernel can
+// run as one flat range of threads, balanced perfectly. Kernels that walk over their data with the number of
+// all threads as their stride (grid-stride loops) need that number too.
 //
-// The test looks at every value in terms of that index (linear_index.h); whatever then still shows a position
-// register depends on more than the index.
+// The test looks at every value in terms of that index (linear_index.h). A value that then still shows a
+// position register depends on more than the index.
 #pragma once
 
 #include <optional>
@@ -19,10 +19,10 @@
 namespace klap::analysis {
 
 struct Moldable {
-  // Why not, with the place; empty if it is moldable.
+  // The reason why it is not moldable, with the place; empty if it is.
   std::string reason;
-  // Of the linear index: it tells threads apart where the launch has size 1 in all dimensions beyond. 0: the
-  // index is not used.
+  // The dimensions of the linear index. It tells threads apart if the launch has size 1 in all dimensions
+  // beyond. With 0 the index is not used.
   uint32_t dimensions = 0;
   bool one_row = false;        // only where it is launched as one block of one row
   bool uses_count = false;     // the number of all threads of the launch
@@ -35,7 +35,7 @@ struct Moldable {
 
 Moldable moldable(const ControlFlow& flow, const VirtualRegisters& registers,
                   const ReachingDefinitions& reaching, const Symbolic& symbolic);
-// The same of a kernel that is launched as one block of one row.
+// The answer for a kernel that is launched as one block of one row.
 Moldable moldable_in_one_row(const ControlFlow& flow, const VirtualRegisters& registers,
                              const ReachingDefinitions& reaching, const Symbolic& symbolic);
 

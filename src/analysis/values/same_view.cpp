@@ -16,8 +16,8 @@ using ptx::Module;
 using ptx::Statement;
 using ptx::Synchronisation;
 
-// How many barriers of the block every way to a place has passed, if no others lie on any of them, and what
-// synchronises behind the last of them.
+// The number of block barriers that every way to a place has passed, if these are all the same. `entered`
+// tells what synchronises behind the last of them.
 struct Passed {
   bool reached = false, same = true;
   bool atomics = false;             // which a fence makes synchronise
@@ -43,7 +43,7 @@ bool is_block_barrier(const Module& m, const Statement& s) {
          !m.has_modifier(s, ".cluster") && s.operands.size() == 1 && m.text(s.operands[0]) == "0";
 }
 
-// True for what lets no other thread's writes become ordered before what follows.
+// True for an instruction that orders no other thread's writes before the code that follows.
 bool synchronises_nothing(const Module& m, const Statement& s) {
   switch (ptx::opcode_of(m, s).synchronises) {
     case Synchronisation::Never:
@@ -61,7 +61,7 @@ bool is_relaxed_atomic(const Module& m, const Statement& s) {
          !m.has_modifier(s, ".acq_rel");
 }
 
-// What may synchronise, but is no barrier of the block.
+// True for an instruction that may synchronise, but is no barrier of the block.
 bool only_synchronises(const Module& m, const Statement& s) {
   const bool barrier = m.is(s.head, "bar") || m.is(s.head, "barrier");
   return m.is(s.head, "atom") || m.is(s.head, "red") || m.is(s.head, "ld") ||
@@ -128,8 +128,8 @@ std::vector<Passed> passed_before(const ControlFlow& flow) {
   return out;
 }
 
-// For each instruction, whether no other thread's writes can have become ordered before it, unless they were
-// before all threads' last barrier.
+// For each instruction, whether no other thread's writes can have become ordered before it. Writes that were
+// ordered before all threads' last barrier do not count.
 std::vector<bool> nothing_entered(const ControlFlow& flow) {
   std::vector<bool> out;
   for (const Passed& passed : passed_before(flow)) out.push_back(passed.same && !passed.entered);

@@ -154,12 +154,14 @@ Expr Symbolic::read(uint32_t index, uint32_t reg) const {
   if (index != kNowhere) {
     if (const auto only = reaching_.only_definition(index, reg)) return written(*only, reg);
   }
-  // Listing what reaches a reading can be expensive; with several definitions the register stands for itself.
+  // Listing the definitions that reach a read can be expensive. With several definitions the register stands
+  // for itself.
   if (writers_[reg].size() == 1 && always_writes(writers_[reg][0], reg) && !registers_[reg].is_parameter) {
     const auto from = origins(index, reg);
     const Expr value = from.definitions.empty() ? Expr() : written(from.definitions[0], reg);
     if (index == kNowhere && !from.entry) return value;
-    // On ways without the definition the register has no value at all, so what does not change holds.
+    // A way without the definition gives the register no value at all. So a value that does not change holds
+    // on all ways.
     if (value.known() && !any_leaf(value, is_symbol_leaf)) return value;
   }
   return Expr::merged(index, std::string(registers_[reg].name), bits);
@@ -201,8 +203,8 @@ Expr Symbolic::symbol_address(std::string_view name, uint32_t bits) const {
   return visible ? Expr::address(std::string(name), bits) : Expr();
 }
 
-// A kernel's parameters are constant. Those of a called function live in memory that its address, once taken,
-// can change.
+// A kernel's parameters are constant. A called function's parameters live in memory that can change by its
+// address, once that is taken.
 bool Symbolic::parameters_stay() const {
   if (function_.kind == ptx::FunctionKind::Entry) return true;
   for (const FlatInstruction& f : flow_.instructions()) {
@@ -252,8 +254,8 @@ Expr Symbolic::written(uint32_t index, uint32_t reg) const {
 
 // ---- instructions ----
 
-// What an instruction writes to one of its result registers, in that register's width; unknown where its
-// arithmetic is not.
+// The value that an instruction writes to one of its result registers, in that register's width. It is
+// unknown if the instruction's arithmetic is not known.
 Expr Symbolic::result(uint32_t index, uint32_t reg) const {
   const Statement& s = at(index);
   if (s.operands.size() < 2) return {};
@@ -431,7 +433,7 @@ bool Symbolic::is_selection(const ExprNode& n) const {
          m_.is(at(static_cast<uint32_t>(n.value)).head, "selp");
 }
 
-// What a Merged symbol or the result of a selection can be; nothing where that is not known.
+// The values that a Merged symbol or the result of a selection can have; nothing if these are not known.
 std::vector<Expr> Symbolic::alternatives(const ExprNode& symbol, Names& under_way) const {
   std::vector<Expr> out;
   if (is_selection(symbol)) {
@@ -453,7 +455,7 @@ std::vector<Expr> Symbolic::alternatives(const ExprNode& symbol, Names& under_wa
   under_way.emplace_back(symbol.name);
   for (const uint32_t writer : from.definitions) {
     const auto some = expand(written(writer, reg), under_way);
-    // A symbol of one definition means another moment than the same symbol elsewhere in the expression.
+    // A symbol of one definition may mean another moment than the same symbol elsewhere in the expression.
     const bool steady =
         std::none_of(some.begin(), some.end(), [](const Expr& e) { return any_leaf(e, is_symbol_leaf); });
     if (some.empty() || !steady || out.size() > kMostChoices) {

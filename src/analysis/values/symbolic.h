@@ -2,14 +2,14 @@
 // constants.
 //
 // Values are followed through instructions whose arithmetic is known exactly, from a register's definition to
-// the definitions of what that reads. Where nothing is known about an instruction's result (a load from
-// global memory, a floating-point operation), the result itself is a symbol, so that `(degree + 31) / 32` can
-// be said of a degree that comes from memory.
+// the definitions of the registers that it reads. An instruction's result may be unknown (a load from global
+// memory, a floating-point operation). Such a result is a symbol of its own. So `(degree + 31) / 32` can be
+// said of a degree that comes from memory.
 //
 // A definition is followed only where no other can reach the reading and the register is never read unset.
 // Then two values computed from one definition and read at one place come from the same run of it, also in
-// loops: a way that runs the definition again, but not what was computed from it, would be a way on which the
-// latter is read unset. Everything else is looked at as a set of possible values, or is unknown.
+// loops. A way that runs the definition again, but not the computation from it, would be a way on which the
+// result is read unset. Every other value is a set of possible values, or is unknown.
 #pragma once
 
 #include <map>
@@ -47,17 +47,18 @@ class Symbolic {
   // The value of a register, a literal or a special register as instruction `index` reads it. All symbols of
   // the answers for one instruction belong to the same moment.
   [[nodiscard]] Value value(uint32_t index, std::string_view operand, uint32_t bits) const;
-  // The same for a place that is not named: the value that the operand has wherever it has one. Unknown for a
+  // The value that the operand has wherever it has one, for a place that is not named. It is unknown for a
   // name that several registers share.
   [[nodiscard]] Value value(std::string_view operand, uint32_t bits) const;
 
-  // What an instruction reads in an operand, and what it writes to a register, as one expression: registers
+  // The value that an instruction reads in an operand or writes to a register, as one expression: registers
   // that several definitions reach stand for themselves (ExprKind::Merged, a symbol for this reading only).
   [[nodiscard]] Expr read(uint32_t index, std::string_view operand, uint32_t bits) const;
   // A whole register, in its own width.
   [[nodiscard]] Expr read(uint32_t index, uint32_t reg) const;
   [[nodiscard]] Expr written(uint32_t index, uint32_t reg) const;
-  // The same if the instruction's arithmetic is known: not merely a symbol for its own result.
+  // True if the instruction's arithmetic is known, so that the value is not merely a symbol for its own
+  // result.
   [[nodiscard]] bool is_evaluated(uint32_t index, uint32_t reg) const;
   // True if the instruction writes registers, and this holds for all of them.
   [[nodiscard]] bool is_evaluated(uint32_t index) const;

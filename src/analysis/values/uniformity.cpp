@@ -76,8 +76,9 @@ constexpr uint64_t kLanes = 32;
 
 Expr of_lanes(const Expr& value) { return Expr::constant(kLanes, value.known() ? value->bits : 32); }
 
-// The index in a row of whole warps, of which each lane has its own part. Divided by several warps it is the
-// number of the warp, divided by how many; what remains is that of the warps' numbers, and the lane.
+// The index in a row of whole warps, of which each lane has its own part. Divided by the size of several
+// warps, it gives the warp's number divided by how many these are. The remainder is the remainder of the
+// warps' numbers, together with the lane.
 Expr by_warp(const Expr& value) {
   const Expr lane = Expr::symbol("lane", 32, kLanes - 1);
   return substitute(value, [&](const Expr& part) -> std::optional<Expr> {
@@ -94,8 +95,8 @@ Expr by_warp(const Expr& value) {
   });
 }
 
-// True if comparing something with b tells b - 1 from b; other orders tell b from b + 1. `swapped`: b is on
-// the left.
+// True if a comparison of a value with b tells b - 1 from b. Other orders tell b from b + 1. `swapped`: b is
+// on the left.
 bool begins_at_bound(std::string_view relation, bool swapped) {
   static const Names kFrom = {".lt", ".ge", ".lo", ".hs"}, kUpTo = {".le", ".gt", ".ls", ".hi"};
   return (swapped ? kUpTo : kFrom).contains(relation);
@@ -175,8 +176,8 @@ Uniformity::Source Uniformity::source(uint32_t index, uint32_t reg) const {
   return out;
 }
 
-// A definition that is read only behind itself ran in the round of its innermost loop in which it is read, if
-// the reading lies in that loop at all.
+// True if the definition ran in the iteration of its innermost loop in which it is read. That holds for a
+// definition that is read only behind itself, if the reading lies in that loop at all.
 bool Uniformity::in_same_round(uint32_t definition, uint32_t reading) const {
   const uint32_t from = block_of(definition), to = block_of(reading);
   if (from == to && definition < reading) return true;
@@ -185,8 +186,8 @@ bool Uniformity::in_same_round(uint32_t definition, uint32_t reading) const {
   return loop == Loop::kNone || loops_.contains(loop, to);
 }
 
-// The branches that decide which definitions run, and how often, up to branches behind which all of them lie
-// together with the reading.
+// The branches that decide which definitions run, and how often. Branches are looked at only up to one behind
+// which all definitions lie together with the reading.
 std::vector<uint32_t> Uniformity::choices(const std::vector<uint32_t>& definitions, uint32_t reading) const {
   std::vector<uint32_t> blocks = {block_of(reading)};
   for (const uint32_t definition : definitions) blocks.push_back(block_of(definition));
@@ -404,7 +405,7 @@ Uniform Uniformity::arithmetic(uint32_t index) const {
   if (m_.is(s.head, "cvta") && has_space(m_, s, ".shared")) out = join(out, Uniform::Block);
   if (ptx::opcode_of(m_, s).reads_carry()) out = join(out, carry(index));
   if (out == Uniform::Grid) return out;
-  // What differs in the operands may cancel.
+  // Differences in the operands may cancel in the exact value.
   Uniform exact = Uniform::Grid;
   for (const Access& access : registers_.accesses(index)) {
     if (access.written) exact = join(exact, evaluated(symbolic_.written(index, access.reg)));
@@ -412,8 +413,8 @@ Uniform Uniformity::arithmetic(uint32_t index) const {
   return std::min({out, exact, between_warps(index)});
 }
 
-// A comparison of a place in the row by which whole warps go one way or the other. Those of a warp lie
-// between a multiple of 32 and the next; what they are compared with is such a multiple, or just before one.
+// A comparison of a place in the row by which whole warps go one way or the other. The places of a warp lie
+// between a multiple of 32 and the next. They must be compared with such a multiple, or with one less.
 Uniform Uniformity::between_warps(uint32_t index) const {
   const Statement& s = at(index);
   if (!given_.full_rows || !m_.is(s.head, "setp") || s.operands.size() < 3) return Uniform::Thread;
@@ -439,7 +440,7 @@ bool Uniformity::splits_row(uint32_t index, size_t place, size_t bound, std::str
   return is_whole_warps(from ? limit : limit + Expr::constant(1, bits));
 }
 
-// Of parameters, constants and special registers; all else is Thread here.
+// The uniformity of parameters, constants and special registers; every other symbol counts as Thread here.
 Uniform Uniformity::evaluated(const Expr& value) const {
   const Expr shown = value.known() && given_.full_rows ? by_warp(value) : value;
   if (!shown.known()) return Uniform::Thread;

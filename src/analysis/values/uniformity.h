@@ -1,19 +1,19 @@
-// Uniformity: which values are the same for all threads of a grid, a block or a warp, and which instructions
-// all of them reach.
+// Uniformity says which values are the same for all threads of a grid, a block or a warp, and which
+// instructions all of them reach.
 //
-// A value is uniform in a group if all threads of the group that execute the instruction in the same round of
-// the loops around it get the same. Two things make values differ. Data: what an instruction computes differs
-// if its operands do. Control: where several definitions reach a reading, threads may have come by different
-// ways, so the branches that choose between the definitions count, and with them the number of rounds that a
-// thread stays in a loop which it has left since.
+// A value is uniform in a group if all its threads that execute the instruction in one iteration of the loops
+// around it get the same. Two things make values differ, data and control. Data: an instruction's result
+// differs if its operands do. Control: if several definitions reach a reading, threads may have come by
+// different ways. So the branches that choose between the definitions count. With them counts the number of
+// iterations that a thread stayed in a loop which it has left since.
 //
 // The analysis begins by assuming that everything is uniform and withdraws that until nothing changes, so
-// values that go round in a loop are judged together. What is not known is Thread.
+// values that go round in a loop are judged together. A value that is not known is Thread.
 //
-// Memory: a load at a uniform address is uniform if nothing in the grid writes such memory: constant memory,
-// `.nc` loads (whose user promises it), and global memory in kernels that write none. Other grids that write
-// it at the same time would race with these loads, to which PTX gives no meaning. Who asks about warps only
-// may take more for granted (Given).
+// Memory: a load at a uniform address is uniform if nothing in the grid writes such memory. That is so for
+// constant memory, `.nc` loads (whose user promises it), and global memory in kernels that write none. Other
+// grids that write it at the same time would race with these loads, to which PTX gives no meaning. A client
+// that asks about warps only may assume more (Given).
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,12 @@
 
 namespace klap::analysis {
 
-// The largest group within which there is no difference; every order of these is an order of safety.
+// The largest group within which there is no difference. Values are in the order of safety.
 enum class Uniform : uint8_t { Grid, Block, Warp, Thread };
 const char* to_string(Uniform uniform);  // "grid", ...
 char letter(Uniform uniform);            // 'g', 'b', 'w', 't'
 
-// What is not written in the function, for questions about warps.
+// Facts that the function's code does not show, for questions about warps.
 struct Given {
   bool full_rows = false;  // blocks are so many threads wide that every 32 of a row are a warp
   bool no_races = false;   // no data race on what a load reads that same_view.h is about
@@ -49,18 +49,18 @@ class Uniformity {
              const VirtualRegisters& registers, const ReachingDefinitions& reaching, const Symbolic& symbolic,
              const Given& given = {});
 
-  // What an instruction writes to its registers.
+  // The uniformity of the values that an instruction writes to its registers.
   [[nodiscard]] Uniform written(uint32_t instruction) const { return written_[instruction]; }
-  // What it finds in a register that it reads.
+  // The uniformity of the value that it finds in a register.
   [[nodiscard]] Uniform read(uint32_t instruction, uint32_t reg) const;
-  // The same for the text of an operand: a register or a literal.
+  // The uniformity of an operand's text: a register or a literal.
   [[nodiscard]] Uniform operand(uint32_t instruction, std::string_view text) const;
 
   // Whether the threads of a group that are at the end of a block go on alike.
   [[nodiscard]] Uniform decision(uint32_t block) const { return decision_[block]; }
-  // The group of which either all threads execute an instruction, equally often, or none: Thread means that
-  // it may run with a part of a warp only, Warp with a part of a block, Block with a part of the grid. In a
-  // called function, of the threads that enter it.
+  // The group whose threads either all execute an instruction, equally often, or do not execute it at all.
+  // Thread means that a part of a warp may run it, Warp a part of a block, Block a part of the grid. In a
+  // called function, only the threads that enter it count.
   [[nodiscard]] Uniform reached(uint32_t instruction) const;
 
  private:
@@ -127,8 +127,8 @@ class Uniformity {
   bool writes_global_ = false;
 };
 
-// The function's text with two letters in front of every instruction: how uniform what it writes is ("-" if
-// it writes no register), and which threads reach it.
+// The function's text with two letters in front of every instruction. They tell how uniform the result is
+// ("-" if it writes no register), and which threads reach it.
 std::string print_uniformity(const ControlFlow& flow, const VirtualRegisters& registers,
                              const Uniformity& uniformity);
 

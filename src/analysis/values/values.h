@@ -42,8 +42,8 @@ struct Values {
   Uniformity uniformity;
 };
 
-// An operand of a launch: its value in terms of the parent's parameters, and the threads for which it is the
-// same.
+// An operand of a launch: its value in terms of the parent's parameters, and the group of threads for which
+// it is the same.
 struct SiteOperand {
   Value value;
   Uniform uniform = Uniform::Thread;
