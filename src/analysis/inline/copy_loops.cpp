@@ -22,7 +22,7 @@ constexpr uint64_t kMostElements = 4096;
 // The instructions of one loop, in the order in which nvcc writes them; the three additions in any.
 struct Shape {
   const Statement* label = nullptr;
-  std::vector<const Statement*> instructions;  // up to the branch
+  std::vector<const Statement*> instructions;  // all up to the branch
 };
 constexpr size_t kInstructions = 7, kLoad = 0, kStore = 1, kFirstAdd = 2, kCompare = 5, kBranch = 6;
 
@@ -30,7 +30,7 @@ bool is_instruction(const Module& m, const Statement& s, std::string_view opcode
   return m.is(s.head, opcode) && s.operands.size() == operands;
 }
 
-// Whether a block's statements from a label on look like one: what is looked at closely then.
+// The loop that a block's statements from a label on look like; it is then examined closely.
 std::optional<Shape> shape_at(const Module& m, const ptx::View<Statement>& block, size_t label) {
   Shape shape{&block[label], {}};
   for (size_t i = label + 1; i < block.size() && shape.instructions.size() < kInstructions; ++i) {
@@ -127,7 +127,7 @@ class Finder {
     return std::ranges::count(of, of[block_]) == 1;
   }
 
-  // Of one element, whose registers nobody else has.
+  // True if the load and the store copy one element, whose registers no other code uses.
   bool is_copy(CopyLoop& loop) {
     const Statement& load = *loop.load;
     if (!is_plain(load) || !is_plain(*loop.store) || m_.has_modifier(*loop.store, ".local")) return false;
@@ -160,7 +160,7 @@ class Finder {
     return std::ranges::all_of(data_.uses(name),
                                [&](uint32_t use) { return flow_.instructions()[use].block == block_; });
   }
-  // Nothing reads what the loop leaves in it.
+  // True if no code reads the value that the loop leaves in it.
   [[nodiscard]] bool is_done_with(std::string_view name) const {
     const uint32_t branch = flow_.blocks()[block_].last - 1;
     return std::ranges::all_of(data_.uses(name), [&](uint32_t use) {
@@ -168,7 +168,7 @@ class Finder {
     });
   }
 
-  // By how much the loop's additions move a register on: one of them, a constant.
+  // The step by which the loop's additions move a register on: exactly one addition, of a constant.
   [[nodiscard]] std::optional<int64_t> step_of(const std::vector<const Statement*>& all,
                                                std::string_view name) const {
     std::optional<int64_t> step;
@@ -183,7 +183,7 @@ class Finder {
     return step;
   }
 
-  // How often it runs: from 0 in steps of 1 while below a constant.
+  // The loop's trip count: it counts from 0 in steps of 1 while below a constant.
   [[nodiscard]] std::optional<uint32_t> counted(const std::vector<const Statement*>& all) const {
     const Statement& compare = *all[kCompare];
     const std::string_view count = m_.text(compare.operands[1].first), predicate = written_by(compare);
@@ -202,8 +202,8 @@ class Finder {
     return static_cast<uint32_t>(*most);
   }
 
-  // The one instruction outside that sets a register of the loop, whose last value nobody needs; each time
-  // that control comes to the loop, if it can come back.
+  // The one instruction outside that sets a register of the loop, whose last value no code needs. It must run
+  // each time that control comes to the loop, if control can come back.
   [[nodiscard]] const Statement* begun_by(std::string_view name) const {
     const auto& definitions = data_.definitions(name);
     if (data_.is_ambiguous(name) || definitions.size() != 2 || !is_done_with(name)) return nullptr;
@@ -216,7 +216,8 @@ class Finder {
     return found;
   }
 
-  // What is stored to is what a call has returned, as a launch's buffer is; it becomes the place's base.
+  // True if the loop stores to a buffer that a call has returned, as a launch's buffer is. The buffer becomes
+  // the place's base.
   bool goes_to_buffer(CopyLoop& loop, const Statement& begin) {
     if (!m_.is(begin.head, "mov") || begin.operands.size() != 2 || begin.operands[1].size() != 1)
       return false;

@@ -10,8 +10,8 @@
 //     add.s32 %count, %count, 1;  setp.lt.u32 %p, %count, 25;  @%p bra L;
 //
 // A launch is understood only if its arguments are stored in straight-line code (sites.h), so these loops are
-// first written out (transform/text/unroller.h). What is found here is all that this takes: how often the
-// loop runs is a constant, it does nothing but copy, and nobody needs its registers afterwards.
+// first unrolled (transform/text/unroller.h). This file finds the loops for which that is right: the trip
+// count is a constant, the loop does nothing but copy, and no code needs its registers afterwards.
 #pragma once
 
 #include <cstdint>
@@ -36,11 +36,11 @@ struct CopyLoop {
   };
   Place from, to;
   uint32_t register_bits = 0;  // of each register of an element
-  // What set the registers before, and has no other use.
+  // The instructions that set the registers before the loop, and have no other use.
   std::vector<const ptx::Statement*> beginnings;
 };
 
-// Those of a function. Throws Error(Parse) as ControlFlow does.
+// All copy loops of a function. Throws Error(Parse) as ControlFlow does.
 std::vector<CopyLoop> find_copy_loops(const ptx::Module& module, const ptx::Function& function);
 
 }  // namespace klap::analysis

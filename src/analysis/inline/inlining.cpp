@@ -22,7 +22,7 @@ using ptx::StatementKind;
 
 namespace {
 
-// Of one function with all that is written out in it, and of a kernel.
+// The limits for one function with all that is inlined into it, and for a kernel.
 constexpr size_t kMostStatements = 10'000, kMostOfKernel = 50'000;
 constexpr size_t kMostPieces = 64;
 
@@ -95,7 +95,7 @@ class Pieces {
  public:
   explicit Pieces(PassedValue& value) : value_(value) {}
 
-  // False where the pieces do not fit each other.
+  // Returns false if the pieces do not fit each other.
   bool add(const Use& use) {
     if (!is_movable(use)) return false;
     const uint32_t bytes = use.access.bytes();
@@ -137,7 +137,7 @@ PassedValue passed_value(const std::vector<Use>& uses, uint32_t bytes, uint32_t 
 
 // ---- a function that is called ----
 
-// What a body does with the function's parameters and results.
+// The uses that a body makes of the function's parameters and results.
 struct CalleeForm {
   std::map<std::string_view, std::vector<ParameterAccess>> accesses;
   std::set<std::string_view> addressed;
@@ -177,8 +177,8 @@ class CalleeReader {
     return true;
   }
 
-  // Memory that a function declares is there once, however often it is called; that of its frame is not. A
-  // block's is moved to the kernel.
+  // Memory that a function declares exists once, however often it is called, but memory of its frame does
+  // not. A block's memory is moved to the kernel.
   bool directive(const Statement& s) {
     if (m_.is(s.head, ".shared")) return out_.has_shared_memory = true;
     static constexpr std::array<std::string_view, 8> kPlain = {
@@ -356,7 +356,7 @@ struct Body {
   }
 };
 
-// What is known about the functions of one module, each found out once.
+// Facts about the functions of one module, each found once.
 class Functions {
  public:
   explicit Functions(const Module& m) : m_(m) {}
@@ -386,7 +386,7 @@ class Functions {
   std::map<const Function*, std::optional<CalleeForm>> forms_;
 };
 
-// What a consumer or a rewrite of the launch has to see in the kernel itself.
+// True for effects that a consumer or a rewrite of the launch has to see in the kernel itself.
 bool depends_on_place(const Effects& effects) {
   using enum EffectKind;
   return effects.has(PositionRegister) || effects.has(LaneRegister) || effects.has(BlockBarrier) ||
@@ -421,7 +421,7 @@ class KernelReader {
            (is_launched_ && depends_on_place(effects));
   }
 
-  // Takes in the calls of `f` that are to be written out; how long it then is.
+  // Adds the calls of `f` that are to be inlined, and returns the size of `f` with them.
   size_t add(const Function& f) {
     const auto known = sizes_.find(&f);
     if (known != sizes_.end()) return known->second;
@@ -437,8 +437,8 @@ class KernelReader {
     return sizes_[&f] = size;
   }
 
-  // Whether a function with shared memory of its own is written out here and called there: each would have
-  // another one.
+  // True if a function with shared memory of its own is inlined here and called there: each would have
+  // another variable.
   bool divides_shared_memory() {
     std::set<const Function*> written_out, called;
     std::vector<std::pair<const Function*, bool>> work = {{&kernel_, false}};

@@ -1,8 +1,8 @@
-// Inlining: which calls a kernel is analysed and rewritten without.
+// Inlining decides which calls a kernel is analysed and rewritten without.
 //
-// A launch in a called function, and a called function that asks where its thread stands, cannot be rewritten
-// where they are: the function is compiled once, for all who call it. So such a function is first written out
-// in the kernels that call it (transform/text/inliner.h), and what can be said against that is said here.
+// Some called functions launch, or ask where their thread stands. They cannot be rewritten where they are,
+// because a function is compiled once, for all its callers. So such a function is first inlined in the
+// kernels that call it (transform/text/inliner.h). This file finds the reasons against that.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,7 @@ struct PassedValue {
   std::map<uint32_t, uint32_t> pieces;  // offset -> bytes
 };
 
-// A call that can be written out: its scope holds nothing that names what is passed but plain loads and
-// stores.
+// A call that can be inlined. Its scope names the passed values in plain loads and stores only.
 struct InlinableCall {
   const ptx::Function* callee = nullptr;
   const ptx::Statement* call = nullptr;
@@ -47,22 +46,23 @@ struct ParameterAccess {
 };
 std::optional<ParameterAccess> parameter_access(const ptx::Module& module, const ptx::Statement& s);
 
-// The calls of one kernel that are to be written out, at any depth.
+// The calls of one kernel that are to be inlined, at any depth.
 struct InlinedKernel {
   const ptx::Function* kernel = nullptr;
-  // By the block around the call, in the kernel and in what is written out there.
+  // The calls by the block around them, in the kernel and in the functions that are inlined there.
   std::map<const ptx::Statement*, InlinableCall> calls;
 };
 
-// The kernels of a module that are to be rewritten so, given the kernels that are launched by others: for
-// what launches or asks the device runtime, in kernels that launch; for what asks for its place, in launched
-// kernels.
+// The kernels of a module that are to be rewritten with their calls inlined, given the kernels that others
+// launch. Kernels that launch inline functions that launch or ask the device runtime. Launched kernels inline
+// functions that ask for their place.
 using KernelNames = std::set<std::string, std::less<>>;
 std::vector<InlinedKernel> kernels_to_inline(const ptx::Module& module, const KernelNames& launched);
-// False where that cannot find any: no kernel calls a function of its unit. A look at the words.
+// False if the module's words show that no kernel calls a function of its unit, so that nothing can be
+// inlined.
 bool may_inline(const ptx::Module& module);
 
-// Adds the kernels that bodies of the module name: those that it may launch.
+// Adds the kernels that bodies of the module name, because these may launch them.
 void add_launched(const ptx::Module& module, KernelNames& launched);
 
 // The functions that kernels, visible functions or variables of the module come to, by calls or by address.

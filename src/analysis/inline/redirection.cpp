@@ -60,7 +60,7 @@ class Search {
            ptx::integer_value(m_.text(source.first + 2)).has_value();
   }
 
-  // What no known form redirects, outside of an operand that one does.
+  // The first token that no known form redirects, outside of an operand that one does.
   [[nodiscard]] std::optional<uint32_t> rest(const Statement& s, TokenRange known) const {
     for (uint32_t t = s.tokens.first; t < s.tokens.last; ++t) {
       if (t >= known.first && t < known.last) continue;

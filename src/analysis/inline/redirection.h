@@ -1,9 +1,9 @@
-// Whether a kernel's body can stand in another kernel, where its parameters lie elsewhere and its position is
-// virtual.
+// This file tells whether a kernel's body can stand in another kernel, where its parameters lie elsewhere and
+// its position is virtual.
 //
-// The legality checks and the splicer (transform/text/splice.h) both ask this, so that what is promised is
-// also done. Parameters are redirected where they are loaded, or where a 64-bit register gets their address;
-// components of position registers where the instruction reads them as 32 bits.
+// The legality checks and the splicer (transform/text/splice.h) both ask this, so the splicer can always do
+// what the checks promised. Parameters are redirected where they are loaded, or where a 64-bit register gets
+// their address. Components of position registers are redirected where the instruction reads them as 32 bits.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,8 @@ class ScopeSearch {
   }
 
  private:
-  // Its result depends on its operands alone, and nothing that stays in the scope has to do with either.
+  // True if the result depends on the operands alone, and no statement that stays in the scope touches
+  // either.
   [[nodiscard]] bool may_stand_before(const Statement& s) const {
     const bool is_pure =
         ptx::opcode_of(m_, s).result == ptx::OpcodeResult::Pure && !m_.has_modifier(s, ".cc");
