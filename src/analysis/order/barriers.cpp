@@ -163,8 +163,8 @@ class Between {
     return {Answer::Yes, fmt::format("{} can run between them", uses[0]->text)};
   }
 
-  // Whether all threads of a block that make the decision in the same round of the loops around it, and so
-  // for the same time if they have agreed at all others, decide alike.
+  // True if all threads of a block that make the decision in the same iteration of the loops around it decide
+  // alike. That is the same time for all of them if they have agreed at all other decisions.
   [[nodiscard]] bool is_uniform(uint32_t decision) const {
     const FlatInstruction& i = flow_.instructions()[decision];
     const Uniformity& uniformity = kernel_.values().uniformity;

@@ -1,22 +1,23 @@
 // Can a barrier run between two launches of one block?
 //
 // CUDA runs what one block launches into its NULL stream in the order of the launches. Launches of different
-// threads are in no order, so that overlapping their children breaks nothing that was promised, unless a
-// barrier stands between them: then the program has asked for one child before the other.
+// threads have no order, so overlapping their children breaks no promise. A barrier between them changes
+// that: then the program has asked for one child before the other.
 //
 // The argument. A barrier that holds all threads of a block (`bar.sync N` without a count, a cluster barrier)
-// completes its g-th time when every thread that has not ended has arrived for the g-th time. So a launch A
-// of one thread comes before a launch B of another by way of that barrier only if for some g the first thread
-// launches before its g-th arrival (or ends before it) and the second one launches after its g-th return:
+// completes its g-th time when every thread that has not ended has arrived for the g-th time. Let launch A of
+// one thread come before launch B of another by way of that barrier. Then for some g the first thread
+// launches before its g-th arrival (or ends before it). The second thread launches after its g-th return:
 //     arrivals before A  <  g  <=  returns before B.
 // If the most returns on any path to B are not more than the least arrivals on any path to A, there is no
-// such g. Equal counts suffice as well: those of all paths to A or B are the same number, or they depend only
-// on decisions at which all threads of the block agree, and then all threads that get to either have the same
-// number. The same inequality covers two launches of one thread.
+// such g. Equal counts suffice as well. All paths to A or B may have the same number. Or the numbers depend
+// only on decisions at which all threads of the block agree; then all threads that get to either have the
+// same number. Two launches of one thread are covered by this inequality, too.
 //
-// Where counting is not enough the answer is `Unknown`: barriers with a count (who takes part is not known),
-// barriers whose number is not constant, mbarrier objects, barriers in called functions, indexed branches
-// without targets. They do not matter where they cannot run after A or cannot run before B.
+// Where counting is not enough the answer is `Unknown`. Such cases are barriers with a count (the threads
+// that take part are not known), barriers whose number is not constant, mbarrier objects, barriers in called
+// functions, and indexed branches without targets. They do not matter where they cannot run after A or cannot
+// run before B.
 #pragma once
 
 #include <optional>
@@ -41,8 +42,8 @@ struct BarrierUse {
 // In text order. `graph` holds the kernel and what it calls.
 std::vector<BarrierUse> find_barriers(const FunctionFacts& kernel, const CallGraph& graph);
 
-// Whether a barrier can put the launch at instruction `a` before the one at instruction `b`, by the same or
-// by different threads of a block.
+// Tells whether a barrier can put the launch at instruction `a` before the one at `b`, by any two threads of
+// a block or by one.
 Finding barrier_between(const FunctionFacts& kernel, uint32_t a, uint32_t b);
 
 // One line for each pair of launch sites.

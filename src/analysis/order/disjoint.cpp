@@ -29,14 +29,16 @@ struct Split {
   bool has_key = false;
   Wide step = 0;                   // of the widened key, in bytes
   std::vector<Expr> step_factors;  // that the step is multiplied with
-  // What is widened before it is scaled: base + factor * key + rest. `kind` is Sum where nothing is.
+  // The value that is widened before it is scaled: base + factor * key + rest. `kind` is Sum if nothing is
+  // widened.
   ExprKind widening = ExprKind::Sum;
   Expr inner_base;
   Wide inner_factor = 1;
   Interval inner_rest;
   Wide most_distance = 0;  // of two widened keys
   Interval rest;
-  // Of the rest, what is bounded by a value that is not constant: at most `scale * (bound - 1)`.
+  // The part of the rest that is bounded by a value that is not constant. It is at most `scale * (bound -
+  // 1)`.
   Wide scale = 0;
   Expr bound;
   Sign sign = Sign::Signed;
@@ -49,7 +51,8 @@ bool are_near(Wide step, Wide steps) { return steps <= kFarthest && magnitude(st
 
 class Splitter {
  public:
-  // `by_bounds`: what varies within a child goes by the value that it is compared with, where there is one.
+  // `by_bounds`: a value that varies within a child is bounded by the value it is compared with, if there is
+  // one.
   Splitter(const AccessShape& shape, const Key& key, bool by_bounds = false)
       : shape_(shape), key_(key), by_bounds_(by_bounds) {}
 
@@ -153,7 +156,7 @@ class Splitter {
     return {wide_bound(value->range, Sign::Signed, false), wide_bound(value->range, Sign::Signed, true)};
   }
 
-  // The same number in registers of perhaps different widths.
+  // True if both have the same number, in registers of perhaps different widths.
   static bool is_same_number(const Expr& a, const Expr& b) { return narrow(a) == narrow(b); }
   static Expr narrow(const Expr& e) {
     const bool widens = e->kind == ExprKind::ZeroExtend || e->kind == ExprKind::SignExtend;
@@ -228,7 +231,7 @@ class Splitter {
     return inner->kind == ExprKind::Opaque && key_.is_key(*inner);
   }
 
-  // Keys that are far apart must not come close again where the register wraps around.
+  // Keys that are far apart must not come close again when the register wraps around.
   [[nodiscard]] bool cannot_meet_around(uint32_t bits) const {
     if (bits == 64) return true;
     const Wide factor = magnitude(out_.inner_factor);
@@ -270,8 +273,8 @@ bool have_same_steps(const Split& a, const Split& b) {
          std::ranges::equal(a.step_factors, b.step_factors, are_equal);
 }
 
-// Where the step is `step * n`, and the rest at most `scale * (n - 1)` behind a comparison with n, which is
-// so at least 1: (step - scale) * n + scale is at least the step.
+// Handles the step `step * n`, where the rest is at most `scale * (n - 1)`. A comparison with n precedes the
+// access, so n is at least 1. Then (step - scale) * n + scale is at least the step.
 bool are_apart_by_rows(const Split& a, uint32_t bytes_a, const Split& b, uint32_t bytes_b, Wide distance) {
   if (a.step_factors.size() != 1 || distance < 1) return false;
   const Wide most_rows = wide_bound(a.step_factors[0]->range, Sign::Signed, true);
@@ -284,7 +287,7 @@ bool are_apart_by_rows(const Split& a, uint32_t bytes_a, const Split& b, uint32_
         (rows->kind == ExprKind::ZeroExtend && s.sign == Sign::Unsigned && s.bound == rows->operands[0]);
     return s.scale != 0 && s.scale <= magnitude(a.step) && is_same;
   };
-  // Without a comparison behind which both stand, n may be 0.
+  // Unless a comparison precedes both, n may be 0.
   if (!fits(a) || !fits(b)) return false;
   return magnitude(a.step) >= reach(a, bytes_a, b, bytes_b);
 }

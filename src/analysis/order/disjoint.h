@@ -2,16 +2,16 @@
 //
 // Each address is taken apart into
 //     base + step * key(thread) + rest,
-// where the base is the same for both launches, the key is different for any two launches, and the rest is
-// what varies within one child. The accesses are apart if one step is larger than the rest can make up for.
-// The key is the launching thread's number, or a slot that a counter has handed out: the results of atomic
-// additions of positive constants to one word are different.
+// where the base is the same for both launches and the key is different for any two launches. The rest varies
+// within one child. The accesses are apart if one step is larger than the rest can make up for. The key is
+// the launching thread's number, or a slot that a counter has handed out: the results of atomic additions of
+// positive constants to one word are different.
 //
-// Sums of 32 bits that may wrap are widened before they are scaled. The argument holds for them as well: keys
+// Sums of 32 bits that may wrap are widened before they are scaled. The argument holds for them as well. Keys
 // are close to each other, so their difference is either small and not 0, or almost 2^32.
 //
-// The step may be a value that is not constant (rows of n elements): then the rest must be bounded by the
-// same value, by a comparison that each access is behind.
+// The step may be a value that is not constant (rows of n elements). Then a comparison before each access
+// must bound the rest by the same value.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 
 namespace klap::analysis {
 
-// A value of the child's threads that is at least 0 and below `bound`, where an access is made.
+// A value of the child's threads that is at least 0 and below `bound` wherever an access is made.
 struct Bounded {
   Expr value, bound;
   Sign sign = Sign::Signed;  // of the comparison
@@ -36,7 +36,7 @@ struct AccessShape {
   std::vector<Bounded> bounded;
 };
 
-// Tells the leaves that are keys (none if there is no function), and how much any two of them differ at
+// Tells which leaves are keys (none if there is no function), and by how much any two of them differ at
 // least.
 struct Key {
   std::function<bool(const ExprNode&)> is_key;

@@ -153,7 +153,8 @@ class EarlyExit {
     return out;
   }
 
-  // Names what synchronises before a load by which the decision is taken, if that is why a warp may differ.
+  // Names the operation that synchronises before a load by which the decision is taken, if that is why a warp
+  // may differ.
   [[nodiscard]] std::string why_lanes_differ(uint32_t decision) const {
     const auto entered = entered_before_loads(k_.flow);
     if (std::none_of(entered.begin(), entered.end(), [](const auto& by) { return by; })) return "";
@@ -166,7 +167,7 @@ class EarlyExit {
     return "";
   }
 
-  // The instructions by which what one reads is computed.
+  // The instructions that compute the values that an instruction reads.
   [[nodiscard]] std::set<uint32_t> sources(uint32_t instruction) const {
     const Values& v = k_.values();
     std::vector<uint32_t> work = {instruction};
@@ -184,7 +185,7 @@ class EarlyExit {
     return out;
   }
 
-  // True if the ways that part here come together again before a meeting or an exit: in a loop that counts,
+  // True if the ways that part here come together again before a meeting or an exit. In a loop that counts,
   // path_counts.h takes every branch for a decision.
   [[nodiscard]] bool changes_nothing(uint32_t decision, const std::vector<bool>& counted,
                                      const std::vector<bool>& ends) const {
@@ -209,7 +210,7 @@ class EarlyExit {
     return true;
   }
 
-  // True if all who meet there decide alike, each time that they come to the decision.
+  // True if all threads that meet there decide alike, each time that they come to the decision.
   [[nodiscard]] bool agree(uint32_t decision, bool by_warp) const {
     const Statement& s = at(decision);
     if (!s.predicated) return false;
@@ -219,7 +220,7 @@ class EarlyExit {
            (uniform == Uniform::Warp || in_warps().operand(decision, m_.text(s.predicate)) <= Uniform::Warp);
   }
 
-  // What is the same for a warp, when more is known of warps than of blocks.
+  // The uniformity of warps, if more is known of warps than of blocks.
   [[nodiscard]] const Uniformity& in_warps() const {
     const Values& v = k_.values();
     if (!in_warps_) {

@@ -4,19 +4,20 @@
 // on that: `if (i >= n) return;` in front of a barrier is fine as long as `return` ends the thread. It is a
 // deadlock once the body stands in a loop and the threads that left wait elsewhere.
 //
-// The argument. Take one barrier, or all warp operations with a full mask together. If every way from the
-// entry to an exit runs it the same number of times, or if the number depends only on decisions at which the
-// whole block agrees, then the last arrival of every thread is at the same meeting, and nobody leaves before
-// it. For warp operations it is enough that each warp agrees, and there two more things are known: which
-// threads of whole rows share a warp, and which loads a warp sees alike (same_view.h). If the number depends
-// on a decision that differs by thread, one thread may leave while another one has still to arrive.
-// Operations that name some lanes only, barriers with a count, mbarrier objects and barriers in called
-// functions cannot be counted so: there the answer is `Unknown`.
+// The argument. Take one barrier, or all warp operations with a full mask together. Every way from the entry
+// to an exit may run it equally often. Or the number may depend only on decisions at which the whole block
+// agrees. Then the last arrival of every thread is at the same meeting, and no thread leaves before it. For
+// warp operations it is enough that each warp agrees. Two more things are known there: which threads of whole
+// rows share a warp, and which loads a warp sees alike (same_view.h). If the number depends on a decision
+// that differs by thread, one thread may leave while another one has still to arrive. Operations that name
+// some lanes only, barriers with a count, mbarrier objects and barriers in called functions cannot be counted
+// so: there the answer is `Unknown`.
 //
 // Where whole warps may leave on their own, each warp has to agree at barriers too, and no more. Where any
-// thread may, it must leave at once by the decision at which it parts from its warp: on a longer way it could
-// be kept, before it is gone, at a place where the warp is to come together again. Barriers can be made to
-// let those go on that stay, if they are all one plain barrier (templates/common/exits.h).
+// thread may leave on its own, it must leave at once by the decision at which it parts from its warp. On a
+// longer way it could be kept, before it is gone, at a place where the warp is to come together again.
+// Barriers can be made to let the remaining threads go on, if they are all one plain barrier
+// (templates/common/exits.h).
 #pragma once
 
 #include "analysis/facts/answer.h"
@@ -24,11 +25,11 @@
 
 namespace klap::analysis {
 
-// Who may leave while others have still to meet, without a deadlock.
+// The threads that may leave without a deadlock while others have still to meet.
 enum class MayLeave { Nobody, Warps };
 
-// `full_rows`: the kernel's blocks are so many threads wide that every 32 of a row are a warp, which
-// comparing the thread's index with a multiple of 32 does not divide.
+// `full_rows`: the kernel's blocks are so many threads wide that every 32 of a row are a warp. A comparison
+// of the thread's index with a multiple of 32 does not divide such a warp.
 Finding early_exit(const FunctionFacts& kernel, bool full_rows = false,
                    MayLeave may_leave = MayLeave::Nobody);
 

@@ -99,7 +99,7 @@ class Finder {
     const bool reduces = m_.is(s.head, "red");
     access.operation = atomic_operation(m_, s);
     access.returns = !reduces && is_used(s);
-    // Compare-and-swap has one operand more, and what it writes depends on what it finds.
+    // Compare-and-swap has one operand more, and the value it writes depends on the value it finds.
     const bool is_plain = s.operands.size() == (reduces ? 2u : 3u);
     add(access, Kind::Atomic, reduces ? 0 : 1,
         is_plain ? std::optional<uint32_t>(reduces ? 1 : 2) : std::nullopt);
@@ -111,7 +111,7 @@ class Finder {
     });
   }
 
-  // What a callee does, and instructions whose operands are not known here.
+  // Handles the accesses of a callee, and of instructions whose operands are not known here.
   void unknown_form(const MemoryAccess& access, const MemoryUse& use) {
     MemoryAccess found = access;
     if (use.read || use.read_nc) {
@@ -125,7 +125,7 @@ class Finder {
     }
   }
 
-  // Output is seen in the order in which it was made. Memory that is freed may be somebody else's at once.
+  // Output is seen in the order in which it was made. Freed memory may be allocated again at once.
   void find_visible() {
     for (const Effect& effect : k_.calls().closure(k_.function).all()) {
       const bool prints = effect.kind == EffectKind::Printing;
@@ -143,7 +143,7 @@ class Finder {
   Footprint out_;
 };
 
-// Follows an address back to all that its value depends on as data.
+// Follows an address back to every value that it depends on as data.
 class SourceFinder {
  public:
   explicit SourceFinder(const FunctionFacts& kernel) : k_(kernel), m_(kernel.module) {}

@@ -1,9 +1,9 @@
 // The footprint of a kernel: every access to memory that other kernels can see, in the kernel and in what it
 // calls.
 //
-// Whether two launches may overlap is decided from what their children access. So nothing may be missing
-// here: an access that is not understood appears with an unknown address and an unknown root. Local and
-// shared memory, parameters and the argument buffers of launches are left out, since no other grid sees them.
+// The accesses of two children decide whether their launches may overlap. So nothing may be missing here: an
+// access that is not understood appears with an unknown address and an unknown root. Local and shared memory,
+// parameters and the argument buffers of launches are left out, since no other grid sees them.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace klap::analysis {
 
-// What an address is computed from, besides parameters, constants and the thread's place.
+// The sources that an address is computed from, besides parameters, constants and the thread's place.
 struct AddressSources {
   // Something else takes part: shared or local memory, other lanes, calls, registers that share a name.
   bool unknown = false;
@@ -50,10 +50,10 @@ struct Footprint {
   std::string visible;
 };
 
-// `effects` are those of the kernel's memory.
+// `effects` are the memory effects of the kernel.
 Footprint footprint_of(const FunctionFacts& kernel, const MemoryEffects& effects);
 
-// What operand `address` of an instruction is computed from.
+// The sources that operand `address` of an instruction is computed from.
 AddressSources address_sources(const FunctionFacts& kernel, uint32_t instruction, uint32_t operand);
 
 }  // namespace klap::analysis

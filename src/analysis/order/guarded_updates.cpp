@@ -42,9 +42,9 @@ class GuardFinder {
     return k_.data.definitions(reg).size() == 1 && !k_.data.is_ambiguous(reg);
   }
 
-  // Control gets from the load to the comparison and on to the update without another value for the operand.
-  // `branch` ends the block of the first two, and the update stands in the one that follows; none: in the
-  // same.
+  // True if control gets from the load to the comparison and on to the update without another value for the
+  // operand. `branch` ends the block of the first two, and the update stands in the block that follows. With
+  // no branch all three stand in one block.
   [[nodiscard]] bool is_straight(uint32_t test, const std::string& operand,
                                  std::optional<uint32_t> branch) const {
     const auto& instructions = k_.flow.instructions();
@@ -66,7 +66,8 @@ class GuardFinder {
     return address(load_) == address(update_);
   }
 
-  // The comparison is one of the two, and the update runs at least where its operand is the better one.
+  // True if the comparison is between these two, and the update runs at least where its operand is the better
+  // one.
   [[nodiscard]] bool compares(uint32_t test, const std::string& loaded, const std::string& operand,
                               bool is_minimum) const {
     const Statement& s = at(test);
@@ -82,8 +83,7 @@ class GuardFinder {
     return runs_where_better(m_.text(s.modifiers.first), *runs_when, operand_first == is_minimum);
   }
 
-  // `less_is_better`: whether the first operand of the comparison being the smaller one is what the update is
-  // for.
+  // `less_is_better`: the update is wanted where the first operand of the comparison is the smaller one.
   static bool runs_where_better(std::string_view comparison, bool runs_when, bool less_is_better) {
     const auto is = [&](std::initializer_list<std::string_view> names) {
       return std::ranges::find(names, comparison) != names.end();
@@ -95,7 +95,8 @@ class GuardFinder {
     return (less == less_is_better) == runs_when;
   }
 
-  // For which value of the predicate the update runs; nothing where the predicate decides over anything else.
+  // The value of the predicate with which the update runs. Nothing if the predicate decides over anything
+  // else.
   [[nodiscard]] std::optional<bool> decision_for_update(uint32_t test, const std::string& operand,
                                                         const std::string& predicate) const {
     if (!is_written_once(predicate)) return std::nullopt;
@@ -128,7 +129,8 @@ class GuardFinder {
     return std::nullopt;
   }
 
-  // What the branch decides over computes nothing that is used elsewhere, and does nothing but the update.
+  // True if the code that the branch decides over computes nothing that is used elsewhere, and does nothing
+  // but the update.
   [[nodiscard]] bool is_all_that_is_decided(uint32_t deciding) const {
     std::set<uint32_t> blocks;
     std::vector<uint32_t> work = {deciding};

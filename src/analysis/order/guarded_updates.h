@@ -2,14 +2,14 @@
 //
 //     if (candidate < *best) atomicMin(best, candidate);
 //
-// The load takes part in nothing but the decision whether to update, and an update that is left out would
-// have changed nothing: a minimum only gets smaller, whoever updates it in which order. So such a load and
-// the update belong together, and what holds of the update's order holds of the load's. The same is true of a
-// maximum.
+// The load takes part in nothing but the decision whether to update. An update that is left out would have
+// changed nothing: a minimum only gets smaller, whichever threads update it in which order. So such a load
+// and the update belong together, and the load may have any order that the update may have. A maximum is
+// treated alike.
 //
-// Shown by these facts: both use one address; what is loaded is read by one comparison with the update's
-// operand, in the update's own type; the comparison decides over the update and over nothing else that could
-// be noticed; and the update runs whenever its operand is the better one.
+// Four facts show it. Both use one address. The loaded value is read by one comparison with the update's
+// operand, in the update's own type. The comparison decides over the update and over nothing else that could
+// be noticed. The update runs whenever its operand is the better one.
 #pragma once
 
 #include "analysis/facts/facts.h"

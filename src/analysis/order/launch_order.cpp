@@ -18,7 +18,7 @@ namespace {
 
 using AccessKind = MemoryAccess::Kind;
 
-// Verdicts on more pairs than this are not worth their time.
+// The analysis gives up beyond this many pairs: the verdicts would not be worth their time.
 constexpr size_t kMostPairs = 250000;
 constexpr uint64_t kMostThreads = 1023;  // the largest number of a thread in its block
 
@@ -31,7 +31,7 @@ bool is_local(const MemoryRoot& root) {
   return root.kind == MemoryRoot::Kind::Local || root.space == "local" || root.space == "shared";
 }
 
-// Operations that give the same result in any order, as long as nobody looks at what they return.
+// Operations that give the same result in any order, as long as no thread looks at the returned values.
 bool commutes(std::string_view operation) {
   return std::ranges::any_of(std::array{"add.", "min.", "max.", "and.", "or.", "xor."},
                              [&](const char* name) { return operation.starts_with(name); });
@@ -92,7 +92,7 @@ class OrderJudge {
     follow_pointers(launches);
   }
 
-  // In a recursion.
+  // The verdict on two kernels of a recursion.
   [[nodiscard]] OrderVerdict any_pair(size_t a, size_t b) const {
     return compare(
         *children_[a], *children_[b], [] { return false; }, false);
@@ -119,7 +119,7 @@ class OrderJudge {
   }
   [[nodiscard]] uint32_t instruction_of(const Site& site) const { return instruction_of(parent_, site); }
 
-  // No two threads of a block make these launches.
+  // True if no two threads of a block make these launches.
   [[nodiscard]] bool is_one_thread(size_t a, size_t b) const {
     const Site &first = *children_[a]->site, &second = *children_[b]->site;
     if (a == b) return is_launched_by_one_thread(parent_, first, block_);
@@ -203,7 +203,7 @@ class OrderJudge {
     if (written_ && memory) written_->insert(memory->begin(), memory->end());
   }
 
-  // The conditions under which no place of the one is in the other; nothing if they share one.
+  // The conditions under which no place of `a` is in `b`; nothing if they share one.
   static std::optional<OrderConditions> apart(const std::optional<std::set<HostMemory>>& a,
                                               const std::optional<std::set<HostMemory>>& b) {
     if (!a || !b) return std::nullopt;
@@ -224,8 +224,8 @@ class OrderJudge {
   // not known.
   using Pointers = std::map<std::pair<size_t, uint32_t>, std::optional<std::set<HostMemory>>>;
 
-  // What a kernel that launches passes on: the parent's own pointers where it is the parent, as the host gave
-  // them, and what other launches gave it.
+  // The memory behind an argument that a launching kernel passes on. If the parent launches, the pointers are
+  // its own, as the host gave them. Otherwise other launches gave them to the kernel.
   [[nodiscard]] std::optional<std::set<HostMemory>> passed_on(const FamilyLaunch& launch,
                                                               const std::string& source,
                                                               const Pointers& pointers) const {
@@ -348,7 +348,7 @@ class OrderJudge {
            !y.is->returns && x.is->operation == y.is->operation && commutes(x.is->operation);
   }
 
-  // Stores of one size are aligned to it: they meet in whole or not at all.
+  // Stores of one size are aligned to it, so two of them meet in whole or not at all.
   static bool are_equal_stores(const Access& x, const Access& y) {
     if (x.is->kind != AccessKind::Write || y.is->kind != AccessKind::Write) return false;
     if (x.is->bytes == 0 || x.is->bytes != y.is->bytes) return false;
@@ -361,7 +361,7 @@ class OrderJudge {
            !any_leaf(e, [](const ExprNode& leaf) { return LaunchTerms::varies(leaf) != Varies::No; });
   }
 
-  // For all blocks of the parent as well.
+  // True if the value is the same for all blocks of the parent as well.
   static bool is_same_for_grid(const Expr& e) {
     return is_same_for_all(e) && !any_leaf(e, [](const ExprNode& leaf) {
              return leaf.kind == ExprKind::Opaque || leaf.kind == ExprKind::Merged ||
@@ -376,8 +376,8 @@ class OrderJudge {
 
   // ---- counters ----
 
-  // The address of an atomic addition of a positive constant, which is one word for all launches; by how much
-  // it counts on.
+  // The address of an atomic addition of a positive constant, which is one word for all launches, and the
+  // constant.
   struct Counter {
     Expr address;
     std::string operation;
@@ -396,7 +396,7 @@ class OrderJudge {
     return Counter{found->shape.address, found->is->operation, *step};
   }
 
-  // Both take their slots from one counter, which hands out each of them once.
+  // True if both take their slots from one counter, which hands out each of them once.
   static bool are_apart_by_slots(const Child& first, const Access& x, const Child& second, const Access& y) {
     if (x.counters.size() != 1 || y.counters.size() != 1) return false;
     const auto one = counter(first, x.counters[0]), other = counter(second, y.counters[0]);
@@ -411,7 +411,7 @@ class OrderJudge {
     return are_disjoint(x.shape, y.shape, key(*one, x.counters[0]), key(*other, y.counters[0]));
   }
 
-  // ---- what the program itself leaves open between its blocks ----
+  // ---- conflicts that the program itself leaves open between its blocks ----
 
   [[nodiscard]] std::optional<OrderVerdict> tolerate(const Child& first, const Access& x, const Child& second,
                                                      const Access& y) const {

@@ -1,21 +1,21 @@
 // Whether launches that CUDA runs one after another may overlap.
 //
-// CUDA runs what the threads of a block launch into the block's NULL stream one after another, with all that
-// the children launch in turn, in an order that respects how the threads have synchronised. Aggregated
-// children overlap. For each pair of launches by different threads of a block, that is one of three things:
+// CUDA runs the launches of a block's threads into the block's NULL stream one after another, with all that
+// the children launch in turn. Their order respects how the threads have synchronised. Aggregated children
+// overlap. For each pair of launches by different threads of a block, this overlap is one of three things:
 //
 //  - proven: no two accesses of the children can conflict. Both read; or both are the same commuting atomic
-//    operation, whose result nobody uses; or both store the same value; or their addresses are apart, because
+//    operation, whose result is not used; or both store the same value; or their addresses are apart, because
 //    they are in different allocations, at different offsets, or a step for each thread apart (disjoint.h).
-//  - tolerated: the program has the same conflict, in no order, between its blocks. That is so where the
-//    conflicting address is input data that the child loads, from memory that neither the parent nor its
-//    children write, or where children take slots from one counter; where nothing fixes the order of the
-//    launches (synchronisation.h); and where the parent runs with more than one block.
-//  - kept: everything else. A child begins when the one that its block launched before it is done.
+//  - tolerated: the program has the same conflict, in no order, between its blocks. Three conditions must
+//    hold. The conflicting address is input data that the child loads, from memory that neither the parent
+//    nor its children write, or children take slots from one counter. Nothing fixes the order of the launches
+//    (synchronisation.h). The parent runs with more than one block.
+//  - kept: everything else. A child begins when the child that its block launched before it is done.
 //
-// What one thread launches is not the concern of this file: its launches have an order in every case.
+// The launches of one thread are not the concern of this file: they have an order in every case.
 //
-// Some of what is proven rests on how the host launches the parent: conditions say what must hold.
+// Some proofs rest on how the host launches the parent: conditions say what must hold.
 #pragma once
 
 #include <map>
@@ -58,10 +58,10 @@ struct FamilyLaunch {
   size_t to = 0;
 };
 
-// Whether any launches of the kernels, with all that they lead to, may overlap. Nothing is known of the
-// arguments but which of them are pointers that `parent` is given: nothing is tolerated here, since a grid of
-// one block may be among the launching ones. `kernels` and `launches` are those of a whole recursion; `of`
-// the kernels that are asked about.
+// Tells whether any launches of the kernels, with all that they lead to, may overlap. Nothing is known of the
+// arguments but which of them are pointers that `parent` is given. Nothing is tolerated here, since a grid of
+// one block may be among the launching ones. `kernels` and `launches` are all of a recursion; `of` lists the
+// kernels that are asked about.
 OrderVerdict order_in_family(const FunctionFacts& parent,
                              const std::vector<std::shared_ptr<const FunctionFacts>>& kernels,
                              const std::vector<FamilyLaunch>& launches, const std::set<size_t>& of);
@@ -75,10 +75,10 @@ class LaunchOrder {
   LaunchOrder(const LaunchOrder&) = delete;
   LaunchOrder& operator=(const LaunchOrder&) = delete;
 
-  // Whether children of different threads of a block, by the launches at `a` and at `b` (numbers of sites),
-  // may overlap. Proven where CUDA does not order such launches.
+  // Tells whether children of different threads of a block, by the launches at `a` and at `b` (numbers of
+  // sites), may overlap. The verdict is proven where CUDA does not order such launches.
   [[nodiscard]] const OrderVerdict& of_pair(size_t a, size_t b) const;
-  // The same for all pairs.
+  // The verdict on all pairs together.
   [[nodiscard]] OrderVerdict of_all() const;
 
  private:

@@ -120,7 +120,7 @@ std::optional<Expr> LaunchTerms::of_leaf(const Expr& part) const {
   }
 }
 
-// What a special register is in the child: its extents are known where the launch says them.
+// The value of a special register in the child. Its extents are known if the launch tells them.
 Expr LaunchTerms::position(const std::string& name, uint32_t bits) const {
   static constexpr std::array kAxes = {".x", ".y", ".z"};
   for (size_t axis = 0; axis < kAxes.size(); ++axis) {
@@ -185,8 +185,8 @@ Expr LaunchTerms::of_parent(const Expr& value, uint32_t bits, uint32_t offset) c
   return all_dimensions && is_pure ? out : unknown;
 }
 
-// The thread's own place apart: whether a leaf of the parent's expression is one value for all launches of
-// the block by this site.
+// Tells whether a leaf of the parent's expression is one value for all launches of the block by this site.
+// The thread's own place is treated elsewhere.
 bool LaunchTerms::is_same_for_block(const ExprNode& leaf) const {
   switch (leaf.kind) {
     case ExprKind::Constant:

@@ -2,8 +2,8 @@
 //
 // Two launches of one block differ in the thread that makes them. To see whether their children access
 // different memory, an address of the child is written down with the parent's expressions in place of the
-// child's parameters. Then it consists of parts that are the same for every launch of the block, parts that
-// depend on the launching thread, and parts that depend on the thread of the child.
+// child's parameters. Then some of its parts are the same for every launch of the block. Other parts depend
+// on the launching thread, or on the thread of the child.
 //
 // The names of the symbols that stand for the last two begin with '#', which no register's name does.
 #pragma once
@@ -37,14 +37,13 @@ class LaunchTerms {
   // An expression of the child in terms of its launch.
   [[nodiscard]] Expr of(const Expr& in_child) const;
 
-  // True if what an instruction of the child loads from its parameters is the same for the whole grid of
-  // parents.
+  // True if a parameter load of the child gives the same value for the whole grid of parents.
   [[nodiscard]] bool is_same_for_grid(uint32_t parameter_load) const;
 
   // Stands for the launching thread's number in its block: different for any two threads.
   static Expr thread_symbol(uint32_t bits);
   static bool is_thread_symbol(const ExprNode& leaf);
-  // What a leaf of such an expression varies with.
+  // Tells how a leaf of such an expression varies.
   static Varies varies(const ExprNode& leaf);
   // The instruction of the child whose result the symbol is; nothing for other symbols.
   static std::optional<uint32_t> result_of(const ExprNode& leaf);

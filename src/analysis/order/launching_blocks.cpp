@@ -22,7 +22,7 @@ using ptx::Statement;
 // A block has no more threads.
 constexpr int64_t kMostThreads = 1024;
 
-// What a value is computed from, through any number of registers.
+// The sources that a value is computed from, through any number of registers.
 struct Sources {
   bool block = false;  // the block's index
   bool input = false;  // a parameter, memory, or what a function gave
@@ -156,7 +156,7 @@ class LaunchingBlocks {
     return node.kind == ExprKind::Special && node.name.starts_with("ctaid.");
   }
 
-  // ---- what registers are computed from ----
+  // ---- the sources of registers ----
 
   static bool is_block_register(std::string_view operand) {
     return operand.starts_with("%ctaid") || operand.starts_with("%cluster");

@@ -1,10 +1,10 @@
-// Whether it may be that only one block of a grid launches.
+// Tells whether only one block of a grid may launch.
 //
 // A conflict between children is tolerated because the program has it between its blocks as well, in no
 // order. A program in which the guards of a launch let one block through has no such conflict, however many
-// blocks its grid has: what that block launches has an order. Nothing here is a proof that there is one block
-// only. Blocks are taken to be several where nothing in front of the launch asks for the block's index; where
-// what it is compared with is input (`i < n`), which a grid of several blocks is launched for; and where a
+// blocks its grid has. The launches of that block have an order. Nothing here is a proof that there is one
+// block only. Several blocks are assumed in three cases. No branch before the launch asks for the block's
+// index. Or the index is compared with input (`i < n`), for which a grid of several blocks is launched. Or a
 // constant bound lets two blocks through. Every other guard may leave one block.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace klap::analysis {
 
-// `site`: of the parent.
+// `site` is a site of the parent.
 bool may_be_launched_by_one_block(const FunctionFacts& parent, const Site& site);
 
 }  // namespace klap::analysis

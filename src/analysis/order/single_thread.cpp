@@ -18,7 +18,8 @@ constexpr std::array<const char*, 3> kThreadIndex = {"tid.x", "tid.y", "tid.z"};
 constexpr std::array<const char*, 3> kBlockIndex = {"ctaid.x", "ctaid.y", "ctaid.z"};
 constexpr std::array<const char*, 3> kBlockExtent = {"ntid.x", "ntid.y", "ntid.z"};
 
-// True for what is the same for all threads of a grid, whenever it is read; of a block.
+// True for a value that is the same for all threads of a grid, whenever it is read. The next function asks
+// this for a block.
 bool is_grid_value(const ExprNode& leaf) {
   if (leaf.kind == ExprKind::Constant || leaf.kind == ExprKind::Parameter) return true;
   return leaf.kind == ExprKind::Special &&
@@ -30,7 +31,7 @@ bool is_block_value(const ExprNode& leaf) {
 
 class Guards {
  public:
-  // Of the basic block of that number, in thread blocks of that size.
+  // Reads the guards of the basic block of that number, in thread blocks of that size.
   Guards(const FunctionFacts& parent, uint32_t block, const KnownExtents& size)
       : k_(parent), values_(parent.values()) {
     required_extents();
@@ -44,7 +45,7 @@ class Guards {
   [[nodiscard]] bool leave_first_thread() const { return zero_[0] && zero_[1] && zero_[2]; }
   [[nodiscard]] bool leave_one_thread() const { return fixed_[0] && fixed_[1] && fixed_[2]; }
   [[nodiscard]] bool leave_one_of_a_row() const { return fixed_[0]; }
-  // In grids of that size.
+  // True if the guards leave one block in grids of that size.
   [[nodiscard]] bool leave_one_block(const KnownExtents& grid) const {
     for (size_t axis = 0; axis < grid.size(); ++axis) {
       if (grid.at(axis) != 1U && !fixed_block_.at(axis)) return false;
@@ -109,7 +110,7 @@ class Guards {
     is_zero(read(1) - read(2));
   }
 
-  // The value is 0: what does that say of the thread's index?
+  // Takes the value to be 0, and finds what follows for the thread's index.
   void is_zero(const Expr& value) {
     if (!value.known()) return;
     if (value->kind == ExprKind::Or) {
@@ -129,8 +130,8 @@ class Guards {
     if (axis && terms.size() == 1) zero_.at(*axis) = true;
   }
 
-  // The sum of the terms is 0, and but for the block's index, or a thread's in one dimension of the grid, it
-  // is the same for all threads: what does that say of the block's index?
+  // Takes the sum of the terms to be 0, and finds what follows for the block's index. But for that index, or
+  // a thread's index in one dimension of the grid, the sum must be the same for all threads.
   void block_of(const std::vector<Term>& terms) {
     std::optional<size_t> axis;
     bool of_thread = false;

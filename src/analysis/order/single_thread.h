@@ -1,11 +1,11 @@
 // Launches that at most one thread of each block makes.
 //
-// They are in no order with those of other threads, so nothing is lost where the NULL stream's order between
-// threads is not kept. Shown by the comparisons that lead to the launch: they must leave one value to the
-// thread's index in every dimension that a block can have. Programs whose blocks have one dimension compare
-// only that one; there the others must follow from a store that two threads could only make in a data race
-// (same_view.h). Without any comparison such a store shows nothing: threads that all set the same flag are a
-// race, too, and common.
+// Such launches have no order with those of other threads. So nothing is lost if the NULL stream's order
+// between threads is not kept. The proof uses the comparisons that lead to the launch. They must leave one
+// value to the thread's index in every dimension that a block can have. Programs whose blocks have one
+// dimension compare only that one. The other dimensions must then follow from a store that two threads could
+// only make in a data race (same_view.h). Without any comparison such a store shows nothing: threads that all
+// set the same flag are a race, too, and common.
 #pragma once
 
 #include "analysis/facts/facts.h"
@@ -13,21 +13,21 @@
 
 namespace klap::analysis {
 
-// `block`: of the parent.
+// `block` is the size of the parent's blocks.
 bool is_launched_by_one_thread(const FunctionFacts& parent, const Site& site, const KnownExtents& block);
 
-// The same of the whole grid, which has no more threads than 32 bits can count.
+// Asks this for the whole grid, which has no more threads than 32 bits can count.
 bool is_launched_by_one_thread_of_all(const FunctionFacts& parent, const Site& site,
                                       const KnownExtents& block, const KnownExtents& grid);
 
-// Whether that thread is the one whose index is 0 in every dimension.
+// True if that thread is the one whose index is 0 in every dimension.
 bool is_launched_by_first_thread(const FunctionFacts& parent, const Site& site, const KnownExtents& block);
 
-// The comparisons leave one value to threadIdx.x: one thread where blocks have one dimension.
+// True if the comparisons leave one value to threadIdx.x: that is one thread if blocks have one dimension.
 bool may_be_meant_for_one_thread(const FunctionFacts& parent, const Site& site);
 
-// True if a kernel reads its threads' indices or lanes. One that does not is hardly meant for more than one
-// thread to a block.
+// True if a kernel reads its threads' indices or lanes. A kernel that reads neither is hardly meant for more
+// than one thread to a block.
 bool tells_threads_apart(const FunctionFacts& kernel);
 
 }  // namespace klap::analysis

@@ -13,7 +13,7 @@ size_t number_of(const FunctionFacts& parent, const Site& site) {
   return static_cast<size_t>(&site - parent.sites.data());
 }
 
-// How threads of a block can put a launch at `a` before one at `b` where that matters.
+// Finds how threads of a block can put a launch at `a` before one at `b`, if that matters.
 Finding synchronised(const FunctionFacts& parent, const Site& a, const Site& b, const LaunchOrder* launches) {
   const bool both_null = stream_kind(a) == StreamKind::Null && stream_kind(b) == StreamKind::Null;
   if (!both_null || launches == nullptr) return {Answer::No, ""};
@@ -29,8 +29,8 @@ bool precedes(const FunctionFacts& parent, const Site& a, const Site& b, const L
   return synchronised(parent, a, b, launches).answer != Answer::No;
 }
 
-// Control alone never orders two sites both ways, as they stand outside loops: that threads synchronise has
-// part in it.
+// Builds the objection to two sites that come before each other. They stand outside loops, so control alone
+// never orders them both ways: the threads' synchronisation takes part in it.
 Objection no_order(const FunctionFacts& parent, const std::vector<const Site*>& sites,
                    const LaunchOrder* launches) {
   Objection objection{Reason::OrderKept, "in the NULL stream"};

@@ -1,12 +1,12 @@
-// In which order the launches of several sites are to be carried out once they are deferred.
+// This file finds the order in which the launches of several sites are carried out once they are deferred.
 //
-// A parent with several launch sites records into one queue for each, and what was recorded is run queue by
-// queue. That keeps every promise if the queues come in the right order: a thread's launches into one stream
-// run one after another, so a site comes before those that control can reach from it; and where threads of a
-// block can put a launch of one site before a launch of another by synchronising, the NULL stream of the
-// block promises the same between threads, unless the children may run in any order. What goes into the
-// tail-launch stream comes behind all else. No order is right where two sites come before each other. Order
-// that nobody promised does no harm.
+// A parent with several launch sites records into one queue for each, and the records run queue by queue.
+// That keeps every promise if the queues come in the right order. A thread's launches into one stream run one
+// after another, so a site comes before the sites that control can reach from it. Threads of a block can put
+// a launch of one site before a launch of another by synchronising. The NULL stream of the block then
+// promises that order between threads, unless the children may run in any order. Launches into the
+// tail-launch stream come behind all others. No order is right if two sites come before each other. An order
+// that is not promised does no harm.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,8 @@ struct SiteOrder {
   std::vector<const Site*> sites;
   std::optional<Objection> objection;
 };
-// `launches` says which pairs of launches may run in any order; null: all that different threads make.
+// `launches` says which pairs of launches may run in any order. With null, all launches by different threads
+// may.
 SiteOrder order_sites(const FunctionFacts& parent, const LaunchOrder* launches);
 
 }  // namespace klap::analysis

@@ -14,7 +14,7 @@ using ptx::Function;
 using ptx::Module;
 using ptx::Statement;
 
-// What an instruction can tell other threads of the block, and what it can learn from them.
+// The ways in which an instruction can tell other threads of the block something, or learn from them.
 struct Communication {
   bool tells_memory = false, learns_memory = false;
   bool meets_warp = false;
@@ -106,7 +106,8 @@ class Search {
   }
 
  private:
-  // Every thread that launches at `a` has passed it once before, and does not come there again.
+  // True if every thread that launches at `a` has passed the instruction once before, and does not come there
+  // again.
   [[nodiscard]] bool is_passed_before(uint32_t instruction) const {
     if (k_.flow.in_loop(instruction) || k_.flow.can_follow(a_, instruction)) return false;
     if (k_.flow.instructions()[instruction].statement->predicated) return false;
@@ -134,7 +135,7 @@ class Search {
     return of_callee(*callee);
   }
 
-  // Block barriers in it are counted by barriers.h; each store may be seen by others.
+  // Block barriers in the callee are counted by barriers.h. Each store of it may be seen by others.
   [[nodiscard]] Communication of_callee(const Function& callee) const {
     Communication out;
     for (const Effect& effect : k_.calls().closure(callee).all()) out.add(communication_of(effect.kind));

@@ -5,12 +5,12 @@
 // whether the order is free, for launches by different threads of a block.
 //
 // The argument. Thread t launches at A, thread u launches at B. The order is fixed only if t does something
-// behind A that u can notice in front of B. What t can do is: arrive at a barrier, take part in a warp
-// operation, write or update memory, or end (barriers and warp operations do not wait for threads that have
-// ended). What u can notice are the counterparts: a barrier, a warp operation, an atomic, a fence, or a load
-// that compilers must not move (volatile, relaxed, acquire). Plain loads that race with a store have no
-// meaning and order nothing. Block barriers are counted (barriers.h). A warp operation that both threads have
-// passed once before they launch, and cannot pass again, tells nothing about either launch.
+// behind A that u can notice in front of B. Thread t can arrive at a barrier, take part in a warp operation,
+// write or update memory, or end. (Barriers and warp operations do not wait for threads that have ended.)
+// Thread u can notice the counterparts: a barrier, a warp operation, an atomic, a fence, or a load that
+// compilers must not move (volatile, relaxed, acquire). Plain loads that race with a store have no meaning
+// and order nothing. Block barriers are counted (barriers.h). A warp operation that both threads have passed
+// once before they launch, and cannot pass again, tells nothing about either launch.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@
 
 namespace klap::analysis {
 
-// Whether a launch by one thread at instruction `a` may be ordered before one by another thread of its block
-// at instruction `b`: `No` only if that is shown. The detail names what may order them.
+// Tells whether a launch by one thread at instruction `a` may be ordered before one by another thread of its
+// block at instruction `b`. `No` is given only if that is shown. The detail names what may order them.
 Finding may_be_synchronised(const FunctionFacts& kernel, uint32_t a, uint32_t b);
 
 // True if the order of any two launches, by different threads of a block, at `a` and at `b` is free.
