@@ -9,7 +9,8 @@
 namespace klap::analysis {
 namespace {
 
-// What an instruction frees memory by: free, cudaFree, a function that calls one of them; empty for none.
+// The function by which an instruction frees memory: free, cudaFree, or a function that calls one of them. It
+// is empty if the instruction frees nothing.
 std::string freed_by(const FunctionFacts& kernel, const FlatInstruction& instruction) {
   const ptx::Module& m = kernel.module;
   const auto call = parse_call(m, *instruction.statement, kernel.data.names());

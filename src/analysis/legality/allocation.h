@@ -1,8 +1,8 @@
-// Device memory that a parent takes and gives back beside its launches.
+// This file checks device memory that a parent takes and gives back beside its launches.
 //
 // Memory that is taken stays until it is freed, so taking it has no order with launches. It may be freed by a
 // kernel that comes later, or by the children. A parent that frees memory after a launch must know that no
-// child uses it any more; what it goes by may not hold for a child that is put off.
+// child uses it any more. Its evidence for that may not hold for a deferred child.
 #pragma once
 
 #include <optional>

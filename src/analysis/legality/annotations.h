@@ -1,10 +1,11 @@
-// Annotations: what a program's author asks for with the macros of include/klap/annotate.cuh.
+// Annotations are what a program's author asks for with the macros of include/klap/annotate.cuh.
 //
-// They stand in the PTX as scoped declarations of a register that nothing uses, `{ .reg .pred
-// __klap_kernel$granularity$block; }`: the compiler keeps them and their place, ptxas makes nothing of them,
-// and unlike comments they are part of the PTX that a fatbin carries. Those of a kernel hold for all its
-// launches. Those of a launch hold for the launch that comes next on each path from there, so that they
-// follow the code where the compiler copies or moves it.
+// They stand in the PTX as scoped declarations of an unused register, such as
+//     { .reg .pred __klap_kernel$granularity$block; }
+// The compiler keeps them and their place, and ptxas makes nothing of them. Unlike comments they are part of
+// the PTX that a fatbin carries. A kernel's annotations hold for all its launches. A launch's annotations
+// hold for the launch that comes next on each path from there. So they follow the code where the compiler
+// copies or moves it.
 #pragma once
 
 #include <map>
@@ -20,7 +21,7 @@ struct Annotation {
   std::string key, value;
   ptx::Position position;
 
-  // As it was written: "granularity(block)".
+  // The annotation as it was written: "granularity(block)".
   [[nodiscard]] std::string text() const { return key + "(" + value + ")"; }
 };
 
@@ -32,7 +33,8 @@ struct Annotations {
   [[nodiscard]] const std::vector<Annotation>& of(const Site& site) const;
 };
 
-// KLAP_OVERLAP_BOUNDARY(): where a kernel that launches itself comes to need what earlier runs of it did.
+// KLAP_OVERLAP_BOUNDARY() marks where a kernel that launches itself begins to need the results of its earlier
+// runs.
 struct BoundaryMark {
   uint32_t instruction =
       0;  // that stands behind it in the same block; the last one in front if there is none
@@ -40,7 +42,8 @@ struct BoundaryMark {
 };
 std::vector<BoundaryMark> boundary_marks(const FunctionFacts& facts);
 
-// What is said twice in the same words is there once: the compiler copies code.
+// Finds the annotations. One that stands twice in the same words is listed once, because the compiler copies
+// code.
 Annotations find_annotations(const FunctionFacts& facts);
 
 }  // namespace klap::analysis

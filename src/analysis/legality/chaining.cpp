@@ -34,7 +34,7 @@ bool any_has_order(const FunctionFacts& parent, const Way& way) {
       parent.sites, [&](const Site& site) { return order_scope(parent, site, way) != OrderScope::None; });
 }
 
-// The thread would wait for room that comes when it has left.
+// Rejects a site whose thread would wait for room, because there is room only after the thread has left.
 std::optional<Objection> object_to_retrying(const FunctionFacts& parent, const Site& site, const Way& way) {
   const bool in_groups = way.granularity == Granularity::Block || way.granularity == Granularity::MultiBlock;
   if (!is_refused_when_full(order_scope(parent, site, way), in_groups)) return std::nullopt;
@@ -45,7 +45,8 @@ std::optional<Objection> object_to_retrying(const FunctionFacts& parent, const S
                    fmt::format("the loop may launch again until there is room ({})", place)};
 }
 
-// Where one of them takes back what others recorded, it launches all of it.
+// Rejects a parent whose sites use different idioms. A site that takes back the records of other sites would
+// launch all of them in its own form.
 std::optional<Objection> object_to_idioms(const FunctionFacts& parent) {
   const Site& first = parent.sites.front();
   for (const Site& site : parent.sites) {

@@ -1,17 +1,17 @@
-// Launches in a loop: what must hold for a consumer that keeps each thread's launches in order.
+// Loop launches: the conditions for a consumer that keeps each thread's launches in order.
 //
-// How often a thread launches is not known, so its children are recorded in a queue of fixed size, each with
-// the one that the same thread launched before. The consumer begins a child when that one is done. The child
-// is then run by the same kernel as the one before it, whose results it may read: it must read them
-// coherently. Where no stream has an order, neither has the consumer.
+// The number of a thread's launches is not known. So its children are recorded in a queue of fixed size, each
+// with the child that the same thread launched before. The consumer begins a child when that earlier one is
+// done. Both are run by the same kernel, and the child may read the results of the earlier one, so it must
+// read them coherently. If no stream keeps an order, the consumer keeps none.
 //
-// A loop that launches again because too many launches wait is such a loop as well: a recorded launch
-// succeeds, and one that is not recorded is the program's own. Where a launch without room is refused, such a
-// loop would never end, as no child is run before the parent is done.
+// A retry loop, which launches again because too many launches wait, is such a loop as well. A recorded
+// launch succeeds, and one that is not recorded is the program's own. If a launch without room is refused, a
+// retry loop would never end, as no child runs before the parent is done.
 //
-// Where a kernel launches at several places and one of them stands in a loop, as compilers leave it of most
-// loops that they unroll, all of its launches share the queue: a thread's order is one over all of them.
-// Nothing else orders what is in the queue, so nothing else may be what the program asks for.
+// A kernel may launch at several places of which one stands in a loop, as compilers leave it of most loops
+// that they unroll. Then all its launches share the queue, and a thread's order is one over all of them.
+// Nothing else orders the children in the queue, so the program must not ask for another order.
 #pragma once
 
 #include <array>
@@ -24,7 +24,8 @@
 
 namespace klap::analysis {
 
-// A kernel with what all its launches give it; the same kernel counts once for each block.
+// A kernel with the block and shared memory that all its launches give it. With another block it counts as
+// another kernel.
 struct ChainedKernel {
   const ptx::Function* function = nullptr;
   std::array<uint32_t, 3> block{};
@@ -33,26 +34,27 @@ struct ChainedKernel {
   bool operator==(const ChainedKernel&) const = default;
 };
 
-// Which launches a recorded launch comes behind: none, those of its thread, or those of its whole block.
+// OrderScope names the launches that a recorded launch comes behind: none, those of its thread, or those of
+// its whole block.
 enum class OrderScope : uint8_t { None, Thread, Block };
 
 // The scope of the order that a launch by this site keeps.
 OrderScope order_scope(const FunctionFacts& parent, const Site& site, const Way& way);
 
-// Whether launches of a scope are refused where the queue is full, as CUDA refuses those beyond its limit;
-// others are then made by the program's own call. `in_groups`: groups of blocks launch apart.
+// True if launches of a scope are refused when the queue is full, as CUDA refuses launches beyond its limit.
+// Otherwise the program's own call makes them. `in_groups`: groups of blocks launch apart.
 constexpr bool is_refused_when_full(OrderScope scope, bool in_groups) {
   return scope == OrderScope::Block || (scope == OrderScope::Thread && in_groups);
 }
 
-// All launches of a parent, where they share a queue.
+// All launches of a parent that share a queue.
 struct Chained {
   std::vector<ChainedKernel> kernels;  // a kernel's number is its place here
   std::vector<uint32_t> targets;       // its number for each site, in text order
   std::vector<OrderScope> scopes;      // of each site, likewise
   [[nodiscard]] bool has(OrderScope scope) const;
   [[nodiscard]] bool in_order() const { return has(OrderScope::Thread) || has(OrderScope::Block); }
-  // Whether some launch is refused where the queue is full.
+  // True if some launch is refused when the queue is full.
   [[nodiscard]] bool may_refuse(bool in_groups) const;
 };
 
@@ -60,17 +62,18 @@ struct Chained {
 Chained chain_of(const FunctionFacts& parent, const std::vector<const ptx::Function*>& children,
                  const Way& way);
 
-// The first objection to running `child`, which `site` launches, in that consumer; the rest was found right
-// so far.
+// The first objection to running `child`, which `site` launches, in that consumer. All other checks have
+// passed so far.
 std::optional<Objection> object_to_chaining(const ptx::Module& child_module, const ptx::Function& child,
                                             const FunctionFacts& parent, const Site& site, const Way& way);
 
-// The first objection to one queue for all launches of the parent, each of which was found right by itself.
+// The first objection to one queue for all launches of the parent. Each launch has passed the checks by
+// itself.
 std::optional<Objection> object_to_sharing_queue(const ptx::Module& child_module, const FunctionFacts& parent,
                                                  const Chained& chained);
 
-// True for what a loop around a launch may hold besides, though it is no plain code: the launch's own calls
-// and questions for its error.
+// True for a statement that a loop around a launch may hold besides plain code: the launch's own calls and
+// queries of its error.
 bool is_part_of_launching(const FunctionFacts& parent, const ptx::Statement& instruction);
 
 }  // namespace klap::analysis

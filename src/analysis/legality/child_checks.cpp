@@ -27,7 +27,7 @@ Objection object(Reason reason, std::string detail) { return {reason, std::move(
 
 // ---- instructions of the child and of what it calls ----
 
-// What a consumer cannot give a child whose instructions have this effect; nothing where it can.
+// The reason why a consumer cannot run a child whose instructions have this effect; nothing if it can.
 std::optional<Reason> reason_against(EffectKind effect) {
   using enum EffectKind;
   switch (effect) {
@@ -89,7 +89,7 @@ using Kinds = std::initializer_list<EffectKind>;
 constexpr Kinds kNamedMemory = {EffectKind::Texture, EffectKind::StaticShared, EffectKind::DynamicShared};
 constexpr Kinds kNamedRegisters = {EffectKind::OtherRegister};
 
-// Instructions first, then what the function names: variables or registers of these kinds.
+// Checks instructions first, then variables and registers that the function names.
 std::optional<Objection> object_to_effects(const Module& m, const Function& f, const Effects& effects,
                                            Kinds names) {
   std::optional<Objection> found;
@@ -105,8 +105,8 @@ std::optional<Objection> object_to_effects(const Module& m, const Function& f, c
   return std::nullopt;
 }
 
-// What a called function may do less of than the child itself: its registers are not replaced, and its `exit`
-// is not turned into a branch.
+// The objection to a called function. It may do less than the child itself, because its registers are not
+// replaced and its `exit` is not turned into a branch.
 std::optional<Objection> object_to_callee(const CallGraph& graph, const Function& callee, const Way& way) {
   const Module& m = graph.module();
   const Effects& effects = graph.own(callee);
@@ -115,7 +115,7 @@ std::optional<Objection> object_to_callee(const CallGraph& graph, const Function
     using enum EffectKind;
     const bool is_register =
         effect.kind == PositionRegister || effect.kind == LaneRegister || effect.kind == OtherRegister;
-    // Where threads end as natively, lanes and exits are what they were.
+    // If threads end as they do natively, lanes and exits are unchanged.
     const bool is_kept = effect.kind == LaneRegister || effect.kind == Exit;
     if ((!is_register && effect.kind != Exit) || (is_kept && way.is_at_once())) continue;
     const std::string what = is_register ? "reads " + effect.what : "may exit";
@@ -159,7 +159,7 @@ bool leads_to(const Module& m, const std::string& kernel, const std::string& tar
   return false;
 }
 
-// What a child asks of the device runtime, `call` being its first call there.
+// Describes the use that a child makes of the device runtime; `call` is its first call there.
 std::string launches_text(const Module& m, const Function& child, const Effect& call) {
   std::string otherwise = runtime_call_text(call.what, m.place(call.token));
   if (!idioms().is_kind(call.what, "launch")) return otherwise;
@@ -175,7 +175,7 @@ std::string launches_text(const Module& m, const Function& child, const Effect& 
   return fmt::format("launches {} ({})", launched[0].kernel, launched[0].place);
 }
 
-// Where the consumer feeds itself, the child's own launches are judged by feeding.h.
+// If the consumer runs a worklist, feeding.h checks the child's own launches.
 std::optional<Objection> object_to_calls(const CallGraph& graph, const Function& child, const Way& way) {
   const Effects& effects = graph.closure(child);
   const Module& m = graph.module();
@@ -278,7 +278,7 @@ std::optional<Objection> object_to_child(const Module& m, const Function& child,
   if (auto objection = object_to_child_waiting(graph, child)) return objection;
   if (auto objection = block ? std::nullopt : object_to_child_sizes(m, child, graph, site, way))
     return objection;
-  // What is not constant is looked at there.
+  // Shared memory that is not constant is checked there.
   const auto shared_bytes = constant_shared_bytes(site, parent).value_or(0);
   if (auto objection = object_to_cooperation(m, child, graph, block.value_or(std::array<uint32_t, 3>{}),
                                              shared_bytes, way))

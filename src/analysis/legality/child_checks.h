@@ -16,7 +16,7 @@ namespace klap::analysis {
 // launch.
 std::optional<Objection> object_to_child(const ptx::Module& child_module, const ptx::Function& child,
                                          const FunctionFacts& parent, const Site& site, const Way& way = {});
-// The same where more is known of the child's block than the launch says.
+// Makes the same checks when more is known of the child's block than the launch says.
 std::optional<Objection> object_to_child(const ptx::Module& child_module, const ptx::Function& child,
                                          const FunctionFacts& parent, const Site& site, const Way& way,
                                          const std::optional<std::array<uint32_t, 3>>& block);

@@ -1,6 +1,6 @@
-// Several kernels in one consumer: whether they fit into its block.
+// Checks whether several kernels fit into the block of one consumer.
 //
-// The consumer's block is the largest of theirs, and what they share in it adds up.
+// The consumer's block is the largest of theirs, and their shared memory in it adds up.
 #pragma once
 
 #include <array>
@@ -20,12 +20,12 @@ struct RunKernel {
   uint32_t shared_bytes = 0;
 };
 
-// The first kernel with a barrier that threads of the consumer's block do not come to, because its own block
-// does not have them; and the objection.
+// The first kernel with a barrier that some threads of the consumer's block do not come to, and the
+// objection. These are threads that the kernel's own block does not have.
 std::optional<std::pair<size_t, Objection>> object_to_smaller_block(const ptx::Module& module,
                                                                     const std::vector<RunKernel>& kernels);
 
-// The kernels' own shared memory adds up, the dynamic part is as large as the largest.
+// Checks the shared memory: the kernels' own adds up, and the dynamic part is as large as the largest.
 std::optional<Objection> object_to_memory_of_all(const ptx::Module& module,
                                                  const std::vector<RunKernel>& kernels);
 

@@ -77,10 +77,10 @@ std::string at(const Module& m, const Effect& effect) {
 
 struct Leaving {
   std::optional<MayLeave> may_leave;
-  std::string detail;  // why it is nothing
+  std::string detail;  // the reason if it is nothing
 };
 
-// The least that will do: to let others leave has its price at every barrier.
+// Chooses the least that suffices: letting threads leave has a price at every barrier.
 Leaving find_leaving(const Module& m, const Function& child, const std::array<uint32_t, 3>& block) {
   const FunctionFacts facts(m, child);
   Leaving out;

@@ -1,16 +1,18 @@
-// What the threads of a child's block do together: meet at barriers, exchange values in a warp, share memory.
+// The threads of a child's block may cooperate: they meet at barriers, exchange values in a warp, and share
+// memory. This file checks that.
 //
-// Whether that can be kept depends on who runs the child's blocks. An exact grid consists of them, and
-// everything works as it does natively. The consumer that the host launches runs one after another in the
-// same threads, where `ret` becomes a branch to the end of the body. A barrier then waits for threads that
-// have left in the program but not in the consumer, so all must reach it, which early_exit.h shows or not, or
-// those that have left must let the others go (templates/common/exits.h), which is made for one plain
-// barrier; and a barrier with a count may meet one of the block before. Warp operations have no such way out.
-// Between two blocks the consumer keeps the warp or the block together, so that nobody overwrites shared
-// memory that another one still reads, and full warps of the child must be full warps of the consumer.
+// The answer depends on who runs the child's blocks. An exact grid consists of these blocks, so everything
+// works as it does natively. The consumer that the host launches runs them one after another in the same
+// threads, and `ret` becomes a branch to the end of the body. A barrier then waits for threads that have left
+// in the program but not in the consumer. So all threads must reach it, which early_exit.h shows or not.
+// Otherwise the threads that have left must let the others go on, which works for one plain barrier
+// (templates/common/exits.h). A barrier with a count may meet one of the block before. Warp operations have
+// no such way out. Between two blocks the consumer keeps the warp or the block together. So no thread
+// overwrites shared memory that another one still reads. Full warps of the child must be full warps of the
+// consumer.
 //
-// Atomic operations, fences and the like of scope .cta order memory among the threads of a block and nobody
-// else: such a block must be within one block of the consumer, too.
+// Atomic operations, fences and the like of scope .cta order memory among the threads of a block only. Such a
+// block must be within one block of the consumer, too.
 #pragma once
 
 #include <array>
@@ -23,27 +25,27 @@
 
 namespace klap::analysis {
 
-// What must stay together from one block of the child to the next.
+// Together names the threads that must stay together from one block of the child to the next.
 enum class Together { Threads, Warps, Blocks };
 Together together(const ptx::Module& module, const ptx::Function& child);
 
-// Who may leave a block of the child early, if that must be known: its consumer can be made for it. Nothing
-// if no consumer can.
+// The threads that may leave a block of the child early, if that must be known. The consumer can be made for
+// it. Nothing if no consumer can.
 std::optional<MayLeave> leaving(const ptx::Module& module, const ptx::Function& child,
                                 const std::array<uint32_t, 3>& block);
-// What a block may have, static and dynamic together, unless the program asked for more by an attribute.
+// The shared memory that a block may have, static and dynamic together, unless the program asked for more by
+// an attribute.
 inline constexpr uint64_t kSharedLimit = 48 << 10;
 // At most so many bytes of shared variables a block of the kernel has, alignment included.
 uint64_t most_static_shared_bytes(const ptx::Module& module, const ptx::Function& kernel);
 
-// What stands against running such a child that way. `shared_bytes` is the dynamic shared memory of its
-// launch.
+// The objection to running such a child that way. `shared_bytes` is the dynamic shared memory of its launch.
 std::optional<Objection> object_to_cooperation(const ptx::Module& module, const ptx::Function& child,
                                                const CallGraph& graph, const std::array<uint32_t, 3>& block,
                                                uint32_t shared_bytes, const Way& way);
 
-// The dynamic shared memory, in bytes, that a launch of the child can have wherever its code stands: what its
-// own variables leave of what a block may have without asking for more.
+// The dynamic shared memory, in bytes, that a launch of the child can have wherever its code stands. It is
+// the limit of a block that has not asked for more, less the child's own variables.
 uint32_t shared_room(const ptx::Module& module, const ptx::Function& child);
 
 }  // namespace klap::analysis

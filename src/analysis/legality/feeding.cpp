@@ -24,7 +24,7 @@ using Found = std::optional<Objection>;
 
 Objection object(std::string detail) { return {Reason::ChildLaunches, std::move(detail)}; }
 
-// A launch of a kernel of the family, by the parent or by another one.
+// A launch of a kernel of the recursive group, by the parent or by another one.
 struct Edge {
   const FunctionFacts* from = nullptr;
   const Site* site = nullptr;
@@ -32,7 +32,7 @@ struct Edge {
   LaunchBlock block{};  // as in FedKernel; if the parent is of the family, where the host launches it
 };
 
-// Of a launch in a block that is itself described so.
+// The block of a launch by a block that is itself described so.
 LaunchBlock composed(const LaunchBlock& launch, const LaunchBlock& from) {
   LaunchBlock block = launch;
   for (size_t axis = 0; axis < block.size(); ++axis) {
@@ -71,7 +71,7 @@ class FamilyJudge {
   }
 
  private:
-  // ---- the family ----
+  // ---- the recursive group ----
 
   Found gather() {
     if (Found objection = gather_from(parent_, {})) return objection;
@@ -85,11 +85,11 @@ class FamilyJudge {
     return std::nullopt;
   }
 
-  // What a kernel of the family does as a parent, in blocks of that size.
+  // The objection to the launches that a kernel of the group makes, in blocks of that size.
   [[nodiscard]] Found object_to_launcher(const FunctionFacts& kernel, const LaunchBlock& block) const {
     Way way = way_;
     way.block = composed(block, way_.block);
-    // The parent was found right as it is launched by the host.
+    // The parent has passed the checks for its launch by the host.
     if (&kernel == parent_.get() && way.block == way_.block) return std::nullopt;
     for (const Site& site : kernel.sites) {
       if (const Found objection = object_to_parent(kernel, site, way)) return about(kernel, site, *objection);
@@ -97,7 +97,7 @@ class FamilyJudge {
     return std::nullopt;
   }
 
-  // What the parent launches where it is itself launched in such a block.
+  // Gathers the launches that the parent makes if it is itself launched in such a block.
   Found gather_again(const LaunchBlock& block) {
     for (const Edge& edge : edges_) {
       if (edge.from != parent_.get()) continue;
@@ -138,7 +138,8 @@ class FamilyJudge {
                        ptx::place(site.position));
   }
 
-  // What stands against a launch: as it is for the parent's own, which is the one that the remark is about.
+  // Words an objection to a launch. For the parent's own launch, which the remark is about, it stays as it
+  // is.
   [[nodiscard]] Objection about(const FunctionFacts& from, const Site& site,
                                 const Objection& objection) const {
     if (&from == parent_.get()) return objection;
@@ -146,7 +147,7 @@ class FamilyJudge {
         fmt::format("{}: {}: {}", launch_text(from, site), to_string(objection.reason), objection.detail));
   }
 
-  // The same against what a kernel of the family does.
+  // Words an objection to a kernel of the group.
   [[nodiscard]] Objection about(const FunctionFacts& kernel, Objection objection) const {
     const std::string& name = kernel.function.name;
     const bool is_child =
@@ -156,13 +157,13 @@ class FamilyJudge {
     return objection;
   }
 
-  // What is known of its blocks wherever it runs.
+  // The known extents of a kernel's blocks, wherever it runs.
   [[nodiscard]] KnownExtents block_of(const FunctionFacts& kernel) const {
     if (&kernel == parent_.get()) return known_block(kernels_, kernel, way_.block);
     return composed(find_in(kernels_, kernel)->block, way_.block);
   }
 
-  // ---- what must hold for each launch ----
+  // ---- conditions for each launch ----
 
   Found object_to_blocks() {
     for (const Edge& edge : edges_) {
@@ -224,7 +225,7 @@ class FamilyJudge {
   // ---- order ----
 
   // A thread's launches into one stream run one after another, each with all that it leads to. So only one
-  // site for each stream may lie on any of its ways.
+  // site for each stream may lie on any way of the thread.
   Found object_to_order() {
     if (Found objection = object_to_order_in(*parent_)) return objection;
     for (const FedKernel& kernel : kernels_) {
@@ -251,8 +252,8 @@ class FamilyJudge {
     return std::nullopt;
   }
 
-  // What several threads of a block launch into its NULL stream runs one after another, with all that it
-  // leads to. This consumer runs it side by side: so nothing of it may conflict.
+  // Launches of several threads of a block into its NULL stream run one after another, with all that they
+  // lead to. This consumer runs them side by side. So nothing of it may conflict.
   Found object_to_updates() {
     if (way_.ordering == Ordering::Relaxed) return std::nullopt;
     std::set<size_t> ordered;
@@ -274,7 +275,7 @@ class FamilyJudge {
     return std::nullopt;
   }
 
-  // No other thread of a block launches into its NULL stream.
+  // True if no other thread of a block launches into its NULL stream.
   [[nodiscard]] bool is_alone_in_block(const Edge& edge) const {
     const KnownExtents block = block_of(*edge.from);
     const auto is_null = [](const Site& site) { return stream_kind(site) == StreamKind::Null; };
@@ -285,13 +286,13 @@ class FamilyJudge {
     });
   }
 
-  // The place in the list of kernels; that of the host's launch for a parent that is not among them.
+  // The kernel's place in the list; for a parent that is not among them, the host's launch.
   [[nodiscard]] size_t number_of(const FunctionFacts* facts) const {
     const auto found = std::ranges::find(kernels_, facts, [](const FedKernel& k) { return k.facts.get(); });
     return found == kernels_.end() ? FamilyLaunch::kHost : static_cast<size_t>(found - kernels_.begin());
   }
 
-  // A parent that is of the family is launched by the host as well.
+  // A parent that belongs to the group is launched by the host as well.
   [[nodiscard]] std::vector<FamilyLaunch> family_launches() const {
     std::vector<FamilyLaunch> out;
     for (const Edge& edge : edges_) {
@@ -313,7 +314,7 @@ class FamilyJudge {
     return out;
   }
 
-  // Where some blocks are not known, neither is which is the largest: that is looked at when the parent is
+  // If some blocks are not known, the largest is not known either. It is then checked when the parent is
   // launched.
   Found object_to_barriers() {
     if (!std::ranges::all_of(kernels_, &FedKernel::has_constant_block)) return std::nullopt;

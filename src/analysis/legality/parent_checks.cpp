@@ -41,16 +41,16 @@ Objection object(Reason reason, std::string detail) { return {reason, std::move(
 
 // ---- waiting ----
 
-// An instruction by which a loop may see what other threads write while it runs.
+// True for an instruction by which a loop may see other threads' writes while it runs.
 bool watches_memory(const Module& m, const Statement& s) {
   const std::string_view opcode = m.text(s.head);
   return is_strong_load(m, s) || opcode == "atom" || opcode == "membar" || opcode == "fence" ||
          opcode == "nanosleep" || opcode == "call";
 }
 
-// What belongs to launching does not wait: a launch in a loop is for others to judge, and calls for streams
-// that are not needed are left out. Around a launch, neither does an atomic whose result is about something
-// else than whether the loop goes on.
+// True for an instruction that belongs to launching and so does not wait. A launch in a loop is checked
+// elsewhere, and calls for streams that are not needed are dropped. Around a launch, an atomic does not wait
+// either if its result does not decide whether the loop goes on.
 bool is_beside_launch(const FunctionFacts& parent, Waiting& waiting, uint32_t instruction, const Way& way) {
   const Statement& s = *parent.flow.instructions()[instruction].statement;
   return is_part_of_launching(parent, s) || is_own_stream_call(parent, s) ||
@@ -75,22 +75,22 @@ std::optional<Objection> object_to_parent_waiting(const FunctionFacts& parent, u
                                 parent.module.place(s.head)));
     }
   }
-  // Threads that do not launch, or not yet, may wait for the children of those that do.
+  // Threads that do not launch, or not yet, may wait for the children of threads that do.
   if (const auto found = waits_for_others(parent)) return object(Reason::ParentWaits, *found);
   return std::nullopt;
 }
 
 // ---- calls ----
 
-// One of the two calls of one of the parent's sites.
+// True for one of the two calls of one of the parent's sites.
 bool is_launch(const FunctionFacts& parent, const Statement& s) {
   return std::ranges::any_of(parent.sites,
                              [&](const Site& site) { return &s == site.get_call || &s == site.launch_call; });
 }
 
 // True for a device-runtime function that does the same before and after a launch: memory that is taken stays
-// (object_to_frees() looks at the rest), and the device is what it is. Where it fails, it leaves an error for
-// the kernel to ask for.
+// (object_to_frees() looks at the rest), and the device is what it is. If it fails, it leaves an error that
+// the kernel can ask for.
 bool has_no_order(std::string_view function) {
   return idioms().is_kind(function, "allocation") || idioms().is_kind(function, "query");
 }
@@ -143,7 +143,7 @@ std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, con
   if (way.is_at_once()) return object_to_calls_beside(parent);
   if (auto objection = object_to_frees(parent)) return objection;
   for (const Function* callee : graph.callees(parent.function)) {
-    // What a wrapper calls counts as called where the wrapper is.
+    // A function that a wrapper calls counts as called at the wrapper's place.
     if (!runtime_function(m, *callee).empty()) continue;
     if (const Effect* call = graph.closure(*callee).find(EffectKind::DeviceRuntime))
       return object_to_runtime_call(call->what, fmt::format("{}, called by it, ", callee->name),
@@ -152,7 +152,7 @@ std::optional<Objection> object_to_parent_calls(const FunctionFacts& parent, con
   return std::nullopt;
 }
 
-// What a parameter of a called function is at its calls: "a (line 12:2), b (line 40:2)".
+// Lists the values that a parameter of a called function has at its calls: "a (line 12:2), b (line 40:2)".
 std::string passed_by_callers(const FunctionFacts& callee, uint64_t parameter) {
   const Module& m = callee.module;
   std::string text;
@@ -170,7 +170,7 @@ std::string passed_by_callers(const FunctionFacts& callee, uint64_t parameter) {
   return text;
 }
 
-// Where an address of a kernel comes from that is not simply its name.
+// Tells where a kernel's address comes from, if it is not simply its name.
 std::string callee_text(const FunctionFacts& parent, const Site& site) {
   const std::vector<Origin> origins = origins_of(parent, site.callee_operand);
   const bool selected =
@@ -186,9 +186,9 @@ std::string callee_text(const FunctionFacts& parent, const Site& site) {
   return text;
 }
 
-// What is launched into the tail stream begins when the grid and all else that it launched is complete. So it
-// is the last to be run, and by the host, behind all that was recorded: nothing may be launched in another
-// way then, or by a later part of the grid.
+// A launch into the tail stream begins when the grid and all its other launches are complete. So it must run
+// last, launched by the host behind all records. Nothing may then be launched in another way, or by a later
+// part of the grid.
 std::optional<Objection> object_to_tail(const FunctionFacts& parent, const Site& site, const Way& way) {
   const auto is_tail = [](const Site& s) { return stream_kind(s) == StreamKind::Tail; };
   const auto tail = std::ranges::find_if(parent.sites, is_tail);

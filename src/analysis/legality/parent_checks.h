@@ -1,8 +1,8 @@
 // These checks say whether the kernel that launches allows one of its launch sites to be rewritten.
 //
 // Legality is an allow-list. A site is rewritten only if everything that the parent and the child do is known
-// to keep its meaning. What is not on the lists is left alone, with a reason by name; nothing is rewritten
-// for want of a reason not to.
+// to keep its meaning. Anything that is not on the lists is rejected with a named reason. Nothing is
+// rewritten for want of a reason not to.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@
 
 namespace klap::analysis {
 
-// Where a kernel may wait for other blocks, or for what it launches: one sentence with the place. Nothing
-// where it does not.
+// The place where a kernel may wait for other blocks, or for its children, as one sentence. Nothing if it
+// does not wait.
 std::optional<std::string> waits_for_others(const FunctionFacts& kernel);
 
 // The first objection to aggregating `site` that way on the parent's side.

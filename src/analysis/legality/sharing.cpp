@@ -16,8 +16,8 @@ using ptx::Module;
 
 Objection object(std::string detail) { return {Reason::StreamUnsupported, std::move(detail)}; }
 
-// A thread's launches into its own stream run one after another. Shared by lanes, they go into the stream of
-// whichever lane launches.
+// A thread's launches into its own stream run one after another. With warp aggregation they would go into the
+// stream of whichever lane launches.
 std::optional<Objection> object_to_own_streams(const FunctionFacts& parent, const Site& site) {
   const bool is_own = std::any_of(site.streams.begin(), site.streams.end(),
                                   [](const StreamValue& v) { return v.kind == StreamClass::PerThread; });
@@ -55,9 +55,9 @@ std::optional<Objection> object_to_late_stream(const FunctionFacts& parent, cons
 
 }  // namespace
 
-// Where the children are launched at once, what else the parent asks of the device runtime keeps its place
-// among the launches. A function that it calls must not ask for the last error: a launch that others shared
-// and that failed is known to the parent alone.
+// Launches are immediate here, so the parent's other device-runtime calls keep their place among the
+// launches. A function that it calls must not ask for the last error: only the parent knows a shared launch
+// that failed.
 std::optional<Objection> object_to_calls_beside(const FunctionFacts& parent) {
   const Module& m = parent.module;
   const CallGraph& graph = parent.calls();

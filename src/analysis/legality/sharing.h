@@ -1,8 +1,8 @@
-// Legality of launching the children at once, by one of the lanes of a warp that arrive at the site together.
+// Legality of warp aggregation: lanes of a warp that arrive at the site together share one immediate launch.
 //
-// Nothing is put off, and the launch goes into the stream that the program named, at the place where the
-// program launches: loops, barriers, several sites and other work in streams keep their order by themselves.
-// What is left to check is what belongs to a thread rather than to its block: its own stream and its last
+// Nothing is deferred. The launch goes into the stream that the program named, at the place where the program
+// launches. So loops, barriers, several sites and other work in streams keep their order by themselves. Only
+// things that belong to a thread rather than to its block are left to check: its own stream and its last
 // error.
 #pragma once
 
@@ -15,11 +15,11 @@
 
 namespace klap::analysis {
 
-// The first objection to sharing the launches of a site, beside those that stand against any rewrite of it.
+// The first objection to aggregating the launches of a site by warp, beside objections to any rewrite of it.
 // Its stream is one that can be aggregated at all.
 std::optional<Objection> object_to_sharing(const FunctionFacts& parent, const Site& site);
 
-// What a kernel asks of the device runtime besides launching.
+// The objection to a kernel's device-runtime calls other than launches.
 std::optional<Objection> object_to_calls_beside(const FunctionFacts& parent);
 
 }  // namespace klap::analysis

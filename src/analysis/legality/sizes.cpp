@@ -22,7 +22,7 @@ std::string block_text(const Site& site) {
   return fmt::format("block ({}, {}, {})", site.block[0], site.block[1], site.block[2]);
 }
 
-// Of what is not refused. Extents are read without a sign, so one that is negative is too large.
+// The largest value that is not refused. Extents are read without a sign, so a negative one is too large.
 uint32_t most_of(const Value& value, uint32_t limit) {
   uint64_t most = value.known() ? 1 : limit;
   for (const Expr& choice : value.choices) {
@@ -34,7 +34,7 @@ uint32_t most_of(const Value& value, uint32_t limit) {
   return static_cast<uint32_t>(std::min<uint64_t>(most, limit));
 }
 
-// What lets the threads of a block or a warp have to do with each other; null where nothing does.
+// The first effect by which threads of a block or a warp meet; null if there is none.
 const Effect* find_meeting(const Effects& effects) {
   using enum EffectKind;
   for (const EffectKind kind :
@@ -64,7 +64,7 @@ LaunchSizes launch_sizes(const FunctionFacts& parent, const Site& site, const Mo
     const Value& value = values.block.at(axis).value;
     auto constant = parent.data.constant(site.block.at(axis));
     if (!constant) constant = value.constant();
-    // What CUDA refuses is not worth a constant.
+    // A constant that CUDA refuses is not taken over.
     if (constant && *constant >= 1 && *constant <= kLargestBlock.at(axis))
       sizes.block.at(axis) = static_cast<uint32_t>(*constant);
     most *= sizes.block.at(axis).value_or(most_of(value, kLargestBlock.at(axis)));
@@ -108,11 +108,12 @@ std::optional<Objection> object_to_differing_sizes(const FunctionFacts& parent, 
   return std::nullopt;
 }
 
-// A launch that asks for more than the code lets it have may still be one that the program has allowed: it is
-// made at once, and must not come before what the same thread has recorded elsewhere.
+// A launch may ask for more than the code lets it have, and the program may have allowed that. Such a launch
+// is immediate, and must not come before what the same thread has recorded elsewhere.
 std::optional<Objection> object_to_launch_sizes(const FunctionFacts& parent, const Site& site,
                                                 const Way& way) {
-  // The program's own calls can stay only where the first one knows all: at every site, if at one.
+  // The program's own calls can stay only if the first call knows everything. That must hold at every site if
+  // it holds at one.
   const bool described = std::ranges::all_of(parent.sites, [](const Site& s) {
     return s.understood() && s.idiom->form == LaunchForm::Described && !s.idiom->is_version_1();
   });

@@ -1,17 +1,16 @@
-// What a launch gives each block of its child that may differ from one launch to the next: how many threads
-// it has, and how much dynamic shared memory.
+// Sizes that a launch gives each block of its child and that may differ between launches: the number of
+// threads and the bytes of dynamic shared memory.
 //
 // An exact grid (launcher "device") has blocks as large as the largest child's, each with the shared memory
-// of the one that asks for most. A block of a smaller child lets the threads go that it does not have, which
-// is what threads that end early do natively: barriers and warp operations go on without them. More shared
-// memory than was asked for is not seen, as the register that tells how much there is cannot be read in a
-// rewritten child.
+// of the child that asks for most. A block of a smaller child lets its surplus threads end, as threads that
+// end early do natively: barriers and warp operations go on without them. The surplus shared memory is not
+// seen, as the register that tells its size cannot be read in a rewritten child.
 //
-// The consumer that the host enqueues does not know the sizes when it is. It runs children of any block warp
-// by warp, which is right where threads have nothing to do with each other. Its shared memory cannot follow.
+// The consumer that the host enqueues does not know the sizes at that time. It runs children of any block
+// warp by warp, which is right if their threads do not meet or share memory. Its shared memory cannot follow.
 //
-// Where launches stand in loops, all of a kernel's blocks must be the same. Where children launch again, they
-// may as well be as large as the launching kernel's own (feeding.h).
+// With loop launches, all of a kernel's blocks must be the same. If children launch again, they may as well
+// be as large as the launching kernel's own blocks (feeding.h).
 #pragma once
 
 #include <array>
@@ -27,7 +26,7 @@ namespace klap::analysis {
 struct LaunchSizes {
   std::array<std::optional<uint32_t>, 3> block{};  // extents that are the same for all launches
   std::optional<uint32_t> shared_bytes;
-  // What a child has at most that is recorded; larger ones are launched as the program does. CUDA refuses
+  // The most that a recorded child may have; larger children are launched as the program does. CUDA refuses
   // blocks of more threads, unless it was told something else than the code says.
   uint32_t most_threads = 0;
   uint32_t most_shared_bytes = 0;
@@ -36,21 +35,21 @@ struct LaunchSizes {
   [[nodiscard]] bool shared_differs() const { return !shared_bytes; }
 };
 
-// Of a launch that can be rewritten.
+// The sizes of a launch that can be rewritten.
 LaunchSizes launch_sizes(const FunctionFacts& parent, const Site& site, const ptx::Module& child_module,
                          const ptx::Function& child);
 
-// A block whose extents are each a constant or, where there is nothing, that of the block which launches it.
+// A block whose extents are each a constant or, if missing, the extent of the launching block.
 using LaunchBlock = KnownExtents;
-// Nothing where an extent is neither.
+// The block of a launch; nothing if an extent is neither.
 std::optional<LaunchBlock> launch_block(const FunctionFacts& parent, const Site& site);
 
-// The objection where only launches of one size will do.
+// The objection to a site whose launches may have several sizes, if only one size will do.
 std::optional<Objection> object_to_differing_sizes(const FunctionFacts& parent, const Site& site);
-// The same where blocks may follow the launching one.
+// The objection if blocks may also follow the launching one.
 std::optional<Objection> object_to_unknown_sizes(const FunctionFacts& parent, const Site& site);
 
-// What stands against sizes that differ on the parent's side, and against blocks that do on the child's.
+// The objection to sizes that differ on the parent's side, or to blocks that differ on the child's.
 std::optional<Objection> object_to_launch_sizes(const FunctionFacts& parent, const Site& site,
                                                 const Way& way);
 std::optional<Objection> object_to_child_sizes(const ptx::Module& child_module, const ptx::Function& child,

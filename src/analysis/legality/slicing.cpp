@@ -27,7 +27,7 @@ bool is_same_in_slices(std::string_view name) {
   return std::ranges::find(kSame, name) != kSame.end();
 }
 
-// What blocks of one grid may do together, or what is not known not to be that.
+// True for effects by which blocks of one grid may cooperate, or that are not known to be harmless.
 bool may_join_blocks(EffectKind kind) {
   using enum EffectKind;
   switch (kind) {
@@ -86,7 +86,7 @@ MaybeText object_to_reads(const FunctionFacts& parent) {
 
 // ---- waiting ----
 
-// A load that reads one place of global memory again and again, and goes on by what it finds.
+// True for a load that reads one place of global memory again and again, and goes on by the value it finds.
 bool asks_memory_again(const Module& m, const Statement& s, const Waiting& waiting, uint32_t instruction) {
   if (!m.is(s.head, "ld")) return false;
   for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
@@ -97,7 +97,7 @@ bool asks_memory_again(const Module& m, const Statement& s, const Waiting& waiti
   return waiting.asks_again(instruction);
 }
 
-// Loops by which a function may wait without saying so to the compiler.
+// The objection to loops by which a function may wait without saying so to the compiler.
 MaybeText object_to_loops(const Module& m, const ControlFlow& flow, const DataFlow& data) {
   const Waiting waiting(m, flow, data);
   for (uint32_t i = 0; i < flow.instructions().size(); ++i) {

@@ -16,12 +16,12 @@ using ptx::Module;
 using ptx::Statement;
 using ptx::StatementKind;
 
-// What depends on the block as a whole in other ways than by its barrier and its own variables.
+// Effects that depend on the block as a whole in other ways than by its barrier and its own variables.
 constexpr std::array kOfTheBlock = {
     EffectKind::PartialBarrier, EffectKind::ClusterBarrier, EffectKind::BarrierObject,
     EffectKind::ClusterAccess,  EffectKind::DynamicShared,  EffectKind::AsyncCopy,
     EffectKind::OtherRegister,  EffectKind::UnknownCall,    EffectKind::IndirectCall};
-// What must be the child's own.
+// Effects that must belong to the child itself.
 constexpr std::array kOwn = {EffectKind::BlockBarrier, EffectKind::StaticShared, EffectKind::SharedAccess};
 
 std::optional<std::string> object_to_effects(const Module& m, const Function& child) {
@@ -76,7 +76,7 @@ bool is_block_barrier(const Module& m, const Statement& s) {
          !m.has_modifier(s, ".warp");
 }
 
-// The plain form that waits for all.
+// True for the plain form that waits for all threads.
 bool is_plain(const Module& m, const Statement& barrier) {
   return m.has_modifier(barrier, ".sync") && !barrier.predicated && barrier.operands.size() == 1 &&
          m.compact(barrier.operands[0]) == "0";

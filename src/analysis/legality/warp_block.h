@@ -2,9 +2,9 @@
 //
 // A consumer that runs children block by block has as many of them at once as the device holds blocks, 32 on
 // a multiprocessor: with children of one warp, half of the threads that it holds. Children whose lanes only
-// exchange values share a block of the consumer anyway. Those that meet at the block's barrier or share
-// memory can as well: such a barrier is one of the warp, and each warp of the consumer gets shared variables
-// of its own.
+// exchange values share a block of the consumer anyway. Children that meet at the block's barrier or share
+// memory can do so as well. Such a barrier becomes one of the warp, and each warp of the consumer gets shared
+// variables of its own.
 #pragma once
 
 #include <array>
@@ -30,13 +30,13 @@ struct WarpBlock {
   [[nodiscard]] uint32_t shared_bytes() const;  // at most, alignment included
 };
 
-// Either what it takes or why it cannot be.
+// The verdict: either the changes that the child needs, or the reason why it cannot be.
 struct WarpBlockVerdict {
   std::optional<WarpBlock> block;
   std::string why_not;
 };
 
-// For a child whose blocks are one warp, without dynamic shared memory.
+// Judges a child whose blocks are one warp, without dynamic shared memory.
 WarpBlockVerdict judge_warp_block(const ptx::Module& module, const ptx::Function& child,
                                   const std::array<uint32_t, 3>& block);
 
