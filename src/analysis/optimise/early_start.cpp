@@ -14,7 +14,8 @@ constexpr uint32_t kFirstWithWait = 90;
 
 constexpr std::array kUnseen{EffectKind::UnknownCall, EffectKind::IndirectCall, EffectKind::GridDependency,
                              EffectKind::UnlistedInstruction};
-// Besides, where nothing is replaced.
+// Effects that children must not have either. Unlike the parent's, their device-runtime calls are not
+// replaced, and textures and asynchronous copies have no coherent form.
 constexpr std::array kNotInChildren{EffectKind::DeviceRuntime, EffectKind::Texture, EffectKind::AsyncCopy};
 
 template <size_t n>

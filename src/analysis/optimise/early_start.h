@@ -1,21 +1,22 @@
-// Whether a consumer may be launched before its parent is complete, and wait for it itself
+// This file tells whether a consumer may be launched before its parent is complete, and wait for it itself
 // (programmatic dependent launch; templates/common/await.h).
 //
-// The wait stands first in the consumer, and all that the parent wrote is visible behind it, to loads that
-// are coherent. Those that are not are rewritten in the code that is spliced, but not in what a child calls,
-// and textures have no other form. Kernels that are launched from the device complete after the blocks of the
-// parent that launched them, and nobody says whether the wait is for those as well. And whoever deals in such
-// dependences itself is left alone.
+// The wait stands first in the consumer. All that the parent wrote is visible behind it, to loads that are
+// coherent. Other loads are rewritten in the code that is spliced, but not in functions that a child calls,
+// and textures have no other form. A kernel that is launched from the device completes after the parent's
+// blocks that launched it. CUDA does not say whether the wait covers such kernels as well. A kernel that uses
+// such dependences itself is rejected, too.
 #pragma once
 
 #include "ptx/tree.h"
 
 namespace klap::analysis {
 
-// Whether the code of a consumer may run children of `kernel` behind the wait.
+// True if the code of a consumer may run children of `kernel` behind the wait.
 bool may_start_early(const ptx::Module& module, const ptx::Function& kernel);
 
-// The same of the parent, whose own launches are replaced: of what it calls.
+// True if the consumer may start before `parent` is complete. The parent's own launches are replaced, so only
+// its calls are looked at.
 bool may_be_overtaken(const ptx::Module& module, const ptx::Function& parent);
 
 }  // namespace klap::analysis

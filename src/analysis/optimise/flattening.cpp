@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kWarp = 32;
 
-// The linear index in 32 or 64 bits: less of it would begin again at 0.
+// The linear index in 32 or 64 bits: a narrower index would begin again at 0.
 bool is_whole_index(const Expr& e) { return is_index(narrowed(e)) && narrowed(e).bits >= 32; }
 
 // The bound if it is bytes of the parameter block, with the place of these bytes.
@@ -31,13 +31,13 @@ std::optional<PlacedBound> plain_bound(const Guard& guard) {
   out.bound.bytes = n.bits / 8;
   out.bound.inclusive = guard.inclusive;
   out.bound.is_signed = extended ? guard.bound->kind == ExprKind::SignExtend : is_signed;
-  // 32 bits that are compared as unsigned are compared alike in 64, zeros before them, as signed.
+  // Unsigned 32-bit values compare alike as signed 64-bit ones with zeros before them.
   const bool in_32_bits = guard.bound->bits == 32;
   out.bound.compares_signed = in_32_bits || is_signed;
   return out;
 }
 
-// Whether the register that the parent stores has the stored value already where the buffer is asked for.
+// True if the register that the parent stores has the stored value already where the buffer is asked for.
 bool is_known_before(const FunctionFacts& parent, const Site& site, const Argument& argument) {
   const Values& values = parent.values();
   const uint32_t store = values.flow.index_of(argument.store);
@@ -64,7 +64,8 @@ bool writes(const FunctionFacts& parent, const ptx::Statement& s, const std::str
   return std::ranges::find(registers.written, name) != registers.written.end();
 }
 
-// For the described form. Between the two calls there is one way.
+// True if the record may be made at the launch call. In the described form there must be one way between the
+// two calls.
 bool could_wait(const FunctionFacts& parent, const Site& site) {
   const ControlFlow& flow = parent.flow;
   const ptx::Statement* const scope = flow.enclosing(site.launch_scope);
@@ -88,7 +89,7 @@ bool could_wait(const FunctionFacts& parent, const Site& site) {
   return true;
 }
 
-// What the parent passes in these bytes, if it is one operand.
+// The argument that the parent passes in these bytes, if it is one operand.
 const Argument* passed(const Site& site, uint32_t offset, uint32_t bytes) {
   const Argument* found = nullptr;
   for (const Argument& argument : site.arguments) {
@@ -99,8 +100,8 @@ const Argument* passed(const Site& site, uint32_t offset, uint32_t bytes) {
   return found;
 }
 
-// Whether it has its value where the record is made, there being two places for that in the described form:
-// `at_launch` becomes true where it must be the latter.
+// True if the argument has its value where the record is made. The described form has two places for that:
+// `at_launch` becomes true if it must be the later one.
 bool is_known(const FunctionFacts& parent, const Site& site, const Argument& argument, bool may_wait,
               bool& at_launch) {
   if (ptx::integer_value(argument.source)) return true;
@@ -143,8 +144,8 @@ KnownBound with_bound(const Moldable& child, const FunctionFacts& parent, const 
           placed->offset};
 }
 
-// Whether the grid is one of at least as many threads as the bound says, tried with a few bounds: it may be
-// computed from the bound in many ways. Where it is not, threads have more rounds than one, and that is all.
+// True if the grid has at least as many threads as the bound says. A few bounds are tried, as the grid may be
+// computed from the bound in many ways. A wrong answer only gives threads more than one iteration.
 bool covers(const Expr& grid, const Expr& given, uint32_t block_threads) {
   constexpr uint64_t kManyBlocks = 4099;
   if (!grid.known() || !given.known()) return false;
@@ -167,7 +168,7 @@ bool covers(const Expr& grid, const Expr& given, uint32_t block_threads) {
   });
 }
 
-// The pointers that say whether spans are apart, and whether the parent knows them where it records.
+// The pointers that tell whether spans are apart, if the parent knows them where it records.
 std::optional<RoundSplit> split_of(const StrideLoop& loop, const FunctionFacts& parent, const Site& site,
                                    bool may_wait, bool& at_launch) {
   constexpr uint32_t kPointerBytes = 8;
@@ -225,7 +226,7 @@ FlatVerdict judge_flattening(const Moldable& child, const StrideLoop* loop, cons
                              const Site& site, std::optional<uint32_t> block_threads, bool may_wait) {
   FlatVerdict verdict;
   if (child.yes() && child.loops) {
-    // Measured: a third slower.
+    // Measurements show such children a third slower.
     verdict.why_not = "its threads loop";
     if (loop != nullptr) verdict = with_loop(child, *loop, parent, site, block_threads, may_wait);
   } else if (child.yes()) {

@@ -2,17 +2,17 @@
 //
 // Most children begin with `if (i < degree)`, where i is their linear index and degree an argument that
 // differs from child to child. Run block by block, the lanes of every last block and warp that fail the guard
-// idle. Who records such a child can tell how many of its threads pass: those whose index is below the bound,
-// since indices of fewer than 2^31 threads are the same in 32 bits and in 64. Only these are then numbered
-// and shared out (templates/aggregate/consumer_flat.cu), and the tail of one child and the head of the next
-// stand in one warp.
+// idle. The thread that records such a child can tell how many of its threads pass. Their index is below the
+// bound; indices of fewer than 2^31 threads are the same in 32 bits and in 64. Only these threads are then
+// numbered and shared out (templates/aggregate/consumer_flat.cu). The tail of one child and the head of the
+// next stand in one warp.
 //
 // The child keeps its guard, so more threads may be numbered than pass, never fewer.
 //
-// Threads that loop are no better off so: those of one child often go round alike, and those of two in one
-// warp do not. A grid-stride loop is different where every thread has one round: because the program launches
-// as many threads as there are rounds, or because it makes no difference which thread has which round
-// (stride_loop.h). Then who records the child gives it a grid of as many threads.
+// Threads that loop gain nothing. Threads of one child often have the same trip count; threads of two
+// children in one warp do not. A grid-stride loop is different if every thread has one iteration. The program
+// may launch as many threads as there are iterations. Or it makes no difference which thread has which
+// iteration (stride_loop.h), and the recording thread gives the child a grid of as many threads.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct FlatBound {
   bool at_launch = false;       // it has the argument's value only there, so the record is made there
 };
 
-// The rounds of a child's loop may be given to more threads where these spans are apart.
+// The iterations of a child's loop may be given to more threads if these spans are apart.
 struct RoundSplit {
   bool one_row = false;  // the child stays one block, of more threads
   std::vector<RoundSpan> spans;
@@ -54,19 +54,20 @@ struct FlatVerdict {
   std::string why_not;
 };
 
-// For children whose grids and blocks have one dimension, so that an index of more is the same, and whose
-// threads have nothing to do with each other: each keeps its place, whoever runs it. `block_threads`: of each
-// of their blocks, nothing where blocks differ. Without a bound only what is no multiple of a warp is better
-// off. `may_wait`: the record may be made at the launch call. `loop`: the child's, null where that is not
-// asked for.
+// Judges children whose grids and blocks have one dimension, so that an index of more dimensions is the same.
+// Their threads must not meet or share memory, since each keeps its place, whichever thread runs it.
+// `block_threads` is the size of each of their blocks, nothing if blocks differ. Without a bound, only blocks
+// whose size is no multiple of a warp gain. `may_wait`: the record may be made at the launch call. `loop` is
+// the child's loop, null if it is not to be used.
 FlatVerdict judge_flattening(const Moldable& child, const StrideLoop* loop, const FunctionFacts& parent,
                              const Site& site, std::optional<uint32_t> block_threads, bool may_wait);
 
-// The bound alone, by which the threads of any child that may do something can be counted, looping ones too.
+// Finds the bound alone. By it the threads of any child that may have an effect can be counted, looping ones
+// too.
 FlatVerdict judge_bound(const Moldable& child, const FunctionFacts& parent, const Site& site, bool may_wait);
 
-// Whether the record could be made, and the arguments stored, at the launch: what both are given is still
-// there, under its name.
+// True if the record could be made, and the arguments stored, at the launch. The values that both need must
+// still be there, under their names.
 bool could_record_at_launch(const FunctionFacts& parent, const Site& site);
 
 }  // namespace klap::analysis

@@ -15,13 +15,14 @@ namespace {
 
 using Found = std::optional<std::string>;
 
-// What a child may do besides computing, reading and writing.
+// Effects that a child may have besides computing, reading and writing.
 constexpr std::array kAllowed{EffectKind::PositionRegister, EffectKind::Atomic, EffectKind::Reduction,
                               EffectKind::Exit};
-// What the parent may not read by: there is no other form of it that sees what the child writes.
+// Effects that the parent must not have: such reads have no other form that sees the child's writes.
 constexpr std::array kUncached{EffectKind::Texture, EffectKind::AsyncCopy};
 
-// Of the child's body. More would cost the parent registers, and so threads that run at a time.
+// The largest child's body, in instructions. More would cost the parent registers, and so threads that run at
+// a time.
 constexpr size_t kMostInstructions = 96;
 
 class Judge {
@@ -40,7 +41,7 @@ class Judge {
   }
 
  private:
-  // What the thread launched before must not come later. Neither may what other threads launched, unless the
+  // Earlier launches of the thread must not come later. Neither must launches of other threads, unless the
   // launches of the block may run in any order.
   Found object_to_order() {
     const uint32_t launch = p_.flow.index_of(site_.launch_call);
@@ -79,7 +80,8 @@ class Judge {
     return std::nullopt;
   }
 
-  // All that it reads of its parameters must be what the parent stores as one operand of that very width.
+  // All bytes that the child reads of its parameters must be stored by the parent as one operand of that very
+  // width.
   Found object_to_parameters() {
     const RegisterBits registers(m_, child_);
     Found objection;
@@ -118,7 +120,7 @@ class Judge {
     return touching == 1 && fits;
   }
 
-  // A literal, or a register that is no wider than what is stored of it.
+  // True for a literal, or a register that is no wider than the bytes that are stored of it.
   bool is_operand(const Argument& argument) const {
     if (!argument.source.starts_with('%')) return ptx::integer_value(argument.source).has_value();
     return RegisterBits(p_.module, p_.function).of(argument.source) == 8 * argument.bytes;
@@ -152,7 +154,7 @@ OwnVerdict judge_own_children(const ptx::Module& child_module, const ptx::Functi
                               bool any_order, uint32_t threshold) {
   OwnVerdict verdict;
   const FlatVerdict counted = judge_bound(moldable, parent, site, true);
-  // Where the record is not made at the launch, too little of it is known earlier.
+  // If the record is not made at the launch, too little of the child is known earlier.
   const bool is_known = counted.flattening && could_record_at_launch(parent, site);
   if (is_known) verdict.own = OwnChildren{counted.flattening->bound, 0};
   if (threshold == 0) return verdict;

@@ -9,7 +9,7 @@ constexpr uint64_t kMostRounds = uint64_t{1} << 26;
 
 bool is_own_index(const ExprNode& n) { return is_index(n) || is_position(n); }
 
-// Where only one of the two can be meant.
+// The expression in terms of the thread's index, if it does not mix both indices.
 Expr as_index(const Expr& e) {
   if (!e.known() || any_leaf(e, is_own_index)) return {};
   return substitute(e, [](const Expr& part) -> std::optional<Expr> {
@@ -18,7 +18,7 @@ Expr as_index(const Expr& e) {
   });
 }
 
-// With the number of threads as it is where rounds are given to more of them.
+// The expression with the number of threads that applies when more threads share the iterations.
 Expr with_few_threads(const Expr& e) {
   return substitute(e, [](const Expr& part) -> std::optional<Expr> {
     if (!is_count(*part)) return std::nullopt;
@@ -26,7 +26,7 @@ Expr with_few_threads(const Expr& e) {
   });
 }
 
-// Coefficient times the round, and what is the same for all threads.
+// True for coefficient times the iteration, plus terms that are the same for all threads.
 bool steps_like_round(const Expr& first, uint64_t step) {
   if (!first.known()) return false;
   bool found = false;
@@ -109,7 +109,7 @@ bool RoundLoop::writes(uint32_t i, uint32_t reg) const {
                              [&](const Access& a) { return a.reg == reg && a.written; });
 }
 
-// Whether the instruction always writes the register, with known arithmetic.
+// True if the instruction always writes the register, with known arithmetic.
 bool RoundLoop::gives(uint32_t i, uint32_t reg) const {
   return v_->symbolic.is_evaluated(i, reg) &&
          std::ranges::any_of(v_->registers.accesses(i),
@@ -131,7 +131,7 @@ std::optional<RoundLoop::Counter> RoundLoop::counted(uint32_t writer, uint32_t r
   return begun(*from.factors[0], writer, reg, terms[step].coefficient / rounds_);
 }
 
-// Where `leaf` is the register as a turn finds it.
+// Finds a counter if `leaf` is the register's value at the begin of a turn.
 std::optional<RoundLoop::Counter> RoundLoop::begun(const ExprNode& leaf, uint32_t writer, uint32_t reg,
                                                    uint64_t step) const {
   if (leaf.kind != ExprKind::Merged) return std::nullopt;
@@ -151,7 +151,8 @@ std::optional<RoundLoop::Counter> RoundLoop::begun(const ExprNode& leaf, uint32_
   return Counter{first, writer, origins.definitions};
 }
 
-// It is what the loop before left, or had been given where that was not entered.
+// The counter goes on from the loop before: with the value that it left, or the initial value if that loop
+// was not entered.
 std::optional<RoundLoop::Counter> RoundLoop::gone_on(uint32_t reg, uint32_t writer,
                                                      const std::vector<uint32_t>& definitions) const {
   const auto before = before_->counters().find(reg);

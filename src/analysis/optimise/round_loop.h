@@ -1,9 +1,9 @@
-// A loop whose rounds step through the linear index, as grid-stride loops do: what its registers are in the
-// round of index j, which may have come to any thread.
+// A loop whose iterations step through the linear index, as grid-stride loops do. RoundLoop gives the values
+// of its registers in the iteration of index j, which may belong to any thread.
 //
-// Values are in terms of `j`, the index of the round that runs, as opposed to `i`, that of the round with
-// which its thread began, and of `n`, the number of threads. Both are taken to be at most 2^26: then no index
-// wraps.
+// Values are in terms of `j`, the index of the running iteration. The index of the iteration with which its
+// thread began is `i`, and the number of threads is `n`. Both i and j are taken to be at most 2^26: then no
+// index wraps.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@
 
 namespace klap::analysis {
 
-// The index of the round that runs.
+// The index of the running iteration.
 Expr round_of(uint32_t bits);
 bool is_round(const ExprNode& n);
 // The number of threads.
 Expr count_in_round(uint32_t bits);
-// With `j` for `i`.
+// The expression with `j` in place of `i`.
 Expr in_round(const Expr& e);
-// One term with one factor, which widened or not is what is wanted, of at least 32 bits.
+// True for one term with one factor that is `wanted`, widened or not, of at least 32 bits.
 bool is_multiple_of(const Term& term, bool (*wanted)(const ExprNode&));
 
 class RoundLoop {
  public:
-  // A natural loop with one latch, in which so many rounds stand one behind the other; `before` is one of
-  // single rounds that a thread may have come through first.
+  // A natural loop with one latch, in which so many iterations (`rounds`) stand one behind the other.
+  // `before` is a loop of single iterations that a thread may have come through first.
   RoundLoop(const Values& child, const LinearIndex& form, const Loop& loop, uint32_t rounds = 1,
             const RoundLoop* before = nullptr);
 
@@ -41,9 +41,10 @@ class RoundLoop {
   [[nodiscard]] uint32_t rounds() const { return rounds_; }
   // The last instruction of the latch.
   [[nodiscard]] uint32_t branch() const;
-  // What the branch goes by, if it goes by one comparison.
+  // The comparison that decides the branch, if it is one comparison.
   [[nodiscard]] std::optional<uint32_t> condition() const;
-  // Whether the predicate of the branch holds if the loop goes on; nothing if it is no choice between both.
+  // The value of the branch's predicate with which the loop goes on; nothing if the branch is no choice
+  // between both.
   [[nodiscard]] std::optional<bool> stays_when() const;
 
   // A register that steps by as much as the index does.
@@ -53,16 +54,16 @@ class RoundLoop {
     std::vector<uint32_t> beginning;  // those that give it its value ahead of the loop, ascending
   };
   [[nodiscard]] const std::map<uint32_t, Counter>& counters() const { return counters_; }
-  // Others that a round hands on to the next, each with an instruction that writes it.
+  // Other registers that an iteration hands on to the next, each with an instruction that writes it.
   struct HandedOn {
     uint32_t reg = 0, writer = 0;
   };
   [[nodiscard]] const std::vector<HandedOn>& handed_on() const { return handed_on_; }
 
-  // What an instruction of the loop reads (symbolic.h), in round j: where the loop has several rounds, in
-  // that which stands first.
+  // The value that an instruction of the loop reads (symbolic.h), in iteration j. If the loop has several
+  // iterations in a row, j is the first of them.
   [[nodiscard]] Expr value(const Expr& raw) const;
-  // Whether the loop goes on as long as the guard holds for the round that would be next.
+  // True if the loop goes on as long as the guard holds for the iteration that would be next.
   [[nodiscard]] bool ends_by(const Guard& guard) const;
 
  private:

@@ -14,7 +14,7 @@ namespace {
 using Use = RoundSpan::Use;
 using Found = std::optional<std::string>;
 
-// base + least + round * step.
+// A place of memory: base + least + round * step.
 struct Place {
   std::string base;                 // all that is the same for all rounds, in words
   std::optional<uint32_t> pointer;  // the parameter among it that is a pointer,
@@ -37,7 +37,8 @@ bool is_the_same_for_all(const Expr& e) {
   });
 }
 
-// The round plus what is the same for all, in 32 bits and widened: no two rounds have the same.
+// The iteration plus a value that is the same for all, in 32 bits and widened. No two iterations have the
+// same value.
 bool is_shifted_round(const Expr& e) {
   if (!is_widening(*e) || e->operands[0]->bits != 32) return false;
   size_t rounds = 0;
@@ -97,7 +98,7 @@ class PlaceReader {
   Place place_;
 };
 
-// Accesses from one base, which come to one span for each step.
+// Accesses from one base, which merge into one span for each step.
 struct Group {
   Place place;
   uint32_t line = 0;
@@ -174,14 +175,14 @@ class Judge {
     return std::nullopt;
   }
 
-  // Within one group rounds must be apart by their steps, unless nothing that one does matters to another.
+  // Within one group iterations must be apart by their steps, unless no access of one matters to another.
   Found object_to_groups() {
     for (const auto& [base, group] : groups_) {
       const bool apart = group.spans.size() == 1 && group.spans[0].bytes <= group.spans[0].step;
       if (!group.alike && !apart) return fmt::format("line {}: rounds meet there", group.line);
       for (const auto& [other_base, other] : groups_) {
         if (base == other_base || !conflict(group, other)) continue;
-        // By the same way from two pointers.
+        // The two pointers can be compared if both are stepped in the same way.
         const bool can_compare = group.place.pointer && other.place.pointer && !group.place.wraps &&
                                  !other.place.wraps && group.place.pointer != other.place.pointer &&
                                  group.place.shift == other.place.shift;

@@ -1,9 +1,9 @@
-// What the rounds of a loop do to memory, and whether they may run in any order because of it.
+// This file finds the memory accesses of a loop's iterations, and tells whether these may run in any order.
 //
-// Loads of what the kernel does not write do not matter. Updates by one commuting operation may meet each
-// other wherever they are. Everything else must be at an address that steps on with the rounds, so that each
-// round has memory of its own: what is reached by one pointer must be apart by the steps alone; whether two
-// pointers lead to the same memory is left to who has their values.
+// Loads of memory that the kernel does not write do not matter. Updates by one commuting operation may meet
+// each other wherever they are. Every other access must be at an address that steps on with the iterations,
+// so that each iteration has memory of its own. Accesses by one pointer must be apart by the steps alone.
+// Code that has the pointers' values must tell whether two pointers lead to the same memory.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@
 
 namespace klap::analysis {
 
-// Round i touches `bytes` bytes from pointer + least + i * step on.
+// Iteration i touches `bytes` bytes from pointer + least + i * step on.
 struct RoundSpan {
   enum class Use : uint8_t { Read, Updated, Written };
   uint32_t parameter = 0;  // where the pointer stands in the parameter block
   int64_t least = 0;
   uint32_t step = 0, bytes = 0;
   Use use = Use::Read;
-  // Whether they must be apart, or (two that step alike, within a step) be the same memory.
+  // True if the spans must be apart, or (two that step alike, within a step) be the same memory.
   [[nodiscard]] bool conflicts(const RoundSpan& other) const;
 };
 
-// Of one instruction.
+// The access of one instruction.
 struct RoundAccess {
   uint32_t line = 0;
   RoundSpan::Use use = RoundSpan::Use::Read;
@@ -39,7 +39,7 @@ struct RoundMemory {
   std::string why_not;           // why rounds may not run in any order; empty if they may
   std::vector<RoundSpan> spans;  // then: those that must be apart, by parameter
 };
-// `most_pointers`: that can be compared.
+// `most_pointers`: the largest number of pointers that can be compared.
 RoundMemory judge_memory(const std::vector<RoundAccess>& accesses, size_t most_pointers);
 
 }  // namespace klap::analysis

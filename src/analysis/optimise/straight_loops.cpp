@@ -18,7 +18,7 @@ using ptx::Module;
 using ptx::Statement;
 using ptx::StatementKind;
 
-// More in a row would not find room in the instruction cache.
+// More iterations in a row would not find room in the instruction cache.
 constexpr size_t kMostInstructions = 64;
 
 class Finder {
@@ -48,7 +48,7 @@ class Finder {
   }
 
  private:
-  // Instructions that load or compute, and the lines that they are from.
+  // True for instructions that load or compute, and for the lines that they are from.
   [[nodiscard]] bool may_be_repeated(const Statement& s) const {
     if (s.kind == StatementKind::Directive) return m_.is(s.head, ".loc");
     if (s.kind != StatementKind::Instruction) return false;
@@ -67,7 +67,7 @@ class Finder {
     const auto instructions = std::ranges::count(loop.round, StatementKind::Instruction, &Statement::kind);
     return static_cast<size_t>(instructions) < kMostInstructions;
   }
-  // From the device's memory, for which a thread waits.
+  // True for a load from the device's memory, for which a thread waits.
   [[nodiscard]] bool loads(const Statement& s) const {
     if (!m_.is(s.head, "ld")) return false;
     for (const char* const space : {".shared", ".shared::cta", ".local", ".param", ".param::entry", ".const"})
@@ -75,7 +75,7 @@ class Finder {
     return true;
   }
 
-  // Only what is computed, always, from registers and from where the thread stands.
+  // True for an unpredicated computation from registers and from the thread's place alone.
   [[nodiscard]] bool counts(const Statement& s) const {
     if (m_.is(s.head, "ld") || m_.is(s.head, "ldu") || ptx::opcode_of(m_, s).reads_carry()) return false;
     if (m_.has_modifier(s, ".cc") || s.predicated || s.operands.empty() || s.operands[0].size() != 1)
@@ -89,8 +89,8 @@ class Finder {
     return m_.is(s.head, "setp") || registers_.of(m_.text(s.operands[0].first)) != 0;
   }
 
-  // What is needed behind a round is also what the next one reads. False if some of it takes more than
-  // counting.
+  // Finds the counters. A value that is needed behind an iteration is also one that the next iteration reads.
+  // Returns false if some of it takes more than counting.
   [[nodiscard]] bool find_counters(StraightLoop& loop) const {
     std::set<std::string_view> behind = {m_.text(loop.branch->predicate)};
     for (size_t known = 0; known != behind.size();) {
@@ -109,7 +109,8 @@ class Finder {
     return seen.contains(m_.text(loop.branch->predicate));
   }
 
-  // What computes the needed registers; then they are those that it reads ahead of the round.
+  // Finds the instructions that compute the needed registers. Afterwards `needed` holds the registers that
+  // these read ahead of the iteration.
   [[nodiscard]] bool find_counting(StraightLoop& loop, std::set<std::string_view>& needed) const {
     loop.counting.clear();
     for (auto s = loop.round.rbegin(); s != loop.round.rend(); ++s) {

@@ -22,7 +22,7 @@ using ptx::Statement;
 using Use = RoundSpan::Use;
 using Found = std::optional<std::string>;
 
-constexpr size_t kMostPointers = 4;  // that a recorder compares
+constexpr size_t kMostPointers = 4;  // the most pointers that a recorder compares
 
 bool is_own_index(const ExprNode& n) { return is_index(n) || is_position(n); }
 
@@ -66,7 +66,8 @@ class Finder {
 
   // ---- the loop ----
 
-  // In no other one, with a register that steps by a multiple of the number of threads.
+  // True if the loop stands in no other one, and has a register that steps by a multiple of the number of
+  // threads.
   [[nodiscard]] bool strides(const Loop& loop) const {
     if (loop.depth != 1 || !loop.is_natural()) return false;
     return std::ranges::any_of(v_.liveness.live_in(loop.header()), [&](uint32_t reg) {
@@ -84,8 +85,9 @@ class Finder {
                                [&](const Access& a) { return a.reg == reg && a.written; });
   }
 
-  // The only one, behind the guard, which every thread that passes this enters; entered at one block and left
-  // at the end of a round only, by the guard again, to end. Or two that are one.
+  // Checks the only loop. It must stand behind the guard, and every thread that passes the guard must enter
+  // it. It is entered at one block, and left at the end of an iteration only, by the guard again, to end. Two
+  // loops that are one also pass.
   Found object_to_loop() {
     const auto on = way_on_from_entry(flow_);
     if (!on) return "not every thread that passes the guard enters the loop";
@@ -113,7 +115,7 @@ class Finder {
     return objection(writer, fmt::format("hands {} on to the next round", v_.registers[reg].name));
   }
 
-  // On the only way there is.
+  // True if the only way from the block leads to the header.
   [[nodiscard]] bool leads_to(uint32_t block, uint32_t header) const {
     for (size_t steps = 0; steps < flow_.blocks().size() && block != header; ++steps) {
       const BasicBlock& b = flow_.blocks()[block];
@@ -144,7 +146,7 @@ class Finder {
     return std::nullopt;
   }
 
-  // Outside the loop nobody but the loop's own control may see the number of threads.
+  // Outside the loop only the loop's own control may see the number of threads.
   Found object_to_count(uint32_t i) {
     const bool is_control = written_out_ && (written_out_->main->contains(i) ||
                                              std::ranges::count(written_out_->conditions, i) != 0);
@@ -160,7 +162,7 @@ class Finder {
     return std::nullopt;
   }
 
-  // What was computed ahead of the loop must be the same for all threads.
+  // A value that was computed ahead of the loop must be the same for all threads.
   Found object_to_origin(uint32_t i, uint32_t reg) {
     const ReachingDefinitions::Origins origins = v_.reaching.origins(i, reg);
     const bool from_round = std::ranges::any_of(origins.definitions, [&](uint32_t d) { return in_loop(d); });
@@ -170,7 +172,8 @@ class Finder {
     return objection(i, fmt::format("uses {}, which differs between threads, from ahead of the loop", name));
   }
 
-  // What is not computed exactly must not see the number of threads, nor where its thread began.
+  // An instruction that is not computed exactly must not see the number of threads, nor where its thread
+  // began.
   Found object_to_value(uint32_t i, const Expr& raw) {
     const Expr e = loop_->value(raw);
     if (!e.known()) return objection(i, "uses a value that cannot be followed");
@@ -271,7 +274,7 @@ class Finder {
     return lanes * ptx::type_bytes(m_.text(s.modifiers.last - 1));
   }
 
-  // The operation of a reduction that comes to the same in any order.
+  // The operation of a reduction that gives the same in any order.
   [[nodiscard]] std::optional<std::string> commuting(const Statement& s) const {
     static const std::set<std::string_view> kOperations = {".add", ".min", ".max", ".and", ".or", ".xor"};
     static const std::set<std::string_view> kTypes = {".u32", ".s32", ".u64", ".s64", ".b32", ".b64"};

@@ -19,9 +19,9 @@ using ptx::Statement;
 
 constexpr uint64_t kMostCopies = 64;
 
-// ---- the same round, several times over ----
+// ---- one iteration, several times over ----
 
-// Walks through a round of the one loop and through the copies in the other one side by side.
+// Walks through an iteration of the one loop and through the copies in the other one side by side.
 class Copies {
  public:
   Copies(const Values& v, const RoundLoop& single, const RoundLoop& main)
@@ -38,7 +38,7 @@ class Copies {
   }
 
  private:
-  // Instructions that stand against each other, and which copy the second one belongs to.
+  // An instruction's counterpart, and the copy that it belongs to.
   struct Place {
     uint32_t one = 0, other = 0, copy = 0;
   };
@@ -71,7 +71,7 @@ class Copies {
     if (one == single_.branch()) {
       if (++place.copy == main_.rounds()) return other == main_.branch();
       one = next(single_, first_of(single_));
-      if (one == single_.branch()) return false;  // a round that does nothing
+      if (one == single_.branch()) return false;  // an iteration that does nothing
     }
     if (other == main_.branch() || !are_alike(one, other, place.copy)) return false;
     const auto [known, is_new] = copy_of_.try_emplace(other, one, place.copy);
@@ -139,7 +139,7 @@ class Copies {
     return known != copy_of_.end() && known->second == std::pair(*from_a, copy);
   }
 
-  // Which of its results the instruction writes to that register.
+  // The index of the result that the instruction writes to that register.
   [[nodiscard]] size_t place_in(uint32_t i, std::string_view name) const {
     size_t place = 0;
     const ptx::TokenRange results = at(i).operands[0];
@@ -151,13 +151,13 @@ class Copies {
     return in_copy(single_.value(one), copy) == in_main(main_.value(other), copy);
   }
 
-  // A result of the round's instruction `i`.
+  // A result of the iteration's instruction `i`.
   [[nodiscard]] Expr result(uint32_t i, const std::string& place, uint32_t bits) const {
     const uint64_t most = bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
     return Expr::symbol(fmt::format("result {} of {}", place, i), bits, most);
   }
 
-  // Of the round that is `copy` steps on.
+  // The expression for the iteration that is `copy` steps on.
   [[nodiscard]] Expr in_copy(const Expr& e, uint32_t copy) const {
     if (!is_plain(e)) return {};
     return substitute(e, [&](const Expr& part) -> std::optional<Expr> {
@@ -202,7 +202,7 @@ class Copies {
   std::set<std::tuple<uint32_t, uint32_t, uint32_t>> seen_;
 };
 
-// ---- how many rounds go which way ----
+// ---- how many iterations go which way ----
 
 class Control {
  public:
@@ -246,7 +246,7 @@ class Control {
 
   [[nodiscard]] const BasicBlock& block(uint32_t b) const { return v_.flow.blocks()[b]; }
 
-  // The block that threads come to from there without a choice: one that has one, or a loop's header.
+  // The block that threads come to from there without a choice: one that has a choice, or a loop's header.
   [[nodiscard]] uint32_t passes(uint32_t b) const {
     for (size_t steps = 0; steps < v_.flow.blocks().size(); ++steps) {
       const bool goes_on = block(b).successors.size() == 1 && !block(b).leaves && v_.loops.depth(b) == 0;
@@ -296,7 +296,7 @@ class Control {
     return bits == 32 ? std::optional(out) : std::nullopt;
   }
 
-  // Where threads go for whom the comparison does not hold, and for whom it does.
+  // The targets of threads for which the comparison does not hold, and of those for which it does.
   [[nodiscard]] std::pair<uint32_t, uint32_t> ways(const Choice& choice) const {
     const auto& successors = block(choice.block).successors;
     const uint32_t holds = choice.when ? successors[0] : successors[1];
@@ -314,7 +314,7 @@ class Control {
     return nullptr;
   }
 
-  // (bound - 1 - i) / n: the rounds of a thread that has any, but one.
+  // (bound - 1 - i) / n: the iterations, less one, of a thread that has any.
   [[nodiscard]] Expr more_rounds() const {
     const Expr one = Expr::constant(1, 32);
     return divide(guard_.bound - LinearIndex::index(32) - one, LinearIndex::count(32), Sign::Unsigned);
@@ -323,7 +323,8 @@ class Control {
     return bit_and(more_rounds() + Expr::constant(1, 32), Expr::constant(copies - 1, 32));
   }
 
-  // The choice that leads around the single rounds if there are none: how many come at a time in the others.
+  // The number of iterations at a time in the main loop, if the choice leads around the single iterations
+  // when there are none.
   [[nodiscard]] std::optional<uint32_t> copies_by(const Choice& around) const {
     if (around.compare != ".eq" || around.right.as_constant() != 0U) return std::nullopt;
     for (uint32_t copies = 2; copies <= kMostCopies; copies *= 2) {
@@ -332,13 +333,13 @@ class Control {
     return std::nullopt;
   }
 
-  // The choice that ends threads with fewer rounds than come at a time.
+  // The choice that ends threads with fewer iterations than the main loop runs at a time.
   [[nodiscard]] bool is_few(const Choice& last, uint32_t copies) const {
     return last.compare == ".lt" && last.type == ".u32" && last.left == more_rounds() &&
            last.right.as_constant() == copies - 1;
   }
 
-  // One register counts what is left over down to 0.
+  // True if one register counts the remaining iterations down to 0.
   [[nodiscard]] bool is_counted_down(const RoundLoop& single, uint32_t copies) const {
     if (single.handed_on().size() != 1) return false;
     const auto [reg, writer] = single.handed_on()[0];
@@ -357,7 +358,7 @@ class Control {
            begins_with(reader, reg, writer, left_over(copies));
   }
 
-  // By nobody else in the loop.
+  // True if only these instructions of the loop read the register.
   [[nodiscard]] bool is_read_by(const RoundLoop& loop, uint32_t reg,
                                 const std::set<uint32_t>& readers) const {
     for (uint32_t i = 0; i < v_.flow.instructions().size(); ++i) {
