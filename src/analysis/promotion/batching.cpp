@@ -64,8 +64,8 @@ class Judge {
     return false;
   }
 
-  // To an instruction anywhere in the kernel: a thread could have something of the link's own beside its
-  // registers and shared variables.
+  // The objection to an instruction anywhere in the kernel. By it a thread could have state of the link
+  // beside its registers and shared variables.
   [[nodiscard]] std::string object_to(uint32_t instruction) const {
     const Statement& s = *kernel_.flow.instructions()[instruction].statement;
     if (kernel_.module.is(s.head, "call")) return "it calls functions";
@@ -95,8 +95,8 @@ class Judge {
     return fmt::format(": {} ({})", kernel_.module.text(head), kernel_.module.place(head));
   }
 
-  // An instruction from which control goes over the beginning of another one otherwise than by coming to it
-  // from the text before; npos if there is none.
+  // An instruction from which control leaps over the begin of instruction `cut`, in either direction, or
+  // leaves the kernel before it; npos if there is none. Coming to `cut` itself from before is no leap.
   [[nodiscard]] uint32_t jump_over(uint32_t cut) const {
     const std::vector<BasicBlock>& blocks = kernel_.flow.blocks();
     for (const BasicBlock& block : blocks) {
@@ -121,7 +121,7 @@ class Judge {
     }
   }
 
-  // One of all threads, with nothing but a number.
+  // True for a barrier of all threads, with nothing but a number.
   [[nodiscard]] bool is_plain_barrier(const Statement& s) const {
     const std::vector<EffectKind> effects = instruction_effects(kernel_.module, s);
     return std::ranges::find(effects, EffectKind::BlockBarrier) != effects.end() && !s.predicated &&
@@ -129,7 +129,7 @@ class Judge {
            !kernel_.module.has_modifier(s, ".arrive");
   }
 
-  // The unit's variables that links need as many of as there are links.
+  // Finds the unit's variables that each link needs a copy of.
   std::string find_shared() {
     const ptx::Module& m = kernel_.module;
     const ptx::TokenRange body = kernel_.function.body.tokens;
@@ -146,8 +146,9 @@ class Judge {
     return {};
   }
 
-  // What is read behind the boundary. That is what is live there; and what the moved instructions, which come
-  // to stand behind it, read, but not what they set.
+  // The registers that are read behind the boundary. These are the live ones there. Registers that the moved
+  // instructions read count as well, but not those that they set, because these instructions come to stand
+  // behind it.
   [[nodiscard]] std::set<uint32_t> needed() const {
     std::set<uint32_t> out, set_later;
     for (const uint32_t reg : kernel_.values().liveness.live_before(boundary_)) out.insert(reg);
@@ -161,11 +162,12 @@ class Judge {
     return out;
   }
 
-  // How a register's value comes about again: by instructions, from registers that it takes as they are.
+  // An origin tells how a register's value is computed again: by instructions, from registers that it takes
+  // as they are.
   struct Origin {
     std::set<uint32_t> instructions, roots;
   };
-  // Nothing for one that must be kept.
+  // The origin of a register; nothing for a register that must be kept.
   const std::optional<Origin>& origin(uint32_t reg) {
     if (const auto known = origins_.find(reg); known != origins_.end()) return known->second;
     origins_[reg] = std::nullopt;  // in case it leads back here
@@ -181,7 +183,7 @@ class Judge {
     Origin out;
     for (const Access& access : registers_.accesses(at)) {
       if (!access.read) continue;
-      // It must still be what it was then.
+      // The register must still have the value that it had then.
       for (const uint32_t definition : definitions_[access.reg]) {
         if (flow.can_follow(at, definition)) return std::nullopt;
       }

@@ -21,8 +21,8 @@ enum class LinkArgument {
   Postponed,  // anything else: known when the link before makes its launch
 };
 
-// Postponed, and leaves a link as `argument operation value`, where the value needs no postponed argument:
-// then many links' values can be combined before any of them knows its argument.
+// A postponed argument that leaves a link as `argument operation value`, where the value needs no postponed
+// argument. Then many links' values can be combined before any of them knows its argument.
 struct CarriedArgument {
   std::string operation;            // PTX with its type: "add.s32", "max.f32", "and.b32", ...
   std::vector<std::string> values;  // operands whose combination is the value, registers or literals
@@ -46,12 +46,12 @@ struct ChainTest {
 };
 
 // A value that a Counted condition compares, `value - minus`: from each link to the next it rises or falls by
-// `step`. Behind the end of the chain it may wrap around and the tests hold again (links `tile + 1 < tiles`
-// with tiles near 2^31, or a countdown that begins below zero), so a link exists only if the value has not
-// wrapped around from the first link to the one before it. With v the value for that link, whose number is k
-// (the first link's is 0), and `first` = v - k * step, or v + k * step where it falls, both modulo 2^bits:
-//     k <= (2^bits - 1) / step  and  first <= v, or v <= first where it falls, compared as signed or
-//     unsigned.
+// `step`. Behind the end of the chain it may wrap around, and the tests hold again. Examples are links `tile
+// + 1 < tiles` with tiles near 2^31, or a countdown that begins below zero. So a link exists only if the
+// value has not wrapped around from the first link to the one before it. With v the value for that earlier
+// link, whose number is k (the first link's is 0), and `first` = v - k * step, or v + k * step where it
+// falls, both modulo 2^bits:
+//     k <= (2^bits - 1) / step  and  first <= v (v <= first where it falls), as signed or unsigned.
 struct ChainCounter {
   std::string value, minus;  // registers that test_slice computes, or literals; `minus` may be empty
   uint32_t bits = 32;        // 16, 32 or 64: of the comparison
@@ -83,8 +83,8 @@ struct ChainFacts {
   Slice next_slice;                    // computes the sources of Available arguments
   std::string condition_text;          // for the remark: why it is not better, or what it is
 
-  // Overlap: code in front of `boundary` needs nothing of earlier links. All threads of the block come to it
-  // exactly once, before the launch and before any write that others can see; null where nothing overlaps.
+  // Overlap: code before `boundary` needs nothing of earlier links. All threads of the block come to it
+  // exactly once, before the launch and before any write that others can see. It is null if nothing overlaps.
   const ptx::Statement* boundary = nullptr;
   // Pure instructions in front of the boundary that use postponed arguments, `ld.param` among them, in text
   // order: they are to stand behind the acquire instead.
@@ -92,8 +92,9 @@ struct ChainFacts {
   std::string boundary_text;  // for the remark: what ends the region, with its place
   bool boundary_is_annotated = false;
 
-  // Each postponed argument is carried, the condition is Counted, values are known at the boundary by thread
-  // 0, who makes the launch, and between boundary and launch no thread touches memory that others can see.
+  // True if four conditions hold. Each postponed argument is carried. The condition is Counted. Values are
+  // known at the boundary by thread 0, which makes the launch. Between boundary and launch no thread touches
+  // memory that others can see.
   bool looks_back = false;
   std::string look_back_text;  // why not
 };

@@ -21,8 +21,8 @@ using ptx::Statement;
 // A value that takes more operations is not looked through.
 constexpr uint32_t kDeepest = 64;
 
-// "add.s32" of an instruction that combines two values in any order; the same for all signs where that makes
-// no difference. Empty for any other.
+// The operation, "add.s32", of an instruction that combines two values in any order. It is the same for all
+// signs if that makes no difference. Empty for any other instruction.
 std::string operation_of(const ptx::Module& m, const Statement& s) {
   if (s.predicated || s.operands.size() != 3) return "";
   const std::string_view opcode = m.text(s.head);
@@ -50,7 +50,7 @@ class Carrier {
   Carrier(const FunctionFacts& kernel, const ChainFacts& chain)
       : k_(kernel), v_(kernel.values()), chain_(chain), boundary_(kernel.flow.index_of(chain.boundary)) {}
 
-  // How the argument leaves the link; empty `problem` if it is carried.
+  // Finds how the argument leaves the link; `problem` is empty if it is carried.
   std::optional<CarriedArgument> carry(const ChainArgument& a, std::string& problem) {
     out_ = {};
     own_ = 0;
@@ -92,7 +92,7 @@ class Carrier {
     }
   }
 
-  // The argument itself, as it came.
+  // True if the value is the argument itself, as it came.
   bool is_own(uint32_t definition, uint32_t reg) {
     const Expr value = v_.symbolic.written(definition, reg);
     if (!(value == Expr::parameter(argument_->offset, 8 * argument_->bytes))) return false;
@@ -100,7 +100,7 @@ class Carrier {
     return true;
   }
 
-  // Through copies, and through the operation that was found first.
+  // Follows a value through copies, and through the operation that was found first.
   bool look_through(uint32_t definition, uint32_t depth) {
     const Statement& s = at(definition);
     const ptx::Module& m = k_.module;
@@ -122,8 +122,8 @@ class Carrier {
     return v_.registers.find(i, k_.module.text(operand)) != VirtualRegisters::kNone;
   }
 
-  // Nothing writes the register at the boundary or later, and what wrote it stays where it is. It needs no
-  // postponed argument then, since nothing in front of the boundary does.
+  // True if nothing writes the register at the boundary or later, and the instruction that wrote it stays
+  // where it is. Then it needs no postponed argument, since nothing before the boundary does.
   [[nodiscard]] bool is_known_at_boundary(uint32_t reg) const {
     const VirtualRegister& r = v_.registers[reg];
     if (r.scope != &k_.function.body || r.is_parameter || k_.data.is_ambiguous(r.name)) return false;
@@ -143,7 +143,7 @@ class Carrier {
   std::string problem_;
 };
 
-// What touches memory between the boundary and the launch, so that others can see it; empty if nothing does.
+// The access to memory that others can see between the boundary and the launch; empty if there is none.
 std::string between(const FunctionFacts& k, const ChainFacts& chain) {
   const ControlFlow& flow = k.flow;
   const uint32_t boundary = flow.index_of(chain.boundary);

@@ -32,20 +32,20 @@ bool is_warp_barrier(const ptx::Module& m, const Statement& s) {
   return (m.is(s.head, "bar") || m.is(s.head, "barrier")) && m.has_modifier(s, ".warp");
 }
 
-// What makes earlier writes visible to who looks for them.
+// True for an instruction that makes earlier writes visible to threads that look for them.
 bool publishes(const ptx::Module& m, const Statement& s) {
   using enum EffectKind;
   return m.is(s.head, "call") ||
          has(instruction_effects(m, s), {Fence, Atomic, Reduction, StrongStore, BarrierObject});
 }
 
-// How a thread sees what others have published.
+// True for an instruction by which a thread sees what others have published.
 bool looks(const ptx::Module& m, const Statement& s) {
   using enum EffectKind;
   return m.is(s.head, "call") || has(instruction_effects(m, s), {StrongLoad, Atomic, BarrierObject});
 }
 
-// Which writes may come before the launch in the order that a later link sees.
+// Tells which writes may come before the launch in the order that a later link sees.
 class BeforeLaunch {
  public:
   BeforeLaunch(const FunctionFacts& kernel, const Site& site)
@@ -113,7 +113,7 @@ class Finder {
       out.text = "no place before the launch is passed by all threads of the block";
       return out;
     }
-    // What stands against a place stands against all later ones.
+    // An objection to a place holds for all later places.
     const auto first_illegal = std::ranges::partition_point(
         points_, [&](const Point& point) { return judge(point).problem.empty(); });
     if (first_illegal == points_.end()) {
@@ -179,7 +179,7 @@ class Finder {
     return out;
   }
 
-  // ---- what stands against a place ----
+  // ---- objections to a place ----
 
   struct Judgement {
     std::string problem;
@@ -222,7 +222,8 @@ class Finder {
     });
   }
 
-  // What it reads has the same value at the boundary: it is written once, and before, if it is moved itself.
+  // True if the registers that it reads have the same value at the boundary. Each is written once, and before
+  // the instruction if its writer is moved itself.
   [[nodiscard]] bool can_move(uint32_t i, const std::set<uint32_t>& tainted) const {
     if (!code_.is_movable(i) || k_.flow.in_loop(i)) return false;
     return std::ranges::all_of(v_.registers.accesses(i), [&](const Access& access) {
@@ -235,7 +236,7 @@ class Finder {
     });
   }
 
-  // Why the instruction must not come early; empty if it may.
+  // The reason why the instruction must not run early; empty if it may.
   [[nodiscard]] std::string objection(uint32_t i) const {
     using enum EffectKind;
     const Statement& s = at(i);
@@ -335,7 +336,7 @@ class Finder {
     for (const uint32_t i : judgement.moved) out.moved.push_back(&at(i));
   }
 
-  // What is worth running early: all but a few instructions that no memory is needed for.
+  // True for an instruction worth running early: all but those few that need no memory.
   [[nodiscard]] bool takes_time(uint32_t i) const {
     using enum EffectKind;
     return k_.flow.in_loop(i) || !memory_.uses_of(at(i)).empty() ||

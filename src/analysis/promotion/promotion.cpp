@@ -71,9 +71,9 @@ class Judge {
     return std::nullopt;
   }
 
-  // The links of a chain are as far apart as natively: nothing is put off, and of launches by other threads
-  // there are none. So the order that a stream gives says nothing here, and the site is judged as one
-  // without.
+  // The site without its stream's order. The links of a chain are as far apart as natively: no launch is
+  // deferred, and other threads launch nothing. So the order that a stream gives says nothing here, and the
+  // site is checked as one without.
   [[nodiscard]] Site without_order() const {
     Site site = *site_;
     site.streams = {{StreamClass::FireAndForget, "the fire-and-forget stream"}};
@@ -119,8 +119,8 @@ class Judge {
     return std::nullopt;
   }
 
-  // The threads of a resident block go on to its next link together, so none may leave before the others have
-  // met for the last time.
+  // The threads of a resident block go on to its next link together. So no thread may leave before the others
+  // have met for the last time.
   Found object_to_exits() {
     const Finding finding = early_exit(k_, block_[0] % 32 == 0, MayLeave::Nobody);
     if (finding.answer == Answer::No) return std::nullopt;

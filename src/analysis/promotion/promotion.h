@@ -2,15 +2,16 @@
 // III).
 //
 // Each run of such a kernel is a link. The promoted kernel runs the links one behind the other in blocks that
-// stay: who takes link n needs to know that it exists, its arguments, and when what earlier links did may be
-// used. This analysis finds what of that is known without waiting for the link before.
+// stay. The block that takes link n needs to know that the link exists, its arguments, and when it may use
+// the results of earlier links. This analysis finds which of these are known without waiting for the link
+// before.
 //
-// What a link may do early. Natively link n + 1 begins at the earliest when link n launches it. Everything
-// that a thread does behind the launch, or that no barrier brings before it, is in no order with any later
-// link: a load of a later link may see it or not. So what stands in the way of running the beginning of a
-// link early is only what can come before the launch in an earlier link (a write that the launch, or a
-// barrier, can be reached from), the use of an argument that is not known yet, and what the beginning itself
-// does to memory.
+// The early part of a link. Natively link n + 1 begins at the earliest when link n launches it. A thread's
+// accesses behind the launch, or that no barrier brings before it, have no order with any later link. A load
+// of a later link may see them or not. So only three things prevent running the beginning of a link early.
+// The first are writes that can come before the launch in an earlier link (the launch, or a barrier, can be
+// reached from them). The second is the use of an argument that is not known yet. The third are accesses of
+// the beginning itself to memory.
 #pragma once
 
 #include <memory>
@@ -28,11 +29,12 @@ struct ChainVerdict {
   std::optional<Objection> objection;
 };
 
-// `assume_noalias`: writes of a link that come before its launch are not read by the beginning of later
-// links.
+// `assume_noalias`: the beginning of later links does not read the writes of a link that come before its
+// launch.
 ChainVerdict judge_promotion(const FunctionFacts& kernel, bool assume_noalias);
 
-// What is known of the chain, or the objection; a few lines. Nothing for a function that launches nothing.
+// Prints the facts of the chain, or the objection, in a few lines. Nothing for a function that launches
+// nothing.
 std::string print_promotion(const FunctionFacts& kernel);
 
 }  // namespace klap::analysis

@@ -32,7 +32,7 @@ void find_step(const Expr& stored, ChainArgument& a) {
   a.step = terms[0].coefficient;
 }
 
-// The pure code of what is stored, the same for all threads of the block.
+// The pure code of the stored value, which is the same for all threads of the block.
 std::optional<PureSlice> slice_of(const FunctionFacts& k, const ChainArgument& a) {
   auto slice = PureCode(k).slice(store_index(k, a), a.source);
   if (slice && slice->by_thread) slice.reset();
@@ -41,7 +41,7 @@ std::optional<PureSlice> slice_of(const FunctionFacts& k, const ChainArgument& a
 
 ByteRange bytes_of(const ChainArgument& a) { return {a.offset, a.bytes}; }
 
-// Withdraws what uses a postponed argument until nothing changes.
+// Withdraws every value that uses a postponed argument until nothing changes.
 void postpone(const FunctionFacts& k, std::vector<ChainArgument>& arguments) {
   for (bool more = true; more;) {
     more = false;

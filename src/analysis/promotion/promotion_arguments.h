@@ -11,19 +11,20 @@
 
 namespace klap::analysis {
 
-// What the site stores, with its kinds, by offset.
+// The arguments that the site stores, with their kinds, by offset.
 //
-// What is stored is a value in terms of the link's own arguments. Equal to the argument at the same place:
-// unchanged. The argument and a constant added or multiplied: link n's is known from the first one's.
-// Anything else that pure code computes is available, as long as it uses no argument that is not: assuming
-// all of them available and withdrawing that until nothing changes lets arguments that depend on each other
-// (`a, b = b, a`) stay available. All threads must compute the same, as anyone may be asked to.
+// Each stored value is one in terms of the link's own arguments. If it equals the argument at the same place,
+// it is unchanged. If it is the argument and a constant added or multiplied, link n's value is known from the
+// first one's. Any other value that pure code computes is available, as long as it uses no argument that is
+// not. All arguments are assumed available at first, and that is withdrawn until nothing changes. So
+// arguments that depend on each other (`a, b = b, a`) stay available. All threads must compute the same
+// value, as any of them may be asked to.
 std::vector<ChainArgument> classify_arguments(const FunctionFacts& kernel, const Site& site);
 
 // The code that computes all available arguments.
 Slice slice_of_available(const FunctionFacts& kernel, const std::vector<ChainArgument>& arguments);
 
-// What stands against passing on the kernel's parameters: each that it reads must be stored, as a whole or,
+// The objection to passing on the kernel's parameters. Each one that it reads must be stored, as a whole or,
 // if all links have the same, in other pieces.
 std::optional<Objection> object_to_parameters(const FunctionFacts& kernel,
                                               const std::vector<ChainArgument>& arguments);

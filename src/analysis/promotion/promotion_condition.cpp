@@ -53,7 +53,7 @@ bool is_integer(std::string_view type) {
          type == ".u64" || type == ".b16" || type == ".b32" || type == ".b64";
 }
 
-// What `b R a` says of a and b, the other way round.
+// The relation of b and a that `a R b` states.
 Relation swapped(Relation relation) {
   using enum Relation;
   if (relation == Less) return Greater;
@@ -139,7 +139,7 @@ class Finder {
   }
   [[nodiscard]] uint32_t at_end() const { return static_cast<uint32_t>(k_.flow.instructions().size()); }
 
-  // ---- what they test ----
+  // ---- the tested values ----
 
   std::string find_slices() {
     std::vector<uint32_t> all;
@@ -164,7 +164,7 @@ class Finder {
                                [&](const ByteRange& bytes) { return touches(arguments_, bytes, kind); });
   }
 
-  // True for what is the same for all links.
+  // True for a value that is the same for all links.
   [[nodiscard]] bool is_settled(uint32_t reader, std::string_view operand) const {
     const auto slice = code_.slice(reader, operand);
     return slice && !reads(*slice, LinkArgument::Stepped) && !reads(*slice, LinkArgument::Available);
@@ -252,7 +252,7 @@ class Finder {
     return (next - value).as_constant();
   }
 
-  // The argument that an expression reads as a whole, if something is added to it from link to link.
+  // The argument that an expression reads as a whole, if a constant is added to it from link to link.
   [[nodiscard]] const ChainArgument* stepped(const ExprNode& parameter) const {
     const auto found = std::ranges::find_if(arguments_, [&](const ChainArgument& a) {
       return a.kind == LinkArgument::Stepped && !a.multiplies && a.offset == parameter.value &&
@@ -261,7 +261,7 @@ class Finder {
     return found == arguments_.end() ? nullptr : &*found;
   }
 
-  // See promotion_condition.h.
+  // promotion_condition.h explains this.
   std::string comparison(const Comparison& c) {
     const auto grown = growth(c);
     if (!grown) return unclear(c.setp);
@@ -295,8 +295,8 @@ class Finder {
     counter.is_signed = false;
   }
 
-  // Where the bound is so far from the end of the range that no step leads across both, or, for steps of one,
-  // it does not matter.
+  // True if the bound is so far from the end of the range that no step leads across both. A single comparison
+  // with steps of one needs no such distance: promotion_condition.h tells why.
   [[nodiscard]] bool stays_in_range(const Comparison& c, const ChainCounter& counter, bool inclusive) const {
     const uint64_t room = counter.step - 1 + (inclusive ? 1 : 0);
     if (room == 0 || (counter.step == 1 && comparisons_.size() == 1)) return true;

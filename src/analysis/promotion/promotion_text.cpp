@@ -1,4 +1,4 @@
-// What klap-ptx prints of a chain.
+// This file writes the text that klap-ptx prints of a chain.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
