@@ -1,4 +1,4 @@
-// The analyses that can be looked at: each a printer for one function, and an option of `klap-ptx inspect`.
+// The analyses that can be printed: each is a printer for one function, and an option of `klap-ptx inspect`.
 #pragma once
 
 #include <span>
