@@ -48,7 +48,7 @@ constexpr char kIsFirstPredicate[] = "%klap_is_first";
 constexpr std::array<const char*, 3> kOwnExtentRegisters = {"%klap_block_x", "%klap_block_y",
                                                             "%klap_block_z"};
 
-// What belongs to the site of that number has its number in its name, but for the first.
+// Names of one site end in its number, except for the first site.
 std::string numbered(const char* name, size_t number) {
   return number == 0 ? std::string(name) : name + std::to_string(number);
 }
@@ -87,7 +87,7 @@ void drop_callee_address(const FunctionFacts& parent, const Site& site, Edits& e
   if (parent.module.is(definition.head, "mov")) edits.replace(definition.tokens, "");
 }
 
-// The launch call: nothing to do but to report what the record step found.
+// The launch call only has to report the result of the record step.
 std::string launch_text(const Site& site, const std::string& error) {
   std::string text = fmt::format(
       "{{\n\t.reg .pred %klap_failed;\n\tsetp.ne.u32 %klap_failed, {0}, 0;\n"
@@ -104,8 +104,8 @@ std::string query_text(const analysis::ErrorQuery& query) {
   return text + "\t}";
 }
 
-// `(a, b)` with the queues added behind, and what stands behind those; `()` or no list at all where the
-// kernel had no parameters.
+// `(a, b)` with the queues added behind, and `behind` after those. A kernel without parameters has `()` or no
+// list at all.
 void add_queue_parameters(const Module& m, const Function& f, size_t queues, const std::string& behind,
                           Edits& edits) {
   std::string declaration;
@@ -132,8 +132,8 @@ std::vector<std::string> marker_arguments(const Module& m, const Statement& scop
   return operands;
 }
 
-// Says where the child's arguments are, `record` being the template's operand for those of this child, and
-// declares the registers that hold it.
+// Tells where the child's arguments are, and declares the registers that hold that. `record` is the
+// template's operand for the record of this child.
 std::string place_arguments(InlineKernel& kernel, const RecordLayout& layout, const ConsumerShape& shape,
                             const std::string& prefix, const std::string& record,
                             const std::string& parameter) {
@@ -155,7 +155,7 @@ std::string place_arguments(InlineKernel& kernel, const RecordLayout& layout, co
   return text;
 }
 
-// Literals, and registers for own extents (own_block_text).
+// The text of an extent: a literal, or a register for own extents (own_block_text).
 std::string extent_text(const std::array<uint32_t, 3>& block, size_t axis) {
   return block.at(axis) == kOwnExtent ? kOwnExtentRegisters.at(axis) : std::to_string(block.at(axis));
 }
@@ -170,8 +170,8 @@ std::string own_block_text(const std::string& parameter) {
   return text;
 }
 
-// The child's body in place of one marker call, `sites` what it launches in turn. The marker's operands are
-// copied first: the body runs many times, and its own names must not depend on the template's.
+// The child's body in place of one marker call; `sites` are its own launch sites. The marker's operands are
+// copied first. The body runs many times, and its own names must not depend on the template's.
 std::string child_text(const Module& child_module, const Function& child, const FedBody& body,
                        const ConsumerShape& shape, const std::vector<std::string>& operands,
                        const std::string& prefix, const std::string& parameter, LineTables& lines,
@@ -213,7 +213,7 @@ std::string child_text(const Module& child_module, const Function& child, const 
     text += fmt::format("\t.reg .b32 {0};\n\tmov.b32 {0}, {1};\n", name, operands[i + 1]);
     vectors.at(i / 3)->at(i % 3) = name;
   }
-  // What follows is the template's again.
+  // The text behind the body is the template's again.
   return text + "\t" + inline_kernel(child_module, child, kernel, lines) + "\n\t" +
          lines.head(child_module, child) + "\n\t}";
 }
@@ -222,8 +222,8 @@ std::string child_text(const Module& child_module, const Function& child, const 
 
 namespace {
 
-// The site's two calls. In the documented form the first only says that there is a buffer; the record is made
-// at the launch, and the argument stores move there.
+// Edits the site's two calls. In the documented form the first call only says that there is a buffer. The
+// record is made at the launch, and the argument stores move there.
 void record_edits(const Module& m, const RecordingSite& recording, size_t number, Edits& edits,
                   LineTables& lines) {
   const Site& site = recording.site;
@@ -260,8 +260,8 @@ void record_edits(const Module& m, const RecordingSite& recording, size_t number
   edits.replace(site.launch_scope->tokens, recording.own ? "{\n\t" + text + "\n\t}" : text);
 }
 
-// A copy of the kernel with another name and so many queues as further parameters, and another one if there
-// is a declaration for it.
+// A copy of the kernel with another name and so many queues as further parameters. If `behind` is a
+// declaration, one more parameter follows.
 Edits copy_with_queues(const FunctionFacts& parent, size_t queues, const std::string& name, LineTables& lines,
                        const std::string& behind = "") {
   const Module& m = parent.module;
@@ -281,7 +281,7 @@ Edits copy_with_queues(const FunctionFacts& parent, size_t queues, const std::st
   return edits;
 }
 
-// The site's own launch stays, for what the template does not record.
+// Keeps the site's own launch, for children that the template does not record.
 void keep_launch(const RecordingSite& recording, size_t number, Edits& edits, std::string& head,
                  LineTables& lines) {
   const KeptLaunch kept{recording.site, recording.record, number, numbered(kQueueRegister, number),
@@ -293,13 +293,13 @@ void keep_launch(const RecordingSite& recording, size_t number, Edits& edits, st
   head += kept.registers();
 }
 
-// Whether threads of the parent run children themselves.
+// True if threads of the parent run children themselves.
 bool runs_children(const std::vector<RecordingSite>& sites) {
   return std::ranges::any_of(
       sites, [](const RecordingSite& site) { return site.own && site.own->most_threads != 0; });
 }
 
-// Everything but the ways out.
+// All edits of a recording parent but the ways out.
 Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSite>& sites,
                       const std::string& name, LineTables& lines, bool in_slices) {
   const Module& m = parent.module;
@@ -339,7 +339,7 @@ std::string leave_text(const Module& leave, int number, LineTables& lines) {
          "\n\tsetp.ne.u32 %klap_is_last, %klap_last, 0;\n\t@%klap_is_last bra $klap_launch;\n\tret;\n";
 }
 
-// The same in place of one `ret`, `exit` or branch to one, which only some threads may take.
+// The text that replaces one `ret`, `exit` or branch to one, which only some threads may take.
 std::string way_out_text(const Module& m, const Statement& way, const Module& leave, int number,
                          LineTables& lines) {
   const std::string text = "\t" + leave_text(leave, number, lines);
@@ -376,7 +376,7 @@ std::vector<std::string> marker_declarations(const Module& m, const Module& comp
 
 namespace {
 
-// One of the functions that launch what a queue holds.
+// The text of one of the functions that launch the children in a queue.
 std::string launch_queue_text(const char* function, const Site& site, const DeviceLaunch& launch,
                               std::vector<std::string> arguments, LineTables& lines) {
   InlineCall call;
@@ -388,7 +388,7 @@ std::string launch_queue_text(const char* function, const Site& site, const Devi
          inline_function(launch.leave, template_function(launch.leave, function), call, lines) + "\n";
 }
 
-// Where only the last thread of the grid or group arrives.
+// The launches if only the last thread of the grid or group arrives.
 std::string launch_children_text(const std::vector<const Site*>& sites,
                                  const std::vector<DeviceLaunch>& launches, LineTables& lines) {
   std::string text;
@@ -399,7 +399,7 @@ std::string launch_children_text(const std::vector<const Site*>& sites,
   return text + "\tret;\n";
 }
 
-// The same where the groups take turns, each to launch all of its queues.
+// The launches if the groups take turns, each to launch all of its queues.
 std::string launch_in_turns_text(const std::vector<const Site*>& sites,
                                  const std::vector<DeviceLaunch>& launches, LineTables& lines) {
   const Module& leave = launches.front().leave;
@@ -424,8 +424,9 @@ std::string launch_in_turns_text(const std::vector<const Site*>& sites,
 
 namespace {
 
-// Makes all threads leave as templates/aggregate/leave_grid.cu or leave_chain.cu says, the first of which
-// counts them for all: one for each of the sites. Returns the declarations of what that uses.
+// Makes all threads leave as templates/aggregate/leave_grid.cu or leave_chain.cu says. There is one of these
+// for each site; the first one counts the threads for all. Returns the declarations of the functions that
+// this uses.
 std::vector<std::string> add_leaving(const FunctionFacts& parent, const std::vector<const Site*>& sites,
                                      const std::vector<DeviceLaunch>& launches, const analysis::Exits& exits,
                                      Edits& edits, LineTables& lines) {
@@ -455,14 +456,14 @@ std::vector<std::string> add_leaving(const FunctionFacts& parent, const std::vec
   return declarations;
 }
 
-// What a group needs to launch, or a child's code, takes more registers than most kernels, and must not keep
-// the largest blocks out.
+// A group's launches, or a child's code, take more registers than most kernels have. They must not keep the
+// largest blocks out.
 void keep_largest_blocks(const FunctionFacts& parent, Edits& edits) {
   if (parent.function.attributes.empty())
     edits.insert_before(parent.function.body.tokens.first, ".maxntid 1024, 1, 1\n");
 }
 
-// Each of them once.
+// Returns each declaration once.
 std::vector<std::string> without_repetition(const std::vector<std::string>& declarations) {
   std::vector<std::string> out;
   for (const std::string& text : declarations) {
@@ -505,8 +506,8 @@ void surround(const Surroundings& surroundings, Edits& edits) {
   }
 }
 
-// Where all sites share a queue, which may have no room for a launch: then the program's own is made, and a
-// thread that gets no buffer for it may leave.
+// Adds the leaving of a parent whose sites all share a queue. The queue may have no room for a launch. Then
+// the program's own launch is made, and a thread that gets no buffer for it may leave.
 std::vector<std::string> add_leaving_of_queue(const FunctionFacts& parent, const DeviceLaunch& launch,
                                               Edits& edits, LineTables& lines) {
   keep_largest_blocks(parent, edits);
@@ -564,8 +565,8 @@ std::string arguments_text(const Function& child, const ConsumerShape& shape,
   return text + load_held(child, kernel) + "\t}";
 }
 
-// The markers of templates/worklist/feed.cu and chain.cu end in the number of the kernel that is meant; the
-// others' have none.
+// The markers of templates/worklist/feed.cu and chain.cu end in the number of the kernel that is meant. Other
+// markers have no number.
 size_t marked_number(std::string_view marker) {
   size_t number = 0;
   for (const char digit : marker.substr(std::string_view(kChildMarker).size())) {
@@ -574,7 +575,7 @@ size_t marked_number(std::string_view marker) {
   return number;
 }
 
-// Of the kernel of that number, with names that begin with `prefix`.
+// The sites of the kernel of that number, with names that begin with `prefix`.
 FeedingSites sites_of(const FedKernels& fed, size_t number, const std::string& prefix, LineTables& lines) {
   const FedKernel& kernel = fed.kernels.at(number);
   return {kernel.kernel, kernel.targets, fed.record, prefix, "%klap_queue", lines};
@@ -586,7 +587,7 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
                           const Module& consumer, const std::string& name, LineTables& lines,
                           const FedKernels* fed) {
   const Function& f = template_function(consumer, kConsumerKernel);
-  // Those in shared memory stand in the kernel's body.
+  // Variables in shared memory stand in the kernel's body, so the template's unit declares none.
   if (!consumer.variables.empty())
     throw Error(ErrorCode::Internal, "the consumer template declares variables");
   const analysis::ControlFlow flow(consumer, f);
@@ -595,7 +596,7 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
   edits.replace({f.tokens.first, f.name_token}, linkage_text(child) + ".entry");
   edits.replace({f.name_token, f.name_token + 1}, name);
   lines.keep(consumer, f.body, edits);
-  // The others' block and launch bounds are the template's.
+  // Other consumers have the template's block and launch bounds.
   if (shape.lanes != 0 && !child.attributes.empty())
     edits.insert_before(f.body.tokens.first, std::string(child_module.text(child.attributes)) + "\n");
   edits.insert_after(f.body.tokens.first, "\n\t" + lines.head(child_module, child));

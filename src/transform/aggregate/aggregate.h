@@ -1,13 +1,13 @@
 // Grid aggregation: the two kernels that replace a launch site.
 //
-// The recording parent is the parent with its launch replaced by an append to a record queue: the program's
-// own argument stores go into the record instead of the device runtime's buffer, and the launch call only
-// reports the error code it would have returned. (In the documented form of a launch the grid is known only
-// at the launch call, so the record is made and filled there.) The consumer is a template that runs all
-// recorded children: enqueued by the host behind the parent (launcher "host"), or launched by the last thread
-// of the parent, as a grid of exactly the children's blocks ("device"). Both come out as PTX text of one
-// kernel each, to be placed in a unit by unit.h. (KLAP paper, section III.B: kernel-granularity aggregation;
-// here without its read-back of totals to the host and without a device launch.)
+// The recording parent is the parent with its launch replaced by an append to a record queue. The program's
+// own argument stores go into the record instead of the device runtime's buffer. The launch call only reports
+// the error code it would have returned. (In the documented form of a launch the grid is known only at the
+// launch call, so the record is made and filled there.) The consumer is a template that runs all recorded
+// children. The host enqueues it behind the parent (launcher "host"). Or the last thread of the parent
+// launches it, as a grid of exactly the children's blocks ("device"). Both come out as PTX text of one kernel
+// each, to be placed in a unit by unit.h. (KLAP paper, section III.B: kernel-granularity aggregation; here
+// without its read-back of totals to the host and without a device launch.)
 #pragma once
 
 #include <cstdint>
@@ -23,35 +23,36 @@
 
 namespace klap::transform {
 
-// `name` is the variant's name; `lines` the line tables of the unit that the kernel is for, here and below.
-// What the templates add is counted to the source line of the launch, and in a consumer to the line of the
-// child's head. `in_slices`: it can be launched so, and has the parameter of slices.h behind the queues.
+// `name` is the variant's name. `lines` are the line tables of the unit that the kernel is for, here and
+// below. Code of the templates is counted to the source line of the launch, and in a consumer to the line of
+// the child's head. `in_slices`: the parent can be launched in slices, and has the parameter of slices.h
+// behind the queues.
 Generated recording_parent(const analysis::FunctionFacts& parent, const std::vector<RecordingSite>& sites,
                            const std::string& name, LineTables& lines, bool in_slices);
 
-// The same for launcher "device", with one of these for each site: `leave` is
-// templates/aggregate/leave_grid.cu compiled for the child's block and layout, `consumer` the kernel that the
-// last thread launches. It launches them in the order of the sites.
+// The recording parent for launcher "device", with one of `launches` for each site. `leave` is
+// templates/aggregate/leave_grid.cu compiled for the child's block and layout. `consumer` is the kernel that
+// the last thread launches. It launches them in the order of the sites.
 Generated launching_parent(const analysis::FunctionFacts& parent, const std::vector<RecordingSite>& sites,
                            const std::vector<DeviceLaunch>& launches, const std::string& name,
                            LineTables& lines, bool in_slices);
 
-// The same where the children launch again: `record` is templates/worklist/feed_record.cu, `targets` the
-// numbers of the kernels that the sites launch. What does not fit the queue is launched as the program does.
-// `launch` is null for launcher "host"; its `leave` is templates/worklist/leave_chain.cu, which launches one
-// consumer for all sites.
+// The recording parent if the children launch again. `record` is templates/worklist/feed_record.cu, `targets`
+// are the numbers of the kernels that the sites launch. A child that does not fit the queue is launched as
+// the program does. `launch` is null for launcher "host". Its `leave` is templates/worklist/leave_chain.cu,
+// which launches one consumer for all sites.
 Generated feeding_parent(const analysis::FunctionFacts& parent, const std::vector<uint32_t>& targets,
                          const ptx::Module& record, const std::string& name, LineTables& lines,
                          const DeviceLaunch* launch);
 
-// The same for launches in one queue where some keep an order: `record` is
-// templates/loop_launches/chain_record.cu. Where none does, it is a feeding parent.
+// The recording parent for launches in one queue if some keep an order: `record` is
+// templates/loop_launches/chain_record.cu. If none keeps an order, it is a feeding parent.
 Generated chaining_parent(const analysis::FunctionFacts& parent, const analysis::Chained& chained_launches,
                           const ptx::Module& record, const std::string& name, LineTables& lines,
                           const DeviceLaunch* launch);
 
-// `consumer` is templates/aggregate/consumer.cu, exact.cu, chain.cu or feed.cu, compiled for `shape`; `fed`
-// only for the last. `child` gives the kernel its linkage and its line.
+// Makes the consumer. `consumer` is templates/aggregate/consumer.cu, exact.cu, chain.cu or feed.cu, compiled
+// for `shape`; `fed` is given only for the last. `child` gives the kernel its linkage and its line.
 Generated consumer_kernel(const ptx::Module& child_module, const ptx::Function& child,
                           const ConsumerShape& shape, const ptx::Module& consumer, const std::string& name,
                           LineTables& lines, const FedKernels* fed = nullptr);

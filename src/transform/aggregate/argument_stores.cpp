@@ -28,7 +28,7 @@ std::vector<const Statement*> ArgumentStores::in_order() const {
   return out;
 }
 
-// Those that are read, by offset.
+// The parts of a store that the child reads, by offset.
 std::vector<ArgumentStores::Part> ArgumentStores::parts(const Statement& store) const {
   std::vector<Part> out;
   for (const Argument& argument : site_.arguments) {
@@ -40,7 +40,7 @@ std::vector<ArgumentStores::Part> ArgumentStores::parts(const Statement& store) 
   return out;
 }
 
-// Whether the parts of a vector still make one, aligned as it must be.
+// True if the parts of a vector still make one vector, aligned as it must be.
 bool ArgumentStores::stays_whole(const Statement& store, const std::vector<Part>& parts) const {
   const auto all = std::ranges::count(site_.arguments, &store, &Argument::store);
   const uint32_t bytes = parts.front().argument->bytes;
@@ -65,7 +65,7 @@ std::string ArgumentStores::store_to(const Statement& store, std::string_view dr
 std::string ArgumentStores::store_once(const Statement& store, const Part& part) const {
   if (by_ == Once::ByOne)
     return fmt::format("@{} {}", is_first_, store_to(store, ".v", part.at, part.argument->source));
-  // Strong, since the first thread from the queue's other end may store the same.
+  // The store is strong, since the first thread from the queue's other end may store the same.
   return fmt::format("@{} st.relaxed.gpu.global{} [{}+{}], {};", is_first_, part.argument->type, once_,
                      part.at, part.argument->source);
 }

@@ -1,4 +1,4 @@
-// The argument stores of a launch, as they are for the records that they fill.
+// The argument stores of a launch, rewritten for the records that they fill.
 #pragma once
 
 #include <string>
@@ -12,17 +12,18 @@ namespace klap::transform {
 
 class ArgumentStores {
  public:
-  // Whether another thread may store what is passed once at the same time.
+  // Tells whether another thread may store the arguments that are passed once at the same time.
   enum class Once { ByTwo, ByOne };
 
   // The buffer's register of the site holds the address that the layout's offsets count from. `once` is the
-  // register of the address for what is passed once, `is_first` the predicate of the thread that stores it.
+  // register with the address of the arguments that are passed once. `is_first` is the predicate of the
+  // thread that stores them.
   ArgumentStores(const ptx::Module& module, const analysis::Site& site, const RecordLayout& layout,
                  std::string once, std::string is_first, Once by = Once::ByTwo);
 
   // All stores of the site in text order, a vector store once.
   [[nodiscard]] std::vector<const ptx::Statement*> in_order() const;
-  // What becomes of one; empty where nobody reads what it stores.
+  // The text that replaces a store; empty if no thread reads the stored bytes.
   [[nodiscard]] std::string text(const ptx::Statement& store) const;
 
  private:

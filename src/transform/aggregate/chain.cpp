@@ -30,7 +30,7 @@ MarkedFunctions marked_functions(const analysis::FunctionFacts& parent) {
   return {{kGetBufferMarker, idiom.get_buffer}, {kDeviceLaunchMarker, idiom.launch}};
 }
 
-// As small as alignment lets it be.
+// The layout whose header is as small as alignment allows.
 RecordLayout layout_of(const std::vector<FedBody>& bodies, bool in_order) {
   uint32_t align = 0, bytes = 0;
   for (const FedBody& body : bodies) {
@@ -93,7 +93,7 @@ std::vector<std::string> ChainedSites::declarations() const {
   return marker_declarations(parent_.module, record_, marked_functions(parent_));
 }
 
-// As KLAP_SCOPE_NONE and so on in templates/loop_launches/chain.h.
+// The scope as KLAP_SCOPE_NONE and so on in templates/loop_launches/chain.h.
 std::string ChainedSites::scope(size_t number) const {
   return std::to_string(static_cast<uint32_t>(chained_.scopes.at(number)));
 }
@@ -108,7 +108,7 @@ Around ChainedSites::first_call(size_t number) const {
   for (const auto& [marker, name] : marked_functions(parent_)) call.symbols[marker] = name;
   Around out;
   out.before = "{\n\t" + inline_function(record_, template_function(record_, kReserveFunction), call, lines_);
-  // No buffer where the launch is refused: then the arguments' address is none.
+  // A refused launch gets no buffer: then the address of the arguments is null.
   out.before += fmt::format(
       "\n\tsetp.eq.u64 %klap_h_own, %klap_h_arguments, 0;\n\tsetp.eq.u64 %klap_h_none, %klap_h_refused, 0;\n"
       "\tand.pred %klap_h_own, %klap_h_own, %klap_h_none;\n\t@%klap_h_own bra $klap_h_ask{2};\n{3}"
@@ -118,13 +118,13 @@ Around ChainedSites::first_call(size_t number) const {
   return out;
 }
 
-// Where the device runtime has not been asked, the kernel itself must tell the last error.
+// If the device runtime has not been asked, the kernel itself must tell the last error.
 std::string ChainedSites::note_refusal(size_t number) const {
   if (!refuses(chained_.scopes.at(number))) return "";
   return fmt::format("\t@!%klap_h_none mov.b32 %klap_h_error, {};\n", kPendingCountExceeded);
 }
 
-// The answer to a question for the last error.
+// The answer to a query of the last error.
 Around ChainedSites::query(const analysis::ErrorQuery& query) {
   Around out;
   out.after = "{\n\t.reg .pred %klap_h_failed;\n\tsetp.ne.u32 %klap_h_failed, %klap_h_error, 0;\n";
@@ -156,7 +156,8 @@ Around ChainedSites::launch_call(size_t number) const {
   return out;
 }
 
-// What is launched after all is launched late, when a stream of the thread's own might be gone.
+// The program's own launches are made late, when a stream of the thread's own might be gone. So no such
+// streams are created.
 Surroundings ChainedSites::in_parent() const {
   Surroundings out = without_own_streams(parent_, "");
   for (size_t i = 0; i < parent_.sites.size(); ++i) {

@@ -1,12 +1,12 @@
-// The launch sites of a kernel whose launches are recorded in one queue: those in and beside a loop, and
-// those whose order is kept.
+// The launch sites of a kernel whose launches are recorded in one queue: sites in and beside a loop, and
+// sites whose order is kept.
 //
-// Where no launch has an order, the sites are feeding ones (feed.h) and only the consumer differs. Otherwise
-// each record knows the one before it: that of its thread, which a register keeps from one launch to the
-// next, at whichever site, or that of its block, which a word of shared memory keeps
-// (templates/loop_launches/chain_record.cu). The program's own two calls stay here as well, each behind a
-// branch. At the first call there is a third way: neither a record nor the program's call, but no buffer,
-// which the program meets as it meets a launch that the device runtime refuses.
+// If no launch has an order, the sites are feeding ones (feed.h) and only the consumer differs. Otherwise
+// each record knows the one before it. That is the record of its thread, which a register keeps from one
+// launch to the next, at whichever site. Or it is the record of its block, which a word of shared memory
+// keeps (templates/loop_launches/chain_record.cu). The program's own two calls stay here as well, each behind
+// a branch. At the first call there is a third way: neither a record nor the program's call, but no buffer.
+// The program then goes on as after a launch that the device runtime refuses.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 
 namespace klap::transform {
 
-// For templates/loop_launches/chain.cu and kernels of that module.
+// The shape for templates/loop_launches/chain.cu and kernels of that module.
 ConsumerShape chain_shape(const ptx::Module& module, const analysis::Chained& chained, bool grid_is_1d);
 
 class ChainedSites {
@@ -40,9 +40,10 @@ class ChainedSites {
         lines_(lines) {}
 
   [[nodiscard]] Surroundings in_parent() const;
-  // Must stand at the parent's entry. A thread is at one of its sites at a time: they share what they need.
+  // This text must stand at the parent's entry. A thread is at one of its sites at a time: they share what
+  // they need.
   [[nodiscard]] std::string entry() const;
-  // Of functions that in_parent() calls and the parent's module may not declare.
+  // Declarations of functions that in_parent() calls and the parent's module may not declare.
   [[nodiscard]] std::vector<std::string> declarations() const;
 
  private:
@@ -51,9 +52,9 @@ class ChainedSites {
   [[nodiscard]] static Around query(const analysis::ErrorQuery& query);
   [[nodiscard]] std::string note_refusal(size_t number) const;
   [[nodiscard]] bool keeps_block_order() const;
-  // Whether launches of the scope are refused where the queue is full, without asking the device runtime.
+  // True if launches of the scope are refused when the queue is full, without asking the device runtime.
   [[nodiscard]] bool refuses(analysis::OrderScope scope) const;
-  // What both of a site's template functions are told of it.
+  // The scope that both of a site's template functions are told.
   [[nodiscard]] std::string scope(size_t number) const;
 
   const analysis::FunctionFacts& parent_;

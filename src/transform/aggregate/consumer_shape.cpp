@@ -39,9 +39,9 @@ void hold_arguments(ConsumerShape& shape) {
   shape.held_words = kMostWords;
 }
 
-// What a thread has under way takes registers, and so room for other threads. On an H200 four rounds of
-// twelve loads made sums over long rows 15 to 25 % faster and nothing slower by more than 2 %; with eight,
-// programs of short rows were a third slower.
+// A thread's loads in flight take registers, and so room for other threads. On an H200 four iterations of
+// twelve loads made sums over long rows 15 to 25 % faster and nothing slower by more than 2 %. With eight
+// iterations, programs of short rows were a third slower.
 void unroll(ConsumerShape& shape, std::vector<analysis::StraightLoop> loops, std::optional<uint32_t> rounds) {
   constexpr uint32_t kRounds = 4, kMostLoads = 48;
   for (analysis::StraightLoop& loop : loops) {

@@ -1,4 +1,5 @@
-// How a consumer is compiled: the shape of its block, what its records hold, and how it runs children.
+// A consumer's shape says how it is compiled: its block, the contents of its records, and how it runs
+// children.
 #pragma once
 
 #include <array>
@@ -17,103 +18,104 @@
 
 namespace klap::transform {
 
-// Whether all launches of the parent are in one queue, and its consumer: templates/loop_launches/chain.cu, or
-// ordered.cu.
+// Tells whether all launches of the parent are in one queue, and which consumer it has:
+// templates/loop_launches/chain.cu, or ordered.cu.
 enum class Chain { None, AnyOrder, InOrder };
 
-// An extent of a block that is the one of the block the host launches the parent with. The consumer is then
-// launched in blocks that have room for all of its kernels', and is told the parent's.
+// Stands for the extent of the block that the host launches the parent with. The consumer is then launched in
+// blocks that have room for the blocks of all of its kernels, and is told the parent's extents.
 inline constexpr uint32_t kOwnExtent = 0;
 
-// A kernel that a consumer which feeds itself runs, or that of launches in loops: its block, what its records
-// must hold, and who may leave its blocks early.
+// A kernel that a consumer with a worklist runs, or a kernel of loop launches: its block, the contents of its
+// records, and the threads that may leave its blocks early.
 struct FedBody {
-  std::array<uint32_t, 3> block{};  // of a consumer that feeds itself: perhaps with own extents
+  std::array<uint32_t, 3> block{};  // with a worklist perhaps with own extents
   RecordLayout layout;
   analysis::MayLeave may_leave = analysis::MayLeave::Nobody;
-  const ptx::Function* kernel = nullptr;  // these where launches stand in loops
+  const ptx::Function* kernel = nullptr;  // this and the next only for loop launches
   uint32_t shared_bytes = 0;
   [[nodiscard]] uint32_t threads() const { return block[0] * block[1] * block[2]; }
 };
 
-// How a consumer is compiled: fixes the -D constants of templates/aggregate/consumer.cu.
+// The shape fixes the -D constants of templates/aggregate/consumer.cu.
 struct ConsumerShape {
   std::array<uint32_t, 3> block{};  // of the child
   uint32_t pack = 1;                // child blocks per consumer block
   bool packs = false;               // whether they could be any number
   bool grid_is_1d = false;          // every child grid has y = z = 1
   bool exact = false;               // launched by the parent: templates/aggregate/exact.cu
-  bool two_heads = false;           // empties the queue's other head, and not its own
-  bool awaits_parent = false;  // begins with a wait for what it is launched behind (templates/common/await.h)
-  bool feeds = false;          // children launch again: templates/worklist/feed.cu
-  uint32_t takes = 1;          // then: the most items that a block takes at a time
-  bool apart = false;          // then: the items' warps need not wait for each other
-  std::vector<FedBody> bodies;  // then, and with a chain: all kernels that it runs, by number
+  bool two_heads = false;           // double-buffered: empties the queue's other head, and not its own
+  bool awaits_parent = false;       // begins with a wait for the kernel before it (templates/common/await.h)
+  bool feeds = false;               // children launch again: templates/worklist/feed.cu
+  uint32_t takes = 1;               // then: the most items that a block takes at a time
+  bool apart = false;               // then: the items' warps need not wait for each other
+  std::vector<FedBody> bodies;      // then, and with a chain: all kernels that it runs, by number
   // Registers of 32 bits for arguments that are read once for all blocks or threads of a child that run one
   // after another.
   uint32_t held_words = 0;
-  uint32_t least_blocks = 0;       // that a multiprocessor must have registers for; 0: left open
+  uint32_t least_blocks = 0;       // min blocks per SM; 0: left to the assembler
   std::vector<RoundsInRow> loops;  // of the child
   Chain chain = Chain::None;
   analysis::Together together = analysis::Together::Threads;
   analysis::MayLeave may_leave = analysis::MayLeave::Nobody;  // early, from a block that stays together
   uint32_t shared_bytes = 0;                                  // dynamic shared memory of the child's launch
-  // Shared by the lanes of a warp, templates/warp/warp.cu: how many children fit into one launch. The block
-  // is then that of each launch.
+  // The number of children that fit into one launch, with warp aggregation (templates/warp/warp.cu). The
+  // block is then that of each launch.
   uint32_t lanes = 0;
   uint32_t shared_room = 0;  // then: the most dynamic shared memory that a shared launch can have
   RecordLayout layout;
-  // Where blocks or shared memory differ between launches. Of blocks that do, `block` is then the largest of
-  // all, or (not exact) the warp by which they are run.
+  // Set if blocks or shared memory differ between launches. If blocks differ, `block` is the largest of all,
+  // or (not exact) the warp by which they are run.
   std::optional<analysis::LaunchSizes> sizes;
-  // Children of one warp that share memory or meet, several to a block.
+  // Set if blocks of the consumer run several children of one warp that share memory or meet at barriers.
   std::optional<analysis::WarpBlock> warp_block;
-  // Children run thread by thread: templates/aggregate/consumer_flat.cu.
+  // Set if children run thread by thread: templates/aggregate/consumer_flat.cu.
   std::optional<analysis::Flattening> flat;
   uint32_t flat_threads = 0;  // then: of the consumer's block
-  // Then, where who records a child may give the rounds of its loop to more threads; else null.
+  // The split, if the recording thread may give the iterations of a flat child's loop to more threads; else
+  // null.
   [[nodiscard]] const analysis::RoundSplit* split() const {
     return flat && flat->split ? &*flat->split : nullptr;
   }
   bool all_rounds = false;  // then: a thread for each, however few there are
-  // Then, whether the child runs as one block of as many threads.
+  // True if such a child runs as one block of as many threads.
   [[nodiscard]] bool in_one_row() const { return split() != nullptr && split()->one_row; }
   [[nodiscard]] bool blocks_differ() const { return sizes && sizes->blocks_differ(); }
   [[nodiscard]] bool has_own_extents() const;
   [[nodiscard]] uint32_t child_threads() const { return block[0] * block[1] * block[2]; }
-  // Of the largest child that is recorded.
+  // The most threads, then the most shared memory, of a child that is recorded.
   [[nodiscard]] uint32_t most_child_threads() const { return sizes ? sizes->most_threads : child_threads(); }
   [[nodiscard]] uint32_t most_shared_bytes() const { return sizes ? sizes->most_shared_bytes : shared_bytes; }
-  // Of the consumer's block; with own extents the most that it may have.
+  // The threads of the consumer's block; with own extents the most that it may have.
   [[nodiscard]] uint32_t threads() const;
-  // Whether that is so for some kernel that it runs.
+  // True if threads of some kernel that it runs may leave so.
   [[nodiscard]] bool leaves(analysis::MayLeave who) const;
 };
-// The shape for a child with that block; what its launch decides is left to the caller to set.
+// The shape for a child with that block. The caller sets the fields that its launch decides.
 ConsumerShape consumer_shape(const ptx::Module& module, const ptx::Function& child,
                              const std::array<uint32_t, 3>& block, bool grid_is_1d, bool exact,
                              bool feeds = false);
-// The same for a launch of any sizes: they stand in the shape only where they differ.
+// The shape for a launch of any sizes. They stand in the shape only if they differ.
 ConsumerShape consumer_shape(const ptx::Module& module, const ptx::Function& child,
                              const analysis::LaunchSizes& sizes, bool grid_is_1d, bool exact);
-// Several such children to a block: false, and nothing is changed, if they share too much memory.
+// Puts several such children into a block. Returns false, and changes nothing, if they share too much memory.
 bool pack_warps(ConsumerShape& shape, const analysis::WarpBlock& block);
 
-// Makes the consumer one that holds arguments.
+// Makes the consumer preload arguments.
 void hold_arguments(ConsumerShape& shape);
 
-// Makes the consumer one in which so many rounds of its child's loops stand in a row; nothing for as many as
-// suit.
+// Makes the consumer unroll its child's loops to so many iterations in a row; the default is a number that
+// suits.
 void unroll(ConsumerShape& shape, std::vector<analysis::StraightLoop> loops, std::optional<uint32_t> rounds);
 
-// All kernels of a consumer that feeds itself: its records are as large as the largest of theirs.
+// Adds all kernels of a consumer that runs a worklist. Its records are as large as the largest of theirs.
 void add_bodies(ConsumerShape& shape, const std::vector<FedBody>& bodies);
 
 // Makes the consumer one that runs children thread by thread.
 void flatten(ConsumerShape& shape, const analysis::Flattening& flattening);
 
-// Makes the consumer's block one of so many threads, if child blocks or their threads can share it and fill
-// it; 0 for as it is.
+// Gives the consumer's block so many threads, if child blocks or their threads can share it and fill it. With
+// 0 the block stays as it is.
 void use_threads(ConsumerShape& shape, uint32_t threads);
 
 }  // namespace klap::transform

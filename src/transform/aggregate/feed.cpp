@@ -37,7 +37,7 @@ FeedingSites::FeedingSites(const analysis::FunctionFacts& kernel, std::vector<ui
       queue_(std::move(queue)),
       lines_(lines) {}
 
-// Whether the thread launches by itself at a site, and whether it has at any.
+// The registers that tell whether the thread launches by itself at a site, and whether it has done so at any.
 std::string FeedingSites::registers() const {
   std::string text = fmt::format("\t.reg .pred {0};\n\tmov.pred {0}, 0;\n", name("own"));
   for (size_t i = 0; i < kernel_.sites.size(); ++i) {
@@ -76,7 +76,8 @@ std::vector<std::string> FeedingSites::declarations() const {
   return {fmt::format(".extern .func (.param .b32 result) {}\n()\n;\n", clearing_function())};
 }
 
-// What an earlier launch of this thread left behind is its own.
+// Clears the last error before the first launch of this thread. An error that an earlier launch of this
+// thread left behind stays.
 std::string FeedingSites::clear_before_first(size_t site) const {
   const std::string cleared = of_site(site, "cleared");
   return fmt::format("\t@{0} bra {1};\n\t{{\n\t.param .b32 {2}result;\n\tcall ({2}result), {3}, ();\n\t}}\n",

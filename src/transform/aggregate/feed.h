@@ -1,14 +1,14 @@
-// The launch sites of a kernel whose children launch again: record a child where the queue has room, and
-// launch it as the program does where not.
+// The launch sites of a kernel whose children launch again. A child is recorded if the queue has room, and
+// launched as the program does if not.
 //
-// The program's own two calls stay, each behind a branch. Which way a thread goes is settled at the first
-// call; both ways go through the program's null test and argument stores, which write to the record or to the
+// The program's own two calls stay, each behind a branch. The first call settles which way a thread goes.
+// Both ways go through the program's null test and argument stores. These write to the record or to the
 // device runtime's buffer. A recorded launch cannot fail, and leaves the last error alone, as a launch that
 // succeeds does.
 //
-// Where the kernel's body stands in the consumer, one thread runs many of the program's: an error that an
-// earlier one left behind must not be seen by a later one. So the last error is cleared in front of the
-// first of the program's own launches, and is none for a thread that made no such launch.
+// If the kernel's body stands in the consumer, one thread runs many threads of the program. A later one must
+// not see the error that an earlier one left behind. So the last error is cleared before the first of the
+// program's own launches. A thread that made no such launch has no error.
 #pragma once
 
 #include <cstdint>
@@ -26,17 +26,17 @@ namespace klap::transform {
 class FeedingSites {
  public:
   // `targets` are the numbers of the kernels that the sites launch, site by site; `record` is
-  // templates/worklist/feed_record.cu; `queue` a register with the queue's address. All names that are made
-  // begin with `prefix`.
+  // templates/worklist/feed_record.cu; `queue` a register with the queue's address. All generated names begin
+  // with `prefix`.
   FeedingSites(const analysis::FunctionFacts& kernel, std::vector<uint32_t> targets,
                const ptx::Module& record, std::string prefix, std::string queue, LineTables& lines);
 
-  // In a body that keeps its names and is run by threads of its own, before any child runs.
+  // The surroundings in a body that keeps its names and is run by threads of its own, before any child runs.
   [[nodiscard]] Surroundings in_parent() const;
-  // In a body that is spliced into the consumer, where every name gets `body_prefix`.
+  // The surroundings in a body that is spliced into the consumer, where every name gets `body_prefix`.
   [[nodiscard]] Surroundings in_consumer(const std::string& body_prefix) const;
 
-  // Must stand in front of the body.
+  // This text must stand before the body.
   [[nodiscard]] std::string registers() const;
   // `.extern` declarations of device-runtime functions that in_consumer() calls and the unit may not declare.
   [[nodiscard]] std::vector<std::string> declarations() const;

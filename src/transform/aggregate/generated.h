@@ -1,5 +1,5 @@
-// Generated kernels, and what they are made from: sites that record, launches by the device, and kernels that
-// a consumer runs which feeds itself.
+// Generated kernels, and their inputs: sites that record, launches by the device, and kernels that a consumer
+// runs from a worklist.
 #pragma once
 
 #include <array>
@@ -19,12 +19,12 @@ namespace klap::transform {
 struct Generated {
   std::string name;
   std::string text;
-  std::vector<std::string> declarations;  // of what it uses and its unit may not declare
+  std::vector<std::string> declarations;  // of functions that it uses and its unit may not declare
   std::vector<std::string> spliced;       // children's bodies as they stand in the text, for looking at
 };
 
 // A site of the parent, templates/aggregate/record.cu compiled for the layout of its records, and that
-// layout. Each site of a parent has a queue of its own, in the order of these: one added parameter each.
+// layout. Each site of a parent has a queue of its own, in this order: one added parameter each.
 struct RecordingSite {
   const analysis::Site& site;
   const ptx::Module& record;
@@ -34,15 +34,15 @@ struct RecordingSite {
   std::string bound = {};                  // operand: what flat.h compares indices with, where it is known
   std::vector<std::string> pointers = {};  // operands: what rounds.h compares, where it is asked
   bool at_launch = false;  // described form: the record is made at the launch, as in the other form
-  // Where not all children are recorded: then the record is made at the launch, whatever the form.
+  // Set if not all children are recorded. The record is then made at the launch, whatever the form.
   std::optional<analysis::OwnChildren> own = {};
   const ptx::Function* child = nullptr;  // of the same unit, where the thread itself runs some
   std::array<uint32_t, 3> block{};       // then: of the child
 };
 
-// What a parent needs that launches its children itself, one for each site: `leave` is
-// templates/aggregate/leave_grid.cu compiled for the child's block and layout, `consumer` the kernel that the
-// last thread launches.
+// The kernels for a parent that launches its children itself, one for each site. `leave` is
+// templates/aggregate/leave_grid.cu compiled for the child's block and layout. `consumer` is the kernel that
+// the last thread launches.
 struct DeviceLaunch {
   const ptx::Module& leave;
   std::string consumer;
@@ -50,8 +50,8 @@ struct DeviceLaunch {
   uint32_t group_blocks = 0;  // as in analysis::Way
 };
 
-// The kernels that a consumer which feeds itself runs, by number, with what each of their sites launches; and
-// templates/worklist/feed_record.cu for their records.
+// The kernels that a consumer runs from a worklist, by number, with the targets of each of their sites. For
+// their records they have templates/worklist/feed_record.cu.
 struct FedKernel {
   const analysis::FunctionFacts& kernel;
   std::vector<uint32_t> targets;

@@ -1,11 +1,11 @@
-// Launch sites of a recording parent whose own launch stays, for what is not recorded there.
+// Launch sites of a recording parent whose own launch stays, for children that are not recorded there.
 //
-// Where blocks or shared memory differ, some launches may be of a kind that CUDA refuses, or that the
-// program has allowed in ways that its code does not tell. templates/aggregate/record_sizes.cu records all
-// others; for these, the program's own two calls stay, each behind a branch, and with them whatever the
-// device runtime answers. Both ways go through the program's null test and argument stores, so records are
-// never packed. A recorded launch cannot fail, and leaves the last error alone, as a launch that succeeds
-// does: so the program's questions for it stay as they are.
+// If blocks or shared memory differ, CUDA may refuse some launches, or the program may have allowed them in
+// ways that its code does not tell. templates/aggregate/record_sizes.cu records all others. For these, the
+// program's own two calls stay, each behind a branch, and so does the device runtime's answer. Both ways go
+// through the program's null test and argument stores, so records are never packed. A recorded launch cannot
+// fail, and leaves the last error alone, as a launch that succeeds does. So the program's queries of it stay
+// as they are.
 #pragma once
 
 #include <cstddef>
@@ -26,9 +26,9 @@ struct KeptLaunch {
   std::string queue;
   std::string bound;  // operand: as in RecordingSite
 
-  // What stands around the two calls.
+  // The text around the two calls.
   [[nodiscard]] Surroundings around(LineTables& lines) const;
-  // Must stand in front of the body.
+  // This text must stand before the body.
   [[nodiscard]] std::string registers() const;
 
  private:

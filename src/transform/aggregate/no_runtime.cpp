@@ -14,7 +14,7 @@ namespace {
 using ptx::Function;
 using ptx::Module;
 
-// Those that the unit only declares, and what they are called now: nothing that a tool could take for the
+// The functions that the unit only declares, with their new names: a tool can take none of these for the
 // device runtime's. (Wrappers of them that a debug build defines are code of the unit like any other.)
 std::map<std::string_view, std::string> names_of_runtime(const Module& m) {
   std::map<std::string_view, std::string> names;
@@ -26,7 +26,7 @@ std::map<std::string_view, std::string> names_of_runtime(const Module& m) {
   return names;
 }
 
-// Whoever asks for the last error where no launch can have failed is told that there is none; nobody else has
+// A query of the last error is told that there is none, as no launch can have failed. No other function has
 // an answer.
 std::string body_of(const Function& f) {
   const analysis::IdiomTable& idioms = analysis::idioms();

@@ -1,11 +1,11 @@
 // Units without CUDA's device runtime, for tools that take no module that has it.
 //
-// compute-sanitizer's racecheck refuses every module with device-side launches. Where the host launches all
-// recorded children none are left to be made, but the program's own kernels stay in the image, and so does
-// what a consumer that feeds itself does when its queue is full. Here each function of the device runtime
-// becomes one of the unit that ends the kernel with an error (but for questions about the last error, which
-// there cannot be): whoever still comes to a launch is seen, and nothing in the module is of the device
-// runtime.
+// The racecheck of compute-sanitizer refuses every module with device-side launches. If the host launches all
+// recorded children, no launch is left to be made. But the program's own kernels stay in the image, and so
+// does the code of a consumer with a worklist for a full queue. Here each function of the device runtime
+// becomes one of the unit that ends the kernel with an error. (Queries of the last error are answered: there
+// cannot be one.) So a thread that still comes to a launch is noticed, and nothing in the module belongs to
+// the device runtime.
 #pragma once
 
 #include <string>

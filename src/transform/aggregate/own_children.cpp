@@ -15,8 +15,8 @@ constexpr char kBodyMarker[] = "__klap_child_body";
 constexpr char kBodyPrefix[] = "klap_o_";
 constexpr size_t kPlaces = 9;  // the marker's operands: block, grid and thread, x y z each
 
-// The child's body, for one thread of it. The operands are copied: the body's own names must not depend on
-// the template's.
+// The child's body, for one thread of it. The operands are copied, because the body's own names must not
+// depend on the template's.
 std::string body_text(const ptx::Module& m, const RecordingSite& site,
                       const std::vector<std::string>& operands, LineTables& lines) {
   if (operands.size() != kPlaces)

@@ -2,8 +2,8 @@
 // (analysis/optimise/own_children.h).
 //
 // The record step (templates/aggregate/record.cu, own_children.h) answers with an address, where the
-// arguments go, or with the number of threads that the child has: the thread then runs their code itself,
-// with the arguments where it has them, and stores nothing.
+// arguments go, or with the number of threads that the child has. In the latter case the thread runs their
+// code itself, with the arguments where it has them, and stores nothing.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@
 
 namespace klap::transform {
 
-// What follows the record step: runs the child and goes on behind what is done for those that are recorded.
-// All of it, to the end, stands in one scope.
+// The text behind the record step. It runs the child and goes on behind the code for recorded children. All
+// of it, to the end, stands in one scope.
 std::string own_child_text(const ptx::Module& module, const RecordingSite& site, LineTables& lines);
 std::string own_child_end();
 
-// No load of the parent may go past the coherent caches: what it reads may have been written by its threads.
+// Makes all loads of the parent coherent, because its own threads may have written the memory that they read.
 void read_coherently(const analysis::FunctionFacts& parent, ptx::Edits& edits);
 
 }  // namespace klap::transform

@@ -11,7 +11,7 @@ Surroundings without_own_streams(const analysis::FunctionFacts& kernel, const st
   if (kernel.own_streams.calls.empty()) return out;
   const uint64_t stand_in = analysis::own_stream_stand_in(kernel);
   for (const analysis::StreamCall& call : kernel.own_streams.calls) {
-    // A label in front needs a statement behind it, also where nobody reads the result.
+    // A label before the call needs a statement behind it, even if no code reads the result.
     std::string text = "{\n\t.reg .b64 %klap_stream;\n";
     text += fmt::format("\tmov.b64 %klap_stream, {};\n", stand_in);
     if (call.creates)

@@ -1,8 +1,8 @@
-// Kernels whose launches are put off, without the streams that they create for them
+// Kernels whose launches are deferred, without the streams that they create for them
 // (analysis/facts/own_streams.h).
 //
-// The calls succeed and make nothing: what is left of a creation is a handle that stands for a stream, for
-// null tests and for launches that the program makes after all. So creating a stream never fails, as it may
+// The calls succeed and create nothing. A creation leaves only a handle that stands for a stream. It serves
+// null tests and launches that the program makes after all. So creating a stream never fails, as it may
 // natively when there are too many.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace klap::transform {
 
-// In place of the kernel's calls that create and destroy streams, in a body where every name gets
+// The text that replaces the kernel's calls that create and destroy streams, in a body where every name gets
 // `body_prefix`.
 Surroundings without_own_streams(const analysis::FunctionFacts& kernel, const std::string& body_prefix);
 

@@ -12,7 +12,7 @@ namespace {
 constexpr char kParameter[] = "__klap_slice";
 constexpr uint32_t kWholeOffset = 12;  // of the grid's extents, behind the first block
 
-// "%ctaid", 0 for the block's place in x.
+// A register of the grid, such as "%ctaid", with 0 for its component x.
 struct GridRegister {
   std::string_view name;
   uint32_t axis = 0;

@@ -1,11 +1,12 @@
-// Recording parents that can be launched in slices of their grid (analysis/legality/slicing.h): the variant
+// Recording parents that can be launched in slices of their grid (analysis/legality/slicing.h). The variant
 // reads its block's place and the grid's size through one more parameter.
 //
 // The parameter holds the slice's first block and the whole grid's extents, x y z each, in words. A block's
 // place in the whole grid is its place in the slice plus that of the slice's first block, since slices are
 // boxes of blocks. Launched as a whole, the first block is (0, 0, 0) and the extents are the launch's own.
-// Only what the program wrote in the kernel's body is changed: what the templates add to it (templates/
-// group.h, leave_grid.cu) counts the blocks of the launch that it runs in.
+// Only the program's own code in the kernel's body is changed. Code that the templates add to it
+// (templates/common/group.h, templates/aggregate/leave_grid.cu) counts the blocks of the launch that it runs
+// in.
 #pragma once
 
 #include <string>

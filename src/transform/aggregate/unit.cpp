@@ -74,8 +74,8 @@ class DetachedUnit {
     return true;
   }
 
-  // A block's own memory: every kernel has it anew, so a copy is as good as the original. One without a size
-  // begins where the dynamic part does.
+  // A block's own memory: every kernel has it anew, so a copy is as good as the original. A variable without
+  // a size begins where the dynamic part does.
   bool shared_variable(const Variable& v) {
     if (v.declaration.empty()) {
       obstacle_ = fmt::format("variable {} is declared together with others", v.name);
@@ -113,7 +113,7 @@ class DetachedUnit {
     return std::string(m_.text(TokenRange{first, f.header.last}));
   }
 
-  // The same of a function that is defined elsewhere: its launch bounds stand there.
+  // The declaration of a function that is defined elsewhere: the definition has the launch bounds.
   [[nodiscard]] std::string declaration(const Function& f) const {
     const std::string header = unlinked(f);
     return f.attributes.empty() ? header : header.substr(0, header.size() - m_.text(f.attributes).size());
@@ -146,7 +146,7 @@ class DetachedUnit {
   std::string declarations_, prototypes_, definitions_, obstacle_;
 };
 
-// The unit's directives, where generated code needs more than they say.
+// Raises the unit's directives if generated code needs more than they say.
 void raise_dialect(const UnitCode& code, ptx::Edits& edits) {
   const ptx::Dialect own = ptx::dialect_of(code.module);
   for (const ptx::Item& item : code.module.items) {

@@ -1,9 +1,8 @@
 // Placing generated kernels in a translation unit.
 //
-// Where the generated code uses nothing that is internal to its unit, it becomes a unit of its own
-// ("detached") beside the program's machine code, which then stays bit for bit what the program's own
-// compiler made. Otherwise it is appended to the unit's PTX ("in place"), and the whole unit is assembled
-// anew.
+// If the generated code uses nothing that is internal to its unit, it becomes a unit of its own ("detached")
+// beside the program's machine code. The latter then stays bit for bit as the program's compiler made it.
+// Otherwise it is appended to the unit's PTX ("in place"), and the whole unit is assembled anew.
 #pragma once
 
 #include <optional>
@@ -16,12 +15,13 @@
 
 namespace klap::transform {
 
-// The code that was generated for one unit, and the PTX version and target that it needs. Where the unit's
-// own are lower, they are raised.
+// The code that was generated for one unit, and the PTX version and target that it needs. If the unit's own
+// are lower, they are raised.
 struct UnitCode {
   explicit UnitCode(const ptx::Module& unit) : module(unit), lines(unit), dialect(ptx::dialect_of(unit)) {}
 
-  // Code of `source` stands in the kernels. Throws Error(Internal) if no target is good for both.
+  // Records that code of `source` stands in the kernels. Throws Error(Internal) if no target is good for
+  // both.
   void includes(const ptx::Module& source);
 
   const ptx::Module& module;
@@ -35,9 +35,9 @@ struct UnitCode {
 // internal that cannot be copied; `why_not` then says to what.
 std::optional<std::string> detached_unit(UnitCode& code, const std::string& suffix, std::string* why_not);
 
-// The unit's text, unchanged but for its version and target, with the generated kernels behind it.
-// `register_cap` other than 0 becomes
-// `.maxnreg` of every original kernel that has no launch bounds of its own.
+// The unit's text, unchanged but for its version and target, with the generated kernels behind it. A
+// `register_cap` other than 0 becomes `.maxnreg` of every original kernel that has no launch bounds of its
+// own.
 std::string in_place_unit(const UnitCode& code, uint32_t register_cap);
 
 }  // namespace klap::transform

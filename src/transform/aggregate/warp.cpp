@@ -27,8 +27,8 @@ constexpr uint32_t kLanes = 32;
 constexpr uint32_t kParameterSpace = 4096;  // of a kernel that is launched from the device
 constexpr uint32_t kWordBytes = 4;
 
-// The operand, or its value where that is known: what a launch reads at its second call may be set only after
-// the first.
+// The operand, or its value if that is known. A register that a launch reads at its second call may be set
+// only after the first.
 std::string constant_or(const FunctionFacts& parent, const std::string& operand) {
   const auto value = parent.data.constant(operand);
   return value ? std::to_string(*value) : operand;
@@ -62,7 +62,7 @@ class SiteText {
   [[nodiscard]] std::string group() const { return fmt::format("%klap_group{}", number_); }
   [[nodiscard]] std::string is_first() const { return fmt::format("%klap_is_first{}", number_); }
 
-  // In place of the call for a buffer.
+  // The text that replaces the call for a buffer.
   [[nodiscard]] std::string share() const {
     InlineCall call;
     call.prefix = fmt::format("klap_s{}_", number_);
@@ -79,8 +79,8 @@ class SiteText {
            (shared_.layout->passes_once() ? find_first() : "");
   }
 
-  // What becomes of the stores between the two. A lane on its own is the first of its group: all its
-  // arguments are in the program's buffer.
+  // Rewrites the stores between the two calls. A lane on its own is the first of its group: all its arguments
+  // are in the program's buffer.
   void keep_stores(Edits& edits) const {
     if (!shared_.layout->packed) return;
     const ArgumentStores stores(parent_.module, site_, *shared_.layout, "", is_first(),
@@ -88,7 +88,7 @@ class SiteText {
     for (const ptx::Statement* store : stores.in_order()) edits.replace(store->tokens, stores.text(*store));
   }
 
-  // In place of the launch.
+  // The text that replaces the launch.
   [[nodiscard]] std::string launch() const {
     InlineCall call;
     call.prefix = fmt::format("klap_l{}_", number_);
@@ -127,7 +127,7 @@ uint32_t first_record(const RecordLayout& layout, uint32_t lanes) {
   return (kWordBytes * (lanes + 1) + align - 1) / align * align;
 }
 
-// Behind a query of the device runtime's last error: what it still holds is newer than the copy.
+// The text behind a query of the device runtime's last error: a pending error there is newer than the copy.
 std::string query_text(const analysis::ErrorQuery& query) {
   std::string text;
   if (!query.result.empty()) {

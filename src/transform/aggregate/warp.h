@@ -1,8 +1,8 @@
 // Warp aggregation: lanes of a warp that arrive at a launch site together share one launch.
 //
-// The sharing parent is the parent with the two calls of each of its sites replaced (templates/
-// warp_launch.cu); it has the original's parameters and needs nothing of the runtime but to be launched in
-// its place. The kernel that runs a group's children is made by consumer_kernel() from
+// The sharing parent is the parent with the two calls of each of its sites replaced
+// (templates/warp/warp_launch.cu). It has the original's parameters and needs nothing of the runtime but to
+// be launched in its place. The kernel that runs a group's children is made by consumer_kernel() from
 // templates/warp/warp.cu. (KLAP paper, section III.B: warp-granularity aggregation; there the records went
 // through memory that was allocated for every warp, here they travel in the launch's own parameter buffer.)
 #pragma once
@@ -18,16 +18,17 @@
 
 namespace klap::transform {
 
-// For templates/warp/warp.cu. The block is that of each launch. No lanes: two children do not fit.
+// The shape for templates/warp/warp.cu. The block is that of each launch. Without lanes, two children do not
+// fit.
 ConsumerShape warp_shape(const ptx::Module& module, const ptx::Function& child, bool grid_is_1d);
 
-// How many children's records fit into the parameters of one launch, at most the lanes of a warp.
+// The number of children's records that fit into the parameters of one launch, at most the lanes of a warp.
 uint32_t lanes_that_fit(const RecordLayout& layout);
 
-// Where the first child's arguments stand in the parameters of a launch of at most so many.
+// The offset of the first child's arguments in the parameters of a launch of at most so many children.
 uint32_t first_arguments(const RecordLayout& layout, uint32_t lanes);
 
-// What differs between sites in templates/warp/warp_launch.cu, beside the layout.
+// The differences between sites in templates/warp/warp_launch.cu, beside the layout.
 struct SharingShape {
   bool match_block = false, match_bytes = false, match_stream = false;  // not constant
   bool last_error = false;                                              // the parent asks for the last error
