@@ -63,7 +63,7 @@ bool has_kind(const ChainFacts& chain, LinkArgument kind) {
   return std::ranges::find(chain.arguments, kind, &ChainArgument::kind) != chain.arguments.end();
 }
 
-// Arguments that are passed on early have a chain of their own, which also tells who exists.
+// Arguments that are passed on early have a fast chain of their own, which also tells which links exist.
 LinkCondition condition_of(const ChainFacts& chain) {
   if (chain.condition == LinkCondition::Counted && has_kind(chain, LinkArgument::Available))
     return LinkCondition::Available;
@@ -90,7 +90,8 @@ uint32_t operation_bytes(const CarriedArgument& carried) {
   return ptx::type_bytes(carried.operation.substr(carried.operation.find('.')));
 }
 
-// One of two that share a word would be written where the other is not known yet.
+// The objection to words that two arguments share: one of them would be written while the other is not known
+// yet.
 std::optional<std::string> object_to_words(const ChainFacts& chain) {
   if (condition_of(chain) != LinkCondition::Available) return std::nullopt;
   for (const uint32_t word : words_of(chain, {LinkArgument::Available})) {
@@ -102,7 +103,7 @@ std::optional<std::string> object_to_words(const ChainFacts& chain) {
   return std::nullopt;
 }
 
-// To values that the links combine.
+// The objection to values that the links combine.
 std::optional<std::string> object_to_combining(const ChainFacts& chain) {
   if (!chain.looks_back) return chain.look_back_text;
   if (chain.boundary == nullptr) return chain.boundary_text;
@@ -170,7 +171,7 @@ PromotedShape promoted_shape(const ChainFacts& chain, PromotionMode mode, bool l
   }
   shape.area_bytes = round_up(end, kAreaAlign);
   using enum LinkArgument;
-  // A link that is told only by the one before that it exists gets all of its arguments from there.
+  // If only the link before tells a link that it exists, the link gets all of its arguments from there.
   const bool is_told = shape.condition == LinkCondition::AtSite;
   shape.words = words_of(chain, is_told ? std::set{Postponed, Available, Stepped} : std::set{Postponed});
   if (shape.condition == LinkCondition::Available) shape.fast_words = words_of(chain, {Available});
@@ -195,7 +196,7 @@ constexpr char kChainRegister[] = "%klap_chain";
 constexpr char kLinkRegister[] = "%klap_link";
 constexpr char kBodyPrefix[] = "klap_b_";
 
-// What is added to the kernel's own parameters: names, and what is launched with them.
+// The additions to the kernel's own parameters: names, and the operands that are launched with them.
 struct PromotedKernel {
   std::string name;
   std::vector<std::string> added;  // names of the parameters: the chain; where it launches, the places
@@ -312,7 +313,7 @@ class LinkText {
     if (!shape_.combines) {
       for (const ChainArgument& argument : parts_.chain.arguments)
         around[argument.store].before += store_text(argument);
-      // Where the launch tells, it is also where the next link's block can be launched.
+      // If the launch tells that the next link exists, its block can also be launched there.
       if (shape_.launches && shape_.condition == LinkCondition::AtSite)
         launch = launch_text(parts_, promoted_, *launch_, "1") + "\n\t" + launch;
       launch = call(kReleaseFunction) + "\n\t" + launch;
@@ -321,7 +322,7 @@ class LinkText {
     drop_callee_address(around);
   }
 
-  // What is passed on, and what shares its words.
+  // The store of an argument that is passed on, or that shares its words.
   [[nodiscard]] std::string store_text(const ChainArgument& argument) const {
     if (argument.kind == LinkArgument::Unchanged || !shape_.passes(argument.offset, argument.bytes))
       return {};
@@ -340,7 +341,7 @@ class LinkText {
     around[&definition] = {fmt::format("mov.b64 {}, 0;\n", own(site_.callee_operand)), "", true};
   }
 
-  // A statement of a scope that is replaced stands for that scope.
+  // The scope to edit for a statement: a statement of a scope that is replaced stands for that scope.
   [[nodiscard]] const Statement* outermost(const Statement* statement, const Surroundings& around) const {
     const analysis::ControlFlow& flow = parts_.kernel.flow;
     const Statement* out = statement;
@@ -352,7 +353,7 @@ class LinkText {
     return out;
   }
 
-  // What earlier links passed on, for all threads.
+  // The code that gets the values that earlier links passed on, for all threads.
   [[nodiscard]] std::string boundary() const {
     if (!shape_.combines) return call(kAcquireFunction);
     return shape_.batch > 1 ? "" : "{\n" + store_values() + "\t" + combine() + "\n\t}";
@@ -374,7 +375,7 @@ class LinkText {
     return text;
   }
 
-  // What is moved must mean the same registers there.
+  // Checks that the moved instructions mean the same registers at the boundary.
   void check_moved(const Statement& boundary) const {
     const analysis::ControlFlow& flow = parts_.kernel.flow;
     std::set<const Statement*> visible = {&parts_.kernel.function.body};
@@ -393,8 +394,8 @@ class LinkText {
     }
   }
 
-  // What threads have loaded in front of a barrier that leads to the launch is what the next link may
-  // overwrite (templates/promote/promote_link.cu).
+  // Memory that threads have loaded before a barrier that leads to the launch may be overwritten by the next
+  // link (templates/promote/promote_link.cu). So a fence stands before the barrier.
   void order_barriers(Surroundings& around) const {
     const Module& m = parts_.kernel.module;
     const analysis::ControlFlow& flow = parts_.kernel.flow;
@@ -420,8 +421,8 @@ class LinkText {
   const std::string prefix_, link_;
 };
 
-// What a marker's call passes and where its result goes. Its scope may hold other instructions as well, such
-// as those that compute what it passes.
+// The operands that a marker's call passes, and the register of its result. Its scope may hold other
+// instructions as well, such as those that compute the operands.
 struct MarkerCall {
   std::vector<std::string> arguments;
   std::string result;
@@ -445,7 +446,8 @@ MarkerCall read_marker(const Module& m, const Statement& scope) {
   return out;
 }
 
-// The text in place of one marker. Its operands are copied first: what follows has names of its own.
+// The text in place of one marker. Its operands are copied first, because the text behind it has names of its
+// own.
 class Markers {
  public:
   Markers(const PromotedParts& parts, const PromotedShape& shape, const PromotionTemplates& templates,
@@ -477,7 +479,8 @@ class Markers {
     return fmt::format("\t.reg .b32 %klap_{0};\n\tmov.b32 %klap_{0}, {1};\n", name, operand);
   }
 
-  // Whether all tests hold for the thread; where links are counted, also that no counter has wrapped around.
+  // Computes whether all tests hold for the thread. If links are counted, no counter may have wrapped around
+  // either.
   [[nodiscard]] std::string condition_text(const std::string& result) const {
     std::string text = slice_text(parts_, parts_.chain.test_slice, "klap_t_", "%klap_area");
     text += "\t.reg .pred %klap_holds, %klap_test;\n\tsetp.eq.u32 %klap_holds, 0, 0;\n";
@@ -494,8 +497,8 @@ class Markers {
     return text;
   }
 
-  // Which link the area's arguments are for. The template asks as of the link before its own, or as of its
-  // own where that launches.
+  // Gives the link that the area's arguments are for. The template asks for the link before its own, or for
+  // its own if that launches.
   [[nodiscard]] std::string number_text() const {
     return fmt::format(
         "\t.reg .b64 %klap_number, %klap_first;\n\tld.shared.u64 %klap_number, [%klap_area+{}];\n"
@@ -563,7 +566,7 @@ class Markers {
       };
       spliced_ += batched_body(parts_, shape_, kLinkRegister, copy, link.combine()) + "\n";
     }
-    // What follows is the template's again.
+    // The text behind the body is the template's again.
     return spliced_ + "\t" + parts_.lines.head(kernel.module, kernel.function) + "\n";
   }
 

@@ -1,13 +1,13 @@
 // Promotion: the kernel that runs a chain of launches of itself in blocks that stay.
 //
 // It comes from a template (templates/promote/promote.cu) that takes the chain's links one behind the other.
-// The program's kernel is spliced in as the body of a link: parameters that are the same for all links are
-// still the kernel's own, the others lie in shared memory, where the template puts those of the link. The
-// launch becomes the release of the next link, and where the body has a part that needs nothing of earlier
-// links, what waits for them stands behind that part (templates/promote/promote_link.cu). (KLAP paper,
-// section III.C: promotion; here without device launches, and with what can be told from one link to the next
-// without waiting. Its modes with device launches are there as well: a block runs one link, and launches the
-// next one's block before that, templates/promote/promote_launch.cu.)
+// The program's kernel is spliced in as the body of a link. Parameters that are the same for all links are
+// still the kernel's own. The others lie in shared memory, where the template puts the link's values. The
+// launch becomes the release of the next link. If the body has a part that needs nothing of earlier links,
+// the wait for them stands behind that part (templates/promote/promote_link.cu). (KLAP paper, section III.C:
+// promotion; here without device launches, and with values that pass from one link to the next without
+// waiting. Its modes with device launches are there as well: a block runs one link, and launches the next
+// one's block before that, templates/promote/promote_launch.cu.)
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@
 
 namespace klap::transform {
 
-// How links wait for each other: for all of the link before; only where their own prologue ends; or only for
-// the values that earlier links publish, many at a time.
+// The mode tells how links wait for each other: for all of the link before, only where their own prologue
+// ends, or only for the values that earlier links publish, many at a time.
 enum class PromotionMode { Aggregated, Overlapped, LookBack };
 
 // An argument that steps from link to link.
@@ -43,38 +43,39 @@ struct PromotedShape {
   PromotionMode mode = PromotionMode::Aggregated;
   bool launches = false;      // each link's block launches the next one's; not with LookBack
   uint32_t shared_bytes = 0;  // dynamic, of such a block
-  // How a link knows that it exists. Available: by the fast chain.
+  // Tells how a link knows that it exists. With Available, the fast chain tells it.
   analysis::LinkCondition condition = analysis::LinkCondition::AtSite;
   uint32_t threads = 0;
   uint32_t area_bytes = 0;                  // of each area of arguments
   std::vector<uint32_t> words, fast_words;  // offsets of those that are passed on
   std::vector<ArgumentStep> steps;
   std::vector<ArgumentCarry> carries;
-  // The links combine what they pass on with values of their own, all that there is to pass on: it goes on
-  // at the boundary, and nothing is left for the launch to do.
+  // The links combine the values that they pass on with values of their own. Everything is passed on at the
+  // boundary, and nothing is left for the launch to do.
   bool combines = false;
   uint32_t slot_bytes = 0;
   uint32_t batch = 1;       // links that a block takes at a time; more only with LookBack
   uint32_t kept_words = 0;  // registers that each of them has beside what all share
-  // Launches have rings in turn, each making the next one's ready; not with `launches`.
+  // The rings are double-buffered: launches use them alternately, each making the next one's ready. Not with
+  // `launches`.
   bool two_heads = false;
-  // Compute capability of the device whose multiprocessors are to hold as many blocks of a chain that looks
-  // back as their registers leave room for; 0: that is left to the assembler.
+  // Compute capability of the device for which a chain that looks back asks for as many blocks per
+  // multiprocessor as their registers leave room for. With 0 this is left to the assembler.
   uint32_t filled_sm = 0;
 
   [[nodiscard]] const char* name() const;  // as in the configuration: "P", "PA", "PO", "PAO", "lookback"
-  // How many words the links pass on; there is at least one, for its mark.
+  // The number of words that the links pass on. There is at least one, for its mark.
   [[nodiscard]] uint32_t slot_words() const;
-  // Of shared memory, for the arguments of each link of a batch.
+  // The bytes of shared memory for the arguments of each link of a batch.
   [[nodiscard]] uint32_t part_bytes() const;
   [[nodiscard]] bool passes(uint32_t offset, uint32_t bytes) const;  // part of it, among `words`
 };
 
-// The first reason why a chain cannot be run that way; nothing if it can. The reason against Aggregated is
-// one against promotion.
+// The first reason why a chain cannot be run that way; nothing if it can. A reason against Aggregated is one
+// against promotion.
 std::optional<std::string> object_to_mode(const analysis::ChainFacts& chain, PromotionMode mode);
 
-// Nothing may stand against the mode.
+// The shape for a mode to which there is no objection.
 PromotedShape promoted_shape(const analysis::ChainFacts& chain, PromotionMode mode, bool launches = false);
 
 // The templates, compiled for the shape: promote.cu, promote_link.cu and, where the shape launches,
@@ -84,9 +85,9 @@ struct PromotionTemplates {
   const ptx::Module& link;
   const ptx::Module* launch = nullptr;
 };
-// Takes the kernel's parameters and behind them, at queue_parameter_offset(), the chain, and where the shape
-// launches how many links may have blocks at a time, in 8 bytes. Throws
-// Error(Unsupported) naming the line if a parameter is used in a way that cannot be redirected.
+// The promoted kernel. It takes the kernel's parameters and behind them, at queue_parameter_offset(), the
+// chain. If the shape launches, 8 bytes follow with the number of links that may have blocks at a time.
+// Throws Error(Unsupported) naming the line if a parameter is used in a way that cannot be redirected.
 Generated promoted_kernel(const analysis::FunctionFacts& kernel, const analysis::ChainFacts& chain,
                           const PromotedShape& shape, const PromotionTemplates& templates,
                           const std::string& name, LineTables& lines);

@@ -59,7 +59,8 @@ class BatchText {
     return text;
   }
 
-  // A single link has all of it to itself: what the others keep in registers takes none of its own.
+  // The text for a single link, which has all of the block to itself. The values that several links keep in
+  // registers take none of its own.
   [[nodiscard]] std::string alone(const std::string& combine) const {
     return fmt::format("\tsetp.ne.u32 %klap_more, %klap_links, 1;\n\t@%klap_more bra.uni {};\n",
                        kSeveralLabel) +
@@ -112,7 +113,7 @@ class BatchText {
   const uint32_t links_;
   const analysis::Batching batching_;
   std::vector<std::string> alone_;                // the first link's, in two pieces
-  std::vector<std::vector<std::string>> pieces_;  // of each link; the last is the rest
+  std::vector<std::vector<std::string>> pieces_;  // of each link; the last one is the rest
   std::vector<std::string> store_values_;
 };
 

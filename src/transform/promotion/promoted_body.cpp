@@ -21,7 +21,7 @@ using analysis::LinkArgument;
 using analysis::parse_address;
 using ptx::Statement;
 
-// Who has some bytes of the parameter block.
+// Holder tells where some bytes of the parameter block are.
 enum class Holder { Kernel, Area };
 
 class PartSplicer final : public Splicer {
@@ -64,13 +64,13 @@ class PartSplicer final : public Splicer {
            std::ranges::any_of(kSpaces, [&](const char* space) { return m_.is(s.head, space); });
   }
 
-  // The one block of the program's grid.
+  // The position in the one block of the program's grid.
   [[nodiscard]] std::string position() const {
     return fmt::format(
         "\t.reg .b32 %{0}ctaid, %{0}nctaid;\n\tmov.b32 %{0}ctaid, 0;\n\tmov.b32 %{0}nctaid, 1;\n", prefix_);
   }
 
-  // Of the registers that a slice names, each of which must be the only one of its name there.
+  // Declares the registers that a slice names, each of which must be the only one of its name there.
   [[nodiscard]] std::string declarations(const analysis::Slice& slice) const {
     const analysis::VirtualRegisters registers(parts_.kernel.flow);
     std::map<std::string_view, uint32_t> declared;
@@ -126,7 +126,7 @@ class PartSplicer final : public Splicer {
     return found == function_.parameters.end() ? nullptr : &*found;
   }
 
-  // Nothing where both have some of them, or the launch stores none.
+  // The holder of these bytes. Nothing if both hold some of them, or the launch stores none.
   [[nodiscard]] std::optional<Holder> holder(uint32_t from, uint32_t bytes) const {
     uint32_t of_kernel = 0, of_area = 0;
     for (const ChainArgument& argument : parts_.chain.arguments) {
@@ -140,7 +140,7 @@ class PartSplicer final : public Splicer {
     return std::nullopt;
   }
 
-  // `.u32` of `ld.param.v2.u32`, and all but that there are several of it.
+  // The type `.u32` of `ld.param.v2.u32`. The next function gives its modifiers for one component.
   [[nodiscard]] std::string_view type_of(const Statement& s) const { return m_.text(s.modifiers.last - 1); }
   [[nodiscard]] std::string modifiers_of_one(const Statement& s) const {
     std::string text;
@@ -163,7 +163,7 @@ class PartSplicer final : public Splicer {
     const auto address = s.operands.size() == 2 ? parse_address(m_, s.operands[1]) : std::nullopt;
     if (!address) throw unsupported(s.head);
     const ptx::Parameter* const p = parameter(address->base);
-    // Of a parameter whose address was taken, all of which is the kernel's, or a call's result.
+    // A load by the address of a parameter, all of which is the kernel's, or a load of a call's result.
     if (p == nullptr) return false;
     const std::vector<std::string> targets = analysis::components(m_, s.operands[0]);
     const uint32_t bytes = ptx::type_bytes(type_of(s)), count = static_cast<uint32_t>(targets.size());

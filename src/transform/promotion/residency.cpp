@@ -15,21 +15,21 @@ uint32_t threads_of_multiprocessor(uint32_t sm) {
 
 }  // namespace
 
-// Such a consumer waits for memory most of the time, and so runs as many children as it has blocks. Around a
-// child it holds about ten registers, and what records the child's launches, which waits longest, can keep
-// some in memory; the assembler by itself takes thirty more than the child. 1,280 threads have 48 registers
-// each on every device that runs such kernels. More of them were slower: 1,536 by 5 % in the mean of td, th
-// and rbfs on an H200, 2,048 by 17 %.
+// A consumer with a worklist waits for memory most of the time, and so runs as many children as it has
+// blocks. Around a child it holds about ten registers. The code that records the child's launches waits
+// longest, and can keep some values in memory. The assembler by itself takes thirty registers more than the
+// child. With 1,280 threads each has 48 registers on every device that runs such kernels. More threads were
+// slower: 1,536 by 5 % in the mean of td, th and rbfs on an H200, 2,048 by 17 %.
 uint32_t least_feeding_blocks(uint32_t words, uint32_t threads) {
   constexpr uint32_t kFew = 48, kThreads = 1280, kMostBlocks = 32;
   const uint32_t blocks = kThreads / threads;
   return words <= kFew && blocks > 1 ? std::min(blocks, kMostBlocks) : 0;
 }
 
-// Children of few registers fill a multiprocessor by themselves. What runs them holds a few more, and the
-// assembler, who counts eight at a time, would make a quarter fewer threads of that: connected components
-// take a fifth longer on an H200. Children that hold more are slower with less: sums along rows by a tenth,
-// PageRank by a half.
+// Children of few registers fill a multiprocessor by themselves. Their consumer holds a few more. The
+// assembler, which counts eight at a time, would then fit a quarter fewer threads. On an H200 connected
+// components take a fifth longer so. Children that hold more are slower with fewer registers: sums along rows
+// by a tenth, PageRank by a half.
 uint32_t least_consumer_blocks(uint32_t words, uint32_t threads, uint32_t sm) {
   constexpr uint32_t kAround = 16, kMostBlocks = 16;
   const uint32_t have = threads_of_multiprocessor(sm);
@@ -37,8 +37,8 @@ uint32_t least_consumer_blocks(uint32_t words, uint32_t threads, uint32_t sm) {
   return words <= kRegisters / have - kAround && blocks > 1 ? std::min(blocks, kMostBlocks) : 0;
 }
 
-// Links that look back are under way as many at a time as blocks fit, and short ones do little but wait for
-// memory. So a multiprocessor is to hold as many blocks as the body's registers leave room for.
+// Links that look back run side by side, as many as blocks fit. Short ones do little but wait for memory. So
+// a multiprocessor is to hold as many blocks as the body's registers leave room for.
 uint32_t least_chain_blocks(uint32_t words, uint32_t threads, uint32_t sm) {
   constexpr uint32_t kMostBlocks = 16, kBeside = 4;  // addresses, what is shared
   const uint32_t lanes = (threads + kWarp - 1) / kWarp * kWarp;

@@ -1,21 +1,22 @@
-// How many blocks of a kernel a multiprocessor must have registers for.
+// This file chooses the min blocks per SM of a generated kernel: the blocks that a multiprocessor must have
+// registers for.
 //
-// The assembler gives a kernel the registers that make one thread fast. Most kernels made here wait for
-// memory, and wait less the more threads there are beside theirs. Where that was measured to matter, a kernel
-// asks for room for so many blocks (`.minnctapersm`); everywhere else it is left to the assembler.
+// The assembler gives a kernel the registers that make one thread fast. Most generated kernels wait for
+// memory, and wait less the more threads run beside theirs. Where measurements showed that this matters, a
+// kernel asks for room for so many blocks (`.minnctapersm`). Everywhere else it is left to the assembler.
 #pragma once
 
 #include <cstdint>
 
 namespace klap::transform {
 
-// Blocks of `threads` threads that run children which hold `words` registers of 32 bits at a time; 0 where
-// nothing is asked for. Of consumers that feed themselves.
+// The number for consumers with a worklist: blocks of `threads` threads that run children which hold `words`
+// registers of 32 bits at a time. It is 0 if nothing is asked for.
 uint32_t least_feeding_blocks(uint32_t words, uint32_t threads);
-// The same of other consumers, for children without loops that were unrolled and without shared memory, on
-// devices of compute capability `sm`, 90 for 9.0.
+// The number for other consumers, for children without unrolled loops and without shared memory. The device
+// has compute capability `sm`, 90 for 9.0.
 uint32_t least_consumer_blocks(uint32_t words, uint32_t threads, uint32_t sm);
-// Of chains that look back: `words` are those of a block's links.
+// The number for chains that look back: `words` are the registers of a block's links.
 uint32_t least_chain_blocks(uint32_t words, uint32_t threads, uint32_t sm);
 
 }  // namespace klap::transform
