@@ -36,13 +36,13 @@ struct Binding {
 };
 using Bindings = std::map<std::string_view, Binding>;
 
-// What all bodies that are written out in one kernel share.
+// The state that all bodies that are inlined in one kernel share.
 struct Kernel {
   const InlinedKernel& plan;
   MadeText& parts;
   analysis::LocalNames names;  // that the kernel itself declares
   uint32_t calls = 0;
-  bool hides = false;  // one of them is what a function means something else by
+  bool hides = false;  // a function means something else by one of these names
   std::map<const Function*, std::string> shared = {};  // prefixes of the functions' own shared variables
   std::string declarations = {};                       // of these
 };
@@ -87,7 +87,7 @@ class CallSplicer final : public Splicer {
     return s.kind == StatementKind::Instruction && m_.is(s.head, "ret") && !s.predicated;
   }
 
-  // A block has them once, wherever the function is called: they stand in the kernel.
+  // A block has such variables once, wherever the function is called: they move to the kernel.
   void move_shared_variables() {
     const auto [entry, is_first] = kernel_.shared.try_emplace(&function_);
     if (is_first) entry->second = fmt::format("klap_s{}_", kernel_.shared.size() - 1);
@@ -176,7 +176,7 @@ class CallSplicer final : public Splicer {
            std::string_view("fFdD").find(operand[1]) != std::string_view::npos;
   }
 
-  // A store cuts off what is too wide for it. One byte lies in a register of two.
+  // A store cuts a value that is too wide for it. One byte lies in a register of two bytes.
   [[nodiscard]] std::string store_text(const ParameterAccess& access, const std::string& piece,
                                        const std::string& component) const {
     const uint32_t bits = std::max(16u, 8 * access.bytes()), from = registers_.of(component);
@@ -185,7 +185,7 @@ class CallSplicer final : public Splicer {
     return fmt::format("mov.{}{} {}, {}", kind, bits, piece, component_text(component));
   }
 
-  // A load extends what is narrower than its register, by the sign if its type has one.
+  // A load extends a value that is narrower than its register, by the sign if its type has one.
   [[nodiscard]] std::string load_text(const ParameterAccess& access, uint32_t piece_bytes,
                                       const std::string& component, const std::string& piece) const {
     const uint32_t bits = 8 * access.bytes(), to = registers_.of(component);

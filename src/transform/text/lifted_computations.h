@@ -1,8 +1,8 @@
 // Computations that stand in the scope of a call, moved in front of it (analysis/inline/sunk_computations.h),
 // before anything is decided about a kernel's launches.
 //
-// As with inlined calls, variants are made from the text that comes out; the program's own kernels stay what
-// they are.
+// As with inlined calls, variants are made from the resulting text. The program's own kernels stay as they
+// are.
 #pragma once
 
 #include <vector>

@@ -27,7 +27,7 @@ struct Names {
   std::map<std::string, size_t, std::less<>> labels;
 };
 
-// Nothing for a section that holds something else than labels and bytes.
+// Nothing for a section that holds anything but labels and bytes.
 std::optional<Names> read_names(const Module& m, const Item& item) {
   Names names;
   for (uint32_t t = item.tokens.first + 3; t + 1 < item.tokens.last; ++t) {
@@ -99,7 +99,7 @@ std::string section_text(const std::string& contents) {
 
 }  // namespace
 
-// What one module declares.
+// The files and names that one module declares.
 struct LineTables::Source {
   explicit Source(const Module& m) {
     for (const Item& item : m.items) {

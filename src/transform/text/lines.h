@@ -1,10 +1,11 @@
 // Line tables of generated code: source files and function names as the receiving unit numbers them.
 //
-// A `.loc` names its source file by a number that the unit's `.file` directives give out, and the function
-// that was inlined there by a label in the unit's `.debug_str` section. ptxas takes a number that nobody gave
-// out without a word, refuses a number that is given out twice, and resolves labels of a second `.debug_str`
-// section to the wrong names. So code that comes from another unit takes its files and names along under
-// numbers and labels that are free in the unit, and a unit of its own gets exactly those that its code uses.
+// A `.loc` names its source file by a number that the unit's `.file` directives give out. It names the
+// function that was inlined there by a label in the unit's `.debug_str` section. ptxas silently accepts a
+// number that no directive gave out, and refuses a number that is given out twice. It resolves labels of a
+// second `.debug_str` section to the wrong names. So code from another unit takes its files and names along,
+// under numbers and labels that are free in the unit. A unit of its own gets exactly the files and names that
+// its code uses.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ namespace klap::transform {
 
 class LineTables {
  public:
-  // `unit` is what generated code will be appended to, or stand beside; it must outlive the tables.
+  // `unit` is the unit that generated code will be appended to, or stand beside. It must outlive the tables.
   explicit LineTables(const ptx::Module& unit);
   ~LineTables();
   LineTables(LineTables&&) noexcept;
@@ -31,17 +32,17 @@ class LineTables {
   // The `.loc` directive of a function of `source`, as it must stand in code for the unit. Empty when its
   // file is not declared in `source`; without the inlined function when that cannot be told.
   std::string directive(const ptx::Module& source, const ptx::Statement& loc);
-  // The same for the first `.loc` of a function, which is that of its head. Empty when it has none.
+  // The directive of the first `.loc` of a function, which is that of its head. Empty when it has none.
   std::string head(const ptx::Module& source, const ptx::Function& function);
-  // The same for every `.loc` of a body that is copied with edits.
+  // Keeps every `.loc` of a body that is copied with edits.
   void keep(const ptx::Module& source, const ptx::Statement& body, ptx::Edits& edits);
 
-  // For a unit that keeps its own tables: what has to be added to them.
+  // For a unit that keeps its own tables: adds the entries that it lacks.
   void add_new(ptx::Edits& edits) const;
   // For a unit that has none: everything that the generated code uses.
   [[nodiscard]] std::string used() const;
 
-  // What could not be kept, one sentence each.
+  // The entries that could not be kept, one sentence each.
   [[nodiscard]] const std::vector<std::string>& losses() const { return losses_; }
 
  private:

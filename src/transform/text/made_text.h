@@ -1,5 +1,5 @@
-// Text of a module that is made from another one's, piece by piece, with where each piece comes from:
-// messages speak of the text that people know.
+// Text of a module that is made from another one's, piece by piece, with the origin of each piece. So
+// messages can name places in the text that people know.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,9 @@ namespace klap::transform {
 
 class MadeText {
  public:
-  // To stand in the text in front of a piece, which goes up to the next mark: it comes from that place of the
-  // other module, byte for byte (`copied`) or not. `through` as in ptx::MadeFrom::Part.
+  // The mark that stands before a piece, which goes up to the next mark. It says that the piece comes from
+  // that place of the other module, byte for byte (`copied`) or not. `through` has the meaning of
+  // ptx::MadeFrom::Part.
   std::string mark(uint32_t source, bool copied, const std::string& through);
   // The other module with edits, in whose texts marks stand, parsed. Behind an edit, a mark says that copied
   // text follows. Lines keep their numbers up to the first edit. It must not outlive `module`.

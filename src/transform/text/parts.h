@@ -1,4 +1,4 @@
-// What the generators of parent and child kernels have in common.
+// Helpers that the generators of parent and child kernels share.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace klap::transform {
 inline constexpr char kGetBufferMarker[] = "__klap_get_buffer";
 inline constexpr char kDeviceLaunchMarker[] = "__klap_device_launch";
 
-// To the next multiple.
+// Rounds up to the next multiple.
 constexpr uint32_t round_up(uint32_t value, uint32_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }

@@ -20,7 +20,7 @@ constexpr uint32_t kWidestStrongStore = 8;  // of stores that several threads ma
 
 uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-// What loads of the child and stores of the parent connect, and so must stay together.
+// A segment of bytes that loads of the child and stores of the parent connect, so that it must stay together.
 struct Segment {
   uint32_t from = 0, to = 0;
   uint32_t align = 1;
@@ -75,7 +75,7 @@ class Space {
   std::vector<std::pair<uint32_t, uint32_t>> taken_;
 };
 
-// Extents that CUDA would accept: what it refuses is not worth a constant.
+// Extents that CUDA would accept: a constant that it refuses is not taken over.
 std::array<std::optional<uint32_t>, 3> constant_grid(const analysis::Site& site,
                                                      const analysis::DataFlow& data) {
   constexpr std::array<uint64_t, 3> kLargest = {0x7fffffff, 65535, 65535};
@@ -94,8 +94,8 @@ uint32_t header_bytes(const std::array<std::optional<uint32_t>, 3>& grid) {
   return words == 3 ? kHeaderBytes : words * kWordBytes;
 }
 
-// Whether the threads of a group store the same there. A thread that came twice might not store the same each
-// time.
+// True if the threads of a group store the same there. A thread that comes twice might not store the same
+// each time.
 bool stores_the_same(const analysis::Values& values, const analysis::Argument& argument, Uniform group) {
   const uint32_t store = values.flow.index_of(argument.store);
   if (store == analysis::ControlFlow::npos || !values.loops.known()) return false;
@@ -166,7 +166,7 @@ RecordLayout packed_layout(const ptx::Module& child_module, const ptx::Function&
   uint32_t align = header == kHeaderBytes ? kHeaderBytes : kWordBytes;
   if (header != 0) record.take(0, header);
   std::vector<Segment> wanted = segments(*reads, parent, site, group_that_shares(group_blocks));
-  // What needs the strictest alignment first: then nothing that follows leaves a gap that it could not fill.
+  // Segments with the strictest alignment come first: then no later one leaves a gap that it could not fill.
   std::ranges::stable_sort(wanted, std::ranges::greater{}, &Segment::align);
   for (const Segment& segment : wanted) {
     const uint32_t bytes = segment.to - segment.from;

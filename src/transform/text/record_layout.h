@@ -1,11 +1,11 @@
-// What a record of a child holds, and where.
+// The layout of a child's record.
 //
 // As it is, a record has the child's grid and then the whole of its parameter block. A packed one holds only
-// what must be told for each child. Extents of the grid that are constants stand in the kernels' code.
-// Arguments that no thread of the child reads are not stored at all. Arguments that are the same for all
-// threads whose children become one launch, be it those of the parent's grid or of a group of its blocks, are
-// stored once for all, by the thread that records first, into a place of the queue or of the group. The rest
-// stands in the record, in the order that leaves the smallest gaps.
+// the data that each child needs. Extents of the grid that are constants stand in the kernels' code.
+// Arguments that no thread of the child reads are not stored at all. Other arguments are the same for all
+// threads whose children become one launch: the threads of the parent's grid, or of a group of its blocks.
+// The thread that records first stores these once for all, into a place of the queue or of the group. The
+// rest stands in the record, in the order that leaves the smallest gaps.
 #pragma once
 
 #include <array>
@@ -36,30 +36,31 @@ struct RecordLayout {
   std::array<std::optional<uint32_t>, 3> grid{};  // extents that no record holds
 
   [[nodiscard]] bool passes_once() const;
-  // The place of these bytes; null if they have none, because nobody reads them.
+  // The place of these bytes; null if they have none, because no thread reads them.
   [[nodiscard]] const ArgumentPlace* find(uint32_t offset, uint32_t bytes) const;
-  // All that decides what a consumer does with such records, short; empty where they are not packed.
+  // A short text of everything that decides what a consumer does with such records; empty if they are not
+  // packed.
   [[nodiscard]] std::string key() const;
 };
 
-// Not packed.
+// The layout of a record that is not packed.
 RecordLayout record_layout(const ptx::Function& child);
 
-// The largest group of threads for which what is the same can be passed once where so many blocks of the
-// parent launch together (0: all): their own.
+// The largest group of threads for which equal arguments can be passed once: the threads whose launches
+// become one. `group_blocks` blocks of the parent launch together (0: all).
 analysis::Uniform group_that_shares(uint32_t group_blocks);
 
-// The layout for one launch site that no thread reaches twice in one launch of the parent. All that a group
-// records must be run by kernels that begin when its last thread has recorded, so that nobody reads what is
-// passed once while it may be written. `grid_grows`: a child may be recorded with more blocks than it was
-// launched with, so that their number is no constant.
+// The packed layout for a launch site that no thread reaches twice in one launch of the parent. All records
+// of a group must be run by kernels that begin when its last thread has recorded. So no thread reads
+// arguments that are passed once while they may be written. `grid_grows`: a child may be recorded with more
+// blocks than it was launched with, so that their number is no constant.
 RecordLayout packed_layout(const ptx::Module& child_module, const ptx::Function& child,
                            const analysis::FunctionFacts& parent, const analysis::Site& site,
                            uint32_t group_blocks, bool grid_grows);
 
-// The layout for a launch site whose launches the lanes of a warp share. Each child's arguments stand as in
-// its parameter block, for the same stores may fill the program's own buffer; what is the same for all lanes
-// is in the first child's only.
+// The layout for a launch site with warp aggregation. Each child's arguments stand as in its parameter block,
+// for the same stores may fill the program's own buffer. Arguments that are equal for all lanes are in the
+// first child's only.
 RecordLayout shared_layout(const ptx::Module& child_module, const ptx::Function& child,
                            const analysis::FunctionFacts& parent, const analysis::Site& site);
 

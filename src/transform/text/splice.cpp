@@ -100,8 +100,8 @@ class FunctionSplicer final : public Splicer {
 
 // ---- children ----
 
-// The operand that holds an address and the distance from it where a byte of a parameter lies now. What is
-// counted from a parameter's address stays together with all of it.
+// The operand that holds an address, and the distance from it where a byte of a parameter lies now. Bytes
+// that are counted from a parameter's address stay together with all of the parameter.
 std::pair<std::string, int64_t> moved(const Function& function, const InlineKernel& kernel,
                                       const ptx::Parameter& p, int64_t offset) {
   if (kernel.places.empty()) return {kernel.arguments, p.offset + offset};
@@ -115,7 +115,7 @@ std::pair<std::string, int64_t> moved(const Function& function, const InlineKern
   throw Error(ErrorCode::Internal, fmt::format("{} is read but not recorded", p.name)).kernel(function.name);
 }
 
-// Where arguments are.
+// The state space of the arguments.
 const char* argument_space(const InlineKernel& kernel) {
   return kernel.in_parameters ? "param" : kernel.coherent ? "global" : "global.nc";
 }
@@ -129,7 +129,7 @@ bool has_param_space(const Module& m, const Statement& s) {
   return m.has_modifier(s, ".param") || m.has_modifier(s, ".param::entry");
 }
 
-// What a plain load of one value reads of the kernel's parameters, without the register's name.
+// The parameter bytes that a plain load of one value reads, without the register's name.
 std::optional<HeldArgument> parameter_read(const Module& m, const Function& function,
                                            const analysis::RegisterBits& registers, const Statement& s) {
   if (!m.is(s.head, "ld") || !has_param_space(m, s) || s.operands.size() != 2) return std::nullopt;
@@ -186,7 +186,7 @@ class KernelSplicer final : public Splicer {
         v.align, parts, v.bytes * kernel_.groups, narrow, wide, kernel_.group, v.bytes);
   }
 
-  // Of shared memory, either the instruction's address or what a `mov` takes.
+  // The name of a shared variable's part: either in the instruction's address or as the operand of a `mov`.
   [[nodiscard]] std::string prefixed(std::string_view name) const override {
     if (const auto ahead = ahead_.find(name); ahead != ahead_.end()) return ahead->second;
     if (!has_part(name)) return Splicer::prefixed(name);
@@ -214,7 +214,7 @@ class KernelSplicer final : public Splicer {
     return (m_.is(s.head, "bar") || m_.is(s.head, "barrier")) && !m_.has_modifier(s, ".warp");
   }
 
-  // `bar.sync 0` as the reduction of "somebody stays" that it is together with the end of the block.
+  // `bar.sync 0` becomes the reduction of "some thread stays" that it is together with the end of the block.
   bool barrier(const Statement& s) {
     if (!m_.has_modifier(s, ".sync") || s.operands.size() != 1) throw unsupported(s.head);
     const std::string stays = "%" + prefix_ + "stays";
@@ -273,8 +273,8 @@ class KernelSplicer final : public Splicer {
     return true;
   }
 
-  // The parameter as what was passed for it. It was found that there is such an operand, as wide as what is
-  // read.
+  // The parameter becomes the operand that was passed for it. Checks have found such an operand, as wide as
+  // the read.
   bool operand_move(const Statement& s, const analysis::Address& address) {
     const ptx::Parameter* const p = parameter(address.base);
     const uint32_t bytes = ptx::type_bytes(m_.text(s.modifiers.last - 1));
@@ -337,7 +337,8 @@ class KernelSplicer final : public Splicer {
   std::string virtual_register(std::string_view name, uint32_t component) {
     const std::string_view axis = m_.text(component);
     const size_t index = axis == ".x" ? 0 : axis == ".y" ? 1 : 2;
-    // Special registers are 32 bits wide; older code may read them as 16, where a plain register does not do.
+    // Special registers are 32 bits wide; older code may read them as 16, which a plain register does not
+    // allow.
     if (analysis::reads_narrow_position(m_, *current_, component - 1)) throw unsupported(component - 1);
     swallow_next_ = true;
     if (name == "%tid") return kernel_.tid[index];
@@ -356,13 +357,13 @@ class KernelSplicer final : public Splicer {
 
   std::string location(const Statement& loc) override { return lines_.directive(m_, loc); }
 
-  // ---- rounds in a row ----
+  // ---- unrolled loops ----
 
-  //   loop:   the counters of the rounds ahead, in registers of their own
-  //           @(one of the rounds is not there) bra single;
-  //           round; ... round;  @p bra loop;  bra done;
-  //   single: round;             @p bra loop;
-  //   done:
+  // loop:   the counters of the iterations ahead, in registers of their own
+  //         @(one of the iterations is not there) bra single;
+  //         round; ... round;  @p bra loop;  bra done;
+  // single: round;             @p bra loop;
+  // done:
   bool special_label(const Statement& label) override {
     const auto found =
         std::ranges::find(kernel_.loops, &label, [](const RoundsInRow& row) { return row.loop.label; });
@@ -387,8 +388,8 @@ class KernelSplicer final : public Splicer {
     for (const Statement* s : loop.round) write(*s);
   }
 
-  // Computes whether the loop goes on behind each round but the last, and returns that predicate's name: the
-  // branch's predicate of all of them together.
+  // Computes whether the loop goes on behind each iteration but the last. Returns the name of that predicate,
+  // the branch's predicate of all of them together.
   std::string look_ahead(const analysis::StraightLoop& loop, uint32_t rounds, const std::string& loop_name) {
     const auto own = [&](std::string_view name) {
       return fmt::format("{}${}", Splicer::prefixed(name), loop_name);
@@ -410,7 +411,7 @@ class KernelSplicer final : public Splicer {
     return of_all;
   }
 
-  // The instruction once more, with its result in another register, from which later ones read it.
+  // Writes the instruction once more, with its result in another register, from which later ones read it.
   void count_ahead(const Statement& s, const std::string& to) {
     current_ = &s;
     std::string text = m_.full_opcode(s) + " " + to;

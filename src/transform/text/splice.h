@@ -23,7 +23,7 @@
 
 namespace klap::transform {
 
-// Marker names of a template, and what they stand for.
+// Marker names of a template, and the names that replace them.
 using SymbolNames = std::map<std::string, std::string, std::less<>>;
 
 // A `.func` template: parameters become operands (registers or literals) of the caller, results registers of
@@ -51,19 +51,19 @@ using Surroundings = std::map<const ptx::Statement*, Around>;
 // "%r1" -> "%klap_c_r1", "$L1" -> "$klap_c_L1": the sigil stays first, as PTX names want it. Literals stay.
 std::string with_prefix(std::string_view name, const std::string& prefix);
 
-// What a kernel reads of its parameters in one way, and the register that holds it.
+// A read of the kernel's parameters in one way, and the register that holds its value.
 struct HeldArgument {
   uint32_t offset = 0;  // in the parameter block
   std::string type;     // that it is loaded as: ".u32"
   uint32_t bits = 0;    // of the register, which may be more than the type's
   std::string name;
 };
-// Those of the kernel that `most_words` registers of 32 bits have room for, in the order in which they are
-// read; their names begin with `prefix`.
+// The preloaded arguments: those for which `most_words` registers of 32 bits have room, in the order in which
+// the kernel reads them. Their names begin with `prefix`.
 std::vector<HeldArgument> held_arguments(const ptx::Module& module, const ptx::Function& function,
                                          const std::string& prefix, uint32_t most_words);
 
-// A loop of which so many rounds are to stand in a row.
+// A loop of which so many iterations are to stand in a row.
 struct RoundsInRow {
   analysis::StraightLoop loop;
   uint32_t rounds = 1;
@@ -76,27 +76,27 @@ struct InlineKernel {
   std::vector<ArgumentPlace> places;  // where they lie in it; none: as in the parameter block
   std::string once;                   // operand: address of those that are passed once
   std::vector<HeldArgument> held;     // those that are in registers
-  // The operands themselves, where the body runs in the thread that has them: then nothing lies anywhere, and
-  // each read of a parameter is that of one of these.
+  // The operands themselves, if the body runs in the thread that has them. Then the arguments lie nowhere in
+  // memory, and each read of a parameter reads one of these operands.
   const std::vector<analysis::Argument>* operands = nullptr;
   std::array<std::string, 3> ctaid, nctaid, tid;  // operands, x y z
   std::array<std::string, 3> ntid;                // the same of the block: literals where it is constant
   bool block_is_real = false;                     // it runs in a block of its own size: %ntid is right
   bool in_parameters = false;                     // `arguments` is an address of the kernel's own parameters
   bool keep_exits = false;                        // `ret` and `exit` end the thread, as in the child itself
-  // What the body reads may have been written in the same kernel: no load may go past the coherent caches.
+  // The body may read memory that was written in the same kernel, so every load must be coherent.
   bool coherent = false;
-  // Who may leave early. Barriers are then what templates/common/exits.h says.
+  // The threads that may leave early. Barriers are then those of templates/common/exits.h.
   analysis::MayLeave may_leave = analysis::MayLeave::Nobody;
-  // A block of one warp among several: shared variables have a part for each, and `group` is the operand, of
-  // 32 bits, that says which is the warp's.
+  // A block of one warp among several: shared variables have a part for each. `group` is the 32-bit operand
+  // that says which part is the warp's.
   const analysis::WarpBlock* warp_block = nullptr;
   std::string group;
   uint32_t groups = 1;
   Surroundings around;             // of statements of the body
   std::vector<RoundsInRow> loops;  // of the body
 };
-// Reads `kernel.held` into their registers, which are declared elsewhere.
+// Loads `kernel.held` into their registers, which are declared elsewhere.
 std::string load_held(const ptx::Function& function, const InlineKernel& kernel);
 
 // Throws Error(Unsupported) naming the line if a parameter or a special register is used in a way that cannot

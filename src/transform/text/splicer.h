@@ -1,7 +1,7 @@
-// A function's body written out with other names: what all splicing has in common.
+// A function's body written out with other names: the common base of all splicing.
 //
-// A splicer walks the statements of a body and writes them with every declared name prefixed. What becomes of
-// parameters, special registers, calls and the function's end is for the classes derived from it to say.
+// A splicer walks the statements of a body and writes them with every declared name prefixed. Derived classes
+// decide about parameters, special registers, calls and the function's end.
 #pragma once
 
 #include <string>
@@ -26,15 +26,15 @@ class Splicer {
  protected:
   // Writes the instruction in its own way and returns true, or leaves it to the general way.
   virtual bool special(const ptx::Statement& s) = 0;
-  // The same for a scope.
+  // Writes the scope in its own way and returns true, or leaves it to the general way.
   virtual bool special_scope(const ptx::Statement&) { return false; }
-  // The same for a label.
+  // Writes the label in its own way and returns true, or leaves it to the general way.
   virtual bool special_label(const ptx::Statement&) { return false; }
   // A `.loc` directive as it must stand in the text.
   virtual std::string location(const ptx::Statement& loc) = 0;
   // True if `ret` and `exit` stay what they are.
   [[nodiscard]] virtual bool keeps_exits() const { return false; }
-  // What stands around a statement; null for nothing.
+  // The text around a statement; null for none.
   [[nodiscard]] virtual const Around* around(const ptx::Statement&) const { return nullptr; }
   // The replacement of an identifier that the function does not declare.
   virtual std::string outside(uint32_t token) = 0;
@@ -42,12 +42,12 @@ class Splicer {
   virtual void begin(const ptx::Statement&) {}
 
   void statement(const ptx::Statement& s);
-  // Without what stands around it.
+  // Writes a statement without the text around it.
   void write(const ptx::Statement& s);
   // A name that the body declares.
   [[nodiscard]] virtual std::string prefixed(std::string_view name) const;
   [[nodiscard]] virtual std::string end_label() const { return "$" + prefix_ + "end"; }
-  // Something for a label at the end of a scope to stand before.
+  // A statement before which a label at the end of a scope can stand.
   [[nodiscard]] std::string landing(const std::string& label) const;
   [[nodiscard]] std::string rename(uint32_t token);
   [[nodiscard]] std::string renamed(ptx::TokenRange range);
