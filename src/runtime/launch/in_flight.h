@@ -1,14 +1,14 @@
-// How many operations of klap_jit's own wait in the driver's queues.
+// This file counts the operations that klap_jit itself has in the driver's queues.
 //
 // A driver's queue has about 1,024 entries, and a launch into a full one blocks its thread until the device
 // has taken one. A program may have put almost as many launches behind a kernel that waits for the host,
 // whose next step then opens the way. It must not block earlier than it does natively. A parent and its
-// consumer are one operation more than the program asked for, so those are counted until they are known to be
-// done, in all streams of a CUDA context together, since streams may share a queue. Beyond kMost a launch
-// waits for older ones while the device makes progress, which it then does natively too, and otherwise runs
-// as it is. So a program that has up to 1,024 - kMost operations of its own in a queue is not blocked.
+// consumer are one operation more than the program asked for. So such operations are counted until they are
+// known to be done. All streams of a CUDA context count together, since they may share a queue. Beyond kMost
+// a launch waits for older ones while the device makes progress, as it then does natively, too. Otherwise the
+// original runs. So a program that has up to 1,024 - kMost operations of its own in a queue is not blocked.
 //
-// An event in the stream marks every few operations; nothing is asked of the driver before kMost is reached.
+// An event in the stream marks every few operations. The driver is asked nothing before kMost is reached.
 #pragma once
 
 #include <cuda.h>
@@ -25,7 +25,7 @@ namespace klap::runtime {
 class InFlight {
  public:
   static constexpr uint64_t kMost = 128;
-  // A stream has no more operations than that which no event marks.
+  // A stream has at most so many operations that no event marks.
   static constexpr uint64_t kUnmarked = 32;
 
   [[nodiscard]] bool has_room(uint64_t operations) const {
@@ -33,13 +33,13 @@ class InFlight {
   }
   void add(uint64_t operations) { total_.fetch_add(operations, std::memory_order_relaxed); }
   void complete(uint64_t operations);
-  // Behind so many operations in `stream` that are not marked. False where the driver has no event. Throws
-  // only before there is anything in the stream.
+  // Marks so many unmarked operations in `stream` by an event behind them. False if the driver has no event.
+  // Throws only before there is anything in the stream.
   bool mark(CUstream stream, uint64_t operations);
-  // Asks for the marks.
+  // Asks the driver which marks are done.
   void settle();
-  // Calls `has_room` until it is true or patience is at an end. No patience is left where nothing has been
-  // completed since it last was.
+  // Calls `has_room` until it is true or the patience is used up. There is no patience if nothing has
+  // completed since it was last used up.
   bool wait_until(const std::function<bool()>& has_room);
 
  private:
@@ -47,10 +47,11 @@ class InFlight {
     CUevent event = nullptr;
     uint64_t operations = 0;
   };
-  // One that is not in use, nothing where the driver has no event.
+  // A mark that is not in use; nothing if the driver has no event.
   std::list<Mark> take_mark();
 
-  // Long enough for most kernels. A program whose kernels do wait for the host loses it once, and then less.
+  // Long enough for most kernels. If a program's kernels do wait for the host, the whole of it is lost once,
+  // and less after that.
   static constexpr std::chrono::microseconds kMostPatience = std::chrono::milliseconds(500);
   static constexpr std::chrono::microseconds kLeastPatience = std::chrono::milliseconds(1);
 

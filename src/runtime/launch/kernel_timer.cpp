@@ -61,7 +61,8 @@ void collect_timed_launches() noexcept try {
   if (all.launches.empty()) return;
   const uint64_t context_id = current_context();
   std::erase_if(all.launches, [context_id](const Pending& launch) {
-    // Events of a context that may be gone cannot be asked any more; context ids are never given out again.
+    // The driver cannot be asked about events of a context that may be gone; context ids are never given out
+    // again.
     if (launch.context_id != context_id) return false;
     const CUresult state = driver()->event_query(launch.after);
     if (state == CUDA_ERROR_NOT_READY) return false;
@@ -96,7 +97,7 @@ void TimedLaunch::complete() {
   if (!timed_) return;
   const RelaxedCapture relaxed;
   if (!record(after_)) return;
-  // All is enqueued: a failure now must not make the program's own launch follow.
+  // Everything is enqueued, so a failure from here on must not make the program's own launch follow.
   try_or_report("KLAP_TIMING", "a launch is missing in the GPU times", [this] {
     PendingLaunches& all = pending();
     const std::lock_guard lock(all.mutex);

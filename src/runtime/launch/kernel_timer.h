@@ -1,10 +1,10 @@
-// How long rewritten parents and their consumers take on the GPU, measured when KLAP_TIMING is 1.
+// This file measures how long rewritten parents and their consumers take on the GPU, when KLAP_TIMING is 1.
 //
-// An event before the parent, one between it and the consumer and one behind both cost a few microseconds a
-// launch and keep the two kernels from overlapping, so nothing is measured unless asked for. The events of
-// finished launches are read when the next launch is timed, and before the statistics are written: unlike
-// everything else in them that asks the driver, which may by then have no context any more; what is still
-// running is not counted.
+// Each launch has an event before the parent, one between it and the consumer, and one behind both. These
+// cost a few microseconds and keep the two kernels from overlapping, so nothing is measured unless asked for.
+// The events of finished launches are read when the next launch is timed, and before the statistics are
+// written. Nothing else in the statistics asks the driver, which may by then have no context any more.
+// Launches that are still running are not counted.
 #pragma once
 
 #include <cuda.h>
@@ -25,7 +25,7 @@ class TimedLaunch {
 
   // The parent's variant is in the stream now.
   void parent_enqueued();
-  // So is everything that runs its children.
+  // All kernels that run its children are in the stream, too.
   void complete();
 
  private:

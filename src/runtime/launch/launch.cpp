@@ -54,24 +54,24 @@ MaybeReason refuse_attributes(std::span<const CUlaunchAttribute> attributes,
   return nullptr;
 }
 
-// Extents multiplied; capped above what a queue can index, also of what `times` counts already.
+// The product of the extents and `times`, capped above the number that a queue can index.
 uint64_t capped_product(const unsigned (&extents)[3], uint64_t times = 1) {
   constexpr uint64_t kTooMany = uint64_t{KLAP_MAX_RECORDS} + 1;
   for (const unsigned extent : extents) times = std::min(times * extent, kTooMany);  // 25 bits times 32 bits
   return times;
 }
 
-// Threads of the grid, which is the most records it can leave.
+// The threads of the grid, which is the most records it can leave.
 uint64_t grid_threads(const Launch& launch) {
   return capped_product(launch.block, capped_product(launch.grid));
 }
 
-// Extents that no driver takes; what is computed of them could wrap.
+// True for extents that no driver takes; products of them could wrap.
 bool is_too_large(const unsigned (&grid)[3]) {
   return grid[0] > 0x7fffffffu || grid[1] > 65535u || grid[2] > 65535u;
 }
 
-// How a launch is cut so that the queues have room for each part: one that is all of it where they can.
+// A launch cut into slices for which the queues have room. It is one slice if there is room for all of it.
 struct Cut {
   GridSlices slices;
   MaybeReason why = nullptr;      // there is more than one
@@ -102,8 +102,8 @@ Cut make_room(const Launch& launch, const ParentKernel& parent, LaunchContext& c
   }
 }
 
-// How many device-side launches CUDA lets wait in the current context. A variant may refuse a launch of its
-// own accord only where CUDA might have.
+// The number of device-side launches that CUDA lets wait in the current context. A variant may refuse a
+// launch of its own accord only if CUDA might have done so.
 uint64_t pending_limit() {
   constexpr uint64_t kDefault = 2048;
   size_t limit = 0;
@@ -111,8 +111,8 @@ uint64_t pending_limit() {
   return result == CUDA_SUCCESS ? limit : kDefault;
 }
 
-// A queue that feeds itself has one size, however large the grid. How many groups share it is up to the grid,
-// which is small enough to be counted where there are any.
+// A worklist has one size, however large the grid. The number of groups that share it depends on the grid,
+// which is small enough to be counted if there are groups.
 Cut make_feed_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
   const jit::Variant& variant = parent.variant();
   uint64_t groups = 0;
@@ -145,9 +145,9 @@ class HeldQueues {
   LaunchContext& context_;
 };
 
-// Replays of graphs whose kernels launch others were seen to hang on an H200 (driver 580) where nothing
-// between two replays makes device launches of its own. So once a parent is captured, every launch in that
-// context is the program's own, and the program meets exactly what it would meet natively.
+// On an H200 (driver 580), replays of graphs whose kernels launch others were seen to hang. It happened if
+// nothing between two replays makes device launches of its own. So once a parent is captured, every launch in
+// that context is the program's own, and behaves exactly as it does natively.
 Outcome leave_captured(const std::string& parent) {
   unsigned long long context_id = 0;
   if (driver()->ctx_get_id(nullptr, &context_id) == CUDA_SUCCESS &&
@@ -158,7 +158,7 @@ Outcome leave_captured(const std::string& parent) {
   return leave(reasons::kStreamCapture);
 }
 
-// Throws nothing, since a part of the launch is in the stream: the program's own must not follow.
+// Throws nothing. A part of the launch is in the stream, so the program's own launch must not follow.
 void report_failed_launch(const ParentKernel& parent, const char* what, CUresult result) noexcept {
   try_or_report("cuLaunchKernel", what,
                 [&] { log().error("{}: {} ({})", demangle(parent.name()), what, error_name(result)); });
@@ -176,7 +176,7 @@ Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const Prepared
     return leave(reasons::kVariantDoesNotLaunch);
   }
   if (parent_result != CUDA_SUCCESS) {
-    // The same kernel in the same blocks has launched before: the context has failed.
+    // This kernel has launched before in these blocks, so the context has failed.
     report_failed_launch(parent, "the rest of its grid cannot be launched", parent_result);
     return {parent_result, nullptr};
   }
@@ -187,8 +187,8 @@ Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const Prepared
                               ? launch_after_readback(prepared, parent.variant(), context, priority)
                               : launch_consumers(prepared, parent.variant(), context, priority);
   if (result != CUDA_SUCCESS) {
-    // The parent's records can no longer be run, so the program must learn of it, and nothing may be recorded
-    // behind them. The consumer has launched before, so this is a context that has failed altogether.
+    // The parent's records can no longer be run. So the program must learn of it, and nothing may be recorded
+    // behind them. The consumer has launched before, so the whole context has failed.
     context.give_up(reasons::kConsumerFailed);
     report_failed_launch(parent, "its children cannot be launched", result);
     return {result, nullptr};
@@ -197,8 +197,8 @@ Outcome enqueue_slice(const Launch& launch, ParentKernel& parent, const Prepared
   return {};
 }
 
-// Enqueues the parent, slice by slice, with what runs its children; the caller holds the context's mutex, and
-// the queues have room.
+// Enqueues the parent, slice by slice, each followed by its consumers. The caller holds the context's mutex,
+// and the queues have room.
 Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& parent,
                 const PreparedVariant& prepared, LaunchContext& context, const CUlaunchAttribute* priority) {
   std::vector<CUdeviceptr> queues(parent.variant().queues.size());
@@ -219,7 +219,7 @@ Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& pa
   return {.slices = slices.count()};
 }
 
-// More than can be recorded at once, and no way to make less of it.
+// True if more can be recorded at once than a queue can index, and the launch cannot be made smaller.
 bool has_too_many_threads(const Launch& launch, const jit::Variant& variant) {
   if (variant.promoted) return false;
   const bool any_size =
@@ -282,7 +282,8 @@ Outcome leave_for_order(const Launch& launch, ParentKernel& parent) {
   return leave(reasons::kOrderMatters);
 }
 
-// What the driver's queue takes for the launch beside the one kernel that the program asked for.
+// The operations that the launch adds to the driver's queue, beside the one kernel that the program asked
+// for.
 uint64_t added_operations(const Launch& launch, const GridSlices& slices, const ParentKernel& parent,
                           const LaunchContext& context, bool is_prepared) {
   constexpr uint64_t kTimingEvents = 3;
@@ -291,8 +292,10 @@ uint64_t added_operations(const Launch& launch, const GridSlices& slices, const 
   const uint64_t consumers = variant.launcher == jit::Launcher::Host ? variant.queues.size() : 0;
   uint64_t operations =
       std::min(slices.count(), kMany) * (1 + consumers + (config().timing ? kTimingEvents : 0)) - 1;
-  if (!is_prepared) operations += 2 * consumers;                                // they are tried
-  if (context.has_own_queues()) operations += 2 * variant.queues.size();        // taken and given back
+  if (!is_prepared) operations += 2 * consumers;  // consumers are tried
+  if (context.has_own_queues())
+    operations += 2 * variant.queues.size();                                    // queues are taken and given
+                                                                                // back
   return is_ending_thread_stream(launch.stream) ? operations + 1 : operations;  // LaunchContext::record_use()
 }
 
@@ -303,7 +306,7 @@ Outcome redirect_to_variant(const Launch& launch, const Registry::Handle& handle
   const Capture capture = capture_state(launch.stream);
   if (capture == Capture::Active) return leave_captured(parent.name());
   if (capture == Capture::Unknown) return leave(reasons::kStreamCapture);
-  // These ask for more of the kernel itself than that it does the same. All others are the launch's.
+  // These attributes need more than a kernel that does the same. All other attributes are about the launch.
   for (const CUlaunchAttribute& attribute : launch.attributes) {
     if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) return leave(reasons::kCooperativeLaunch);
     if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ||
@@ -353,9 +356,10 @@ FoundContext find_context(const Launch& launch, const Registry::Handle& handle) 
 Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (handle.parent->variant().granularity == jit::Granularity::Warp)
     return redirect_to_variant(launch, handle);
-  // The driver refuses it, and shall say so itself.
+  // The driver refuses such a launch, and shall say so itself.
   if (grid_threads(launch) == 0) return leave(reasons::kEmptyGrid);
-  // Before all else that may leave it: a parent that is captured is taken note of, whatever runs.
+  // This comes before all other reasons to run the original: a captured parent is noted, whichever kernel
+  // runs.
   const auto [context, no_context] = find_context(launch, handle);
   if (no_context) return leave(*no_context);
   const CUlaunchAttribute* priority = nullptr;
@@ -409,7 +413,8 @@ std::optional<CUresult> redirect_launch(const Launch& launch) {
     const std::string& name = handle->parent->name();
     if (outcome.left) {
       Stats::instance().launch_left(name, outcome.left->name);
-      // Each reason once; looking whether it is new would cost the launch more than the line is worth.
+      // Each reason is logged once. A look whether it is new would cost the launch more than the line is
+      // worth.
       if (log().should_log(spdlog::level::info)) {
         handle->parent->info_once(outcome.left->name,
                                   fmt::format("the original runs: {}", outcome.left->name));
@@ -419,7 +424,8 @@ std::optional<CUresult> redirect_launch(const Launch& launch) {
       if (outcome.slices > 1) Stats::instance().launch_sliced(name, outcome.slices);
     }
   } catch (const std::exception&) {
-    // Out of memory: not counted. Throwing now would make the shim launch the kernel a second time.
+    // A launch for which memory has run out is not counted. Throwing now would make the shim launch the
+    // kernel a second time.
   }
   if (outcome.left) return std::nullopt;
   return outcome.result;

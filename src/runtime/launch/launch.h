@@ -1,9 +1,10 @@
-// Launch redirection: one launch of a rewritten parent becomes the parent's variant, which records its
-// children, and right behind it in the same stream the consumer, which runs them. A parent that launches its
-// consumer itself (jit::Launcher::Device) is complete only when that is, and nothing is enqueued behind it.
+// Launch redirection: one launch of a rewritten parent becomes two. The parent's variant records its
+// children, and the consumer runs them, directly behind it in the same stream. A parent that launches its
+// consumer itself (jit::Launcher::Device) is complete only when the consumer is, and nothing is enqueued
+// behind it.
 //
 // The decision is made anew at every launch, because it depends on things that only the launch knows: whether
-// the stream is being captured, the attributes, the grid. Whatever is not known to be harmless runs the
+// the stream is being captured, the attributes, the grid. A launch that is not known to be harmless runs the
 // original, and Stats::launch_left counts why.
 #pragma once
 
@@ -34,11 +35,11 @@ CUstream per_thread_stream(CUstream stream);
 // launched.
 std::optional<CUresult> redirect_launch(const Launch& launch);
 
-// When the program has run out of memory: returns to the driver what queues in the current context hold, once
-// the work that uses it is done. True if there was any, so that asking again may be worth its while.
+// Called when the program has run out of memory. Returns the memory of the queues in the current context to
+// the driver, once the work that uses it is done. True if there was any, so that asking again may help.
 bool give_back_queue_memory();
 
-// Before a stream is destroyed: takes back the memory of its launch context.
+// Called before a stream is destroyed: takes back the memory of its launch context.
 void stream_about_to_end(CUstream stream);
 
 }  // namespace klap::runtime

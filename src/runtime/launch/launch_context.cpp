@@ -48,7 +48,7 @@ CudaContext::CudaContext(uint64_t context_id) : id(context_id), pool(config().to
 }
 
 uint64_t CudaContext::give_back() {
-  // Long enough for almost every kernel. Behind one that waits for this thread it would be for ever.
+  // Long enough for almost every kernel. A kernel that waits for this thread would never end.
   constexpr std::chrono::seconds kPatience(30);
   launch_pool.trim();
   return pool.give_back(kPatience);
@@ -74,7 +74,8 @@ MaybeReason RecordQueue::make_room(QueueMemory& memory, CUstream stream, CUdevic
   }
   const RelaxedCapture relaxed;
   if (memory.lasts()) {
-    // Comfort: where it would cost too much memory, the queue is cut to what this launch needs.
+    // A larger queue spares later work. If it would cost too much memory, the queue is cut to the size that
+    // this launch needs.
     const QueueShape grown = grown_for(exact);
     if (grown.bytes() <= pool_bytes && !take_block(memory, grown)) return write_header(stream, report, grown);
   }
@@ -82,8 +83,8 @@ MaybeReason RecordQueue::make_room(QueueMemory& memory, CUstream stream, CUdevic
   return reason ? reason : write_header(stream, report, exact);
 }
 
-// Doubling keeps the number of reallocations logarithmic, and a record size that suits all variants seen in
-// this stream spares rewriting the header when they alternate.
+// Doubling keeps the number of reallocations logarithmic. A record size that suits all variants seen in this
+// stream spares rewriting the header when they alternate.
 QueueShape RecordQueue::grown_for(const QueueShape& exact) const {
   QueueShape grown = shape_;
   grown.record_bytes = std::max(shape_.record_bytes, exact.record_bytes);
@@ -110,12 +111,12 @@ MaybeReason RecordQueue::write_header(CUstream stream, CUdeviceptr report, const
   const QueueShape::Heads heads = shape.heads(block_.address, report);
   shape_ = {};
   second_is_next_ = false;
-  // In the stream, so that kernels already enqueued still see the old shape. Nobody
+  // The write goes through the stream, so that kernels already enqueued still see the old shape. No kernel
   // needs the counters at this point of the stream.
   if (driver()->memcpy_htod_async(block_.address, &heads, sizeof heads, stream) != CUDA_SUCCESS) {
     return &reasons::kQueueNotWritable;
   }
-  // Where the groups' counters come to lie there may have been records.
+  // Records may have lain where the groups' counters are now.
   if (shape.groups != 0 && driver()->memset_d8_async(block_.address + QueueShape::groups_offset(), 0,
                                                      shape.groups_bytes(), stream) != CUDA_SUCCESS) {
     return &reasons::kQueueNotWritable;
@@ -129,8 +130,8 @@ Block RecordQueue::take() {
   return std::exchange(block_, {});
 }
 
-// A queue of another size than this launch's own would do only if what it holds did not depend on what ran
-// before; so there is one for each pair of limit and record size, rounded up where parents alternate.
+// A queue of another size than this launch's own would do only if its contents did not depend on earlier
+// launches. So there is one for each pair of limit and record size, rounded up if parents alternate.
 MaybeReason FeedQueue::make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report,
                                  uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes) {
   const FeedShape wanted = FeedShape::within(pool_bytes, std::max(record_bytes, shape_.record_bytes), groups);
@@ -150,7 +151,8 @@ MaybeReason FeedQueue::make_room(QueueMemory& memory, CUstream stream, CUdevicep
   return write_header(stream, report, wanted);
 }
 
-// As with other queues, more than is asked for where there is room. All heads are empty between two parents.
+// Takes more heads than are asked for if there is room, as with other queues. All heads are empty between two
+// parents.
 MaybeReason FeedQueue::make_heads(QueueMemory& memory, CUstream stream, uint64_t bytes, uint64_t most_bytes) {
   if (bytes <= heads_.bytes) return nullptr;
   const uint64_t grown = std::max({bytes, 2 * heads_.bytes, FeedShape::heads_bytes(kFirstGroups)});
@@ -210,7 +212,7 @@ QueueMemory& LaunchContext::begin_launch(jit::Buffer buffer) {
 
 void LaunchContext::end_launch() {
   if (!has_own_queues()) return;
-  // Without a list of them, which there may be no memory for.
+  // Each block is given back by itself, because there may be no memory for a list of them.
   const auto give_back = [this](const Block& block) {
     if (block.address != 0) launch_memory_.give_back(block);
   };
@@ -270,7 +272,7 @@ void LaunchContext::release_after_last_use() {
   context_->in_flight.complete(std::exchange(unmarked_, 0));
 }
 
-// Otherwise it is the default stream of another thread, of which only that thread can ask for more than an
+// Otherwise it is the default stream of another thread. Only that thread can do more with it than ask for an
 // event that it has recorded there.
 bool LaunchContext::is_callers(uint64_t stream_id) const {
   unsigned long long own_id = 0;
@@ -288,7 +290,7 @@ bool LaunchContext::may_add(uint64_t operations) {
     LaunchContexts::instance().settle(*this);
     return in_flight.has_room(operations);
   };
-  // Nothing that waits is in front of them where the stream is idle.
+  // An idle stream has nothing in front of them that waits.
   if (operations > InFlight::kMost) return is_idle() || in_flight.wait_until([this] { return is_idle(); });
   return has_room() || in_flight.wait_until(has_room);
 }
@@ -394,7 +396,7 @@ uint64_t LaunchContexts::give_back(uint64_t context_id) {
   }
   if (!known) return 0;
   for (const auto& [stream_id, context] : streams_of(context_id)) {
-    // Another thread may hold it while it waits in the driver, and would be waited for here.
+    // Another thread may hold it while it waits in the driver. This thread would then wait for that thread.
     const std::unique_lock lock(context->mutex, std::try_to_lock);
     if (lock) context->give_back(stream_id);
   }

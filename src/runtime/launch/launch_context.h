@@ -1,10 +1,10 @@
 // Launch contexts: the record queues of a stream, found by ids that CUDA never gives out twice.
 //
-// A parent's variant and its consumers share queues, and the next parent in the same stream may use them
-// again as soon as all are enqueued, because the stream runs them one after another. Two streams must not
-// share one. The key is (context id, stream id) and not the handles: handles are recycled, and an entry found
-// by a recycled handle would point into memory of a context that no longer exists. Entries of destroyed
-// contexts are simply never found again.
+// A parent's variant and its consumers share queues. The next parent in the same stream may use them again as
+// soon as all are enqueued, because the stream runs them one after another. Two streams must not share one.
+// The key is (context id, stream id) and not the handles. Handles are recycled, and an entry found by a
+// recycled handle would point into memory of a context that no longer exists. Entries of destroyed contexts
+// are simply never found again.
 #pragma once
 
 #include <cuda.h>
@@ -35,7 +35,7 @@ namespace klap::runtime {
 // The largest queue that is allocated where pool_bytes does not say otherwise.
 inline constexpr uint64_t kDefaultPoolBytes = uint64_t{1} << 30;
 
-// What launch contexts of one CUDA context share.
+// The memory pools that the launch contexts of one CUDA context share.
 struct CudaContext {
   explicit CudaContext(uint64_t context_id);
   const uint64_t id;
@@ -45,21 +45,21 @@ struct CudaContext {
   LaunchPool launch_pool;
   InFlight in_flight;
 
-  // Returns to the driver what no stream has, and says how many bytes.
+  // Returns the memory that no stream has to the driver, and says how many bytes these are.
   uint64_t give_back();
 };
 
 // One record queue in device memory. Parents that are launched into a stream share its queues.
 class RecordQueue {
  public:
-  // Sees to it that the queue is as large as `exact` in every respect. Null on success, otherwise the reason
-  // why this launch must run the original; one is that the queue would need more than `pool_bytes`.
+  // Makes the queue as large as `exact` in every respect. Null on success, otherwise the reason why this
+  // launch must run the original. One reason is that the queue would need more than `pool_bytes`.
   MaybeReason make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report, const QueueShape& exact,
                         uint64_t pool_bytes);
-  // Of the head that is the next parent's.
+  // The address of the head that is the next parent's.
   [[nodiscard]] CUdeviceptr head() const { return block_.address + (second_is_next_ ? KLAP_HEAD_BYTES : 0); }
-  // A consumer is enqueued that leaves that head as it is and empties the other one, which is the next
-  // parent's.
+  // Called when a consumer is enqueued. It leaves its own head as it is and empties the other one, which is
+  // the next parent's.
   void take_turns() { second_is_next_ = !second_is_next_; }
   // The memory, which the queue no longer has.
   Block take();
@@ -74,8 +74,8 @@ class RecordQueue {
   bool second_is_next_ = false;
 };
 
-// The same for consumers that feed themselves, and for those of launches in loops. It has one size, however
-// large the parent's grid, but for a head for each of so many groups of the parent's blocks.
+// The queue of consumers with a worklist, and of consumers of loop launches. It has one size, however large
+// the parent's grid. Only the heads differ, one for each of so many groups of the parent's blocks.
 class FeedQueue {
  public:
   MaybeReason make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report, uint32_t record_bytes,
@@ -94,7 +94,7 @@ class FeedQueue {
   Block heads_;  // of groups
 };
 
-// What a launch can need.
+// The queues that a launch can need.
 struct Queues {
   std::vector<RecordQueue> records;  // one for each launch site
   FeedQueue feed;
@@ -112,38 +112,38 @@ class LaunchContext {
 
   // The rest requires `mutex`.
 
-  // Sees to it that there is a queue for each of the variant's, with room for so many blocks of the parent,
-  // as RecordQueue::make_room() does, until end_launch().
+  // Provides a queue for each of the variant's, with room for so many blocks of the parent, as
+  // RecordQueue::make_room() does. They stay until end_launch().
   MaybeReason make_room(const QueueDemand& demand, uint64_t blocks, uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr queue(size_t index) const { return current_->records[index].head(); }
-  // The queue's consumer is enqueued behind the parent, and empties its other head.
+  // Called when the queue's consumer is enqueued behind the parent; it empties the queue's other head.
   void take_turns(size_t index) { current_->records[index].take_turns(); }
-  // The same for the queue of consumers that feed themselves; `groups` launch apart, 0 where none do.
+  // Provides the queue of consumers with a worklist; `groups` launch apart, 0 if none do.
   MaybeReason make_feed_room(uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes, jit::Buffer buffer);
   [[nodiscard]] CUdeviceptr feed() const { return current_->feed.address(); }
-  // How many launches it has room for.
+  // The number of launches that it has room for.
   [[nodiscard]] uint64_t feed_records() const { return current_->feed.records(); }
-  // Whether they are this launch's alone.
+  // True if the queues are this launch's alone.
   [[nodiscard]] bool has_own_queues() const { return current_ == &own_; }
-  // All that uses the queues for this launch is enqueued.
+  // Called when all kernels that use the queues for this launch are enqueued.
   void end_launch();
 
-  // The same for a promoted chain (ChainRings).
+  // Provides the rings of a promoted chain (ChainRings).
   MaybeReason make_chain_room(uint64_t number, uint32_t slot_bytes, uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr chain(uint64_t number) const { return rings_.address(number); }
-  // Its launch is enqueued, and makes the other ring ready.
+  // Called when the chain's launch is enqueued, which makes the other ring ready.
   void chain_takes_turns(uint64_t number) { rings_.take_turns(number); }
 
-  // Nothing is redirected in this stream any more, with the reason; null while all is well.
+  // The reason why nothing is redirected in this stream any more; null while all is well.
   [[nodiscard]] MaybeReason unusable() const { return unusable_; }
   void give_up(const LaunchReason& reason) { unusable_ = &reason; }
 
-  // Whether so many operations more than the program asked for may be enqueued without a risk that this
-  // thread is blocked where it natively is not (in_flight.h). It may have to wait a moment for that.
+  // True if so many operations more than the program asked for may be enqueued. They must not block this
+  // thread where it natively is not blocked (in_flight.h). The call may wait a moment for that.
   bool may_add(uint64_t operations);
-  // They are enqueued. Nothing is thrown, since the program's own launch must not follow.
+  // Called when they are enqueued. Nothing is thrown, since the program's own launch must not follow.
   void added(uint64_t operations) noexcept;
-  // Finds out whether what is enqueued in the stream, which has that id, is done.
+  // Finds out whether the work in the stream, which has that id, is done.
   void settle(uint64_t stream_id);
 
   // Remembers that the work now in the stream uses the queues. Needed only for streams that end without a
@@ -151,10 +151,11 @@ class LaunchContext {
   void record_use();
   // The memory goes back to the pool once the work enqueued so far has completed.
   void release_in_stream();
-  // The same after the last record_use() alone; makes no CUDA call, so it may run while a thread ends.
+  // Releases the memory after the last record_use() alone. It makes no CUDA call, so it may run while a
+  // thread ends.
   void release_after_last_use();
-  // The same while the stream, which has that id, may go on to be used. What cannot be told to be free later
-  // stays.
+  // Gives the memory back while the stream, which has that id, may go on to be used. Memory that cannot be
+  // told to be free later stays.
   void give_back(uint64_t stream_id);
 
   [[nodiscard]] const CudaContext& context() const { return *context_; }
@@ -170,7 +171,7 @@ class LaunchContext {
   const std::shared_ptr<CudaContext> context_;
   const CUstream stream_;
   MaybeReason unusable_ = nullptr;
-  CUdeviceptr report_ = 0;  // of the stream (templates/common/report.h), 0 where nobody asked
+  CUdeviceptr report_ = 0;  // of the stream (templates/common/report.h), 0 if not asked for
   PooledMemory pooled_memory_;
   LaunchMemory launch_memory_;
   Queues kept_;               // for one launch after another, in pooled memory
@@ -189,14 +190,14 @@ class LaunchContexts {
   std::shared_ptr<LaunchContext> get(uint64_t context_id, uint64_t stream_id, CUstream stream);
   // Takes it out, null if there is none.
   std::shared_ptr<LaunchContext> remove(uint64_t context_id, uint64_t stream_id);
-  // Before the first launch in the current CUDA context: takes memory that launches would otherwise take, for
-  // queues of these sizes, while the program may have kernels that wait for the host.
+  // Called before the first launch in the current CUDA context. It takes memory for queues of these sizes,
+  // which launches would otherwise take, while the program may have kernels that wait for the host.
   void make_ready(uint64_t context_id, const std::vector<uint64_t>& queues);
-  // Takes the memory of all streams of the CUDA context, which is current, and returns it to the driver: so
-  // many bytes. Streams that another thread is launching into keep theirs.
+  // Takes the memory of all streams of the CUDA context, which is current, and returns it to the driver. The
+  // result is the number of bytes. Streams that another thread is launching into keep theirs.
   uint64_t give_back(uint64_t context_id);
-  // The same for all streams of the CUDA context but those that another thread is launching into, and for
-  // `own`, whose mutex the caller holds.
+  // Settles all streams of the CUDA context but those that another thread is launching into, and `own`, whose
+  // mutex the caller holds.
   void settle(LaunchContext& own);
   // Remembers for good that parents were captured into a graph in this CUDA context. True the first time.
   bool note_graph(uint64_t context_id);

@@ -23,11 +23,11 @@ class ExtendedParams {
   // the added parameters.
   MaybeReason extend(const jit::Variant& variant, void** params, void** extra, std::span<CUdeviceptr> queues);
 
-  // For the next launch: the queues that there are now, and the slice where the variant takes one
-  // (Variant::in_slices).
+  // Sets the parameters for the next launch: the queues that there are now, and the slice if the variant
+  // takes one (Variant::in_slices).
   void begin_part(const jit::GridSlice& slice);
 
-  // What to hand to the launch; one of the two is null.
+  // The two forms to hand to the launch; one of them is null.
   [[nodiscard]] void** params() { return pointers_; }
   [[nodiscard]] void** extra() { return pointers_ ? nullptr : extra_.data(); }
 

@@ -1,9 +1,9 @@
-// Why a launch of a rewritten parent runs the original: the one documented list, as analysis/reasons.h is for
-// launch sites.
+// Reasons why a launch of a rewritten parent runs the original. This is the one documented list, as
+// analysis/facts/reasons.def is for launch sites.
 //
 // The names are stable: they appear in the log at level debug, in KLAP_STATS and in tests. A reason is passed
-// around as a pointer to its entry, null meaning that there is none, so that a text which is not on the list
-// does not compile.
+// around as a pointer to its entry, null meaning that there is none. So a text that is not on the list does
+// not compile.
 #pragma once
 
 #include <span>
@@ -64,7 +64,7 @@ struct LaunchReason {
   const char* meaning;
 };
 
-// Null: there is none.
+// A reason, or null if there is none.
 using MaybeReason = const LaunchReason*;
 
 namespace reasons {
@@ -73,7 +73,7 @@ KLAP_LAUNCH_REASONS(KLAP_LAUNCH_REASON)
 #undef KLAP_LAUNCH_REASON
 }  // namespace reasons
 
-// All of them, in the order of the list.
+// All reasons, in the order of the list.
 std::span<const LaunchReason> launch_reasons();
 
 }  // namespace klap::runtime

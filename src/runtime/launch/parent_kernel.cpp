@@ -51,7 +51,7 @@ void log_prepared(const jit::Variant& variant, const PreparedVariant& prepared) 
   }
 }
 
-// How all consumers of a variant are launched.
+// The settings with which all consumers of a variant are launched.
 struct ConsumerLaunch {
   CUstream stream = nullptr;
   const CUlaunchAttribute* priority = nullptr;
@@ -66,7 +66,7 @@ uint64_t threads_of(const jit::FollowingBlock& kernel, const DecidingBlock& bloc
   return threads;
 }
 
-// Threads of the consumer's blocks, which are full warps; 0 where the kernels cannot all run in one.
+// Threads of the consumer's blocks, which are full warps; 0 if the kernels cannot all run in one block.
 unsigned threads_for(const std::vector<jit::FollowingBlock>& kernels, const DecidingBlock& block) {
   constexpr uint64_t kWarp = 32;
   uint64_t most = 0;
@@ -151,7 +151,8 @@ bool ParentKernel::load_kernels(uint64_t context_id) {
     const std::lock_guard lock(mutex_);
     if (!loaded_in_.insert(context_id).second) return false;
   }
-  // The original too: the program's first launch may run the variant, and a later one the original.
+  // The original is loaded, too: the program's first launch may run the variant, and a later one the
+  // original.
   std::set<std::string> names = {variant_.parent, variant_.parent_variant};
   for (const jit::ChildQueue& queue : variant_.queues) {
     names.insert({queue.consumer, queue.child});
@@ -189,13 +190,13 @@ MaybeReason ParentKernel::resolve(PreparedVariant& prepared, unsigned multiproce
   return nullptr;
 }
 
-// Blocks of a chain take links in turn, and the one whose link is next always runs. So any number is right;
-// more than are resident would only wait for links that are done by the time they start.
+// Blocks of a chain take links in turn, and the block whose link is next always runs. So any number is right.
+// More blocks than are resident would only wait for links that are done by the time they start.
 MaybeReason ParentKernel::resolve_chain(PreparedVariant& prepared, unsigned multiprocessors) const {
-  // Where nothing overlaps, a few blocks hide that each has to get ready for its next link.
+  // If nothing overlaps, a few blocks hide the time that each needs to get ready for its next link.
   constexpr unsigned kBlocksWithoutOverlap = 8;
-  // Where blocks launch each other, each begins a launch's time, some microseconds, behind the one before:
-  // more would be under way at a time only of links that take longer than most.
+  // If blocks launch each other, each begins a launch's time, some microseconds, behind the one before. More
+  // blocks would run side by side only with links that take longer than most.
   constexpr unsigned kLaunchedBlocks = 64;
   const jit::PromotedChain& chain = *variant_.promoted;
   const uint32_t threads = chain.block[0] * chain.block[1] * chain.block[2];
@@ -231,7 +232,7 @@ MaybeReason ParentKernel::resolve_consumer(PreparedVariant& prepared, const jit:
   }
   if (const MaybeReason reason = resolve_following(prepared, queue)) return reason;
   if (max_block_threads(consumer.function) < consumer.threads) return &reasons::kConsumerBlock;
-  // What the parent launches is otherwise blocks of the child.
+  // Without a worklist the parent launches exactly the blocks of the children.
   if (variant_.launcher == jit::Launcher::Device && !queue.feeds) return nullptr;
   consumer.grid = full_grid(consumer, queue, multiprocessors);
   if (consumer.grid == 0) return &reasons::kConsumerDoesNotFit;
@@ -240,7 +241,7 @@ MaybeReason ParentKernel::resolve_consumer(PreparedVariant& prepared, const jit:
   return nullptr;
 }
 
-// The consumer's threads, where its kernels' blocks are like the parent's.
+// Resolves the consumer's threads if its kernels' blocks are like the parent's.
 MaybeReason ParentKernel::resolve_following(PreparedVariant& prepared, const jit::ChildQueue& queue) const {
   if (queue.following.empty()) return nullptr;
   for (const jit::FollowingBlock& kernel : queue.following) {
@@ -326,7 +327,7 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare_alone(uint64_t cont
   return made;
 }
 
-// What the program asks of its kernels may change between launches, so the driver is asked each time.
+// The program may change its kernels' attributes between launches, so the driver is asked each time.
 MaybeReason ParentKernel::object_to_block(const PreparedVariant& prepared, uint64_t threads,
                                           unsigned shared_bytes) const {
   if (threads > prepared.max_parent_threads) return &reasons::kParentBlock;
@@ -344,14 +345,15 @@ bool ParentKernel::reads_back() const {
   return image_->readback.contains(variant_.parent) && can_read_back(variant_);
 }
 
-// Timed launches are not: an event stands between parent and consumer, and what it divides would overlap.
+// Timed launches are never dependent: an event stands between parent and consumer, and the two parts that it
+// separates would overlap.
 bool ParentKernel::may_be_dependent() const {
   return variant_.consumers_await && !image_->no_dependent_launch.contains(variant_.parent) &&
          !reads_back() && !config().timing;
 }
 
-// Once more on the empty queues, behind the consumers that have just been launched there: what the program
-// has put into the stream before is none of their business.
+// Launches the consumers once more on the empty queues, behind the consumers that have just been launched
+// there. They must not depend on work that the program has put into the stream before.
 void ParentKernel::try_dependent(PreparedVariant& prepared, const LaunchContext& launch) const {
   const ConsumerLaunch how{launch.stream(), nullptr, true, prepared.block};
   for (size_t i = 0; i < variant_.queues.size(); ++i) {
@@ -391,7 +393,7 @@ CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& v
     const CUdeviceptr queue = queue_of(variant, i, launch);
     CUresult result = launch_consumer(prepared.consumers[i], variant.queues[i], queue, how);
     if (result != CUDA_SUCCESS && how.dependent) {
-      // It was accepted before, but there are records to be run now.
+      // The driver accepted it before, but there are records to be run now.
       try_or_report("cuLaunchKernelEx", "not logged", [&] {
         log().info("{}: its consumer is launched without programmatic dependent launch ({})",
                    demangle(variant.parent), error_name(result));
@@ -399,7 +401,7 @@ CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& v
       how.dependent = false;
       result = launch_consumer(prepared.consumers[i], variant.queues[i], queue, how);
     }
-    // What fails in passing, for lack of memory for example, must not cost the parent its children.
+    // A launch that fails in passing, for lack of memory for example, must not cost the parent its children.
     if (result != CUDA_SUCCESS)
       result = launch_consumer(prepared.consumers[i], variant.queues[i], queue, how);
     if (result != CUDA_SUCCESS) return result;

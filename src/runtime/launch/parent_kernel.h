@@ -1,12 +1,13 @@
-// A rewritten parent of one loaded image, and what it takes to launch its variant in a given CUDA context.
+// A rewritten parent of one loaded image, and all that is needed to launch its variant in a given CUDA
+// context.
 //
 // Function handles belong to a context, so variant, consumer and child are looked up once per context, on the
-// first launch there. The same moment settles whether the variant may be used at all: the handles must exist,
-// the kernels must accept their block sizes, and a consumer that the host enqueues must have run once, on the
-// empty queue. A consumer that turned out to be unlaunchable only after a parent had recorded its children
-// would lose them. One that the parent launches cannot be tried in the same way, and needs it less: it is
-// part of what the parent's variant refers to, as the child is part of the original parent. Where children
-// have blocks like the parent's, all of that is done for each size in which the program launches it.
+// first launch there. This also settles whether the variant may be used at all. The handles must exist, and
+// the kernels must accept their block sizes. A consumer that the host enqueues must have run once, on the
+// empty queue. Otherwise a consumer could turn out to be unlaunchable after a parent has recorded its
+// children, and would lose them. A consumer that the parent launches cannot be tried in this way, and needs
+// it less. The parent's variant refers to it, as the original parent refers to the child. If children have
+// blocks like the parent's, all of that is done for each size in which the program launches the parent.
 #pragma once
 
 #include <cuda.h>
@@ -27,7 +28,7 @@
 
 namespace klap::runtime {
 
-// In place of a context's id: good for every context.
+// Stands for a context's id and means every context.
 inline constexpr uint64_t kEveryContext = ~uint64_t{0};
 
 // Where an image was loaded: a library, which is good for every context, or a module of one context.
@@ -38,10 +39,10 @@ struct LoadedImage {
   std::vector<jit::Variant> variants;
   // The most memory a queue of each parent may take, by parent; the default where it has no entry.
   std::map<std::string, uint64_t> pool_bytes;
-  // For each queue of each parent, of how many parts of the device its consumer takes one; all of it where
-  // there is no entry.
+  // For each queue of each parent, the number n with which its consumer takes one n-th of the device. It
+  // takes all of it if there is no entry.
   std::map<std::string, std::vector<uint32_t>> concurrency;
-  // For promoted chains: as the settings and the program's annotations have it, by parent.
+  // For promoted chains: the settings and the program's annotations, by parent.
   struct ChainBlocks {
     uint32_t pool = 0;         // 0: as many as the mode needs
     uint32_t concurrency = 1;  // of how many parts of the device it takes one, where `pool` is 0
@@ -49,16 +50,16 @@ struct LoadedImage {
   std::map<std::string, ChainBlocks> chains;
   // Parents whose consumers are launched to start when the parent is complete, and not before.
   std::set<std::string> no_dependent_launch;
-  // Parents after which the host reads back what they recorded (readback.h).
+  // Parents whose records the host reads back after them (readback.h).
   std::set<std::string> readback;
   // The image itself where the driver was told that it stays readable (CU_LIBRARY_BINARY_IS_PRESERVED).
   std::shared_ptr<const std::string> preserved_cubin;
 };
 
-// The block of a launch where the variant's consumers depend on it; else all the same.
+// The block of a launch if the variant's consumers depend on it; otherwise it is always the same.
 using DecidingBlock = std::array<uint32_t, 3>;
 
-// The variant in one context, for launches in blocks of one size where that matters; never changes once made.
+// The variant in one context, for launches in blocks of one size if that matters. It never changes once made.
 struct PreparedVariant {
   uint64_t context_id = 0;
   DecidingBlock block{};
@@ -66,10 +67,11 @@ struct PreparedVariant {
   struct Consumer {
     CUfunction function = nullptr;
     unsigned threads = 0;  // of a block
-    unsigned grid = 0;     // where the host launches it
+    unsigned grid = 0;     // if the host launches it
   };
   std::vector<Consumer> consumers;  // one for each queue of the variant
-  // The consumers are launched before what is ahead of them is complete, and wait for that themselves.
+  // The consumers are launched before the kernels in front of them are complete, and wait for these
+  // themselves.
   bool dependent = false;
   unsigned max_parent_threads = 0;  // in a block
   unsigned chain_blocks = 0;       // of a promoted chain at a time: launched, or allowed to launch each other
@@ -78,7 +80,7 @@ struct PreparedVariant {
 
 class ParentKernel {
  public:
-  // `otherwise`: what is launched where the variant is not made for a launch; null for the original.
+  // `otherwise` is launched if the variant is not made for a launch; null for the original.
   ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::Variant& variant,
                std::shared_ptr<ParentKernel> otherwise = nullptr);
 
@@ -87,35 +89,37 @@ class ParentKernel {
   [[nodiscard]] const std::shared_ptr<ParentKernel>& otherwise() const { return otherwise_; }
   // A variable of the module in the current context: its address, 0 where it is not found, and its size.
   [[nodiscard]] std::pair<CUdeviceptr, size_t> variable(const std::string& variable_name) const;
-  // Remembers for which pointers of its launches it was found that they lie apart.
+  // Remembers pointers of its launches that were found to lie apart.
   PointersFoundApart& pointers_apart() { return pointers_apart_; }
-  // What its rings go by where it is a promoted chain.
+  // The number by which its rings are found if it is a promoted chain.
   [[nodiscard]] uint64_t chain() const { return chain_; }
   // Counts one launch of the program that ran the variant.
   void launch_redirected() { redirections_.fetch_add(1, std::memory_order_relaxed); }
-  // As the settings have it, and where it can be done.
+  // True if the settings ask for reading back and it can be done.
   [[nodiscard]] bool reads_back() const;
   [[nodiscard]] uint64_t pool_bytes() const { return pool_bytes_; }
 
-  // Has the driver load the variant's kernels in the current context, and what they launch. With lazy loading
-  // it does that otherwise at a kernel's first use, and waits for all that runs then. False where this has
-  // been done.
+  // Has the driver load the variant's kernels in the current context, and the kernels that they launch. With
+  // lazy loading it would do so at a kernel's first use, and wait for all running kernels then. False if this
+  // has been done.
   bool load_kernels(uint64_t context_id);
   // The sizes of the queues that a first launch of few threads takes from its context's pool.
   [[nodiscard]] std::vector<uint64_t> first_queues() const;
 
-  // What prepare() takes, for a launch in blocks of that size.
+  // The argument of prepare() for a launch in blocks of that size.
   [[nodiscard]] DecidingBlock deciding(const unsigned (&block)[3]) const;
-  // What prepare() made in that context, null if it was not called there yet.
+  // The result of prepare() in that context; null if it was not called there yet.
   std::shared_ptr<const PreparedVariant> prepared(uint64_t context_id, const DecidingBlock& block) const;
-  // Makes it in `launch`'s context: the caller holds its mutex, its queues are allocated and empty.
+  // Prepares the variant in `launch`'s context. The caller holds its mutex, and its queues are allocated and
+  // empty.
   std::shared_ptr<const PreparedVariant> prepare(LaunchContext& launch, const DecidingBlock& block = {});
 
-  // What there is where the variant needs no launch context, made on the first call in a CUDA context.
+  // Prepares a variant that needs no launch context, on the first call in a CUDA context.
   std::shared_ptr<const PreparedVariant> prepare_alone(uint64_t context_id);
 
-  // Why a launch of so many threads a block, and of so much dynamic shared memory, is not the variant's: it
-  // is too large for it, or blocks wait for blocks that might not be resident then, as natively they are.
+  // The reason why the variant cannot run a launch of so many threads a block, and of so much dynamic shared
+  // memory. It is too large for the variant. Or blocks wait for blocks that might not be resident then, as
+  // natively they are.
   MaybeReason object_to_block(const PreparedVariant& prepared, uint64_t threads, unsigned shared_bytes) const;
 
   // The variant's handles, to mirror what the program sets on the original; null when not found.
@@ -124,7 +128,7 @@ class ParentKernel {
 
   // Logs a failure at level warn, each distinct one once.
   void warn_once(const std::string& what);
-  // At level info what is no failure, and at level debug when there is more to say about the same thing.
+  // Logs something that is no failure at level info, and more about it at level debug.
   void info_once(const std::string& about, const std::string& what);
 
  private:
@@ -157,9 +161,9 @@ class ParentKernel {
 // The queue of that number, which the variant and its consumer use.
 CUdeviceptr queue_of(const jit::Variant& variant, size_t index, const LaunchContext& context);
 
-// Launches `prepared`'s consumers on the queues of `launch`, one behind the other, those of no blocks left
-// out. Where they empty the queues' other heads, the next parent gets these. Where the driver refuses to
-// launch one as a dependent of what is ahead of it, it is launched in the ordinary way.
+// Launches `prepared`'s consumers on the queues of `launch`, one behind the other, without those of no
+// blocks. If they empty the queues' other heads, the next parent gets these. If the driver refuses to launch
+// one as a dependent of the kernel before it, it is launched in the ordinary way.
 CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& variant, LaunchContext& launch,
                           const CUlaunchAttribute* priority);
 

@@ -18,8 +18,8 @@ std::atomic<uint64_t> times_freed = 1;
 
 constexpr size_t kPointerBytes = sizeof(CUdeviceptr);
 
-// Elements are at most this long. A pointer so near to the end of an allocation may have been moved down by
-// one element, so that the program can count from one, and mean the next allocation.
+// Elements have at most so many bytes. A pointer so near to the end of an allocation may have been moved down
+// by one element, for a program that counts from one. Then it means the next allocation.
 constexpr size_t kLongestElement = 16;
 
 struct Range {
@@ -38,7 +38,7 @@ bool is_default_pool(CUmemoryPool pool, int device) {
          pool == its_default;
 }
 
-// What the driver knows of the allocation around `address`; an unknown range where it knows none.
+// The allocation around `address` as the driver knows it; an unknown range if it knows none.
 Range ask(CUdeviceptr address) {
   CUdeviceptr begin = 0;
   size_t bytes = 0;
@@ -60,7 +60,7 @@ Range ask(CUdeviceptr address) {
   return {begin, bytes, managed != 0 || on_device};
 }
 
-// What is known of the addresses of one launch.
+// The ranges around the addresses of one launch, each looked up once.
 class Ranges {
  public:
   const Range& around(CUdeviceptr address) {

@@ -1,13 +1,14 @@
-// Whether pointers that a launch passes to its kernel lie in different allocations.
+// This file tells whether pointers that a launch passes to its kernel lie in different allocations.
 //
-// A variant may be right only where two pointer parameters do not alias. The code cannot show that, but the
+// A variant may be right only if two pointer parameters do not alias. The code cannot show that, but the
 // values of one launch can: the driver knows the allocation behind each. It takes about a microsecond to say
-// so for each pointer, so what was found is remembered for as long as the program frees nothing: until then
-// an address means the same allocation.
+// so for each pointer. So the results are remembered for as long as the program frees nothing: until then an
+// address means the same allocation.
 //
 // Two address ranges can be one piece of memory: memory mapped twice, host memory under its device's address,
-// memory of another process. So a pointer counts only if it points into memory that has one address: what
-// cuMemAlloc and cuMemAllocManaged give, and the default pool of a device. All else is not shown to be apart.
+// memory of another process. So a pointer counts only if it points into memory that has one address: memory
+// from cuMemAlloc and cuMemAllocManaged, and from the default pool of a device. No other pointer is shown to
+// be apart.
 #pragma once
 
 #include <cuda.h>
@@ -27,7 +28,7 @@ namespace klap::runtime {
 // An 8-byte pointer in the parameter block.
 struct PointerParameter {
   uint32_t offset = 0;
-  // No access lies below the pointer. Otherwise it may be the end of one allocation and the beginning of the
+  // No access lies below the pointer. With one it may be the end of one allocation and the beginning of the
   // next, and counts as a pointer into both.
   bool only_upwards = false;
 };
@@ -68,8 +69,8 @@ void forget_allocations() noexcept;
 // The last launches of one kernel whose pointers were found to be apart. May be used by several threads.
 class PointersFoundApart {
  public:
-  // As are_apart(), which is only asked where it was not before. `context_id`: the launch's context, whose
-  // memory is freed when it ends.
+  // Answers as are_apart(), which is asked only about new addresses. `context_id` is the launch's context,
+  // whose memory is freed when it ends.
   bool are_apart(std::span<const ApartPair> pairs, std::span<const ApartFromSymbol> from_symbols,
                  const Launch& launch, const ParameterLayout& layout, uint64_t context_id);
 

@@ -1,20 +1,18 @@
-// Launching a parent in slices: parts of its grid, one after another, each followed by what runs its
-// children.
+// Launching a parent in slices: parts of its grid, one after another, each followed by its consumers.
 //
-// Where the queues cannot have room for every thread of the grid at once (because of pool_bytes, total_bytes,
-// the device's memory or what a queue can index) the parent runs in as few slices as the room allows, all
-// over the same queues: a consumer leaves them empty behind it, and the stream keeps one slice behind the
-// other. Why that is what the program asked for stands in analysis/legality/slicing.h, which decides by
-// parent.
+// The queues may lack room for every thread of the grid at once. The limit may be pool_bytes, total_bytes,
+// the device's memory or the number of records that a queue can index. Then the parent runs in as few slices
+// as the room allows, all over the same queues. A consumer leaves them empty behind it, and the stream keeps
+// one slice behind the other. analysis/legality/slicing.h shows that this is right, and decides by parent.
 //
 // A slice is a box of blocks: whole layers of the grid (z) while one fits, else rows of one layer (y), else
-// blocks of one row. So a block's place in the grid is its place in the slice plus the slice's first block,
-// and a slice can be as small as one block.
+// blocks of one row. So a block's place in the grid is its place in the slice plus the slice's first block. A
+// slice can be as small as one block.
 //
-// A launch in very many slices fills the driver's queue (about a thousand launches), and the host then waits
-// in it for the device as it does behind a thousand launches of its own. A program may hold the stream until
-// this same host thread does something later, and would wait for ever there. So a launch in many slices is
-// only made in a stream that is idle (in_flight.h).
+// A launch in very many slices fills the driver's queue (about a thousand launches). The host then waits in
+// it for the device, as it does behind a thousand launches of its own. A program may hold the stream until
+// this host thread does something later; it would wait for ever there. So a launch in many slices is only
+// made in a stream that is idle (in_flight.h).
 #pragma once
 
 #include <cstdint>
@@ -25,14 +23,14 @@
 
 namespace klap::runtime {
 
-// A grid, cut.
+// A grid that is cut into slices.
 class GridSlices {
  public:
-  // Into slices of at most `most_blocks` blocks, at least 1; all extents of the grid are at least 1.
+  // Cuts into slices of at most `most_blocks` blocks, at least 1. All extents of the grid are at least 1.
   GridSlices(std::span<const unsigned, 3> grid, uint64_t most_blocks);
 
   [[nodiscard]] uint64_t count() const { return per_axis_[0] * per_axis_[1] * per_axis_[2]; }
-  // Of the largest slice, which is the first.
+  // The blocks of the largest slice, which is the first.
   [[nodiscard]] uint64_t most_blocks() const;
 
   struct Slice {
@@ -52,13 +50,13 @@ struct QueueDemand {
   uint64_t block_threads = 0;
   const jit::Variant* variant = nullptr;
 
-  // What a queue must hold for so many blocks of the parent.
+  // The shape that a queue must have for so many blocks of the parent.
   [[nodiscard]] QueueShape shape(const jit::ChildQueue& queue, uint64_t blocks) const;
   // True if a queue can index the records of so many blocks.
   [[nodiscard]] bool can_be_indexed(uint64_t blocks) const;
-  // The same, and no queue needs more than `pool_bytes`.
+  // True if it can index them and no queue needs more than `pool_bytes`.
   [[nodiscard]] bool fits(uint64_t blocks, uint64_t pool_bytes) const;
-  // The most blocks that fit, of `blocks`; 0 if not one does.
+  // The largest number of blocks, up to `blocks`, that fits; 0 if not one does.
   [[nodiscard]] uint64_t most_blocks(uint64_t blocks, uint64_t pool_bytes) const;
 };
 

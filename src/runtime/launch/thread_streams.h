@@ -1,9 +1,9 @@
 // Per-thread default streams, which end with their thread and without any call that could be hooked.
 //
 // A server that starts a thread per request would otherwise leave one queue behind for each. While a thread
-// ends no CUDA call may be made (the driver may have torn down its own thread data first), so the work that
-// uses the queue is marked by an event at every launch. The main thread ends with the process and is spared
-// that.
+// ends no CUDA call may be made, as the driver may have torn down its own thread data first. So an event
+// marks the work that uses the queue at every launch. The main thread ends with the process and needs no such
+// events.
 #pragma once
 
 #include <cuda.h>

@@ -1,4 +1,4 @@
-// What all ways of redirecting a launch share: what becomes of it, and handing a variant to the driver.
+// All ways of redirecting a launch share this: the outcome, and handing a variant to the driver.
 #pragma once
 
 #include <cuda.h>
@@ -11,7 +11,7 @@
 
 namespace klap::runtime {
 
-// What became of a launch: its result, or the reason why the original is to run.
+// The outcome of a launch: its result, or the reason why the original is to run.
 struct Outcome {
   CUresult result = CUDA_SUCCESS;
   MaybeReason left = nullptr;
@@ -22,7 +22,7 @@ inline Outcome leave(const LaunchReason& reason) { return {CUDA_SUCCESS, &reason
 // Launches `function` with `launch`'s grid, block, stream and attributes.
 CUresult launch_variant(const Launch& launch, CUfunction function, void** params, void** extra);
 
-// The same for a variant that nothing is enqueued behind. Where it does not launch, the original is to run.
+// Launches a variant that nothing is enqueued behind. If it does not launch, the original is to run.
 Outcome launch_alone(const Launch& launch, ParentKernel& parent, CUfunction function, void** params,
                      void** extra);
 
