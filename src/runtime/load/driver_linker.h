@@ -2,7 +2,7 @@
 // code.
 //
 // nvJitLink is part of the toolkit, and its version may be older than the driver. Every driver has a linker
-// too, with fewer options: units that were built with one that it cannot express are left.
+// too, with fewer options. Units that were built with an option that it cannot express are rejected.
 //
 // A driver that takes no machine code (one that interprets PTX) says so when it is given some. From then on
 // it is given PTX only.
@@ -31,14 +31,14 @@ class AvailableLinker : public jit::Linker {
  public:
   [[nodiscard]] std::string link(const std::vector<jit::LinkInput>& inputs,
                                  const std::vector<std::string>& options) const override;
-  // Which one it is can be told only by opening nvJitLink, and stays as it is in the whole process.
+  // Only opening nvJitLink tells which one it is. The answer stays the same in the whole process.
   [[nodiscard]] std::string_view name() const override { return jit::kNvJitLink; }
 };
 
 // The linker of the settings, null for nvJitLink alone. Lives as long as the process.
 const jit::Linker* chosen_linker(settings::LinkerChoice choice);
 
-// Whether the driver takes machine code, as far as this process knows.
+// True if the driver takes machine code, as far as this process knows.
 bool takes_machine_code();
 // Notes the answer of a driver that was given machine code.
 void note_machine_code_result(CUresult result);

@@ -35,8 +35,8 @@ uint32_t compute_capability(CUdevice device) {
   return static_cast<uint32_t>(major * 10 + minor);
 }
 
-// What a library has to be compiled for: the one compute capability of all devices, since it may be used on
-// each and often is loaded before there is a context. 0 if they differ.
+// The compute capability that a library is compiled for. It is the one of all devices, since a library may be
+// used on each and often is loaded before there is a context. It is 0 if they differ.
 uint32_t capability_of_every_device() {
   int count = 0;
   if (driver()->device_get_count(&count) != CUDA_SUCCESS) return 0;
@@ -83,7 +83,7 @@ bool launches(const Contents& contents, uint32_t sm) {
          });
 }
 
-// The image as the pipeline wants it.
+// The image in the form that the pipeline takes.
 jit::Program program_from(const Contents& contents, const ImageSource& source, uint32_t sm) {
   if (!contents.fatbins.empty()) return jit::program_from_fatbins(contents.fatbins, sm);
   jit::Program program = jit::program_from_ptx(contents.ptx, "PTX module");
@@ -91,8 +91,8 @@ jit::Program program_from(const Contents& contents, const ImageSource& source, u
   return program;
 }
 
-// For a driver that takes no machine code: the same program as PTX, without the device runtime, which such a
-// driver has itself.
+// For a driver that takes no machine code: turns the program into PTX, without the device runtime, which such
+// a driver has itself.
 void drop_machine_code(jit::Program& program) {
   std::erase_if(program.units, [](const jit::Unit& unit) { return unit.is_device_runtime; });
   for (jit::Unit& unit : program.units) unit.cubin.clear();
@@ -133,7 +133,7 @@ jit::Request request_for(uint32_t sm) {
   return request;
 }
 
-// All others are passed on after reading their first bytes.
+// All other kinds are passed on after reading their first bytes.
 bool may_launch(container::ImageKind kind) {
   return kind == container::ImageKind::WrapperV2 || kind == container::ImageKind::Fatbin ||
          kind == container::ImageKind::Ptx;
@@ -187,7 +187,7 @@ std::string ptxas_options(std::span<const CUjit_option> options, void* const* va
         text += value ? " -lineinfo" : "";
         break;
       default:
-        break;  // logs, timings, caching: the driver's business
+        break;  // logs, timings and caching are the driver's business
     }
   }
   return text;

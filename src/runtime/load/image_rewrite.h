@@ -1,9 +1,9 @@
-// From what the program hands to the driver to the image that is loaded in its place, or the decision to
-// leave it.
+// This file makes the image that is loaded in place of the one that the program hands to the driver, or
+// decides to leave that.
 //
-// Almost every image of almost every process has no device launch in it, so the order of the questions is the
-// point: the kind by its first bytes, then the names of the relocatable code, and only what is left is
-// parsed.
+// Almost every image of almost every process has no device launch in it, so the order of the questions
+// matters most. The kind is told by the first bytes, then the names of the relocatable code are looked at.
+// Only the images that are left then are parsed.
 #pragma once
 
 #include <cuda.h>
@@ -23,8 +23,8 @@ struct ImageSource {
   const void* image = nullptr;
   uint64_t readable_bytes = container::kMaxImageBytes;  // known for files only
   bool every_device = false;                            // a library, which may be used on any device
-  // What the program asked of the driver's compiler, as ptxas options. Applies to what the driver would
-  // compile.
+  // The program's options for the driver's compiler, as ptxas options. They apply to code that the driver
+  // would compile.
   std::string compiler_options;
 };
 

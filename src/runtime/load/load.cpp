@@ -59,7 +59,7 @@ std::optional<CUresult> rewrite_and_load(const ImageSource& source, ModuleRecord
                                          const LoadCubin& load) {
   const auto rewritten = rewrite_image(source, record);
   if (!rewritten) return std::nullopt;
-  // Before the load, since behind it nothing may fail: the program would be given a second copy.
+  // This is done before the load, since nothing may fail behind it: the program would be given a second copy.
   ModuleRecord loaded = record;
   loaded.how = "rewritten";
   for (const jit::Variant& variant : rewritten->variants) loaded.variants.push_back(variant.parent);
@@ -176,7 +176,7 @@ void register_image(LoadedImage image, const jit::RewrittenModule& rewritten) {
         .concurrency = config().concurrency_for(variant.parent, variant.parent, variant.concurrency)};
   }
   Registry::instance().add(image);
-  // The image is loaded, and what is missing is made at the first launch.
+  // The image is loaded. Kernels that are missing are made at the first launch.
   try_or_report("load", "kernels are not made ready", [] { make_kernels_ready(); });
 }
 
@@ -187,7 +187,7 @@ bool keeps_binary(const LibraryOptions& options) {
   return false;
 }
 
-// Unloads what nobody will know of, unless it is cancelled.
+// Unloads an image whose handle the program will never know, unless it is cancelled.
 template <class Unload>
 class Unloading {
  public:

@@ -1,6 +1,6 @@
 // Load redirection: an image with device launches is replaced by one that holds the same kernels and
-// variables and the variants beside them. Whatever goes wrong on the way, the program's own image is loaded
-// instead, with one line that says why.
+// variables and the variants beside them. If anything goes wrong on the way, the program's own image is
+// loaded instead, with one line that says why.
 #pragma once
 
 #include <cuda.h>
@@ -22,8 +22,8 @@ struct LibraryOptions {
   unsigned count = 0;
 };
 
-// Each returns the result of loading the rewritten image through the kind of call the program used, or
-// nothing when the program's call is to be made as it is. `load_path` is that call's name.
+// Each returns the result of loading the rewritten image through the kind of call the program used. It
+// returns nothing when the program's call is to be made as it is. `load_path` is that call's name.
 std::optional<CUresult> load_module(const char* load_path, CUmodule* module, const void* image,
                                     const JitOptions& options);
 std::optional<CUresult> load_module_file(const char* load_path, CUmodule* module, const char* file);

@@ -1,4 +1,4 @@
-// The disk cache as the settings want it.
+// This file makes the disk cache that the settings ask for.
 #pragma once
 
 #include <memory>

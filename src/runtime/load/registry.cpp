@@ -30,7 +30,7 @@ std::vector<std::shared_ptr<ParentKernel>> Registry::parents_for(uint64_t contex
   std::vector<std::shared_ptr<ParentKernel>> parents;
   const std::shared_lock lock(mutex_);
   for (const auto& [handle, image] : images_) {
-    // What a library's module in a context has is the library's.
+    // A library's module in a context belongs to the library.
     if (handle != image->owner) continue;
     if (image->context_id != kEveryContext && image->context_id != context_id) continue;
     for (const auto& [name, first] : image->parents) {
@@ -73,7 +73,7 @@ const Registry::Image* Registry::find_image(const void* library_or_module, uint6
   const auto found = images_.find(library_or_module);
   if (found == images_.end()) return nullptr;
   const Image& image = *found->second;
-  // A module handle of a destroyed context that the driver has given out again.
+  // The driver has given out the module handle of a destroyed context again.
   if (image.context_id != kEveryContext && image.context_id != context_id) return nullptr;
   return &image;
 }

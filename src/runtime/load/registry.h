@@ -1,10 +1,10 @@
-// Which handles of the program mean a rewritten parent.
+// The registry tells which handles of the program mean a rewritten parent.
 //
-// The program learns handles through a handful of driver calls; the shim reports each. The table is asked at
-// every launch of the process, so a program without rewritten kernels pays one relaxed load and others a
-// shared lock and a hash look-up. Handles are addresses that the driver recycles: whatever comes from a
-// context is only valid together with that context's id, and unloading an image takes all its handles out
-// before the driver can give them out again.
+// The program learns handles through a handful of driver calls, and the shim reports each. The table is asked
+// at every launch of the process. A program without rewritten kernels pays one relaxed load for that, others
+// a shared lock and a hash look-up. Handles are addresses that the driver recycles. So a handle from a
+// context is only valid together with that context's id. Unloading an image takes all its handles out before
+// the driver can give them out again.
 #pragma once
 
 #include <cuda.h>
@@ -44,7 +44,7 @@ class Registry {
   void remove_module(CUmodule module);
 
   // The program learnt a handle. Each is called for every such call of the program while the table is not
-  // empty. Without memory for a new entry none is left of an earlier owner of the handle either.
+  // empty. If there is no memory for a new entry, no entry of an earlier owner of the handle is left either.
   void learn_kernel(CUlibrary library, std::string_view name, CUkernel kernel);
   void learn_module(CUlibrary library, CUmodule module, uint64_t context_id);
   void learn_function(CUmodule module, std::string_view name, CUfunction function, uint64_t context_id);
@@ -52,8 +52,8 @@ class Registry {
 
   [[nodiscard]] std::optional<Handle> find(const void* handle) const;
 
-  // Loads the kernels of all rewritten parents that may run in the current context and that this has not been
-  // done for there (ParentKernel::load_kernels()). Returns these.
+  // Loads the kernels of all rewritten parents that may run in the current context and have not been loaded
+  // there (ParentKernel::load_kernels()). Returns these parents.
   std::vector<std::shared_ptr<ParentKernel>> load_kernels(uint64_t context_id);
   // True while some image has not been loaded in any context.
   [[nodiscard]] bool has_unloaded() const {
