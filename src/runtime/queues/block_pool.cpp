@@ -10,7 +10,7 @@ namespace klap::runtime {
 
 namespace {
 
-// Of the memory that would be free without the pool, it may take one part of so many.
+// The pool may take one part of so many of the memory that would be free without it.
 constexpr uint64_t kShare = 8;
 
 uint64_t free_memory() {
@@ -94,7 +94,8 @@ void BlockPool::unreserve(uint64_t bytes) {
 void BlockPool::retire(std::vector<Block> blocks, CUstream stream) {
   const RelaxedCapture relaxed;
   const CUevent event = new_event();
-  // Without an event nobody could tell when the blocks are free: they stay allocated until the context goes.
+  // Only an event tells when the blocks are free. If there is none, they stay allocated until the context
+  // goes.
   if (!event) return;
   if (driver()->event_record(event, stream) != CUDA_SUCCESS) {
     driver()->event_destroy(event);
@@ -127,7 +128,7 @@ uint64_t BlockPool::give_back(std::chrono::milliseconds patience) {
     const std::lock_guard lock(mutex_);
     blocks.swap(free_);
   }
-  // Without the lock: the driver may take its time, and other threads launch meanwhile.
+  // The lock is not held here: the driver may take its time, and other threads launch meanwhile.
   uint64_t bytes = 0;
   for (const Block& block : blocks) {
     if (driver()->mem_free(block.address) == CUDA_SUCCESS) bytes += block.bytes;

@@ -1,14 +1,14 @@
 // Device memory of one CUDA context, handed from launch context to launch context.
 //
-// A block may still be read by kernels that are enqueued but have not run when its owner has outgrown it or
-// its stream is being destroyed. It is therefore retired together with an event recorded in that stream and
-// becomes free once the event has completed; no launch ever waits for it. Blocks are reused but not returned
-// to the driver unless the program runs out of memory: cuMemFree waits for the whole device, which can stop a
-// program whose kernel waits for its host. Sizes grow geometrically, so what lies idle is bounded by what is
-// in use. It all goes with the CUDA context.
+// A block's owner may outgrow it, or its stream may be destroyed, while enqueued kernels that have not run
+// still read it. It is therefore retired together with an event recorded in that stream. It becomes free once
+// the event has completed; no launch ever waits for it. Blocks are reused, and returned to the driver only if
+// the program runs out of memory. cuMemFree waits for the whole device, which can stop a program whose kernel
+// waits for its host. Sizes grow geometrically, so the idle memory is bounded by the memory in use. All of it
+// goes with the CUDA context.
 //
-// The device's memory is the program's first. So all blocks together never grow to more than an eighth of
-// what would be free without them.
+// The device's memory is the program's first. So all blocks together never grow to more than an eighth of the
+// memory that would be free without them.
 #pragma once
 
 #include <cuda.h>
@@ -47,7 +47,7 @@ struct Block {
 
 class BlockPool {
  public:
-  // `most`: what all blocks together may take.
+  // `most`: the bytes that all blocks together may take.
   explicit BlockPool(uint64_t most) : most_(most) {}
 
   // A free block of at least `bytes`, or fresh memory. Address 0 and the reason where there is none.
@@ -57,13 +57,13 @@ class BlockPool {
   // Counts memory that is not the pool's. Null on success, otherwise the reason why it would be too much.
   MaybeReason reserve(uint64_t bytes);
   void unreserve(uint64_t bytes);
-  // The blocks are free once the work now in `stream` has completed. One without an address is what was
-  // reserved.
+  // The blocks are free once the work now in `stream` has completed. A block without an address stands for
+  // reserved memory.
   void retire(std::vector<Block> blocks, CUstream stream);
   // The blocks are free once `done`, already recorded, has completed. Takes the event over.
   void retire(std::vector<Block> blocks, CUevent done);
-  // Waits at most `patience` for retired blocks and returns all free ones to the driver, as many bytes as it
-  // says. None if something that uses them is still running, since the driver would wait for that.
+  // Waits at most `patience` for retired blocks and returns all free ones to the driver; the result is their
+  // bytes. Returns none if a kernel that uses them is still running, since the driver would wait for it.
   uint64_t give_back(std::chrono::milliseconds patience);
 
  private:
@@ -77,7 +77,7 @@ class BlockPool {
 
   const uint64_t most_;
   std::mutex mutex_;
-  uint64_t allocated_ = 0;  // or reserved
+  uint64_t allocated_ = 0;  // bytes allocated or reserved
   std::vector<Block> free_;
   std::vector<Retired> retired_;
 };

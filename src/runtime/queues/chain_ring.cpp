@@ -13,7 +13,8 @@ namespace klap::runtime {
 
 namespace {
 
-// All zero but for the heads. In the stream, behind whatever used the memory before.
+// Writes the rings, all zero but for the heads. This goes through the stream, behind the last user of the
+// memory.
 MaybeReason write_rings(CUdeviceptr address, const ChainShape& shape, CUdeviceptr report, CUstream stream) {
   const ChainShape::Heads heads = shape.heads(address, report);
   const Driver& cuda = *driver();
@@ -37,7 +38,7 @@ uint64_t ChainRings::number_of(const jit::Variant& variant) {
 MaybeReason ChainRings::make_room(CudaContext& context, CUstream stream, CUdeviceptr report, uint64_t number,
                                   uint32_t slot_bytes, uint64_t pool_bytes) {
   const ChainShape shape{slot_bytes};
-  // As with queues: what ran before must not decide.
+  // Earlier launches must not decide, as with queues.
   if (shape.bytes() > pool_bytes) return &reasons::kQueueOverPoolBytes;
   if (rings_.contains(number)) return nullptr;
   const RelaxedCapture relaxed;

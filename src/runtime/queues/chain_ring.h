@@ -1,10 +1,10 @@
 // The memory of promoted chains in one stream.
 //
-// A launch leaves a ring as the next one wants it, its own or, where they take turns, the other one; and the
-// stream runs them one after another. What a ring holds of earlier launches is told apart by the links'
-// numbers, which only holds among launches that count them and mark them in the same way; so each kernel has
-// a pair of its own (a few hundred KB). Kernels go by name: a module that is loaded again finds the rings of
-// the time before.
+// A launch leaves a ring as the next launch needs it: its own ring or, if they are double-buffered, the other
+// one. The stream runs the launches one after another. The links' numbers tell entries of earlier launches
+// apart. That works only among launches that count links and mark them in one way. So each kernel has a pair
+// of rings of its own (a few hundred KB). Kernels go by name: a module that is loaded again finds the rings
+// of the time before.
 #pragma once
 
 #include <cuda.h>
@@ -22,16 +22,17 @@ struct CudaContext;
 
 class ChainRings {
  public:
-  // By which the rings of a promoted variant are found: the same for variants that may use the same ones.
+  // The number by which the rings of a promoted variant are found. It is equal for variants that may share
+  // them.
   static uint64_t number_of(const jit::Variant& variant);
 
-  // Sees to it that there are rings for chain `number`. Null on success, otherwise the reason why this launch
-  // must run the original.
+  // Provides rings for chain `number`. Null on success, otherwise the reason why this launch must run the
+  // original.
   MaybeReason make_room(CudaContext& context, CUstream stream, CUdeviceptr report, uint64_t number,
                         uint32_t slot_bytes, uint64_t pool_bytes);
-  // The head of the one that is next.
+  // The head of the ring that is next.
   [[nodiscard]] CUdeviceptr address(uint64_t number) const;
-  // A launch is enqueued that makes the other one ready.
+  // Called when a launch is enqueued that makes the other ring ready.
   void take_turns(uint64_t number);
   // The memory of all rings, which are gone.
   std::vector<Block> take();

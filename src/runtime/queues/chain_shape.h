@@ -1,5 +1,5 @@
-// Where things lie in the memory of a promoted chain (templates/promote/promote.h): two heads, for launches
-// in turn, and behind them their rings.
+// The layout of a promoted chain's memory (templates/promote/promote.h): two heads, which launches use
+// alternately, and behind them their rings.
 #pragma once
 
 #include <bit>

@@ -1,8 +1,9 @@
-// Where things lie in the memory of a queue that its own consumer fills (templates/worklist/feed.h): its
-// head, the items and the records, one behind the other. The heads of groups of blocks are elsewhere: how
-// many there are differs from launch to launch, and the rest shall not move.
+// The layout of a queue that its own consumer fills (templates/worklist/feed.h): its head, the items and the
+// records, one behind the other. The heads of groups of blocks are elsewhere. Their number differs from
+// launch to launch, and the rest must not move.
 //
-// How many children a recursion will have cannot be told, so the queue gets a fixed part of what it may have.
+// The number of children of a recursion cannot be told, so the queue gets a fixed part of the memory that it
+// may have.
 #pragma once
 
 #include <algorithm>
@@ -18,13 +19,14 @@ struct FeedShape {
   uint64_t records = 0;
   uint32_t record_bytes = 0;
 
-  // Children of a few blocks are the usual ones; others take items until those run out.
+  // Most children have a few blocks. Larger ones take items until those run out.
   static constexpr uint64_t kItemsPerRecord = 4;
-  // Of what pool_bytes allows, a quarter. Where that is less than kLeast, as much as it allows up to that.
+  // The queue takes a quarter of pool_bytes. If that is less than kLeast, it takes as much of pool_bytes as
+  // there is up to kLeast.
   static constexpr uint64_t kLeast = uint64_t{16} << 20;
 
-  // The queue for records of that size beside the heads of so many groups; `records` is 0 where there is no
-  // room for a single one.
+  // The queue for records of that size beside the heads of so many groups. `records` is 0 if there is no room
+  // for a single one.
   static FeedShape within(uint64_t pool_bytes, uint32_t record_bytes, uint64_t groups = 0) {
     const uint64_t left = pool_bytes - std::min(pool_bytes, heads_bytes(groups));
     const uint64_t budget = std::min<uint64_t>({left, std::max(pool_bytes / 4, kLeast), KLAP_FEED_MAX_BYTES});

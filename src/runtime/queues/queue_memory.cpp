@@ -66,7 +66,7 @@ Block LaunchMemory::take(uint64_t bytes, MaybeReason& why) {
 }
 
 void LaunchMemory::give_back(const Block& block) {
-  // An error is of work before it, and the program's to see.
+  // An error belongs to earlier work, and is the program's to see.
   (void)driver()->mem_free_async(block.address, stream_);
   taken_ -= block.bytes;
 }

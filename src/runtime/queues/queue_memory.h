@@ -1,7 +1,7 @@
-// Where record queues have their memory from: the setting `buffer`.
+// The memory of record queues, as the setting `buffer` chooses it.
 //
 // pool: blocks of the CUDA context (block_pool.h), which a stream keeps for its next launches. malloc: memory
-// of one launch alone, taken in its stream before the parent and given back behind what runs the children, so
+// of one launch alone. It is taken in its stream before the parent and given back behind its consumers, so
 // that nothing is held between two launches.
 #pragma once
 
@@ -20,11 +20,12 @@ namespace klap::runtime {
 class QueueMemory {
  public:
   virtual ~QueueMemory() = default;
-  // At least `bytes`, for work that is enqueued from now on. Address 0 where there is none, and why.
+  // At least `bytes`, for work that is enqueued from now on. If there is none, the address is 0 and `why` is
+  // set.
   virtual Block take(uint64_t bytes, MaybeReason& why) = 0;
-  // What is enqueued from now on does not use the block.
+  // Takes the block back. Work that is enqueued from now on does not use it.
   virtual void give_back(const Block& block) = 0;
-  // Whether later launches have it too, so that more than one needs may be worth its while.
+  // True if later launches have it too, so that more than one launch needs may be worthwhile.
   [[nodiscard]] virtual bool lasts() const = 0;
 };
 
@@ -40,16 +41,17 @@ class PooledMemory : public QueueMemory {
   const CUstream stream_;
 };
 
-// A memory pool of the driver for what single launches of a CUDA context take.
+// A memory pool of the driver for the memory that single launches of a CUDA context take.
 //
-// Not the device's own pool: that is the program's, with the limits and the statistics that the program gave
-// it. And in ours an allocation never waits for what other streams free, as it may in the device's when
-// memory is short: two streams could then wait for each other that are independent in the program.
+// It is not the device's own pool. That is the program's, with the limits and the statistics that the program
+// gave it. In ours, an allocation never waits for memory that other streams free, as it may in the device's
+// pool when memory is short. Two streams could then wait for each other that are independent in the program.
 class LaunchPool {
  public:
-  // Made in the current context on the first call. Null, said once, where the driver has no such pools.
+  // The pool, made in the current context on the first call. Null, logged once, if the driver has no such
+  // pools.
   CUmemoryPool get();
-  // Returns to the device what no launch has.
+  // Returns the memory that no launch has to the device.
   void trim();
 
  private:
@@ -59,9 +61,9 @@ class LaunchPool {
 
 // Memory of one launch after another of a stream.
 //
-// What its largest launch so far took counts as `limit`'s until the stream ends. Launches of a stream that
-// wait behind each other have the same memory, and whether one is redirected must not depend on how far those
-// before it are.
+// The memory of its largest launch so far counts as `limit`'s until the stream ends. Launches of a stream
+// that wait behind each other have the same memory. Whether one is redirected must not depend on the progress
+// of earlier ones.
 class LaunchMemory : public QueueMemory {
  public:
   LaunchMemory(LaunchPool& source, BlockPool& limit, CUstream stream)
@@ -70,7 +72,7 @@ class LaunchMemory : public QueueMemory {
   void give_back(const Block& block) override;
   [[nodiscard]] bool lasts() const override { return false; }
 
-  // What counts for the stream; from now on nothing does.
+  // Returns the bytes that count for the stream; from now on none do.
   uint64_t take_reserved();
 
  private:

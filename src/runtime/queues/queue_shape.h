@@ -1,6 +1,6 @@
-// Where things lie in the memory of a record queue: its two heads, the groups' counters, the prefix array and
-// the records, one behind the other. Shared by the runtime, which allocates queues for the program, and by
-// the C API, whose callers allocate them themselves.
+// The layout of a record queue's memory: its two heads, the groups' counters, the prefix array and the
+// records, one behind the other. The runtime, which allocates queues for the program, shares it with the C
+// API, whose callers allocate them themselves.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct QueueShape {
     return {kFirstCapacity, aligned_record(bytes), has_groups ? kFirstGroups : 0};
   }
 
-  // Each variant's kernels know how its records are aligned; here it is about the room for them.
+  // Each variant's kernels know how its records are aligned. This alignment is only about the room for them.
   static constexpr uint32_t kRecordAlign = 4;
   static constexpr uint32_t aligned_record(uint32_t bytes) {
     return (bytes + kRecordAlign - 1) / kRecordAlign * kRecordAlign;
@@ -51,7 +51,7 @@ struct QueueShape {
     return queue;
   }
 
-  // Both heads of one, with what is between them.
+  // Both heads of one queue, with the bytes between them.
   struct Heads {
     KlapQueue first;
     std::array<unsigned char, KLAP_HEAD_BYTES - sizeof(KlapQueue)> between;

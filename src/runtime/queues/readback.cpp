@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t kLargestGrid = 0x7fffffff;
 
-// What the parent left in each queue, once it is complete.
+// Reads the counters that the parent left in each queue, once it is complete.
 CUresult read_counters(const jit::Variant& variant, const LaunchContext& launch,
                        std::vector<KlapCounters>& counters) {
   const RelaxedCapture relaxed;  // another thread may be capturing a stream of its own
@@ -31,9 +31,9 @@ CUresult read_counters(const jit::Variant& variant, const LaunchContext& launch,
   return driver()->stream_synchronize(launch.stream());
 }
 
-// Blocks of the consumer: a group of threads for each block of a child. Those of 2^16 blocks or more are
-// spread over all groups, so they get what fills the device. Children that CUDA would have refused have
-// records but no blocks, and one block to count them.
+// Blocks of the consumer: a group of threads for each block of a child. Children of 2^16 blocks or more are
+// spread over all groups, so they get enough blocks to fill the device. Children that CUDA would have refused
+// have records but no blocks, and one block to count them.
 unsigned exact_grid(const KlapCounters& counters, const jit::ChildQueue& queue, unsigned full) {
   const uint64_t blocks = counters.packed >> KLAP_INDEX_BITS;
   const uint64_t pack = std::max(1u, queue.consumer_block_threads / std::max(1u, queue.child_block_threads));
@@ -57,12 +57,12 @@ bool can_read_back(const jit::Variant& variant) {
 
 namespace {
 
-// Consumers of as many blocks as the parent recorded; nothing where that cannot be read back.
+// Consumers of as many blocks as the parent recorded; nothing if the count cannot be read back.
 std::optional<PreparedVariant> read_back(const PreparedVariant& prepared, const jit::Variant& variant,
                                          const LaunchContext& launch) {
   std::vector<KlapCounters> counters;
   if (const CUresult result = read_counters(variant, launch, counters); result != CUDA_SUCCESS) {
-    // The consumer can read them itself; if it is the parent that failed, it will fail as well.
+    // The consumer can read the counters itself. If the parent failed, the consumer will fail as well.
     log().info("{}: what it recorded cannot be read back ({})", demangle(variant.parent), error_name(result));
     return std::nullopt;
   }
