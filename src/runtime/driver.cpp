@@ -25,8 +25,8 @@ Driver resolve_driver(const SymbolLookup& lookup) {
 const Driver* driver() noexcept { return published.load(std::memory_order_acquire); }
 
 const Driver* publish_driver(const Driver& table) {
-  // Compare and exchange instead of call_once: the caller may hold the dynamic linker's lock, and a thread
-  // that waits for a once-flag while its holder waits for that lock would never return.
+  // This uses compare and exchange instead of call_once. The caller may hold the dynamic linker's lock. A
+  // thread that waits for a once-flag while its holder waits for that lock would never return.
   auto made = std::make_unique<const Driver>(table);
   const Driver* expected = nullptr;
   if (published.compare_exchange_strong(expected, made.get(), std::memory_order_acq_rel))

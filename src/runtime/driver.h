@@ -4,7 +4,7 @@
 // libcuda is never linked: a preloaded library with that dependency would pull the driver into every process.
 // The shim finds the libcuda that the program itself loaded, fills one table and publishes it; everything
 // above reads the table. Members are typed by cudaTypedefs.h, whose names state the exact version of each
-// signature, so a table entry cannot drift to whatever cuda.h currently means by the plain name.
+// signature. So a table entry cannot drift to the version that cuda.h currently means by the plain name.
 #pragma once
 
 #include <cudaTypedefs.h>
@@ -110,7 +110,7 @@ struct Driver {
 #undef X
 
   // The first function that the driver lacks (libraries and ids came with driver 12.0), null if it has them
-  // all. With one missing nothing is rewritten, since half of the mechanism would be worse than none.
+  // all. If one is missing, nothing is rewritten, since half of the mechanism would be worse than none.
   const char* missing = nullptr;
   // Where the shared object is mapped, to recognise its symbols; null in tests.
   const void* base = nullptr;

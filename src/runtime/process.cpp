@@ -77,7 +77,7 @@ const settings::Config& config() {
 
 bool active() noexcept {
   if (forked.load(std::memory_order_relaxed)) return false;
-  // Without memory even for the settings nothing is done.
+  // If there is no memory for the settings, nothing is done.
   bool is_active = false;
   try_or_report("settings", "runs unchanged", [&] { is_active = !config().disabled; });
   return is_active;

@@ -122,7 +122,7 @@ Json Stats::gpu_times_json() const {
                       {"consumers", std::move(consumers)}};
 }
 
-// Of those that were launched at all.
+// The redirections of the parents that were launched at all.
 Json Stats::redirected_json() const {
   Json::Object out;
   for (const auto& [parent, launches] : redirected_)

@@ -1,6 +1,6 @@
-// Counters of what the shim did in this process, written as JSON at exit when KLAP_STATS names a file.
+// Statistics of the shim in this process, written as JSON at exit when KLAP_STATS names a file.
 //
-// The counters are always kept (they cost an increment) and never touch CUDA, so they can be written from an
+// The counters are always kept (they cost an increment) and never touch CUDA. So they can be written from an
 // exit handler when the driver may already be gone.
 #pragma once
 
@@ -35,29 +35,31 @@ class Stats {
   void module_seen(ModuleRecord record);
   // One launch of `parent` by the host that ran its variant.
   void launch_redirected(const std::string& parent) { ++redirections(parent); }
-  // What counts them. It stays, so that a launch need not look for it.
+  // The counter of such launches. It stays in place, so that a launch need not look for it.
   std::atomic<uint64_t>& redirections(const std::string& parent);
-  // One of those that ran in so many slices.
+  // Counts one such launch that ran in so many slices.
   void launch_sliced(const std::string& parent, uint64_t slices);
-  // One launch of a rewritten parent that ran the original instead, and why ("stream capture", ...).
+  // Counts one launch of a rewritten parent that ran the original instead, and why ("stream capture", ...).
   void launch_left(const std::string& parent, const std::string& reason);
-  // One redirected launch of `parent` that has finished, or one more slice of it; only with KLAP_TIMING.
+  // Counts one redirected launch of `parent` that has finished, or one more slice of it; only with
+  // KLAP_TIMING.
   void launch_timed(const std::string& parent, double parent_ms, double consumer_ms, bool counts = true);
-  // Where the device adds up the children it ran (host memory that the device can write), read at exit.
+  // The device adds up the children it ran here (host memory that the device can write), read at exit.
   const std::atomic<uint64_t>* children_total() const { return &children_; }
   std::atomic<uint64_t>* children_total() { return &children_; }
 
-  // Launches that found a queue which feeds itself full and were the program's own; likewise.
+  // The device adds up launches here that found a full worklist and were the program's own.
   std::atomic<uint64_t>* native_total() { return &native_; }
 
-  // Launches of kernels by themselves that promoted chains ran as links; likewise.
+  // The device adds up launches here by which kernels launched themselves and that promoted chains ran as
+  // links.
   std::atomic<uint64_t>* links_total() { return &links_; }
 
-  // None of these three was counted.
+  // Called if none of these three was counted.
   void leave_out_children() { counts_children_ = false; }
 
   [[nodiscard]] Json report() const;
-  // The same for tools and tests, to look into.
+  // The statistics as JSON, for tools and tests.
   [[nodiscard]] nlohmann::json to_json() const;
   // Writes report() to `file`, in whose name %p becomes the process id ("-": standard error). Never throws;
   // a failure is one log line.
@@ -92,7 +94,7 @@ class Stats {
   std::map<std::string, std::map<std::string, uint64_t>> left_;
 };
 
-// One site remark as JSON, the same in KLAP_STATS and in klap-ptx explain --json.
+// One site remark as JSON, for KLAP_STATS as for klap-ptx explain --json.
 Json remark_json(const jit::SiteRemark& remark);
 nlohmann::json to_json(const jit::SiteRemark& remark);
 
