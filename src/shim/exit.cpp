@@ -1,9 +1,10 @@
-// __cxa_atexit, stood in front of: what is constructed in a thread of our own is never destroyed.
+// The shim stands in front of __cxa_atexit: objects that are constructed in a thread of our own are never
+// destroyed.
 //
 // NVRTC registers thousands of destructors while it is opened, and a few more when it first compiles. exit()
-// in another thread of the program would run those first that were registered last, so it would destroy what
-// is just being constructed, before any handler of ours could wait. Everybody else's calls go on to the C
-// library as they are.
+// in another thread of the program would run the last registered destructors first. So it would destroy an
+// object that is just being constructed, before any handler of ours could wait. All other calls go on to the
+// C library as they are.
 #include <dlfcn.h>
 
 #include <atomic>

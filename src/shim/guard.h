@@ -1,9 +1,9 @@
-// How every hook is written: the driver's own function, and what klap_jit does in its place, before or after
-// it. Whatever happens in that, the program sees the driver's own behaviour.
+// This file is how every hook is written. A hook calls the driver's own function, and runs klap_jit's part in
+// its place, before or after it. If klap_jit's part fails, the program sees the driver's own behaviour.
 //
-// Each hook is one of the calls below. All run klap_jit's part inside one boundary
-// (support/boundary.h), so nothing is thrown at the program and a thread is not cancelled in the middle of
-// it. The driver's own function is outside: there the program's thread is the driver's.
+// Each hook is one of the calls below. All run klap_jit's part inside one boundary (support/boundary.h). So
+// nothing is thrown at the program, and a thread is not cancelled in the middle of it. The driver's own
+// function is outside: there the program's thread is the driver's.
 #pragma once
 
 #include <cuda.h>
@@ -18,7 +18,7 @@
 
 namespace klap::shim {
 
-// When klap_jit has something to do in a hook. Most programs launch nothing from the device, and their
+// Tells when klap_jit has something to do in a hook. Most programs launch nothing from the device, and their
 // launches pay for one comparison.
 enum class When { Always, OnceRewritten };
 
@@ -41,8 +41,8 @@ void act(const char* entry_point, const Work& work) {
   });
 }
 
-// For calls that take device memory, which klap_jit's queues must not keep from the program: where the device
-// has none left, the call is made once more without the queues'.
+// For calls that take device memory, which klap_jit's queues must not keep from the program. If the device
+// has no memory left, the queues' memory is given back and the call is made once more.
 template <auto Member, class... Args>
 CUresult with_room(const char* entry_point, Args... args) {
   const CUresult result = forward<Member>(args...);
@@ -52,8 +52,8 @@ CUresult with_room(const char* entry_point, Args... args) {
   return is_given_back ? forward<Member>(args...) : result;
 }
 
-// `work` returns an optional result; where it has none, or fails, the program's own call is made. That is a
-// load or a launch, which both take memory.
+// `work` returns an optional result. If it has none, or fails, the program's own call is made. That is a load
+// or a launch, which both take memory.
 template <auto Member, When when = When::Always, class Work, class... Args>
 CUresult in_place(const char* entry_point, const Work& work, Args... args) {
   std::optional<CUresult> result;
@@ -62,14 +62,14 @@ CUresult in_place(const char* entry_point, const Work& work, Args... args) {
 }
 
 // Allocations are where the driver may wait for running kernels anyway, and most programs make some before
-// their first launch. So what klap_jit's kernels need is loaded there too.
+// their first launch. So the kernels that klap_jit needs are loaded there too.
 template <auto Member, class... Args>
 CUresult allocate(const char* entry_point, Args... args) {
   act<When::OnceRewritten>(entry_point, [] { runtime::make_kernels_ready(); });
   return with_room<Member>(entry_point, args...);
 }
 
-// What is known of the program's memory ends with it, whatever else klap_jit does.
+// Facts about the program's memory end with it, whatever else klap_jit does.
 template <auto Member, class... Args>
 CUresult release(Args... args) {
   runtime::forget_allocations();
@@ -84,7 +84,7 @@ CUresult before(const char* entry_point, const Work& work, Args... args) {
   return forward<Member>(args...);
 }
 
-// Only after a success.
+// Runs `work` only after a success.
 template <auto Member, When when = When::Always, class Work, class... Args>
 CUresult after(const char* entry_point, const Work& work, Args... args) {
   const CUresult result = forward<Member>(args...);

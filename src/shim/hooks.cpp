@@ -14,8 +14,8 @@ const Hook table[] = {
 #undef X
 };
 
-// Functions whose first version, with 32-bit addresses, the shim does not stand in front of. Whoever asks for
-// a CUDA version that is older than the hook gets the driver's.
+// Functions whose first version, with 32-bit addresses, the shim does not stand in front of. A request for a
+// CUDA version that is older than the hook gets the driver's function.
 constexpr const char* not_hooked_at_first[] = {"cuArray3DCreate", "cuArrayCreate", "cuMemAlloc",
                                                "cuMemAllocPitch", "cuMemFree"};
 
@@ -33,8 +33,9 @@ const Hook* hook_for_request(const char* name, int version, cuuint64_t flags) no
   const Hook* best = nullptr;
   for (const Hook& hook : table) {
     if (std::strcmp(hook.name, name) != 0 || (hook.per_thread && !per_thread)) continue;
-    // The oldest answers requests that are older still: the driver found something for them, and it can be no
-    // newer than that. Of the rest the newest that was asked for; rows of one name stand in that order.
+    // The oldest hook answers requests that are older still: the driver found a function for them, and it can
+    // be no newer than that. Among the others, the newest one up to the requested version answers; rows of
+    // one name stand in that order.
     if (!best || hook.since <= version) best = &hook;
   }
   const auto is_asked_for = [name](const char* other) { return std::strcmp(other, name) == 0; };

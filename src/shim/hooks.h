@@ -2,9 +2,9 @@
 //
 // Every name is exported under exactly the name libcuda exports, because programs reach the driver in three
 // ways: linked against libcuda (the preloaded symbol wins), by dlsym on a handle, and by cuGetProcAddress.
-// The last one asks for a name, a CUDA version and the default-stream convention and gets the function whose
-// ABI belongs to them, so the table says for each function since which version it answers to that name;
-// handing out anything newer than what was asked for makes programs crash.
+// The last one asks for a name, a CUDA version and the default-stream convention, and gets the function whose
+// ABI belongs to them. So the table says for each function since which version it answers to that name. A
+// function newer than the request makes programs crash.
 #pragma once
 
 #include <cuda.h>
@@ -56,7 +56,7 @@
 
 #define KLAP_EXPORT __attribute__((visibility("default")))
 
-// What cuda.h does not declare.
+// Functions that cuda.h does not declare.
 extern "C" {
 KLAP_EXPORT CUresult CUDAAPI cuGetProcAddress(const char* symbol, void** function, int version,
                                               cuuint64_t flags);

@@ -15,7 +15,7 @@ namespace {
 
 std::optional<CUresult> redirect(const CUlaunchConfig* config, CUfunction function, void** params,
                                  void** extra, bool per_thread) {
-  if (!config) return std::nullopt;  // the driver's to refuse
+  if (!config) return std::nullopt;  // the driver refuses it
   return redirect_launch({function,
                           {config->gridDimX, config->gridDimY, config->gridDimZ},
                           {config->blockDimX, config->blockDimY, config->blockDimZ},

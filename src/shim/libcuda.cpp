@@ -57,8 +57,8 @@ const runtime::Driver* libcuda() noexcept {
   if (const runtime::Driver* const known = runtime::driver()) return known;
   const runtime::Driver* found = nullptr;
   try_or_report("libcuda", "runs unchanged", [&] {
-    // Whoever calls a hook has a libcuda loaded; RTLD_NOLOAD only asks for it. The handle is never closed,
-    // which keeps the functions in place however often the program closes its own.
+    // A thread that calls a hook has a libcuda loaded; RTLD_NOLOAD only asks for it. The handle is never
+    // closed, which keeps the functions in place however often the program closes its own.
     void* handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (!handle) handle = RTLD_NEXT;
     void* const init = next_dlsym()(handle, "cuInit");

@@ -1,8 +1,8 @@
-// How programs get at driver functions: dlsym and cuGetProcAddress.
+// Programs get at driver functions by dlsym and cuGetProcAddress.
 //
 // Both answer for real first. Only a successful answer is replaced, only one that lies in libcuda, and only
-// for names in the table; cuGetExportTable, which hands out whole tables of internal functions, is not
-// touched at all.
+// for names in the table. cuGetExportTable hands out whole tables of internal functions and is not touched at
+// all.
 #include <dlfcn.h>
 
 #include "runtime/process.h"
@@ -17,7 +17,7 @@ char klap_shim_absent = 0;
 namespace klap::shim {
 namespace {
 
-// What klap_shim_lookup() answers for a hook.
+// The answer of klap_shim_lookup() for a hook.
 void* look_up(const Hook& hook, void* handle, const char* symbol) {
   void* const found = next_dlsym()(handle, symbol);
   if (!found) return nullptr;
@@ -36,8 +36,8 @@ void* look_up(const Hook& hook, void* handle, const char* symbol) {
 // Called by dlsym.S for names that begin with "cu".
 extern "C" __attribute__((visibility("hidden"))) void* klap_shim_lookup(void* handle, const char* symbol) {
   using namespace klap;
-  // RTLD_NEXT never means the shim: it comes before every library that can ask, and where the program itself
-  // asks, the C library finds the exported hook without help.
+  // RTLD_NEXT never means the shim: it comes before every library that can ask. If the program itself asks,
+  // the C library finds the exported hook without help.
   const shim::Hook* const hook = handle == RTLD_NEXT ? nullptr : shim::hook_for_symbol(symbol);
   if (!hook || is_inside()) return nullptr;
   void* answer = nullptr;

@@ -1,5 +1,5 @@
-// Allocating device memory, which is the program's first: where an allocation fails, the queues' memory is
-// given back, and it is tried once more. And freeing it, which ends what is known of addresses.
+// These hooks allocate and free device memory. The memory is the program's first: if an allocation fails, the
+// queues' memory is given back, and it is tried once more. Freeing memory ends the facts about its addresses.
 #include "shim/guard.h"
 #include "shim/hooks.h"
 
