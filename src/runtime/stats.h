@@ -51,8 +51,7 @@ class Stats {
   // The device adds up launches here that found a full worklist and were the program's own.
   std::atomic<uint64_t>* native_total() { return &native_; }
 
-  // The device adds up launches here by which kernels launched themselves and that promoted chains ran as
-  // links.
+  // The device adds up the links that promoted chains ran here: launches of kernels by themselves.
   std::atomic<uint64_t>* links_total() { return &links_; }
 
   // Called if none of these three was counted.
