@@ -1,8 +1,8 @@
 // A linked program in the form in which it runs: instructions taken apart, names resolved.
 //
 // decode.h makes this from the syntax tree, once per module load, so that running an instruction needs no
-// text. A function with an instruction that is not known says so, with its name and line, and no kernel that
-// can reach it is ever started.
+// text. A function with an unknown instruction says so, with its name and line. No kernel that can reach it
+// is ever started.
 //
 // Registers of a function are numbered columns of a frame (alu.h says what a column is). Addresses:
 //   global, const   the address in this process (memory.h); generic and state-space addresses are the same
@@ -36,7 +36,7 @@ enum class Space : uint8_t { Generic, Global, Const, Shared, Local, Param };
 enum class Semantics : uint8_t { Weak, NonCoherent, Volatile, Relaxed, Acquire, Release, AcquireRelease };
 enum class Scope : uint8_t { Cta, Cluster, Gpu, Sys };
 
-// The special registers, by their names without '%'; those of 3 dimensions are three numbers in a row.
+// The special registers, by their names without '%'. A register of 3 dimensions is three numbers in a row.
 enum class Special : uint8_t {
   TidX,
   TidY,
@@ -103,8 +103,8 @@ struct Operand {
   int64_t add = 0;  // SharedVariable only
 };
 
-// What an instruction is, and what its operands are: destinations; sources. Destinations that the program
-// does not want (`_`, or the second of `d|p`) are None. A member mask and a negated predicate stand as in
+// The kind of an instruction, with its operands: destinations; sources. Destinations that the program does
+// not want (`_`, or the second of `d|p`) are None. A member mask and a negated predicate stand as in
 // WarpDetail.
 enum class Kind : uint8_t {
   Alu,            // as AluOp says; an optional last source that is absent is not counted
@@ -258,9 +258,9 @@ struct Function {
   bool is_kernel = false;
   // A function without a body that the machine provides: its number in builtins.h, else -1.
   int builtin = -1;
-  // What the emulator cannot do, with its place ("u.ptx:12:3: ..."); empty if it can run all of the function.
-  // Otherwise `code` is not complete and must not run. A kernel says so also for the functions that it can
-  // reach by calls: to be looked at before every launch.
+  // The instruction that the emulator cannot run, with its place ("u.ptx:12:3: ..."); empty if it can run all
+  // of the function. Otherwise `code` is not complete and must not run. A kernel also says so for the
+  // functions that it can reach by calls. Callers check it before every launch.
   std::string unsupported;
   std::vector<Instruction> code;              // ends with a Return (or Exit, in a kernel)
   uint32_t columns = 0;                       // registers
@@ -271,11 +271,12 @@ struct Function {
   uint32_t local_bytes = 0;          // of one frame: .local variables, .param variables, parameters
   std::vector<FrameVariable> frame;
   std::vector<FormalParameter> parameters, results;  // of a called function
-  // Of a kernel:
+  // These are set for a kernel:
   uint32_t parameter_bytes = 0;
   std::vector<uint32_t> parameter_offsets, parameter_sizes;
   KernelLimits limits;
-  // Image::shared_variables that it uses; of a kernel also those that its callees use, in layout order.
+  // Indices of the Image::shared_variables that it uses. A kernel also has those that its callees use, in
+  // layout order.
   std::vector<uint32_t> shared;
   std::vector<uint64_t> shared_offsets;  // of each Image::shared_variable (by its index); ~0: not in `shared`
   uint32_t shared_bytes = 0;             // static
@@ -296,7 +297,7 @@ struct Variable {  // .global and .const
   bool visible = true;  // can be asked for by name
 };
 
-// One loaded module: what cuModuleLoadData makes of one or more linked units.
+// One loaded module: cuModuleLoadData makes it of one or more linked units.
 struct Image {
   std::vector<std::unique_ptr<Function>> functions;
   std::vector<SharedVariable> shared_variables;

@@ -12,11 +12,11 @@
 
 namespace klap::emulator {
 
-// The units must stay alive only during the call. Links by name as nvlink does: one strong definition, weak
-// ones give way, .extern declarations bind to a definition in any unit or to a builtin, symbols that are not
-// .visible belong to their unit. A unit that is the toolkit's own device runtime is left out: the machine has
-// its own. Variables are allocated in `memory` and initialised. Throws Error(Link) for an undefined or doubly
-// defined symbol, and Error(Parse) for text that is no PTX.
+// The units must stay alive only during the call. Links by name as nvlink does: there is one strong
+// definition, and weak ones give way. .extern declarations bind to a definition in any unit or to a builtin.
+// Symbols that are not .visible belong to their unit. The toolkit's own device runtime is left out: the
+// machine has its own. Variables are allocated in `memory` and initialised. Throws Error(Link) for an
+// undefined or doubly defined symbol, and Error(Parse) for text that is no PTX.
 //
 // An instruction that the emulator does not know does not keep the module from loading: its function is
 // marked (Function::unsupported), because programs link large libraries of which they run little.

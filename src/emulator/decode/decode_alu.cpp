@@ -85,7 +85,7 @@ void FunctionDecoder::read_vector_move() {
   }
 }
 
-// What a cache policy says is not followed, but the register that names it has a value.
+// The emulator ignores cache policies, but the register that names one has a value.
 void FunctionDecoder::read_create_policy() {
   expect_operands(1, 4);
   Instruction i = begin(Kind::Alu);

@@ -1,8 +1,8 @@
 // Which columns of a frame each virtual register has.
 //
 // A function may have thousands of virtual registers of which few are live at a time, and a column is 256
-// bytes, so registers that are never live at once share columns. What is live is known for every thread by
-// itself, and threads of a warp only touch their own slots: sharing is right however they diverge.
+// bytes. So registers that are never live at once share columns. Liveness holds for every thread by itself,
+// and threads of a warp only touch their own slots. So sharing is right however they diverge.
 #pragma once
 
 #include <vector>

@@ -29,7 +29,7 @@ bool ConstantReader::accept(std::string_view text) {
 
 namespace {
 
-// As in C.
+// The precedence of an operator, as in C.
 int precedence(std::string_view op) {
   if (op == "|") return 1;
   if (op == "^") return 2;

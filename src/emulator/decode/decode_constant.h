@@ -1,8 +1,8 @@
 // Values that a program's text gives: numbers, addresses of symbols, and expressions of them.
 //
 // They stand as immediate operands, inside addresses and in the initialisers of variables. A symbol has no
-// value before the program is linked, so what is read is a number, or a symbol with an offset and what is to
-// be made of its address.
+// value before the program is linked. So the value is a number, or a symbol with an offset and the operation
+// on its address.
 #pragma once
 
 #include <cstdint>

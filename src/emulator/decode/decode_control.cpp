@@ -1,4 +1,4 @@
-// Branches, calls, ends, and what is left.
+// This file decodes branches, calls, ends, and all remaining instructions.
 #include <fmt/format.h>
 
 #include "emulator/decode/decode_function.h"
@@ -41,8 +41,8 @@ void FunctionDecoder::read_plain() {
 
 // ---- calls ----
 
-// The sizes of a callee's parameters or results by its declaration or, where it is called by its address, by
-// the prototype that the call names.
+// The sizes of a callee's parameters or results by its declaration. If it is called by its address, they come
+// from the prototype that the call names.
 std::vector<uint32_t> FunctionDecoder::formal_sizes(TokenRange callee, bool is_direct, bool results) const {
   std::vector<uint32_t> out;
   if (is_direct) {
@@ -53,7 +53,7 @@ std::vector<uint32_t> FunctionDecoder::formal_sizes(TokenRange callee, bool is_d
   }
   const ptx::Statement* prototype = scopes_.table(scope(), m_.text(callee.first)).first;
   if (prototype == nullptr || !m_.is(prototype->head, ".callprototype")) return out;
-  // `.callprototype (results) _ (parameters)`: those before and those after the name.
+  // `.callprototype (results) _ (parameters)`: the lists before and after the name.
   bool is_before_name = true;
   for (uint32_t t = prototype->head + 1; t < prototype->tokens.last; ++t) {
     if (m_.is(t, "_")) is_before_name = false;

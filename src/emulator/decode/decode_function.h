@@ -1,8 +1,9 @@
 // Taking a function's instructions apart.
 //
-// Each opcode that is more than arithmetic has its reader (the methods named read_...); everything else is
-// asked of find_alu. What cannot be read is an Error(Unsupported), which run() catches: the function is then
-// marked and the next instruction read, so that other errors of the program still come out.
+// Each opcode that is more than arithmetic has its reader (the methods named read_...); find_alu knows
+// everything else. An instruction that cannot be read is an Error(Unsupported), which run() catches. The
+// function is then marked and the next instruction read, so that other errors of the program are still
+// reported.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@
 
 namespace klap::emulator {
 
-// The modifiers of one instruction. Each reader takes those that it knows; what is left over is not known.
+// The modifiers of one instruction. Each reader takes those that it knows; any that are left over are
+// unknown.
 class Modifiers {
  public:
   Modifiers(const ptx::Module& module, ptx::TokenRange range);
@@ -74,7 +76,7 @@ class FunctionDecoder {
   // ---- operands ----
   [[nodiscard]] TokenRange operand(size_t index) const { return statement().operands[index]; }
   [[nodiscard]] std::vector<TokenRange> split(TokenRange range, std::string_view separator) const;
-  // What stands between the brackets of a range, at its commas.
+  // The elements between the brackets of a range, split at its commas.
   [[nodiscard]] std::vector<TokenRange> elements(TokenRange range) const;
   // `p|q` apart.
   [[nodiscard]] std::vector<TokenRange> destinations_of(TokenRange range) const;

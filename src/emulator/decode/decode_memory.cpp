@@ -57,7 +57,7 @@ OperandForm form_of(const MemoryDetail& memory) {
 
 }  // namespace
 
-// ---- what the instructions share ----
+// ---- shared by the instructions ----
 
 // `.param` alone is the function's own: a kernel's parameter block, or a called function's frame.
 void FunctionDecoder::take_space(Modifiers& modifiers, Instruction& i, bool& is_plain_parameter) {
@@ -277,7 +277,7 @@ void FunctionDecoder::emit_copy(uint64_t bytes, uint64_t offset, bool zeros) {
 
 // ---- addresses ----
 
-// Without `::func` a parameter is a kernel's.
+// A parameter without `::func` is a kernel's.
 void FunctionDecoder::read_cvta() {
   Modifiers modifiers(m_, statement().modifiers);
   Instruction i = begin(modifiers.take(".to") ? Kind::FromGeneric : Kind::ToGeneric);

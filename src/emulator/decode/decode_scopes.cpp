@@ -21,7 +21,7 @@ LocalScopes::LocalScopes(Linker& linker, const analysis::ControlFlow& flow, Func
 }
 
 // A kernel's parameters lie in its parameter block. A called function's lie in its frame, where its caller
-// puts them; those in registers are the decoder's business.
+// puts them. The decoder handles parameters in registers.
 void LocalScopes::declare_parameters() {
   const ptx::Function& f = flow_.function();
   const Statement* const outside = nullptr;

@@ -1,5 +1,5 @@
-// What a function's own names mean, other than its registers: labels, variables, parameters, and the tables
-// of labels and prototypes. Also lays out the function's local frame.
+// The meaning of a function's own names other than its registers: labels, variables, parameters, and the
+// tables of labels and prototypes. This file also lays out the function's local frame.
 //
 // A name is looked for in the innermost scope first. Scopes that exclude each other share their part of the
 // frame.

@@ -1,4 +1,4 @@
-// Barriers, and what the lanes of a warp do together.
+// This file decodes barriers and the operations of a warp's lanes together.
 #include <fmt/format.h>
 
 #include "emulator/decode/decode_function.h"

@@ -1,5 +1,5 @@
-// What a kernel can reach by calls, and what follows: where shared variables lie in its blocks' memory, and
-// whether it can run at all.
+// This file finds the functions that a kernel can reach by calls. From them follow the places of shared
+// variables in its blocks' memory, and whether it can run at all.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,8 @@ namespace klap::emulator {
 // The functions that a function can get to by calls, itself first, then nearer ones before farther ones.
 std::vector<uint32_t> reachable_functions(const Image& image, uint32_t function);
 
-// Completes each kernel with what the functions say that it can reach: Function::shared and ::unsupported.
+// Completes each kernel with the facts of the functions that it can reach: Function::shared and
+// ::unsupported.
 void complete_kernels(Image& image);
 
 }  // namespace klap::emulator

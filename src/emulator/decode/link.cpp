@@ -124,8 +124,8 @@ void Linker::make_symbols() {
   for (Definition& d : definitions_) {
     if (!d.dropped) make_symbol(d);
   }
-  // What several units keep to themselves under one name the host cannot tell apart: it gets the first, and
-  // what the units share before that.
+  // The host cannot tell apart variables that several units keep to themselves under one name. It gets the
+  // first, and a variable that the units share comes before that.
   for (const bool own : {false, true}) {
     for (const Definition& d : definitions_) {
       if (!d.dropped && (d.linkage == Linkage::Internal) == own) name_for_host(d);

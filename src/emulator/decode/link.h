@@ -1,9 +1,9 @@
 // Linking: which definition each name means, and where variables lie.
 //
-// A name means the definition that its own unit keeps to itself, else the one that the units share, else the
-// machine's own function of that name. What units share is chosen as nvlink does: one strong definition beats
-// weak ones, of weak ones the first stays, and two strong ones are an error. Function bodies are decoded
-// (decode_function.h) once every name has its meaning.
+// A name means the definition that its own unit keeps to itself. If there is none, it means the one that the
+// units share, else the machine's own function of that name. Shared definitions are chosen as nvlink does.
+// One strong definition beats weak ones, the first of several weak ones stays, and two strong ones are an
+// error. Function bodies are decoded (decode_function.h) once every name has its meaning.
 #pragma once
 
 #include <deque>
@@ -32,8 +32,8 @@ class Linker {
 
   // ---- for decoding ----
   [[nodiscard]] const Image& image() const { return *image_; }
-  // What a name means in a unit, outside of its functions. Throws Error(Link) if nothing defines it; `token`
-  // is where it is used.
+  // The meaning of a name in a unit, outside of its functions. Throws Error(Link) if nothing defines it;
+  // `token` is where it is used.
   Symbol find(const ptx::Module& unit, std::string_view name, uint32_t token);
   // Variables that are declared inside a function.
   Symbol declare_in_function(const ptx::Module& unit, const Declaration& declaration,
