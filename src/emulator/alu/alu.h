@@ -56,10 +56,10 @@ struct AluOp {
 
 // The operation of an opcode with its modifiers, "add.cc.u32" as {"add", {".cc", ".u32"}}. `register_bits`
 // are the widths of the registers that stand as operands, destinations first, 0 for an immediate or a bit
-// bucket `_`: one entry for every operand, with the two of `p|q` counted as two, since a second destination
-// and a third input are known by their number only. Destinations of a conversion may be wider than its type,
-// and then receive the extended value. Nothing for an opcode that is not arithmetic or not known, or for a
-// combination of modifiers that PTX does not have.
+// bucket `_`. There is one entry for every operand, and `p|q` counts as two: a second destination and a third
+// input are known by their number only. Destinations of a conversion may be wider than its type, and then
+// receive the extended value. Nothing for an opcode that is not arithmetic or not known, or for a combination
+// of modifiers that PTX does not have.
 std::optional<AluOp> find_alu(std::string_view opcode, std::span<const std::string_view> modifiers,
                               std::span<const uint8_t> register_bits);
 

@@ -1,7 +1,7 @@
 // The approximations: sin, cos, lg2, ex2, tanh, rsqrt, and the forms .approx and .full of rcp, sqrt and div.
 //
 // PTX bounds their error and leaves the bits to the hardware. Here they are computed in double precision and
-// rounded once, which is within every bound; only what PTX says about special operands needs care.
+// rounded once, which is within every bound; only the rules of PTX for special operands need care.
 #include "emulator/alu/families.h"
 #include "emulator/alu/float.h"
 

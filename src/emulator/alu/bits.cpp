@@ -120,8 +120,8 @@ uint32_t find_nth(uint32_t mask, uint32_t base, int32_t n) {
   return ~0u;
 }
 
-// Permutation by four selectors of four bits, each with the number of a byte of (b, a) and, in its top bit,
-// the wish for eight copies of that byte's sign.
+// Permutation by four selectors of four bits. Each has the number of a byte of (b, a). Its top bit asks for
+// eight copies of that byte's sign.
 uint32_t permute(uint32_t a, uint32_t b, uint32_t selectors) {
   const uint64_t both = uint64_t{b} << 32 | a;
   uint32_t result = 0;

@@ -1,7 +1,7 @@
 // cvt from one number to one number.
 //
 // Between integers the value is cut or clamped. A floating-point source of any precision is exact in double
-// precision, so every conversion from or to floating point goes through it and rounds once, on the way out.
+// precision. So every conversion from or to floating point goes through it and rounds once, on the way out.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -71,7 +71,7 @@ uint64_t float_to_integer(Setting setting, S a) {
   using Limits = std::numeric_limits<D>;
   const double value = read(setting, a);
   if (is_nan(value)) {
-    // The hardware's 64-bit conversions have another answer than those that take 32 bits and make 32 bits.
+    // The hardware's 64-bit conversions have another answer than its conversions from 32 bits to 32 bits.
     const bool wide = sizeof(D) == 8 || std::is_same_v<S, double>;
     return wide ? extended<D>(setting, static_cast<D>(uint64_t{1} << (sizeof(D) * 8 - 1))) : 0;
   }
@@ -128,8 +128,8 @@ uint64_t float_to_float(Setting setting, S a) {
   return write<D>(setting, value);
 }
 
-// For the narrow formats 64 bits are more than double precision holds, but that one of the lowest bits is set
-// is all that their rounding must know of them.
+// For the narrow formats 64 bits are more than double precision holds. Their rounding must only know that one
+// of the lowest bits is set.
 template <class S>
 double to_sticky_double(S a) {
   constexpr int kLow = 11;
@@ -219,7 +219,7 @@ struct Conversion {
   uint64_t setting = 0;
 };
 
-// Whether the conversion rounds as it must, and only then.
+// True if the conversion has a rounding mode exactly when it needs one.
 bool rounding_fits(const Conversion& c) {
   if (is_integer(c.to)) return !c.rounding && (is_integer(c.from) ? c.to_integer < 0 : c.to_integer >= 0);
   if (is_integer(c.from)) return c.rounding.has_value() && c.to_integer < 0;

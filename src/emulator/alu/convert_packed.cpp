@@ -60,7 +60,7 @@ Found find_float_packed(Type to, Type from, Modifiers& m) {
   return std::nullopt;
 }
 
-// cvt.pack: two clamped integers, and above them what of the third operand has room.
+// cvt.pack gives two clamped integers, and above them as much of the third operand as has room.
 template <int Bits, bool Signed>
 uint32_t clamp_to(int32_t value) {
   constexpr int32_t kMax = Signed ? (1 << (Bits - 1)) - 1 : (1 << Bits) - 1;

@@ -9,9 +9,9 @@ struct ExtremeMode {
   bool is_min, nan_wins, xor_sign;
 };
 
-// Of a and b, with -0 below +0. A NaN gives way to a number unless `nan_wins`; if only NaN can come out, the
-// result is a NaN that the caller makes canonical. With `xor_sign`, magnitudes are compared and the signs
-// multiplied.
+// The minimum or maximum of a and b, with -0 below +0. A NaN gives way to a number unless `nan_wins`. If only
+// NaN is possible, the result is a NaN that the caller makes canonical. With `xor_sign`, magnitudes are
+// compared and the signs multiplied.
 template <class T>
 inline T extreme(ExtremeMode mode, T a, T b) {
   const bool negative = std::signbit(a) != std::signbit(b);

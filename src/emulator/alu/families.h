@@ -1,5 +1,5 @@
-// The families of operations, one file each. Each finds those of its opcodes whose modifiers it knows;
-// modifiers that it has not taken make find_alu refuse the instruction.
+// The families of operations, one file each. Each finds those of its opcodes whose modifiers it knows.
+// find_alu refuses an instruction with modifiers that no family has taken.
 #pragma once
 
 #include "emulator/alu/modifiers.h"

@@ -21,7 +21,7 @@ template <class T>
 T multiply(T a, T b) {
   return a * b;
 }
-// .ftz looks at the product before it is rounded: one that rounds up to the smallest normal number is
+// .ftz looks at the product before it is rounded: a product that rounds up to the smallest normal number is
 // flushed.
 float multiply_flushed(float a, float b) {
   const bool is_denormal = std::fabs(double{a} * double{b}) < 0x1p-126;

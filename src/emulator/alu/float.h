@@ -1,4 +1,4 @@
-// What distinguishes the GPU's floating point from the host's: NaN results, flushing of denormals,
+// Differences between the GPU's floating point and the host's: NaN results, flushing of denormals,
 // saturation, and rounding that is part of the instruction.
 #pragma once
 
@@ -22,10 +22,10 @@ inline bool is_nan(T value) {
 
 inline float nan32() { return std::bit_cast<float>(kNan32); }
 
-// Every single-precision operation has one NaN as its result, whatever went in.
+// Every single-precision operation has one NaN as its result, whichever operands were NaN.
 inline float canonical(float result) { return is_nan(result) ? nan32() : result; }
 
-// In double precision an operand that is a NaN comes out, quieted; of several the first of those given.
+// In double precision a NaN operand comes out, quieted. It is the first one if there are several.
 template <class... Operands>
 inline double canonical(double result, Operands... operands) {
   if (!is_nan(result)) return result;
@@ -54,7 +54,7 @@ inline T saturate(T value) {
 
 // While it lives, the host rounds as the instruction says.
 //
-// The compiler does not know that arithmetic depends on it, but operands and results of lanes lie in memory
+// The compiler does not know that arithmetic depends on it. But operands and results of lanes lie in memory
 // that a called function might change, so their arithmetic stays between the calls.
 class RoundingMode {
  public:

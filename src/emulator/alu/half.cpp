@@ -22,8 +22,8 @@ T result(Setting setting, double value) {
   return rounded;
 }
 
-// a + b, and where that is inexact, the one of the two neighbours in double precision whose last bit is one:
-// then rounding it once more to few bits gives what rounding the exact sum would give.
+// The sum a + b. If that is inexact, it is the one of its two neighbours in double precision whose last bit
+// is one. Rounding it once more to few bits then gives the rounded exact sum.
 double add_to_odd(double a, double b) {
   const double sum = a + b;
   if (!std::isfinite(sum)) return sum;

@@ -1,6 +1,6 @@
 // Integer arithmetic: sums, products, quotients, minima.
 //
-// Sums and products are computed in 64 bits and cut to the type, which is right for every width and has no
+// Sums and products are computed in 64 bits and cut to the type. That is right for every width and has no
 // overflow in the C++ sense.
 #include "emulator/alu/integer.h"
 

@@ -26,7 +26,7 @@ Found for_integer(Type type, Visit&& visit) {
   }
 }
 
-// The same for types without sign: .b16, .b32, .b64.
+// Visits a type without sign: .b16, .b32, .b64.
 template <class Visit>
 Found for_bits(Type type, Visit&& visit) {
   switch (type) {

@@ -1,8 +1,8 @@
 // From a function of one lane's values to an operation on a whole warp.
 //
 // An instruction is written as an ordinary function of C++ types, such as `uint32_t add(uint32_t, uint32_t)`;
-// `operation<add>()` makes the loop over the lanes and says what the operands are. So each instruction says
-// once what it takes and what it makes, and the loop, with its quick case of a full warp, is written once.
+// `operation<add>()` makes the loop over the lanes and describes the operands. So each instruction states its
+// operands and result once, and the loop, with its quick case of a full warp, is written once.
 #pragma once
 
 #include <cstddef>

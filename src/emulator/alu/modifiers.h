@@ -1,6 +1,7 @@
-// The modifiers of an instruction, taken one by one by whoever knows them.
+// The modifiers of an instruction, taken one by one by the code that knows them.
 //
-// What is left over at the end was not understood, so an operation can never ignore a modifier by accident.
+// Modifiers that are left over at the end were not understood, so an operation can never ignore one by
+// accident.
 #pragma once
 
 #include <optional>
@@ -61,7 +62,7 @@ class Modifiers {
   [[nodiscard]] bool all_taken() const;
   // Operands of the instruction, destinations too.
   [[nodiscard]] size_t operand_count() const { return register_bits_.size(); }
-  // Of the first destination's register; 0 if it is not one.
+  // The width of the first destination's register; 0 if it is not one.
   [[nodiscard]] uint8_t destination_bits() const { return register_bits_.empty() ? 0 : register_bits_[0]; }
 
  private:

@@ -1,4 +1,5 @@
-// What looks at signs and kinds of .f32 and .f64 rather than compute: min, max, abs, neg, copysign, testp.
+// Operations that look at signs and kinds of .f32 and .f64 rather than compute: min, max, abs, neg, copysign,
+// testp.
 #include "emulator/alu/extreme.h"
 #include "emulator/alu/families.h"
 

@@ -8,7 +8,8 @@ namespace {
 int bias(const SmallFormat& format) { return (1 << (format.exponent - 1)) - 1; }
 int lowest_exponent(const SmallFormat& format) { return 1 - bias(format); }  // of a normal number
 
-// Whether what is cut off raises the magnitude. `rest` is a fraction of one unit, `odd` the unit's last bit.
+// True if the fraction that is cut off raises the magnitude. `rest` is a fraction of one unit, `odd` the
+// unit's last bit.
 bool rounds_up(Rounding rounding, double rest, bool odd, bool negative) {
   switch (rounding) {
     case Rounding::Nearest:
@@ -25,7 +26,7 @@ bool rounds_up(Rounding rounding, double rest, bool odd, bool negative) {
   return false;
 }
 
-// What a magnitude beyond the largest number becomes.
+// The result for a magnitude beyond the largest number.
 uint32_t overflow(const SmallFormat& format, Rounding rounding, bool negative, bool finite) {
   const bool stays = rounding == Rounding::Zero || (rounding == Rounding::Down && !negative) ||
                      (rounding == Rounding::Up && negative);

@@ -1,7 +1,7 @@
 // The floating-point formats narrower than single precision, as bit patterns.
 //
-// Their arithmetic is done in double precision, where sums and products of two of them are exact or so much
-// more precise that rounding twice cannot be seen, and rounded here, once, in any mode.
+// Their arithmetic is done in double precision. There sums and products of two of them are exact, or so
+// precise that rounding twice cannot be seen. The result is rounded here, once, in any mode.
 #pragma once
 
 #include "emulator/alu/modifiers.h"
@@ -24,7 +24,7 @@ inline constexpr int kTf32Shift = 13;
 inline constexpr SmallFormat kE4M3{3, 4, false, 0x7e, 0x7f};
 inline constexpr SmallFormat kE5M2{2, 5, true, 0x7b, 0x7f};
 
-// `finite`: what is too large, infinities too, becomes the largest number.
+// `finite`: values that are too large, infinities included, become the largest number.
 uint32_t encode(const SmallFormat& format, double value, Rounding rounding = Rounding::Nearest,
                 bool finite = false);
 double decode(const SmallFormat& format, uint32_t bits);
