@@ -9,7 +9,7 @@
 
 namespace klap::emulator {
 
-// In the order of builtins.def, which also has the names; several names may stand for one function.
+// The builtins in the order of builtins.def, which also has the names; several names may mean one function.
 enum class Builtin : int {
 #define X(name, symbol) name,
 #include "emulator/device_runtime/builtins.def"

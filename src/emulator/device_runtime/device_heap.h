@@ -18,9 +18,9 @@ class DeviceHeap {
   DeviceHeap(Memory& memory, Order& order, uint64_t bytes) : memory_(memory), order_(order), bytes_(bytes) {}
 
   uint64_t allocate(uint64_t bytes);  // 0 when it is used up, or for 0 bytes
-  // What is wrong with freeing this address; empty if nothing is and it was done. Null is ignored.
+  // Frees the address, and returns what is wrong with that; empty if it was done. Null is ignored.
   std::string free(uint64_t address);
-  // As CUDA, this counts from the next allocation on.
+  // The limit counts from the next allocation on, as with CUDA.
   void resize(uint64_t bytes) { bytes_ = bytes; }
   [[nodiscard]] uint64_t bytes() const { return bytes_; }
   [[nodiscard]] uint64_t used() const { return used_; }

@@ -1,4 +1,5 @@
-// Which function is called, and those of the language: printf, assertions, the heap.
+// This file selects the function that is called, and implements the functions of the language: printf,
+// assertions, the heap.
 #include "emulator/device_runtime/device_runtime.h"
 
 #include <fmt/format.h>
@@ -92,8 +93,8 @@ void DeviceRuntime::fail_assertion(const ThreadCall& call) {
   end_grid(call, rt::kAssert, text);
 }
 
-// Whatever was done with memory happens before it is freed: for the checks that is a write to all of it, and
-// of something new, so that nobody who reads or writes it is left out.
+// All earlier accesses to memory happen before it is freed. For the checks, freeing is a write of a new value
+// to all of it, so that every thread that reads or writes it is included.
 void DeviceRuntime::note_free(const ThreadCall& call, uint64_t address) {
   const Allocation* const piece = host_.memory.find(address, 1);
   if (!host_.ordered || call.agent == nullptr || piece == nullptr || piece->address != address) return;

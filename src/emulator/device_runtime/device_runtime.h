@@ -1,7 +1,7 @@
-// The device runtime: what a thread can call, as if NVIDIA's library had been linked.
+// The device runtime: the functions that a thread can call, as if NVIDIA's library had been linked.
 //
 // A launch is taken from the thread, checked as CUDA checks it, and put into the stream that the program
-// named; errors are the thread's, as cudaGetLastError tells them. Functions that the machine cannot provide
+// named. Errors are the thread's, as cudaGetLastError tells them. Functions that the machine cannot provide
 // throw Error(Unsupported) with their name.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace klap::emulator {
 
-// What the runtime needs of the machine around it.
+// The parts of the machine that the runtime needs.
 struct RuntimeHost {
   Memory& memory;
   Order& order;

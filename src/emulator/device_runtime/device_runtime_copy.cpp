@@ -1,7 +1,7 @@
 // Copies and sets that device code puts into streams.
 //
-// They are grids of NVIDIA's library natively: they count as pending launches, wait their turn, and other
-// threads see what they did as they see a kernel's writes.
+// They are grids of NVIDIA's library natively: they count as pending launches and wait their turn. Other
+// threads see their writes as they see a kernel's.
 #include <fmt/format.h>
 
 #include <array>
@@ -100,10 +100,10 @@ bool is_global(uint64_t address) {
   return address != 0 && (address < kSharedWindow || address >= kCodeWindow + kWindowBytes);
 }
 
-// Of cudaMemcpyKind: between the device and itself, or as the addresses say.
+// True for a cudaMemcpyKind from device to device, or as the addresses say.
 bool is_device_kind(uint32_t kind) { return kind == 3 || kind == 4; }
 
-// As they stand in memory (driver_types.h).
+// The structures as they lie in memory (driver_types.h).
 struct PitchedPointer {
   uint64_t pointer, pitch, width, height;
 };

@@ -1,4 +1,4 @@
-// Errors, attributes, limits, occupancy: what device code can ask.
+// Queries of device code: errors, attributes, limits, occupancy.
 #include <utility>
 
 #include "emulator/device_runtime/builtins.h"

@@ -1,9 +1,9 @@
-// What blocks own of the device runtime: streams, events, argument buffers, last errors.
+// State of the device runtime that belongs to blocks: streams, events, argument buffers, last errors.
 //
 // The NULL stream belongs to the block: all launches into it, by whichever threads, run one after another,
 // each with all that it launches. Every thread has a stream of its own. Created streams and events belong to
-// the block that made them. Nothing orders one stream with another but events. Tail launches belong to the
-// grid, and fire-and-forget is no stream at all.
+// the block that made them. Only events order one stream with another. Tail launches belong to the grid, and
+// fire-and-forget is no stream at all.
 #pragma once
 
 #include <memory>
@@ -48,7 +48,7 @@ class DeviceStreams {
   DeviceStreams(Operations& operations, GridTree& grids) : operations_(operations), grids_(grids) {}
 
   DeviceBlock& block(uint64_t block) { return blocks_[block]; }
-  // Its state, for the last time: what is left of it must be given back.
+  // Takes the block's state for the last time. The caller must give back the resources that are left in it.
   DeviceBlock take(uint64_t block);
   void clear() { blocks_.clear(); }
 

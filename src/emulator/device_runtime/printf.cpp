@@ -1,7 +1,7 @@
 // Conversions are taken apart here and done by the host's snprintf, one at a time, as CUDA does it.
 //
-// Arguments lie one after another, each aligned to its size: what C promotes to int takes 4 bytes; double,
-// pointers and the long integer types take 8.
+// Arguments lie one after another, each aligned to its size. A type that C promotes to int takes 4 bytes;
+// double, pointers and the long integer types take 8.
 #include "emulator/device_runtime/printf.h"
 
 #include <cstdio>
