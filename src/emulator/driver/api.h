@@ -1,9 +1,9 @@
-// What every file of the emulated driver begins with: the driver's declarations, and how a function of its
-// API is written.
+// Every file of the emulated driver begins with this header. It has the driver's declarations, and the form
+// in which a function of its API is written.
 //
 // A function states its body as `return call("cuName", [&](Process& process) { ... })`. The wrapper takes the
-// lock, turns what is thrown into an error number and lets nothing cross the C interface; the body may
-// therefore assume that it is alone and leave by fail().
+// lock, turns exceptions into an error number and lets nothing cross the C interface. The body may therefore
+// assume that it is alone and leave by fail().
 #pragma once
 
 // Declares every version of every function under the name that libcuda exports.
@@ -53,7 +53,7 @@ class PerThreadDefault {
 
 enum class Needs { Nothing, Init };
 
-// The exception in flight as an error number; what has a text is said.
+// The exception in flight as an error number. Its text, if it has one, is printed.
 CUresult current_failure(const char* function) noexcept;
 // The process, locked by the caller afterwards.
 Process& the_process();

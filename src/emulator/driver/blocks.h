@@ -1,4 +1,4 @@
-// The memory that the program asked the driver for, by address: what an address belongs to.
+// The memory that the program asked the driver for, looked up by address.
 #pragma once
 
 #include <cstdint>

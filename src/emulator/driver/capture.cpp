@@ -9,7 +9,7 @@
 namespace klap::emulator::driver {
 namespace {
 
-// What the calling thread may do while other threads or itself capture.
+// The mode that tells what the calling thread may do while other threads or itself capture.
 CUstreamCaptureMode& thread_mode() {
   static thread_local CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   return mode;

@@ -1,8 +1,9 @@
 // Stream capture: work goes into a graph instead of a stream.
 //
-// A capture begins at one stream and spreads to others that wait for an event recorded in it; they all have
-// to come back, by an event that the first stream waits for, before it ends. What would need the real stream
-// meanwhile (waiting, querying, the legacy stream) is an error, and spoils the capture, as in the driver.
+// A capture begins at one stream and spreads to others that wait for an event recorded in it. They all have
+// to come back, by an event that the first stream waits for, before it ends. A call that would need the real
+// stream meanwhile (waiting, querying, the legacy stream) is an error, and spoils the capture, as in the
+// driver.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@ namespace driver = klap::emulator::driver;
 
 namespace {
 
-// What device code prints goes where the program's own printf goes.
+// Output of device code goes where the program's own printf goes.
 void print(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);

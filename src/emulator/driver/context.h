@@ -1,6 +1,6 @@
-// A context: one emulated machine, and what the program made in it.
+// A context: one emulated machine, and the objects that the program made in it.
 //
-// Every context has a machine of its own, with its own memory and its own sticky error, so a context that
+// Every context has a machine of its own, with its own memory and its own sticky error. So a context that
 // failed leaves the others alone, as with the real driver.
 #pragma once
 
@@ -51,7 +51,7 @@ class Process;
 
 // The calling thread's current context; fails if there is none.
 CUctx_st& current(Process& process);
-// The same, and it has not failed.
+// The current context, which must not have failed.
 CUctx_st& working(Process& process);
 // `context`, or the current one for null.
 CUctx_st& context_or_current(Process& process, CUcontext context);

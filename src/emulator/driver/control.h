@@ -1,5 +1,5 @@
-// What tests can do with the emulated driver beside CUDA's own API: look it up with dlsym in libcuda.so.1. A
-// real driver has none of these, so their absence tells a program that it runs on a GPU.
+// Controls of the emulated driver for tests, beside CUDA's own API. A test looks them up with dlsym in
+// libcuda.so.1. A real driver has none of these, so their absence tells a program that it runs on a GPU.
 #pragma once
 
 #include <stdint.h>  // NOLINT(modernize-deprecated-headers): also for C

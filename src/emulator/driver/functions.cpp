@@ -1,9 +1,9 @@
-// Every function of the driver API exists, so that programs link: those that the emulator has no other
-// definition of say so and fail.
+// Every function of the driver API exists, so that programs link. A function that the emulator has no other
+// definition of says so and fails.
 //
-// The definitions here are weak and give way to the real ones. They are all of one type, without parameters,
-// which the calling conventions of this library's platforms allow: the caller clears the arguments away. That
-// is why cuda.h must not be included here.
+// The definitions here are weak and give way to the real ones. They are all of one type, without parameters.
+// The calling conventions of this library's platforms allow that: the caller clears the arguments away. So
+// cuda.h must not be included here.
 #include "emulator/driver/functions.h"
 
 #include <cstdio>

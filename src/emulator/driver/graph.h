@@ -1,4 +1,4 @@
-// Graphs: nodes with their work and what they come after, and the plan that an instantiated graph runs by.
+// Graphs: nodes with their work and their predecessors, and the plan that an instantiated graph runs by.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct CUgraphNode_st {
   CUgraph_st* graph = nullptr;
   klap::emulator::driver::Work work;
   std::vector<CUgraphNode> after;  // each once
-  // What cuGraph...NodeGetParams hands out pointers to.
+  // cuGraph...NodeGetParams hands out pointers to these.
   std::vector<void*> parameters;
 };
 
@@ -36,7 +36,7 @@ struct GraphStep {
   bool is_enabled = true;
 };
 
-// In an order in which each step stands behind those that it comes after.
+// The steps in an order in which each stands behind its predecessors.
 struct GraphPlan {
   std::vector<GraphStep> steps;
 };
@@ -52,7 +52,7 @@ CUgraphExec_st& known(Process& process, CUgraphExec executable);
 CUgraphNode_st& known(Process& process, CUgraphNode node);
 // A copy of the nodes with the same edges.
 CUgraph clone(Process& process, const CUgraph_st& graph);
-// The node that does all of a plan, with a graph of its own that shows what is in it.
+// The node that does all of a plan, with a graph of its own that shows the plan's nodes.
 ChildGraph child_graph(Process& process, const GraphPlan& plan);
 void destroy_graph(Process& process, CUgraph graph);
 

@@ -87,7 +87,8 @@ Units read_file_image(std::string_view bytes, const std::string& name, uint32_t 
   Units units;
   if (is_archive(bytes)) {
     for (const ArchiveMember& member : archive_members(bytes, name)) {
-      // Names and symbols of the archive itself are no members; what is no device code is not looked at.
+      // Names and symbols of the archive itself are no members. Members without device code are not looked
+      // at.
       Units more = read_file_image(member.bytes, name + "(" + member.name + ")", sm);
       units.insert(units.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
     }

@@ -1,9 +1,9 @@
 // The image that cuLinkComplete gives: a file in ELF format for machine 190 (CUDA), as the real linker's,
 // with PTX where a GPU would expect instructions.
 //
-// A section .text.NAME stands for each function and .nv.constant0.NAME, of the size of its parameters, for
-// each kernel: that is what programs look for in linked code. The units themselves are in .klap.ptx, one
-// after another: the lengths of name and text, then both.
+// Each function has a section .text.NAME, and each kernel has .nv.constant0.NAME, of the size of its
+// parameters. Programs look for these in linked code. The units themselves are in .klap.ptx, one after
+// another: the lengths of name and text, then both.
 #include <elf.h>
 
 #include <algorithm>

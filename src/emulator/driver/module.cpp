@@ -24,7 +24,7 @@ int most_threads(const Function& function) {
   return static_cast<int>(threads);
 }
 
-// So few that a block of most_threads() can have them, as a program may count on.
+// The registers of a thread, so few that a block of most_threads() can have them, as a program may count on.
 int registers(const Function& function) {
   const int most = kRegisters / std::max(most_threads(function), 1);
   return std::min(static_cast<int>(function.register_estimate), most);

@@ -1,5 +1,5 @@
-// Loaded code: modules and their functions, which live in one context, and libraries and their kernels, which
-// are loaded into a context when they are first used there.
+// Loaded code: modules and libraries. Modules and their functions live in one context. Libraries and their
+// kernels are loaded into a context when they are first used there.
 #pragma once
 
 #include <map>

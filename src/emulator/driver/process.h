@@ -59,7 +59,7 @@ class Process {
   Handles<CUmemPoolHandle_st> pools;
 };
 
-// Of the device: 90 stands for sm_90.
+// The device's compute capability: 90 means sm_90.
 inline uint32_t capability(const Process& process) {
   return process.settings.machine.executor.device.compute_capability;
 }
@@ -67,7 +67,7 @@ inline uint32_t capability(const Process& process) {
 // The calling thread's stack of contexts, the current one last.
 std::vector<CUcontext>& context_stack();
 
-// Of all contexts that there were.
+// The totals of all contexts that there were.
 Totals totals(Process& process);
 
 void require_device(const Process& process, CUdevice device);

@@ -1,4 +1,4 @@
-// What the user can set about the emulated device and about how work is run on it: the environment variables
+// The user's settings for the emulated device and for how it runs work: the environment variables
 // KLAP_EMULATOR_*, all of them in the table in settings.cpp.
 #pragma once
 
@@ -16,7 +16,7 @@ struct Settings {
   bool findings_are_fatal = true;  // a finding makes the context fail as a crashed kernel would
 };
 
-// All throw Error(Config) that names the variable and what it may be.
+// All throw Error(Config) that names the variable and its possible values.
 Settings settings_from_environment();
 // `changes`: "SEED=3 SCHEDULE=random", separated by blanks, commas or semicolons; names as in the table.
 void change_settings(Settings& settings, std::string_view changes);

@@ -39,7 +39,7 @@ struct CUevent_st {
 
 namespace klap::emulator::driver {
 
-// What a stream handle of the program means, the special ones included. Fails for one that is not known.
+// The stream of a program's stream handle, the special handles included. Fails for an unknown handle.
 CUstream_st& resolve(Process& process, CUstream stream);
 
 // Puts work into a stream, or a node for it into the graph that the stream is captured to.

@@ -1,4 +1,4 @@
-// Doing what work.h describes.
+// This file does the work that work.h describes.
 #include "emulator/driver/work.h"
 
 #include <fmt/format.h>
@@ -96,8 +96,8 @@ void launch(CUctx_st& context, StreamId stream, const KernelLaunch& kernel) {
   fail(result);
 }
 
-// Elapsed time is made of this: it grows with what has run, and with every event that is reached, so that two
-// events are never at the same moment.
+// Elapsed time is made of this. It grows with the work that has run, and with every event that is reached, so
+// that two events are never at one moment.
 void stamp(CUctx_st& context, StreamId stream, const std::shared_ptr<uint64_t>& moment) {
   context.machine->enqueue(stream, [&context, moment] {
     static uint64_t reached = 0;

@@ -1,7 +1,8 @@
-// What can stand in a stream or in a graph's node: launches, copies, sets, calls of host functions, events.
+// Work that can be put into a stream or a graph's node: launches, copies, sets, calls of host functions,
+// events.
 //
 // Every function of the API that enqueues something only describes it in one of these forms. So a graph holds
-// the same descriptions as a stream executes, and capture is a matter of where the description goes.
+// the descriptions that a stream executes, and capture only changes where the description goes.
 #pragma once
 
 #include <cstddef>
@@ -76,7 +77,7 @@ CUDA_MEMCPY3D description_of(const Copy& copy);
 void validate(Process& process, const Copy& copy);
 void validate(Process& process, const Fill& fill);
 
-// What the driver API calls a number of the machine, which are the runtime's.
+// The driver API's name for an error number of the machine; the machine uses the runtime's numbers.
 CUresult driver_error(int code);
 
 }  // namespace klap::emulator::driver

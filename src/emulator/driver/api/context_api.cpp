@@ -96,7 +96,7 @@ KLAP_DRIVER_API cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int
   });
 }
 
-// Whoever used it has to retain it again, and gets a new one.
+// A program that used it has to retain it again, and gets a new one.
 KLAP_DRIVER_API cuDevicePrimaryCtxReset_v2(CUdevice device) {
   return call("cuDevicePrimaryCtxReset", [&](Process& process) {
     require_device(process, device);

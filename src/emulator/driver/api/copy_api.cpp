@@ -49,7 +49,7 @@ void copy_now(Process& process, const Copy& copy) {
   forbid_capture(stream);
   forbid_unsafe_call(process);
   const bool waits = is_host_side(process, copy.from) || is_host_side(process, copy.to);
-  // What another context's work leaves in its memory has to be there.
+  // The writes of another context's work to its memory must be complete.
   for (const uint64_t at : {copy.from, copy.to}) {
     const auto owned = owner_of(process, at);
     if (owned && owned->context != &context) owned->context->synchronise();

@@ -17,7 +17,7 @@ CUevent_st& known(Process& process, CUevent event) {
   return *event;
 }
 
-// Neither can be asked for the end of work that is being captured.
+// Both queries fail for the end of work that is being captured.
 void forbid_captured(const CUevent_st& event) { require(!event.capture, CUDA_ERROR_CAPTURED_EVENT); }
 
 }  // namespace

@@ -10,8 +10,8 @@ using namespace klap::emulator::driver;
 
 namespace {
 
-// What the functions that list things have in common: without an array the number, with one as many as fit;
-// the rest of the array is nulled.
+// Common behaviour of the functions that list things. Without an array they give the number, with one as many
+// entries as fit. The rest of the array is nulled.
 template <typename T>
 void list(const std::vector<T>& all, T* out, size_t* count) {
   require(count != nullptr);

@@ -1,4 +1,4 @@
-// The nodes of graphs: adding them, and what is in them.
+// This file adds nodes to graphs, and reads and sets their work.
 #include <utility>
 
 #include "emulator/driver/launch.h"
@@ -18,7 +18,7 @@ void add(Process& process, CUgraphNode* node, CUgraph graph, const CUgraphNode* 
   *node = in.add(std::move(work), std::move(earlier));
 }
 
-// What the node holds, if it is of that kind.
+// The work of the node, if it is of that kind.
 template <typename Kind>
 Kind& work_of(Process& process, CUgraphNode node) {
   auto* const work = std::get_if<Kind>(&known(process, node).work);
@@ -26,7 +26,7 @@ Kind& work_of(Process& process, CUgraphNode node) {
   return *work;
 }
 
-// The same of a node's step in an instantiated graph.
+// The work of a node's step in an instantiated graph, if it is of that kind.
 template <typename Kind>
 Kind& step_of(Process& process, CUgraphExec executable, CUgraphNode node) {
   for (GraphStep& step : known(process, executable).plan.steps) {
@@ -172,7 +172,7 @@ KLAP_DRIVER_API cuGraphAddEventWaitNode(CUgraphNode* node, CUgraph graph, const 
   });
 }
 
-// ---- what is in a node ----
+// ---- the work of a node ----
 
 KLAP_DRIVER_API cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
   return call("cuGraphNodeGetType", [&](Process& process) {

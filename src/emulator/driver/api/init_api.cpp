@@ -17,7 +17,7 @@ void announce(const Settings& settings) {
   if (!settings.quiet) say("this is an emulated GPU; times mean nothing");
 }
 
-// Of 0x80 and later bits made up, so that nobody takes it for that of a GPU that exists.
+// The made-up UUID has bits from 0x80 on, so that no program takes it for that of a real GPU.
 CUuuid uuid_of(CUdevice device) {
   CUuuid id{};
   std::memcpy(id.bytes, "klap-emulator", 13);

@@ -54,7 +54,8 @@ void launch(Process& process, CUfunction function, CUstream stream, const Launch
   fail(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-// Those that only say how fast something should be, or allow an overlap that need not be, are left aside.
+// Refuses attributes that cannot be emulated. Attributes about speed only, or that allow an overlap which
+// need not happen, are ignored.
 void check_attribute(const CUlaunchAttribute& attribute) {
   switch (attribute.id) {
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:

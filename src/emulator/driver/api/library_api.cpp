@@ -19,8 +19,8 @@ std::vector<std::string> kernel_names(const Units& units) {
   for (const Machine::UnitText& unit : units) {
     const klap::ptx::Module module = klap::ptx::parse(unit.ptx, unit.name);
     for (const klap::ptx::Function& function : module.functions) {
-      // Those that a unit keeps to itself too: a static kernel is launched by the host that its unit was
-      // built with.
+      // Kernels that a unit keeps to itself count, too: a static kernel is launched by the host that its unit
+      // was built with.
       const bool is_kernel = function.kind == klap::ptx::FunctionKind::Entry && function.is_definition;
       if (is_kernel) names.push_back(function.name);
     }

@@ -1,8 +1,8 @@
 // The driver's linker, from PTX to an image that holds PTX.
 //
-// What is put in is linked when it is complete, to find undefined and doubly defined names then and not at
-// the load, but the image keeps the units: the load links them again, into memory. The device runtime, in
-// whichever form the program adds it, is left out, since the machine has one built in.
+// The inputs are linked when they are complete, so that undefined and doubly defined names are found then and
+// not at the load. But the image keeps the units: the load links them again, into memory. The device runtime
+// is left out, in whichever form the program adds it, since the machine has one built in.
 #include <fmt/format.h>
 
 #include <utility>
@@ -24,7 +24,7 @@ CUlinkState_st& known(Process& process, CUlinkState state) {
   return *state;
 }
 
-// Runs a step of the link; what goes wrong is told in the error log as well.
+// Runs a step of the link. Errors are also written to the error log.
 template <typename Step>
 void attempt(const CUlinkState_st& state, Step step) {
   try {

@@ -82,7 +82,7 @@ KLAP_DRIVER_API cuGetProcAddress(const char* symbol, void** function, int versio
   return get_proc_address(symbol, function, version, flags, nullptr);
 }
 
-// Without flags it finds the forms for a default stream of each thread.
+// It finds the forms for a default stream of each thread if no flags are given.
 KLAP_DRIVER_API cuGetProcAddress_v2_ptsz(const char* symbol, void** function, int version, cuuint64_t flags,
                                          CUdriverProcAddressQueryResult* status) {
   constexpr cuuint64_t kPerThread = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;

@@ -1,4 +1,4 @@
-// Memory: allocation on the device, of host memory that the device may use, and what is known of an address.
+// Memory: allocation on the device, of host memory that the device may use, and queries about an address.
 #include <algorithm>
 #include <utility>
 
@@ -29,16 +29,15 @@ uint64_t allocate(Process& process, size_t bytes, BlockKind kind, unsigned flags
   require(bytes != 0);
   const auto address = context.machine->memory().allocate(bytes, owner_for(kind));
   require(address.has_value(), CUDA_ERROR_OUT_OF_MEMORY);
-  // What the host writes into memory that it can reach itself is not seen, so all of it may have been
-  // written.
+  // The host's writes to memory that it can reach itself are not seen, so all of it may have been written.
   Order& order = context.machine->order();
   kind == BlockKind::Device ? order.allocated(*address, bytes) : order.initialised(*address, bytes);
   context.blocks.add({*address, bytes, kind, flags, ++process.last_id});
   return *address;
 }
 
-// The block that begins at the address, in whichever context; what may use it is waited for, as the driver
-// does.
+// The block that begins at the address, in whichever context. Work that may use it is waited for, as in the
+// driver.
 Owned take(Process& process, uint64_t address) {
   const auto owned = owner_of(process, address);
   require(owned && owned->block.id != 0 && owned->block.address == address);

@@ -1,5 +1,5 @@
-// The forms of the functions in which a null stream is the calling thread's own: what programs call that are
-// compiled with a default stream for each thread. Each is the other form, told so.
+// Forms of the functions in which a null stream is the calling thread's own. Programs call these if they are
+// compiled with a default stream for each thread. Each calls the other form with that stream.
 #include "emulator/driver/api.h"
 
 namespace {

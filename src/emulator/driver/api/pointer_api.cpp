@@ -1,4 +1,4 @@
-// What programs can ask about an address.
+// Queries of programs about an address.
 #include <cstring>
 
 #include "emulator/driver/process.h"
@@ -60,7 +60,7 @@ void put_known(CUpointer_attribute attribute, void* value, const Owned& owned, C
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       return put<int>(value, owned.context->device);
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-      // What cuMemAlloc gives is; a variable of a module, which has no number, is not.
+      // Memory from cuMemAlloc is capable. A variable of a module, which has no number, is not.
       return put<int>(value, block.kind == BlockKind::Device && block.id != 0);
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
       return put<int>(value, 0);

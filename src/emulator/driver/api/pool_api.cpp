@@ -1,5 +1,5 @@
-// Memory pools that the program makes. What they are for, reusing what was freed, is not seen from outside: a
-// pool here only remembers its device and its attributes.
+// Memory pools that the program makes. Their purpose, reusing freed memory, is not seen from outside: a pool
+// here only remembers its device and its attributes.
 #include "emulator/driver/capture.h"
 #include "emulator/driver/process.h"
 
@@ -12,7 +12,7 @@ CUmemPoolHandle_st& known(Process& process, CUmemoryPool pool) {
   return *pool;
 }
 
-// The attributes that say how memory is reused, and how much is kept; all others are about what is in use.
+// The attributes that say how memory is reused and how much is kept. All others are about memory in use.
 bool is_switch(CUmemPool_attribute attribute) {
   return attribute == CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES ||
          attribute == CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC ||
