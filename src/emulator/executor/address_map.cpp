@@ -1,5 +1,5 @@
-// See address_map.h. What is found once serves until the warp's turn ends: nothing is freed meanwhile but by
-// calls of the machine, after which the interpreter calls enter() again.
+// The implementation of address_map.h. A window that is found once serves until the warp's turn ends. Only
+// calls of the machine free memory meanwhile, and the interpreter calls enter() again after them.
 #include "emulator/executor/address_map.h"
 
 #include <charconv>

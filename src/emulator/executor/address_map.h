@@ -42,7 +42,7 @@ class AddressMap {
   size_t next_known_ = 0;
 };
 
-// Where generic addresses of a space begin; 0 for those that are addresses of this process.
+// The begin of a space's generic addresses; 0 if they are addresses of this process.
 uint64_t window_begin(Space space);
 std::string hexadecimal(uint64_t value);
 

@@ -1,8 +1,8 @@
 // The block's barriers: bar.sync, bar.arrive, bar.red and their newer names.
 //
-// As the PTX ISA has it, warps arrive: a warp has arrived when all its threads that have not exited are at
+// Warps arrive, as the PTX ISA has it. A warp has arrived when all its threads that have not exited are at
 // the barrier, and counts 32 then. A barrier without a count is passed when all warps with living threads
-// have arrived, so an exit may be what completes it.
+// have arrived. So an exit may complete it.
 #include <algorithm>
 
 #include "emulator/executor/interpreter.h"

@@ -1,7 +1,7 @@
 // The call stacks of a warp's fragments, kept as a tree so that equal stacks are one number.
 //
-// Fragments merge only where their stacks are equal, which is asked often and must not cost a walk over both.
-// A node stands for a call that has not returned and knows its caller; nodes that nobody stands in go.
+// Fragments merge only where their stacks are equal. That is asked often and must not cost a walk over both.
+// A node is a call that has not returned, and knows its caller. Nodes that no fragment is in are removed.
 #pragma once
 
 #include <cstdint>

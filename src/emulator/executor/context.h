@@ -1,4 +1,4 @@
-// What all parts of one executor share. They have a namespace of their own, because names like Block mean
+// All parts of one executor share this. They have a namespace of their own, because names like Block mean
 // something else in other parts of the emulator.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Context {
   Random random;
   uint64_t steps = 0;  // thread-instructions so far
 
-  // Whether the schedule may do what hardware hardly ever does.
+  // True if the schedule may make choices that hardware hardly ever makes.
   [[nodiscard]] bool adversarial() const {
     return options.schedule != ScheduleKind::Fast && options.schedule != ScheduleKind::RoundRobin;
   }

@@ -85,7 +85,7 @@ void Interpreter::exit(uint32_t mask) {
   exited(mask);
 }
 
-// Whoever waits for these lanes waits no longer.
+// Fragments that wait for these lanes wait no longer.
 void Interpreter::exited(uint32_t lanes) {
   warp_->live &= ~lanes;
   if (context_.ordered) {
@@ -103,7 +103,7 @@ void Interpreter::exited(uint32_t lanes) {
   for (uint32_t number = 0; number < block_->barriers.size(); ++number) settle(number);
 }
 
-// The lanes of a fragment share one frame, so the stack grows for all by what the neediest asks for.
+// The lanes of a fragment share one frame, so the stack grows for all of them by the largest request.
 void Interpreter::stack_allocate(const Instruction& instruction, uint32_t mask) {
   if (instruction.kind == Kind::StackSave) {
     Column destination = operands_.destination(instruction.destinations[0]);

@@ -100,7 +100,7 @@ void Executor::State::give_up() {
   }
 }
 
-// The machine asks before it launches, so this is for whoever does not.
+// The machine asks before it launches, so this is for clients that do not ask.
 void Executor::State::refuse() {
   GridRun& run = *cannot_run.back();
   cannot_run.pop_back();

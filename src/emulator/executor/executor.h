@@ -1,13 +1,13 @@
-// Running blocks: warps, lanes, divergence, barriers, and who is next.
+// Running blocks: warps, lanes, divergence, barriers, and the choice of the next to run.
 //
 // A warp's lanes run in fragments: sets of lanes with one program counter and one call stack. A branch that
-// its lanes take differently splits a fragment, two fragments that meet at the same place merge, and no
-// fragment has to wait for another unless the program says so: independent thread scheduling. A `.sync`
+// its lanes take differently splits a fragment, and two fragments that meet at one place merge. No fragment
+// has to wait for another unless the program says so: this is independent thread scheduling. A `.sync`
 // operation or a barrier makes a fragment wait for the lanes that it names and that have not exited.
 //
-// Which fragment of which warp of which block goes next, and for how many instructions, is the schedule's
-// choice: a pure function of its kind and seed, so the same seed gives the same run. Calls of functions
-// without a body (the device runtime, printf, malloc) go to the listener.
+// The schedule chooses which fragment of which warp of which block goes next, and for how many instructions.
+// The choice is a pure function of its kind and seed, so one seed always gives the same run. Calls of
+// functions without a body (the device runtime, printf, malloc) go to the listener.
 #pragma once
 
 #include <cstddef>
@@ -47,8 +47,8 @@ struct DeviceShape {  // what programs can ask the device
 
 struct ExecutorOptions {
   ScheduleKind schedule = ScheduleKind::Fast;
-  // So many thread-instructions of others pass at most before a grid's next block starts, as where somebody
-  // else has the multiprocessors. While nothing can run, blocks start.
+  // At most so many thread-instructions of others pass before a grid's next block starts, as if other work
+  // had the multiprocessors. While nothing can run, blocks start.
   uint64_t late_blocks = 0;
   uint64_t seed = 1;
   bool check_bounds = true;  // every access against Memory::find; otherwise only against the mapped range
@@ -72,7 +72,7 @@ struct ThreadCall {
 class ExecutorListener {
  public:
   virtual ~ExecutorListener() = default;
-  // Throws Error(Unsupported) for what it cannot do: the grid then ends with that error.
+  // Throws Error(Unsupported) for a call that it does not support: the grid then ends with that error.
   virtual void call(const ThreadCall& call) = 0;
   // All blocks have exited (the grid's children may still run). `block_finished` comes for each block before.
   virtual void block_finished(Grid& grid, uint64_t block) = 0;

@@ -1,4 +1,4 @@
-// What device code did wrong: thrown where it is found, caught where the place is known and the grid ends.
+// Errors of device code: thrown where they are found, caught where the place is known and the grid ends.
 #pragma once
 
 #include <cstdint>

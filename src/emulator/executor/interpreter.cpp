@@ -139,7 +139,7 @@ void Interpreter::execute(const Instruction& instruction, uint32_t mask) {
   }
 }
 
-// What does nothing to the flow of control.
+// Executes instructions that do not change the flow of control.
 void Interpreter::execute_rarely(const Instruction& instruction, uint32_t mask) {
   switch (instruction.kind) {
     case Kind::Fence:

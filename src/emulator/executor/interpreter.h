@@ -32,7 +32,7 @@ class Interpreter {
  public:
   explicit Interpreter(Context& context);
 
-  // Throws Fault; what the listener throws passes through.
+  // Throws Fault; exceptions of the listener pass through.
   void run(const TurnPlan& turn);
   // The turn ended early because the fragment seems to wait for something.
   [[nodiscard]] bool is_waiting() const { return is_waiting_; }

@@ -1,8 +1,8 @@
 // Loads, stores, fences and conversions of addresses.
 //
-// A plain access of up to 8 bytes an element goes straight to memory as long as its lanes stay in the window
-// that the first one found. Where accesses have to be known to the Order, and for elements of 16 bytes, each
-// element goes by itself.
+// A plain access of up to 8 bytes an element goes straight to memory. Its lanes must stay in the window that
+// the first one found. If the Order has to know of accesses, and for elements of 16 bytes, each element goes
+// by itself.
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
@@ -13,11 +13,11 @@
 namespace klap::emulator::execution {
 namespace {
 
-// A warp that makes so many strong accesses (volatile, relaxed, acquire, atomic) may be waiting for somebody
-// else by reading over and over: its turn ends. One that did not wait loses little.
+// A warp that makes so many strong accesses (volatile, relaxed, acquire, atomic) may be waiting for another
+// thread by reading over and over. So its turn ends. A warp that did not wait loses little.
 constexpr uint32_t kStrongAccesses = 32;
 
-// A window, as far as accesses of one size are concerned: those at begin...begin + starts - 1 fit.
+// A window for accesses of one size: accesses at begin...begin + starts - 1 fit.
 struct Reach {
   uint64_t begin = 0, starts = 0, delta = 0, lane_step = 0;
   Reach() = default;
@@ -186,7 +186,7 @@ void Interpreter::write(const ThreadCall& call, uint64_t address, std::span<cons
   for (size_t done = 0; done < bytes.size();) done += transfer(call, address + done, {}, bytes.subspan(done));
 }
 
-// As much as one aligned access can move, of one of the two.
+// Transfers as much as one aligned access can move: either out of memory or into it.
 size_t Interpreter::transfer(const ThreadCall& call, uint64_t address, std::span<std::byte> out,
                              std::span<const std::byte> in) {
   uint32_t lane = thread_call_lane_;

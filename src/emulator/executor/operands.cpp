@@ -48,7 +48,7 @@ ConstColumn Operands::made(const Operand& operand, size_t position) {
 
 namespace {
 
-// Of those that are the same for all threads of a warp.
+// The value of a special register that is the same for all threads of a warp.
 uint64_t uniform_special(Special special, const Block& block, const Warp& warp, const Context& context) {
   const Grid& grid = *block.run->grid;
   const Launch& launch = grid.launch;

@@ -34,7 +34,7 @@ class Operands {
         return made(operand, position);
     }
   }
-  // A bit bucket is a column like others, which nobody reads.
+  // A bit bucket is a column like others, but no instruction reads it.
   [[nodiscard]] Column destination(const Operand& operand) {
     return operand.from == Operand::From::Register ? frame_ + size_t{operand.index} * kLanes : bucket_.data();
   }

@@ -7,7 +7,7 @@
 
 namespace klap::emulator::execution {
 
-// A line for each fragment: its lanes, its line, what it waits for and who is missing.
+// Prints a line for each fragment: its lanes, its line, what it waits for and which lanes are missing.
 std::string describe(const Block& block);
 
 }  // namespace klap::emulator::execution

@@ -74,7 +74,7 @@ bool Residency::is_full() const {
   });
 }
 
-// Of two grids that could start a block, in the order in which they came.
+// True if `run` starts a block before `other`, when both could. They are in the order in which they came.
 bool Residency::goes_before(const GridRun& run, const GridRun& other) {
   switch (context_.options.schedule) {
     case ScheduleKind::ChildFirst:

@@ -18,7 +18,7 @@ class Residency {
   Residency& operator=(const Residency&) = delete;
 
   GridRun& add(Grid& grid);
-  // Starts what fits, and of what starts late what may.
+  // Starts blocks that fit, and late blocks as far as they may start.
   void fill();
   // Starts blocks however late they are to. False if there are none, or no room.
   bool fill_early();

@@ -32,7 +32,8 @@ namespace {
 
 constexpr uint32_t kLongTurn = 10000;
 constexpr uint32_t kLongestShortTurn = 64;
-// What a favoured block may run, in thread-instructions, and what a turn counts in which it only waited.
+// The thread-instructions that a favoured block may run, and those that a turn counts in which it only
+// waited.
 constexpr uint64_t kPatience = 1000000, kWaitingTurn = 10000;
 constexpr uint32_t kOpenTurns = 64;
 

@@ -1,7 +1,7 @@
-// Whose turn it is, and for how long: the schedules of ScheduleKind.
+// The schedules of ScheduleKind choose the next turn and its length.
 //
-// Every schedule is fair enough for programs that wait by spinning: whoever is held back is let in after a
-// bounded number of instructions.
+// Every schedule is fair enough for programs that wait by spinning: a fragment that is held back goes on
+// after a bounded number of instructions.
 #pragma once
 
 #include <cstdint>

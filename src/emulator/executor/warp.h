@@ -1,8 +1,8 @@
 // A warp: its registers, and its lanes in fragments.
 //
 // A fragment is a set of lanes at one place: one program counter, one call stack. Lanes in different frames
-// share one array of registers, because each lane only ever touches its own slot of a column and a callee's
-// frame lies beyond its caller's.
+// share one array of registers. Each lane only touches its own slot of a column, and a callee's frame lies
+// beyond its caller's.
 #pragma once
 
 #include <array>
@@ -67,15 +67,15 @@ struct Warp {
   std::vector<Fragment> fragments;
   CallTree calls;
   LocalMemory local;
-  // A fragment may wait for another of its warp by spinning. So now and then the one that did not run for
-  // longest goes next (`rotate`), and goes on (`stay`) until it waits, meets others, or it is time again.
+  // A fragment may wait for another of its warp by spinning. So now and then the one that has waited longest
+  // goes next (`rotate`). It goes on (`stay`) until it waits, meets others, or it is time again.
   bool rotate = false, stay = false;
   uint32_t run_since_rotation = 0;  // instructions
   uint32_t strong_accesses = 0;     // since then, or since a turn ended for them
 
   void start(Block& in, uint32_t number, uint32_t lanes, const Function& kernel);
-  // Room for a frame, zeroed for these lanes, so that what a program reads before it writes does not depend
-  // on what ran before. False if that is too much.
+  // Makes room for a frame, zeroed for these lanes. So values that a program reads before it writes them do
+  // not depend on earlier calls. False if the frame is too large.
   bool open_frame(uint32_t first_column, uint32_t columns, uint32_t lanes);
   [[nodiscard]] bool has_ready() const;
   // Indices into `fragments`; there must be a ready one. The one whose running brings lanes together soonest:

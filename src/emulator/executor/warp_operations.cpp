@@ -9,7 +9,7 @@
 namespace klap::emulator::execution {
 namespace {
 
-// What a lane gets from one that takes no part is undefined: something that shows.
+// The undefined value that a lane gets from one that takes no part: a value that shows.
 constexpr uint64_t kUndefined = 0xbaadf00dbaadf00d;
 
 struct WarpOperation {
