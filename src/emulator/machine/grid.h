@@ -1,4 +1,4 @@
-// A launched kernel: what is known about it before, while and after its blocks run.
+// A launched kernel: its state before, while and after its blocks run.
 #pragma once
 
 #include <array>

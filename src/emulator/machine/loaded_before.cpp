@@ -18,7 +18,7 @@ LoadedBefore& LoadedBefore::images() {
   return *images;
 }
 
-// Allocates what linking allocated, in the same order. Only where everything comes to lie where it lay.
+// Allocates the variables in the order of linking. Succeeds only if each of them lies where it lay before.
 bool LoadedBefore::place(const Known& known, Memory& memory) {
   if (memory.range_begin() != known.range_begin) return false;
   const std::vector<Variable>& variables = known.image->variables;

@@ -1,9 +1,9 @@
-// Images that were linked before and are wanted again: a process that starts the device anew for each of many
-// runs loads the same module each time, and linking takes as long as a short run.
+// Images that were linked before and are wanted again. A process that starts the device anew for each of many
+// runs loads one module each time, and linking takes as long as a short run.
 //
-// What decoded code says of a module depends on its text and on where its variables lie, so an image is used
-// again only where the same text gets the same addresses, and never twice at a time nor twice by one machine:
-// functions are told apart by where they are in memory.
+// Decoded code depends on the module's text and on where its variables lie. So an image is used again only if
+// that text gets the same addresses. It is never used twice at a time nor twice by one machine: functions are
+// told apart by their addresses in memory.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace klap::emulator {
 
 class LoadedBefore {
  public:
-  // Of the calling thread.
+  // The images of the calling thread.
   static LoadedBefore& images();
 
   // The image, with its variables in `memory` as they are after linking; null if it must be linked. `text` is

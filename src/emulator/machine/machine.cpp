@@ -1,5 +1,5 @@
-// The machine: one loop that begins operations and runs turns of the executor until what somebody waits for
-// is done, and the bookkeeping around it.
+// The machine: one loop begins operations and runs turns of the executor until the awaited work is done. The
+// rest of the file is the bookkeeping around it.
 #include "emulator/machine/machine.h"
 
 #include <algorithm>
@@ -147,7 +147,7 @@ void Machine::State::note_failure(int number, const std::string& why) {
   failing = true;
 }
 
-// Nothing of what runs or waits will go on.
+// Ends all running and waiting work.
 void Machine::State::stop() {
   failing = false;
   executor.clear();

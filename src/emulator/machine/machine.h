@@ -1,8 +1,8 @@
 // A GPU in software: memory, loaded images, streams, and the grids that run in them.
 //
-// This is what the emulated driver (driver/) and the tests use. Work is put into streams and done when
-// somebody waits for it (or looks), never earlier, so that a program that forgets to wait is found out. Not
-// thread-safe: the driver holds a lock.
+// The emulated driver (driver/) and the tests use this. Work is put into streams and done when a caller waits
+// for it (or looks), never earlier. So a program that forgets to wait is found out. Not thread-safe: the
+// driver holds a lock.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct MachineOptions {
   ExecutorOptions executor;
   uint32_t pending_launches = 2048;  // cudaLimitDevRuntimePendingLaunchCount
   uint64_t heap_bytes = 8 << 20;     // device malloc
-  // Receives what device code prints, and each finding of the checks (race, uninitialised read, ...).
+  // Receives the output of device code, and each finding of the checks (race, uninitialised read, ...).
   std::function<void(std::string_view text)> print;
   std::function<void(const std::string& finding)> finding;
 };
@@ -47,7 +47,8 @@ class Machine {
 
   Memory& memory();
   Executor& executor();
-  // The host says here what it allocates, frees and writes itself (Order::allocated, freed, initialised).
+  // The host reports here the memory that it allocates, frees and writes itself (Order::allocated, freed,
+  // initialised).
   Order& order();
 
   // ---- images ----
@@ -80,8 +81,8 @@ class Machine {
 
   // Runs until the stream, the event or everything is done. Returns 0 or the CUDA error number of a failed
   // grid (719 launch failure, 700 illegal address, 702 time-out for a deadlock, ...); after that the machine
-  // refuses everything with the same number, as a context does after a sticky error. error_text() tells what
-  // happened.
+  // refuses everything with that number, as a context does after a sticky error. error_text() tells the
+  // cause.
   int synchronise(StreamId stream);
   int synchronise_event(EventId event);
   int synchronise_all();

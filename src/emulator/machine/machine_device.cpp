@@ -11,7 +11,7 @@ struct Attribute {
   int number, value;
 };
 
-// Those that are the same whatever the shape.
+// The attributes that do not depend on the device's shape.
 constexpr Attribute kFixed[] = {
     {1, 1024},         // threads per block
     {2, 1024},         // block dimensions

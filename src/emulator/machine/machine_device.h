@@ -1,4 +1,4 @@
-// What programs can ask about the device, from the host and from device code alike.
+// Attributes of the device that programs can query, from the host and from device code alike.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@ namespace klap::emulator {
 // By its number in CUdevice_attribute and cudaDeviceAttr; nothing for a number that the device does not know.
 std::optional<int> device_attribute(const DeviceShape& device, int attribute);
 
-// The runtime's errors: "cudaErrorInvalidValue". It also stands for the text that CUDA has of each, whose
-// wording no program should rest on.
+// The runtime's errors: "cudaErrorInvalidValue". It also replaces CUDA's text for each, whose wording no
+// program should rest on.
 std::string_view runtime_error_name(int error);
 
 }  // namespace klap::emulator

@@ -51,7 +51,7 @@ OperationRef GridTree::make_dependent(GridOperation& grid, const std::shared_ptr
   return primary->exit;
 }
 
-// Of what the primary did nothing is visible; what was done before it began is.
+// The primary's own accesses are not visible; accesses that were done before it began are.
 void GridTree::end_exit(GridOperation& primary) {
   primary.exit->before_end = primary.after;
   operations_.finish(*primary.exit);
@@ -110,7 +110,7 @@ void GridTree::check(GridOperation& grid) {
 }
 
 void GridTree::finish(GridOperation& grid) {
-  // What follows in the stream follows both.
+  // Later work in the stream follows both grids.
   if (const auto primary = std::move(grid.primary)) grid.history = joined(grid.history, primary->history);
   grid.finished = true;
   grid.before_end = grid.history;

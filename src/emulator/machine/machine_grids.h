@@ -1,12 +1,12 @@
-// Grids and what they launch: when a grid is finished, and when its tail launches may begin.
+// Grids and their launches: when a grid is finished, and when its tail launches may begin.
 //
-// A grid is finished when its blocks have exited and all that it launched is finished. Its tail launches come
-// last: they begin, one after another, once everything else has finished. A tail launch that makes tail
-// launches itself is finished only after those, so they come before the next one of the grid above it.
+// A grid is finished when its blocks have exited and all its launches are finished. Its tail launches come
+// last: they begin, one after another, once everything else has finished. A tail launch may make tail
+// launches itself. It is finished only after those, so they come before the next one of the grid above it.
 //
-// A grid that the host launches as the dependent of another one (programmatic dependent launch) begins when
-// the blocks of that one, its primary, have exited. What the primary wrote need not be visible then, nor what
-// it launched be done: the primary is finished some time later, as the schedule has it. No block lets its
+// The host may launch a grid as the dependent of another one (programmatic dependent launch). It begins when
+// the blocks of that one, its primary, have exited. The primary's writes need not be visible then, nor need
+// its launches be done. The primary is finished some time later, as the schedule has it. No block lets its
 // dependents begin earlier: griddepcontrol.launch_dependents allows that, and asks for nothing.
 #pragma once
 
@@ -39,22 +39,23 @@ struct GridOperation final : public Operation, public Grid {
 
 class GridTree final : public OperationsListener {
  public:
-  // `start` sets a grid's blocks going; whoever runs them calls exited() when all of them have ended.
+  // `start` sets a grid's blocks going. The code that runs them calls exited() when all of them have ended.
   GridTree(Operations& operations, std::function<void(Grid&)> start);
 
   // A grid that is in no stream yet. `launcher` is null for one that the host launches.
   std::shared_ptr<GridOperation> make(Launch launch, GridOperation* launcher);
-  // Makes it a dependent of `primary`, which is not finished. Returns what it may begin after.
+  // Makes the grid a dependent of `primary`, which is not finished. Returns the operation that it may begin
+  // after.
   OperationRef make_dependent(GridOperation& grid, const std::shared_ptr<GridOperation>& primary);
-  // Adds what device code put into a stream (a grid or anything else): the launcher is not finished before
-  // it.
+  // Adds an operation that device code put into a stream (a grid or anything else). The launcher is not
+  // finished before it.
   void add_child(const OperationRef& operation, GridOperation& launcher,
                  std::span<const OperationRef> predecessors);
-  // The same, as the launcher's next tail launch.
+  // Adds an operation as the launcher's next tail launch.
   void add_tail(const OperationRef& operation, GridOperation& launcher);
   void exited(Grid& grid);
 
-  // What device code launched that is not finished.
+  // The number of launches by device code that are not finished.
   [[nodiscard]] uint64_t pending() const { return pending_; }
   // Grids whose blocks run or wait for a place on the device.
   [[nodiscard]] uint64_t running() const { return running_; }

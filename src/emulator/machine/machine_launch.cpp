@@ -1,5 +1,5 @@
-// What CUDA refuses to launch. The numbers are the runtime's: the driver API says CUDA_ERROR_INVALID_VALUE
-// (1) for all of them but the last.
+// Launches that CUDA refuses. The numbers are the runtime's. The driver API says CUDA_ERROR_INVALID_VALUE (1)
+// for all of them but the last.
 #include <cstdint>
 
 #include "emulator/machine/grid.h"

@@ -143,7 +143,7 @@ void Streams::forget() {
     let_go(stream.last);
     stream.covered = true;
   }
-  // An event that was recorded stays recorded; only what it carried is forgotten.
+  // An event that was recorded stays recorded; only its operation is forgotten.
   for (auto& [id, operation] : events_) let_go(operation);
   orphans_.clear();
   orphans_covered_ = true;

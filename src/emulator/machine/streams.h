@@ -36,21 +36,21 @@ class Streams {
   void enqueue_after(StreamId stream, const OperationRef& instead_of_last, const OperationRef& operation);
   // All of its work is done; for the default stream also that of the blocking streams.
   [[nodiscard]] bool is_complete(StreamId stream) const;
-  // What happened before the end of that work.
+  // The history before the end of that work.
   [[nodiscard]] HistoryRef history(StreamId stream) const;
 
   EventId create_event();
   void destroy_event(EventId event);
-  // `before`: what the host did, for the marker's history.
+  // `before`: the host's history, for the marker.
   void record(EventId event, StreamId stream, HistoryRef before = {});
   void wait(StreamId stream, EventId event, HistoryRef before = {});
-  // The operation that the event stands for; null for one that was never recorded.
+  // The operation of the event; null for an event that was never recorded.
   [[nodiscard]] const OperationRef& event(EventId event) const;
 
   // Whether work was put into a stream that ordering with `stream` does not cover, since forget().
   void covered(StreamId stream);
   [[nodiscard]] bool all_covered() const;
-  // Lets go of what has finished, histories among it.
+  // Lets go of finished operations, histories included.
   void forget();
 
  private:
@@ -61,8 +61,8 @@ class Streams {
   };
   [[nodiscard]] Stream& at(StreamId stream);
   [[nodiscard]] const Stream& at(StreamId stream) const;
-  // The last operations of the streams that `stream` is in order with. `awaited`: those whose end its own
-  // work needs, not only begins after.
+  // The last operations of the streams that `stream` is in order with. `awaited` selects operations whose end
+  // its own work needs; otherwise it only begins after them.
   [[nodiscard]] std::vector<OperationRef> last_of(StreamId stream, bool awaited) const;
   void put(StreamId stream, const OperationRef& operation, const std::vector<OperationRef>& before);
 

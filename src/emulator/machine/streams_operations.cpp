@@ -1,4 +1,4 @@
-// Operations as a graph: each counts what it still waits for.
+// Operations as a graph: each counts the operations that it still waits for.
 #include "emulator/machine/streams_operations.h"
 
 #include <utility>

@@ -1,9 +1,9 @@
-// Work that is put into streams: what has to wait for what, and which of the rest is begun next.
+// Work that is put into streams: the dependences, and the choice of the next operation to begin.
 //
 // Streams, events and the rules between them all come down to this: an operation begins when certain earlier
-// ones have finished. Streams of the host and of device code only say which ones. Among the operations that
-// could begin, the schedule chooses: any order of them is allowed by CUDA, so a program that works in one
-// order only is found out.
+// ones have finished. Streams of the host and of device code only say which ones. The schedule chooses among
+// the operations that could begin. CUDA allows any order of them, so a program that works in one order only
+// is found out.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ class Operation {
   virtual ~Operation() = default;
 
   [[nodiscard]] bool is_finished() const { return finished_; }
-  // What happened before its begin, and before its end; `before_end` is complete once it is finished.
+  // The history before its begin, and before its end; `before_end` is complete once it is finished.
   HistoryRef before_begin, before_end;
   GridOperation* launcher = nullptr;  // the grid that made it, if device code did
   bool is_tail = false;               // of its launcher
 
  protected:
-  // Does it, or sets it going; true if that was all. Otherwise somebody calls Operations::finish().
+  // Does the operation, or sets it going; true if it is done. Otherwise Operations::finish() is called later.
   virtual bool begin() = 0;
 
  private:
