@@ -33,7 +33,7 @@ uint64_t size_class(uint64_t bytes) {
   return align_up(bytes, step);
 }
 
-// `hint` or nothing, so that addresses do not depend on what else the process has mapped.
+// Maps at `hint` or not at all, so that addresses do not depend on other mappings of the process.
 void* map_at(uint64_t hint, uint64_t bytes) {
   void* wanted = reinterpret_cast<void*>(hint);  // NOLINT(performance-no-int-to-ptr)
   void* got = mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -106,7 +106,7 @@ std::string in_words(const Allocation& piece) {
 }  // namespace
 
 Memory::Memory(uint64_t bytes) : bytes_(bytes) {
-  // Room for what was freed, as far as the system gives it.
+  // Reserves room for freed memory, too, as far as the system gives it.
   for (uint64_t more : {3 * bytes + kSpare, bytes, bytes / 4 + kPage}) {
     range_ = align_up(bytes + more, kPage);
     if (void* range = map_somewhere(range_)) {
@@ -173,7 +173,7 @@ std::optional<uint64_t> Memory::place_in_hole(uint64_t bytes, uint64_t align) {
   return std::nullopt;
 }
 
-// Forgets what was freed: all that lies between living pieces may be used again.
+// Forgets freed pieces: all memory between living pieces may be used again.
 void Memory::collect() {
   std::erase_if(pieces_, [](const auto& entry) { return entry.second.freed; });
   ready_.clear();

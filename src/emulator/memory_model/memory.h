@@ -1,7 +1,7 @@
 // The device's memory: one range of this process's addresses, so that a device address is a pointer.
 //
-// The range is reserved at once and given out in pieces. Every piece is followed by a gap that belongs to
-// nobody, and remembered after it was freed, so that a wrong address can be told from a right one and be
+// The range is reserved at once and given out in pieces. Every piece is followed by a gap that belongs to no
+// allocation, and remembered after it was freed. So a wrong address can be told from a right one and be
 // named: out of bounds, freed, never allocated. Shared and local memory of running blocks come from here too.
 #pragma once
 
@@ -47,10 +47,11 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  // Nothing when the device's memory (`bytes` of the constructor) is used up; pinned, shared, local and the
-  // runtime's own memory does not count. Contents are undefined: filled with a pattern, so that their use
-  // shows. `align` is a power of two, at least 1. An address is not given out again while there is another
-  // one, except for Shared and Local, which come and go with every block and are reused at once.
+  // Allocates memory. Returns nothing when the device's memory (`bytes` of the constructor) is used up.
+  // Pinned, shared, local and the runtime's own memory do not count. Contents are undefined: filled with a
+  // pattern, so that their use shows. `align` is a power of two, at least 1. An address is not given out
+  // again while there is another one. Shared and Local are exceptions: they come and go with every block and
+  // are reused at once.
   std::optional<uint64_t> allocate(uint64_t bytes, Owner owner, uint64_t align = 256, std::string name = {});
   // False if `address` is not the start of a living allocation of this owner.
   bool free(uint64_t address, Owner owner);
@@ -60,8 +61,8 @@ class Memory {
 
   // Shared and local memory is not reused at once either, so that its use after the block is found.
   void quarantine_everything(bool on) { quarantine_everything_ = on; }
-  // New memory is filled with the pattern up to so many bytes of each allocation, so that a huge one that is
-  // hardly used costs nothing. 1 MB unless told.
+  // New memory is filled with the pattern up to so many bytes of each allocation. So a huge allocation that
+  // is hardly used costs nothing. The default is 1 MB.
   void set_fill_limit(uint64_t bytes) { fill_limit_ = bytes; }
   static constexpr std::byte kNew{0xcd}, kFreed{0xdd};  // the patterns
 

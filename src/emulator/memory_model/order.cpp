@@ -1,7 +1,7 @@
-// Agents, and what orders them: start and end, barriers, fences, acquire and release.
+// Agents, and the events that order them: start and end, barriers, fences, acquire and release.
 //
-// Time stands still between two things that are given away (a release, a snapshot, a barrier): accesses in
-// between carry the same time, which is enough to tell them apart from what came before and comes after.
+// Time stands still between two events that give something away (a release, a snapshot, a barrier). Accesses
+// in between carry one time, which is enough to tell them apart from earlier and later ones.
 #include "emulator/memory_model/order.h"
 
 #include <algorithm>
@@ -145,7 +145,7 @@ void Order::synchronise_all() {
   }
 }
 
-// ---- what orders them ----
+// ---- events that order them ----
 
 Clock Order::State::snapshot(const Agent& agent) const {
   Clock clock = agent.others;

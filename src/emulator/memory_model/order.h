@@ -1,16 +1,17 @@
-// Weak memory, and the checks that need to know who wrote what and when.
+// The PTX memory model with weak memory, and the checks that need to know which agent wrote what and when.
 //
-// Memory itself always holds the newest value of each byte. Where a thread may see an older one, or where a
-// race or an uninitialised read is looked for, every access goes through this class as well, which keeps
-//   for each agent (a thread of a running grid, or the host) what happened before it, as a vector clock;
-//   for each location the last writes, each with its writer, the writer's clock and what a release carried.
-// A load may return any write that is not older than one that happened before it, nor older than what the
-// same thread saw there before. Releases, acquires, fences, barriers, kernel boundaries and the end of a grid
-// order agents as the PTX memory model says, as far as the scopes of both sides reach. A write stays hidden
-// for a limited number of steps only, so that a thread that waits for it always ends.
+// Memory itself always holds the newest value of each byte. Every access also goes through this class if a
+// thread may see an older value, or if races or uninitialised reads are looked for. The class keeps
+//   for each agent (a thread of a running grid, or the host) its history, as a vector clock;
+//   for each location the last writes, each with its writer, the writer's clock and the history of a release.
+//   A load may return any write that is not older than one that happened before it. Nor may the write be
+//   older than one that its thread saw there before. Releases, acquires, fences, barriers, kernel boundaries
+//   and the end of a grid order agents as the PTX memory model says, as far as the scopes of both sides
+//   reach. A write stays hidden for a limited number of steps only, so that a thread that waits for it always
+//   ends.
 //
-// Writes to one location are ordered as they run, and a load never returns what is written later. So a few
-// outcomes that the model allows are never seen (load buffering, 2+2W), but none that it forbids.
+// Writes to one location are ordered as they run, and a load never returns a later write. So a few outcomes
+// that the model allows are never seen (load buffering, 2+2W), but none that it forbids.
 #pragma once
 
 #include <cstddef>
@@ -31,14 +32,14 @@ struct OrderOptions {
   uint64_t seed = 1;
   uint32_t stale_percent = 30;    // how often a load that may return an older value does
   uint64_t hidden_steps = 20000;  // after so many steps a write is seen by everybody
-  // No race where a store leaves the bytes as they are, or stores what the other one stored. The model calls
-  // that a race as well, but hardware shows no difference, and programs rely on it (many threads that set one
+  // A store that leaves the bytes as they are, or stores the other one's value, is no race. The model calls
+  // that a race as well. But hardware shows no difference, and programs rely on it (many threads that set one
   // flag).
   bool ignore_same_value = true;
   [[nodiscard]] bool any() const { return weak_memory || detect_races || detect_uninitialised; }
 };
 
-// What one access did, for messages. The function must live until the next synchronise_all().
+// Describes one access, for messages. The function must live until the next synchronise_all().
 struct Place {
   const Function* function = nullptr;
   uint32_t line = 0;
@@ -50,7 +51,7 @@ struct AccessKind {
   bool is_atomic = false;  // atom and red
 };
 
-// A set of things that happened: all that is ordered before the start of whatever is given it.
+// A history is a set of events: all that is ordered before the start of the agent that gets it.
 class History;
 using HistoryRef = std::shared_ptr<const History>;
 
@@ -70,10 +71,10 @@ class Order {
   // f"), until the next synchronise_all(). `after` may be null. All agents of a block start before the last
   // one of them ends.
   Agent* start(uint64_t block, const HistoryRef& after, std::function<std::string()> name);
-  // The agent makes no further access, and is gone. The last one of its block returns what happened before
-  // the end of all of them, the others return null: so both() over all results costs one step a block.
+  // The agent makes no further access, and is gone. The last one of its block returns the history before the
+  // end of all of them; the others return null. So both() over all results costs one step a block.
   HistoryRef end(Agent* agent);
-  // What happened before this moment in the agent's life: given to a grid that it launches. May be null.
+  // The history before this moment in the agent's life. A grid that it launches gets it. May be null.
   HistoryRef now(Agent* agent);
   void join(Agent* agent, const HistoryRef& history);
   static HistoryRef both(const HistoryRef& a, const HistoryRef& b);
@@ -86,7 +87,7 @@ class Order {
   // `value` holds the newest bytes on entry and what the load returns on exit. `kernel_start` is the agent's
   // grid's, for NonCoherent.
   void load(Agent* agent, uint64_t address, std::span<std::byte> value, AccessKind kind, Place place);
-  // Called before memory is changed; `value` is what will be there.
+  // Called before memory is changed; `value` is the new content.
   void store(Agent* agent, uint64_t address, std::span<const std::byte> value, AccessKind kind, Place place);
   // A read-modify-write: always of the newest value. Called before memory is changed; `writes` is false for a
   // compare-and-swap that failed.
@@ -102,7 +103,7 @@ class Order {
   void initialised(uint64_t address, uint64_t bytes);  // by the host or the runtime
   void freed(uint64_t address, uint64_t bytes);
 
-  // To be called as time passes; what `hidden_steps` counts.
+  // Called as time passes; `hidden_steps` counts these steps.
   void advance(uint64_t steps);
 
  private:

@@ -1,4 +1,4 @@
-// Loads and stores: which write a load returns, and what a write is remembered with.
+// Loads and stores: the write that a load returns, and the data that a write is remembered with.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -149,7 +149,7 @@ void Order::State::remember_for_others(Word& word, const WordPart& part, const A
   list.clear();
 }
 
-// What a strong access learns from the writes that it reads.
+// Adds to a strong access the history of the writes that it reads.
 void Order::State::observe(const Access& access, uint64_t cut) {
   if (!access.strong) return;
   each_word(access.address, access.size, [&](const WordPart& part) {
@@ -172,8 +172,9 @@ void Order::State::observe(const Access& access, const Write& write) {
 
 // ---- stores ----
 
-// What a write carries: `own` is what its agent has released, by this write or by a fence before it or by an
-// earlier release of the location; a read-modify-write also continues the sequence that it reads.
+// The history that a write carries. `own` is the history that its agent has released, by this write, by a
+// fence before it, or by an earlier release of the location. A read-modify-write also continues the sequence
+// that it reads.
 ReleasedRef Order::State::released_by(const Access& access, bool is_update, ReleasedRef& own) {
   const Agent& agent = *access.agent;
   if (access.releases) own = release_now(agent, access.scope);
@@ -226,7 +227,7 @@ void Order::State::add_to(Word& word, const WordPart& part, const Write& common)
   write->mask = part.mask;
 }
 
-// Drops what nobody can see any more, and what is too old for the list.
+// Drops writes that no agent can see any more, and writes that are too old for the list.
 void Order::State::prune(Word& word) {
   uint8_t known_to_all = 0;
   size_t count = 0;

@@ -1,5 +1,5 @@
-// Joins return one of their operands wherever it already says everything, so that equal parts stay shared and
-// the next join sees at once that they are equal.
+// A join returns one of its operands if that already includes the other. So equal parts stay shared, and the
+// next join sees at once that they are equal.
 #include "emulator/memory_model/order_clock.h"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ Part with_leaf(const Part& at, uint32_t height, uint32_t block, const Part& leaf
   return finished(std::move(node));
 }
 
-// The same set in a tree of at least `height`.
+// Puts the set into a tree of at least `wanted` height.
 void raise(Part& root, uint32_t& height, uint32_t wanted) {
   for (; height < wanted; ++height) {
     if (!root) continue;

@@ -1,11 +1,11 @@
-// What happened before something, for very many agents.
+// Clocks: the history before an event, for very many agents.
 //
-// Time is one counter for all agents. An agent is a block's number and its index in the block; a clock says,
-// for each agent, up to which time its accesses are included. Blocks mostly go together: after a barrier of a
-// whole block one number stands for all its threads, and a block that has ended is included entirely, which
-// needs no number. So a clock is a tree over the blocks' numbers whose leaves are views of one block. Trees
-// are never changed but share what they have in common, and a subtree of blocks that are all included
-// entirely shrinks to a mark: taking a snapshot, or joining two clocks that differ little, costs little.
+// Time is one counter for all agents. An agent is a block's number and its index in the block. A clock says,
+// for each agent, up to which time its accesses are included. Blocks mostly go together. After a barrier of a
+// whole block one number serves all its threads. A block that has ended is included entirely, which needs no
+// number. So a clock is a tree over the blocks' numbers whose leaves are views of one block. Trees are never
+// changed but share common parts. A subtree of blocks that are all included entirely shrinks to a mark. So
+// taking a snapshot, or joining two clocks that differ little, costs little.
 #pragma once
 
 #include <array>
@@ -88,7 +88,7 @@ class View : public Counted {
 using ViewRef = Ref<const View>;
 ViewRef join(const ViewRef& a, const ViewRef& b);
 
-// The tree of a clock: its inner nodes, and what stands for a block, or a whole subtree of blocks, that is
+// The tree of a clock: its inner nodes, and a mark for a block, or a whole subtree of blocks, that is
 // included entirely.
 struct ClockNode : Counted {
   static constexpr uint32_t kFan = 16, kFanBits = 4;

@@ -1,7 +1,7 @@
-// Which bytes of the device's memory nobody has written yet.
+// This file knows the bytes of the device's memory that have not been written yet.
 //
-// Kept by pages of 4 KB; a page that is uninitialised as a whole has no bits, so that an allocation of
-// gigabytes costs little before it is used.
+// They are kept by pages of 4 KB. A page that is uninitialised as a whole has no bits, so that an allocation
+// of gigabytes costs little before it is used.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
-// Findings: two accesses that nothing orders, and reads of what nobody has written.
+// Findings: two accesses that nothing orders, and reads of bytes that were never written.
 //
-// Of a location's earlier accesses one is dropped when a later one is ordered after it and collides with at
-// least as much: whoever is not ordered after the first is not ordered after the second either, so a race is
+// An earlier access to a location is dropped when a later one is ordered after it and collides with at least
+// as much. An agent that is not ordered after the first is not ordered after the second either, so a race is
 // still found. Only where very many accesses are not ordered with each other is a sample kept.
 #include <algorithm>
 #include <utility>
@@ -86,8 +86,8 @@ Order::State::Does Order::State::does(const Access& access, std::span<const std:
   return std::equal(value.begin(), value.end(), now) ? Does::WriteTheSame : Does::Write;
 }
 
-// PTX's causality order. An update observes the strong write whose value it reads, and the ones that this one
-// observed in turn: they come before what follows the update, even without a release.
+// PTX's causality order. An update observes the strong write whose value it reads, and in turn the writes
+// that this one observed. They come before everything behind the update, even without a release.
 bool Order::State::is_ordered_by_updates(const Word& word, const Past& past, const Access& access) {
   if (past.chain == word.chain && word.last_update.time != 0 && access.agent->is_after(word.last_update))
     return true;
@@ -97,8 +97,8 @@ bool Order::State::is_ordered_by_updates(const Word& word, const Past& past, con
   });
 }
 
-// A store of what is there already collides with nothing before it, and then counts as a read: a later store
-// of something else does collide with it.
+// A store of the value that is there already collides with nothing before it. It then counts as a read: a
+// later store of another value does collide with it.
 void Order::State::check_races(const Access& access, Does does) {
   access.agent->is_remembered = true;
   bool writes = does == Does::Write;
@@ -116,8 +116,8 @@ void Order::State::check_races(const Access& access, Does does) {
 
 // One of the `count` pasts that are like the access, by chance, to be replaced where there is no room for
 // more. Going from the newest to the oldest, each takes the place of the one before with a probability of 1
-// in 4; so the oldest one that does is asked first. All numbers are used up in any case: what chance does
-// elsewhere does not depend on the room.
+// in 4; so the oldest one that does is asked first. All random numbers are used up in any case, so that other
+// random choices do not depend on the room.
 Past* Order::State::draw_alike(Pasts& pasts, size_t count, const Access& access, bool writes) {
   Past* drawn = nullptr;
   size_t left = count;

@@ -102,7 +102,7 @@ Write* Shadow::add_write(Word& word) {
   return write;
 }
 
-// As the newest; there must be fewer than kMostPast.
+// Adds a past access as the newest one; there must be fewer than kMostPast.
 Past& Shadow::add_past(Word& word) {
   Pasts& pasts = word.past;
   if (pasts.count_ == pasts.room_) {

@@ -1,7 +1,7 @@
-// What is remembered of each location: its last writes, and the accesses that a later one may collide with.
+// The shadow remembers of each location its last writes, and the accesses that a later one may collide with.
 //
-// Locations are words of 4 bytes; an access of fewer bytes has a mask, a wider one touches several words and
-// has the same index in each, so that a load that reads all of them at one index never sees half of a store.
+// Locations are words of 4 bytes. An access of fewer bytes has a mask. A wider access touches several words
+// and has one index in all of them. So a load that reads all of them at one index never sees half of a store.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ inline constexpr size_t kFewPast = 3;      // most words have no more
 inline constexpr size_t kMostSeen = 64;
 inline constexpr size_t kMostOwnSeen = 4096;  // words, of one agent
 
-// What an acquire that reads a write learns, by how far its scope reaches.
+// The history that an acquire gets from the write it reads, by how far its scope reaches.
 struct Released : Counted {
   Clock gpu;  // released by device threads with scope gpu or wider
   Clock sys;  // released with scope sys, also by the host
@@ -39,7 +39,7 @@ struct Released : Counted {
 using ReleasedRef = Ref<const Released>;
 ReleasedRef merge(const ReleasedRef& a, const ReleasedRef& b);
 
-// Who touched some bytes of a word, and how.
+// The agent that touched some bytes of a word, and how.
 struct Touch {
   Stamp who;
   uint8_t mask = 0;  // bytes of this word
@@ -48,7 +48,7 @@ struct Touch {
   Scope scope = Scope::Sys;
 };
 
-// A write whose value somebody may still see, or that carries what it releases.
+// A write whose value some agent may still see, or that carries the history that it releases.
 struct Write : Touch {
   Write* older = nullptr;
   uint64_t index = 0;  // rising in time, the same in all words of one store
@@ -66,7 +66,8 @@ struct Past : Touch {
   Place place;
 };
 
-// Those of one word, the newest place last: side by side, since every access looks through all of them.
+// The past accesses of one word, the newest last. They lie side by side, since every access looks through all
+// of them.
 class Pasts {
  public:
   [[nodiscard]] std::span<Past> all() const { return {first_, count_}; }
@@ -83,7 +84,7 @@ class Pasts {
   uint8_t count_ = 0, room_ = 0;
 };
 
-// A strong read of a strong write where an older one could have been seen: whoever comes after the reader
+// A strong read of a strong write that could have read an older one. Every agent that comes after the reader
 // sees that write or a newer one.
 struct Seen {
   Stamp who;
@@ -96,7 +97,7 @@ struct Seens {
   std::vector<Seen> list;
 };
 
-// The same for the reader itself, whatever kind of read it was: the newest write that it has seen of a word.
+// The reads of one reader, of any kind: the newest write that it has seen of a word.
 class OwnSeen {
  public:
   void add(uint8_t mask, uint64_t index);
@@ -115,8 +116,8 @@ struct Word {
   Pasts past;
   std::unique_ptr<Seens> seen;
   std::array<std::byte, kWord> before{};  // the value before the oldest write in the list
-  // Updates one after another read each other's values: whoever comes after the last one comes after all of
-  // them, and after the store that they began with, although nobody released those.
+  // Updates one after another read each other's values. An agent that comes after the last one comes after
+  // all of them and the store that they began with. No agent need have released those.
   uint32_t chain = 0;  // counts the stores
   Stamp last_update;   // of the chain; of nobody if there is none
 };

@@ -1,5 +1,5 @@
-// What Order holds; its parts are spread over order.cpp (agents and what orders them), order_access.cpp
-// (loads and stores) and order_races.cpp (findings).
+// The state of Order. Its parts are spread over order.cpp (agents and their order), order_access.cpp (loads
+// and stores) and order_races.cpp (findings).
 #pragma once
 
 #include <algorithm>
@@ -24,14 +24,14 @@ class History {
   uint64_t era = 0;  // synchronise_all() begins a new one, in which older histories say nothing
 };
 
-// What fences need to know; few agents use any.
+// The data that fences need; few agents use any.
 struct Fences {
   ReleasedRef released;  // what a strong write carries because of the fences before it
   struct Pending {
     uint64_t address;  // 0: of several locations
     ReleasedRef released;
   };
-  // Of strong reads, until a later fence, or an acquire of the same location, completes them.
+  // The histories of strong reads, until a later fence, or an acquire of that location, completes them.
   std::vector<Pending> pending;
 };
 
