@@ -17,7 +17,8 @@ std::optional<uint32_t> take_number(std::string_view& text) {
   return value;
 }
 
-// Whether whatever runs code for `narrow` also runs, and offers everything to, code for `wide`.
+// True if every device that runs code for `narrow` also runs code for `wide`, with everything that this may
+// use.
 bool covers(const Target& narrow, const Target& wide) {
   switch (wide.suffix) {
     case 'a':

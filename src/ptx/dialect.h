@@ -1,8 +1,8 @@
-// Which PTX a module is written in: the version of the language and the target architecture.
+// The dialect of PTX that a module is written in: the version of the language and the target architecture.
 //
 // A target's suffix says which devices its code runs on. Plain sm_90 runs on 9.0 and everything later.
-// sm_100f uses what only the family has: it runs on 10.0 and later members of 10.x. sm_90a runs on 9.0 alone.
-// Each narrower form may use all that the wider one may.
+// sm_100f uses features that only the family has: it runs on 10.0 and later members of 10.x. sm_90a runs on
+// 9.0 alone. Each narrower form may use all that the wider one may.
 #pragma once
 
 #include <compare>
@@ -51,8 +51,8 @@ bool runs_on(const Target& target, uint32_t sm);
 // sm_100.
 std::optional<Dialect> merged(const Dialect& a, const Dialect& b);
 
-// Threads of a warp may be at different places from sm_70 on, and code for earlier targets may count on the
-// contrary: a change of target across this line changes what code means.
+// Threads of a warp may be at different places from sm_70 on, and code for earlier targets may rely on the
+// contrary. So a change of target across this line changes the meaning of code.
 bool runs_in_lockstep(const Target& target);
 
 }  // namespace klap::ptx

@@ -1,7 +1,7 @@
 // Edits of a module's source: replacements and insertions by offset, applied in one go.
 //
-// Passes describe what changes as splices against the unchanged source and apply them together, so no pass
-// sees half-edited text and everything that is not named stays byte for byte.
+// Passes describe their changes as splices against the unchanged source and apply them together. So no pass
+// sees half-edited text, and all other text stays byte for byte.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // The lexer: one pass over the bytes, one function per token kind.
 //
-// Parsing is mostly this pass, so what a byte can be is looked up instead of compared.
+// Parsing is mostly this pass, so the classes of a byte are looked up instead of compared.
 #include <algorithm>
 #include <array>
 
@@ -10,7 +10,7 @@
 namespace klap::ptx {
 namespace {
 
-// What a byte can be; several may hold.
+// The classes of a byte; a byte may have several.
 enum : uint8_t { kBlank = 1, kDigit = 2, kLetter = 4, kWord = kDigit | kLetter, kPunctuation = 8 };
 
 constexpr std::array<uint8_t, 256> kClasses = [] {

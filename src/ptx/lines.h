@@ -1,7 +1,7 @@
 // Line numbers of many tokens.
 //
-// Module::line() counts from the start of the text, which is right for one message but quadratic for a
-// listing with a line on every row. This table is made once and then answers in logarithmic time.
+// Module::line() counts from the start of the text. That is right for one message but quadratic for a listing
+// with a line on every row. This table is made once and then answers in logarithmic time.
 #pragma once
 
 #include <algorithm>

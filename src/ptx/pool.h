@@ -2,8 +2,8 @@
 //
 // A module has millions of small arrays: the operands of each instruction, the statements of each scope. As
 // vectors each would be an allocation with its own slack, which took more time and memory than reading the
-// text. A pool packs them, never moves what it holds, and frees all of it at once, so a view stays good while
-// its pool lives, wherever that is moved to.
+// text. A pool packs them, never moves its contents, and frees all of them at once. So a view stays good
+// while its pool lives, even if the pool is moved.
 #pragma once
 
 #include <algorithm>

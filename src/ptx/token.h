@@ -1,8 +1,8 @@
 // Tokens of PTX text.
 //
-// The lexer keeps no copies: a token is a pair of offsets into the source, and whatever lies between two
-// tokens (blanks, comments, preprocessor lines) is trivia that stays where it is. Printing an untouched
-// module is therefore printing its source, and every edit is a splice of text between two token offsets.
+// The lexer keeps no copies: a token is a pair of offsets into the source. The text between two tokens
+// (blanks, comments, preprocessor lines) is trivia that stays where it is. Printing an untouched module is
+// therefore printing its source, and every edit is a splice of text between two token offsets.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,8 @@ enum class TokenKind : uint8_t {
   End,
 };
 
-// Eight bytes, because there is one for every four or five bytes of text: half of what a module's memory is.
+// A token has eight bytes, because there is one for every four or five bytes of text: half of a module's
+// memory.
 struct Token {
   Token(TokenKind what, uint32_t from, uint32_t to) : begin(from), end(to), kind(what) {}
   uint32_t begin;     // byte offsets into the source

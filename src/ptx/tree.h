@@ -1,4 +1,4 @@
-// A lossless token tree of a PTX module, with typed views over what klap_jit rewrites.
+// A lossless token tree of a PTX module, with typed views over the parts that klap_jit rewrites.
 //
 // PTX grows with every toolkit, so the tree understands structure only: module items, function headers and
 // parameters, nested scopes, labels, directives, and instructions as opcode, modifiers and operands. An
@@ -7,7 +7,7 @@
 // any node is a slice.
 //
 // A module owns its statements and operands, in pools; the nodes hold views. So a module can be moved, with
-// every statement staying where it is, but not copied, and a statement must not outlive its module.
+// every statement staying where it is, but not copied. A statement must not outlive its module.
 #pragma once
 
 #include <memory>
@@ -140,7 +140,7 @@ struct Module {
   // In the module that this one was made from, if it was, or that one from another.
   [[nodiscard]] Position position(uint32_t token) const;
   [[nodiscard]] Position position_at(uint32_t offset) const;
-  // MadeFrom::Part::through of what the token belongs to.
+  // MadeFrom::Part::through of the part that the token belongs to.
   [[nodiscard]] std::string_view through(uint32_t token) const;
   // "line 41:2", for messages.
   [[nodiscard]] std::string place(uint32_t token) const { return ptx::place(position(token)); }
