@@ -1,8 +1,8 @@
-// The boundary that everything crosses which the C library or the program calls: hooks, look-ups, exit
-// handlers and destructors of threads.
+// The boundary around all code that the C library or the program calls: hooks, look-ups, exit handlers and
+// destructors of threads.
 //
-// Behind it nothing is thrown at the caller, whatever fails, and the thread cannot be cancelled. What fails
-// is one line in the log, which needs no memory.
+// Behind it nothing is thrown at the caller, whatever fails, and the thread cannot be cancelled. A failure is
+// one line in the log, which needs no memory.
 #pragma once
 
 #include <pthread.h>
@@ -45,7 +45,7 @@ bool try_or_report(const char* where, const char* consequence, const Work& work)
   return false;
 }
 
-// The same for a caller outside klap_jit. It is not noexcept: a thread that is cancelled meanwhile ends when
+// Does so for a caller outside klap_jit. It is not noexcept: a thread that is cancelled meanwhile ends when
 // its cancellability comes back, by unwinding through the caller.
 template <class Work>
 bool contain(const char* where, const char* consequence, const Work& work) {

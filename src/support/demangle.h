@@ -5,8 +5,8 @@
 
 namespace klap {
 
-// "_Z5childPi" -> "child(int*)"; a name that is not mangled comes back as it is, and without the unit that
-// nvcc adds to the names of kernels in anonymous namespaces and static ones.
+// "_Z5childPi" -> "child(int*)". A name that is not mangled comes back as it is. Names of kernels in
+// anonymous namespaces and of static ones lose the unit that nvcc adds.
 std::string demangle(const std::string& name);
 
 // "child(int*) [_Z5childPi]", or just the name where it is not mangled.

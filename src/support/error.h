@@ -1,9 +1,9 @@
 // The one error type of klap_jit.
 //
 // Everything below the shim reports failure by throwing klap::Error. An error knows where it happened (file,
-// line, column and the line itself), which kernel it concerns, why, and where possible what would mend it.
-// Nothing is thrown across the C ABI: the shim and the tools catch Error at their boundary and either fall
-// back to the program's own code or print what() and exit.
+// line, column and the line itself), which kernel it concerns, why, and where possible the fix. Nothing is
+// thrown across the C ABI: the shim and the tools catch Error at their boundary and either fall back to the
+// program's own code or print what() and exit.
 #pragma once
 
 #include <exception>
@@ -30,7 +30,7 @@ class Error : public std::exception {
  public:
   Error(ErrorCode code, std::string reason);
 
-  // Context, added where it is known; each call recomposes what(). Lines and columns count from 1.
+  // Context, added by the code that knows it. Each call recomposes what(). Lines and columns count from 1.
   Error& at(std::string file, int line = 0, int column = 0);
   Error& source_line(std::string text);
   Error& kernel(std::string name);

@@ -2,8 +2,8 @@
 //
 // Debian ships fmt as a shared library, which must not be loaded into other people's programs, and as
 // headers. With FMT_HEADER_ONLY every file that formats a string compiles all of fmt's number formatting
-// again, which was more than half of the time a build took. This file stands in for the static library that
-// Debian does not have.
+// again. That was more than half of a build's time. This file replaces the static library that Debian does
+// not have.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

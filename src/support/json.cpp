@@ -61,7 +61,7 @@ void write_text(std::string& out, std::string_view text) {
   out += '"';
 }
 
-// As a number that stays one of floating point when it is read.
+// A number that is still read as floating point.
 std::string number(double value) {
   if (!std::isfinite(value)) return "null";
   std::string text = fmt::format("{}", value);

@@ -1,9 +1,9 @@
 // Logging: one spdlog logger, created on first use and silent (level "warn") unless KLAP_LOG says otherwise.
 //
 // The shim lives inside other people's programs, so the log goes to standard error with a "klap: " prefix or
-// to a file, never to standard output, and nothing is created before the first message that will be shown.
-// The file is opened anew for each line: programs close descriptors they do not know and get the same numbers
-// for files of their own, and a line of the log must never end up in one of those.
+// to a file, never to standard output. Nothing is created before the first message that will be shown. The
+// file is opened anew for each line: programs close descriptors they do not know and get these numbers for
+// files of their own. A line of the log must never end up in one of those.
 #pragma once
 
 #include <spdlog/logger.h>

@@ -35,8 +35,8 @@ constexpr seconds kExitPatience{60};
 using Word = std::atomic<uint32_t>;
 static_assert(sizeof(Word) == sizeof(uint32_t), "the kernel compares it");
 
-// Waits for another value than `value`. Unlike a condition variable this holds no lock, so a signal handler
-// may call exit() in a thread that waits, and it is no cancellation point.
+// Waits until `word` has another value than `value`. Unlike a condition variable this holds no lock, so a
+// signal handler may call exit() in a thread that waits. It is no cancellation point.
 void wait_while(Word& word, uint32_t value, nanoseconds patience) {
   const auto whole = std::chrono::duration_cast<seconds>(patience);
   const timespec timeout{static_cast<time_t>(whole.count()), static_cast<long>((patience - whole).count())};
@@ -80,16 +80,15 @@ void finish(Job* job) {
   leave();
 }
 
-// Runs last of all that runs in the thread: destructors of thread-local objects come before those of keys,
-// and this one gives way to the others for as many rounds as there are. Behind it exit() may destroy what
-// they use.
+// Runs last in the thread. Destructors of thread-local objects come before those of keys, and this one gives
+// way to the others for as many rounds as there are. Behind it exit() may destroy the objects that they use.
 void finish_at_thread_end(void* value) {
   auto* const job = static_cast<Job*>(value);
   if (--job->destructor_rounds > 0 && pthread_setspecific(last_key, job) == 0) return;
   finish(job);
 }
 
-// Waits until nobody holds the loader's lock, which the work will need.
+// Waits until no thread holds the loader's lock, which the work will need.
 void wait_for_the_loader() {
   Dl_info info{};
   (void)dladdr(reinterpret_cast<const void*>(&under_way), &info);
@@ -97,7 +96,7 @@ void wait_for_the_loader() {
 
 void* run_job(void* argument) {
   auto* const job = static_cast<Job*>(argument);
-  // As everywhere behind the boundary (boundary.h).
+  // Cancelling is off here, as everywhere behind the boundary (boundary.h).
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
   wait_for_the_loader();
   uint32_t expected = kStarting;

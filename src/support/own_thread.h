@@ -24,8 +24,8 @@ void stop_if_process_ends();
 // True in such a thread.
 bool is_own_thread() noexcept;
 
-// Makes exit() wait for work before it destroys what was registered up to now. Called when a library that
-// work uses has been opened or used for the first time.
+// Makes exit() wait for work before it runs the exit handlers that are registered so far. Called when a
+// library that work uses has been opened or used for the first time.
 void wait_first_at_exit();
 
 // True in a child that was forked after the first work began, where locks may be held by threads that do not

@@ -7,8 +7,8 @@
 
 namespace klap {
 
-// Bytes: digits with an optional K, M, G or T for powers of 1024; nothing for anything else and for what does
-// not fit 64 bits.
+// Bytes: digits with an optional K, M, G or T for powers of 1024. Nothing for any other text, and for a
+// number that does not fit 64 bits.
 std::optional<uint64_t> parse_size(std::string_view text);
 
 // A whole number from `least` to `most` in digits alone; nothing for anything else.

@@ -1,7 +1,8 @@
 // spdlog's own code, compiled once for the whole project, for the reasons that fmt.cpp gives: without this,
 // each file that logs compiles all of spdlog, which takes ten seconds.
 //
-// The files are those of spdlog's static library without what the log does not use (files, colours, threads).
+// The files are those of spdlog's static library without the parts that the log does not use (files, colours,
+// threads).
 #include <spdlog/common-inl.h>
 #include <spdlog/details/backtracer-inl.h>
 #include <spdlog/details/log_msg-inl.h>
