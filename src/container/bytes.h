@@ -1,4 +1,4 @@
-// Reading numbers and pieces out of bytes that nobody vouches for.
+// Reading numbers and pieces out of bytes that cannot be trusted.
 //
 // Images come from other people's programs and files, so every offset in them is a claim. `piece` is the only
 // way in this layer to follow one: it checks the claim against the bytes there are, without overflow, and

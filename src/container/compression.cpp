@@ -1,8 +1,8 @@
 // zstd and LZ4 through their own libraries, linked statically.
 //
-// Statically because the result lives inside other people's processes: a shared libzstd there is the
+// They are static because the result lives inside other people's processes: a shared libzstd there is the
 // program's choice of version, not ours. For the same reason zstd is told to keep its workspace on the heap
-// (an explicit context): its one-call function may put 150 KB on the stack of whatever thread loads a module.
+// (an explicit context): its one-call function may put 150 KB on the stack of the thread that loads a module.
 #include "container/compression.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ constexpr uint32_t kZstdFrameMagic = 0xFD2FB528;
 // An LZ4 sequence spends at least one byte for 255 bytes of output, so larger claims are lies.
 constexpr uint64_t kLz4MaxRatio = 255;
 
-// zstd has no such bound: a few bytes can stand for gigabytes of zeros. The buffer starts at what real
+// zstd has no such bound: a few bytes can mean gigabytes of zeros. The buffer starts at the size that real
 // entries need (cubins pack about 12 to 1) and grows only as output really comes.
 constexpr uint64_t kZstdFirstGuess = 64;
 

@@ -1,8 +1,8 @@
 // Unpacking of fatbin payloads.
 //
-// nvcc compresses the entries of relocatable code by default: as one raw LZ4 block up to toolkit 12 (and with
-// -compress-mode=speed in 13), as a zstd frame in toolkit 13. Neither the sizes in the header nor the
-// compressed bytes can be trusted, so the memory that is taken stays in proportion to the bytes that are
+// nvcc compresses the entries of relocatable code by default. Up to toolkit 12 (and with -compress-mode=speed
+// in 13) each is one raw LZ4 block, in toolkit 13 a zstd frame. Neither the sizes in the header nor the
+// compressed bytes can be trusted. So the memory that is taken stays in proportion to the bytes that are
 // really there.
 #pragma once
 

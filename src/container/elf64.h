@@ -1,8 +1,8 @@
 // A bounds-checked view of an ELF64 file, for both sides of a CUDA program: the host's executables, shared
 // objects and object files, and the GPU's machine code (cubins), which are ELF64 too (machine 190).
 //
-// Only what this layer needs: sections by name, loadable segments, symbols. Names and contents are checked
-// when they are asked for, so a damaged corner that nobody looks at does no harm.
+// It has only the parts that this layer needs: sections by name, loadable segments, symbols. Names and
+// contents are checked when they are asked for, so a damaged part that is not used does no harm.
 #pragma once
 
 #include <cstdint>

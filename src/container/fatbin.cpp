@@ -1,22 +1,22 @@
 // Fatbins: a header of 16 bytes, then entries one after the other.
 //
-//   fatbin:  u32 magic BA55ED50 | u16 version 1 | u16 header bytes | u64 bytes of all entries (0 is legal:
-//   what is left
-//            of the linked code when a program was built for PTX only)
-//   entry:    0 u16 kind              2 u16 version 0x101     4 u32 header bytes       8 u64 payload bytes,
-//   padded
+//   fatbin:  u32 magic BA55ED50 | u16 version 1 | u16 header bytes | u64 bytes of all entries
+//   entry:    0 u16 kind              2 u16 version 0x101     4 u32 header bytes       8 u64 padded payload
 //            16 u32 compressed bytes 20 u32 options record   24 u16 minor, u16 major  28 u32 arch
 //            32 u32 name offset      36 u32 name bytes       40 u64 flags             48 u64 (LTO-IR: a key)
-//            56 u64 uncompressed bytes; then the name and the options record, and after the header the
-//            payload
+//            56 u64 uncompressed bytes
+//
+// The bytes of all entries may be 0: the linked code of a program that was built for PTX only is empty.
+// Behind an entry's fields come the name and the options record, and after the header the padded payload.
 //
 // The ptxas options are not in the PTX but here. In a PTX entry the field at 20 is the offset (from the
 // entry's start) of a record {u32 text offset, u32 text bytes}; the text follows it, padded to 8 bytes and
-// not NUL-terminated when it fills them. It is nvcc's command line for ptxas after -arch and -m64: first what
-// -Xptxas gave, then "--compile-only  " for relocatable code, then "-maxrregcount=64 ", "--generate-line-info
-// " and so on, each with a trailing space, some with their value as a word of its own ("--fmad false "). nvcc
-// -O1 without -Xptxas leaves no trace: it is for the host. LTO-IR entries hold the front end's options there,
-// and cubins of sm_100 and later (flag 0x1000000) a binary table, so the record is read for PTX only.
+// not NUL-terminated when it fills them. It is nvcc's command line for ptxas after -arch and -m64. The
+// options of -Xptxas come first, then "--compile-only  " for relocatable code, then "-maxrregcount=64 ",
+// "--generate-line-info " and so on. Each has a trailing space, and some have their value as a word of its
+// own ("--fmad false "). nvcc -O1 without -Xptxas leaves no trace: it is for the host. LTO-IR entries hold
+// the front end's options there, and cubins of sm_100 and later (flag 0x1000000) a binary table. So the
+// record is read for PTX only.
 //
 // nvcc stores PTX with a run of newlines in front, where the comments were. Relocatable PTX is of kind 1 like
 // any other.

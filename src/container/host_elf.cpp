@@ -1,12 +1,11 @@
 // Device code in files, above all in host programs.
 //
 // nvcc gives each translation unit a wrapper {u32 magic, u32 version, fatbin pointer, second pointer} of 24
-// bytes in the section .nvFatBinSegment, and the device link one more. What a linked program looks like:
+// bytes in the section .nvFatBinSegment, and the device link one more. A linked program has these wrappers:
 //
-//   version 1, fatbin in .nv_fatbin        a unit without relocatable device code: registered and loaded as
-//   it is version 1, fatbin in __nv_relfatbin    a unit with relocatable code, libcudadevrt among them: never
-//   loaded alone version 2, fatbin in .nv_fatbin        the outcome of the device link: this is what the
-//   driver gets
+//   version 1, fatbin in .nv_fatbin      a unit without relocatable device code: registered, loaded as it is
+//   version 1, fatbin in __nv_relfatbin  a unit with relocatable code, or libcudadevrt: never loaded alone
+//   version 2, fatbin in .nv_fatbin      the outcome of the device link: the driver gets this one
 //
 // The second pointer of a version-2 wrapper, the array of the units' fatbins, is useless in a file: the array
 // lies in .bss and is filled when the program starts, by __cudaRegisterLinkedBinary in the toolkit's
@@ -16,10 +15,10 @@
 //
 // In position-independent executables and shared objects the fatbin pointers are filled by relative
 // relocations (R_X86_64_RELATIVE in .rela.dyn). Where the linker packed those (DT_RELR), and in executables
-// at fixed addresses, the word in the file is the address already, so relocations that are not listed need no
+// at fixed addresses, the word in the file is the address already. So relocations that are not listed need no
 // decoding.
 //
-// Object files come before all that: their pointers are relocations against sections, but the fatbins can be
+// Object files come before all that: their pointers are relocations against sections. But the fatbins can be
 // found by walking the two sections, in which they follow one another on 8-byte boundaries.
 #include "container/host_elf.h"
 
@@ -157,9 +156,9 @@ ModuleIds read_module_ids(const Elf64& elf) {
 }
 
 // The device link that took in each of the units. Nothing that survives stripping says so directly, but the
-// order does: the linker keeps objects in one order in all sections, so a run of "def" strings in
-// __nv_module_id comes from the device link whose wrapper stands after as many units. Units of which that
-// tells nothing, and those of two device links with no unit between them, go to the first.
+// order does. The linker keeps objects in one order in all sections. So a run of "def" strings in
+// __nv_module_id comes from the device link whose wrapper stands after as many units. Units without such a
+// string go to the first link. So do units of two device links with no unit between them.
 std::vector<const HostWrapper*> owners(const ModuleIds& ids, size_t unit_count,
                                        const std::vector<const HostWrapper*>& links) {
   std::vector<const HostWrapper*> owner(unit_count, links.front());

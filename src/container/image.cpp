@@ -1,14 +1,13 @@
-// Images as the driver gets them, and the questions asked about every one of them: what is it, does it
-// launch, is it the device runtime, which of its entries counts for this device.
+// Images as the driver gets them, and the questions about each: its kind, whether it launches, whether it is
+// the device runtime, and which of its entries counts for this device.
 //
 // These run on each image that a program loads, so they reject early: by the magic number, then by the symbol
 // names of relocatable machine code, and only where there is none by the PTX.
 //
 // A relocatable cubin names a device-runtime function as an undefined symbol where it calls it and as a
-// defined one where it implements it. That tells the runtime apart from its users, which wrapper it came in
-// does not: nvcc puts libcudadevrt last, but it is an ordinary unit with no name and no flag of its own,
-// there only if something refers to it. In builds with -G the calls sit in local functions of the unit whose
-// mangled names
+// defined one where it implements it. That tells the runtime apart from its users. The wrapper does not: nvcc
+// puts libcudadevrt last, but it is an ordinary unit with no name and no flag of its own. It is there only if
+// something refers to it. In builds with -G the calls sit in local functions of the unit. Their mangled names
 // ("..18cudaLaunchDeviceV2EPv..") merely contain the runtime's, so names are compared whole.
 #include "container/image.h"
 
@@ -41,7 +40,7 @@ constexpr std::array<std::string_view, 12> kLaunchFunctions = {
     "cudaGetParameterBuffer",         "cudaLaunchDevice",         "cudaLaunchDevice_ptsz",
 };
 
-// What libcudadevrt of any toolkit defines; a stand-in for it that lacks launches is none.
+// The functions that libcudadevrt of any toolkit defines. A replacement that lacks launches is none.
 constexpr std::array<std::string_view, 2> kRuntimeFunctions = {"__cudaCDP2LaunchDeviceV2",
                                                                "cudaLaunchDeviceV2"};
 
@@ -138,7 +137,7 @@ const FatbinEntry* smallest(const Fatbin& fatbin, const std::function<bool(const
 bool is_cubin(const FatbinEntry& entry) { return entry.kind == EntryKind::Cubin; }
 bool is_ptx(const FatbinEntry& entry) { return entry.is_ptx(); }
 
-// Whether a device of compute capability `sm` is among those the suffix stands for.
+// True if the suffix admits a device of compute capability `sm`.
 bool suffix_allows(const FatbinEntry& entry, uint32_t sm) {
   switch (entry.arch_suffix()) {
     case 'a':

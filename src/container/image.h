@@ -1,8 +1,8 @@
-// What a CUDA program hands to the driver when it loads device code, taken apart.
+// Images: the device code that a CUDA program hands to the driver, taken apart.
 //
-// A program built with relocatable device code passes a "wrapper" (magic 0x466243B1) of version 2, whose
-// second pointer is a NULL-terminated array of fatbins, one per translation unit plus the CUDA device
-// runtime. A fatbin (magic 0xBA55ED50) is a list of entries: PTX or relocatable machine code (cubin) for one
+// A program built with relocatable device code passes a "wrapper" (magic 0x466243B1) of version 2. Its second
+// pointer is a NULL-terminated array of fatbins, one per translation unit plus the CUDA device runtime. A
+// fatbin (magic 0xBA55ED50) is a list of entries. Each is PTX or relocatable machine code (cubin) for one
 // architecture, stored raw or compressed, with the ptxas options of the build beside it. Other images are a
 // wrapper of version 1 (no relocatable code, hence no device launches), a bare fatbin, a bare cubin (ELF) and
 // bare PTX text.
@@ -92,24 +92,23 @@ std::vector<Fatbin> prelinked_fatbins(const void* wrapper);
 // its pointer may be null: then a Fatbin without bytes comes back).
 Fatbin wrapper_fatbin(const void* wrapper);
 
-// True if `fatbin` is the CUDA device runtime (libcudadevrt), recognised by what it defines. Unpacks one
-// entry, the smallest. Throws Error(Container).
+// True if `fatbin` is the CUDA device runtime (libcudadevrt), recognised by the functions it defines. Unpacks
+// one entry, the smallest. Throws Error(Container).
 bool is_device_runtime(const Fatbin& fatbin);
 
 // True if the unit's relocatable code refers to the device runtime's launch functions
 // (...GetParameterBuffer... / ...LaunchDevice...) without defining them. Looks at the symbol names of the
-// machine code or, where there is none, at the PTX. Cheap rejection is the point: units for which this is
-// false need no parsing. With `sm` only what a device of that compute capability would use is looked at;
-// without, every architecture, which unpacks every entry of a unit that does not launch. Throws
-// Error(Container).
+// machine code or, where there is none, at the PTX. It serves cheap rejection: units for which this is false
+// need no parsing. With `sm` only entries for a device of that compute capability are looked at. Without it
+// every architecture is, which unpacks every entry of a unit that does not launch. Throws Error(Container).
 bool mentions_device_launch(const Fatbin& fatbin, uint32_t sm = 0);
-// The same of machine code by itself, which messages call `name`.
+// Answers this for machine code by itself, which messages call `name`.
 bool mentions_device_launch(std::string_view cubin, const std::string& name);
 
-// Chooses from a fatbin what the driver would take for compute capability `sm` (90 for 9.0): the cubin with
-// the same major and the highest minor not above the device's, and the PTX with the highest arch not above
-// it; of equal ones that for the narrowest set of devices (sm_90a before sm_90), and none that is for other
-// devices. Null when there is none.
+// Chooses from a fatbin the entry that the driver would take for compute capability `sm` (90 for 9.0). The
+// cubin has the same major and the highest minor not above the device's. The PTX has the highest arch not
+// above it. Of equal ones the narrowest set of devices wins (sm_90a before sm_90), and entries for other
+// devices are left out. Null when there is none.
 const FatbinEntry* best_cubin(const Fatbin& fatbin, uint32_t sm);
 const FatbinEntry* best_ptx(const Fatbin& fatbin, uint32_t sm);
 
@@ -119,8 +118,8 @@ const FatbinEntry* nearest_foreign_ptx(const Fatbin& fatbin, uint32_t sm);
 
 // ---- Files (klap-ptx, tests) ----
 
-// One image found in a file: a wrapper of an executable or shared object, a fatbin section of an object file,
-// or the whole file where it is PTX, a fatbin or a cubin.
+// One image found in a file: a wrapper of an executable or shared object, or a fatbin section of an object
+// file. PTX, a fatbin or a cubin is an image as a whole file.
 struct FileImage {
   ImageKind kind = ImageKind::Unknown;
   std::string where;          // "wrapper 0 at 0x1cc538", "section .nv_fatbin at 0x40", "whole file"
