@@ -26,7 +26,7 @@
 //   buffer(pool | malloc)    whether a stream keeps the memory of a queue, or each launch of the kernel
 //                            allocates it; for a kernel only
 //   promotion(auto | none | P | PA | PO | PAO | lookback)
-//                            what becomes of a kernel of one block that launches itself: a chain
+//                            how a kernel of one block that launches itself, a chain, is run
 //   pool(N)                  blocks of a promoted chain
 //   assume(none | noalias)   noalias: the beginning of a link reads nothing that earlier links write before
 //                            their launch
@@ -36,12 +36,12 @@
 // is ignored with a line in the log. Hints give way to the environment and the config file. In a called
 // function that is inlined they belong to the kernel that it is inlined in.
 //
-// KLAP_OVERLAP_BOUNDARY() is for a kernel of one block that launches itself, a chain. It says that what
-// stands in front of it reads nothing that an earlier run of the kernel writes before it launches, so that
-// runs may overlap up to there; all threads of the block must pass it exactly once, before the launch.
-// klap_jit finds such a place by itself; the annotation moves it to the front, or behind loads of which the
-// compiler's output does not show that they read other memory. Everything else is checked: an annotation that
-// stands where more is in the way is ignored.
+// KLAP_OVERLAP_BOUNDARY() is for a kernel of one block that launches itself, a chain. It says that the code
+// in front of it reads nothing that an earlier run of the kernel writes before it launches. So runs may
+// overlap up to there. All threads of the block must pass it exactly once, before the launch. klap_jit finds
+// such a place by itself. The annotation moves it to the front, or behind loads of which the compiler's
+// output does not show that they read other memory. Everything else is checked: an annotation is ignored if
+// anything more is in the way.
 #ifndef KLAP_ANNOTATE_CUH
 #define KLAP_ANNOTATE_CUH
 
@@ -52,7 +52,7 @@
     KLAP_ANNOTATE("__klap_overlap$", "boundary") \
   } while (false)
 
-// ---- what follows is not for use ----
+// ---- implementation, not for use ----
 
 #if defined(__CUDA_ARCH__)
 #define KLAP_ANNOTATE(place, text) asm volatile("{ .reg .pred " place text "; }" ::: "memory");
