@@ -1,7 +1,7 @@
-// klap-ptx cache: what the disk cache holds, emptying it, and filling it before a program runs.
+// klap-ptx cache: lists the contents of the disk cache, empties it, or fills it before a program runs.
 //
-// warm builds what the library would build when it meets the same images on a device of the given kind, under
-// the same settings, so that even a first start compiles nothing.
+// warm builds the modules that the library would build for these images on a device of the given kind, under
+// these settings. So even a first start compiles nothing.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -69,7 +69,7 @@ Warmed warm(const Image& image, jit::DiskCache& cache, const settings::Config& c
   request.cache = &cache;
   request.configuration = settings::canonical_text(config);
   jit::Program program = image.program;
-  // As the library names the module it loads; the name is part of what is kept.
+  // The library gives the module it loads this name, and the name is part of the cached data.
   if (image.kind == container::ImageKind::Ptx) program.units.front().name = "PTX module";
   const auto start = std::chrono::steady_clock::now();
   Warmed out{image.label, sm, jit::rewrite_module(program, request), 0};

@@ -10,9 +10,9 @@
 
 namespace klap::tool {
 
-// What decides about a launch site, shared by explain, rewrite and config.
+// Options that decide about a launch site, shared by explain, rewrite and config.
 struct PolicyOptions {
-  // Values that options like --granularity set, by the environment variable they stand for; empty: not given.
+  // Values that options like --granularity set, by their environment variable; empty: not given.
   std::map<std::string, std::string> values;
   uint32_t sm = 90;  // compute capability to choose images for
   bool debug_units = false;

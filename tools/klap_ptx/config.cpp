@@ -1,8 +1,9 @@
-// klap-ptx config: every setting with the value that is in force and the place it came from.
+// klap-ptx config lists every setting with the value that is in force and the place it came from.
 //
-// Made for the question "why does my key have no effect?", so it shows what won, not what was written. With
-// the name of a kernel the keys of kernels are shown as they apply to that one. Problems in the settings are
-// printed as by every command, but here they also are the result: the exit code is then 1.
+// It is made for the question "why does my key have no effect?". So it shows the value that won, not the
+// values that were written. With the name of a kernel, the keys of kernels are shown as they apply to that
+// one. Problems in the settings are printed as by every command, but here they also are the result: the exit
+// code is then 1.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +38,7 @@ std::vector<Line> effective(const settings::Config& config, const ConfigOptions&
   return lines;
 }
 
-// Where no setting says anything, what the program is annotated with holds.
+// If no setting says anything, the program's annotations hold.
 void apply_hints(std::vector<Line>& lines, const ConfigOptions& options) {
   for_each_image(open_device_code(options.file), options.policy.sm, [&](const Image& image) {
     for (const jit::ProgramHint& hint : jit::program_hints(image.program, options.policy.sm)) {

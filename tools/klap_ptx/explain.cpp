@@ -1,4 +1,5 @@
-// klap-ptx explain: for every launch site, what the library would do and why, or why it would leave it alone.
+// klap-ptx explain tells for every launch site what the library would do and why, or why it would reject the
+// site.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,7 @@
-// klap-ptx extract: everything a file embeds, as files of its own, with index.json saying what each one is.
+// klap-ptx extract writes all device code in a file to files of its own, with an index.json that describes
+// each one.
 //
-// Names tell image, unit, what and for which architecture: image1-unit0.sm_90.cubin,
+// Names tell the image, the unit, the kind and the architecture: image1-unit0.sm_90.cubin,
 // unit2-cudadevrt.compute_75.ptx; the image's number is only there when there are several. A damaged entry
 // does not keep the others from being written: it is reported, marked in the index, and makes the exit
 // code 1.

@@ -117,7 +117,7 @@ void print_summary(const std::vector<jit::SiteRemark>& remarks) {
 }
 
 void print_json(const nlohmann::json& json) {
-  // Names in damaged files may be anything; what is not UTF-8 is replaced rather than thrown at.
+  // Names in damaged files may be anything. Text that is not UTF-8 is replaced, instead of throwing.
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 

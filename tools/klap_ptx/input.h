@@ -1,4 +1,5 @@
-// What the subcommands share: a file taken apart into programs for the pipeline, the policy, and printing.
+// Helpers that the subcommands share: a file taken apart into programs for the pipeline, the policy, and
+// printing.
 #pragma once
 
 #include <functional>

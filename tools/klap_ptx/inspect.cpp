@@ -1,6 +1,6 @@
-// klap-ptx inspect: what is in a file: images, units, kernels, and every launch site with where its
-// configuration and its arguments come from. On request, instead, the results of an analysis for each kernel,
-// or of a pass of the pipeline.
+// klap-ptx inspect lists the contents of a file: images, units, kernels, and every launch site with the
+// origin of its configuration and its arguments. On request, it prints the results of an analysis for each
+// kernel instead, or of a pass of the pipeline.
 #include "jit/inspect.h"
 
 #include <fmt/format.h>
@@ -90,7 +90,7 @@ void show(const InspectOptions& options, json& shown, json what, const std::stri
   shown.push_back(std::move(what));
 }
 
-// Runs the pipeline and shows what the pass left. Passes up to the plan need neither NVRTC nor nvJitLink.
+// Runs the pipeline and shows the result of the pass. Passes up to the plan need neither NVRTC nor nvJitLink.
 void show_stages(const InspectOptions& options, const Image& image, json& shown) {
   const jit::Pass pass = *jit::pass_by_name(options.dump_after);
   jit::Request request = make_request(load_policy(options.policy), options.policy);
@@ -109,7 +109,7 @@ void show_stages(const InspectOptions& options, const Image& image, json& shown)
   }
 }
 
-// Shows what the analyses say about each function that has a body.
+// Shows the results of the analyses for each function that has a body.
 void show_analyses(const InspectOptions& options, const Image& image, json& shown) {
   for (const jit::Unit& unit : image.program.units) {
     if (unit.is_device_runtime || unit.ptx.empty()) continue;
@@ -127,7 +127,7 @@ void inspect_image(const InspectOptions& options, const Image& image, json& imag
   json units = json::array();
   if (!options.json) fmt::print("{}: {}, {}\n", options.file, container::to_string(image.kind), image.where);
   for (const jit::Unit& unit : image.program.units) {
-    // The device runtime's own kernels are nobody's business here.
+    // The device runtime's own kernels are not listed here.
     const jit::UnitInfo info = unit.is_device_runtime ? jit::UnitInfo{} : jit::inspect_unit(unit);
     units.push_back(unit_json(unit, info));
     if (options.json) continue;

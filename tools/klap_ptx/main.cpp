@@ -1,4 +1,5 @@
-// klap-ptx: what klap_jit sees in a program and what it would do with it, without running anything.
+// klap-ptx shows the launches that klap_jit sees in a program and what it would do with them, without running
+// anything.
 //
 // This file is the command line only. Exit codes: 0 done, 1 the input is bad or cannot be treated, 2 the
 // command line is wrong.
@@ -207,7 +208,7 @@ int usage_error(std::string_view message) {
   return kBadUsage;
 }
 
-// What is wrong with a first word that is no subcommand; CLI11 would only say that a subcommand is required.
+// The error text for a first word that is no subcommand; CLI11 would only say that a subcommand is required.
 std::string check_subcommand(const CLI::App& app, std::string_view word) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
