@@ -1,6 +1,6 @@
-// What most files of src include, for builds from nothing (KLAP_PRECOMPILE_HEADERS): reading these headers
-// takes longer than compiling most of the files. No file may count on it: builds without it are the usual
-// ones.
+// Headers that most files of src include, for builds from nothing (KLAP_PRECOMPILE_HEADERS): reading them
+// takes longer than compiling most of the files. No file may rely on this header: builds without it are the
+// usual ones.
 #pragma once
 
 #include <fmt/format.h>

@@ -34,7 +34,7 @@ struct klap_module {
 namespace klap::api {
 namespace {
 
-// The shortest structs there ever were: those of KLAP_API_VERSION 1.
+// The shortest structs that there ever were: the structs of KLAP_API_VERSION 1.
 constexpr size_t kFirstOptions = offsetof(klap_options, ptxas_options) + sizeof(const char*);
 constexpr size_t kFirstVariant = offsetof(klap_variant, child_block_threads) + sizeof(uint32_t);
 // A variant that says all that version 2 has to say.
@@ -76,7 +76,7 @@ klap_status fail(klap_status status, const char* text) noexcept {
   return status;
 }
 
-// A parameter of the call is wrong. Not an Error: those speak about images, and their codes are theirs.
+// A parameter of the call is wrong. This is no Error: errors are about images, and their codes are for these.
 struct BadArgument {
   const char* text;
 };
@@ -100,7 +100,7 @@ klap_status run(const Work& work) noexcept {
   }
 }
 
-// The same, in which the thread is not cancelled.
+// Runs the work as above, and the thread is not cancelled in it.
 template <class Work>
 klap_status guarded(const Work& work) {
   int before = PTHREAD_CANCEL_ENABLE;
