@@ -1,13 +1,13 @@
 // The markers of a consumer's template: functions that are never there. The code of the child is spliced in
 // where they are called.
 //
-// Constants: KLAP_BLOCKS_DIFFER where a child's block is not the same at every launch (sizes.h); KLAP_ONE_ROW
-// where it is told another one (rounds.h).
+// Constants: KLAP_BLOCKS_DIFFER if a child's block is not the same at every launch (sizes.h); KLAP_ONE_ROW if
+// the child is told a larger block than it was launched with (rounds.h).
 #ifndef KLAP_CHILD_H
 #define KLAP_CHILD_H
 
-// What a thread of the child does that has that place in the child's grid and block. `arguments` is where
-// they stand in the record.
+// Runs the thread of the child that has that place in the child's grid and block. `arguments` is their
+// address in the record.
 extern "C" __device__ void __klap_child_body(const unsigned char* arguments, unsigned int ctaid_x,
                                              unsigned int ctaid_y, unsigned int ctaid_z,
                                              unsigned int nctaid_x, unsigned int nctaid_y,

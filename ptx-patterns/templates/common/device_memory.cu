@@ -6,21 +6,21 @@
 //   | KlapPiece | memory of a lane | KlapPiece | memory of the next lane | ...
 //
 // The header in front of a piece leads to the first piece's, which counts the pieces in use. So a piece may
-// be freed by itself, by whoever has it, in this kernel or in another one; whoever frees the last piece frees
-// the allocation. Memory that is not shared has the same header: every function of the module that takes or
-// frees memory is one of these.
+// be freed by itself, by any thread, in this kernel or in another one. The thread that frees the last piece
+// frees the allocation. Memory that is not shared has the same header: every function of the module that
+// takes or frees memory is one of these.
 //
-// Nobody is refused for what a group asks: where its allocation fails, each lane asks by itself. So do lanes
-// that ask for nothing or for more than any device has, and what the device's own functions answer them is
-// the program's answer, whatever that is.
+// No lane is refused because of its group's request: if the group's allocation fails, each lane asks by
+// itself. So do lanes that ask for nothing or for more than any device has. The program gets the answer of
+// the device's own functions then, whatever that is.
 //
-// A program may hand a pointer on in a way that orders only the pointer (a relaxed atomic, a shuffle):
-// nothing of the memory need have been written. The header was. So there is a fence behind what writes it and
-// one before what reads it; and it is read by atomics, which never see an older value than the one that is
+// A program may hand a pointer on in a way that orders only the pointer (a relaxed atomic, a shuffle). It
+// need not have written to the memory, but the header was written. So there is a fence behind the header's
+// write and one before its read. It is read by atomics, which never see an older value than the one that is
 // there.
 //
-// The functions of the names __klap_native_* are the device's own, of the others those that the module's
-// calls become. Constants: KLAP_RUNTIME where the module calls cudaMalloc or cudaFree.
+// The functions named __klap_native_* are the device's own. The module's calls become calls of the others.
+// Constants: KLAP_RUNTIME where the module calls cudaMalloc or cudaFree.
 struct alignas(16) KlapPiece {
   KlapPiece* allocation;      // its first piece
   unsigned long long in_use;  // of a first piece: how many pieces are not freed yet, and where they are from
@@ -35,9 +35,9 @@ extern "C" __device__ unsigned int __klap_native_runtime_malloc(void** memory, K
 extern "C" __device__ unsigned int __klap_native_runtime_free(void* memory);
 
 enum : KlapBytes {
-  // No sum of what 32 lanes share overflows, and no device has that much for one of them.
+  // No sum over 32 lanes overflows with this limit, and no device has that much for one of them.
   kLargestShared = 1ull << 40,
-  // What is asked for instead of more than that. Near the largest number, where a header no longer fits, the
+  // Larger requests ask for this instead. Near the largest number, where a header no longer fits, the
   // device's own malloc answers with an address.
   kNobodyHas = 1ull << 62,
   // In the count: cudaMalloc gave the allocation, and cudaFree takes it back.
@@ -58,7 +58,7 @@ static __device__ __forceinline__ KlapBytes add(KlapBytes* word, KlapBytes value
   return before;
 }
 
-// Reads a header, which nobody needs any more.
+// Reads a header that no thread needs any more.
 static __device__ __forceinline__ KlapPiece* take_out(KlapPiece** word) {
   KlapPiece* before;
   asm volatile("atom.relaxed.gpu.exch.b64 %0, [%1], 0;" : "=l"(before) : "l"(word) : "memory");
@@ -97,7 +97,8 @@ static __device__ __forceinline__ void* alone(void* allocation, KlapBytes from) 
   return begin_piece(piece, piece);
 }
 
-// A piece of what the active lanes share; null where this lane shares nothing or there is no room for all.
+// A piece of the allocation that the active lanes share. Null if this lane shares nothing or there is no room
+// for all.
 static __device__ __noinline__ void* take_together(KlapBytes bytes) {
   const unsigned int active = __activemask();
   __syncwarp(active);
@@ -153,8 +154,8 @@ extern "C" __device__ unsigned int __klap_runtime_malloc(void** memory, KlapByte
 
 // ---- freeing ----
 
-// Counts a piece out, and frees the allocation with the last one: what was done with the others has then been
-// done. Returns what cudaFree would have returned.
+// Counts a piece out, and frees the allocation with the last one. By then all accesses to the other pieces
+// have been done. Returns the result that cudaFree would have returned.
 static __device__ __forceinline__ unsigned int give_back(void* memory) {
   fence();
   KlapPiece* const piece = static_cast<KlapPiece*>(memory) - 1;

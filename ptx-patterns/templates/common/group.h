@@ -1,11 +1,11 @@
-// Whose children become one launch: the group of blocks that a thread of a recording parent belongs to, and
-// its part of the queue.
+// A group is the blocks of a recording parent whose children become one launch. This file finds a thread's
+// group and the group's part of the queue.
 //
 // Groups are KLAP_GROUP_BLOCKS consecutive blocks of the parent's grid, the last one as many as are left.
 // Without that constant the whole grid is one group that counts in the queue's head, and all of this costs
-// nothing. A group's counters are in global memory even where it is a single block: counters in shared memory
-// would have to be cleared behind a barrier that all kernels enter with, and would add to the shared memory
-// of parents that have none left. Blocks count at different addresses, so the atomics do not queue up.
+// nothing. A group's counters are in global memory even if it is a single block. Counters in shared memory
+// would need clearing behind a barrier that all kernels enter with. They would add to the shared memory of
+// parents that have none left. Blocks count at different addresses, so the atomics do not queue up.
 #ifndef KLAP_GROUP_H
 #define KLAP_GROUP_H
 

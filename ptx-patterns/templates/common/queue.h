@@ -1,21 +1,22 @@
 // The record queue of one launch context: the layout that device templates and the host runtime share.
 //
 // A recording parent appends one record per child launch; the consumer runs them, started by the host or by
-// the last thread of the parent. Record index and block prefix come from one 64-bit atomic, so the two agree
-// whatever order warps arrive in, and the prefix array is sorted by construction. Children too large for the
-// packed prefix ("big": 2^16 blocks or more) take slots from the far end of the same array and need no
-// prefix: each is wide enough to fill the GPU by itself. (Where threads are counted in place of blocks:
-// flat.h.) Because every thread of the parent's grid launches at most once, `capacity` = threads of that grid
-// makes overflow impossible.
+// the last thread of the parent. Record index and block prefix come from one 64-bit atomic. So the two agree
+// in whatever order warps arrive, and the prefix array is sorted by construction. Children too large for the
+// packed prefix ("big": 2^16 blocks or more) take slots from the far end of the same array. They need no
+// prefix: each is wide enough to fill the GPU by itself. (flat.h counts threads in place of blocks.) Because
+// every thread of the parent's grid launches at most once, `capacity` = threads of that grid makes overflow
+// impossible.
 //
-// Where groups of blocks launch their children apart from each other, each group has counters of its own and
+// If groups of blocks launch their children apart from each other, each group has counters of its own. It
 // fills its own stretch of the arrays, as many slots as it has threads (group.h). All counters are zero
 // between two parents, so a queue serves grids and blocks of any size without being written anew.
 //
-// Who empties the counters must know that nobody reads them any more. A consumer that the host launches would
-// have to count its blocks out for that, which costs it two microseconds, as long as running a few children
-// takes. So a queue may have two heads, for parents in turn: a consumer that is made for that empties the one
-// that it does not read, which the consumer before it, long complete, has read (consumer_end.h).
+// The counters may be emptied only when no thread reads them any more. A consumer that the host launches
+// would have to count its blocks out for that. This costs it two microseconds, as long as running a few
+// children takes. So a queue may be double-buffered: it has two heads, used by alternate parents. A consumer
+// that is made for that empties the head that it does not read. The consumer before it, long complete, has
+// read that one (consumer_end.h).
 //
 // This file is compiled by NVRTC into the templates and by the host compiler into the runtime.
 #ifndef KLAP_QUEUE_H
@@ -23,11 +24,11 @@
 
 #include "common/report.h"
 
-// What the threads that fill a queue, or one stretch of it, count.
+// The counters of the threads that fill a queue, or one stretch of it.
 struct KlapCounters {
-  // records in the low 24 bits, virtual blocks in the high 40. Neither can carry: at most 2^24 - 1 records of
-  // less than 2^16 blocks. (Or threads, of which a child that counts has less where there may be more
-  // records.)
+  // Records in the low 24 bits, virtual blocks in the high 40. Neither can carry: there are at most 2^24 - 1
+  // records of less than 2^16 blocks. (If threads are counted, a child that counts has fewer the more records
+  // there may be.)
   unsigned long long packed;
   unsigned int big;  // records taken from the far end
   // Consumer blocks that have left (launcher "host") or threads of the parent that have ("device"); the last
@@ -42,17 +43,17 @@ struct KlapCounters {
 struct KlapGroup;
 
 // Arguments that are the same for all children of the grid, or of a group, have a place of so many bytes. The
-// queue's own is behind its head, in memory that every queue has; a group's is beside its counters. Whoever
-// takes the first record stores them, the first from either end: two threads at most, which store the same.
-// Nobody reads them before all threads of the grid, or of the group, have left.
+// queue's own is behind its head, in memory that every queue has. A group's is beside its counters. The
+// thread that takes the first record stores them, the first from either end. These are two threads at most,
+// which store the same. No thread reads them before all threads of the grid, or of the group, have left.
 #define KLAP_ONCE_OFFSET 64
 #define KLAP_ONCE_BYTES 192
 #define KLAP_GROUP_ONCE_BYTES 80  // with it a group takes a line of the caches
 #define KLAP_HEAD_BYTES (KLAP_ONCE_OFFSET + KLAP_ONCE_BYTES)
 #define KLAP_SEQUENCE_ONCE 32  // where an exact grid's parameter (sequence.h) says which place it is
 
-// The head. Where groups have their own counters, its own count the groups: `exited` those that have left,
-// `big` those whose children wait to be launched, `packed` those whose turn it is (leave_grid.cu).
+// The head. If groups have their own counters, the head's own count the groups: `exited` those that have
+// left, `big` those whose children wait to be launched, `packed` those whose turn it is (leave_grid.cu).
 struct KlapQueue : KlapCounters {
   unsigned int capacity;       // in records
   int other;                   // bytes from here to the queue's other head; 0: there is none
@@ -71,7 +72,7 @@ struct KlapGroup : KlapCounters {
 };
 
 // A record begins with the child's grid (record_grid.h). Its arguments follow at KLAP_ARGS_OFFSET, laid out
-// as the child's parameter block; or, in a packed record, those that are read and differ between children
+// as the child's parameter block. In a packed record, the arguments that are read and differ between children
 // stand behind the grid wherever there is room. A launch that CUDA refuses leaves a record of no blocks.
 #define KLAP_INDEX_BITS 24
 #define KLAP_MAX_RECORDS ((1u << KLAP_INDEX_BITS) - 1)

@@ -1,10 +1,10 @@
-// Where the process sees how many children there were (KLAP_STATS), also when their context is gone by then:
-// in host memory that kernels write to.
+// The process sees here how many children there were (KLAP_STATS), also when their context is gone by then.
+// The place is host memory that kernels write to.
 //
-// To read that memory takes a kernel as long as a small consumer takes in all, and it would end that much
-// later. So who counts knows the total from device memory and only writes it over there. That works where one
-// kernel of a stream counts after the other. Those that count at the same time add in host memory, in words
-// of their own.
+// A kernel needs as long to read that memory as a small consumer takes in all, and it would end that much
+// later. So the counting code knows the total from device memory and only writes it to the host's. That works
+// if one kernel of a stream counts after the other. Kernels that count at the same time add in host memory,
+// in words of their own.
 //
 // This file is compiled by NVRTC into the templates and by the host compiler into the runtime.
 #ifndef KLAP_REPORT_H
@@ -26,9 +26,9 @@ struct KlapReport {
 
 #ifdef __CUDACC_RTC__
 
-// All of these do nothing where nobody asked.
+// All of these do nothing if no report is asked for.
 
-// For who is alone in the stream.
+// For code that is alone in the stream.
 static __device__ __forceinline__ void report_next(KlapReport* report, unsigned int word,
                                                    unsigned long long more) {
   if (report == nullptr || more == 0) return;
@@ -42,7 +42,7 @@ static __device__ __forceinline__ void report_beside_others(KlapReport* report, 
   if (report != nullptr && more != 0) atomicAdd(report->words + KLAP_REPORT_ADDED + word, more);
 }
 
-// For who ends the grid right behind it.
+// For code that ends the grid directly behind it.
 static __device__ __forceinline__ void report_failure(KlapReport* report) {
   if (report == nullptr) return;
   reinterpret_cast<volatile unsigned long long*>(report->words)[KLAP_REPORT_FAILURES] = 1;

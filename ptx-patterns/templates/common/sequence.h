@@ -1,8 +1,8 @@
 // The sequence of virtual blocks that recorded children form, as the kernels that run them read it.
 //
 // The blocks of all children, one child after another, are numbered through; `prefix` holds each child's
-// first number. Who runs block n searches its child there once and splits the rest into the child's own
-// coordinates.
+// first number. The group that runs block n searches its child there once and splits the rest into the
+// child's own coordinates.
 #ifndef KLAP_SEQUENCE_H
 #define KLAP_SEQUENCE_H
 
@@ -30,15 +30,15 @@ typedef unsigned int Linear;
 typedef unsigned long long Linear;
 #endif
 
-// Whether nobody has written records since this kernel began.
+// True if no thread has written records since this kernel began.
 #ifdef KLAP_AWAIT_PARENT
 enum : bool { kReadOnly = false };
 #else
 enum : bool { kReadOnly = true };
 #endif
 
-// A child's first block. The non-coherent cache is for what nobody writes while the kernel lives, and one
-// that awaits its parent (await.h) has lived while that wrote.
+// A child's first block. The non-coherent cache is for memory that is not written while the kernel lives. A
+// kernel that awaits its parent (await.h) has lived while that wrote.
 static __device__ __forceinline__ unsigned long long first_block(const unsigned long long* prefix,
                                                                  unsigned int record) {
 #ifdef KLAP_AWAIT_PARENT
@@ -64,8 +64,8 @@ static __device__ __forceinline__ unsigned int find_record(const unsigned long l
   return low;
 }
 
-// The same for all 32 threads of a warp together: one of 64 parts in each step, rather than one of two. Each
-// step is an access of memory that the next one waits for.
+// Finds a record by all 32 threads of a warp together: one of 64 parts in each step, rather than one of two.
+// Each step is an access of memory that the next one waits for.
 static __device__ __forceinline__ unsigned int find_record_as_warp(const unsigned long long* prefix,
                                                                    unsigned int records,
                                                                    unsigned long long block) {

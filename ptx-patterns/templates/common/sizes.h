@@ -1,13 +1,13 @@
 // Children whose blocks, or whose dynamic shared memory, are not the same for all launches of a site.
 //
-// A record then holds the child's block in the fourth word, behind its grid. Who launches many children as
-// one grid gives all of them the largest block and the most shared memory that one of them asked for: who
-// records counts those in the queue (KlapCounters), and a block of a smaller child lets the threads go that
-// it does not have.
+// A record then holds the child's block in the fourth word, behind its grid. A launch of many children as one
+// grid gives all of them the largest block and the most shared memory that one of them asked for. The
+// recording threads keep these maxima in the queue (KlapCounters). A block of a smaller child lets its
+// surplus threads end.
 //
-// Constants: KLAP_BLOCKS_DIFFER where blocks do, with KLAP_CHILD_X, _Y, _Z for the extents that are the same
-// for all launches; KLAP_SHARED_DIFFERS where dynamic shared memory does. Where blocks are all the same,
-// KLAP_CHILD_X, _Y, _Z are what they are.
+// Constants: KLAP_BLOCKS_DIFFER if blocks do, with KLAP_CHILD_X, _Y, _Z for the extents that are the same for
+// all launches; KLAP_SHARED_DIFFERS if dynamic shared memory does. If blocks are all the same, KLAP_CHILD_X,
+// _Y, _Z are their extents.
 #ifndef KLAP_SIZES_H
 #define KLAP_SIZES_H
 

@@ -1,4 +1,4 @@
-// What the converged lanes of a warp work out together.
+// Operations that the converged lanes of a warp do together.
 #ifndef KLAP_WARP_H
 #define KLAP_WARP_H
 
