@@ -1,30 +1,23 @@
-// The consumer: one kernel that runs every recorded child, enqueued right after the parent in the same
-// stream.
-//
-// It is launched with as many blocks as fit on the GPU. All recorded children form one sequence of virtual
-// blocks; a group of KLAP_CHILD_THREADS threads takes an equal contiguous share of it, searches the record of
-// its first block once and then steps. (Smaller shares, taken one after another where blocks' times differ,
-// cost more than they gain: thousands of groups ask for them at one place.) Children of 2^16 blocks or more
-// follow, each spread over all groups. The call of
-// __klap_child_body is a marker: the child's own code is spliced in there, with its parameters read from the
-// record and its special registers taken from the marker's arguments.
-//
-// Several groups share a physical block (KLAP_PACK) where children are small. Where the threads of a child
-// work together, they must also be together when one of its blocks ends and the next begins: a warp, so that
-// warp operations meet those of the same block and see all its lanes; or the whole block, so that nobody
-// writes to shared memory that others still read, and every barrier is that of the same block. Everything
-// that decides which block is next is computed alike by all threads of a group. (Where threads may leave
-// before others meet: exits.h.)
-//
-// Where children's blocks differ, which they may where threads have nothing to do with each other, what is
-// numbered and shared out is not blocks but their warps: each is run by a group of 32 threads, of which those
-// idle that the last warp of a block does not have.
-//
-// Constants: those of sizes.h; KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; KLAP_LEAST_BLOCKS, how many
-// blocks a multiprocessor must have registers for, unless that is left open; those of record_grid.h;
-// KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_WARPS_TOGETHER when the child's block
-// is a multiple of a warp whose lanes belong together, KLAP_BLOCKS_TOGETHER when the whole block does
-// (KLAP_PACK is then 1); those of exits.h, await.h and consumer_end.h.
+// The consumer: one kernel that runs every recorded child, enqueued directly after the parent in the same
+// stream.  It is launched with as many blocks as fit on the GPU. All recorded children form one sequence of
+// virtual blocks; a group of KLAP_CHILD_THREADS threads takes an equal contiguous share of it, searches the
+// record of its first block once and then steps. (Smaller shares, taken one after another if blocks' times
+// differ, cost more than they gain: thousands of groups ask for them at one place.) Children of 2^16 blocks
+// or more follow, each spread over all groups. The call of __klap_child_body is a marker: the child's own
+// code is spliced in there. Its parameters are read from the record, and its special registers are taken from
+// the marker's arguments.  Several groups share a physical block (KLAP_PACK) if children are small. If the
+// threads of a child work together, they must also be together when one of its blocks ends and the next
+// begins. It may be a warp that stays together: then warp operations meet those of the same block and see all
+// its lanes. Or it is the whole block: then no thread writes to shared memory that others still read, and
+// every barrier is one of the same block. All threads of a group compute alike which block is next. (exits.h
+// handles threads that may leave before others meet.)  Children's blocks may differ if their threads do not
+// meet or share memory. Then not blocks but their warps are numbered and shared out. A group of 32 threads
+// runs each warp; threads that the last warp of a block does not have are idle.  Constants: those of sizes.h;
+// KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; KLAP_LEAST_BLOCKS, the min blocks per SM, unless that is
+// left open; those of record_grid.h; KLAP_GRID_1D when every child's grid has one row and one layer;
+// KLAP_WARPS_TOGETHER when the child's block is a multiple of a warp whose lanes belong together,
+// KLAP_BLOCKS_TOGETHER when the whole block does (KLAP_PACK is then 1); those of exits.h, await.h and
+// consumer_end.h.
 #include "aggregate/consumer_end.h"
 #include "common/await.h"
 #include "common/child.h"
@@ -42,7 +35,7 @@ typedef unsigned long long Place;  // of a warp among those of a child
 typedef Linear Place;
 #endif
 
-// So many virtual blocks, or warps of them, a child has.
+// The number of virtual blocks, or of their warps, that a child has.
 static __device__ __forceinline__ Place size_of(const uint4& grid) {
   const Place blocks = static_cast<Place>(grid.x) * grid.y * grid.z;
 #ifdef KLAP_BLOCKS_DIFFER
@@ -64,7 +57,7 @@ static __device__ __forceinline__ Place quotient(Place dividend, unsigned int di
 #if defined(KLAP_GRID_X) && defined(KLAP_GRID_Y) && defined(KLAP_GRID_Z) && !defined(KLAP_BLOCKS_DIFFER)
 #if KLAP_GRID_X * KLAP_GRID_Y * KLAP_GRID_Z > 0 && \
     KLAP_GRID_X * KLAP_GRID_Y * KLAP_GRID_Z < KLAP_BIG_CHILD_BLOCKS
-// So many blocks every child has: there is nothing to search.
+// Every child has so many blocks, so there is nothing to search.
 #define KLAP_BLOCKS_EACH (KLAP_GRID_X * KLAP_GRID_Y * KLAP_GRID_Z)
 #endif
 #endif

@@ -1,17 +1,17 @@
-// How a consumer that the host launched leaves its queue, and which of its blocks need not even come to it:
-// there are as many as fit on the device, and often far less to do.
+// How a consumer that the host launched leaves its queue, and which of its blocks have no work. It has as
+// many blocks as fit on the device, and often far less to do.
 //
 // The working blocks count themselves out at one place, and the last one empties the head. With
-// KLAP_TWO_HEADS the consumer reads one of the queue's heads (queue.h) and its first block empties the other
-// one: nobody waits for anybody.
+// KLAP_TWO_HEADS the queue is double-buffered: the consumer reads one of its heads (queue.h), and its first
+// block empties the other one. Then no block waits for another.
 //
-// Constants: KLAP_TWO_HEADS where it is so.
+// Constants: KLAP_TWO_HEADS if it is so.
 #ifndef KLAP_CONSUMER_END_H
 #define KLAP_CONSUMER_END_H
 
 #include "common/queue.h"
 
-// What the parent counted.
+// The counters that the parent left.
 struct KlapCounted {
   unsigned long long packed;
   unsigned int big;
@@ -35,9 +35,10 @@ static __device__ __forceinline__ KlapCounted counted_in(const KlapQueue* queue)
   return counted;
 }
 
-// How many of the kernel's blocks have something to run, the first ones, where `blocks` could share what is
-// counted; all of them share big children. One looks after records that ask for nothing. To a block that
-// comes so late that the queue is empty again, none have: rightly, as it is not one of them.
+// The number of the kernel's blocks that have something to run; these are the first ones. `blocks` blocks
+// could share the counted work, and all blocks share big children. One block looks after records that ask for
+// nothing. For a block that comes so late that the queue is empty again, the number is 0: rightly, as it is
+// not one of them.
 static __device__ __forceinline__ unsigned int working_blocks(const KlapCounted& counted,
                                                               unsigned long long blocks) {
   if (counted.big != 0 || blocks >= gridDim.x) return gridDim.x;
@@ -51,8 +52,8 @@ static __device__ __forceinline__ void empty(KlapCounters* head) {
 
 #ifdef KLAP_TWO_HEADS
 
-// Makes the other head ready for the next parent. Whoever used it last is complete: the parent ahead of this
-// consumer began behind that.
+// Makes the other head ready for the next parent. The consumer that used it last is complete: the parent
+// ahead of this consumer began behind that one.
 static __device__ __forceinline__ void begin(KlapQueue* queue, const KlapCounted& counted) {
   if (blockIdx.x != 0 || threadIdx.x != 0) return;
   empty(reinterpret_cast<KlapQueue*>(reinterpret_cast<unsigned char*>(queue) + queue->other));
@@ -66,7 +67,7 @@ static __device__ __forceinline__ void leave(KlapQueue*, unsigned int) {}
 static __device__ __forceinline__ void begin(KlapQueue*, const KlapCounted&) {}
 
 // Counts a working block out; the last one leaves the queue empty for the next parent. The second fence
-// acquires what the others released, so that they read the counters before these are reset.
+// acquires what the others released. So they have read the counters before these are reset.
 static __device__ __forceinline__ void leave(KlapQueue* queue, unsigned int working) {
   __syncthreads();
   if (threadIdx.x != 0) return;

@@ -1,18 +1,18 @@
-// The flat consumer: as consumer.cu, but what is shared out is not blocks of children but single threads.
+// The flat consumer: it works as consumer.cu, but shares out single threads instead of blocks of children.
 //
 // The threads of all recorded children that may pass their guard (flat.h) form one sequence. A warp takes an
-// equal contiguous share of it, 32 threads a step, so that the tail of one child and the heads of the next
-// ones stand in it together. It searches the record of its first thread once. After that it looks at the
-// prefixes of the next 32 records, a lane each: it runs what whole steps the record still has, or else every
+// equal contiguous share of it, 32 threads a step. So the tail of one child and the heads of the next ones
+// stand in it together. It searches the record of its first thread once. After that it looks at the prefixes
+// of the next 32 records, a lane each. It runs the whole steps that the record still has. Otherwise every
 // lane finds out among them which record it is in.
 //
-// Only children whose threads have nothing to do with each other run here: no barriers, no warp operations,
-// no shared memory. Each thread gets the very place in its block and grid that it has natively, so what it
-// computes from that is the same. What a step does with others is done before the child's body, and the warp
-// comes together at the next step.
+// Only children whose threads do not meet or share memory run here: no barriers, no warp operations, no
+// shared memory. Each thread gets the very place in its block and grid that it has natively, so it computes
+// the same from that. All operations of a step that involve other lanes come before the child's body. The
+// warp comes together again at the next step.
 //
-// Big children follow. All warps share each of them, beginning where the one before ended, so that many which
-// are smaller than the GPU do not all fall to the same warps.
+// Big children follow. All warps share each of them, beginning where the one before ended. So many children
+// that are smaller than the GPU do not all fall to the same warps.
 //
 // Constants: those of sizes.h, with one dimension; KLAP_ONE_ROW where children are one block each (rounds.h);
 // KLAP_THREADS of a block, a multiple of a warp; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; those of
@@ -154,7 +154,7 @@ extern "C" __global__ void __launch_bounds__(KLAP_THREADS) __klap_consumer(KlapQ
         }
         const unsigned int before = count_up_to(distance, lane);
         own += before;
-        // A lane that is not below `known` may be in a record behind those that were looked at.
+        // A lane that is not below `known` may be in a record behind those that were examined.
         const bool runs = lane < known && at + lane < end;
         index = runs ? at + lane - first_block(queue->prefix, own) : 0;
         steps = runs ? 1 : 0;

@@ -2,17 +2,17 @@
 // thread.
 //
 // Its blocks are the child's own: as many as all children have together, each of exactly the child's block
-// size. So a block that searched its child and its place in it behaves from there on like the block CUDA
-// would have started: `ret` ends the thread, a barrier waits for the threads of this block only, and nothing
-// of another child runs in it before or after. That is why all children with barriers, warp operations and
-// shared memory can run here, and not all in consumer.cu, whose groups of threads run one block after
+// size. So a block searches its child and its place in it, and from there on behaves like the block CUDA
+// would have started. `ret` ends the thread, a barrier waits for the threads of this block only, and nothing
+// of another child runs in it before or after. So all children with barriers, warp operations and shared
+// memory can run here. Not all of them can run in consumer.cu, whose groups of threads run one block after
 // another.
 //
-// Nothing is reset here: the parent did that before it launched, and the next parent of the stream, which may
+// Nothing is reset here: the parent did that before it launched. The next parent of the stream, which may
 // overwrite the records, starts only when this kernel and its parent are complete.
 //
-// Where children's blocks differ, all have as many threads as the largest, and those that a child does not
-// have end at once: for what follows, they are lanes and warps that were never there.
+// If children's blocks differ, all have as many threads as the largest. Threads that a child does not have
+// end at once: for the code behind, they are lanes and warps that were never there.
 //
 // Constants: those of sizes.h, with KLAP_MOST_THREADS, the largest block of all, where blocks differ;
 // KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; those of record_grid.h; KLAP_GRID_1D when every child's grid has

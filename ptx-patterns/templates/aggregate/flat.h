@@ -1,10 +1,10 @@
-// Children that run thread by thread: what is counted and shared out is not their blocks but those of their
-// threads that may do something.
+// Children that run thread by thread: instead of their blocks, their threads that may have an effect are
+// counted and shared out.
 //
-// Who records a child knows its grid, and often the bound that the child's threads first compare their linear
-// index with. The queue's prefix then counts the threads whose index is below it. A child that has more of
-// them than the prefix has room for is "big" and needs none; how many that are is told by the records that
-// there may be, so that the sum can never carry out of the 40 bits.
+// The thread that records a child knows its grid, and often the bound that the child's threads first compare
+// their linear index with. The queue's prefix then counts the threads whose index is below it. A child that
+// has more of them than the prefix has room for is "big" and needs none. The limit follows from the largest
+// possible number of records, so that the sum can never carry out of the 40 bits.
 //
 // Constants: KLAP_FLAT where it is so, the threads of a child's block, or 0 where blocks differ; KLAP_BOUND,
 // the bound's type, where it is known; KLAP_BOUND_COMPARED, the type of 64 bits as which it is compared;
@@ -14,7 +14,7 @@
 
 #include "common/queue.h"
 
-// No child that counts has more: what the lanes of a warp have together is a number of 32 bits.
+// A child that counts has at most so many threads: the sum over the lanes of a warp is a number of 32 bits.
 #define KLAP_FLAT_MOST_BITS 17
 
 // A child of which so much is counted is big. The queue holds less than 2^(32 - clz) records.

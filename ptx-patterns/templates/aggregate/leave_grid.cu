@@ -1,17 +1,16 @@
-// How the threads of a recording parent leave when the parent launches its children itself: each is counted
-// out, and the last one of its group launches all that the group recorded as an exact grid (exact.cu). The
-// group is the whole grid, or a few consecutive blocks of it (group.h).
+// How the threads of a recording parent leave when the parent launches its children itself. Each is counted
+// out, and the last one of its group launches all recorded children of the group as an exact grid (exact.cu).
+// The group is the whole grid, or a few consecutive blocks of it (group.h).
 //
-// Two functions (and others instead of the second where groups have several queues). __klap_leave() is
+// There are two functions (and others instead of the second if groups have several queues). __klap_leave() is
 // spliced in front of every way out of the parent and says whether this thread is the last;
 // __klap_launch_children() stands once at the parent's end and is reached by that thread alone. Threads are
-// counted, not blocks: a block can lose threads to early returns long before the rest is done, and waiting
-// for them at a barrier could block threads that will never come.
+// counted, not blocks: a block can lose threads to early returns long before the rest is done. A barrier
+// could wait for threads that never come.
 //
 // A grid can have many more groups than CUDA takes launches that have not begun. A group whose launch is
-// refused must not wait for room: its block would keep its place on the GPU, and were all places taken by
-// such blocks, no child could run. So it leaves its children to the last group of the grid, which alone may
-// wait.
+// refused must not wait for room. Its block would keep its place on the GPU, and if such blocks took all
+// places, no child could run. So it leaves its children to the last group of the grid, which alone may wait.
 //
 // The calls __klap_get_buffer and __klap_device_launch are markers for the device runtime's functions, whose
 // names are those that the parent's own launch used.
@@ -28,9 +27,9 @@
 extern "C" __device__ void* __klap_get_buffer(void* kernel, dim3 grid, dim3 block, unsigned int shared_bytes);
 extern "C" __device__ unsigned int __klap_device_launch(void* buffer, void* stream);
 
-// The parent's grid is complete only when all it launched is. Children of one queue need no order among
-// themselves, so the stream without any order will do for one queue. Of several, each comes behind the one
-// before in the thread's default stream.
+// The parent's grid is complete only when all its launches are. Children of one queue need no order among
+// themselves, so one queue launches into the stream without any order. Children of several queues go into the
+// thread's default stream, each queue behind the one before.
 #ifdef KLAP_IN_ORDER
 static constexpr unsigned long long kStream =
     0;  // of the block, or of the thread where the program was built so
@@ -38,8 +37,8 @@ static constexpr unsigned long long kStream =
 static constexpr unsigned long long kStream = 4;  // cudaStreamFireAndForget
 #endif
 static constexpr unsigned int kLargestGrid = 0x7fffffffu;
-// A launch fails while others fill the pool of pending ones. Those of other kernels get about a second; those
-// of this grid's own groups, which fill it as a matter of course and may all run long, a minute.
+// A launch fails while others fill the pool of pending ones. Launches of other kernels get about a second.
+// Launches of this grid's own groups get a minute: they fill the pool regularly and may all run long.
 #ifdef KLAP_GROUP_BLOCKS
 static constexpr int kAttempts = 60000;
 #else
@@ -47,7 +46,7 @@ static constexpr int kAttempts = 1000;
 #endif
 static constexpr unsigned int kPauseNanoseconds = 1000000;
 
-// Orders what threads of a group write before what they count, and what they count before what they read.
+// Orders the writes of a group's threads before their counts, and their counts before their reads.
 static __device__ __forceinline__ void fence_group() {
 #if defined(KLAP_GROUP_BLOCKS) && KLAP_GROUP_BLOCKS == 1
   __threadfence_block();  // a launch takes along what its thread has seen of its block
@@ -57,8 +56,8 @@ static __device__ __forceinline__ void fence_group() {
 }
 
 // Counts this thread out; 1 if it is the last of its group. The threads that leave together share one atomic.
-// What they wrote is released with it (the warp's lanes to their leader by __syncwarp, the leader's view to
-// the group by the fence), and the last one acquires what all others released.
+// It releases their writes: __syncwarp passes those of the warp's lanes to their leader, and the fence passes
+// the leader's view to the group. The last thread acquires what all others released.
 extern "C" __device__ unsigned int __klap_leave(KlapQueue* queue) {
   const unsigned int mask = __activemask();
   __syncwarp(mask);
@@ -76,7 +75,7 @@ extern "C" __device__ unsigned int __klap_leave(KlapQueue* queue) {
   return 1;
 }
 
-// What a group recorded.
+// The records of a group.
 struct Recorded {
   unsigned long long packed;
   unsigned int big;
@@ -102,9 +101,9 @@ static __device__ __forceinline__ bool try_launch(void* consumer, const KlapSequ
   return __klap_device_launch(buffer, reinterpret_cast<void*>(kStream)) == 0;
 }
 
-// Launches what is left of a sequence from part.first on. False when a launch was refused and this thread may
-// not wait. If the device runtime keeps refusing, these children can no longer be run by anyone: the program
-// must see an error rather than a result that lacks them.
+// Launches the rest of a sequence, from part.first on. False if a launch was refused and this thread may not
+// wait. If the device runtime keeps refusing, no thread can run these children any more. The program must
+// then see an error rather than a result that lacks them.
 static __device__ __forceinline__ bool launch_sequence(KlapQueue* queue, void* consumer, KlapSequence& part,
                                                        const Recorded& recorded, unsigned long long blocks,
                                                        bool may_wait) {
@@ -127,9 +126,9 @@ static __device__ __forceinline__ bool launch_sequence(KlapQueue* queue, void* c
   return true;
 }
 
-// The children with records at the far end have no prefix yet. Each keeps the GPU busy for longer than a step
-// of this loop takes. Returns how many blocks they have together. Those of which some run already keep their
-// prefix, which is being read.
+// Numbers the children with records at the far end, which have no prefix yet. Each keeps the GPU busy for
+// longer than a step of this loop takes. Returns how many blocks they have together. If some of them run
+// already (`some_run`), these keep their prefix, which is being read.
 static __device__ __forceinline__ unsigned long long number_big_children(const KlapQueue* queue,
                                                                          unsigned int begin, unsigned int end,
                                                                          bool some_run) {
@@ -144,8 +143,8 @@ static __device__ __forceinline__ unsigned long long number_big_children(const K
   return blocks;
 }
 
-// Launches what a group recorded; false when this thread may not wait for the room it takes, with the rest
-// left in `recorded`.
+// Launches a group's records. False if this thread may not wait for the room that this takes; the rest is
+// then left in `recorded`.
 static __device__ __forceinline__ bool launch_recorded(KlapQueue* queue, unsigned int group, void* consumer,
                                                        Recorded& recorded, bool may_wait) {
   const unsigned int slot = first_slot(group);
@@ -192,13 +191,13 @@ static __device__ __forceinline__ void reset_sizes([[maybe_unused]] KlapCounters
 
 #if defined(KLAP_GROUP_BLOCKS) && defined(KLAP_IN_ORDER)
 
-// Where each group has several queues, what it launches must come in their order: once the first launch is
-// made, no other may be refused and come later by another thread. So who launches at all may wait for room,
-// and as no more than a few blocks of a grid may keep their places to wait, groups take turns. Those that get
-// none soon are left to the last group of the grid. The first queue counts the groups, their turns (`packed`)
+// If each group has several queues, its launches must come in their order. Once the first launch is made, no
+// other may be refused and come later by another thread. So a group that launches at all may wait for room.
+// No more than a few blocks of a grid may keep their places to wait, so groups take turns. Groups that get no
+// turn soon are left to the last group of the grid. The first queue counts the groups, their turns (`packed`)
 // and those that wait.
 //
-// A turn: the group in the low half; in the high one how many groups wait behind it, or that it is the
+// A turn has the group in its low half. Its high half tells how many groups wait behind it, or that it is the
 // thread's own group.
 enum : unsigned int { kMostTurns = 4, kLooks = 32, kLookPause = 1000, kOwnTurn = 0xfffffffeu };
 enum : unsigned long long { kNoTurn = ~0ull };
@@ -222,7 +221,7 @@ static __device__ __forceinline__ unsigned long long next_waiting(const KlapQueu
   return turn_of(first->groups[waiting - 1u].waiting, waiting - 1u);
 }
 
-// Counts the group out. The last one goes on with those that wait.
+// Counts the group out. The last one goes on with the groups that wait.
 static __device__ __forceinline__ unsigned long long leave_as_group(KlapQueue* first) {
   __threadfence();
   if (atomicAdd(&first->exited, 1u) + 1u != number_of_groups()) return kNoTurn;
@@ -247,7 +246,7 @@ extern "C" __device__ unsigned long long __klap_first_turn(KlapQueue* first) {
   return leave_as_group(first);
 }
 
-// What the group recorded in one of the queues, of which nothing is left there.
+// Launches the group's records in one of the queues, and removes them from it.
 extern "C" __device__ void __klap_launch_turn(KlapQueue* queue, void* consumer, unsigned long long turn) {
   const unsigned int group = static_cast<unsigned int>(turn);
   KlapGroup* const own = queue->groups + group;
@@ -269,9 +268,9 @@ extern "C" __device__ unsigned long long __klap_next_turn(KlapQueue* first, unsi
 
 #elif defined(KLAP_GROUP_BLOCKS)
 
-// For the last thread of each group: takes everything out of the group's part of the queue and launches it,
-// and the last of these threads also what others had to leave. Then all counters are zero again, for the next
-// parent.
+// Called by the last thread of each group. It takes everything out of the group's part of the queue and
+// launches it. The last of these threads also launches the children that others had to leave. Then all
+// counters are zero again, for the next parent.
 extern "C" __device__ void __klap_launch_children(KlapQueue* queue, void* consumer) {
   KlapGroup* const groups = queue->groups;
   unsigned int group = own_group(), waiting = 0;

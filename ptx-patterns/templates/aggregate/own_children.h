@@ -1,17 +1,18 @@
-// Children that the launching thread does not record: those of no threads that may do anything, and those of
-// so few that it runs them itself, one thread of the child after the other, at the place of the launch.
+// Children that the launching thread does not record, because none or very few of their threads may have an
+// effect. It runs the latter itself, one thread of the child after the other, at the place of the launch.
 //
 // A child that is not recorded has no block in the queue's prefix, no record and nothing to store. It is
-// counted where somebody wants to know how many children there were.
+// counted if the number of children is asked for.
 //
-// Constants: KLAP_OWN, the most threads of a child that is not recorded, 0 for those of none; KLAP_OWN_BLOCK,
-// the threads of a child's block; KLAP_BOUND as in flat.h where it is known how many of them may do anything.
+// Constants: KLAP_OWN, the most threads of a child that is not recorded, 0 for children of none;
+// KLAP_OWN_BLOCK, the threads of a child's block; KLAP_BOUND as in flat.h where it is known how many of them
+// may do anything.
 #ifndef KLAP_OWN_CHILDREN_H
 #define KLAP_OWN_CHILDREN_H
 
 #include "aggregate/flat.h"
 
-// Of a child of that many blocks.
+// The threads of a child of that many blocks.
 static __device__ __forceinline__ unsigned long long threads_of_child(unsigned long long blocks
 #ifdef KLAP_BOUND
                                                                       ,

@@ -1,8 +1,8 @@
-// What a recording parent does at its launch site instead of asking for an argument buffer.
+// A recording parent runs this at its launch site instead of asking for an argument buffer.
 //
 // Every thread that arrives appends one record to the queue. The active lanes of the warp share a single
-// 64-bit atomic that hands out record indices and the exclusive prefix of virtual blocks together, so both
-// agree and need no later scan. Whichever lanes are converged here form a group: no barrier is needed,
+// 64-bit atomic. It hands out record indices and the exclusive prefix of virtual blocks together, so both
+// agree and need no later scan. The lanes that are converged here form a group: no barrier is needed,
 // whatever the control flow around it.
 //
 // The function is compiled to PTX and spliced into the parent at the place of the first launch call. Its
@@ -10,9 +10,9 @@
 // launch will report.
 //
 // Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of this child's records, and those of
-// record_grid.h; KLAP_GROUP_BLOCKS where groups of the parent's blocks launch apart; KLAP_ONCE where there
-// are arguments that only one thread of a group stores; those of flat.h; those of own_children.h where some
-// children are not recorded; those of rounds.h.
+// record_grid.h; KLAP_GROUP_BLOCKS where groups of the parent's blocks launch apart; KLAP_ONCE if only one
+// thread of a group stores some arguments; those of flat.h; those of own_children.h if some children are not
+// recorded; those of rounds.h.
 #include "aggregate/flat.h"
 #include "common/group.h"
 #include "common/record_grid.h"

@@ -1,15 +1,15 @@
-// What a recording parent does at its launch sites where blocks or dynamic shared memory differ between
+// A recording parent runs this at its launch sites if blocks or dynamic shared memory differ between
 // launches.
 //
-// As record.cu, with one more answer: no address means that CUDA may refuse the launch, or that the child
-// asks for more than those that run it together can give it. Then the program's own launch runs, and does and
-// reports what it would natively. Which launches the device runtime refuses with which code is so left to
-// it, whatever the child's launch bounds and the program's attributes are.
+// It works as record.cu, with one more answer. No address means that CUDA may refuse the launch, or that the
+// child asks for more than its common launch with other children can give it. Then the program's own launch
+// runs, with its native effects and error codes. So the device runtime decides which launches it refuses with
+// which code, whatever the child's launch bounds and the program's attributes are.
 //
 // Constants: those of record.cu, but records are never packed; KLAP_MOST_THREADS and KLAP_SHARED_ROOM, the
-// largest child that is recorded; KLAP_KEEP_THREADS and KLAP_KEEP_SHARED where the largest block and the most
-// shared memory must be known to who launches them; KLAP_IN_WARPS where not whole blocks but their warps are
-// counted and shared out.
+// largest child that is recorded; KLAP_KEEP_THREADS and KLAP_KEEP_SHARED if the launching code must know the
+// largest block and the most shared memory; KLAP_IN_WARPS if not whole blocks but their warps are counted and
+// shared out.
 #include "aggregate/record.cu"
 #include "common/sizes.h"
 

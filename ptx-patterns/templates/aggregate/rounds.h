@@ -1,25 +1,26 @@
-// Children whose grid-stride loop has its rounds dealt out to more threads.
+// Children whose grid-stride loop has its iterations ("rounds") dealt out to more threads.
 //
-// Such a child has `bound` rounds, however many threads it was launched with, and it makes no difference
-// which of its threads runs which round, as long as no round touches what another one changes. That arrays of
-// different pointers are apart is asked here. Then it is recorded with a larger grid than it was launched
-// with; its loop, which steps on by the number of threads, then ends after fewer rounds. Where they are not
-// apart, or may not be, it is recorded as it was launched.
+// Such a child has `bound` iterations, however many threads it was launched with. It makes no difference
+// which of its threads runs which iteration, as long as no iteration touches memory that another one changes.
+// The check that arrays of different pointers are apart is made here. If they are, the child is recorded with
+// a larger grid than it was launched with. Its loop, which steps on by the number of threads, then ends after
+// fewer iterations. If they are not apart, or may not be, it is recorded as it was launched.
 //
-// A child of one block whose threads count themselves within it stays one block, of as many threads as a
-// block may have at the most: what it knows about its place stays true.
+// A child of one block whose threads count themselves within it stays one block. It gets at most as many
+// threads as a block may have. So its knowledge about its place stays true.
 //
-// Constants: KLAP_ROUNDS where it is so; KLAP_ALL_ROUNDS where each round gets a thread; KLAP_POINTERS, a
+// Constants: KLAP_ROUNDS if it is so; KLAP_ALL_ROUNDS if each iteration gets a thread; KLAP_POINTERS, a
 // KLAP_POINTER(n) for each pointer to look at, by number; KLAP_SPANS, a KLAP_SPAN(pointer, least, step,
-// bytes, use) for what rounds touch by it; KLAP_MOST_BLOCKS where there is a limit, for one block how many
-// times its threads fit into one; KLAP_BOUND and KLAP_FLAT of flat.h.
+// bytes, use) for the memory that iterations touch by it; KLAP_MOST_BLOCKS if there is a limit, for one block
+// how many times its threads fit into one; KLAP_BOUND and KLAP_FLAT of flat.h.
 #ifndef KLAP_ROUNDS_H
 #define KLAP_ROUNDS_H
 
 #include "aggregate/flat.h"
 
-// A thread that is begun costs as much as a short round. So a child whose threads would have about 32 rounds
-// or more each (25 or more where it is one block) gets as many threads as have eight.
+// Starting a thread costs as much as a short iteration. So a child gets more threads if its threads would
+// have about 32 iterations or more each (25 or more if it is one block). It gets as many threads as leave
+// eight iterations each.
 #ifdef KLAP_ALL_ROUNDS
 static constexpr unsigned int kRoundsEach = 1, kWorthwhile = 1;
 #else
@@ -52,7 +53,7 @@ static __device__ __forceinline__ bool are_apart(const unsigned long long* point
       const unsigned long long b_begin = pointers[b.pointer] + b.least;
       const unsigned long long a_end = a_begin + (rounds - 1ull) * a.step + a.bytes;
       const unsigned long long b_end = b_begin + (rounds - 1ull) * b.step + b.bytes;
-      // In place: both are the same memory, and each round has its own part of it.
+      // True for accesses in place: both are the same memory, and each iteration has its own part of it.
       const long long least = a.least < b.least ? a.least : b.least;
       const long long a_most = a.least + a.bytes, b_most = b.least + b.bytes;
       const long long most = a_most > b_most ? a_most : b_most;
