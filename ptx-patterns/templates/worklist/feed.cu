@@ -1,37 +1,36 @@
-// The consumer that feeds itself: runs every recorded child, and the children that these record in turn,
-// until none is left. Enqueued by the host right behind the parent in the same stream.
+// The persistent consumer: it runs every recorded child, and the children that these record in turn, until
+// none is left. The host enqueues it directly behind the parent in the same stream.
 //
 // It is launched with as many blocks as fit on the GPU, each of exactly the threads of the largest child. A
-// block takes the number of the next item, waits until somebody has made that item ready, and runs its blocks
-// of the child one after another. The numbers are given out in the order in which they were reserved, by
-// threads that are running: so whoever waits, waits for a block that runs, and a single resident block gets
-// through alone. Children may be of several kernels. The call of __klap_child_body_N is a marker: the code of
-// the kernel with that number is spliced in there, with its parameters read from the record, its special
-// registers taken from the marker's arguments, and its launches replaced by feed_record.cu. Threads that its
-// block does not have wait at the barrier behind it.
+// block takes the number of the next item, waits until that item is ready, and runs its blocks of the child
+// one after another. The numbers are given out in the order in which running threads reserved them. So a
+// waiting block waits for a block that runs, and a single resident block gets through alone. Children may be
+// of several kernels. The call of __klap_child_body_N is a marker: the code of the kernel with that number is
+// spliced in there. Its parameters are read from the record, its special registers are taken from the
+// marker's arguments, and its launches are replaced by feed_record.cu. Threads that its block does not have
+// wait at the barrier behind it.
 //
-// Where more items are reserved than blocks are there to take them, a block takes several at a time
-// (KLAP_TAKES): all of them change one word, and each change makes a block wait. It runs them in the order of
-// their numbers, so that what was said of waiting holds: the first item of all that is not done was reserved
-// by a thread that ran an earlier one, and whoever has it is not held up by any other. Before a block waits
-// it counts off what it has done, or the last blocks would wait for each other's. Where warps of a child have
-// nothing to do with each other (KLAP_APART), the items of a block run side by side: its warps go from item
-// to item without waiting, and change places from one to the next, so that what the first warp of each child
-// has to do, often most of all, is not done by the same one.
+// If more items are reserved than blocks are there to take them, a block takes several at a time
+// (KLAP_TAKES). All blocks change one word for that, and each change makes a block wait. A block runs its
+// items in the order of their numbers, so the argument about waiting still holds. The first item of all that
+// is not done was reserved by a thread that ran an earlier one, and the block that has it is not held up by
+// any other. Before a block waits it counts off the items that it has done, or the last blocks would wait for
+// each other's. If warps of a child do not meet or share memory (KLAP_APART), the items of a block run side
+// by side. Its warps go from item to item without waiting, and change places from one to the next. The first
+// warp of each child often has the most to do, so this work goes to different warps.
 //
 // A child's data was written in this same kernel. It is read only behind the acquire that found its item
-// ready; none of it may go through the non-coherent cache, here or in the child.
+// ready. None of it may go through the non-coherent cache, here or in the child.
 //
 // Extents of blocks may be those of the block that the host launches the parent with (KLAP_OWN_BLOCK). Then
 // the consumer gets that as a parameter, and has blocks of as many whole warps as the largest of its kernels
-// needs; whoever launches it sees to it that a kernel whose threads meet fills them.
+// needs. The launching code ensures that a kernel whose threads meet fills them.
 //
 // Constants: KLAP_KERNELS, for every kernel KLAP_KERNEL(number, width, height, depth) with its block, whose
 // extents may be those of `own`; KLAP_THREADS, the most threads of these blocks; KLAP_ARGS_OFFSET;
-// KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_LEAST_BLOCKS, how many blocks a
-// multiprocessor must have registers for, unless that is left open; KLAP_TAKES, the most items that a block
-// takes at a time, a thread of the first warp for each; KLAP_APART, with blocks of whole warps; those of
-// exits.h.
+// KLAP_GRID_1D when every child's grid has one row and one layer; KLAP_LEAST_BLOCKS, the min blocks per SM,
+// unless that is left open; KLAP_TAKES, the most items that a block takes at a time, a thread of the first
+// warp for each; KLAP_APART, with blocks of whole warps; those of exits.h.
 #include "common/exits.h"
 #include "common/sequence.h"
 #include "worklist/feed.h"
@@ -71,16 +70,16 @@ enum : unsigned int { kKernels = KLAP_KERNELS };
 // in the time. At the common end of all they look only every few times: that is one word, in one place.
 enum : unsigned int { kShortestPause = 32, kLongestPause = 256, kLooksPerEnd = 4 };
 
-// What stays as it is while the consumer runs. It is kept in shared memory: what the first-level cache holds
-// is thrown away whenever a block of the multiprocessor looks at an item, and each item would wait for this
-// anew.
+// Values that stay as they are while the consumer runs. They are kept in shared memory. The first-level cache
+// is emptied whenever a block of the multiprocessor looks at an item, and each item would wait for these
+// values anew.
 struct Arrays {
   unsigned long long* items;
   unsigned char* records;
   unsigned int item_capacity;
 };
 
-// What a block has taken: items with numbers in a row, 0 for those that were not ready.
+// The items that a block has taken: they have numbers in a row, and are 0 if they were not ready.
 struct Taken {
   unsigned long long item[KLAP_TAKES];
   unsigned int number, count;
@@ -94,7 +93,7 @@ static __device__ __forceinline__ unsigned long long look_at_item(const Arrays& 
   return item;
 }
 
-// The same once it is ready; 0 if there will be no more.
+// Waits for the item of that number until it is ready; 0 if there will be no more.
 static __device__ __forceinline__ unsigned long long await_item(KlapFeed* feed, const Arrays& arrays,
                                                                 unsigned int number) {
   unsigned int pause = kShortestPause;
@@ -110,9 +109,10 @@ static __device__ __forceinline__ unsigned long long await_item(KlapFeed* feed, 
   }
 }
 
-// How many to take next: a quarter of a block's share of those that nobody has taken. Each asks for what it
-// found when it took the last ones; if all do that at the same time, with larger parts of a share they would
-// come to hold numbers of items that are not there, and later ones would wait for the few blocks that do.
+// The number of items to take next: a quarter of a block's share of those that are not taken. Each block
+// computes it from the numbers that it found when it took the last items. If all do that at one time, larger
+// parts of a share would reserve numbers of items that are not there. Later items would then wait for the few
+// blocks that hold those numbers.
 static __device__ __forceinline__ unsigned int wish_for(unsigned int reserved, unsigned int taken) {
   if (reserved <= taken) return 1;
   const unsigned int share = (reserved - taken) / (4 * gridDim.x);
@@ -146,7 +146,7 @@ static __device__ __forceinline__ void take(KlapFeed* feed, const Arrays& arrays
 }
 
 #if KLAP_TAKES > 1
-// One of those that were taken and not ready, for the first thread, which has `finished` others to count off.
+// An item that was taken and not ready, for the first thread, which has `finished` others to count off.
 static __device__ __forceinline__ unsigned long long take_late(KlapFeed* feed, const Arrays& arrays,
                                                                unsigned int number, unsigned int& finished) {
   unsigned int unused;
@@ -157,7 +157,7 @@ static __device__ __forceinline__ unsigned long long take_late(KlapFeed* feed, c
 #endif
 
 // Counts this block out, for one thread of it; the last block leaves the queue empty for the next parent. The
-// second fence acquires what the others released, so that they read the counters before these are reset.
+// second fence acquires what the others released. So they have read the counters before these are reset.
 static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int children) {
   __threadfence();
   const unsigned long long leaving = static_cast<unsigned long long>(children) << 32 | 1u;
@@ -188,7 +188,7 @@ static __device__ __forceinline__ void run_item(const Arrays& arrays, unsigned l
   const unsigned int part = KLAP_FEED_ITEM_PART(item);
   const unsigned int kernel = kKernels == 1 ? 0 : KLAP_FEED_ITEM_KERNEL(item);
 
-  // The grid is not read for who has just one block: the child's arguments would wait for it.
+  // The grid is not read for a child of just one block: its arguments would wait for it.
   Linear linear = part, count = 1;
   if (KLAP_FEED_ITEM_IS_SHARED_OUT(item)) {
     const uint4 grid = *reinterpret_cast<const uint4*>(record);
@@ -211,7 +211,8 @@ static __device__ __forceinline__ void run_item(const Arrays& arrays, unsigned l
                                (depth) == 1 ? 0 : thread / ((width) * (height)));
     KLAP_KERNELS
 #undef KLAP_KERNEL
-    // For what the child's next block shares, and for retiring after the last one.
+    // The block meets here before the child's next block shares memory, and before it retires after the last
+    // one.
     end_block();
   }
 }

@@ -1,20 +1,20 @@
-// The queue of a consumer that feeds itself: the layout that device templates and the host runtime share.
+// The queue of a persistent consumer: the layout that device templates and the host runtime share.
 //
-// Children that launch again are recorded in the same queue while it is being worked off, so nothing here can
-// be read as a whole: every piece of work carries its own mark of being ready. A record is a child launch;
-// its blocks are shared out over up to KLAP_FEED_PARTS items, which is what consumer blocks take, in the
-// order of their numbers. One word is all an item has, so the store that makes it ready is also what fills it
-// in. Children of several kernels share the queue: records are as large as the largest needs, and an item
-// says which kernel is meant by its number in the consumer.
+// Children that launch again are recorded in this queue while it is being worked off, so nothing here can be
+// read as a whole. Every piece of work carries its own mark of being ready. A record is a child launch. Its
+// blocks are shared out over up to KLAP_FEED_PARTS items, which consumer blocks take in the order of their
+// numbers. An item is one word, so the store that makes it ready also fills it in. Children of several
+// kernels share the queue. Records are as large as the largest needs, and an item names the kernel by its
+// number in the consumer.
 //
-// How many children there will be is not known. Records and items that do not fit are not reserved: such a
-// launch is the program's own, and from there on everything is as it is natively.
+// The number of children is not known. Records and items that do not fit are not reserved: such a launch is
+// the program's own, and from there on everything is as it is natively.
 //
-// What many threads change at once stands in lines of its own, apart from what all of them read.
+// Words that many threads change at once stand in lines of their own, apart from words that all of them read.
 //
-// Launches in loops use the queue as well (chain.h), and then the parent may launch the consumer itself.
-// Where groups of its blocks do so apart from each other, each has a queue of its own: a stretch of the
-// arrays, and a head that says which, written by who launches the group's consumer (feed_group.h).
+// Loop launches use the queue as well (chain.h), and then the parent may launch the consumer itself. If
+// groups of its blocks do so apart from each other, each has a queue of its own: a stretch of the arrays, and
+// a head that describes it. The thread that launches the group's consumer writes that head (feed_group.h).
 //
 // This file is compiled by NVRTC into the templates and by the host compiler into the runtime.
 #ifndef KLAP_FEED_H
@@ -37,29 +37,28 @@ struct KlapFeed {
   unsigned int waiting;  // groups whose consumer waits to be launched; of a group: an entry of a list of them
   KlapFeed* groups;      // [as many as the shape has] heads, null where the grid is the only group
 
-  // Reserved so far: records in the low half, items in the high one. Once either is used up, that stays so:
-  // behind a reservation that does not fit there is none that does. Neither half can carry, however often it
-  // is tried. Where the consumer feeds itself or launches keep an order, a thread adds without looking; when
-  // it finds that either was used up before, it sets both to just that before it goes on (KLAP_FEED_USED_UP).
-  // So all that was added since the last such store was added by threads that have not stored since: by each
-  // that runs, fewer than 2^19 on any device, once, and for the 32 lanes of its warp. That is less than 2^31
-  // with what there is in all. Elsewhere, where the consumer reads how many items there are, a thread looks
-  // first, and adds only to what it does not find used up: the same bound, and the number stays near what it
-  // was.
+  // The numbers reserved so far: records in the low half, items in the high one. Once either is used up, that
+  // stays so: behind a reservation that does not fit there is none that does. Neither half can carry, however
+  // often it is tried. If the consumer runs a worklist or launches keep an order, a thread adds without
+  // looking. When it finds that either was used up before, it sets both to just that before it goes on
+  // (KLAP_FEED_USED_UP). So all additions since the last such store were made by threads that have not stored
+  // since. Each running thread adds once, fewer than 2^19 of them on any device, and for the 32 lanes of its
+  // warp. That is less than 2^31 together with the true numbers. Otherwise, if the consumer reads how many
+  // items there are, a thread looks first, and adds only to a half that is not used up. The same bound holds,
+  // and the number stays near its value.
   alignas(128) unsigned long long reserved;
   // Two numbers that one atomic changes, since a block of the consumer is done with an item when it takes the
-  // next. In the high half the items that were given to such blocks, and tickets for items still to come: at
-  // most as many as they take at a time for each block more than there are items, so this cannot carry. In
-  // the low half, where the consumer feeds itself, the items that were reserved, with room, and are not done.
-  // A child's items are counted there before the item that it was launched from is counted off: so nothing is
-  // counted off that was not counted, and once the consumer runs, 0 means that all is done and stays. All of
-  // that is of this one word, whose changes have an order that agrees with what happens before what: it takes
-  // no fences.
+  // next. The high half counts the items that were given to such blocks, and tickets for items still to come.
+  // These are at most as many as the blocks take at a time more than there are items, so this cannot carry.
+  // With a worklist, the low half counts the items that were reserved, with room, and are not done. A child's
+  // items are counted there before the item that it was launched from is counted off. So nothing is counted
+  // off that was not counted. Once the consumer runs, 0 means that all is done and stays. All of that is in
+  // this one word, whose changes have an order that agrees with the order of events: it takes no fences.
   alignas(128) unsigned long long turns;
   // Before the consumer runs, where the parent launches it: threads of the parent that have left; where there
   // are groups, their threads in their own heads, and here the groups of which all have.
   unsigned long long left;
-  // Of a queue whose launches have an order (chain.h): items that have been made ready so far.
+  // For a queue whose launches have an order (chain.h): the items that have been made ready so far.
   unsigned int published;
   alignas(128) unsigned int done;  // set by who counts off the last item
 };
@@ -67,7 +66,7 @@ struct KlapFeed {
 // The largest number of items that one child's blocks are shared out over. Fewer blocks give an item each.
 #define KLAP_FEED_PARTS 64u
 
-// Far enough below what a half of `reserved` can hold, also for four times as many items.
+// The limit is far enough below the capacity of a half of `reserved`, also for four times as many items.
 #define KLAP_FEED_MAX_RECORDS (1u << 28)
 
 // One more item that was taken, in `turns`. Less so many, they are done as well.

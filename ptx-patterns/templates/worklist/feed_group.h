@@ -1,9 +1,9 @@
-// Whose children one consumer runs where the parent launches it: the whole grid's, or those of a group of its
-// blocks (group.h), and which part of the queue the group has (feed.h).
+// A group is the blocks whose children one consumer runs if the parent launches it: the whole grid, or some
+// of its blocks (group.h). This file tells which part of the queue the group has (feed.h).
 //
-// Groups have equal parts of the arrays, and each a head with counters. In that head stands nothing else
-// while the group records: what the arrays are, all threads read in the queue's own one. A record is named by
-// its place in the whole array, an item by its place in the group's part: so the consumer that is given a
+// Groups have equal parts of the arrays, and each has a head with counters. That head holds nothing else
+// while the group records: all threads read the arrays' addresses in the queue's own head. A record is named
+// by its place in the whole array, an item by its place in the group's part. So the consumer that is given a
 // group's head runs as it does over a whole queue.
 #ifndef KLAP_FEED_GROUP_H
 #define KLAP_FEED_GROUP_H

@@ -1,16 +1,16 @@
-// What a kernel whose children launch again does at its launch site, in the parent that the host launches and
+// A kernel whose children launch again runs this at its launch site, in the parent that the host launches and
 // in the children that the consumer runs (feed.cu).
 //
-// __klap_reserve() stands in place of the request for an argument buffer: it takes a record for the child and
-// items for its blocks, with one atomic for all lanes that are converged here. No address means that the
-// child was not recorded, because the queue is full or because CUDA refuses the grid; then the program's own
-// launch runs, and does and reports what it would natively. __klap_publish() stands in place of the launch:
-// only now, behind the program's argument stores, may somebody take the items.
+// __klap_reserve() replaces the request for an argument buffer. It takes a record for the child and items for
+// its blocks, with one atomic for all lanes that are converged here. No address means that the child was not
+// recorded, because the queue is full or because CUDA refuses the grid. Then the program's own launch runs,
+// with its native effects and error codes. __klap_publish() replaces the launch. Only now, behind the
+// program's argument stores, may a block take the items.
 //
-// Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of the records; KLAP_GROUP_BLOCKS where
-// groups of the parent's blocks launch apart; KLAP_FEEDS where the consumer is that of feed.cu, and what it
-// has to do is counted; KLAP_ORDERED where launches keep an order (chain_record.cu). `kernel` is the child's
-// number in the consumer.
+// Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of the records; KLAP_GROUP_BLOCKS if groups
+// of the parent's blocks launch apart; KLAP_FEEDS if the consumer is that of feed.cu, and its work is
+// counted; KLAP_ORDERED if launches keep an order (chain_record.cu). `kernel` is the child's number in the
+// consumer.
 #include "common/warp.h"
 #include "worklist/feed_group.h"
 
@@ -22,7 +22,7 @@ static __device__ __forceinline__ unsigned int feed_items(unsigned long long blo
   return blocks < KLAP_FEED_PARTS ? static_cast<unsigned int>(blocks) : KLAP_FEED_PARTS;
 }
 
-// What the thread's group has in all. Read before the atomic, so that nothing waits for it then.
+// The capacity of the thread's group. It is read before the atomic, so that nothing waits for it then.
 struct Capacity {
   unsigned int records, items;
 };
@@ -37,8 +37,8 @@ static __device__ __forceinline__ bool is_used_up(const Capacity& capacity, unsi
 
 #if defined(KLAP_FEEDS) || defined(KLAP_ORDERED)
 
-// Adds to both halves; returns what was there, or that one is used up. Then it goes on only when both have
-// been set to that: the exchange returns something.
+// Adds to both halves. Returns the numbers before, or that one half is used up. In the latter case it goes on
+// only when both have been set to that, because the exchange returns a value.
 static __device__ __forceinline__ unsigned long long reserve(KlapFeed* feed, const Capacity& capacity,
                                                              unsigned int records, unsigned int items) {
   unsigned long long* const reserved = &counters_of(feed)->reserved;
@@ -96,8 +96,8 @@ extern "C" __device__ unsigned long long __klap_reserve(KlapFeed* feed, unsigned
                     static_cast<unsigned long long>(item) + items <= capacity.items;
 
 #ifdef KLAP_FEEDS
-  // Those that fit come first: the last of them has the sum of their items. It counts the items before any of
-  // its neighbours can publish theirs; they might be counted off sooner than they were counted.
+  // Children that fit come first: the last of them has the sum of their items. It counts the items before any
+  // of its neighbours can publish theirs. Otherwise items might be counted off sooner than they were counted.
   const unsigned int fitting = __ballot_sync(mask, fits);
   if (fits && lane == 31u - __clz(fitting))
     atomicAdd(&counters_of(feed)->turns, static_cast<unsigned long long>(inclusive));
@@ -116,14 +116,14 @@ extern "C" __device__ unsigned long long __klap_reserve(KlapFeed* feed, unsigned
 
 static __device__ __forceinline__ void release() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
 
-// What it takes to publish a child: the word of its first item, where that goes, and how many there are.
+// The data for publishing a child: the word of its first item, the address for it, and the number of items.
 struct Publication {
   unsigned long long* at;
   unsigned long long first;
   unsigned int items;
 };
 
-// `arguments` is what __klap_reserve() returned, where it has written the grid.
+// `arguments` is the result of __klap_reserve(), which has written the grid there.
 static __device__ __forceinline__ Publication publication(const KlapFeed* feed, unsigned long long arguments,
                                                           unsigned int kernel) {
   const unsigned char* const record = reinterpret_cast<const unsigned char*>(arguments) - KLAP_ARGS_OFFSET;

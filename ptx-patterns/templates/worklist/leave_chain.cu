@@ -1,15 +1,14 @@
 // How the threads of a parent leave that launches in a loop, or at several places, and runs its children
-// itself: each is counted out, and the last one of its group launches the consumer (chain.cu, ordered.cu)
-// over what the group recorded. The group is the whole grid, or a few consecutive blocks of it
-// (feed_group.h).
+// itself. Each is counted out, and the last one of its group launches the consumer (chain.cu, ordered.cu) for
+// the group's records. The group is the whole grid, or a few consecutive blocks of it (feed_group.h).
 //
-// The two functions stand where those of leave_grid.cu do and do what these do, but for the consumer: it is
-// not an exact grid, works off the queue by itself and leaves it empty. Any number of blocks gets through; it
-// is given as many as the device could run at once, and no more than there are items.
+// The two functions stand where those of leave_grid.cu do and work alike, but for the consumer. It is not an
+// exact grid, works off the queue by itself and leaves it empty. Any number of blocks gets through. It is
+// given as many as the device could run at once, and no more than there are items.
 //
-// What the consumer is launched into has no order. Where a thread has made some of its recorded launches
-// itself, because the queue was full, and could not make them all (chain_record.cu), the rest comes behind:
-// the consumer is then a tail launch, which begins when the parent and all it launched is complete.
+// The consumer is launched into a stream without order. A thread may have made some, but not all, of its
+// recorded launches itself, because the queue was full (chain_record.cu). Then the rest comes behind: the
+// consumer is a tail launch, which begins when the parent and all its launches are complete.
 //
 // A group whose launch is refused leaves it to the last group of the grid, which alone may wait for room.
 //
@@ -25,12 +24,12 @@ extern "C" __device__ unsigned int __klap_device_launch(void* buffer, void* stre
 
 enum : unsigned long long { kTailLaunch = 3, kFireAndForget = 4 };  // cudaStreamTailLaunch and the other
 
-// A launch fails while others fill the pool of pending ones: those of the groups, and launches of the program
-// that found no room, which may all run long. They get a minute.
+// A launch fails while others fill the pool of pending ones. These are launches of the groups, and launches
+// of the program that found no room, which may all run long. They get a minute.
 static constexpr int kAttempts = 60000;
 static constexpr unsigned int kPauseNanoseconds = 1000000;
 
-// As many as can have left: grids of any size come here where the grid is the only group.
+// The number of threads that leave. Grids of any size come here if the grid is the only group.
 static __device__ __forceinline__ unsigned long long threads_that_leave() {
 #ifdef KLAP_GROUP_BLOCKS
   return threads_of_group(own_group());
@@ -40,7 +39,7 @@ static __device__ __forceinline__ unsigned long long threads_that_leave() {
 #endif
 }
 
-// Orders what threads of a group write before what they count, and what they count before what they read.
+// Orders the writes of a group's threads before their counts, and their counts before their reads.
 static __device__ __forceinline__ void fence_group() {
 #if defined(KLAP_GROUP_BLOCKS) && KLAP_GROUP_BLOCKS == 1
   __threadfence_block();  // a launch takes along what its thread has seen of its block
@@ -73,7 +72,7 @@ static __device__ __forceinline__ unsigned int most_blocks() {
   return multiprocessors * (kFit < kBlocks ? kFit : kBlocks);
 }
 
-// `feed` is what the consumer is to work off; `items` how many it can have at most.
+// `feed` is the queue that the consumer works off; `items` is the most items that it can have.
 static __device__ __forceinline__ bool try_launch(KlapFeed* feed, unsigned int item_capacity,
                                                   void* consumer) {
   const unsigned int items = static_cast<unsigned int>(feed->reserved >> 32);
@@ -86,8 +85,8 @@ static __device__ __forceinline__ bool try_launch(KlapFeed* feed, unsigned int i
   return __klap_device_launch(buffer, reinterpret_cast<void*>(stream)) == 0;
 }
 
-// For who may wait. If the device runtime keeps refusing, these children can no longer be run by anyone: the
-// program must see an error rather than a result that lacks them.
+// Called by a thread that may wait. If the device runtime keeps refusing, no thread can run these children
+// any more. The program must then see an error rather than a result that lacks them.
 static __device__ __forceinline__ void launch_at_last(KlapFeed* feed, unsigned int item_capacity,
                                                       KlapReport* report, void* consumer) {
   int failures = 0;
@@ -103,7 +102,7 @@ static __device__ __forceinline__ void launch_at_last(KlapFeed* feed, unsigned i
 
 #ifdef KLAP_GROUP_BLOCKS
 
-// What the group's consumer reads of its queue; the counters stand there already.
+// Fills in the fields that the group's consumer reads of its queue; the counters stand there already.
 static __device__ __forceinline__ void fill_head(KlapFeed* whole, KlapFeed* own) {
   own->item_capacity = items_of_group(whole);
   own->items = whole->items + first_item_of_group(whole);
@@ -111,8 +110,8 @@ static __device__ __forceinline__ void fill_head(KlapFeed* whole, KlapFeed* own)
   own->report = whole->report;
 }
 
-// For the last thread of each group: launches the group's consumer, and the last of these threads also what
-// others had to leave. The counters of what is launched are the consumer's to reset.
+// Called by the last thread of each group. It launches the group's consumer. The last of these threads also
+// launches the children that others had to leave. The consumer resets the counters of its launch.
 extern "C" __device__ void __klap_launch_children(KlapFeed* whole, void* consumer) {
   const unsigned int items = items_of_group(whole);
   KlapFeed* const own = counters_of(whole);

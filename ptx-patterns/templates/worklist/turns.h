@@ -1,8 +1,8 @@
 // Taking turns at a queue whose items are made ready while its consumer runs (feed.cu, ordered.cu).
 //
-// KlapFeed's `turns` counts in one word what has been taken and what is not done. So a block counts off what
-// it has finished and takes the next number in one atomic, and who finds that nothing is left knows that this
-// stays so.
+// KlapFeed's `turns` counts in one word the items that have been taken and those that are not done. So a
+// block counts off its finished items and takes the next number in one atomic. A block that finds that
+// nothing is left knows that this stays so.
 #ifndef KLAP_TURNS_H
 #define KLAP_TURNS_H
 
@@ -32,7 +32,7 @@ static __device__ __forceinline__ void clear(unsigned long long* item) {
 }
 
 // Counts off `finished` items that all threads of the block are done with, and takes the numbers of so many
-// others in the same atomic. False if there will be no more. What the finished ones launched has been counted
+// others in the same atomic. False if there will be no more. Launches of the finished items have been counted
 // before: the threads did that before the barrier that led here.
 static __device__ __forceinline__ bool change_turns(KlapFeed* feed, unsigned int finished,
                                                     unsigned int others, unsigned int& number) {
