@@ -1,12 +1,12 @@
-// The consumer of launches that stand in a loop and have no order: runs every recorded child. Enqueued by the
-// host right behind the parent in the same stream, or launched by the parent when it is complete, or a group
-// of its blocks is (leave_chain.cu).
+// The consumer of loop launches without order: it runs every recorded child. The host enqueues it directly
+// behind the parent in the same stream. Or the parent launches it when it is complete, or a group of its
+// blocks is (leave_chain.cu).
 //
 // It is launched with as many blocks as fit on the GPU, each of exactly the threads of the largest child. A
 // block takes the number of the next item and runs its blocks of the child one after another. Children may be
 // of several kernels, as in feed.cu. The call of __klap_child_body_N is a marker: the code of the kernel with
-// that number is spliced in there, with its parameters read from the record and its special registers taken
-// from the marker's arguments. Threads that its block does not have wait at the barrier behind it.
+// that number is spliced in there. Its parameters are read from the record, and its special registers are
+// taken from the marker's arguments. Threads that its block does not have wait at the barrier behind it.
 //
 // Constants: KLAP_KERNELS, KLAP_THREADS, KLAP_ARGS_OFFSET and KLAP_GRID_1D as in feed.cu; those of exits.h.
 #include "common/exits.h"
@@ -41,7 +41,7 @@ static __device__ __forceinline__ unsigned int working_blocks(unsigned int items
   return items == 0 ? 1u : items < gridDim.x ? items : gridDim.x;
 }
 
-// The next item; 0 if there is none. A taken item is cleared for the next use of the queue. Those that were
+// The next item; 0 if there is none. A taken item is cleared for the next use of the queue. Items that were
 // reserved without room are empty.
 static __device__ __forceinline__ unsigned long long take(KlapFeed* feed, unsigned int items) {
 #pragma unroll 1
@@ -56,7 +56,7 @@ static __device__ __forceinline__ unsigned long long take(KlapFeed* feed, unsign
 }
 
 // Counts this block out, for one thread of it; the last block leaves the queue empty for the next parent. The
-// second fence acquires what the others released, so that they read the counters before these are reset.
+// second fence acquires what the others released. So they have read the counters before these are reset.
 static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int working, unsigned int children) {
   __threadfence();
   const unsigned long long leaving = static_cast<unsigned long long>(children) << 32 | 1u;

@@ -1,22 +1,23 @@
-// What a kernel whose launches keep an order does at its launch sites.
+// A kernel whose launches keep an order runs this at its launch sites.
 //
-// As in feed_record.cu, __klap_chain_reserve() stands in place of the request for an argument buffer and
-// __klap_chain_publish() in place of the launch. `scope` says whose order the launch keeps. A thread's last
-// record is in a register, `last`, which is kept from one launch to the next, at whichever site. That of a
+// As in feed_record.cu, __klap_chain_reserve() replaces the request for an argument buffer and
+// __klap_chain_publish() the launch. `scope` says whose order the launch keeps. A thread's last record is in
+// a register, `last`, which is kept from one launch to the next, at whichever site. The last record of a
 // block is in a word of shared memory, `last_of_block`.
 //
 // The word is exchanged at the launch itself. So a launch that the program orders behind another one by any
 // synchronisation comes behind it here as well. Lanes that launch in one instruction have no order; they take
-// that of their numbers and share one exchange. The exchange releases what its thread has written of its
-// record, and acquires the record before it, whose link to the one behind is then written.
+// that of their numbers and share one exchange. The exchange releases the thread's writes to its record. It
+// acquires the record before it, whose link to the one behind is then written.
 //
-// Where the queue is full, a thread makes its recorded launches itself before the program's own launch runs.
-// The device runtime may refuse one of them, because too many wait already: then what is left stays recorded,
-// the program's launch is refused with that same error, as natively when no more launches fit, and nothing is
-// out of order, because what was launched is complete before the consumer begins: one that the host launches
-// comes behind all of the parent, and a parent that launches it itself is told (KlapFeed's after_native). A
-// launch that keeps its block's order is refused at once, and so are all where groups of blocks launch apart:
-// each of them would need a tail launch, and those hold the places that other launches wait for.
+// If the queue is full, a thread makes its recorded launches itself before the program's own launch runs. The
+// device runtime may refuse one of them, because too many wait already. Then the rest stays recorded, and the
+// program's launch is refused with that error, as natively when no more launches fit. Nothing is out of
+// order, because the launches that were made are complete before the consumer begins. A consumer that the
+// host launches comes behind all of the parent. A parent that launches it itself is told (KlapFeed's
+// after_native). A launch that keeps its block's order is refused at once, and so are all launches if groups
+// of blocks launch apart. Each of them would need a tail launch, and tail launches hold the places that other
+// launches wait for.
 //
 // The calls __klap_get_buffer and __klap_device_launch are markers for the device runtime's functions, whose
 // names are those that the parent's own launch uses.
@@ -26,8 +27,8 @@
 // shared memory and its parameters.
 #include "loop_launches/chain.h"
 
-// What feed_record.cu defines for a kernel is part of a function here. One launch waits for the one before
-// it, so a trip to memory less is worth more than a counter that stays near what it was.
+// feed_record.cu defines functions for a kernel that are parts of a function here. One launch waits for the
+// one before it. So one trip to memory less is worth more than a counter that stays near its value.
 #define KLAP_ORDERED
 extern "C" __device__ __forceinline__ unsigned long long __klap_reserve(KlapFeed* feed, unsigned int grid_x,
                                                                         unsigned int grid_y,
@@ -143,7 +144,7 @@ extern "C" __device__ KlapChainRoom __klap_chain_reserve(KlapFeed* feed, unsigne
 #endif
 }
 
-// The order is that of the whole block: what the one thread has written, the other one sees.
+// The order is that of the whole block: one thread sees the writes of the other.
 static __device__ __forceinline__ unsigned int exchange(unsigned int* word, unsigned int value) {
   unsigned int before;
   asm volatile("atom.acq_rel.cta.shared.exch.b32 %0, [%1], %2;"
@@ -175,7 +176,7 @@ static __device__ __forceinline__ unsigned int append_to_block(KlapFeed* feed, u
   return lower != 0 ? previous : before;
 }
 
-// The same among those of the thread.
+// Appends a record to those of the thread.
 static __device__ __forceinline__ unsigned int append_to_thread(KlapFeed* feed, unsigned long long last,
                                                                 unsigned int link) {
   const unsigned int before = static_cast<unsigned int>(last);
@@ -202,7 +203,7 @@ static __device__ __forceinline__ void publish_first(KlapFeed* feed, unsigned lo
   publish({feed->items + first_item_of_group(feed) + slot, first, items});
 }
 
-// `arguments` is what __klap_chain_reserve() returned. Returns the thread's new last record.
+// `arguments` is the result of __klap_chain_reserve(). Returns the thread's new last record.
 extern "C" __device__ unsigned long long __klap_chain_publish(KlapFeed* feed, unsigned long long arguments,
                                                               unsigned long long last,
                                                               unsigned long long stream, unsigned int kernel,

@@ -1,23 +1,24 @@
-// The consumer of launches that keep an order (chain.h): runs every recorded child, those of one chain one
-// after another. Enqueued by the host right behind the parent in the same stream, or launched by the parent
-// when it is complete, or a group of its blocks is (leave_chain.cu).
+// The consumer of launches that keep an order (chain.h): it runs every recorded child, and the children of
+// one chain one after another. The host enqueues it directly behind the parent in the same stream. Or the
+// parent launches it when it is complete, or a group of its blocks is (leave_chain.cu).
 //
 // It is launched with as many blocks as fit on the GPU, each of exactly the threads of the largest child. The
 // first child of every chain is ready from the beginning. A block takes an item, which is a share of a
-// child's blocks, and runs it. Whoever finishes the last item of a child goes on with the child behind it:
-// with all of it where it is one item, else with its first item, and makes the others ready for everybody. So
-// a chain of small children runs in one block from end to end, with a barrier between two of them, and wide
-// children use the whole GPU. Nobody waits while it holds an item that is not done, so any number of resident
-// blocks gets through, a single one as well.
+// child's blocks, and runs it. The block that finishes the last item of a child goes on with the child behind
+// it. It takes all of that child if it is one item, else its first item, and makes the others ready for all
+// blocks. So a chain of small children runs in one block from end to end, with a barrier between two of them.
+// Wide children use the whole GPU. No block waits while it holds an item that is not done. So any number of
+// resident blocks gets through, a single one as well.
 //
 // Children may be of several kernels, as in feed.cu. The call of __klap_child_body_N is a marker: the code of
-// the kernel with that number is spliced in there, with its parameters read from the record and its special
-// registers taken from the marker's arguments. Threads that its block does not have wait at the barrier
+// the kernel with that number is spliced in there. Its parameters are read from the record, and its special
+// registers are taken from the marker's arguments. Threads that its block does not have wait at the barrier
 // behind it.
 //
-// What a child reads, the child before it may have written in this same kernel. The fence that counts off an
-// item releases what all threads of its block have written; who counts off the last one acquires that, and
-// passes it on with the items that it makes ready. None of it may be read through the non-coherent cache.
+// A child may read memory that the child before it has written in this same kernel. The fence that counts off
+// an item releases the writes of all threads of its block. The thread that counts off the last item acquires
+// them, and passes them on with the items that it makes ready. None of that memory may be read through the
+// non-coherent cache.
 //
 // Constants: KLAP_KERNELS, KLAP_THREADS, KLAP_ARGS_OFFSET and KLAP_GRID_1D as in feed.cu; those of exits.h.
 #include "common/exits.h"
@@ -41,7 +42,7 @@ enum : unsigned int { kKernels = KLAP_KERNELS };
 // they look only every few times.
 enum : unsigned int { kShortestPause = 32, kLongestPause = 256, kLooksPerEnd = 4 };
 
-// What stays as it is while the consumer runs, kept where no fence throws it away.
+// Values that stay as they are while the consumer runs, kept where no fence throws them away.
 struct Arrays {
   unsigned long long* items;
   unsigned char* records;
@@ -94,8 +95,8 @@ static __device__ __forceinline__ unsigned long long take(KlapFeed* feed, const 
   }
 }
 
-// For one thread, when all of its block are done with an item: behind the barrier, the fence releases what
-// they all wrote. True if it was the record's last, and then what others wrote is acquired.
+// Called by one thread when all threads of its block are done with an item. Behind the barrier, the fence
+// releases their writes. True if it was the record's last item; then the writes of other blocks are acquired.
 static __device__ __forceinline__ bool finish(KlapChained* record) {
   if (items_of(record) == 1) return true;  // nobody else has one
   __threadfence();
@@ -130,7 +131,7 @@ static __device__ __forceinline__ unsigned long long follow(KlapFeed* feed, cons
   return first;
 }
 
-// What comes after an item: the child behind it if that may begin, else another item.
+// The next item: of the child behind this one if that may begin, else another item.
 static __device__ __forceinline__ unsigned long long next_item(KlapFeed* feed, const Arrays& arrays,
                                                                unsigned long long item) {
   if (item != 0) {
@@ -173,7 +174,7 @@ static __device__ __forceinline__ void run_item(const Arrays& arrays, unsigned l
 }
 
 // Counts this block out, for one thread of it; the last block leaves the queue empty for the next parent. The
-// second fence acquires what the others released, so that they read the counters before these are reset.
+// second fence acquires what the others released. So they have read the counters before these are reset.
 static __device__ __forceinline__ void leave(KlapFeed* feed, unsigned int working, unsigned int children) {
   __threadfence();
   const unsigned long long leaving = static_cast<unsigned long long>(children) << 32 | 1u;
