@@ -4,10 +4,10 @@
 // have started for it: `ret` ends the thread, and a barrier waits for the threads of this block only. The
 // block's size is the child's own, whatever it is, so thread index and block size need no replacement.
 //
-// Everything is read from this kernel's own parameters. The first argument of the marker call, too, is a
-// place there: how many bytes behind the parameter's begin the child's arguments stand.
+// Everything is read from this kernel's own parameters. The first argument of the marker call is a place
+// there, too: the number of bytes from the parameter's begin to the child's arguments.
 //
-// Constants: those of warp.h; KLAP_GRID_1D when every child's grid has one row and one layer.
+// Constants: those of warp_records.h; KLAP_GRID_1D when every child's grid has one row and one layer.
 #include "common/sequence.h"
 #include "warp/warp_records.h"
 

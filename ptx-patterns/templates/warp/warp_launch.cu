@@ -1,27 +1,28 @@
-// What a parent does at its launch sites where the lanes of a warp share their launches.
+// A parent runs this at its launch sites if the lanes of a warp share their launches (warp aggregation).
 //
 // The lanes that are active at a site together, and agree on everything that must be the same for one launch,
 // form a group. Its lowest lane asks for the parameter buffer of one launch that runs all their children
-// (warp.cu); the program's own stores put each lane's arguments into it; and when all are done the lowest
-// lane launches, into the stream that the program named. Nothing is put off: when a lane goes on behind its
+// (warp.cu). The program's own stores put each lane's arguments into it. When all are done the lowest lane
+// launches, into the stream that the program named. Nothing is deferred: when a lane goes on behind its
 // launch, its child has been launched, as natively.
 //
-// Whatever cannot be shared is launched as the program would have launched it: a lane that is alone, a child
-// so large that its blocks could not be counted, a grid that CUDA refuses, and all lanes of a group whose
-// buffer is refused. The device runtime then gives exactly the errors that it would have given.
+// A launch that cannot be shared is made as the program would have made it. This is so for a lane that is
+// alone, a child so large that its blocks could not be counted, a grid that CUDA refuses, and all lanes of a
+// group whose buffer is refused. The device runtime then gives exactly the errors that it would have given.
 //
-// __klap_share() stands in place of the program's call for a buffer, __klap_share_launch() in place of its
-// launch. Between the two stand a null test that comes out alike for all lanes of a group and straight-line
-// code, so a lane that others wait for does arrive. The calls __klap_get_buffer, __klap_device_launch and
-// __klap_last_error are markers for the device runtime's functions.
+// __klap_share() replaces the program's call for a buffer, __klap_share_launch() its launch. Between the two
+// stand a null test that comes out alike for all lanes of a group and straight-line code. So a lane that
+// others wait for does arrive. The calls __klap_get_buffer, __klap_device_launch and __klap_last_error are
+// markers for the device runtime's functions.
 //
-// A failing launch sets the last error of the thread that called. The lanes of a group must all see it,
-// so a parent that asks for the last error (KLAP_LAST_ERROR) keeps a copy of it for each thread. The device
-// runtime's own is taken out before a group acts: so whenever it holds an error, that is newer than the copy.
+// A failing launch sets the last error of the thread that called. The lanes of a group must all see it, so a
+// parent that asks for the last error (KLAP_LAST_ERROR) keeps a copy of it for each thread. The device
+// runtime's own error is taken out before a group acts. So an error that it holds is always newer than the
+// copy.
 //
-// Constants: those of warp.h; KLAP_MATCH_BLOCK, KLAP_MATCH_BYTES, KLAP_MATCH_STREAM where the launch's block,
-// dynamic shared memory or stream is not constant; then KLAP_SHARED_ROOM, the most dynamic shared memory that
-// the kernel of warp.cu can have, whatever the program allowed the child.
+// Constants: those of warp_records.h; KLAP_MATCH_BLOCK, KLAP_MATCH_BYTES, KLAP_MATCH_STREAM if the launch's
+// block, dynamic shared memory or stream is not constant; then KLAP_SHARED_ROOM, the most dynamic shared
+// memory that the kernel of warp.cu can have, whatever the program allowed the child.
 #include "warp/warp_records.h"
 
 extern "C" __device__ void* __klap_get_buffer(void* kernel, dim3 grid, dim3 block, unsigned int shared_bytes);
@@ -76,7 +77,7 @@ static __device__ __forceinline__ unsigned int find_group(bool shares, dim3 bloc
   group &= __match_any_sync(sharing, stream);
 #endif
 #if KLAP_LANES < 32
-  // As many as fit into one launch, in the order of their lanes.
+  // A group has as many lanes as fit into one launch, in the order of their lanes.
   group &= __match_any_sync(sharing, rank_in(group, lane) / KLAP_LANES);
 #endif
   return group;
@@ -143,7 +144,7 @@ extern "C" __device__ KlapShare __klap_share(void* consumer, void* child, unsign
 extern "C" __device__ KlapShareResult __klap_share_launch(unsigned long long buffer,
                                                           unsigned long long stream, unsigned int group,
                                                           unsigned long long last_error) {
-  // What the lanes wrote, for their children to read, is released by the launch of another lane.
+  // The lanes' writes, which their children may read, are released by the launch of another lane.
   __threadfence();
   __syncwarp(group);
   const unsigned int leader = lowest(group);

@@ -1,7 +1,7 @@
 // The parameters of a launch that the lanes of a warp share: all their children, told apart by blocks.
 //
 // The children's records travel in the parameter buffer of the launch itself. So there is no queue that could
-// run out of room, and nothing to reset; what bounds a launch is the space for kernel parameters.
+// run out of room, and nothing to reset. Only the space for kernel parameters bounds a launch.
 //
 // Constants: KLAP_LANES, how many children fit; KLAP_ARGS_OFFSET, which is also the strictest alignment of an
 // argument, and KLAP_RECORD_BYTES.
