@@ -1,43 +1,42 @@
 // The blocks of a promoted chain: each runs links of the chain until there are no more.
 //
-// A block takes the number of the next link. Numbers are given out by blocks that are running, so whoever
-// waits for an earlier link waits for a block that runs it, or will when it is done with an even earlier one:
-// the chain gets through with a single block, and late ones do no harm. How a block learns that its link
-// exists is the chain's kind:
-//  - KLAP_COUNTED: from the arguments of the link before, which it can compute for itself; in chains that
-//    combine values (KLAP_LOOK_BACK, KLAP_PASSES) its first thread does, which is the one that launches
+// A block takes the number of the next link. Running blocks give out the numbers. So a block that waits for
+// an earlier link waits for a block that runs it, or will when it is done with an even earlier one. So the
+// chain gets through with a single block, and late blocks do no harm. The chain's kind tells how a block
+// learns that its link exists:
+//  - KLAP_COUNTED: from the arguments of the link before, which it can compute for itself. In chains that
+//    combine values (KLAP_LOOK_BACK, KLAP_PASSES) its first thread does so, which is the one that launches
 //    there.
 //  - KLAP_FAST: from a chain of their own, of arguments and conditions that are known without running a link.
-//  - else: as the link before launches it, or does not.
-// And what it waits for: the whole body behind the launch of the link before; or, where the body has a part
-// that needs nothing of that (KLAP_OVERLAPS, KLAP_PASSES, KLAP_LOOK_BACK), the rest of it: then the call
-// stands there.
+//  - else: when the link before launches it, or does not.
+// The whole body waits for the launch of the link before. If the body has a part that needs nothing of that
+// link (KLAP_OVERLAPS, KLAP_PASSES, KLAP_LOOK_BACK), only the rest of it waits. Then the call stands there.
 //
-// With KLAP_LAUNCHES the chain has one block at first, and each link's block launches the next one's as soon
-// as it knows that there is a next link (promote_launch.cu), to run one link. What was said of numbers holds:
-// a block takes its number when it has begun, so one that is launched and does not run yet holds up nobody,
-// whether CUDA lets it run beside the one that launched it or behind it, and however few blocks there is room
-// for. And every block gets a link. For each link that comes to be known to exist one number is taken, by a
-// block launched for that or by one that could not launch it; so when number n is taken, n links behind the
-// first have become known, each by the link before it, whose number was among the n: link n is one of them.
-// Nobody comes too late, and the chain is at its end when no known link is left, which the one that ends the
-// last link sees.
+// With KLAP_LAUNCHES the chain has one block at first. Each link's block launches the next one's as soon as
+// it knows that there is a next link (promote_launch.cu), to run one link. The argument about numbers still
+// holds. A block takes its number when it has begun, so a launched block that does not run yet holds up no
+// other. It does not matter whether CUDA lets it run beside the one that launched it or behind it, nor how
+// few blocks there is room for. And every block gets a link. For each link that comes to be known to exist
+// one number is taken, by a block launched for that or by one that could not launch it. So when number n is
+// taken, n links behind the first have become known, each by the link before it, whose number was among the
+// n. So link n is one of them. No block comes too late. The chain is at its end when no known link is left,
+// which the block that ends the last link sees.
 //
 // With KLAP_BATCH, blocks of a chain that looks back take that many links at a time. A number is then that of
-// all of them, and they publish one value: the body's marker runs the beginnings of all, side by side, then
-// combines, then runs what is left of each. Where links are missing, at the end of the chain, it begins the
-// first one in place of them.
+// all of them, and they publish one value. The body's marker runs the beginnings of all, side by side, then
+// combines, then runs the rest of each. If links are missing, at the end of the chain, it begins the first
+// one in place of them.
 //
-// Calls of undefined functions are markers. __klap_copy_arguments: the kernel's own parameters, those that
-// are not the same for all links, stored to an area of shared memory; __klap_link_condition: whether this
+// Calls of undefined functions are markers. __klap_copy_arguments: stores the kernel's own parameters that
+// are not the same for all links to an area of shared memory. __klap_link_condition: tells whether this
 // thread makes the launch, computed from an area (that of the link before; with KLAP_LAUNCHES, the link's
-// own); __klap_next_arguments: arguments of the next link that need no running, from one area to another;
-// __klap_link_body: the body, with its parameters from the area of the link. All its `ret` lead behind it.
-// __klap_launch_next: what promote_launch.cu says.
+// own). __klap_next_arguments: gives arguments of the next link that need no running, from one area to
+// another. __klap_link_body: the body, with its parameters from the area of the link. All its `ret` lead
+// behind it. __klap_launch_next: promote_launch.cu describes it.
 //
-// With KLAP_TWO_HEADS blocks end with their last link, and are counted out only if somebody wants to know how
-// many links there were. Elsewhere the last one makes the context ready for the next launch, which takes four
-// trips to memory behind everything else.
+// With KLAP_TWO_HEADS the context is double-buffered: blocks end with their last link, and are counted out
+// only if the number of links is asked for. Otherwise the last block makes the context ready for the next
+// launch, which takes four trips to memory behind everything else.
 //
 // Constants: KLAP_AREA_BYTES; KLAP_SLOT_WORDS; KLAP_WORDS, for each word of arguments that is passed from
 // link to link KLAP_WORD(its offset in the parameter block); KLAP_STEPS, for each argument that steps
@@ -68,7 +67,7 @@ extern "C" __device__ void __klap_launch_next(unsigned int link, unsigned int is
   return value;
 }
 
-// Makes arguments that step those of a link so many behind.
+// Turns stepping arguments of a link into those of the link so many behind it.
 static __device__ __forceinline__ void step(unsigned int area, unsigned long long times) {
 #define KLAP_STEP(offset, type, operation, by)                          \
   {                                                                     \
@@ -148,7 +147,7 @@ static __device__ __forceinline__ bool find_arguments(unsigned int link, unsigne
   return exists;
 }
 
-// The same for one that is nobody's.
+// Tells this for a link that belongs to no block yet.
 static __device__ __forceinline__ bool exists(unsigned int link, unsigned long long index) {
   link_at(link)->first = 0;
   link_at(link)->number = index;
@@ -157,7 +156,8 @@ static __device__ __forceinline__ bool exists(unsigned int link, unsigned long l
 #endif
 
 #ifdef KLAP_BATCH
-// Which links the block has now. The first ones go to all blocks, one each; what is taken later are several.
+// Finds the links that the block has now. The first numbers are one link each, for all blocks. Later numbers
+// are several links each.
 static __device__ __forceinline__ bool find_links(unsigned int link) {
   KlapLink* const at = link_at(link);
   if (is_leader()) {
@@ -194,7 +194,7 @@ static __device__ __forceinline__ bool find_link(KlapChain* chain, unsigned int 
   const unsigned int area = link + KLAP_LINK_AREA;
   KlapLink* const at = link_at(link);
 #if defined(KLAP_LAUNCHES) && defined(KLAP_COUNTED)
-  // It does: what is asked is whether there is another one.
+  // The block's link exists. The question is whether there is another one.
   if (is_leader()) {
     __klap_copy_arguments(area);
     step(area, at->number - at->first);
@@ -268,8 +268,8 @@ static __device__ __forceinline__ unsigned long long take(KlapChain* chain) {
   return atomicAdd(&chain->taken, 1ull);
 }
 
-// Makes ready for the next launch, when all blocks of the last one that used this head are done. What it
-// takes is read at once. Returns how many numbers that one gave out.
+// Makes the context ready for the next launch, when all blocks of the last one that used this head are done.
+// All values that it needs are read at once. Returns how many numbers that launch gave out.
 static __device__ __forceinline__ unsigned long long make_ready(KlapChain* chain) {
   const unsigned long long taken = chain->taken;
   const unsigned long long first_before = chain->first;
@@ -314,8 +314,8 @@ static __device__ __forceinline__ unsigned int scratch_of(unsigned int link) { r
 // The blocks of so short a chain meet at the memory where they take numbers, and lose no time there.
 enum : unsigned int { kFewBlocks = 64 };
 
-// The chain has no more links than there are blocks before this one, and each of those runs one: so this one
-// need not come to that memory.
+// True if the chain has no more links than there are blocks before this one. Each of those runs one, so this
+// block need not go to the chain's memory.
 static __device__ __forceinline__ bool is_one_too_many([[maybe_unused]] unsigned int link) {
 #if defined(KLAP_LEADER_KNOWS) && defined(KLAP_TWO_HEADS)
   return blockIdx.x >= kFewBlocks && !exists(scratch_of(link), blockIdx.x);
@@ -337,7 +337,7 @@ static __device__ __forceinline__ unsigned long long begin(KlapChain* chain, uns
   unsigned long long* const ring = chain->ring;
   const unsigned long long number = take(chain);
 #if defined(KLAP_LEADER_KNOWS) && !defined(KLAP_LAUNCHES)
-  // Where there is a block for each link, the second numbers of all would be nobody's.
+  // If there is a block for each link, the second numbers of all would belong to no link.
   at->goes_on = exists(scratch_of(link), gridDim.x) ? 1 : 0;
 #else
   at->goes_on = 1;
@@ -355,8 +355,8 @@ static __device__ __forceinline__ void report_links(KlapReport* report, unsigned
 
 #ifdef KLAP_LAUNCHES
 
-// For the leader, behind a link: whoever ends the last one makes ready for the next launch. The fences are as
-// those of leave(), below. Where links wait for a place, this one's is free.
+// Called by the leader behind a link. The one that ends the last link makes the context ready for the next
+// launch. The fences are as those of leave(), below. If links wait for a place, this one's is free.
 static __device__ __forceinline__ void leave_link(KlapChain* chain, unsigned int link,
                                                   unsigned long long pool) {
   __threadfence();
@@ -410,8 +410,8 @@ static __device__ __forceinline__ unsigned long long count_out(KlapChain* chain,
   return static_cast<unsigned int>(left) == gridDim.x ? left >> 32 : 0;
 }
 
-// For one thread of a block that has no more links. Where it is the last that makes ready, the second fence
-// acquires what the others released, so that they read the counters before these are set.
+// Called by one thread of a block that has no more links. If the last block makes the context ready, the
+// second fence acquires what the others released. So they have read the counters before these are set.
 static __device__ __forceinline__ void leave(KlapChain* chain, const KlapLink* link) {
 #ifdef KLAP_TWO_HEADS
   if (link->report == nullptr) return;

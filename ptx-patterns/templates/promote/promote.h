@@ -1,33 +1,35 @@
 // The context of a promoted chain: the layout that device templates and the host runtime share.
 //
 // A kernel of one block that launches one block of itself is a chain of links. Promoted, it runs in blocks
-// that stay: each takes the number of the next link, waits for what it needs of the link before, and runs it
-// (promote.cu). A context serves one kernel in one stream.
+// that stay. Each takes the number of the next link, waits until the link before has done what it needs, and
+// runs it (promote.cu). A context serves one kernel in one stream.
 //
-// What one link tells the next goes through the next one's slot. Every word of a slot carries 4 bytes of an
-// argument and a mark of whose they are, in one access: who sees the mark has the bytes. Numbers count on
-// from launch to launch, so that old words need not be cleared. Marks are 32 bits of a number, and some
-// numbers are nobody's; so each time that numbers have grown by 2^30, the ring is cleared between two
+// One link tells the next everything through the next one's slot. Every word of a slot carries 4 bytes of an
+// argument and the mark of a link, in one access. So a thread that sees the mark has the bytes. Numbers count
+// on from launch to launch, so that old words need not be cleared. Marks are 32 bits of a number, and some
+// numbers belong to no link. So each time that numbers have grown by 2^30, the ring is cleared between two
 // launches.
 //
-// Where values only pass from link to link, one slot is enough, the ring's first: each link exchanges its
-// words for the next one's, once it has found its own there. A launch begins with its first link's mark
-// there; that one needs no words.
+// If values only pass from link to link, one slot is enough, the ring's first. Each link exchanges its words
+// for the next one's, once it has found its own there. A launch begins with its first link's mark there; that
+// link needs no words.
 //
-// The ring. A slot is written for link n + slots only when nobody will read it as link n's any more. In a
-// chain that passes from link to link this follows: who writes it has heard, link by link, from all before.
-// Where links look back (promote_link.cu), links that are done are counted by quarters of the ring, and a
+// The ring. A slot is written for link n + slots only when no block will read it as link n's any more. In a
+// chain that passes from link to link this follows: the writer has heard, link by link, from all links
+// before. If links look back (promote_link.cu), finished links are counted by quarters of the ring, and a
 // launch begins at a whole number of rings. Link n writes its slot when all links up to three quarters before
-// its own are done. So the slots from the beginning of the quarter before an unfinished link's stay; one that
-// was held up so long that it finds a slot further back written again begins to look anew, from its own. The
-// first unfinished link is never held up so: the one before it has all that it needs, in a slot that stays.
+// its own are done. So the slots from the beginning of the quarter before an unfinished link's stay. A link
+// may be held up so long that it finds a slot further back written again. Then it begins to look anew, from
+// its own slot. The first unfinished link is never held up so: the one before it has all that it needs, in a
+// slot that stays.
 //
-// Who makes ready for the next launch? Either the last block of a launch, for which all must be counted out,
-// or with two heads and a ring each, for launches in turn, a block of a launch makes the other ones ready as
-// soon as it begins: the launch that used them is complete, and nobody waits for anybody (KLAP_TWO_HEADS).
+// The context is made ready for the next launch in one of two ways. The last block of a launch may do so, for
+// which all must be counted out. Or the context is double-buffered (KLAP_TWO_HEADS): it has two heads with a
+// ring each, used by alternate launches. A block of a launch makes the other ones ready as soon as it begins.
+// The launch that used them is complete, so no block waits for another.
 //
-// A quarter's counter is the next one's but three as well. It is right about the earlier one as long as none
-// of the later one's links has been counted; and they wait for the earlier one's, too.
+// A quarter's counter also serves the fourth quarter behind it. It is right about the earlier one as long as
+// no link of the later one has been counted; and these wait for the earlier one's links, too.
 //
 // This file is compiled by NVRTC into the templates and by the host compiler into the runtime.
 #ifndef KLAP_PROMOTE_H
@@ -51,18 +53,18 @@ struct KlapChain {
   // Links that are done, by quarters of the ring, counted as if all numbers before this launch had been
   // links.
   alignas(128) unsigned long long done[4];
-  // The number of the first link that does not exist, 0 while that is not known. Only for chains where nobody
-  // can tell from the arguments.
+  // The number of the first link that does not exist, 0 while that is not known. It is only for chains whose
+  // arguments do not tell it.
   alignas(128) unsigned long long end;
 };
 
-// The words of a slot: those of the arguments that are passed on, at least one; behind them those of the fast
-// chain, where it has one (promote.cu): one more than it has arguments' words.
+// The words of a slot: those of the arguments that are passed on, at least one. Behind them are the words of
+// the fast chain, if there is one (promote.cu): one more than it has arguments' words.
 #define KLAP_CHAIN_SLOT_BYTES(words, fast_words) (8u * ((words) + (fast_words)))
 
-// What a block keeps in shared memory about its link. Behind it three areas laid out as the parameter block,
-// of KLAP_AREA_BYTES each: the link's arguments, the values that it combines with those it carries, and the
-// arguments of the next link; and what its warps find as they look back.
+// The state that a block keeps in shared memory about its link. Behind it are three areas laid out as the
+// parameter block, of KLAP_AREA_BYTES each. These are for the link's arguments, the values that it combines
+// with those it carries, and the arguments of the next link. The results of its warps' look-back follow.
 struct KlapLink {
   unsigned long long number;
   unsigned long long first;    // number of the launch's first link
@@ -76,7 +78,7 @@ struct KlapLink {
   unsigned int launches;  // the last link found a place
   unsigned int refused;   // as many links as were skipped after the last refusal, 0 after a launch
   unsigned int skips;     // links to come that no launch is tried for
-  // Of the block that stays: kept here, as registers would be kept for them in all threads.
+  // The counts of a block that stays are kept here. Otherwise all threads would keep registers for them.
   unsigned int links;  // that it has run
   KlapReport* report;  // the context's
   // Where a block takes several links at a time: the first of them, counted from the launch's first.
@@ -84,8 +86,8 @@ struct KlapLink {
 };
 #define KLAP_LINK_AREA 80
 
-// A block that takes several links at a time has as many more of these behind its own, a part for each, with
-// the first two areas. Its own then stands for all of them.
+// A block that takes several links at a time has as many more of these behind its own. Each is a part with
+// the first two areas. Its own then serves all of them.
 #define KLAP_PARTS_AT(area_bytes, words) \
   ((KLAP_LINK_AREA + 3 * (area_bytes) + 8 * (1 + (words)) + 15) / 16 * 16)
 #define KLAP_PART_BYTES(area_bytes) (KLAP_LINK_AREA + 2 * (area_bytes))

@@ -1,24 +1,24 @@
 // How a link's block launches the next one's, in the modes that launch from the device (KLAP_LAUNCHES in
 // promote.cu).
 //
-// Two functions, between which the kernel's own parameters are stored to the buffer: __klap_next_buffer() and
-// __klap_next_launch(). They stand where a thread knows that the next link exists: at the beginning of a link
-// where that is known early, behind the release of the next one where the program's launch tells; and where a
-// link is done that others had to wait for a place of.
+// There are two functions, between which the kernel's own parameters are stored to the buffer:
+// __klap_next_buffer() and __klap_next_launch(). They stand where a thread knows that the next link exists.
+// That is at the beginning of a link if it is known early, or behind the release of the next link if the
+// program's launch tells. They also stand at the end of a link, whose place other links may have waited for.
 //
-// No more than `pool` links have blocks at a time, those waiting for their turn and those launched and not
-// there yet among them; KlapChain::ahead counts the links that are known to exist and not done, beside the
-// first of them. Who finds no place leaves the launch to the next link that is done.
+// No more than `pool` links have blocks at a time, including those that wait for their turn and those
+// launched and not there yet. KlapChain::ahead counts the links that are known to exist and not done, beside
+// the first of them. A block that finds no place leaves the launch to the next link that is done.
 //
 // CUDA may refuse a launch: those that a chain made stay with it until it ends, and there is a limit to them.
-// Then the block will run the link itself, behind its own; and as it would most likely be refused again, it
-// does not even ask for the next few links, twice as many each time.
+// Then the block will run the link itself, behind its own. It would most likely be refused again, so it does
+// not even ask for the next few links, twice as many each time.
 //
 // A launch takes longer than a short link runs. So the host's block runs the second link as well, as one that
 // it does not ask for: a chain of two links needs no launch, and a longer one loses no time by it.
 //
 // Launches go into no stream: blocks of links wait for each other themselves. The grid that the host launched
-// is complete only when all grids are that came of it.
+// is complete only when all grids that descend from it are.
 //
 // The calls __klap_get_buffer and __klap_device_launch are markers for the device runtime's functions, whose
 // names are those that the program's own launch used.

@@ -1,25 +1,25 @@
-// What a link of a promoted chain does in its body (promote.cu): where it comes to need what earlier links
-// did, and where it launched the next.
+// A link of a promoted chain runs this in its body (promote.cu): where it begins to need the results of
+// earlier links, and where it launched the next.
 //
 // In a chain, __klap_link_acquire() waits for the link before and __klap_link_release() lets the next one go
-// on. Where each link only combines a value of its own with what it passes on, one function stands for both,
-// __klap_link_combine(), in one of two ways:
+// on. If each link only combines a value of its own with the value that it passes on, one function replaces
+// both, __klap_link_combine(), in one of two ways:
 //  - KLAP_PASSES: the leader waits, combines and lets the next link go on before its block begins to write. A
 //    release between the two would take longer than all the rest, as it waits for writes of other blocks on
-//    the same multiprocessor. So the fence stands in front of the wait, and what goes from link to link are
-//    atomic exchanges of the same words: each continues the release sequences of the ones before, and who
-//    acquires the last one acquires what all links released.
-//  - KLAP_LOOK_BACK: no hop from link to link at all. Every link publishes its value without waiting, and
-//    combines the values of the links before it, as far back as one that has published the combination up to
-//    and including itself (decoupled look-back, Merrill and Garland). Hundreds of links are under way at once
-//    where they are short, so several warps look, at a window of slots each.
+//    the same multiprocessor. So the fence stands in front of the wait. Links pass on their values by atomic
+//    exchanges of the same words. Each exchange continues the release sequences of the ones before. So the
+//    thread that acquires the last one acquires what all links released.
+//  - KLAP_LOOK_BACK: no hop from link to link at all. Every link publishes its value without waiting. It
+//    combines the values of the links before it, back to one that has published the combination up to and
+//    including itself (decoupled look-back, Merrill and Garland). Hundreds of short links run at once, so
+//    several warps look, at a window of slots each.
 //
-// What the next link may overwrite must have been read. Barriers put what the other threads did in front of
-// the fence of the one that releases, which makes it part of what is released.
+// Memory that the next link may overwrite must have been read. Barriers order the other threads' reads before
+// the fence of the releasing thread, which makes them part of the release.
 //
 // All functions but the release are called by all threads of the block.
 //
-// Constants: those of promote.cu; where values are combined, KLAP_THREADS and KLAP_CARRIES, for each argument
+// Constants: those of promote.cu; if values are combined, KLAP_THREADS and KLAP_CARRIES, for each argument
 // KLAP_CARRY(its offset, the number of its first word in a slot, its operation).
 #include "promote/promote_link.h"
 
@@ -128,8 +128,8 @@ static __device__ __forceinline__ void to_area(unsigned int area, const Carried&
 
 #ifdef KLAP_PASSES
 
-// Waits for the link's turn. Those far from it would only be in the way of the others' looks: all look at the
-// same words. Shorter pauses than a link takes, so that nobody sleeps through its turn.
+// Waits for the link's turn. Links that are far from it would only disturb the others' looks: all look at the
+// same words. Pauses are shorter than a link takes, so that no link sleeps through its turn.
 enum : unsigned int { kPausePerLink = 100, kLongestWait = 20000, kAwake = 4 };
 
 static __device__ __forceinline__ Carried await_turn(const KlapLink* link, unsigned long long number) {
@@ -180,7 +180,7 @@ static __device__ constexpr unsigned int lanes_of(unsigned int threads) {
 enum : unsigned int {
   kLanes = lanes_of(KLAP_THREADS),
   kAllLanes = kLanes == 32 ? ~0u : (1u << kLanes) - 1u,
-  // More windows, or looks again sooner, keep the memory from those that have something to say.
+  // More windows, or looks again sooner, keep the memory from links that have something to say.
   kWindows = KLAP_THREADS < 64 ? 1 : 2,
   kShortestLook = 256,  // nanoseconds
   kLongestLook = 512,
@@ -218,8 +218,8 @@ static __device__ __forceinline__ void publish(const KlapLink* link, unsigned lo
   for (unsigned int i = 0; i < KLAP_SLOT_WORDS; ++i) store_relaxed(slot + i, mark | carried.word[i]);
 }
 
-// What is found in the slot of a link before: nothing yet; that link's own value; combined with all before
-// it; or a later link's, by which the one that looks was held up too long.
+// The content of an earlier link's slot: nothing yet; that link's own value; its value combined with all
+// before it; or a later link's. The latter means that the looking link was held up too long.
 enum Found : unsigned int { kNothing, kOwn, kWhole, kLater };
 
 static __device__ __forceinline__ Found look_at(const KlapLink* link, unsigned long long number,
@@ -242,9 +242,10 @@ static __device__ __forceinline__ Found look_at(const KlapLink* link, unsigned l
   return behind < 0x40000000u ? kLater : kNothing;
 }
 
-// For a warp: what the links of a window pass on, those in front of link `end` up to the first that is whole.
-// kWhole if there is one, kOwn if not, kLater if some link's slot is gone. Waits for those that have to
-// publish yet. The launch's first link is whole: no window that is needed reaches beyond it.
+// Called by a warp: combines the values that the links of a window pass on. These are the links before link
+// `end`, back to the first that is whole. kWhole if there is one, kOwn if not, kLater if some link's slot is
+// gone. Waits for links that have yet to publish. The launch's first link is whole: no window that is needed
+// reaches beyond it.
 static __device__ __forceinline__ Found look_at_window(const KlapLink* link, unsigned long long first,
                                                        unsigned long long end, Carried& sum) {
   const unsigned int lane = linear_thread() % 32;
@@ -273,7 +274,8 @@ struct Window {
   Carried sum;
 };
 
-// What all links before `number`, which is not the first, pass on; for all threads.
+// The combined values that all links before `number` pass on, for all threads. `number` is not the first
+// link.
 static __device__ __forceinline__ Carried look_back(unsigned int link, unsigned long long first,
                                                     unsigned long long number) {
   Window* const windows = shared_pointer<Window>(link + KLAP_LINK_WINDOWS);
@@ -329,12 +331,11 @@ static __device__ __forceinline__ void combine_parts([[maybe_unused]] unsigned i
   Carried own = in_area(part_of(link, 0) + KLAP_LINK_VALUES);
   if (at->exists == 1) {
     to_area(link + KLAP_LINK_VALUES, own);
-    // The chain's first link has what the program passed, and is taken alone.
+    // The chain's first link has the program's values, and is taken alone.
     if (at->number == at->first) to_area(link + KLAP_LINK_AREA, in_area(part_of(link, 0) + KLAP_LINK_AREA));
     return;
   }
-  // Missing links have values, too, those of the first one's: behind them comes nobody who would want the
-  // sum.
+  // Missing links have values, too, those of the first one. No link behind them needs the sum.
 #pragma unroll
   for (unsigned int i = 1; i < KLAP_BATCH; ++i)
     own = combined(own, in_area(part_of(link, i) + KLAP_LINK_VALUES));
@@ -342,8 +343,8 @@ static __device__ __forceinline__ void combine_parts([[maybe_unused]] unsigned i
 #endif
 }
 
-// For the leader: to each of them, what those before it pass on. (The chain's first link is taken alone, and
-// has it.)
+// Called by the leader: gives each of the parts the value that the links before it pass on. (The chain's
+// first link is taken alone, and has it.)
 static __device__ __forceinline__ void tell_parts([[maybe_unused]] unsigned int link) {
 #ifdef KLAP_BATCH
   Carried before = in_area(link + KLAP_LINK_AREA);

@@ -1,5 +1,4 @@
-// What the blocks of a promoted chain have in common: where things lie, how words are written and read, and
-// how blocks wait.
+// Common code of a promoted chain's blocks: the layout, the writing and reading of words, and waiting.
 //
 // Constants: KLAP_AREA_BYTES, of the argument areas; KLAP_SLOT_WORDS, KLAP_WORDS and the others of
 // promote.cu.
