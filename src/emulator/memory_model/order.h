@@ -4,11 +4,10 @@
 // thread may see an older value, or if races or uninitialised reads are looked for. The class keeps
 //   for each agent (a thread of a running grid, or the host) its history, as a vector clock;
 //   for each location the last writes, each with its writer, the writer's clock and the history of a release.
-//   A load may return any write that is not older than one that happened before it. Nor may the write be
-//   older than one that its thread saw there before. Releases, acquires, fences, barriers, kernel boundaries
-//   and the end of a grid order agents as the PTX memory model says, as far as the scopes of both sides
-//   reach. A write stays hidden for a limited number of steps only, so that a thread that waits for it always
-//   ends.
+// A load may return any write that is not older than one that happened before it. Nor may the write be older
+// than one that its thread saw there before. Releases, acquires, fences, barriers, kernel boundaries and the
+// end of a grid order agents as the PTX memory model says, as far as the scopes of both sides reach. A write
+// stays hidden for a limited number of steps only, so that a thread that waits for it always ends.
 //
 // Writes to one location are ordered as they run, and a load never returns a later write. So a few outcomes
 // that the model allows are never seen (load buffering, 2+2W), but none that it forbids.
