@@ -1,4 +1,4 @@
-// Runs klap-ptx in a process of its own and keeps what it said.
+// Runs klap-ptx in a process of its own and keeps its output.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ struct Result {
   [[nodiscard]] nlohmann::json json() const;
 };
 
-// A test with a temporary folder, in which the KLAP_* variables of whoever runs it are not seen.
+// A test with a temporary folder. It does not see the KLAP_* variables of the user who runs it.
 class Command : public testing::Test {
  protected:
   void SetUp() override;

@@ -1,4 +1,5 @@
-// Fatbins and wrappers made up in memory, for what no toolkit at hand produces and for what none should.
+// Fatbins and wrappers made up in memory: forms that no toolkit at hand produces, and forms that none should
+// produce.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,8 @@ void poke(std::string& bytes, size_t offset, T value) {
 
 Fatbin parse(std::string_view bytes);
 
-// What calling `act` throws, or an empty string if it does not; anything but Error(Container) fails the test.
+// The text of the error that calling `act` throws, or an empty string. Anything but Error(Container) fails
+// the test.
 template <class Act>
 std::string container_error(Act act) {
   try {

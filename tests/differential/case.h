@@ -1,4 +1,4 @@
-// One differential test case: device code, what the host does with it, and what memory must hold at the end.
+// One differential test case: device code, the host's steps with it, and the memory that must result.
 //
 // A case is plain data, so the same one can be run natively and preloaded, on the emulated driver and on a
 // GPU, and be written to a file and read back (case_file.h). The expected memories come from C++ code that
@@ -6,8 +6,8 @@
 #pragma once
 
 // One file in cases/ holds one idea: its device code, compiled by nvcc to PTX, and below it its cases,
-// compiled as C++ with __CUDACC__ undefined. What both need, such as the value that a thread writes, stands
-// above both and is marked KLAP_SHARED.
+// compiled as C++ with __CUDACC__ undefined. Code that both need, such as the value that a thread writes,
+// stands above both and is marked KLAP_SHARED.
 #ifdef __CUDACC__
 #define KLAP_SHARED __host__ __device__
 #else
@@ -69,7 +69,7 @@ struct Step {
   bool stream_only = false;  // Synchronise: wait for the stream, not for everything
 };
 
-// What a preloaded run must make of the launch sites of a parent.
+// The outcome that a preloaded run must have for the launch sites of a parent.
 struct Site {
   std::string parent;
   std::string left;  // the reason why it stays as it is; empty: it is rewritten
@@ -93,7 +93,7 @@ struct Case {
   std::vector<Site> sites;  // empty: not looked at
   // Settings of preloaded runs, as environment variables. Cases by hand only.
   std::map<std::string, std::string> settings = {};
-  // Of a cell of order_cells.h: how its launches are related, and the access in which children conflict.
+  // For a cell of order_cells.h: the relation of its launches, and the access in which children conflict.
   std::string relation = {}, access = {};
 };
 
@@ -103,7 +103,7 @@ class Builder {
  public:
   explicit Builder(Case& out) : case_(out) {}
 
-  // What a buffer is called in messages, what it holds before, what it must hold after.
+  // A buffer's name in messages, its contents before, and its contents that must result.
   template <class T>
   uint32_t buffer(const std::string& name, const std::vector<T>& initial, const std::vector<T>& expected) {
     case_.buffers.push_back({name, "", bytes_of(initial), bytes_of(expected), sizeof(T)});
@@ -177,7 +177,7 @@ class Builder {
   }
   // The reason why the last named parent, which is left, is left under launcher "device".
   void otherwise_on_device(const std::string& reason) { case_.sites.back().left_on_device = reason; }
-  // What becomes of the last named parent's sites at granularity warp: "rewritten", the reason, or "some".
+  // The verdict on the last named parent's sites at granularity warp: "rewritten", the reason, or "some".
   void by_warp(const std::string& verdict) { case_.sites.back().by_warp = verdict; }
   // The reason why the last named parent is left where groups of its blocks launch apart.
   void left_by_group(const std::string& reason) { case_.sites.back().left_by_group = reason; }
@@ -204,7 +204,8 @@ class Builder {
 
 // All of them, by name.
 const std::vector<Case>& all_cases();
-// In the same order. To make a case takes the time that its reference takes: who needs one asks for that one.
+// In the same order. Making a case takes the time of its reference, so only cases that are asked for are
+// made.
 std::vector<std::string> case_names();
 const Case* find_case(const std::string& name);
 

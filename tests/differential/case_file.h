@@ -1,8 +1,8 @@
 // Cases as files: JSON with the host's steps and all memories, and the PTX in a file beside it.
 //
 // This is how a random program that failed is kept and run again (klap_case --file). Memory is written as
-// numbers of the buffer's element size with runs counted ("5*12" is twelve fives), so that a person can read
-// and change it.
+// numbers of the buffer's element size, with runs counted ("5*12" is twelve fives). So a person can read and
+// change it.
 #pragma once
 
 #include <filesystem>

@@ -1,8 +1,8 @@
 // Runs cases through the CUDA driver API.
 //
-// The driver is whatever dlopen("libcuda.so.1") finds: LD_LIBRARY_PATH decides between the emulated driver
-// and that of a GPU, and LD_PRELOAD puts klap_jit in between. Nothing here knows which it is, except that the
-// emulated one can be told to start anew with another seed.
+// The driver is the one that dlopen("libcuda.so.1") finds: LD_LIBRARY_PATH decides between the emulated
+// driver and that of a GPU, and LD_PRELOAD puts klap_jit in between. Nothing here knows which it is, except
+// that the emulated one can be told to start anew with another seed.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class Device {
   // Starts the emulator anew with this seed; does nothing on a GPU.
   void reset(uint64_t seed);
   Result run(const Case& c);
-  // What kernels did so far; nothing on a GPU.
+  // Counts of the kernels' operations so far; nothing on a GPU.
   struct Counts {
     uint64_t heap_allocations = 0;
     uint64_t device_launches = 0;   // that were made

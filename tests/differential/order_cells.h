@@ -54,14 +54,14 @@ KLAP_SHARED inline float add_float(int* cell, float value) {
   return before;
 }
 #endif
-// Keeps the compiler from passing on in registers what the access stored.
+// Keeps the compiler from passing on the stored value in registers.
 KLAP_SHARED inline void reload() { asm volatile("" ::: "memory"); }
 
 // ---- accesses ----
 
-// An access has three members: place() finds in the parent what the child is given beside its number, where
-// `index` is what the relation calls the launching thread or its turn; run() is what each of the child's
-// kActive threads does, in four cells of its own if there are several.
+// An access has three members. place() finds in the parent the value that the child is given beside its
+// number; `index` is the relation's number of the launching thread or its turn. run() is the work of each of
+// the child's kActive threads, in four cells of its own if there are several.
 struct Access {
   static constexpr int kActive = 1;
   KLAP_SHARED static int place(int*, const int*, int index) { return index; }
@@ -80,7 +80,7 @@ struct Wide : Narrow {
 struct AddsToFixedWord : AccessToFixedWord {
   KLAP_SHARED static void run(int* cells, int, int launch) { cells[0] += launch + 1; }
 };
-// Four words of scratch: a child reads back what it wrote, and clears them.
+// Four words of scratch: a child reads back its own values, and clears them.
 struct TearsScratch : AccessToFixedWord {
   KLAP_SHARED static void run(int* cells, int, int launch) {
     for (int i = 0; i < 4; ++i) cells[i] = launch * 10 + i;
@@ -97,7 +97,7 @@ struct AppendsTwo : AccessToFixedWord {
     cells[8 + launch] = second - first;
   }
 };
-// Takes a word and puts back another: who comes between finds nothing.
+// Takes a word and puts back another: a child that comes between finds nothing.
 struct TakesAndPutsBack : AccessToFixedWord {
   KLAP_SHARED static void run(int* cells, int, int launch) {
     const int taken = exchange(cells, 0);
@@ -105,7 +105,7 @@ struct TakesAndPutsBack : AccessToFixedWord {
     exchange(cells, taken + launch + 1);
   }
 };
-// A lock that nobody can find taken.
+// A lock that no child can find taken.
 struct FindsLockFree : AccessToFixedWord {
   KLAP_SHARED static void run(int* cells, int, int launch) {
     const int found = compare_and_swap(cells, 0, 1);
@@ -221,7 +221,7 @@ __global__ void other_child(int* cells, int place, int launch) {
 template <class Access>
 constexpr int kChildBlocks = (Access::kActive + 31) / 32;
 
-// One launch: `index` is what the place is made of, `launch` its number in the block.
+// One launch: `index` is the number that the place is made of, `launch` its number in the block.
 template <class Access>
 __device__ __forceinline__ void launch(int* cells, const int* given, int index, int launch) {
   child<Access><<<kChildBlocks<Access>, 32>>>(cells, Access::place(cells, given, index), launch);

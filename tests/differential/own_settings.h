@@ -14,7 +14,7 @@
 
 namespace klap::differential {
 
-// What is missing in the environment for a run of the cases.
+// The settings that the environment lacks for a run of the cases.
 struct OwnSettings {
   std::map<std::string, std::string> missing;  // variables that are not set
   std::vector<std::string> notes;              // of those that are set to something else, which stays

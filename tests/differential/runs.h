@@ -27,7 +27,8 @@ std::span<const Configuration> configurations();
 // By names separated by commas; empty: all emulated ones. Throws Error(Config).
 std::vector<Configuration> chosen_configurations(const std::string& names);
 
-// What a preloaded run in that configuration must make of the site: "rewritten", "left: REASON" or "some".
+// The verdict on the site that a preloaded run in that configuration must have: "rewritten", "left: REASON"
+// or "some".
 std::string expected_verdict(const Site& site, const Configuration& configuration);
 
 struct Work {
@@ -52,9 +53,9 @@ struct Report {
   std::vector<Line> lines;
   nlohmann::json statistics;  // KLAP_STATS of preloaded runs; null if there is none
   [[nodiscard]] bool is_missing_device() const { return outcome.status == 77; }
-  // What is not as it should be, in a few lines; empty if every case was equal under every seed.
+  // The problems of the run, in a few lines; empty if every case was equal under every seed.
   [[nodiscard]] std::string problem(const Work& work) const;
-  // The first lines of what the process wrote to standard error: findings of the emulator come there.
+  // The first lines of the process's standard error: findings of the emulator come there.
   [[nodiscard]] std::string first_errors() const;
 };
 
@@ -75,8 +76,8 @@ class Run {
 // The command line that does the same by hand.
 std::string command_line(const Work& work);
 
-// A number that belongs to the name, whatever other names there are: where only some of several runs are
-// made, it says whose turn it is.
+// A number that belongs to the name, whatever other names there are. If only some of several runs are made,
+// it says whose turn it is.
 size_t turn_of(const std::string& name);
 
 // Why there is no emulated driver to run on; empty if there is.

@@ -1,4 +1,4 @@
-// What a fuzz target demands of its subject beyond not crashing.
+// The demand of a fuzz target on its subject, beyond not crashing.
 #pragma once
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Machine code that ptxas makes of PTX. Tests run many at a time, each in a process of its own, so each call
+// Machine code that ptxas makes of PTX. Many tests run at a time, each in a process of its own. So each call
 // has a folder of its own and leaves nothing behind.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace klap::test {
 
-// Fails the test, with what ptxas says, and returns nothing if it does not take the text. `options` are
+// Fails the test, with ptxas's message, and returns nothing if ptxas does not take the text. `options` are
 // further ones, each with a space behind it.
 inline std::string assembled(const std::string& ptx, int sm = 90, const std::string& options = "") {
   std::string folder = testing::TempDir() + "klap-assembled-XXXXXX";

@@ -1,4 +1,4 @@
-// What device code needs to be compiled as C++ of the host.
+// Definitions that device code needs to be compiled as C++ of the host.
 #pragma once
 
 #include <bit>

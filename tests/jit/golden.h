@@ -1,7 +1,7 @@
-// Golden files: what a test reads and what it expects, in one file of tests/jit/golden.
+// Golden files: the input of a test and the expected result, in one file of tests/jit/golden.
 //
 // A file starts with comment lines (`#` what it shows, `//` the CUDA source it came from), then has sections
-// that each begin with a line `--- name`. Running the tests with KLAP_REBASE=1 writes what came out into the
+// that each begin with a line `--- name`. Running the tests with KLAP_REBASE=1 writes the result into the
 // expected section, to be reviewed and committed.
 #pragma once
 
@@ -30,7 +30,7 @@ std::vector<std::filesystem::path> golden_files();
 // Compares `actual` with a section; rewrites the file instead when KLAP_REBASE is set.
 void expect_section(const Golden& golden, const std::string& section, const std::string& actual);
 
-// How often `what` stands in `text`.
+// The number of times that `what` stands in `text`.
 size_t count(const std::string& text, const std::string& what);
 
 }  // namespace klap::test

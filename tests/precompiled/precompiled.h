@@ -1,5 +1,5 @@
-// What most tests include, for builds from nothing (KLAP_PRECOMPILE_HEADERS): reading these headers takes
-// longer than compiling most tests. No file may count on it: builds without it are the usual ones.
+// Headers that most tests include, for builds from nothing (KLAP_PRECOMPILE_HEADERS): reading them takes
+// longer than compiling most tests. No file may rely on this header: builds without it are the usual ones.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,10 +1,10 @@
-// PTX modules of any size, made up: as varied as what nvcc writes, and the same for the same size everywhere.
+// Made-up PTX modules of any size: as varied as nvcc's, and always the same for one size.
 //
-// Kernels of different lengths hold what compilers emit for address arithmetic, loops, branches, memory of
-// every space, vectors, floating point, warp operations, device launches and line information, in nvcc's
-// layout. Registers and labels are numbered per kernel, names are mangled, and tables of constants stand
-// between the kernels. Every statement is one that PTX has, but the module is for readers of text: nothing in
-// it computes anything.
+// Kernels of different lengths hold the code that compilers emit, in nvcc's layout. It has address
+// arithmetic, loops, branches, memory of every space, vectors, floating point, warp operations, device
+// launches and line information. Registers and labels are numbered per kernel, names are mangled, and tables
+// of constants stand between the kernels. Every statement is one that PTX has, but the module is for readers
+// of text: nothing in it computes anything.
 #pragma once
 
 #include <cstddef>

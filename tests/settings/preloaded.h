@@ -1,4 +1,4 @@
-// A program run under the preload library with chosen settings, and what it did.
+// A program run under the preload library with chosen settings, and its outcome.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,13 +26,13 @@ struct Outcome {
 
 class Preloaded : public cli_test::Command {
  protected:
-  // Runs the loader with VARIABLE=VALUE settings. Statistics are always asked for, and whoever runs the tests
-  // keeps their own folders to themselves.
+  // Runs the loader with VARIABLE=VALUE settings. Statistics are always asked for, and the folders of the
+  // user who runs the tests are not used.
   Outcome run(const std::vector<std::string>& settings = {}, int blocks = 2) {
     return run_kernel("launches.fatbin", "_Z6parentPii", settings, blocks);
   }
 
-  // The same for a kernel of a program.
+  // Runs a kernel of a program in this way.
   Outcome run_kernel(const std::string& program, const std::string& kernel,
                      const std::vector<std::string>& settings, int blocks) {
     std::filesystem::remove(path("calls"));

@@ -1,5 +1,5 @@
-// Runs one test program in a fresh process with the shim preloaded, and reads what it and the fake driver
-// wrote.
+// Runs one test program in a fresh process with the shim preloaded, and reads the output of both the program
+// and the fake driver.
 #pragma once
 
 #include <filesystem>
@@ -37,15 +37,15 @@ struct Options {
   std::string preload_before, preload_behind;  // other libraries around the shim
 };
 
-// The folder of what is loaded from files.
+// The folder of the objects that are loaded from files.
 extern const std::string kObjects;
 
 // Runs KLAP_PROGRAMS/`program` with these arguments.
 Outcome run_program(const std::string& program, const std::vector<std::string>& arguments = {},
                     const Options& options = {});
 
-// What a launch stood for: the recording variant takes the original's two parameters and the queue, the
-// consumer the queue alone.
+// The role of a launch: the recording variant takes the original's two parameters and the queue, the consumer
+// the queue alone.
 enum class Role { Original, Variant, Consumer };
 Role role(const Call& launch);
 // Roles in order, one letter each: "O", "V", "C".

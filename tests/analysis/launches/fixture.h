@@ -1,4 +1,4 @@
-// What the tests of this folder share: fixtures by name, small edits of them, and a kernel's facts.
+// Helpers for the tests of this folder: fixtures by name, small edits of them, and a kernel's facts.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What the tests of this folder share: fixtures by name, and remarks as text.
+// Helpers for the tests of this folder: fixtures by name, and remarks as text.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace klap::test {
 
-// Of the launch idioms or, with that ending, of the golden files.
+// The text of a fixture: of the launch idioms or, with that ending, of the golden files.
 inline std::string fixture(const std::string& name) {
   if (name.ends_with(".golden")) return read_golden(std::string(KLAP_GOLDEN_DIR) + "/" + name).section("ptx");
   return read_file(std::string(KLAP_IDIOM_DIR) + "/" + name + ".ptx");

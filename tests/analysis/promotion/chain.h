@@ -1,4 +1,4 @@
-// A small chain, and changes of it: what klap-ptx prints of the changed one.
+// A small chain, changes of it, and the text that klap-ptx prints of the changed chain.
 //
 // Each link sums a value into an argument: `k(p, q, n, x, sum)` reads p, launches `k(p, q, n, x + 1, sum +
 // v)` by its first thread if x + 1 < n, and writes q. Parameters are at the offsets 0, 8, 16, 20 and 24.

@@ -1,4 +1,4 @@
-// Runs random programs in every configuration until the time is up, and reduces what fails.
+// Runs random programs in every configuration until the time is up, and reduces those that fail.
 #pragma once
 
 #include <chrono>

@@ -10,7 +10,7 @@
 
 namespace klap::differential::random {
 
-// What programs may contain beyond kernels that launch others, data-dependent branches and loops.
+// Features that programs may have beyond kernels that launch others, data-dependent branches and loops.
 struct Mix {
   bool nested = true;     // children that launch
   bool recursion = true;  // kernels that launch themselves
@@ -51,8 +51,8 @@ struct Mix {
 };
 
 // "all"; "order": programs whose result depends on ordered launches; "swarm": a random half of all, for each
-// program another; "legal": only what a launch site may have around it to be rewritten today. Then changes,
-// as in "legal,+loops" or "all,-recursion,-null_stream". Throws Error(Config) that lists the names.
+// program another; "legal": only code that a launch site may have around it to be rewritten today. Then
+// changes, as in "legal,+loops" or "all,-recursion,-null_stream". Throws Error(Config) that lists the names.
 Mix parse_mix(std::string_view text);
 
 Program generate(uint64_t seed, const Mix& mix);

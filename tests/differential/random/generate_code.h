@@ -13,7 +13,7 @@ Function make_function(Random& random);
 
 class CodeMaker {
  public:
-  // Of kernel `number`; those behind it are complete.
+  // Makes the code of kernel `number`; the kernels behind it are complete.
   CodeMaker(Random& random, const Mix& mix, Program& program, uint32_t number)
       : random_(random), mix_(mix), program_(program), number_(number), kernel_(program.kernels[number]) {}
 

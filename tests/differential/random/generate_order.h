@@ -9,7 +9,8 @@
 namespace klap::differential::random {
 
 struct Candidate {
-  // It is legal, but its result may depend on what nothing orders: see disorder() in reference.h.
+  // The program is legal, but its result may depend on an order that nothing fixes: see disorder() in
+  // reference.h.
   Program program;
   bool is_commuting = false;  // its launches may run in any order
 };

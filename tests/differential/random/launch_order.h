@@ -1,4 +1,4 @@
-// Which accesses CUDA orders: what the reference holds against every pair of accesses to one cell.
+// The accesses that CUDA orders. The reference checks every pair of accesses to one cell against this.
 //
 // A thread's clock counts, for every thread of its block, how far that thread had come when the two last
 // synchronised. An access or a launch is an event with the clock of its thread, so any two events of a block
@@ -25,11 +25,11 @@ struct Event {
 class BlockClocks {
  public:
   BlockClocks(uint32_t grid, uint32_t block, uint32_t threads);
-  // What a thread does now; what it does next is later.
+  // The event of a thread now; its next step is a later event.
   Event event(uint32_t thread);
   // These threads wait for each other.
   void meet(uint32_t first, uint32_t count);
-  // What `from` did so far comes before what `to` does next.
+  // The steps of `from` so far come before the next step of `to`.
   void follow(uint32_t from, uint32_t to);
 
  private:

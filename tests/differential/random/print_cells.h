@@ -12,7 +12,7 @@ namespace klap::differential::random {
 void print_access(Code& code, const CellAccess& access, const std::string& address,
                   const std::string& operand, const std::string& swapped, const std::string& into);
 
-// The device function that makes the access to what its first parameter points to, and returns the result.
+// The device function that makes the access to the address in its first parameter, and returns the result.
 std::string access_function_name(const CellAccess& access);
 std::string access_function(const CellAccess& access);
 

@@ -1,8 +1,8 @@
-// Random parent/child programs as syntax trees: what the generator makes, the printer turns into PTX, the
-// reference runs and the reducer makes smaller.
+// Random parent/child programs as syntax trees. The generator makes them, the printer turns them into PTX,
+// the reference runs them, and the reducer makes them smaller.
 //
-// Every program that these trees can express has one result, whatever the order in which independent grids
-// run, because memory is dealt with in these ways only:
+// Every program that these trees can express has one result, in whatever order independent grids run, because
+// it uses memory in these ways only:
 //   input     is never written;
 //   sums      is changed by atomic operations whose order does not matter, and never read by the device;
 //   own       belongs, word by word, to one thread of one grid: every launch gives its child a part of the
@@ -35,7 +35,7 @@ inline constexpr uint32_t kHostStreams = 3;
 inline constexpr uint32_t kCellAlign = 4;  // words: every access is aligned to its size
 
 enum class Op : uint8_t {
-  // Leaves; what `value` is stands behind each.
+  // Leaves; the meaning of `value` stands behind each.
   Constant,   // the constant
   Local,      // number of a variable
   Parameter,  // index into Kernel::values; in a function: 0 or 1
@@ -48,14 +48,14 @@ enum class Op : uint8_t {
   Own,        // the thread's own word of that number
   Message,    // the word that the parent left for this grid
   Depth,      // of a recursive kernel: how many levels may follow
-  // With one operand.
+  // Operations with one operand.
   Input,      // input[operand % kInputWords]
   Previous,   // word operand % Program::previous_words of what an earlier step wrote
   Divide,     // operand / value
   Remainder,  // operand % value
   ShiftLeft,  // by value
   ShiftRight,
-  // With two.
+  // Operations with two operands.
   Add,
   Subtract,
   Multiply,
@@ -67,7 +67,7 @@ enum class Op : uint8_t {
   Equal,  // 1 or 0
   Less,
   LessSigned,
-  // With three: operand 0 is not 0 ? operand 1 : operand 2.
+  // An operation with three operands: operand 0 is not 0 ? operand 1 : operand 2.
   Select,
 };
 
@@ -115,8 +115,8 @@ enum class Kind : uint8_t {
   Exchange,  // variable `number` = what thread values[1] % threads of the block gave as values[0]
   Shuffle,   // variable `number` = values[0] of the lane whose number differs by `limit` in its bits
   Launch,
-  // Variable `number` = what `cell` makes of values[0] (which cell), values[1] and values[2]. With five
-  // values, the cell is values[0] * values[3] + values[4], in 64 bits.
+  // Variable `number` = the result of `cell` for values[0] (the cell's number), values[1] and values[2]. With
+  // five values, the cell is values[0] * values[3] + values[4], in 64 bits.
   Cell,
   Fetch,    // variable `number` = own word `limit`, read by the atomic operation number values[0]
   Barrier,  // of the block, in the form `limit`
@@ -136,7 +136,7 @@ enum class CellOp : uint8_t {
   Poll,       // reads until the cell is the operand, a few times
   AtomicAdd,  // whose result nobody uses
   AtomicMaximum,
-  // Adds a floating-point number whose sums depend on the order; nobody uses the result.
+  // Adds a floating-point number whose sums depend on the order; the result is not used.
   AtomicAddFloat,
   AddBySwap,      // adds with compare-and-swap until that succeeds
   AtomicAddUsed,  // the result is used
@@ -167,7 +167,7 @@ struct CellAccess {
   bool drops_result = false;         // of an atomic operation that has one
   // The offset of values[0], in bytes, is shifted left by so many bits more, in 64 bits.
   uint32_t shift = 0;
-  // Whether the access gives a value. The others commute, or write what is known anyway.
+  // True if the access gives a value. The others commute, or write a value that is known anyway.
   [[nodiscard]] bool has_result() const {
     if (op >= CellOp::AtomicAddUsed) return !drops_result;
     return op == CellOp::Read || op == CellOp::Poll || op == CellOp::Affine || op == CellOp::Scratch;
@@ -219,8 +219,8 @@ struct Function {
   uint32_t trips = 1;
 };
 
-// The parameters of a kernel, in their order. Those that neither it nor what it launches needs are left out.
-// Alias is the address of the cells once more.
+// The parameters of a kernel, in their order. Parameters that neither it nor the kernels it launches need are
+// left out. Alias is the address of the cells once more.
 enum class Role : uint8_t { Input, Sums, Own, Room, Depth, Message, Previous, Values, Cells, Alias };
 struct Parameter {
   Role role{};
@@ -233,8 +233,8 @@ struct Kernel {
   std::vector<Parameter> parameters;
   uint32_t variables = 0, own_words = 1;
   bool dynamic_shared = false;  // what Exchange uses
-  // Of the value with which its threads compare their index before anything else, and leave if it is not
-  // less.
+  // The bound of the value with which its threads compare their index before anything else. They leave if the
+  // index is not less.
   std::optional<uint32_t> bound;
   std::optional<Expression> message;  // goes to own word 0, first of all
   bool barrier_after_message = false;
@@ -296,11 +296,11 @@ inline uint32_t product(const Dim3& d) { return d[0] * d[1] * d[2]; }
 [[nodiscard]] bool is_by_warp(Relation relation);
 [[nodiscard]] bool is_by_word(Relation relation);         // of shared or global memory
 [[nodiscard]] bool is_by_global_word(Relation relation);  // the block's flag
-// Whether what a thread wrote is seen by those whose turn comes later. (Launches are ordered by all.)
+// True if the threads whose turn comes later see a thread's writes. (Launches are ordered by all.)
 [[nodiscard]] bool orders_memory(Relation relation);
 // Numbers the sites. To be called after every change.
 void prepare(Program& program);
-// Why the program is not one of those described above; empty if it is.
+// The reason why the program is not one of those described above; empty if it is.
 [[nodiscard]] std::string problem(const Program& program);
 
 // ---- where a kernel's own memory lies, in words from the address it was given ----
@@ -321,10 +321,10 @@ struct Layout {
 };
 Layout lay_out(const Program& program);
 
-// What becomes of a value on its way through a parameter of that width.
+// The value that arrives through a parameter of that width.
 uint32_t through(Width width, uint32_t value);
 
-// What a kernel takes, with offsets: what is needed of Kernel::parameters.
+// The parameters of a kernel with their offsets: only those of Kernel::parameters that it needs.
 struct Slot {
   Role role{};
   uint32_t value = 0;      // Values: index into Kernel::values

@@ -1,10 +1,10 @@
-// Runs a random program by walking over its tree: what memory must hold at the end.
+// Runs a random program by walking over its tree. The result is the memory that must hold at the end.
 //
 // It knows nothing of PTX or schedules. Threads run one after another, between barriers; a launched grid runs
-// when its parent is done, or at once, and those of one stream run one after another. What the programs
-// promise makes all that CUDA leaves open irrelevant. That every word of a thread's own has one writer, and
-// that accesses to cells which conflict are ordered, is checked here, so that a mistake in the generator
-// shows as itself.
+// when its parent is done, or at once, and those of one stream run one after another. The programs' promises
+// make everything irrelevant that CUDA leaves open. Two promises are checked here, so that a mistake in the
+// generator shows as itself. Every word of a thread's own has one writer, and conflicting accesses to cells
+// are ordered.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct Memories {
   std::vector<uint32_t> input, sums, own, cells;
 };
 
-// Where the words of each step begin in Memories::own, and from where its grids may read what earlier steps
-// wrote (nothing: they are given the input instead).
+// The begin of each step's words in Memories::own, and the place from which its grids may read the words of
+// earlier steps. Nothing if they are given the input instead.
 struct StepRoom {
   uint32_t begin = 0;
   std::optional<uint32_t> previous;
@@ -28,7 +28,7 @@ struct StepRoom {
 std::vector<StepRoom> step_rooms(const Program& program, const Layout& layout);
 uint32_t own_words(const Program& program, const Layout& layout);
 
-// What memory holds before the first step.
+// The contents of memory before the first step.
 Memories initial_memories(const Program& program);
 
 // In which order blocks, threads and grids are run that nothing orders. Against CUDA's rules, for comparison:
@@ -37,8 +37,8 @@ Memories initial_memories(const Program& program);
 enum class GridOrder : uint8_t { AtOnce, FirstComeFirstServed, LastComeFirstServed, Reversed };
 // Throws Error(Internal) if the program breaks its promises.
 Memories run_reference(const Program& program, GridOrder order = GridOrder::FirstComeFirstServed);
-// What the program does that makes its result depend on what CUDA does not order; empty if it does nothing
-// so.
+// The access by which the program's result depends on an order that CUDA does not fix; empty if there is
+// none.
 [[nodiscard]] std::string disorder(const Program& program);
 
 }  // namespace klap::differential::random

@@ -1,4 +1,4 @@
-// The cells as the reference keeps them: what each access makes of them, and whether its order is CUDA's.
+// The reference's cells: the effect of each access on them, and whether its order is CUDA's.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace klap::differential::random {
 
 class Cells {
  public:
-  // Without `is_checking` any order will do.
+  // If `is_checking` is false, any order will do.
   Cells(std::vector<uint32_t>& words, bool is_checking)
       : words_(words), is_checking_(is_checking), history_(words.size()) {}
   LaunchOrder& order() { return order_; }
@@ -20,7 +20,7 @@ class Cells {
                   const Event& at);
 
  private:
-  // What is remembered of one access to one word.
+  // The facts remembered of one access to one word.
   struct Past {
     Event at;
     CellOp op = CellOp::Read;

@@ -14,9 +14,9 @@ namespace suite {
 // The operation of a case; nothing if the emulator does not know it.
 std::optional<klap::emulator::AluOp> find_operation(const Case& of);
 
-// What each destination register holds afterwards in the lanes of `mask`, which all must agree. Throws
-// std::runtime_error if the emulator does not know the instruction, if lanes disagree or if one that does not
-// execute is written.
+// The value of each destination register afterwards in the lanes of `mask`, which all must agree. Throws
+// std::runtime_error if the emulator does not know the instruction, if lanes disagree, or if a lane that does
+// not execute is written.
 std::vector<Value> run_case(const Case& of, uint32_t mask = ~0u);
 
 // Whether a result is as it was recorded: equal, or for an approximation within the error that PTX allows.

@@ -1,4 +1,4 @@
-// The instruction suite: one instruction with its operands a line, and what the hardware made of it.
+// The instruction suite: one instruction with its operands a line, and the hardware's results.
 //
 // A line of suite.txt is
 //   INSTRUCTION | DESTINATIONS | SOURCES | VALUES | RESULTS
@@ -32,7 +32,7 @@ struct Register {
   int bits = 0;  // 1 for a predicate
   bool negated = false, immediate = false, carry = false;
 };
-// What stands between two commas of the instruction: a register, a vector, `d|p`.
+// An operand between two commas of the instruction: a register, a vector, `d|p`.
 struct Operand {
   std::vector<Register> registers;
   char joint = 0;  // '{' for a vector, '+' for d|p
@@ -107,7 +107,7 @@ inline std::vector<Value> parse_values(const std::string& text) {
   return values;
 }
 
-// With as many digits as the register has.
+// Prints a value with as many digits as the register has.
 inline std::string print_value(Value value, int bits) {
   std::string text;
   const int digits = std::max(bits / 4, 1);

@@ -1,7 +1,7 @@
-// What every function of the stand-in has in common: the context it runs in, and the last error.
+// Every function of the stand-in uses this: the context it runs in, and the last error.
 //
 // The runtime's error numbers are the driver's wherever both have a meaning, so a driver's answer is passed
-// on as it is; the few numbers of the runtime's own are made where the function knows better.
+// on as it is. The few numbers of the runtime's own are made where the function knows better.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -19,7 +19,7 @@ cudaError_t note(cudaError_t error);
 cudaError_t initialise();
 // The calling thread has the device's primary context afterwards.
 cudaError_t enter_context();
-// As the driver names it.
+// The device, by the driver's number.
 inline constexpr CUdevice kDevice = 0;
 // The context is gone: each thread fetches the next one when it needs it.
 void forget_context();
@@ -31,7 +31,7 @@ cudaError_t in_context(Body body) {
   return note(error == cudaSuccess ? body(*driver()) : error);
 }
 
-// The same for a body that is one call of the driver.
+// Runs a body that is one call of the driver.
 template <class Body>
 cudaError_t drive(Body body) {
   return in_context([&](const Driver& cu) { return runtime_error(body(cu)); });

@@ -1,9 +1,9 @@
 // The driver functions that the stand-in calls, found as the CUDA runtime finds them.
 //
-// libcuda is opened when a program first needs it, and each function is asked for through cuGetProcAddress by
-// name and the version of its signature: preload libraries rely on both, so a stand-in that linked libcuda
-// would test something else than what programs do. Two tables exist because code compiled with
-// `--default-stream per-thread` means another stream by 0.
+// libcuda is opened when a program first needs it. Each function is asked for through cuGetProcAddress by
+// name and the version of its signature. Preload libraries rely on both, so a stand-in that linked libcuda
+// would not test what programs do. Two tables exist because code compiled with `--default-stream per-thread`
+// means another stream by 0.
 #pragma once
 
 #include <cudaTypedefs.h>
@@ -12,7 +12,7 @@ namespace klap::cudart {
 
 void report_missing(const char* name);
 
-// A function of the driver, or the refusal that stands for one that this driver does not have.
+// A function of the driver, or the refusal that replaces a function that this driver does not have.
 template <class Pointer>
 class Function;
 
@@ -33,7 +33,7 @@ class Function<CUresult(CUDAAPI*)(Arguments...)> {
   Pointer pointer_;
 };
 
-// X(member, name, version, type): version and type are those of one signature, as in cudaTypedefs.h.
+// X(member, name, version, type): version and type belong to one signature, as in cudaTypedefs.h.
 #define KLAP_CUDART_DRIVER_FUNCTIONS(X)                                                                \
   X(init, "cuInit", 2000, PFN_cuInit_v2000)                                                            \
   X(driver_get_version, "cuDriverGetVersion", 2020, PFN_cuDriverGetVersion_v2020)                      \

@@ -1,4 +1,4 @@
-// The device code that the program registered before main(), and what of it the driver knows by now.
+// The device code that the program registered before main(), and the part of it that the driver knows by now.
 //
 // Code is loaded when something in it is first needed, as the runtime does by default: a program that never
 // uses the device never opens the driver.

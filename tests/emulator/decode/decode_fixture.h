@@ -1,4 +1,4 @@
-// What the decoder's tests share: linking of short texts, and looking at what came out.
+// Helpers for the decoder's tests: linking of short texts, and printing the result.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -36,8 +36,8 @@ class Linked {
   std::shared_ptr<Image> image_;
 };
 
-// A kernel `k` with registers of all kinds (%p, %h, %r, %rd, %f, %fd, %q of 128 bits, %v of .v4 .f32) and
-// these statements, which begin in line 8 of the text.
+// A kernel `k` with these statements, which begin in line 8 of the text. It has registers of all kinds: %p,
+// %h, %r, %rd, %f, %fd, %q of 128 bits, %v of .v4 .f32.
 std::string kernel(std::string_view statements);
 
 // The code of `k` without numbers and without the Exit at its end: "Alu add.s32 r0 = r1, 0x1".

@@ -1,4 +1,4 @@
-// What the tests of the emulated driver share: the test program is linked with its libcuda.so.1 and calls it
+// Helpers for the tests of the emulated driver. The test program is linked with its libcuda.so.1 and calls it
 // like any program.
 #pragma once
 

@@ -55,7 +55,7 @@ class Program : public ExecutorListener {
   std::function<void(Grid&)> on_end = [](Grid&) {};
 };
 
-// Of a parametrised test.
+// Names the schedules of a parametrised test.
 struct ScheduleName {
   template <typename Info>
   std::string operator()(const Info& test) const {

@@ -19,7 +19,7 @@ inline std::string read_ptx(const std::string& name) {
   return text.str();
 }
 
-// The schedules, and the seeds of those that have them.
+// The schedules, and the seeds of those that use one.
 inline std::vector<MachineOptions> many_options(bool checks, uint64_t seeds = 6) {
   std::vector<MachineOptions> all;
   for (const ScheduleKind kind :

@@ -1,10 +1,10 @@
-// What the GPU test programs share: error checks, device buffers, and the one line of verdict.
+// Helpers for the GPU test programs: error checks, device buffers, and the one line of verdict.
 //
-// Each program is an ordinary CUDA program that compares what the device computed with what it must be and
-// prints "PASS name" or "FAIL name: why" last, with exit code 0 or 1 (3 when a CUDA call failed or there is
-// no device). It is run natively and preloaded, and the two outputs are compared line by line, so everything
+// Each program is an ordinary CUDA program that compares the device's results with the right ones. It prints
+// "PASS name" or "FAIL name: why" last, with exit code 0 or 1 (3 when a CUDA call failed or there is no
+// device). It is run natively and preloaded, and the two outputs are compared line by line. So everything
 // printed must be the same in both: no addresses and no times. Programs launch at most 1,500 children at
-// once, which fits CUDA's default limit on pending launches, so the native run is a valid reference.
+// once, which fits CUDA's default limit on pending launches. So the native run is a valid reference.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -71,7 +71,7 @@ inline void check(cudaError_t error, const char* call) {
   std::exit(3);
 }
 
-// Waits for the device and reports what went wrong in the kernels before it.
+// Waits for the device and reports errors of the kernels before it.
 inline void wait(const char* what) {
   check(cudaGetLastError(), what);
   check(cudaDeviceSynchronize(), what);

@@ -1,8 +1,8 @@
 // Reads the line tables of machine code, as profilers do.
 //
-// They are DWARF 2 line programs (.debug_line) with two opcodes of NVIDIA's own, which say that the
-// instructions that follow belong to a function that was inlined at the place of an earlier row. The
-// toolkit's own reader, nvdisasm, is a package of its own that need not be installed.
+// They are DWARF 2 line programs (.debug_line) with two opcodes of NVIDIA's own. These say that the following
+// instructions belong to a function that was inlined at the place of an earlier row. The toolkit's own
+// reader, nvdisasm, is a package of its own that need not be installed.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct LineRow {
   int64_t inlined_at = 0;  // line of the call that was inlined
 };
 
-// All rows of a cubin, empty when it has no line tables. Adds a test failure and stops reading at what it
-// does not know.
+// All rows of a cubin, empty when it has no line tables. At unknown contents, it adds a test failure and
+// stops reading.
 std::vector<LineRow> read_line_table(const std::string& cubin);
 
 }  // namespace klap::test

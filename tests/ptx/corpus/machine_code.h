@@ -1,4 +1,4 @@
-// What ptxas makes of a text, and whether two texts make the same program.
+// The machine code that ptxas makes of a text, and whether two texts make the same program.
 #pragma once
 
 #include <filesystem>
@@ -18,8 +18,8 @@ struct MachineCode {
 MachineCode assemble(const ptx::Module& module, const std::string& options,
                      const std::filesystem::path& folder);
 
-// The first difference between the sections that are the program (code, constants, variables and what the
-// driver is told about kernels); empty if there is none.
+// The first difference between the sections that are the program: code, constants, variables and the driver's
+// data about kernels. Empty if there is none.
 std::string difference(const std::string& cubin, const std::string& other);
 
 }  // namespace klap::test

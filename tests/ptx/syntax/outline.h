@@ -1,4 +1,4 @@
-// The tree as text, for golden files: what the parser took each piece of a module for.
+// The tree as text, for golden files: the kind that the parser gave each piece of a module.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What the sources need of the toolkit's headers, for clang, which cannot read those of a toolkit newer than
-// itself.
+// Declarations of the toolkit's headers that the sources need, for clang. It cannot read the headers of a
+// toolkit newer than itself.
 #pragma once
 #include <__clang_cuda_builtin_vars.h>
 #define __device__ __attribute__((device))
