@@ -48,7 +48,7 @@
 extern "C" {
 #endif
 
-/* Grows by one when functions or fields are added. What exists is never changed or taken away. */
+/* Grows by one when functions or fields are added. Existing ones are never changed or taken away. */
 #define KLAP_API_VERSION 2
 
 typedef enum klap_status {
@@ -75,13 +75,13 @@ typedef struct klap_options {
   size_t struct_bytes;
   uint32_t compute_capability; /* of the device that will load the image: 90 for 9.0. Required. */
   uint32_t flags;
-  /* Settings in the format of the config file (TOML text), in its place: KLAP_CONFIG is then not read. What
-   * is wrong in them fails the call. NULL: KLAP_CONFIG's file. Of the environment, KLAP_GRANULARITY,
-   * KLAP_LAUNCHER, KLAP_MULTIBLOCK and KLAP_ORDERING win over either, as in the preload library, and with
+  /* Settings in the format of the config file (TOML text), in its place: KLAP_CONFIG is then not read. An
+   * error in them fails the call. NULL: KLAP_CONFIG's file. The environment's KLAP_GRANULARITY,
+   * KLAP_LAUNCHER, KLAP_MULTIBLOCK and KLAP_ORDERING win over either, as in the preload library. With
    * KLAP_DISABLE=1 nothing is rewritten. pool_bytes, buffer and two_heads have no meaning here: the caller
    * allocates. */
   const char* settings;
-  /* For bare PTX: what the driver's compiler would be told, in ptxas' spelling ("-maxrregcount=64"). May be
+  /* For bare PTX: the options for the driver's compiler, in ptxas' spelling ("-maxrregcount=64"). May be
    * NULL. Images with machine code carry their own. */
   const char* ptxas_options;
 } klap_options;
@@ -130,8 +130,8 @@ KLAP_API const char* klap_version(void);
 KLAP_API klap_status klap_rewrite(const void* image, size_t image_bytes, const klap_options* options,
                                   klap_module** module);
 
-/* The same for a file: PTX, fatbin, cubin, object file, executable or shared object. Of several images in a
- * file the first that launches kernels is taken. */
+/* Rewrites a file: PTX, fatbin, cubin, object file, executable or shared object. If it has several images,
+ * the first that launches kernels is taken. */
 KLAP_API klap_status klap_rewrite_file(const char* path, const klap_options* options, klap_module** module);
 
 /* Frees the module and all that was got from it. NULL is allowed. */
@@ -147,11 +147,11 @@ KLAP_API const void* klap_module_image(const klap_module* module, size_t* bytes)
 KLAP_API size_t klap_module_variant_count(const klap_module* module);
 KLAP_API klap_status klap_module_variant(const klap_module* module, size_t index, klap_variant* variant);
 
-/* The same with `queue` (from 0) for the first queue, which is the one that klap_module_variant() shows. */
+/* Describes queue `queue` (from 0) of the parent; klap_module_variant() describes the first one. */
 KLAP_API klap_status klap_module_variant_queue(const klap_module* module, size_t index, size_t queue,
                                                klap_variant* variant);
 
-/* What became of each launch site, as JSON (UTF-8): {"sites": [...], "problems": [...]}. Each site has unit,
+/* The outcome for each launch site, as JSON (UTF-8): {"sites": [...], "problems": [...]}. Each site has unit,
  * line, column, parent, child, verdict ("rewritten" or "left"), reason, detail and notes, as printed by
  * `klap-ptx explain --json`; problems are those of the environment's settings. Belongs to the module. */
 KLAP_API const char* klap_module_explain(const klap_module* module);
