@@ -103,7 +103,7 @@ struct MadeFrom {
     uint32_t begin = 0;   // in the text, up to the next part's
     uint32_t source = 0;  // offset in the other module's
     bool copied = false;  // byte for byte; else all of it stands for that one place
-    std::string through;  // what it was written out for: "f, called at line 12:2"
+    std::string through;  // the call that it was inlined for: "f, called at line 12:2"
   };
   const Module* module = nullptr;  // it must outlive the one that was made from it
   std::vector<Part> parts;
@@ -116,7 +116,7 @@ struct Module {
   std::vector<Item> items;
   std::vector<Function> functions;
   std::vector<Variable> variables;
-  Pool<Statement> statements;  // what scopes and instructions have views of
+  Pool<Statement> statements;  // scopes and instructions have views of these
   Pool<TokenRange> operands;
   std::string version;  // "9.0"
   std::string target;   // "sm_90", without further target options

@@ -232,7 +232,7 @@ void stop_if_process_ends() {
 
 void wait_first_at_exit() {
   if (!in_own_thread) return;
-  in_own_thread = false;  // whose handlers the preload library does not register
+  in_own_thread = false;  // the preload library drops handlers that our own thread registers
   (void)std::atexit(exit_handler);
   in_own_thread = true;
 }

@@ -28,7 +28,7 @@ struct KlapRecorded {
   // Where to store the child's arguments. KLAP_OWN or less, which is no address: it is not recorded, and so
   // many of its threads are still to be run.
   unsigned long long arguments;
-  unsigned int error;  // what cudaLaunchDevice would have returned
+  unsigned int error;  // the result that cudaLaunchDevice would have returned
 #ifdef KLAP_ONCE
   unsigned long long once;  // where this thread stores those that are passed once; 0: another one does
 #endif

@@ -353,7 +353,7 @@ static __device__ __forceinline__ void tell_parts([[maybe_unused]] unsigned int 
     return;
   }
 #pragma unroll
-  for (unsigned int i = 0; i < KLAP_BATCH; ++i) {  // what those get that do not exist, nobody reads
+  for (unsigned int i = 0; i < KLAP_BATCH; ++i) {  // values of parts that do not exist are never read
     to_area(part_of(link, i) + KLAP_LINK_AREA, before);
     before = combined(before, in_area(part_of(link, i) + KLAP_LINK_VALUES));
   }

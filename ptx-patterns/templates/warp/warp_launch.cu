@@ -41,7 +41,7 @@ struct KlapShare {
 };
 
 struct KlapShareResult {
-  unsigned long long error;  // what the program's launch returns
+  unsigned long long error;  // the result of the program's launch
   unsigned long long last_error;
 };
 

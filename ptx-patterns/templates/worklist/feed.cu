@@ -223,7 +223,7 @@ extern "C" __global__ void KLAP_BOUNDS __klap_consumer(KlapFeed* feed KLAP_OWN_P
   const unsigned int thread = threadIdx.x;
   unsigned int children = 0;  // begun by this block
   unsigned int finished = 0;  // items that are done and not counted off; in the first thread
-  unsigned int wish = 1;      // the same
+  unsigned int wish = 1;      // the number of items to take next
   if (thread == 0) arrays = {feed->items, feed->records, feed->item_capacity};
 
   bool is_over = false;

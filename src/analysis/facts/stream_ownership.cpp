@@ -504,7 +504,7 @@ class Ownership {
   std::map<const Statement*, Call> calls_;                  // by scope
   std::set<const Statement*> predicated_;                   // scopes of calls that not all threads make
   std::vector<std::pair<uint32_t, LocalPlace>> fills_;      // the instruction that passes the place
-  std::vector<std::pair<uint32_t, LocalPlace>> creations_;  // of these, those of calls that all threads make
+  std::vector<std::pair<uint32_t, LocalPlace>> creations_;  // the fills by calls that all threads make
   std::vector<uint32_t> comparisons_;
   std::set<std::string_view> handles_;  // registers the operand's value comes through
   std::vector<LocalPlace> places_;      // where it is loaded from

@@ -32,7 +32,7 @@ struct Loop {
   uint32_t parent = kNone;             // the loop around it; of a part, the loop that it is part of
   uint32_t depth = 1;                  // 1: in no other loop
   std::vector<uint32_t> blocks = {};   // with those of inner loops, ascending
-  std::vector<uint32_t> entries = {};  // those that control enters from outside, ascending
+  std::vector<uint32_t> entries = {};  // blocks that control enters from outside, ascending
   std::vector<uint32_t> latches = {};  // of a natural loop: blocks with an edge back to the header, ascending
   // The ways out: from a block of the loop to one outside, or to Dominance::exit() for the end of the
   // function.

@@ -118,7 +118,7 @@ std::optional<uint64_t> loaded_constant(const Module& m, const Statement& s, siz
 
 std::set<std::string, std::less<>> disputed_constants(const std::vector<std::string_view>& units,
                                                       bool all_known) {
-  std::map<std::string_view, std::string_view> known;  // what follows the name, up to the end
+  std::map<std::string_view, std::string_view> known;  // name -> the text behind it, up to the end
   std::set<std::string, std::less<>> disputed;
   for (const std::string_view text : units) {
     for (size_t at = text.find(".weak"); at != std::string_view::npos; at = text.find(".weak", at + 1)) {

@@ -49,7 +49,7 @@ struct Site {
   std::string result;                      // register of the launch's error code; may be empty
   std::string buffer_bytes;                // documented form: operand text of the buffer's size
   std::vector<Argument> arguments;         // by offset
-  std::vector<StreamValue> streams;        // what `stream` can be; empty when the launch was not found
+  std::vector<StreamValue> streams;        // possible values of `stream`; empty when the launch was not found
 
   [[nodiscard]] bool understood() const { return problem.empty(); }
 };

@@ -50,7 +50,7 @@ KnownExtents known_block(const std::vector<FedKernel>& kernels, const FunctionFa
 
 struct Family {
   std::vector<FedKernel> kernels;  // in text order; a kernel's number is its place here
-  OrderVerdict order;              // of what different threads of a block launch
+  OrderVerdict order;              // for the launches of different threads of a block
 
   // Throws Error(Internal) if there is no such kernel.
   [[nodiscard]] uint32_t number_of(const std::string& kernel) const;

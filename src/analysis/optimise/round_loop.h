@@ -51,7 +51,7 @@ class RoundLoop {
   struct Counter {
     Expr value;                       // in round j
     uint32_t writer = 0;              // the instruction that steps it
-    std::vector<uint32_t> beginning;  // those that give it its value ahead of the loop, ascending
+    std::vector<uint32_t> beginning;  // instructions that give it its value ahead of the loop, ascending
   };
   [[nodiscard]] const std::map<uint32_t, Counter>& counters() const { return counters_; }
   // Other registers that an iteration hands on to the next, each with an instruction that writes it.

@@ -228,7 +228,7 @@ class SourceFinder {
   AddressSources out_;
   std::set<std::string_view> seen_;
   std::vector<std::string_view> work_, in_loads_;
-  bool in_load_ = false;  // what is followed now is the address of a load
+  bool in_load_ = false;  // the address of a load is being followed now
 };
 
 }  // namespace

@@ -86,7 +86,7 @@ class OrderJudge {
   OrderJudge(const FunctionFacts& parent, const std::vector<std::shared_ptr<const FunctionFacts>>& kernels,
              const std::vector<FamilyLaunch>& launches)
       : parent_(parent), parent_effects_(parent) {
-    static const Site kAnySite;  // whose arguments are not known
+    static const Site kAnySite;  // a site with unknown arguments
     for (const auto& kernel : kernels)
       children_.push_back(std::make_unique<Child>(parent, LaunchedChild{&kAnySite, kernel}, KnownExtents{}));
     follow_pointers(launches);

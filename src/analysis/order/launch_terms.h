@@ -22,7 +22,7 @@ namespace klap::analysis {
 
 // Whether a part of an address varies between the launches of a block, and with what.
 enum class Varies : uint8_t {
-  No,       // the same for all launches of the block
+  No,       // one value for all launches of the block
   Thread,   // an injective function of the launching thread takes part: thread_symbol()
   Child,    // differs between threads of one child, in the same way in each launch
   Unknown,  // differs between launches in a way that is not known

@@ -19,7 +19,7 @@
 namespace klap::analysis {
 
 struct Batching {
-  uint32_t words = 0;         // of 32 bits, of what stays in registers for each link
+  uint32_t words = 0;         // registers of 32 bits that stay for each link
   uint32_t instructions = 0;  // of the kernel
   uint64_t shared_bytes = 0;  // of each link, at most
   Slice again;                // instructions in front of the boundary, in text order

@@ -33,7 +33,7 @@ struct ChainArgument {
   LinkArgument kind = LinkArgument::Postponed;
   bool multiplies = false;  // Stepped: by `step`, else adds it
   uint64_t step = 0;
-  std::string source;  // what is stored: register or literal
+  std::string source;  // the stored operand: register or literal
   std::string type;    // of the store, ".u32"
   const ptx::Statement* store = nullptr;
   std::optional<CarriedArgument> carried;

@@ -22,7 +22,7 @@ enum class ExprKind : uint8_t {
   Special,          // a special register that does not change while a thread runs: `name`
   Address,          // of a variable or function: `name`
   ParameterBlock,   // address of the parameter block in the space .param
-  Opaque,           // what instruction `value` gave register `name`: nothing more is known
+  Opaque,           // the result of instruction `value` in register `name`: nothing more is known
   Merged,           // register `name` as instruction `value` reads it: one of several definitions
   Sum,              // at least two terms, or one that is not a bare atom
   Divide,           // by zero: any value

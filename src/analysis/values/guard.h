@@ -17,7 +17,7 @@ namespace klap::analysis {
 
 // A comparison under which a thread goes on.
 struct Guard {
-  Expr index;              // what is compared: `i`, or `i` plus something that is the same for all threads
+  Expr index;              // the compared value: `i`, or `i` plus a value that is the same for all threads
   bool inclusive = false;  // index <= bound rather than index < bound
   Sign sign = Sign::Signed;
   Expr bound;
@@ -38,7 +38,7 @@ std::optional<Guard> branch_guard(const ControlFlow& flow, const VirtualRegister
 // A branch that control takes in one direction only on its way to some block.
 struct PassedBranch {
   uint32_t branch = 0;       // an instruction
-  std::optional<bool> when;  // what its predicate is then; nothing for a branch by a table of labels
+  std::optional<bool> when;  // the value of its predicate then; nothing for a branch by a table of labels
 };
 // The branches that lie on all ways to a block. There are none where the dominance is not known.
 std::vector<PassedBranch> passed_branches(const ControlFlow& flow, const Dominance& dominance,

@@ -173,7 +173,7 @@ class LoopBounds {
     std::string_view counted = reg;
     if (const auto of = added_to(reg, loop, counter)) {
       counted = *of;
-      counter.may_test_first = false;  // what is tested is the sum
+      counter.may_test_first = false;  // the sum is tested
     }
     uint32_t inside = 0, before = ControlFlow::npos;
     for (uint32_t d : data_.definitions(counted)) {

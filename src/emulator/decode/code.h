@@ -111,7 +111,7 @@ enum class Kind : uint8_t {
   Load,           // d1...dn; address
   Store,          // ; address, v1...vn
   Atomic,         // d1...dn; address, v1...vn (n > 1: vector forms), or for Cas: address, expected, wanted
-  Reduction,      // the same without destinations
+  Reduction,      // as Atomic, without destinations
   Fence,          // memory.scope, .semantics, .sequentially_consistent
   Prefetch,       // and other hints (applypriority, discard): no operands, nothing happens
   ToGeneric,      // d; a: cvta from memory.space

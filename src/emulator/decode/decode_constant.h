@@ -51,7 +51,7 @@ class ConstantReader {
 
   const ptx::Module& module_;
   uint32_t at_, last_;
-  int depth_ = 0;  // of what is being read
+  int depth_ = 0;  // nesting of the expression that is being read
 };
 
 // The bit pattern of a number in the form that an operand or a variable wants it. Throws Error(Parse) for a

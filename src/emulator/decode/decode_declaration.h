@@ -18,7 +18,7 @@ struct DeclaredVariable {
   bool is_unsized = false;             // `x[]` without an initialiser
   uint64_t bytes = 0;
   uint32_t align = 1;
-  ptx::TokenRange initialiser{};  // what follows '='; empty if there is none
+  ptx::TokenRange initialiser{};  // the text behind '='; empty if there is none
 };
 
 struct Declaration {

@@ -32,7 +32,7 @@ struct CUctx_st {
   const bool findings_are_fatal;
   std::unique_ptr<klap::emulator::Machine> machine;
   klap::emulator::driver::Blocks blocks;
-  std::map<CUlimit, size_t> limits;  // those that the machine does not keep
+  std::map<CUlimit, size_t> limits;  // limits that the machine does not keep
   CUfunc_cache cache_config = CU_FUNC_CACHE_PREFER_NONE;
   CUsharedconfig shared_config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
   CUstream legacy_stream = nullptr;
@@ -59,7 +59,7 @@ CUctx_st& context_or_current(Process& process, CUcontext context);
 CUcontext make_context(Process& process, int device, unsigned flags, bool is_primary);
 void destroy_context(Process& process, CUcontext context);
 
-struct Owned {  // what an address belongs to
+struct Owned {  // the block that an address belongs to, and its context
   CUctx_st* context;
   Block block;
 };

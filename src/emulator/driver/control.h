@@ -11,7 +11,7 @@ extern "C" {
 struct klap_emulator_counters {
   uint64_t device_launches;  // kernels that kernels launched
   uint64_t refused;          // launches by kernels that failed, for whatever reason
-  uint64_t over_limit;       // of those, because too many were pending
+  uint64_t over_limit;       // refused because too many were pending
   uint64_t host_launches;
   uint64_t steps;             // instructions, counted once for each thread
   uint64_t heap_allocations;  // by malloc and cudaMalloc in kernels

@@ -22,7 +22,7 @@ struct CUstream_st {
 
   // While it is captured:
   std::shared_ptr<klap::emulator::driver::Capture> capture;
-  std::vector<CUgraphNode> last;  // what the next node will depend on
+  std::vector<CUgraphNode> last;  // nodes that the next node will depend on
 };
 
 struct CUevent_st {

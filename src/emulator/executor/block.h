@@ -36,7 +36,7 @@ struct Barrier {
   uint32_t warps = 0;                         // that have arrived
   std::array<uint32_t, 32> lanes{};           // of warps that have not arrived as a whole
   uint32_t true_count = 0, thread_count = 0;  // of predicates given to a reduction
-  std::vector<HistoryRef> arrivals;           // what came before each bar.arrive
+  std::vector<HistoryRef> arrivals;           // the history before each bar.arrive
 };
 
 struct Block {
@@ -48,7 +48,7 @@ struct Block {
   uint64_t shared_address = 0;
   uint32_t shared_bytes = 0;
   uint32_t live_warps = 0;                   // as a mask
-  uint32_t ready_warps = 0;                  // those with a fragment that can run
+  uint32_t ready_warps = 0;                  // warps with a fragment that can run
   uint32_t next_warp = 0;                    // of fixed orders
   std::vector<std::unique_ptr<Warp>> warps;  // [warp_count] are in use
   std::array<Barrier, 16> barriers;

@@ -35,7 +35,7 @@ enum class ScheduleKind : uint8_t {
 };
 const char* to_string(ScheduleKind kind);
 
-struct DeviceShape {  // what programs can ask the device
+struct DeviceShape {  // attributes that programs can query
   uint32_t compute_capability = 90;
   uint32_t multiprocessors = 4;
   uint32_t resident_blocks = 8;  // per multiprocessor at most; also limited by threads and shared memory

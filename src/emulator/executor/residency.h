@@ -47,7 +47,7 @@ class Residency {
   std::vector<Multiprocessor> multiprocessors_;
   std::vector<std::unique_ptr<GridRun>> runs_;  // in the order of their start
   std::vector<Block*> resident_;
-  std::vector<std::unique_ptr<Block>> all_;  // those that are not resident are kept for their memory
+  std::vector<std::unique_ptr<Block>> all_;  // blocks that are not resident are kept for their memory
   std::vector<Block*> unused_;
   bool may_have_room_ = false;
   bool some_are_late_ = false;  // they alone kept fill() from starting more

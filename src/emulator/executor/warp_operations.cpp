@@ -170,7 +170,7 @@ void Interpreter::warp_operation(const Instruction& instruction, uint32_t mask) 
   uint64_t wanted = members[lowest_lane(mask)];
   uint32_t same = 0;
   for_lanes(mask, [&](uint32_t lane) { same |= members[lane] == wanted ? 1u << lane : 0; });
-  keep_only(same, here_.pc);  // those with another mask come back to this instruction
+  keep_only(same, here_.pc);  // lanes with another mask come back to this instruction
   here_.members = static_cast<uint32_t>(wanted);
   if (uint32_t outside = same & ~here_.members)
     throw Fault(kLaunchFailure, lowest_lane(outside),

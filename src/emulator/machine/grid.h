@@ -39,8 +39,8 @@ struct Grid {
   std::shared_ptr<const Grid> primary;
   Grid* parent = nullptr;     // the grid that launched it from the device
   uint64_t parent_block = 0;  // the block that did, as numbered by BlockId
-  HistoryRef after;           // what its start waits for
-  HistoryRef history;         // what happened before its end; complete once it is finished
+  HistoryRef after;           // its start waits for this history
+  HistoryRef history;         // the history before its end; complete once it is finished
   uint64_t blocks_started = 0, blocks_finished = 0;
   uint32_t children = 0;  // launched by it and not finished: it is finished when they are
   bool finished = false;

@@ -82,7 +82,7 @@ struct Machine::State final : public ExecutorListener {
   Executor executor;
   DeviceRuntime runtime;
 
-  HistoryRef host_history;  // what the host has waited for
+  HistoryRef host_history;  // the history that the host has waited for
   int code = 0;             // sticky
   bool failing = false;     // failed in the present step, and not yet stopped
   std::string text;
@@ -262,7 +262,7 @@ std::shared_ptr<const Image> Machine::load(const std::vector<UnitText>& units) {
 void Machine::unload(const std::shared_ptr<const Image>& image) {
   const auto found = std::find(state_->images.begin(), state_->images.end(), image);
   if (found == state_->images.end()) return;
-  synchronise_all();  // what runs may use it, and messages name its functions
+  synchronise_all();  // running grids may use it, and messages name its functions
   for (const Variable& variable : image->variables) {
     const Allocation* piece = state_->memory.find(variable.address, 1);
     if (piece == nullptr) continue;

@@ -139,7 +139,7 @@ void Order::State::remember_for_others(Word& word, const WordPart& part, const A
   for (const Seen& known : list)
     if (known.who.block == now.who.block && known.who.agent == now.who.agent && known.mask == now.mask &&
         known.index == now.index)
-      return;  // what the agent saw first holds for more of the others
+      return;  // the agent's first look holds for more of the others
   const Write* oldest = word.newest;
   while (oldest->older) oldest = oldest->older;
   std::erase_if(list, [&](const Seen& known) { return known.index < oldest->index; });

@@ -139,7 +139,7 @@ class Shadow {
   Write* add_write(Word& word);  // as the newest
   Past& add_past(Word& word);
   void drop_older(Word& word, Write* newer);   // the write after `newer`; its value goes into Word::before
-  void drop_writes(Word& word, uint8_t mask);  // those of no other bytes
+  void drop_writes(Word& word, uint8_t mask);  // drops the writes of no other bytes
   void forget(uint64_t address, uint64_t bytes);
   void clear();
 

@@ -26,7 +26,7 @@ class History {
 
 // The data that fences need; few agents use any.
 struct Fences {
-  ReleasedRef released;  // what a strong write carries because of the fences before it
+  ReleasedRef released;  // carried by a strong write because of the fences before it
   struct Pending {
     uint64_t address;  // 0: of several locations
     ReleasedRef released;
@@ -124,8 +124,7 @@ struct Order::State {
   [[nodiscard]] bool keeps_order() const { return options.weak_memory || options.detect_races; }
   Block& block_of(uint64_t name);
   void remove(const Block& block);
-  [[nodiscard]] Clock snapshot(
-      const Agent& agent) const;  // of all up to now: whoever gives it away moves time
+  [[nodiscard]] Clock snapshot(const Agent& agent) const;  // the history up to now: giving it away moves time
   static void join(Agent& agent, const Clock& clock);
   static void acquire(Agent& agent, const ReleasedRef& released, Scope scope);
   ReleasedRef release_now(const Agent& agent, Scope scope);

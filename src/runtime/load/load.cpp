@@ -32,7 +32,7 @@ namespace {
 using LoadCubin = std::function<CUresult(const std::shared_ptr<const jit::RewrittenModule>&)>;
 
 void log_remark(const jit::SiteRemark& remark) {
-  if (remark.parent.empty())  // of code that cannot be read it is known only that it launches
+  if (remark.parent.empty())  // code that cannot be read is only known to launch
     return log().info("  {}: its launches are left: {}: {}", remark.unit, remark.reason, remark.detail);
   const std::string child = remark.child.empty() ? "an unknown kernel" : demangle(remark.child);
   std::string what = fmt::format("left: {}", remark.reason);

@@ -75,12 +75,12 @@ struct InlineKernel {
   std::string arguments;              // operand: address of the argument area, in global memory
   std::vector<ArgumentPlace> places;  // where they lie in it; none: as in the parameter block
   std::string once;                   // operand: address of those that are passed once
-  std::vector<HeldArgument> held;     // those that are in registers
+  std::vector<HeldArgument> held;     // arguments that are in registers
   // The operands themselves, if the body runs in the thread that has them. Then the arguments lie nowhere in
   // memory, and each read of a parameter reads one of these operands.
   const std::vector<analysis::Argument>* operands = nullptr;
   std::array<std::string, 3> ctaid, nctaid, tid;  // operands, x y z
-  std::array<std::string, 3> ntid;                // the same of the block: literals where it is constant
+  std::array<std::string, 3> ntid;                // extents of the block: literals where they are constant
   bool block_is_real = false;                     // it runs in a block of its own size: %ntid is right
   bool in_parameters = false;                     // `arguments` is an address of the kernel's own parameters
   bool keep_exits = false;                        // `ret` and `exit` end the thread, as in the child itself
