@@ -59,7 +59,7 @@ struct KlapQueue : KlapCounters {
   int other;                   // bytes from here to the queue's other head; 0: there is none
   unsigned long long* prefix;  // [capacity] first virtual block of record i
   unsigned char* records;      // [capacity records]
-  KlapReport* report;          // of the queue's stream, null when nobody asked
+  KlapReport* report;          // of the queue's stream, null if not asked for
   KlapGroup* groups;           // [as many as the shape has], null where the grid is the only group
 };
 

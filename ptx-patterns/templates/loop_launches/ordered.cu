@@ -98,7 +98,7 @@ static __device__ __forceinline__ unsigned long long take(KlapFeed* feed, const 
 // Called by one thread when all threads of its block are done with an item. Behind the barrier, the fence
 // releases their writes. True if it was the record's last item; then the writes of other blocks are acquired.
 static __device__ __forceinline__ bool finish(KlapChained* record) {
-  if (items_of(record) == 1) return true;  // nobody else has one
+  if (items_of(record) == 1) return true;  // no other block has one
   __threadfence();
   if (atomicSub(&record->unfinished, 1u) != 1u) return false;
   __threadfence();

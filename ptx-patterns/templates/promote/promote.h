@@ -42,7 +42,7 @@
 
 struct KlapChain {
   unsigned long long* ring;  // [KLAP_CHAIN_SLOTS * words of a slot], zero at first
-  KlapReport* report;        // of the chain's stream, null when nobody asked
+  KlapReport* report;        // of the chain's stream, null if not asked for
   unsigned long long first;  // number of the first link of this launch, set before it begins
   // Blocks that have left, the last of which makes ready for the next launch, and, from bit 32 on, links that
   // they ran.

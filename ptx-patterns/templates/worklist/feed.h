@@ -27,7 +27,7 @@ struct KlapFeed {
   unsigned int item_capacity;
   unsigned long long* items;  // [item_capacity] zero, or ready: KLAP_FEED_ITEM
   unsigned char* records;     // [record_capacity] each a grid and arguments, as in queue.h
-  KlapReport* report;         // of the queue's stream, null when nobody asked
+  KlapReport* report;         // of the queue's stream, null if not asked for
   // Consumer blocks that have left, the last of which resets the counters, and, from bit 32 on, the children
   // that they ran.
   unsigned long long exited;
@@ -60,7 +60,7 @@ struct KlapFeed {
   unsigned long long left;
   // For a queue whose launches have an order (chain.h): the items that have been made ready so far.
   unsigned int published;
-  alignas(128) unsigned int done;  // set by who counts off the last item
+  alignas(128) unsigned int done;  // set by the block that counts off the last item
 };
 
 // The largest number of items that one child's blocks are shared out over. Fewer blocks give an item each.

@@ -8,7 +8,7 @@
 //     while (x != root) { x = parent[x]; if (atomicMax(&height[x], h) >= h) break; }
 // Both decide by the result of an atomic whether to go on, as a lock does.
 //
-// The claim. A loop does not wait for anybody if a thread that runs it alone, with all other threads stopped
+// The claim. A loop waits for no other thread if a thread that runs it alone, with all other threads stopped
 // for good, comes to its end from *every* content of memory. Then it needs no write that another thread has
 // still to make. (Two running threads could keep each other busy; but children that have not started take no
 // part in that, and natively it would be the same.) Memory is assumed to show a plain load, sooner or later,

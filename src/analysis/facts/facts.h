@@ -1,7 +1,7 @@
 // FunctionFacts holds what the checks and the rewriter need to know about one kernel's body.
 //
 // Control flow, data flow and launch sites are found once for each function. The value analyses and the call
-// graph cost more and many kernels never need them, so they are made when somebody asks.
+// graph cost more and many kernels never need them, so they are made when they are first asked for.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Registers of one function: who writes them, who reads them, and what is known about their values.
+// Registers of one function: the instructions that write and read them, and known facts about their values.
 //
 // nvcc's PTX is close to SSA: almost every register has one definition. The analyses use that: a value is
 // followed through single definitions only, and anything else is "not known", which every client treats as

@@ -11,7 +11,8 @@
 
 namespace klap::analysis {
 
-// Builds the values register by register, each only where the register is live: elsewhere nobody asks.
+// Builds the values register by register, each only where the register is live, as no other place is asked
+// for.
 class ReachingBuilder {
  public:
   ReachingBuilder(ReachingDefinitions& out, const Liveness& liveness)
@@ -269,7 +270,7 @@ ReachingDefinitions::ReachingDefinitions(const ControlFlow& flow, const VirtualR
   }
 }
 
-// Lists by value of who reads it and what it goes on in.
+// Lists by value the reads that find it, and the values that it goes on in.
 void ReachingDefinitions::invert() {
   const auto turn = [&](std::vector<uint32_t>& start, std::vector<uint32_t>& members, auto&& for_all) {
     start.assign(values_.size() + 1, 0);

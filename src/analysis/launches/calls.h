@@ -1,4 +1,4 @@
-// Calls: one call taken apart, what it passes, and who calls a function.
+// Calls: one call taken apart, the values that it passes, and the callers of a function.
 //
 // Compilers put every call in a scope of its own that declares its parameters, stores the actual ones, calls
 // and loads the result. Where a call looks like that, what it passes can be read off.

@@ -231,7 +231,7 @@ class Finder {
     return add_access(i);
   }
 
-  // `red`, or an `atom` whose result nobody reads.
+  // `red`, or an `atom` whose result is not read.
   [[nodiscard]] bool is_reduction(uint32_t i) const {
     if (m_.is(at(i).head, "red")) return true;
     return m_.is(at(i).head, "atom") && std::ranges::all_of(v_.registers.accesses(i), [&](const Access& a) {

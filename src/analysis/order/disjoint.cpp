@@ -145,7 +145,7 @@ class Splitter {
       if (!constant || !is_same_number(bounded.value, value)) continue;
       const uint32_t bits = bounded.bound->bits;
       const Wide bound = bounded.sign == Sign::Signed ? Wide{as_signed(*constant, bits)} : Wide{*constant};
-      if (bound < 1) continue;  // nobody comes there
+      if (bound < 1) continue;  // no thread comes there
       range.least = std::max(range.least, Wide{0});
       range.most = std::min(range.most, bound - 1);
     }

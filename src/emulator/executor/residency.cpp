@@ -74,7 +74,8 @@ bool Residency::is_full() const {
   });
 }
 
-// True if `run` starts a block before `other`, when both could. They are in the order in which they came.
+// True if the next block is one of `run` rather than of `other`, when both could start one. `other` came
+// first.
 bool Residency::goes_before(const GridRun& run, const GridRun& other) {
   switch (context_.options.schedule) {
     case ScheduleKind::ChildFirst:

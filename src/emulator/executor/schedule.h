@@ -38,7 +38,7 @@ class Schedule {
   Context& context_;
   uint64_t favourite_ = 0;  // a block's id: the one that runs alone, or the one that is starved; 0: none
   uint64_t patience_used_ = 0;
-  uint32_t open_turns_ = 0;  // turns that are anybody's, after patience ran out
+  uint32_t open_turns_ = 0;  // turns that any block may take, after patience ran out
   size_t next_block_ = 0;
   std::vector<Block*> candidates_;
 };

@@ -28,7 +28,7 @@ struct GridOperation final : public Operation, public Grid {
   OperationRef before_tails;  // finished when all but the tail launches is; null if there are none
   OperationRef last_tail;
   uint32_t pending_limit = 0;
-  OperationRef exit;                       // finished when its blocks have exited; null if nobody waits
+  OperationRef exit;                       // finished when its blocks have exited; null if nothing waits
   std::vector<GridOperation*> dependents;  // not finished before it is
   bool is_settling = false;                // all is done, but not yet visible
 

@@ -63,7 +63,7 @@ void Streams::put(StreamId stream, const OperationRef& operation, const std::vec
   Stream& s = at(stream);
   s.last = operation;
   s.covered = false;
-  if (stream == kLegacyStream) orphans_.clear();  // whoever waits for this waits for them
+  if (stream == kLegacyStream) orphans_.clear();  // work that waits for this waits for them
 }
 
 void Streams::enqueue(StreamId stream, const OperationRef& operation) {

@@ -93,7 +93,7 @@ struct Seen {
 };
 
 struct Seens {
-  uint64_t floor = 0;  // nobody reads what is older
+  uint64_t floor = 0;  // older writes are never read
   std::vector<Seen> list;
 };
 
@@ -119,7 +119,7 @@ struct Word {
   // Updates one after another read each other's values. An agent that comes after the last one comes after
   // all of them and the store that they began with. No agent need have released those.
   uint32_t chain = 0;  // counts the stores
-  Stamp last_update;   // of the chain; of nobody if there is none
+  Stamp last_update;   // of the chain; of no agent if there is none
 };
 
 class Shadow {

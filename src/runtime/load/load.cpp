@@ -176,7 +176,7 @@ void register_image(LoadedImage image, const jit::RewrittenModule& rewritten) {
         .concurrency = config().concurrency_for(variant.parent, variant.parent, variant.concurrency)};
   }
   Registry::instance().add(image);
-  // The image is loaded. Kernels that are missing are made at the first launch.
+  // The image is loaded. Kernels that cannot be made ready here are made ready at the first launch.
   try_or_report("load", "kernels are not made ready", [] { make_kernels_ready(); });
 }
 

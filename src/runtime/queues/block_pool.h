@@ -1,11 +1,11 @@
 // Device memory of one CUDA context, handed from launch context to launch context.
 //
 // A block's owner may outgrow it, or its stream may be destroyed, while enqueued kernels that have not run
-// still read it. It is therefore retired together with an event recorded in that stream. It becomes free once
-// the event has completed; no launch ever waits for it. Blocks are reused, and returned to the driver only if
-// the program runs out of memory. cuMemFree waits for the whole device, which can stop a program whose kernel
-// waits for its host. Sizes grow geometrically, so the idle memory is bounded by the memory in use. All of it
-// goes with the CUDA context.
+// still read it. The block is therefore retired together with an event recorded in that stream. It becomes
+// free once the event has completed; no launch ever waits for it. Blocks are reused, and returned to the
+// driver only if the program runs out of memory. cuMemFree waits for the whole device, which can stop a
+// program whose kernel waits for its host. Sizes grow geometrically, so the idle memory is bounded by the
+// memory in use. All of it goes with the CUDA context.
 //
 // The device's memory is the program's first. So all blocks together never grow to more than an eighth of the
 // memory that would be free without them.
