@@ -5,7 +5,7 @@
 
 #include "analysis/views.h"
 #include "jit/data/stage.h"
-#include "jit/generate/build.h"
+#include "jit/generate/generate.h"
 #include "jit/plan/describe.h"
 #include "jit/plan/options.h"
 #include "jit/plan/plan.h"
@@ -45,7 +45,8 @@ std::string rewrite_ptx(const Unit& unit, const Request& request, std::vector<Si
   Program program;
   program.units.push_back(unit);
   Timings timings;
-  Plan plan = make_plan(program, request, &timings);
+  Plan plan = load_units(program, request, timings);
+  plan_sites(plan, request, timings);
   GeneratedUnits generated = generate(plan, plan.sites, request.dump, timings);
   if (remarks != nullptr) *remarks = plan.remarks;
   if (generated.variants.empty()) return unit.ptx;

@@ -1,21 +1,19 @@
-// The pipeline. rewrite_module() is its table of contents; each pass below it does one thing and says what it
-// needs.
+// The pipeline. analyse() and run_passes() are its table of contents: one line for each step, in order. The
+// page src/README.md lists the passes with their files.
 #include "jit/module.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <future>
-#include <map>
-#include <mutex>
 #include <set>
 
 #include "jit/cache/cache_key.h"
 #include "jit/cache/disk_cache.h"
+#include "jit/cache/memory_cache.h"
 #include "jit/generate/build.h"
 #include "jit/generate/retarget.h"
 #include "jit/plan/plan.h"
-#include "jit/plan/promotion_plan.h"
+#include "jit/strategy/promotion_plan.h"
 #include "support/error.h"
 
 namespace klap::jit {
@@ -95,73 +93,43 @@ BuiltModule build_what_links(const Program& program, const Request& request, Pla
   return build(program, request, plan, plan.sites, timings);
 }
 
-// Modules that were rewritten before in this process. A module that is being built by one thread is waited
-// for by the others; a failed build is not kept.
-class MemoryCache {
- public:
-  using Entry = std::shared_ptr<const RewrittenModule>;
-
-  static MemoryCache& instance() {
-    static auto& cache = *new MemoryCache;  // leaked: threads may load code during exit
-    return cache;
-  }
-
-  template <typename Make>
-  std::pair<Entry, bool> find_or_make(const std::string& key, const Make& make) {
-    std::promise<Entry> promise;
-    std::shared_future<Entry> waiting;
-    {
-      const std::lock_guard lock(mutex_);
-      const auto found = entries_.find(key);
-      if (found != entries_.end()) {
-        waiting = found->second;
-      } else {
-        entries_[key] = promise.get_future().share();
-      }
-    }
-    if (waiting.valid()) return {waiting.get(), true};
-    try {
-      Entry made = std::make_shared<const RewrittenModule>(make());
-      promise.set_value(made);
-      return {made, false};
-    } catch (...) {
-      promise.set_exception(std::current_exception());
-      const std::lock_guard lock(mutex_);
-      entries_.erase(key);
-      throw;
-    }
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, std::shared_future<Entry>> entries_;
-};
-
-RewrittenModule assemble(const Program& program, const Request& request, Plan& plan, Timings timings) {
+RewrittenModule without_code(const Plan& plan, const Timings& timings) {
   RewrittenModule out;
-  BuiltModule built = build_what_links(program, request, plan, timings);
-  note_device_memory(plan, plan.remarks, !built.cubin.empty());
-  out.cubin = std::move(built.cubin);
-  out.variants = std::move(built.variants);
   out.remarks = plan.remarks;
   out.timings = timings;
   return out;
 }
 
-RewrittenModule analyse_and_build(const Program& program, const Request& request) {
-  Timings timings;
+RewrittenModule build_module(const Program& program, const Request& request, Plan& plan, Timings timings) {
+  BuiltModule built = build_what_links(program, request, plan, timings);
+  note_device_memory(plan, plan.remarks, !built.cubin.empty());
+  RewrittenModule out = without_code(plan, timings);
+  out.cubin = std::move(built.cubin);
+  out.variants = std::move(built.variants);
+  return out;
+}
+
+// Everything up to the remarks. Neither NVRTC nor nvJitLink is needed for it.
+Plan analyse(const Program& program, const Request& request, Timings& timings) {
   dump_units(program, request);
-  Plan plan = make_plan(program, request, &timings);
+  Plan plan = load_units(program, request, timings);  // parses, inlines calls and copy loops
+  plan_sites(plan, request, timings);  // finds sites and options; promotes, judges, optimises; writes remarks
+  plan.memory = find_device_memory(program, request, plan);
+  return plan;
+}
+
+RewrittenModule run_passes(const Program& program, const Request& request) {
+  Timings timings;
+  Plan plan = analyse(program, request, timings);
   drop_repeated_parents(plan);
   if (plan.sites.empty()) {
-    RewrittenModule nothing;
     note_device_memory(plan, plan.remarks, false);
-    nothing.remarks = plan.remarks;
-    nothing.timings = timings;
-    return nothing;
+    return without_code(plan, timings);
   }
-  const auto [module, cached] = MemoryCache::instance().find_or_make(
-      memory_key(program, request, plan.remarks), [&] { return assemble(program, request, plan, timings); });
+  // Generates, places in units, links, verifies: unless another request has come to the same decisions.
+  const auto [module, cached] =
+      MemoryCache::instance().find_or_make(memory_key(program, request, plan.remarks),
+                                           [&] { return build_module(program, request, plan, timings); });
   RewrittenModule out = *module;
   out.from_memory_cache = cached;
   return out;
@@ -170,14 +138,14 @@ RewrittenModule analyse_and_build(const Program& program, const Request& request
 }  // namespace
 
 std::vector<SiteRemark> explain_module(const Program& program, const Request& request) {
-  dump_units(program, request);
-  Plan plan = make_plan(program, request);
+  Timings timings;
+  Plan plan = analyse(program, request, timings);
   note_device_memory(plan, plan.remarks, !plan.sites.empty());
   return plan.remarks;
 }
 
 RewrittenModule rewrite_module(const Program& program, const Request& request) {
-  const auto build = [&] { return analyse_and_build(program, request); };
+  const auto build = [&] { return run_passes(program, request); };
   if (request.cache == nullptr || request.dump) return build();
   return request.cache->find_or_build(make_cache_key(program, request), request, build);
 }

@@ -25,7 +25,7 @@ jit::Request warp_request(uint32_t sm = 90) {
   jit::Request request;
   request.sm = sm;
   request.promoting = false;
-  request.setting = test::given({{"granularity", "warp"}, {"launcher", "host"}});
+  request.setting = test::given({{"granularity", "warp"}});
   return request;
 }
 

@@ -12,7 +12,7 @@
 #include "golden.h"
 #include "jit/inspect.h"
 #include "jit/module.h"
-#include "jit/plan/promotion_plan.h"
+#include "jit/strategy/promotion_plan.h"
 #include "tests/settings/given.h"
 
 namespace klap::test {

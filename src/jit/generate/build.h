@@ -12,7 +12,6 @@
 #include "jit/data/unit.h"
 #include "jit/data/variant.h"
 #include "jit/plan/plan.h"
-#include "transform/aggregate/unit.h"
 
 namespace klap::jit {
 
@@ -30,12 +29,5 @@ BuiltModule build(const Program& program, const Request& request, Plan& plan,
 // The program's own units linked as they are, but `anew` from its PTX. Throws as build() does.
 std::string link_originals(const Program& program, const Request& request, Plan& plan,
                            std::optional<size_t> anew);
-
-// The generated kernels of each unit, and the variants they make up.
-struct GeneratedUnits {
-  std::vector<std::optional<transform::UnitCode>> code;  // by unit; nothing where none was generated
-  std::vector<Variant> variants;
-};
-GeneratedUnits generate(Plan& plan, std::span<const PlannedSite> sites, const Dump& dump, Timings& timings);
 
 }  // namespace klap::jit

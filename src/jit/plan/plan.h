@@ -10,8 +10,12 @@
 
 namespace klap::jit {
 
-// Finds and judges all sites of the program. Throws Error(Parse) if a unit that launches kernels cannot be
-// read.
-Plan make_plan(const Program& program, const Request& request, Timings* timings = nullptr);
+// Takes the program's units in and parses those that launch kernels; their calls are inlined when they are
+// asked for. Throws Error(Parse) if such a unit cannot be read.
+Plan load_units(const Program& program, const Request& request, Timings& timings);
+
+// Finds all sites of the units, and for each the options that are asked for; promotes chains; judges the
+// other sites, optimises those that are rewritten, and writes the remarks.
+void plan_sites(Plan& plan, const Request& request, Timings& timings);
 
 }  // namespace klap::jit

@@ -17,6 +17,19 @@ std::vector<std::span<const PlannedSite>> by_parent(std::span<const PlannedSite>
   return out;
 }
 
+bool has_grid_of_one_row(const analysis::Site& site, const analysis::DataFlow& parent) {
+  return parent.constant(site.grid[1]) == 1 && parent.constant(site.grid[2]) == 1;
+}
+
+bool have_grids_of_one_row(std::span<const PlannedSite> sites) {
+  return std::ranges::all_of(
+      sites, [](const PlannedSite& s) { return has_grid_of_one_row(*s.site, s.parent->data); });
+}
+
+void add_note(SiteRemark& remark, const std::string& text) {
+  if (std::ranges::find(remark.notes, text) == remark.notes.end()) remark.notes.push_back(text);
+}
+
 void leave(Plan& plan, std::span<const PlannedSite> sites, Reason reason, const std::string& detail) {
   for (const PlannedSite& site : sites) {
     SiteRemark& remark = plan.remarks[site.remark];

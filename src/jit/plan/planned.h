@@ -19,8 +19,8 @@
 #include "jit/data/unit.h"
 #include "jit/plan/device_memory.h"
 #include "jit/plan/parsed_unit.h"
-#include "jit/plan/promotion_plan.h"
 #include "jit/plan/site_options.h"
+#include "jit/strategy/promotion_plan.h"
 #include "transform/aggregate/consumer_shape.h"
 
 namespace klap::jit {
@@ -66,6 +66,13 @@ struct Plan {
 
 // The sites parent by parent. A parent with two variants is there twice, with facts of its own each time.
 std::vector<std::span<const PlannedSite>> by_parent(std::span<const PlannedSite> sites);
+
+// Whether the child's grid has y = z = 1: of one site, of all.
+bool has_grid_of_one_row(const analysis::Site& site, const analysis::DataFlow& parent);
+bool have_grids_of_one_row(std::span<const PlannedSite> sites);
+
+// Adds a note that the remark does not have yet.
+void add_note(SiteRemark& remark, const std::string& text);
 
 // Turns the planned sites of one parent into sites that are left, with a reason.
 void leave(Plan& plan, std::span<const PlannedSite> sites, analysis::Reason reason,

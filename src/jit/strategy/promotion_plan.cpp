@@ -1,4 +1,4 @@
-#include "jit/plan/promotion_plan.h"
+#include "jit/strategy/promotion_plan.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

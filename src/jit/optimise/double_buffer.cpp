@@ -1,0 +1,18 @@
+// Double buffering: a record queue has two sets of counters, used by alternate launches of the parent, so
+// that no launch waits for the last block of the one before to reset them.
+#include "jit/optimise/optimisations.h"
+
+namespace klap::jit {
+namespace {
+
+bool applies(const SiteToOptimise& at) {
+  return at.site.options.double_buffer && at.request.two_heads && at.has_plain_host_consumer();
+}
+
+void apply(SiteToOptimise& at) { at.site.shape.two_heads = true; }
+
+}  // namespace
+
+const Optimisation kDoubleBuffer{"double_buffer", applies, apply};
+
+}  // namespace klap::jit

@@ -1,0 +1,43 @@
+// Flattening: a consumer numbers the threads of all children through, so that threads of several children
+// share a warp (analysis/optimise/flattening.h). Only for children whose threads have nothing to do with each
+// other.
+#include "analysis/optimise/flattening.h"
+#include "jit/optimise/optimisations.h"
+
+namespace klap::jit {
+namespace {
+
+bool applies(const SiteToOptimise& at) {
+  const transform::ConsumerShape& shape = at.site.shape;
+  return at.site.options.flatten && at.has_plain_host_consumer() && !shape.exact && shape.packs &&
+         shape.together == analysis::Together::Threads;
+}
+
+void apply(SiteToOptimise& at) {
+  PlannedSite& planned = at.site;
+  transform::ConsumerShape& shape = planned.shape;
+  if (!shape.grid_is_1d || !at.has_one_row()) {
+    planned.not_flat = "its grid or block has more than one dimension";
+    return;
+  }
+  std::optional<uint32_t> block_threads;
+  if (!shape.blocks_differ()) block_threads = shape.child_threads();
+  // Whether a launch is the program's own is decided where it begins.
+  const bool may_wait = !planned.keeps_launches;
+  const analysis::StrideLoop* const loop = planned.options.split_iterations ? &at.child.loop : nullptr;
+  const analysis::FlatVerdict verdict = analysis::judge_flattening(at.child.moldable, loop, *planned.parent,
+                                                                   *planned.site, block_threads, may_wait);
+  if (!verdict.flattening) {
+    planned.not_flat = verdict.why_not;
+    return;
+  }
+  transform::flatten(shape, *verdict.flattening);
+  shape.all_rounds = planned.options.split_all_iterations;
+  transform::use_threads(shape, planned.options.consumer_threads);
+}
+
+}  // namespace
+
+const Optimisation kFlatten{"flatten", applies, apply};
+
+}  // namespace klap::jit

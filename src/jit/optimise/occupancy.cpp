@@ -1,0 +1,31 @@
+// Occupancy: a consumer whose threads run the threads of children one after another is assembled for a
+// minimum number of blocks on a multiprocessor (transform/promotion/residency.h).
+//
+// Such a consumer must hold little besides: it needs no place in three dimensions, and no block that the
+// record tells.
+#include "analysis/facts/launch_shape.h"
+#include "jit/optimise/optimisations.h"
+#include "transform/promotion/residency.h"
+
+namespace klap::jit {
+namespace {
+
+bool applies(const SiteToOptimise& at) {
+  const transform::ConsumerShape& shape = at.site.shape;
+  return at.site.options.occupancy && at.has_plain_host_consumer() && !shape.flat && shape.grid_is_1d &&
+         !shape.blocks_differ() && shape.loops.empty();
+}
+
+void apply(SiteToOptimise& at) {
+  transform::ConsumerShape& shape = at.site.shape;
+  const bool has_shared = shape.most_shared_bytes() != 0 ||
+                          analysis::most_static_shared_bytes(at.child_module(), *at.site.child) != 0;
+  if (at.child.has_frame || has_shared) return;
+  shape.least_blocks = transform::least_consumer_blocks(at.child.words, shape.threads(), at.request.sm);
+}
+
+}  // namespace
+
+const Optimisation kOccupancy{"occupancy", applies, apply};
+
+}  // namespace klap::jit

@@ -1,0 +1,48 @@
+// The optimisations of a site, as the rows of one table.
+//
+// A site that will be rewritten passes through the rows in order. Each row asks whether it applies: whether
+// the settings want it, and whether the strategy has what it changes. Then its analysis decides, and it fills
+// its part of the plan: fields of the consumer's shape, of the record's layout, or a note why not. Every row
+// has the name of its setting and a file of that name, so a new optimisation is one file and one row.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "jit/plan/facts.h"
+#include "jit/plan/planned.h"
+
+namespace klap::jit {
+
+struct SiteToOptimise {
+  const Plan& plan;
+  const Request& request;
+  PlannedSite& site;
+  const ChildThreads& child;
+  // Whether a child that its launching thread runs itself cannot overtake a recorded one.
+  std::function<bool()> may_run_in_place;
+
+  // The unit's module in which the child is defined.
+  [[nodiscard]] const ptx::Module& child_module() const { return *plan.units[site.child_unit]->module(); }
+  // The host launches a consumer that does nothing but run recorded children.
+  [[nodiscard]] bool has_plain_host_consumer() const;
+  // The child's block has one row.
+  [[nodiscard]] bool has_one_row() const;
+};
+
+struct Optimisation {
+  std::string_view name;  // of its setting
+  bool (*applies)(const SiteToOptimise& at);
+  void (*apply)(SiteToOptimise& at);
+};
+
+// In the order in which they are tried: what a row needs from another one stands before it.
+std::span<const Optimisation> optimisations();
+void optimise(SiteToOptimise& at);
+
+// One in each file of this folder.
+extern const Optimisation kFlatten, kPackBlocks, kPreloadArguments, kUnroll, kDoubleBuffer, kOccupancy,
+    kThreshold, kPackRecords;
+
+}  // namespace klap::jit

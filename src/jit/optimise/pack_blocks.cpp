@@ -1,0 +1,34 @@
+// Packing of blocks: children of one warp that use shared memory or barriers run several to a block of the
+// consumer, each in a warp of its own (analysis/optimise/warp_blocks.h).
+#include "jit/optimise/optimisations.h"
+
+namespace klap::jit {
+namespace {
+
+constexpr uint32_t kWarp = 32;
+
+bool applies(const SiteToOptimise& at) {
+  const transform::ConsumerShape& shape = at.site.shape;
+  return at.site.options.pack_blocks && at.has_plain_host_consumer() && !shape.exact &&
+         !shape.blocks_differ() && shape.together == analysis::Together::Blocks && !shape.sizes &&
+         shape.shared_bytes == 0 && shape.child_threads() == kWarp;
+}
+
+void apply(SiteToOptimise& at) {
+  PlannedSite& planned = at.site;
+  const analysis::WarpBlockVerdict verdict =
+      analysis::judge_warp_block(at.child_module(), *planned.child, planned.shape.block);
+  if (!verdict.block) {
+    planned.not_packed = verdict.why_not;
+  } else if (!transform::pack_warps(planned.shape, *verdict.block)) {
+    planned.not_packed = "too much shared memory";
+  } else {
+    transform::use_threads(planned.shape, planned.options.consumer_threads);
+  }
+}
+
+}  // namespace
+
+const Optimisation kPackBlocks{"pack_blocks", applies, apply};
+
+}  // namespace klap::jit

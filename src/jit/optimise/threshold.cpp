@@ -1,0 +1,33 @@
+// Thresholding: children of few threads are not recorded but run by the thread that launches them
+// (analysis/optimise/own_children.h), where each launch makes one and what is launched is known to be no
+// error.
+#include "jit/optimise/optimisations.h"
+
+namespace klap::jit {
+namespace {
+
+bool applies(const SiteToOptimise& at) {
+  const PlannedSite& planned = at.site;
+  return planned.options.threshold && planned.promotion == nullptr && !planned.way.is_at_once() &&
+         !planned.way.has_own_room() && !planned.keeps_launches;
+}
+
+void apply(SiteToOptimise& at) {
+  PlannedSite& planned = at.site;
+  const uint32_t threshold = *planned.options.threshold;
+  if (!has_grid_of_one_row(*planned.site, planned.parent->data) || !at.has_one_row()) {
+    if (threshold != 0) planned.not_own = "its grid or block has more than one dimension";
+    return;
+  }
+  const analysis::OwnVerdict verdict =
+      analysis::judge_own_children(at.child_module(), *planned.child, at.child.moldable, *planned.parent,
+                                   *planned.site, at.may_run_in_place(), threshold);
+  planned.own = verdict.own;
+  planned.not_own = verdict.why_not;
+}
+
+}  // namespace
+
+const Optimisation kThreshold{"threshold", applies, apply};
+
+}  // namespace klap::jit

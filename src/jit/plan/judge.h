@@ -1,0 +1,55 @@
+// Judges the launch sites of one parent: which way they go, and what stands against those that are left.
+//
+// The ways that the settings allow are tried in their order, best first. For each, every site is judged by
+// itself; then recursion, loops and the order between launches are looked at, which concern all sites
+// together.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jit/plan/order_plan.h"
+#include "jit/plan/planned.h"
+
+namespace klap::jit {
+
+class SiteJudge {
+ public:
+  SiteJudge(Plan& plan, const Request& request) : plan_(plan), request_(request) {}
+
+  // To be called before the sites of another parent are judged.
+  void forget_parent() { order_.forget_parent(); }
+
+  // What stands against each site. Launches that are deferred keep their order only if all of a parent's are,
+  // so such a way is taken if it suits all sites; immediate launches may be any of them. A site that is left
+  // is left for what stands against the first way: later ones only make up for it.
+  std::vector<std::optional<analysis::Objection>> judge(std::vector<PlannedSite>& sites,
+                                                        const std::vector<analysis::Way>& ways);
+
+  // Gives the sites one queue in which each launch knows the one before it; returns what stands against that.
+  std::optional<analysis::Objection> keep_order(std::vector<PlannedSite>& sites);
+
+  // The order in which the queues of the sites are to be run. Where no launch is deferred or all are put into
+  // one queue, any order will do.
+  std::vector<const analysis::Site*> queue_order(const std::vector<PlannedSite>& planned);
+
+ private:
+  using Objections = std::vector<std::optional<analysis::Objection>>;
+
+  void blame_others(const std::vector<PlannedSite>& sites, Objections& objections) const;
+  [[nodiscard]] bool may_feed(const analysis::Way& way) const;
+  Objections judge_in_any_block(std::vector<PlannedSite>& sites, const analysis::Way& way);
+  Objections judge_all(std::vector<PlannedSite>& sites, const analysis::Way& way);
+  void add_mutual_objections(const std::vector<PlannedSite>& sites, Objections& objections);
+  void judge_feeding(std::vector<PlannedSite>& sites, Objections& objections) const;
+  void judge_chaining(std::vector<PlannedSite>& sites, Objections& objections);
+  [[nodiscard]] bool is_never_called(size_t unit, const ptx::Function& f) const;
+  std::optional<analysis::Objection> judge_way(PlannedSite& planned);
+
+  Plan& plan_;
+  const Request& request_;
+  OrderPlanner order_{plan_, request_};
+};
+
+}  // namespace klap::jit

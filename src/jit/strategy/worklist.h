@@ -1,0 +1,20 @@
+// The strategy for recursion: one persistent consumer works off a queue, to which its children add.
+//
+// Children that launch have no place in the other strategies, which run all children before anything else
+// begins. Here the kernels that can be launched, directly or by each other, become bodies of one consumer.
+#pragma once
+
+#include <vector>
+
+#include "jit/plan/planned.h"
+
+namespace klap::jit {
+
+// Whether the kernels of all sites, and all that these launch, can be bodies of one consumer: they must stand
+// in one unit, among other things (analysis/legality/feeding.h).
+analysis::FamilyVerdict judge_worklist(const Plan& plan, const std::vector<PlannedSite>& sites);
+
+// The consumer of a family, seen from one of the parent's sites.
+transform::ConsumerShape worklist_shape(const std::vector<PlannedSite>& sites, const PlannedSite& site);
+
+}  // namespace klap::jit
