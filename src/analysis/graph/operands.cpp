@@ -10,7 +10,7 @@ using ptx::Statement;
 
 namespace {
 
-// What happens to the first operand, where it is no address and the opcode alone does not tell.
+// How an instruction uses its first operand, if it is no address and the opcode alone does not tell.
 OperandUse use_by_form(const Module& m, const Statement& s) {
   // A call without a result names the function first; with one, the results stand in brackets.
   if (m.is(s.head, "call")) return m.is(s.operands[0].first, "(") ? OperandUse::Written : OperandUse::Read;

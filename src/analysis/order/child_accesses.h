@@ -1,8 +1,8 @@
-// What the launches of one site access: the footprint of the child, in terms of the launch.
+// The accesses that the launches of one site make: the child's footprint in terms of the launch.
 //
-// launch_order.h compares two of these access by access. So each access carries all that is asked of it again
-// and again: where the host knows its memory from, its address and value in terms of the launching thread,
-// and the comparisons that a thread has passed to get there.
+// launch_order.h compares two footprints access by access. So each access carries the facts that these
+// comparisons need: how the host knows its memory, and its address and value in terms of the launching
+// thread. It also carries the comparisons that a thread has passed before it.
 #pragma once
 
 #include <memory>

@@ -23,7 +23,7 @@ struct HostNumber {
   auto operator<=>(const HostNumber&) const = default;
 };
 
-// What a pointer in the parent's parameters points to, or a variable.
+// Memory that a pointer in the parent's parameters points to, or a variable.
 struct HostMemory {
   uint32_t parameter_offset = 0;  // where the pointer stands in the parameter block
   std::string variable;           // empty for a pointer

@@ -185,7 +185,7 @@ class OrderJudge {
     }
   }
 
-  // What the parent and all its children write.
+  // Collects the memory that the parent and its children write.
   void find_written() {
     written_.emplace();
     for (const auto& [root, use] : parent_effects_.uses()) {

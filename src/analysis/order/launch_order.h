@@ -34,7 +34,7 @@ namespace klap::analysis {
 enum class Order : uint8_t { Proven, Tolerated, Kept };
 const char* to_string(Order order);  // "proven", "tolerated", "kept"
 
-// What must hold of a launch of the parent for its children to overlap.
+// Conditions that a launch of the parent must meet so that its children may overlap.
 struct OrderConditions {
   bool several_blocks = false;
   std::set<std::pair<HostMemory, HostMemory>> apart;  // in different allocations

@@ -189,7 +189,7 @@ class LaunchingBlocks {
     const Statement& s = at(definition);
     for (const auto& operand : s.operands) out.block = out.block || is_block_register(m_.compact(operand));
     const bool is_input = m_.is(s.head, "call") || ptx::opcode_of(m_, s).result == ptx::OpcodeResult::Memory;
-    // What is loaded is input, wherever in memory the block's index says it is.
+    // A loaded value counts as input even if its address depends on the block's index.
     if (is_input) out.input = true;
     if (!is_input) std::ranges::copy(reads(definition), std::back_inserter(open));
   }
