@@ -1,7 +1,7 @@
-// What is known about each opcode of PTX: the rows of opcodes.def.
+// Facts about each opcode of PTX: the rows of opcodes.def.
 //
-// An opcode is the first word of an instruction: `atom` of `atom.global.add.u32`. What its modifiers change
-// is looked at where it matters. One row answers every question about an opcode, so no two analyses disagree
+// An opcode is the first word of an instruction: `atom` of `atom.global.add.u32`. Code that depends on the
+// modifiers looks at them itself. One row answers every question about an opcode, so no two analyses disagree
 // about it. The answers for an opcode without a row are the worst ones.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace klap::ptx {
 
-// What happens to the register that is the first operand. Registers inside an address are read, whatever the
-// opcode.
+// How an instruction uses the register that is its first operand. Every opcode reads the registers inside an
+// address.
 enum class FirstOperand : uint8_t {
   Written,
   Read,
@@ -22,7 +22,7 @@ enum class FirstOperand : uint8_t {
   Unknown,  // of an opcode without a row: every register that it names may be read and written
 };
 
-// What the result depends on.
+// The inputs that the result depends on.
 enum class OpcodeResult : uint8_t {
   Pure,    // on the operands alone, and the instruction does nothing else
   Carry,   // on the operands and the carry of the instruction before, and the instruction does nothing else
@@ -30,7 +30,7 @@ enum class OpcodeResult : uint8_t {
   Other,   // on anything, or there is no result
 };
 
-// What an opcode does besides writing its result. Each in this list is an EffectKind of the same name.
+// An opcode's effects besides writing its result. EffectKind has an enumerator for each, with the same name.
 // X(enumerator)
 #define KLAP_OPCODE_EFFECTS(X)                              \
   X(Atomic)                                                 \
