@@ -181,7 +181,8 @@ Value Config::value(const Setting& setting, const std::string* mangled, const st
 std::optional<Given> Config::setting_for(std::string_view key, const std::string& parent,
                                          const std::string& child) const {
   const Setting* const of_launch = find_of_launch(key);
-  // What is compared with records every child, and is one group of threads for each of its blocks.
+  // The host-readback launcher is the baseline for comparisons, so the planner switches flattening and
+  // thresholding off for it.
   if ((key == "flatten" || key == "threshold") &&
       value(*find_key(Section::Kernel, "launcher"), &parent, &child).text == kHostReadback)
     return Given{"off", "launcher host-readback"};
@@ -194,7 +195,7 @@ std::optional<Given> Config::setting_for(std::string_view key, const std::string
   return Given{text, set->from == Value::From::File ? "config file" : set->place};
 }
 
-// What was kept is valid, and the table's defaults are, so these find a value.
+// Only valid values were kept and the table's defaults are valid, so parsing below always succeeds.
 analysis::Granularity Config::granularity_for(const std::string& mangled) const {
   return *analysis::parse_granularity(value(*find_key(Section::Kernel, "granularity"), &mangled).text);
 }

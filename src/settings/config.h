@@ -77,10 +77,10 @@ struct Config {
   // names; for launches of `child`, or without it for what is not about one launch.
   [[nodiscard]] Value value(const Setting& setting, const std::string* mangled = nullptr,
                             const std::string* child = nullptr) const;
-  // The same where the environment or the file gives it; nothing where the default holds.
+  // Like value(), but only from the environment or the file; empty if the default holds.
   [[nodiscard]] std::optional<Value> given(const Setting& setting, const std::string* mangled = nullptr,
                                            const std::string* child = nullptr) const;
-  // The same by the key or the optimisation, as the planner asks for it (analysis::Request::setting).
+  // Looks a setting up by its key or its optimisation, for the planner (jit::Request::setting).
   [[nodiscard]] std::optional<Given> setting_for(std::string_view key, const std::string& parent,
                                                  const std::string& child) const;
 

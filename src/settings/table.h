@@ -77,7 +77,7 @@ std::vector<std::string_view> variables();
 std::vector<std::string_view> optimisations();
 std::vector<std::string_view> keys(Section section);
 
-// What a value may be, for people: "none | warp | grid | auto", "0 | 1", "path", "glob", "bytes, as 4096, 64M
+// The allowed values, for people: "none | warp | grid | auto", "0 | 1", "path", "glob", "bytes, as 4096, 64M
 // or 1G".
 std::string describe_values(const Setting& setting);
 
@@ -105,14 +105,14 @@ std::optional<uint32_t> parse_blocks(std::string_view text);
 
 bool is_valid(const Setting& setting, std::string_view value);
 
-// What is wrong with a value given to `name` (the variable or the key), with the nearest valid one; nothing
-// when it is valid.
+// An error for a bad value of `name` (the variable or the key), which suggests the nearest valid value. Empty
+// if the value is valid.
 std::optional<Error> check_value(const Setting& setting, std::string_view name, std::string_view value);
 
 // The most threads of a block.
 inline constexpr uint32_t kMostThreads = 1024;
 
-// What KLAP_OPTIMISE asks for: rows of optimisations with their values, or what is wrong with the text.
+// The optimisations that KLAP_OPTIMISE selects, with their values, or an error in its text.
 using Optimisations = std::variant<std::vector<std::pair<const Setting*, std::string>>, Error>;
 Optimisations parse_optimise(std::string_view text);
 
