@@ -18,11 +18,12 @@ struct UnitInfo {
   std::vector<SiteInfo> sites;       // in the order of the PTX
 };
 
-// What a unit's PTX holds. A unit without PTX gives an empty UnitInfo. Throws Error(Parse).
+// The kernels and launch sites in a unit's PTX. A unit without PTX gives an empty UnitInfo. Throws
+// Error(Parse).
 UnitInfo inspect_unit(const Unit& unit);
 
-// What one analysis says about each function of a unit that has a body, in the order of the PTX. `view` is
-// the name of one of analysis::views(). Throws Error(Parse).
+// The result of one analysis for each function of a unit that has a body, in the order of the PTX. `view`
+// names one of analysis::views(). Throws Error(Parse).
 struct AnalysisText {
   std::string function;  // mangled
   std::string text;

@@ -1,4 +1,4 @@
-// What a rewritten module depends on, as text: the keys of the two caches, in the process and on the disk.
+// The inputs of a rewritten module as text: the keys of the caches in the process and on the disk.
 //
 // The key is made from inputs alone (decompressed PTX and machine code, options, target, settings, and which
 // build of this library), so that a warm start needs no analysis. NVRTC and nvJitLink are not in it: their
@@ -31,7 +31,7 @@ std::string memory_key(const Program& program, const Request& request,
 // included.
 std::string build_id();
 
-// What `request` decides about every parent that the remarks name.
+// The options that `request` gives to every launch that the remarks name, as text.
 std::string decisions(const std::vector<SiteRemark>& remarks, const Request& request);
 
 }  // namespace klap::jit

@@ -3,7 +3,7 @@
 
 namespace klap::jit {
 
-// What the disk cache had to do with a module. All but Hit were built by this process.
+// How the disk cache served one module. This process built the module in every case but Hit.
 enum class CacheUse {
   Off,       // not asked
   Hit,       // read from the cache

@@ -85,7 +85,7 @@ void add_group(std::vector<std::string>& options, uint32_t group_blocks) {
   if (group_blocks != 0) options.push_back(fmt::format("-DKLAP_GROUP_BLOCKS={}u", group_blocks));
 }
 
-// Those of flat.h.
+// Options of flat.h.
 void add_bound(std::vector<std::string>& options, const std::optional<analysis::FlatBound>& bound) {
   if (!bound) return;
   const bool is_long = bound->bytes == 8;
@@ -101,7 +101,7 @@ void add_flat(std::vector<std::string>& options, const transform::ConsumerShape&
     options.push_back(fmt::format("-DKLAP_FLAT={}u", shape.blocks_differ() ? 0 : shape.child_threads()));
 }
 
-// Those of rounds.h: pointers by their order, which is that of the spans.
+// Options of rounds.h. Pointers are numbered in the order of the spans.
 void add_rounds(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
   const analysis::RoundSplit* const split = shape.split();
   if (split == nullptr) return;
@@ -124,7 +124,7 @@ void add_rounds(std::vector<std::string>& options, const transform::ConsumerShap
   options.push_back("-DKLAP_SPANS=" + spans);
 }
 
-// Those of exits.h.
+// Options of exits.h.
 void add_leaving(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
   if (shape.leaves(analysis::MayLeave::Warps)) options.emplace_back("-DKLAP_WARPS_LEAVE");
 }
@@ -300,7 +300,7 @@ const char* unsigned_type(uint32_t bytes) {
                       : "unsigned long long";
 }
 
-// Those of promote.cu, promote_link.cu and promote_launch.cu.
+// Options of promote.cu, promote_link.cu and promote_launch.cu.
 std::vector<std::string> promotion_options(const transform::PromotedShape& shape) {
   std::vector<std::string> options = {fmt::format("-DKLAP_AREA_BYTES={}", shape.area_bytes),
                                       fmt::format("-DKLAP_SLOT_WORDS={}", shape.slot_words()),

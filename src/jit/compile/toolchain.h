@@ -44,7 +44,7 @@ struct ToolFile {
   int64_t modified = 0;  // nanoseconds since the epoch
 };
 
-// Those of the two that this process has opened.
+// The files of NVRTC and nvJitLink, as far as this process has opened them.
 std::vector<ToolFile> opened_toolchain();
 
 // Whether a library that would be opened now is known to be another one than `before`. Only looks at files:

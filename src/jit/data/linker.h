@@ -1,4 +1,4 @@
-// Who links: nvJitLink, or the driver by its own linker where nvJitLink is missing.
+// The linker: nvJitLink, or the one inside the driver if nvJitLink is missing.
 //
 // The jit layer knows nvJitLink only; the runtime, which has the driver, brings the other one.
 #pragma once

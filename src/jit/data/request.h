@@ -58,7 +58,8 @@ struct Request {
   std::string configuration;
 };
 
-// What the settings say about device memory (aggregate_malloc), which is asked once for a whole program.
+// The value that the settings give for aggregate_malloc. It is asked once for a whole program, because all
+// kernels share one heap.
 inline std::optional<settings::Given> heap_setting(const Request& request) {
   return request.setting ? request.setting("aggregate_malloc", "", "") : std::nullopt;
 }

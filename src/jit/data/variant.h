@@ -21,13 +21,13 @@ struct ChildKernel {
 struct FollowingBlock {
   std::string kernel;
   std::array<uint32_t, 3> block{};  // an extent of 0 is that of the parent's block
-  // What must hold of a launch: the consumer has no more threads than this kernel, whose threads meet; its
-  // warps are full.
+  // Conditions on a launch. `fills`: this kernel's block has as many threads as the consumer's, because its
+  // threads meet at barriers. `full_warps`: the block consists of full warps.
   bool fills = false, full_warps = false;
 };
 
-// What one launch site of a rewritten parent records into; all its sites where the queue has a size of its
-// own.
+// The queue that one launch site of a rewritten parent records into. A queue with a size of its own serves
+// all sites of the parent.
 struct ChildQueue {
   std::string child;
   // Runs all recorded children. Launcher host: its one 8-byte parameter is the queue. Launcher device: the
@@ -116,7 +116,8 @@ struct Variant {
   bool parent_waits = false;
   // Set: the variant is launched as a chain of resident blocks, and takes the chain in place of a queue.
   std::optional<PromotedChain> promoted{};
-  // What the program's annotations say of a promoted chain, 0 for nothing: blocks, and as in ChildQueue.
+  // The program's annotations of a promoted chain, 0 if there is none: its blocks, and `concurrency` as in
+  // ChildQueue.
   uint32_t pool = 0, concurrency = 0;
 };
 

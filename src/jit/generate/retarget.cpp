@@ -39,7 +39,7 @@ class Comparison {
     const std::string& problem = assemble(unit);
     if (!problem.empty()) return problem;
     if (!same_code(unit, function.name)) return differs(unit, function.name);
-    // What the program calls, whatever is written out here.
+    // The program's own code calls these functions, even if the variant inlines them.
     const ptx::Module& module = *plan_.units[unit]->original();
     const ptx::Function& own = *module.find_function(function.name);
     for (const ptx::Function* callee : analysis::call_closure(module, own).functions) {
@@ -49,7 +49,8 @@ class Comparison {
   }
 
  private:
-  // The same link twice: all units as machine code, and one of them from its PTX. Returns what went wrong.
+  // Links the program twice: with all units as machine code, and with one of them assembled from its PTX.
+  // Returns the problem, or an empty text.
   const std::string& assemble(size_t unit) {
     const auto done = problems_.find(unit);
     if (done != problems_.end()) return done->second;

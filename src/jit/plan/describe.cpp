@@ -157,7 +157,7 @@ std::string describe(const SiteRemark& remark, const std::string& place) {
                                                              remark.granularity, remark.launcher)
                                                : fmt::format("left: {}", remark.reason);
   const std::string detail = (remark.detail.empty() ? "" : ": ") + remark.detail;
-  // Of code that cannot be read it is known only that it launches.
+  // For code that cannot be read, all that is known is that it launches.
   if (remark.parent.empty())
     return fmt::format("{}: remark: its launches are {}{}\n", place, verdict, detail);
   const std::string child = remark.child.empty() ? "an unknown kernel" : both_names(remark.child);

@@ -12,8 +12,8 @@
 
 namespace klap::jit {
 
-// What is known about the threads of a child: whether one number tells them apart
-// (analysis/values/moldable.h), and their grid-stride loop (analysis/optimise/stride_loop.h).
+// Facts about a child's threads: whether one number tells them apart (analysis/values/moldable.h), and their
+// grid-stride loop (analysis/optimise/stride_loop.h).
 struct ChildThreads {
   analysis::Moldable moldable;
   analysis::StrideLoop loop;

@@ -33,8 +33,8 @@ std::shared_ptr<const FunctionFacts> OrderPlanner::facts_of(const PlannedSite& s
   return known;
 }
 
-// What the threads of a block launch into its NULL stream may overlap where that is proven or tolerated,
-// and keeps its order elsewhere.
+// The launches of a block's threads into its NULL stream may overlap if that is proven or tolerated.
+// Otherwise they keep their order.
 void OrderPlanner::judge(std::vector<PlannedSite>& sites, std::vector<std::optional<Objection>>& objections,
                          const KeepOrder& keep) {
   const Way way = sites.front().way;
@@ -98,7 +98,8 @@ OrderVerdict OrderPlanner::order_in_queues(const std::vector<PlannedSite>& sites
   return verdict;
 }
 
-// What the way makes of a verdict: whether it tolerates anything, and whether conditions can be looked at.
+// The verdict under the ordering of `way`. It becomes Kept if that ordering tolerates nothing, or if its
+// conditions cannot be checked.
 OrderVerdict OrderPlanner::within(OrderVerdict verdict, const Way& way) const {
   const bool is_strict =
       way.ordering == analysis::Ordering::Stream && verdict.order == analysis::Order::Tolerated;

@@ -31,7 +31,7 @@ class OrderPlanner {
   void judge(std::vector<PlannedSite>& sites, std::vector<std::optional<analysis::Objection>>& objections,
              const KeepOrder& keep);
 
-  // What is known of the pairs of a parent's launches; null where nobody wants to know or a child is unknown.
+  // The facts about each pair of a parent's launches. Null if the ordering is relaxed or a child is unknown.
   const analysis::LaunchOrder* of(const std::vector<PlannedSite>& sites);
 
   // Facts of another parent may stand at the address of those of the last one.

@@ -33,7 +33,7 @@ class ParsedUnit {
   [[nodiscard]] const Unit& unit() const { return unit_; }
   // The unit as the program has it. Null when it carries no PTX. Throws Error(Parse).
   [[nodiscard]] const ptx::Module* original();
-  // The same with copies and calls written out; the original itself where there are none.
+  // The original with its copy loops unrolled and its calls inlined; the original itself if it has neither.
   [[nodiscard]] const ptx::Module* module();
   // True for a function of module() that no code of the unit gets to any more.
   [[nodiscard]] bool is_written_out(const ptx::Function& function);

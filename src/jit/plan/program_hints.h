@@ -1,4 +1,4 @@
-// What a program is annotated with (include/klap/annotate.cuh), for showing; the planner reads it itself.
+// A program's annotations (include/klap/annotate.cuh) as a list to show. The planner reads them by itself.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ struct ProgramHint {
   std::string place;  // "unit 0: line 12:2"
 };
 
-// Those that are followed, launches before kernels: the first that fits holds. Throws Error(Parse).
+// The annotations that are followed. Launches come before kernels, and the first that fits a launch holds.
+// Throws Error(Parse).
 std::vector<ProgramHint> program_hints(const Program& program, uint32_t sm);
 
 }  // namespace klap::jit

@@ -53,7 +53,7 @@ std::string_view together_text(analysis::Together together) {
   return "";
 }
 
-// Of the site's own child.
+// Whether threads of the site's child may exit before its barriers.
 analysis::MayLeave who_may_leave(const PlannedSite& planned) {
   if (!planned.way.chains) return planned.shape.may_leave;
   const auto site = static_cast<size_t>(planned.site - planned.parent->sites.data());
@@ -64,7 +64,7 @@ std::string_view leaving_text(analysis::MayLeave may_leave) {
   return may_leave == analysis::MayLeave::Warps ? ", warps may leave before barriers" : "";
 }
 
-// Who shares a queue because launches stand in a loop.
+// The launches that share a queue because some of them stand in a loop.
 std::string queue_text(const PlannedSite& planned) {
   const size_t sites = planned.parent->sites.size(), kernels = planned.chained->kernels.size();
   if (sites == 1) return "in a loop";
@@ -73,7 +73,7 @@ std::string queue_text(const PlannedSite& planned) {
                      kernels);
 }
 
-// Who launches what the device launches.
+// The thread that launches the consumer, for launcher device.
 std::string launcher_text(const analysis::Way& way) {
   switch (way.group_blocks) {
     case 0:
@@ -85,7 +85,7 @@ std::string launcher_text(const analysis::Way& way) {
   }
 }
 
-// Who runs the children, and how.
+// The way in which the consumer runs the children.
 std::string run_text(const PlannedSite& planned) {
   const std::string_view leaving = leaving_text(who_may_leave(planned));
   if (planned.way.feeds) {
@@ -119,7 +119,7 @@ std::string run_text(const PlannedSite& planned) {
   return "an exact grid " + launcher_text(planned.way);
 }
 
-// What is otherwise than in the child.
+// The unroll factors of loops that the consumer's copy of the child has unrolled.
 std::string loops_text(const PlannedSite& planned) {
   if (planned.shape.loops.empty()) return "";
   std::vector<uint32_t> rounds;
@@ -127,13 +127,13 @@ std::string loops_text(const PlannedSite& planned) {
   return fmt::format(", {} rounds of a loop in a row", fmt::join(rounds, " and "));
 }
 
-// What is asked of the assembler.
+// The minimum number of blocks per SM that the assembler must leave registers for.
 std::string room_text(const PlannedSite& planned) {
   const uint32_t blocks = planned.shape.least_blocks;
   return blocks == 0 ? "" : fmt::format(", registers for {} blocks", blocks);
 }
 
-// What is not recorded.
+// The children that are not recorded.
 std::string own_text(const PlannedSite& planned) {
   if (!planned.own) return "";
   if (planned.own->most_threads == 0) return ", children of no threads left out";
@@ -180,7 +180,7 @@ std::string memory_text(const analysis::HostMemory& memory) {
   return memory.variable.empty() ? fmt::format("p[{}:8]", memory.parameter_offset) : memory.variable;
 }
 
-// What must hold of a launch for children to overlap: ", where ..."; empty if nothing.
+// The conditions on a launch under which its children overlap: ", where ..."; empty if there are none.
 std::string conditions_text(const analysis::OrderConditions& conditions) {
   std::vector<std::string> parts;
   if (conditions.several_blocks) parts.emplace_back("the parent has more than one block");
@@ -216,7 +216,7 @@ std::string order_text(const PlannedSite& planned) {
   return "";
 }
 
-// What becomes of the order of the NULL stream, and a thread that has nobody to share a launch with.
+// Notes whether the order of the NULL stream is kept, and whether only one thread launches.
 void note_order(SiteRemark& remark, const PlannedSite& planned) {
   const analysis::KnownExtents block =
       planned.way.feeds ? analysis::known_block(planned.family->kernels, *planned.parent, planned.way.block)
@@ -260,7 +260,7 @@ void note_following(SiteRemark& remark, const analysis::Family& family) {
 void note_refused(SiteRemark& remark, const PlannedSite& planned) {
   for (const auto& [way, objection] : planned.refused) {
     const bool is_launcher = way.granularity == planned.way.granularity;
-    // Of the grid's launchers the first tells what stands against it: the other one can do less.
+    // If the grid has two launchers, only the first one's objection is noted, because the other can do less.
     const bool is_said = !is_launcher && way.granularity == planned.refused.front().first.granularity &&
                          &objection != &planned.refused.front().second;
     if (is_said) continue;
@@ -352,7 +352,7 @@ void describe_rewritten(SiteRemark& remark, const PlannedSite& planned, bool is_
   if (!planned.whole.empty()) remark.notes.push_back("its grid is launched as a whole: " + planned.whole);
 }
 
-// What stood against the ways that would have made up for the first: one of another granularity.
+// Notes the objections to ways of another granularity, which would have replaced the first way.
 void note_other_ways(SiteRemark& remark, const PlannedSite& planned) {
   if (planned.refused.empty()) return;
   const auto& [first, why] = planned.refused.front();

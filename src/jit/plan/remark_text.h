@@ -1,5 +1,5 @@
-// What is said of a planned site: how it is rewritten, and why not in a way that would have been preferred.
-// Who reads it knows the program, not this library.
+// The text of a planned site: how it is rewritten, and why not in a way that would have been preferred. Its
+// readers know the program, not this library.
 #pragma once
 
 #include "jit/plan/planned.h"
@@ -10,8 +10,8 @@ namespace klap::jit {
 // (analysis/values/moldable.h).
 void describe_rewritten(SiteRemark& remark, const PlannedSite& planned, bool is_moldable);
 
-// Of a site that is left: what stood against ways of another granularity, which would have made up for the
-// first one.
+// Adds notes to the remark of a rejected site: the objections to ways of another granularity, which would
+// have replaced the first one.
 void note_other_ways(SiteRemark& remark, const PlannedSite& planned);
 
 }  // namespace klap::jit

@@ -41,7 +41,7 @@ std::string values_of(const settings::Setting& row) {
   return fmt::format("{} or {}", fmt::join(choices, ", "), last);
 }
 
-// What follows from a list of annotations: the first of each key, and why others are ignored.
+// The annotations of a list that are followed, the first of each key, and why the others are ignored.
 class Followed {
  public:
   Followed(const std::vector<Annotation>& annotations, bool at_launch) {
@@ -186,7 +186,7 @@ std::vector<SiteOptions> find_site_options(const Request& request, const analysi
     options.push_back(Reader(request, parent.function.name, site.callee, of_kernel, of_launch).read());
   }
   if (options.empty()) return options;
-  // Of the kernel as a whole, so said once.
+  // Notes about the whole kernel are added once.
   std::vector<std::string>& notes = options.front().notes;
   notes.insert(notes.end(), of_kernel.ignored().begin(), of_kernel.ignored().end());
   for (const Annotation& a : annotations.stray) {

@@ -1,8 +1,8 @@
-// What is asked for a launch, and by whom.
+// The options of a launch, and where each comes from.
 //
-// In the order of precedence: the caller's settings (environment, then config file), what the program's
-// author wrote into the code at the launch or for its kernel (analysis/legality/annotations.h), and what
-// holds where nobody says anything. An annotation that cannot be followed is ignored, and a note says so.
+// The order of precedence is: the caller's settings (environment, then config file), the annotations at the
+// launch, those for its kernel (analysis/legality/annotations.h), and the defaults. An annotation that cannot
+// be followed is ignored, and a note says so.
 #pragma once
 
 #include <map>
