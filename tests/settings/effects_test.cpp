@@ -311,7 +311,7 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     EXPECT_THAT(klap_ptx({"explain", file, "--ordering", "relaxed"}, {setting}).out, HasSubstr(text))
         << setting;
   }
-  const std::string split_ = "flattened: threads with i < p[16], rounds given to threads anew";
+  const std::string split_ = "flattened: threads with i < p[16], iterations redistributed over threads";
   const std::string kept_ = "not flattened: its threads loop";
   void split_iterations() {
     expect_rounds("KLAP_OPTIMISE=", split_);

@@ -103,7 +103,7 @@ MaybeText object_to_loops(const Module& m, const ControlFlow& flow, const DataFl
   for (uint32_t i = 0; i < flow.instructions().size(); ++i) {
     const Statement& s = *flow.instructions()[i].statement;
     if (flow.in_loop(i) && asks_memory_again(m, s, waiting, i))
-      return fmt::format("{} reads one address in every round of a loop ({})", m.full_opcode(s),
+      return fmt::format("{} reads one address in every iteration of a loop ({})", m.full_opcode(s),
                          m.place(s.head));
   }
   return std::nullopt;

@@ -196,18 +196,18 @@ FlatVerdict with_loop(const Moldable& child, const StrideLoop& loop, const Funct
   const auto bound = std::ranges::find(values.arguments, offset, &SiteArgument::offset);
   if (bound != values.arguments.end() &&
       covers(values.grid[0].value.exact(), bound->operand.value.exact(), *block_threads)) {
-    flat.threads += ", a round each";
+    flat.threads += ", one iteration each";
     return verdict;
   }
   if (!loop.may_split())
-    return {std::nullopt, fmt::format("its threads loop, and keep their rounds: {}", loop.why_not)};
+    return {std::nullopt, fmt::format("its threads loop and keep their iterations: {}", loop.why_not)};
   flat.split = split_of(loop, parent, site, may_wait, flat.bound->at_launch);
   if (!flat.split) {
     return {std::nullopt,
-            "its threads loop, and what their rounds touch is not known where the launch begins"};
+            "its threads loop, and the memory that iterations access is not known when the launch begins"};
   }
   flat.split->one_row = child.one_row;
-  flat.threads += ", rounds given to threads anew";
+  flat.threads += ", iterations redistributed over threads";
   return verdict;
 }
 

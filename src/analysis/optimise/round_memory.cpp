@@ -165,7 +165,7 @@ class Judge {
     for (const RoundAccess& a : accesses_) {
       const auto place = PlaceReader::read(a.address);
       if (!place && !updates_only) {
-        return fmt::format("line {} {} at an address that does not just step on with the rounds", a.line,
+        return fmt::format("line {} {} at an address that does not advance by one step per iteration", a.line,
                            a.use == Use::Read ? "reads" : "writes");
       }
       if (!place) continue;
@@ -179,7 +179,8 @@ class Judge {
   Found object_to_groups() {
     for (const auto& [base, group] : groups_) {
       const bool apart = group.spans.size() == 1 && group.spans[0].bytes <= group.spans[0].step;
-      if (!group.alike && !apart) return fmt::format("line {}: rounds meet there", group.line);
+      if (!group.alike && !apart)
+        return fmt::format("line {} may access the same memory in different iterations", group.line);
       for (const auto& [other_base, other] : groups_) {
         if (base == other_base || !conflict(group, other)) continue;
         // The two pointers can be compared if both are stepped in the same way.
@@ -187,7 +188,7 @@ class Judge {
                                  !other.place.wraps && group.place.pointer != other.place.pointer &&
                                  group.place.shift == other.place.shift;
         if (!can_compare) {
-          return fmt::format("rounds may meet by what lines {} and {} touch",
+          return fmt::format("lines {} and {} may access the same memory in different iterations",
                              std::min(group.line, other.line), std::max(group.line, other.line));
         }
       }

@@ -102,17 +102,17 @@ class Finder {
         loop.latches.size() == 1 && loop.exits.size() == 1 && loop.exits[0].from == loop.latches[0];
     if (!ends_once) {
       const uint32_t first = flow_.blocks()[loop.header()].first;
-      return fmt::format("a round may end early, from line {} on", line(first));
+      return fmt::format("an iteration may end early, from line {} on", line(first));
     }
     const uint32_t to = loop.exits[0].to;
     if (to >= flow_.blocks().size() || !ends_at_once(flow_, to)) return "more is done behind the loop";
     if (!leads_to(on->block, loop.header())) return "not every thread that passes the guard enters the loop";
     only_loop_.emplace(v_, form_, loop);
     loop_ = &*only_loop_;
-    if (!loop_->ends_by(*moldable_.guard)) return "its rounds do not end by its guard";
+    if (!loop_->ends_by(*moldable_.guard)) return "its iterations do not end by its guard";
     if (loop_->handed_on().empty()) return std::nullopt;
     const auto [reg, writer] = loop_->handed_on()[0];
-    return objection(writer, fmt::format("hands {} on to the next round", v_.registers[reg].name));
+    return objection(writer, fmt::format("carries {} to the next iteration", v_.registers[reg].name));
   }
 
   // True if the only way from the block leads to the header.
@@ -132,7 +132,7 @@ class Finder {
     if (!compare) return objection(loop_->branch(), "goes by several conditions");
     for (const Access& access : v_.registers.accesses(*compare)) {
       if (access.written && v_.reaching.uses(*compare, access.reg) != std::vector{loop_->branch()})
-        return objection(*compare, "is used by more than the end of the round");
+        return objection(*compare, "is used by more than the end of the iteration");
     }
     for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
       if (Found found = in_loop(i) ? std::nullopt : object_to_count(i)) return found;
@@ -181,7 +181,7 @@ class Finder {
     std::vector<uint32_t> merged;
     any_leaf(e, [&](const ExprNode& leaf) {
       if (is_count(leaf)) found = objection(i, "uses the number of threads");
-      if (is_own_index(leaf)) found = objection(i, "uses the index of its thread's first round");
+      if (is_own_index(leaf)) found = objection(i, "uses the index of its thread's first iteration");
       if (leaf.kind == ExprKind::Merged)
         merged.push_back(v_.registers.find(static_cast<uint32_t>(leaf.value), leaf.name));
       return false;
@@ -259,7 +259,7 @@ class Finder {
     access.address = loop_->value(v_.symbolic.address(i, s.operands[address]));
     if (reduces) {
       const auto operation = commuting(s);
-      if (!operation) return objection(i, "depends on the order of rounds");
+      if (!operation) return objection(i, "depends on the order of iterations");
       access.operation = *operation;
     }
     accesses_.push_back(std::move(access));

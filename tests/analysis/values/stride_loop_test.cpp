@@ -67,11 +67,11 @@ TEST(StrideLoop, PlacesMayBeShifted) {
             rounds_in(places + "ld.global.u32 %r7, [%rd7]; st.global.u32 [%rd4], %r7;\n", ahead))
       << "both alike";
   EXPECT_EQ(
-      "no: rounds may meet by what lines 23 and 24 touch",
+      "no: lines 23 and 24 may access the same memory in different iterations",
       rounds_in(places + "add.s64 %rd7, %rd9, %rd3; ld.global.u32 %r7, [%rd7];\nst.global.u32 [%rd4], %r7;\n",
                 ahead));
   EXPECT_EQ(
-      "no: rounds may meet by what lines 23 and 24 touch",
+      "no: lines 23 and 24 may access the same memory in different iterations",
       rounds_in(places + "add.s64 %rd7, %rd2, %rd3; ld.global.u32 %r7, [%rd7];\nst.global.u32 [%rd4], %r7;\n",
                 ahead))
       << "one pointer";
@@ -81,14 +81,14 @@ TEST(StrideLoop, PlacesMayBeShifted) {
       "yes",
       rounds_in(from + "ld.global.u32 %r7, [%rd4]; add.s32 %r7, %r7, 1; st.global.u32 [%rd4], %r7;\n", ahead))
       << "each round has its own, even where the sum wraps";
-  EXPECT_EQ("no: line 23: rounds meet there",
+  EXPECT_EQ("no: line 23 may access the same memory in different iterations",
             rounds_in(from + "ld.global.u32 %r7, [%rd4+4]; st.global.u32 [%rd4], %r7;\n", ahead));
   EXPECT_EQ(
-      "no: rounds may meet by what lines 23 and 24 touch",
+      "no: lines 23 and 24 may access the same memory in different iterations",
       rounds_in(from + "add.s64 %rd7, %rd9, %rd3; ld.global.u32 %r7, [%rd7];\nst.global.u32 [%rd4], %r7;\n",
                 ahead))
       << "where it wraps, nobody knows how far they reach";
-  EXPECT_EQ("no: line 23 writes at an address that does not just step on with the rounds",
+  EXPECT_EQ("no: line 23 writes at an address that does not advance by one step per iteration",
             rounds_in("add.s32 %r21, %r10, %r10; add.s32 %r21, %r21, %r20; mul.wide.s32 %rd3, %r21, 4;\n"
                       "add.s64 %rd4, %rd2, %rd3; st.global.u32 [%rd4], %r4;\n",
                       ahead))
@@ -111,7 +111,7 @@ TEST(StrideLoop, PointersMayStep) {
   const std::string ahead =
       "mul.wide.s32 %rd3, %r10, 4; add.s64 %rd4, %rd2, %rd3; mul.wide.s32 %rd5, %r5, 4;\n";
   EXPECT_EQ("yes", rounds_in("st.global.u32 [%rd4], %r4; add.s64 %rd4, %rd4, %rd5;\n", ahead));
-  EXPECT_EQ("no: line 22:1: add.s64 hands %rd4 on to the next round",
+  EXPECT_EQ("no: line 22:1: add.s64 carries %rd4 to the next iteration",
             rounds_in("st.global.u32 [%rd4], %r4;\nadd.s64 %rd4, %rd4, %rd2;\n", ahead));
 }
 
@@ -120,7 +120,7 @@ TEST(StrideLoop, WhatMeetsIsLeft) {
     const std::string text = rounds_in(body);
     return text.substr(text.find(": ") == std::string::npos ? 0 : text.rfind(": ") + 2);
   };
-  const std::string meets = "rounds meet there";
+  const std::string meets = "line 21 may access the same memory in different iterations";
   EXPECT_EQ(meets, why(kAddress + "ld.global.u32 %r7, [%rd4+4]; st.global.u32 [%rd4], %r7;\n"));
   EXPECT_EQ(meets, why(kAddress + "st.global.u64 [%rd4], %rd1;\n")) << "wider than a step";
   EXPECT_EQ(meets, why(kAddress + "st.global.u32 [%rd2], %r10;\n")) << "all to one place";
@@ -130,17 +130,17 @@ TEST(StrideLoop, WhatMeetsIsLeft) {
       "ld.global.u32 %r7, [%rd4];\nmul.wide.s32 %rd5, %r7, 4;\n"
       "add.s64 %rd6, %rd2, %rd5;\n";
   EXPECT_EQ(
-      "line 24 reads at an address that does not just step on with the rounds",
+      "line 24 reads at an address that does not advance by one step per iteration",
       rounds_in(kAddress + anywhere + "ld.global.u32 %r8, [%rd6]; st.global.u32 [%rd7], %r8;\n").substr(4));
-  EXPECT_EQ("line 24 writes at an address that does not just step on with the rounds",
+  EXPECT_EQ("line 24 writes at an address that does not advance by one step per iteration",
             rounds_in(kAddress + anywhere + "st.global.u32 [%rd6], %r4;\n").substr(4));
-  EXPECT_EQ("line 24 writes at an address that does not just step on with the rounds",
+  EXPECT_EQ("line 24 writes at an address that does not advance by one step per iteration",
             rounds_in(kAddress + anywhere + "red.global.add.u32 [%rd6], %r4;\n").substr(4))
       << "what is read may be what is added to";
 }
 
 TEST(StrideLoop, WhatDependsOnTheOrderIsLeft) {
-  const std::string order = " depends on the order of rounds";
+  const std::string order = " depends on the order of iterations";
   EXPECT_EQ("no: line 21:1: red.global.add.f32" + order,
             rounds_in(kAddress + "red.global.add.f32 [%rd2], 0f3F800000;\n"));
   EXPECT_EQ("no: line 21:1: red.global.inc.u32" + order,
@@ -157,11 +157,11 @@ TEST(StrideLoop, WhatDependsOnTheOrderIsLeft) {
 }
 
 TEST(StrideLoop, WhatStaysWithItsThreadIsLeft) {
-  EXPECT_EQ("no: line 22:1: add.s32 hands %r7 on to the next round",
+  EXPECT_EQ("no: line 22:1: add.s32 carries %r7 to the next iteration",
             rounds_in(kAddress + "add.s32 %r7, %r7, 1; st.global.u32 [%rd4], %r7;\n", "mov.u32 %r7, 0;\n"));
   EXPECT_EQ("no: line 21:1: st.global.u32 uses the number of threads",
             rounds_in(kAddress + "st.global.u32 [%rd4], %r5;\n"));
-  EXPECT_EQ("no: line 22:34: st.global.u32 uses the index of its thread's first round",
+  EXPECT_EQ("no: line 22:34: st.global.u32 uses the index of its thread's first iteration",
             rounds_in(kAddress + "mov.u32 %r20, %tid.x; mov.u32 %r21, %ctaid.x;\n"
                                  "mad.lo.s32 %r7, %r21, %r1, %r20; st.global.u32 [%rd4], %r7;\n"));
   EXPECT_NE(std::string::npos,
@@ -175,7 +175,7 @@ TEST(StrideLoop, WhatStaysWithItsThreadIsLeft) {
 TEST(StrideLoop, OtherEndsAreLeft) {
   const std::string store = kAddress + "st.global.u32 [%rd4], %r4;\n";
   EXPECT_EQ("no: more is done behind the loop", rounds_in(store, "", "st.global.u32 [%rd2], %r4;\n"));
-  EXPECT_EQ("no: a round may end early, from line 20 on",
+  EXPECT_EQ("no: an iteration may end early, from line 20 on",
             rounds_in(kAddress + "ld.global.u32 %r7, [%rd4]; setp.eq.s32 %p3, %r7, 0; @%p3 bra END;\n"));
   EXPECT_EQ("no: it has several loops",
             rounds_in(store) == "yes" ? rounds_in(store + "bra SECOND; SECOND:\n", "",
@@ -184,7 +184,7 @@ TEST(StrideLoop, OtherEndsAreLeft) {
                                       : "");
   EXPECT_EQ("no: not every thread that passes the guard enters the loop",
             rounds_in(store, "setp.gt.s32 %p3, %r10, 5; @%p3 bra END;\n"));
-  const std::string ends = "no: its rounds do not end by its guard";
+  const std::string ends = "no: its iterations do not end by its guard";
   const std::string guard = "setp.ge.s32 %p1, %r10, %r4; @%p1 bra END;\n";
   const auto again = [&](const std::string& condition) {
     return rounds_of(Kernel(module_with(loop(store, "", "", guard, condition))));
