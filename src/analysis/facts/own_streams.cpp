@@ -84,7 +84,7 @@ class Finder {
       if (call.creates) addresses.push_back(call.operand);
     }
     if (const Finding all = owns_all_streams(k_, addresses); all.answer != Answer::Yes)
-      return "a stream is not its thread's own: " + all.detail;
+      return "a stream is not private: " + all.detail;
     std::vector<std::string> handles;
     for (const StreamCall& call : out_.calls) {
       if (!call.creates) handles.push_back(call.operand);
@@ -94,7 +94,7 @@ class Finder {
     }
     for (const std::string& handle : handles) {
       if (const Finding one = owns_stream(k_, handle); one.answer != Answer::Yes)
-        return "a stream may be another than its thread's own: " + one.detail;
+        return "a stream may not be the thread's private one: " + one.detail;
     }
     return lifetimes();
   }

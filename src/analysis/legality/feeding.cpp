@@ -361,7 +361,7 @@ std::array<uint32_t, 3> FedKernel::judged_block() const {
 uint32_t Family::number_of(const std::string& kernel) const {
   const auto found =
       std::ranges::find(kernels, kernel, [](const FedKernel& k) { return k.facts->function.name; });
-  if (found == kernels.end()) throw Error(ErrorCode::Internal, "not of this family").kernel(kernel);
+  if (found == kernels.end()) throw Error(ErrorCode::Internal, "not in this recursive group").kernel(kernel);
   return static_cast<uint32_t>(found - kernels.begin());
 }
 

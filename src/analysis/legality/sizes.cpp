@@ -98,7 +98,7 @@ std::optional<Objection> object_to_unknown_sizes(const FunctionFacts& parent, co
   if (launch_block(parent, site)) return std::nullopt;
   return Objection{Reason::BlockNotConstant,
                    block_text(site) +
-                       ", and children launch in turn: then each block must be constant or "
+                       ", and children launch kernels too: then each block must be constant or "
                        "blockDim of the kernel that launches"};
 }
 

@@ -154,7 +154,7 @@ uint32_t WarpBlock::shared_bytes() const {
 WarpBlockVerdict judge_warp_block(const Module& m, const Function& child,
                                   const std::array<uint32_t, 3>& block) {
   if (leaving(m, child, block) != MayLeave::Nobody)
-    return {std::nullopt, "threads may leave before others meet"};
+    return {std::nullopt, "threads may exit before others reach a barrier"};
   if (auto why = object_to_effects(m, child)) return {std::nullopt, *std::move(why)};
   return Reader(m, child).read();
 }

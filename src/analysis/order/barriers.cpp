@@ -127,7 +127,7 @@ class Between {
     }
     if (before == nullptr) return {Answer::No, "no barrier can run before the later launch"};
     if (!after && !all_threads) return {Answer::No, "no thread can arrive after the earlier launch"};
-    return {Answer::Unknown, fmt::format("whom {} holds cannot be told", before->text)};
+    return {Answer::Unknown, fmt::format("which threads {} holds cannot be told", before->text)};
   }
 
   [[nodiscard]] std::vector<bool> marked(const std::vector<const BarrierUse*>& uses,

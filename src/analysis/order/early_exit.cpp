@@ -39,7 +39,7 @@ class EarlyExit {
     if (waits_.empty()) return {Answer::No, "no thread waits for another"};
     if (k_.flow.has_unknown_branch()) return {Answer::Unknown, "a branch whose targets are not known"};
     std::map<std::string, std::vector<uint32_t>> by_number;
-    Finding out{Answer::No, "every thread that leaves has run all of them"};
+    Finding out{Answer::No, "every thread that exits has run all of them"};
     for (const auto& wait : waits_) {
       if (wait.number) {
         by_number[*wait.number].push_back(wait.instruction);
@@ -145,7 +145,7 @@ class EarlyExit {
       if (changes_nothing(decision, counted, ends)) continue;
       const bool sure = degree == Divergence::ByThread && (!by_warp || !divides_at_warps(decision));
       out.answer = sure ? Answer::Yes : Answer::Unknown;
-      out.detail = fmt::format("threads may leave by the decision at {} while others have still to reach {}",
+      out.detail = fmt::format("threads may exit by the decision at {} while others have still to reach {}",
                                m_.place(at(decision).head), first_text(instructions[0]));
       parting = decision;
     }
@@ -264,7 +264,7 @@ Finding early_exit(const FunctionFacts& kernel, bool full_rows, MayLeave may_lea
 }
 
 std::string print_early_exit(const FunctionFacts& kernel) {
-  return fmt::format("waits after others have left: {}\n", to_text(early_exit(kernel)));
+  return fmt::format("waits after others have exited: {}\n", to_text(early_exit(kernel)));
 }
 
 }  // namespace klap::analysis

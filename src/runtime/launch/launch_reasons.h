@@ -42,7 +42,7 @@ namespace klap::runtime {
   X(kMissingHandle, "missing handle", "the loaded image does not give out a kernel of the variant")          \
   X(kChildBlock, "child block over the child's limit", "the child cannot run in blocks of its size")         \
   X(kNotTheConsumersBlock, "not the consumer's block",                                                       \
-    "children that meet at barriers have blocks like the parent's, which is no full warps or too small")     \
+    "children with barriers have blocks like the parent's, which is not of full warps or is too small")      \
   X(kOrderMatters, "order matters here",                                                                     \
     "in this block or grid, or with these pointers, the order of launches may matter that the variant does " \
     "not keep")                                                                                              \

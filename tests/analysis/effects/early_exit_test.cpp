@@ -339,7 +339,7 @@ TEST(EarlyExit, ByCalledFunctions) {
 
 TEST(EarlyExit, IsNamedWithItsPlace) {
   EXPECT_EQ(
-      "waits after others have left: yes: threads may leave by the decision at line 7:6 while others have "
+      "waits after others have exited: yes: threads may exit by the decision at line 7:6 while others have "
       "still to reach bar.sync (line 8:1)\n",
       print_early_exit(*kernel(kPastThread + "\n@%p1 bra E;\nbar.sync 0;\nE: ret;").facts));
 }
@@ -354,7 +354,7 @@ TEST(EarlyExit, IsNamedWithTheFenceThatMatters) {
         .detail;
   };
   const std::string plain =
-      "threads may leave by the decision at line 9:52 while others have still to reach shfl.sync.down.b32 "
+      "threads may exit by the decision at line 9:52 while others have still to reach shfl.sync.down.b32 "
       "(line 10:1)";
   EXPECT_EQ(plain +
                 "; after membar.gl (line 7:1) the lanes of a warp may differ in what they read by "

@@ -401,14 +401,14 @@ std::vector<std::string> all_sentences() {
 // What stands in those files and is no part of an objection.
 const std::set<std::string> kNoObjection = {
     // Whether barriers order launches: tests/analysis/order/synchronisation_test.cpp.
-    "whom {} holds cannot be told", "{} can run between them",
+    "which threads {} holds cannot be told", "{} can run between them",
     "how often {} runs before the launch depends on the decision at {}", "there is no barrier",
     "every barrier runs before both launches or after both", "no barrier can run before the later launch",
     "no thread can arrive after the earlier launch", "a launch is never reached",
     // Barriers by name, to tell them apart.
     "barrier {}", "the cluster's barrier",
     // What no family should be asked for.
-    "not of this family",
+    "not in this recursive group",
     // Of kernels with hundreds of accesses: tests/analysis/order/launch_order_test.cpp.
     "there are too many accesses to compare",
     // Of a second variant that cannot be built where the first one can.
@@ -420,7 +420,7 @@ const std::set<std::string> kNoObjection = {
     // No site with such a stream is rewritten.
     "other stream",
     // Why nobody waits for threads that have left; and how barriers are told apart.
-    "no thread waits for another", "every thread that leaves has run all of them", "the warp",
+    "no thread waits for another", "every thread that exits has run all of them", "the warp",
     // Children that call such functions are left for that.
     "a called function may exit",
     // Of functions of thousands of lines: tests/transform/inlining_test.cpp.

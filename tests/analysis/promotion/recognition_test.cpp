@@ -175,7 +175,7 @@ TEST(Recognition, EarlyExits) {
   const Left barrier =
       left({{"mov.u32 %r4, %tid.x;", "mov.u32 %r4, %tid.x; setp.gt.s32 %p9, %r4, %r1; @%p9 ret;"}});
   EXPECT_EQ("child-barrier", barrier.reason);
-  EXPECT_THAT(barrier.detail, HasSubstr("threads may leave by the decision at line "));
+  EXPECT_THAT(barrier.detail, HasSubstr("threads may exit by the decision at line "));
   // Whole warps may leave a consumer's block, but not a link's.
   EXPECT_EQ(
       "child-barrier",
