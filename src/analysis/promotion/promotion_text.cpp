@@ -76,7 +76,7 @@ std::string print_promotion(const FunctionFacts& kernel) {
     out += fmt::format("  offset {}, {} bytes: {}\n", a.offset, a.bytes, how(a));
   out += condition_text(chain) + overlap_text(kernel.module, chain);
   return out +
-         (chain.looks_back ? "  looks back\n" : fmt::format("  no look-back: {}\n", chain.look_back_text));
+         (chain.looks_back ? "  look-back\n" : fmt::format("  no look-back: {}\n", chain.look_back_text));
 }
 
 }  // namespace klap::analysis

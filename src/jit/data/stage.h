@@ -18,7 +18,7 @@ namespace klap::jit {
   X(Sites, "sites", "the launch sites and where their arguments come from")                            \
   X(Legality, "legality", "the verdict on every site, with its reason")                                \
   X(Plan, "plan", "the sites that will be rewritten, and how")                                         \
-  X(Splice, "splice", "the children's bodies as they are written out inside consumers")                \
+  X(Splice, "splice", "the children's bodies as inlined into consumers")                               \
   X(Aggregate, "aggregate", "the generated kernels: recording parents and consumers")                  \
   X(Unit, "unit", "the PTX units that hold the generated kernels")                                     \
   X(Link, "link", "what was linked, with which options, and the linked image")

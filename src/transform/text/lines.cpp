@@ -141,7 +141,7 @@ std::optional<uint32_t> LineTables::file(const Module& module, std::string_view 
   const auto& declared = source(module).files;
   const auto found = value ? declared.find(static_cast<uint32_t>(*value)) : declared.end();
   if (found == declared.end()) {
-    lose(fmt::format("lines of {}'s file {} are left out: no .file directive declares it", module.name,
+    lose(fmt::format("lines of {}'s file {} are omitted: no .file directive declares it", module.name,
                      number));
     return std::nullopt;
   }
@@ -162,9 +162,8 @@ std::optional<std::string> LineTables::name(const Module& module, std::string_vi
   const auto& declared = source(module).names;
   const size_t* const at = declared ? find_label(*declared, label) : nullptr;
   if (at == nullptr || *at + offset >= declared->bytes.size()) {
-    lose(
-        fmt::format("names of inlined functions of {} are left out: {} is not in a {} section of plain bytes",
-                    module.name, label, kNameSection));
+    lose(fmt::format("names of inlined functions of {} are omitted: {} is not in a {} section of plain bytes",
+                     module.name, label, kNameSection));
     return std::nullopt;
   }
   if (&module == &unit_ && offset == 0) {

@@ -14,7 +14,7 @@ using testing::Not;
 // What is passed for `sum`, computed by `code` into %r7.
 Changes sum(const std::string& code) { return {{"add.s32 %r7, %r3, %r5;", code}}; }
 
-constexpr const char* kLooksBack = "\n  looks back\n";
+constexpr const char* kLooksBack = "\n  look-back\n";
 
 TEST(LookBack, Operations) {
   for (const char* operation : {"min.s32", "max.s32", "min.u32", "max.u32", "and.b32", "or.b32", "xor.b32"}) {

@@ -35,7 +35,7 @@ TEST(Recognition, TheWholeChain) {
       "  counter: %r6 rises by 1 (s32)\n"
       "  overlap: up to line 29:6: threads go different ways from bra (line 29:6)\n"
       "  moved: ld.param.u32 %r3, [sum]; (line 16:1)\n"
-      "  looks back\n",
+      "  look-back\n",
       chain({}));
 }
 

@@ -97,7 +97,7 @@ TEST_F(Benchmarks, Chains) {
     const std::string text = print_promotion(analysis::FunctionFacts(k->module, *k->function));
     EXPECT_THAT(text, AllOf(StartsWith("a chain of blocks of 512x1x1, 0 bytes"), HasSubstr(c.carried),
                             HasSubstr("condition: counted: "), HasSubstr("overlap: up to line "),
-                            HasSubstr("threads go different ways from bra ("), HasSubstr("  looks back\n")))
+                            HasSubstr("threads go different ways from bra ("), HasSubstr("  look-back\n")))
         << c.program;
   }
 }

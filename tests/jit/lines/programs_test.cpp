@@ -142,7 +142,7 @@ TEST_P(LineInfo, OriginalsKeepTheirLines) {
 TEST_P(LineInfo, NothingIsLost) {
   for (const jit::SiteRemark& remark : built_.module.remarks) {
     EXPECT_TRUE(remark.rewritten) << remark.reason;
-    EXPECT_THAT(remark.notes, Each(Not(testing::HasSubstr("left out"))));
+    EXPECT_THAT(remark.notes, Each(Not(testing::HasSubstr("omitted"))));
   }
 }
 

@@ -157,7 +157,7 @@ TEST(LineTables, LinesOfUndeclaredFilesAreLeftOut) {
   const ptx::Module m = ptx::parse(kHead + kernel("k", ".loc 7 1 1\n"), "m");
   LineTables tables(m);
   EXPECT_THAT(directives(tables, m), ElementsAre(""));
-  EXPECT_THAT(tables.losses(), ElementsAre(HasSubstr("m's file 7 are left out")));
+  EXPECT_THAT(tables.losses(), ElementsAre(HasSubstr("m's file 7 are omitted")));
 }
 
 TEST(LineTables, NamesWithoutASectionAreLeftOut) {
