@@ -247,24 +247,24 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     expect_held(config("[[kernel]]\nname = \"*\"\noptimise = \"+preload_arguments\"\n"));
   }
   // What explain says of a child that sums along a row.
-  void expect_rounds_in_a_row(const std::string& setting, const std::string& rounds) {
+  void expect_unrolled(const std::string& setting, const std::string& times) {
     const std::string file = KLAP_CASE_PTX_DIR "/straight_loops.ptx";
     const std::string said = klap_ptx({"explain", file}, {setting}).out;
-    const std::string text = " rounds of a loop in a row";
-    EXPECT_EQ(!rounds.empty(), said.find(text) != std::string::npos) << said;
-    EXPECT_THAT(said, HasSubstr(rounds.empty() ? "rewritten" : rounds + text));
+    const std::string text = "a loop unrolled ";
+    EXPECT_EQ(!times.empty(), said.find(text) != std::string::npos) << said;
+    EXPECT_THAT(said, HasSubstr(times.empty() ? "rewritten" : text + times + " times"));
   }
   void unroll() {
-    expect_rounds_in_a_row("KLAP_OPTIMISE=", "4");
-    expect_rounds_in_a_row("KLAP_OPTIMISE=+unroll", "4");
-    expect_rounds_in_a_row("KLAP_OPTIMISE=-unroll", "");
-    expect_rounds_in_a_row("KLAP_OPTIMISE=unroll=2", "2");
-    expect_rounds_in_a_row("KLAP_OPTIMISE=unroll=8", "8");
+    expect_unrolled("KLAP_OPTIMISE=", "4");
+    expect_unrolled("KLAP_OPTIMISE=+unroll", "4");
+    expect_unrolled("KLAP_OPTIMISE=-unroll", "");
+    expect_unrolled("KLAP_OPTIMISE=unroll=2", "2");
+    expect_unrolled("KLAP_OPTIMISE=unroll=8", "8");
   }
-  void default_unroll() { expect_rounds_in_a_row(config("[defaults]\noptimise = \"-unroll\"\n"), ""); }
+  void default_unroll() { expect_unrolled(config("[defaults]\noptimise = \"-unroll\"\n"), ""); }
   void kernel_unroll() {
-    expect_rounds_in_a_row(config("[[kernel]]\nname = \"*\"\noptimise = \"unroll=2\"\n"), "2");
-    expect_rounds_in_a_row(config("[[kernel]]\nname = \"other*\"\noptimise = \"unroll=2\"\n"), "4");
+    expect_unrolled(config("[[kernel]]\nname = \"*\"\noptimise = \"unroll=2\"\n"), "2");
+    expect_unrolled(config("[[kernel]]\nname = \"other*\"\noptimise = \"unroll=2\"\n"), "4");
   }
   // The name of a consumer for packed records ends in that of their layout.
   void expect_not_packed(const std::string& setting) {
@@ -366,20 +366,22 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
   }
   void threshold() {
     expect_threshold("KLAP_THRESHOLD=off", ", 12 argument bytes");
-    expect_threshold("KLAP_THRESHOLD=auto", ", children of no threads left out, 12 argument bytes");
-    expect_threshold("KLAP_THRESHOLD=0", ", children of no threads left out, 12 argument bytes");
-    expect_threshold("KLAP_THRESHOLD=8", ", children of up to 8 threads run by their own thread, 12 ");
+    expect_threshold("KLAP_THRESHOLD=auto", ", children without threads skipped, 12 argument bytes");
+    expect_threshold("KLAP_THRESHOLD=0", ", children without threads skipped, 12 argument bytes");
+    expect_threshold("KLAP_THRESHOLD=8", ", children of up to 8 threads run by the launching thread, 12 ");
   }
   void default_threshold() {
-    expect_threshold(config("[defaults]\nthreshold = 1\n"), ", children of up to 1 thread run by their own ");
+    expect_threshold(config("[defaults]\nthreshold = 1\n"),
+                     ", children of up to 1 thread run by the launching ");
     expect_threshold(config("[defaults]\nthreshold = \"off\"\n"), ", 12 argument bytes");
   }
   void kernel_threshold() {
     const std::string parent = "[[kernel]]\nname = \"parent*\"\n";
-    expect_threshold(config(parent + "threshold = 32\n"), ", children of up to 32 threads run by their own ");
+    expect_threshold(config(parent + "threshold = 32\n"),
+                     ", children of up to 32 threads run by the launching ");
     expect_threshold(config(parent + "child = \"child*\"\nthreshold = 4\n"),
                      ", children of up to 4 threads ");
-    expect_threshold(config(parent + "child = \"other*\"\nthreshold = 4\n"), ", children of no threads ");
+    expect_threshold(config(parent + "child = \"other*\"\nthreshold = 4\n"), ", children without threads ");
   }
   // What explain says of a program whose kernel takes memory.
   void expect_aggregated_memory(const std::string& setting, bool expected) {
@@ -449,15 +451,15 @@ class Effects : public Preloaded, public testing::WithParamInterface<std::string
     const std::string file = write("recursion.ptx", golden.substr(golden.find(".version")));
     const std::string explained = klap_ptx({"explain", file, "--ordering", "relaxed"}, {setting}).out;
     EXPECT_THAT(klap_ptx({"explain", file, "--ordering", "relaxed"}, {"KLAP_OPTIMISE="}).out,
-                HasSubstr("feeds itself, up to 8 items"));
-    EXPECT_THAT(explained, AllOf(HasSubstr("feeds itself"), Not(HasSubstr(" items"))));
+                HasSubstr("run by a persistent consumer, up to 8 items"));
+    EXPECT_THAT(explained, AllOf(HasSubstr("run by a persistent consumer"), Not(HasSubstr(" items"))));
   }
   void batch_items() { expect_single_items("KLAP_OPTIMISE=-batch_items"); }
   void default_batch_items() { expect_single_items(config("[defaults]\noptimise = \"-batch_items\"\n")); }
   void kernel_batch_items() {
     expect_single_items(config("[[kernel]]\nname = \"parent*\"\noptimise = \"-batch_items\"\n"));
   }
-  // Of the consumer that runs a child, of one that feeds itself, and of a chain.
+  // Of the consumer that runs a child, of a persistent one, and of a chain.
   void expect_no_room(const std::string& setting) {
     for (const char* const name :
          {"rewritten-child-unites", "rewritten-recursion", "rewritten-chain-carried"}) {

@@ -32,7 +32,7 @@ std::string stream_text(const Site& site) {
     case StreamKind::FireAndForget:
       return "fire-and-forget stream";
     case StreamKind::Own:
-      return "stream of the thread's own";
+      return "private stream";
     case StreamKind::Tail:
       return "tail-launch stream";
     case StreamKind::Other:
@@ -61,7 +61,7 @@ analysis::MayLeave who_may_leave(const PlannedSite& planned) {
 }
 
 std::string_view leaving_text(analysis::MayLeave may_leave) {
-  return may_leave == analysis::MayLeave::Warps ? ", warps may leave before barriers" : "";
+  return may_leave == analysis::MayLeave::Warps ? ", warps may exit before barriers" : "";
 }
 
 // The launches that share a queue because some of them stand in a loop.
@@ -90,12 +90,12 @@ std::string run_text(const PlannedSite& planned) {
   const std::string_view leaving = leaving_text(who_may_leave(planned));
   if (planned.way.feeds) {
     const size_t kernels = planned.family->kernels.size();
-    const std::string who =
-        kernels == 1 ? "launches itself, the consumer" : fmt::format("the consumer of {} kernels", kernels);
+    const std::string who = kernels == 1 ? "launches itself, run by a persistent consumer"
+                                         : fmt::format("run by a persistent consumer of {} kernels", kernels);
     const uint32_t takes = planned.shape.takes;
     const char* const how = planned.shape.apart ? "side by side" : "at a time";
-    return fmt::format("{} feeds itself{}{}", who,
-                       takes == 1 ? "" : fmt::format(", up to {} items {}", takes, how), leaving);
+    return fmt::format("{}{}{}", who, takes == 1 ? "" : fmt::format(", up to {} items {}", takes, how),
+                       leaving);
   }
   if (planned.way.chains) {
     return fmt::format(
@@ -122,22 +122,23 @@ std::string run_text(const PlannedSite& planned) {
 // The unroll factors of loops that the consumer's copy of the child has unrolled.
 std::string loops_text(const PlannedSite& planned) {
   if (planned.shape.loops.empty()) return "";
-  std::vector<uint32_t> rounds;
-  for (const transform::RoundsInRow& row : planned.shape.loops) rounds.push_back(row.rounds);
-  return fmt::format(", {} rounds of a loop in a row", fmt::join(rounds, " and "));
+  std::vector<uint32_t> factors;
+  for (const transform::RoundsInRow& row : planned.shape.loops) factors.push_back(row.rounds);
+  return fmt::format(", {} unrolled {} times", factors.size() == 1 ? "a loop" : "loops",
+                     fmt::join(factors, " and "));
 }
 
 // The minimum number of blocks per SM that the assembler must leave registers for.
 std::string room_text(const PlannedSite& planned) {
   const uint32_t blocks = planned.shape.least_blocks;
-  return blocks == 0 ? "" : fmt::format(", registers for {} blocks", blocks);
+  return blocks == 0 ? "" : fmt::format(", registers for {} blocks per SM", blocks);
 }
 
 // The children that are not recorded.
 std::string own_text(const PlannedSite& planned) {
   if (!planned.own) return "";
-  if (planned.own->most_threads == 0) return ", children of no threads left out";
-  return fmt::format(", children of up to {} thread{} run by their own thread", planned.own->most_threads,
+  if (planned.own->most_threads == 0) return ", children without threads skipped";
+  return fmt::format(", children of up to {} thread{} run by the launching thread", planned.own->most_threads,
                      planned.own->most_threads == 1 ? "" : "s");
 }
 
@@ -336,10 +337,10 @@ void describe_rewritten(SiteRemark& remark, const PlannedSite& planned, bool is_
   if (!planned.not_flat.empty()) remark.notes.push_back("not flattened: " + planned.not_flat);
   if (!planned.not_packed.empty()) remark.notes.push_back("not packed: " + planned.not_packed);
   if (!planned.not_own.empty())
-    remark.notes.push_back("small children are not run by their own thread: " + planned.not_own);
+    remark.notes.push_back("small children are not run by the launching thread: " + planned.not_own);
   note_threads(remark, planned);
   if (planned.way.is_at_once() && planned.options.buffer == Buffer::Malloc)
-    remark.notes.emplace_back("buffer malloc is ignored: launches that are not put off have no queue");
+    remark.notes.emplace_back("buffer malloc is ignored: launches that are not deferred have no queue");
   if (planned.keeps_launches)
     remark.notes.emplace_back("launches of sizes that CUDA may refuse are the program's own");
   if (planned.way.has_own_room())

@@ -158,8 +158,8 @@ void note_overruled(std::vector<SiteOptions>& options, const analysis::FunctionF
   const SiteOptions* const first = ruling(options);
   if (first == nullptr) return;
   const auto& site = parent.sites[static_cast<size_t>(first - options.data())];
-  const std::string rule =
-      fmt::format("a kernel's launches all go one way, and the one at {} decides", ptx::place(site.position));
+  const std::string rule = fmt::format("a kernel's launches all use one strategy, and the one at {} decides",
+                                       ptx::place(site.position));
   for (SiteOptions& option : options) {
     const bool differs =
         option.granularity != first->granularity ||

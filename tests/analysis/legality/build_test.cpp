@@ -34,7 +34,7 @@ std::string built(const jit::Program& program) {
 constexpr char kRewritten[] =
     "_Z6parentPiPKi launches _Z5childPii: rewritten: block 32x1x1, moldable, flattened: threads with i < "
     "p[8], "
-    "256 to a consumer block, children of no threads left out, 12 argument bytes, 1 of 2 arguments "
+    "256 to a consumer block, children without threads skipped, 12 argument bytes, 1 of 2 arguments "
     "grid-uniform, passed once, record 8 bytes, "
     "NULL stream\n"
     "  note: order proven: children of different threads never conflict\n";

@@ -237,13 +237,13 @@ std::string two_children_text() {
 
 // A thread runs no code of another unit.
 constexpr char kOwnOfTwoUnits[] =
-    "  note: small children are not run by their own thread: it is defined in another unit\n";
+    "  note: small children are not run by the launching thread: it is defined in another unit\n";
 
 TEST(Objections, ToRunningAChildOfAnotherUnitAtOnce) {
   jit::Request request;
   request.setting = test::given({{"threshold", "8"}, {"granularity", "grid"}, {"launcher", "host"}});
   const std::string text = only_text(explain_module(two_units(parent_text(), child_text()), request));
-  EXPECT_THAT(text, testing::HasSubstr(", children of no threads left out, "));
+  EXPECT_THAT(text, testing::HasSubstr(", children without threads skipped, "));
   EXPECT_THAT(text, testing::HasSubstr(kOwnOfTwoUnits));
 }
 

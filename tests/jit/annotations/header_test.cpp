@@ -78,7 +78,7 @@ TEST_P(Annotated, RemarksSayWhoAsked) {
   EXPECT_THAT(of["whole_kernel"].at(0).notes, Contains(HasSubstr("the annotation at line ")));
   EXPECT_THAT(of["two_minds"].at(1).notes,
               Contains(HasSubstr("granularity block is ignored: a kernel's launches "
-                                 "all go one way, and the one at line ")));
+                                 "all use one strategy, and the one at line ")));
   EXPECT_THAT(of["two_launchers"].at(1).notes, Contains(HasSubstr("asks for launcher device")));
   EXPECT_THAT(of["two_launchers"].at(2).notes,
               Contains(HasSubstr("launcher host is ignored: a kernel's launches")));
