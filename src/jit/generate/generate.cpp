@@ -226,7 +226,7 @@ class Generator {
     return *code;
   }
 
-  // What is missing from the line tables of a unit, said at the site that it was found for.
+  // Notes at the site for which it was found out what the line tables of a unit lack.
   void note_losses(const PlannedSite& site, const transform::LineTables& lines) {
     for (const std::string& loss : lines.losses()) add_note(plan_.remarks[site.remark], loss);
   }
@@ -270,7 +270,7 @@ class Generator {
     out_.variants.push_back(std::move(v));
   }
 
-  // What must hold of a launch for the variant to be right.
+  // Conditions on a launch under which the variant is right.
   static void add_conditions(Variant& v, const PlannedSite& site) {
     for (size_t axis = 0; axis < v.block.size(); ++axis) {
       v.block.at(axis) = site.way.block.at(axis).value_or(0);
@@ -289,7 +289,7 @@ class Generator {
     v.parent_param_bytes = site.parent->function.parameter_bytes;
   }
 
-  // What launches in and beside a loop run, the first one as the queue's child.
+  // Enters the kernels that launches in and beside a loop run; the first one is the queue's child.
   static void add_chained(ChildQueue& queue, const std::vector<transform::FedBody>& bodies) {
     queue.child = bodies.front().kernel->name;
     queue.child_block_threads = bodies.front().threads();
@@ -297,7 +297,7 @@ class Generator {
       queue.others.push_back({bodies[i].kernel->name, bodies[i].threads()});
   }
 
-  // What the consumer runs beside the site's own child.
+  // Kernels that the consumer runs beside the site's own child.
   static std::vector<ChildKernel> other_kernels(const PlannedSite& site) {
     std::vector<ChildKernel> others;
     for (const analysis::FedKernel& kernel : site.family->kernels) {

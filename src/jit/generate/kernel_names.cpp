@@ -10,12 +10,12 @@
 namespace klap::jit {
 namespace {
 
-// Of a consumer that a multiprocessor is to have registers for several times.
+// Name suffix for a minimum number of blocks per multiprocessor.
 std::string room_tag(const transform::ConsumerShape& shape) {
   return shape.least_blocks == 0 ? "" : fmt::format("_least{}", shape.least_blocks);
 }
 
-// The same for several kernels that the launches of one queue run.
+// Names the consumer of several kernels that the launches of one queue run.
 std::string chained_name(const Plan& plan, const PlannedSite& site) {
   Hasher chained;
   for (const transform::FedBody& body : site.shape.bodies)
@@ -26,12 +26,12 @@ std::string chained_name(const Plan& plan, const PlannedSite& site) {
                      chained.hex().substr(0, 8), site.shape.grid_is_1d ? "_1d" : "");
 }
 
-// Of a packed record: the layout is too long for a name.
+// Name suffix for a packed record: a hash, as the layout is too long for a name.
 std::string layout_tag(const transform::RecordLayout& layout) {
   return layout.packed ? "_p" + Hasher().add(layout.key()).hex().substr(0, 8) : "";
 }
 
-// What is otherwise than usual.
+// Suffix for every option that is not the default.
 std::string options_tag(const transform::ConsumerShape& shape) {
   const bool by_host = !shape.exact && shape.chain == transform::Chain::None;
   std::string text = by_host && !shape.two_heads ? "_onehead" : "";
@@ -49,7 +49,7 @@ std::string block_tag(const transform::ConsumerShape& shape) {
   return fmt::format("{}_{}", text, shape.most_child_threads());
 }
 
-// What a parent's variant is called after: "grid", "grid_device", "block", "multi16", "warp".
+// Granularity and launcher in a variant's name: "grid", "grid_device", "block", "multi16", "warp".
 std::string way_tag(const analysis::Way& way) {
   switch (way.granularity) {
     case Granularity::None:
@@ -107,7 +107,7 @@ std::string consumer_name(const Plan& plan, const PlannedSite& site) {
          options_tag(s);
 }
 
-// The same with what tells a parent's second variant from its first.
+// Names a parent's variant; a second one that keeps the order has a part that tells it from the first.
 std::string variant_name(const Plan& plan, const PlannedSite& site) {
   return fmt::format("{}$klap_{}{}_{}", site.parent->function.name, way_tag(site.way),
                      site.way.keeps_order ? "_kept" : "", unit_tag(plan, site.parent_unit));

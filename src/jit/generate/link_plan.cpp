@@ -75,7 +75,7 @@ class LinkPlanner {
     }
   }
 
-  // What launches is assembled anew: there is no other way to its own kernels' launches.
+  // A unit that launches is assembled anew: there is no other way to its own kernels' launches.
   void unit_without_runtime(size_t u) {
     const Unit& program_unit = program_.units[u];
     if (program_unit.is_device_runtime) return;
