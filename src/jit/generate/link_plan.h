@@ -1,5 +1,5 @@
-// What is linked: the program's units as they are or assembled from PTX anew, the generated units behind
-// their own, and CUDA's device runtime where the program has none.
+// The link plan lists the inputs of the link: the program's units, the generated units behind their own, and
+// CUDA's device runtime where the program has none. A unit goes in as it is, or assembled anew from its PTX.
 #pragma once
 
 #include <deque>

@@ -53,7 +53,7 @@ bool is_of_feeding(const std::optional<Objection>& objection) {
   return objection && objection->reason == Reason::ChildLaunches;
 }
 
-// The same way in the blocks and grids in which what the parent compares may leave one thread.
+// Restricts a way to the blocks and grids in which the parent's comparisons may leave one thread.
 std::vector<Way> ways_of_one_thread(const std::vector<PlannedSite>& sites, const Way& way) {
   constexpr analysis::KnownExtents kOneRow = {std::nullopt, 1, 1}, kOne = {1, 1, 1};
   Way in_row = way;
@@ -67,7 +67,7 @@ std::vector<Way> ways_of_one_thread(const std::vector<PlannedSite>& sites, const
   return {in_row, of_block};
 }
 
-// What stands against the queue is the reason; that the order matters is why there has to be one.
+// Says that the objection is to the queue, and that the queue is needed because the order matters.
 Objection not_kept(const PlannedSite& site, Objection objection) {
   objection.detail += fmt::format("; the order must be kept: {}", site.order.why);
   return objection;
@@ -75,9 +75,6 @@ Objection not_kept(const PlannedSite& site, Objection objection) {
 
 }  // namespace
 
-// What stands against each site. Launches that are put off keep their order only if all of a parent's are,
-// so a way is taken if it suits all sites; those that are made at once may be any of them. A site that is
-// left is left for what stands against the first way: later ones only make up for it.
 std::vector<std::optional<Objection>> SiteJudge::judge(std::vector<PlannedSite>& sites,
                                                        const std::vector<Way>& ways) {
   const auto is_objection = [](const std::optional<Objection>& o) { return o.has_value(); };
@@ -222,7 +219,7 @@ bool SiteJudge::is_never_called(size_t unit, const ptx::Function& f) const {
   const ptx::Module& module = *plan_.units[unit]->module();
   const analysis::Callers callers = analysis::callers_of(module, f.name);
   if (!callers.calls.empty() || !callers.address_place.empty()) return false;
-  // Who calls it may call a copy of it instead (transform/text/inliner.h).
+  // Its callers may call a copy of it instead (transform/text/inliner.h).
   const auto is_called_copy = [&](const ptx::Function& other) {
     return other.name.starts_with(f.name + "$") && !plan_.units[unit]->is_written_out(other);
   };

@@ -21,9 +21,9 @@ class SiteJudge {
   // To be called before the sites of another parent are judged.
   void forget_parent() { order_.forget_parent(); }
 
-  // What stands against each site. Launches that are deferred keep their order only if all of a parent's are,
-  // so such a way is taken if it suits all sites; immediate launches may be any of them. A site that is left
-  // is left for what stands against the first way: later ones only make up for it.
+  // Returns what stands against each site. Launches that are deferred keep their order only if all of a
+  // parent's are, so such a way is taken if it suits all sites; immediate launches may be any of them. A site
+  // that is left is left for what stands against the first way: later ones only make up for it.
   std::vector<std::optional<analysis::Objection>> judge(std::vector<PlannedSite>& sites,
                                                         const std::vector<analysis::Way>& ways);
 

@@ -261,7 +261,7 @@ class Planner {
     return known->second;
   }
 
-  // What the verdict rests on that only a build can show.
+  // Notes that the verdict rests on something that only a build can show.
   void note_target(SiteRemark& remark, size_t unit) const {
     const std::string& made_for = plan_.units[unit]->made_for();
     if (made_for.empty()) return;

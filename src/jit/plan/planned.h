@@ -38,17 +38,18 @@ struct PlannedSite {
   // Then nothing below says anything, and the kernel has no other site.
   std::shared_ptr<const PlannedPromotion> promotion;
   analysis::Way way;
-  // What different threads of a block launch: whether it may overlap, and what decided that.
+  // Whether launches of different threads of a block may overlap, and what decided that.
   analysis::OrderVerdict order;
   // The variant is for launches for which the parent's first one is not made: it keeps the order.
   bool is_second = false;
   std::vector<std::pair<analysis::Way, analysis::Objection>> refused;  // ways that would have been preferred
   transform::ConsumerShape shape;
-  // Of all sites of the parent: its variant can be launched in slices of its grid
-  // (analysis/legality/slicing.h).
+  // The parent's variant can be launched in slices of its grid (analysis/legality/slicing.h); equal for all
+  // its sites.
   bool in_slices = false;
   std::string whole;  // why not, where there are slices at all
-  // The same: launches of sizes that may be refused are left to the program's own calls.
+  // Launches of sizes that may be refused are left to the program's own calls; equal for all sites of the
+  // parent.
   bool keeps_launches = false;
   std::optional<analysis::OwnChildren> own;  // those that are not recorded
   std::string not_own;                       // why no more of them

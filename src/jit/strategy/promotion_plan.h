@@ -32,10 +32,10 @@ struct PromotionVerdict {
 // True if the kernel launches itself: only then there is anything to say about promotion.
 bool launches_itself(const analysis::FunctionFacts& kernel);
 
-// For a options that is not "none", and devices of compute capability `sm` (90 for 9.0).
+// For options whose promotion is not "none", and devices of compute capability `sm` (90 for 9.0).
 PromotionVerdict plan_promotion(const analysis::FunctionFacts& kernel, const SiteOptions& options,
                                 uint32_t sm);
-// The same for a chain of which all is known, and SiteOptions::promotion.
+// Plans a chain of which all is known, for the value of SiteOptions::promotion.
 PromotionVerdict plan_promotion(std::shared_ptr<const analysis::ChainFacts> chain,
                                 const std::string& options);
 
