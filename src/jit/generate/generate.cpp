@@ -12,6 +12,7 @@
 #include "jit/generate/kernel_names.h"
 #include "support/demangle.h"
 #include "support/error.h"
+#include "transform/aggregate/consumer.h"
 
 namespace klap::jit {
 namespace {

@@ -1,4 +1,5 @@
-// Grid aggregation: the two kernels that replace a launch site.
+// This file generates the recording parents of grid aggregation. Two kernels replace a launch site: a
+// recording parent and a consumer (consumer.h).
 //
 // The recording parent is the parent with its launch replaced by an append to a record queue. The program's
 // own argument stores go into the record instead of the device runtime's buffer. The launch call only reports
@@ -50,15 +51,6 @@ Generated feeding_parent(const analysis::FunctionFacts& parent, const std::vecto
 Generated chaining_parent(const analysis::FunctionFacts& parent, const analysis::Chained& chained_launches,
                           const ptx::Module& record, const std::string& name, LineTables& lines,
                           const DeviceLaunch* launch);
-
-// Makes the consumer. `consumer` is templates/aggregate/consumer.cu, exact.cu, chain.cu or feed.cu, compiled
-// for `shape`; `fed` is given only for the last. `child` gives the kernel its linkage and its line.
-Generated consumer_kernel(const ptx::Module& child_module, const ptx::Function& child,
-                          const ConsumerShape& shape, const ptx::Module& consumer, const std::string& name,
-                          LineTables& lines, const FedKernels* fed = nullptr);
-
-// `.extern` declaration of a consumer made from that template.
-std::string consumer_declaration(const ptx::Module& consumer, const std::string& name);
 
 // Offset of the first parameter that is added to a recording parent; the others follow, 8 bytes each.
 uint32_t queue_parameter_offset(const ptx::Function& parent);

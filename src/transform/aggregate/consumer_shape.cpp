@@ -118,6 +118,4 @@ void use_threads(ConsumerShape& shape, uint32_t threads) {
   if (shape.packs && threads >= child && threads % child == 0) shape.pack = threads / child;
 }
 
-uint32_t queue_parameter_offset(const Function& parent) { return round_up(parent.parameter_bytes, 8); }
-
 }  // namespace klap::transform

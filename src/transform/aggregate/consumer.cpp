@@ -1,0 +1,225 @@
+#include "transform/aggregate/consumer.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ptx-patterns/templates/common/queue.h"
+#include "ptx/edit.h"
+#include "transform/aggregate/feed.h"
+#include "transform/aggregate/warp.h"
+#include "transform/text/parts.h"
+#include "transform/text/splice.h"
+
+namespace klap::transform {
+namespace {
+
+using ptx::Edits;
+using ptx::Function;
+using ptx::Module;
+using ptx::Statement;
+using ptx::StatementKind;
+
+constexpr char kConsumerKernel[] = "__klap_consumer";
+constexpr char kChildMarker[] = "__klap_child_body";
+constexpr char kArgumentsMarker[] = "__klap_child_arguments";
+constexpr std::array<const char*, 3> kOwnExtentRegisters = {"%klap_block_x", "%klap_block_y",
+                                                            "%klap_block_z"};
+
+// The marker call's operands, in the order of its parameters.
+std::vector<std::string> marker_arguments(const Module& m, const Statement& scope) {
+  std::vector<std::string> operands;
+  for (const Statement& s : scope.body) {
+    if (s.kind != StatementKind::Instruction || !m.is(s.head, "st")) continue;
+    operands.emplace_back(m.text(s.operands[1]));
+  }
+  return operands;
+}
+
+// Tells where the child's arguments are, and declares the registers that hold that. `record` is the
+// template's operand for the record of this child.
+std::string place_arguments(InlineKernel& kernel, const RecordLayout& layout, const ConsumerShape& shape,
+                            const std::string& prefix, const std::string& record,
+                            const std::string& parameter) {
+  kernel.prefix = prefix;
+  kernel.arguments = "%" + prefix + "arguments";
+  kernel.coherent = shape.feeds || shape.chain == Chain::InOrder || shape.awaits_parent;
+  kernel.in_parameters = shape.lanes != 0;
+  kernel.places = layout.places;
+  std::string text = fmt::format("\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n", kernel.arguments, record);
+  if (!layout.passes_once()) return text;
+  kernel.once = "%" + prefix + "once";
+  if (shape.lanes != 0) {
+    return text + fmt::format("\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n\tadd.s64 {0}, {0}, {2};\n",
+                              kernel.once, parameter, first_arguments(layout, shape.lanes));
+  }
+  text += fmt::format("\t.reg .b64 {0};\n\tld.param.b64 {0}, [{1}+{2}];\n", kernel.once, parameter,
+                      shape.exact ? KLAP_SEQUENCE_ONCE : 0);
+  if (!shape.exact) text += fmt::format("\tadd.s64 {0}, {0}, {1};\n", kernel.once, KLAP_ONCE_OFFSET);
+  return text;
+}
+
+// The text of an extent: a literal, or a register for own extents (own_block_text).
+std::string extent_text(const std::array<uint32_t, 3>& block, size_t axis) {
+  return block.at(axis) == kOwnExtent ? kOwnExtentRegisters.at(axis) : std::to_string(block.at(axis));
+}
+
+// The block that the host launched the parent with, the second parameter of the consumer.
+std::string own_block_text(const std::string& parameter) {
+  std::string text;
+  for (size_t axis = 0; axis < 3; ++axis) {
+    text += fmt::format("\n\t.reg .b32 {0};\n\tld.param.u32 {0}, [{1}+{2}];", kOwnExtentRegisters.at(axis),
+                        parameter, 4 * axis);
+  }
+  return text;
+}
+
+// The child's body in place of one marker call; `sites` are its own launch sites. The marker's operands are
+// copied first. The body runs many times, and its own names must not depend on the template's.
+std::string child_text(const Module& child_module, const Function& child, const FedBody& body,
+                       const ConsumerShape& shape, const std::vector<std::string>& operands,
+                       const std::string& prefix, const std::string& parameter, LineTables& lines,
+                       const FeedingSites* sites, const std::vector<HeldArgument>& held) {
+  static constexpr std::array<const char*, 12> kNames = {"ctaid_x",  "ctaid_y",  "ctaid_z", "nctaid_x",
+                                                         "nctaid_y", "nctaid_z", "tid_x",   "tid_y",
+                                                         "tid_z",    "ntid_x",   "ntid_y",  "ntid_z"};
+  const size_t names = shape.blocks_differ() || shape.in_one_row() ? kNames.size() : 9;
+  if (operands.size() != names + 1) {
+    throw Error(ErrorCode::Internal, "the consumer template calls its marker in an unknown form");
+  }
+  InlineKernel kernel;
+  std::string text = "{\n" + place_arguments(kernel, body.layout, shape, prefix, operands[0], parameter);
+  kernel.held = held;
+  for (size_t axis = 0; axis < 3; ++axis) kernel.ntid[axis] = extent_text(body.block, axis);
+  kernel.keep_exits = shape.exact;
+  kernel.may_leave = body.may_leave;
+  kernel.block_is_real = shape.lanes != 0;
+  kernel.loops = shape.loops;
+  if (sites != nullptr) {
+    kernel.around = sites->in_consumer(prefix);
+    text += sites->registers();
+  }
+  if (shape.warp_block) {
+    kernel.warp_block = &*shape.warp_block;
+    kernel.groups = shape.pack;
+    kernel.group = "%" + prefix + "group";
+    text += fmt::format("\t.reg .b32 {0};\n\tmov.u32 {0}, %tid.x;\n\tshr.u32 {0}, {0}, 5;\n", kernel.group);
+  }
+  if (shape.lanes != 0) {
+    // The operand counts from where the template's own parameter begins.
+    const std::string begin = "%" + prefix + "parameters";
+    text += fmt::format("\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n\tadd.s64 {2}, {2}, {0};\n", begin, parameter,
+                        kernel.arguments);
+  }
+  const std::array vectors = {&kernel.ctaid, &kernel.nctaid, &kernel.tid, &kernel.ntid};
+  for (size_t i = 0; i < names; ++i) {
+    const std::string name = fmt::format("%{}{}", prefix, kNames.at(i));
+    text += fmt::format("\t.reg .b32 {0};\n\tmov.b32 {0}, {1};\n", name, operands[i + 1]);
+    vectors.at(i / 3)->at(i % 3) = name;
+  }
+  // The text behind the body is the template's again.
+  return text + "\t" + inline_kernel(child_module, child, kernel, lines) + "\n\t" +
+         lines.head(child_module, child) + "\n\t}";
+}
+
+// The child's arguments, read into the registers that hold them.
+std::string arguments_text(const Function& child, const ConsumerShape& shape,
+                           const std::vector<HeldArgument>& held, const std::string& record,
+                           const std::string& parameter) {
+  InlineKernel kernel;
+  std::string text = "{\n" + place_arguments(kernel, shape.layout, shape, "klap_h_", record, parameter);
+  kernel.held = held;
+  return text + load_held(child, kernel) + "\t}";
+}
+
+// The markers of templates/worklist/feed.cu and chain.cu end in the number of the kernel that is meant. Other
+// markers have no number.
+size_t marked_number(std::string_view marker) {
+  size_t number = 0;
+  for (const char digit : marker.substr(std::string_view(kChildMarker).size())) {
+    if (digit != '_') number = 10 * number + static_cast<size_t>(digit - '0');
+  }
+  return number;
+}
+
+// The sites of the kernel of that number, with names that begin with `prefix`.
+FeedingSites sites_of(const FedKernels& fed, size_t number, const std::string& prefix, LineTables& lines) {
+  const FedKernel& kernel = fed.kernels.at(number);
+  return {kernel.kernel, kernel.targets, fed.record, prefix, "%klap_queue", lines};
+}
+
+}  // namespace
+
+std::string consumer_declaration(const Module& consumer, const std::string& name) {
+  std::string parameters;
+  for (const ptx::Parameter& p : template_function(consumer, kConsumerKernel).parameters) {
+    parameters += (parameters.empty() ? "" : ", ") + std::string(consumer.text(p.tokens));
+  }
+  return fmt::format(".extern .entry {}({})\n;\n", name, parameters);
+}
+
+Generated consumer_kernel(const Module& child_module, const Function& child, const ConsumerShape& shape,
+                          const Module& consumer, const std::string& name, LineTables& lines,
+                          const FedKernels* fed) {
+  const Function& f = template_function(consumer, kConsumerKernel);
+  // Variables in shared memory stand in the kernel's body, so the template's unit declares none.
+  if (!consumer.variables.empty())
+    throw Error(ErrorCode::Internal, "the consumer template declares variables");
+  const analysis::ControlFlow flow(consumer, f);
+  const analysis::LocalNames names(consumer, f.body);
+  Edits edits(consumer);
+  edits.replace({f.tokens.first, f.name_token}, linkage_text(child) + ".entry");
+  edits.replace({f.name_token, f.name_token + 1}, name);
+  lines.keep(consumer, f.body, edits);
+  // Other consumers have the template's block and launch bounds.
+  if (shape.lanes != 0 && !child.attributes.empty())
+    edits.insert_before(f.body.tokens.first, std::string(child_module.text(child.attributes)) + "\n");
+  edits.insert_after(f.body.tokens.first, "\n\t" + lines.head(child_module, child));
+  if (fed != nullptr) {
+    edits.insert_after(f.body.tokens.first,
+                       fmt::format("\n\t.reg .b64 %klap_queue;\n\tld.param.u64 %klap_queue, [{}];\n",
+                                   f.parameters.at(0).name));
+  }
+  if (shape.has_own_extents())
+    edits.insert_after(f.body.tokens.first, own_block_text(f.parameters.at(1).name));
+  const std::string& parameter = f.parameters.front().name;
+  const std::vector<HeldArgument> held = held_arguments(child_module, child, "klap_held", shape.held_words);
+  std::string registers;
+  for (const HeldArgument& argument : held)
+    registers += fmt::format("\n\t.reg .b{} {};", argument.bits, argument.name);
+  edits.insert_after(f.body.tokens.first, registers);
+  std::vector<std::string> spliced, declarations;
+  const auto text = [&](size_t number, const Statement& scope) {
+    const std::string prefix = fmt::format("klap_c{}_", spliced.size());
+    const std::vector<std::string> operands = marker_arguments(consumer, scope);
+    if (fed == nullptr) {
+      const FedBody only = {shape.block, shape.layout, shape.may_leave, &child, shape.shared_bytes};
+      const FedBody& body = shape.bodies.empty() ? only : shape.bodies.at(number);
+      return child_text(child_module, *body.kernel, body, shape, operands, prefix, parameter, lines, nullptr,
+                        held);
+    }
+    const FeedingSites sites = sites_of(*fed, number, prefix + "f_", lines);
+    for (std::string& declaration : sites.declarations()) declarations.push_back(std::move(declaration));
+    return child_text(child_module, fed->kernels[number].kernel.function, shape.bodies.at(number), shape,
+                      operands, prefix, parameter, lines, &sites, {});
+  };
+  for (const analysis::FlatInstruction& i : flow.instructions()) {
+    const auto call = analysis::parse_call(consumer, *i.statement, names);
+    if (call && call->callee == kArgumentsMarker) {
+      const std::string record = marker_arguments(consumer, *i.scope).at(0);
+      edits.replace(i.scope->tokens,
+                    held.empty() ? "" : arguments_text(child, shape, held, record, parameter));
+    }
+    if (!call || !call->callee.starts_with(kChildMarker)) continue;
+    spliced.push_back(text(marked_number(call->callee), *i.scope));
+    edits.replace(i.scope->tokens, spliced.back());
+  }
+  if (spliced.empty()) throw Error(ErrorCode::Internal, "the consumer template does not call its marker");
+  return {name, edits.apply(f.tokens), std::move(declarations), std::move(spliced)};
+}
+
+}  // namespace klap::transform

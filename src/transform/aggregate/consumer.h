@@ -1,0 +1,26 @@
+// This file generates the consumer of grid aggregation: the kernel that runs all recorded children.
+//
+// It comes from a template, in which the child's body takes the place of the template's marker call.
+// aggregate.h generates the parents that record the children.
+#pragma once
+
+#include <string>
+
+#include "ptx/tree.h"
+#include "transform/aggregate/consumer_shape.h"
+#include "transform/aggregate/generated.h"
+#include "transform/text/lines.h"
+
+namespace klap::transform {
+
+// Makes the consumer. `consumer` is templates/aggregate/consumer.cu, exact.cu, chain.cu or feed.cu, compiled
+// for `shape`; `fed` is given only for the last. `child` gives the kernel its linkage and its line. `name` is
+// the consumer's name. `lines` are the line tables of the unit that the kernel is for.
+Generated consumer_kernel(const ptx::Module& child_module, const ptx::Function& child,
+                          const ConsumerShape& shape, const ptx::Module& consumer, const std::string& name,
+                          LineTables& lines, const FedKernels* fed = nullptr);
+
+// `.extern` declaration of a consumer made from that template.
+std::string consumer_declaration(const ptx::Module& consumer, const std::string& name);
+
+}  // namespace klap::transform
