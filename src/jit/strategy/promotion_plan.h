@@ -1,5 +1,5 @@
 // Whether and how a kernel that launches itself is promoted (analysis/promotion/promotion.h,
-// transform/promotion/promote.h).
+// transform/promotion/promoted_shape.h).
 //
 // The mode that is asked for, or the best one, if nothing stands against it; else the next that needs less.
 #pragma once
@@ -11,7 +11,7 @@
 
 #include "analysis/promotion/promotion.h"
 #include "jit/plan/site_options.h"
-#include "transform/promotion/promote.h"
+#include "transform/promotion/promoted_shape.h"
 
 namespace klap::jit {
 

@@ -15,8 +15,8 @@
 #include <functional>
 #include <string>
 
-#include "transform/promotion/promote.h"
 #include "transform/promotion/promoted_body.h"
+#include "transform/promotion/promoted_shape.h"
 
 namespace klap::transform {
 
