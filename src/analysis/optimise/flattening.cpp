@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/values/expression_arithmetic.h"
 #include "analysis/values/linear_index.h"
 #include "analysis/values/values.h"
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analysis/values/expression_arithmetic.h"
+
 namespace klap::analysis {
 namespace {
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/graph/operands.h"
+#include "analysis/values/expression_arithmetic.h"
 
 namespace klap::analysis {
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/order/launch_terms.h"
+#include "analysis/values/expression_arithmetic.h"
 #include "analysis/values/expression_ranges.h"
 
 namespace klap::analysis {

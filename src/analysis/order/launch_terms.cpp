@@ -6,6 +6,8 @@
 #include <array>
 #include <charconv>
 
+#include "analysis/values/expression_arithmetic.h"
+
 namespace klap::analysis {
 namespace {
 

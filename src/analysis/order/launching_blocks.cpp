@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/values/expression_arithmetic.h"
 #include "analysis/values/expression_ranges.h"
 #include "analysis/values/guard.h"
 #include "analysis/values/values.h"

@@ -7,6 +7,7 @@
 #include "analysis/facts/facts.h"
 #include "analysis/facts/rejection.h"
 #include "analysis/inline/parameter_reads.h"
+#include "analysis/values/expression_arithmetic.h"
 #include "analysis/values/values.h"
 
 namespace klap::analysis {

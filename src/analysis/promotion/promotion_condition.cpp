@@ -9,6 +9,7 @@
 #include "analysis/facts/facts.h"
 #include "analysis/facts/pure_code.h"
 #include "analysis/promotion/promotion_arguments.h"
+#include "analysis/values/expression_arithmetic.h"
 #include "analysis/values/values.h"
 
 namespace klap::analysis {

@@ -1,4 +1,4 @@
-// Integer expressions in a normal form, with the exact arithmetic of PTX registers.
+// This file has integer expressions in a normal form. expression_arithmetic.h computes with them.
 //
 // Every expression has a width, and every operation wraps around at it as the hardware does. Sums and
 // products are kept as one polynomial over everything else ("atoms"), with coefficients modulo 2^bits; that
@@ -7,6 +7,7 @@
 // that it cannot. Equal expressions have equal values; expressions that differ may or may not.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -86,7 +87,7 @@ class Expr {
     return a.known() && b.known() && compare(a, b) == 0;
   }
 
-  // For the operations below: `node` with its range and size filled in.
+  // For the operations of expression_arithmetic.h: `node` with its range and size filled in.
   static Expr make(ExprNode node);
 
  private:
@@ -99,6 +100,11 @@ struct Term {
   std::vector<Expr> factors;
 };
 
+// Terms are in this order: those with more factors first, the constant last.
+int compare_terms(const Term& a, const Term& b);
+// A Sum with more terms than this becomes unknown.
+inline constexpr size_t kMostTerms = 48;
+
 struct ExprNode {
   ExprKind kind = ExprKind::Constant;
   uint32_t bits = 32;
@@ -109,25 +115,6 @@ struct ExprNode {
   Range range;
   uint32_t size = 1;  // nodes, counted as a tree
 };
-
-Expr operator+(const Expr& a, const Expr& b);
-Expr operator-(const Expr& a, const Expr& b);
-Expr operator-(const Expr& a);
-Expr operator*(const Expr& a, const Expr& b);
-Expr divide(const Expr& a, const Expr& b, Sign sign);
-Expr remainder(const Expr& a, const Expr& b, Sign sign);
-Expr shift_left(const Expr& a, const Expr& amount);
-Expr shift_right(const Expr& a, const Expr& amount, Sign sign);
-Expr bit_and(const Expr& a, const Expr& b);
-Expr bit_or(const Expr& a, const Expr& b);
-Expr bit_xor(const Expr& a, const Expr& b);
-Expr minimum(const Expr& a, const Expr& b, Sign sign);
-Expr maximum(const Expr& a, const Expr& b, Sign sign);
-Expr multiply_high(const Expr& a, const Expr& b, Sign sign);
-// To exactly `bits`, wider or narrower.
-Expr convert(const Expr& a, uint32_t bits, Sign sign);
-Expr to_generic(const Expr& a, const std::string& space);
-Expr from_generic(const Expr& a, const std::string& space);
 
 // The terms of any expression: of a Sum its own, of an atom itself.
 std::vector<Term> terms_of(const Expr& expr);

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "analysis/graph/module_constants.h"
+#include "analysis/values/expression_arithmetic.h"
 
 namespace klap::analysis {
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/effects/effects.h"
+#include "analysis/values/expression_arithmetic.h"
 #include "analysis/values/same_view.h"
 #include "ptx/edit.h"
 #include "ptx/opcodes.h"

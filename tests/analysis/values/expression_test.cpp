@@ -6,6 +6,8 @@
 
 #include <random>
 
+#include "analysis/values/expression_arithmetic.h"
+
 namespace klap::analysis {
 namespace {
 
