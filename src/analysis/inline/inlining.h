@@ -1,50 +1,21 @@
-// Inlining decides which calls a kernel is analysed and rewritten without.
+// This file decides which calls a kernel is analysed and rewritten without.
 //
 // Some called functions launch, or ask where their thread stands. They cannot be rewritten where they are,
 // because a function is compiled once, for all its callers. So such a function is first inlined in the
-// kernels that call it (transform/text/inliner.h). This file finds the reasons against that.
+// kernels that call it (transform/text/inliner.h). This file finds the reasons against that, and
+// inlinable_calls.h those of a single call.
 #pragma once
 
-#include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "analysis/effects/effects.h"
-#include "analysis/graph/register_bits.h"
+#include "analysis/inline/inlinable_calls.h"
 #include "ptx/tree.h"
 
 namespace klap::analysis {
-
-// How a parameter or a result of a call is carried where there is no call: in one register for each piece, or
-// in an array where the pieces do not fit each other.
-struct PassedValue {
-  bool in_memory = false;
-  uint32_t bytes = 0, align = 1;
-  std::map<uint32_t, uint32_t> pieces;  // offset -> bytes
-};
-
-// A call that can be inlined. Its scope names the passed values in plain loads and stores only.
-struct InlinableCall {
-  const ptx::Function* callee = nullptr;
-  const ptx::Statement* call = nullptr;
-  std::vector<std::string_view> parameters, results;  // .param variables of the scope
-  std::vector<PassedValue> passed, returned;          // in the order of these
-};
-
-// A `ld.param` or `st.param` of a named variable at a constant place. Nothing for other statements.
-struct ParameterAccess {
-  std::string_view name;
-  bool is_store = false;
-  uint32_t offset = 0;
-  std::string_view type;                // ".u32"
-  std::vector<std::string> components;  // registers or literals
-  [[nodiscard]] uint32_t bytes() const { return ptx::type_bytes(type); }
-};
-std::optional<ParameterAccess> parameter_access(const ptx::Module& module, const ptx::Statement& s);
 
 // The calls of one kernel that are to be inlined, at any depth.
 struct InlinedKernel {

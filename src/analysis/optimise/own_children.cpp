@@ -7,7 +7,7 @@
 
 #include "analysis/effects/coherence.h"
 #include "analysis/facts/launch_shape.h"
-#include "analysis/inline/inlining.h"
+#include "analysis/inline/inlinable_calls.h"
 #include "analysis/legality/parent_checks.h"
 
 namespace klap::analysis {

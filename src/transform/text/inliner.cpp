@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "analysis/inline/inlinable_calls.h"
 #include "ptx/edit.h"
 #include "transform/text/made_text.h"
 #include "transform/text/splicer.h"
