@@ -9,6 +9,7 @@
 #include "analysis/effects/effects.h"
 #include "analysis/values/expression_arithmetic.h"
 #include "analysis/values/same_view.h"
+#include "analysis/values/warp_rows.h"
 #include "ptx/edit.h"
 #include "ptx/opcodes.h"
 
@@ -66,36 +67,6 @@ Uniform special_register(std::string_view name) {
 
 Uniform join(Uniform a, Uniform b) { return std::max(a, b); }
 
-// Stands for the number of a warp in its row.
-Expr warp_number() { return Expr::symbol("warp", 32, 31); }
-bool is_warp_number(const ExprNode& leaf) {
-  static const Expr symbol = warp_number();
-  return leaf.kind == symbol->kind && leaf.value == symbol->value && leaf.name == symbol->name;
-}
-
-constexpr uint64_t kLanes = 32;
-
-Expr of_lanes(const Expr& value) { return Expr::constant(kLanes, value.known() ? value->bits : 32); }
-
-// The index in a row of whole warps, of which each lane has its own part. Divided by the size of several
-// warps, it gives the warp's number divided by how many these are. The remainder is the remainder of the
-// warps' numbers, together with the lane.
-Expr by_warp(const Expr& value) {
-  const Expr lane = Expr::symbol("lane", 32, kLanes - 1);
-  return substitute(value, [&](const Expr& part) -> std::optional<Expr> {
-    if (part->kind == ExprKind::Special && part->name == "tid.x")
-      return warp_number() * Expr::constant(kLanes, 32) + lane;
-    const bool divided = part->kind == ExprKind::Divide || part->kind == ExprKind::Remainder;
-    const auto by = divided ? part->operands[1].as_constant() : std::nullopt;
-    if (!by || *by <= kLanes || *by % kLanes != 0) return std::nullopt;
-    const Expr row = by_warp(part->operands[0]), lanes = of_lanes(part);
-    const Expr warps = Expr::constant(*by / kLanes, part->bits);
-    const Expr warp = divide(row, lanes, Sign::Unsigned);
-    if (part->kind == ExprKind::Divide) return divide(warp, warps, Sign::Unsigned);
-    return remainder(warp, warps, Sign::Unsigned) * lanes + remainder(row, lanes, Sign::Unsigned);
-  });
-}
-
 // True if a comparison of a value with b tells b - 1 from b. Other orders tell b from b + 1. `swapped`: b is
 // on the left.
 bool begins_at_bound(std::string_view relation, bool swapped) {
@@ -105,14 +76,6 @@ bool begins_at_bound(std::string_view relation, bool swapped) {
 
 bool is_order(std::string_view relation) {
   return begins_at_bound(relation, false) || begins_at_bound(relation, true);
-}
-
-// True if it is a multiple of a warp's lanes, whatever its symbols are and however often it wraps around.
-bool is_whole_warps(const Expr& value) {
-  if (!value.known()) return false;
-  const std::vector<Term> terms = terms_of(value);
-  return std::all_of(terms.begin(), terms.end(),
-                     [](const Term& term) { return term.coefficient % kLanes == 0; });
 }
 
 }  // namespace
@@ -139,10 +102,9 @@ Uniformity::Uniformity(const ControlFlow& flow, const Dominance& dominance, cons
       written_(flow.instructions().size(), Uniform::Grid),
       decision_(flow.blocks().size(), Uniform::Grid),
       control_(flow.blocks().size(), Uniform::Grid),
-      behind_end_(flow.blocks().size()) {
+      ending_calls_(flow) {
   find_sources();
   find_writers();
-  find_early_ends();
   if (given_.no_races) alike_ = loads_seen_alike(flow_);
   while (update()) {
   }
@@ -261,51 +223,9 @@ void Uniformity::find_writers() {
   }
 }
 
-bool Uniformity::may_end_threads(const Statement& s) const {
-  const auto call = parse_call(m_, s, local_names_);
-  if (!call) return false;
-  if (!call->direct) return true;
-  const auto harmless = [](std::string_view name) {
-    return is_known_external(name) || idioms().is_device_runtime(name);
-  };
-  const ptx::Function* callee = m_.find_function(call->callee);
-  if (callee == nullptr || !callee->is_definition) return !harmless(call->callee);
-  CallClosure closure = call_closure(m_, *callee);
-  closure.functions.push_back(callee);
-  bool found = closure.indirect || !std::all_of(closure.external.begin(), closure.external.end(), harmless);
-  for (const ptx::Function* function : closure.functions) {
-    ptx::for_each_statement(function->body, [&](const Statement& inner) {
-      found = found || (inner.kind == ptx::StatementKind::Instruction && m_.is(inner.head, "exit"));
-    });
-  }
-  return found;
-}
-
-void Uniformity::find_early_ends() {
-  std::vector<uint32_t> work;
-  for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
-    if (!may_end_threads(at(i))) continue;
-    ending_calls_.push_back(i);
-    const auto& next = flow_.blocks()[block_of(i)].successors;
-    work.insert(work.end(), next.begin(), next.end());
-  }
-  while (!work.empty()) {
-    const uint32_t block = work.back();
-    work.pop_back();
-    if (behind_end_[block]) continue;
-    behind_end_[block] = true;
-    const auto& next = flow_.blocks()[block].successors;
-    work.insert(work.end(), next.begin(), next.end());
-  }
-}
-
 Uniform Uniformity::reached(uint32_t instruction) const {
-  const uint32_t block = block_of(instruction);
-  const bool behind =
-      behind_end_[block] || std::any_of(ending_calls_.begin(), ending_calls_.end(), [&](uint32_t call) {
-        return block_of(call) == block && call < instruction;
-      });
-  return behind || flow_.has_unknown_branch() ? Uniform::Thread : control_[block];
+  if (ending_calls_.is_behind(instruction) || flow_.has_unknown_branch()) return Uniform::Thread;
+  return control_[block_of(instruction)];
 }
 
 // ---- the iteration ----

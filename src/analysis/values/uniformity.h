@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/effects/ending_calls.h"
 #include "analysis/graph/dominance.h"
 #include "analysis/graph/flow.h"
 #include "analysis/graph/loops.h"
@@ -86,8 +87,6 @@ class Uniformity {
   [[nodiscard]] Uniform of_source(const Source& source) const;
 
   void find_writers();
-  void find_early_ends();
-  [[nodiscard]] bool may_end_threads(const ptx::Statement& call) const;
 
   bool update();
   [[nodiscard]] Uniform decide(uint32_t block) const;
@@ -122,8 +121,7 @@ class Uniformity {
   std::vector<Source> sources_;    // by access
   std::vector<uint32_t> writers_;  // by register: how many instructions write it
   std::vector<Uniform> written_, decision_, control_;
-  std::vector<bool> behind_end_;        // blocks before which a call may have ended some of the threads
-  std::vector<uint32_t> ending_calls_;  // such calls
+  const EndingCalls ending_calls_;
   bool writes_global_ = false;
 };
 

@@ -1,0 +1,53 @@
+#include "analysis/values/warp_rows.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "analysis/values/expression_arithmetic.h"
+
+namespace klap::analysis {
+namespace {
+
+constexpr uint64_t kLanes = 32;
+
+// Stands for the number of a warp in its row.
+Expr warp_number() { return Expr::symbol("warp", 32, 31); }
+
+}  // namespace
+
+bool is_warp_number(const ExprNode& leaf) {
+  static const Expr symbol = warp_number();
+  return leaf.kind == symbol->kind && leaf.value == symbol->value && leaf.name == symbol->name;
+}
+
+Expr of_lanes(const Expr& value) { return Expr::constant(kLanes, value.known() ? value->bits : 32); }
+
+// The index in a row of whole warps, of which each lane has its own part. Divided by the size of several
+// warps, it gives the warp's number divided by how many these are. The remainder is the remainder of the
+// warps' numbers, together with the lane.
+Expr by_warp(const Expr& value) {
+  const Expr lane = Expr::symbol("lane", 32, kLanes - 1);
+  return substitute(value, [&](const Expr& part) -> std::optional<Expr> {
+    if (part->kind == ExprKind::Special && part->name == "tid.x")
+      return warp_number() * Expr::constant(kLanes, 32) + lane;
+    const bool divided = part->kind == ExprKind::Divide || part->kind == ExprKind::Remainder;
+    const auto by = divided ? part->operands[1].as_constant() : std::nullopt;
+    if (!by || *by <= kLanes || *by % kLanes != 0) return std::nullopt;
+    const Expr row = by_warp(part->operands[0]), lanes = of_lanes(part);
+    const Expr warps = Expr::constant(*by / kLanes, part->bits);
+    const Expr warp = divide(row, lanes, Sign::Unsigned);
+    if (part->kind == ExprKind::Divide) return divide(warp, warps, Sign::Unsigned);
+    return remainder(warp, warps, Sign::Unsigned) * lanes + remainder(row, lanes, Sign::Unsigned);
+  });
+}
+
+bool is_whole_warps(const Expr& value) {
+  if (!value.known()) return false;
+  const std::vector<Term> terms = terms_of(value);
+  return std::all_of(terms.begin(), terms.end(),
+                     [](const Term& term) { return term.coefficient % kLanes == 0; });
+}
+
+}  // namespace klap::analysis
