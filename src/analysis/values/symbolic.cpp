@@ -8,6 +8,7 @@
 
 #include "analysis/graph/module_constants.h"
 #include "analysis/values/expression_arithmetic.h"
+#include "analysis/values/instruction_types.h"
 
 namespace klap::analysis {
 
@@ -20,52 +21,7 @@ constexpr uint32_t kDeepest = 1000;  // definitions followed in a row
 constexpr size_t kMostChoices = 4;
 constexpr uint32_t kNowhere = ControlFlow::npos;
 
-struct Type {
-  uint32_t bits = 0;
-  Sign sign = Sign::Unsigned;
-  bool integer = false;
-};
-
-std::optional<Type> parse_type(std::string_view text) {
-  const uint32_t bytes = ptx::type_bytes(text);
-  if (bytes == 0 || bytes > 8) return std::nullopt;
-  const char letter = text[1];
-  const bool integer = letter == 'u' || letter == 's' || (letter == 'b' && text[2] != 'f');
-  return Type{8 * bytes, letter == 's' ? Sign::Signed : Sign::Unsigned, integer};
-}
-
-// The types among an instruction's modifiers, in order.
-std::vector<Type> types_of(const Module& m, const Statement& s) {
-  std::vector<Type> out;
-  for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
-    if (const auto type = parse_type(m.text(t))) out.push_back(*type);
-  }
-  return out;
-}
-
-// True if nothing but types and `known` modifies the instruction: a modifier that is not known could change
-// what it computes.
-bool only_modified_by(const Module& m, const Statement& s, std::initializer_list<std::string_view> known) {
-  for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
-    const std::string_view text = m.text(t);
-    if (!parse_type(text) && std::find(known.begin(), known.end(), text) == known.end()) return false;
-  }
-  return true;
-}
-
 bool is_symbol_leaf(const ExprNode& n) { return n.kind == ExprKind::Opaque || n.kind == ExprKind::Merged; }
-
-// "global" of ".to.global", "param" of ".param::entry".
-std::string address_space(const Module& m, const Statement& s) {
-  for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
-    const std::string_view text = m.text(t);
-    for (const std::string_view space : {".global", ".shared", ".local", ".const", ".param"}) {
-      const bool sub_space = text.starts_with(space) && text.substr(space.size()).starts_with("::");
-      if (text == space || sub_space) return std::string(text.substr(1));
-    }
-  }
-  return {};
-}
 
 bool is_parameter_space(std::string_view space) { return space == "param" || space == "param::entry"; }
 
@@ -266,7 +222,7 @@ Expr Symbolic::result(uint32_t index, uint32_t reg) const {
   const auto component = static_cast<size_t>(target - targets.begin());
   const std::string_view opcode = m_.text(s.head);
   const uint32_t bits = bits_of(reg);
-  const std::vector<Type> types = types_of(m_, s);
+  const std::vector<ValueType> types = types_of(m_, s);
   if (opcode == "mov") return move(index, component, targets.size());
   if (opcode == "ld") {
     // A load into a wider register extends.
@@ -281,7 +237,7 @@ Expr Symbolic::result(uint32_t index, uint32_t reg) const {
 // mov, also with a vector on one side: `mov.b64 %rd, {%r1, %r2}` packs, the other way round unpacks.
 Expr Symbolic::move(uint32_t index, size_t component, size_t targets) const {
   const Statement& s = at(index);
-  const std::vector<Type> types = types_of(m_, s);
+  const std::vector<ValueType> types = types_of(m_, s);
   if (types.size() != 1 || s.operands.size() != 2 || !only_modified_by(m_, s, {})) return {};
   const std::vector<std::string> sources = components(m_, s.operands[1]);
   const uint32_t bits = types[0].bits;
@@ -344,7 +300,7 @@ std::optional<uint32_t> Symbolic::parameter_offset(uint32_t index) const {
 Expr Symbolic::load(uint32_t index, size_t component) const {
   const Statement& s = at(index);
   const auto offset = parameter_offset(index);
-  const std::vector<Type> types = types_of(m_, s);
+  const std::vector<ValueType> types = types_of(m_, s);
   if (types.size() != 1) return {};
   if (!offset) {
     const auto constant = loaded_constant(m_, s, component);
@@ -357,7 +313,7 @@ Expr Symbolic::load(uint32_t index, size_t component) const {
 
 Expr Symbolic::convert_type(uint32_t index) const {
   const Statement& s = at(index);
-  const std::vector<Type> types = types_of(m_, s);
+  const std::vector<ValueType> types = types_of(m_, s);
   if (types.size() != 2 || !only_modified_by(m_, s, {}) || s.operands.size() != 2) return {};
   if (!types[0].integer || !types[1].integer) return {};
   return convert(read(index, components(m_, s.operands[1])[0], types[1].bits), types[0].bits, types[1].sign);
@@ -365,7 +321,7 @@ Expr Symbolic::convert_type(uint32_t index) const {
 
 Expr Symbolic::convert_address(uint32_t index) const {
   const Statement& s = at(index);
-  const std::vector<Type> types = types_of(m_, s);
+  const std::vector<ValueType> types = types_of(m_, s);
   std::string space = address_space(m_, s);
   if (types.size() != 1 || space.empty() || s.operands.size() != 2) return {};
   if (is_parameter_space(space)) space = "param";
@@ -376,7 +332,7 @@ Expr Symbolic::convert_address(uint32_t index) const {
 // mul and mad, in the forms .lo, .hi and .wide.
 Expr Symbolic::product(uint32_t index) const {
   const Statement& s = at(index);
-  const Type type = types_of(m_, s)[0];
+  const ValueType type = types_of(m_, s)[0];
   const bool wide = m_.has_modifier(s, ".wide"), high = m_.has_modifier(s, ".hi");
   if (!wide && !high && !m_.has_modifier(s, ".lo")) return {};
   Expr a = read(index, components(m_, s.operands[1])[0], type.bits);
@@ -395,7 +351,7 @@ Expr Symbolic::product(uint32_t index) const {
 Expr Symbolic::arithmetic(uint32_t index) const {
   const Statement& s = at(index);
   const std::string_view opcode = m_.text(s.head);
-  const std::vector<Type> types = types_of(m_, s);
+  const std::vector<ValueType> types = types_of(m_, s);
   if (types.size() != 1 || !types[0].integer || !only_modified_by(m_, s, {".lo", ".hi", ".wide", ".cc"})) {
     return {};
   }
