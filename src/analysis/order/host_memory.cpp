@@ -80,6 +80,21 @@ class WayUp {
 
 }  // namespace
 
+std::optional<std::set<HostMemory>> memory_of_parent(const FunctionFacts& parent,
+                                                     const std::set<MemoryRoot>& roots) {
+  std::set<HostMemory> out;
+  for (const MemoryRoot& root : roots) {
+    if (root.kind == MemoryRoot::Kind::Symbol) {
+      out.insert({0, root.name});
+    } else if (root.kind == MemoryRoot::Kind::Parameter) {
+      out.insert({parent.function.parameters[root.parameter].offset + root.offset, ""});
+    } else {
+      return std::nullopt;
+    }
+  }
+  return out.empty() ? std::nullopt : std::optional(out);
+}
+
 std::optional<std::set<HostNumber>> numbers_that_lead_upwards(const FunctionFacts& child,
                                                               const LaunchTerms& terms, const Expr& address,
                                                               const HostMemory& memory) {

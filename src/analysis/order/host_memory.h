@@ -12,6 +12,7 @@
 #include <string>
 
 #include "analysis/facts/facts.h"
+#include "analysis/facts/memory_effects.h"
 #include "analysis/order/launch_terms.h"
 #include "analysis/values/expression.h"
 
@@ -35,6 +36,10 @@ struct HostMemory {
     return parameter_offset == other.parameter_offset && variable == other.variable;
   }
 };
+
+// The memory that roots in the parent name, as the host knows it; nothing where one of them is not known.
+std::optional<std::set<HostMemory>> memory_of_parent(const FunctionFacts& parent,
+                                                     const std::set<MemoryRoot>& roots);
 
 // The parameters of the parent which must not be negative for an address of the child never to lie below the
 // pointer that `memory` names; nothing where it may lie there all the same. Integers that the child or the

@@ -89,7 +89,7 @@ class OrderJudge {
     static const Site kAnySite;  // a site with unknown arguments
     for (const auto& kernel : kernels)
       children_.push_back(std::make_unique<Child>(parent, LaunchedChild{&kAnySite, kernel}, KnownExtents{}));
-    follow_pointers(launches);
+    find_family_memory(parent, parent_effects_, launches, children_);
   }
 
   // The verdict on two kernels of a recursion.
@@ -139,24 +139,9 @@ class OrderJudge {
     const uint32_t offset = parameters[root.parameter].offset + root.offset;
     for (const Argument& argument : child.site->arguments) {
       if (argument.offset != offset || argument.bytes != 8) continue;
-      return memory_of_parent(parent_effects_.roots_of(argument.source));
+      return memory_of_parent(parent_, parent_effects_.roots_of(argument.source));
     }
     return std::nullopt;
-  }
-
-  [[nodiscard]] std::optional<std::set<HostMemory>> memory_of_parent(
-      const std::set<MemoryRoot>& roots) const {
-    std::set<HostMemory> out;
-    for (const MemoryRoot& root : roots) {
-      if (root.kind == MemoryRoot::Kind::Symbol) {
-        out.insert({0, root.name});
-      } else if (root.kind == MemoryRoot::Kind::Parameter) {
-        out.insert({parent_.function.parameters[root.parameter].offset + root.offset, ""});
-      } else {
-        return std::nullopt;
-      }
-    }
-    return out.empty() ? std::nullopt : std::optional(out);
   }
 
   [[nodiscard]] std::optional<std::set<HostMemory>> host_memory(const Child& child,
@@ -190,7 +175,7 @@ class OrderJudge {
     written_.emplace();
     for (const auto& [root, use] : parent_effects_.uses()) {
       if (!use.changes() || is_local(root) || root.kind == MemoryRoot::Kind::LaunchBuffer) continue;
-      add_written(memory_of_parent({root}));
+      add_written(memory_of_parent(parent_, {root}));
     }
     for (const auto& child : children_) {
       for (const Access& access : child->accesses) {
@@ -216,79 +201,6 @@ class OrderJudge {
         for (const HostMemory& memory : {x, y})
           out.not_negative.insert(memory.unless_negative.begin(), memory.unless_negative.end());
       }
-    }
-    return out;
-  }
-
-  // Kernels' parameters by where they stand, with the memory that the host gave them; nothing where that is
-  // not known.
-  using Pointers = std::map<std::pair<size_t, uint32_t>, std::optional<std::set<HostMemory>>>;
-
-  // The memory behind an argument that a launching kernel passes on. If the parent launches, the pointers are
-  // its own, as the host gave them. Otherwise other launches gave them to the kernel.
-  [[nodiscard]] std::optional<std::set<HostMemory>> passed_on(const FamilyLaunch& launch,
-                                                              const std::string& source,
-                                                              const Pointers& pointers) const {
-    if (launch.from == FamilyLaunch::kHost) return memory_of_parent(parent_effects_.roots_of(source));
-    const Child& from = *children_[launch.from];
-    std::set<HostMemory> out;
-    for (const MemoryRoot& root : from.effects.roots_of(source)) {
-      const auto memory = memory_in_family(launch.from, root, pointers);
-      if (!memory) return std::nullopt;
-      out.insert(memory->begin(), memory->end());
-    }
-    return out;
-  }
-
-  [[nodiscard]] std::optional<std::set<HostMemory>> memory_in_family(size_t kernel, const MemoryRoot& root,
-                                                                     const Pointers& pointers) const {
-    if (root.kind == MemoryRoot::Kind::Symbol) return std::set{HostMemory{0, root.name}};
-    const auto& parameters = children_[kernel]->facts->function.parameters;
-    if (root.kind != MemoryRoot::Kind::Parameter || root.parameter >= parameters.size()) return std::nullopt;
-    const auto found = pointers.find({kernel, parameters[root.parameter].offset + root.offset});
-    return found == pointers.end() ? std::optional<std::set<HostMemory>>(std::in_place) : found->second;
-  }
-
-  // Sets of memory only grow, and become unknown at most once.
-  void follow_pointers(const std::vector<FamilyLaunch>& launches) {
-    Pointers pointers;
-    for (bool more = true; more;) {
-      more = false;
-      for (const FamilyLaunch& launch : launches) {
-        for (const Argument& argument : launch.site->arguments) {
-          if (argument.bytes != 8) continue;
-          const auto passed = passed_on(launch, argument.source, pointers);
-          const auto [known, is_new] =
-              pointers.try_emplace({launch.to, argument.offset}, std::set<HostMemory>());
-          more = merge(known->second, passed) || is_new || more;
-        }
-      }
-    }
-    for (size_t k = 0; k < children_.size(); ++k) {
-      for (Access& access : children_[k]->accesses) access.memory = memory_in_family(k, access, pointers);
-    }
-  }
-
-  // Whether anything changed.
-  static bool merge(std::optional<std::set<HostMemory>>& into,
-                    const std::optional<std::set<HostMemory>>& from) {
-    if (!into) return false;
-    if (!from) {
-      into.reset();
-      return true;
-    }
-    const size_t before = into->size();
-    into->insert(from->begin(), from->end());
-    return into->size() != before;
-  }
-
-  [[nodiscard]] std::optional<std::set<HostMemory>> memory_in_family(size_t kernel, const Access& access,
-                                                                     const Pointers& pointers) const {
-    std::set<HostMemory> out;
-    for (const MemoryRoot& root : access.is->roots) {
-      const auto memory = memory_in_family(kernel, root, pointers);
-      if (!memory || memory->empty()) return std::nullopt;
-      out.insert(memory->begin(), memory->end());
     }
     return out;
   }

@@ -27,6 +27,7 @@
 
 #include "analysis/facts/facts.h"
 #include "analysis/order/child_accesses.h"
+#include "analysis/order/family_memory.h"
 #include "analysis/order/host_memory.h"
 
 namespace klap::analysis {
@@ -48,14 +49,6 @@ struct OrderVerdict {
   OrderConditions conditions;
   // The stricter of both, with the conditions of both.
   void add(const OrderVerdict& other);
-};
-
-// A launch in a recursion: of kernel `to` by kernel `from`, or by the parent that the host launches.
-struct FamilyLaunch {
-  static constexpr size_t kHost = ~size_t{0};
-  size_t from = kHost;  // into the list of kernels
-  const Site* site = nullptr;
-  size_t to = 0;
 };
 
 // Tells whether any launches of the kernels, with all that they lead to, may overlap. Nothing is known of the
