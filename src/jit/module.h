@@ -6,26 +6,13 @@
 // header.
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "jit/cache/cache_use.h"
-#include "jit/data/remark.h"
 #include "jit/data/request.h"
-#include "jit/data/timings.h"
+#include "jit/data/rewritten_module.h"
 #include "jit/data/unit.h"
-#include "jit/data/variant.h"
 
 namespace klap::jit {
-
-struct RewrittenModule {
-  std::string cubin;  // the image to load; empty when nothing was rewritten
-  std::vector<Variant> variants;
-  std::vector<SiteRemark> remarks;  // one per launch site, in program order
-  Timings timings;
-  bool from_memory_cache = false;
-  CacheUse cache = CacheUse::Off;
-};
 
 // Sites, verdicts and reasons only: neither NVRTC nor nvJitLink is opened.
 std::vector<SiteRemark> explain_module(const Program& program, const Request& request);

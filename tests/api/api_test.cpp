@@ -147,8 +147,8 @@ klap_variant variant_with(const char* settings) {
 TEST(Api, OtherSettingsOfTheSameImageGiveAnotherModule) {
   EXPECT_EQ(256u, variant_with("[defaults]\nconsumer_threads = 256\n").consumer_block_threads);
   EXPECT_EQ(512u, variant_with("[defaults]\nconsumer_threads = 512\n").consumer_block_threads);
-  EXPECT_LT(variant_with("[defaults]\npack_records = \"on\"\n").record_bytes,
-            variant_with("[defaults]\npack_records = \"off\"\n").record_bytes);
+  EXPECT_LT(variant_with("[defaults]\noptimise = \"+pack_records\"\n").record_bytes,
+            variant_with("[defaults]\noptimise = \"-pack_records\"\n").record_bytes);
   EXPECT_EQ(256u, variant_with("[[kernel]]\nname = \"*\"\nconsumer_threads = 256\n").consumer_block_threads);
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "jit/compile/toolchain.h"
-#include "jit/module.h"
+#include "jit/data/rewritten_module.h"
 
 namespace klap::jit {
 

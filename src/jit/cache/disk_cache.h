@@ -18,7 +18,7 @@
 #include "jit/cache/cache_entry.h"
 #include "jit/cache/cache_folder.h"
 #include "jit/cache/cache_key.h"
-#include "jit/cache/cache_use.h"
+#include "jit/data/cache_use.h"
 #include "jit/data/request.h"
 
 namespace klap::jit {

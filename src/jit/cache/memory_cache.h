@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "jit/module.h"
+#include "jit/data/rewritten_module.h"
 
 namespace klap::jit {
 

@@ -12,6 +12,7 @@
 
 #include "fixture.h"
 #include "jit/compile/toolchain.h"
+#include "jit/module.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "tests/settings/given.h"

@@ -1,4 +1,4 @@
-#include "jit/cache/cache_use.h"
+#include "jit/data/cache_use.h"
 
 namespace klap::jit {
 
