@@ -8,7 +8,7 @@ namespace klap::differential::random {
 
 namespace {
 
-bool is_constant(const Expression& e, uint32_t value) { return e.op == Op::Constant && e.value == value; }
+bool is_the_constant(const Expression& e, uint32_t value) { return e.op == Op::Constant && e.value == value; }
 
 // Performs the edit of one number on a program. Edits are counted in the order in which they are offered, and
 // none is offered that would change nothing.
@@ -292,9 +292,9 @@ class Edit {
   }
 
   void edit_expression(Expression& e) {
-    if (done_ || is_constant(e, 0)) return;
+    if (done_ || is_the_constant(e, 0)) return;
     offer([&] { e = constant(0); });
-    if (done_ || is_constant(e, 1)) return;
+    if (done_ || is_the_constant(e, 1)) return;
     offer([&] { e = constant(1); });
     for (size_t i = 0; i < e.operands.size() && !done_; ++i) {
       offer([&] {
@@ -335,7 +335,9 @@ Program reduce(Program program, const std::function<bool(const Program&)>& fails
 
 size_t size_of(const Program& program) {
   size_t size = program.steps.size() + program.kernels.size();
-  const auto count = [&size](const Expression& e) { size += is_constant(e, 0) || is_constant(e, 1) ? 0 : 1; };
+  const auto count = [&size](const Expression& e) {
+    size += is_the_constant(e, 0) || is_the_constant(e, 1) ? 0 : 1;
+  };
   for (const Kernel& kernel : program.kernels) {
     size += kernel.values.size();
     if (kernel.message) for_each_expression(*kernel.message, count);
