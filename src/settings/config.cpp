@@ -137,11 +137,6 @@ std::optional<LinkerChoice> parse_linker(std::string_view name) {
   return std::nullopt;
 }
 
-// To the pipeline, a host that reads back is the host (readback.h).
-std::optional<analysis::Launcher> parse_launcher(std::string_view name) {
-  return analysis::parse_launcher(name == kHostReadback ? to_string(analysis::Launcher::Host) : name);
-}
-
 void keep_value(Values& values, std::string_view name, const Setting& setting, const Value& value) {
   values[name] = value;
   if (setting.type != SettingType::Optimise) return;
@@ -196,22 +191,6 @@ std::optional<Given> Config::setting_for(std::string_view key, const std::string
 }
 
 // Only valid values were kept and the table's defaults are valid, so parsing below always succeeds.
-analysis::Granularity Config::granularity_for(const std::string& mangled) const {
-  return *analysis::parse_granularity(value(*find_key(Section::Kernel, "granularity"), &mangled).text);
-}
-
-analysis::Launcher Config::launcher_for(const std::string& mangled) const {
-  return *parse_launcher(value(*find_key(Section::Kernel, "launcher"), &mangled).text);
-}
-
-analysis::Ordering Config::ordering_for(const std::string& mangled) const {
-  return *analysis::parse_ordering(value(*find_key(Section::Kernel, "ordering"), &mangled).text);
-}
-
-uint32_t Config::multiblock_for(const std::string& mangled) const {
-  return *parse_count(value(*find_key(Section::Kernel, "multiblock"), &mangled).text);
-}
-
 uint64_t Config::pool_bytes_for(const std::string& mangled, uint64_t annotated) const {
   const Setting& setting = *find_key(Section::Kernel, "pool_bytes");
   if (annotated != 0 && !given(setting, &mangled)) return annotated;

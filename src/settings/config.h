@@ -84,12 +84,8 @@ struct Config {
   [[nodiscard]] std::optional<Given> setting_for(std::string_view key, const std::string& parent,
                                                  const std::string& child) const;
 
-  // The settings of parent kernel `mangled`, after precedence.
-  [[nodiscard]] analysis::Granularity granularity_for(const std::string& mangled) const;
-  [[nodiscard]] analysis::Launcher launcher_for(const std::string& mangled) const;
-  [[nodiscard]] analysis::Ordering ordering_for(const std::string& mangled) const;
-  [[nodiscard]] uint32_t multiblock_for(const std::string& mangled) const;
-  // With what the program is annotated with, 0 for nothing.
+  // Settings of parent kernel `mangled` that the runtime reads, after precedence. `annotated`: what the
+  // program is annotated with, 0 for nothing.
   [[nodiscard]] uint64_t pool_bytes_for(const std::string& mangled, uint64_t annotated = 0) const;
   [[nodiscard]] uint32_t concurrency_for(const std::string& mangled, const std::string& child,
                                          uint32_t annotated = 0) const;
@@ -125,8 +121,7 @@ void apply_log_settings(Config& config);
 // A launcher that to the pipeline is "host" (readback.h).
 inline constexpr std::string_view kHostReadback = "host-readback";
 
-// "device" -> Launcher::Device, "driver" -> LinkerChoice::Driver; nothing for a name that is none.
-std::optional<analysis::Launcher> parse_launcher(std::string_view name);
+// "driver" -> LinkerChoice::Driver; nothing for a name that is none.
 std::optional<LinkerChoice> parse_linker(std::string_view name);
 
 // Shell-style glob with * and ?; kernel names are full of brackets, so [ ] are ordinary characters.

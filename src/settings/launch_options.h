@@ -15,8 +15,8 @@
 
 namespace klap::settings {
 
-// Where the memory of a launch's queues is from: kept in the stream for its next launches, or allocated for
-// the launch alone.
+// The memory of a launch's queues is kept in the stream for its next launches, or allocated for the launch
+// alone.
 enum class Buffer : uint8_t { Pool, Malloc };
 
 // Blocks that launch as one at granularity multiblock where nobody says how many.

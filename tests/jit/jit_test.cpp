@@ -11,7 +11,9 @@
 #include "container/elf64.h"
 #include "jit/compile/toolchain.h"
 #include "jit/module.h"
+#include "jit/optimise/optimisations.h"
 #include "jit/plan/options.h"
+#include "settings/table.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "tests/settings/given.h"
@@ -286,6 +288,11 @@ void expect_toolchain_error(const char* variable) {
 
 TEST(Toolchain, SaysHowToMendMissingNvrtc) { expect_toolchain_error("KLAP_NVRTC"); }
 TEST(Toolchain, SaysHowToMendMissingNvJitLink) { expect_toolchain_error("KLAP_NVJITLINK"); }
+
+TEST(Optimisations, AreNamedAsTheirSettings) {
+  for (const Optimisation& optimisation : optimisations())
+    EXPECT_NE(nullptr, settings::find_of_launch(optimisation.name)) << optimisation.name;
+}
 
 TEST(Toolchain, ExplainNeedsNeither) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";

@@ -1,7 +1,7 @@
 // This file finds the functions by which a unit's code allocates and frees device memory, and tells whether
 // all of them can be replaced.
 //
-// Where memory is aggregated (templates/common/device_memory.cu), the device's own free must never get a
+// If memory is aggregated (templates/common/device_memory.cu), the device's own free must never get a
 // piece of it. So all functions of a module have to change together: every mention of them in every unit.
 // Otherwise code could still call the device's own functions (they have no address).
 #pragma once

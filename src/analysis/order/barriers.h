@@ -14,7 +14,7 @@
 // only on decisions at which all threads of the block agree; then all threads that get to either have the
 // same number. Two launches of one thread are covered by this inequality, too.
 //
-// Where counting is not enough the answer is `Unknown`. Such cases are barriers with a count (the threads
+// The answer is `Unknown` if counting is not enough. Such cases are barriers with a count (the threads
 // that take part are not known), barriers whose number is not constant, mbarrier objects, barriers in called
 // functions, and indexed branches without targets. They do not matter where they cannot run after A or cannot
 // run before B.

@@ -28,7 +28,7 @@ struct LaunchedChild {
 
 struct ChildAccess {
   const MemoryAccess* is = nullptr;
-  // Where its roots lie, as the host knows it; nothing where one of them is not known.
+  // The memory that it may access, as the host knows it; nothing if part of that is not known.
   std::optional<std::set<HostMemory>> memory;
   AccessShape shape;
   Expr value;           // in terms of the launch; unknown where that is not computed

@@ -76,7 +76,8 @@ std::string decisions(const std::vector<SiteRemark>& remarks, const Request& req
   std::string text;
   if (const auto given = heap_setting(request)) text += text_part("malloc", given->text);
   for (const auto& [parent, child] : launches) {
-    // Remarks say who asked, and are kept with the code. So do defaults, which annotations may change.
+    // Remarks say who asked, and are kept with the code. A hint in the program may replace a value that
+    // nobody gave but not a given one, even where both are equal.
     std::string places;
     const auto ask = [&](std::string_view key) {
       auto given = request.setting(key, parent, child);

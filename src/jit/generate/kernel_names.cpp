@@ -73,7 +73,7 @@ std::string unit_tag(const Plan& plan, size_t unit) {
   return Hasher().add(plan.units[unit]->unit().ptx).add(std::to_string(unit)).hex().substr(0, 8);
 }
 
-// That of a family begins with its first kernel's.
+// Names the consumer of a recursive group; the name begins with the group's first kernel.
 std::string family_name(const Plan& plan, const PlannedSite& site) {
   Hasher family;
   for (size_t i = 0; i < site.family->kernels.size(); ++i) {

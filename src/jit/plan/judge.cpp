@@ -278,7 +278,6 @@ std::optional<Objection> SiteJudge::judge_way(PlannedSite& planned) {
   return std::nullopt;
 }
 
-// Where nothing is put off or all is put into one queue, any order will do.
 std::vector<const Site*> SiteJudge::queue_order(const std::vector<PlannedSite>& planned) {
   const PlannedSite& any = planned.front();
   if (!any.way.is_at_once() && !any.way.chains)

@@ -23,14 +23,14 @@ using transform::PromotionMode;
 
 constexpr std::array kModes = {PromotionMode::LookBack, PromotionMode::Overlapped, PromotionMode::Aggregated};
 
-// The best mode that a options allows.
-PromotionMode best_mode_of(const std::string& options) {
-  if (options == "P" || options == "PA") return PromotionMode::Aggregated;
-  if (options == "PO" || options == "PAO") return PromotionMode::Overlapped;
+// Returns the best mode that a value of the setting `promotion` allows.
+PromotionMode best_mode_of(const std::string& promotion) {
+  if (promotion == "P" || promotion == "PA") return PromotionMode::Aggregated;
+  if (promotion == "PO" || promotion == "PAO") return PromotionMode::Overlapped;
   return PromotionMode::LookBack;
 }
 
-bool launches_links(const std::string& options) { return options == "P" || options == "PO"; }
+bool launches_links(const std::string& promotion) { return promotion == "P" || promotion == "PO"; }
 
 const char* mode_text(PromotionMode mode, bool launches = false) {
   switch (mode) {
@@ -131,17 +131,17 @@ bool launches_itself(const FunctionFacts& kernel) {
   });
 }
 
-PromotionVerdict plan_promotion(std::shared_ptr<const ChainFacts> chain, const std::string& options) {
+PromotionVerdict plan_promotion(std::shared_ptr<const ChainFacts> chain, const std::string& promotion) {
   if (const auto objection = object_to_mode(*chain, PromotionMode::Aggregated))
     return {nullptr, Objection{analysis::Reason::ArgumentMismatch, *objection}};
   auto out = std::make_shared<PlannedPromotion>();
-  const auto* const first = std::ranges::find(kModes, best_mode_of(options));
+  const auto* const first = std::ranges::find(kModes, best_mode_of(promotion));
   for (const PromotionMode mode : std::span(first, kModes.end())) {
     if (const auto objection = object_to_mode(*chain, mode)) {
       out->notes.push_back(fmt::format("not {}: {}", mode_text(mode), *objection));
       continue;
     }
-    out->shape = promoted_shape(*chain, mode, launches_links(options));
+    out->shape = promoted_shape(*chain, mode, launches_links(promotion));
     break;
   }
   out->chain = std::move(chain);

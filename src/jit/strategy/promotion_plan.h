@@ -37,7 +37,7 @@ PromotionVerdict plan_promotion(const analysis::FunctionFacts& kernel, const Sit
                                 uint32_t sm);
 // Plans a chain of which all is known, for the value of SiteOptions::promotion.
 PromotionVerdict plan_promotion(std::shared_ptr<const analysis::ChainFacts> chain,
-                                const std::string& options);
+                                const std::string& promotion);
 
 // For the remark: "look-back, block 512x1x1, parameter 3 stepped by 1, ...".
 std::string promotion_text(const PlannedPromotion& promotion, const analysis::FunctionFacts& kernel);
