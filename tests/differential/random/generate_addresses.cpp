@@ -1,54 +1,16 @@
 #include "random/generate_addresses.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <utility>
 #include <vector>
 
+#include "random/address_forms.h"
 #include "random/generate_parts.h"
 
 namespace klap::differential::random {
 
 namespace {
-
-// What makes two addresses the same although they look different, or keeps them apart.
-enum class Form : uint8_t {
-  Loaded,       // each thread adds what it loads to its number
-  Argument,     // each thread passes something more, which the child adds
-  Plane,        // the number in two dimensions, of blocks of three
-  NumberWraps,  // a large multiple of the number, in 32 bits
-  StepWraps,    // the same of the offset, in 64 bits
-  FarSteps,     // the same of both: the number in 32 bits is scaled once more in 64
-  FarRows,      // the same of rows whose length is a parameter
-  Function,     // a function of the number that gives some values twice
-  Factor,       // the number times a parameter, which may be 0
-  WideFactor,   // the same in 64 bits
-  TwoNumbers,   // the number is added and subtracted
-  Steps,        // two accesses, one twice as far from the begin as the other one
-  NarrowSteps,  // the same in 32 bits
-  Bases,        // two accesses, one by a parameter further on
-  NarrowBases,  // the same in 32 bits
-  Shifts,       // two accesses, one by a constant further on
-  Offsets,      // two accesses for all children: at a constant, and at a parameter
-  Rows,         // a row of words for each child, whose length is a constant
-  LongRows,     // the same, whose length is a parameter
-  Iterations,   // each iteration of a loop adds something else; in no order only
-  // In no order, below parents of several blocks:
-  ParentTable,  // children find their word in what the parent has written
-  ChildTable,   // children find their word in the array that they change
-  OwnArrays,    // children find their word in the input, in an array of their block's own
-  LoneBlock,    // children find their word in the input, and one block launches
-};
-// Those with more to vary come more often.
-constexpr std::array kOrdered = {
-    Form::FarSteps,  Form::FarRows,     Form::Loaded,  Form::Argument, Form::Plane,       Form::NumberWraps,
-    Form::StepWraps, Form::Function,    Form::Factor,  Form::Factor,   Form::WideFactor,  Form::TwoNumbers,
-    Form::Steps,     Form::NarrowSteps, Form::Bases,   Form::Bases,    Form::NarrowBases, Form::Shifts,
-    Form::Offsets,   Form::Offsets,     Form::Rows,    Form::Rows,     Form::Rows,        Form::Rows,
-    Form::LongRows,  Form::LongRows,    Form::LongRows};
-constexpr std::array kOfBlocks = {Form::ParentTable, Form::ChildTable, Form::OwnArrays, Form::LoneBlock,
-                                  Form::LoneBlock};
 
 constexpr uint32_t kIndex = 0, kOperand = 1, kExtra = 2, kBound = 3;  // the child's values
 constexpr uint32_t kFirst = 0, kSecond = 1;                           // the parent's values
@@ -65,11 +27,11 @@ class AddressMaker {
     program_.seed = seed;
     program_.kernels.resize(2);
     has_blocks_ = mix.unordered && mix.blocks && !mix.tolerated && random_.chance(50);
-    form_ = has_blocks_ ? any_of(kOfBlocks) : any_of(kOrdered);
-    if (!has_blocks_ && mix.unordered && random_.chance(6)) form_ = Form::Iterations;
-    if (!has_blocks_ && seed % 16 == 3) form_ = Form::Offsets;  // few others show an order
-    is_commuting_ = has_blocks_ || form_ == Form::Iterations ||
-                    (mix.unordered && form_ != Form::Offsets && random_.chance(65));
+    form_ = has_blocks_ ? any_of(kFormsOfBlocks) : any_of(kOrderedForms);
+    if (!has_blocks_ && mix.unordered && random_.chance(6)) form_ = AddressForm::Iterations;
+    if (!has_blocks_ && seed % 16 == 3) form_ = AddressForm::Offsets;  // few others show an order
+    is_commuting_ = has_blocks_ || form_ == AddressForm::Iterations ||
+                    (mix.unordered && form_ != AddressForm::Offsets && random_.chance(65));
   }
 
   Candidate make() {
@@ -92,7 +54,7 @@ class AddressMaker {
     return values.begin()[random_.below(values.size())];
   }
   template <class Forms>
-  Form any_of(const Forms& forms) {
+  AddressForm any_of(const Forms& forms) {
     return forms.at(random_.below(forms.size()));
   }
   Expression some(uint32_t least, uint32_t most) {
@@ -115,12 +77,12 @@ class AddressMaker {
     Kernel& kernel = parent();
     kernel.block = pick<Dim3>({{4, 1, 1}, {8, 1, 1}, {7, 1, 1}, {32, 1, 1}, {32, 1, 1}});
     if (random_.chance(15)) kernel.block = pick<Dim3>({{2, 2, 1}, {4, 2, 1}, {2, 2, 2}});
-    if (form_ == Form::Plane) kernel.block = pick<Dim3>({{2, 2, 2}, {3, 2, 2}, {2, 1, 3}});
+    if (form_ == AddressForm::Plane) kernel.block = pick<Dim3>({{2, 2, 2}, {3, 2, 2}, {2, 1, 3}});
     if (has_blocks_) kernel.grid = {random_.chance(70) ? 2U : 3U, 1, 1};
-    if (form_ == Form::NumberWraps || form_ == Form::StepWraps) multiple_ = pick({2U, 4U});
-    if (form_ == Form::FarSteps || form_ == Form::FarRows) {
+    if (form_ == AddressForm::NumberWraps || form_ == AddressForm::StepWraps) multiple_ = pick({2U, 4U});
+    if (form_ == AddressForm::FarSteps || form_ == AddressForm::FarRows) {
       kernel.block = {32, 1, 1};
-      multiple_ = form_ == Form::FarRows ? 4 : 8;
+      multiple_ = form_ == AddressForm::FarRows ? 4 : 8;
     }
   }
 
@@ -175,52 +137,52 @@ class AddressMaker {
 
   void make_child() {
     switch (form_) {
-      case Form::Argument:
+      case AddressForm::Argument:
         return add(random_.chance(50) ? narrow(with(Op::Add, multiple(index()), leaf(Op::Parameter, kExtra)))
                                       : wide(index(), constant(pick({1U, 2U})), leaf(Op::Parameter, kExtra)));
-      case Form::NumberWraps:
+      case AddressForm::NumberWraps:
         return add(narrow(is_by_child() ? large_multiple(index()) : index()));
-      case Form::StepWraps: {
+      case AddressForm::StepWraps: {
         Statement s = narrow(index());
         s.cell.shift = 64 - static_cast<uint32_t>(std::countr_zero(4 * multiple_));
         return add(std::move(s));
       }
-      case Form::FarSteps: {
+      case AddressForm::FarSteps: {
         Statement s = narrow(index());
         s.cell.shift = kFarShift;
         return add(std::move(s));
       }
-      case Form::FarRows:
+      case AddressForm::FarRows:
         return add_far_row();
-      case Form::Function:
+      case AddressForm::Function:
         return add(narrow(is_by_child() ? function(index()) : index()));
-      case Form::Factor:
+      case AddressForm::Factor:
         return add(
             narrow(is_by_child() ? with(Op::Multiply, index(), leaf(Op::Parameter, kExtra)) : index()));
-      case Form::WideFactor:
+      case AddressForm::WideFactor:
         return add(wide(index(), leaf(Op::Parameter, kExtra), some(0, 2)));
-      case Form::TwoNumbers:
+      case AddressForm::TwoNumbers:
         return add(is_by_child() ? wide(index(), constant(pick({1U, 2U})), leaf(Op::Parameter, kExtra))
                                  : narrow(index()));
-      case Form::NarrowSteps:
+      case AddressForm::NarrowSteps:
         if (is_by_child()) return add_narrow_steps();
         [[fallthrough]];
-      case Form::Steps:
-      case Form::Bases:
-      case Form::NarrowBases:
-      case Form::Shifts:
+      case AddressForm::Steps:
+      case AddressForm::Bases:
+      case AddressForm::NarrowBases:
+      case AddressForm::Shifts:
         return add_both();
-      case Form::Offsets:
+      case AddressForm::Offsets:
         return add_offsets();
-      case Form::Rows:
-      case Form::LongRows:
+      case AddressForm::Rows:
+      case AddressForm::LongRows:
         return add_row();
-      case Form::ParentTable:
+      case AddressForm::ParentTable:
         return add(narrow(leaf(Op::Message)));
-      case Form::ChildTable:
+      case AddressForm::ChildTable:
         return add_looked_up();
-      case Form::OwnArrays:
-      case Form::LoneBlock:
+      case AddressForm::OwnArrays:
+      case AddressForm::LoneBlock:
         return add(narrow(loaded(index())));
       default:
         return add(narrow(index()));
@@ -271,16 +233,16 @@ class AddressMaker {
 
   Statement second_access() {
     switch (form_) {
-      case Form::Steps: {
+      case AddressForm::Steps: {
         Statement s = narrow(index());
         s.cell.shift = 1;
         return s;
       }
-      case Form::NarrowSteps:
+      case AddressForm::NarrowSteps:
         return narrow(with(Op::Multiply, index(), constant(pick({2U, 2U, 3U}))));
-      case Form::Bases:
+      case AddressForm::Bases:
         return wide(index(), constant(1), leaf(Op::Parameter, kExtra));
-      case Form::NarrowBases:
+      case AddressForm::NarrowBases:
         return narrow(with(Op::Add, index(), leaf(Op::Parameter, kExtra)));
       default:
         return narrow(with(Op::Add, index(), some(1, 3)));
@@ -322,7 +284,7 @@ class AddressMaker {
   void add_row() {
     Kernel& kernel = child();
     kernel.block = pick<Dim3>({{4, 1, 1}, {8, 1, 1}, {8, 1, 1}, {4, 2, 1}, {2, 3, 1}});
-    const bool is_plane = kernel.block[1] > 1, is_long = form_ == Form::LongRows;
+    const bool is_plane = kernel.block[1] > 1, is_long = form_ == AddressForm::LongRows;
     const uint32_t axis = is_plane && random_.chance(30) ? 1 : 0;
     const Expression column = leaf(Op::Tid, axis);
     const auto active = static_cast<uint32_t>(random_.between(1, 3));
@@ -359,14 +321,14 @@ class AddressMaker {
     const Kernel& kernel = child();
     for (size_t axis = 0; axis < 3; ++axis) out.grid.at(axis) = {1, 1, {}};
     out.block_x = {kernel.block[0], 1, {}};
-    if (form_ == Form::OwnArrays) {
+    if (form_ == AddressForm::OwnArrays) {
       if (random_.chance(60)) {
         out.block_cells = kBlockCells;
       } else {
         out.cells_at = with(Op::Multiply, leaf(Op::Ctaid, 0), constant(kBlockCells / kCellAlign));
       }
     }
-    if (form_ == Form::TwoNumbers && !is_by_child()) out.cells_at = leaf(Op::Thread);
+    if (form_ == AddressForm::TwoNumbers && !is_by_child()) out.cells_at = leaf(Op::Thread);
     out.arguments = {index_argument(),
                      random_.chance(70) ? with(Op::Add, leaf(Op::Linear), some(1, 40)) : some(1, 40),
                      extra_argument(), leaf(Op::Parameter, random_.chance(25) ? kFirst : kSecond)};
@@ -375,32 +337,32 @@ class AddressMaker {
 
   Expression index_argument() {
     switch (form_) {
-      case Form::Loaded:
+      case AddressForm::Loaded:
         return beside(loaded(number()));
-      case Form::Plane:
+      case AddressForm::Plane:
         return multiple(
             with(Op::Add, leaf(Op::Tid, 0), with(Op::Multiply, leaf(Op::Ntid, 0), leaf(Op::Tid, 1))));
-      case Form::NumberWraps:
+      case AddressForm::NumberWraps:
         return is_by_child() ? number() : large_multiple(number());
-      case Form::FarSteps:
+      case AddressForm::FarSteps:
         return with(Op::Add, with(Op::ShiftLeft, kFarScale, number()), leaf(Op::Parameter, kFirst));
-      case Form::Function:
+      case AddressForm::Function:
         return is_by_child() ? number() : function(number());
-      case Form::Factor:
+      case AddressForm::Factor:
         return is_by_child() ? number() : with(Op::Multiply, number(), leaf(Op::Parameter, kFirst));
-      case Form::TwoNumbers:
+      case AddressForm::TwoNumbers:
         if (is_by_child()) return number();
         return with(Op::Multiply, with(Op::Subtract, constant(40), number()), constant(kCellAlign));
-      case Form::NarrowSteps:
-      case Form::NarrowBases:
-      case Form::Shifts:
-        if (form_ == Form::NarrowSteps && is_by_child()) return number();
+      case AddressForm::NarrowSteps:
+      case AddressForm::NarrowBases:
+      case AddressForm::Shifts:
+        if (form_ == AddressForm::NarrowSteps && is_by_child()) return number();
         return random_.chance(50) ? number_from_parameter() : number();
-      case Form::Offsets:
+      case AddressForm::Offsets:
         return constant(0);
-      case Form::Iterations:
+      case AddressForm::Iterations:
         return beside(random_.chance(30) ? leaf(Op::Local, counter_) : loaded(leaf(Op::Local, counter_)));
-      case Form::ChildTable:
+      case AddressForm::ChildTable:
         return in_block(with(Op::Add, constant(kTable), function(number())));
       default:
         return number();
@@ -409,9 +371,9 @@ class AddressMaker {
 
   Expression extra_argument() {
     switch (form_) {
-      case Form::Argument:
+      case AddressForm::Argument:
         return random_.chance(70) ? loaded(number()) : with(Op::Subtract, constant(8), function(number()));
-      case Form::TwoNumbers:
+      case AddressForm::TwoNumbers:
         return with(Op::Subtract, constant(80), multiple(number()));
       default:
         return leaf(Op::Parameter, kFirst);
@@ -425,24 +387,25 @@ class AddressMaker {
 
   void make_parent() {
     Kernel& kernel = parent();
-    if (form_ == Form::ParentTable) kernel.message = in_block(function(number()));
-    if (form_ == Form::Iterations) counter_ = kernel.variables++;
+    if (form_ == AddressForm::ParentTable) kernel.message = in_block(function(number()));
+    if (form_ == AddressForm::Iterations) counter_ = kernel.variables++;
     Statement launch = statement(Kind::Launch, 0, 0, {});
     launch.site = site();
     std::vector<Statement> body;
     // A number that is computed first is the same expression at each site.
-    if (random_.chance(30) && form_ != Form::Iterations) {
+    if (random_.chance(30) && form_ != AddressForm::Iterations) {
       const uint32_t known = kernel.variables++;
       kernel.body.push_back(statement(Kind::Assign, known, 0, {launch.site.arguments[kIndex]}));
       launch.site.arguments[kIndex] = leaf(Op::Local, known);
     }
     body.push_back(std::move(launch));
-    if (form_ == Form::Iterations) body = {statement(Kind::Loop, counter_, 3, {some(2, 3)}, std::move(body))};
+    if (form_ == AddressForm::Iterations)
+      body = {statement(Kind::Loop, counter_, 3, {some(2, 3)}, std::move(body))};
     if (multiple_ > 1)
       body = {only_if(with(Op::Equal, with(Op::Remainder, multiple_, leaf(Op::Thread)), constant(0)),
                       std::move(body))};
     body = is_commuting_ ? in_no_order(std::move(body)) : in_turns(std::move(body));
-    if (form_ == Form::LoneBlock) body = by_one_block(std::move(body));
+    if (form_ == AddressForm::LoneBlock) body = by_one_block(std::move(body));
     std::ranges::move(body, std::back_inserter(kernel.body));
   }
 
@@ -504,13 +467,13 @@ class AddressMaker {
       step.stream = static_cast<uint32_t>(random_.below(kHostStreams));
       step.grid = parent().grid;
       step.block = parent().block;
-      const bool is_factor = form_ == Form::Factor || form_ == Form::WideFactor;
+      const bool is_factor = form_ == AddressForm::Factor || form_ == AddressForm::WideFactor;
       auto first = static_cast<uint32_t>(is_factor && random_.chance(70) ? 0 : random_.below(4));
       auto second = static_cast<uint32_t>(random_.below(has_blocks_ ? 2 : 5));
-      if (form_ == Form::LongRows && random_.chance(60)) second = first + 1;
-      if (form_ == Form::FarSteps) first = 0;
-      if (form_ == Form::FarRows) first = 1U << (62 - kFarShift - 2);
-      if (form_ == Form::Offsets && random_.chance(75)) first = offset_;
+      if (form_ == AddressForm::LongRows && random_.chance(60)) second = first + 1;
+      if (form_ == AddressForm::FarSteps) first = 0;
+      if (form_ == AddressForm::FarRows) first = 1U << (62 - kFarShift - 2);
+      if (form_ == AddressForm::Offsets && random_.chance(75)) first = offset_;
       step.arguments = {first, second, random_.number()};
       program_.steps.push_back(std::move(step));
     }
@@ -518,7 +481,7 @@ class AddressMaker {
 
   Random random_;
   Program program_;
-  Form form_ = Form::Loaded;
+  AddressForm form_ = AddressForm::Loaded;
   bool is_commuting_ = false, has_blocks_ = false;
   uint32_t multiple_ = 1;  // only threads whose number is a multiple launch
   uint32_t counter_ = 0;
