@@ -12,15 +12,6 @@ namespace klap::differential::random {
 
 namespace {
 
-constexpr uint32_t kIndex = 0, kOperand = 1, kExtra = 2, kBound = 3;  // the child's values
-constexpr uint32_t kFirst = 0, kSecond = 1;                           // the parent's values
-constexpr uint32_t kBlockCells = 512;
-constexpr uint32_t kTable = 1024;  // cells from here on hold numbers of cells, times 7
-
-// A word's number times 2^21 fits 32 bits for every thread of a block. With the offset that is shifted by so
-// much, all threads that launch come to 2^64.
-constexpr uint32_t kFarScale = 21, kFarShift = 38;
-
 class AddressMaker {
  public:
   AddressMaker(uint64_t seed, const Mix& mix) : random_(seed) {
@@ -47,6 +38,15 @@ class AddressMaker {
   }
 
  private:
+  static constexpr uint32_t kIndex = 0, kOperand = 1, kExtra = 2, kBound = 3;  // the child's values
+  static constexpr uint32_t kFirst = 0, kSecond = 1;                           // the parent's values
+  static constexpr uint32_t kBlockCells = 512;
+  static constexpr uint32_t kTable = 1024;  // cells from here on hold numbers of cells, times 7
+
+  // A word's number times 2^21 fits 32 bits for every thread of a block. With the offset that is shifted by
+  // so much, all threads that launch come to 2^64.
+  static constexpr uint32_t kFarScale = 21, kFarShift = 38;
+
   Kernel& parent() { return program_.kernels[0]; }
   Kernel& child() { return program_.kernels[1]; }
   template <class T>
