@@ -1,36 +1,12 @@
 // Loops as compilers leave them: unrolled, so that one loop's launches stand at several places; and launches
-// in branches of a loop, beside it, of several kernels and into several streams. A thread's launches keep one
-// order over all of these. Every launch's error is looked at. Children read what the one before wrote, by
-// pointers that promise nobody writes there.
-#include "case.h"
+// in branches of a loop, beside it, and of several kernels. A thread's launches keep one order over all of
+// these.
+#include "loop_threads.h"
 
-constexpr int kThreads = 40;
-constexpr int kBlocks = 2;
-constexpr int kMostRounds = 7;
 constexpr int kTile = 64;
 constexpr int kInvalidConfiguration = 9;
 
-// How often a thread goes round: also not at all.
-KLAP_SHARED constexpr int rounds_of(int thread) { return thread * 5 % (kMostRounds + 1); }
-KLAP_SHARED constexpr int follow_up(int value, int round) { return (value * 3 + round) % 1009; }
-KLAP_SHARED constexpr int branch_off(int value, int round) { return (value * 5 + 7 * round + 1) % 1009; }
-
 #ifdef __CUDACC__
-
-__device__ int own_index() { return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); }
-// What the last launch left behind, which is to be nothing.
-__device__ int error() { return 100 * cudaPeekAtLastError() + cudaGetLastError(); }
-
-__global__ void follow(const int* __restrict__ from, int* __restrict__ to, int round) {
-  if (threadIdx.x == 0) *to = follow_up(*from, round);
-}
-__global__ void branch(const int* __restrict__ from, int round, int* __restrict__ to) {
-  if (threadIdx.x == 5) *to = branch_off(*from, round);
-}
-__global__ void add(int* cell, int amount) { atomicAdd(cell, amount); }
-__global__ void add_once(int* cell, long long amount, int* other) {
-  if (threadIdx.x == 0) atomicAdd(blockIdx.x == 0 ? cell : other, static_cast<int>(amount));
-}
 
 // Four launches in a loop, one in the loop of what is left over.
 extern "C" __global__ void unrolled_parent(int* cells, int* codes) {
@@ -142,80 +118,6 @@ extern "C" __global__ void two_blocks_parent(int* cells, int* codes) {
   codes[own_index()] = code;
 }
 
-// Launches without any order beside others.
-extern "C" __global__ void mixed_streams_parent(int* cells, int* sums, int* codes) {
-  int* own = cells + own_index() * (kMostRounds + 1);
-  int code = 0;
-#pragma unroll 1
-  for (int i = 0; i < rounds_of(own_index()); ++i, ++own) {
-    add<<<1 + i % 3, 16, 0, cudaStreamFireAndForget>>>(sums + own_index(), i + 1);
-    code += error();
-    follow<<<1, 32>>>(own, own + 1, i);
-    code += error();
-  }
-  codes[own_index()] = code;
-}
-extern "C" __global__ void unordered_parent(int* sums, int* codes) {
-  int code = 0;
-#pragma unroll 2
-  for (int i = 0; i < rounds_of(own_index()); ++i) {
-    add<<<1 + i % 3, 16, 0, cudaStreamFireAndForget>>>(sums + own_index(), i + 1);
-    code += error();
-    add_once<<<2, 48, 0, cudaStreamFireAndForget>>>(sums + own_index(), 1000 * i, sums + own_index());
-    code += error();
-  }
-  codes[own_index()] = code;
-}
-// The stricter of two orders for both.
-extern "C" __global__ void two_orders_parent(int* cells, int* codes) {
-  int* own = cells + own_index() * 2 * (kMostRounds + 1);
-  int code = 0;
-#pragma unroll 1
-  for (int i = 0; i < rounds_of(own_index()); ++i, ++own) {
-    follow<<<1, 32>>>(own, own + 1, i);
-    code += error();
-    branch<<<1, 32, 0, cudaStreamPerThread>>>(own + kMostRounds + 1, i, own + kMostRounds + 2);
-    code += error();
-  }
-  codes[own_index()] = code;
-}
-
-// A stream for all rounds, in which the launches have an order; and a stream for each round, where they have
-// none. The streams are gone before what was launched into them can be taken back.
-extern "C" __global__ void own_streams_parent(int* cells, int* codes) {
-  int* own = cells + own_index() * 2 * (kMostRounds + 1);
-  int code = 0;
-  cudaStream_t one = nullptr, other = nullptr;
-  code += cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking);
-  code += cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
-#pragma unroll 1
-  for (int i = 0; i < rounds_of(own_index()); ++i, ++own) {
-    follow<<<1, 32, 0, one>>>(own, own + 1, i);
-    code += error();
-    branch<<<1, 32, 0, other>>>(own + kMostRounds + 1, i, own + kMostRounds + 2);
-    code += error();
-  }
-  cudaStreamDestroy(one);
-  cudaStreamDestroy(other);
-  codes[own_index()] = code;
-}
-extern "C" __global__ void streams_anew_parent(int* sums, int* codes) {
-  int code = 0;
-#pragma unroll 1
-  for (int i = 0; i < rounds_of(own_index()); ++i) {
-    cudaStream_t stream = nullptr;
-    code += cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-    if (i % 2 == 0) {
-      add<<<1 + i % 3, 16, 0, stream>>>(sums + own_index(), i + 1);
-    } else {
-      add_once<<<2, 48, 0, stream>>>(sums + own_index(), 1000 * i, sums + own_index());
-    }
-    code += error();
-    cudaStreamDestroy(stream);
-  }
-  codes[own_index()] = code;
-}
-
 // One launch in four has a grid of nothing, at either place.
 extern "C" __global__ void refused_sites_parent(int* cells, int* codes) {
   int* own = cells + own_index() * (2 * kMostRounds + 1);
@@ -268,33 +170,6 @@ extern "C" __global__ void updating_sites_parent(int* cells) {
 }
 
 #else
-
-namespace {
-
-constexpr int kAll = kThreads * kBlocks;
-
-using klap::differential::Builder;
-
-// Cells of `size` for each thread, the first of which is set.
-std::vector<int> starts(int size) {
-  std::vector<int> cells(static_cast<size_t>(kAll * size));
-  for (int t = 0; t < kAll; ++t) cells[static_cast<size_t>(t * size)] = t + 5;
-  return cells;
-}
-
-std::vector<int> no_errors() { return std::vector<int>(kAll, 0); }
-
-template <class... Arguments>
-void launch(Builder& c, const char* parent, Arguments... arguments) {
-  c.launch(parent, {kBlocks, 1, 1}, {kThreads, 1, 1}, arguments...);
-}
-
-void in_loop(Builder& c, const char* parent, const char* by_warp = "rewritten") {
-  c.rewritten(parent);
-  c.by_warp(by_warp);
-}
-
-}  // namespace
 
 KLAP_CASE(loop_unrolled, "launches of one loop that stand at several places overtake each other") {
   std::vector<int> after = starts(kMostRounds + 1), codes(static_cast<size_t>(kAll * kMostRounds), -1);
@@ -409,80 +284,6 @@ KLAP_CASE(loop_two_blocks, "a child runs with another launch's block") {
   launch(c, "two_blocks_parent", c.address(cells), c.address(errors));
   in_loop(c, "two_blocks_parent");
   c.children_never_meet();
-}
-
-KLAP_CASE(loop_mixed_streams, "launches without an order break the order of others, or are lost") {
-  std::vector<int> after = starts(kMostRounds + 1), sums(kAll);
-  for (int t = 0; t < kAll; ++t) {
-    int* const own = &after[static_cast<size_t>(t * (kMostRounds + 1))];
-    for (int i = 0; i < rounds_of(t); ++i) {
-      own[i + 1] = follow_up(own[i], i);
-      sums[static_cast<size_t>(t)] += 16 * (1 + i % 3) * (i + 1);
-    }
-  }
-  const auto cells = c.buffer("cells", starts(kMostRounds + 1), after);
-  const auto added = c.buffer("sums", std::vector<int>(kAll), sums);
-  const auto errors = c.buffer("codes", std::vector<int>(kAll, -1), no_errors());
-  launch(c, "mixed_streams_parent", c.address(cells), c.address(added), c.address(errors));
-  in_loop(c, "mixed_streams_parent");
-  c.children_never_meet();
-}
-
-KLAP_CASE(loop_unordered_sites, "children of two kernels without an order are lost, or run twice") {
-  std::vector<int> sums(kAll);
-  for (int t = 0; t < kAll; ++t) {
-    for (int i = 0; i < rounds_of(t); ++i)
-      sums[static_cast<size_t>(t)] += 16 * (1 + i % 3) * (i + 1) + 2 * 1000 * i;
-  }
-  const auto added = c.buffer("sums", std::vector<int>(kAll), sums);
-  const auto errors = c.buffer("codes", std::vector<int>(kAll, -1), no_errors());
-  launch(c, "unordered_parent", c.address(added), c.address(errors));
-  in_loop(c, "unordered_parent");
-}
-
-KLAP_CASE(loop_two_orders, "launches into two streams that have an order each lose it") {
-  constexpr int kLinks = kMostRounds + 1;
-  std::vector<int> after = starts(2 * kLinks);
-  for (int t = 0; t < kAll; ++t) {
-    int* const own = &after[static_cast<size_t>(t * 2 * kLinks)];
-    for (int i = 0; i < rounds_of(t); ++i) {
-      own[i + 1] = follow_up(own[i], i);
-      own[kLinks + i + 1] = branch_off(own[kLinks + i], i);
-    }
-  }
-  const auto cells = c.buffer("cells", starts(2 * kLinks), after);
-  const auto errors = c.buffer("codes", std::vector<int>(kAll, -1), no_errors());
-  launch(c, "two_orders_parent", c.address(cells), c.address(errors));
-  in_loop(c, "two_orders_parent", "some");
-  c.children_never_meet();
-}
-
-KLAP_CASE(loop_own_streams, "launches of a loop into a stream that the thread created lose their order") {
-  constexpr int kLinks = kMostRounds + 1;
-  std::vector<int> after = starts(2 * kLinks);
-  for (int t = 0; t < kAll; ++t) {
-    int* const own = &after[static_cast<size_t>(t * 2 * kLinks)];
-    for (int i = 0; i < rounds_of(t); ++i) {
-      own[i + 1] = follow_up(own[i], i);
-      own[kLinks + i + 1] = branch_off(own[kLinks + i], i);
-    }
-  }
-  const auto cells = c.buffer("cells", starts(2 * kLinks), after);
-  const auto errors = c.buffer("codes", std::vector<int>(kAll, -1), no_errors());
-  launch(c, "own_streams_parent", c.address(cells), c.address(errors));
-  in_loop(c, "own_streams_parent", "stream-unsupported");
-}
-
-KLAP_CASE(loop_streams_anew, "launches of a loop into streams of their own are lost, or run twice") {
-  std::vector<int> sums(kAll);
-  for (int t = 0; t < kAll; ++t) {
-    for (int i = 0; i < rounds_of(t); ++i)
-      sums[static_cast<size_t>(t)] += i % 2 == 0 ? 16 * (1 + i % 3) * (i + 1) : 2 * 1000 * i;
-  }
-  const auto added = c.buffer("sums", std::vector<int>(kAll), sums);
-  const auto errors = c.buffer("codes", std::vector<int>(kAll, -1), no_errors());
-  launch(c, "streams_anew_parent", c.address(added), c.address(errors));
-  in_loop(c, "streams_anew_parent", "stream-unsupported");
 }
 
 KLAP_CASE(loop_refused_sites,
