@@ -1,0 +1,168 @@
+// Settings of the whole process: the config file, the log, the cache, statistics, and how images are linked.
+#include <filesystem>
+
+#include "effects.h"
+
+namespace klap::settings_test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class ProcessEffects : public Effects {
+ public:
+  using Effect = void (ProcessEffects::*)();
+  static const std::map<std::string, Effect>& table();
+
+ protected:
+  void config_file() {
+    EXPECT_FALSE(run({config("[defaults]\ngranularity = \"none\"\n")}).redirected());
+    EXPECT_THAT(run({"KLAP_CONFIG=" + path("absent.toml")}).err, HasSubstr("absent.toml: cannot open"));
+  }
+  void log_level() {
+    EXPECT_EQ(run().err, "");
+    EXPECT_THAT(run({"KLAP_LOG=info"}).err,
+                HasSubstr("parent(int*, int) launches child(int*, int): aggregated at grid"));
+    EXPECT_THAT(run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid"}).err, HasSubstr("left: block-not-constant"));
+  }
+  void log_file() {
+    const std::vector<std::string> settings{"KLAP_LOG=info", "KLAP_LOG_FILE=" + path("log-%p.txt")};
+    EXPECT_EQ(run(settings).err, "");
+    run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid", "KLAP_LOG_FILE=" + path("log.txt")});
+    const size_t once = cli_test::read(path("log.txt")).size();
+    run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid", "KLAP_LOG_FILE=" + path("log.txt")});
+    EXPECT_GE(cli_test::read(path("log.txt")).size(), 2 * once - 20) << "appended";
+    EXPECT_THAT(cli_test::read(path("log.txt")), HasSubstr("left: block-not-constant"));
+    size_t with_process = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(path(""))) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with("log-") && name != "log-%p.txt") ++with_process;
+    }
+    EXPECT_EQ(with_process, 1);
+  }
+  void disable() {
+    const Outcome outcome = run({"KLAP_DISABLE=1"});
+    EXPECT_EQ(outcome.launched, std::vector<std::string>{"_Z6parentPii"});
+    EXPECT_EQ(outcome.stats, nullptr);
+  }
+  std::string cache_use(const std::string& setting) {
+    return run({setting}).stats["modules"][0]["cache"].get<std::string>();
+  }
+  void cache_dir() {
+    EXPECT_EQ(cache_use("KLAP_CACHE_DIR=" + path("kept")), "miss");
+    EXPECT_FALSE(std::filesystem::is_empty(path("kept")));
+    EXPECT_EQ(cache_use("KLAP_CACHE_DIR=" + path("kept")), "hit");
+    EXPECT_EQ(cache_use("KLAP_CACHE_DIR=" + path("other")), "miss");
+  }
+  void cache_max_size() {
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(cache_use("KLAP_CACHE_MAX_SIZE=1K"), "miss") << "does not fit";
+    EXPECT_EQ(cache_use("KLAP_CACHE_MAX_SIZE=8M"), "miss");
+    EXPECT_EQ(cache_use("KLAP_CACHE_MAX_SIZE=8M"), "hit");
+  }
+  void cache_disable() {
+    EXPECT_EQ(cache_use("KLAP_CACHE_DISABLE=0"), "miss");
+    EXPECT_EQ(cache_use("KLAP_CACHE_DISABLE=1"), "off");
+    EXPECT_EQ(cache_use("KLAP_CACHE_DISABLE=0"), "hit");
+  }
+  void dump_dir() {
+    run({"KLAP_DUMP_DIR=" + path("dump")});
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path("dump"))) {
+      names.push_back(entry.path().filename());
+    }
+    EXPECT_THAT(names, testing::IsSupersetOf({"unit0.ptx", "linked.cubin"}));
+  }
+  void stats() {
+    EXPECT_EQ(run({"KLAP_STATS="}).stats, nullptr);
+    const Outcome outcome = run({"KLAP_GRANULARITY=grid"});
+    EXPECT_EQ(outcome.stats["launches"]["redirected"]["_Z6parentPii"], 1);
+    EXPECT_EQ(outcome.stats["sites"]["left"]["block-not-constant"], 1);
+  }
+  void linker() {
+    EXPECT_EQ(run({"KLAP_LINKER=nvjitlink", "KLAP_GRANULARITY=grid"}).stats["modules"][0]["how"],
+              "rewritten");
+    const std::string how = run({"KLAP_LINKER=driver", "KLAP_GRANULARITY=grid"}).stats["modules"][0]["how"];
+    EXPECT_THAT(how, testing::HasSubstr("the driver's linker")) << "this driver cannot link";
+  }
+  // The launches that are left are still there, but not CUDA's functions for them.
+  void device_runtime() {
+    const auto image = [&](const std::string& setting) {
+      run({"KLAP_DUMP_DIR=" + path(setting), "KLAP_LOG=warn", setting});
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(path(setting)))
+        if (entry.path().filename() == "linked.cubin") return cli_test::read(entry.path());
+      return std::string();
+    };
+    EXPECT_THAT(image("KLAP_DEVICE_RUNTIME=1"), HasSubstr("cudaCDP2"));
+    const std::string without = image("KLAP_DEVICE_RUNTIME=0");
+    EXPECT_THAT(without, HasSubstr("_Z6parentPii"));
+    EXPECT_THAT(without, Not(HasSubstr("cudaCDP2")));
+    EXPECT_EQ(cache_use("KLAP_DEVICE_RUNTIME=1"), "miss");
+    EXPECT_EQ(cache_use("KLAP_DEVICE_RUNTIME=0"), "miss") << "another image";
+    EXPECT_EQ(cache_use("KLAP_DEVICE_RUNTIME=0"), "hit");
+    EXPECT_TRUE(run({"KLAP_DEVICE_RUNTIME=0"}).redirected());
+  }
+  void count_children() {
+    EXPECT_TRUE(run({"KLAP_COUNT_CHILDREN=1"}).stats["children_aggregated"].is_number());
+    const auto uncounted = run({"KLAP_COUNT_CHILDREN=0"});
+    EXPECT_TRUE(uncounted.redirected());
+    EXPECT_EQ(uncounted.stats["children_aggregated"], nullptr);
+  }
+  void timing() {
+    EXPECT_EQ(run().stats["gpu_ms"], nullptr);
+    const nlohmann::json times = run({"KLAP_TIMING=1"}).stats["gpu_ms"];
+    EXPECT_EQ(times["launches"]["_Z6parentPii"], 1);
+    EXPECT_EQ(times["parents"]["_Z6parentPii"], 1.5) << "what the fake driver says of any two events";
+    EXPECT_EQ(times["consumers"]["_Z6parentPii"], 1.5);
+  }
+};
+
+const std::map<std::string, ProcessEffects::Effect>& ProcessEffects::table() {
+  static const std::map<std::string, Effect> effects{
+      {"KLAP_CONFIG", &ProcessEffects::config_file},
+      {"KLAP_LOG", &ProcessEffects::log_level},
+      {"KLAP_LOG_FILE", &ProcessEffects::log_file},
+      {"KLAP_DISABLE", &ProcessEffects::disable},
+      {"KLAP_CACHE_DIR", &ProcessEffects::cache_dir},
+      {"KLAP_CACHE_MAX_SIZE", &ProcessEffects::cache_max_size},
+      {"KLAP_CACHE_DISABLE", &ProcessEffects::cache_disable},
+      {"KLAP_DUMP_DIR", &ProcessEffects::dump_dir},
+      {"KLAP_STATS", &ProcessEffects::stats},
+      {"KLAP_LINKER", &ProcessEffects::linker},
+      {"KLAP_DEVICE_RUNTIME", &ProcessEffects::device_runtime},
+      {"KLAP_COUNT_CHILDREN", &ProcessEffects::count_children},
+      {"KLAP_TIMING", &ProcessEffects::timing},
+  };
+  return effects;
+}
+
+TEST_P(ProcessEffects, Show) { (this->*table().at(GetParam()))(); }
+
+INSTANTIATE_TEST_SUITE_P(Process, ProcessEffects, testing::ValuesIn(places_of(ProcessEffects::table())),
+                         name_of_place);
+
+// The log file cannot be written: one warning, and the log goes where it went before.
+class LogFile : public Preloaded {};
+
+TEST_F(LogFile, ThatCannotBeOpenedIsOneWarning) {
+  const Outcome outcome = run({"KLAP_LOG_FILE=" + path("absent/log.txt")});
+  EXPECT_EQ(outcome.err, "klap: warning: the log stays on standard error: " + path("absent/log.txt") +
+                             ": cannot append: No such file or directory\n");
+  EXPECT_TRUE(outcome.redirected());
+  EXPECT_THAT(run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid", "KLAP_LOG_FILE=" + path("absent/log.txt")}).err,
+              HasSubstr("left: block-not-constant"));
+}
+
+TEST_F(LogFile, ThatFillsUpIsOneWarning) {
+  const Outcome outcome = run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid", "KLAP_LOG_FILE=/dev/full"});
+  EXPECT_THAT(outcome.err,
+              testing::StartsWith("klap: warning: /dev/full: cannot write the log: No space left"));
+  EXPECT_EQ(outcome.err.find("cannot write the log", 60), std::string::npos) << "once";
+  EXPECT_THAT(outcome.err, HasSubstr("left: block-not-constant")) << "no line is lost";
+  EXPECT_TRUE(outcome.redirected());
+}
+
+}  // namespace
+
+std::vector<std::string> process_places() { return places_of(ProcessEffects::table()); }
+
+}  // namespace klap::settings_test
