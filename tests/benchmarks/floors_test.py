@@ -14,7 +14,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from run_test import KLAP_PTX, ROOT, WithPrograms  # noqa: E402
+from made_up_programs import KLAP_PTX, ROOT, WithPrograms  # noqa: E402
 from harness import costs, floors, results  # noqa: E402
 
 HEADER = {"device": "made up", "driver": "1", "toolkit": "2", "commit": "abc", "date": "2026-01-01T00:00:00+00:00"}
