@@ -147,12 +147,8 @@ class ParentMaker {
   void add_turns(uint32_t k) {
     Kernel& kernel = plan_.program.kernels[k];
     Statement s = plan_.turns(kernel, launches(k, {}), true);
-    bool all_order_memory = orders_memory(s.turns.relation);
-    for_each(kernel.body, [&](const Statement& before) {
-      if (before.kind == Kind::Turns)
-        all_order_memory = all_order_memory && orders_memory(before.turns.relation);
-    });
-    if (all_order_memory && !s.turns.is_reversed && !plan_.is_commuting && random_.chance(20)) {
+    all_order_memory_ = all_order_memory_ && orders_memory(s.turns.relation);
+    if (all_order_memory_ && !s.turns.is_reversed && !plan_.is_commuting && random_.chance(20)) {
       plan_.reads_cells = true;
       // The first one writes what the children of the others find.
       const uint32_t result = kernel.variables++;
@@ -366,7 +362,8 @@ class ParentMaker {
   Random& random_;
   const Mix& mix_;
   bool is_lone_block_ = false;
-  uint32_t fetched_ = ~0U;  // the variable that holds what was loaded, if there is one
+  bool all_order_memory_ = true;  // all turns of the kernel so far
+  uint32_t fetched_ = ~0U;        // the variable that holds what was loaded, if there is one
 };
 
 }  // namespace

@@ -12,10 +12,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 
 #include "case_file.h"
 #include "random/campaign.h"
 #include "random/program_case.h"
+#include "support/error.h"
 
 namespace klap::differential::random {
 
@@ -83,7 +85,11 @@ int main_or_throw(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
-  if (!plan.faulty_library.empty()) plan.most_failures = 1;
+  if (!plan.faulty_library.empty()) {
+    if (!std::filesystem::exists(plan.faulty_library))
+      throw Error(ErrorCode::Config, "there is no library " + plan.faulty_library.string());
+    plan.most_failures = 1;
+  }
   for (const std::string& setting : settings) {
     const size_t equals = std::min(setting.find('='), setting.size());
     plan.settings[setting.substr(0, equals)] = equals < setting.size() ? setting.substr(equals + 1) : "";
