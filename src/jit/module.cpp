@@ -12,6 +12,7 @@
 #include "jit/cache/memory_cache.h"
 #include "jit/generate/build.h"
 #include "jit/generate/retarget.h"
+#include "jit/plan/find_device_memory.h"
 #include "jit/plan/plan.h"
 #include "jit/strategy/promotion_plan.h"
 #include "support/error.h"

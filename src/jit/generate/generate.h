@@ -9,7 +9,7 @@
 #include "jit/data/stage.h"
 #include "jit/data/timings.h"
 #include "jit/data/variant.h"
-#include "jit/plan/planned.h"
+#include "jit/planned/planned.h"
 #include "transform/aggregate/unit.h"
 
 namespace klap::jit {

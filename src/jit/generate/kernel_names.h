@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "jit/plan/planned.h"
+#include "jit/planned/planned.h"
 
 namespace klap::jit {
 

@@ -8,6 +8,7 @@
 
 #include "jit/compile/toolchain.h"
 #include "jit/generate/kernel_names.h"
+#include "jit/generate/memory_unit.h"
 #include "jit/plan/options.h"
 #include "support/error.h"
 #include "transform/aggregate/no_runtime.h"

@@ -11,7 +11,7 @@
 #include "jit/data/request.h"
 #include "jit/data/unit.h"
 #include "jit/generate/generate.h"
-#include "jit/plan/planned.h"
+#include "jit/planned/planned.h"
 
 namespace klap::jit {
 

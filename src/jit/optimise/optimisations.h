@@ -10,8 +10,8 @@
 #include <span>
 #include <string_view>
 
-#include "jit/plan/facts.h"
-#include "jit/plan/planned.h"
+#include "jit/planned/child_facts.h"
+#include "jit/planned/planned.h"
 
 namespace klap::jit {
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "jit/strategy/promotion_plan.h"
 #include "support/demangle.h"
 
 namespace klap::jit {

@@ -5,7 +5,7 @@
 
 #include "jit/data/remark.h"
 #include "jit/data/site_info.h"
-#include "jit/plan/planned.h"
+#include "jit/planned/planned.h"
 
 namespace klap::jit {
 

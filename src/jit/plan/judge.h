@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "jit/plan/order_plan.h"
-#include "jit/plan/planned.h"
+#include "jit/planned/planned.h"
 
 namespace klap::jit {
 

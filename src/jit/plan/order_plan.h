@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "analysis/order/launch_order.h"
-#include "jit/plan/planned.h"
+#include "jit/planned/planned.h"
 
 namespace klap::jit {
 

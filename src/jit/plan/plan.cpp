@@ -11,9 +11,11 @@
 #include "analysis/values/values.h"
 #include "jit/optimise/optimisations.h"
 #include "jit/plan/describe.h"
-#include "jit/plan/facts.h"
+#include "jit/plan/find_site_options.h"
 #include "jit/plan/judge.h"
 #include "jit/plan/remark_text.h"
+#include "jit/planned/child_facts.h"
+#include "jit/strategy/promotion_plan.h"
 #include "ptx/dialect.h"
 
 namespace klap::jit {

@@ -6,7 +6,7 @@
 #include "jit/data/request.h"
 #include "jit/data/timings.h"
 #include "jit/data/unit.h"
-#include "jit/plan/planned.h"
+#include "jit/planned/planned.h"
 
 namespace klap::jit {
 

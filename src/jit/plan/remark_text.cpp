@@ -10,7 +10,7 @@
 #include "analysis/facts/launch_shape.h"
 #include "analysis/legality/chaining.h"
 #include "analysis/order/single_thread.h"
-#include "jit/plan/facts.h"
+#include "jit/planned/child_facts.h"
 #include "transform/aggregate/warp.h"
 
 namespace klap::jit {

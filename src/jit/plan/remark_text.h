@@ -2,7 +2,7 @@
 // readers know the program, not this library.
 #pragma once
 
-#include "jit/plan/planned.h"
+#include "jit/planned/planned.h"
 
 namespace klap::jit {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "jit/plan/planned.h"
+#include "jit/planned/planned.h"
 
 namespace klap::jit {
 

@@ -7,22 +7,14 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "analysis/promotion/promotion.h"
-#include "jit/plan/site_options.h"
-#include "transform/promotion/promoted_shape.h"
+#include "jit/planned/planned.h"
 
 namespace klap::jit {
 
 // SiteRemark::granularity of a site that is promoted.
 inline constexpr char kPromotion[] = "promotion";
-
-struct PlannedPromotion {
-  std::shared_ptr<const analysis::ChainFacts> chain;
-  transform::PromotedShape shape;
-  std::vector<std::string> notes;  // on what stands against better modes
-};
 
 struct PromotionVerdict {
   std::shared_ptr<const PlannedPromotion> promotion;  // null where there is an objection

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "jit/plan/planned.h"
+#include "jit/planned/planned.h"
 
 namespace klap::jit {
 

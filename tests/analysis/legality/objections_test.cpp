@@ -388,7 +388,7 @@ std::vector<std::string> all_sentences() {
     for (auto& s : sentences_of(source / "analysis" / (std::string(name) + ".cpp"))) all.push_back(s);
   }
   for (auto& s : sentences_of(source / "jit/plan/plan.cpp")) all.push_back(s);
-  for (auto& s : sentences_of(source / "jit/plan/planned.cpp")) all.push_back(s);
+  for (auto& s : sentences_of(source / "jit/planned/planned.cpp")) all.push_back(s);
   for (auto& s : sentences_of(source / "jit/plan/order_plan.cpp")) all.push_back(s);
   for (auto& s : sentences_of(source / "jit/plan/remark_text.cpp")) all.push_back(s);
   for (const auto& entry : std::filesystem::recursive_directory_iterator(source / "analysis")) {

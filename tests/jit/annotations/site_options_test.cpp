@@ -1,10 +1,9 @@
 // Who decides how a launch goes: the order of precedence, and what becomes of options that contradict each
 // other.
-#include "jit/plan/site_options.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "jit/plan/find_site_options.h"
 #include "support/file.h"
 
 namespace klap::jit {

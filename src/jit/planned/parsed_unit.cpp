@@ -1,4 +1,4 @@
-#include "jit/plan/parsed_unit.h"
+#include "jit/planned/parsed_unit.h"
 
 #include <algorithm>
 #include <iterator>

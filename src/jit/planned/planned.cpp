@@ -1,4 +1,4 @@
-#include "jit/plan/planned.h"
+#include "jit/planned/planned.h"
 
 #include <fmt/format.h>
 

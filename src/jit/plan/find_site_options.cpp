@@ -1,14 +1,18 @@
-#include "jit/plan/site_options.h"
+#include "jit/plan/find_site_options.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <optional>
+#include <string>
 #include <string_view>
 
-#include "jit/plan/parsed_unit.h"
+#include "analysis/legality/annotations.h"
 #include "jit/plan/program_hints.h"
+#include "jit/planned/parsed_unit.h"
 #include "settings/config.h"
 #include "settings/table.h"
 

@@ -14,16 +14,24 @@
 #include "analysis/legality/chaining.h"
 #include "analysis/legality/feeding.h"
 #include "analysis/optimise/own_children.h"
+#include "analysis/promotion/promotion.h"
 #include "jit/data/remark.h"
 #include "jit/data/request.h"
 #include "jit/data/unit.h"
-#include "jit/plan/device_memory.h"
-#include "jit/plan/parsed_unit.h"
-#include "jit/plan/site_options.h"
-#include "jit/strategy/promotion_plan.h"
+#include "jit/planned/device_memory.h"
+#include "jit/planned/parsed_unit.h"
+#include "jit/planned/site_options.h"
 #include "transform/aggregate/consumer_shape.h"
+#include "transform/promotion/promoted_shape.h"
 
 namespace klap::jit {
+
+// A chain of launches that becomes one resident kernel.
+struct PlannedPromotion {
+  std::shared_ptr<const analysis::ChainFacts> chain;
+  transform::PromotedShape shape;
+  std::vector<std::string> notes;  // on what stands against better modes
+};
 
 // A site that will be rewritten. Where launches are put off, all sites of a parent are, or none.
 struct PlannedSite {

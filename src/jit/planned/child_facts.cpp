@@ -1,4 +1,4 @@
-#include "jit/plan/facts.h"
+#include "jit/planned/child_facts.h"
 
 #include <fmt/format.h>
 

@@ -9,37 +9,17 @@
 // none frees what this one took, nor the other way round.
 #pragma once
 
-#include <cstddef>
-#include <set>
-#include <string>
 #include <vector>
 
 #include "jit/data/remark.h"
 #include "jit/data/request.h"
 #include "jit/data/unit.h"
+#include "jit/planned/planned.h"
 
 namespace klap::jit {
 
-struct Plan;
-
-struct DeviceMemory {
-  std::set<size_t> units;    // that mention the functions
-  bool has_runtime = false;  // cudaMalloc or cudaFree among them
-  std::string tag;           // of the module, in the names of its functions
-  std::string objection;     // why it is not done; empty if it is
-
-  [[nodiscard]] bool is_aggregated() const { return !units.empty() && objection.empty(); }
-  // The unit's code goes into the link as PTX.
-  [[nodiscard]] bool changes(size_t unit) const { return is_aggregated() && units.contains(unit); }
-};
-
 // Looks through all units, if the settings ask for it.
 DeviceMemory find_device_memory(const Program& program, const Request& request, Plan& plan);
-
-// A unit's PTX with the module's functions.
-std::string with_own_memory(const std::string& ptx, const DeviceMemory& memory, const std::string& name);
-// The unit that defines them. Throws Error(Toolchain).
-std::string device_memory_unit(const DeviceMemory& memory);
 
 // Says at the first site that is rewritten, else at the first, what became of it; nothing where it was not
 // asked for or no unit takes memory. `is_built`: some launch is rewritten.

@@ -1,4 +1,4 @@
-#include "jit/plan/device_memory.h"
+#include "jit/plan/find_device_memory.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,12 +8,9 @@
 
 #include "analysis/launches/device_memory.h"
 #include "analysis/legality/unit_checks.h"
-#include "jit/compile/templates.h"
 #include "jit/plan/options.h"
-#include "jit/plan/planned.h"
 #include "support/error.h"
 #include "support/hash.h"
-#include "transform/aggregate/device_memory.h"
 
 namespace klap::jit {
 namespace {
@@ -108,36 +105,10 @@ class Finder {
   DeviceMemory out_;
 };
 
-std::string own_name(std::string_view function, const DeviceMemory& memory) {
-  return fmt::format("{}$klap_{}", function, memory.tag);
-}
-
 }  // namespace
 
 DeviceMemory find_device_memory(const Program& program, const Request& request, Plan& plan) {
   return is_asked(request) ? Finder(program, request, plan).find() : DeviceMemory();
-}
-
-std::string with_own_memory(const std::string& ptx, const DeviceMemory& memory, const std::string& name) {
-  transform::FunctionNames names;
-  for (const auto& functions : {kHeapFunctions, kRuntimeHeapFunctions}) {
-    for (const std::string_view function : functions) names.emplace(function, own_name(function, memory));
-  }
-  return transform::with_functions(ptx, names, name);
-}
-
-std::string device_memory_unit(const DeviceMemory& memory) {
-  const transform::FunctionNames names = {
-      {"__klap_malloc", own_name(kHeapFunctions[0], memory)},
-      {"__klap_free", own_name(kHeapFunctions[1], memory)},
-      {"__klap_runtime_malloc", own_name(kRuntimeHeapFunctions[0], memory)},
-      {"__klap_runtime_free", own_name(kRuntimeHeapFunctions[1], memory)},
-      {"__klap_native_malloc", std::string(kHeapFunctions[0])},
-      {"__klap_native_free", std::string(kHeapFunctions[1])},
-      {"__klap_native_runtime_malloc", std::string(kRuntimeHeapFunctions[0])},
-      {"__klap_native_runtime_free", std::string(kRuntimeHeapFunctions[1])}};
-  const auto unit = device_memory_template(memory.has_runtime);
-  return transform::with_functions(unit->source, names, unit->name);
 }
 
 void note_device_memory(const Plan& plan, std::vector<SiteRemark>& remarks, bool is_built) {
