@@ -149,6 +149,22 @@ std::vector<std::string> feed_options(const transform::ConsumerShape& shape) {
   return options;
 }
 
+// Options of all consumers that run one kernel from a queue.
+std::vector<std::string> one_child_options(const transform::ConsumerShape& shape) {
+  std::vector<std::string> options = shape_options(shape);
+  if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
+  add_leaving(options, shape);
+  return options;
+}
+
+// Options of such a consumer that the host launches.
+std::vector<std::string> host_consumer_options(const transform::ConsumerShape& shape) {
+  std::vector<std::string> options = one_child_options(shape);
+  if (shape.awaits_parent) options.emplace_back("-DKLAP_AWAIT_PARENT");
+  if (shape.two_heads) options.emplace_back("-DKLAP_TWO_HEADS");
+  return options;
+}
+
 // The child's block is not among them.
 std::vector<std::string> warp_options(const transform::ConsumerShape& shape) {
   std::vector<std::string> options = layout_options(shape.layout);
@@ -174,7 +190,7 @@ std::shared_ptr<const ptx::Module> record_template(const transform::ConsumerShap
 }
 
 std::shared_ptr<const ptx::Module> record_sizes_template(const transform::ConsumerShape& shape,
-                                                         uint32_t group_blocks) {
+                                                         uint32_t group_blocks, bool by_warps) {
   std::vector<std::string> options = layout_options(shape.layout);
   add_group(options, group_blocks);
   add_flat(options, shape);
@@ -182,16 +198,16 @@ std::shared_ptr<const ptx::Module> record_sizes_template(const transform::Consum
   options.push_back(fmt::format("-DKLAP_MOST_THREADS={}", shape.most_child_threads()));
   options.push_back(fmt::format("-DKLAP_SHARED_ROOM={}", shape.most_shared_bytes()));
   if (shape.blocks_differ() && !shape.flat)
-    options.emplace_back(shape.exact ? "-DKLAP_KEEP_THREADS" : "-DKLAP_IN_WARPS");
+    options.emplace_back(by_warps ? "-DKLAP_IN_WARPS" : "-DKLAP_KEEP_THREADS");
   if (shape.sizes && shape.sizes->shared_differs()) options.emplace_back("-DKLAP_KEEP_SHARED");
   return compiled("aggregate/record_sizes.cu", options);
 }
 
 std::shared_ptr<const ptx::Module> feed_record_template(const transform::ConsumerShape& shape,
-                                                        uint32_t group_blocks) {
+                                                        uint32_t group_blocks, bool children_launch) {
   std::vector<std::string> options = layout_options(shape.layout);
   add_group(options, group_blocks);
-  if (shape.feeds) options.emplace_back("-DKLAP_FEEDS");
+  if (children_launch) options.emplace_back("-DKLAP_FEEDS");
   return compiled("worklist/feed_record.cu", options);
 }
 
@@ -209,35 +225,42 @@ std::shared_ptr<const ptx::Module> chain_record_template(const transform::Consum
   return compiled("loop_launches/chain_record.cu", options);
 }
 
-std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape) {
-  if (shape.lanes != 0) {
-    std::vector<std::string> options = warp_options(shape);
-    if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
-    return compiled("warp/warp.cu", options);
-  }
-  if (shape.feeds) {
-    std::vector<std::string> options = feed_options(shape);
-    options.push_back(fmt::format("-DKLAP_TAKES={}", shape.takes));
-    if (shape.apart) options.emplace_back("-DKLAP_APART");
-    if (shape.has_own_extents()) options.emplace_back("-DKLAP_OWN_BLOCK");
-    add_room(options, shape);
-    return compiled("worklist/feed.cu", options);
-  }
-  if (shape.chain == transform::Chain::InOrder)
-    return compiled("loop_launches/ordered.cu", feed_options(shape));
-  if (shape.chain == transform::Chain::AnyOrder)
-    return compiled("loop_launches/chain.cu", feed_options(shape));
-  std::vector<std::string> options = shape_options(shape);
+std::shared_ptr<const ptx::Module> warp_consumer_template(const transform::ConsumerShape& shape) {
+  std::vector<std::string> options = warp_options(shape);
   if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
-  add_leaving(options, shape);
-  if (shape.exact) return compiled("aggregate/exact.cu", options);
-  if (shape.awaits_parent) options.emplace_back("-DKLAP_AWAIT_PARENT");
-  if (shape.two_heads) options.emplace_back("-DKLAP_TWO_HEADS");
-  if (shape.flat) {
-    options.push_back(fmt::format("-DKLAP_THREADS={}", shape.flat_threads));
-    if (shape.in_one_row()) options.emplace_back("-DKLAP_ONE_ROW");
-    return compiled("aggregate/consumer_flat.cu", options);
-  }
+  return compiled("warp/warp.cu", options);
+}
+
+std::shared_ptr<const ptx::Module> worklist_consumer_template(const transform::ConsumerShape& shape) {
+  std::vector<std::string> options = feed_options(shape);
+  options.push_back(fmt::format("-DKLAP_TAKES={}", shape.takes));
+  if (shape.apart) options.emplace_back("-DKLAP_APART");
+  if (shape.has_own_extents()) options.emplace_back("-DKLAP_OWN_BLOCK");
+  add_room(options, shape);
+  return compiled("worklist/feed.cu", options);
+}
+
+std::shared_ptr<const ptx::Module> ordered_consumer_template(const transform::ConsumerShape& shape) {
+  return compiled("loop_launches/ordered.cu", feed_options(shape));
+}
+
+std::shared_ptr<const ptx::Module> loop_consumer_template(const transform::ConsumerShape& shape) {
+  return compiled("loop_launches/chain.cu", feed_options(shape));
+}
+
+std::shared_ptr<const ptx::Module> exact_consumer_template(const transform::ConsumerShape& shape) {
+  return compiled("aggregate/exact.cu", one_child_options(shape));
+}
+
+std::shared_ptr<const ptx::Module> flat_consumer_template(const transform::ConsumerShape& shape) {
+  std::vector<std::string> options = host_consumer_options(shape);
+  options.push_back(fmt::format("-DKLAP_THREADS={}", shape.flat_threads));
+  if (shape.in_one_row()) options.emplace_back("-DKLAP_ONE_ROW");
+  return compiled("aggregate/consumer_flat.cu", options);
+}
+
+std::shared_ptr<const ptx::Module> packed_consumer_template(const transform::ConsumerShape& shape) {
+  std::vector<std::string> options = host_consumer_options(shape);
   options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));
   add_room(options, shape);
   if (shape.together == analysis::Together::Warps) options.emplace_back("-DKLAP_WARPS_TOGETHER");
@@ -246,10 +269,10 @@ std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerSh
 }
 
 std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape,
-                                                  uint32_t group_blocks, bool in_order) {
+                                                  uint32_t group_blocks, bool has_other_sites) {
   std::vector<std::string> options = shape_options(shape);
   add_group(options, group_blocks);
-  if (in_order) options.emplace_back("-DKLAP_IN_ORDER");
+  if (has_other_sites) options.emplace_back("-DKLAP_IN_ORDER");
   if (shape.sizes && shape.sizes->shared_differs()) {
     options.emplace_back("-DKLAP_SHARED_DIFFERS");
   } else {

@@ -12,32 +12,56 @@
 
 namespace klap::jit {
 
-// Compiled and parsed; each specialisation is compiled once per process. Throws Error(Toolchain).
-// `group_blocks` as in analysis::Way; `own` where some children are not recorded.
+// Compiled and parsed; each specialisation is compiled once per process. Throws Error(Toolchain). Each
+// function stands for one template, and the strategies choose among them. `group_blocks` as in analysis::Way.
+
+// ---- code that replaces a launch ----
+
+// Records a launch in the site's queue; `own` where some children are not recorded.
 std::shared_ptr<const ptx::Module> record_template(const transform::ConsumerShape& shape,
                                                    uint32_t group_blocks,
                                                    const std::optional<analysis::OwnChildren>& own);
-// Like record_template(), but the program itself makes launches that are too large for `shape`.
+// Like record_template(), but the program itself makes launches that are too large for `shape`. `by_warps`:
+// if blocks differ, the consumer runs them warp by warp.
 std::shared_ptr<const ptx::Module> record_sizes_template(const transform::ConsumerShape& shape,
-                                                         uint32_t group_blocks);
-std::shared_ptr<const ptx::Module> consumer_template(const transform::ConsumerShape& shape);
-// Records launches of children that launch again, in parents and children. It also records launches in a loop
-// whose children have no order.
+                                                         uint32_t group_blocks, bool by_warps);
+// Records a launch in a queue of a size of its own: in a loop whose children have no order, and in parents
+// and children alike if `children_launch`.
 std::shared_ptr<const ptx::Module> feed_record_template(const transform::ConsumerShape& shape,
-                                                        uint32_t group_blocks);
+                                                        uint32_t group_blocks, bool children_launch);
 // Records launches in a loop if the children of a thread have an order.
 std::shared_ptr<const ptx::Module> chain_record_template(const transform::ConsumerShape& shape,
                                                          uint32_t group_blocks);
-// Code at the exits of a parent whose last thread launches the consumer.
+// With this code the lanes of a warp share one launch.
+std::shared_ptr<const ptx::Module> warp_launch_template(const transform::ConsumerShape& shape,
+                                                        const transform::SharingShape& sharing);
+
+// ---- consumers ----
+
+// Runs the children of the lanes that share a launch.
+std::shared_ptr<const ptx::Module> warp_consumer_template(const transform::ConsumerShape& shape);
+// Persistent: it works off a queue to which its children add.
+std::shared_ptr<const ptx::Module> worklist_consumer_template(const transform::ConsumerShape& shape);
+// Run launches in loops: with an order, and without one.
+std::shared_ptr<const ptx::Module> ordered_consumer_template(const transform::ConsumerShape& shape);
+std::shared_ptr<const ptx::Module> loop_consumer_template(const transform::ConsumerShape& shape);
+// Has one block for each block of a child.
+std::shared_ptr<const ptx::Module> exact_consumer_template(const transform::ConsumerShape& shape);
+// Runs children thread by thread (flattened).
+std::shared_ptr<const ptx::Module> flat_consumer_template(const transform::ConsumerShape& shape);
+// Runs several blocks of children in each of its blocks.
+std::shared_ptr<const ptx::Module> packed_consumer_template(const transform::ConsumerShape& shape);
+
+// ---- code at the exits of a parent whose last thread launches the consumer ----
+
+// `has_other_sites`: the parent has other queues, and all are run in an order.
 std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape,
-                                                  uint32_t group_blocks, bool in_order);
-// Like leave_template(), for a parent whose launches stand in a loop or share a queue.
+                                                  uint32_t group_blocks, bool has_other_sites);
+// For a parent whose launches share a queue.
 std::shared_ptr<const ptx::Module> leave_chain_template(const transform::ConsumerShape& shape,
                                                         uint32_t group_blocks);
 
-// Launch-site code with which the lanes of a warp share one launch.
-std::shared_ptr<const ptx::Module> warp_launch_template(const transform::ConsumerShape& shape,
-                                                        const transform::SharingShape& sharing);
+// ---- others ----
 
 // Replaces a module's malloc and free on the device, and cudaMalloc and cudaFree if `has_runtime`.
 std::shared_ptr<const ptx::Module> device_memory_template(bool has_runtime);

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "jit/compile/toolchain.h"
-#include "jit/generate/kernel_names.h"
 #include "jit/generate/memory_unit.h"
 #include "jit/plan/options.h"
+#include "jit/strategy/kernel_names.h"
 #include "support/error.h"
 #include "transform/aggregate/no_runtime.h"
 

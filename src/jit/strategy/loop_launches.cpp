@@ -1,13 +1,152 @@
 #include "jit/strategy/loop_launches.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "analysis/facts/launch_shape.h"
+#include "analysis/legality/chaining.h"
+#include "jit/compile/templates.h"
+#include "jit/strategy/kernel_names.h"
+#include "jit/strategy/recorded.h"
+#include "support/hash.h"
+#include "transform/aggregate/aggregate.h"
 #include "transform/aggregate/chain.h"
+#include "transform/aggregate/consumer.h"
 
 namespace klap::jit {
 
 using analysis::Objection;
 using analysis::Reason;
+
+namespace {
+
+// The launches that share a queue because some of them stand in a loop.
+std::string queue_text(const PlannedSite& planned) {
+  const size_t sites = planned.parent->sites.size(), kernels = planned.chained->kernels.size();
+  if (sites == 1) return "in a loop";
+  if (kernels == 1) return fmt::format("one queue for {} launches in and beside a loop", sites);
+  return fmt::format("one queue for {} launches in and beside a loop, of {} kernels or blocks", sites,
+                     kernels);
+}
+
+// True if some launches have an order, so that each record names the one before it.
+bool is_in_order(const PlannedSite& site) { return site.shape.chain == transform::Chain::InOrder; }
+
+std::string_view kind_of(const PlannedSite& site) { return is_in_order(site) ? "ordered" : "loop"; }
+
+// Names a consumer of several kernels.
+std::string several_kernels_name(const Plan& plan, const PlannedSite& site) {
+  Hasher kernels;
+  for (const transform::FedBody& body : site.shape.bodies)
+    kernels.add(fmt::format("{} {}", body.kernel->name, fmt::join(body.block, "x")));
+  return fmt::format("{}$klap_{}_{}_{}{}", site.shape.bodies.front().kernel->name, kind_of(site),
+                     unit_tag(plan, site.child_unit), kernels.hex().substr(0, 8),
+                     site.shape.grid_is_1d ? "_1d" : "");
+}
+
+class LoopLaunches final : public CommonQueue {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "loop launches"; }
+  // There is only one queue.
+  [[nodiscard]] bool needs_queue_order() const override { return false; }
+
+  [[nodiscard]] std::optional<Objection> check(const ptx::Module& child_module,
+                                               const PlannedSite& site) const override {
+    return analysis::object_to_chaining(child_module, *site.child, *site.parent, *site.site, site.way);
+  }
+
+  [[nodiscard]] SiteTemplates templates(const PlannedSite& site, bool /*has_other_sites*/) const override {
+    const uint32_t group_blocks = site.way.group_blocks;
+    SiteTemplates out;
+    if (is_in_order(site)) {
+      out.site = chain_record_template(site.shape, group_blocks);
+      out.kernel = ordered_consumer_template(site.shape);
+    } else {
+      out.site = feed_record_template(site.shape, group_blocks, false);
+      out.kernel = loop_consumer_template(site.shape);
+    }
+    if (site.way.launcher == Launcher::Device) out.launch = leave_chain_template(site.shape, group_blocks);
+    return out;
+  }
+
+  [[nodiscard]] std::string consumer_name(const Plan& plan, const PlannedSite& site) const override {
+    return site.shape.bodies.size() > 1
+               ? several_kernels_name(plan, site)
+               : one_child_name(plan, site, kind_of(site), std::to_string(site.shape.pack));
+  }
+
+  [[nodiscard]] transform::Generated consumer(const Plan& plan, const PlannedSite& site,
+                                              const SiteTemplates& templates, const std::string& name,
+                                              transform::LineTables& lines) const override {
+    const ptx::Module& module = *plan.units[site.child_unit]->module();
+    return transform::consumer_kernel(module, *site.shape.bodies.front().kernel, site.shape,
+                                      *templates.kernel, name, lines);
+  }
+
+  [[nodiscard]] transform::Generated parent(const ParentSites& of, const std::string& name,
+                                            transform::LineTables& lines) const override {
+    const PlannedSite& any = of.sites.front();
+    const SiteTemplates& templates = of.templates.front();
+    std::optional<transform::DeviceLaunch> launch;
+    if (templates.launch != nullptr) launch.emplace(device_launch(of.plan, any, templates));
+    const transform::DeviceLaunch* const by_device = launch ? &*launch : nullptr;
+    if (is_in_order(any))
+      return transform::chaining_parent(*any.parent, *any.chained, *templates.site, name, lines, by_device);
+    return transform::feeding_parent(*any.parent, any.chained->targets, *templates.site, name, lines,
+                                     by_device);
+  }
+
+  [[nodiscard]] Variant variant(const Plan& plan, std::span<const PlannedSite> sites,
+                                const std::string& name) const override {
+    Variant v = CommonQueue::variant(plan, sites, name);
+    v.may_refuse = may_refuse(sites.front());
+    return v;
+  }
+
+  [[nodiscard]] std::string run_text(const PlannedSite& site) const override {
+    const bool by_thread =
+        analysis::order_scope(*site.parent, *site.site, site.way) == analysis::OrderScope::Thread;
+    const auto number = static_cast<size_t>(site.site - site.parent->sites.data());
+    return fmt::format(
+        "{}, {}{}{}", queue_text(site),
+        by_thread ? "a thread's children run one after another" : "a child block to a consumer block",
+        early_exit_text(site.shape.bodies.at(site.chained->targets.at(number)).may_leave),
+        site.way.launcher == Launcher::Host ? "" : ", in a consumer " + launching_thread_text(site.way));
+  }
+
+  [[nodiscard]] uint32_t shared_bytes(const PlannedSite& site) const override {
+    return analysis::constant_shared_bytes(*site.site, *site.parent).value();
+  }
+
+  [[nodiscard]] std::vector<std::string> notes(const PlannedSite& site) const override {
+    return {may_refuse(site) ? "launches that the queue has no room for are refused, as by CUDA"
+                             : "launches that the queue has no room for are the program's own"};
+  }
+
+ protected:
+  // The first kernel is the queue's child.
+  [[nodiscard]] ChildQueue queue(const Plan& plan, const PlannedSite& site) const override {
+    const std::vector<transform::FedBody>& bodies = site.shape.bodies;
+    ChildQueue queue = CommonQueue::queue(plan, site);
+    queue.child = bodies.front().kernel->name;
+    queue.child_block_threads = bodies.front().threads();
+    for (size_t i = 1; i < bodies.size(); ++i)
+      queue.others.push_back({bodies[i].kernel->name, bodies[i].threads()});
+    return queue;
+  }
+
+ private:
+  static bool may_refuse(const PlannedSite& site) {
+    return site.chained->may_refuse(site.way.group_blocks != 0);
+  }
+};
+
+}  // namespace
+
+const Strategy& loop_launches_strategy() {
+  static const auto& strategy = *new LoopLaunches;  // never destroyed: programs load code until they end
+  return strategy;
+}
 
 std::optional<Objection> judge_loop_launches(const Plan& plan, std::vector<PlannedSite>& sites) {
   const PlannedSite& any = sites.front();

@@ -5,9 +5,11 @@
 #include <optional>
 #include <vector>
 
-#include "jit/planned/planned.h"
+#include "jit/strategy/strategy.h"
 
 namespace klap::jit {
+
+const Strategy& loop_launches_strategy();
 
 // The first objection to one queue for all sites, each of which was found right by itself. Where there is
 // none, the sites get the shape of their common consumer.

@@ -1,11 +1,21 @@
 #include "jit/strategy/worklist.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
 
 #include "analysis/facts/launch_shape.h"
 #include "analysis/values/values.h"
+#include "jit/compile/templates.h"
+#include "jit/strategy/kernel_names.h"
+#include "jit/strategy/recorded.h"
+#include "support/demangle.h"
+#include "support/hash.h"
+#include "transform/aggregate/aggregate.h"
+#include "transform/aggregate/consumer.h"
 #include "transform/promotion/residency.h"
 
 namespace klap::jit {
@@ -30,7 +40,171 @@ std::array<uint32_t, 3> body_block(const analysis::FedKernel& kernel) {
   return block;
 }
 
+const analysis::FedKernel& kernel_of(const PlannedSite& site) {
+  return site.family->kernels[site.family->number_of(site.child->name)];
+}
+
+// The kernels that the consumer runs beside the site's own child.
+std::vector<ChildKernel> other_kernels(const PlannedSite& site) {
+  std::vector<ChildKernel> others;
+  for (const analysis::FedKernel& kernel : site.family->kernels) {
+    const std::string& name = kernel.facts->function.name;
+    if (name != site.child->name)
+      others.push_back({name, kernel.has_constant_block() ? kernel.threads() : 0});
+  }
+  return others;
+}
+
+// All kernels that the consumer runs, if some blocks follow the parent's. Otherwise empty.
+std::vector<FollowingBlock> following_blocks(const PlannedSite& site) {
+  std::vector<FollowingBlock> blocks;
+  if (!site.shape.has_own_extents()) return blocks;
+  for (size_t i = 0; i < site.family->kernels.size(); ++i) {
+    const analysis::FedKernel& kernel = site.family->kernels[i];
+    blocks.push_back({kernel.facts->function.name, site.shape.bodies[i].block,
+                      kernel.meeting == analysis::Meeting::Block, kernel.meeting != analysis::Meeting::None});
+  }
+  return blocks;
+}
+
+// "block 32x4x1"; "block (blockDim.x, 1, 1)", of the block that the host launches the parent with.
+std::string kernel_block_text(const analysis::Family& family, const std::string& child) {
+  constexpr std::array kOwn = {"blockDim.x", "blockDim.y", "blockDim.z"};
+  const analysis::FedKernel& kernel = family.kernels[family.number_of(child)];
+  std::array<std::string, 3> texts;
+  for (size_t axis = 0; axis < texts.size(); ++axis)
+    texts.at(axis) = kernel.block.at(axis) ? std::to_string(*kernel.block.at(axis)) : kOwn.at(axis);
+  return kernel.has_constant_block() ? fmt::format("block {}", fmt::join(texts, "x"))
+                                     : fmt::format("block ({})", fmt::join(texts, ", "));
+}
+
+// The blocks in which the host must launch the parent. Empty if any will do.
+std::string launch_condition_text(const analysis::Family& family) {
+  bool follows = false, full_warps = false;
+  uint32_t least = 0, most = 0;
+  for (const analysis::FedKernel& kernel : family.kernels) {
+    const bool meets = kernel.meeting == analysis::Meeting::Block;
+    full_warps = full_warps || (!kernel.has_constant_block() && kernel.meeting != analysis::Meeting::None);
+    if (!kernel.has_constant_block()) {
+      follows = follows || meets;
+    } else {
+      least = std::max(least, kernel.threads());
+      if (meets) most = kernel.threads();
+    }
+  }
+  std::string blocks = full_warps ? "of whole warps" : "";
+  if (follows && least != 0) blocks += fmt::format(" and at least {} threads", least);
+  if (most != 0) blocks += fmt::format("{}at most {} threads", blocks.empty() ? "of " : " and ", most);
+  if (blocks.empty() || std::ranges::all_of(family.kernels, &analysis::FedKernel::has_constant_block))
+    return {};
+  return fmt::format("where the host launches the parent in blocks {}; else the original runs", blocks);
+}
+
+// The name begins with the first kernel of the recursive group.
+class Worklist final : public CommonQueue {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "worklist"; }
+  [[nodiscard]] bool may_have_second_variant() const override { return false; }
+  [[nodiscard]] bool children_launch() const override { return true; }
+
+  [[nodiscard]] const analysis::OrderVerdict* known_order(const PlannedSite& site) const override {
+    return &site.family->order;
+  }
+
+  [[nodiscard]] SiteTemplates templates(const PlannedSite& site, bool /*has_other_sites*/) const override {
+    SiteTemplates out;
+    out.site = feed_record_template(site.shape, site.way.group_blocks, true);
+    out.kernel = worklist_consumer_template(site.shape);
+    return out;
+  }
+
+  [[nodiscard]] std::string consumer_name(const Plan& plan, const PlannedSite& site) const override {
+    Hasher kernels;
+    for (size_t i = 0; i < site.family->kernels.size(); ++i) {
+      kernels.add(fmt::format("{} {}", site.family->kernels[i].facts->function.name,
+                              fmt::join(site.shape.bodies[i].block, "x")));
+    }
+    return fmt::format("{}$klap_feed_{}_{}{}{}", site.family->kernels.front().facts->function.name,
+                       unit_tag(plan, site.child_unit), kernels.hex().substr(0, 8),
+                       site.shape.grid_is_1d ? "_1d" : "", site.shape.takes == 1 ? "_single" : "") +
+           occupancy_tag(site.shape);
+  }
+
+  [[nodiscard]] transform::Generated consumer(const Plan& plan, const PlannedSite& site,
+                                              const SiteTemplates& templates, const std::string& name,
+                                              transform::LineTables& lines) const override {
+    transform::FedKernels kernels{*templates.site, {}};
+    for (const analysis::FedKernel& kernel : site.family->kernels)
+      kernels.kernels.push_back({*kernel.facts, site.family->targets_of(*kernel.facts)});
+    const ptx::Module& module = *plan.units[site.child_unit]->module();
+    const ptx::Function& first = kernels.kernels.front().kernel.function;
+    return transform::consumer_kernel(module, first, site.shape, *templates.kernel, name, lines, &kernels);
+  }
+
+  // The host launches the consumer.
+  [[nodiscard]] transform::Generated parent(const ParentSites& of, const std::string& name,
+                                            transform::LineTables& lines) const override {
+    const PlannedSite& any = of.sites.front();
+    return transform::feeding_parent(*any.parent, any.family->targets_of(*any.parent),
+                                     *of.templates.front().site, name, lines, nullptr);
+  }
+
+  [[nodiscard]] std::string block_text(const PlannedSite& site) const override {
+    return kernel_block_text(*site.family, site.child->name);
+  }
+
+  [[nodiscard]] std::string run_text(const PlannedSite& site) const override {
+    const size_t kernels = site.family->kernels.size();
+    const std::string who = kernels == 1 ? "launches itself, run by a persistent consumer"
+                                         : fmt::format("run by a persistent consumer of {} kernels", kernels);
+    const uint32_t takes = site.shape.takes;
+    const char* const how = site.shape.apart ? "side by side" : "at a time";
+    return fmt::format("{}{}{}", who, takes == 1 ? "" : fmt::format(", up to {} items {}", takes, how),
+                       early_exit_text(site.shape.may_leave));
+  }
+
+  [[nodiscard]] uint32_t shared_bytes(const PlannedSite& site) const override {
+    return kernel_of(site).shared_bytes;
+  }
+
+  [[nodiscard]] analysis::KnownExtents known_block(const PlannedSite& site) const override {
+    return analysis::known_block(site.family->kernels, *site.parent, site.way.block);
+  }
+
+  [[nodiscard]] std::vector<std::string> notes(const PlannedSite& site) const override {
+    std::vector<std::string> notes = {"launches that the queue has no room for are the program's own"};
+    std::string condition = launch_condition_text(*site.family);
+    if (!condition.empty()) notes.push_back(std::move(condition));
+    return notes;
+  }
+
+ protected:
+  [[nodiscard]] ChildQueue queue(const Plan& plan, const PlannedSite& site) const override {
+    ChildQueue queue = CommonQueue::queue(plan, site);
+    queue.others = other_kernels(site);
+    queue.following = following_blocks(site);
+    return queue;
+  }
+
+  [[nodiscard]] std::string kernel_lines(const PlannedSite& site) const override {
+    std::string kernels;
+    for (size_t i = 0; i < site.family->kernels.size(); ++i) {
+      const analysis::FedKernel& kernel = site.family->kernels[i];
+      kernels +=
+          fmt::format("  runs kernel {}    {}, in {}\n", i, both_names(kernel.facts->function.name),
+                      kernel.has_constant_block() ? fmt::format("blocks of {} threads", kernel.threads())
+                                                  : "blocks that follow the parent's");
+    }
+    return kernels;
+  }
+};
+
 }  // namespace
+
+const Strategy& worklist_strategy() {
+  static const auto& strategy = *new Worklist;  // never destroyed: programs load code until they end
+  return strategy;
+}
 
 analysis::FamilyVerdict judge_worklist(const Plan& plan, const std::vector<PlannedSite>& sites) {
   const PlannedSite& any = sites.front();

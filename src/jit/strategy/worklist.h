@@ -6,9 +6,11 @@
 
 #include <vector>
 
-#include "jit/planned/planned.h"
+#include "jit/strategy/strategy.h"
 
 namespace klap::jit {
+
+const Strategy& worklist_strategy();
 
 // Whether the kernels of all sites, and all that these launch, can be bodies of one consumer: they must stand
 // in one unit, among other things (analysis/legality/feeding.h).

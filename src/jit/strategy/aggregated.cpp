@@ -1,0 +1,62 @@
+#include "jit/strategy/aggregated.h"
+
+#include <fmt/format.h>
+
+#include "analysis/legality/parent_checks.h"
+
+namespace klap::jit {
+namespace {
+
+// Conditions on a launch under which the variant is right.
+void add_conditions(Variant& v, const PlannedSite& site) {
+  for (size_t axis = 0; axis < v.block.size(); ++axis) {
+    v.block.at(axis) = site.way.block.at(axis).value_or(0);
+    v.grid.at(axis) = site.way.grid.at(axis).value_or(0);
+  }
+  v.several_blocks = site.order.conditions.several_blocks;
+  for (const auto& [a, b] : site.order.conditions.apart)
+    v.apart.push_back(
+        {{a.parameter_offset, a.variable, a.only_upwards}, {b.parameter_offset, b.variable, b.only_upwards}});
+  for (const auto& [offset, bytes] : site.order.conditions.not_negative)
+    v.not_negative.push_back({offset, bytes});
+  if (v.apart.empty()) return;
+  for (const ptx::Parameter& p : site.parent->function.parameters) v.parent_param_offsets.push_back(p.offset);
+  v.parent_param_bytes = site.parent->function.parameter_bytes;
+}
+
+}  // namespace
+
+Variant aggregated_variant(const PlannedSite& site, const std::string& name) {
+  Variant v;
+  v.parent = site.parent->function.name;
+  v.parent_variant = name;
+  v.launcher = site.way.launcher;
+  v.granularity = site.way.granularity;
+  v.group_blocks = site.way.group_blocks;
+  add_conditions(v, site);
+  v.parent_waits = analysis::waits_for_others(*site.parent).has_value();
+  return v;
+}
+
+std::string group_lines(const PlannedSite& site) {
+  std::string text = fmt::format("  granularity      {}\n", to_string(site.way.granularity));
+  text += fmt::format("  launcher         {}\n", to_string(site.way.launcher));
+  if (site.way.group_blocks != 0)
+    text += fmt::format("  group            {} of the parent's blocks\n", site.way.group_blocks);
+  return text;
+}
+
+std::string record_lines(const transform::RecordLayout& layout) {
+  if (!layout.packed) {
+    return fmt::format("  record           {} bytes, arguments at {}\n", layout.record_bytes,
+                       layout.arguments_offset);
+  }
+  std::string text = fmt::format("  record           {} bytes, packed\n", layout.record_bytes);
+  for (const transform::ArgumentPlace& place : layout.places) {
+    text += fmt::format("  argument bytes   {} to {} {} {}\n", place.from, place.from + place.bytes,
+                        place.once ? "once, at" : "at", place.at);
+  }
+  return text;
+}
+
+}  // namespace klap::jit

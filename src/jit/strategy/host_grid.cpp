@@ -1,0 +1,76 @@
+#include "jit/strategy/host_grid.h"
+
+#include <fmt/format.h>
+
+#include "analysis/optimise/early_start.h"
+#include "jit/compile/templates.h"
+#include "jit/strategy/kernel_names.h"
+#include "jit/strategy/recorded.h"
+#include "transform/aggregate/aggregate.h"
+
+namespace klap::jit {
+namespace {
+
+using analysis::Objection;
+
+std::string_view together_text(analysis::Together together) {
+  switch (together) {
+    case analysis::Together::Threads:
+      return "";
+    case analysis::Together::Warps:
+      return " in full warps";
+    case analysis::Together::Blocks:
+      return " with a barrier after each";
+  }
+  return "";
+}
+
+class HostGrid final : public QueuePerSite {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "host grid"; }
+  [[nodiscard]] bool has_plain_host_consumer() const override { return true; }
+
+  [[nodiscard]] std::optional<Objection> make_shape(const ptx::Module& child_module,
+                                                    PlannedSite& site) const override {
+    make_shape_of(child_module, site, false);
+    site.shape.awaits_parent = analysis::may_start_early(child_module, *site.child);
+    return std::nullopt;
+  }
+
+  [[nodiscard]] SiteTemplates templates(const PlannedSite& site, bool /*has_other_sites*/) const override {
+    SiteTemplates out;
+    out.site = record(site, true);
+    out.kernel = site.shape.flat ? flat_consumer_template(site.shape) : packed_consumer_template(site.shape);
+    return out;
+  }
+
+  [[nodiscard]] std::string consumer_name(const Plan& plan, const PlannedSite& site) const override {
+    const transform::ConsumerShape& shape = site.shape;
+    const std::string division =
+        shape.flat ? fmt::format("flat{}{}", shape.flat_threads, shape.in_one_row() ? "row" : "")
+                   : std::to_string(shape.pack);
+    return one_child_name(plan, site, "run", division) + optimisations_tag(shape);
+  }
+
+  [[nodiscard]] transform::Generated parent(const ParentSites& of, const std::string& name,
+                                            transform::LineTables& lines) const override {
+    const PlannedSite& any = of.sites.front();
+    return transform::recording_parent(*any.parent, recording_sites(of), name, lines, any.in_slices);
+  }
+
+  [[nodiscard]] std::string run_text(const PlannedSite& site) const override {
+    const transform::ConsumerShape& shape = site.shape;
+    if (shape.blocks_differ()) return fmt::format("run warp by warp, {} to a consumer block", shape.pack);
+    return fmt::format("{} to a consumer block{}{}", shape.pack, together_text(shape.together),
+                       early_exit_text(shape.may_leave));
+  }
+};
+
+}  // namespace
+
+const Strategy& host_grid_strategy() {
+  static const auto& strategy = *new HostGrid;  // never destroyed: programs load code until they end
+  return strategy;
+}
+
+}  // namespace klap::jit

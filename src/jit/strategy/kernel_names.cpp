@@ -1,0 +1,70 @@
+#include "jit/strategy/kernel_names.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "support/hash.h"
+
+namespace klap::jit {
+namespace {
+
+// "64x1x1"; where blocks differ "nx1x1_1024", with the most threads behind.
+std::string block_tag(const transform::ConsumerShape& shape) {
+  if (!shape.blocks_differ()) return fmt::format("{}", fmt::join(shape.block, "x"));
+  std::string text;
+  for (const auto& extent : shape.sizes->block)
+    text += (text.empty() ? "" : "x") + (extent ? std::to_string(*extent) : "n");
+  return fmt::format("{}_{}", text, shape.most_child_threads());
+}
+
+// Granularity and launcher in a variant's name: "grid", "grid_device", "block", "multi16", "warp".
+std::string way_tag(const analysis::Way& way) {
+  switch (way.granularity) {
+    case Granularity::None:
+    case Granularity::Grid:
+    case Granularity::Auto:
+      break;
+    case Granularity::Warp:
+      return "warp";
+    case Granularity::Block:
+      return "block";
+    case Granularity::MultiBlock:
+      return fmt::format("multi{}", way.group_blocks);
+  }
+  return way.launcher == Launcher::Device ? "grid_device" : "grid";
+}
+
+}  // namespace
+
+std::string unit_tag(const Plan& plan, size_t unit) {
+  return Hasher().add(plan.units[unit]->unit().ptx).add(std::to_string(unit)).hex().substr(0, 8);
+}
+
+std::string variant_name(const Plan& plan, const PlannedSite& site) {
+  return fmt::format("{}$klap_{}{}_{}", site.parent->function.name, way_tag(site.way),
+                     site.way.keeps_order ? "_kept" : "", unit_tag(plan, site.parent_unit));
+}
+
+std::string one_child_name(const Plan& plan, const PlannedSite& site, std::string_view kind,
+                           std::string_view division) {
+  const transform::ConsumerShape& shape = site.shape;
+  return fmt::format("{}$klap_{}_{}_{}_{}{}{}", site.child->name, kind, unit_tag(plan, site.child_unit),
+                     block_tag(shape), division, shape.grid_is_1d ? "_1d" : "", layout_tag(shape.layout));
+}
+
+std::string layout_tag(const transform::RecordLayout& layout) {
+  return layout.packed ? "_p" + Hasher().add(layout.key()).hex().substr(0, 8) : "";
+}
+
+std::string occupancy_tag(const transform::ConsumerShape& shape) {
+  return shape.least_blocks == 0 ? "" : fmt::format("_least{}", shape.least_blocks);
+}
+
+std::string optimisations_tag(const transform::ConsumerShape& shape) {
+  std::string text = shape.two_heads ? "" : "_onehead";
+  if (shape.held_words != 0) text += "_held";
+  for (const transform::RoundsInRow& row : shape.loops) text += fmt::format("_row{}", row.rounds);
+  return text + occupancy_tag(shape);
+}
+
+}  // namespace klap::jit

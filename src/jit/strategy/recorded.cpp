@@ -1,0 +1,150 @@
+#include "jit/strategy/recorded.h"
+
+#include <fmt/format.h>
+
+#include "analysis/optimise/early_start.h"
+#include "jit/compile/templates.h"
+#include "jit/strategy/aggregated.h"
+#include "transform/aggregate/consumer.h"
+
+namespace klap::jit {
+namespace {
+
+transform::RecordingSite recording_site(const PlannedSite& site, const ptx::Module& record) {
+  transform::RecordingSite out{*site.site, record, site.shape.layout, site.keeps_launches};
+  const std::optional<analysis::FlatBound> none;
+  const auto& bound = site.own ? site.own->bound : site.shape.flat ? site.shape.flat->bound : none;
+  if (bound) out.bound = bound->operand;
+  out.at_launch = site.own || (bound && bound->at_launch);
+  if (site.shape.split() != nullptr) {
+    out.pointers = site.shape.split()->pointers;
+    out.at_launch = out.at_launch || site.shape.flat->bound->at_launch;
+  }
+  out.own = site.own;
+  out.child = site.child;
+  out.block = site.shape.block;
+  return out;
+}
+
+}  // namespace
+
+Variant Recorded::variant(const Plan& plan, std::span<const PlannedSite> sites,
+                          const std::string& name) const {
+  const PlannedSite& any = sites.front();
+  const ptx::Function& parent = any.parent->function;
+  Variant v = aggregated_variant(any, name);
+  v.parent_param_count = static_cast<uint32_t>(parent.parameters.size());
+  v.parent_param_bytes = parent.parameter_bytes;
+  v.queue_param_offset = transform::queue_parameter_offset(parent);
+  for (const PlannedSite& site : sites) v.queues.push_back(queue(plan, site));
+  v.pool_bytes = any.options.pool_bytes;
+  v.buffer = any.options.buffer;
+  v.in_slices = any.in_slices;
+  return v;
+}
+
+ChildQueue Recorded::queue(const Plan& plan, const PlannedSite& site) const {
+  ChildQueue queue;
+  queue.child = site.child->name;
+  queue.consumer = consumer_name(plan, site);
+  queue.record_bytes = site.shape.layout.record_bytes;
+  queue.consumer_block_threads = site.shape.threads();
+  queue.child_block_threads = site.shape.most_child_threads();
+  queue.child_shared_bytes = site.shape.shared_bytes;
+  queue.two_heads = site.shape.two_heads;
+  queue.concurrency = site.options.concurrency;
+  return queue;
+}
+
+transform::DeviceLaunch Recorded::device_launch(const Plan& plan, const PlannedSite& site,
+                                                const SiteTemplates& templates) const {
+  const std::string consumer = consumer_name(plan, site);
+  transform::DeviceLaunch launch{*templates.launch, consumer, "", site.way.group_blocks};
+  if (site.parent_unit != site.child_unit)
+    launch.declaration = transform::consumer_declaration(*templates.kernel, consumer);
+  return launch;
+}
+
+std::string Recorded::plan_text(const PlannedSite& site) const {
+  const transform::ConsumerShape& shape = site.shape;
+  std::string text = group_lines(site);
+  const std::string grids = shape.grid_is_1d ? ", grids of one dimension" : "";
+  if (shape.blocks_differ()) {
+    text += fmt::format("  child's block    in the record, {} threads at most{}\n",
+                        shape.most_child_threads(), grids);
+  } else {
+    text +=
+        fmt::format("  child's block    {}x{}x{}{}\n", shape.block[0], shape.block[1], shape.block[2], grids);
+  }
+  text += shape.flat
+              ? fmt::format("  consumer's block {} threads, runs {}\n", shape.threads(), shape.flat->threads)
+              : fmt::format("  consumer's block {} threads, {} of the child\n", shape.threads(), shape.pack);
+  return text + kernel_lines(site) + record_lines(shape.layout);
+}
+
+std::string Recorded::kernel_lines(const PlannedSite& /*site*/) const { return {}; }
+
+transform::RecordLayout QueuePerSite::packed_layout(const ptx::Module& child_module,
+                                                    const PlannedSite& site) const {
+  return transform::packed_layout(child_module, *site.child, *site.parent, *site.site, site.way.group_blocks,
+                                  site.shape.split() != nullptr);
+}
+
+std::string QueuePerSite::block_text(const PlannedSite& site) const {
+  return site.shape.blocks_differ()
+             ? fmt::format("block from the record, of at most {} threads", site.shape.most_child_threads())
+             : Strategy::block_text(site);
+}
+
+std::vector<std::string> QueuePerSite::notes(const PlannedSite& site) const {
+  if (!site.keeps_launches) return {};
+  return {"launches of sizes that CUDA may refuse are the program's own"};
+}
+
+void QueuePerSite::make_shape_of(const ptx::Module& child_module, PlannedSite& site, bool exact) {
+  const analysis::FunctionFacts& parent = *site.parent;
+  site.shape = transform::consumer_shape(child_module, *site.child,
+                                         launch_sizes(parent, *site.site, child_module, *site.child),
+                                         has_grid_of_one_row(*site.site, parent.data), exact);
+  transform::use_threads(site.shape, site.options.consumer_threads);
+}
+
+std::shared_ptr<const ptx::Module> QueuePerSite::record(const PlannedSite& site, bool by_warps) {
+  return site.keeps_launches ? record_sizes_template(site.shape, site.way.group_blocks, by_warps)
+                             : record_template(site.shape, site.way.group_blocks, site.own);
+}
+
+std::vector<transform::RecordingSite> QueuePerSite::recording_sites(const ParentSites& of) {
+  std::vector<transform::RecordingSite> out;
+  for (size_t i = 0; i < of.sites.size(); ++i)
+    out.push_back(recording_site(of.sites[i], *of.templates[i].site));
+  return out;
+}
+
+Variant CommonQueue::variant(const Plan& plan, std::span<const PlannedSite> sites,
+                             const std::string& name) const {
+  return Recorded::variant(plan, sites.first(1), name);
+}
+
+ChildQueue CommonQueue::queue(const Plan& plan, const PlannedSite& site) const {
+  ChildQueue queue = Recorded::queue(plan, site);
+  queue.feeds = true;
+  return queue;
+}
+
+std::string_view early_exit_text(analysis::MayLeave may_leave) {
+  return may_leave == analysis::MayLeave::Warps ? ", warps may exit before barriers" : "";
+}
+
+std::string launching_thread_text(const analysis::Way& way) {
+  switch (way.group_blocks) {
+    case 0:
+      return "launched by the parent's last thread";
+    case 1:
+      return "launched by the last thread of each block";
+    default:
+      return fmt::format("launched by the last thread of each {} blocks", way.group_blocks);
+  }
+}
+
+}  // namespace klap::jit

@@ -1,0 +1,25 @@
+#include "jit/strategy/strategy_of.h"
+
+#include "jit/strategy/device_grid.h"
+#include "jit/strategy/groups.h"
+#include "jit/strategy/host_grid.h"
+#include "jit/strategy/loop_launches.h"
+#include "jit/strategy/promotion.h"
+#include "jit/strategy/warp.h"
+#include "jit/strategy/worklist.h"
+
+namespace klap::jit {
+
+const Strategy& strategy_of(const analysis::Way& way) {
+  if (way.is_at_once()) return warp_strategy();
+  if (way.feeds) return worklist_strategy();
+  if (way.chains) return loop_launches_strategy();
+  if (way.group_blocks != 0) return groups_strategy();
+  return way.launcher == Launcher::Device ? device_grid_strategy() : host_grid_strategy();
+}
+
+const Strategy& strategy_of(const PlannedSite& site) {
+  return site.promotion != nullptr ? promotion_strategy() : strategy_of(site.way);
+}
+
+}  // namespace klap::jit
