@@ -6,13 +6,13 @@ namespace klap::jit {
 namespace {
 
 bool applies(const SiteToOptimise& at) {
-  return at.site.options.double_buffer && at.request.two_heads && at.has_plain_host_consumer();
+  return at.site.options.double_buffer && at.request.two_heads && at.strategy().has_plain_host_consumer();
 }
 
 void apply(SiteToOptimise& at) { at.site.shape.two_heads = true; }
 
 }  // namespace
 
-const Optimisation kDoubleBuffer{"double_buffer", applies, apply};
+const Optimisation kDoubleBuffer{"double_buffer", applies, apply, nullptr};
 
 }  // namespace klap::jit

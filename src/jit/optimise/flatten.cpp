@@ -1,6 +1,8 @@
 // Flattening: a consumer numbers the threads of all children through, so that threads of several children
 // share a warp (analysis/optimise/flattening.h). Only for children whose threads have nothing to do with each
 // other.
+#include <fmt/format.h>
+
 #include "analysis/optimise/flattening.h"
 #include "jit/optimise/optimisations.h"
 
@@ -9,7 +11,7 @@ namespace {
 
 bool applies(const SiteToOptimise& at) {
   const transform::ConsumerShape& shape = at.site.shape;
-  return at.site.options.flatten && at.has_plain_host_consumer() && !shape.exact && shape.packs &&
+  return at.site.options.flatten && at.strategy().has_plain_host_consumer() && shape.packs &&
          shape.together == analysis::Together::Threads;
 }
 
@@ -36,8 +38,17 @@ void apply(SiteToOptimise& at) {
   transform::use_threads(shape, planned.options.consumer_threads);
 }
 
+OptimisationRemark remark(const PlannedSite& site) {
+  OptimisationRemark out;
+  if (site.shape.flat)
+    out.run =
+        fmt::format("flattened: {}, {} to a consumer block", site.shape.flat->threads, site.shape.threads());
+  if (!site.not_flat.empty()) out.note = "not flattened: " + site.not_flat;
+  return out;
+}
+
 }  // namespace
 
-const Optimisation kFlatten{"flatten", applies, apply};
+const Optimisation kFlatten{"flatten", applies, apply, remark};
 
 }  // namespace klap::jit

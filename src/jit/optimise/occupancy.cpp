@@ -3,6 +3,8 @@
 //
 // Such a consumer must hold little besides: it needs no place in three dimensions, and no block that the
 // record tells.
+#include <fmt/format.h>
+
 #include "analysis/facts/launch_shape.h"
 #include "jit/optimise/optimisations.h"
 #include "transform/promotion/residency.h"
@@ -12,8 +14,8 @@ namespace {
 
 bool applies(const SiteToOptimise& at) {
   const transform::ConsumerShape& shape = at.site.shape;
-  return at.site.options.occupancy && at.has_plain_host_consumer() && !shape.flat && shape.grid_is_1d &&
-         !shape.blocks_differ() && shape.loops.empty();
+  return at.site.options.occupancy && at.strategy().has_plain_host_consumer() && !shape.flat &&
+         shape.grid_is_1d && !shape.blocks_differ() && shape.loops.empty();
 }
 
 void apply(SiteToOptimise& at) {
@@ -24,8 +26,15 @@ void apply(SiteToOptimise& at) {
   shape.least_blocks = transform::least_consumer_blocks(at.child.words, shape.threads(), at.request.sm);
 }
 
+OptimisationRemark remark(const PlannedSite& site) {
+  OptimisationRemark out;
+  const uint32_t blocks = site.shape.least_blocks;
+  if (blocks != 0) out.fact = fmt::format("registers for {} blocks per SM", blocks);
+  return out;
+}
+
 }  // namespace
 
-const Optimisation kOccupancy{"occupancy", applies, apply};
+const Optimisation kOccupancy{"occupancy", applies, apply, remark};
 
 }  // namespace klap::jit

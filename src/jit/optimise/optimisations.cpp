@@ -4,11 +4,6 @@
 
 namespace klap::jit {
 
-bool SiteToOptimise::has_plain_host_consumer() const {
-  return site.promotion == nullptr && !site.way.is_at_once() && !site.way.has_own_room() &&
-         site.way.launcher == Launcher::Host;
-}
-
 bool SiteToOptimise::has_one_row() const {
   const analysis::DataFlow& data = site.parent->data;
   return data.constant(site.site->block[1]) == 1 && data.constant(site.site->block[2]) == 1;
@@ -24,6 +19,14 @@ void optimise(SiteToOptimise& at) {
   for (const Optimisation& optimisation : optimisations()) {
     if (optimisation.applies(at)) optimisation.apply(at);
   }
+}
+
+std::vector<OptimisationRemark> optimisation_remarks(const PlannedSite& site) {
+  std::vector<OptimisationRemark> remarks;
+  for (const Optimisation& optimisation : optimisations()) {
+    if (optimisation.remark != nullptr) remarks.push_back(optimisation.remark(site));
+  }
+  return remarks;
 }
 
 }  // namespace klap::jit

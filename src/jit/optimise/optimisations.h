@@ -2,16 +2,20 @@
 //
 // A site that will be rewritten passes through the rows in order. Each row asks whether it applies: whether
 // the settings want it, and whether the strategy has what it changes. Then its analysis decides, and it fills
-// its part of the plan: fields of the consumer's shape, of the record's layout, or a note why not. Every row
-// has the name of its setting and a file of that name, so a new optimisation is one file and one row.
+// its part of the plan: fields of the consumer's shape, of the record's layout, or a note why not. Last, it
+// says for the remark what became of it. Every row has the name of its setting and a file of that name, so a
+// new optimisation is one file and one row.
 #pragma once
 
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "jit/planned/child_facts.h"
 #include "jit/planned/planned.h"
+#include "jit/strategy/strategy_of.h"
 
 namespace klap::jit {
 
@@ -25,21 +29,32 @@ struct SiteToOptimise {
 
   // The unit's module in which the child is defined.
   [[nodiscard]] const ptx::Module& child_module() const { return *plan.units[site.child_unit]->module(); }
-  // The host launches a consumer that does nothing but run recorded children.
-  [[nodiscard]] bool has_plain_host_consumer() const;
+  [[nodiscard]] const Strategy& strategy() const { return strategy_of(site); }
   // The child's block has one row.
   [[nodiscard]] bool has_one_row() const;
+};
+
+// What an optimisation says in the remark of a site that is rewritten. Empty parts are left out.
+struct OptimisationRemark {
+  std::string run;        // how children are run, in place of the strategy's own text
+  std::string fact;       // stands behind that
+  std::string arguments;  // stands behind what is known of the child's arguments
+  std::string note;       // why it was not done, where it might have been
 };
 
 struct Optimisation {
   std::string_view name;  // of its setting
   bool (*applies)(const SiteToOptimise& at);
   void (*apply)(SiteToOptimise& at);
+  OptimisationRemark (*remark)(const PlannedSite& site);  // null for one that says nothing
 };
 
 // In the order in which they are tried: what a row needs from another one stands before it.
 std::span<const Optimisation> optimisations();
 void optimise(SiteToOptimise& at);
+
+// The remarks of all rows, in their order.
+std::vector<OptimisationRemark> optimisation_remarks(const PlannedSite& site);
 
 // One in each file of this folder.
 extern const Optimisation kFlatten, kPackBlocks, kPreloadArguments, kUnroll, kDoubleBuffer, kOccupancy,

@@ -9,9 +9,9 @@ constexpr uint32_t kWarp = 32;
 
 bool applies(const SiteToOptimise& at) {
   const transform::ConsumerShape& shape = at.site.shape;
-  return at.site.options.pack_blocks && at.has_plain_host_consumer() && !shape.exact &&
-         !shape.blocks_differ() && shape.together == analysis::Together::Blocks && !shape.sizes &&
-         shape.shared_bytes == 0 && shape.child_threads() == kWarp;
+  return at.site.options.pack_blocks && at.strategy().has_plain_host_consumer() && !shape.blocks_differ() &&
+         shape.together == analysis::Together::Blocks && !shape.sizes && shape.shared_bytes == 0 &&
+         shape.child_threads() == kWarp;
 }
 
 void apply(SiteToOptimise& at) {
@@ -27,8 +27,14 @@ void apply(SiteToOptimise& at) {
   }
 }
 
+OptimisationRemark remark(const PlannedSite& site) {
+  OptimisationRemark out;
+  if (!site.not_packed.empty()) out.note = "not packed: " + site.not_packed;
+  return out;
+}
+
 }  // namespace
 
-const Optimisation kPackBlocks{"pack_blocks", applies, apply};
+const Optimisation kPackBlocks{"pack_blocks", applies, apply, remark};
 
 }  // namespace klap::jit

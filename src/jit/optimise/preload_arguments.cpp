@@ -6,13 +6,13 @@ namespace klap::jit {
 namespace {
 
 bool applies(const SiteToOptimise& at) {
-  return at.site.options.preload_arguments && at.has_plain_host_consumer();
+  return at.site.options.preload_arguments && at.strategy().has_plain_host_consumer();
 }
 
 void apply(SiteToOptimise& at) { transform::hold_arguments(at.site.shape); }
 
 }  // namespace
 
-const Optimisation kPreloadArguments{"preload_arguments", applies, apply};
+const Optimisation kPreloadArguments{"preload_arguments", applies, apply, nullptr};
 
 }  // namespace klap::jit

@@ -1,6 +1,8 @@
 // Thresholding: children of few threads are not recorded but run by the thread that launches them
 // (analysis/optimise/own_children.h), where each launch makes one and what is launched is known to be no
 // error.
+#include <fmt/format.h>
+
 #include "jit/optimise/optimisations.h"
 
 namespace klap::jit {
@@ -8,8 +10,7 @@ namespace {
 
 bool applies(const SiteToOptimise& at) {
   const PlannedSite& planned = at.site;
-  return planned.options.threshold && planned.promotion == nullptr && !planned.way.is_at_once() &&
-         !planned.way.has_own_room() && !planned.keeps_launches;
+  return planned.options.threshold && at.strategy().has_queue_per_site() && !planned.keeps_launches;
 }
 
 void apply(SiteToOptimise& at) {
@@ -26,8 +27,21 @@ void apply(SiteToOptimise& at) {
   planned.not_own = verdict.why_not;
 }
 
+// Says which children are not recorded, and why no more of them.
+OptimisationRemark remark(const PlannedSite& site) {
+  OptimisationRemark out;
+  if (site.own && site.own->most_threads == 0) {
+    out.fact = "children without threads skipped";
+  } else if (site.own) {
+    out.fact = fmt::format("children of up to {} thread{} run by the launching thread",
+                           site.own->most_threads, site.own->most_threads == 1 ? "" : "s");
+  }
+  if (!site.not_own.empty()) out.note = "small children are not run by the launching thread: " + site.not_own;
+  return out;
+}
+
 }  // namespace
 
-const Optimisation kThreshold{"threshold", applies, apply};
+const Optimisation kThreshold{"threshold", applies, apply, remark};
 
 }  // namespace klap::jit

@@ -1,19 +1,35 @@
 // Unrolling: several iterations of a child's loop that only loads and computes stand one after another, so
 // that a thread waits for their loads together (analysis/optimise/straight_loops.h).
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "jit/optimise/optimisations.h"
 
 namespace klap::jit {
 namespace {
 
-bool applies(const SiteToOptimise& at) { return at.site.options.unroll != 1 && at.has_plain_host_consumer(); }
+bool applies(const SiteToOptimise& at) {
+  return at.site.options.unroll != 1 && at.strategy().has_plain_host_consumer();
+}
 
 void apply(SiteToOptimise& at) {
   transform::unroll(at.site.shape, analysis::find_straight_loops(at.child_module(), *at.site.child),
                     at.site.options.unroll);
 }
 
+// Says how often each loop is unrolled.
+OptimisationRemark remark(const PlannedSite& site) {
+  OptimisationRemark out;
+  if (site.shape.loops.empty()) return out;
+  std::vector<uint32_t> factors;
+  for (const transform::RoundsInRow& row : site.shape.loops) factors.push_back(row.rounds);
+  out.fact = fmt::format("{} unrolled {} times", factors.size() == 1 ? "a loop" : "loops",
+                         fmt::join(factors, " and "));
+  return out;
+}
+
 }  // namespace
 
-const Optimisation kUnroll{"unroll", applies, apply};
+const Optimisation kUnroll{"unroll", applies, apply, remark};
 
 }  // namespace klap::jit

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "jit/strategy/promotion_plan.h"
+#include "jit/strategy/strategy_of.h"
 #include "support/demangle.h"
 
 namespace klap::jit {
@@ -104,21 +104,6 @@ std::string describe(const ptx::Module& m, const ptx::Function& f) {
                             counts.labels, counts.directives, counts.scopes);
 }
 
-// "  record           8 bytes" and a line for each place; for one that is not packed, where arguments begin.
-std::string record_text(const transform::ConsumerShape& shape) {
-  const transform::RecordLayout& layout = shape.layout;
-  if (!layout.packed) {
-    return fmt::format("  record           {} bytes, arguments at {}\n", layout.record_bytes,
-                       layout.arguments_offset);
-  }
-  std::string text = fmt::format("  record           {} bytes, packed\n", layout.record_bytes);
-  for (const transform::ArgumentPlace& place : layout.places) {
-    text += fmt::format("  argument bytes   {} to {} {} {}\n", place.from, place.from + place.bytes,
-                        place.once ? "once, at" : "at", place.at);
-  }
-  return text;
-}
-
 }  // namespace
 
 SiteInfo site_info(const FunctionFacts& facts, const Site& site) {
@@ -171,40 +156,9 @@ std::string describe(const SiteRemark& remark, const std::string& place) {
 }
 
 std::string describe(const PlannedSite& site) {
-  const transform::ConsumerShape& shape = site.shape;
-  std::string text =
-      fmt::format("{}, unit {}: launches {}, unit {}\n", both_names(site.parent->function.name),
-                  site.parent_unit, both_names(site.child->name), site.child_unit);
-  if (site.promotion != nullptr)
-    return text + fmt::format("  promotion        {}\n", promotion_text(*site.promotion, *site.parent));
-  text += fmt::format("  granularity      {}\n", to_string(site.way.granularity));
-  text += fmt::format("  launcher         {}\n", to_string(site.way.launcher));
-  if (site.way.group_blocks != 0) {
-    text += fmt::format("  group            {} of the parent's blocks\n", site.way.group_blocks);
-  }
-  if (shape.lanes != 0) {
-    text += fmt::format("  children         {} in a launch{}\n", shape.lanes,
-                        shape.grid_is_1d ? ", grids of one dimension" : "");
-    return text + record_text(shape);
-  }
-  const std::string grids = shape.grid_is_1d ? ", grids of one dimension" : "";
-  if (shape.blocks_differ()) {
-    text += fmt::format("  child's block    in the record, {} threads at most{}\n",
-                        shape.most_child_threads(), grids);
-  } else {
-    text +=
-        fmt::format("  child's block    {}x{}x{}{}\n", shape.block[0], shape.block[1], shape.block[2], grids);
-  }
-  text += shape.flat
-              ? fmt::format("  consumer's block {} threads, runs {}\n", shape.threads(), shape.flat->threads)
-              : fmt::format("  consumer's block {} threads, {} of the child\n", shape.threads(), shape.pack);
-  for (size_t i = 0; site.family != nullptr && i < site.family->kernels.size(); ++i) {
-    const analysis::FedKernel& kernel = site.family->kernels[i];
-    text += fmt::format("  runs kernel {}    {}, in {}\n", i, both_names(kernel.facts->function.name),
-                        kernel.has_constant_block() ? fmt::format("blocks of {} threads", kernel.threads())
-                                                    : "blocks that follow the parent's");
-  }
-  return text + record_text(shape);
+  return fmt::format("{}, unit {}: launches {}, unit {}\n", both_names(site.parent->function.name),
+                     site.parent_unit, both_names(site.child->name), site.child_unit) +
+         strategy_of(site).plan_text(site);
 }
 
 std::string describe(const ptx::Module& module) {

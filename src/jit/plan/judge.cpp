@@ -5,16 +5,14 @@
 #include <algorithm>
 
 #include "analysis/launches/calls.h"
-#include "analysis/legality/chaining.h"
 #include "analysis/legality/child_checks.h"
 #include "analysis/legality/parent_checks.h"
 #include "analysis/legality/unit_checks.h"
-#include "analysis/optimise/early_start.h"
 #include "analysis/order/single_thread.h"
 #include "analysis/order/site_order.h"
 #include "jit/strategy/loop_launches.h"
+#include "jit/strategy/strategy_of.h"
 #include "jit/strategy/worklist.h"
-#include "transform/aggregate/warp.h"
 
 namespace klap::jit {
 
@@ -81,8 +79,8 @@ std::vector<std::optional<Objection>> SiteJudge::judge(std::vector<PlannedSite>&
   std::vector<std::optional<Objection>> objections;
   for (const Way& way : ways) {
     objections = judge_in_any_block(sites, way);
-    const bool is_taken = way.is_at_once() ? !std::ranges::all_of(objections, is_objection)
-                                           : std::ranges::none_of(objections, is_objection);
+    const bool is_taken = strategy_of(way).is_immediate() ? !std::ranges::all_of(objections, is_objection)
+                                                          : std::ranges::none_of(objections, is_objection);
     for (size_t i = 0; i < sites.size(); ++i) {
       if (objections[i]) sites[i].refused.emplace_back(way, *objections[i]);
     }
@@ -118,7 +116,8 @@ std::vector<std::optional<Objection>> SiteJudge::judge_in_any_block(std::vector<
     return o && (o->reason == Reason::OrderKept || o->reason == Reason::StreamUnsupported);
   };
   std::vector<std::optional<Objection>> objections = judge_all(sites, way);
-  if (way.is_at_once() || !request_.blocks || std::ranges::none_of(objections, of_threads)) return objections;
+  if (strategy_of(way).is_immediate() || !request_.blocks || std::ranges::none_of(objections, of_threads))
+    return objections;
   for (const Way& of_one_thread : ways_of_one_thread(sites, way)) {
     objections = judge_all(sites, of_one_thread);
     if (std::ranges::none_of(objections, [](const auto& o) { return o.has_value(); })) break;
@@ -136,7 +135,7 @@ std::vector<std::optional<Objection>> SiteJudge::judge_all(std::vector<PlannedSi
   judge_chaining(sites, objections);
   order_.judge(sites, objections, [this](std::vector<PlannedSite>& kept) { return keep_order(kept); });
   blame_others(sites, objections);
-  if (!way.is_at_once()) add_mutual_objections(sites, objections);
+  if (!strategy_of(way).is_immediate()) add_mutual_objections(sites, objections);
   return objections;
 }
 
@@ -167,7 +166,7 @@ void SiteJudge::add_mutual_objections(const std::vector<PlannedSite>& sites,
     mutual = Objection{Reason::SeveralSites,
                        fmt::format("the launch at {} is left ({})", ptx::place(site.site->position),
                                    to_string((*left)->reason))};
-  } else if (!sites.front().way.chains) {
+  } else if (strategy_of(sites.front()).needs_queue_order()) {
     mutual = analysis::order_sites(*sites.front().parent, order_.of(sites)).objection;
   }
   for (auto& objection : objections) {
@@ -202,7 +201,7 @@ void SiteJudge::judge_chaining(std::vector<PlannedSite>& sites,
     return o && !in_loop(o) && o->reason != Reason::ParentWaits;
   };
   const Way& way = sites.front().way;
-  if (!request_.feeding || way.is_at_once() || way.granularity == Granularity::None) return;
+  if (!request_.feeding || strategy_of(way).is_immediate() || way.granularity == Granularity::None) return;
   if (std::ranges::none_of(objections, in_loop) || std::ranges::any_of(objections, other)) return;
   for (size_t i = 0; i < sites.size(); ++i) {
     sites[i].way.chains = true;
@@ -252,35 +251,19 @@ std::optional<Objection> SiteJudge::judge_way(PlannedSite& planned) {
   const ptx::Module& module = *plan_.units[child.unit]->module();
   auto objection = analysis::object_to_unit(module, request_.debug_units);
   if (!objection) objection = analysis::object_to_child(module, *child.function, parent, s, planned.way);
-  if (!objection && planned.way.chains)
-    objection = analysis::object_to_chaining(module, *child.function, parent, s, planned.way);
+  if (!objection) objection = strategy_of(planned).check(module, planned);
   if (objection) {
     // The remark stands at the parent: places in another unit must say so. Arguments are the parent's.
     if (child.unit != planned.parent_unit && objection->reason != Reason::ArgumentMismatch)
       objection->detail += ", in " + plan_.units[child.unit]->unit().name;
     return objection;
   }
-  if (planned.way.is_at_once()) {
-    planned.shape = transform::warp_shape(module, *child.function, has_grid_of_one_row(s, parent.data));
-    if (planned.shape.lanes > 1) return std::nullopt;
-    return Objection{Reason::ParameterSpace,
-                     fmt::format("two launches' arguments, {} bytes each, do not fit into the parameters "
-                                 "of one",
-                                 child.function->parameter_bytes)};
-  }
-  if (planned.way.chains) return std::nullopt;  // all sites have one shape
-  planned.shape = transform::consumer_shape(
-      module, *child.function, launch_sizes(parent, s, module, *child.function),
-      has_grid_of_one_row(s, parent.data), planned.way.launcher == Launcher::Device);
-  transform::use_threads(planned.shape, planned.options.consumer_threads);
-  planned.shape.awaits_parent =
-      planned.way.launcher == Launcher::Host && analysis::may_start_early(module, *child.function);
-  return std::nullopt;
+  return strategy_of(planned).make_shape(module, planned);
 }
 
 std::vector<const Site*> SiteJudge::queue_order(const std::vector<PlannedSite>& planned) {
   const PlannedSite& any = planned.front();
-  if (!any.way.is_at_once() && !any.way.chains)
+  if (strategy_of(any).needs_queue_order())
     return analysis::order_sites(*any.parent, order_.of(planned)).sites;
   std::vector<const Site*> sites;
   for (const Site& site : any.parent->sites) sites.push_back(&site);

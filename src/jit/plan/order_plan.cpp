@@ -4,6 +4,7 @@
 
 #include "analysis/order/single_thread.h"
 #include "analysis/order/site_order.h"
+#include "jit/strategy/strategy_of.h"
 
 namespace klap::jit {
 
@@ -39,15 +40,16 @@ void OrderPlanner::judge(std::vector<PlannedSite>& sites, std::vector<std::optio
                          const KeepOrder& keep) {
   const Way way = sites.front().way;
   if (way.granularity == Granularity::None || way.ordering == analysis::Ordering::Relaxed) return;
-  if (way.is_at_once()) return judge_order_of_warps(sites, objections);
-  if (way.feeds) {
-    if (!has_conditions_allowed(sites.front().family->order.conditions))
+  const Strategy& strategy = strategy_of(sites.front());
+  if (strategy.is_immediate()) return judge_order_of_warps(sites, objections);
+  if (const OrderVerdict* const known = strategy.known_order(sites.front())) {
+    if (!has_conditions_allowed(known->conditions))
       std::ranges::fill(objections, Objection{Reason::OrderKept, "it rests on how the parent is launched"});
-    for (PlannedSite& site : sites) site.order = site.family->order;
+    for (PlannedSite& site : sites) site.order = *strategy.known_order(site);
     return;
   }
   if (std::ranges::any_of(objections, [](const auto& o) { return o.has_value(); })) return;
-  const bool one_queue = way.chains;
+  const bool one_queue = !strategy.needs_queue_order();
   std::optional<OrderVerdict> kept;
   for (const analysis::KnownExtents& block : blocks_to_try(sites, way)) {
     for (PlannedSite& site : sites) site.way.block = block;

@@ -16,6 +16,7 @@
 #include "jit/plan/remark_text.h"
 #include "jit/planned/child_facts.h"
 #include "jit/strategy/promotion_plan.h"
+#include "jit/strategy/strategy_of.h"
 #include "ptx/dialect.h"
 
 namespace klap::jit {
@@ -104,7 +105,7 @@ class Planner {
   void keep_order_otherwise(const std::vector<PlannedSite>& first) {
     const PlannedSite& any = first.front();
     if (!has_conditions(any)) return;
-    const bool may_have_second = !any.way.feeds && !any.way.is_at_once() && request_.blocks;
+    const bool may_have_second = request_.blocks && strategy_of(any).may_have_second_variant();
     std::vector<PlannedSite> second = may_have_second ? second_variant(first) : std::vector<PlannedSite>();
     const char* const otherwise = second.empty() ? "the original runs" : "the order is kept";
     for (const PlannedSite& site : first)
@@ -167,7 +168,7 @@ class Planner {
   // Where the queues grow with the grid, whether it can be launched in parts.
   static void find_slices(std::vector<PlannedSite>& sites) {
     const PlannedSite& any = sites.front();
-    if (any.way.is_at_once() || any.way.has_own_room()) return;
+    if (!strategy_of(any).has_queue_per_site()) return;
     const auto whole = analysis::object_to_slices(*any.parent);
     for (PlannedSite& site : sites) {
       site.in_slices = !whole;
@@ -177,7 +178,7 @@ class Planner {
 
   // One site whose sizes differ decides for all: then the device runtime keeps the last error.
   static void keep_launches(std::vector<PlannedSite>& sites) {
-    if (sites.front().way.is_at_once()) return;
+    if (strategy_of(sites.front()).is_immediate()) return;
     const bool any =
         std::ranges::any_of(sites, [](const PlannedSite& s) { return s.shape.sizes.has_value(); });
     for (PlannedSite& site : sites) site.keeps_launches = any;
@@ -227,23 +228,12 @@ class Planner {
       request_.dump({pass, fmt::format("site{}.{}.txt", site, to_string(pass)), kernel, text()});
   }
 
-  void accept_promotion(SiteRemark& remark, const PlannedSite& planned) const {
-    remark.rewritten = true;
-    remark.granularity = kPromotion;
-    remark.launcher = to_string(Launcher::Host);
-    remark.detail = promotion_text(*planned.promotion, *planned.parent);
-    const std::vector<std::string>& notes = planned.promotion->notes;
-    remark.notes.insert(remark.notes.end(), notes.begin(), notes.end());
-    note_target(remark, planned.parent_unit);
-  }
-
   void accept(SiteRemark& remark, const PlannedSite& planned) {
-    if (planned.promotion != nullptr) return accept_promotion(remark, planned);
     remark.rewritten = true;
-    remark.granularity = to_string(planned.way.granularity);
+    remark.granularity = strategy_of(planned).granularity(planned);
     remark.launcher = to_string(planned.way.launcher);
     remark.group_blocks = planned.way.group_blocks;
-    describe_rewritten(remark, planned, child_of(planned).moldable.yes());
+    describe_rewritten(remark, planned, [&] { return child_of(planned).moldable.yes(); });
     note_target(remark, planned.parent_unit);
     if (planned.child_unit != planned.parent_unit) note_target(remark, planned.child_unit);
   }

@@ -1,7 +1,5 @@
 #include "jit/planned/child_facts.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "analysis/values/values.h"
@@ -23,21 +21,6 @@ bool is_uniform(const ptx::Parameter& parameter, const analysis::SiteValues& sit
     stored += end - begin;
   }
   return stored != 0;
-}
-
-bool overlap(const ptx::Parameter& p, const transform::ArgumentPlace& place) {
-  return place.from < p.offset + p.bytes && p.offset < place.from + place.bytes;
-}
-
-bool is_read(const ptx::Parameter& p, const transform::RecordLayout& layout) {
-  return std::ranges::any_of(layout.places, [&](const auto& place) { return overlap(p, place); });
-}
-
-// With all that is read of it.
-bool is_passed_once(const ptx::Parameter& p, const transform::RecordLayout& layout) {
-  return is_read(p, layout) && std::ranges::none_of(layout.places, [&](const auto& place) {
-           return overlap(p, place) && !place.once;
-         });
 }
 
 // Declarations in inner scopes are of calls' parameters and results.
@@ -63,24 +46,12 @@ ChildThreads child_threads(const ptx::Module& module, const ptx::Function& child
   return out;
 }
 
-std::string uniform_arguments_text(const analysis::FunctionFacts& parent, const analysis::Site& site,
-                                   const ptx::Function& child, const transform::RecordLayout& layout,
-                                   Uniform group) {
-  if (child.parameters.empty()) return "";
+size_t uniform_arguments(const analysis::FunctionFacts& parent, const analysis::Site& site,
+                         const ptx::Function& child, Uniform group) {
+  if (child.parameters.empty()) return 0;
   const analysis::SiteValues values = analysis::site_values(parent.values(), site);
-  const auto uniform = std::ranges::count_if(
-      child.parameters, [&](const ptx::Parameter& p) { return is_uniform(p, values, group); });
-  const size_t all = child.parameters.size();
-  std::string text =
-      fmt::format("{} of {} argument{} {}-uniform", uniform, all, all == 1 ? "" : "s", to_string(group));
-  if (!layout.packed) return text;
-  const auto once = std::ranges::count_if(child.parameters,
-                                          [&](const ptx::Parameter& p) { return is_passed_once(p, layout); });
-  const auto unread =
-      std::ranges::count_if(child.parameters, [&](const ptx::Parameter& p) { return !is_read(p, layout); });
-  if (once != 0) text += once == uniform ? ", passed once" : fmt::format(", {} passed once", once);
-  if (unread != 0) text += fmt::format(", {} never read", unread);
-  return text;
+  return static_cast<size_t>(std::ranges::count_if(
+      child.parameters, [&](const ptx::Parameter& p) { return is_uniform(p, values, group); }));
 }
 
 }  // namespace klap::jit
