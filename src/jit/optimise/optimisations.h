@@ -34,7 +34,7 @@ struct SiteToOptimise {
   [[nodiscard]] bool has_one_row() const;
 };
 
-// What an optimisation says in the remark of a site that is rewritten. Empty parts are left out.
+// The text of an optimisation in the remark of a site that is rewritten. Empty parts are left out.
 struct OptimisationRemark {
   std::string run;        // how children are run, in place of the strategy's own text
   std::string fact;       // stands behind that

@@ -1,4 +1,4 @@
-// What is decided about the device memory of a whole module (plan/find_device_memory.h).
+// Decisions about the device memory of a whole module (plan/find_device_memory.h).
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,5 @@
 #include "jit/strategy/aggregated.h"
 
-#include <fmt/format.h>
-
 #include "analysis/legality/parent_checks.h"
 
 namespace klap::jit {
@@ -36,27 +34,6 @@ Variant aggregated_variant(const PlannedSite& site, const std::string& name) {
   add_conditions(v, site);
   v.parent_waits = analysis::waits_for_others(*site.parent).has_value();
   return v;
-}
-
-std::string group_lines(const PlannedSite& site) {
-  std::string text = fmt::format("  granularity      {}\n", to_string(site.way.granularity));
-  text += fmt::format("  launcher         {}\n", to_string(site.way.launcher));
-  if (site.way.group_blocks != 0)
-    text += fmt::format("  group            {} of the parent's blocks\n", site.way.group_blocks);
-  return text;
-}
-
-std::string record_lines(const transform::RecordLayout& layout) {
-  if (!layout.packed) {
-    return fmt::format("  record           {} bytes, arguments at {}\n", layout.record_bytes,
-                       layout.arguments_offset);
-  }
-  std::string text = fmt::format("  record           {} bytes, packed\n", layout.record_bytes);
-  for (const transform::ArgumentPlace& place : layout.places) {
-    text += fmt::format("  argument bytes   {} to {} {} {}\n", place.from, place.from + place.bytes,
-                        place.once ? "once, at" : "at", place.at);
-  }
-  return text;
 }
 
 }  // namespace klap::jit

@@ -27,7 +27,7 @@ std::string_view together_text(analysis::Together together) {
 
 class HostGrid final : public QueuePerSite {
  public:
-  [[nodiscard]] std::string_view name() const override { return "host grid"; }
+  [[nodiscard]] std::string_view name() const override { return "host-grid"; }
   [[nodiscard]] bool has_plain_host_consumer() const override { return true; }
 
   [[nodiscard]] std::optional<Objection> make_shape(const ptx::Module& child_module,

@@ -46,7 +46,7 @@ std::string several_kernels_name(const Plan& plan, const PlannedSite& site) {
 
 class LoopLaunches final : public CommonQueue {
  public:
-  [[nodiscard]] std::string_view name() const override { return "loop launches"; }
+  [[nodiscard]] std::string_view name() const override { return "loop-launches"; }
   // There is only one queue.
   [[nodiscard]] bool needs_queue_order() const override { return false; }
 

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "analysis/optimise/early_start.h"
 #include "jit/compile/templates.h"
 #include "jit/strategy/aggregated.h"
+#include "jit/strategy/plan_text.h"
 #include "transform/aggregate/consumer.h"
 
 namespace klap::jit {
@@ -66,23 +66,8 @@ transform::DeviceLaunch Recorded::device_launch(const Plan& plan, const PlannedS
 }
 
 std::string Recorded::plan_text(const PlannedSite& site) const {
-  const transform::ConsumerShape& shape = site.shape;
-  std::string text = group_lines(site);
-  const std::string grids = shape.grid_is_1d ? ", grids of one dimension" : "";
-  if (shape.blocks_differ()) {
-    text += fmt::format("  child's block    in the record, {} threads at most{}\n",
-                        shape.most_child_threads(), grids);
-  } else {
-    text +=
-        fmt::format("  child's block    {}x{}x{}{}\n", shape.block[0], shape.block[1], shape.block[2], grids);
-  }
-  text += shape.flat
-              ? fmt::format("  consumer's block {} threads, runs {}\n", shape.threads(), shape.flat->threads)
-              : fmt::format("  consumer's block {} threads, {} of the child\n", shape.threads(), shape.pack);
-  return text + kernel_lines(site) + record_lines(shape.layout);
+  return group_lines(site) + consumer_lines(site) + record_lines(site.shape.layout);
 }
-
-std::string Recorded::kernel_lines(const PlannedSite& /*site*/) const { return {}; }
 
 transform::RecordLayout QueuePerSite::packed_layout(const ptx::Module& child_module,
                                                     const PlannedSite& site) const {

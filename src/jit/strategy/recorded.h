@@ -18,8 +18,6 @@ class Recorded : public Strategy {
 
  protected:
   [[nodiscard]] virtual ChildQueue queue(const Plan& plan, const PlannedSite& site) const;
-  // Lines of a dumped plan about the kernels of the consumer.
-  [[nodiscard]] virtual std::string kernel_lines(const PlannedSite& site) const;
   // How the parent's last thread launches the site's consumer.
   [[nodiscard]] transform::DeviceLaunch device_launch(const Plan& plan, const PlannedSite& site,
                                                       const SiteTemplates& templates) const;

@@ -58,7 +58,7 @@ class Strategy {
   [[nodiscard]] virtual bool has_plain_host_consumer() const { return false; }
   // Only the site's own consumer reads its records, so these may leave out what it knows.
   [[nodiscard]] virtual bool may_pack_records() const { return false; }
-  // What the sites record is run site by site, so the sites need an order that suits the program's.
+  // The sites' queues are run one after another, so they need an order that suits the program's.
   [[nodiscard]] virtual bool needs_queue_order() const { return false; }
   // Where launches may overlap on conditions only, a second variant can keep their order.
   [[nodiscard]] virtual bool may_have_second_variant() const { return false; }

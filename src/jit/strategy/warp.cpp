@@ -5,6 +5,7 @@
 #include "jit/compile/templates.h"
 #include "jit/strategy/aggregated.h"
 #include "jit/strategy/kernel_names.h"
+#include "jit/strategy/plan_text.h"
 #include "transform/aggregate/consumer.h"
 #include "transform/aggregate/warp.h"
 
@@ -88,10 +89,7 @@ class Warp final : public Strategy {
   }
 
   [[nodiscard]] std::string plan_text(const PlannedSite& site) const override {
-    return group_lines(site) +
-           fmt::format("  children         {} in a launch{}\n", site.shape.lanes,
-                       site.shape.grid_is_1d ? ", grids of one dimension" : "") +
-           record_lines(site.shape.layout);
+    return group_lines(site) + lane_lines(site.shape) + record_lines(site.shape.layout);
   }
 };
 

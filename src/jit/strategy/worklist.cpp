@@ -11,8 +11,8 @@
 #include "analysis/values/values.h"
 #include "jit/compile/templates.h"
 #include "jit/strategy/kernel_names.h"
+#include "jit/strategy/plan_text.h"
 #include "jit/strategy/recorded.h"
-#include "support/demangle.h"
 #include "support/hash.h"
 #include "transform/aggregate/aggregate.h"
 #include "transform/aggregate/consumer.h"
@@ -100,7 +100,6 @@ std::string launch_condition_text(const analysis::Family& family) {
   return fmt::format("where the host launches the parent in blocks {}; else the original runs", blocks);
 }
 
-// The name begins with the first kernel of the recursive group.
 class Worklist final : public CommonQueue {
  public:
   [[nodiscard]] std::string_view name() const override { return "worklist"; }
@@ -118,6 +117,7 @@ class Worklist final : public CommonQueue {
     return out;
   }
 
+  // The name begins with the first kernel of the recursive group.
   [[nodiscard]] std::string consumer_name(const Plan& plan, const PlannedSite& site) const override {
     Hasher kernels;
     for (size_t i = 0; i < site.family->kernels.size(); ++i) {
@@ -178,24 +178,17 @@ class Worklist final : public CommonQueue {
     return notes;
   }
 
+  [[nodiscard]] std::string plan_text(const PlannedSite& site) const override {
+    return group_lines(site) + consumer_lines(site) + kernel_lines(*site.family) +
+           record_lines(site.shape.layout);
+  }
+
  protected:
   [[nodiscard]] ChildQueue queue(const Plan& plan, const PlannedSite& site) const override {
     ChildQueue queue = CommonQueue::queue(plan, site);
     queue.others = other_kernels(site);
     queue.following = following_blocks(site);
     return queue;
-  }
-
-  [[nodiscard]] std::string kernel_lines(const PlannedSite& site) const override {
-    std::string kernels;
-    for (size_t i = 0; i < site.family->kernels.size(); ++i) {
-      const analysis::FedKernel& kernel = site.family->kernels[i];
-      kernels +=
-          fmt::format("  runs kernel {}    {}, in {}\n", i, both_names(kernel.facts->function.name),
-                      kernel.has_constant_block() ? fmt::format("blocks of {} threads", kernel.threads())
-                                                  : "blocks that follow the parent's");
-    }
-    return kernels;
   }
 };
 
