@@ -1,5 +1,5 @@
 // The reasons for which a launch runs the original.
-#include "runtime/launch/launch_reasons.h"
+#include "runtime/launch_reasons.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

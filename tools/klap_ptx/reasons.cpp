@@ -8,7 +8,7 @@
 
 #include "analysis/facts/rejection.h"
 #include "klap_ptx/input.h"
-#include "runtime/launch/launch_reasons.h"
+#include "runtime/launch_reasons.h"
 
 namespace klap::tool {
 

@@ -10,23 +10,11 @@
 
 #include <cuda.h>
 
-#include <cstdint>
 #include <optional>
-#include <span>
+
+#include "runtime/program_launch.h"
 
 namespace klap::runtime {
-
-// A launch as the program asked for it, whatever entry point it came through.
-struct Launch {
-  CUfunction function = nullptr;  // or a CUkernel, which launches accept in its place
-  unsigned grid[3] = {1, 1, 1};
-  unsigned block[3] = {1, 1, 1};
-  unsigned shared_bytes = 0;
-  CUstream stream = nullptr;  // CU_STREAM_PER_THREAD where a _ptsz entry point was given 0
-  void** params = nullptr;
-  void** extra = nullptr;
-  std::span<const CUlaunchAttribute> attributes;
-};
 
 // The stream that `stream` means at an entry point for per-thread default streams.
 CUstream per_thread_stream(CUstream stream);

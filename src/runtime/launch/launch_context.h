@@ -21,8 +21,8 @@
 
 #include "jit/data/request.h"
 #include "runtime/launch/in_flight.h"
-#include "runtime/launch/launch_reasons.h"
 #include "runtime/launch/slices.h"
+#include "runtime/launch_reasons.h"
 #include "runtime/queues/block_pool.h"
 #include "runtime/queues/chain_ring.h"
 #include "runtime/queues/feed_shape.h"

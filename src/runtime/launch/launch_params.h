@@ -13,7 +13,7 @@
 #include <span>
 
 #include "jit/data/variant.h"
-#include "runtime/launch/launch_reasons.h"
+#include "runtime/launch_reasons.h"
 
 namespace klap::runtime {
 

@@ -21,7 +21,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/launch/launch.h"
+#include "runtime/program_launch.h"
 
 namespace klap::runtime {
 

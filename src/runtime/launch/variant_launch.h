@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
-#include "runtime/launch/launch.h"
-#include "runtime/launch/launch_reasons.h"
 #include "runtime/launch/parent_kernel.h"
+#include "runtime/launch_reasons.h"
+#include "runtime/program_launch.h"
 
 namespace klap::runtime {
 

@@ -19,7 +19,7 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/launch/launch_reasons.h"
+#include "runtime/launch_reasons.h"
 
 namespace klap::runtime {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "jit/data/variant.h"
-#include "runtime/launch/launch_reasons.h"
+#include "runtime/launch_reasons.h"
 #include "runtime/queues/block_pool.h"
 
 namespace klap::runtime {

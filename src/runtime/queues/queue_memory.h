@@ -11,7 +11,7 @@
 #include <mutex>
 #include <optional>
 
-#include "runtime/launch/launch_reasons.h"
+#include "runtime/launch_reasons.h"
 #include "runtime/queues/block_pool.h"
 
 namespace klap::runtime {

@@ -1,5 +1,5 @@
 // The list of reasons as an array, for printing.
-#include "runtime/launch/launch_reasons.h"
+#include "runtime/launch_reasons.h"
 
 #include <array>
 
