@@ -1,4 +1,4 @@
-// State of the whole process: settings, whether klap_jit is active at all, and the steps at exit.
+// State of the whole process: the settings, and whether klap_jit is active at all.
 //
 // Nothing here runs before the program first touches CUDA through a hooked function. Objects are leaked on
 // purpose. CUDA programs unload modules from exit handlers, after static destructors of this library would
@@ -19,16 +19,9 @@ const settings::Config& config();
 // threads would stay taken for ever.
 bool active() noexcept;
 
-// Called before the first image is examined: guards against forks and, with KLAP_STATS, arranges for the
-// statistics to be written at exit.
-void first_image_loaded();
-
-// A page of host memory that the device writes to, counted into the statistics at exit. The page is mapped
-// for this alone: pinned memory may not be inherited across fork, so it must not share a page with anything.
-// Null when there is no memory, or statistics of children are not asked for.
-void* new_report_page();
-size_t report_page_bytes();
-// Places of KLAP_REPORT_WORDS words in a page, one for each stream (templates/common/report.h).
-size_t report_slots();
+// Makes active() false in every child that this process forks from now on.
+void guard_against_forks();
+// True in such a child.
+bool is_forked_child() noexcept;
 
 }  // namespace klap::runtime

@@ -200,7 +200,7 @@ std::vector<Block> Queues::take_blocks() {
 }
 
 MaybeReason LaunchContext::make_chain_room(uint64_t number, uint32_t slot_bytes, uint64_t pool_bytes) {
-  return rings_.make_room(*context_, stream_, report_, number, slot_bytes, pool_bytes);
+  return rings_.make_room(context_->pool, stream_, report_, number, slot_bytes, pool_bytes);
 }
 
 QueueMemory& LaunchContext::begin_launch(jit::Buffer buffer) {

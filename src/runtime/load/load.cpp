@@ -12,6 +12,7 @@
 
 #include "runtime/driver.h"
 #include "runtime/load/driver_linker.h"
+#include "runtime/load/first_image.h"
 #include "runtime/load/handles.h"
 #include "runtime/load/image_rewrite.h"
 #include "runtime/load/registry.h"

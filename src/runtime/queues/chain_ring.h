@@ -18,8 +18,6 @@
 
 namespace klap::runtime {
 
-struct CudaContext;
-
 class ChainRings {
  public:
   // The number by which the rings of a promoted variant are found. It is equal for variants that may share
@@ -28,7 +26,7 @@ class ChainRings {
 
   // Provides rings for chain `number`. Null on success, otherwise the reason why this launch must run the
   // original.
-  MaybeReason make_room(CudaContext& context, CUstream stream, CUdeviceptr report, uint64_t number,
+  MaybeReason make_room(BlockPool& pool, CUstream stream, CUdeviceptr report, uint64_t number,
                         uint32_t slot_bytes, uint64_t pool_bytes);
   // The head of the ring that is next.
   [[nodiscard]] CUdeviceptr address(uint64_t number) const;

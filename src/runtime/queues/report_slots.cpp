@@ -1,14 +1,66 @@
 #include "runtime/queues/report_slots.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <bit>
+#include <cstdint>
+#include <mutex>
+#include <vector>
 
 #include "ptx-patterns/templates/common/report.h"
 #include "runtime/driver.h"
 #include "runtime/process.h"
 #include "runtime/queues/block_pool.h"
+#include "runtime/stats.h"
 #include "support/log.h"
 
 namespace klap::runtime {
+
+namespace {
+
+struct ReportPages {
+  std::mutex mutex;
+  std::vector<const volatile uint64_t*> pages;
+};
+
+ReportPages& report_pages() {
+  // Leaked on purpose, as it is used while the process runs its exit handlers.
+  static auto* const pages = new ReportPages;
+  return *pages;
+}
+
+size_t report_page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+
+// Places of KLAP_REPORT_WORDS words in a page, one for each stream (templates/common/report.h).
+size_t report_slots() { return report_page_bytes() / (KLAP_REPORT_WORDS * sizeof(uint64_t)); }
+
+// A page of host memory that the device writes to, counted into the statistics at exit. The page is mapped
+// for this alone: pinned memory may not be inherited across fork, so it must not share a page with anything.
+// Null when there is no memory, or statistics of children are not asked for.
+void* new_report_page() {
+  if (config().stats_file.empty() || !config().counts_children) return nullptr;
+  void* const page =
+      mmap(nullptr, report_page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return nullptr;
+  const std::lock_guard lock(report_pages().mutex);
+  report_pages().pages.push_back(static_cast<const volatile uint64_t*>(page));
+  return page;
+}
+
+void add_up(const volatile uint64_t* page) {
+  for (size_t slot = 0; slot < report_slots(); ++slot, page += KLAP_REPORT_WORDS) {
+    const auto total = [&](size_t word) { return page[word] + page[KLAP_REPORT_ADDED + word]; };
+    Stats::instance().children_total()->fetch_add(total(KLAP_REPORT_CHILDREN));
+    Stats::instance().native_total()->fetch_add(total(KLAP_REPORT_NATIVE));
+    Stats::instance().links_total()->fetch_add(total(KLAP_REPORT_LINKS));
+    if (page[KLAP_REPORT_FAILURES] != 0) {
+      log().error("a parent could not launch its recorded children from the device, and was ended");
+    }
+  }
+}
+
+}  // namespace
 
 bool ReportSlots::make_page() {
   if (failed_) return false;
@@ -42,6 +94,12 @@ CUdeviceptr ReportSlots::take(CUstream stream) {
   const CUdeviceptr at = reports_ + left_ * sizeof report;
   const bool is_written = driver()->memcpy_htod_async(at, &report, sizeof report, stream) == CUDA_SUCCESS;
   return is_written ? at : 0;
+}
+
+void add_reports_to_statistics() {
+  const std::lock_guard lock(report_pages().mutex);
+  for (const volatile uint64_t* page : report_pages().pages) add_up(page);
+  report_pages().pages.clear();
 }
 
 }  // namespace klap::runtime

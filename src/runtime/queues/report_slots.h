@@ -31,4 +31,8 @@ class ReportSlots {
   bool failed_ = false;
 };
 
+// Adds what the slots of all CUDA contexts say to the statistics. Each slot is counted once, so this is
+// called at exit.
+void add_reports_to_statistics();
+
 }  // namespace klap::runtime

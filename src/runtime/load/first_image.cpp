@@ -1,0 +1,41 @@
+#include "runtime/load/first_image.h"
+
+#include <cstdlib>
+#include <mutex>
+
+#include "runtime/driver.h"
+#include "runtime/launch/kernel_timer.h"
+#include "runtime/process.h"
+#include "runtime/queues/report_slots.h"
+#include "runtime/stats.h"
+#include "support/boundary.h"
+#include "support/log.h"
+
+namespace klap::runtime {
+
+namespace {
+
+void write_all_statistics() {
+  if (is_forked_child()) return;  // the counters are the parent process's
+  add_reports_to_statistics();
+  if (config().timing && driver()) collect_timed_launches();
+  if (!config().counts_children) Stats::instance().leave_out_children();
+  Stats::instance().write(config().stats_file.string());
+}
+
+// An exit handler.
+void write_statistics() { contain("KLAP_STATS", "statistics not written", write_all_statistics); }
+
+}  // namespace
+
+void first_image_loaded() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    guard_against_forks();
+    if (!config().stats_file.empty() && std::atexit(write_statistics) != 0) {
+      log().warn("statistics will not be written: the process has too many exit handlers");
+    }
+  });
+}
+
+}  // namespace klap::runtime
