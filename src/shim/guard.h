@@ -11,8 +11,8 @@
 #include <optional>
 
 #include "runtime/launch/launch.h"
-#include "runtime/launch/pointers_apart.h"
-#include "runtime/load/handles.h"
+#include "runtime/parents/handles.h"
+#include "runtime/parents/pointers_apart.h"
 #include "shim/libcuda.h"
 #include "support/boundary.h"
 

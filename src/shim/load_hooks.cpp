@@ -1,6 +1,6 @@
 // Loading and unloading device code, and the calls by which the program learns kernel handles.
-#include "runtime/load/handles.h"
 #include "runtime/load/load.h"
+#include "runtime/parents/handles.h"
 #include "shim/guard.h"
 #include "shim/hooks.h"
 

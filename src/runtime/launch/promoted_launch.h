@@ -8,9 +8,9 @@
 // original, whose links then launch each other as they always did.
 #pragma once
 
-#include "runtime/launch/launch_context.h"
-#include "runtime/launch/parent_kernel.h"
 #include "runtime/launch/variant_launch.h"
+#include "runtime/parents/parent_kernel.h"
+#include "runtime/queues/launch_context.h"
 
 namespace klap::runtime {
 

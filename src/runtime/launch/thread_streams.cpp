@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/launch/launch_context.h"
 #include "runtime/process.h"
+#include "runtime/queues/launch_context.h"
 #include "support/boundary.h"
 
 namespace klap::runtime {

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "runtime/launch/parent_kernel.h"
 #include "runtime/launch_reasons.h"
+#include "runtime/parents/parent_kernel.h"
 #include "runtime/program_launch.h"
 
 namespace klap::runtime {

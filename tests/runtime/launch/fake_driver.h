@@ -15,7 +15,7 @@
 
 #include "runtime/driver.h"
 #include "runtime/launch/launch.h"
-#include "runtime/load/registry.h"
+#include "runtime/parents/registry.h"
 #include "support/file.h"
 
 namespace klap::runtime {

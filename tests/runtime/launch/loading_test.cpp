@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "runtime/load/handles.h"
+#include "runtime/parents/handles.h"
 #include "tests/runtime/launch/fake_driver.h"
 
 namespace klap::runtime {

@@ -20,12 +20,12 @@
 #include <vector>
 
 #include "jit/data/request.h"
-#include "runtime/launch/in_flight.h"
-#include "runtime/launch/slices.h"
 #include "runtime/launch_reasons.h"
 #include "runtime/queues/block_pool.h"
 #include "runtime/queues/chain_ring.h"
 #include "runtime/queues/feed_shape.h"
+#include "runtime/queues/in_flight.h"
+#include "runtime/queues/queue_demand.h"
 #include "runtime/queues/queue_memory.h"
 #include "runtime/queues/queue_shape.h"
 #include "runtime/queues/report_slots.h"

@@ -1,4 +1,4 @@
-#include "runtime/launch/in_flight.h"
+#include "runtime/queues/in_flight.h"
 
 #include <algorithm>
 #include <thread>

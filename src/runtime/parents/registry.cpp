@@ -1,4 +1,4 @@
-#include "runtime/load/registry.h"
+#include "runtime/parents/registry.h"
 
 #include <mutex>
 #include <utility>

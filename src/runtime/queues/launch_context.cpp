@@ -1,4 +1,4 @@
-#include "runtime/launch/launch_context.h"
+#include "runtime/queues/launch_context.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,5 +1,5 @@
 // Launches behind work that waits for the host: the driver's queue must have room for as many as natively.
-#include "runtime/launch/in_flight.h"
+#include "runtime/queues/in_flight.h"
 
 #include <chrono>
 #include <cstdlib>
@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "runtime/launch/launch_context.h"
+#include "runtime/queues/launch_context.h"
 #include "tests/runtime/launch/fake_driver.h"
 
 // Allocations of the thread fail while this is set.

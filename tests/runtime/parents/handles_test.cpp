@@ -1,9 +1,9 @@
 // Handles: how a rewritten parent is recognised, and how handles of dead objects are not mistaken for it.
-#include "runtime/load/handles.h"
+#include "runtime/parents/handles.h"
 
 #include <thread>
 
-#include "fake_driver.h"
+#include "tests/runtime/launch/fake_driver.h"
 
 namespace klap::runtime {
 namespace {

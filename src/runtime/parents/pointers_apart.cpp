@@ -1,4 +1,4 @@
-#include "runtime/launch/pointers_apart.h"
+#include "runtime/parents/pointers_apart.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "runtime/launch/parent_kernel.h"
+#include "runtime/parents/parent_kernel.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,6 @@
 
 #include "runtime/driver.h"
 #include "runtime/process.h"
-#include "runtime/queues/readback.h"
 #include "runtime/stats.h"
 #include "support/boundary.h"
 #include "support/demangle.h"
@@ -383,6 +382,11 @@ void ParentKernel::info_once(const std::string& about, const std::string& what) 
 
 CUdeviceptr queue_of(const jit::Variant& variant, size_t index, const LaunchContext& context) {
   return variant.queues[index].feeds ? context.feed() : context.queue(index);
+}
+
+bool can_read_back(const jit::Variant& variant) {
+  return variant.launcher == jit::Launcher::Host && variant.granularity == jit::Granularity::Grid &&
+         !variant.queues.empty() && !variant.queues.front().feeds;
 }
 
 CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& variant, LaunchContext& launch,

@@ -8,16 +8,13 @@
 
 #include <cuda.h>
 
-#include "runtime/launch/parent_kernel.h"
+#include "runtime/parents/parent_kernel.h"
 #include "settings/config.h"
 
 namespace klap::runtime {
 
 // Whether the settings ask for it.
 bool asks_for_readback(const settings::Config& config, const std::string& parent, const std::string& child);
-
-// True if it can be done: a queue of a fixed size does not tell how much will be in it.
-bool can_read_back(const jit::Variant& variant);
 
 // Replaces launch_consumers().
 CUresult launch_after_readback(const PreparedVariant& prepared, const jit::Variant& variant,

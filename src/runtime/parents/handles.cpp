@@ -1,12 +1,12 @@
-#include "runtime/load/handles.h"
+#include "runtime/parents/handles.h"
 
 #include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "runtime/driver.h"
-#include "runtime/launch/launch_context.h"
-#include "runtime/load/registry.h"
+#include "runtime/parents/registry.h"
+#include "runtime/queues/launch_context.h"
 #include "support/demangle.h"
 #include "support/log.h"
 

@@ -22,7 +22,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/launch/parent_kernel.h"
+#include "runtime/parents/parent_kernel.h"
 
 namespace klap::runtime {
 

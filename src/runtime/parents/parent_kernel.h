@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "jit/data/variant.h"
-#include "runtime/launch/launch_context.h"
-#include "runtime/launch/pointers_apart.h"
+#include "runtime/parents/pointers_apart.h"
+#include "runtime/queues/launch_context.h"
 
 namespace klap::runtime {
 
@@ -160,6 +160,10 @@ class ParentKernel {
 
 // The queue of that number, which the variant and its consumer use.
 CUdeviceptr queue_of(const jit::Variant& variant, size_t index, const LaunchContext& context);
+
+// True if the host can read back how much a parent recorded (readback.h). A queue of a fixed size does not
+// tell how much will be in it.
+bool can_read_back(const jit::Variant& variant);
 
 // Launches `prepared`'s consumers on the queues of `launch`, one behind the other, without those of no
 // blocks. If they empty the queues' other heads, the next parent gets these. If the driver refuses to launch

@@ -1,5 +1,5 @@
 // Which pointers of a launch are shown to lie in different allocations, and that all others are not.
-#include "runtime/launch/pointers_apart.h"
+#include "runtime/parents/pointers_apart.h"
 
 #include <gtest/gtest.h>
 

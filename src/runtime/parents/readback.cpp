@@ -1,4 +1,4 @@
-#include "runtime/queues/readback.h"
+#include "runtime/parents/readback.h"
 
 #include <algorithm>
 #include <optional>
@@ -48,11 +48,6 @@ bool is_empty(const KlapCounters& counters) { return counters.packed == 0 && cou
 bool asks_for_readback(const settings::Config& config, const std::string& parent, const std::string& child) {
   return config.value(*settings::find_key(settings::Section::Kernel, "launcher"), &parent, &child).text ==
          settings::kHostReadback;
-}
-
-bool can_read_back(const jit::Variant& variant) {
-  return variant.launcher == jit::Launcher::Host && variant.granularity == jit::Granularity::Grid &&
-         !variant.queues.empty() && !variant.queues.front().feeds;
 }
 
 namespace {
