@@ -11,7 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "emulator/driver/stream.h"
+#include "emulator/driver/stream_objects.h"
+#include "emulator/driver/work.h"
 
 namespace klap::emulator::driver {
 
@@ -24,6 +25,9 @@ struct Capture {
   bool is_valid = true;
   bool graph_is_given = false;  // cuStreamBeginCaptureToGraph
 };
+
+// The mode that tells what the calling thread may do while other threads or itself capture.
+CUstreamCaptureMode& thread_mode();
 
 using CaptureRef = std::shared_ptr<Capture>;
 

@@ -1,8 +1,5 @@
 #include "emulator/driver/context.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cstdio>
 
 #include "emulator/driver/process.h"
@@ -58,6 +55,11 @@ void CUctx_st::after_synchronising(int code) {
 
 namespace klap::emulator::driver {
 
+CUresult driver_error(int code) {
+  constexpr int kInvalidConfiguration = 9;
+  return code == kInvalidConfiguration ? CUDA_ERROR_INVALID_VALUE : static_cast<CUresult>(code);
+}
+
 CUctx_st& current(Process& process) {
   const std::vector<CUcontext>& stack = context_stack();
   require(!stack.empty() && stack.back() != nullptr, CUDA_ERROR_INVALID_CONTEXT);
@@ -75,53 +77,6 @@ CUctx_st& context_or_current(Process& process, CUcontext context) {
   if (context == nullptr) return current(process);
   require(process.contexts.knows(context), CUDA_ERROR_INVALID_CONTEXT);
   return *context;
-}
-
-CUcontext make_context(Process& process, int device, unsigned flags, bool is_primary) {
-  CUcontext const context =
-      process.contexts.make(++process.last_id, device, flags, is_primary, process.settings);
-  CUstream const legacy = process.streams.make();
-  legacy->id = ++process.last_id;
-  legacy->context = context;
-  legacy->stream = kLegacyStream;
-  legacy->is_default = true;
-  context->legacy_stream = legacy;
-  return context;
-}
-
-namespace {
-
-void add_counts(Totals& totals, const CUctx_st& context) {
-  const DeviceLaunchCounts& counts = context.machine->counts();
-  totals.launches.device_launches += counts.device_launches;
-  totals.launches.refused += counts.refused;
-  totals.launches.over_limit += counts.over_limit;
-  totals.launches.host_launches += counts.host_launches;
-  totals.steps += context.machine->executor().steps();
-  totals.heap_allocations += context.machine->heap_allocations();
-}
-
-}  // namespace
-
-void destroy_context(Process& process, CUcontext context) {
-  context->machine->synchronise_all();
-  add_counts(process.gone, *context);
-  const auto is_in = [&](const auto& object) { return object.context == context; };
-  process.functions.destroy_if([&](const CUfunc_st& f) { return f.module->context == context; });
-  process.modules.destroy_if(is_in);
-  process.libraries.for_each([&](CUlib_st& library) { library.modules.erase(context); });
-  process.streams.destroy_if(is_in);
-  process.events.destroy_if(is_in);
-  process.executables.for_each([&](CUgraphExec_st& executable) {
-    if (executable.last_context == context) executable.last_context = nullptr;
-  });
-  process.contexts.destroy(context);
-}
-
-Totals totals(Process& process) {
-  Totals all = process.gone;
-  process.contexts.for_each([&](CUctx_st& context) { add_counts(all, context); });
-  return all;
 }
 
 std::optional<Owned> owner_of(Process& process, uint64_t address) {

@@ -49,15 +49,15 @@ namespace klap::emulator::driver {
 
 class Process;
 
+// The driver API's name for an error number of the machine; the machine uses the runtime's numbers.
+CUresult driver_error(int code);
+
 // The calling thread's current context; fails if there is none.
 CUctx_st& current(Process& process);
 // The current context, which must not have failed.
 CUctx_st& working(Process& process);
 // `context`, or the current one for null.
 CUctx_st& context_or_current(Process& process, CUcontext context);
-
-CUcontext make_context(Process& process, int device, unsigned flags, bool is_primary);
-void destroy_context(Process& process, CUcontext context);
 
 struct Owned {  // the block that an address belongs to, and its context
   CUctx_st* context;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "emulator/driver/context_lifetime.h"
 #include "emulator/driver/process.h"
 
 using namespace klap::emulator::driver;

@@ -37,55 +37,6 @@ GraphPlan plan_of(const CUgraph_st& graph) {
   return plan;
 }
 
-namespace {
-
-// One launch of a plan: a stream and an event of the machine for each step.
-class Run {
- public:
-  Run(Process& process, CUctx_st& context, StreamId stream)
-      : process_(process), context_(context), machine_(*context.machine), stream_(stream) {}
-  ~Run() {
-    for (const StreamId stream : streams_) machine_.destroy_stream(stream);
-    for (const EventId event : events_) machine_.destroy_event(event);
-  }
-  Run(const Run&) = delete;
-  Run& operator=(const Run&) = delete;
-
-  void all(const GraphPlan& plan) {
-    const EventId start = event_after(stream_);
-    for (const GraphStep& step : plan.steps) {
-      const StreamId own =
-          streams_.emplace_back(machine_.create_stream(klap::emulator::StreamFlags::NonBlocking));
-      machine_.wait(own, start);
-      for (const size_t earlier : step.after) machine_.wait(own, ends_[earlier]);
-      if (step.is_enabled) begin(process_, context_, own, step.work);
-      ends_.push_back(event_after(own));
-    }
-    for (const EventId end : ends_) machine_.wait(stream_, end);
-  }
-
- private:
-  EventId event_after(StreamId stream) {
-    const EventId event = events_.emplace_back(machine_.create_event());
-    machine_.record(event, stream);
-    return event;
-  }
-
-  Process& process_;
-  CUctx_st& context_;
-  Machine& machine_;
-  StreamId stream_;
-  std::vector<StreamId> streams_;
-  std::vector<EventId> events_, ends_;
-};
-
-}  // namespace
-
-void begin(Process& process, CUctx_st& context, StreamId stream, const GraphPlan& plan) {
-  context.require_alive();
-  Run(process, context, stream).all(plan);
-}
-
 CUgraph_st& known(Process& process, CUgraph graph) {
   require(process.graphs.knows(graph), CUDA_ERROR_INVALID_HANDLE);
   return *graph;

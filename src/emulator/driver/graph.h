@@ -43,9 +43,6 @@ struct GraphPlan {
 
 // Fails for a graph with a cycle.
 GraphPlan plan_of(const CUgraph_st& graph);
-// Puts the whole graph into the stream; steps that do not come after each other may run at the same time.
-void begin(Process& process, CUctx_st& context, StreamId stream, const GraphPlan& plan);
-
 CUgraph_st& known(Process& process, CUgraph graph);
 CUgraphExec_st& known(Process& process, CUgraphExec executable);
 // Searches all graphs.

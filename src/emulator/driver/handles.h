@@ -1,11 +1,13 @@
 // Objects that the program holds by pointer. A pointer is believed only if it is known, so a wrong or an old
 // one is an error and not a crash.
+//
+// The owner of the handles need not know the objects' types. Only make() does, which also notes how to
+// destroy its object.
 #pragma once
 
 #include <memory>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 namespace klap::emulator::driver {
 
@@ -14,7 +16,7 @@ class Handles {
  public:
   template <typename... Arguments>
   T* make(Arguments&&... arguments) {
-    auto object = std::make_unique<T>(std::forward<Arguments>(arguments)...);
+    Owned object(new T(std::forward<Arguments>(arguments)...), [](T* made) { delete made; });
     T* const handle = object.get();
     objects_.emplace(handle, std::move(object));
     return handle;
@@ -31,7 +33,8 @@ class Handles {
   }
 
  private:
-  std::unordered_map<const T*, std::unique_ptr<T>> objects_;
+  using Owned = std::unique_ptr<T, void (*)(T*)>;
+  std::unordered_map<const T*, Owned> objects_;
 };
 
 }  // namespace klap::emulator::driver

@@ -1,4 +1,7 @@
 // All that the driver keeps for the process.
+//
+// The objects of the program are handles here, whose types other headers declare. So every file of the driver
+// can look into the process, and the process knows none of them.
 #pragma once
 
 #include <array>
@@ -8,13 +11,8 @@
 #include <vector>
 
 #include "emulator/driver/api.h"
-#include "emulator/driver/context.h"
-#include "emulator/driver/graph.h"
 #include "emulator/driver/handles.h"
-#include "emulator/driver/link_state.h"
-#include "emulator/driver/module.h"
 #include "emulator/driver/settings.h"
-#include "emulator/driver/stream.h"
 
 // A memory pool (pool_api.cpp).
 struct CUmemPoolHandle_st {
@@ -66,9 +64,6 @@ inline uint32_t capability(const Process& process) {
 
 // The calling thread's stack of contexts, the current one last.
 std::vector<CUcontext>& context_stack();
-
-// The totals of all contexts that there were.
-Totals totals(Process& process);
 
 void require_device(const Process& process, CUdevice device);
 

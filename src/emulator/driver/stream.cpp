@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "emulator/driver/begin_work.h"
 #include "emulator/driver/capture.h"
+#include "emulator/driver/context.h"
 #include "emulator/driver/process.h"
 
 namespace klap::emulator::driver {

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <variant>
 #include <vector>
@@ -63,12 +62,6 @@ struct ChildGraph {
 
 using Work = std::variant<Empty, KernelLaunch, Copy, Fill, HostCall, RecordEvent, WaitForEvent, ChildGraph>;
 
-// Puts it into a stream of the machine. Fails if the machine refuses it.
-void begin(Process& process, CUctx_st& context, StreamId stream, const Work& work);
-
-// Calls a function of the program from a stream.
-void call_host_function(const std::function<void()>& function);
-
 // The description of a box as the program gives it, and back.
 Copy copy_of(Process& process, const CUDA_MEMCPY3D& description);
 CUDA_MEMCPY3D description_of(const Copy& copy);
@@ -76,8 +69,5 @@ CUDA_MEMCPY3D description_of(const Copy& copy);
 // Fails unless all that is copied or set lies in memory that there is.
 void validate(Process& process, const Copy& copy);
 void validate(Process& process, const Fill& fill);
-
-// The driver API's name for an error number of the machine; the machine uses the runtime's numbers.
-CUresult driver_error(int code);
 
 }  // namespace klap::emulator::driver

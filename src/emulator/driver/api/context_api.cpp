@@ -2,6 +2,9 @@
 #include <algorithm>
 
 #include "emulator/driver/capture.h"
+#include "emulator/driver/context.h"
+#include "emulator/driver/context_lifetime.h"
+#include "emulator/driver/module.h"
 #include "emulator/driver/process.h"
 
 using namespace klap::emulator::driver;

@@ -1,6 +1,8 @@
 // Functions: their attributes, and how many blocks of them fit.
 #include <algorithm>
 
+#include "emulator/driver/context.h"
+#include "emulator/driver/module.h"
 #include "emulator/driver/process.h"
 
 using namespace klap::emulator;

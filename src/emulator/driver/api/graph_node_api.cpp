@@ -1,6 +1,8 @@
 // This file adds nodes to graphs, and reads and sets their work.
 #include <utility>
 
+#include "emulator/driver/context.h"
+#include "emulator/driver/graph.h"
 #include "emulator/driver/launch.h"
 #include "emulator/driver/process.h"
 

@@ -4,8 +4,11 @@
 #include <cstring>
 
 #include "emulator/driver/capture.h"
+#include "emulator/driver/context.h"
 #include "emulator/driver/launch.h"
+#include "emulator/driver/module.h"
 #include "emulator/driver/process.h"
+#include "emulator/driver/stream.h"
 
 using namespace klap::emulator;
 using namespace klap::emulator::driver;

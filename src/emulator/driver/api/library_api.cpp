@@ -2,7 +2,10 @@
 #include <utility>
 
 #include "emulator/driver/capture.h"
+#include "emulator/driver/context.h"
 #include "emulator/driver/images.h"
+#include "emulator/driver/jit_options.h"
+#include "emulator/driver/module.h"
 #include "emulator/driver/process.h"
 #include "ptx/tree.h"
 #include "support/error.h"

@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "emulator/driver/capture.h"
+#include "emulator/driver/context.h"
 #include "emulator/driver/process.h"
+#include "emulator/driver/stream.h"
 
 using namespace klap::emulator;
 using namespace klap::emulator::driver;

@@ -1,6 +1,7 @@
 // Queries of programs about an address.
 #include <cstring>
 
+#include "emulator/driver/context.h"
 #include "emulator/driver/process.h"
 
 using namespace klap::emulator::driver;
