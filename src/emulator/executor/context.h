@@ -4,8 +4,11 @@
 
 #include <cstdint>
 
-#include "emulator/executor/executor.h"
+#include "emulator/executor/listener.h"
+#include "emulator/executor/options.h"
 #include "emulator/executor/random.h"
+#include "emulator/memory_model/memory.h"
+#include "emulator/memory_model/order.h"
 
 namespace klap::emulator::execution {
 

@@ -157,6 +157,11 @@ void Executor::clear() {
   }
 }
 
+uint32_t Executor::occupancy(const DeviceShape& device, const Function& kernel, uint32_t threads,
+                             uint32_t dynamic_shared) {
+  return execution::occupancy(device, kernel, threads, dynamic_shared);
+}
+
 uint64_t Executor::steps() const { return state_->context.steps; }
 
 void Executor::read(const ThreadCall& call, uint64_t address, std::span<std::byte> out) {

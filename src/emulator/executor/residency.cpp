@@ -32,6 +32,22 @@ Dim3 index_of(uint64_t number, const Dim3& grid) {
 
 }  // namespace
 
+uint32_t occupancy(const DeviceShape& device, const Function& kernel, uint32_t threads,
+                   uint32_t dynamic_shared) {
+  uint32_t rounded = whole_warps(threads);
+  if (rounded == 0) return 0;
+  uint32_t blocks = std::min(device.resident_blocks, device.threads_per_multiprocessor / rounded);
+  blocks = std::min(
+      blocks, device.shared_per_multiprocessor / (kernel.shared_bytes + dynamic_shared + kReservedShared));
+  if (kernel.register_estimate != 0 && blocks != 0) {
+    uint32_t warp_registers =
+        (kernel.register_estimate * kLanes + kRegisterUnit - 1) / kRegisterUnit * kRegisterUnit;
+    uint32_t by_registers = kRegistersOfMultiprocessor / (warp_registers * (rounded / kLanes));
+    blocks = std::min(blocks, std::max(by_registers, 1u));  // a compiler would have spilt
+  }
+  return blocks;
+}
+
 Residency::Residency(Context& context)
     : context_(context), multiprocessors_(context.options.device.multiprocessors) {}
 
@@ -48,7 +64,7 @@ GridRun& Residency::add(Grid& grid) {
   run->block_threads = whole_warps(threads_of(launch));
   run->block_shared = launch.kernel->shared_bytes + launch.dynamic_shared + kReservedShared;
   run->blocks_at_once =
-      Executor::occupancy(context_.options.device, *launch.kernel, threads_of(launch), launch.dynamic_shared);
+      occupancy(context_.options.device, *launch.kernel, threads_of(launch), launch.dynamic_shared);
   runs_.push_back(std::move(run));
   may_have_room_ = true;
   return *runs_.back();
@@ -228,23 +244,3 @@ void Residency::forget(GridRun& run) {
 }
 
 }  // namespace klap::emulator::execution
-
-namespace klap::emulator {
-
-uint32_t Executor::occupancy(const DeviceShape& device, const Function& kernel, uint32_t threads,
-                             uint32_t dynamic_shared) {
-  uint32_t rounded = execution::whole_warps(threads);
-  if (rounded == 0) return 0;
-  uint32_t blocks = std::min(device.resident_blocks, device.threads_per_multiprocessor / rounded);
-  blocks = std::min(blocks, device.shared_per_multiprocessor /
-                                (kernel.shared_bytes + dynamic_shared + execution::kReservedShared));
-  if (kernel.register_estimate != 0 && blocks != 0) {
-    uint32_t warp_registers = (kernel.register_estimate * kLanes + execution::kRegisterUnit - 1) /
-                              execution::kRegisterUnit * execution::kRegisterUnit;
-    uint32_t by_registers = execution::kRegistersOfMultiprocessor / (warp_registers * (rounded / kLanes));
-    blocks = std::min(blocks, std::max(by_registers, 1u));  // a compiler would have spilt
-  }
-  return blocks;
-}
-
-}  // namespace klap::emulator

@@ -10,6 +10,10 @@
 
 namespace klap::emulator::execution {
 
+// Blocks of this launch that fit on one multiprocessor at a time.
+uint32_t occupancy(const DeviceShape& device, const Function& kernel, uint32_t threads,
+                   uint32_t dynamic_shared);
+
 class Residency {
  public:
   explicit Residency(Context& context);
