@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "emulator/alu/alu.h"
+#include "emulator/memory_model/access.h"
 
 namespace klap::emulator {
 
@@ -32,9 +33,6 @@ inline constexpr uint64_t kParamWindow = kLocalWindow + kWindowBytes;
 inline constexpr uint64_t kCodeWindow = kParamWindow + kWindowBytes;
 
 enum class Space : uint8_t { Generic, Global, Const, Shared, Local, Param };
-
-enum class Semantics : uint8_t { Weak, NonCoherent, Volatile, Relaxed, Acquire, Release, AcquireRelease };
-enum class Scope : uint8_t { Cta, Cluster, Gpu, Sys };
 
 // The special registers, by their names without '%'. A register of 3 dimensions is three numbers in a row.
 enum class Special : uint8_t {
@@ -252,9 +250,7 @@ struct KernelLimits {  // .reqntid, .maxntid; 0 where the kernel says nothing
   std::array<uint32_t, 3> required{}, maximum{};
 };
 
-struct Function {
-  std::string name;
-  std::string unit;  // its module's name, for messages
+struct Function : FunctionName {
   bool is_kernel = false;
   // A function without a body that the machine provides: its number in builtins.h, else -1.
   int builtin = -1;

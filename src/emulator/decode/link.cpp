@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "emulator/decode/builtins.h"
 #include "emulator/decode/decode.h"
 #include "emulator/decode/decode_constant.h"
 #include "emulator/decode/decode_function.h"
 #include "emulator/decode/layout.h"
-#include "emulator/device_runtime/builtins.h"
 #include "ptx/lines.h"
 
 namespace klap::emulator {

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "emulator/device_runtime/builtins.h"
+#include "emulator/decode/builtins.h"
 #include "emulator/device_runtime/printf.h"
 #include "support/error.h"
 

@@ -14,7 +14,7 @@
 #include "emulator/device_runtime/device_heap.h"
 #include "emulator/device_runtime/device_runtime_call.h"
 #include "emulator/device_runtime/device_runtime_streams.h"
-#include "emulator/machine/machine.h"
+#include "emulator/device_runtime/launch_counts.h"
 
 namespace klap::emulator {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "emulator/executor/executor.h"
-#include "emulator/machine/machine_grids.h"
+#include "emulator/streams/grid_tree.h"
 
 namespace klap::emulator {
 

@@ -7,7 +7,7 @@
 #include <array>
 #include <utility>
 
-#include "emulator/device_runtime/builtins.h"
+#include "emulator/decode/builtins.h"
 #include "emulator/device_runtime/device_runtime.h"
 
 namespace klap::emulator {

@@ -1,7 +1,7 @@
 // Launches from device code: argument buffers, and the calls that turn them into grids.
 #include <utility>
 
-#include "emulator/device_runtime/builtins.h"
+#include "emulator/decode/builtins.h"
 #include "emulator/device_runtime/device_runtime.h"
 #include "support/error.h"
 

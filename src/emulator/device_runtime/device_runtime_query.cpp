@@ -1,9 +1,9 @@
 // Queries of device code: errors, attributes, limits, occupancy.
 #include <utility>
 
-#include "emulator/device_runtime/builtins.h"
+#include "emulator/decode/builtins.h"
+#include "emulator/device_runtime/device_attributes.h"
 #include "emulator/device_runtime/device_runtime.h"
-#include "emulator/machine/machine_device.h"
 
 namespace klap::emulator {
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "emulator/machine/machine_grids.h"
+#include "emulator/streams/grid_tree.h"
 
 namespace klap::emulator {
 

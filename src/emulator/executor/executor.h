@@ -16,9 +16,9 @@
 #include <span>
 #include <string>
 
+#include "emulator/executor/grid.h"
 #include "emulator/executor/listener.h"
 #include "emulator/executor/options.h"
-#include "emulator/machine/grid.h"
 #include "emulator/memory_model/memory.h"
 #include "emulator/memory_model/order.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "emulator/machine/grid.h"
+#include "emulator/executor/grid.h"
 #include "emulator/memory_model/order.h"
 
 namespace klap::emulator {

@@ -11,8 +11,8 @@
 #include "emulator/device_runtime/device_heap.h"
 #include "emulator/device_runtime/device_runtime.h"
 #include "emulator/machine/loaded_before.h"
-#include "emulator/machine/machine_grids.h"
-#include "emulator/machine/streams.h"
+#include "emulator/streams/grid_tree.h"
+#include "emulator/streams/streams.h"
 #include "ptx/tree.h"
 #include "support/error.h"
 

@@ -15,7 +15,9 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/device_runtime/launch_counts.h"
 #include "emulator/executor/executor.h"
+#include "emulator/streams/stream_ids.h"
 
 namespace klap::emulator {
 
@@ -27,18 +29,6 @@ struct MachineOptions {
   std::function<void(std::string_view text)> print;
   std::function<void(const std::string& finding)> finding;
 };
-
-struct DeviceLaunchCounts {
-  uint64_t device_launches = 0;  // that were made
-  uint64_t refused = 0;          // with an error, the pending limit's among them
-  uint64_t over_limit = 0;
-  uint64_t host_launches = 0;
-};
-
-using StreamId = uint64_t;
-using EventId = uint64_t;
-inline constexpr StreamId kLegacyStream = 0;
-enum class StreamFlags : uint8_t { Default, NonBlocking };
 
 class Machine {
  public:

@@ -20,7 +20,7 @@
 #include <span>
 #include <string>
 
-#include "emulator/decode/code.h"
+#include "emulator/memory_model/access.h"
 
 namespace klap::emulator {
 
@@ -36,18 +36,6 @@ struct OrderOptions {
   // flag).
   bool ignore_same_value = true;
   [[nodiscard]] bool any() const { return weak_memory || detect_races || detect_uninitialised; }
-};
-
-// Describes one access, for messages. The function must live until the next synchronise_all().
-struct Place {
-  const Function* function = nullptr;
-  uint32_t line = 0;
-};
-
-struct AccessKind {
-  Semantics semantics = Semantics::Weak;
-  Scope scope = Scope::Sys;
-  bool is_atomic = false;  // atom and red
 };
 
 // A history is a set of events: all that is ordered before the start of the agent that gets it.

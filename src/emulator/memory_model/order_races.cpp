@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "emulator/decode/code.h"
 #include "emulator/memory_model/order_state.h"
 
 namespace klap::emulator {

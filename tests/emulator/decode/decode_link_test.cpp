@@ -1,6 +1,6 @@
 // Which definition a name means, over several units.
 #include "decode_fixture.h"
-#include "emulator/device_runtime/builtins.h"
+#include "emulator/decode/builtins.h"
 
 namespace klap::emulator {
 namespace {

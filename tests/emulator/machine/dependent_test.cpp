@@ -6,7 +6,7 @@
 #include <array>
 
 #include "program.h"
-#include "recorder.h"
+#include "tests/emulator/streams/recorder.h"
 
 namespace klap::emulator {
 namespace {

@@ -6,9 +6,9 @@
 #include <regex>
 #include <set>
 
-#include "emulator/device_runtime/builtins.h"
-#include "emulator/machine/grid.h"
-#include "emulator/machine/machine_device.h"
+#include "emulator/decode/builtins.h"
+#include "emulator/device_runtime/device_attributes.h"
+#include "emulator/executor/grid.h"
 
 namespace klap::emulator {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "emulator/device_runtime/device_attributes.h"
 #include "emulator/driver/process.h"
-#include "emulator/machine/machine_device.h"
 
 using namespace klap::emulator::driver;
 

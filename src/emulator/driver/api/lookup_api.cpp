@@ -3,9 +3,9 @@
 #include <cstring>
 #include <span>
 
+#include "emulator/device_runtime/device_attributes.h"
 #include "emulator/driver/api.h"
 #include "emulator/driver/functions.h"
-#include "emulator/machine/machine_device.h"
 
 using namespace klap::emulator::driver;
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "emulator/executor/executor.h"
+#include "emulator/executor/options.h"
 
 namespace klap::emulator {
 

@@ -1,5 +1,5 @@
 // The names in builtins.def, as tables.
-#include "emulator/device_runtime/builtins.h"
+#include "emulator/decode/builtins.h"
 
 #include <iterator>
 #include <unordered_map>
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kNames[] = {
 #define X(name, symbol) symbol,
-#include "emulator/device_runtime/builtins.def"
+#include "emulator/decode/builtins.def"
 #undef X
 };
 
@@ -17,7 +17,7 @@ std::unordered_map<std::string_view, Builtin> all_names() {
   return {
 #define X(name, symbol) {symbol, Builtin::name},
 #define ALIAS(name, symbol) {symbol, Builtin::name},
-#include "emulator/device_runtime/builtins.def"
+#include "emulator/decode/builtins.def"
 #undef X
   };
 }

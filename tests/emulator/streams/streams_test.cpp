@@ -1,5 +1,5 @@
 // What the order of streams and events promises, and that nothing more is promised.
-#include "emulator/machine/streams.h"
+#include "emulator/streams/streams.h"
 
 #include <gmock/gmock.h>
 

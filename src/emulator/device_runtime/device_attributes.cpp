@@ -1,5 +1,5 @@
 // Attributes of the emulated device, and the runtime's error texts.
-#include "emulator/machine/machine_device.h"
+#include "emulator/device_runtime/device_attributes.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,5 +1,5 @@
 // The host's streams, as operations that wait for each other.
-#include "emulator/machine/streams.h"
+#include "emulator/streams/streams.h"
 
 #include <algorithm>
 #include <utility>

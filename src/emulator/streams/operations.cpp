@@ -1,5 +1,5 @@
 // Operations as a graph: each counts the operations that it still waits for.
-#include "emulator/machine/streams_operations.h"
+#include "emulator/streams/operations.h"
 
 #include <utility>
 

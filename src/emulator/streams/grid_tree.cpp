@@ -1,5 +1,5 @@
 // The tree of running grids.
-#include "emulator/machine/machine_grids.h"
+#include "emulator/streams/grid_tree.h"
 
 #include <array>
 #include <utility>

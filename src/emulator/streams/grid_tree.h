@@ -14,8 +14,8 @@
 #include <memory>
 #include <vector>
 
-#include "emulator/machine/grid.h"
-#include "emulator/machine/streams_operations.h"
+#include "emulator/executor/grid.h"
+#include "emulator/streams/operations.h"
 
 namespace klap::emulator {
 

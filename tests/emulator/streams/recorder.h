@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "emulator/machine/machine_grids.h"
-#include "emulator/machine/streams_operations.h"
+#include "emulator/streams/grid_tree.h"
+#include "emulator/streams/operations.h"
 
 namespace klap::emulator {
 

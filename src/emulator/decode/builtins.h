@@ -12,7 +12,7 @@ namespace klap::emulator {
 // The builtins in the order of builtins.def, which also has the names; several names may mean one function.
 enum class Builtin : int {
 #define X(name, symbol) name,
-#include "emulator/device_runtime/builtins.def"
+#include "emulator/decode/builtins.def"
 #undef X
 };
 

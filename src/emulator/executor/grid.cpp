@@ -1,8 +1,8 @@
 // Launches that CUDA refuses. The numbers are the runtime's. The driver API says CUDA_ERROR_INVALID_VALUE (1)
 // for all of them but the last.
-#include <cstdint>
+#include "emulator/executor/grid.h"
 
-#include "emulator/machine/grid.h"
+#include <cstdint>
 
 namespace klap::emulator {
 namespace {

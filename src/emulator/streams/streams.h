@@ -8,8 +8,8 @@
 #include <map>
 #include <vector>
 
-#include "emulator/machine/machine.h"
-#include "emulator/machine/streams_operations.h"
+#include "emulator/streams/operations.h"
+#include "emulator/streams/stream_ids.h"
 
 namespace klap::emulator {
 
