@@ -4,11 +4,7 @@
 #include <fmt/format.h>
 
 #include "emulator/decode/builtins.h"
-#include "emulator/decode/decode.h"
 #include "emulator/decode/decode_constant.h"
-#include "emulator/decode/decode_function.h"
-#include "emulator/decode/layout.h"
-#include "ptx/lines.h"
 
 namespace klap::emulator {
 
@@ -34,16 +30,9 @@ Linker::Linker(const std::vector<const Module*>& units, Memory& memory) : memory
   }
 }
 
-std::shared_ptr<Image> Linker::run() {
-  try {
-    for (const Module* unit : units_) collect(*unit);
-    make_symbols();
-    decode();
-  } catch (...) {
-    free_all();
-    throw;
-  }
-  return image_;
+void Linker::run() {
+  for (const Module* unit : units_) collect(*unit);
+  make_symbols();
 }
 
 void Linker::free_all() {
@@ -208,25 +197,15 @@ uint64_t Linker::address_of_function(uint32_t function) {
 
 // ---- bodies ----
 
-void Linker::decode() {
+std::vector<Linker::Body> Linker::bodies() const {
+  std::vector<Body> out;
   for (const Module* unit : units_) {
-    const ptx::LineNumbers lines(*unit);
     for (const Definition& d : definitions_) {
       if (d.unit != unit || d.dropped || d.function == nullptr) continue;
-      Function& out = *image_->functions[d.symbol.index];
-      try {
-        FunctionDecoder(*this, *unit, lines, *d.function, out).run();
-      } catch (Error& error) {  // in the declarations; run() sees to the instructions
-        if (error.code() != ErrorCode::Unsupported) throw;
-        out.unsupported = error.kernel(d.name).what();
-      }
+      out.push_back({unit, d.function, image_->functions[d.symbol.index].get()});
     }
   }
-  complete_kernels(*image_);
-}
-
-std::shared_ptr<Image> link_image(const std::vector<const Module*>& units, Memory& memory) {
-  return Linker(units, memory).run();
+  return out;
 }
 
 }  // namespace klap::emulator

@@ -27,11 +27,21 @@ struct Symbol {
 class Linker {
  public:
   Linker(const std::vector<const ptx::Module*>& units, Memory& memory);
-  // To be called once. Gives all memory back if it throws.
-  std::shared_ptr<Image> run();
+  // Gives every name outside of functions its meaning. To be called once.
+  void run();
+  // Gives all memory back, where linking or decoding fails.
+  void free_all();
 
   // ---- for decoding ----
+  struct Body {
+    const ptx::Module* unit = nullptr;
+    const ptx::Function* function = nullptr;
+    Function* out = nullptr;
+  };
+  // The functions to decode, unit by unit.
+  [[nodiscard]] std::vector<Body> bodies() const;
   [[nodiscard]] const Image& image() const { return *image_; }
+  [[nodiscard]] const std::shared_ptr<Image>& shared_image() const { return image_; }
   // The meaning of a name in a unit, outside of its functions. Throws Error(Link) if nothing defines it;
   // `token` is where it is used.
   Symbol find(const ptx::Module& unit, std::string_view name, uint32_t token);
@@ -68,8 +78,6 @@ class Linker {
   Symbol make_variable(const Definition& definition);
   Symbol builtin(const ptx::Module& unit, std::string_view name);
   void initialise(const ptx::Module& unit, const DeclaredVariable& variable, uint64_t address);
-  void decode();
-  void free_all();
 
   std::vector<const ptx::Module*> units_;
   Memory& memory_;
