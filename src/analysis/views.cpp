@@ -69,7 +69,7 @@ std::string progress(const Module& m, const Function& f) {
 
 std::string effects(const Module& m, const Function& f) { return print_effects(CallGraph(m, f)); }
 
-template <std::string (*kPrint)(const FunctionFacts&)>
+template <auto kPrint>
 std::string of_facts(const Module& m, const Function& f) {
   return kPrint(FunctionFacts(m, f));
 }

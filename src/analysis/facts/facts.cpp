@@ -1,6 +1,5 @@
 #include "analysis/facts/facts.h"
 
-#include "analysis/facts/own_streams.h"
 #include "analysis/values/values.h"
 
 namespace klap::analysis {
@@ -8,8 +7,6 @@ namespace klap::analysis {
 std::vector<Origin> origins_of(const FunctionFacts& facts, std::string_view operand) {
   return origins_of({facts.module, facts.function, facts.flow, facts.data}, operand);
 }
-
-void FunctionFacts::find_own_streams() { own_streams = analysis::find_own_streams(*this, sites); }
 
 const Values& FunctionFacts::values() const {
   if (values_ == nullptr) values_ = std::make_shared<const Values>(flow);

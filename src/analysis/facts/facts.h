@@ -10,35 +10,20 @@
 #include <vector>
 
 #include "analysis/effects/effects.h"
+#include "analysis/facts/flow_facts.h"
+#include "analysis/facts/own_streams.h"
 #include "analysis/launches/sites.h"
 
 namespace klap::analysis {
 
 struct Values;
 
-// The streams that a kernel creates and that stay its threads' own (own_streams.h).
-struct OwnStreams {
-  // All calls that create or destroy a stream, where every one of them can be done without; else none.
-  std::vector<StreamCall> calls;
-  // The reason why they are needed, if the kernel has such calls.
-  std::string problem;
-};
-
-struct FunctionFacts {
+struct FunctionFacts : FlowFacts {
   FunctionFacts(const ptx::Module& m, const ptx::Function& f)
-      : module(m),
-        function(f),
-        flow(m, f),
-        data(m, f, flow),
-        sites(find_sites(m, f, flow, data)),
-        error_queries(find_error_queries(m, f, flow, data)) {
-    find_own_streams();
-  }
-  const ptx::Module& module;
-  const ptx::Function& function;
-  ControlFlow flow;
-  DataFlow data;
-  std::vector<Site> sites;
+      : FlowFacts(m, f),
+        error_queries(find_error_queries(m, f, flow, data)),
+        own_streams(find_own_streams(*this, sites)) {}
+
   std::vector<ErrorQuery> error_queries;
   OwnStreams own_streams;
 
@@ -48,8 +33,6 @@ struct FunctionFacts {
   [[nodiscard]] const CallGraph& calls() const;
 
  private:
-  void find_own_streams();
-
   mutable std::shared_ptr<const Values> values_;
   mutable std::shared_ptr<const CallGraph> calls_;
 };

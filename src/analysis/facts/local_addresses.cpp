@@ -13,7 +13,7 @@ bool overlap(const LocalPlace& a, const LocalPlace& b) {
   return *a.offset < *b.offset + b.bytes && *b.offset < *a.offset + a.bytes;
 }
 
-LocalAddresses::LocalAddresses(const FunctionFacts& kernel) : m_(kernel.module), k_(kernel) {
+LocalAddresses::LocalAddresses(const FlowFacts& kernel) : m_(kernel.module), k_(kernel) {
   ptx::for_each_statement(kernel.function.body, [&](const Statement& s) {
     if (s.kind != ptx::StatementKind::Directive || !m_.is(s.head, ".local")) return;
     uint64_t alignment = 1;

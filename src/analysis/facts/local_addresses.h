@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "analysis/facts/facts.h"
+#include "analysis/facts/flow_facts.h"
 
 namespace klap::analysis {
 
@@ -21,7 +21,7 @@ bool overlap(const LocalPlace& a, const LocalPlace& b);
 
 class LocalAddresses {
  public:
-  explicit LocalAddresses(const FunctionFacts& kernel);
+  explicit LocalAddresses(const FlowFacts& kernel);
 
   // Nothing if the value is not, or not only, an address in one local variable.
   std::optional<LocalPlace> of(std::string_view name);
@@ -34,7 +34,7 @@ class LocalAddresses {
   [[nodiscard]] bool is_apart(const LocalPlace& place, uint64_t constant) const;
 
   const ptx::Module& m_;
-  const FunctionFacts& k_;
+  const FlowFacts& k_;
   std::map<std::string_view, uint64_t> alignments_;  // of the variables
   std::map<std::string_view, std::optional<LocalPlace>> known_;
 };

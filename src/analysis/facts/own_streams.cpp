@@ -14,7 +14,6 @@ namespace {
 using ptx::Statement;
 
 constexpr uint64_t kNonBlocking = 1;  // cudaStreamNonBlocking: any other flag is refused on the device
-constexpr uint64_t kPerThreadStream = 2, kFireAndForgetStream = 4;
 
 bool is_created(const StreamValue& value) {
   return value.kind == StreamClass::Created || value.kind == StreamClass::Array;
@@ -22,7 +21,7 @@ bool is_created(const StreamValue& value) {
 
 class Finder {
  public:
-  Finder(const FunctionFacts& kernel, std::vector<Site>& sites) : k_(kernel), sites_(sites) {}
+  Finder(const FlowFacts& kernel, std::vector<Site>& sites) : k_(kernel), sites_(sites) {}
 
   OwnStreams run() {
     for (const FlatInstruction& f : k_.flow.instructions()) {
@@ -118,45 +117,15 @@ class Finder {
                        k_.module.place(k_.flow.instructions()[late->instruction].statement->head));
   }
 
-  const FunctionFacts& k_;
+  const FlowFacts& k_;
   std::vector<Site>& sites_;
   OwnStreams out_;
 };
 
 }  // namespace
 
-OwnStreams find_own_streams(const FunctionFacts& kernel, std::vector<Site>& sites) {
+OwnStreams find_own_streams(const FlowFacts& kernel, std::vector<Site>& sites) {
   return Finder(kernel, sites).run();
-}
-
-bool is_own_stream_call(const FunctionFacts& kernel, const Statement& statement) {
-  return std::ranges::any_of(kernel.own_streams.calls,
-                             [&](const StreamCall& call) { return call.call == &statement; });
-}
-
-bool may_be_ordered_within_thread(const FunctionFacts& kernel, const Site& first, const Site& second) {
-  if (!first.understood() || !second.understood() || kernel.flow.has_unknown_branch()) return true;
-  const StreamKind a = stream_kind(first), b = stream_kind(second);
-  if (a == StreamKind::FireAndForget || b == StreamKind::FireAndForget) return false;
-  if ((a == StreamKind::Own) != (b == StreamKind::Own)) return false;
-  const uint32_t from = kernel.flow.index_of(first.launch_call);
-  if (!kernel.flow.can_follow(from, kernel.flow.index_of(second.launch_call))) return false;
-  if (a != StreamKind::Own) return true;
-  return !is_created_after(kernel, from, second) && !are_different_streams(kernel, first, second);
-}
-
-bool has_order_within_thread(const FunctionFacts& kernel, const Site& site) {
-  return std::ranges::any_of(kernel.sites, [&](const Site& other) {
-    return may_be_ordered_within_thread(kernel, site, other) ||
-           may_be_ordered_within_thread(kernel, other, site);
-  });
-}
-
-uint64_t own_stream_stand_in(const FunctionFacts& kernel) {
-  const bool ordered = std::ranges::any_of(kernel.sites, [&](const Site& site) {
-    return stream_kind(site) == StreamKind::Own && has_order_within_thread(kernel, site);
-  });
-  return ordered ? kPerThreadStream : kFireAndForgetStream;
 }
 
 }  // namespace klap::analysis

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "analysis/effects/effects.h"
 #include "analysis/facts/local_addresses.h"
 #include "analysis/launches/passed_address.h"
 
@@ -22,7 +23,7 @@ bool is_stream_create(std::string_view function) {
 
 class Ownership {
  public:
-  explicit Ownership(const FunctionFacts& kernel) : k_(kernel), m_(kernel.module), local_(kernel) {
+  explicit Ownership(const FlowFacts& kernel) : k_(kernel), m_(kernel.module), local_(kernel) {
     for (const FlatInstruction& f : kernel.flow.instructions()) {
       const auto call = parse_call(m_, *f.statement, kernel.data.names());
       if (!call) continue;
@@ -394,7 +395,7 @@ class Ownership {
     return equality && s.operands.size() == 3 && k_.data.constant(m_.compact(s.operands[2])) == 0;
   }
 
-  const FunctionFacts& k_;
+  const FlowFacts& k_;
   const Module& m_;
   LocalAddresses local_;
   std::map<const Statement*, Call> calls_;                  // by scope
@@ -411,23 +412,23 @@ class Ownership {
 
 }  // namespace
 
-Finding owns_stream(const FunctionFacts& kernel, std::string_view operand) {
+Finding owns_stream(const FlowFacts& kernel, std::string_view operand) {
   return Ownership(kernel).run(operand);
 }
 
-Finding owns_all_streams(const FunctionFacts& kernel, const std::vector<std::string>& addresses) {
+Finding owns_all_streams(const FlowFacts& kernel, const std::vector<std::string>& addresses) {
   return Ownership(kernel).run_all(addresses);
 }
 
-bool is_created_after(const FunctionFacts& kernel, uint32_t from, const Site& second) {
+bool is_created_after(const FlowFacts& kernel, uint32_t from, const Site& second) {
   return Ownership(kernel).is_created_after(from, {second.stream, kernel.flow.index_of(second.launch_call)});
 }
 
-bool are_different_streams(const FunctionFacts& kernel, const Site& a, const Site& b) {
+bool are_different_streams(const FlowFacts& kernel, const Site& a, const Site& b) {
   return Ownership(kernel).are_different(a.stream, b.stream);
 }
 
-std::optional<StreamUse> used_after_end(const FunctionFacts& kernel, const std::vector<StreamUse>& ends,
+std::optional<StreamUse> used_after_end(const FlowFacts& kernel, const std::vector<StreamUse>& ends,
                                         const std::vector<StreamUse>& launches) {
   Ownership ownership(kernel);
   for (const StreamUse& end : ends) {
@@ -440,7 +441,7 @@ std::optional<StreamUse> used_after_end(const FunctionFacts& kernel, const std::
   return std::nullopt;
 }
 
-std::string print_stream_ownership(const FunctionFacts& kernel) {
+std::string print_stream_ownership(const FlowFacts& kernel) {
   std::string out;
   for (const Site& site : kernel.sites) {
     if (!kernel.data.names().is_register(site.stream) || kernel.data.constant(site.stream)) continue;

@@ -17,25 +17,25 @@
 #include <vector>
 
 #include "analysis/facts/answer.h"
-#include "analysis/facts/facts.h"
+#include "analysis/facts/flow_facts.h"
 
 namespace klap::analysis {
 
 // `operand` is a register, such as the stream operand of a launch site.
-Finding owns_stream(const FunctionFacts& kernel, std::string_view operand);
+Finding owns_stream(const FlowFacts& kernel, std::string_view operand);
 
 // Answers for all streams that the kernel creates. `addresses` are the operands by which it says where the
 // handles go. `Yes` also says that the program cannot tell one handle from another: it compares them with
 // null only.
-Finding owns_all_streams(const FunctionFacts& kernel, const std::vector<std::string>& addresses);
+Finding owns_all_streams(const FlowFacts& kernel, const std::vector<std::string>& addresses);
 
 // True if a launch at `second`, into the thread's own stream, cannot go into one that existed when the thread
 // was at instruction `from` before.
-bool is_created_after(const FunctionFacts& kernel, uint32_t from, const Site& second);
+bool is_created_after(const FlowFacts& kernel, uint32_t from, const Site& second);
 
 // True if launches at `a` and at `b` can never go into the same private stream, whenever the thread creates
 // it.
-bool are_different_streams(const FunctionFacts& kernel, const Site& a, const Site& b);
+bool are_different_streams(const FlowFacts& kernel, const Site& a, const Site& b);
 
 // A launch into a stream, or its end, and the register with the handle.
 struct StreamUse {
@@ -44,10 +44,10 @@ struct StreamUse {
 };
 // The first launch or end that may come after a stream's end: it fails, which a variant without the stream
 // would not show. Every stream must be read from where it was created.
-std::optional<StreamUse> used_after_end(const FunctionFacts& kernel, const std::vector<StreamUse>& ends,
+std::optional<StreamUse> used_after_end(const FlowFacts& kernel, const std::vector<StreamUse>& ends,
                                         const std::vector<StreamUse>& launches);
 
 // One line for each site whose stream is a register.
-std::string print_stream_ownership(const FunctionFacts& kernel);
+std::string print_stream_ownership(const FlowFacts& kernel);
 
 }  // namespace klap::analysis

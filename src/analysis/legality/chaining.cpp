@@ -6,7 +6,7 @@
 
 #include "analysis/effects/coherence.h"
 #include "analysis/facts/launch_shape.h"
-#include "analysis/facts/own_streams.h"
+#include "analysis/facts/stream_order.h"
 #include "analysis/launches/retry.h"
 #include "analysis/legality/consumer_block.h"
 

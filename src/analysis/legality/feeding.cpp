@@ -7,7 +7,7 @@
 
 #include "analysis/effects/coherence.h"
 #include "analysis/facts/launch_shape.h"
-#include "analysis/facts/own_streams.h"
+#include "analysis/facts/stream_order.h"
 #include "analysis/legality/child_checks.h"
 #include "analysis/legality/consumer_block.h"
 #include "analysis/legality/parent_checks.h"

@@ -7,7 +7,7 @@
 #include "analysis/effects/called_waiting.h"
 #include "analysis/effects/waiting.h"
 #include "analysis/facts/launch_shape.h"
-#include "analysis/facts/own_streams.h"
+#include "analysis/facts/stream_order.h"
 #include "analysis/inline/inlining.h"
 #include "analysis/launches/retry.h"
 #include "analysis/launches/wrappers.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/facts/own_streams.h"
+#include "analysis/facts/stream_order.h"
 
 namespace klap::transform {
 

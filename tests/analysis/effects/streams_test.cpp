@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/facts/launch_shape.h"
-#include "analysis/facts/own_streams.h"
+#include "analysis/facts/stream_order.h"
 #include "analysis/facts/stream_ownership.h"
 #include "kernel.h"
 

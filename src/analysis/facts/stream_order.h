@@ -1,0 +1,28 @@
+// This file tells which launches of one thread its streams keep in order. The thread's private streams are
+// known by then (own_streams.h).
+#pragma once
+
+#include <cstdint>
+
+#include "analysis/facts/facts.h"
+
+namespace klap::analysis {
+
+// True if the statement is one of the calls that can be done without.
+bool is_own_stream_call(const FunctionFacts& kernel, const ptx::Statement& statement);
+
+// False if no launch of a thread at `second` is ordered behind an earlier one of the same thread at `first`:
+// control cannot come from there, or they go into streams that have nothing to do with each other.
+bool may_be_ordered_within_thread(const FunctionFacts& kernel, const Site& first, const Site& second);
+
+// False if no launch of a thread at `site` is ordered with another launch of this thread, at any site of the
+// kernel. That holds in the fire-and-forget stream. It also holds in private streams that the thread creates
+// anew for every launch or keeps for one site each.
+bool has_order_within_thread(const FunctionFacts& kernel, const Site& site);
+
+// The stream that replaces a created stream's handle in launches that the program makes after all. It keeps
+// the order that the kernel's own streams promise: fire-and-forget if they promise none, else the per-thread
+// stream.
+uint64_t own_stream_stand_in(const FunctionFacts& kernel);
+
+}  // namespace klap::analysis
