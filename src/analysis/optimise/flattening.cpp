@@ -7,6 +7,7 @@
 
 #include "analysis/values/expression_arithmetic.h"
 #include "analysis/values/linear_index.h"
+#include "analysis/values/substitution.h"
 #include "analysis/values/values.h"
 
 namespace klap::analysis {

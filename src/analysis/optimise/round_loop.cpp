@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/values/expression_arithmetic.h"
+#include "analysis/values/substitution.h"
 
 namespace klap::analysis {
 namespace {

@@ -12,6 +12,7 @@
 
 #include "analysis/graph/operands.h"
 #include "analysis/values/expression_arithmetic.h"
+#include "analysis/values/substitution.h"
 
 namespace klap::analysis {
 namespace {

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "analysis/values/expression_arithmetic.h"
+#include "analysis/values/substitution.h"
 
 namespace klap::analysis {
 namespace {

@@ -7,7 +7,7 @@
 #include "analysis/facts/launch_shape.h"
 #include "analysis/values/expression_arithmetic.h"
 #include "analysis/values/guard.h"
-#include "analysis/values/same_view.h"
+#include "analysis/values/lone_store.h"
 #include "analysis/values/values.h"
 
 namespace klap::analysis {

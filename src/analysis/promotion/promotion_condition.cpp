@@ -10,6 +10,7 @@
 #include "analysis/facts/pure_code.h"
 #include "analysis/promotion/promotion_arguments.h"
 #include "analysis/values/expression_arithmetic.h"
+#include "analysis/values/substitution.h"
 #include "analysis/values/values.h"
 
 namespace klap::analysis {

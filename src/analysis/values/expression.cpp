@@ -2,19 +2,12 @@
 
 #include <algorithm>
 
-#include "analysis/values/expression_arithmetic.h"
 #include "analysis/values/expression_ranges.h"
 
 namespace klap::analysis {
 namespace {
 
 constexpr uint32_t kMostNodes = 400;
-
-bool is_signed_kind(ExprKind kind) {
-  return kind == ExprKind::DivideSigned || kind == ExprKind::RemainderSigned ||
-         kind == ExprKind::ShiftRightSigned || kind == ExprKind::MinimumSigned ||
-         kind == ExprKind::MaximumSigned || kind == ExprKind::MultiplyHighSigned;
-}
 
 Expr leaf(ExprKind kind, uint32_t bits, uint64_t value, std::string name) {
   ExprNode node;
@@ -137,8 +130,6 @@ Expr from_terms(uint32_t bits, std::vector<Term> terms) {
   return Expr::make(std::move(node));
 }
 
-// ---- substitution ----
-
 Expr Expr::symbol(std::string name, uint32_t bits, uint64_t most) {
   ExprNode node;
   node.kind = ExprKind::Opaque;
@@ -150,71 +141,6 @@ Expr Expr::symbol(std::string name, uint32_t bits, uint64_t most) {
   bounded->range = unsigned_range(0, std::min(most, mask(bits)), bits);
   out.node_ = std::move(bounded);
   return out;
-}
-
-namespace {
-
-Expr rebuild(const ExprNode& node, const std::vector<Expr>& operands) {
-  const Sign sign = is_signed_kind(node.kind) ? Sign::Signed : Sign::Unsigned;
-  switch (node.kind) {
-    case ExprKind::Divide:
-    case ExprKind::DivideSigned:
-      return divide(operands[0], operands[1], sign);
-    case ExprKind::Remainder:
-    case ExprKind::RemainderSigned:
-      return remainder(operands[0], operands[1], sign);
-    case ExprKind::ShiftLeft:
-      return shift_left(operands[0], operands[1]);
-    case ExprKind::ShiftRight:
-    case ExprKind::ShiftRightSigned:
-      return shift_right(operands[0], operands[1], sign);
-    case ExprKind::And:
-      return bit_and(operands[0], operands[1]);
-    case ExprKind::Or:
-      return bit_or(operands[0], operands[1]);
-    case ExprKind::Xor:
-      return bit_xor(operands[0], operands[1]);
-    case ExprKind::Minimum:
-    case ExprKind::MinimumSigned:
-      return minimum(operands[0], operands[1], sign);
-    case ExprKind::Maximum:
-    case ExprKind::MaximumSigned:
-      return maximum(operands[0], operands[1], sign);
-    case ExprKind::MultiplyHigh:
-    case ExprKind::MultiplyHighSigned:
-      return multiply_high(operands[0], operands[1], sign);
-    case ExprKind::ZeroExtend:
-    case ExprKind::Truncate:
-      return convert(operands[0], node.bits, Sign::Unsigned);
-    case ExprKind::SignExtend:
-      return convert(operands[0], node.bits, Sign::Signed);
-    case ExprKind::ToGeneric:
-      return to_generic(operands[0], node.name);
-    case ExprKind::FromGeneric:
-      return from_generic(operands[0], node.name);
-    default:
-      return {};
-  }
-}
-
-}  // namespace
-
-Expr substitute(const Expr& e, const Replacement& replacement) {
-  if (!e.known()) return {};
-  if (const auto replaced = replacement(e)) return *replaced;
-  if (e->kind == ExprKind::Sum) {
-    Expr out = Expr::constant(0, e->bits);
-    for (const Term& term : e->terms) {
-      Expr part = Expr::constant(term.coefficient, e->bits);
-      for (const Expr& factor : term.factors) part = part * substitute(factor, replacement);
-      out = out + part;
-    }
-    return out;
-  }
-  if (e->operands.empty()) return e;
-  std::vector<Expr> operands;
-  for (const Expr& operand : e->operands) operands.push_back(substitute(operand, replacement));
-  return rebuild(*e, operands);
 }
 
 bool any_leaf(const Expr& e, const std::function<bool(const ExprNode&)>& predicate) {

@@ -120,10 +120,6 @@ struct ExprNode {
 std::vector<Term> terms_of(const Expr& expr);
 Expr from_terms(uint32_t bits, std::vector<Term> terms);
 
-// The expression in normal form with parts replaced where `replacement` gives something; it is asked from the
-// outside in, and what it gives is not looked into.
-using Replacement = std::function<std::optional<Expr>(const Expr& part)>;
-Expr substitute(const Expr& expr, const Replacement& replacement);
 // True if some leaf satisfies the predicate.
 bool any_leaf(const Expr& expr, const std::function<bool(const ExprNode&)>& predicate);
 

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "analysis/effects/effects.h"
-#include "analysis/values/uniformity.h"
 #include "ptx/opcodes.h"
 
 namespace klap::analysis {
@@ -89,17 +88,6 @@ bool is_plain_load(const Module& m, const Statement& s) {
          !m.has_modifier(s, ".shared::cluster");
 }
 
-bool is_plain_store(const Module& m, const Statement& s) {
-  if (!m.is(s.head, "st") || s.predicated || s.operands.size() != 2) return false;
-  for (uint32_t t = s.modifiers.first; t < s.modifiers.last; ++t) {
-    const std::string_view modifier = m.text(t);
-    const bool plain = modifier == ".global" || modifier == ".shared" || modifier == ".v2" ||
-                       modifier == ".v4" || ptx::type_bytes(modifier) != 0;
-    if (!plain) return false;
-  }
-  return true;
-}
-
 // For each instruction what the ways to it have passed; `same` is false where that is not known.
 std::vector<Passed> passed_before(const ControlFlow& flow) {
   const Module& m = flow.module();
@@ -128,15 +116,13 @@ std::vector<Passed> passed_before(const ControlFlow& flow) {
   return out;
 }
 
-// For each instruction, whether no other thread's writes can have become ordered before it. Writes that were
-// ordered before all threads' last barrier do not count.
+}  // namespace
+
 std::vector<bool> nothing_entered(const ControlFlow& flow) {
   std::vector<bool> out;
   for (const Passed& passed : passed_before(flow)) out.push_back(passed.same && !passed.entered);
   return out;
 }
-
-}  // namespace
 
 std::vector<bool> loads_seen_alike(const ControlFlow& flow) {
   std::vector<bool> out = nothing_entered(flow);
@@ -152,22 +138,6 @@ std::vector<std::optional<uint32_t>> entered_before_loads(const ControlFlow& flo
     out.push_back(passed.same && is_plain_load(flow.module(), s) ? passed.entered : std::nullopt);
   }
   return out;
-}
-
-bool is_behind_lone_store(const Values& values, uint32_t instruction) {
-  const ControlFlow& flow = values.flow;
-  const Module& m = flow.module();
-  const std::vector<bool> alone = nothing_entered(flow);
-  const uint32_t to = flow.instructions()[instruction].block;
-  for (uint32_t i = 0; i < alone.size(); ++i) {
-    const Statement& s = *flow.instructions()[i].statement;
-    const uint32_t from = flow.instructions()[i].block;
-    const bool before = from == to ? i < instruction : values.dominance.dominates(from, to);
-    if (!before || !alone[i] || flow.in_loop(i) || !is_plain_store(m, s)) continue;
-    const auto address = parse_address(m, s.operands[0]);
-    if (address && values.uniformity.operand(i, address->base) <= Uniform::Block) return true;
-  }
-  return false;
 }
 
 }  // namespace klap::analysis

@@ -29,7 +29,6 @@
 
 #include "analysis/graph/dataflow.h"
 #include "analysis/graph/flow.h"
-#include "analysis/values/values.h"
 
 namespace klap::analysis {
 
@@ -40,8 +39,8 @@ std::vector<bool> loads_seen_alike(const ControlFlow& flow);
 // For each instruction that would be such a load if nothing synchronised before it, the first that does.
 std::vector<std::optional<uint32_t>> entered_before_loads(const ControlFlow& flow);
 
-// Whether every thread that runs an instruction has made such a store, so that at most one of a block runs
-// it.
-bool is_behind_lone_store(const Values& values, uint32_t instruction);
+// For each instruction, whether no other thread's writes can have become ordered before it. Writes that were
+// ordered before all threads' last barrier do not count.
+std::vector<bool> nothing_entered(const ControlFlow& flow);
 
 }  // namespace klap::analysis

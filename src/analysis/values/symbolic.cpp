@@ -9,6 +9,7 @@
 #include "analysis/graph/module_constants.h"
 #include "analysis/values/expression_arithmetic.h"
 #include "analysis/values/instruction_types.h"
+#include "analysis/values/substitution.h"
 
 namespace klap::analysis {
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/values/expression_arithmetic.h"
+#include "analysis/values/substitution.h"
 
 namespace klap::analysis {
 namespace {

@@ -1,5 +1,5 @@
 // Stores that only one thread of a block can make.
-#include "analysis/values/same_view.h"
+#include "analysis/values/lone_store.h"
 
 #include <gtest/gtest.h>
 
