@@ -229,19 +229,14 @@ bool has_too_many_threads(const Launch& launch, const jit::Variant& variant) {
   return grid_threads(launch) > KLAP_MAX_RECORDS && !any_size && !may_cut;
 }
 
-// Whether the memory of all pairs is shown to lie in different allocations, and all numbers of which that
-// depends are not negative.
-bool has_memory_apart(ParentKernel& parent, const Launch& launch) {
-  const jit::Variant& variant = parent.variant();
-  if (variant.apart.empty()) return true;
-  const ParameterLayout layout{variant.parent_param_offsets, variant.parent_param_bytes};
-  const auto is_negative = [&](const jit::HostNumber& number) {
-    return !is_not_negative(launch, layout, number.offset, number.bytes);
-  };
-  if (std::ranges::any_of(variant.not_negative, is_negative)) return false;
+// A variant that depends on more pointers than that is not launched.
+constexpr size_t kMostPointersApart = 64;
+
+// Asks for the allocations of all pointers, and for the places of variables.
+bool find_memory_apart(ParentKernel& parent, const Launch& launch, const ParameterLayout& layout) {
   std::vector<ApartPair> pairs;
   std::vector<ApartFromSymbol> from_symbols;
-  for (const auto& [first, second] : variant.apart) {
+  for (const auto& [first, second] : parent.variant().apart) {
     const bool is_pair = first.variable.empty() && second.variable.empty();
     const jit::HostMemory& pointer = first.variable.empty() ? first : second;
     const PointerParameter parameter{pointer.offset, pointer.only_upwards};
@@ -253,9 +248,32 @@ bool has_memory_apart(ParentKernel& parent, const Launch& launch) {
       from_symbols.push_back({parameter, address, bytes});
     }
   }
+  return are_apart(pairs, from_symbols, launch, layout);
+}
+
+// Whether the memory of all pairs is shown to lie in different allocations, and all numbers of which that
+// depends are not negative. Programs launch the same kernel with the same pointers again and again, so a
+// launch first looks only at these.
+bool has_memory_apart(ParentKernel& parent, const Launch& launch) {
+  const jit::Variant& variant = parent.variant();
+  if (variant.apart.empty()) return true;
+  const ParameterLayout layout{variant.parent_param_offsets, variant.parent_param_bytes};
+  const auto is_negative = [&](const jit::HostNumber& number) {
+    return !is_not_negative(launch, layout, number.offset, number.bytes);
+  };
+  if (std::ranges::any_of(variant.not_negative, is_negative)) return false;
+  const std::span<const uint32_t> offsets = parent.offsets_of_pointers_apart();
+  std::array<CUdeviceptr, kMostPointersApart> pointers{};
+  if (offsets.size() > pointers.size()) return false;
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    const auto pointer = pointer_parameter(launch, layout, offsets[i]);
+    if (!pointer) return false;
+    pointers.at(i) = *pointer;
+  }
   unsigned long long context_id = 0;
   if (driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return false;
-  return parent.pointers_apart().are_apart(pairs, from_symbols, launch, layout, context_id);
+  return parent.pointers_apart().are_apart(std::span(pointers).first(offsets.size()), context_id,
+                                           [&] { return find_memory_apart(parent, launch, layout); });
 }
 
 bool is_made_for(ParentKernel& parent, const Launch& launch) {

@@ -106,6 +106,17 @@ CUresult launch_consumer(const PreparedVariant::Consumer& consumer, const jit::C
   return driver()->launch_kernel_ex(&config, consumer.function, params, nullptr);
 }
 
+// Each offset once.
+std::vector<uint32_t> offsets_of_pointers(const jit::Variant& variant) {
+  std::set<uint32_t> offsets;
+  for (const auto& [first, second] : variant.apart) {
+    for (const jit::HostMemory& memory : {first, second}) {
+      if (memory.variable.empty()) offsets.insert(memory.offset);
+    }
+  }
+  return {offsets.begin(), offsets.end()};
+}
+
 }  // namespace
 
 ParentKernel::ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::Variant& variant,
@@ -116,6 +127,7 @@ ParentKernel::ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::
       pool_bytes_(image_->pool_bytes.contains(variant.parent) ? image_->pool_bytes.at(variant.parent)
                                                               : kDefaultPoolBytes),
       chain_(variant.promoted ? ChainRings::number_of(variant) : 0),
+      offsets_of_pointers_apart_(offsets_of_pointers(variant)),
       redirections_(Stats::instance().redirections(variant.parent)) {}
 
 CUkernel ParentKernel::kernel(const std::string& kernel_name) const {

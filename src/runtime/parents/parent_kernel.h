@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -89,8 +90,12 @@ class ParentKernel {
   [[nodiscard]] const std::shared_ptr<ParentKernel>& otherwise() const { return otherwise_; }
   // A variable of the module in the current context: its address, 0 where it is not found, and its size.
   [[nodiscard]] std::pair<CUdeviceptr, size_t> variable(const std::string& variable_name) const;
-  // Remembers pointers of its launches that were found to lie apart.
+  // Remembers pointers of its launches that were found to lie apart, and where in the parameter block they
+  // are.
   PointersFoundApart& pointers_apart() { return pointers_apart_; }
+  [[nodiscard]] std::span<const uint32_t> offsets_of_pointers_apart() const {
+    return offsets_of_pointers_apart_;
+  }
   // The number by which its rings are found if it is a promoted chain.
   [[nodiscard]] uint64_t chain() const { return chain_; }
   // Counts one launch of the program that ran the variant.
@@ -149,6 +154,7 @@ class ParentKernel {
   const std::shared_ptr<ParentKernel> otherwise_;
   const uint64_t pool_bytes_;
   const uint64_t chain_;
+  const std::vector<uint32_t> offsets_of_pointers_apart_;
   std::atomic<uint64_t>& redirections_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<const PreparedVariant>> prepared_;

@@ -178,34 +178,22 @@ bool are_apart(std::span<const ApartPair> pairs, std::span<const ApartFromSymbol
 
 void forget_allocations() noexcept { times_freed.fetch_add(1); }
 
-bool PointersFoundApart::are_apart(std::span<const ApartPair> pairs,
-                                   std::span<const ApartFromSymbol> from_symbols, const Launch& launch,
-                                   const ParameterLayout& layout, uint64_t context_id) {
-  Found found{context_id, times_freed.load(), {}};
-  bool all_are_passed = true;
-  const auto add = [&](const PointerParameter& parameter) {
-    const auto pointer = pointer_parameter(launch, layout, parameter.offset);
-    all_are_passed = all_are_passed && pointer.has_value();
-    found.pointers.push_back(pointer.value_or(0));
-  };
-  for (const ApartPair& pair : pairs) {
-    add(pair.first);
-    add(pair.second);
-  }
-  for (const ApartFromSymbol& pair : from_symbols) {
-    add(pair.pointer);
-    found.pointers.push_back(pair.symbol);
-  }
-  if (!all_are_passed) return false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (std::ranges::find(found_, found) != found_.end()) return true;
-  }
-  if (!runtime::are_apart(pairs, from_symbols, launch, layout)) return false;
+uint64_t times_allocations_were_forgotten() noexcept { return times_freed.load(); }
+
+bool PointersFoundApart::knows(std::span<const CUdeviceptr> pointers, uint64_t context_id,
+                               uint64_t forgotten) {
   const std::lock_guard lock(mutex_);
-  found_.at(oldest_) = std::move(found);
+  return std::ranges::any_of(found_, [&](const Found& found) {
+    return found.context_id == context_id && found.forgotten == forgotten &&
+           std::ranges::equal(found.pointers, pointers);
+  });
+}
+
+void PointersFoundApart::remember(std::span<const CUdeviceptr> pointers, uint64_t context_id,
+                                  uint64_t forgotten) {
+  const std::lock_guard lock(mutex_);
+  found_.at(oldest_) = {context_id, forgotten, {pointers.begin(), pointers.end()}};
   oldest_ = (oldest_ + 1) % kMost;
-  return true;
 }
 
 }  // namespace klap::runtime

@@ -66,20 +66,31 @@ bool are_apart(std::span<const ApartPair> pairs, std::span<const ApartFromSymbol
 // To be called before and after memory of the program is freed.
 void forget_allocations() noexcept;
 
+// How often forget_allocations() has been called.
+uint64_t times_allocations_were_forgotten() noexcept;
+
 // The last launches of one kernel whose pointers were found to be apart. May be used by several threads.
 class PointersFoundApart {
  public:
-  // Answers as are_apart(), which is asked only about new addresses. `context_id` is the launch's context,
-  // whose memory is freed when it ends.
-  bool are_apart(std::span<const ApartPair> pairs, std::span<const ApartFromSymbol> from_symbols,
-                 const Launch& launch, const ParameterLayout& layout, uint64_t context_id);
+  // Whether the pointers of a launch are apart. `look` finds out, and is called only for pointers that are
+  // new. `context_id` is the launch's context, whose memory is freed when it ends.
+  template <typename Look>
+  bool are_apart(std::span<const CUdeviceptr> pointers, uint64_t context_id, const Look& look) {
+    const uint64_t forgotten = times_allocations_were_forgotten();
+    if (knows(pointers, context_id, forgotten)) return true;
+    if (!look()) return false;
+    remember(pointers, context_id, forgotten);
+    return true;
+  }
 
  private:
   struct Found {
-    uint64_t context_id = 0, freed = 0;  // forget_allocations() had been called so often
+    uint64_t context_id = 0, forgotten = 0;
     std::vector<CUdeviceptr> pointers;
-    bool operator==(const Found&) const = default;
   };
+  bool knows(std::span<const CUdeviceptr> pointers, uint64_t context_id, uint64_t forgotten);
+  void remember(std::span<const CUdeviceptr> pointers, uint64_t context_id, uint64_t forgotten);
+
   static constexpr size_t kMost = 4;  // enough for programs that swap their arrays
   std::mutex mutex_;
   std::array<Found, kMost> found_;

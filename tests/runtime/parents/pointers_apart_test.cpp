@@ -125,9 +125,13 @@ TEST_F(PointersApart, WhatWasFoundHoldsUntilMemoryIsFreed) {
   last_ = allocate() + 64;
   const std::array pairs = {ApartPair{{kFirst}, {kLast}}};
   PointersFoundApart found;
+  const auto is_found = [&](uint64_t context_id) {
+    const std::array pointers = {first_, last_};
+    return found.are_apart(pointers, context_id, [&] { return are_apart(pairs, {}, launch_, kLayout); });
+  };
   const auto asks = [&](uint64_t context_id = 1) {
     forget_calls();
-    EXPECT_TRUE(found.are_apart(pairs, {}, launch_, kLayout, context_id));
+    EXPECT_TRUE(is_found(context_id));
     return !calls("cuPointerGetAttributes").empty();
   };
   EXPECT_TRUE(asks());
@@ -145,8 +149,8 @@ TEST_F(PointersApart, WhatWasFoundHoldsUntilMemoryIsFreed) {
   const CUdeviceptr both = allocate(4096);
   first_ = both + 64;
   last_ = both + 128;
-  EXPECT_FALSE(found.are_apart(pairs, {}, launch_, kLayout, 1));
-  EXPECT_FALSE(found.are_apart(pairs, {}, launch_, kLayout, 1));
+  EXPECT_FALSE(is_found(1));
+  EXPECT_FALSE(is_found(1));
 }
 
 TEST_F(PointersApart, EveryPairCounts) {
