@@ -25,8 +25,8 @@
 namespace klap::container {
 namespace {
 
-constexpr std::string_view kWrapperMagic = "\xB1\x43\x62\x46";  // 466243B1
-constexpr std::string_view kFatbinMagic = "\x50\xED\x55\xBA";   // BA55ED50
+constexpr std::string_view kWrapperMagicText = "\xB1\x43\x62\x46";  // 466243B1
+constexpr std::string_view kFatbinMagicText = "\x50\xED\x55\xBA";   // BA55ED50
 constexpr std::string_view kElfMagic =
     "\x7f"
     "ELF";
@@ -80,7 +80,7 @@ struct Wrapper {
 
 Wrapper read_wrapper(const void* wrapper) {
   const Bytes bytes(static_cast<const std::byte*>(wrapper), 24);
-  if (!as_text(bytes).starts_with(kWrapperMagic)) {
+  if (!as_text(bytes).starts_with(kWrapperMagicText)) {
     damaged("wrapper", fmt::format("magic {:08X}, expected 466243B1", load<uint32_t>(bytes, 0)));
   }
   return {load<uint32_t>(bytes, 4), load<const void*>(bytes, 8), load<const void*>(bytes, 16)};
@@ -189,12 +189,12 @@ const char* to_string(ImageKind kind) {
 
 ImageKind classify(const void* image) {
   const auto* text = static_cast<const char*>(image);
-  if (begins_with(text, kWrapperMagic)) {
+  if (begins_with(text, kWrapperMagicText)) {
     const auto version = load<uint32_t>(Bytes(static_cast<const std::byte*>(image), 8), 4);
     if (version == 1) return ImageKind::WrapperV1;
     return version == 2 ? ImageKind::WrapperV2 : ImageKind::Unknown;
   }
-  if (begins_with(text, kFatbinMagic)) return ImageKind::Fatbin;
+  if (begins_with(text, kFatbinMagicText)) return ImageKind::Fatbin;
   if (begins_with(text, kElfMagic)) return ImageKind::Cubin;
   if (begins_with(text, kArchiveMagic)) return ImageKind::Archive;
   return begins_like_ptx(text) ? ImageKind::Ptx : ImageKind::Unknown;

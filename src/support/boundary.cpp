@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMostReports = 50;
 
-thread_local int depth = 0;
+thread_local int entries = 0;
 
 // The part of `line` that holds text.
 std::string_view written(const char* line, size_t room, int length) {
@@ -22,9 +22,9 @@ std::string_view written(const char* line, size_t room, int length) {
 
 }  // namespace
 
-bool is_inside() noexcept { return depth != 0; }
-Inside::Inside() noexcept { ++depth; }
-Inside::~Inside() { --depth; }
+bool is_inside() noexcept { return entries != 0; }
+Inside::Inside() noexcept { ++entries; }
+Inside::~Inside() { --entries; }
 
 void report_failure(const char* where, const char* consequence, const char* why) noexcept {
   static std::atomic<int> reports{0};

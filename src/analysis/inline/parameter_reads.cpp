@@ -21,9 +21,9 @@ bool is_parameter_load(const Module& m, const Statement& s) {
   return m.has_modifier(s, ".param") || m.has_modifier(s, ".param::entry");
 }
 
-class Finder {
+class ReadFinder {
  public:
-  Finder(const Module& module, const ptx::Function& kernel) : m_(module) {
+  ReadFinder(const Module& module, const ptx::Function& kernel) : m_(module) {
     for (const Parameter& p : kernel.parameters) parameters_[p.name] = &p;
     ptx::for_each_statement(kernel.body, [&](const Statement& s) {
       if (s.kind == ptx::StatementKind::Instruction) instruction(s);
@@ -73,7 +73,7 @@ class Finder {
 }  // namespace
 
 std::optional<std::vector<ParameterRead>> parameter_reads(const Module& module, const ptx::Function& kernel) {
-  return Finder(module, kernel).take();
+  return ReadFinder(module, kernel).take();
 }
 
 }  // namespace klap::analysis

@@ -10,8 +10,6 @@ namespace {
 
 constexpr uint64_t kMostRounds = uint64_t{1} << 26;
 
-bool is_own_index(const ExprNode& n) { return is_index(n) || is_position(n); }
-
 // The expression in terms of the thread's index, if it does not mix both indices.
 Expr as_index(const Expr& e) {
   if (!e.known() || any_leaf(e, is_own_index)) return {};

@@ -129,15 +129,15 @@ bool conflict(const Group& a, const Group& b) {
   });
 }
 
-class Judge {
+class OverlapJudge {
  public:
-  Judge(const std::vector<RoundAccess>& accesses, size_t most_pointers)
+  OverlapJudge(const std::vector<RoundAccess>& accesses, size_t most_pointers)
       : accesses_(accesses), most_pointers_(most_pointers) {}
 
   RoundMemory run() {
     if (!any(Use::Written) && !any(Use::Updated)) return {};
-    for (const auto check :
-         {&Judge::object_to_operations, &Judge::object_to_places, &Judge::object_to_groups}) {
+    for (const auto check : {&OverlapJudge::object_to_operations, &OverlapJudge::object_to_places,
+                             &OverlapJudge::object_to_groups}) {
       if (const Found objection = (this->*check)()) return {*objection, {}};
     }
     return {"", std::move(spans_)};
@@ -222,7 +222,7 @@ bool RoundSpan::conflicts(const RoundSpan& other) const {
 }
 
 RoundMemory judge_memory(const std::vector<RoundAccess>& accesses, size_t most_pointers) {
-  return Judge(accesses, most_pointers).run();
+  return OverlapJudge(accesses, most_pointers).run();
 }
 
 }  // namespace klap::analysis

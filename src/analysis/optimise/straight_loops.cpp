@@ -19,7 +19,7 @@ using ptx::Statement;
 using ptx::StatementKind;
 
 // More iterations in a row would not find room in the instruction cache.
-constexpr size_t kMostInstructions = 64;
+constexpr size_t kLongestLoop = 64;
 
 class Finder {
  public:
@@ -65,7 +65,7 @@ class Finder {
 
   [[nodiscard]] static bool is_short(const StraightLoop& loop) {
     const auto instructions = std::ranges::count(loop.round, StatementKind::Instruction, &Statement::kind);
-    return static_cast<size_t>(instructions) < kMostInstructions;
+    return static_cast<size_t>(instructions) < kLongestLoop;
   }
   // True for a load from the device's memory, for which a thread waits.
   [[nodiscard]] bool loads(const Statement& s) const {

@@ -24,11 +24,9 @@ using Found = std::optional<std::string>;
 
 constexpr size_t kMostPointers = 4;  // the most pointers that a recorder compares
 
-bool is_own_index(const ExprNode& n) { return is_index(n) || is_position(n); }
-
-class Finder {
+class StrideFinder {
  public:
-  Finder(const Values& child, const Moldable& moldable)
+  StrideFinder(const Values& child, const Moldable& moldable)
       : v_(child),
         flow_(child.flow),
         m_(child.flow.module()),
@@ -45,8 +43,8 @@ class Finder {
       out.why_not = "its blocks have a bound";  // which the compiler may have counted on
       return out;
     }
-    for (const auto check : {&Finder::object_to_loop, &Finder::object_to_values, &Finder::object_to_code,
-                             &Finder::object_to_memory}) {
+    for (const auto check : {&StrideFinder::object_to_loop, &StrideFinder::object_to_values,
+                             &StrideFinder::object_to_code, &StrideFinder::object_to_memory}) {
       if (const Found objection = (this->*check)()) {
         out.why_not = *objection;
         return out;
@@ -314,7 +312,7 @@ class Finder {
 }  // namespace
 
 StrideLoop find_stride_loop(const Values& child, const Moldable& moldable) {
-  return Finder(child, moldable).run();
+  return StrideFinder(child, moldable).run();
 }
 
 std::string to_string(const StrideLoop& loop) {

@@ -20,7 +20,7 @@ using AccessKind = MemoryAccess::Kind;
 
 // The analysis gives up beyond this many pairs: the verdicts would not be worth their time.
 constexpr size_t kMostPairs = 250000;
-constexpr uint64_t kMostThreads = 1023;  // the largest number of a thread in its block
+constexpr uint64_t kLastThread = 1023;  // the largest number of a thread in its block
 
 bool in_null_stream(const Site& site) {
   const StreamKind kind = stream_kind(site);
@@ -282,7 +282,7 @@ class OrderJudge {
   }
 
   static bool are_apart_by_thread(const Access& x, const Access& y) {
-    const Key key{LaunchTerms::is_thread_symbol, 1, kMostThreads};
+    const Key key{LaunchTerms::is_thread_symbol, 1, kLastThread};
     return are_disjoint(x.shape, y.shape, key, key);
   }
 

@@ -21,7 +21,7 @@ namespace {
 using ptx::Statement;
 
 // A block has no more threads.
-constexpr int64_t kMostThreads = 1024;
+constexpr int64_t kThreadsOfBlock = 1024;
 
 // The sources that a value is computed from, through any number of registers.
 struct Sources {
@@ -136,7 +136,7 @@ class LaunchingBlocks {
     }
     if (step < 0) step = -step, bound = -bound;
     // blockDim is not known here.
-    const int64_t threads = first->factors.size() == 1 ? 1 : kMostThreads;
+    const int64_t threads = first->factors.size() == 1 ? 1 : kThreadsOfBlock;
     return is_upper && bound / threads > step;
   }
   static bool is_thread_index(const Term& term) {

@@ -24,13 +24,14 @@ using Found = std::optional<Objection>;
 
 Objection no_chain(std::string detail) { return {Reason::ChainForm, std::move(detail)}; }
 
-class Judge {
+class ChainJudge {
  public:
-  Judge(const FunctionFacts& kernel, bool assume_noalias) : k_(kernel), noalias_(assume_noalias) {}
+  ChainJudge(const FunctionFacts& kernel, bool assume_noalias) : k_(kernel), noalias_(assume_noalias) {}
 
   ChainVerdict run() {
-    for (const auto check : {&Judge::object_to_sites, &Judge::object_to_launch, &Judge::object_to_threads,
-                             &Judge::object_to_body, &Judge::object_to_exits}) {
+    for (const auto check :
+         {&ChainJudge::object_to_sites, &ChainJudge::object_to_launch, &ChainJudge::object_to_threads,
+          &ChainJudge::object_to_body, &ChainJudge::object_to_exits}) {
       if (Found objection = (this->*check)()) return {nullptr, std::move(objection)};
     }
     auto facts = std::make_shared<ChainFacts>();
@@ -138,7 +139,7 @@ class Judge {
 }  // namespace
 
 ChainVerdict judge_promotion(const FunctionFacts& kernel, bool assume_noalias) {
-  return Judge(kernel, assume_noalias).run();
+  return ChainJudge(kernel, assume_noalias).run();
 }
 
 }  // namespace klap::analysis

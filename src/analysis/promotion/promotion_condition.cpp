@@ -73,9 +73,9 @@ struct Comparison {
   bool is_signed = false;
 };
 
-class Finder {
+class ConditionFinder {
  public:
-  Finder(const FunctionFacts& kernel, const Site& site, const std::vector<ChainArgument>& arguments)
+  ConditionFinder(const FunctionFacts& kernel, const Site& site, const std::vector<ChainArgument>& arguments)
       : k_(kernel), v_(kernel.values()), site_(site), arguments_(arguments), code_(kernel) {}
 
   ChainCondition run() {
@@ -337,7 +337,7 @@ class Finder {
 
 ChainCondition find_condition(const FunctionFacts& kernel, const Site& site,
                               const std::vector<ChainArgument>& arguments) {
-  return Finder(kernel, site, arguments).run();
+  return ConditionFinder(kernel, site, arguments).run();
 }
 
 }  // namespace klap::analysis

@@ -89,6 +89,7 @@ Expr LinearIndex::fold_term(const Term& term, uint32_t bits) const {
 bool is_index(const ExprNode& n) { return n.kind == ExprKind::Opaque && n.name == "i"; }
 bool is_count(const ExprNode& n) { return n.kind == ExprKind::Opaque && n.name == "n"; }
 bool is_position(const ExprNode& n) { return n.kind == ExprKind::Special && n.name != "laneid"; }
+bool is_own_index(const ExprNode& n) { return is_index(n) || is_position(n); }
 
 bool is_widening(const ExprNode& n) {
   return n.kind == ExprKind::ZeroExtend || n.kind == ExprKind::SignExtend;

@@ -39,6 +39,8 @@ class LinearIndex {
 bool is_index(const ExprNode& n);
 bool is_count(const ExprNode& n);
 bool is_position(const ExprNode& n);
+// The index or a position, which another thread has another one of.
+bool is_own_index(const ExprNode& n);
 // True for the index with zeros or signs in front.
 bool is_widening(const ExprNode& n);
 const ExprNode& narrowed(const Expr& e);

@@ -23,7 +23,7 @@ namespace {
 
 // Beyond these a value counts as unknown: looking further would cost more than such code is worth.
 constexpr uint32_t kMostDefinitions = 64;
-constexpr size_t kMostChoices = 256;
+constexpr size_t kMostValues = 256;
 
 using Names = std::set<std::string_view>;
 
@@ -135,7 +135,7 @@ Uniformity::Source Uniformity::source(uint32_t index, uint32_t reg) const {
   out.definitions = only ? std::vector<uint32_t>{*only} : reaching_.origins(index, reg).definitions;
   out.same_round = only && in_same_round(*only, index);
   if (!out.same_round) out.choices = choices(out.definitions, index);
-  out.unknown = out.choices.size() > kMostChoices;
+  out.unknown = out.choices.size() > kMostValues;
   return out;
 }
 
@@ -163,7 +163,7 @@ std::vector<uint32_t> Uniformity::choices(const std::vector<uint32_t>& definitio
       if (!seen.insert(branch).second || is_behind(branch, blocks)) continue;
       out.push_back(branch);
       work.push_back(branch);
-      if (out.size() > kMostChoices) return out;
+      if (out.size() > kMostValues) return out;
     }
   }
   return out;

@@ -24,7 +24,7 @@ using analysis::StreamKind;
 using analysis::Way;
 
 // "NULL stream"; all of them where the stream depends on a condition.
-std::string stream_text(const Site& site) {
+std::string stream_of_remark(const Site& site) {
   if (site.streams.size() != 1) return analysis::print(site.streams);
   switch (analysis::stream_kind(site)) {
     case StreamKind::Null:
@@ -189,7 +189,7 @@ std::string detail_text(const PlannedSite& planned, std::span<const Optimisation
   add(fmt::format("{} argument bytes", planned.child->parameter_bytes));
   add(arguments_text(planned));
   for (const OptimisationRemark& of : optimised) add(of.arguments);
-  add(stream_text(*planned.site));
+  add(stream_of_remark(*planned.site));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 

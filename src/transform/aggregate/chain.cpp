@@ -10,14 +10,12 @@
 namespace klap::transform {
 namespace {
 
-constexpr char kReserveFunction[] = "__klap_chain_reserve";
-constexpr char kPublishFunction[] = "__klap_chain_publish";
+constexpr char kChainReserveFunction[] = "__klap_chain_reserve";
+constexpr char kChainPublishFunction[] = "__klap_chain_publish";
 constexpr uint32_t kHeaderBytes = 48;  // KlapChained in templates/loop_launches/chain.h
 // The last record of the block, in shared memory; and the error of a launch that was refused.
 constexpr char kBlockWord[] = "__klap_last_of_block";
 constexpr uint32_t kPendingCountExceeded = 69;  // cudaErrorLaunchPendingCountExceeded
-
-uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 // A label of the site of that number, with the statement that must stand behind it.
 std::string landing(std::string_view name, size_t number) {
@@ -107,7 +105,8 @@ Around ChainedSites::first_call(size_t number) const {
   call.results = {{0, "%klap_h_arguments"}, {8, "%klap_h_last"}, {16, "%klap_h_refused"}};
   for (const auto& [marker, name] : marked_functions(parent_)) call.symbols[marker] = name;
   Around out;
-  out.before = "{\n\t" + inline_function(record_, template_function(record_, kReserveFunction), call, lines_);
+  out.before =
+      "{\n\t" + inline_function(record_, template_function(record_, kChainReserveFunction), call, lines_);
   // A refused launch gets no buffer: then the address of the arguments is null.
   out.before += fmt::format(
       "\n\tsetp.eq.u64 %klap_h_own, %klap_h_arguments, 0;\n\tsetp.eq.u64 %klap_h_none, %klap_h_refused, 0;\n"
@@ -149,7 +148,8 @@ Around ChainedSites::launch_call(size_t number) const {
   call.results = {{0, "%klap_h_last"}};
   Around out;
   out.before = fmt::format("{{\n\t@%klap_h_own bra $klap_h_launch{};\n\t", number) +
-               inline_function(record_, template_function(record_, kPublishFunction), call, lines_) + "\n";
+               inline_function(record_, template_function(record_, kChainPublishFunction), call, lines_) +
+               "\n";
   if (!site.result.empty()) out.before += fmt::format("\tmov.b32 {}, 0;\n", site.result);
   out.before += fmt::format("\tbra $klap_h_launched{};\n{}", number, landing("launch", number));
   out.after = landing("launched", number) + "\t}\n";

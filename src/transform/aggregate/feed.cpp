@@ -7,6 +7,7 @@
 #include "analysis/launches/wrappers.h"
 #include "support/error.h"
 #include "transform/aggregate/own_streams.h"
+#include "transform/text/parts.h"
 
 namespace klap::transform {
 namespace {
@@ -18,13 +19,6 @@ using ptx::Module;
 constexpr char kReserveFunction[] = "__klap_reserve";
 constexpr char kPublishFunction[] = "__klap_publish";
 constexpr char kPublishNowFunction[] = "__klap_publish_now";
-
-const Function& template_function(const Module& module, const char* name) {
-  const Function* f = module.find_function(name);
-  if (f == nullptr || !f->is_definition)
-    throw Error(ErrorCode::Internal, fmt::format("the compiled template does not define {}", name));
-  return *f;
-}
 
 }  // namespace
 

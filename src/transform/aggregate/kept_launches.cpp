@@ -7,7 +7,7 @@
 namespace klap::transform {
 namespace {
 
-constexpr char kRecordFunction[] = "__klap_record_if_small";
+constexpr char kRecordIfSmallFunction[] = "__klap_record_if_small";
 
 }  // namespace
 
@@ -34,7 +34,7 @@ Surroundings KeptLaunch::around(LineTables& lines) const {
   ask.before = fmt::format(
       "{{\n\t{5}\n\tsetp.eq.u64 %{0}, %{1}, 0;\n\t@%{0} bra ${2};\n\tmov.b64 {3}, %{1};\n\tbra ${4};\n",
       name("own"), name("arguments"), name("ask"), site.buffer, name("asked"),
-      inline_function(record, template_function(record, kRecordFunction), call, lines));
+      inline_function(record, template_function(record, kRecordIfSmallFunction), call, lines));
   ask.before += landing("ask");
   ask.after = landing("asked") + "\t}\n";
   launch.before = fmt::format("{{\n\t@%{} bra ${};\n", name("own"), name("launch"));

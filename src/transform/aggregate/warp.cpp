@@ -128,7 +128,7 @@ uint32_t first_record(const RecordLayout& layout, uint32_t lanes) {
 }
 
 // The text behind a query of the device runtime's last error: a pending error there is newer than the copy.
-std::string query_text(const analysis::ErrorQuery& query) {
+std::string group_query_text(const analysis::ErrorQuery& query) {
   std::string text;
   if (!query.result.empty()) {
     text += fmt::format(
@@ -200,7 +200,7 @@ Generated sharing_parent(const FunctionFacts& parent, const std::vector<SharedSi
   }
   edits.insert_after(f.body.tokens.first, registers + "\tmov.u64 %klap_last_error, 0;\n");
   for (const analysis::ErrorQuery& query : parent.error_queries)
-    edits.insert_after(query.scope->tokens.last - 1, query_text(query));
+    edits.insert_after(query.scope->tokens.last - 1, group_query_text(query));
   out.text = edits.apply(f.tokens);
   return out;
 }

@@ -7,18 +7,17 @@
 #include "analysis/inline/parameter_reads.h"
 #include "analysis/values/values.h"
 #include "ptx-patterns/templates/common/queue.h"
+#include "transform/text/parts.h"
 
 namespace klap::transform {
 namespace {
 
 using analysis::Uniform;
 
-constexpr uint32_t kHeaderBytes = 16;  // grid x, y, z and a word of padding
+constexpr uint32_t kGridBytes = 16;  // grid x, y, z and a word of padding
 constexpr uint32_t kWordBytes = 4;
 constexpr uint32_t kMostOnceAlign = 16;     // of the place for what is passed once
 constexpr uint32_t kWidestStrongStore = 8;  // of stores that several threads may make at the same time
-
-uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 // A segment of bytes that loads of the child and stores of the parent connect, so that it must stay together.
 struct Segment {
@@ -91,7 +90,7 @@ std::array<std::optional<uint32_t>, 3> constant_grid(const analysis::Site& site,
 uint32_t header_bytes(const std::array<std::optional<uint32_t>, 3>& grid) {
   const auto words =
       static_cast<uint32_t>(std::ranges::count(grid, false, &std::optional<uint32_t>::has_value));
-  return words == 3 ? kHeaderBytes : words * kWordBytes;
+  return words == 3 ? kGridBytes : words * kWordBytes;
 }
 
 // True if the threads of a group store the same there. A thread that comes twice might not store the same
@@ -142,7 +141,7 @@ RecordLayout record_layout(const ptx::Function& child) {
   uint32_t align = 16;
   for (const ptx::Parameter& p : child.parameters) align = std::max(align, p.align);
   RecordLayout layout;
-  layout.arguments_offset = round_up(kHeaderBytes, align);
+  layout.arguments_offset = round_up(kGridBytes, align);
   layout.record_bytes = round_up(layout.arguments_offset + child.parameter_bytes, align);
   return layout;
 }
@@ -163,7 +162,7 @@ RecordLayout packed_layout(const ptx::Module& child_module, const ptx::Function&
   const uint32_t most_once = group_blocks == 0 ? KLAP_ONCE_BYTES : KLAP_GROUP_ONCE_BYTES;
   Space record, once;
   const uint32_t header = header_bytes(layout.grid);
-  uint32_t align = header == kHeaderBytes ? kHeaderBytes : kWordBytes;
+  uint32_t align = header == kGridBytes ? kGridBytes : kWordBytes;
   if (header != 0) record.take(0, header);
   std::vector<Segment> wanted = segments(*reads, parent, site, group_that_shares(group_blocks));
   // Segments with the strictest alignment come first: then no later one leaves a gap that it could not fill.
