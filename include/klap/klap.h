@@ -78,8 +78,8 @@ typedef struct klap_options {
   /* Settings in the format of the config file (TOML text), in its place: KLAP_CONFIG is then not read. An
    * error in them fails the call. NULL: KLAP_CONFIG's file. The environment's KLAP_GRANULARITY,
    * KLAP_LAUNCHER, KLAP_MULTIBLOCK and KLAP_ORDERING win over either, as in the preload library. With
-   * KLAP_DISABLE=1 nothing is rewritten. pool_bytes, buffer and two_heads have no meaning here: the caller
-   * allocates. */
+   * KLAP_DISABLE=1 nothing is rewritten. pool_bytes, buffer and double_buffer have no meaning here: the
+   * caller allocates. */
   const char* settings;
   /* For bare PTX: the options for the driver's compiler, in ptxas' spelling ("-maxrregcount=64"). May be
    * NULL. Images with machine code carry their own. */

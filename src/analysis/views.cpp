@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "analysis/effects/progress.h"
+#include "analysis/effects/loop_termination.h"
 #include "analysis/facts/facts.h"
 #include "analysis/facts/launch_count.h"
 #include "analysis/facts/memory_effects.h"
@@ -62,9 +62,9 @@ std::string moldability(const Module& m, const Function& f) {
   return to_string(moldable(flow, v.registers, v.reaching, v.symbolic)) + "\n";
 }
 
-std::string progress(const Module& m, const Function& f) {
+std::string termination(const Module& m, const Function& f) {
   const FunctionFacts facts(m, f);
-  return print_progress(m, facts.flow, facts.data);
+  return print_loop_termination(m, facts.flow, facts.data);
 }
 
 std::string effects(const Module& m, const Function& f) { return print_effects(CallGraph(m, f)); }
@@ -92,7 +92,7 @@ constexpr std::array kViews = {
     View{"streams", "the streams that it creates, and whose they are", of_facts<print_stream_ownership>},
     View{"chain", "whether its launches of itself can become a resident chain, and how",
          of_facts<print_promotion>},
-    View{"progress", "its loops, and whether each ends by itself or may wait for others", progress},
+    View{"progress", "its loops, and whether each ends by itself or may wait for others", termination},
     View{"moldable", "whether it uses its indices only as one linear index", moldability},
 };
 

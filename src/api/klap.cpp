@@ -209,14 +209,14 @@ std::unique_ptr<klap_module> make_module(const jit::Program& program, const klap
   auto module = std::make_unique<klap_module>();
   jit::Request request;
   request.sm = options.compute_capability;
-  request.slicing = false;  // callers launch whole grids
-  request.blocks = false;   // in any blocks
-  request.feeding = false;  // callers know one kind of queue, with one head
-  request.two_heads = false;
+  request.slicing = false;      // callers launch whole grids
+  request.blocks = false;       // in any blocks
+  request.work_queues = false;  // callers know one kind of queue, with one head
+  request.double_buffered = false;
   request.promoting = false;
   // An embedding program launches parent and consumer itself; there is no way yet to tell it of parents that
   // need no more than to be launched.
-  request.sharing = false;
+  request.warp_aggregation = false;
   request.setting = [&config](std::string_view key, const std::string& parent, const std::string& child) {
     return config.setting_for(key, parent, child);
   };

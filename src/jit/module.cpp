@@ -67,7 +67,7 @@ analysis::Reason reason_of(const Error& error, const Plan& plan, std::span<const
 // Links all planned sites. If that fails, finds the parents that do not link by themselves, leaves them, and
 // tries once more without them.
 BuiltModule build_what_links(const Program& program, const Request& request, Plan& plan, Timings& timings) {
-  leave_unproven_targets(program, request, plan);
+  reject_unproven_targets(program, request, plan);
   if (plan.sites.empty()) return {};
   const auto parents = by_parent(plan.sites);
   try {
@@ -76,7 +76,7 @@ BuiltModule build_what_links(const Program& program, const Request& request, Pla
     if (error.code() == ErrorCode::Toolchain) throw;
     if (parents.size() == 1) {
       if (error.code() != ErrorCode::Unsupported && !is_retargeted(plan, plan.sites)) throw;
-      leave(plan, plan.sites, reason_of(error, plan, plan.sites), error.what());
+      reject(plan, plan.sites, reason_of(error, plan, plan.sites), error.what());
       return {};
     }
   }
@@ -86,7 +86,7 @@ BuiltModule build_what_links(const Program& program, const Request& request, Pla
       build(program, request, plan, sites, timings);
       linking.insert(linking.end(), sites.begin(), sites.end());
     } catch (const Error& error) {
-      leave(plan, sites, reason_of(error, plan, sites), error.what());
+      reject(plan, sites, reason_of(error, plan, sites), error.what());
     }
   }
   plan.sites = std::move(linking);

@@ -119,14 +119,14 @@ void analyse(const Module& module, const ptx::Function& function) {
   const analysis::FunctionFacts facts(module, function);
   analyse_flow(facts.flow);
   static_cast<void>(analysis::call_closure(module, function));
-  static_cast<void>(analysis::object_to_exits(facts));
+  static_cast<void>(analysis::check_exits(facts));
   for (const analysis::Site& site : facts.sites) {
-    if (!site.understood() || analysis::object_to_parent(facts, site)) continue;
+    if (!site.understood() || analysis::check_parent(facts, site)) continue;
     static_cast<void>(analysis::stream_kind(site));
     static_cast<void>(analysis::constant_block(site, facts));
     const ptx::Function* child = module.find_function(site.callee);
     if (child == nullptr || !child->is_definition) continue;
-    survive([&] { static_cast<void>(analysis::object_to_child(module, *child, facts, site)); });
+    survive([&] { static_cast<void>(analysis::check_child(module, *child, facts, site)); });
   }
 }
 

@@ -185,16 +185,16 @@ TEST(Sites, AreRecognisedWholeOrNotAtAll) {
     const Parsed p(replaced(text, change.first, change.second));
     ASSERT_FALSE(p.facts->sites.empty()) << problem;
     EXPECT_THAT(p.facts->sites[0].problem, testing::HasSubstr(problem));
-    const auto objection = object_to_parent(*p.facts, p.facts->sites[0]);
-    ASSERT_TRUE(objection);
-    EXPECT_EQ(Reason::NotUnderstood, objection->reason);
+    const auto rejection = check_parent(*p.facts, p.facts->sites[0]);
+    ASSERT_TRUE(rejection);
+    EXPECT_EQ(Reason::NotUnderstood, rejection->reason);
   }
 }
 
 TEST(Legality, LeavesACalleeThatIsNotASymbol) {
   const std::string text = fixture("cdp2");
   const Parsed p(replaced(text, "mov.u64 \t%rd7, _Z5childPii;", "add.s64 %rd7, %rd3, 8;"));
-  EXPECT_EQ(Reason::CalleeUnknown, object_to_parent(*p.facts, p.facts->sites[0])->reason);
+  EXPECT_EQ(Reason::CalleeUnknown, check_parent(*p.facts, p.facts->sites[0])->reason);
 }
 
 TEST(Legality, LeavesClusters) {
@@ -203,23 +203,23 @@ TEST(Legality, LeavesClusters) {
   ASSERT_NE(std::string::npos, parent);
   const size_t brace = text.find("\n{", parent);
   const Parsed p(std::string(text).insert(brace, "\n.explicitcluster\n"));
-  EXPECT_EQ(Reason::ParentCluster, object_to_parent(*p.facts, p.facts->sites[0])->reason);
+  EXPECT_EQ(Reason::ParentCluster, check_parent(*p.facts, p.facts->sites[0])->reason);
   const size_t child_brace = text.find("\n{", text.find(".visible .entry _Z5child"));
   const Parsed c(std::string(text).insert(child_brace, "\n.reqnctapercluster 2, 1, 1\n"));
-  const auto objection =
-      object_to_child(c.module, *c.module.find_function("_Z5childPii"), *c.facts, c.facts->sites[0]);
-  ASSERT_TRUE(objection);
-  EXPECT_EQ(Reason::ChildCluster, objection->reason);
+  const auto rejection =
+      check_child(c.module, *c.module.find_function("_Z5childPii"), *c.facts, c.facts->sites[0]);
+  ASSERT_TRUE(rejection);
+  EXPECT_EQ(Reason::ChildCluster, rejection->reason);
 }
 
 TEST(Legality, ChecksArgumentsAgainstTheChildsParameters) {
   const Parsed p(
       replaced(fixture("cdp2"), "\tst.u64 \t[%rd2]", "\tst.u64 \t[%rd2+16], %rd9;\n\tst.u64 \t[%rd2]"));
   ASSERT_EQ("", p.facts->sites[0].problem);
-  const auto objection =
-      object_to_child(p.module, *p.module.find_function("_Z5childPii"), *p.facts, p.facts->sites[0]);
-  ASSERT_TRUE(objection);
-  EXPECT_EQ(Reason::ArgumentMismatch, objection->reason);
+  const auto rejection =
+      check_child(p.module, *p.module.find_function("_Z5childPii"), *p.facts, p.facts->sites[0]);
+  ASSERT_TRUE(rejection);
+  EXPECT_EQ(Reason::ArgumentMismatch, rejection->reason);
 }
 
 TEST(Reasons, HaveUniqueNamesAndMeanings) {

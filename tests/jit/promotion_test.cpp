@@ -230,7 +230,7 @@ ChainFacts carried_chain() {
 PromotionMode mode_of(const ChainFacts& chain, const std::string& wish,
                       std::vector<std::string>* notes = nullptr) {
   const auto verdict = jit::plan_promotion(std::make_shared<const ChainFacts>(chain), wish);
-  if (!verdict.promotion) throw std::runtime_error(verdict.objection->detail);
+  if (!verdict.promotion) throw std::runtime_error(verdict.rejection->detail);
   if (notes != nullptr) *notes = verdict.promotion->notes;
   return verdict.promotion->shape.mode;
 }
@@ -356,7 +356,7 @@ TEST(PromotedShape, SharesWords) {
   EXPECT_TRUE(shape.passes(8, 2));
   EXPECT_FALSE(shape.passes(0, 8));
   chain.arguments[2].kind = LinkArgument::Available;
-  EXPECT_TRUE(object_to_mode(chain, PromotionMode::Aggregated).has_value());
+  EXPECT_TRUE(check_mode(chain, PromotionMode::Aggregated).has_value());
 }
 
 }  // namespace

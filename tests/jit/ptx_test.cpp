@@ -119,7 +119,7 @@ TEST(Parser, SurvivesDamage) {
   const std::string good =
       kHead + ".visible .entry k(.param .u64 p) { .reg .b32 %r<2>; { mov.u32 %r1, %tid.x; } ret; }\n";
   std::mt19937 random(1);
-  for (int round = 0; round < 4000; ++round) {
+  for (int iteration = 0; iteration < 4000; ++iteration) {
     std::string text = good.substr(0, random() % (good.size() + 1));
     for (int flips = 0; flips < 3 && !text.empty(); ++flips)
       text[random() % text.size()] = static_cast<char>(random() % 128);

@@ -18,34 +18,34 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST(Residency, FillsTheMultiprocessorWithChildrenOfFewRegisters) {
-  EXPECT_EQ(8u, least_consumer_blocks(16, 256, 90));
-  EXPECT_EQ(2u, least_consumer_blocks(1, 1024, 80));
-  EXPECT_EQ(6u, least_consumer_blocks(16, 256, 86)) << "which holds 1,536 threads";
-  EXPECT_EQ(4u, least_consumer_blocks(16, 256, 75));
-  EXPECT_EQ(16u, least_consumer_blocks(1, 64, 90)) << "more blocks not every device holds";
+  EXPECT_EQ(8u, min_consumer_blocks(16, 256, 90));
+  EXPECT_EQ(2u, min_consumer_blocks(1, 1024, 80));
+  EXPECT_EQ(6u, min_consumer_blocks(16, 256, 86)) << "which holds 1,536 threads";
+  EXPECT_EQ(4u, min_consumer_blocks(16, 256, 75));
+  EXPECT_EQ(16u, min_consumer_blocks(1, 64, 90)) << "more blocks not every device holds";
 }
 
 TEST(Residency, IsTheAssemblersToDecideForChildrenThatHoldMore) {
-  EXPECT_EQ(0u, least_consumer_blocks(17, 256, 90));
-  EXPECT_EQ(6u, least_consumer_blocks(26, 256, 86));
-  EXPECT_EQ(0u, least_consumer_blocks(27, 256, 86));
-  EXPECT_EQ(0u, least_consumer_blocks(1, 1024, 86)) << "a second block has no place";
-  EXPECT_EQ(0u, least_consumer_blocks(~0u, 256, 90));
+  EXPECT_EQ(0u, min_consumer_blocks(17, 256, 90));
+  EXPECT_EQ(6u, min_consumer_blocks(26, 256, 86));
+  EXPECT_EQ(0u, min_consumer_blocks(27, 256, 86));
+  EXPECT_EQ(0u, min_consumer_blocks(1, 1024, 86)) << "a second block has no place";
+  EXPECT_EQ(0u, min_consumer_blocks(~0u, 256, 90));
 }
 
-TEST(Residency, LeavesFeedingConsumersFortyEightRegisters) {
-  EXPECT_EQ(10u, least_feeding_blocks(48, 128));
-  EXPECT_EQ(32u, least_feeding_blocks(1, 32));
-  EXPECT_EQ(0u, least_feeding_blocks(49, 128));
-  EXPECT_EQ(0u, least_feeding_blocks(1, 1024));
+TEST(Residency, LeavesWorklistConsumersFortyEightRegisters) {
+  EXPECT_EQ(10u, min_worklist_blocks(48, 128));
+  EXPECT_EQ(32u, min_worklist_blocks(1, 32));
+  EXPECT_EQ(0u, min_worklist_blocks(49, 128));
+  EXPECT_EQ(0u, min_worklist_blocks(1, 1024));
 }
 
 TEST(Residency, HoldsAsManyLinksAsTheirRegistersAllow) {
-  EXPECT_EQ(4u, least_chain_blocks(28, 512, 90));
-  EXPECT_EQ(3u, least_chain_blocks(29, 512, 90));
-  EXPECT_EQ(3u, least_chain_blocks(28, 512, 86));
-  EXPECT_EQ(16u, least_chain_blocks(1, 32, 90));
-  EXPECT_EQ(0u, least_chain_blocks(80, 512, 90));
+  EXPECT_EQ(4u, min_chain_blocks(28, 512, 90));
+  EXPECT_EQ(3u, min_chain_blocks(29, 512, 90));
+  EXPECT_EQ(3u, min_chain_blocks(28, 512, 86));
+  EXPECT_EQ(16u, min_chain_blocks(1, 32, 90));
+  EXPECT_EQ(0u, min_chain_blocks(80, 512, 90));
 }
 
 std::string rewritten(const std::string& golden, uint32_t sm = 90) {

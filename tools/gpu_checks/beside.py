@@ -1,6 +1,6 @@
 """Two processes on one GPU at once, both preloaded, both with a recursion.
 
-The consumer that feeds itself is given as many blocks as the GPU has room for, as if it were alone there. Beside
+The persistent consumer is given as many blocks as the GPU has room for, as if it were alone there. Beside
 another process it is not: its blocks come late, are put aside for a while, or few of them run at a time. It must end
 all the same, and be right. Besides a program of the benchmarks, or itself, runs `crowded`, which holds all
 multiprocessors but one most of the time.

@@ -10,13 +10,13 @@
 // begins. It may be a warp that stays together: then warp operations meet those of the same block and see all
 // its lanes. Or it is the whole block: then no thread writes to shared memory that others still read, and
 // every barrier is one of the same block. All threads of a group compute alike which block is next. (exits.h
-// handles threads that may leave before others meet.)  Children's blocks may differ if their threads do not
+// handles threads that may exit before others meet.)  Children's blocks may differ if their threads do not
 // meet or share memory. Then not blocks but their warps are numbered and shared out. A group of 32 threads
 // runs each warp; threads that the last warp of a block does not have are idle.  Constants: those of sizes.h;
-// KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; KLAP_LEAST_BLOCKS, the min blocks per SM, unless that is
+// KLAP_PACK; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; KLAP_MIN_BLOCKS, the min blocks per SM, unless that is
 // left open; those of record_grid.h; KLAP_GRID_1D when every child's grid has one row and one layer;
-// KLAP_WARPS_TOGETHER when the child's block is a multiple of a warp whose lanes belong together,
-// KLAP_BLOCKS_TOGETHER when the whole block does (KLAP_PACK is then 1); those of exits.h, await.h and
+// KLAP_SYNC_WARP when the child's block is a multiple of a warp whose lanes belong together,
+// KLAP_SYNC_BLOCK when the whole block does (KLAP_PACK is then 1); those of exits.h, await.h and
 // consumer_end.h.
 #include "aggregate/consumer_end.h"
 #include "common/await.h"
@@ -93,9 +93,9 @@ static __device__ __forceinline__ unsigned long long end_of(const KlapQueue* que
 }
 
 static __device__ __forceinline__ void end_virtual_block() {
-#if defined(KLAP_BLOCKS_TOGETHER)
+#if defined(KLAP_SYNC_BLOCK)
   end_child_block();
-#elif defined(KLAP_WARPS_TOGETHER)
+#elif defined(KLAP_SYNC_WARP)
   __syncwarp();
 #endif
 }
@@ -104,8 +104,8 @@ static __device__ __forceinline__ unsigned int working(const KlapCounted& counte
   return working_blocks(counted, ((counted.packed >> KLAP_INDEX_BITS) + KLAP_PACK - 1) / KLAP_PACK);
 }
 
-#ifdef KLAP_LEAST_BLOCKS
-#define KLAP_BOUNDS __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK, KLAP_LEAST_BLOCKS)
+#ifdef KLAP_MIN_BLOCKS
+#define KLAP_BOUNDS __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK, KLAP_MIN_BLOCKS)
 #else
 #define KLAP_BOUNDS __launch_bounds__(KLAP_CHILD_THREADS* KLAP_PACK)
 #endif

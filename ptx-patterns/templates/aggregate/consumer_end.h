@@ -2,10 +2,10 @@
 // many blocks as fit on the device, and often far less to do.
 //
 // The working blocks count themselves out at one place, and the last one empties the head. With
-// KLAP_TWO_HEADS the queue is double-buffered: the consumer reads one of its heads (queue.h), and its first
-// block empties the other one. Then no block waits for another.
+// KLAP_DOUBLE_BUFFERED the queue is double-buffered: the consumer reads one of its heads (queue.h), and its
+// first block empties the other one. Then no block waits for another.
 //
-// Constants: KLAP_TWO_HEADS if it is so.
+// Constants: KLAP_DOUBLE_BUFFERED if it is so.
 #ifndef KLAP_CONSUMER_END_H
 #define KLAP_CONSUMER_END_H
 
@@ -25,7 +25,7 @@ static __device__ __forceinline__ unsigned int children_in(const KlapCounted& co
 // be emptied.
 static __device__ __forceinline__ KlapCounted counted_in(const KlapQueue* queue) {
   KlapCounted counted;
-#ifdef KLAP_TWO_HEADS
+#ifdef KLAP_DOUBLE_BUFFERED
   counted.packed = queue->packed;
   counted.big = queue->big;
 #else
@@ -50,7 +50,7 @@ static __device__ __forceinline__ void empty(KlapCounters* head) {
   asm volatile("st.relaxed.gpu.u32 [%0], %1;" : : "l"(&head->big), "r"(0u) : "memory");
 }
 
-#ifdef KLAP_TWO_HEADS
+#ifdef KLAP_DOUBLE_BUFFERED
 
 // Makes the other head ready for the next parent. The consumer that used it last is complete: the parent
 // ahead of this consumer began behind that one.

@@ -14,9 +14,9 @@
 // Big children follow. All warps share each of them, beginning where the one before ended. So many children
 // that are smaller than the GPU do not all fall to the same warps.
 //
-// Constants: those of sizes.h, with one dimension; KLAP_ONE_ROW where children are one block each (rounds.h);
-// KLAP_THREADS of a block, a multiple of a warp; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; those of
-// record_grid.h; KLAP_GRID_1D; those of await.h and consumer_end.h.
+// Constants: those of sizes.h, with one dimension; KLAP_ONE_ROW where children are one block each
+// (split_iterations.h); KLAP_THREADS of a block, a multiple of a warp; KLAP_ARGS_OFFSET and
+// KLAP_RECORD_BYTES; those of record_grid.h; KLAP_GRID_1D; those of await.h and consumer_end.h.
 #include "aggregate/consumer_end.h"
 #include "common/await.h"
 #include "common/child.h"

@@ -11,22 +11,22 @@
 //
 // Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of this child's records, and those of
 // record_grid.h; KLAP_GROUP_BLOCKS where groups of the parent's blocks launch apart; KLAP_ONCE if only one
-// thread of a group stores some arguments; those of flat.h; those of own_children.h if some children are not
-// recorded; those of rounds.h.
+// thread of a group stores some arguments; those of flat.h; those of thresholding.h if some children are not
+// recorded; those of split_iterations.h.
 #include "aggregate/flat.h"
 #include "common/group.h"
 #include "common/record_grid.h"
 #include "common/warp.h"
-#ifdef KLAP_OWN
-#include "aggregate/own_children.h"
+#ifdef KLAP_SERIAL
+#include "aggregate/thresholding.h"
 #endif
-#ifdef KLAP_ROUNDS
-#include "aggregate/rounds.h"
+#ifdef KLAP_SPLIT_ITERATIONS
+#include "aggregate/split_iterations.h"
 #endif
 
 struct KlapRecorded {
-  // Where to store the child's arguments. KLAP_OWN or less, which is no address: it is not recorded, and so
-  // many of its threads are still to be run.
+  // Where to store the child's arguments. KLAP_SERIAL or less, which is no address: it is not recorded, and
+  // so many of its threads are still to be run.
   unsigned long long arguments;
   unsigned int error;  // the result that cudaLaunchDevice would have returned
 #ifdef KLAP_ONCE
@@ -61,39 +61,39 @@ extern "C" __device__ KlapRecorded __klap_record(KlapQueue* queue, unsigned int 
                                                  ,
                                                  KLAP_BOUND bound
 #endif
-#ifdef KLAP_ROUNDS
+#ifdef KLAP_SPLIT_ITERATIONS
 #define KLAP_POINTER(n) , unsigned long long pointer_##n
                                                      KLAP_POINTERS
 #undef KLAP_POINTER
 #endif
 ) {
   const bool refused = grid_x - 1u >= 0x7fffffffu || grid_y - 1u >= 65535u || grid_z - 1u >= 65535u;
-#ifdef KLAP_ROUNDS
+#ifdef KLAP_SPLIT_ITERATIONS
 #define KLAP_POINTER(n) pointer_##n,
   const unsigned long long pointers[] = {KLAP_POINTERS 0ull};
 #undef KLAP_POINTER
-  if (!refused) grid_x = blocks_for_rounds(grid_x, bound, pointers);
+  if (!refused) grid_x = blocks_for_iterations(grid_x, bound, pointers);
 #endif
   const unsigned long long blocks =
       refused ? 0ull : static_cast<unsigned long long>(grid_x) * grid_y * grid_z;
   const unsigned int group = own_group();
   unsigned int before = 1;  // records from the same end
-#ifdef KLAP_OWN
+#ifdef KLAP_SERIAL
 #ifdef KLAP_BOUND
   const unsigned long long threads = threads_of_child(blocks, bound);
 #else
   const unsigned long long threads = threads_of_child(blocks);
 #endif
   unsigned long long arguments = threads;
-  if (threads <= KLAP_OWN) {  // also of a launch that is refused, whose child has none
-    count_own_child(queue);
+  if (threads <= KLAP_SERIAL) {  // also of a launch that is refused, whose child has none
+    count_serial_child(queue);
   } else
 #else
   unsigned long long arguments;
 #endif
   {
     unsigned int index = first_slot(group);
-#if defined(KLAP_OWN) && defined(KLAP_FLAT)
+#if defined(KLAP_SERIAL) && defined(KLAP_FLAT)
     const unsigned long long counted = threads;
 #elif defined(KLAP_BOUND) && defined(KLAP_FLAT)
     const unsigned long long counted = threads_below(bound, blocks * KLAP_FLAT);

@@ -2,7 +2,7 @@
 // where they are called.
 //
 // Constants: KLAP_BLOCKS_DIFFER if a child's block is not the same at every launch (sizes.h); KLAP_ONE_ROW if
-// the child is told a larger block than it was launched with (rounds.h).
+// the child is told a larger block than it was launched with (split_iterations.h).
 #ifndef KLAP_CHILD_H
 #define KLAP_CHILD_H
 

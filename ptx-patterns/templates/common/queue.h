@@ -53,7 +53,7 @@ struct KlapGroup;
 #define KLAP_SEQUENCE_ONCE 32  // where an exact grid's parameter (sequence.h) says which place it is
 
 // The head. If groups have their own counters, the head's own count the groups: `exited` those that have
-// left, `big` those whose children wait to be launched, `packed` those whose turn it is (leave_grid.cu).
+// left, `big` those whose children wait to be launched, `packed` those whose turn it is (launch_consumer.cu).
 struct KlapQueue : KlapCounters {
   unsigned int capacity;       // in records
   int other;                   // bytes from here to the queue's other head; 0: there is none

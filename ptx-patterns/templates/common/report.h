@@ -13,7 +13,7 @@
 // A stream's words in host memory.
 #define KLAP_REPORT_WORDS 8
 #define KLAP_REPORT_CHILDREN 0  // children run
-#define KLAP_REPORT_NATIVE 1    // launches of a parent or child that the queue had no room for (feed.h)
+#define KLAP_REPORT_NATIVE 1    // launches of a parent or child that the queue had no room for (work_queue.h)
 #define KLAP_REPORT_LINKS 2     // links of promoted chains but the first (promote.h)
 #define KLAP_REPORT_FAILURES 3  // set when children could not be launched from the device
 #define KLAP_REPORT_ADDED 4     // from here on the same again, added to

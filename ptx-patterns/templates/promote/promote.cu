@@ -34,8 +34,8 @@
 // another. __klap_link_body: the body, with its parameters from the area of the link. All its `ret` lead
 // behind it. __klap_launch_next: promote_launch.cu describes it.
 //
-// With KLAP_TWO_HEADS the context is double-buffered: blocks end with their last link, and are counted out
-// only if the number of links is asked for. Otherwise the last block makes the context ready for the next
+// With KLAP_DOUBLE_BUFFERED the context is double-buffered: blocks end with their last link, and are counted
+// out only if the number of links is asked for. Otherwise the last block makes the context ready for the next
 // launch, which takes four trips to memory behind everything else.
 //
 // Constants: KLAP_AREA_BYTES; KLAP_SLOT_WORDS; KLAP_WORDS, for each word of arguments that is passed from
@@ -297,7 +297,7 @@ static __device__ __forceinline__ unsigned long long make_ready(KlapChain* chain
 
 // One block, which most likely begins so late that it has no link in a short chain.
 static __device__ __forceinline__ void make_other_ready([[maybe_unused]] KlapChain* chain) {
-#ifdef KLAP_TWO_HEADS
+#ifdef KLAP_DOUBLE_BUFFERED
   if (blockIdx.x == gridDim.x - 1)
     make_ready(reinterpret_cast<KlapChain*>(reinterpret_cast<unsigned char*>(chain) + chain->other));
 #endif
@@ -317,7 +317,7 @@ enum : unsigned int { kFewBlocks = 64 };
 // True if the chain has no more links than there are blocks before this one. Each of those runs one, so this
 // block need not go to the chain's memory.
 static __device__ __forceinline__ bool is_one_too_many([[maybe_unused]] unsigned int link) {
-#if defined(KLAP_LEADER_KNOWS) && defined(KLAP_TWO_HEADS)
+#if defined(KLAP_LEADER_KNOWS) && defined(KLAP_DOUBLE_BUFFERED)
   return blockIdx.x >= kFewBlocks && !exists(scratch_of(link), blockIdx.x);
 #else
   return false;
@@ -413,7 +413,7 @@ static __device__ __forceinline__ unsigned long long count_out(KlapChain* chain,
 // Called by one thread of a block that has no more links. If the last block makes the context ready, the
 // second fence acquires what the others released. So they have read the counters before these are set.
 static __device__ __forceinline__ void leave(KlapChain* chain, const KlapLink* link) {
-#ifdef KLAP_TWO_HEADS
+#ifdef KLAP_DOUBLE_BUFFERED
   if (link->report == nullptr) return;
   if (const unsigned long long all = count_out(chain, link->links)) report_links(link->report, all);
 #else

@@ -24,9 +24,9 @@
 // slot that stays.
 //
 // The context is made ready for the next launch in one of two ways. The last block of a launch may do so, for
-// which all must be counted out. Or the context is double-buffered (KLAP_TWO_HEADS): it has two heads with a
-// ring each, used by alternate launches. A block of a launch makes the other ones ready as soon as it begins.
-// The launch that used them is complete, so no block waits for another.
+// which all must be counted out. Or the context is double-buffered (KLAP_DOUBLE_BUFFERED): it has two heads
+// with a ring each, used by alternate launches. A block of a launch makes the other ones ready as soon as it
+// begins. The launch that used them is complete, so no block waits for another.
 //
 // A quarter's counter also serves the fourth quarter behind it. It is right about the earlier one as long as
 // no link of the later one has been counted; and these wait for the earlier one's links, too.

@@ -17,7 +17,7 @@ extern "C" __device__ void __klap_child_body(unsigned long long arguments, unsig
                                              unsigned int nctaid_z, unsigned int tid_x, unsigned int tid_y,
                                              unsigned int tid_z);
 
-extern "C" __global__ void __klap_consumer(const __grid_constant__ KlapShared shared) {
+extern "C" __global__ void __klap_consumer(const __grid_constant__ KlapWarpArguments shared) {
   unsigned int child = 0, behind = shared.children;
   while (behind - child > 1) {
     const unsigned int middle = (child + behind) / 2;

@@ -10,8 +10,8 @@
 // alone, a child so large that its blocks could not be counted, a grid that CUDA refuses, and all lanes of a
 // group whose buffer is refused. The device runtime then gives exactly the errors that it would have given.
 //
-// __klap_share() replaces the program's call for a buffer, __klap_share_launch() its launch. Between the two
-// stand a null test that comes out alike for all lanes of a group and straight-line code. So a lane that
+// __klap_warp_buffer() replaces the program's call for a buffer, __klap_warp_launch() its launch. Between the
+// two stand a null test that comes out alike for all lanes of a group and straight-line code. So a lane that
 // others wait for does arrive. The calls __klap_get_buffer, __klap_device_launch and __klap_last_error are
 // markers for the device runtime's functions.
 //
@@ -33,14 +33,14 @@ extern "C" __device__ unsigned int __klap_last_error();
 static constexpr unsigned long long kLargestShared = (1ull << 26) - 1;
 
 // Words of 64 bits: the compiler would store smaller ones together.
-struct KlapShare {
+struct KlapWarpBuffer {
   unsigned long long arguments;   // where to store the child's arguments; 0: the launch is refused
   unsigned long long buffer;      // of the launch
   unsigned long long group;       // lanes that share it
   unsigned long long last_error;  // the thread's copy
 };
 
-struct KlapShareResult {
+struct KlapWarpLaunchResult {
   unsigned long long error;  // the result of the program's launch
   unsigned long long last_error;
 };
@@ -96,11 +96,12 @@ static __device__ __forceinline__ unsigned int sum_below(unsigned int group, uns
   return sum;
 }
 
-extern "C" __device__ KlapShare __klap_share(void* consumer, void* child, unsigned int grid_x,
-                                             unsigned int grid_y, unsigned int grid_z, unsigned int block_x,
-                                             unsigned int block_y, unsigned int block_z,
-                                             unsigned int shared_bytes, unsigned long long stream,
-                                             unsigned long long last_error) {
+extern "C" __device__ KlapWarpBuffer __klap_warp_buffer(void* consumer, void* child, unsigned int grid_x,
+                                                        unsigned int grid_y, unsigned int grid_z,
+                                                        unsigned int block_x, unsigned int block_y,
+                                                        unsigned int block_z, unsigned int shared_bytes,
+                                                        unsigned long long stream,
+                                                        unsigned long long last_error) {
   const dim3 grid(grid_x, grid_y, grid_z), block(block_x, block_y, block_z);
   const unsigned int lane = lane_number();
   const bool refused = grid_x - 1u >= 0x7fffffffu || grid_y - 1u >= 65535u || grid_z - 1u >= 65535u;
@@ -124,7 +125,7 @@ extern "C" __device__ KlapShare __klap_share(void* consumer, void* child, unsign
           reinterpret_cast<unsigned long long>(__klap_get_buffer(consumer, dim3(all), block, shared_bytes));
     buffer = __shfl_sync(group, buffer, leader);
     if (buffer != 0) {
-      KlapShared* const shared = reinterpret_cast<KlapShared*>(buffer);
+      KlapWarpArguments* const shared = reinterpret_cast<KlapWarpArguments*>(buffer);
       const unsigned int rank = rank_in(group, lane);
       if (lane == leader) shared->children = __popc(group);
       shared->first[rank] = first;
@@ -141,9 +142,9 @@ extern "C" __device__ KlapShare __klap_share(void* consumer, void* child, unsign
   return {buffer, buffer, 1u << lane, last_error};
 }
 
-extern "C" __device__ KlapShareResult __klap_share_launch(unsigned long long buffer,
-                                                          unsigned long long stream, unsigned int group,
-                                                          unsigned long long last_error) {
+extern "C" __device__ KlapWarpLaunchResult __klap_warp_launch(unsigned long long buffer,
+                                                              unsigned long long stream, unsigned int group,
+                                                              unsigned long long last_error) {
   // The lanes' writes, which their children may read, are released by the launch of another lane.
   __threadfence();
   __syncwarp(group);

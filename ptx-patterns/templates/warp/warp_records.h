@@ -15,7 +15,7 @@ struct KlapRecord {
 #endif
 };
 
-struct KlapShared {
+struct KlapWarpArguments {
   unsigned int children;
   unsigned int first[KLAP_LANES];  // of each child, the first block of the launch
   alignas(KLAP_ARGS_OFFSET) KlapRecord records[KLAP_LANES];
@@ -24,6 +24,7 @@ struct KlapShared {
 // Where the records begin: NVRTC has no offsetof, and a constant would become a variable of the module.
 #define KLAP_RECORDS_OFFSET \
   ((sizeof(unsigned int) * (KLAP_LANES + 1) + KLAP_ARGS_OFFSET - 1) / KLAP_ARGS_OFFSET * KLAP_ARGS_OFFSET)
-static_assert(sizeof(KlapShared) == KLAP_RECORDS_OFFSET + KLAP_LANES * KLAP_RECORD_BYTES, "another layout");
+static_assert(sizeof(KlapWarpArguments) == KLAP_RECORDS_OFFSET + KLAP_LANES * KLAP_RECORD_BYTES,
+              "another layout");
 
 #endif

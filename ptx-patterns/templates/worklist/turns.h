@@ -1,12 +1,12 @@
-// Taking turns at a queue whose items are made ready while its consumer runs (feed.cu, ordered.cu).
+// Taking turns at a queue whose items are made ready while its consumer runs (worklist.cu, ordered.cu).
 //
-// KlapFeed's `turns` counts in one word the items that have been taken and those that are not done. So a
+// KlapWorkQueue's `turns` counts in one word the items that have been taken and those that are not done. So a
 // block counts off its finished items and takes the next number in one atomic. A block that finds that
 // nothing is left knows that this stays so.
 #ifndef KLAP_TURNS_H
 #define KLAP_TURNS_H
 
-#include "worklist/feed.h"
+#include "worklist/work_queue.h"
 
 static __device__ __forceinline__ unsigned int load_relaxed(const unsigned int* address) {
   unsigned int value;
@@ -34,13 +34,13 @@ static __device__ __forceinline__ void clear(unsigned long long* item) {
 // Counts off `finished` items that all threads of the block are done with, and takes the numbers of so many
 // others in the same atomic. False if there will be no more. Launches of the finished items have been counted
 // before: the threads did that before the barrier that led here.
-static __device__ __forceinline__ bool change_turns(KlapFeed* feed, unsigned int finished,
+static __device__ __forceinline__ bool change_turns(KlapWorkQueue* queue, unsigned int finished,
                                                     unsigned int others, unsigned int& number) {
-  const unsigned long long before = atomicAdd(&feed->turns, KLAP_FEED_TURN * others - finished);
+  const unsigned long long before = atomicAdd(&queue->turns, KLAP_WORK_TURN * others - finished);
   number = static_cast<unsigned int>(before >> 32);
   if (static_cast<unsigned int>(before) != finished) return true;
   // Nothing is left. Others may wait only if there was something.
-  if (finished != 0) asm volatile("st.relaxed.gpu.u32 [%0], %1;" : : "l"(&feed->done), "r"(1u) : "memory");
+  if (finished != 0) asm volatile("st.relaxed.gpu.u32 [%0], %1;" : : "l"(&queue->done), "r"(1u) : "memory");
   return false;
 }
 

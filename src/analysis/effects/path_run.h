@@ -1,4 +1,4 @@
-// This file runs the instructions of a loop's body symbolically, along one path (progress.h).
+// This file runs the instructions of a loop's body symbolically, along one path (loop_termination.h).
 //
 // Values are numbers. Equal operations on equal values get equal numbers, and comparisons that a path has
 // passed tell the order of the numbers.

@@ -85,10 +85,10 @@ class Roots {
 };
 
 // One loop's instructions, and the dependences between them.
-class Rounds {
+class PollingLoop {
  public:
-  Rounds(const Module& module, const ControlFlow& flow, const DataFlow& data, const Dominance& dominance,
-         const Loop& loop)
+  PollingLoop(const Module& module, const ControlFlow& flow, const DataFlow& data, const Dominance& dominance,
+              const Loop& loop)
       : m_(module), flow_(flow), data_(data), dominance_(dominance), loop_(loop), roots_(module, flow, data) {
     for (uint32_t b : loop.blocks) {
       for (uint32_t i = flow.blocks()[b].first; i < flow.blocks()[b].last; ++i) all_.push_back(i);
@@ -133,7 +133,7 @@ class Rounds {
     for (uint32_t b : loop_.blocks) {
       const BasicBlock& block = flow_.blocks()[b];
       const bool leaves =
-          block.leaves || loop_.merged ||
+          block.exits_function || loop_.merged ||
           std::ranges::any_of(block.successors, [&](uint32_t to) { return !loop_.contains(to); });
       if (leaves && (at(block.last - 1).predicated || opcode(block.last - 1) == "brx"))
         out.push_back(block.last - 1);
@@ -460,7 +460,7 @@ class Rounds {
 
 const std::vector<uint32_t>& Polling::watched(uint32_t loop) {
   const auto [known, is_new] = known_.try_emplace(loop);
-  if (is_new) known->second = Rounds(module_, flow_, data_, dominance_, loops_.all()[loop]).watched();
+  if (is_new) known->second = PollingLoop(module_, flow_, data_, dominance_, loops_.all()[loop]).watched();
   return known->second;
 }
 

@@ -20,7 +20,7 @@ Waiting::Waiting(const Module& module, const ControlFlow& flow, const DataFlow& 
       data_(data),
       loops_(flow),
       shared_(module, flow),
-      progress_(module, flow, data, loops_),
+      termination_(module, flow, data, loops_),
       polling_(module, flow, data, loops_),
       whom_(whom) {}
 
@@ -40,7 +40,7 @@ std::optional<std::string> Waiting::find() {
 bool Waiting::ends_by_itself(uint32_t instruction) {
   const auto loops = loops_.around(flow_.instructions()[instruction].block);
   return !flow_.has_unknown_branch() && !loops.empty() &&
-         std::all_of(loops.begin(), loops.end(), [&](uint32_t l) { return progress_.ends_by_itself(l); });
+         std::all_of(loops.begin(), loops.end(), [&](uint32_t l) { return termination_.ends_by_itself(l); });
 }
 
 // True for memory that only the block's own threads see, if waiting for these is not looked for.
@@ -53,7 +53,7 @@ bool Waiting::polls(uint32_t i) {
   const auto loops = loops_.around(flow_.instructions()[i].block);
   return std::any_of(loops.begin(), loops.end(), [&](uint32_t l) {
     const std::vector<uint32_t>& watched = polling_.watched(l);
-    return std::binary_search(watched.begin(), watched.end(), i) && !progress_.ends_by_itself(l);
+    return std::binary_search(watched.begin(), watched.end(), i) && !termination_.ends_by_itself(l);
   });
 }
 
@@ -71,7 +71,7 @@ bool Waiting::watches(uint32_t i) {
   if (flow_.has_unknown_branch()) return true;
   for (uint32_t l : loops_.around(flow_.instructions()[i].block)) {
     const Loop& loop = loops_.all()[l];
-    if (decides(sources, loop) && !is_retry(i, loop) && !progress_.ends_by_itself(l)) return true;
+    if (decides(sources, loop) && !is_retry(i, loop) && !termination_.ends_by_itself(l)) return true;
   }
   return false;
 }

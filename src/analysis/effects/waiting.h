@@ -2,17 +2,17 @@
 //
 // A deferred child cannot be waited for by its parent, and blocks that a consumer runs one after another
 // cannot wait for each other. CUDA promises neither, but natively both may work. So a kernel with a loop that
-// looks like waiting is rejected. Loops that are shown to end by themselves (progress.h) do not wait, and
-// code that nothing leads to never runs. The loop's place in the kernel does not matter: a thread that has
-// not launched yet may wait for the child of another thread.
+// looks like waiting is rejected. Loops that are shown to end by themselves (loop_termination.h) do not wait,
+// and code that nothing leads to never runs. The loop's place in the kernel does not matter: a thread that
+// has not launched yet may wait for the child of another thread.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "analysis/effects/loop_termination.h"
 #include "analysis/effects/polling.h"
-#include "analysis/effects/progress.h"
 #include "analysis/graph/dataflow.h"
 #include "analysis/graph/flow.h"
 #include "analysis/graph/loops.h"
@@ -72,7 +72,7 @@ class Waiting {
   const DataFlow& data_;
   const LoopParts loops_;
   const SharedFlow shared_;
-  Progress progress_;
+  LoopTermination termination_;
   Polling polling_;
   const WaitsFor whom_;
 };

@@ -11,7 +11,7 @@
 
 #include "analysis/effects/effects.h"
 #include "analysis/facts/flow_facts.h"
-#include "analysis/facts/own_streams.h"
+#include "analysis/facts/private_streams.h"
 #include "analysis/launches/sites.h"
 
 namespace klap::analysis {
@@ -22,10 +22,10 @@ struct FunctionFacts : FlowFacts {
   FunctionFacts(const ptx::Module& m, const ptx::Function& f)
       : FlowFacts(m, f),
         error_queries(find_error_queries(m, f, flow, data)),
-        own_streams(find_own_streams(*this, sites)) {}
+        private_streams(find_private_streams(*this, sites)) {}
 
   std::vector<ErrorQuery> error_queries;
-  OwnStreams own_streams;
+  PrivateStreams private_streams;
 
   // The value analyses, made when they are first asked for.
   [[nodiscard]] const Values& values() const;

@@ -39,27 +39,28 @@ inline bool is_for_device_only(Granularity granularity) {
 // A grid or block of which only those extents are known that are not missing.
 using KnownExtents = std::array<std::optional<uint32_t>, 3>;
 
-// Way is the strategy that a site is checked and rewritten for.
-struct Way {
+// Aggregation is the strategy that a site is checked and rewritten for.
+struct Aggregation {
   Granularity granularity = Granularity::Grid;
   Launcher launcher = Launcher::Host;
   uint32_t group_blocks = 0;  // blocks of the parent that launch as one; 0: all, where it is the grid
-  // Children may launch further children: a persistent consumer runs them from its worklist (feeding.h).
-  bool feeds = false;
+  // Children may launch further children: a persistent consumer runs them from its worklist (recursion.h).
+  bool is_recursive = false;
   Ordering ordering = Ordering::Auto;
-  // The launch may stand in a loop: a thread's children run one after another (chaining.h).
-  bool chains = false;
-  // Only with `chains`: launches of a block's threads into its NULL stream run one after another, too.
+  // The launch may stand in a loop: a thread's children run one after another (loop_launches.h).
+  bool has_loop_queue = false;
+  // Only with `has_loop_queue`: launches of a block's threads into its NULL stream run one after another,
+  // too.
   bool keeps_order = false;
   // The block and grid sizes in which the host launches the parent. The rewritten code is right for these
   // only.
   KnownExtents block{}, grid{};
 
   // The number of children is not known beforehand, so the queue has a size of its own.
-  [[nodiscard]] bool has_own_room() const { return feeds || chains; }
+  [[nodiscard]] bool uses_work_queue() const { return is_recursive || has_loop_queue; }
 
   // Launches are immediate: the thread or a neighbour in its warp launches the child where the program does.
-  [[nodiscard]] bool is_at_once() const { return granularity == Granularity::Warp; }
+  [[nodiscard]] bool is_immediate() const { return granularity == Granularity::Warp; }
 };
 
 }  // namespace klap::analysis

@@ -41,7 +41,7 @@ std::string stream_name(const FunctionFacts& kernel, const Site& site) {
       return "per-thread";
     case StreamKind::FireAndForget:
       return "fire-and-forget";
-    case StreamKind::Own:
+    case StreamKind::Private:
       return kCreated;
     case StreamKind::Tail:
       return "tail";

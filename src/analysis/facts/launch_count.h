@@ -19,7 +19,7 @@ namespace klap::analysis {
 
 struct LaunchCount {
   static constexpr uint64_t kUnbounded = ~uint64_t{0};
-  uint64_t most = 0;     // kUnbounded: a loop whose rounds are not known
+  uint64_t most = 0;     // kUnbounded: a loop whose iterations are not known
   bool unknown = false;  // there are launches that cannot be seen; `most` then says nothing
   std::string detail;    // why, where the count is unknown or unbounded
 };

@@ -1,7 +1,7 @@
 // Code that can be run elsewhere in the kernel, or twice: it depends on nothing but parameters, special
 // registers and constants, or on registers whose values are settled.
 //
-// Such code is written out elsewhere with the names of its registers. So a register counts only if the body
+// Such code is copied elsewhere with the names of its registers. So a register counts only if the body
 // itself declares it, under a name that is used once, and one unpredicated instruction writes it.
 #pragma once
 

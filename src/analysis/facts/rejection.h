@@ -15,7 +15,7 @@ enum class Reason {
 const char* to_string(Reason reason);
 const char* meaning(Reason reason);
 
-struct Objection {
+struct Rejection {
   Reason reason{};
   std::string detail;  // one sentence with the deciding facts
 };

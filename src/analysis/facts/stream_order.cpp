@@ -11,8 +11,8 @@ constexpr uint64_t kPerThreadStream = 2, kFireAndForgetStream = 4;
 
 }  // namespace
 
-bool is_own_stream_call(const FunctionFacts& kernel, const ptx::Statement& statement) {
-  return std::ranges::any_of(kernel.own_streams.calls,
+bool is_private_stream_call(const FunctionFacts& kernel, const ptx::Statement& statement) {
+  return std::ranges::any_of(kernel.private_streams.calls,
                              [&](const StreamCall& call) { return call.call == &statement; });
 }
 
@@ -20,10 +20,10 @@ bool may_be_ordered_within_thread(const FunctionFacts& kernel, const Site& first
   if (!first.understood() || !second.understood() || kernel.flow.has_unknown_branch()) return true;
   const StreamKind a = stream_kind(first), b = stream_kind(second);
   if (a == StreamKind::FireAndForget || b == StreamKind::FireAndForget) return false;
-  if ((a == StreamKind::Own) != (b == StreamKind::Own)) return false;
+  if ((a == StreamKind::Private) != (b == StreamKind::Private)) return false;
   const uint32_t from = kernel.flow.index_of(first.launch_call);
   if (!kernel.flow.can_follow(from, kernel.flow.index_of(second.launch_call))) return false;
-  if (a != StreamKind::Own) return true;
+  if (a != StreamKind::Private) return true;
   return !is_created_after(kernel, from, second) && !are_different_streams(kernel, first, second);
 }
 
@@ -34,9 +34,9 @@ bool has_order_within_thread(const FunctionFacts& kernel, const Site& site) {
   });
 }
 
-uint64_t own_stream_stand_in(const FunctionFacts& kernel) {
+uint64_t private_stream_stand_in(const FunctionFacts& kernel) {
   const bool ordered = std::ranges::any_of(kernel.sites, [&](const Site& site) {
-    return stream_kind(site) == StreamKind::Own && has_order_within_thread(kernel, site);
+    return stream_kind(site) == StreamKind::Private && has_order_within_thread(kernel, site);
   });
   return ordered ? kPerThreadStream : kFireAndForgetStream;
 }

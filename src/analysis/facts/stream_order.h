@@ -1,5 +1,5 @@
 // This file tells which launches of one thread its streams keep in order. The thread's private streams are
-// known by then (own_streams.h).
+// known by then (private_streams.h).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace klap::analysis {
 
 // True if the statement is one of the calls that can be done without.
-bool is_own_stream_call(const FunctionFacts& kernel, const ptx::Statement& statement);
+bool is_private_stream_call(const FunctionFacts& kernel, const ptx::Statement& statement);
 
 // False if no launch of a thread at `second` is ordered behind an earlier one of the same thread at `first`:
 // control cannot come from there, or they go into streams that have nothing to do with each other.
@@ -23,6 +23,6 @@ bool has_order_within_thread(const FunctionFacts& kernel, const Site& site);
 // The stream that replaces a created stream's handle in launches that the program makes after all. It keeps
 // the order that the kernel's own streams promise: fire-and-forget if they promise none, else the per-thread
 // stream.
-uint64_t own_stream_stand_in(const FunctionFacts& kernel);
+uint64_t private_stream_stand_in(const FunctionFacts& kernel);
 
 }  // namespace klap::analysis

@@ -9,7 +9,7 @@
 
 #include "analysis/effects/effects.h"
 #include "analysis/facts/local_addresses.h"
-#include "analysis/launches/passed_address.h"
+#include "analysis/launches/pointer_arguments.h"
 
 namespace klap::analysis {
 namespace {

@@ -35,7 +35,7 @@ Dominance::Dominance(const ControlFlow& flow)
 
 bool Dominance::has_choice(uint32_t block) const {
   const BasicBlock& b = flow_.blocks()[block];
-  return b.successors.size() + (b.leaves ? 1 : 0) > 1;
+  return b.successors.size() + (b.exits_function ? 1 : 0) > 1;
 }
 
 // Components are numbered so that an edge out of one leads to a smaller number: in ascending order a
@@ -50,7 +50,7 @@ void Dominance::find_endless() {
   for (uint32_t c = 0; c < members.size(); ++c) {
     bool leads_on = false;
     for (uint32_t b : members[c]) {
-      if (blocks[b].leaves) ends[c] = true;
+      if (blocks[b].exits_function) ends[c] = true;
       for (uint32_t to : blocks[b].successors) {
         if (component[to] == c) continue;
         leads_on = true;
@@ -67,7 +67,7 @@ void Dominance::build_backward() {
   ways_in_.resize(exit_ + 1);
   for (uint32_t b = 0; b < exit_; ++b) {
     ways_on_[b] = flow_.blocks()[b].successors;
-    if (flow_.blocks()[b].leaves || stuck_[b]) ways_on_[b].push_back(exit_);
+    if (flow_.blocks()[b].exits_function || stuck_[b]) ways_on_[b].push_back(exit_);
     for (uint32_t to : ways_on_[b]) ways_in_[to].push_back(b);
   }
   backward_ = DominatorTree(

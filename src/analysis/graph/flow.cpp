@@ -175,13 +175,14 @@ void ControlFlow::connect(uint32_t b) {
   std::set<uint32_t> seen;  // a table often repeats a target
   for (uint32_t instruction : jumps) {
     if (instruction == instructions_.size()) {
-      block.falls_off = block.leaves = true;
+      block.falls_off = block.exits_function = true;
     } else if (seen.insert(instructions_[instruction].block).second) {
       block.successors.push_back(instructions_[instruction].block);
     }
   }
-  block.leaves = block.leaves || block.end == BlockEnd::Return || block.end == BlockEnd::Exit ||
-                 block.end == BlockEnd::Trap || block.end == BlockEnd::NoReturnCall;
+  block.exits_function = block.exits_function || block.end == BlockEnd::Return ||
+                         block.end == BlockEnd::Exit || block.end == BlockEnd::Trap ||
+                         block.end == BlockEnd::NoReturnCall;
 }
 
 void ControlFlow::mark_reachable() {
@@ -255,7 +256,7 @@ std::string block_list(const std::vector<uint32_t>& blocks) {
 // Where control goes from a block: " -> b1 b2 exit".
 std::string ways_on(const ControlFlow& flow, const BasicBlock& block) {
   std::string out = block_list(block.successors);
-  if (block.leaves) out += " exit";
+  if (block.exits_function) out += " exit";
   const bool unknown = flow.has_unknown_branch() && block.end == BlockEnd::IndexedBranch &&
                        block.successors.size() == (block.conditional ? 1 : 0);
   if (unknown) out += " unknown";
@@ -321,8 +322,8 @@ std::string print_flow_dot(const ControlFlow& flow) {
       const bool falls = block.conditional && to == b + 1;
       edges += fmt::format("  b{} -> b{}{};\n", b, to, falls ? " [label=else]" : "");
     }
-    if (block.leaves) edges += fmt::format("  b{} -> exit;\n", b);
-    exit = exit || block.leaves;
+    if (block.exits_function) edges += fmt::format("  b{} -> exit;\n", b);
+    exit = exit || block.exits_function;
     if (ways_on(flow, block).ends_with("unknown")) {
       edges += fmt::format("  b{} -> unknown [style=dotted];\n", b);
       unknown = true;

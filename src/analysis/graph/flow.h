@@ -3,7 +3,7 @@
 // Scopes are flattened, but labels are resolved by scope as PTX does it: a label declared in a nested scope
 // is visible there only, and inline assembly makes use of that.
 //
-// A thread leaves the function by `ret`, `exit` or `trap`, by a call of a function declared .noreturn, and by
+// A thread exits the function by `ret`, `exit` or `trap`, by a call of a function declared .noreturn, and by
 // running off the closing brace. Any of these may be predicated; the block then also has the next block as a
 // successor. The effect of a called function on the thread (it may exit there) is not part of this graph.
 #pragma once
@@ -37,10 +37,10 @@ struct BasicBlock {
   std::vector<uint32_t> successors = {};  // without repetition; targets of jumps first, then the next block
   std::vector<uint32_t> predecessors = {};
   BlockEnd end = BlockEnd::FallsThrough;
-  bool conditional = false;  // the last instruction is predicated, so control may also fall through
-  bool leaves = false;       // control may leave the function at the end of this block
-  bool falls_off = false;    // ... because there is no further instruction
-  bool reachable = false;    // there is a path from the entry
+  bool conditional = false;     // the last instruction is predicated, so control may also fall through
+  bool exits_function = false;  // control may exit the function at the end of this block
+  bool falls_off = false;       // ... because there is no further instruction
+  bool reachable = false;       // there is a path from the entry
 };
 
 class ControlFlow {

@@ -75,7 +75,7 @@ class LoopFinder {
       for (uint32_t to : blocks_[b].successors) {
         if (innermost[to] != index) loop.exits.push_back({b, to});
       }
-      if (blocks_[b].leaves) loop.exits.push_back({b, static_cast<uint32_t>(blocks_.size())});
+      if (blocks_[b].exits_function) loop.exits.push_back({b, static_cast<uint32_t>(blocks_.size())});
     }
     if (!loop.is_natural()) return;
     for (uint32_t from : blocks_[loop.header()].predecessors) {

@@ -149,7 +149,7 @@ class KernelReader {
   // True if a function with shared memory of its own is inlined here and called there: each would have
   // another variable.
   bool divides_shared_memory() {
-    std::set<const Function*> written_out, called;
+    std::set<const Function*> expanded, called;
     std::vector<std::pair<const Function*, bool>> work = {{&kernel_, false}};
     while (!work.empty()) {
       const auto [f, is_called] = work.back();
@@ -158,11 +158,11 @@ class KernelReader {
         const Function* callee = called_function(m_, placed.call);
         if (callee == nullptr) continue;
         const bool stays = is_called || !out_.calls.contains(placed.scope);
-        if ((stays ? called : written_out).insert(callee).second) work.emplace_back(callee, stays);
+        if ((stays ? called : expanded).insert(callee).second) work.emplace_back(callee, stays);
       }
     }
     const bool indirect = graph_.closure(kernel_).has(EffectKind::IndirectCall);
-    return std::ranges::any_of(written_out, [&](const Function* f) {
+    return std::ranges::any_of(expanded, [&](const Function* f) {
       return functions_.form(*f).has_shared_memory && (indirect || called.contains(f));
     });
   }

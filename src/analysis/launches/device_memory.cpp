@@ -39,7 +39,7 @@ std::set<std::string> device_memory_functions(const ptx::Module& module) {
   return names;
 }
 
-std::string object_to_own_memory(const ptx::Module& module) {
+std::string check_own_memory(const ptx::Module& module) {
   for (const std::string& name : device_memory_functions(module)) {
     if (is_among(kUnchangeable, name)) return fmt::format("it calls {}", name);
     // Declared as a function everywhere and defined nowhere, or the name means something else here.

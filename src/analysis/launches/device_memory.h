@@ -29,6 +29,6 @@ bool may_use_device_memory(std::string_view ptx);
 std::set<std::string> device_memory_functions(const ptx::Module& module);
 
 // Why the unit's functions cannot be changed; empty if they can.
-std::string object_to_own_memory(const ptx::Module& module);
+std::string check_own_memory(const ptx::Module& module);
 
 }  // namespace klap::analysis

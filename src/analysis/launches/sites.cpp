@@ -445,7 +445,7 @@ StreamKind stream_kind(const Site& site) {
     if (stream.kind == StreamClass::Null) kind = StreamKind::Null;
     if (stream.kind == StreamClass::PerThread) kind = StreamKind::PerThread;
     if (stream.kind == StreamClass::FireAndForget) kind = StreamKind::FireAndForget;
-    if (stream.kind == StreamClass::Own) kind = StreamKind::Own;
+    if (stream.kind == StreamClass::Private) kind = StreamKind::Private;
     strictest = std::max(strictest, kind);
   }
   return strictest;

@@ -94,7 +94,7 @@ struct StreamCall {
 // PerThread, Own (a stream that the thread created and keeps to itself) and FireAndForget. Tail means always
 // the tail stream, behind everything else that the grid does. Other means that the stream can be anything
 // else.
-enum class StreamKind { FireAndForget, Own, PerThread, Null, Tail, Other };
+enum class StreamKind { FireAndForget, Private, PerThread, Null, Tail, Other };
 StreamKind stream_kind(const Site& site);
 
 }  // namespace klap::analysis

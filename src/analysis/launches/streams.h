@@ -20,7 +20,7 @@ enum class StreamClass {
   FireAndForget,  // no order at all
   TailLaunch,     // after the parent's grid
   Created,        // by the same function
-  Own,            // created by the same thread and kept to itself: given by own_streams.h only
+  Private,        // created by the same thread and kept to itself: given by private_streams.h only
   Passed,         // a parameter
   Array,          // an element of an array, chosen by thread or block index
   Loaded,         // from memory, whose content is not known

@@ -29,7 +29,7 @@ std::string freed_by(const FunctionFacts& kernel, const FlatInstruction& instruc
 
 }  // namespace
 
-std::optional<Objection> object_to_frees(const FunctionFacts& parent) {
+std::optional<Rejection> check_frees(const FunctionFacts& parent) {
   const auto& instructions = parent.flow.instructions();
   for (uint32_t i = 0; i < instructions.size(); ++i) {
     const std::string by = freed_by(parent, instructions[i]);
@@ -37,7 +37,7 @@ std::optional<Objection> object_to_frees(const FunctionFacts& parent) {
     for (const Site& site : parent.sites) {
       if (site.get_call == nullptr || !parent.flow.can_follow(parent.flow.index_of(site.get_call), i))
         continue;
-      return Objection{Reason::ParentFrees, fmt::format("{} ({}) may free memory after the launch at {}", by,
+      return Rejection{Reason::ParentFrees, fmt::format("{} ({}) may free memory after the launch at {}", by,
                                                         parent.module.place(instructions[i].statement->head),
                                                         ptx::place(site.position))};
     }

@@ -13,6 +13,6 @@
 namespace klap::analysis {
 
 // The first call that may free memory after a launch.
-std::optional<Objection> object_to_frees(const FunctionFacts& parent);
+std::optional<Rejection> check_frees(const FunctionFacts& parent);
 
 }  // namespace klap::analysis

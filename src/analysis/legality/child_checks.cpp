@@ -23,7 +23,7 @@ using ptx::Statement;
 
 namespace {
 
-Objection object(Reason reason, std::string detail) { return {reason, std::move(detail)}; }
+Rejection reject(Reason reason, std::string detail) { return {reason, std::move(detail)}; }
 
 // ---- instructions of the child and of what it calls ----
 
@@ -77,10 +77,10 @@ std::optional<Reason> reason_against(EffectKind effect) {
   return Reason::ChildInstruction;
 }
 
-std::optional<Objection> object_to_instruction(const Module& m, const Statement& s) {
+std::optional<Rejection> check_instruction(const Module& m, const Statement& s) {
   for (EffectKind effect : instruction_effects(m, s)) {
     if (const auto reason = reason_against(effect))
-      return object(*reason, fmt::format("{} ({})", m.full_opcode(s), m.place(s.head)));
+      return reject(*reason, fmt::format("{} ({})", m.full_opcode(s), m.place(s.head)));
   }
   return std::nullopt;
 }
@@ -90,36 +90,37 @@ constexpr Kinds kNamedMemory = {EffectKind::Texture, EffectKind::StaticShared, E
 constexpr Kinds kNamedRegisters = {EffectKind::OtherRegister};
 
 // Checks instructions first, then variables and registers that the function names.
-std::optional<Objection> object_to_effects(const Module& m, const Function& f, const Effects& effects,
-                                           Kinds names) {
-  std::optional<Objection> found;
+std::optional<Rejection> check_effects(const Module& m, const Function& f, const Effects& effects,
+                                       Kinds names) {
+  std::optional<Rejection> found;
   ptx::for_each_statement(f.body, [&](const Statement& s) {
-    if (!found) found = object_to_instruction(m, s);
+    if (!found) found = check_instruction(m, s);
   });
   if (found) return found;
   for (const Effect& effect : effects.all()) {
     if (std::find(names.begin(), names.end(), effect.kind) == names.end()) continue;
     if (const auto reason = reason_against(effect.kind))
-      return object(*reason, fmt::format("{} ({})", effect.what, m.place(effect.token)));
+      return reject(*reason, fmt::format("{} ({})", effect.what, m.place(effect.token)));
   }
   return std::nullopt;
 }
 
-// The objection to a called function. It may do less than the child itself, because its registers are not
+// The rejection to a called function. It may do less than the child itself, because its registers are not
 // replaced and its `exit` is not turned into a branch.
-std::optional<Objection> object_to_callee(const CallGraph& graph, const Function& callee, const Way& way) {
+std::optional<Rejection> check_callee(const CallGraph& graph, const Function& callee,
+                                      const Aggregation& aggregation) {
   const Module& m = graph.module();
   const Effects& effects = graph.own(callee);
-  if (auto objection = object_to_effects(m, callee, effects, kNamedMemory)) return objection;
+  if (auto rejection = check_effects(m, callee, effects, kNamedMemory)) return rejection;
   for (const Effect& effect : effects.all()) {
     using enum EffectKind;
     const bool is_register =
         effect.kind == PositionRegister || effect.kind == LaneRegister || effect.kind == OtherRegister;
     // If threads end as they do natively, lanes and exits are unchanged.
     const bool is_kept = effect.kind == LaneRegister || effect.kind == Exit;
-    if ((!is_register && effect.kind != Exit) || (is_kept && way.is_at_once())) continue;
+    if ((!is_register && effect.kind != Exit) || (is_kept && aggregation.is_immediate())) continue;
     const std::string what = is_register ? "reads " + effect.what : "may exit";
-    return object(Reason::ChildCallsUnknown, fmt::format("{}, called by it, {} ({}){}", callee.name, what,
+    return reject(Reason::ChildCallsUnknown, fmt::format("{}, called by it, {} ({}){}", callee.name, what,
                                                          m.place(effect.token), not_inlined_text(m, callee)));
   }
   return std::nullopt;
@@ -175,74 +176,76 @@ std::string launches_text(const Module& m, const Function& child, const Effect& 
   return fmt::format("launches {} ({})", launched[0].kernel, launched[0].place);
 }
 
-// If the consumer runs a worklist, feeding.h checks the child's own launches.
-std::optional<Objection> object_to_calls(const CallGraph& graph, const Function& child, const Way& way) {
+// If the consumer runs a worklist, recursion.h checks the child's own launches.
+std::optional<Rejection> check_calls(const CallGraph& graph, const Function& child,
+                                     const Aggregation& aggregation) {
   const Effects& effects = graph.closure(child);
   const Module& m = graph.module();
   if (const Effect* call = effects.find(EffectKind::IndirectCall))
-    return object(Reason::ChildCallsUnknown, fmt::format("an indirect call ({})", m.place(call->token)));
+    return reject(Reason::ChildCallsUnknown, fmt::format("an indirect call ({})", m.place(call->token)));
   for (const Effect& effect : effects.all()) {
-    if (way.feeds && effect.function == &child && effect.kind == EffectKind::DeviceRuntime) continue;
+    if (aggregation.is_recursive && effect.function == &child && effect.kind == EffectKind::DeviceRuntime)
+      continue;
     if (effect.kind == EffectKind::DeviceRuntime)
-      return object(Reason::ChildLaunches, launches_text(m, child, effect));
+      return reject(Reason::ChildLaunches, launches_text(m, child, effect));
     if (effect.kind == EffectKind::UnknownCall)
-      return object(Reason::ChildCallsUnknown, unknown_callee_text(m, effect));
+      return reject(Reason::ChildCallsUnknown, unknown_callee_text(m, effect));
   }
-  if (graph.is_recursive(child)) return object(Reason::ChildCallsUnknown, "calls itself");
+  if (graph.is_recursive(child)) return reject(Reason::ChildCallsUnknown, "calls itself");
   for (const Function* callee : graph.functions()) {
     if (callee == &child) continue;
-    if (auto objection = object_to_callee(graph, *callee, way)) return objection;
+    if (auto rejection = check_callee(graph, *callee, aggregation)) return rejection;
   }
   return std::nullopt;
 }
 
-std::optional<Objection> object_to_child_waiting(const CallGraph& graph, const Function& child) {
-  if (const auto found = waiting_by_calls(graph, child)) return object(Reason::ChildWaits, *found);
+std::optional<Rejection> check_child_waiting(const CallGraph& graph, const Function& child) {
+  if (const auto found = waiting_by_calls(graph, child)) return reject(Reason::ChildWaits, *found);
   const Module& m = graph.module();
   const ControlFlow flow(m, child);
   if (!flow.has_unknown_branch() && Loops(flow).all().empty()) return std::nullopt;  // most have no loop
   const DataFlow data(m, child, flow);
-  if (const auto found = Waiting(m, flow, data).find()) return object(Reason::ChildWaits, *found);
+  if (const auto found = Waiting(m, flow, data).find()) return reject(Reason::ChildWaits, *found);
   return std::nullopt;
 }
 
 // ---- the launch ----
 
-std::optional<Objection> object_to_block(const Module& m, const Function& child,
-                                         const std::array<uint32_t, 3>& block) {
+std::optional<Rejection> check_block(const Module& m, const Function& child,
+                                     const std::array<uint32_t, 3>& block) {
   const uint64_t threads = uint64_t{block[0]} * block[1] * block[2];
   const std::string text = fmt::format("{}x{}x{}", block[0], block[1], block[2]);
   if (threads == 0 || block[0] > 1024 || block[1] > 1024 || block[2] > 64 || threads > 1024) {
-    return object(Reason::BlockRefused, text);
+    return reject(Reason::BlockRefused, text);
   }
   if (const auto most = dimensions_attribute(m, child, ".maxntid")) {
     if (threads > most->size[0] * most->size[1] * most->size[2]) {
-      return object(Reason::BlockRefused,
+      return reject(Reason::BlockRefused,
                     fmt::format("{} exceeds the child's launch bounds ({})", text, most->place));
     }
   }
   if (const auto exact = dimensions_attribute(m, child, ".reqntid")) {
     if (!std::equal(block.begin(), block.end(), exact->size.begin())) {
-      return object(Reason::BlockRefused,
+      return reject(Reason::BlockRefused,
                     fmt::format("{} is not the block size the child requires ({})", text, exact->place));
     }
   }
   return std::nullopt;
 }
 
-std::optional<Objection> object_to_arguments(const Function& child, const FunctionFacts& parent,
-                                             const Site& site) {
+std::optional<Rejection> check_arguments(const Function& child, const FunctionFacts& parent,
+                                         const Site& site) {
   if (site.idiom->form == LaunchForm::Documented) {
     const auto bytes = parent.data.constant(site.buffer_bytes);
     if (!bytes || *bytes < child.parameter_bytes) {
-      return object(Reason::ArgumentMismatch,
+      return reject(Reason::ArgumentMismatch,
                     fmt::format("a buffer of {} bytes, parameters of {} bytes",
                                 bytes ? std::to_string(*bytes) : site.buffer_bytes, child.parameter_bytes));
     }
   }
   for (const Argument& argument : site.arguments) {
     if (argument.offset + argument.bytes > child.parameter_bytes) {
-      return object(
+      return reject(
           Reason::ArgumentMismatch,
           fmt::format("an argument at offset {} of {} bytes ({}), parameters of {} bytes", argument.offset,
                       argument.bytes, parent.module.place(argument.store->head), child.parameter_bytes));
@@ -253,36 +256,36 @@ std::optional<Objection> object_to_arguments(const Function& child, const Functi
 
 }  // namespace
 
-std::optional<Objection> object_to_child(const Module& m, const Function& child, const FunctionFacts& parent,
-                                         const Site& site, const Way& way) {
-  return object_to_child(m, child, parent, site, way, constant_block(site, parent));
+std::optional<Rejection> check_child(const Module& m, const Function& child, const FunctionFacts& parent,
+                                     const Site& site, const Aggregation& aggregation) {
+  return check_child(m, child, parent, site, aggregation, constant_block(site, parent));
 }
 
-std::optional<Objection> object_to_child(const Module& m, const Function& child, const FunctionFacts& parent,
-                                         const Site& site, const Way& way,
-                                         const std::optional<std::array<uint32_t, 3>>& block) {
+std::optional<Rejection> check_child(const Module& m, const Function& child, const FunctionFacts& parent,
+                                     const Site& site, const Aggregation& aggregation,
+                                     const std::optional<std::array<uint32_t, 3>>& block) {
   if (child.kind != ptx::FunctionKind::Entry || !child.is_definition) {
-    return object(Reason::ChildNotFound, fmt::format("{} is not a kernel defined there", child.name));
+    return reject(Reason::ChildNotFound, fmt::format("{} is not a kernel defined there", child.name));
   }
   // Any other block is refused by CUDA at the launch, as natively.
-  if (auto objection = block ? object_to_block(m, child, *block) : std::nullopt) return objection;
-  if (auto objection = object_to_arguments(child, parent, site)) return objection;
-  if (const auto directive = cluster_directive(m, child)) return object(Reason::ChildCluster, *directive);
+  if (auto rejection = block ? check_block(m, child, *block) : std::nullopt) return rejection;
+  if (auto rejection = check_arguments(child, parent, site)) return rejection;
+  if (const auto directive = cluster_directive(m, child)) return reject(Reason::ChildCluster, *directive);
   const CallGraph graph(m, child);
-  if (auto objection = object_to_calls(graph, child, way)) return objection;
-  if (auto objection = object_to_effects(m, child, graph.own(child), kNamedMemory)) return objection;
-  if (auto objection = object_to_effects(m, child, graph.own(child), kNamedRegisters)) return objection;
+  if (auto rejection = check_calls(graph, child, aggregation)) return rejection;
+  if (auto rejection = check_effects(m, child, graph.own(child), kNamedMemory)) return rejection;
+  if (auto rejection = check_effects(m, child, graph.own(child), kNamedRegisters)) return rejection;
   if (const auto token = not_redirected(m, child))
-    return object(Reason::ChildParameterUse,
+    return reject(Reason::ChildParameterUse,
                   fmt::format("'{}' cannot be redirected ({})", m.text(*token), m.place(*token)));
-  if (auto objection = object_to_child_waiting(graph, child)) return objection;
-  if (auto objection = block ? std::nullopt : object_to_child_sizes(m, child, graph, site, way))
-    return objection;
+  if (auto rejection = check_child_waiting(graph, child)) return rejection;
+  if (auto rejection = block ? std::nullopt : check_child_sizes(m, child, graph, site, aggregation))
+    return rejection;
   // Shared memory that is not constant is checked there.
   const auto shared_bytes = constant_shared_bytes(site, parent).value_or(0);
-  if (auto objection = object_to_cooperation(m, child, graph, block.value_or(std::array<uint32_t, 3>{}),
-                                             shared_bytes, way))
-    return objection;
+  if (auto rejection = check_cooperation(m, child, graph, block.value_or(std::array<uint32_t, 3>{}),
+                                         shared_bytes, aggregation))
+    return rejection;
   return std::nullopt;
 }
 

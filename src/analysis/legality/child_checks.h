@@ -12,13 +12,15 @@
 
 namespace klap::analysis {
 
-// The first objection on the child's side. `child_module` defines `child`; `parent` and `site` are the
+// The first rejection on the child's side. `child_module` defines `child`; `parent` and `site` are the
 // launch.
-std::optional<Objection> object_to_child(const ptx::Module& child_module, const ptx::Function& child,
-                                         const FunctionFacts& parent, const Site& site, const Way& way = {});
+std::optional<Rejection> check_child(const ptx::Module& child_module, const ptx::Function& child,
+                                     const FunctionFacts& parent, const Site& site,
+                                     const Aggregation& aggregation = {});
 // Makes the same checks when more is known of the child's block than the launch says.
-std::optional<Objection> object_to_child(const ptx::Module& child_module, const ptx::Function& child,
-                                         const FunctionFacts& parent, const Site& site, const Way& way,
-                                         const std::optional<std::array<uint32_t, 3>>& block);
+std::optional<Rejection> check_child(const ptx::Module& child_module, const ptx::Function& child,
+                                     const FunctionFacts& parent, const Site& site,
+                                     const Aggregation& aggregation,
+                                     const std::optional<std::array<uint32_t, 3>>& block);
 
 }  // namespace klap::analysis

@@ -10,8 +10,8 @@ namespace klap::analysis {
 
 using ptx::Module;
 
-std::optional<std::pair<size_t, Objection>> object_to_smaller_block(const Module& module,
-                                                                    const std::vector<RunKernel>& kernels) {
+std::optional<std::pair<size_t, Rejection>> check_smaller_block(const Module& module,
+                                                                const std::vector<RunKernel>& kernels) {
   const uint32_t threads = std::ranges::max(kernels, {}, &RunKernel::threads).threads;
   for (size_t k = 0; k < kernels.size(); ++k) {
     if (kernels[k].threads == threads) continue;
@@ -21,15 +21,14 @@ std::optional<std::pair<size_t, Objection>> object_to_smaller_block(const Module
     if (barrier == nullptr) barrier = effects.find(EffectKind::PartialBarrier);
     if (barrier == nullptr) continue;
     return std::pair{
-        k, Objection{Reason::ChildBarrier,
+        k, Rejection{Reason::ChildBarrier,
                      fmt::format("{} ({}) in blocks of {} threads, which run in a consumer's of {}",
                                  barrier->what, module.place(barrier->token), kernels[k].threads, threads)}};
   }
   return std::nullopt;
 }
 
-std::optional<Objection> object_to_memory_of_all(const Module& module,
-                                                 const std::vector<RunKernel>& kernels) {
+std::optional<Rejection> check_memory_of_all(const Module& module, const std::vector<RunKernel>& kernels) {
   if (kernels.size() == 1) return std::nullopt;
   uint64_t fixed = 0, dynamic = 0;
   for (const RunKernel& kernel : kernels) {
@@ -38,7 +37,7 @@ std::optional<Objection> object_to_memory_of_all(const Module& module,
   }
   constexpr uint64_t kOwn = 16;  // the consumer's
   if (fixed + dynamic + kOwn <= kSharedLimit) return std::nullopt;
-  return Objection{
+  return Rejection{
       Reason::ChildSharedMemory,
       fmt::format("{} kernels that one consumer runs have up to {} bytes of their own, with {} of "
                   "their launches more than {}",

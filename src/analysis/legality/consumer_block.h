@@ -21,12 +21,12 @@ struct RunKernel {
 };
 
 // The first kernel with a barrier that some threads of the consumer's block do not come to, and the
-// objection. These are threads that the kernel's own block does not have.
-std::optional<std::pair<size_t, Objection>> object_to_smaller_block(const ptx::Module& module,
-                                                                    const std::vector<RunKernel>& kernels);
+// rejection. These are threads that the kernel's own block does not have.
+std::optional<std::pair<size_t, Rejection>> check_smaller_block(const ptx::Module& module,
+                                                                const std::vector<RunKernel>& kernels);
 
 // Checks the shared memory: the kernels' own adds up, and the dynamic part is as large as the largest.
-std::optional<Objection> object_to_memory_of_all(const ptx::Module& module,
-                                                 const std::vector<RunKernel>& kernels);
+std::optional<Rejection> check_memory_of_all(const ptx::Module& module,
+                                             const std::vector<RunKernel>& kernels);
 
 }  // namespace klap::analysis

@@ -14,11 +14,6 @@ using ptx::Module;
 
 constexpr uint32_t kWarp = 32;
 
-bool shares_memory(const Effects& effects) {
-  using enum EffectKind;
-  return effects.has(StaticShared) || effects.has(DynamicShared) || effects.has(SharedAccess);
-}
-
 // ---- sizes of shared variables ----
 
 // The place where a function's effect names a variable that stands outside all functions, or its declaration.
@@ -51,19 +46,18 @@ uint64_t own_bytes(const Module& m, const Effects& effects) {
   return bytes;
 }
 
-std::optional<Objection> object_to_shared_memory(const Module& m, const Effects& effects,
-                                                 uint32_t shared_bytes) {
+std::optional<Rejection> check_shared_memory(const Module& m, const Effects& effects, uint32_t shared_bytes) {
   const uint64_t fixed = own_bytes(m, effects);
   for (const Effect& effect : effects.all()) {
     if (effect.kind != EffectKind::DynamicShared) continue;
     const uint32_t name = declaration_token(m, effect);
     if (!m.is(name + 1, "[") || !m.is(name + 2, "]")) {
-      return Objection{Reason::ChildSharedMemory,
+      return Rejection{Reason::ChildSharedMemory,
                        fmt::format("{} is defined in another unit ({})", effect.what, m.place(effect.token))};
     }
   }
   if (shared_bytes == 0 || fixed + shared_bytes <= kSharedLimit) return std::nullopt;
-  return Objection{
+  return Rejection{
       Reason::DynamicSharedMemory,
       fmt::format("the launch passes {} bytes, which with up to {} of the child's own are more than {}",
                   shared_bytes, fixed, kSharedLimit)};
@@ -75,25 +69,25 @@ std::string at(const Module& m, const Effect& effect) {
   return fmt::format("{} ({})", effect.what, m.place(effect.token));
 }
 
-struct Leaving {
-  std::optional<MayLeave> may_leave;
+struct EarlyExits {
+  std::optional<MayExit> may_exit;
   std::string detail;  // the reason if it is nothing
 };
 
-// Chooses the least that suffices: letting threads leave has a price at every barrier.
-Leaving find_leaving(const Module& m, const Function& child, const std::array<uint32_t, 3>& block) {
+// Chooses the least that suffices: letting threads exit has a price at every barrier.
+EarlyExits find_early_exits(const Module& m, const Function& child, const std::array<uint32_t, 3>& block) {
   const FunctionFacts facts(m, child);
-  Leaving out;
-  for (const MayLeave may_leave : {MayLeave::Nobody, MayLeave::Warps}) {
-    const Finding finding = early_exit(facts, block[0] % kWarp == 0, may_leave);
-    if (finding.answer == Answer::No) return {may_leave, ""};
+  EarlyExits out;
+  for (const MayExit may_exit : {MayExit::Nobody, MayExit::Warps}) {
+    const Finding finding = early_exit(facts, block[0] % kWarp == 0, may_exit);
+    if (finding.answer == Answer::No) return {may_exit, ""};
     out.detail = finding.detail;
   }
   return out;
 }
 
-std::optional<Objection> object_to_consumer(const Module& m, const Function& child, const Effects& effects,
-                                            const std::array<uint32_t, 3>& block) {
+std::optional<Rejection> check_consumer(const Module& m, const Function& child, const Effects& effects,
+                                        const std::array<uint32_t, 3>& block) {
   const Effect* barrier = effects.find(EffectKind::BlockBarrier);
   if (barrier == nullptr) barrier = effects.find(EffectKind::PartialBarrier);
   const Effect* meeting = barrier == nullptr ? effects.find(EffectKind::WarpSync) : barrier;
@@ -101,12 +95,12 @@ std::optional<Objection> object_to_consumer(const Module& m, const Function& chi
   const Reason reason = barrier == nullptr ? Reason::ChildWarpSync : Reason::ChildBarrier;
   const uint32_t threads = block[0] * block[1] * block[2];
   if (threads % kWarp != 0) {
-    return Objection{reason, fmt::format("{} in blocks of {} threads, whose last warp is not full",
+    return Rejection{reason, fmt::format("{} in blocks of {} threads, whose last warp is not full",
                                          at(m, *meeting), threads)};
   }
-  const Leaving found = find_leaving(m, child, block);
-  if (found.may_leave) return std::nullopt;
-  return Objection{reason, found.detail};
+  const EarlyExits found = find_early_exits(m, child, block);
+  if (found.may_exit) return std::nullopt;
+  return Rejection{reason, found.detail};
 }
 
 }  // namespace
@@ -119,27 +113,18 @@ uint32_t shared_room(const Module& m, const Function& child) {
   return static_cast<uint32_t>(kSharedLimit - std::min(most_static_shared_bytes(m, child), kSharedLimit));
 }
 
-std::optional<MayLeave> leaving(const Module& m, const Function& child,
-                                const std::array<uint32_t, 3>& block) {
-  return find_leaving(m, child, block).may_leave;
+std::optional<MayExit> early_exits(const Module& m, const Function& child,
+                                   const std::array<uint32_t, 3>& block) {
+  return find_early_exits(m, child, block).may_exit;
 }
 
-Together together(const Module& m, const Function& child) {
-  const CallGraph graph(m, child);
+std::optional<Rejection> check_cooperation(const Module& m, const Function& child, const CallGraph& graph,
+                                           const std::array<uint32_t, 3>& block, uint32_t shared_bytes,
+                                           const Aggregation& aggregation) {
   const Effects& effects = graph.closure(child);
-  const bool as_block =
-      shares_memory(effects) || effects.has(EffectKind::BlockBarrier) || effects.has(EffectKind::BlockScope);
-  if (as_block) return Together::Blocks;
-  return effects.has(EffectKind::WarpSync) ? Together::Warps : Together::Threads;
-}
-
-std::optional<Objection> object_to_cooperation(const Module& m, const Function& child, const CallGraph& graph,
-                                               const std::array<uint32_t, 3>& block, uint32_t shared_bytes,
-                                               const Way& way) {
-  const Effects& effects = graph.closure(child);
-  if (auto objection = object_to_shared_memory(m, effects, shared_bytes)) return objection;
-  if (way.launcher != Launcher::Host && !way.chains) return std::nullopt;
-  return object_to_consumer(m, child, effects, block);
+  if (auto rejection = check_shared_memory(m, effects, shared_bytes)) return rejection;
+  if (aggregation.launcher != Launcher::Host && !aggregation.has_loop_queue) return std::nullopt;
+  return check_consumer(m, child, effects, block);
 }
 
 }  // namespace klap::analysis

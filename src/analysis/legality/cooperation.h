@@ -25,24 +25,20 @@
 
 namespace klap::analysis {
 
-// Together names the threads that must stay together from one block of the child to the next.
-enum class Together { Threads, Warps, Blocks };
-Together together(const ptx::Module& module, const ptx::Function& child);
-
-// The threads that may leave a block of the child early, if that must be known. The consumer can be made for
+// The threads that may exit a block of the child early, if that must be known. The consumer can be made for
 // it. Nothing if no consumer can.
-std::optional<MayLeave> leaving(const ptx::Module& module, const ptx::Function& child,
-                                const std::array<uint32_t, 3>& block);
+std::optional<MayExit> early_exits(const ptx::Module& module, const ptx::Function& child,
+                                   const std::array<uint32_t, 3>& block);
 // The shared memory that a block may have, static and dynamic together, unless the program asked for more by
 // an attribute.
 inline constexpr uint64_t kSharedLimit = 48 << 10;
 // At most so many bytes of shared variables a block of the kernel has, alignment included.
 uint64_t most_static_shared_bytes(const ptx::Module& module, const ptx::Function& kernel);
 
-// The objection to running such a child that way. `shared_bytes` is the dynamic shared memory of its launch.
-std::optional<Objection> object_to_cooperation(const ptx::Module& module, const ptx::Function& child,
-                                               const CallGraph& graph, const std::array<uint32_t, 3>& block,
-                                               uint32_t shared_bytes, const Way& way);
+// The rejection to running such a child that way. `shared_bytes` is the dynamic shared memory of its launch.
+std::optional<Rejection> check_cooperation(const ptx::Module& module, const ptx::Function& child,
+                                           const CallGraph& graph, const std::array<uint32_t, 3>& block,
+                                           uint32_t shared_bytes, const Aggregation& aggregation);
 
 // The dynamic shared memory, in bytes, that a launch of the child can have wherever its code stands. It is
 // the limit of a block that has not asked for more, less the child's own variables.

@@ -18,7 +18,8 @@ namespace klap::analysis {
 // does not wait.
 std::optional<std::string> waits_for_others(const FunctionFacts& kernel);
 
-// The first objection to aggregating `site` that way on the parent's side.
-std::optional<Objection> object_to_parent(const FunctionFacts& parent, const Site& site, const Way& way = {});
+// The first rejection to aggregating `site` that way on the parent's side.
+std::optional<Rejection> check_parent(const FunctionFacts& parent, const Site& site,
+                                      const Aggregation& aggregation = {});
 
 }  // namespace klap::analysis

@@ -11,7 +11,7 @@ namespace klap::analysis {
 
 namespace {
 
-Objection object(Reason reason, std::string detail) { return {reason, std::move(detail)}; }
+Rejection reject(Reason reason, std::string detail) { return {reason, std::move(detail)}; }
 
 }  // namespace
 
@@ -26,11 +26,11 @@ std::string unknown_callee_text(const Module& m, const Effect& call) {
   return fmt::format("{} is defined in another unit ({})", call.what, m.place(call.token));
 }
 
-Objection object_to_runtime_call(std::string_view function, const std::string& subject,
-                                 const std::string& place) {
+Rejection check_runtime_call(std::string_view function, const std::string& subject,
+                             const std::string& place) {
   const std::string text = subject + runtime_call_text(function, place);
-  if (!idioms().is_kind(function, "wait")) return object(Reason::RuntimeCall, text);
-  return object(
+  if (!idioms().is_kind(function, "wait")) return reject(Reason::RuntimeCall, text);
+  return reject(
       Reason::ParentWaits,
       text + ": only version 1 of dynamic parallelism can, and ptxas refuses it for sm_90 and later");
 }

@@ -13,8 +13,7 @@ namespace klap::analysis {
 // A call of a device-runtime function: "waits for its children (cudaDeviceSynchronize), line 41:2".
 std::string runtime_call_text(std::string_view function, const std::string& place);
 // A device-runtime call that is no part of a launch understood. `subject` is empty for the parent itself.
-Objection object_to_runtime_call(std::string_view function, const std::string& subject,
-                                 const std::string& place);
+Rejection check_runtime_call(std::string_view function, const std::string& subject, const std::string& place);
 
 // A call whose function is defined in another unit: "f is defined in another unit (line 41:2)".
 std::string unknown_callee_text(const ptx::Module& module, const Effect& call);

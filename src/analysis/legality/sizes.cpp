@@ -44,7 +44,7 @@ const Effect* find_meeting(const Effects& effects) {
   return nullptr;
 }
 
-Objection shared_objection(const Site& site, const std::string& more) {
+Rejection shared_rejection(const Site& site, const std::string& more) {
   return {Reason::DynamicSharedMemory,
           fmt::format("the launch passes {} bytes, which is not constant{}", site.shared, more)};
 }
@@ -93,54 +93,54 @@ std::optional<LaunchBlock> launch_block(const FunctionFacts& parent, const Site&
   return block;
 }
 
-std::optional<Objection> object_to_unknown_sizes(const FunctionFacts& parent, const Site& site) {
-  if (!constant_shared_bytes(site, parent)) return shared_objection(site, "");
+std::optional<Rejection> check_unknown_sizes(const FunctionFacts& parent, const Site& site) {
+  if (!constant_shared_bytes(site, parent)) return shared_rejection(site, "");
   if (launch_block(parent, site)) return std::nullopt;
-  return Objection{Reason::BlockNotConstant,
+  return Rejection{Reason::BlockNotConstant,
                    block_text(site) +
                        ", and children launch kernels too: then each block must be constant or "
                        "blockDim of the kernel that launches"};
 }
 
-std::optional<Objection> object_to_differing_sizes(const FunctionFacts& parent, const Site& site) {
-  if (!constant_shared_bytes(site, parent)) return shared_objection(site, "");
-  if (!constant_block(site, parent)) return Objection{Reason::BlockNotConstant, block_text(site)};
+std::optional<Rejection> check_differing_sizes(const FunctionFacts& parent, const Site& site) {
+  if (!constant_shared_bytes(site, parent)) return shared_rejection(site, "");
+  if (!constant_block(site, parent)) return Rejection{Reason::BlockNotConstant, block_text(site)};
   return std::nullopt;
 }
 
 // A launch may ask for more than the code lets it have, and the program may have allowed that. Such a launch
 // is immediate, and must not come before what the same thread has recorded elsewhere.
-std::optional<Objection> object_to_launch_sizes(const FunctionFacts& parent, const Site& site,
-                                                const Way& way) {
+std::optional<Rejection> check_launch_sizes(const FunctionFacts& parent, const Site& site,
+                                            const Aggregation& aggregation) {
   // The program's own calls can stay only if the first call knows everything. That must hold at every site if
   // it holds at one.
   const bool described = std::ranges::all_of(parent.sites, [](const Site& s) {
     return s.understood() && s.idiom->form == LaunchForm::Described && !s.idiom->is_version_1();
   });
-  if (way.has_own_room() || !described) {
-    auto objection = object_to_differing_sizes(parent, site);
-    if (objection && objection->reason == Reason::BlockNotConstant && way.chains)
-      objection->detail += ", and the kernel launches in a loop: then each block must be constant";
-    return objection;
+  if (aggregation.uses_work_queue() || !described) {
+    auto rejection = check_differing_sizes(parent, site);
+    if (rejection && rejection->reason == Reason::BlockNotConstant && aggregation.has_loop_queue)
+      rejection->detail += ", and the kernel launches in a loop: then each block must be constant";
+    return rejection;
   }
   if (constant_shared_bytes(site, parent)) return std::nullopt;
-  if (way.launcher == Launcher::Host) return shared_objection(site, "");
-  if (parent.sites.size() > 1) return shared_objection(site, ", and the kernel launches elsewhere too");
+  if (aggregation.launcher == Launcher::Host) return shared_rejection(site, "");
+  if (parent.sites.size() > 1) return shared_rejection(site, ", and the kernel launches elsewhere too");
   return std::nullopt;
 }
 
-std::optional<Objection> object_to_child_sizes(const Module& m, const Function& child, const CallGraph& graph,
-                                               const Site& site, const Way& way) {
-  if (way.is_at_once()) return std::nullopt;
-  const auto object = [&](const std::string& what) {
-    return Objection{Reason::BlockNotConstant, fmt::format("{}, and {}", block_text(site), what)};
+std::optional<Rejection> check_child_sizes(const Module& m, const Function& child, const CallGraph& graph,
+                                           const Site& site, const Aggregation& aggregation) {
+  if (aggregation.is_immediate()) return std::nullopt;
+  const auto reject = [&](const std::string& what) {
+    return Rejection{Reason::BlockNotConstant, fmt::format("{}, and {}", block_text(site), what)};
   };
   if (const auto place = required_block(m, child))
-    return object(fmt::format("the child requires blocks of one size ({})", *place));
-  if (way.launcher == Launcher::Device) return std::nullopt;
+    return reject(fmt::format("the child requires blocks of one size ({})", *place));
+  if (aggregation.launcher == Launcher::Device) return std::nullopt;
   const Effect* meeting = find_meeting(graph.closure(child));
   if (meeting == nullptr) return std::nullopt;
-  return object(fmt::format("the child has {} ({})", meeting->what, m.place(meeting->token)));
+  return reject(fmt::format("the child has {} ({})", meeting->what, m.place(meeting->token)));
 }
 
 }  // namespace klap::analysis

@@ -10,7 +10,7 @@
 // warp by warp, which is right if their threads do not meet or share memory. Its shared memory cannot follow.
 //
 // With loop launches, all of a kernel's blocks must be the same. If children launch again, they may as well
-// be as large as the launching kernel's own blocks (feeding.h).
+// be as large as the launching kernel's own blocks (recursion.h).
 #pragma once
 
 #include <array>
@@ -44,15 +44,16 @@ using LaunchBlock = KnownExtents;
 // The block of a launch; nothing if an extent is neither.
 std::optional<LaunchBlock> launch_block(const FunctionFacts& parent, const Site& site);
 
-// The objection to a site whose launches may have several sizes, if only one size will do.
-std::optional<Objection> object_to_differing_sizes(const FunctionFacts& parent, const Site& site);
-// The objection if blocks may also follow the launching one.
-std::optional<Objection> object_to_unknown_sizes(const FunctionFacts& parent, const Site& site);
+// The rejection to a site whose launches may have several sizes, if only one size will do.
+std::optional<Rejection> check_differing_sizes(const FunctionFacts& parent, const Site& site);
+// The rejection if blocks may also follow the launching one.
+std::optional<Rejection> check_unknown_sizes(const FunctionFacts& parent, const Site& site);
 
-// The objection to sizes that differ on the parent's side, or to blocks that differ on the child's.
-std::optional<Objection> object_to_launch_sizes(const FunctionFacts& parent, const Site& site,
-                                                const Way& way);
-std::optional<Objection> object_to_child_sizes(const ptx::Module& child_module, const ptx::Function& child,
-                                               const CallGraph& graph, const Site& site, const Way& way);
+// The rejection to sizes that differ on the parent's side, or to blocks that differ on the child's.
+std::optional<Rejection> check_launch_sizes(const FunctionFacts& parent, const Site& site,
+                                            const Aggregation& aggregation);
+std::optional<Rejection> check_child_sizes(const ptx::Module& child_module, const ptx::Function& child,
+                                           const CallGraph& graph, const Site& site,
+                                           const Aggregation& aggregation);
 
 }  // namespace klap::analysis

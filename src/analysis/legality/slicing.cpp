@@ -45,7 +45,7 @@ bool may_join_blocks(EffectKind kind) {
   }
 }
 
-MaybeText object_to_effects(const FunctionFacts& parent) {
+MaybeText check_effects(const FunctionFacts& parent) {
   const Module& m = parent.module;
   const CallGraph& graph = parent.calls();
   for (const Effect& effect : graph.closure(parent.function).all()) {
@@ -71,7 +71,7 @@ bool is_replaceable(const Module& m, const Statement& s, uint32_t token) {
   return m.is(token + 1, ".x") || m.is(token + 1, ".y") || m.is(token + 1, ".z");
 }
 
-MaybeText object_to_reads(const FunctionFacts& parent) {
+MaybeText check_reads(const FunctionFacts& parent) {
   const Module& m = parent.module;
   MaybeText found;
   ptx::for_each_statement(parent.function.body, [&](const Statement& s) {
@@ -97,8 +97,8 @@ bool asks_memory_again(const Module& m, const Statement& s, const Waiting& waiti
   return waiting.asks_again(instruction);
 }
 
-// The objection to loops by which a function may wait without saying so to the compiler.
-MaybeText object_to_loops(const Module& m, const ControlFlow& flow, const DataFlow& data) {
+// The rejection to loops by which a function may wait without saying so to the compiler.
+MaybeText check_loops(const Module& m, const ControlFlow& flow, const DataFlow& data) {
   const Waiting waiting(m, flow, data);
   for (uint32_t i = 0; i < flow.instructions().size(); ++i) {
     const Statement& s = *flow.instructions()[i].statement;
@@ -109,17 +109,17 @@ MaybeText object_to_loops(const Module& m, const ControlFlow& flow, const DataFl
   return std::nullopt;
 }
 
-MaybeText object_to_waiting(const FunctionFacts& parent) {
+MaybeText check_waiting(const FunctionFacts& parent) {
   const Module& m = parent.module;
   for (const Function* f : parent.calls().functions()) {
     const ControlFlow flow(m, *f);
     if (!flow.has_unknown_branch() && Loops(flow).all().empty()) continue;
-    if (auto found = object_to_loops(m, flow, DataFlow(m, *f, flow))) return found;
+    if (auto found = check_loops(m, flow, DataFlow(m, *f, flow))) return found;
   }
   return std::nullopt;
 }
 
-MaybeText object_to_parameters(const FunctionFacts& parent) {
+MaybeText check_parameters(const FunctionFacts& parent) {
   const uint64_t queues = (uint64_t{parent.function.parameter_bytes} + 7) / 8 * 8 + 8 * parent.sites.size();
   if (queues + kSliceBytes <= parameter_limit(parent.module)) return std::nullopt;
   return fmt::format("{} bytes of parameters leave no room", parent.function.parameter_bytes);
@@ -127,15 +127,15 @@ MaybeText object_to_parameters(const FunctionFacts& parent) {
 
 }  // namespace
 
-std::optional<std::string> object_to_slices(const FunctionFacts& parent) {
+std::optional<std::string> check_slices(const FunctionFacts& parent) {
   for (const Site& site : parent.sites) {
     if (stream_kind(site) == StreamKind::Tail)
       return "it launches into the tail-launch stream, at " + ptx::place(site.position);
   }
-  if (auto found = object_to_effects(parent)) return found;
-  if (auto found = object_to_reads(parent)) return found;
-  if (auto found = object_to_waiting(parent)) return found;
-  return object_to_parameters(parent);
+  if (auto found = check_effects(parent)) return found;
+  if (auto found = check_reads(parent)) return found;
+  if (auto found = check_waiting(parent)) return found;
+  return check_parameters(parent);
 }
 
 }  // namespace klap::analysis

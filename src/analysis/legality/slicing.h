@@ -47,6 +47,6 @@ inline constexpr uint32_t kSliceBytes = 24;
 
 // The reason why the grid of a parent, whose sites can be deferred, must be launched as a whole. It is one
 // sentence with its place; nothing if there is no reason.
-std::optional<std::string> object_to_slices(const FunctionFacts& parent);
+std::optional<std::string> check_slices(const FunctionFacts& parent);
 
 }  // namespace klap::analysis

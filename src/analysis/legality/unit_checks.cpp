@@ -10,23 +10,23 @@ namespace klap::analysis {
 
 namespace {
 
-Objection object(Reason reason, std::string detail) { return {reason, std::move(detail)}; }
+Rejection reject(Reason reason, std::string detail) { return {reason, std::move(detail)}; }
 
 }  // namespace
 
 using ptx::Module;
 
-std::optional<Objection> object_to_unit(const Module& m, bool debug_allowed) {
+std::optional<Rejection> check_unit(const Module& m, bool debug_allowed) {
   const std::string directive = m.place(ptx::target_directive(m));
   if (m.debug && !debug_allowed)
-    return object(Reason::DebugBuild, fmt::format("the unit's target says debug ({})", directive));
+    return reject(Reason::DebugBuild, fmt::format("the unit's target says debug ({})", directive));
   const auto target = ptx::parse_target(m.target);
   if (!target || !ptx::parse_version(m.version)) {
-    return object(Reason::NotUnderstood,
+    return reject(Reason::NotUnderstood,
                   fmt::format("PTX {} for target {} ({})", m.version, m.target, directive));
   }
   if (ptx::runs_in_lockstep(*target)) {
-    return object(Reason::TargetTooOld, fmt::format("the unit's target is {} ({})", m.target, directive));
+    return reject(Reason::TargetTooOld, fmt::format("the unit's target is {} ({})", m.target, directive));
   }
   return std::nullopt;
 }

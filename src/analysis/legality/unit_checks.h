@@ -8,8 +8,8 @@
 
 namespace klap::analysis {
 
-// The first objection to rewriting anything in a unit, the parent's or the child's. Debug builds are rejected
+// The first rejection to rewriting anything in a unit, the parent's or the child's. Debug builds are rejected
 // unless a setting asks for them: their users want to see the code that they wrote.
-std::optional<Objection> object_to_unit(const ptx::Module& module, bool debug_allowed);
+std::optional<Rejection> check_unit(const ptx::Module& module, bool debug_allowed);
 
 }  // namespace klap::analysis

@@ -24,7 +24,7 @@ constexpr std::array kOfTheBlock = {
 // Effects that must belong to the child itself.
 constexpr std::array kOwn = {EffectKind::BlockBarrier, EffectKind::StaticShared, EffectKind::SharedAccess};
 
-std::optional<std::string> object_to_effects(const Module& m, const Function& child) {
+std::optional<std::string> check_effects(const Module& m, const Function& child) {
   const CallGraph graph(m, child);
   for (const EffectKind kind : kOfTheBlock) {
     const Effect* const effect = graph.closure(child).find(kind);
@@ -98,7 +98,7 @@ class Reader {
     const Effects effects = own_effects(m_, child_);
     for (const Effect& effect : effects.all()) {
       if (effect.kind == EffectKind::StaticShared && find(effect.what) == nullptr)
-        object(effect.what + " is declared outside the child");
+        reject(effect.what + " is declared outside the child");
     }
     ptx::for_each_statement(child_.body, [&](const Statement& s) { check_uses(s); });
     if (!why_not_.empty()) return {std::nullopt, why_not_};
@@ -106,7 +106,7 @@ class Reader {
   }
 
  private:
-  void object(const std::string& why) {
+  void reject(const std::string& why) {
     if (why_not_.empty()) why_not_ = why;
   }
   [[nodiscard]] const SharedVariable* find(std::string_view name) const {
@@ -118,13 +118,13 @@ class Reader {
     if (is_shared_declaration(m_, s)) {
       auto variable = read_declaration(m_, s);
       if (!variable || find(variable->name) != nullptr) {
-        object("a shared variable is declared in another form, " + m_.place(s.head));
+        reject("a shared variable is declared in another form, " + m_.place(s.head));
       } else {
         out_.variables.push_back(*std::move(variable));
       }
     }
     if (!is_block_barrier(m_, s)) return;
-    if (!is_plain(m_, s)) object("a barrier of another form, " + m_.place(s.head));
+    if (!is_plain(m_, s)) reject("a barrier of another form, " + m_.place(s.head));
     out_.barriers.push_back(&s);
   }
 
@@ -133,7 +133,7 @@ class Reader {
     for (uint32_t t = s.tokens.first; t < s.tokens.last; ++t) {
       if (m_.tokens[t].kind != ptx::TokenKind::Identifier || find(m_.text(t)) == nullptr) continue;
       if (!is_plain_use(m_, s, t))
-        object(fmt::format("{} is used in another form, {}", m_.text(t), m_.place(t)));
+        reject(fmt::format("{} is used in another form, {}", m_.text(t), m_.place(t)));
     }
   }
 
@@ -153,9 +153,9 @@ uint32_t WarpBlock::shared_bytes() const {
 
 WarpBlockVerdict judge_warp_block(const Module& m, const Function& child,
                                   const std::array<uint32_t, 3>& block) {
-  if (leaving(m, child, block) != MayLeave::Nobody)
+  if (early_exits(m, child, block) != MayExit::Nobody)
     return {std::nullopt, "threads may exit before others reach a barrier"};
-  if (auto why = object_to_effects(m, child)) return {std::nullopt, *std::move(why)};
+  if (auto why = check_effects(m, child)) return {std::nullopt, *std::move(why)};
   return Reader(m, child).read();
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "analysis/values/expression_arithmetic.h"
+#include "analysis/expressions/expression_arithmetic.h"
 #include "analysis/values/linear_index.h"
 #include "analysis/values/substitution.h"
 #include "analysis/values/values.h"
@@ -171,13 +171,13 @@ bool covers(const Expr& grid, const Expr& given, uint32_t block_threads) {
 }
 
 // The pointers that tell whether spans are apart, if the parent knows them where it records.
-std::optional<RoundSplit> split_of(const StrideLoop& loop, const FunctionFacts& parent, const Site& site,
-                                   bool may_wait, bool& at_launch) {
+std::optional<IterationSplit> split_of(const StrideLoop& loop, const FunctionFacts& parent, const Site& site,
+                                       bool may_wait, bool& at_launch) {
   constexpr uint32_t kPointerBytes = 8;
-  RoundSplit split;
+  IterationSplit split;
   split.spans = loop.spans;
   std::optional<uint32_t> last;
-  for (const RoundSpan& span : loop.spans) {
+  for (const IterationSpan& span : loop.spans) {
     if (last == span.parameter) continue;
     last = span.parameter;
     const Argument* const argument = passed(site, span.parameter, kPointerBytes);

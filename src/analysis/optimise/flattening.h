@@ -37,16 +37,16 @@ struct FlatBound {
 };
 
 // The iterations of a child's loop may be given to more threads if these spans are apart.
-struct RoundSplit {
+struct IterationSplit {
   bool one_row = false;  // the child stays one block, of more threads
-  std::vector<RoundSpan> spans;
+  std::vector<IterationSpan> spans;
   std::vector<std::string> pointers;  // operands of the parent, one for each parameter of the spans, in order
 };
 
 struct Flattening {
-  std::optional<FlatBound> bound;   // none: all threads of the child's grid are numbered
-  std::optional<RoundSplit> split;  // with a bound, and blocks of constant size
-  std::string threads;              // "threads with i < p[8]", "all threads"
+  std::optional<FlatBound> bound;       // none: all threads of the child's grid are numbered
+  std::optional<IterationSplit> split;  // with a bound, and blocks of constant size
+  std::string threads;                  // "threads with i < p[8]", "all threads"
 };
 
 struct FlatVerdict {

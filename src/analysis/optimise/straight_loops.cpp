@@ -35,14 +35,14 @@ class Finder {
       if (s.kind == StatementKind::Instruction && m_.is(s.head, "bra")) {
         loop.branch = &s;
       } else if (may_be_repeated(s)) {
-        loop.round.push_back(&s);
+        loop.iteration.push_back(&s);
       } else {
         return std::nullopt;
       }
     }
     if (loop.branch == nullptr || !comes_back(loop)) return std::nullopt;
     loop.loads = static_cast<uint32_t>(
-        std::ranges::count_if(loop.round, [&](const Statement* statement) { return loads(*statement); }));
+        std::ranges::count_if(loop.iteration, [&](const Statement* statement) { return loads(*statement); }));
     if (loop.loads == 0 || !is_short(loop) || !find_counters(loop)) return std::nullopt;
     return loop;
   }
@@ -64,7 +64,8 @@ class Finder {
   }
 
   [[nodiscard]] static bool is_short(const StraightLoop& loop) {
-    const auto instructions = std::ranges::count(loop.round, StatementKind::Instruction, &Statement::kind);
+    const auto instructions =
+        std::ranges::count(loop.iteration, StatementKind::Instruction, &Statement::kind);
     return static_cast<size_t>(instructions) < kLongestLoop;
   }
   // True for a load from the device's memory, for which a thread waits.
@@ -113,7 +114,7 @@ class Finder {
   // these read ahead of the iteration.
   [[nodiscard]] bool find_counting(StraightLoop& loop, std::set<std::string_view>& needed) const {
     loop.counting.clear();
-    for (auto s = loop.round.rbegin(); s != loop.round.rend(); ++s) {
+    for (auto s = loop.iteration.rbegin(); s != loop.iteration.rend(); ++s) {
       if ((*s)->kind != StatementKind::Instruction) continue;
       const Registers registers = registers_of(m_, **s, names_);
       if (std::ranges::none_of(registers.written, [&](auto name) { return needed.contains(name); })) continue;
@@ -126,7 +127,7 @@ class Finder {
     return true;
   }
   [[nodiscard]] bool is_written(const StraightLoop& loop, std::string_view name) const {
-    return std::ranges::any_of(loop.round, [&](const Statement* s) {
+    return std::ranges::any_of(loop.iteration, [&](const Statement* s) {
       return s->kind == StatementKind::Instruction &&
              std::ranges::count(registers_of(m_, *s, names_).written, name) != 0;
     });

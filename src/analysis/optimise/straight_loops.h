@@ -24,10 +24,10 @@
 namespace klap::analysis {
 
 struct StraightLoop {
-  const ptx::Statement* label = nullptr;     // the label with which it begins
-  std::vector<const ptx::Statement*> round;  // behind it, with line directives, without the branch
-  const ptx::Statement* branch = nullptr;    // back to the label
-  uint32_t loads = 0;                        // of a round, from the device's memory; at least one
+  const ptx::Statement* label = nullptr;         // the label with which it begins
+  std::vector<const ptx::Statement*> iteration;  // behind it, with line directives, without the branch
+  const ptx::Statement* branch = nullptr;        // back to the label
+  uint32_t loads = 0;                            // of an iteration, from the device's memory; at least one
   // The instructions of the iteration that compute the branch's predicate, and the values that they read in
   // the next iteration, in text order.
   std::vector<const ptx::Statement*> counting;

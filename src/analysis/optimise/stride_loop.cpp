@@ -9,8 +9,8 @@
 #include <set>
 
 #include "analysis/effects/effects.h"
-#include "analysis/optimise/round_loop.h"
-#include "analysis/optimise/written_out.h"
+#include "analysis/optimise/iteration_loop.h"
+#include "analysis/optimise/unrolled_loop.h"
 #include "analysis/values/linear_index.h"
 #include "ptx/opcodes.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 using ptx::Module;
 using ptx::Statement;
-using Use = RoundSpan::Use;
+using Use = IterationSpan::Use;
 using Found = std::optional<std::string>;
 
 constexpr size_t kMostPointers = 4;  // the most pointers that a recorder compares
@@ -43,10 +43,10 @@ class StrideFinder {
       out.why_not = "its blocks have a bound";  // which the compiler may have counted on
       return out;
     }
-    for (const auto check : {&StrideFinder::object_to_loop, &StrideFinder::object_to_values,
-                             &StrideFinder::object_to_code, &StrideFinder::object_to_memory}) {
-      if (const Found objection = (this->*check)()) {
-        out.why_not = *objection;
+    for (const auto check : {&StrideFinder::check_loop, &StrideFinder::check_values,
+                             &StrideFinder::check_code, &StrideFinder::check_memory}) {
+      if (const Found rejection = (this->*check)()) {
+        out.why_not = *rejection;
         return out;
       }
     }
@@ -58,7 +58,7 @@ class StrideFinder {
   [[nodiscard]] const Statement& at(uint32_t i) const { return *flow_.instructions()[i].statement; }
   [[nodiscard]] uint32_t line(uint32_t i) const { return static_cast<uint32_t>(m_.line(at(i).head)); }
   [[nodiscard]] bool in_loop(uint32_t i) const { return loop_->contains(i); }
-  [[nodiscard]] std::string objection(uint32_t i, const std::string& why) const {
+  [[nodiscard]] std::string rejection(uint32_t i, const std::string& why) const {
     return fmt::format("{}: {} {}", m_.place(at(i).head), m_.full_opcode(at(i)), why);
   }
 
@@ -86,13 +86,13 @@ class StrideFinder {
   // Checks the only loop. It must stand behind the guard, and every thread that passes the guard must enter
   // it. It is entered at one block, and left at the end of an iteration only, by the guard again, to end. Two
   // loops that are one also pass.
-  Found object_to_loop() {
+  Found check_loop() {
     const auto on = way_on_from_entry(flow_);
     if (!on) return "not every thread that passes the guard enters the loop";
     if (v_.loops.all().size() > 1) {
-      written_out_ = find_written_out(v_, form_, *moldable_.guard, on->block);
-      if (!written_out_) return "it has several loops";
-      loop_ = written_out_->single.get();
+      expanded_ = find_unrolled_loop(v_, form_, *moldable_.guard, on->block);
+      if (!expanded_) return "it has several loops";
+      loop_ = expanded_->single.get();
       return std::nullopt;
     }
     const Loop& loop = v_.loops.all()[0];
@@ -110,14 +110,14 @@ class StrideFinder {
     if (!loop_->ends_by(*moldable_.guard)) return "its iterations do not end by its guard";
     if (loop_->handed_on().empty()) return std::nullopt;
     const auto [reg, writer] = loop_->handed_on()[0];
-    return objection(writer, fmt::format("carries {} to the next iteration", v_.registers[reg].name));
+    return rejection(writer, fmt::format("carries {} to the next iteration", v_.registers[reg].name));
   }
 
   // True if the only way from the block leads to the header.
   [[nodiscard]] bool leads_to(uint32_t block, uint32_t header) const {
     for (size_t steps = 0; steps < flow_.blocks().size() && block != header; ++steps) {
       const BasicBlock& b = flow_.blocks()[block];
-      if (b.successors.size() != 1 || b.leaves) return false;
+      if (b.successors.size() != 1 || b.exits_function) return false;
       block = b.successors[0];
     }
     return block == header;
@@ -125,29 +125,29 @@ class StrideFinder {
 
   // ---- values ----
 
-  Found object_to_values() {
+  Found check_values() {
     const auto compare = loop_->condition();
-    if (!compare) return objection(loop_->branch(), "goes by several conditions");
+    if (!compare) return rejection(loop_->branch(), "goes by several conditions");
     for (const Access& access : v_.registers.accesses(*compare)) {
       if (access.written && v_.reaching.uses(*compare, access.reg) != std::vector{loop_->branch()})
-        return objection(*compare, "is used by more than the end of the iteration");
+        return rejection(*compare, "is used by more than the end of the iteration");
     }
     for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
-      if (Found found = in_loop(i) ? std::nullopt : object_to_count(i)) return found;
+      if (Found found = in_loop(i) ? std::nullopt : check_count(i)) return found;
       for (const Access& access : v_.registers.accesses(i)) {
         if (!in_loop(i) || !access.read) continue;
-        if (Found found = object_to_origin(i, access.reg)) return found;
+        if (Found found = check_origin(i, access.reg)) return found;
         if (i == *compare || i == loop_->branch() || v_.symbolic.is_evaluated(i)) continue;
-        if (Found found = object_to_value(i, v_.symbolic.read(i, access.reg))) return found;
+        if (Found found = check_value(i, v_.symbolic.read(i, access.reg))) return found;
       }
     }
     return std::nullopt;
   }
 
   // Outside the loop only the loop's own control may see the number of threads.
-  Found object_to_count(uint32_t i) {
-    const bool is_control = written_out_ && (written_out_->main->contains(i) ||
-                                             std::ranges::count(written_out_->conditions, i) != 0);
+  Found check_count(uint32_t i) {
+    const bool is_control =
+        expanded_ && (expanded_->main->contains(i) || std::ranges::count(expanded_->conditions, i) != 0);
     if (is_control || v_.symbolic.is_evaluated(i)) return std::nullopt;
     for (const Access& access : v_.registers.accesses(i)) {
       if (!access.read) continue;
@@ -155,77 +155,78 @@ class StrideFinder {
       if (v_.registers[access.reg].is_predicate()) continue;  // of a comparison, which is looked at itself
       if (!e.known() ||
           any_leaf(e, [](const ExprNode& n) { return is_count(n) || n.kind == ExprKind::Merged; }))
-        return objection(i, "may see the number of threads");
+        return rejection(i, "may see the number of threads");
     }
     return std::nullopt;
   }
 
   // A value that was computed ahead of the loop must be the same for all threads.
-  Found object_to_origin(uint32_t i, uint32_t reg) {
+  Found check_origin(uint32_t i, uint32_t reg) {
     const ReachingDefinitions::Origins origins = v_.reaching.origins(i, reg);
-    const bool from_round = std::ranges::any_of(origins.definitions, [&](uint32_t d) { return in_loop(d); });
-    if (from_round) return std::nullopt;  // of this round, or a counter
+    const bool from_iteration =
+        std::ranges::any_of(origins.definitions, [&](uint32_t d) { return in_loop(d); });
+    if (from_iteration) return std::nullopt;  // of this iteration, or a counter
     const std::string name(v_.registers[reg].name);
     if (v_.uniformity.operand(i, name) == Uniform::Grid) return std::nullopt;
-    return objection(i, fmt::format("uses {}, which differs between threads, from ahead of the loop", name));
+    return rejection(i, fmt::format("uses {}, which differs between threads, from ahead of the loop", name));
   }
 
   // An instruction that is not computed exactly must not see the number of threads, nor where its thread
   // began.
-  Found object_to_value(uint32_t i, const Expr& raw) {
+  Found check_value(uint32_t i, const Expr& raw) {
     const Expr e = loop_->value(raw);
-    if (!e.known()) return objection(i, "uses a value that cannot be followed");
+    if (!e.known()) return rejection(i, "uses a value that cannot be followed");
     Found found;
     std::vector<uint32_t> merged;
     any_leaf(e, [&](const ExprNode& leaf) {
-      if (is_count(leaf)) found = objection(i, "uses the number of threads");
-      if (is_own_index(leaf)) found = objection(i, "uses the index of its thread's first iteration");
+      if (is_count(leaf)) found = rejection(i, "uses the number of threads");
+      if (is_own_index(leaf)) found = rejection(i, "uses the index of its thread's first iteration");
       if (leaf.kind == ExprKind::Merged)
         merged.push_back(v_.registers.find(static_cast<uint32_t>(leaf.value), leaf.name));
       return false;
     });
     for (const uint32_t reg : merged) {
-      if (!found) found = object_to_definitions(reg);
+      if (!found) found = check_definitions(reg);
     }
     return found;
   }
 
-  Found object_to_definitions(uint32_t reg) {
+  Found check_definitions(uint32_t reg) {
     if (!checked_.insert(reg).second) return std::nullopt;
     Found found;
     for (uint32_t i = 0; i < flow_.instructions().size() && !found; ++i) {
       if (in_loop(i) && writes(i, reg) && v_.symbolic.is_evaluated(i, reg))
-        found = object_to_value(i, v_.symbolic.written(i, reg));
+        found = check_value(i, v_.symbolic.written(i, reg));
     }
     return found;
   }
 
   // ---- memory ----
 
-  Found object_to_code() {
+  Found check_code() {
     const Effects effects = own_effects(m_, flow_.function());
     for (const EffectKind kind : {EffectKind::LocalMemory, EffectKind::StackAllocation}) {
       if (const Effect* effect = effects.find(kind))
         return fmt::format("{} ({}) at line {}", to_string(kind), effect->what, m_.line(effect->token));
     }
     for (uint32_t i = 0; i < flow_.instructions().size(); ++i) {
-      if (Found found = object_to_instruction(i)) return found;
+      if (Found found = check_instruction(i)) return found;
     }
     return std::nullopt;
   }
 
-  Found object_to_instruction(uint32_t i) {
+  Found check_instruction(uint32_t i) {
     const Statement& s = at(i);
-    if (m_.is(s.head, "call")) return objection(i, "may do anything");
-    if (ptx::opcode_of(m_, s).reads_carry()) return objection(i, "uses a carry");
+    if (m_.is(s.head, "call")) return rejection(i, "may do anything");
+    if (ptx::opcode_of(m_, s).reads_carry()) return rejection(i, "uses a carry");
     for (const EffectKind kind : instruction_effects(m_, s)) {
       const bool is_harmless = kind == EffectKind::Exit || kind == EffectKind::Reduction ||
                                (kind == EffectKind::Atomic && is_reduction(i));
-      if (!is_harmless) return objection(i, fmt::format("is not for any order: {}", to_string(kind)));
+      if (!is_harmless) return rejection(i, fmt::format("is not for any order: {}", to_string(kind)));
     }
     const bool changes = m_.is(s.head, "st") || is_reduction(i);
-    if (written_out_ && written_out_->main->contains(i)) return std::nullopt;  // shown to be the same
-    if (!in_loop(i)) return changes ? Found(objection(i, "stands outside the loop")) : std::nullopt;
+    if (expanded_ && expanded_->main->contains(i)) return std::nullopt;  // shown to be the same
+    if (!in_loop(i)) return changes ? Found(rejection(i, "stands outside the loop")) : std::nullopt;
     return add_access(i);
   }
 
@@ -249,15 +250,15 @@ class StrideFinder {
     const bool is_known = s.operands.size() == (m_.is(s.head, "atom") ? 3 : 2) &&
                           std::ranges::none_of(std::array{".local", ".param", ".param::func"},
                                                [&](const char* space) { return m_.has_modifier(s, space); });
-    if (!is_known) return objection(i, "is no access that is known");
-    RoundAccess access;
+    if (!is_known) return rejection(i, "is no access that is known");
+    IterationAccess access;
     access.line = line(i);
     access.use = loads ? Use::Read : reduces ? Use::Updated : Use::Written;
     access.bytes = bytes_of(s);
     access.address = loop_->value(v_.symbolic.address(i, s.operands[address]));
     if (reduces) {
       const auto operation = commuting(s);
-      if (!operation) return objection(i, "depends on the order of iterations");
+      if (!operation) return rejection(i, "depends on the order of iterations");
       access.operation = *operation;
     }
     accesses_.push_back(std::move(access));
@@ -290,8 +291,8 @@ class StrideFinder {
     return operation;
   }
 
-  Found object_to_memory() {
-    RoundMemory memory = judge_memory(accesses_, kMostPointers);
+  Found check_memory() {
+    IterationMemory memory = judge_memory(accesses_, kMostPointers);
     spans_ = std::move(memory.spans);
     return memory.why_not.empty() ? std::nullopt : Found(memory.why_not);
   }
@@ -301,12 +302,12 @@ class StrideFinder {
   const Module& m_;
   const Moldable& moldable_;
   const LinearIndex form_;
-  std::optional<RoundLoop> only_loop_;
-  std::optional<WrittenOut> written_out_;
-  const RoundLoop* loop_ = nullptr;  // of single rounds
+  std::optional<IterationLoop> only_loop_;
+  std::optional<WrittenOut> expanded_;
+  const IterationLoop* loop_ = nullptr;  // of single iterations
   std::set<uint32_t> checked_;
-  std::vector<RoundAccess> accesses_;
-  std::vector<RoundSpan> spans_;
+  std::vector<IterationAccess> accesses_;
+  std::vector<IterationSpan> spans_;
 };
 
 }  // namespace
@@ -320,7 +321,7 @@ std::string to_string(const StrideLoop& loop) {
   if (!loop.why_not.empty()) return "no: " + loop.why_not;
   constexpr std::array kUses = {"read", "updated", "written"};
   std::vector<std::string> texts;
-  for (const RoundSpan& span : loop.spans) {
+  for (const IterationSpan& span : loop.spans) {
     texts.push_back(fmt::format("p[{}:8]{:+}+i*{}, {} bytes {}", span.parameter, span.least, span.step,
                                 span.bytes, kUses.at(static_cast<size_t>(span.use))));
   }

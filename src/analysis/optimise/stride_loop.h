@@ -9,15 +9,15 @@
 //
 // So the order of the iterations must make no difference. That is so under three conditions. Iterations hand
 // nothing on in registers. The number of threads is read only as the step. No iteration touches memory that
-// another one changes (round_memory.h). The recording code checks that arrays of different pointers do not
-// overlap.
+// another one changes (iteration_memory.h). The recording code checks that arrays of different pointers do
+// not overlap.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "analysis/optimise/round_memory.h"
+#include "analysis/optimise/iteration_memory.h"
 #include "analysis/values/moldable.h"
 #include "analysis/values/values.h"
 
@@ -28,8 +28,8 @@ struct StrideLoop {
   // the guard lets pass, each thread has one iteration. (Compilers unroll such a loop, and make two loops of
   // it.)
   bool only_strides = false;
-  std::string why_not;           // why its rounds stay with their threads; empty if they need not
-  std::vector<RoundSpan> spans;  // if they may: the spans that must be apart, by parameter
+  std::string why_not;               // why its iterations stay with their threads; empty if they need not
+  std::vector<IterationSpan> spans;  // if they may: the spans that must be apart, by parameter
 
   [[nodiscard]] bool may_split() const { return only_strides && why_not.empty(); }
 };

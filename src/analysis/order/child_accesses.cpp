@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "analysis/values/expression_ranges.h"
+#include "analysis/expressions/expression_ranges.h"
 #include "analysis/values/guard.h"
 
 namespace klap::analysis {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "analysis/expressions/expression_arithmetic.h"
+#include "analysis/expressions/expression_ranges.h"
 #include "analysis/order/launch_terms.h"
-#include "analysis/values/expression_arithmetic.h"
-#include "analysis/values/expression_ranges.h"
 
 namespace klap::analysis {
 namespace {

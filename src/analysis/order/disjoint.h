@@ -19,7 +19,7 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/values/expression.h"
+#include "analysis/expressions/expression.h"
 
 namespace klap::analysis {
 

@@ -10,8 +10,8 @@
 #include "analysis/effects/divergence.h"
 #include "analysis/graph/path_counts.h"
 #include "analysis/order/barriers.h"
-#include "analysis/values/same_view.h"
 #include "analysis/values/values.h"
+#include "analysis/values/warp_invariant_load.h"
 #include "ptx/opcodes.h"
 
 namespace klap::analysis {
@@ -25,17 +25,17 @@ constexpr const char* kWarp = "the warp";
 
 class EarlyExit {
  public:
-  EarlyExit(const FunctionFacts& kernel, bool full_rows, MayLeave may_leave)
+  EarlyExit(const FunctionFacts& kernel, bool full_rows, MayExit may_exit)
       : k_(kernel),
         m_(kernel.module),
         graph_(kernel.module, kernel.function),
         full_rows_(full_rows),
-        may_leave_(may_leave) {}
+        may_exit_(may_exit) {}
 
   Finding run() {
     find_waits();
     if (!std::all_of(waits_.begin(), waits_.end(), [this](const auto& w) { return is_plain(w); }))
-      may_leave_ = MayLeave::Nobody;
+      may_exit_ = MayExit::Nobody;
     if (waits_.empty()) return {Answer::No, "no thread waits for another"};
     if (k_.flow.has_unknown_branch()) return {Answer::Unknown, "a branch whose targets are not known"};
     std::map<std::string, std::vector<uint32_t>> by_number;
@@ -136,7 +136,7 @@ class EarlyExit {
     const std::vector<bool> ends = exits();
     const PathCounts counts(k_.flow, counted, ends);
     const BlockDivergence divergence(m_, k_.function, k_.flow, k_.data);
-    const bool by_warp = number == kWarp || may_leave_ != MayLeave::Nobody;
+    const bool by_warp = number == kWarp || may_exit_ != MayExit::Nobody;
     Finding out{Answer::No, ""};
     uint32_t parting = 0;
     for (uint32_t decision : counts.decisions()) {
@@ -251,16 +251,16 @@ class EarlyExit {
   const Module& m_;
   const CallGraph graph_;
   const bool full_rows_;
-  MayLeave may_leave_;
+  MayExit may_exit_;
   std::vector<BarrierUse> waits_;
   mutable std::optional<Uniformity> in_warps_;
 };
 
 }  // namespace
 
-Finding early_exit(const FunctionFacts& kernel, bool full_rows, MayLeave may_leave) {
+Finding early_exit(const FunctionFacts& kernel, bool full_rows, MayExit may_exit) {
   if (kernel.flow.instructions().empty()) return {Answer::No, "no thread waits for another"};
-  return EarlyExit(kernel, full_rows, may_leave).run();
+  return EarlyExit(kernel, full_rows, may_exit).run();
 }
 
 std::string print_early_exit(const FunctionFacts& kernel) {

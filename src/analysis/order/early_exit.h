@@ -6,15 +6,15 @@
 //
 // The argument. Take one barrier, or all warp operations with a full mask together. Every way from the entry
 // to an exit may run it equally often. Or the number may depend only on decisions at which the whole block
-// agrees. Then the last arrival of every thread is at the same meeting, and no thread leaves before it. For
+// agrees. Then the last arrival of every thread is at the same meeting, and no thread exits before it. For
 // warp operations it is enough that each warp agrees. Two more things are known there: which threads of whole
-// rows share a warp, and which loads a warp sees alike (same_view.h). If the number depends on a decision
-// that differs by thread, one thread may leave while another one has still to arrive. Operations that name
-// some lanes only, barriers with a count, mbarrier objects and barriers in called functions cannot be counted
-// so: there the answer is `Unknown`.
+// rows share a warp, and which loads a warp sees alike (warp_invariant_load.h). If the number depends on a
+// decision that differs by thread, one thread may exit while another one has still to arrive. Operations
+// that name some lanes only, barriers with a count, mbarrier objects and barriers in called functions cannot
+// be counted so: there the answer is `Unknown`.
 //
-// Where whole warps may leave on their own, each warp has to agree at barriers too, and no more. Where any
-// thread may leave on its own, it must leave at once by the decision at which it parts from its warp. On a
+// Where whole warps may exit on their own, each warp has to agree at barriers too, and no more. Where any
+// thread may exit on its own, it must exit immediately by the decision at which it parts from its warp. On a
 // longer way it could be kept, before it is gone, at a place where the warp is to come together again.
 // Barriers can be made to let the remaining threads go on, if they are all one plain barrier
 // (templates/common/exits.h).
@@ -25,13 +25,12 @@
 
 namespace klap::analysis {
 
-// The threads that may leave without a deadlock while others have still to meet.
-enum class MayLeave { Nobody, Warps };
+// The threads that may exit without a deadlock while others have still to meet.
+enum class MayExit { Nobody, Warps };
 
 // `full_rows`: the kernel's blocks are so many threads wide that every 32 of a row are a warp. A comparison
 // of the thread's index with a multiple of 32 does not divide such a warp.
-Finding early_exit(const FunctionFacts& kernel, bool full_rows = false,
-                   MayLeave may_leave = MayLeave::Nobody);
+Finding early_exit(const FunctionFacts& kernel, bool full_rows = false, MayExit may_exit = MayExit::Nobody);
 
 // One line.
 std::string print_early_exit(const FunctionFacts& kernel);

@@ -72,7 +72,7 @@ bool is_null_branch(const FunctionFacts& kernel, const Statement& s) {
   return false;
 }
 
-Objection object(const Module& m, uint32_t token, const std::string& what) {
+Rejection reject(const Module& m, uint32_t token, const std::string& what) {
   return {Reason::ParentExits, fmt::format("{} ({})", what, m.place(token))};
 }
 
@@ -93,13 +93,13 @@ Exits find_exits(const FunctionFacts& kernel, bool may_lack_buffer) {
   return exits;
 }
 
-std::optional<Objection> object_to_exits(const FunctionFacts& kernel) {
+std::optional<Rejection> check_exits(const FunctionFacts& kernel) {
   const Module& m = kernel.module;
-  std::optional<Objection> found;
+  std::optional<Rejection> found;
   for (const Function* callee : call_closure(m, kernel.function).functions) {
     if (found) break;
     if (const Effect* exit = kernel.calls().own(*callee).find(EffectKind::Exit))
-      found = object(m, exit->token, fmt::format("{}, called by it, may exit", callee->name));
+      found = reject(m, exit->token, fmt::format("{}, called by it, may exit", callee->name));
   }
   if (found || !threads_wait(kernel)) return found;
   const ExitLabels labels(kernel);
@@ -107,7 +107,7 @@ std::optional<Objection> object_to_exits(const FunctionFacts& kernel) {
     if (found || s.kind != StatementKind::Directive || !m.is(s.head, ".branchtargets")) return;
     for (uint32_t t = s.tokens.first; t < s.tokens.last; ++t) {
       if (!found && labels.contains(m.text(t))) {
-        found = object(m, s.head, "an indexed branch ends threads that others may wait for");
+        found = reject(m, s.head, "an indexed branch ends threads that others may wait for");
       }
     }
   });

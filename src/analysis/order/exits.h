@@ -25,6 +25,6 @@ struct Exits {
 Exits find_exits(const FunctionFacts& kernel, bool may_lack_buffer);
 
 // The reason why the kernel's threads cannot be counted out; nothing if they can.
-std::optional<Objection> object_to_exits(const FunctionFacts& kernel);
+std::optional<Rejection> check_exits(const FunctionFacts& kernel);
 
 }  // namespace klap::analysis

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "analysis/expressions/expression.h"
 #include "analysis/facts/facts.h"
 #include "analysis/facts/memory_effects.h"
-#include "analysis/values/expression.h"
 
 namespace klap::analysis {
 

@@ -144,7 +144,7 @@ class GuardFinder {
     }
     return std::ranges::all_of(blocks, [&](uint32_t block) {
       const BasicBlock& b = k_.flow.blocks()[block];
-      if (b.leaves) return false;
+      if (b.exits_function) return false;
       for (uint32_t i = b.first; i < b.last; ++i) {
         if (i != update_.instruction && !is_unnoticed(i, blocks)) return false;
       }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/values/expression_ranges.h"
+#include "analysis/expressions/expression_ranges.h"
 #include "analysis/values/values.h"
 
 namespace klap::analysis {

@@ -11,10 +11,10 @@
 #include <set>
 #include <string>
 
+#include "analysis/expressions/expression.h"
 #include "analysis/facts/facts.h"
 #include "analysis/facts/memory_effects.h"
 #include "analysis/order/launch_terms.h"
-#include "analysis/values/expression.h"
 
 namespace klap::analysis {
 

@@ -84,12 +84,12 @@ class OrderJudge {
 
   // For a recursion: where pointers come from is followed from launch to launch.
   OrderJudge(const FunctionFacts& parent, const std::vector<std::shared_ptr<const FunctionFacts>>& kernels,
-             const std::vector<FamilyLaunch>& launches)
+             const std::vector<GroupLaunch>& launches)
       : parent_(parent), parent_effects_(parent) {
     static const Site kAnySite;  // a site with unknown arguments
     for (const auto& kernel : kernels)
       children_.push_back(std::make_unique<Child>(parent, LaunchedChild{&kAnySite, kernel}, KnownExtents{}));
-    find_family_memory(parent, parent_effects_, launches, children_);
+    find_recursive_group_memory(parent, parent_effects_, launches, children_);
   }
 
   // The verdict on two kernels of a recursion.
@@ -387,9 +387,9 @@ LaunchOrder::LaunchOrder(const FunctionFacts& parent, std::vector<LaunchedChild>
 
 LaunchOrder::~LaunchOrder() = default;
 
-OrderVerdict order_in_family(const FunctionFacts& parent,
-                             const std::vector<std::shared_ptr<const FunctionFacts>>& kernels,
-                             const std::vector<FamilyLaunch>& launches, const std::set<size_t>& of) {
+OrderVerdict order_in_recursive_group(const FunctionFacts& parent,
+                                      const std::vector<std::shared_ptr<const FunctionFacts>>& kernels,
+                                      const std::vector<GroupLaunch>& launches, const std::set<size_t>& of) {
   const OrderJudge judge(parent, kernels, launches);
   OrderVerdict out;
   for (const size_t a : of) {

@@ -27,8 +27,8 @@
 
 #include "analysis/facts/facts.h"
 #include "analysis/order/child_accesses.h"
-#include "analysis/order/family_memory.h"
 #include "analysis/order/host_memory.h"
+#include "analysis/order/recursive_group_memory.h"
 
 namespace klap::analysis {
 
@@ -55,9 +55,9 @@ struct OrderVerdict {
 // arguments but which of them are pointers that `parent` is given. Nothing is tolerated here, since a grid of
 // one block may be among the launching ones. `kernels` and `launches` are all of a recursion; `of` lists the
 // kernels that are asked about.
-OrderVerdict order_in_family(const FunctionFacts& parent,
-                             const std::vector<std::shared_ptr<const FunctionFacts>>& kernels,
-                             const std::vector<FamilyLaunch>& launches, const std::set<size_t>& of);
+OrderVerdict order_in_recursive_group(const FunctionFacts& parent,
+                                      const std::vector<std::shared_ptr<const FunctionFacts>>& kernels,
+                                      const std::vector<GroupLaunch>& launches, const std::set<size_t>& of);
 
 // Judges the launches of one parent.
 class LaunchOrder {

@@ -6,7 +6,7 @@
 #include <array>
 #include <charconv>
 
-#include "analysis/values/expression_arithmetic.h"
+#include "analysis/expressions/expression_arithmetic.h"
 #include "analysis/values/substitution.h"
 
 namespace klap::analysis {

@@ -13,9 +13,9 @@
 #include <optional>
 #include <string>
 
+#include "analysis/expressions/expression.h"
 #include "analysis/facts/facts.h"
 #include "analysis/facts/granularity.h"
-#include "analysis/values/expression.h"
 #include "analysis/values/values.h"
 
 namespace klap::analysis {

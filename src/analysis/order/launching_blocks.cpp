@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/values/expression_arithmetic.h"
-#include "analysis/values/expression_ranges.h"
+#include "analysis/expressions/expression_arithmetic.h"
+#include "analysis/expressions/expression_ranges.h"
 #include "analysis/values/guard.h"
 #include "analysis/values/values.h"
 #include "ptx/opcodes.h"

@@ -4,8 +4,8 @@
 #include <array>
 #include <optional>
 
+#include "analysis/expressions/expression_arithmetic.h"
 #include "analysis/facts/launch_shape.h"
-#include "analysis/values/expression_arithmetic.h"
 #include "analysis/values/guard.h"
 #include "analysis/values/lone_store.h"
 #include "analysis/values/values.h"

@@ -4,8 +4,8 @@
 // between threads is not kept. The proof uses the comparisons that lead to the launch. They must leave one
 // value to the thread's index in every dimension that a block can have. Programs whose blocks have one
 // dimension compare only that one. The other dimensions must then follow from a store that two threads could
-// only make in a data race (same_view.h). Without any comparison such a store shows nothing: threads that all
-// set the same flag are a race, too, and common.
+// only make in a data race (warp_invariant_load.h). Without any comparison such a store shows nothing:
+// threads that all set the same flag are a race, too, and common.
 #pragma once
 
 #include "analysis/facts/facts.h"

@@ -29,19 +29,19 @@ bool precedes(const FunctionFacts& parent, const Site& a, const Site& b, const L
   return synchronised(parent, a, b, launches).answer != Answer::No;
 }
 
-// Builds the objection to two sites that come before each other. They stand outside loops, so control alone
+// Builds the rejection to two sites that come before each other. They stand outside loops, so control alone
 // never orders them both ways: the threads' synchronisation takes part in it.
-Objection no_order(const FunctionFacts& parent, const std::vector<const Site*>& sites,
+Rejection no_order(const FunctionFacts& parent, const std::vector<const Site*>& sites,
                    const LaunchOrder* launches) {
-  Objection objection{Reason::OrderKept, "in the NULL stream"};
+  Rejection rejection{Reason::OrderKept, "in the NULL stream"};
   for (const Site* a : sites) {
     for (const Site* b : sites) {
       if (a == b) continue;
       const Finding finding = synchronised(parent, *a, *b, launches);
-      if (finding.answer != Answer::No) objection.detail = "in the NULL stream, " + finding.detail;
+      if (finding.answer != Answer::No) rejection.detail = "in the NULL stream, " + finding.detail;
     }
   }
-  return objection;
+  return rejection;
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ SiteOrder order_sites(const FunctionFacts& parent, const LaunchOrder* launches) 
     };
     const auto first = std::ranges::find_if(left, is_first);
     if (first == left.end()) {
-      out.objection = no_order(parent, left, launches);
+      out.rejection = no_order(parent, left, launches);
       return out;
     }
     out.sites.push_back(*first);

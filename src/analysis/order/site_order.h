@@ -23,7 +23,7 @@ namespace klap::analysis {
 // understood and stand outside loops.
 struct SiteOrder {
   std::vector<const Site*> sites;
-  std::optional<Objection> objection;
+  std::optional<Rejection> rejection;
 };
 // `launches` says which pairs of launches may run in any order. With null, all launches by different threads
 // may.

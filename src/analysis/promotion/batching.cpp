@@ -42,13 +42,13 @@ class Judge {
       return {std::nullopt, "the boundary stands in a scope of its own"};
     for (uint32_t i = 0; i < flow.instructions().size(); ++i) {
       if (is_replaced(i)) continue;
-      if (const std::string objection = object_to(i); !objection.empty())
-        return {std::nullopt, objection + at(i)};
+      if (const std::string rejection = check(i); !rejection.empty())
+        return {std::nullopt, rejection + at(i)};
     }
     if (flow.has_unknown_branch()) return {std::nullopt, "it jumps to places that are not in the text"};
     if (const uint32_t jump = jump_over(boundary_); jump != ControlFlow::npos)
       return {std::nullopt, "the text of its beginning is not in one piece" + at(jump)};
-    if (std::string objection = find_shared(); !objection.empty()) return {std::nullopt, objection};
+    if (std::string rejection = find_shared(); !rejection.empty()) return {std::nullopt, rejection};
     find_passed();
     return keep();
   }
@@ -64,9 +64,9 @@ class Judge {
     return false;
   }
 
-  // The objection to an instruction anywhere in the kernel. By it a thread could have state of the link
+  // The rejection to an instruction anywhere in the kernel. By it a thread could have state of the link
   // beside its registers and shared variables.
-  [[nodiscard]] std::string object_to(uint32_t instruction) const {
+  [[nodiscard]] std::string check(uint32_t instruction) const {
     const Statement& s = *kernel_.flow.instructions()[instruction].statement;
     if (kernel_.module.is(s.head, "call")) return "it calls functions";
     if (kernel_.module.has_modifier(s, ".local")) return "it has local memory";
@@ -101,7 +101,7 @@ class Judge {
     const std::vector<BasicBlock>& blocks = kernel_.flow.blocks();
     for (const BasicBlock& block : blocks) {
       const uint32_t from = block.last - 1;
-      if (block.leaves && from < cut) return from;
+      if (block.exits_function && from < cut) return from;
       for (const uint32_t successor : block.successors) {
         const uint32_t to = blocks[successor].first;
         if (from < cut ? to > cut : to <= cut) return from;

@@ -31,7 +31,7 @@ struct Batching {
 };
 struct BatchingVerdict {
   std::optional<Batching> batching;
-  std::string objection;  // "it calls functions: call (line 12:3)"
+  std::string rejection;  // "it calls functions: call (line 12:3)"
 };
 
 // Judges a chain that looks back.

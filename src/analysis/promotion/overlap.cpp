@@ -113,7 +113,7 @@ class Finder {
       out.text = "no place before the launch is passed by all threads of the block";
       return out;
     }
-    // An objection to a place holds for all later places.
+    // A rejection to a place holds for all later places.
     const auto first_illegal = std::ranges::partition_point(
         points_, [&](const Point& point) { return judge(point).problem.empty(); });
     if (first_illegal == points_.end()) {
@@ -179,7 +179,7 @@ class Finder {
     return out;
   }
 
-  // ---- objections to a place ----
+  // ---- rejections to a place ----
 
   struct Judgement {
     std::string problem;
@@ -206,7 +206,7 @@ class Finder {
       if (moved.contains(i)) continue;
       out.problem = needs_launch(i, tainted)
                         ? text(i) + " needs an argument that is not known before the launch"
-                        : objection(i);
+                        : rejection(i);
       if (!out.problem.empty()) return out;
     }
     out.moved.assign(moved.begin(), moved.end());
@@ -237,7 +237,7 @@ class Finder {
   }
 
   // The reason why the instruction must not run early; empty if it may.
-  [[nodiscard]] std::string objection(uint32_t i) const {
+  [[nodiscard]] std::string rejection(uint32_t i) const {
     using enum EffectKind;
     const Statement& s = at(i);
     if (m_.is(s.head, "call")) return text(i) + " may do what others can see";

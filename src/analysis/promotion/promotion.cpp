@@ -20,26 +20,25 @@
 namespace klap::analysis {
 namespace {
 
-using Found = std::optional<Objection>;
+using Found = std::optional<Rejection>;
 
-Objection no_chain(std::string detail) { return {Reason::ChainForm, std::move(detail)}; }
+Rejection no_chain(std::string detail) { return {Reason::ChainForm, std::move(detail)}; }
 
 class ChainJudge {
  public:
   ChainJudge(const FunctionFacts& kernel, bool assume_noalias) : k_(kernel), noalias_(assume_noalias) {}
 
   ChainVerdict run() {
-    for (const auto check :
-         {&ChainJudge::object_to_sites, &ChainJudge::object_to_launch, &ChainJudge::object_to_threads,
-          &ChainJudge::object_to_body, &ChainJudge::object_to_exits}) {
-      if (Found objection = (this->*check)()) return {nullptr, std::move(objection)};
+    for (const auto check : {&ChainJudge::check_sites, &ChainJudge::check_launch, &ChainJudge::check_threads,
+                             &ChainJudge::check_body, &ChainJudge::check_exits}) {
+      if (Found rejection = (this->*check)()) return {nullptr, std::move(rejection)};
     }
     auto facts = std::make_shared<ChainFacts>();
     facts->site = site_;
     facts->block = block_;
     facts->shared_bytes = constant_shared_bytes(*site_, k_).value();
     facts->arguments = classify_arguments(k_, *site_);
-    if (Found objection = object_to_parameters(k_, facts->arguments)) return {nullptr, std::move(objection)};
+    if (Found rejection = check_parameters(k_, facts->arguments)) return {nullptr, std::move(rejection)};
     facts->next_slice = slice_of_available(k_, facts->arguments);
     ChainCondition condition = find_condition(k_, *site_, facts->arguments);
     facts->condition = condition.kind;
@@ -59,12 +58,12 @@ class ChainJudge {
  private:
   [[nodiscard]] static std::string place(const Site& site) { return ptx::place(site.position); }
 
-  Found object_to_sites() {
+  Found check_sites() {
     const auto self = std::ranges::find(k_.sites, k_.function.name, &Site::callee);
     if (self == k_.sites.end()) return no_chain("it does not launch itself");
     for (const Site& site : k_.sites) {
       if (&site != &*self)
-        return Objection{
+        return Rejection{
             Reason::SeveralSites,
             fmt::format("it launches itself ({}) and launches elsewhere ({})", place(*self), place(site))};
     }
@@ -81,17 +80,17 @@ class ChainJudge {
     return site;
   }
 
-  [[nodiscard]] static Way way() {
-    Way out;
-    out.feeds = true;
+  [[nodiscard]] static Aggregation aggregation() {
+    Aggregation out;
+    out.is_recursive = true;
     return out;
   }
 
-  Found object_to_launch() {
-    if (!site_->understood()) return Objection{Reason::NotUnderstood, site_->problem};
+  Found check_launch() {
+    if (!site_->understood()) return Rejection{Reason::NotUnderstood, site_->problem};
     if (stream_kind(*site_) == StreamKind::Other || stream_kind(*site_) == StreamKind::Tail)
-      return Objection{Reason::StreamUnsupported, "the stream is " + print(site_->streams)};
-    if (Found objection = object_to_parent(k_, without_order(), way())) return objection;
+      return Rejection{Reason::StreamUnsupported, "the stream is " + print(site_->streams)};
+    if (Found rejection = check_parent(k_, without_order(), aggregation())) return rejection;
     if (site_->idiom->form == LaunchForm::Documented)
       return no_chain("it asks for a buffer before it knows the grid");
     const SiteValues values = site_values(k_.values(), *site_);
@@ -106,28 +105,28 @@ class ChainJudge {
     return std::nullopt;
   }
 
-  Found object_to_threads() {
+  Found check_threads() {
     if (is_launched_by_one_thread(k_, *site_, {block_[0], block_[1], block_[2]})) return std::nullopt;
     return no_chain("several threads of the block may launch");
   }
 
-  Found object_to_body() {
-    if (Found objection = object_to_child(k_.module, k_.function, k_, without_order(), way()))
-      return objection;
+  Found check_body() {
+    if (Found rejection = check_child(k_.module, k_.function, k_, without_order(), aggregation()))
+      return rejection;
     if (const auto load = noncoherent_load_below(k_.module, k_.function))
       return no_chain(fmt::format("{}, called by it, reads past the coherent caches ({})",
                                   load->function->name, k_.module.place(load->token)));
     return std::nullopt;
   }
 
-  // The threads of a resident block go on to its next link together. So no thread may leave before the others
+  // The threads of a resident block go on to its next link together. So no thread may exit before the others
   // have met for the last time.
-  Found object_to_exits() {
-    const Finding finding = early_exit(k_, block_[0] % 32 == 0, MayLeave::Nobody);
+  Found check_exits() {
+    const Finding finding = early_exit(k_, block_[0] % 32 == 0, MayExit::Nobody);
     if (finding.answer == Answer::No) return std::nullopt;
     const Effects& effects = k_.calls().closure(k_.function);
     const bool barrier = effects.has(EffectKind::BlockBarrier) || effects.has(EffectKind::PartialBarrier);
-    return Objection{barrier ? Reason::ChildBarrier : Reason::ChildWarpSync, finding.detail};
+    return Rejection{barrier ? Reason::ChildBarrier : Reason::ChildWarpSync, finding.detail};
   }
 
   const FunctionFacts& k_;

@@ -25,15 +25,15 @@
 namespace klap::analysis {
 
 struct ChainVerdict {
-  std::shared_ptr<const ChainFacts> facts;  // null where there is an objection
-  std::optional<Objection> objection;
+  std::shared_ptr<const ChainFacts> facts;  // null where there is a rejection
+  std::optional<Rejection> rejection;
 };
 
 // `assume_noalias`: the beginning of later links does not read the writes of a link that come before its
 // launch.
 ChainVerdict judge_promotion(const FunctionFacts& kernel, bool assume_noalias);
 
-// Prints the facts of the chain, or the objection, in a few lines. Nothing for a function that launches
+// Prints the facts of the chain, or the rejection, in a few lines. Nothing for a function that launches
 // nothing.
 std::string print_promotion(const FunctionFacts& kernel);
 

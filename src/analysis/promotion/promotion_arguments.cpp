@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "analysis/expressions/expression_arithmetic.h"
 #include "analysis/facts/facts.h"
 #include "analysis/facts/rejection.h"
 #include "analysis/inline/parameter_reads.h"
-#include "analysis/values/expression_arithmetic.h"
 #include "analysis/values/values.h"
 
 namespace klap::analysis {
@@ -59,7 +59,7 @@ void postpone(const FunctionFacts& k, std::vector<ChainArgument>& arguments) {
   }
 }
 
-Objection mismatch(std::string detail) { return {Reason::ArgumentMismatch, std::move(detail)}; }
+Rejection mismatch(std::string detail) { return {Reason::ArgumentMismatch, std::move(detail)}; }
 
 std::string bytes_text(const ByteRange& bytes) {
   return fmt::format("{} bytes at offset {} of its parameters", bytes.bytes, bytes.offset);
@@ -112,8 +112,8 @@ Slice slice_of_available(const FunctionFacts& kernel, const std::vector<ChainArg
   return out;
 }
 
-std::optional<Objection> object_to_parameters(const FunctionFacts& kernel,
-                                              const std::vector<ChainArgument>& arguments) {
+std::optional<Rejection> check_parameters(const FunctionFacts& kernel,
+                                          const std::vector<ChainArgument>& arguments) {
   for (size_t i = 1; i < arguments.size(); ++i) {
     if (bytes_of(arguments[i]).overlaps(bytes_of(arguments[i - 1])))
       return mismatch(fmt::format("two arguments for offset {} ({})", arguments[i].offset,

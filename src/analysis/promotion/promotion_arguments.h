@@ -24,10 +24,10 @@ std::vector<ChainArgument> classify_arguments(const FunctionFacts& kernel, const
 // The code that computes all available arguments.
 Slice slice_of_available(const FunctionFacts& kernel, const std::vector<ChainArgument>& arguments);
 
-// The objection to passing on the kernel's parameters. Each one that it reads must be stored, as a whole or,
+// The rejection to passing on the kernel's parameters. Each one that it reads must be stored, as a whole or,
 // if all links have the same, in other pieces.
-std::optional<Objection> object_to_parameters(const FunctionFacts& kernel,
-                                              const std::vector<ChainArgument>& arguments);
+std::optional<Rejection> check_parameters(const FunctionFacts& kernel,
+                                          const std::vector<ChainArgument>& arguments);
 
 // True if some of the bytes belong to an argument of that kind.
 bool touches(const std::vector<ChainArgument>& arguments, const ByteRange& bytes, LinkArgument kind);

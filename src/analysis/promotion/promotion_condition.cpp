@@ -6,10 +6,10 @@
 #include <optional>
 #include <string_view>
 
+#include "analysis/expressions/expression_arithmetic.h"
 #include "analysis/facts/facts.h"
 #include "analysis/facts/pure_code.h"
 #include "analysis/promotion/promotion_arguments.h"
-#include "analysis/values/expression_arithmetic.h"
 #include "analysis/values/substitution.h"
 #include "analysis/values/values.h"
 

@@ -68,7 +68,7 @@ std::string print_promotion(const FunctionFacts& kernel) {
   if (kernel.sites.empty()) return "";
   const ChainVerdict verdict = judge_promotion(kernel, false);
   if (verdict.facts == nullptr)
-    return fmt::format("left ({}): {}\n", to_string(verdict.objection->reason), verdict.objection->detail);
+    return fmt::format("left ({}): {}\n", to_string(verdict.rejection->reason), verdict.rejection->detail);
   const ChainFacts& chain = *verdict.facts;
   std::string out = fmt::format("a chain of blocks of {}x{}x{}, {} bytes of shared memory\n", chain.block[0],
                                 chain.block[1], chain.block[2], chain.shared_bytes);

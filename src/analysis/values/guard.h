@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/expressions/expression.h"
 #include "analysis/graph/dominance.h"
 #include "analysis/graph/flow.h"
 #include "analysis/graph/reaching.h"
 #include "analysis/graph/registers.h"
-#include "analysis/values/expression.h"
 
 namespace klap::analysis {
 

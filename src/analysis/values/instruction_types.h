@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/values/expression.h"
+#include "analysis/expressions/expression.h"
 #include "ptx/tree.h"
 
 namespace klap::analysis {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analysis/values/expression_arithmetic.h"
+#include "analysis/expressions/expression_arithmetic.h"
 #include "analysis/values/substitution.h"
 
 namespace klap::analysis {

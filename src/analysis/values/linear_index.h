@@ -8,7 +8,7 @@
 // number of threads.
 #pragma once
 
-#include "analysis/values/expression.h"
+#include "analysis/expressions/expression.h"
 
 namespace klap::analysis {
 

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/values/same_view.h"
+#include "analysis/values/warp_invariant_load.h"
 
 namespace klap::analysis {
 namespace {

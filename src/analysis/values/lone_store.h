@@ -1,5 +1,5 @@
 // This file finds code that at most one thread of a block can reach. Each thread that comes there has made a
-// plain store to one address, and two such stores would be a race (same_view.h has the argument).
+// plain store to one address, and two such stores would be a race (warp_invariant_load.h has the argument).
 #pragma once
 
 #include <cstdint>

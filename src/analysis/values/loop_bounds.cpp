@@ -12,7 +12,7 @@ using ptx::Module;
 using ptx::Statement;
 
 // Loops that run longer than this are as good as unbounded.
-constexpr uint64_t kMostRounds = 1 << 16;
+constexpr uint64_t kMostIterations = 1 << 16;
 
 uint64_t add(uint64_t a, uint64_t b) { return a > kUnboundedRuns - b ? kUnboundedRuns : a + b; }
 uint64_t multiply(uint64_t a, uint64_t b) {
@@ -53,7 +53,7 @@ std::optional<uint64_t> rounds(const Counter& c) {
     if (!(added ? c.may_add_first : c.may_test_first)) continue;
     uint64_t n = 1;
     for (uint64_t i = added ? c.first + c.step : c.first; holds(c, i) == c.goes_on_if; i += c.step) {
-      if (++n > kMostRounds) return std::nullopt;
+      if (++n > kMostIterations) return std::nullopt;
     }
     most = std::max(most, n);
   }

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "analysis/values/expression_arithmetic.h"
+#include "analysis/expressions/expression_arithmetic.h"
 
 namespace klap::analysis {
 namespace {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <optional>
 
-#include "analysis/values/expression.h"
+#include "analysis/expressions/expression.h"
 
 namespace klap::analysis {
 

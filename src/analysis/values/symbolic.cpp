@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/expressions/expression_arithmetic.h"
 #include "analysis/graph/module_constants.h"
-#include "analysis/values/expression_arithmetic.h"
 #include "analysis/values/instruction_types.h"
 #include "analysis/values/substitution.h"
 

@@ -20,11 +20,11 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/expressions/expression.h"
 #include "analysis/graph/dataflow.h"
 #include "analysis/graph/flow.h"
 #include "analysis/graph/reaching.h"
 #include "analysis/graph/registers.h"
-#include "analysis/values/expression.h"
 
 namespace klap::analysis {
 

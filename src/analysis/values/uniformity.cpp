@@ -7,8 +7,8 @@
 #include <set>
 
 #include "analysis/effects/effects.h"
-#include "analysis/values/expression_arithmetic.h"
-#include "analysis/values/same_view.h"
+#include "analysis/expressions/expression_arithmetic.h"
+#include "analysis/values/warp_invariant_load.h"
 #include "analysis/values/warp_rows.h"
 #include "ptx/edit.h"
 #include "ptx/opcodes.h"
@@ -133,15 +133,15 @@ Uniformity::Source Uniformity::source(uint32_t index, uint32_t reg) const {
   out.unknown = registers_[reg].is_parameter || (!only && writers_[reg] > kMostDefinitions);
   if (out.unknown) return out;
   out.definitions = only ? std::vector<uint32_t>{*only} : reaching_.origins(index, reg).definitions;
-  out.same_round = only && in_same_round(*only, index);
-  if (!out.same_round) out.choices = choices(out.definitions, index);
+  out.same_iteration = only && in_same_iteration(*only, index);
+  if (!out.same_iteration) out.choices = choices(out.definitions, index);
   out.unknown = out.choices.size() > kMostValues;
   return out;
 }
 
 // True if the definition ran in the iteration of its innermost loop in which it is read. That holds for a
 // definition that is read only behind itself, if the reading lies in that loop at all.
-bool Uniformity::in_same_round(uint32_t definition, uint32_t reading) const {
+bool Uniformity::in_same_iteration(uint32_t definition, uint32_t reading) const {
   const uint32_t from = block_of(definition), to = block_of(reading);
   if (from == to && definition < reading) return true;
   if (loops_.is_irreducible(from) || loops_.is_irreducible(to)) return false;
@@ -191,7 +191,7 @@ Uniform Uniformity::of_source(const Source& source) const {
   Uniform out = Uniform::Grid;
   for (const uint32_t definition : source.definitions) {
     out = join(out, written_[definition]);
-    if (!source.same_round && at(definition).predicated) {
+    if (!source.same_iteration && at(definition).predicated) {
       out = join(out, operand(definition, m_.text(at(definition).predicate)));
     }
   }

@@ -40,7 +40,7 @@ char letter(Uniform uniform);            // 'g', 'b', 'w', 't'
 // Facts that the function's code does not show, for questions about warps.
 struct Given {
   bool full_rows = false;  // blocks are so many threads wide that every 32 of a row are a warp
-  bool no_races = false;   // no data race on what a load reads that same_view.h is about
+  bool no_races = false;   // no data race on what a load reads that warp_invariant_load.h is about
 };
 
 class Uniformity {
@@ -68,9 +68,10 @@ class Uniformity {
   // Where the value that an instruction reads in a register comes from.
   struct Source {
     std::vector<uint32_t> definitions;
-    bool unknown = false;           // a parameter, or too many definitions to look at
-    bool same_round = false;        // one definition, which ran in this round of all its loops
-    std::vector<uint32_t> choices;  // blocks whose decisions choose between definitions, or between rounds
+    bool unknown = false;         // a parameter, or too many definitions to look at
+    bool same_iteration = false;  // one definition, which ran in this iteration of all its loops
+    std::vector<uint32_t>
+        choices;  // blocks whose decisions choose between definitions, or between iterations
   };
 
   [[nodiscard]] const ptx::Statement& at(uint32_t index) const {
@@ -80,7 +81,7 @@ class Uniformity {
 
   void find_sources();
   [[nodiscard]] Source source(uint32_t index, uint32_t reg) const;
-  [[nodiscard]] bool in_same_round(uint32_t definition, uint32_t reading) const;
+  [[nodiscard]] bool in_same_iteration(uint32_t definition, uint32_t reading) const;
   [[nodiscard]] std::vector<uint32_t> choices(const std::vector<uint32_t>& definitions,
                                               uint32_t reading) const;
   [[nodiscard]] bool is_behind(uint32_t branch, const std::vector<uint32_t>& blocks) const;

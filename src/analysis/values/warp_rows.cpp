@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/values/expression_arithmetic.h"
+#include "analysis/expressions/expression_arithmetic.h"
 #include "analysis/values/substitution.h"
 
 namespace klap::analysis {

@@ -4,7 +4,7 @@
 // these terms shows which of its parts differ between the threads of one warp.
 #pragma once
 
-#include "analysis/values/expression.h"
+#include "analysis/expressions/expression.h"
 
 namespace klap::analysis {
 

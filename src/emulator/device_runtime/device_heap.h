@@ -9,13 +9,14 @@
 #include <string>
 
 #include "emulator/memory_model/memory.h"
-#include "emulator/memory_model/order.h"
+#include "emulator/memory_model/model.h"
 
 namespace klap::emulator {
 
 class DeviceHeap {
  public:
-  DeviceHeap(Memory& memory, Order& order, uint64_t bytes) : memory_(memory), order_(order), bytes_(bytes) {}
+  DeviceHeap(Memory& memory, MemoryModel& order, uint64_t bytes)
+      : memory_(memory), order_(order), bytes_(bytes) {}
 
   uint64_t allocate(uint64_t bytes);  // 0 when it is used up, or for 0 bytes
   // Frees the address, and returns what is wrong with that; empty if it was done. Null is ignored.
@@ -29,7 +30,7 @@ class DeviceHeap {
 
  private:
   Memory& memory_;
-  Order& order_;
+  MemoryModel& order_;
   uint64_t bytes_, used_ = 0, allocations_ = 0;
 };
 

@@ -21,13 +21,13 @@ namespace klap::emulator {
 // The parts of the machine that the runtime needs.
 struct RuntimeHost {
   Memory& memory;
-  Order& order;
+  MemoryModel& order;
   Operations& operations;
   GridTree& grids;
   DeviceHeap& heap;
   DeviceLaunchCounts& counts;
   const DeviceShape& device;
-  bool ordered = false;  // Order wants to know of every access
+  bool ordered = false;  // MemoryModel wants to know of every access
   // The calling thread's memory (Executor::read and write).
   std::function<void(const ThreadCall&, uint64_t address, std::span<std::byte>)> read;
   std::function<void(const ThreadCall&, uint64_t address, std::span<const std::byte>)> write;

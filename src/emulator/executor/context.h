@@ -8,14 +8,14 @@
 #include "emulator/executor/options.h"
 #include "emulator/executor/random.h"
 #include "emulator/memory_model/memory.h"
-#include "emulator/memory_model/order.h"
+#include "emulator/memory_model/model.h"
 
 namespace klap::emulator::execution {
 
 struct Context {
   const ExecutorOptions options;
   Memory& memory;
-  Order& order;
+  MemoryModel& order;
   ExecutorListener& listener;
   const bool ordered;  // accesses go through `order`
   Random random;

@@ -91,7 +91,7 @@ void Interpreter::exited(uint32_t lanes) {
   if (context_.ordered) {
     Grid& grid = *block_->run->grid;
     for_lanes(lanes, [&](uint32_t lane) {
-      grid.history = Order::both(grid.history, context_.order.end(warp_->agents[lane]));
+      grid.history = MemoryModel::both(grid.history, context_.order.end(warp_->agents[lane]));
       warp_->agents[lane] = nullptr;
     });
   }

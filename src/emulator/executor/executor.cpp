@@ -15,7 +15,7 @@ namespace klap::emulator {
 using namespace execution;
 
 struct Executor::State {
-  State(const ExecutorOptions& options, Memory& memory, Order& order, ExecutorListener& listener)
+  State(const ExecutorOptions& options, Memory& memory, MemoryModel& order, ExecutorListener& listener)
       : context{options, memory, order, listener, options.order.any(), Random(options.seed)} {}
 
   void run(const TurnPlan& turn);
@@ -112,7 +112,8 @@ void Executor::State::refuse() {
   }
 }
 
-Executor::Executor(const ExecutorOptions& options, Memory& memory, Order& order, ExecutorListener& listener)
+Executor::Executor(const ExecutorOptions& options, Memory& memory, MemoryModel& order,
+                   ExecutorListener& listener)
     : state_(std::make_unique<State>(options, memory, order, listener)) {}
 Executor::~Executor() = default;
 

@@ -20,13 +20,13 @@
 #include "emulator/executor/listener.h"
 #include "emulator/executor/options.h"
 #include "emulator/memory_model/memory.h"
-#include "emulator/memory_model/order.h"
+#include "emulator/memory_model/model.h"
 
 namespace klap::emulator {
 
 class Executor {
  public:
-  Executor(const ExecutorOptions& options, Memory& memory, Order& order, ExecutorListener& listener);
+  Executor(const ExecutorOptions& options, Memory& memory, MemoryModel& order, ExecutorListener& listener);
   ~Executor();
 
   // The grid may run now. It stays the caller's, and must live until blocks_finished() was called for it.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "emulator/decode/code.h"
-#include "emulator/memory_model/order.h"
+#include "emulator/memory_model/model.h"
 
 namespace klap::emulator {
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "emulator/executor/grid.h"
-#include "emulator/memory_model/order.h"
+#include "emulator/memory_model/model.h"
 
 namespace klap::emulator {
 

@@ -1,8 +1,8 @@
 // Loads, stores, fences and conversions of addresses.
 //
 // A plain access of up to 8 bytes an element goes straight to memory. Its lanes must stay in the window that
-// the first one found. If the Order has to know of accesses, and for elements of 16 bytes, each element goes
-// by itself.
+// the first one found. If the MemoryModel has to know of accesses, and for elements of 16 bytes, each element
+// goes by itself.
 #include <algorithm>
 #include <cstring>
 #include <type_traits>

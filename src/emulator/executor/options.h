@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "emulator/memory_model/order.h"
+#include "emulator/memory_model/model.h"
 
 namespace klap::emulator {
 
@@ -36,7 +36,7 @@ struct ExecutorOptions {
   uint64_t seed = 1;
   bool check_bounds = true;  // every access against Memory::find; otherwise only against the mapped range
   uint64_t max_steps = 0;    // thread-instructions before a run is given up, 0 for no limit
-  OrderOptions order;
+  MemoryModelOptions order;
   DeviceShape device;
 };
 

@@ -13,7 +13,7 @@
 #include "emulator/decode/code.h"
 #include "emulator/executor/call_tree.h"
 #include "emulator/memory_model/memory.h"
-#include "emulator/memory_model/order.h"
+#include "emulator/memory_model/model.h"
 
 namespace klap::emulator::execution {
 

@@ -73,7 +73,7 @@ struct Machine::State final : public ExecutorListener {
   const uint64_t id = next_number();  // of no other machine
   MachineOptions options;
   Memory memory;
-  Order order;
+  MemoryModel order;
   Operations operations;
   GridTree grids;
   Streams streams;
@@ -217,7 +217,7 @@ Machine::~Machine() = default;
 
 Memory& Machine::memory() { return state_->memory; }
 Executor& Machine::executor() { return state_->executor; }
-Order& Machine::order() { return state_->order; }
+MemoryModel& Machine::order() { return state_->order; }
 
 namespace {
 

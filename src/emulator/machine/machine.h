@@ -37,9 +37,9 @@ class Machine {
 
   Memory& memory();
   Executor& executor();
-  // The host reports here the memory that it allocates, frees and writes itself (Order::allocated, freed,
-  // initialised).
-  Order& order();
+  // The host reports here the memory that it allocates, frees and writes itself (MemoryModel::allocated,
+  // freed, initialised).
+  MemoryModel& order();
 
   // ---- images ----
   struct UnitText {

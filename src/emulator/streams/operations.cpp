@@ -7,7 +7,7 @@ namespace klap::emulator {
 
 HistoryRef joined(const HistoryRef& a, const HistoryRef& b) {
   if (!a || a == b) return b;
-  return b ? Order::both(a, b) : a;
+  return b ? MemoryModel::both(a, b) : a;
 }
 
 bool Marker::begin() {

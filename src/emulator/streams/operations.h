@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "emulator/memory_model/order.h"
+#include "emulator/memory_model/model.h"
 
 namespace klap::emulator {
 

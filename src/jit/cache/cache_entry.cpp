@@ -137,19 +137,20 @@ void fields(Archive& archive, B& following) {
 template <typename Archive, typename Q>
 requires std::same_as<std::remove_const_t<Q>, ChildQueue>
 void fields(Archive& archive, Q& queue) {
-  auto& [child, consumer, record_bytes, consumer_threads, child_threads, shared_bytes, feeds, two_heads,
-         others, concurrency, following] = queue;
+  auto& [child, consumer, record_bytes, consumer_threads, child_threads, shared_bytes, is_work_queue,
+         double_buffered, others, concurrency, following] = queue;
   archive(child), archive(consumer), archive(record_bytes);
-  archive(consumer_threads), archive(child_threads), archive(shared_bytes), archive(feeds),
-      archive(two_heads);
+  archive(consumer_threads), archive(child_threads), archive(shared_bytes), archive(is_work_queue),
+      archive(double_buffered);
   archive(others), archive(concurrency), archive(following);
 }
 
 template <typename Archive, typename C>
 requires std::same_as<std::remove_const_t<C>, PromotedChain>
 void fields(Archive& archive, C& chain) {
-  auto& [mode, block, shared_bytes, slot_bytes, two_heads] = chain;
-  archive(mode), extents(archive, block), archive(shared_bytes), archive(slot_bytes), archive(two_heads);
+  auto& [mode, block, shared_bytes, slot_bytes, double_buffered] = chain;
+  archive(mode), extents(archive, block), archive(shared_bytes), archive(slot_bytes),
+      archive(double_buffered);
 }
 
 template <typename Archive, typename V>

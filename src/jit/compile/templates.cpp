@@ -77,7 +77,8 @@ std::vector<std::string> shape_options(const transform::ConsumerShape& shape) {
 }
 
 void add_room(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
-  if (shape.least_blocks != 0) options.push_back(fmt::format("-DKLAP_LEAST_BLOCKS={}", shape.least_blocks));
+  if (shape.min_blocks_per_sm != 0)
+    options.push_back(fmt::format("-DKLAP_MIN_BLOCKS={}", shape.min_blocks_per_sm));
 }
 
 // The grid as the only group needs no constant: its code is what it would be if there were no groups.
@@ -101,14 +102,14 @@ void add_flat(std::vector<std::string>& options, const transform::ConsumerShape&
     options.push_back(fmt::format("-DKLAP_FLAT={}u", shape.blocks_differ() ? 0 : shape.child_threads()));
 }
 
-// Options of rounds.h. Pointers are numbered in the order of the spans.
-void add_rounds(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
-  const analysis::RoundSplit* const split = shape.split();
+// Options of split_iterations.h. Pointers are numbered in the order of the spans.
+void add_split_iterations(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
+  const analysis::IterationSplit* const split = shape.split();
   if (split == nullptr) return;
   std::string spans, pointers;
   std::optional<uint32_t> parameter;
   int pointer = -1;
-  for (const analysis::RoundSpan& span : split->spans) {
+  for (const analysis::IterationSpan& span : split->spans) {
     if (parameter != span.parameter) ++pointer;
     parameter = span.parameter;
     spans += fmt::format("KLAP_SPAN({},{},{},{},{})", pointer, span.least, span.step, span.bytes,
@@ -116,8 +117,8 @@ void add_rounds(std::vector<std::string>& options, const transform::ConsumerShap
   }
   for (size_t i = 0; i < split->pointers.size(); ++i) pointers += fmt::format("KLAP_POINTER({})", i);
   constexpr uint32_t kLargestBlock = 1024;
-  options.emplace_back("-DKLAP_ROUNDS");
-  if (shape.all_rounds) options.emplace_back("-DKLAP_ALL_ROUNDS");
+  options.emplace_back("-DKLAP_SPLIT_ITERATIONS");
+  if (shape.split_all_iterations) options.emplace_back("-DKLAP_SPLIT_ALL_ITERATIONS");
   if (split->one_row)
     options.push_back(fmt::format("-DKLAP_MOST_BLOCKS={}u", kLargestBlock / shape.child_threads()));
   options.push_back("-DKLAP_POINTERS=" + pointers);
@@ -125,12 +126,12 @@ void add_rounds(std::vector<std::string>& options, const transform::ConsumerShap
 }
 
 // Options of exits.h.
-void add_leaving(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
-  if (shape.leaves(analysis::MayLeave::Warps)) options.emplace_back("-DKLAP_WARPS_LEAVE");
+void add_exits(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
+  if (shape.may_exit_early(analysis::MayExit::Warps)) options.emplace_back("-DKLAP_WARPS_EXIT");
 }
 
 // All kernels with their numbers and blocks.
-std::vector<std::string> feed_options(const transform::ConsumerShape& shape) {
+std::vector<std::string> worklist_options(const transform::ConsumerShape& shape) {
   std::vector<std::string> options = layout_options(shape.layout);
   std::string kernels;
   for (size_t i = 0; i < shape.bodies.size(); ++i) {
@@ -138,14 +139,14 @@ std::vector<std::string> feed_options(const transform::ConsumerShape& shape) {
     std::array<std::string, 3> extents;
     for (size_t axis = 0; axis < extents.size(); ++axis) {
       const uint32_t extent = shape.bodies[i].block.at(axis);
-      extents.at(axis) = extent == transform::kOwnExtent ? kOwn.at(axis) : std::to_string(extent);
+      extents.at(axis) = extent == transform::kInheritedExtent ? kOwn.at(axis) : std::to_string(extent);
     }
     kernels += fmt::format("KLAP_KERNEL({},{})", i, fmt::join(extents, ","));
   }
   options.push_back("-DKLAP_KERNELS=" + kernels);
   options.push_back(fmt::format("-DKLAP_THREADS={}", shape.threads()));
   if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
-  add_leaving(options, shape);
+  add_exits(options, shape);
   return options;
 }
 
@@ -153,7 +154,7 @@ std::vector<std::string> feed_options(const transform::ConsumerShape& shape) {
 std::vector<std::string> one_child_options(const transform::ConsumerShape& shape) {
   std::vector<std::string> options = shape_options(shape);
   if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
-  add_leaving(options, shape);
+  add_exits(options, shape);
   return options;
 }
 
@@ -161,7 +162,7 @@ std::vector<std::string> one_child_options(const transform::ConsumerShape& shape
 std::vector<std::string> host_consumer_options(const transform::ConsumerShape& shape) {
   std::vector<std::string> options = one_child_options(shape);
   if (shape.awaits_parent) options.emplace_back("-DKLAP_AWAIT_PARENT");
-  if (shape.two_heads) options.emplace_back("-DKLAP_TWO_HEADS");
+  if (shape.double_buffered) options.emplace_back("-DKLAP_DOUBLE_BUFFERED");
   return options;
 }
 
@@ -174,18 +175,18 @@ std::vector<std::string> warp_options(const transform::ConsumerShape& shape) {
 
 }  // namespace
 
-std::shared_ptr<const ptx::Module> record_template(const transform::ConsumerShape& shape,
-                                                   uint32_t group_blocks,
-                                                   const std::optional<analysis::OwnChildren>& own) {
+std::shared_ptr<const ptx::Module> record_template(
+    const transform::ConsumerShape& shape, uint32_t group_blocks,
+    const std::optional<analysis::Thresholding>& thresholding) {
   std::vector<std::string> options = layout_options(shape.layout);
   add_group(options, group_blocks);
   add_flat(options, shape);
-  add_bound(options, own ? own->bound : shape.flat ? shape.flat->bound : std::nullopt);
-  if (own) {
-    options.push_back(fmt::format("-DKLAP_OWN={}u", own->most_threads));
-    options.push_back(fmt::format("-DKLAP_OWN_BLOCK={}u", shape.child_threads()));
+  add_bound(options, thresholding ? thresholding->bound : shape.flat ? shape.flat->bound : std::nullopt);
+  if (thresholding) {
+    options.push_back(fmt::format("-DKLAP_SERIAL={}u", thresholding->most_threads));
+    options.push_back(fmt::format("-DKLAP_SERIAL_BLOCK={}u", shape.child_threads()));
   }
-  add_rounds(options, shape);
+  add_split_iterations(options, shape);
   return compiled("aggregate/record.cu", options);
 }
 
@@ -203,26 +204,26 @@ std::shared_ptr<const ptx::Module> record_sizes_template(const transform::Consum
   return compiled("aggregate/record_sizes.cu", options);
 }
 
-std::shared_ptr<const ptx::Module> feed_record_template(const transform::ConsumerShape& shape,
-                                                        uint32_t group_blocks, bool children_launch) {
+std::shared_ptr<const ptx::Module> worklist_record_template(const transform::ConsumerShape& shape,
+                                                            uint32_t group_blocks, bool children_launch) {
   std::vector<std::string> options = layout_options(shape.layout);
   add_group(options, group_blocks);
-  if (children_launch) options.emplace_back("-DKLAP_FEEDS");
-  return compiled("worklist/feed_record.cu", options);
+  if (children_launch) options.emplace_back("-DKLAP_RECURSIVE");
+  return compiled("worklist/worklist_record.cu", options);
 }
 
-std::shared_ptr<const ptx::Module> chain_record_template(const transform::ConsumerShape& shape,
-                                                         uint32_t group_blocks) {
+std::shared_ptr<const ptx::Module> loop_record_template(const transform::ConsumerShape& shape,
+                                                        uint32_t group_blocks) {
   std::vector<std::string> options = layout_options(shape.layout);
   add_group(options, group_blocks);
   std::string kernels;
   for (size_t i = 0; i < shape.bodies.size(); ++i) {
-    const transform::FedBody& body = shape.bodies[i];
+    const transform::ConsumerBody& body = shape.bodies[i];
     kernels += fmt::format("KLAP_KERNEL({},{},{},{},{},{})", i, body.block[0], body.block[1], body.block[2],
                            body.shared_bytes, body.kernel->parameter_bytes);
   }
   options.push_back("-DKLAP_KERNELS=" + kernels);
-  return compiled("loop_launches/chain_record.cu", options);
+  return compiled("loop_launches/loop_record.cu", options);
 }
 
 std::shared_ptr<const ptx::Module> warp_consumer_template(const transform::ConsumerShape& shape) {
@@ -232,20 +233,20 @@ std::shared_ptr<const ptx::Module> warp_consumer_template(const transform::Consu
 }
 
 std::shared_ptr<const ptx::Module> worklist_consumer_template(const transform::ConsumerShape& shape) {
-  std::vector<std::string> options = feed_options(shape);
+  std::vector<std::string> options = worklist_options(shape);
   options.push_back(fmt::format("-DKLAP_TAKES={}", shape.takes));
   if (shape.apart) options.emplace_back("-DKLAP_APART");
-  if (shape.has_own_extents()) options.emplace_back("-DKLAP_OWN_BLOCK");
+  if (shape.has_inherited_extents()) options.emplace_back("-DKLAP_INHERITED_BLOCK");
   add_room(options, shape);
-  return compiled("worklist/feed.cu", options);
+  return compiled("worklist/worklist.cu", options);
 }
 
 std::shared_ptr<const ptx::Module> ordered_consumer_template(const transform::ConsumerShape& shape) {
-  return compiled("loop_launches/ordered.cu", feed_options(shape));
+  return compiled("loop_launches/ordered.cu", worklist_options(shape));
 }
 
 std::shared_ptr<const ptx::Module> loop_consumer_template(const transform::ConsumerShape& shape) {
-  return compiled("loop_launches/chain.cu", feed_options(shape));
+  return compiled("loop_launches/loop.cu", worklist_options(shape));
 }
 
 std::shared_ptr<const ptx::Module> exact_consumer_template(const transform::ConsumerShape& shape) {
@@ -263,13 +264,13 @@ std::shared_ptr<const ptx::Module> packed_consumer_template(const transform::Con
   std::vector<std::string> options = host_consumer_options(shape);
   options.push_back(fmt::format("-DKLAP_PACK={}", shape.pack));
   add_room(options, shape);
-  if (shape.together == analysis::Together::Warps) options.emplace_back("-DKLAP_WARPS_TOGETHER");
-  if (shape.together == analysis::Together::Blocks) options.emplace_back("-DKLAP_BLOCKS_TOGETHER");
+  if (shape.sync_scope == analysis::SyncScope::Warp) options.emplace_back("-DKLAP_SYNC_WARP");
+  if (shape.sync_scope == analysis::SyncScope::Block) options.emplace_back("-DKLAP_SYNC_BLOCK");
   return compiled("aggregate/consumer.cu", options);
 }
 
-std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape,
-                                                  uint32_t group_blocks, bool has_other_sites) {
+std::shared_ptr<const ptx::Module> launch_consumer_template(const transform::ConsumerShape& shape,
+                                                            uint32_t group_blocks, bool has_other_sites) {
   std::vector<std::string> options = shape_options(shape);
   add_group(options, group_blocks);
   if (has_other_sites) options.emplace_back("-DKLAP_IN_ORDER");
@@ -278,19 +279,19 @@ std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape
   } else {
     options.push_back(fmt::format("-DKLAP_CHILD_SHARED_BYTES={}", shape.shared_bytes));
   }
-  return compiled("aggregate/leave_grid.cu", options);
+  return compiled("aggregate/launch_consumer.cu", options);
 }
 
-std::shared_ptr<const ptx::Module> leave_chain_template(const transform::ConsumerShape& shape,
-                                                        uint32_t group_blocks) {
+std::shared_ptr<const ptx::Module> launch_queue_consumer_template(const transform::ConsumerShape& shape,
+                                                                  uint32_t group_blocks) {
   std::vector<std::string> options = {fmt::format("-DKLAP_THREADS={}", shape.threads()),
                                       fmt::format("-DKLAP_SHARED_BYTES={}", shape.shared_bytes)};
   add_group(options, group_blocks);
-  return compiled("worklist/leave_chain.cu", options);
+  return compiled("worklist/launch_consumer.cu", options);
 }
 
 std::shared_ptr<const ptx::Module> warp_launch_template(const transform::ConsumerShape& shape,
-                                                        const transform::SharingShape& sharing) {
+                                                        const transform::WarpLaunchShape& sharing) {
   std::vector<std::string> options = warp_options(shape);
   if (sharing.match_block) options.emplace_back("-DKLAP_MATCH_BLOCK");
   if (sharing.match_bytes) {
@@ -344,7 +345,7 @@ std::vector<std::string> promotion_options(const transform::PromotedShape& shape
   if (overlaps) options.emplace_back(shape.combines ? "-DKLAP_PASSES" : "-DKLAP_OVERLAPS");
   if (shape.mode == transform::PromotionMode::LookBack) options.emplace_back("-DKLAP_LOOK_BACK");
   if (shape.batch > 1) options.push_back(fmt::format("-DKLAP_BATCH={}u", shape.batch));
-  if (shape.two_heads) options.emplace_back("-DKLAP_TWO_HEADS");
+  if (shape.double_buffered) options.emplace_back("-DKLAP_DOUBLE_BUFFERED");
   if (shape.launches) {
     options.emplace_back("-DKLAP_LAUNCHES");
     options.push_back(fmt::format("-DKLAP_SHARED_BYTES={}", shape.shared_bytes));

@@ -13,28 +13,29 @@
 namespace klap::jit {
 
 // Compiled and parsed; each specialisation is compiled once per process. Throws Error(Toolchain). Each
-// function stands for one template, and the strategies choose among them. `group_blocks` as in analysis::Way.
+// function stands for one template, and the strategies choose among them. `group_blocks` as in
+// analysis::Aggregation.
 
 // ---- code that replaces a launch ----
 
 // Records a launch in the site's queue; `own` where some children are not recorded.
 std::shared_ptr<const ptx::Module> record_template(const transform::ConsumerShape& shape,
                                                    uint32_t group_blocks,
-                                                   const std::optional<analysis::OwnChildren>& own);
+                                                   const std::optional<analysis::Thresholding>& thresholding);
 // Like record_template(), but the program itself makes launches that are too large for `shape`. `by_warps`:
 // if blocks differ, the consumer runs them warp by warp.
 std::shared_ptr<const ptx::Module> record_sizes_template(const transform::ConsumerShape& shape,
                                                          uint32_t group_blocks, bool by_warps);
 // Records a launch in a queue of a size of its own: in a loop whose children have no order, and in parents
 // and children alike if `children_launch`.
-std::shared_ptr<const ptx::Module> feed_record_template(const transform::ConsumerShape& shape,
-                                                        uint32_t group_blocks, bool children_launch);
+std::shared_ptr<const ptx::Module> worklist_record_template(const transform::ConsumerShape& shape,
+                                                            uint32_t group_blocks, bool children_launch);
 // Records launches in a loop if the children of a thread have an order.
-std::shared_ptr<const ptx::Module> chain_record_template(const transform::ConsumerShape& shape,
-                                                         uint32_t group_blocks);
+std::shared_ptr<const ptx::Module> loop_record_template(const transform::ConsumerShape& shape,
+                                                        uint32_t group_blocks);
 // With this code the lanes of a warp share one launch.
 std::shared_ptr<const ptx::Module> warp_launch_template(const transform::ConsumerShape& shape,
-                                                        const transform::SharingShape& sharing);
+                                                        const transform::WarpLaunchShape& sharing);
 
 // ---- consumers ----
 
@@ -55,11 +56,11 @@ std::shared_ptr<const ptx::Module> packed_consumer_template(const transform::Con
 // ---- code at the exits of a parent whose last thread launches the consumer ----
 
 // `has_other_sites`: the parent has other queues, and all are run in an order.
-std::shared_ptr<const ptx::Module> leave_template(const transform::ConsumerShape& shape,
-                                                  uint32_t group_blocks, bool has_other_sites);
+std::shared_ptr<const ptx::Module> launch_consumer_template(const transform::ConsumerShape& shape,
+                                                            uint32_t group_blocks, bool has_other_sites);
 // For a parent whose launches share a queue.
-std::shared_ptr<const ptx::Module> leave_chain_template(const transform::ConsumerShape& shape,
-                                                        uint32_t group_blocks);
+std::shared_ptr<const ptx::Module> launch_queue_consumer_template(const transform::ConsumerShape& shape,
+                                                                  uint32_t group_blocks);
 
 // ---- others ----
 

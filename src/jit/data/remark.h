@@ -13,7 +13,7 @@ struct SiteRemark {
   bool rewritten = false;
   std::string granularity;         // rewritten: "grid", "block", "multiblock", "warp", "promotion"
   std::string launcher;            // rewritten: "host" or "device"
-  uint32_t group_blocks = 0;       // rewritten: as in analysis::Way
+  uint32_t group_blocks = 0;       // rewritten: as in analysis::Aggregation
   std::string reason;              // left: stable short name of the reason, from analysis/facts/reasons.def
   std::string detail;              // one sentence: the deciding facts, or why the reason applies
   std::vector<std::string> notes;  // relaxations and the like

@@ -32,12 +32,12 @@ struct Request {
   std::function<std::optional<settings::Given>(std::string_view key, const std::string& parent,
                                                const std::string& child)>
       setting;
-  // Whether the caller can run variants whose queue has a size of its own (ChildQueue::feeds).
-  bool feeding = true;
-  // Whether queues may have two heads.
-  bool two_heads = true;
+  // Whether the caller can run variants whose queue has a size of its own (ChildQueue::is_work_queue).
+  bool work_queues = true;
+  // Whether queues may be double-buffered.
+  bool double_buffered = true;
   // Whether the caller can run variants of granularity warp. If not, that counts as none.
-  bool sharing = true;
+  bool warp_aggregation = true;
   // Whether the caller can run variants that take a slice (Variant::in_slices).
   bool slicing = true;
   // Whether the caller can run variants made for some blocks and grids only (Variant::block).

@@ -38,10 +38,10 @@ struct ChildQueue {
   uint32_t child_block_threads = 0;
   uint32_t child_shared_bytes = 0;  // dynamic shared memory of each child
   // How many children there will be is not known, because they launch again or because their launch stands in
-  // a loop: the queue is a KlapFeed (templates/worklist/feed.h), of a size of its own, whatever the parent's
-  // grid.
-  bool feeds = false;
-  bool two_heads = false;  // the consumer empties the queue's other head, which is the next parent's
+  // a loop: the queue is a KlapWorkQueue (templates/worklist/work_queue.h), of a size of its own, whatever
+  // the parent's grid.
+  bool is_work_queue = false;
+  bool double_buffered = false;  // the consumer empties the queue's other head, which is the next parent's
   std::vector<ChildKernel> others{};  // beside `child`, where one consumer runs several
   // One part of so many of the device is enough for the consumer, says the program's annotation; 0: it says
   // nothing. Settings win over it.
@@ -58,7 +58,7 @@ struct PromotedChain {
   std::array<uint32_t, 3> block{};  // what the program must launch it with: other launches run the original
   uint32_t shared_bytes = 0;        // dynamic; the same
   uint32_t slot_bytes = 0;          // of the ring of links (templates/promote/promote.h), per link
-  bool two_heads = false;           // each launch makes the other ring ready, which is the next one's
+  bool double_buffered = false;     // each launch makes the other ring ready, which is the next one's
 
   // Its blocks launch each other: the host launches one. The variant takes one more 8-byte parameter, how
   // many links may have blocks at a time.
@@ -88,7 +88,7 @@ struct Variant {
   std::string parent_variant;  // records instead of launching; takes one more 8-byte parameter for each queue
   Launcher launcher = Launcher::Host;
   Granularity granularity = Granularity::Grid;
-  uint32_t group_blocks = 0;  // as in analysis::Way: a queue needs counters for so many groups
+  uint32_t group_blocks = 0;  // as in analysis::Aggregation: a queue needs counters for so many groups
   uint32_t parent_param_count = 0;
   uint32_t parent_param_bytes = 0;  // end of the last original parameter
   uint32_t queue_param_offset = 0;  // of the first added parameter, in the launch buffer

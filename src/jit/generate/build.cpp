@@ -88,7 +88,7 @@ BuiltModule build(const Program& program, const Request& request, Plan& plan,
   }
   plan.remarks = remarks;
   BuiltModule out = build_with({}, program, request, plan, sites, timings);
-  plan.memory.objection = "the module does not build with it: " + problem;
+  plan.memory.rejection = "the module does not build with it: " + problem;
   return out;
 }
 

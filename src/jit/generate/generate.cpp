@@ -123,9 +123,9 @@ GeneratedUnits generate(Plan& plan, std::span<const PlannedSite> sites, const Du
     } catch (const Error& error) {
       if (error.code() == ErrorCode::Toolchain) throw;
       const bool parameter_use = error.code() == ErrorCode::Unsupported;
-      leave(plan, of_parent,
-            parameter_use ? analysis::Reason::ChildParameterUse : analysis::Reason::BuildFailed,
-            error.what());
+      reject(plan, of_parent,
+             parameter_use ? analysis::Reason::ChildParameterUse : analysis::Reason::BuildFailed,
+             error.what());
     }
   }
   GeneratedUnits generated = generator.take();

@@ -92,7 +92,7 @@ class Comparison {
 
 }  // namespace
 
-void leave_unproven_targets(const Program& program, const Request& request, Plan& plan) {
+void reject_unproven_targets(const Program& program, const Request& request, Plan& plan) {
   Comparison comparison(program, request, plan);
   const auto difference = [&](size_t unit, const ptx::Function& function) {
     const bool compare = !plan.units[unit]->made_for().empty() && !program.units[unit].cubin.empty();
@@ -103,15 +103,15 @@ void leave_unproven_targets(const Program& program, const Request& request, Plan
     std::string why = difference(sites.front().parent_unit, sites.front().parent->function);
     for (const PlannedSite& site : sites) {
       if (why.empty()) why = difference(site.child_unit, *site.child);
-      if (site.family == nullptr) continue;
-      for (const analysis::FedKernel& kernel : site.family->kernels) {
+      if (site.recursive_group == nullptr) continue;
+      for (const analysis::GroupKernel& kernel : site.recursive_group->kernels) {
         if (why.empty()) why = difference(site.child_unit, kernel.facts->function);
       }
     }
     if (why.empty()) {
       kept.insert(kept.end(), sites.begin(), sites.end());
     } else {
-      leave(plan, sites, analysis::Reason::TargetTooNew, why);
+      reject(plan, sites, analysis::Reason::TargetTooNew, why);
     }
   }
   plan.sites = std::move(kept);

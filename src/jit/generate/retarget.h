@@ -14,6 +14,6 @@ namespace klap::jit {
 // Leaves every site for which that is not shown. Does nothing, and costs nothing, where all PTX is for this
 // device. A unit without machine code has nothing to differ from. Throws Error(Toolchain) if nvJitLink is
 // missing.
-void leave_unproven_targets(const Program& program, const Request& request, Plan& plan);
+void reject_unproven_targets(const Program& program, const Request& request, Plan& plan);
 
 }  // namespace klap::jit

@@ -6,10 +6,10 @@ namespace klap::jit {
 namespace {
 
 bool applies(const SiteToOptimise& at) {
-  return at.site.options.double_buffer && at.request.two_heads && at.strategy().has_plain_host_consumer();
+  return at.site.options.double_buffer && at.request.double_buffered && at.strategy().has_plain_host_consumer();
 }
 
-void apply(SiteToOptimise& at) { at.site.shape.two_heads = true; }
+void apply(SiteToOptimise& at) { at.site.shape.double_buffered = true; }
 
 }  // namespace
 

@@ -12,7 +12,7 @@ namespace {
 bool applies(const SiteToOptimise& at) {
   const transform::ConsumerShape& shape = at.site.shape;
   return at.site.options.flatten && at.strategy().has_plain_host_consumer() && shape.packs &&
-         shape.together == analysis::Together::Threads;
+         shape.sync_scope == analysis::SyncScope::Thread;
 }
 
 void apply(SiteToOptimise& at) {
@@ -34,7 +34,7 @@ void apply(SiteToOptimise& at) {
     return;
   }
   transform::flatten(shape, *verdict.flattening);
-  shape.all_rounds = planned.options.split_all_iterations;
+  shape.split_all_iterations = planned.options.split_all_iterations;
   transform::use_threads(shape, planned.options.consumer_threads);
 }
 

@@ -23,12 +23,12 @@ void apply(SiteToOptimise& at) {
   const bool has_shared = shape.most_shared_bytes() != 0 ||
                           analysis::most_static_shared_bytes(at.child_module(), *at.site.child) != 0;
   if (at.child.has_frame || has_shared) return;
-  shape.least_blocks = transform::least_consumer_blocks(at.child.words, shape.threads(), at.request.sm);
+  shape.min_blocks_per_sm = transform::min_consumer_blocks(at.child.words, shape.threads(), at.request.sm);
 }
 
 OptimisationRemark remark(const PlannedSite& site) {
   OptimisationRemark out;
-  const uint32_t blocks = site.shape.least_blocks;
+  const uint32_t blocks = site.shape.min_blocks_per_sm;
   if (blocks != 0) out.fact = fmt::format("registers for {} blocks per SM", blocks);
   return out;
 }

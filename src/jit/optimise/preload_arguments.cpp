@@ -9,7 +9,7 @@ bool applies(const SiteToOptimise& at) {
   return at.site.options.preload_arguments && at.strategy().has_plain_host_consumer();
 }
 
-void apply(SiteToOptimise& at) { transform::hold_arguments(at.site.shape); }
+void apply(SiteToOptimise& at) { transform::preload_arguments(at.site.shape); }
 
 }  // namespace
 

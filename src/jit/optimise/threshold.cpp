@@ -1,5 +1,5 @@
 // Thresholding: children of few threads are not recorded but run by the thread that launches them
-// (analysis/optimise/own_children.h), where each launch makes one and what is launched is known to be no
+// (analysis/optimise/thresholding.h), where each launch makes one and what is launched is known to be no
 // error.
 #include <fmt/format.h>
 
@@ -17,26 +17,26 @@ void apply(SiteToOptimise& at) {
   PlannedSite& planned = at.site;
   const uint32_t threshold = *planned.options.threshold;
   if (!has_grid_of_one_row(*planned.site, planned.parent->data) || !at.has_one_row()) {
-    if (threshold != 0) planned.not_own = "its grid or block has more than one dimension";
+    if (threshold != 0) planned.not_thresholded = "its grid or block has more than one dimension";
     return;
   }
-  const analysis::OwnVerdict verdict =
-      analysis::judge_own_children(at.child_module(), *planned.child, at.child.moldable, *planned.parent,
+  const analysis::ThresholdingVerdict verdict =
+      analysis::judge_thresholding(at.child_module(), *planned.child, at.child.moldable, *planned.parent,
                                    *planned.site, at.may_run_in_place(), threshold);
-  planned.own = verdict.own;
-  planned.not_own = verdict.why_not;
+  planned.thresholding = verdict.thresholding;
+  planned.not_thresholded = verdict.why_not;
 }
 
 // Says which children are not recorded, and why no more of them.
 OptimisationRemark remark(const PlannedSite& site) {
   OptimisationRemark out;
-  if (site.own && site.own->most_threads == 0) {
+  if (site.thresholding && site.thresholding->most_threads == 0) {
     out.fact = "children without threads skipped";
-  } else if (site.own) {
+  } else if (site.thresholding) {
     out.fact = fmt::format("children of up to {} thread{} run by the launching thread",
-                           site.own->most_threads, site.own->most_threads == 1 ? "" : "s");
+                           site.thresholding->most_threads, site.thresholding->most_threads == 1 ? "" : "s");
   }
-  if (!site.not_own.empty()) out.note = "small children are not run by the launching thread: " + site.not_own;
+  if (!site.not_thresholded.empty()) out.note = "small children are not run by the launching thread: " + site.not_thresholded;
   return out;
 }
 

@@ -22,7 +22,7 @@ OptimisationRemark remark(const PlannedSite& site) {
   OptimisationRemark out;
   if (site.shape.loops.empty()) return out;
   std::vector<uint32_t> factors;
-  for (const transform::RoundsInRow& row : site.shape.loops) factors.push_back(row.rounds);
+  for (const transform::UnrolledCopy& row : site.shape.loops) factors.push_back(row.iterations);
   out.fact = fmt::format("{} unrolled {} times", factors.size() == 1 ? "a loop" : "loops",
                          fmt::join(factors, " and "));
   return out;

@@ -42,13 +42,13 @@ class Finder {
   DeviceMemory find() {
     for (size_t u = 0; u < program_.units.size(); ++u) {
       if (program_.units[u].is_device_runtime) continue;
-      std::string objection = examine(u);
-      if (!objection.empty() && out_.objection.empty())
-        out_.objection = fmt::format("{}: {}", program_.units[u].name, objection);
+      std::string rejection = examine(u);
+      if (!rejection.empty() && out_.rejection.empty())
+        out_.rejection = fmt::format("{}: {}", program_.units[u].name, rejection);
     }
-    if (out_.objection.empty() && !request_.device_runtime)
-      out_.objection = "the module is linked without the device runtime";
-    if (out_.objection.empty()) out_.objection = object_to_options();
+    if (out_.rejection.empty() && !request_.device_runtime)
+      out_.rejection = "the module is linked without the device runtime";
+    if (out_.rejection.empty()) out_.rejection = check_options();
     Hasher hasher;
     for (const size_t u : out_.units) hasher.add(program_.units[u].ptx);
     out_.tag = hasher.hex().substr(0, 8);
@@ -75,20 +75,20 @@ class Finder {
     out_.units.insert(u);
     for (const std::string_view name : kRuntimeHeapFunctions)
       out_.has_runtime = out_.has_runtime || functions.contains(std::string(name));
-    return object_to_unit(u);
+    return check_unit(u);
   }
 
   // To assembling all code of a unit that takes or frees memory anew.
-  std::string object_to_unit(size_t u) {
+  std::string check_unit(size_t u) {
     const ptx::Module& module = *plan_.units[u]->original();
     const std::string& made_for = plan_.units[u]->made_for();
     if (!made_for.empty()) return fmt::format("its PTX is for {}", made_for);
     if (module.debug && !request_.debug_units) return "it was compiled for debugging";
-    return analysis::object_to_own_memory(module);
+    return analysis::check_own_memory(module);
   }
 
   // PTX of one link shares its options (LinkPlanner), and variants of the others are PTX as well.
-  [[nodiscard]] std::string object_to_options() const {
+  [[nodiscard]] std::string check_options() const {
     const Unit* first = nullptr;
     for (const Unit& unit : program_.units) {
       if (unit.is_device_runtime) continue;
@@ -116,7 +116,7 @@ void note_device_memory(const Plan& plan, std::vector<SiteRemark>& remarks, bool
   if (memory.units.empty() || remarks.empty()) return;
   const auto rewritten = std::ranges::find(remarks, true, &SiteRemark::rewritten);
   SiteRemark& remark = rewritten == remarks.end() ? remarks.front() : *rewritten;
-  std::string why = memory.objection;
+  std::string why = memory.rejection;
   if (why.empty() && !is_built) why = "no launch of the module is rewritten";
   if (!why.empty()) {
     remark.notes.push_back("the module's device memory is not aggregated: " + why);

@@ -19,8 +19,8 @@
 namespace klap::jit {
 namespace {
 
+using analysis::Aggregation;
 using analysis::Annotation;
-using analysis::Way;
 
 // The rows of what can be annotated; null for other keys.
 const settings::Setting* find_hint(std::string_view key) {
@@ -101,7 +101,8 @@ class Reader {
       if (!find("granularity")) out.granularity = Granularity::Auto;
       if (!out.launcher_is_asked) out.launcher = Launcher::Auto;
     }
-    if (!request_.sharing && out.granularity == Granularity::Warp) out.granularity = Granularity::None;
+    if (!request_.warp_aggregation && out.granularity == Granularity::Warp)
+      out.granularity = Granularity::None;
     if (const auto* const a = annotation("pool")) out.pool = *settings::parse_blocks(a->value);
     if (const auto* const a = annotation("concurrency")) out.concurrency = *settings::parse_share(a->value);
     if (const auto* const a = annotation("pool_bytes")) out.pool_bytes = *settings::parse_size(a->value);
@@ -203,38 +204,40 @@ std::vector<SiteOptions> find_site_options(const Request& request, const analysi
 
 namespace {
 
-std::vector<Way> ways_of(const Request& request, std::span<const SiteOptions> options) {
+std::vector<Aggregation> aggregations_of(const Request& request, std::span<const SiteOptions> options) {
   const SiteOptions* const option = ruling(options);
-  if (option == nullptr) return {Way{Granularity::None, Launcher::Host}};
-  const Way warp{Granularity::Warp, Launcher::Device};
-  Way way{option->granularity, option->launcher};
-  if (way.granularity == Granularity::Warp) return {warp};
-  if (way.granularity == Granularity::Block) way.group_blocks = 1;
-  if (way.granularity == Granularity::MultiBlock) way.group_blocks = option->multiblock;
-  if (analysis::is_for_device_only(way.granularity)) {
-    way.launcher = Launcher::Device;
-    return {way};
+  if (option == nullptr) return {Aggregation{Granularity::None, Launcher::Host}};
+  const Aggregation warp{Granularity::Warp, Launcher::Device};
+  Aggregation aggregation{option->granularity, option->launcher};
+  if (aggregation.granularity == Granularity::Warp) return {warp};
+  if (aggregation.granularity == Granularity::Block) aggregation.group_blocks = 1;
+  if (aggregation.granularity == Granularity::MultiBlock) aggregation.group_blocks = option->multiblock;
+  if (analysis::is_for_device_only(aggregation.granularity)) {
+    aggregation.launcher = Launcher::Device;
+    return {aggregation};
   }
-  std::vector<Way> ways;
+  std::vector<Aggregation> aggregations;
   for (const Launcher launcher : {Launcher::Host, Launcher::Device}) {
-    if (way.launcher == Launcher::Auto || way.launcher == launcher)
-      ways.push_back({Granularity::Grid, launcher});
+    if (aggregation.launcher == Launcher::Auto || aggregation.launcher == launcher)
+      aggregations.push_back({Granularity::Grid, launcher});
   }
-  if (way.granularity == Granularity::Auto && request.sharing) ways.push_back(warp);
-  return ways;
+  if (aggregation.granularity == Granularity::Auto && request.warp_aggregation) aggregations.push_back(warp);
+  return aggregations;
 }
 
 }  // namespace
 
-std::vector<Way> ways_asked_for(const Request& request, std::span<const SiteOptions> options) {
-  std::vector<Way> ways = ways_of(request, options);
+std::vector<Aggregation> aggregations_asked_for(const Request& request,
+                                                std::span<const SiteOptions> options) {
+  std::vector<Aggregation> aggregations = aggregations_of(request, options);
   const auto any = [&](analysis::Ordering ordering) {
     return std::ranges::any_of(options,
                                [&](const SiteOptions& option) { return option.ordering == ordering; });
   };
   using enum analysis::Ordering;
-  for (Way& way : ways) way.ordering = any(Stream) ? Stream : any(Auto) ? Auto : Relaxed;
-  return ways;
+  for (Aggregation& aggregation : aggregations)
+    aggregation.ordering = any(Stream) ? Stream : any(Auto) ? Auto : Relaxed;
+  return aggregations;
 }
 
 std::vector<ProgramHint> program_hints(const Program& program, uint32_t sm) {

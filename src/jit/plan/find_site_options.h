@@ -22,6 +22,7 @@ std::vector<SiteOptions> find_site_options(const Request& request, const analysi
 
 // The ways in which the launches of a parent may go, best first. Launches for which nothing is to be done
 // (granularity none) take no part.
-std::vector<analysis::Way> ways_asked_for(const Request& request, std::span<const SiteOptions> options);
+std::vector<analysis::Aggregation> aggregations_asked_for(const Request& request,
+                                                          std::span<const SiteOptions> options);
 
 }  // namespace klap::jit

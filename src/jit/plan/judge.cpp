@@ -16,12 +16,12 @@
 
 namespace klap::jit {
 
+using analysis::Aggregation;
 using analysis::FunctionFacts;
-using analysis::Objection;
 using analysis::Reason;
+using analysis::Rejection;
 using analysis::Site;
 using analysis::StreamKind;
-using analysis::Way;
 
 namespace {
 
@@ -47,169 +47,178 @@ ChildPlace find_child(Plan& plan, const std::string& kernel, size_t parent_unit)
   return {};
 }
 
-bool is_of_feeding(const std::optional<Objection>& objection) {
-  return objection && objection->reason == Reason::ChildLaunches;
+bool is_recursion(const std::optional<Rejection>& rejection) {
+  return rejection && rejection->reason == Reason::ChildLaunches;
 }
 
-// Restricts a way to the blocks and grids in which the parent's comparisons may leave one thread.
-std::vector<Way> ways_of_one_thread(const std::vector<PlannedSite>& sites, const Way& way) {
+// Restricts an aggregation to the blocks and grids in which the parent's comparisons may leave one thread.
+std::vector<Aggregation> aggregations_of_one_thread(const std::vector<PlannedSite>& sites,
+                                                    const Aggregation& aggregation) {
   constexpr analysis::KnownExtents kOneRow = {std::nullopt, 1, 1}, kOne = {1, 1, 1};
-  Way in_row = way;
-  in_row.block = analysis::tells_threads_apart(*sites.front().parent) ? kOneRow : kOne;
+  Aggregation factor = aggregation;
+  factor.block = analysis::tells_threads_apart(*sites.front().parent) ? kOneRow : kOne;
   if (std::ranges::none_of(
           sites, [](const PlannedSite& s) { return analysis::stream_kind(*s.site) == StreamKind::Tail; }))
-    return {in_row};
-  in_row.grid = kOneRow;
-  Way of_block = in_row;
+    return {factor};
+  factor.grid = kOneRow;
+  Aggregation of_block = factor;
   of_block.grid = kOne;
-  return {in_row, of_block};
+  return {factor, of_block};
 }
 
-// Says that the objection is to the queue, and that the queue is needed because the order matters.
-Objection not_kept(const PlannedSite& site, Objection objection) {
-  objection.detail += fmt::format("; the order must be kept: {}", site.order.why);
-  return objection;
+// Says that the rejection is to the queue, and that the queue is needed because the order matters.
+Rejection not_kept(const PlannedSite& site, Rejection rejection) {
+  rejection.detail += fmt::format("; the order must be kept: {}", site.order.why);
+  return rejection;
 }
 
 }  // namespace
 
-std::vector<std::optional<Objection>> SiteJudge::judge(std::vector<PlannedSite>& sites,
-                                                       const std::vector<Way>& ways) {
-  const auto is_objection = [](const std::optional<Objection>& o) { return o.has_value(); };
-  std::vector<std::optional<Objection>> objections;
-  for (const Way& way : ways) {
-    objections = judge_in_any_block(sites, way);
-    const bool is_taken = strategy_of(way).is_immediate() ? !std::ranges::all_of(objections, is_objection)
-                                                          : std::ranges::none_of(objections, is_objection);
+std::vector<std::optional<Rejection>> SiteJudge::judge(std::vector<PlannedSite>& sites,
+                                                       const std::vector<Aggregation>& aggregations) {
+  const auto is_rejection = [](const std::optional<Rejection>& o) { return o.has_value(); };
+  std::vector<std::optional<Rejection>> rejections;
+  for (const Aggregation& aggregation : aggregations) {
+    rejections = judge_in_any_block(sites, aggregation);
+    const bool is_taken = strategy_of(aggregation).is_immediate()
+                              ? !std::ranges::all_of(rejections, is_rejection)
+                              : std::ranges::none_of(rejections, is_rejection);
     for (size_t i = 0; i < sites.size(); ++i) {
-      if (objections[i]) sites[i].refused.emplace_back(way, *objections[i]);
+      if (rejections[i]) sites[i].refused.emplace_back(aggregation, *rejections[i]);
     }
     if (is_taken) break;
   }
   for (size_t i = 0; i < sites.size(); ++i) {
-    if (objections[i]) objections[i] = sites[i].refused.front().second;
+    if (rejections[i]) rejections[i] = sites[i].refused.front().second;
   }
-  return objections;
+  return rejections;
 }
 
 // Children that launch are no reason by themselves where one consumer might run them: then it is what
 // stands against another site that keeps it from being asked for.
 void SiteJudge::blame_others(const std::vector<PlannedSite>& sites,
-                             std::vector<std::optional<Objection>>& objections) const {
-  if (!may_feed(sites.front().way) || sites.front().way.chains) return;
-  if (!std::ranges::any_of(objections, [](const auto& o) { return o && !is_of_feeding(o); })) return;
+                             std::vector<std::optional<Rejection>>& rejections) const {
+  if (!may_run_worklist(sites.front().aggregation) || sites.front().aggregation.has_loop_queue) return;
+  if (!std::ranges::any_of(rejections, [](const auto& o) { return o && !is_recursion(o); })) return;
   for (size_t i = 0; i < sites.size(); ++i) {
-    if (!sites[i].way.feeds && is_of_feeding(objections[i])) objections[i].reset();
+    if (!sites[i].aggregation.is_recursive && is_recursion(rejections[i])) rejections[i].reset();
   }
 }
 
-bool SiteJudge::may_feed(const Way& way) const {
-  return request_.feeding && way.granularity == Granularity::Grid && way.launcher == Launcher::Host;
+bool SiteJudge::may_run_worklist(const Aggregation& aggregation) const {
+  return request_.work_queues && aggregation.granularity == Granularity::Grid &&
+         aggregation.launcher == Launcher::Host;
 }
 
 // One way, in any block that the host may launch the parent in; where that stands against it because
 // several threads may launch, in those in which they may not. If it cannot be taken, what stands against it
 // even there.
-std::vector<std::optional<Objection>> SiteJudge::judge_in_any_block(std::vector<PlannedSite>& sites,
-                                                                    const Way& way) {
-  const auto of_threads = [](const std::optional<Objection>& o) {
+std::vector<std::optional<Rejection>> SiteJudge::judge_in_any_block(std::vector<PlannedSite>& sites,
+                                                                    const Aggregation& aggregation) {
+  const auto of_threads = [](const std::optional<Rejection>& o) {
     return o && (o->reason == Reason::OrderKept || o->reason == Reason::StreamUnsupported);
   };
-  std::vector<std::optional<Objection>> objections = judge_all(sites, way);
-  if (strategy_of(way).is_immediate() || !request_.blocks || std::ranges::none_of(objections, of_threads))
-    return objections;
-  for (const Way& of_one_thread : ways_of_one_thread(sites, way)) {
-    objections = judge_all(sites, of_one_thread);
-    if (std::ranges::none_of(objections, [](const auto& o) { return o.has_value(); })) break;
+  std::vector<std::optional<Rejection>> rejections = judge_all(sites, aggregation);
+  if (strategy_of(aggregation).is_immediate() || !request_.blocks ||
+      std::ranges::none_of(rejections, of_threads))
+    return rejections;
+  for (const Aggregation& of_one_thread : aggregations_of_one_thread(sites, aggregation)) {
+    rejections = judge_all(sites, of_one_thread);
+    if (std::ranges::none_of(rejections, [](const auto& o) { return o.has_value(); })) break;
   }
-  return objections;
+  return rejections;
 }
 
-std::vector<std::optional<Objection>> SiteJudge::judge_all(std::vector<PlannedSite>& sites, const Way& way) {
-  std::vector<std::optional<Objection>> objections;
+std::vector<std::optional<Rejection>> SiteJudge::judge_all(std::vector<PlannedSite>& sites,
+                                                           const Aggregation& aggregation) {
+  std::vector<std::optional<Rejection>> rejections;
   for (PlannedSite& site : sites) {
-    site.way = site.options.granularity == Granularity::None ? Way{Granularity::None, Launcher::Host} : way;
-    objections.push_back(judge_way(site));
+    site.aggregation = site.options.granularity == Granularity::None
+                           ? Aggregation{Granularity::None, Launcher::Host}
+                           : aggregation;
+    rejections.push_back(judge_aggregation(site));
   }
-  judge_feeding(sites, objections);
-  judge_chaining(sites, objections);
-  order_.judge(sites, objections, [this](std::vector<PlannedSite>& kept) { return keep_order(kept); });
-  blame_others(sites, objections);
-  if (!strategy_of(way).is_immediate()) add_mutual_objections(sites, objections);
-  return objections;
+  judge_recursion(sites, rejections);
+  judge_loops(sites, rejections);
+  order_.judge(sites, rejections, [this](std::vector<PlannedSite>& kept) { return keep_order(kept); });
+  blame_others(sites, rejections);
+  if (!strategy_of(aggregation).is_immediate()) add_mutual_rejections(sites, rejections);
+  return rejections;
 }
 
 // ---- the order of a block's launches ----
 
 // One queue in which each launch knows the one before it; what stands against that.
-std::optional<Objection> SiteJudge::keep_order(std::vector<PlannedSite>& sites) {
-  if (!request_.feeding) {
-    return Objection{Reason::OrderKept, sites.front().order.why};
+std::optional<Rejection> SiteJudge::keep_order(std::vector<PlannedSite>& sites) {
+  if (!request_.work_queues) {
+    return Rejection{Reason::OrderKept, sites.front().order.why};
   }
-  for (PlannedSite& site : sites) site.way.chains = site.way.keeps_order = true;
+  for (PlannedSite& site : sites) site.aggregation.has_loop_queue = site.aggregation.keeps_order = true;
   for (PlannedSite& site : sites) {
-    if (auto objection = judge_way(site)) return not_kept(sites.front(), std::move(*objection));
+    if (auto rejection = judge_aggregation(site)) return not_kept(sites.front(), std::move(*rejection));
   }
-  if (auto objection = judge_loop_launches(plan_, sites))
-    return not_kept(sites.front(), std::move(*objection));
+  if (auto rejection = judge_loop_launches(plan_, sites))
+    return not_kept(sites.front(), std::move(*rejection));
   return std::nullopt;
 }
 
 // A thread's launches keep their order only if all are deferred, or none.
-void SiteJudge::add_mutual_objections(const std::vector<PlannedSite>& sites,
-                                      std::vector<std::optional<Objection>>& objections) {
+void SiteJudge::add_mutual_rejections(const std::vector<PlannedSite>& sites,
+                                      std::vector<std::optional<Rejection>>& rejections) {
   if (sites.size() < 2) return;
-  const auto left = std::ranges::find_if(objections, [](const auto& o) { return o.has_value(); });
-  std::optional<Objection> mutual;
-  if (left != objections.end()) {
-    const PlannedSite& site = sites[static_cast<size_t>(left - objections.begin())];
-    mutual = Objection{Reason::SeveralSites,
+  const auto left = std::ranges::find_if(rejections, [](const auto& o) { return o.has_value(); });
+  std::optional<Rejection> mutual;
+  if (left != rejections.end()) {
+    const PlannedSite& site = sites[static_cast<size_t>(left - rejections.begin())];
+    mutual = Rejection{Reason::SeveralSites,
                        fmt::format("the launch at {} is left ({})", ptx::place(site.site->position),
                                    to_string((*left)->reason))};
   } else if (strategy_of(sites.front()).needs_queue_order()) {
-    mutual = analysis::order_sites(*sites.front().parent, order_.of(sites)).objection;
+    mutual = analysis::order_sites(*sites.front().parent, order_.of(sites)).rejection;
   }
-  for (auto& objection : objections) {
-    if (!objection) objection = mutual;
+  for (auto& rejection : rejections) {
+    if (!rejection) rejection = mutual;
   }
 }
 
-// Children that launch need a consumer that feeds itself, and then all children of the parent have that
+// Children that launch need a persistent consumer, and then all children of the parent have that
 // one: where nothing else stands against its sites.
-void SiteJudge::judge_feeding(std::vector<PlannedSite>& sites,
-                              std::vector<std::optional<Objection>>& objections) const {
-  if (!may_feed(sites.front().way)) return;
-  if (std::ranges::none_of(objections, is_of_feeding) ||
-      std::ranges::any_of(objections, [](const auto& o) { return o && !is_of_feeding(o); }))
+void SiteJudge::judge_recursion(std::vector<PlannedSite>& sites,
+                                std::vector<std::optional<Rejection>>& rejections) const {
+  if (!may_run_worklist(sites.front().aggregation)) return;
+  if (std::ranges::none_of(rejections, is_recursion) ||
+      std::ranges::any_of(rejections, [](const auto& o) { return o && !is_recursion(o); }))
     return;
-  const analysis::FamilyVerdict verdict = judge_worklist(plan_, sites);
+  const analysis::RecursiveGroupVerdict verdict = judge_worklist(plan_, sites);
   for (size_t i = 0; i < sites.size(); ++i) {
-    if (objections[i] || verdict.family) objections[i] = verdict.objection;
-    if (!verdict.family) continue;
-    sites[i].way.feeds = true;
-    sites[i].family = verdict.family;
+    if (rejections[i] || verdict.recursive_group) rejections[i] = verdict.rejection;
+    if (!verdict.recursive_group) continue;
+    sites[i].aggregation.is_recursive = true;
+    sites[i].recursive_group = verdict.recursive_group;
     sites[i].shape = worklist_shape(sites, sites[i]);
   }
 }
 
 // Launches in loops need a queue of a size of its own, and then all launches of the parent share it: where
 // nothing else stands against them. What such a loop may hold looks like waiting to launches before it.
-void SiteJudge::judge_chaining(std::vector<PlannedSite>& sites,
-                               std::vector<std::optional<Objection>>& objections) {
-  const auto in_loop = [](const std::optional<Objection>& o) { return o && o->reason == Reason::SiteInLoop; };
-  const auto other = [&](const std::optional<Objection>& o) {
+void SiteJudge::judge_loops(std::vector<PlannedSite>& sites,
+                            std::vector<std::optional<Rejection>>& rejections) {
+  const auto in_loop = [](const std::optional<Rejection>& o) { return o && o->reason == Reason::SiteInLoop; };
+  const auto other = [&](const std::optional<Rejection>& o) {
     return o && !in_loop(o) && o->reason != Reason::ParentWaits;
   };
-  const Way& way = sites.front().way;
-  if (!request_.feeding || strategy_of(way).is_immediate() || way.granularity == Granularity::None) return;
-  if (std::ranges::none_of(objections, in_loop) || std::ranges::any_of(objections, other)) return;
+  const Aggregation& aggregation = sites.front().aggregation;
+  if (!request_.work_queues || strategy_of(aggregation).is_immediate() ||
+      aggregation.granularity == Granularity::None)
+    return;
+  if (std::ranges::none_of(rejections, in_loop) || std::ranges::any_of(rejections, other)) return;
   for (size_t i = 0; i < sites.size(); ++i) {
-    sites[i].way.chains = true;
-    objections[i] = judge_way(sites[i]);
+    sites[i].aggregation.has_loop_queue = true;
+    rejections[i] = judge_aggregation(sites[i]);
   }
-  if (std::ranges::any_of(objections, [](const auto& o) { return o.has_value(); })) return;
-  const std::optional<Objection> objection = judge_loop_launches(plan_, sites);
-  if (objection) std::ranges::fill(objections, objection);
+  if (std::ranges::any_of(rejections, [](const auto& o) { return o.has_value(); })) return;
+  const std::optional<Rejection> rejection = judge_loop_launches(plan_, sites);
+  if (rejection) std::ranges::fill(rejections, rejection);
 }
 
 // Relocatable code keeps the functions that other units might call.
@@ -220,7 +229,7 @@ bool SiteJudge::is_never_called(size_t unit, const ptx::Function& f) const {
   if (!callers.calls.empty() || !callers.address_place.empty()) return false;
   // Its callers may call a copy of it instead (transform/text/inliner.h).
   const auto is_called_copy = [&](const ptx::Function& other) {
-    return other.name.starts_with(f.name + "$") && !plan_.units[unit]->is_written_out(other);
+    return other.name.starts_with(f.name + "$") && !plan_.units[unit]->is_expanded(other);
   };
   if (std::ranges::any_of(module.functions, is_called_copy)) return false;
   const auto names_it = [&](const auto& other) {
@@ -231,32 +240,32 @@ bool SiteJudge::is_never_called(size_t unit, const ptx::Function& f) const {
   return f.linkage == ptx::Linkage::Internal || std::ranges::none_of(plan_.units, names_it);
 }
 
-std::optional<Objection> SiteJudge::judge_way(PlannedSite& planned) {
+std::optional<Rejection> SiteJudge::judge_aggregation(PlannedSite& planned) {
   const FunctionFacts& parent = *planned.parent;
   const Site& s = *planned.site;
-  if (planned.way.granularity == Granularity::None)
-    return Objection{Reason::ConfigNone, "granularity none for this parent"};
+  if (planned.aggregation.granularity == Granularity::None)
+    return Rejection{Reason::ConfigNone, "granularity none for this parent"};
   if (is_never_called(planned.parent_unit, parent.function)) {
-    return Objection{Reason::NeverCalled,
+    return Rejection{Reason::NeverCalled,
                      fmt::format("no code here calls {}; it stays where all its calls were inlined",
                                  parent.function.name)};
   }
-  if (auto objection = analysis::object_to_unit(parent.module, request_.debug_units)) return objection;
-  if (auto objection = analysis::object_to_parent(parent, s, planned.way)) return objection;
+  if (auto rejection = analysis::check_unit(parent.module, request_.debug_units)) return rejection;
+  if (auto rejection = analysis::check_parent(parent, s, planned.aggregation)) return rejection;
   const ChildPlace child = find_child(plan_, s.callee, planned.parent_unit);
   if (child.function == nullptr)
-    return Objection{Reason::ChildNotFound, s.callee + " is defined in no unit's PTX"};
+    return Rejection{Reason::ChildNotFound, s.callee + " is defined in no unit's PTX"};
   planned.child_unit = child.unit;
   planned.child = child.function;
   const ptx::Module& module = *plan_.units[child.unit]->module();
-  auto objection = analysis::object_to_unit(module, request_.debug_units);
-  if (!objection) objection = analysis::object_to_child(module, *child.function, parent, s, planned.way);
-  if (!objection) objection = strategy_of(planned).check(module, planned);
-  if (objection) {
+  auto rejection = analysis::check_unit(module, request_.debug_units);
+  if (!rejection) rejection = analysis::check_child(module, *child.function, parent, s, planned.aggregation);
+  if (!rejection) rejection = strategy_of(planned).check(module, planned);
+  if (rejection) {
     // The remark stands at the parent: places in another unit must say so. Arguments are the parent's.
-    if (child.unit != planned.parent_unit && objection->reason != Reason::ArgumentMismatch)
-      objection->detail += ", in " + plan_.units[child.unit]->unit().name;
-    return objection;
+    if (child.unit != planned.parent_unit && rejection->reason != Reason::ArgumentMismatch)
+      rejection->detail += ", in " + plan_.units[child.unit]->unit().name;
+    return rejection;
   }
   return strategy_of(planned).make_shape(module, planned);
 }

@@ -24,28 +24,28 @@ class SiteJudge {
   // Returns what stands against each site. Launches that are deferred keep their order only if all of a
   // parent's are, so such a way is taken if it suits all sites; immediate launches may be any of them. A site
   // that is left is left for what stands against the first way: later ones only make up for it.
-  std::vector<std::optional<analysis::Objection>> judge(std::vector<PlannedSite>& sites,
-                                                        const std::vector<analysis::Way>& ways);
+  std::vector<std::optional<analysis::Rejection>> judge(
+      std::vector<PlannedSite>& sites, const std::vector<analysis::Aggregation>& aggregations);
 
   // Gives the sites one queue in which each launch knows the one before it; returns what stands against that.
-  std::optional<analysis::Objection> keep_order(std::vector<PlannedSite>& sites);
+  std::optional<analysis::Rejection> keep_order(std::vector<PlannedSite>& sites);
 
   // The order in which the queues of the sites are to be run. Where no launch is deferred or all are put into
   // one queue, any order will do.
   std::vector<const analysis::Site*> queue_order(const std::vector<PlannedSite>& planned);
 
  private:
-  using Objections = std::vector<std::optional<analysis::Objection>>;
+  using Rejections = std::vector<std::optional<analysis::Rejection>>;
 
-  void blame_others(const std::vector<PlannedSite>& sites, Objections& objections) const;
-  [[nodiscard]] bool may_feed(const analysis::Way& way) const;
-  Objections judge_in_any_block(std::vector<PlannedSite>& sites, const analysis::Way& way);
-  Objections judge_all(std::vector<PlannedSite>& sites, const analysis::Way& way);
-  void add_mutual_objections(const std::vector<PlannedSite>& sites, Objections& objections);
-  void judge_feeding(std::vector<PlannedSite>& sites, Objections& objections) const;
-  void judge_chaining(std::vector<PlannedSite>& sites, Objections& objections);
+  void blame_others(const std::vector<PlannedSite>& sites, Rejections& rejections) const;
+  [[nodiscard]] bool may_run_worklist(const analysis::Aggregation& aggregation) const;
+  Rejections judge_in_any_block(std::vector<PlannedSite>& sites, const analysis::Aggregation& aggregation);
+  Rejections judge_all(std::vector<PlannedSite>& sites, const analysis::Aggregation& aggregation);
+  void add_mutual_rejections(const std::vector<PlannedSite>& sites, Rejections& rejections);
+  void judge_recursion(std::vector<PlannedSite>& sites, Rejections& rejections) const;
+  void judge_loops(std::vector<PlannedSite>& sites, Rejections& rejections);
   [[nodiscard]] bool is_never_called(size_t unit, const ptx::Function& f) const;
-  std::optional<analysis::Objection> judge_way(PlannedSite& planned);
+  std::optional<analysis::Rejection> judge_aggregation(PlannedSite& planned);
 
   Plan& plan_;
   const Request& request_;

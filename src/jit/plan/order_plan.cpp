@@ -8,21 +8,22 @@
 
 namespace klap::jit {
 
+using analysis::Aggregation;
 using analysis::FunctionFacts;
-using analysis::Objection;
 using analysis::OrderVerdict;
 using analysis::Reason;
-using analysis::Way;
+using analysis::Rejection;
 
 const analysis::LaunchOrder* OrderPlanner::of(const std::vector<PlannedSite>& sites) {
   const PlannedSite& any = sites.front();
-  if (any.way.ordering == analysis::Ordering::Relaxed) return nullptr;
+  if (any.aggregation.ordering == analysis::Ordering::Relaxed) return nullptr;
   if (std::ranges::any_of(sites, [](const PlannedSite& s) { return s.child == nullptr; })) return nullptr;
-  const auto [known, is_new] = orders_.try_emplace({any.parent.get(), any.way.block});
+  const auto [known, is_new] = orders_.try_emplace({any.parent.get(), any.aggregation.block});
   if (is_new) {
     std::vector<analysis::LaunchedChild> launches;
     for (const PlannedSite& site : sites) launches.push_back({site.site, facts_of(site)});
-    known->second = std::make_unique<analysis::LaunchOrder>(*any.parent, std::move(launches), any.way.block);
+    known->second =
+        std::make_unique<analysis::LaunchOrder>(*any.parent, std::move(launches), any.aggregation.block);
   }
   return known->second.get();
 }
@@ -36,23 +37,24 @@ std::shared_ptr<const FunctionFacts> OrderPlanner::facts_of(const PlannedSite& s
 
 // The launches of a block's threads into its NULL stream may overlap if that is proven or tolerated.
 // Otherwise they keep their order.
-void OrderPlanner::judge(std::vector<PlannedSite>& sites, std::vector<std::optional<Objection>>& objections,
+void OrderPlanner::judge(std::vector<PlannedSite>& sites, std::vector<std::optional<Rejection>>& rejections,
                          const KeepOrder& keep) {
-  const Way way = sites.front().way;
-  if (way.granularity == Granularity::None || way.ordering == analysis::Ordering::Relaxed) return;
+  const Aggregation aggregation = sites.front().aggregation;
+  if (aggregation.granularity == Granularity::None || aggregation.ordering == analysis::Ordering::Relaxed)
+    return;
   const Strategy& strategy = strategy_of(sites.front());
-  if (strategy.is_immediate()) return judge_order_of_warps(sites, objections);
+  if (strategy.is_immediate()) return judge_order_of_warps(sites, rejections);
   if (const OrderVerdict* const known = strategy.known_order(sites.front())) {
     if (!has_conditions_allowed(known->conditions))
-      std::ranges::fill(objections, Objection{Reason::OrderKept, "it rests on how the parent is launched"});
+      std::ranges::fill(rejections, Rejection{Reason::OrderKept, "it rests on how the parent is launched"});
     for (PlannedSite& site : sites) site.order = *strategy.known_order(site);
     return;
   }
-  if (std::ranges::any_of(objections, [](const auto& o) { return o.has_value(); })) return;
+  if (std::ranges::any_of(rejections, [](const auto& o) { return o.has_value(); })) return;
   const bool one_queue = !strategy.needs_queue_order();
   std::optional<OrderVerdict> kept;
-  for (const analysis::KnownExtents& block : blocks_to_try(sites, way)) {
-    for (PlannedSite& site : sites) site.way.block = block;
+  for (const analysis::KnownExtents& block : blocks_to_try(sites, aggregation)) {
+    for (PlannedSite& site : sites) site.aggregation.block = block;
     OrderVerdict verdict = order_in_queues(sites, one_queue);
     if (verdict.order != analysis::Order::Kept) {
       for (PlannedSite& site : sites) site.order = verdict;
@@ -61,17 +63,17 @@ void OrderPlanner::judge(std::vector<PlannedSite>& sites, std::vector<std::optio
     if (!kept) kept = std::move(verdict);
   }
   for (PlannedSite& site : sites) {
-    site.way.block = way.block;
+    site.aggregation.block = aggregation.block;
     site.order = {analysis::Order::Kept, kept->why, {}};
   }
-  if (const auto objection = keep(sites)) std::ranges::fill(objections, objection);
+  if (const auto rejection = keep(sites)) std::ranges::fill(rejections, rejection);
 }
 
 // Blocks in which fewer threads share a place: in any, in those of two dimensions and in rows.
 std::vector<analysis::KnownExtents> OrderPlanner::blocks_to_try(const std::vector<PlannedSite>& sites,
-                                                                const Way& way) const {
-  std::vector<analysis::KnownExtents> out = {way.block};
-  if (!request_.blocks || way.block != analysis::KnownExtents{}) return out;
+                                                                const Aggregation& aggregation) const {
+  std::vector<analysis::KnownExtents> out = {aggregation.block};
+  if (!request_.blocks || aggregation.block != analysis::KnownExtents{}) return out;
   if (!analysis::tells_threads_apart(*sites.front().parent)) {
     out.push_back({1, 1, 1});
   } else {
@@ -88,23 +90,23 @@ OrderVerdict OrderPlanner::order_in_queues(const std::vector<PlannedSite>& sites
   if (order == nullptr) return verdict;
   for (size_t a = 0; a < sites.size(); ++a) {
     for (size_t b = a; b < sites.size(); ++b) {
-      OrderVerdict pair = within(order->of_pair(a, b), sites.front().way);
+      OrderVerdict pair = within(order->of_pair(a, b), sites.front().aggregation);
       // Queues are run one after another.
       if (!one_queue && a != b && pair.order == analysis::Order::Kept) continue;
       verdict.add(pair);
     }
   }
   if (one_queue || verdict.order == analysis::Order::Kept) return verdict;
-  const auto objection = analysis::order_sites(*sites.front().parent, order).objection;
-  if (objection) verdict.add({analysis::Order::Kept, objection->detail, {}});
+  const auto rejection = analysis::order_sites(*sites.front().parent, order).rejection;
+  if (rejection) verdict.add({analysis::Order::Kept, rejection->detail, {}});
   return verdict;
 }
 
 // The verdict under the ordering of `way`. It becomes Kept if that ordering tolerates nothing, or if its
 // conditions cannot be checked.
-OrderVerdict OrderPlanner::within(OrderVerdict verdict, const Way& way) const {
+OrderVerdict OrderPlanner::within(OrderVerdict verdict, const Aggregation& aggregation) const {
   const bool is_strict =
-      way.ordering == analysis::Ordering::Stream && verdict.order == analysis::Order::Tolerated;
+      aggregation.ordering == analysis::Ordering::Stream && verdict.order == analysis::Order::Tolerated;
   if (is_strict || !has_conditions_allowed(verdict.conditions)) verdict.order = analysis::Order::Kept;
   return verdict;
 }
@@ -114,28 +116,29 @@ bool OrderPlanner::has_conditions_allowed(const analysis::OrderConditions& condi
 
 // Lanes of a warp that arrive together share a launch: their children overlap.
 void OrderPlanner::judge_order_of_warps(std::vector<PlannedSite>& sites,
-                                        std::vector<std::optional<Objection>>& objections) {
-  if (std::ranges::all_of(objections, [](const auto& o) { return o.has_value(); })) return;
-  const Way way = sites.front().way;
-  for (const analysis::KnownExtents& block : blocks_to_try(sites, way)) {
-    for (PlannedSite& site : sites) site.way.block = block;
-    if (order_of_warps(sites, objections, false)) return;
+                                        std::vector<std::optional<Rejection>>& rejections) {
+  if (std::ranges::all_of(rejections, [](const auto& o) { return o.has_value(); })) return;
+  const Aggregation aggregation = sites.front().aggregation;
+  for (const analysis::KnownExtents& block : blocks_to_try(sites, aggregation)) {
+    for (PlannedSite& site : sites) site.aggregation.block = block;
+    if (order_of_warps(sites, rejections, false)) return;
   }
-  for (PlannedSite& site : sites) site.way.block = way.block;
-  order_of_warps(sites, objections, true);
+  for (PlannedSite& site : sites) site.aggregation.block = aggregation.block;
+  order_of_warps(sites, rejections, true);
 }
 
 // False, and nothing is changed unless `objects`, where some site's lanes must not share.
 bool OrderPlanner::order_of_warps(std::vector<PlannedSite>& sites,
-                                  std::vector<std::optional<Objection>>& objections, bool objects) {
+                                  std::vector<std::optional<Rejection>>& rejections, bool objects) {
   OrderVerdict all;
   for (size_t i = 0; i < sites.size(); ++i) {
-    if (objections[i]) continue;
-    analysis::LaunchOrder order(*sites[i].parent, {{sites[i].site, facts_of(sites[i])}}, sites[i].way.block);
-    const OrderVerdict verdict = within(order.of_pair(0, 0), sites[i].way);
+    if (rejections[i]) continue;
+    analysis::LaunchOrder order(*sites[i].parent, {{sites[i].site, facts_of(sites[i])}},
+                                sites[i].aggregation.block);
+    const OrderVerdict verdict = within(order.of_pair(0, 0), sites[i].aggregation);
     if (verdict.order == analysis::Order::Kept) {
       if (!objects) return false;
-      objections[i] = Objection{Reason::OrderKept, verdict.why};
+      rejections[i] = Rejection{Reason::OrderKept, verdict.why};
     } else {
       all.add(verdict);
     }

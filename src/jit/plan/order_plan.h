@@ -24,11 +24,11 @@ class OrderPlanner {
   OrderPlanner(Plan& plan, const Request& request) : plan_(plan), request_(request) {}
 
   // Gives the sites of a parent one queue that keeps their order; what stands against that.
-  using KeepOrder = std::function<std::optional<analysis::Objection>(std::vector<PlannedSite>& sites)>;
+  using KeepOrder = std::function<std::optional<analysis::Rejection>(std::vector<PlannedSite>& sites)>;
 
-  // Decides over the sites of one parent, which all go the same way: each gets its verdict, and an objection
+  // Decides over the sites of one parent, which all go the same way: each gets its verdict, and a rejection
   // where its launches can neither overlap nor be kept in order.
-  void judge(std::vector<PlannedSite>& sites, std::vector<std::optional<analysis::Objection>>& objections,
+  void judge(std::vector<PlannedSite>& sites, std::vector<std::optional<analysis::Rejection>>& rejections,
              const KeepOrder& keep);
 
   // The facts about each pair of a parent's launches. Null if the ordering is relaxed or a child is unknown.
@@ -39,15 +39,16 @@ class OrderPlanner {
 
  private:
   std::shared_ptr<const analysis::FunctionFacts> facts_of(const PlannedSite& site);
-  [[nodiscard]] std::vector<analysis::KnownExtents> blocks_to_try(const std::vector<PlannedSite>& sites,
-                                                                  const analysis::Way& way) const;
+  [[nodiscard]] std::vector<analysis::KnownExtents> blocks_to_try(
+      const std::vector<PlannedSite>& sites, const analysis::Aggregation& aggregation) const;
   analysis::OrderVerdict order_in_queues(const std::vector<PlannedSite>& sites, bool one_queue);
-  [[nodiscard]] analysis::OrderVerdict within(analysis::OrderVerdict verdict, const analysis::Way& way) const;
+  [[nodiscard]] analysis::OrderVerdict within(analysis::OrderVerdict verdict,
+                                              const analysis::Aggregation& aggregation) const;
   [[nodiscard]] bool has_conditions_allowed(const analysis::OrderConditions& conditions) const;
   void judge_order_of_warps(std::vector<PlannedSite>& sites,
-                            std::vector<std::optional<analysis::Objection>>& objections);
+                            std::vector<std::optional<analysis::Rejection>>& rejections);
   bool order_of_warps(std::vector<PlannedSite>& sites,
-                      std::vector<std::optional<analysis::Objection>>& objections, bool objects);
+                      std::vector<std::optional<analysis::Rejection>>& rejections, bool objects);
 
   Plan& plan_;
   const Request& request_;

@@ -24,8 +24,8 @@ namespace {
 
 using analysis::FunctionFacts;
 using analysis::LaunchNames;
-using analysis::Objection;
 using analysis::Reason;
+using analysis::Rejection;
 using analysis::Site;
 
 class Planner {
@@ -50,7 +50,7 @@ class Planner {
     for (const ptx::Function& f : module->functions) {
       if (!f.is_definition || !analysis::may_launch(*module, f, names)) continue;
       // Its launches are those of the kernels that call it.
-      if (plan_.units[index]->is_written_out(f)) continue;
+      if (plan_.units[index]->is_expanded(f)) continue;
       auto facts = std::make_shared<FunctionFacts>(*module, f);
       if (!facts->sites.empty()) parent(index, facts);
     }
@@ -80,22 +80,22 @@ class Planner {
       });
     }
     if (promote(planned)) return;
-    const std::vector<std::optional<Objection>> objections =
-        judge_.judge(planned, ways_asked_for(request_, options));
-    const bool rewritten = !std::ranges::all_of(objections, [](const auto& o) { return o.has_value(); });
+    const std::vector<std::optional<Rejection>> rejections =
+        judge_.judge(planned, aggregations_asked_for(request_, options));
+    const bool rewritten = !std::ranges::all_of(rejections, [](const auto& o) { return o.has_value(); });
     if (rewritten && request_.slicing) find_slices(planned);
     if (rewritten) keep_launches(planned);
     for (size_t i = 0; i < planned.size(); ++i) {
-      if (objections[i]) continue;
+      if (rejections[i]) continue;
       SiteToOptimise site{plan_, request_, planned[i], child_of(planned[i]),
                           [&] { return may_run_in_place(planned, planned[i]); }};
       optimise(site);
     }
-    for (size_t i = 0; i < planned.size(); ++i) add_remark(planned[i], objections[i]);
+    for (size_t i = 0; i < planned.size(); ++i) add_remark(planned[i], rejections[i]);
     if (!rewritten) return;
     for (const Site* s : judge_.queue_order(planned)) {
       const auto site = std::ranges::find(planned, s, &PlannedSite::site);
-      if (!objections[static_cast<size_t>(site - planned.begin())]) plan_.sites.push_back(*site);
+      if (!rejections[static_cast<size_t>(site - planned.begin())]) plan_.sites.push_back(*site);
     }
     keep_order_otherwise(planned);
   }
@@ -126,8 +126,8 @@ class Planner {
       planned.parent = parent;
       planned.site = &parent->sites[static_cast<size_t>(site.site - site.parent->sites.data())];
       planned.options = site.options;
-      planned.way = site.way;
-      planned.way.block = planned.way.grid = {};
+      planned.aggregation = site.aggregation;
+      planned.aggregation.block = planned.aggregation.grid = {};
       planned.child = site.child;
       planned.child_unit = site.child_unit;
       planned.is_second = true;
@@ -139,8 +139,9 @@ class Planner {
 
   static bool has_conditions(const PlannedSite& site) {
     const analysis::OrderConditions& conditions = site.order.conditions;
-    const bool of_sizes = std::ranges::any_of(site.way.block, [](const auto& e) { return e.has_value(); }) ||
-                          std::ranges::any_of(site.way.grid, [](const auto& e) { return e.has_value(); });
+    const bool of_sizes =
+        std::ranges::any_of(site.aggregation.block, [](const auto& e) { return e.has_value(); }) ||
+        std::ranges::any_of(site.aggregation.grid, [](const auto& e) { return e.has_value(); });
     return of_sizes || conditions.several_blocks || !conditions.apart.empty();
   }
 
@@ -150,11 +151,11 @@ class Planner {
     const SiteOptions& options = site.options;
     if (!request_.promoting || !launches_itself(*site.parent)) return false;
     if (options.promotion == "none" || options.granularity == Granularity::None) return false;
-    if (analysis::object_to_unit(site.parent->module, request_.debug_units)) return false;
+    if (analysis::check_unit(site.parent->module, request_.debug_units)) return false;
     PromotionVerdict verdict = plan_promotion(*site.parent, options, request_.sm);
     if (!verdict.promotion) {
-      site.options.notes.push_back(fmt::format("not promoted: {}: {}", to_string(verdict.objection->reason),
-                                               verdict.objection->detail));
+      site.options.notes.push_back(fmt::format("not promoted: {}: {}", to_string(verdict.rejection->reason),
+                                               verdict.rejection->detail));
       return false;
     }
     site.promotion = std::move(verdict.promotion);
@@ -169,7 +170,7 @@ class Planner {
   static void find_slices(std::vector<PlannedSite>& sites) {
     const PlannedSite& any = sites.front();
     if (!strategy_of(any).has_queue_per_site()) return;
-    const auto whole = analysis::object_to_slices(*any.parent);
+    const auto whole = analysis::check_slices(*any.parent);
     for (PlannedSite& site : sites) {
       site.in_slices = !whole;
       site.whole = whole.value_or("");
@@ -187,12 +188,12 @@ class Planner {
   // Queues of several sites keep an order by being run one after another. So a child that is run in place is
   // early unless its queue is the first one.
   bool may_run_in_place(const std::vector<PlannedSite>& all, const PlannedSite& planned) {
-    if (planned.way.ordering == analysis::Ordering::Relaxed) return true;
+    if (planned.aggregation.ordering == analysis::Ordering::Relaxed) return true;
     if (planned.order.order == analysis::Order::Kept) return false;
     return judge_.queue_order(all).front() == planned.site;
   }
 
-  void add_remark(const PlannedSite& planned, const std::optional<Objection>& objection) {
+  void add_remark(const PlannedSite& planned, const std::optional<Rejection>& rejection) {
     SiteRemark remark;
     remark.unit = plan_.units[planned.parent_unit]->unit().name;
     remark.parent = planned.parent->function.name;
@@ -201,10 +202,10 @@ class Planner {
     remark.column = planned.site->position.column;
     remark.notes = planned.options.notes;
     note_function(remark, planned);
-    if (objection) {
-      remark.reason = to_string(objection->reason);
-      remark.detail = objection->detail;
-      note_other_ways(remark, planned);
+    if (rejection) {
+      remark.reason = to_string(rejection->reason);
+      remark.detail = rejection->detail;
+      note_other_aggregations(remark, planned);
     } else {
       accept(remark, planned);
       dump(Pass::Plan, planned.remark, remark.parent, [&] { return describe(planned); });
@@ -231,8 +232,8 @@ class Planner {
   void accept(SiteRemark& remark, const PlannedSite& planned) {
     remark.rewritten = true;
     remark.granularity = strategy_of(planned).granularity(planned);
-    remark.launcher = to_string(planned.way.launcher);
-    remark.group_blocks = planned.way.group_blocks;
+    remark.launcher = to_string(planned.aggregation.launcher);
+    remark.group_blocks = planned.aggregation.group_blocks;
     describe_rewritten(remark, planned, [&] { return child_of(planned).moldable.yes(); });
     note_target(remark, planned.parent_unit);
     if (planned.child_unit != planned.parent_unit) note_target(remark, planned.child_unit);

@@ -18,10 +18,10 @@
 namespace klap::jit {
 namespace {
 
-using analysis::Objection;
+using analysis::Aggregation;
+using analysis::Rejection;
 using analysis::Site;
 using analysis::StreamKind;
-using analysis::Way;
 
 // "NULL stream"; all of them where the stream depends on a condition.
 std::string stream_of_remark(const Site& site) {
@@ -33,7 +33,7 @@ std::string stream_of_remark(const Site& site) {
       return "per-thread stream";
     case StreamKind::FireAndForget:
       return "fire-and-forget stream";
-    case StreamKind::Own:
+    case StreamKind::Private:
       return "private stream";
     case StreamKind::Tail:
       return "tail-launch stream";
@@ -53,9 +53,9 @@ std::string arguments_text(const PlannedSite& planned) {
                      all == 1 ? "" : "s", to_string(group));
 }
 
-std::string not_over_text(const Way& way, const Objection& objection) {
-  return fmt::format("not over the {}: {}: {}", to_string(way.granularity), to_string(objection.reason),
-                     objection.detail);
+std::string not_over_text(const Aggregation& aggregation, const Rejection& rejection) {
+  return fmt::format("not over the {}: {}: {}", to_string(aggregation.granularity),
+                     to_string(rejection.reason), rejection.detail);
 }
 
 std::string memory_text(const analysis::HostMemory& memory) {
@@ -106,7 +106,7 @@ void note_order(SiteRemark& remark, const PlannedSite& planned) {
   const bool is_alone = by_one && planned.parent->sites.size() == 1;
   if (analysis::stream_kind(*planned.site) == StreamKind::Null) {
     remark.notes.push_back(is_alone ? "order proven: one thread of a block launches"
-                           : planned.way.ordering == analysis::Ordering::Relaxed
+                           : planned.aggregation.ordering == analysis::Ordering::Relaxed
                                ? "order relaxed: launches of different threads of a block may overlap"
                                : order_text(planned));
   }
@@ -114,16 +114,18 @@ void note_order(SiteRemark& remark, const PlannedSite& planned) {
   if (!note.empty()) remark.notes.push_back(std::move(note));
 }
 
-// Why it is not the first of the wished ways. Reasons that two ways have in common are said once.
+// Why it is not the first aggregation that was asked for. Reasons that two of them have in common are said
+// once.
 void note_refused(SiteRemark& remark, const PlannedSite& planned) {
-  for (const auto& [way, objection] : planned.refused) {
-    const bool is_launcher = way.granularity == planned.way.granularity;
-    // If the grid has two launchers, only the first one's objection is noted, because the other can do less.
-    const bool is_said = !is_launcher && way.granularity == planned.refused.front().first.granularity &&
-                         &objection != &planned.refused.front().second;
+  for (const auto& [aggregation, rejection] : planned.refused) {
+    const bool is_launcher = aggregation.granularity == planned.aggregation.granularity;
+    // If the grid has two launchers, only the first one's rejection is noted, because the other can do less.
+    const bool is_said = !is_launcher &&
+                         aggregation.granularity == planned.refused.front().first.granularity &&
+                         &rejection != &planned.refused.front().second;
     if (is_said) continue;
-    const std::string note = is_launcher ? "the host cannot launch the children: " + objection.detail
-                                         : not_over_text(way, objection);
+    const std::string note = is_launcher ? "the host cannot launch the children: " + rejection.detail
+                                         : not_over_text(aggregation, rejection);
     if (std::ranges::find(remark.notes, note) == remark.notes.end()) remark.notes.push_back(note);
   }
 }
@@ -131,7 +133,8 @@ void note_refused(SiteRemark& remark, const PlannedSite& planned) {
 // A launcher that the granularity does not leave to anyone.
 void note_launcher(SiteRemark& remark, const PlannedSite& planned) {
   if (!planned.options.launcher_is_asked || planned.options.launcher != Launcher::Host) return;
-  if (planned.way.launcher == Launcher::Host || planned.way.granularity == Granularity::Grid) return;
+  if (planned.aggregation.launcher == Launcher::Host || planned.aggregation.granularity == Granularity::Grid)
+    return;
   remark.notes.push_back(fmt::format(
       "launcher host is ignored: at granularity {} threads of the parent launch", remark.granularity));
 }
@@ -154,12 +157,12 @@ void note_threads(SiteRemark& remark, const PlannedSite& planned) {
 }
 
 // In which blocks and grids the host must launch the parent.
-void note_sizes(SiteRemark& remark, const Way& way) {
-  if (!way.block[2]) return;
-  const char* const block = !way.block[1] ? "layer" : !way.block[0] ? "row" : "thread";
-  const char* const grid = !way.grid[1]  ? "blocks"
-                           : way.grid[0] ? "a grid of one block"
-                                         : "a grid of one row, in blocks";
+void note_sizes(SiteRemark& remark, const Aggregation& aggregation) {
+  if (!aggregation.block[2]) return;
+  const char* const block = !aggregation.block[1] ? "layer" : !aggregation.block[0] ? "row" : "thread";
+  const char* const grid = !aggregation.grid[1]  ? "blocks"
+                           : aggregation.grid[0] ? "a grid of one block"
+                                                 : "a grid of one row, in blocks";
   remark.notes.push_back(fmt::format("where the host launches the parent in {} of one {}", grid, block));
 }
 
@@ -213,18 +216,18 @@ void describe_rewritten(SiteRemark& remark, const PlannedSite& planned,
   }
   note_threads(remark, planned);
   std::ranges::move(strategy.notes(planned), std::back_inserter(remark.notes));
-  note_sizes(remark, planned.way);
+  note_sizes(remark, planned.aggregation);
   if (!planned.whole.empty()) remark.notes.push_back("its grid is launched as a whole: " + planned.whole);
 }
 
-// Notes the objections to ways of another granularity, which would have replaced the first way.
-void note_other_ways(SiteRemark& remark, const PlannedSite& planned) {
+// Notes the rejections to ways of another granularity, which would have replaced the first way.
+void note_other_aggregations(SiteRemark& remark, const PlannedSite& planned) {
   if (planned.refused.empty()) return;
   const auto& [first, why] = planned.refused.front();
-  for (const auto& [way, objection] : planned.refused) {
-    if (way.granularity == first.granularity) continue;
-    if (objection.reason == why.reason && objection.detail == why.detail) continue;
-    remark.notes.push_back(not_over_text(way, objection));
+  for (const auto& [aggregation, rejection] : planned.refused) {
+    if (aggregation.granularity == first.granularity) continue;
+    if (rejection.reason == why.reason && rejection.detail == why.detail) continue;
+    remark.notes.push_back(not_over_text(aggregation, rejection));
   }
 }
 

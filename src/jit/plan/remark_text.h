@@ -13,8 +13,8 @@ namespace klap::jit {
 void describe_rewritten(SiteRemark& remark, const PlannedSite& planned,
                         const std::function<bool()>& is_moldable);
 
-// Adds notes to the remark of a rejected site: the objections to ways of another granularity, which would
+// Adds notes to the remark of a rejected site: the rejections to ways of another granularity, which would
 // have replaced the first one.
-void note_other_ways(SiteRemark& remark, const PlannedSite& planned);
+void note_other_aggregations(SiteRemark& remark, const PlannedSite& planned);
 
 }  // namespace klap::jit

@@ -11,9 +11,9 @@ struct DeviceMemory {
   std::set<size_t> units;    // that mention the functions
   bool has_runtime = false;  // cudaMalloc or cudaFree among them
   std::string tag;           // of the module, in the names of its functions
-  std::string objection;     // why it is not done; empty if it is
+  std::string rejection;     // why it is not done; empty if it is
 
-  [[nodiscard]] bool is_aggregated() const { return !units.empty() && objection.empty(); }
+  [[nodiscard]] bool is_aggregated() const { return !units.empty() && rejection.empty(); }
   // The unit's code goes into the link as PTX.
   [[nodiscard]] bool changes(size_t unit) const { return is_aggregated() && units.contains(unit); }
 };

@@ -90,7 +90,7 @@ const ptx::Module* ParsedUnit::module() {
   return &*inlined_;
 }
 
-bool ParsedUnit::is_written_out(const ptx::Function& function) {
+bool ParsedUnit::is_expanded(const ptx::Function& function) {
   if (!inlined_ || function.kind == ptx::FunctionKind::Entry) return false;
   if (!in_use_) in_use_ = analysis::functions_in_use(*inlined_);
   return !in_use_->contains(function.name);

@@ -1,4 +1,4 @@
-// The units of a program as they are analysed: parsed, and with what hides launches written out.
+// The units of a program as they are analysed: parsed, and with what hides launches expanded.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace klap::jit {
 // the device's: the assembler will find what needs the other one, and retarget.h what it may mean.
 //
 // What is analysed, and what variants are made from, is the unit with computations moved out of calls' scopes
-// (analysis/inline/sunk_computations.h), with copies of large arguments written out
+// (analysis/inline/sunk_computations.h), with copies of large arguments expanded
 // (analysis/inline/copy_loops.h), and then some called functions in its kernels (analysis/inline/inlining.h).
 // What stands for the program's own code is the unit as it is.
 class ParsedUnit {
@@ -36,14 +36,14 @@ class ParsedUnit {
   // The original with its copy loops unrolled and its calls inlined; the original itself if it has neither.
   [[nodiscard]] const ptx::Module* module();
   // True for a function of module() that no code of the unit gets to any more.
-  [[nodiscard]] bool is_written_out(const ptx::Function& function);
+  [[nodiscard]] bool is_expanded(const ptx::Function& function);
   // The target that the PTX was made for, where it is read as PTX for another one; else empty.
   [[nodiscard]] const std::string& made_for() const { return made_for_; }
 
  private:
   // The original with what its calls' scopes compute in front of them; itself where they compute nothing.
   const ptx::Module& lifted();
-  // lifted() with copies written out.
+  // lifted() with copies expanded.
   const ptx::Module& unrolled();
 
   const Unit& unit_;

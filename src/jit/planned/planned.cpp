@@ -30,7 +30,7 @@ void add_note(SiteRemark& remark, const std::string& text) {
   if (std::ranges::find(remark.notes, text) == remark.notes.end()) remark.notes.push_back(text);
 }
 
-void leave(Plan& plan, std::span<const PlannedSite> sites, Reason reason, const std::string& detail) {
+void reject(Plan& plan, std::span<const PlannedSite> sites, Reason reason, const std::string& detail) {
   for (const PlannedSite& site : sites) {
     SiteRemark& remark = plan.remarks[site.remark];
     if (site.is_second) {

@@ -11,9 +11,9 @@
 #include "analysis/facts/facts.h"
 #include "analysis/facts/granularity.h"
 #include "analysis/facts/rejection.h"
-#include "analysis/legality/chaining.h"
-#include "analysis/legality/feeding.h"
-#include "analysis/optimise/own_children.h"
+#include "analysis/legality/loop_launches.h"
+#include "analysis/legality/recursion.h"
+#include "analysis/optimise/thresholding.h"
 #include "analysis/promotion/promotion.h"
 #include "jit/data/remark.h"
 #include "jit/data/request.h"
@@ -33,24 +33,26 @@ struct PlannedPromotion {
   std::vector<std::string> notes;  // on what stands against better modes
 };
 
-// A site that will be rewritten. Where launches are put off, all sites of a parent are, or none.
+// A site that will be rewritten. Where launches are deferred, all sites of a parent are, or none.
 struct PlannedSite {
   size_t remark = 0;  // into Plan::remarks
   size_t parent_unit = 0, child_unit = 0;
   std::shared_ptr<analysis::FunctionFacts> parent;  // keeps the facts alive
   const analysis::Site* site = nullptr;
   const ptx::Function* child = nullptr;
-  std::shared_ptr<const analysis::Family> family;    // that one consumer runs (way.feeds)
-  std::shared_ptr<const analysis::Chained> chained;  // the same (way.chains)
+  std::shared_ptr<const analysis::RecursiveGroup>
+      recursive_group;  // that one consumer runs (aggregation.is_recursive)
+  std::shared_ptr<const analysis::LoopLaunches> loop_launches;  // the same (aggregation.has_loop_queue)
   SiteOptions options;
   // Then nothing below says anything, and the kernel has no other site.
   std::shared_ptr<const PlannedPromotion> promotion;
-  analysis::Way way;
+  analysis::Aggregation aggregation;
   // Whether launches of different threads of a block may overlap, and what decided that.
   analysis::OrderVerdict order;
   // The variant is for launches for which the parent's first one is not made: it keeps the order.
   bool is_second = false;
-  std::vector<std::pair<analysis::Way, analysis::Objection>> refused;  // ways that would have been preferred
+  std::vector<std::pair<analysis::Aggregation, analysis::Rejection>>
+      refused;  // ways that would have been preferred
   transform::ConsumerShape shape;
   // The parent's variant can be launched in slices of its grid (analysis/legality/slicing.h); equal for all
   // its sites.
@@ -59,10 +61,10 @@ struct PlannedSite {
   // Launches of sizes that may be refused are left to the program's own calls; equal for all sites of the
   // parent.
   bool keeps_launches = false;
-  std::optional<analysis::OwnChildren> own;  // those that are not recorded
-  std::string not_own;                       // why no more of them
-  std::string not_flat;                      // why its children do not run thread by thread, where they might
-  std::string not_packed;                    // why blocks of one warp have a consumer block each
+  std::optional<analysis::Thresholding> thresholding;  // those that are not recorded
+  std::string not_thresholded;                         // why no more of them
+  std::string not_flat;    // why its children do not run thread by thread, where they might
+  std::string not_packed;  // why blocks of one warp have a consumer block each
 };
 
 struct Plan {
@@ -84,7 +86,7 @@ bool have_grids_of_one_row(std::span<const PlannedSite> sites);
 void add_note(SiteRemark& remark, const std::string& text);
 
 // Turns the planned sites of one parent into sites that are left, with a reason.
-void leave(Plan& plan, std::span<const PlannedSite> sites, analysis::Reason reason,
-           const std::string& detail);
+void reject(Plan& plan, std::span<const PlannedSite> sites, analysis::Reason reason,
+            const std::string& detail);
 
 }  // namespace klap::jit

@@ -8,8 +8,8 @@ namespace {
 // Conditions on a launch under which the variant is right.
 void add_conditions(Variant& v, const PlannedSite& site) {
   for (size_t axis = 0; axis < v.block.size(); ++axis) {
-    v.block.at(axis) = site.way.block.at(axis).value_or(0);
-    v.grid.at(axis) = site.way.grid.at(axis).value_or(0);
+    v.block.at(axis) = site.aggregation.block.at(axis).value_or(0);
+    v.grid.at(axis) = site.aggregation.grid.at(axis).value_or(0);
   }
   v.several_blocks = site.order.conditions.several_blocks;
   for (const auto& [a, b] : site.order.conditions.apart)
@@ -28,9 +28,9 @@ Variant aggregated_variant(const PlannedSite& site, const std::string& name) {
   Variant v;
   v.parent = site.parent->function.name;
   v.parent_variant = name;
-  v.launcher = site.way.launcher;
-  v.granularity = site.way.granularity;
-  v.group_blocks = site.way.group_blocks;
+  v.launcher = site.aggregation.launcher;
+  v.granularity = site.aggregation.granularity;
+  v.group_blocks = site.aggregation.group_blocks;
   add_conditions(v, site);
   v.parent_waits = analysis::waits_for_others(*site.parent).has_value();
   return v;

@@ -6,7 +6,7 @@
 
 namespace klap::jit {
 
-std::optional<analysis::Objection> DeviceGrid::make_shape(const ptx::Module& child_module,
+std::optional<analysis::Rejection> DeviceGrid::make_shape(const ptx::Module& child_module,
                                                           PlannedSite& site) const {
   make_shape_of(child_module, site, true);
   return std::nullopt;
@@ -16,7 +16,7 @@ SiteTemplates DeviceGrid::templates(const PlannedSite& site, bool has_other_site
   SiteTemplates out;
   out.site = record(site, false);
   out.kernel = exact_consumer_template(site.shape);
-  out.launch = leave_template(site.shape, site.way.group_blocks, has_other_sites);
+  out.launch = launch_consumer_template(site.shape, site.aggregation.group_blocks, has_other_sites);
   return out;
 }
 
@@ -34,7 +34,7 @@ transform::Generated DeviceGrid::parent(const ParentSites& of, const std::string
 }
 
 std::string DeviceGrid::run_text(const PlannedSite& site) const {
-  return "an exact grid " + launching_thread_text(site.way);
+  return "an exact grid " + launching_thread_text(site.aggregation);
 }
 
 std::string DeviceGrid::fixed_block_text() const { return "the consumer's blocks are the children's"; }

@@ -12,7 +12,7 @@ namespace klap::jit {
 class DeviceGrid : public QueuePerSite {
  public:
   [[nodiscard]] std::string_view name() const override { return "device-grid"; }
-  [[nodiscard]] std::optional<analysis::Objection> make_shape(const ptx::Module& child_module,
+  [[nodiscard]] std::optional<analysis::Rejection> make_shape(const ptx::Module& child_module,
                                                               PlannedSite& site) const override;
   [[nodiscard]] SiteTemplates templates(const PlannedSite& site, bool has_other_sites) const override;
   [[nodiscard]] std::string consumer_name(const Plan& plan, const PlannedSite& site) const override;

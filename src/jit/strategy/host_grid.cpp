@@ -11,15 +11,15 @@
 namespace klap::jit {
 namespace {
 
-using analysis::Objection;
+using analysis::Rejection;
 
-std::string_view together_text(analysis::Together together) {
-  switch (together) {
-    case analysis::Together::Threads:
+std::string_view sync_text(analysis::SyncScope sync_scope) {
+  switch (sync_scope) {
+    case analysis::SyncScope::Thread:
       return "";
-    case analysis::Together::Warps:
+    case analysis::SyncScope::Warp:
       return " in full warps";
-    case analysis::Together::Blocks:
+    case analysis::SyncScope::Block:
       return " with a barrier after each";
   }
   return "";
@@ -30,7 +30,7 @@ class HostGrid final : public QueuePerSite {
   [[nodiscard]] std::string_view name() const override { return "host-grid"; }
   [[nodiscard]] bool has_plain_host_consumer() const override { return true; }
 
-  [[nodiscard]] std::optional<Objection> make_shape(const ptx::Module& child_module,
+  [[nodiscard]] std::optional<Rejection> make_shape(const ptx::Module& child_module,
                                                     PlannedSite& site) const override {
     make_shape_of(child_module, site, false);
     site.shape.awaits_parent = analysis::may_start_early(child_module, *site.child);
@@ -61,8 +61,8 @@ class HostGrid final : public QueuePerSite {
   [[nodiscard]] std::string run_text(const PlannedSite& site) const override {
     const transform::ConsumerShape& shape = site.shape;
     if (shape.blocks_differ()) return fmt::format("run warp by warp, {} to a consumer block", shape.pack);
-    return fmt::format("{} to a consumer block{}{}", shape.pack, together_text(shape.together),
-                       early_exit_text(shape.may_leave));
+    return fmt::format("{} to a consumer block{}{}", shape.pack, sync_text(shape.sync_scope),
+                       early_exit_text(shape.may_exit));
   }
 };
 

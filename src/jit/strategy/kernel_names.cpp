@@ -18,8 +18,8 @@ std::string block_tag(const transform::ConsumerShape& shape) {
 }
 
 // Granularity and launcher in a variant's name: "grid", "grid_device", "block", "multi16", "warp".
-std::string way_tag(const analysis::Way& way) {
-  switch (way.granularity) {
+std::string aggregation_tag(const analysis::Aggregation& aggregation) {
+  switch (aggregation.granularity) {
     case Granularity::None:
     case Granularity::Grid:
     case Granularity::Auto:
@@ -29,9 +29,9 @@ std::string way_tag(const analysis::Way& way) {
     case Granularity::Block:
       return "block";
     case Granularity::MultiBlock:
-      return fmt::format("multi{}", way.group_blocks);
+      return fmt::format("multi{}", aggregation.group_blocks);
   }
-  return way.launcher == Launcher::Device ? "grid_device" : "grid";
+  return aggregation.launcher == Launcher::Device ? "grid_device" : "grid";
 }
 
 }  // namespace
@@ -41,8 +41,8 @@ std::string unit_tag(const Plan& plan, size_t unit) {
 }
 
 std::string variant_name(const Plan& plan, const PlannedSite& site) {
-  return fmt::format("{}$klap_{}{}_{}", site.parent->function.name, way_tag(site.way),
-                     site.way.keeps_order ? "_kept" : "", unit_tag(plan, site.parent_unit));
+  return fmt::format("{}$klap_{}{}_{}", site.parent->function.name, aggregation_tag(site.aggregation),
+                     site.aggregation.keeps_order ? "_kept" : "", unit_tag(plan, site.parent_unit));
 }
 
 std::string one_child_name(const Plan& plan, const PlannedSite& site, std::string_view kind,
@@ -57,13 +57,13 @@ std::string layout_tag(const transform::RecordLayout& layout) {
 }
 
 std::string occupancy_tag(const transform::ConsumerShape& shape) {
-  return shape.least_blocks == 0 ? "" : fmt::format("_least{}", shape.least_blocks);
+  return shape.min_blocks_per_sm == 0 ? "" : fmt::format("_min{}", shape.min_blocks_per_sm);
 }
 
 std::string optimisations_tag(const transform::ConsumerShape& shape) {
-  std::string text = shape.two_heads ? "" : "_onehead";
-  if (shape.held_words != 0) text += "_held";
-  for (const transform::RoundsInRow& row : shape.loops) text += fmt::format("_row{}", row.rounds);
+  std::string text = shape.double_buffered ? "" : "_singlebuffer";
+  if (shape.preloaded_words != 0) text += "_preloaded";
+  for (const transform::UnrolledCopy& row : shape.loops) text += fmt::format("_unrolled{}", row.iterations);
   return text + occupancy_tag(shape);
 }
 

@@ -4,25 +4,25 @@
 #include <fmt/ranges.h>
 
 #include "analysis/facts/launch_shape.h"
-#include "analysis/legality/chaining.h"
+#include "analysis/legality/loop_launches.h"
 #include "jit/compile/templates.h"
 #include "jit/strategy/kernel_names.h"
 #include "jit/strategy/recorded.h"
 #include "support/hash.h"
 #include "transform/aggregate/aggregate.h"
-#include "transform/aggregate/chain.h"
 #include "transform/aggregate/consumer.h"
+#include "transform/aggregate/loop_launches.h"
 
 namespace klap::jit {
 
-using analysis::Objection;
 using analysis::Reason;
+using analysis::Rejection;
 
 namespace {
 
 // The launches that share a queue because some of them stand in a loop.
 std::string queue_text(const PlannedSite& planned) {
-  const size_t sites = planned.parent->sites.size(), kernels = planned.chained->kernels.size();
+  const size_t sites = planned.parent->sites.size(), kernels = planned.loop_launches->kernels.size();
   if (sites == 1) return "in a loop";
   if (kernels == 1) return fmt::format("one queue for {} launches in and beside a loop", sites);
   return fmt::format("one queue for {} launches in and beside a loop, of {} kernels or blocks", sites,
@@ -30,14 +30,14 @@ std::string queue_text(const PlannedSite& planned) {
 }
 
 // True if some launches have an order, so that each record names the one before it.
-bool is_in_order(const PlannedSite& site) { return site.shape.chain == transform::Chain::InOrder; }
+bool is_in_order(const PlannedSite& site) { return site.shape.loop_queue == transform::LoopQueue::InOrder; }
 
 std::string_view kind_of(const PlannedSite& site) { return is_in_order(site) ? "ordered" : "loop"; }
 
 // Names a consumer of several kernels.
 std::string several_kernels_name(const Plan& plan, const PlannedSite& site) {
   Hasher kernels;
-  for (const transform::FedBody& body : site.shape.bodies)
+  for (const transform::ConsumerBody& body : site.shape.bodies)
     kernels.add(fmt::format("{} {}", body.kernel->name, fmt::join(body.block, "x")));
   return fmt::format("{}$klap_{}_{}_{}{}", site.shape.bodies.front().kernel->name, kind_of(site),
                      unit_tag(plan, site.child_unit), kernels.hex().substr(0, 8),
@@ -50,22 +50,23 @@ class LoopLaunches final : public CommonQueue {
   // There is only one queue.
   [[nodiscard]] bool needs_queue_order() const override { return false; }
 
-  [[nodiscard]] std::optional<Objection> check(const ptx::Module& child_module,
+  [[nodiscard]] std::optional<Rejection> check(const ptx::Module& child_module,
                                                const PlannedSite& site) const override {
-    return analysis::object_to_chaining(child_module, *site.child, *site.parent, *site.site, site.way);
+    return analysis::check_loop_launch(child_module, *site.child, *site.parent, *site.site, site.aggregation);
   }
 
   [[nodiscard]] SiteTemplates templates(const PlannedSite& site, bool /*has_other_sites*/) const override {
-    const uint32_t group_blocks = site.way.group_blocks;
+    const uint32_t group_blocks = site.aggregation.group_blocks;
     SiteTemplates out;
     if (is_in_order(site)) {
-      out.site = chain_record_template(site.shape, group_blocks);
+      out.site = loop_record_template(site.shape, group_blocks);
       out.kernel = ordered_consumer_template(site.shape);
     } else {
-      out.site = feed_record_template(site.shape, group_blocks, false);
+      out.site = worklist_record_template(site.shape, group_blocks, false);
       out.kernel = loop_consumer_template(site.shape);
     }
-    if (site.way.launcher == Launcher::Device) out.launch = leave_chain_template(site.shape, group_blocks);
+    if (site.aggregation.launcher == Launcher::Device)
+      out.launch = launch_queue_consumer_template(site.shape, group_blocks);
     return out;
   }
 
@@ -91,9 +92,10 @@ class LoopLaunches final : public CommonQueue {
     if (templates.launch != nullptr) launch.emplace(device_launch(of.plan, any, templates));
     const transform::DeviceLaunch* const by_device = launch ? &*launch : nullptr;
     if (is_in_order(any))
-      return transform::chaining_parent(*any.parent, *any.chained, *templates.site, name, lines, by_device);
-    return transform::feeding_parent(*any.parent, any.chained->targets, *templates.site, name, lines,
-                                     by_device);
+      return transform::loop_launches_parent(*any.parent, *any.loop_launches, *templates.site, name, lines,
+                                             by_device);
+    return transform::worklist_parent(*any.parent, any.loop_launches->targets, *templates.site, name, lines,
+                                      by_device);
   }
 
   [[nodiscard]] Variant variant(const Plan& plan, std::span<const PlannedSite> sites,
@@ -105,13 +107,15 @@ class LoopLaunches final : public CommonQueue {
 
   [[nodiscard]] std::string run_text(const PlannedSite& site) const override {
     const bool by_thread =
-        analysis::order_scope(*site.parent, *site.site, site.way) == analysis::OrderScope::Thread;
+        analysis::order_scope(*site.parent, *site.site, site.aggregation) == analysis::OrderScope::Thread;
     const auto number = static_cast<size_t>(site.site - site.parent->sites.data());
     return fmt::format(
         "{}, {}{}{}", queue_text(site),
         by_thread ? "a thread's children run one after another" : "a child block to a consumer block",
-        early_exit_text(site.shape.bodies.at(site.chained->targets.at(number)).may_leave),
-        site.way.launcher == Launcher::Host ? "" : ", in a consumer " + launching_thread_text(site.way));
+        early_exit_text(site.shape.bodies.at(site.loop_launches->targets.at(number)).may_exit),
+        site.aggregation.launcher == Launcher::Host
+            ? ""
+            : ", in a consumer " + launching_thread_text(site.aggregation));
   }
 
   [[nodiscard]] uint32_t shared_bytes(const PlannedSite& site) const override {
@@ -126,7 +130,7 @@ class LoopLaunches final : public CommonQueue {
  protected:
   // The first kernel is the queue's child.
   [[nodiscard]] ChildQueue queue(const Plan& plan, const PlannedSite& site) const override {
-    const std::vector<transform::FedBody>& bodies = site.shape.bodies;
+    const std::vector<transform::ConsumerBody>& bodies = site.shape.bodies;
     ChildQueue queue = CommonQueue::queue(plan, site);
     queue.child = bodies.front().kernel->name;
     queue.child_block_threads = bodies.front().threads();
@@ -137,7 +141,7 @@ class LoopLaunches final : public CommonQueue {
 
  private:
   static bool may_refuse(const PlannedSite& site) {
-    return site.chained->may_refuse(site.way.group_blocks != 0);
+    return site.loop_launches->may_refuse(site.aggregation.group_blocks != 0);
   }
 };
 
@@ -148,24 +152,24 @@ const Strategy& loop_launches_strategy() {
   return strategy;
 }
 
-std::optional<Objection> judge_loop_launches(const Plan& plan, std::vector<PlannedSite>& sites) {
+std::optional<Rejection> judge_loop_launches(const Plan& plan, std::vector<PlannedSite>& sites) {
   const PlannedSite& any = sites.front();
   std::vector<const ptx::Function*> children;
   for (const PlannedSite& site : sites) {
     children.push_back(site.child);
     if (site.child_unit == any.child_unit) continue;
-    return Objection{Reason::SeveralSites,
+    return Rejection{Reason::SeveralSites,
                      fmt::format("launched in and beside a loop, {} and {} are defined in different units",
                                  any.child->name, site.child->name)};
   }
   const ptx::Module& module = *plan.units[any.child_unit]->module();
-  const auto chained =
-      std::make_shared<const analysis::Chained>(analysis::chain_of(*any.parent, children, any.way));
-  if (auto objection = analysis::object_to_sharing_queue(module, *any.parent, *chained)) return objection;
+  const auto loop_launches = std::make_shared<const analysis::LoopLaunches>(
+      analysis::loop_launches_of(*any.parent, children, any.aggregation));
+  if (auto rejection = analysis::check_common_queue(module, *any.parent, *loop_launches)) return rejection;
   const transform::ConsumerShape shape =
-      transform::chain_shape(module, *chained, have_grids_of_one_row(sites));
+      transform::loop_consumer_shape(module, *loop_launches, have_grids_of_one_row(sites));
   for (PlannedSite& site : sites) {
-    site.chained = chained;
+    site.loop_launches = loop_launches;
     site.shape = shape;
   }
   return std::nullopt;

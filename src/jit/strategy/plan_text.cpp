@@ -7,10 +7,10 @@
 namespace klap::jit {
 
 std::string group_lines(const PlannedSite& site) {
-  std::string text = fmt::format("  granularity      {}\n", to_string(site.way.granularity));
-  text += fmt::format("  launcher         {}\n", to_string(site.way.launcher));
-  if (site.way.group_blocks != 0)
-    text += fmt::format("  group            {} of the parent's blocks\n", site.way.group_blocks);
+  std::string text = fmt::format("  granularity      {}\n", to_string(site.aggregation.granularity));
+  text += fmt::format("  launcher         {}\n", to_string(site.aggregation.launcher));
+  if (site.aggregation.group_blocks != 0)
+    text += fmt::format("  group            {} of the parent's blocks\n", site.aggregation.group_blocks);
   return text;
 }
 
@@ -31,10 +31,10 @@ std::string consumer_lines(const PlannedSite& site) {
   return text;
 }
 
-std::string kernel_lines(const analysis::Family& family) {
+std::string kernel_lines(const analysis::RecursiveGroup& recursive_group) {
   std::string kernels;
-  for (size_t i = 0; i < family.kernels.size(); ++i) {
-    const analysis::FedKernel& kernel = family.kernels[i];
+  for (size_t i = 0; i < recursive_group.kernels.size(); ++i) {
+    const analysis::GroupKernel& kernel = recursive_group.kernels[i];
     kernels += fmt::format("  runs kernel {}    {}, in {}\n", i, both_names(kernel.facts->function.name),
                            kernel.has_constant_block() ? fmt::format("blocks of {} threads", kernel.threads())
                                                        : "blocks that follow the parent's");

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analysis/legality/feeding.h"
+#include "analysis/legality/recursion.h"
 #include "jit/planned/planned.h"
 
 namespace klap::jit {
@@ -15,7 +15,7 @@ std::string group_lines(const PlannedSite& site);
 std::string consumer_lines(const PlannedSite& site);
 
 // The kernels of a recursive group, by number.
-std::string kernel_lines(const analysis::Family& family);
+std::string kernel_lines(const analysis::RecursiveGroup& recursive_group);
 
 // How many children one launch of a warp can have.
 std::string lane_lines(const transform::ConsumerShape& shape);

@@ -55,7 +55,7 @@ class Promotion final : public Strategy {
     v.parent_param_bytes = parent.parameter_bytes;
     v.queue_param_offset = transform::queue_parameter_offset(parent);
     v.promoted = PromotedChain{promotion.shape.name(), promotion.chain->block, promotion.chain->shared_bytes,
-                               promotion.shape.slot_bytes, promotion.shape.two_heads};
+                               promotion.shape.slot_bytes, promotion.shape.double_buffered};
     v.pool_bytes = site.options.pool_bytes;
     v.pool = site.options.pool;
     v.concurrency = site.options.concurrency;

@@ -18,7 +18,7 @@ using analysis::ChainFacts;
 using analysis::FunctionFacts;
 using analysis::LinkArgument;
 using analysis::LinkCondition;
-using analysis::Objection;
+using analysis::Rejection;
 using transform::PromotionMode;
 
 constexpr std::array kModes = {PromotionMode::LookBack, PromotionMode::Overlapped, PromotionMode::Aggregated};
@@ -119,7 +119,7 @@ void add_batches(const FunctionFacts& kernel, PlannedPromotion& promotion) {
   }
   if (promotion.shape.batch == 1) {
     promotion.notes.push_back("each block takes one link at a time: " +
-                              (verdict.batching ? "several would be too large a kernel" : verdict.objection));
+                              (verdict.batching ? "several would be too large a kernel" : verdict.rejection));
   }
 }
 
@@ -132,13 +132,13 @@ bool launches_itself(const FunctionFacts& kernel) {
 }
 
 PromotionVerdict plan_promotion(std::shared_ptr<const ChainFacts> chain, const std::string& promotion) {
-  if (const auto objection = object_to_mode(*chain, PromotionMode::Aggregated))
-    return {nullptr, Objection{analysis::Reason::ArgumentMismatch, *objection}};
+  if (const auto rejection = check_mode(*chain, PromotionMode::Aggregated))
+    return {nullptr, Rejection{analysis::Reason::ArgumentMismatch, *rejection}};
   auto out = std::make_shared<PlannedPromotion>();
   const auto* const first = std::ranges::find(kModes, best_mode_of(promotion));
   for (const PromotionMode mode : std::span(first, kModes.end())) {
-    if (const auto objection = object_to_mode(*chain, mode)) {
-      out->notes.push_back(fmt::format("not {}: {}", mode_text(mode), *objection));
+    if (const auto rejection = check_mode(*chain, mode)) {
+      out->notes.push_back(fmt::format("not {}: {}", mode_text(mode), *rejection));
       continue;
     }
     out->shape = promoted_shape(*chain, mode, launches_links(promotion));
@@ -150,13 +150,13 @@ PromotionVerdict plan_promotion(std::shared_ptr<const ChainFacts> chain, const s
 
 PromotionVerdict plan_promotion(const FunctionFacts& kernel, const SiteOptions& options, uint32_t sm) {
   analysis::ChainVerdict verdict = analysis::judge_promotion(kernel, options.assume_noalias);
-  if (verdict.facts == nullptr) return {nullptr, std::move(verdict.objection)};
+  if (verdict.facts == nullptr) return {nullptr, std::move(verdict.rejection)};
   PromotionVerdict out = plan_promotion(std::move(verdict.facts), options.promotion);
   if (!out.promotion) return out;
   PlannedPromotion planned = *out.promotion;
   if (planned.shape.mode == PromotionMode::LookBack && options.batch_links) add_batches(kernel, planned);
   planned.shape.filled_sm = options.occupancy ? sm : 0;
-  planned.shape.two_heads = options.double_buffer && !planned.shape.launches;
+  planned.shape.double_buffered = options.double_buffer && !planned.shape.launches;
   out.promotion = std::make_shared<const PlannedPromotion>(std::move(planned));
   return out;
 }

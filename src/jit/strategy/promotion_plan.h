@@ -17,8 +17,8 @@ namespace klap::jit {
 inline constexpr char kPromotion[] = "promotion";
 
 struct PromotionVerdict {
-  std::shared_ptr<const PlannedPromotion> promotion;  // null where there is an objection
-  std::optional<analysis::Objection> objection;
+  std::shared_ptr<const PlannedPromotion> promotion;  // null where there is a rejection
+  std::optional<analysis::Rejection> rejection;
 };
 
 // True if the kernel launches itself: only then there is anything to say about promotion.

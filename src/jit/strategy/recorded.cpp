@@ -13,14 +13,16 @@ namespace {
 transform::RecordingSite recording_site(const PlannedSite& site, const ptx::Module& record) {
   transform::RecordingSite out{*site.site, record, site.shape.layout, site.keeps_launches};
   const std::optional<analysis::FlatBound> none;
-  const auto& bound = site.own ? site.own->bound : site.shape.flat ? site.shape.flat->bound : none;
+  const auto& bound = site.thresholding ? site.thresholding->bound
+                      : site.shape.flat ? site.shape.flat->bound
+                                        : none;
   if (bound) out.bound = bound->operand;
-  out.at_launch = site.own || (bound && bound->at_launch);
+  out.at_launch = site.thresholding || (bound && bound->at_launch);
   if (site.shape.split() != nullptr) {
     out.pointers = site.shape.split()->pointers;
     out.at_launch = out.at_launch || site.shape.flat->bound->at_launch;
   }
-  out.own = site.own;
+  out.thresholding = site.thresholding;
   out.child = site.child;
   out.block = site.shape.block;
   return out;
@@ -51,7 +53,7 @@ ChildQueue Recorded::queue(const Plan& plan, const PlannedSite& site) const {
   queue.consumer_block_threads = site.shape.threads();
   queue.child_block_threads = site.shape.most_child_threads();
   queue.child_shared_bytes = site.shape.shared_bytes;
-  queue.two_heads = site.shape.two_heads;
+  queue.double_buffered = site.shape.double_buffered;
   queue.concurrency = site.options.concurrency;
   return queue;
 }
@@ -59,7 +61,7 @@ ChildQueue Recorded::queue(const Plan& plan, const PlannedSite& site) const {
 transform::DeviceLaunch Recorded::device_launch(const Plan& plan, const PlannedSite& site,
                                                 const SiteTemplates& templates) const {
   const std::string consumer = consumer_name(plan, site);
-  transform::DeviceLaunch launch{*templates.launch, consumer, "", site.way.group_blocks};
+  transform::DeviceLaunch launch{*templates.launch, consumer, "", site.aggregation.group_blocks};
   if (site.parent_unit != site.child_unit)
     launch.declaration = transform::consumer_declaration(*templates.kernel, consumer);
   return launch;
@@ -71,8 +73,8 @@ std::string Recorded::plan_text(const PlannedSite& site) const {
 
 transform::RecordLayout QueuePerSite::packed_layout(const ptx::Module& child_module,
                                                     const PlannedSite& site) const {
-  return transform::packed_layout(child_module, *site.child, *site.parent, *site.site, site.way.group_blocks,
-                                  site.shape.split() != nullptr);
+  return transform::packed_layout(child_module, *site.child, *site.parent, *site.site,
+                                  site.aggregation.group_blocks, site.shape.split() != nullptr);
 }
 
 std::string QueuePerSite::block_text(const PlannedSite& site) const {
@@ -95,8 +97,8 @@ void QueuePerSite::make_shape_of(const ptx::Module& child_module, PlannedSite& s
 }
 
 std::shared_ptr<const ptx::Module> QueuePerSite::record(const PlannedSite& site, bool by_warps) {
-  return site.keeps_launches ? record_sizes_template(site.shape, site.way.group_blocks, by_warps)
-                             : record_template(site.shape, site.way.group_blocks, site.own);
+  return site.keeps_launches ? record_sizes_template(site.shape, site.aggregation.group_blocks, by_warps)
+                             : record_template(site.shape, site.aggregation.group_blocks, site.thresholding);
 }
 
 std::vector<transform::RecordingSite> QueuePerSite::recording_sites(const ParentSites& of) {
@@ -113,22 +115,22 @@ Variant CommonQueue::variant(const Plan& plan, std::span<const PlannedSite> site
 
 ChildQueue CommonQueue::queue(const Plan& plan, const PlannedSite& site) const {
   ChildQueue queue = Recorded::queue(plan, site);
-  queue.feeds = true;
+  queue.is_work_queue = true;
   return queue;
 }
 
-std::string_view early_exit_text(analysis::MayLeave may_leave) {
-  return may_leave == analysis::MayLeave::Warps ? ", warps may exit before barriers" : "";
+std::string_view early_exit_text(analysis::MayExit may_exit) {
+  return may_exit == analysis::MayExit::Warps ? ", warps may exit before barriers" : "";
 }
 
-std::string launching_thread_text(const analysis::Way& way) {
-  switch (way.group_blocks) {
+std::string launching_thread_text(const analysis::Aggregation& aggregation) {
+  switch (aggregation.group_blocks) {
     case 0:
       return "launched by the parent's last thread";
     case 1:
       return "launched by the last thread of each block";
     default:
-      return fmt::format("launched by the last thread of each {} blocks", way.group_blocks);
+      return fmt::format("launched by the last thread of each {} blocks", aggregation.group_blocks);
   }
 }
 

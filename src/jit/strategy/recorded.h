@@ -52,9 +52,9 @@ class CommonQueue : public Recorded {
 };
 
 // ", warps may exit before barriers", if they may.
-std::string_view early_exit_text(analysis::MayLeave may_leave);
+std::string_view early_exit_text(analysis::MayExit may_exit);
 
 // The thread that launches the consumer if the host does not.
-std::string launching_thread_text(const analysis::Way& way);
+std::string launching_thread_text(const analysis::Aggregation& aggregation);
 
 }  // namespace klap::jit

@@ -8,14 +8,14 @@
 
 namespace klap::jit {
 
-using analysis::Objection;
+using analysis::Rejection;
 
-std::optional<Objection> Strategy::check(const ptx::Module& /*child_module*/,
+std::optional<Rejection> Strategy::check(const ptx::Module& /*child_module*/,
                                          const PlannedSite& /*site*/) const {
   return std::nullopt;
 }
 
-std::optional<Objection> Strategy::make_shape(const ptx::Module& /*child_module*/,
+std::optional<Rejection> Strategy::make_shape(const ptx::Module& /*child_module*/,
                                               PlannedSite& /*site*/) const {
   return std::nullopt;
 }
@@ -38,7 +38,9 @@ std::string Strategy::parent_name(const Plan& plan, const PlannedSite& site) con
   return variant_name(plan, site);
 }
 
-std::string Strategy::granularity(const PlannedSite& site) const { return to_string(site.way.granularity); }
+std::string Strategy::granularity(const PlannedSite& site) const {
+  return to_string(site.aggregation.granularity);
+}
 
 std::optional<std::string> Strategy::own_detail(const PlannedSite& /*site*/) const { return std::nullopt; }
 
@@ -52,10 +54,10 @@ std::string Strategy::run_text(const PlannedSite& /*site*/) const { return {}; }
 uint32_t Strategy::shared_bytes(const PlannedSite& site) const { return site.shape.shared_bytes; }
 
 analysis::Uniform Strategy::aggregated_threads(const PlannedSite& site) const {
-  return transform::group_that_shares(site.way.group_blocks);
+  return transform::group_that_shares(site.aggregation.group_blocks);
 }
 
-analysis::KnownExtents Strategy::known_block(const PlannedSite& site) const { return site.way.block; }
+analysis::KnownExtents Strategy::known_block(const PlannedSite& site) const { return site.aggregation.block; }
 
 std::vector<std::string> Strategy::notes(const PlannedSite& /*site*/) const { return {}; }
 

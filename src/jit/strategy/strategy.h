@@ -65,11 +65,11 @@ class Strategy {
 
   // ---- planning ----
 
-  // The strategy's own objection to a site that all other checks have accepted.
-  [[nodiscard]] virtual std::optional<analysis::Objection> check(const ptx::Module& child_module,
+  // The strategy's own rejection to a site that all other checks have accepted.
+  [[nodiscard]] virtual std::optional<analysis::Rejection> check(const ptx::Module& child_module,
                                                                  const PlannedSite& site) const;
   // Fills the site's shape as far as the site alone decides it. Returns what stands against the shape.
-  [[nodiscard]] virtual std::optional<analysis::Objection> make_shape(const ptx::Module& child_module,
+  [[nodiscard]] virtual std::optional<analysis::Rejection> make_shape(const ptx::Module& child_module,
                                                                       PlannedSite& site) const;
   // The order of launches, if the strategy's check has already decided it. Otherwise null.
   [[nodiscard]] virtual const analysis::OrderVerdict* known_order(const PlannedSite& site) const;

@@ -10,16 +10,16 @@
 
 namespace klap::jit {
 
-const Strategy& strategy_of(const analysis::Way& way) {
-  if (way.is_at_once()) return warp_strategy();
-  if (way.feeds) return worklist_strategy();
-  if (way.chains) return loop_launches_strategy();
-  if (way.group_blocks != 0) return groups_strategy();
-  return way.launcher == Launcher::Device ? device_grid_strategy() : host_grid_strategy();
+const Strategy& strategy_of(const analysis::Aggregation& aggregation) {
+  if (aggregation.is_immediate()) return warp_strategy();
+  if (aggregation.is_recursive) return worklist_strategy();
+  if (aggregation.has_loop_queue) return loop_launches_strategy();
+  if (aggregation.group_blocks != 0) return groups_strategy();
+  return aggregation.launcher == Launcher::Device ? device_grid_strategy() : host_grid_strategy();
 }
 
 const Strategy& strategy_of(const PlannedSite& site) {
-  return site.promotion != nullptr ? promotion_strategy() : strategy_of(site.way);
+  return site.promotion != nullptr ? promotion_strategy() : strategy_of(site.aggregation);
 }
 
 }  // namespace klap::jit

@@ -9,6 +9,6 @@ namespace klap::jit {
 const Strategy& strategy_of(const PlannedSite& site);
 
 // The strategy for sites that are aggregated this way. Promotion is decided before and is none of them.
-const Strategy& strategy_of(const analysis::Way& way);
+const Strategy& strategy_of(const analysis::Aggregation& aggregation);
 
 }  // namespace klap::jit

@@ -12,7 +12,7 @@
 namespace klap::jit {
 namespace {
 
-using analysis::Objection;
+using analysis::Rejection;
 
 class Warp final : public Strategy {
  public:
@@ -20,12 +20,12 @@ class Warp final : public Strategy {
   [[nodiscard]] bool is_immediate() const override { return true; }
   [[nodiscard]] bool may_pack_records() const override { return true; }
 
-  [[nodiscard]] std::optional<Objection> make_shape(const ptx::Module& child_module,
+  [[nodiscard]] std::optional<Rejection> make_shape(const ptx::Module& child_module,
                                                     PlannedSite& site) const override {
     site.shape =
         transform::warp_shape(child_module, *site.child, has_grid_of_one_row(*site.site, site.parent->data));
     if (site.shape.lanes > 1) return std::nullopt;
-    return Objection{analysis::Reason::ParameterSpace,
+    return Rejection{analysis::Reason::ParameterSpace,
                      fmt::format("two launches' arguments, {} bytes each, do not fit into the parameters "
                                  "of one",
                                  site.child->parameter_bytes)};
@@ -39,7 +39,7 @@ class Warp final : public Strategy {
   [[nodiscard]] SiteTemplates templates(const PlannedSite& site, bool /*has_other_sites*/) const override {
     SiteTemplates out;
     out.kernel = warp_consumer_template(site.shape);
-    out.site = warp_launch_template(site.shape, transform::sharing_shape(*site.parent, *site.site));
+    out.site = warp_launch_template(site.shape, transform::warp_launch_shape(*site.parent, *site.site));
     return out;
   }
 
@@ -50,7 +50,7 @@ class Warp final : public Strategy {
 
   [[nodiscard]] transform::Generated parent(const ParentSites& of, const std::string& name,
                                             transform::LineTables& lines) const override {
-    std::vector<transform::SharedSite> shared;
+    std::vector<transform::WarpSite> shared;
     for (size_t i = 0; i < of.sites.size(); ++i) {
       const PlannedSite& site = of.sites[i];
       const SiteTemplates& templates = of.templates[i];
@@ -59,7 +59,7 @@ class Warp final : public Strategy {
       if (site.parent_unit != site.child_unit)
         shared.back().declaration = transform::consumer_declaration(*templates.kernel, consumer);
     }
-    return transform::sharing_parent(*of.sites.front().parent, shared, name, lines);
+    return transform::warp_parent(*of.sites.front().parent, shared, name, lines);
   }
 
   [[nodiscard]] Variant variant(const Plan& /*plan*/, std::span<const PlannedSite> sites,

@@ -20,7 +20,7 @@
 
 namespace klap::jit {
 
-using analysis::Objection;
+using analysis::Rejection;
 using analysis::Reason;
 using analysis::Site;
 
@@ -33,21 +33,21 @@ void take_several(transform::ConsumerShape& shape, bool apart) {
   shape.apart = apart && shape.threads() > kWarp && shape.threads() % kWarp == 0;
 }
 
-std::array<uint32_t, 3> body_block(const analysis::FedKernel& kernel) {
+std::array<uint32_t, 3> body_block(const analysis::GroupKernel& kernel) {
   std::array<uint32_t, 3> block{};
   std::ranges::transform(kernel.block, block.begin(),
-                         [](const auto& extent) { return extent.value_or(transform::kOwnExtent); });
+                         [](const auto& extent) { return extent.value_or(transform::kInheritedExtent); });
   return block;
 }
 
-const analysis::FedKernel& kernel_of(const PlannedSite& site) {
-  return site.family->kernels[site.family->number_of(site.child->name)];
+const analysis::GroupKernel& kernel_of(const PlannedSite& site) {
+  return site.recursive_group->kernels[site.recursive_group->number_of(site.child->name)];
 }
 
 // The kernels that the consumer runs beside the site's own child.
 std::vector<ChildKernel> other_kernels(const PlannedSite& site) {
   std::vector<ChildKernel> others;
-  for (const analysis::FedKernel& kernel : site.family->kernels) {
+  for (const analysis::GroupKernel& kernel : site.recursive_group->kernels) {
     const std::string& name = kernel.facts->function.name;
     if (name != site.child->name)
       others.push_back({name, kernel.has_constant_block() ? kernel.threads() : 0});
@@ -58,19 +58,19 @@ std::vector<ChildKernel> other_kernels(const PlannedSite& site) {
 // All kernels that the consumer runs, if some blocks follow the parent's. Otherwise empty.
 std::vector<FollowingBlock> following_blocks(const PlannedSite& site) {
   std::vector<FollowingBlock> blocks;
-  if (!site.shape.has_own_extents()) return blocks;
-  for (size_t i = 0; i < site.family->kernels.size(); ++i) {
-    const analysis::FedKernel& kernel = site.family->kernels[i];
+  if (!site.shape.has_inherited_extents()) return blocks;
+  for (size_t i = 0; i < site.recursive_group->kernels.size(); ++i) {
+    const analysis::GroupKernel& kernel = site.recursive_group->kernels[i];
     blocks.push_back({kernel.facts->function.name, site.shape.bodies[i].block,
-                      kernel.meeting == analysis::Meeting::Block, kernel.meeting != analysis::Meeting::None});
+                      kernel.sync_scope == analysis::SyncScope::Block, kernel.sync_scope != analysis::SyncScope::Thread});
   }
   return blocks;
 }
 
 // "block 32x4x1"; "block (blockDim.x, 1, 1)", of the block that the host launches the parent with.
-std::string kernel_block_text(const analysis::Family& family, const std::string& child) {
+std::string kernel_block_text(const analysis::RecursiveGroup& recursive_group, const std::string& child) {
   constexpr std::array kOwn = {"blockDim.x", "blockDim.y", "blockDim.z"};
-  const analysis::FedKernel& kernel = family.kernels[family.number_of(child)];
+  const analysis::GroupKernel& kernel = recursive_group.kernels[recursive_group.number_of(child)];
   std::array<std::string, 3> texts;
   for (size_t axis = 0; axis < texts.size(); ++axis)
     texts.at(axis) = kernel.block.at(axis) ? std::to_string(*kernel.block.at(axis)) : kOwn.at(axis);
@@ -79,12 +79,12 @@ std::string kernel_block_text(const analysis::Family& family, const std::string&
 }
 
 // The blocks in which the host must launch the parent. Empty if any will do.
-std::string launch_condition_text(const analysis::Family& family) {
+std::string launch_condition_text(const analysis::RecursiveGroup& recursive_group) {
   bool follows = false, full_warps = false;
   uint32_t least = 0, most = 0;
-  for (const analysis::FedKernel& kernel : family.kernels) {
-    const bool meets = kernel.meeting == analysis::Meeting::Block;
-    full_warps = full_warps || (!kernel.has_constant_block() && kernel.meeting != analysis::Meeting::None);
+  for (const analysis::GroupKernel& kernel : recursive_group.kernels) {
+    const bool meets = kernel.sync_scope == analysis::SyncScope::Block;
+    full_warps = full_warps || (!kernel.has_constant_block() && kernel.sync_scope != analysis::SyncScope::Thread);
     if (!kernel.has_constant_block()) {
       follows = follows || meets;
     } else {
@@ -95,7 +95,7 @@ std::string launch_condition_text(const analysis::Family& family) {
   std::string blocks = full_warps ? "of whole warps" : "";
   if (follows && least != 0) blocks += fmt::format(" and at least {} threads", least);
   if (most != 0) blocks += fmt::format("{}at most {} threads", blocks.empty() ? "of " : " and ", most);
-  if (blocks.empty() || std::ranges::all_of(family.kernels, &analysis::FedKernel::has_constant_block))
+  if (blocks.empty() || std::ranges::all_of(recursive_group.kernels, &analysis::GroupKernel::has_constant_block))
     return {};
   return fmt::format("where the host launches the parent in blocks {}; else the original runs", blocks);
 }
@@ -107,12 +107,12 @@ class Worklist final : public CommonQueue {
   [[nodiscard]] bool children_launch() const override { return true; }
 
   [[nodiscard]] const analysis::OrderVerdict* known_order(const PlannedSite& site) const override {
-    return &site.family->order;
+    return &site.recursive_group->order;
   }
 
   [[nodiscard]] SiteTemplates templates(const PlannedSite& site, bool /*has_other_sites*/) const override {
     SiteTemplates out;
-    out.site = feed_record_template(site.shape, site.way.group_blocks, true);
+    out.site = worklist_record_template(site.shape, site.aggregation.group_blocks, true);
     out.kernel = worklist_consumer_template(site.shape);
     return out;
   }
@@ -120,11 +120,11 @@ class Worklist final : public CommonQueue {
   // The name begins with the first kernel of the recursive group.
   [[nodiscard]] std::string consumer_name(const Plan& plan, const PlannedSite& site) const override {
     Hasher kernels;
-    for (size_t i = 0; i < site.family->kernels.size(); ++i) {
-      kernels.add(fmt::format("{} {}", site.family->kernels[i].facts->function.name,
+    for (size_t i = 0; i < site.recursive_group->kernels.size(); ++i) {
+      kernels.add(fmt::format("{} {}", site.recursive_group->kernels[i].facts->function.name,
                               fmt::join(site.shape.bodies[i].block, "x")));
     }
-    return fmt::format("{}$klap_feed_{}_{}{}{}", site.family->kernels.front().facts->function.name,
+    return fmt::format("{}$klap_worklist_{}_{}{}{}", site.recursive_group->kernels.front().facts->function.name,
                        unit_tag(plan, site.child_unit), kernels.hex().substr(0, 8),
                        site.shape.grid_is_1d ? "_1d" : "", site.shape.takes == 1 ? "_single" : "") +
            occupancy_tag(site.shape);
@@ -133,9 +133,9 @@ class Worklist final : public CommonQueue {
   [[nodiscard]] transform::Generated consumer(const Plan& plan, const PlannedSite& site,
                                               const SiteTemplates& templates, const std::string& name,
                                               transform::LineTables& lines) const override {
-    transform::FedKernels kernels{*templates.site, {}};
-    for (const analysis::FedKernel& kernel : site.family->kernels)
-      kernels.kernels.push_back({*kernel.facts, site.family->targets_of(*kernel.facts)});
+    transform::GroupKernels kernels{*templates.site, {}};
+    for (const analysis::GroupKernel& kernel : site.recursive_group->kernels)
+      kernels.kernels.push_back({*kernel.facts, site.recursive_group->targets_of(*kernel.facts)});
     const ptx::Module& module = *plan.units[site.child_unit]->module();
     const ptx::Function& first = kernels.kernels.front().kernel.function;
     return transform::consumer_kernel(module, first, site.shape, *templates.kernel, name, lines, &kernels);
@@ -145,22 +145,22 @@ class Worklist final : public CommonQueue {
   [[nodiscard]] transform::Generated parent(const ParentSites& of, const std::string& name,
                                             transform::LineTables& lines) const override {
     const PlannedSite& any = of.sites.front();
-    return transform::feeding_parent(*any.parent, any.family->targets_of(*any.parent),
+    return transform::worklist_parent(*any.parent, any.recursive_group->targets_of(*any.parent),
                                      *of.templates.front().site, name, lines, nullptr);
   }
 
   [[nodiscard]] std::string block_text(const PlannedSite& site) const override {
-    return kernel_block_text(*site.family, site.child->name);
+    return kernel_block_text(*site.recursive_group, site.child->name);
   }
 
   [[nodiscard]] std::string run_text(const PlannedSite& site) const override {
-    const size_t kernels = site.family->kernels.size();
+    const size_t kernels = site.recursive_group->kernels.size();
     const std::string who = kernels == 1 ? "launches itself, run by a persistent consumer"
                                          : fmt::format("run by a persistent consumer of {} kernels", kernels);
     const uint32_t takes = site.shape.takes;
     const char* const how = site.shape.apart ? "side by side" : "at a time";
     return fmt::format("{}{}{}", who, takes == 1 ? "" : fmt::format(", up to {} items {}", takes, how),
-                       early_exit_text(site.shape.may_leave));
+                       early_exit_text(site.shape.may_exit));
   }
 
   [[nodiscard]] uint32_t shared_bytes(const PlannedSite& site) const override {
@@ -168,18 +168,18 @@ class Worklist final : public CommonQueue {
   }
 
   [[nodiscard]] analysis::KnownExtents known_block(const PlannedSite& site) const override {
-    return analysis::known_block(site.family->kernels, *site.parent, site.way.block);
+    return analysis::known_block(site.recursive_group->kernels, *site.parent, site.aggregation.block);
   }
 
   [[nodiscard]] std::vector<std::string> notes(const PlannedSite& site) const override {
     std::vector<std::string> notes = {"launches that the queue has no room for are the program's own"};
-    std::string condition = launch_condition_text(*site.family);
+    std::string condition = launch_condition_text(*site.recursive_group);
     if (!condition.empty()) notes.push_back(std::move(condition));
     return notes;
   }
 
   [[nodiscard]] std::string plan_text(const PlannedSite& site) const override {
-    return group_lines(site) + consumer_lines(site) + kernel_lines(*site.family) +
+    return group_lines(site) + consumer_lines(site) + kernel_lines(*site.recursive_group) +
            record_lines(site.shape.layout);
   }
 
@@ -199,47 +199,47 @@ const Strategy& worklist_strategy() {
   return strategy;
 }
 
-analysis::FamilyVerdict judge_worklist(const Plan& plan, const std::vector<PlannedSite>& sites) {
+analysis::RecursiveGroupVerdict judge_worklist(const Plan& plan, const std::vector<PlannedSite>& sites) {
   const PlannedSite& any = sites.front();
   for (const PlannedSite& site : sites) {
     if (site.child_unit == any.child_unit) continue;
-    return {nullptr, Objection{Reason::ChildLaunches, fmt::format("{} and {} are defined in different units",
+    return {nullptr, Rejection{Reason::ChildLaunches, fmt::format("{} and {} are defined in different units",
                                                                   any.child->name, site.child->name)}};
   }
-  auto verdict = analysis::judge_family(any.parent, *plan.units[any.child_unit]->module(), any.way);
-  if (verdict.objection && any.child_unit != any.parent_unit)
-    verdict.objection->detail += ", in " + plan.units[any.child_unit]->unit().name;
+  auto verdict = analysis::judge_recursive_group(any.parent, *plan.units[any.child_unit]->module(), any.aggregation);
+  if (verdict.rejection && any.child_unit != any.parent_unit)
+    verdict.rejection->detail += ", in " + plan.units[any.child_unit]->unit().name;
   return verdict;
 }
 
 transform::ConsumerShape worklist_shape(const std::vector<PlannedSite>& sites, const PlannedSite& site) {
-  const analysis::Family& family = *site.family;
-  const ptx::Module& module = family.kernels.front().facts->module;
+  const analysis::RecursiveGroup& recursive_group = *site.recursive_group;
+  const ptx::Module& module = recursive_group.kernels.front().facts->module;
   bool is_1d = have_grids_of_one_row(sites);
-  std::vector<transform::FedBody> bodies;
+  std::vector<transform::ConsumerBody> bodies;
   uint32_t shared_bytes = 0, words = 0;
   bool shares = false, apart = true;
-  for (const analysis::FedKernel& kernel : family.kernels) {
+  for (const analysis::GroupKernel& kernel : recursive_group.kernels) {
     const transform::ConsumerShape own =
         transform::consumer_shape(module, kernel.facts->function, kernel.judged_block(), is_1d, false);
-    bodies.push_back({body_block(kernel), own.layout, own.may_leave});
+    bodies.push_back({body_block(kernel), own.layout, own.may_exit});
     shared_bytes = std::max(shared_bytes, kernel.shared_bytes);
-    apart = apart && own.together != analysis::Together::Blocks;
+    apart = apart && own.sync_scope != analysis::SyncScope::Block;
     words = std::max(words, kernel.facts->values().liveness.maximum().pressure.words);
     shares = shares || analysis::most_static_shared_bytes(module, kernel.facts->function) != 0;
     is_1d = is_1d && std::ranges::all_of(kernel.facts->sites, [&](const Site& s) {
               return has_grid_of_one_row(s, kernel.facts->data);
             });
   }
-  const analysis::FedKernel& child = family.kernels[family.number_of(site.child->name)];
+  const analysis::GroupKernel& child = recursive_group.kernels[recursive_group.number_of(site.child->name)];
   transform::ConsumerShape shape =
       transform::consumer_shape(module, *site.child, child.judged_block(), is_1d, false, true);
   shape.shared_bytes = shared_bytes;
   transform::add_bodies(shape, bodies);
   if (site.options.batch_items) take_several(shape, apart);
   // Shared memory may well leave room for fewer; and how large a block is must be known.
-  if (site.options.occupancy && !shares && shared_bytes == 0 && !shape.has_own_extents())
-    shape.least_blocks = transform::least_feeding_blocks(words, shape.threads());
+  if (site.options.occupancy && !shares && shared_bytes == 0 && !shape.has_inherited_extents())
+    shape.min_blocks_per_sm = transform::min_worklist_blocks(words, shape.threads());
   return shape;
 }
 

@@ -13,10 +13,10 @@ namespace klap::jit {
 const Strategy& worklist_strategy();
 
 // Whether the kernels of all sites, and all that these launch, can be bodies of one consumer: they must stand
-// in one unit, among other things (analysis/legality/feeding.h).
-analysis::FamilyVerdict judge_worklist(const Plan& plan, const std::vector<PlannedSite>& sites);
+// in one unit, among other things (analysis/legality/recursion.h).
+analysis::RecursiveGroupVerdict judge_worklist(const Plan& plan, const std::vector<PlannedSite>& sites);
 
-// The consumer of a family, seen from one of the parent's sites.
+// The consumer of a recursive group, seen from one of the parent's sites.
 transform::ConsumerShape worklist_shape(const std::vector<PlannedSite>& sites, const PlannedSite& site);
 
 }  // namespace klap::jit

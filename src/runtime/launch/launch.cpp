@@ -114,15 +114,15 @@ uint64_t pending_limit() {
 
 // A worklist has one size, however large the grid. The number of groups that share it depends on the grid,
 // which is small enough to be counted if there are groups.
-Cut make_feed_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
+Cut make_work_queue_room(const Launch& launch, const ParentKernel& parent, LaunchContext& context) {
   const jit::Variant& variant = parent.variant();
   uint64_t groups = 0;
   if (variant.group_blocks != 0)
     groups = (capped_product(launch.grid) + variant.group_blocks - 1) / variant.group_blocks;
   Cut cut{GridSlices(launch.grid, ~uint64_t{0})};
-  cut.no_room = context.make_feed_room(variant.queues.front().record_bytes, groups, parent.pool_bytes(),
-                                       variant.buffer);
-  const uint64_t room = context.feed_records() / std::max<uint64_t>(groups, 1);
+  cut.no_room = context.make_work_queue_room(variant.queues.front().record_bytes, groups, parent.pool_bytes(),
+                                             variant.buffer);
+  const uint64_t room = context.work_queue_records() / std::max<uint64_t>(groups, 1);
   if (!cut.no_room && variant.may_refuse && room < pending_limit()) cut.no_room = &reasons::kQueueUnderLimit;
   return cut;
 }
@@ -224,7 +224,7 @@ Outcome enqueue(const Launch& launch, const GridSlices& slices, ParentKernel& pa
 bool has_too_many_threads(const Launch& launch, const jit::Variant& variant) {
   if (variant.promoted) return false;
   const bool any_size =
-      variant.queues.front().feeds && variant.group_blocks == 0;  // overflow is provided for
+      variant.queues.front().is_work_queue && variant.group_blocks == 0;  // overflow is provided for
   const bool may_cut = variant.in_slices && !is_too_large(launch.grid);
   return grid_threads(launch) > KLAP_MAX_RECORDS && !any_size && !may_cut;
 }
@@ -344,7 +344,7 @@ Outcome redirect_to_variant(const Launch& launch, const Registry::Handle& handle
   const auto prepared = parent.prepare_alone(context_id);
   if (prepared->unusable) return leave(*prepared->unusable);
   const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
-  const MaybeReason block_reason = parent.object_to_block(*prepared, block_threads, launch.shared_bytes);
+  const MaybeReason block_reason = parent.check_block(*prepared, block_threads, launch.shared_bytes);
   if (block_reason) return leave(*block_reason);
   return launch_alone(launch, parent, prepared->parent, launch.params, launch.extra);
 }
@@ -394,9 +394,10 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   auto prepared = parent.prepared(context->context().id, block);
   if (prepared && prepared->unusable) return leave(*prepared->unusable);
   if (parent.variant().promoted) return launch_chain(launch, parent, *context);
-  const bool feeds = parent.variant().queues.front().feeds;
+  const bool is_work_queue = parent.variant().queues.front().is_work_queue;
   const HeldQueues held(*context);
-  Cut cut = feeds ? make_feed_room(launch, parent, *context) : make_room(launch, parent, *context);
+  Cut cut =
+      is_work_queue ? make_work_queue_room(launch, parent, *context) : make_room(launch, parent, *context);
   if (const MaybeReason reason = cut.no_room) {
     parent.warn_once(std::string(reason->name) + ", the original runs");
     return leave(*reason);
@@ -409,7 +410,7 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (!prepared) prepared = parent.prepare(*context, block);
   if (prepared->unusable) return leave(*prepared->unusable);
   const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
-  const MaybeReason block_reason = parent.object_to_block(*prepared, block_threads, launch.shared_bytes);
+  const MaybeReason block_reason = parent.check_block(*prepared, block_threads, launch.shared_bytes);
   if (block_reason) return leave(*block_reason);
   if (cut.why) note_slices(launch, parent, cut);
   if (context->has_own_queues()) parent.info_once("buffer", "its queues are allocated for each launch");

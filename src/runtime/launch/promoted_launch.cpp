@@ -43,7 +43,7 @@ Outcome launch_chain(const Launch& launch, ParentKernel& parent, LaunchContext& 
   }
   const Outcome outcome = enqueue_chain(launch, parent, *prepared, context.chain(parent.chain()));
   const bool is_enqueued = !outcome.left && outcome.result == CUDA_SUCCESS;
-  if (is_enqueued && chain.two_heads) context.chain_takes_turns(parent.chain());
+  if (is_enqueued && chain.double_buffered) context.chain_takes_turns(parent.chain());
   if (!outcome.left && is_ending_thread_stream(launch.stream)) context.record_use();
   return outcome;
 }

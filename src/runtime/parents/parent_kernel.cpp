@@ -184,7 +184,7 @@ std::vector<uint64_t> ParentKernel::first_queues() const {
   std::vector<uint64_t> sizes;
   if (variant_.promoted || variant_.buffer != jit::Buffer::Pool) return sizes;
   for (const jit::ChildQueue& queue : variant_.queues) {
-    if (!queue.feeds)
+    if (!queue.is_work_queue)
       sizes.push_back(QueueShape::first(queue.record_bytes, variant_.group_blocks != 0).bytes());
   }
   return sizes;
@@ -244,7 +244,7 @@ MaybeReason ParentKernel::resolve_consumer(PreparedVariant& prepared, const jit:
   if (const MaybeReason reason = resolve_following(prepared, queue)) return reason;
   if (max_block_threads(consumer.function) < consumer.threads) return &reasons::kConsumerBlock;
   // Without a worklist the parent launches exactly the blocks of the children.
-  if (variant_.launcher == jit::Launcher::Device && !queue.feeds) return nullptr;
+  if (variant_.launcher == jit::Launcher::Device && !queue.is_work_queue) return nullptr;
   consumer.grid = full_grid(consumer, queue, multiprocessors);
   if (consumer.grid == 0) return &reasons::kConsumerDoesNotFit;
   if (variant_.launcher == jit::Launcher::Device) return nullptr;
@@ -339,8 +339,8 @@ std::shared_ptr<const PreparedVariant> ParentKernel::prepare_alone(uint64_t cont
 }
 
 // The program may change its kernels' attributes between launches, so the driver is asked each time.
-MaybeReason ParentKernel::object_to_block(const PreparedVariant& prepared, uint64_t threads,
-                                          unsigned shared_bytes) const {
+MaybeReason ParentKernel::check_block(const PreparedVariant& prepared, uint64_t threads,
+                                      unsigned shared_bytes) const {
   if (threads > prepared.max_parent_threads) return &reasons::kParentBlock;
   if (!variant_.parent_waits) return nullptr;
   const CUfunction original = function(variant_.parent);
@@ -393,12 +393,12 @@ void ParentKernel::info_once(const std::string& about, const std::string& what) 
 }
 
 CUdeviceptr queue_of(const jit::Variant& variant, size_t index, const LaunchContext& context) {
-  return variant.queues[index].feeds ? context.feed() : context.queue(index);
+  return variant.queues[index].is_work_queue ? context.work_queue() : context.queue(index);
 }
 
 bool can_read_back(const jit::Variant& variant) {
   return variant.launcher == jit::Launcher::Host && variant.granularity == jit::Granularity::Grid &&
-         !variant.queues.empty() && !variant.queues.front().feeds;
+         !variant.queues.empty() && !variant.queues.front().is_work_queue;
 }
 
 CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& variant, LaunchContext& launch,
@@ -421,7 +421,7 @@ CUresult launch_consumers(const PreparedVariant& prepared, const jit::Variant& v
     if (result != CUDA_SUCCESS)
       result = launch_consumer(prepared.consumers[i], variant.queues[i], queue, how);
     if (result != CUDA_SUCCESS) return result;
-    if (variant.queues[i].two_heads) launch.take_turns(i);
+    if (variant.queues[i].double_buffered) launch.take_turns(i);
   }
   return CUDA_SUCCESS;
 }

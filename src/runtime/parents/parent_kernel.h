@@ -125,7 +125,7 @@ class ParentKernel {
   // The reason why the variant cannot run a launch of so many threads a block, and of so much dynamic shared
   // memory. It is too large for the variant. Or blocks wait for blocks that might not be resident then, as
   // natively they are.
-  MaybeReason object_to_block(const PreparedVariant& prepared, uint64_t threads, unsigned shared_bytes) const;
+  MaybeReason check_block(const PreparedVariant& prepared, uint64_t threads, unsigned shared_bytes) const;
 
   // The variant's handles, to mirror what the program sets on the original; null when not found.
   [[nodiscard]] CUfunction variant_function() const { return function(variant_.parent_variant); }

@@ -132,11 +132,12 @@ Block RecordQueue::take() {
 
 // A queue of another size than this launch's own would do only if its contents did not depend on earlier
 // launches. So there is one for each pair of limit and record size, rounded up if parents alternate.
-MaybeReason FeedQueue::make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report,
+MaybeReason WorkQueue::make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report,
                                  uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes) {
-  const FeedShape wanted = FeedShape::within(pool_bytes, std::max(record_bytes, shape_.record_bytes), groups);
+  const WorkQueueShape wanted =
+      WorkQueueShape::within(pool_bytes, std::max(record_bytes, shape_.record_bytes), groups);
   if (wanted.records < std::max<uint64_t>(groups, 1)) return &reasons::kQueueOverPoolBytes;  // one for each
-  const uint64_t heads = FeedShape::heads_bytes(groups);
+  const uint64_t heads = WorkQueueShape::heads_bytes(groups);
   if (wanted == shape_ && heads <= heads_.bytes) return nullptr;
   const RelaxedCapture relaxed;
   if (const MaybeReason reason = make_heads(memory, stream, heads, pool_bytes - wanted.bytes()))
@@ -153,9 +154,9 @@ MaybeReason FeedQueue::make_room(QueueMemory& memory, CUstream stream, CUdevicep
 
 // Takes more heads than are asked for if there is room, as with other queues. All heads are empty between two
 // parents.
-MaybeReason FeedQueue::make_heads(QueueMemory& memory, CUstream stream, uint64_t bytes, uint64_t most_bytes) {
+MaybeReason WorkQueue::make_heads(QueueMemory& memory, CUstream stream, uint64_t bytes, uint64_t most_bytes) {
   if (bytes <= heads_.bytes) return nullptr;
-  const uint64_t grown = std::max({bytes, 2 * heads_.bytes, FeedShape::heads_bytes(kFirstGroups)});
+  const uint64_t grown = std::max({bytes, 2 * heads_.bytes, WorkQueueShape::heads_bytes(kFirstGroups)});
   MaybeReason why = nullptr;
   Block block{};
   if (memory.lasts() && grown <= most_bytes) block = memory.take(grown, why);
@@ -169,8 +170,8 @@ MaybeReason FeedQueue::make_heads(QueueMemory& memory, CUstream stream, uint64_t
              : &reasons::kQueueNotWritable;
 }
 
-MaybeReason FeedQueue::write_header(CUstream stream, CUdeviceptr report, const FeedShape& shape) {
-  const KlapFeed header = shape.header(block_.address, report, heads_.address);
+MaybeReason WorkQueue::write_header(CUstream stream, CUdeviceptr report, const WorkQueueShape& shape) {
+  const KlapWorkQueue header = shape.header(block_.address, report, heads_.address);
   shape_ = {};
   const Driver& cuda = *driver();
   if (cuda.memset_d8_async(block_.address + shape.items_offset(), 0, shape.items_bytes(), stream) !=
@@ -182,18 +183,18 @@ MaybeReason FeedQueue::write_header(CUstream stream, CUdeviceptr report, const F
   return nullptr;
 }
 
-Block FeedQueue::take() {
+Block WorkQueue::take() {
   shape_ = {};
   return std::exchange(block_, {});
 }
 
-Block FeedQueue::take_heads() {
+Block WorkQueue::take_heads() {
   shape_ = {};
   return std::exchange(heads_, {});
 }
 
 std::vector<Block> Queues::take_blocks() {
-  std::vector<Block> blocks = {feed.take(), feed.take_heads()};
+  std::vector<Block> blocks = {work_queue.take(), work_queue.take_heads()};
   for (RecordQueue& queue : records) blocks.push_back(queue.take());
   std::erase_if(blocks, [](const Block& block) { return block.address == 0; });
   return blocks;
@@ -216,16 +217,16 @@ void LaunchContext::end_launch() {
   const auto give_back = [this](const Block& block) {
     if (block.address != 0) launch_memory_.give_back(block);
   };
-  give_back(own_.feed.take());
-  give_back(own_.feed.take_heads());
+  give_back(own_.work_queue.take());
+  give_back(own_.work_queue.take_heads());
   for (RecordQueue& queue : own_.records) give_back(queue.take());
   current_ = &kept_;
 }
 
-MaybeReason LaunchContext::make_feed_room(uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes,
-                                          jit::Buffer buffer) {
+MaybeReason LaunchContext::make_work_queue_room(uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes,
+                                                jit::Buffer buffer) {
   QueueMemory& memory = begin_launch(buffer);
-  return current_->feed.make_room(memory, stream_, report_, record_bytes, groups, pool_bytes);
+  return current_->work_queue.make_room(memory, stream_, report_, record_bytes, groups, pool_bytes);
 }
 
 MaybeReason LaunchContext::make_room(const QueueDemand& demand, uint64_t blocks, uint64_t pool_bytes) {

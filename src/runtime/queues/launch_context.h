@@ -23,12 +23,12 @@
 #include "runtime/launch_reasons.h"
 #include "runtime/queues/block_pool.h"
 #include "runtime/queues/chain_ring.h"
-#include "runtime/queues/feed_shape.h"
 #include "runtime/queues/in_flight.h"
 #include "runtime/queues/queue_demand.h"
 #include "runtime/queues/queue_memory.h"
 #include "runtime/queues/queue_shape.h"
 #include "runtime/queues/report_slots.h"
+#include "runtime/queues/work_queue_shape.h"
 
 namespace klap::runtime {
 
@@ -76,7 +76,7 @@ class RecordQueue {
 
 // The queue of consumers with a worklist, and of consumers of loop launches. It has one size, however large
 // the parent's grid. Only the heads differ, one for each of so many groups of the parent's blocks.
-class FeedQueue {
+class WorkQueue {
  public:
   MaybeReason make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report, uint32_t record_bytes,
                         uint64_t groups, uint64_t pool_bytes);
@@ -87,9 +87,9 @@ class FeedQueue {
 
  private:
   MaybeReason make_heads(QueueMemory& memory, CUstream stream, uint64_t bytes, uint64_t most_bytes);
-  MaybeReason write_header(CUstream stream, CUdeviceptr report, const FeedShape& shape);
+  MaybeReason write_header(CUstream stream, CUdeviceptr report, const WorkQueueShape& shape);
 
-  FeedShape shape_;
+  WorkQueueShape shape_;
   Block block_;  // header, items, records
   Block heads_;  // of groups
 };
@@ -97,7 +97,7 @@ class FeedQueue {
 // The queues that a launch can need.
 struct Queues {
   std::vector<RecordQueue> records;  // one for each launch site
-  FeedQueue feed;
+  WorkQueue work_queue;
   // All their memory, which they no longer have.
   std::vector<Block> take_blocks();
 };
@@ -119,10 +119,11 @@ class LaunchContext {
   // Called when the queue's consumer is enqueued behind the parent; it empties the queue's other head.
   void take_turns(size_t index) { current_->records[index].take_turns(); }
   // Provides the queue of consumers with a worklist; `groups` launch apart, 0 if none do.
-  MaybeReason make_feed_room(uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes, jit::Buffer buffer);
-  [[nodiscard]] CUdeviceptr feed() const { return current_->feed.address(); }
+  MaybeReason make_work_queue_room(uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes,
+                                   jit::Buffer buffer);
+  [[nodiscard]] CUdeviceptr work_queue() const { return current_->work_queue.address(); }
   // The number of launches that it has room for.
-  [[nodiscard]] uint64_t feed_records() const { return current_->feed.records(); }
+  [[nodiscard]] uint64_t work_queue_records() const { return current_->work_queue.records(); }
   // True if the queues are this launch's alone.
   [[nodiscard]] bool has_own_queues() const { return current_ == &own_; }
   // Called when all kernels that use the queues for this launch are enqueued.

@@ -8,14 +8,14 @@
 #include "analysis/order/exits.h"
 #include "ptx/edit.h"
 #include "transform/aggregate/argument_stores.h"
-#include "transform/aggregate/chain.h"
-#include "transform/aggregate/feed.h"
 #include "transform/aggregate/kept_launches.h"
-#include "transform/aggregate/own_children.h"
-#include "transform/aggregate/own_streams.h"
+#include "transform/aggregate/loop_launches.h"
 #include "transform/aggregate/parent_exits.h"
+#include "transform/aggregate/private_streams.h"
 #include "transform/aggregate/queue_names.h"
 #include "transform/aggregate/slices.h"
+#include "transform/aggregate/thresholding.h"
+#include "transform/aggregate/worklist.h"
 #include "transform/text/parts.h"
 #include "transform/text/splice.h"
 
@@ -97,7 +97,7 @@ void record_edits(const Module& m, const RecordingSite& recording, size_t number
   std::string text = inline_function(record, template_function(record, kRecordFunction), call, lines);
   if (recording.layout.passes_once()) text += fmt::format("\n\tsetp.ne.u64 {}, {}, 0;", is_first, once);
   const ArgumentStores stores(m, site, recording.layout, once, is_first);
-  if (recording.own) text += own_child_text(m, recording, lines);
+  if (recording.thresholding) text += serial_child_text(m, recording, lines);
   if (site.idiom->form == analysis::LaunchForm::Described && !recording.at_launch) {
     edits.replace(site.get_scope->tokens, text);
     for (const Statement* store : stores.in_order()) {
@@ -111,10 +111,10 @@ void record_edits(const Module& m, const RecordingSite& recording, size_t number
     fill += "\t" + stores.text(*store) + "\n";
     edits.replace(store->tokens, "");
   }
-  if (recording.own) fill += own_child_end();
+  if (recording.thresholding) fill += serial_child_end();
   edits.replace(site.get_scope->tokens, fmt::format("mov.b64 {}, 1;", site.buffer));
   text += "\n" + fill + "\t" + launch_text(site, error);
-  edits.replace(site.launch_scope->tokens, recording.own ? "{\n\t" + text + "\n\t}" : text);
+  edits.replace(site.launch_scope->tokens, recording.thresholding ? "{\n\t" + text + "\n\t}" : text);
 }
 
 // A copy of the kernel with another name and so many queues as further parameters. If `behind` is a
@@ -152,8 +152,9 @@ void keep_launch(const RecordingSite& recording, size_t number, Edits& edits, st
 
 // True if threads of the parent run children themselves.
 bool runs_children(const std::vector<RecordingSite>& sites) {
-  return std::ranges::any_of(
-      sites, [](const RecordingSite& site) { return site.own && site.own->most_threads != 0; });
+  return std::ranges::any_of(sites, [](const RecordingSite& site) {
+    return site.thresholding && site.thresholding->most_threads != 0;
+  });
 }
 
 // All edits of a recording parent but the ways out.
@@ -181,7 +182,7 @@ Edits recording_edits(const FunctionFacts& parent, const std::vector<RecordingSi
   for (const analysis::ErrorQuery& query : parent.error_queries) {
     if (!sites.front().keeps_launch) edits.replace(query.scope->tokens, query_text(query));
   }
-  for (const auto& [statement, around] : without_own_streams(parent, ""))
+  for (const auto& [statement, around] : without_private_streams(parent, ""))
     edits.replace(statement->tokens, around.before);
   return edits;
 }
@@ -219,7 +220,7 @@ Generated launching_parent(const FunctionFacts& parent, const std::vector<Record
   std::vector<const Site*> launched;
   for (const RecordingSite& site : sites) launched.push_back(&site.site);
   const auto declarations =
-      add_leaving(parent, launched, launches, analysis::find_exits(parent, false), edits, lines);
+      add_exits(parent, launched, launches, analysis::find_exits(parent, false), edits, lines);
   return {name, edits.apply(parent.function.tokens), without_repetition(declarations), {}};
 }
 
@@ -236,40 +237,40 @@ void surround(const Surroundings& surroundings, Edits& edits) {
   }
 }
 
-// Adds the leaving of a parent whose sites all share a queue. The queue may have no room for a launch. Then
-// the program's own launch is made, and a thread that gets no buffer for it may leave.
-std::vector<std::string> add_leaving_of_queue(const FunctionFacts& parent, const DeviceLaunch& launch,
-                                              Edits& edits, LineTables& lines) {
+// Adds the exits of a parent whose sites all share a queue. The queue may have no room for a launch. Then
+// the program's own launch is made, and a thread that gets no buffer for it may exit.
+std::vector<std::string> add_exits_of_queue(const FunctionFacts& parent, const DeviceLaunch& launch,
+                                            Edits& edits, LineTables& lines) {
   keep_largest_blocks(parent, edits);
-  return add_leaving(parent, {&parent.sites.front()}, {launch}, analysis::find_exits(parent, true), edits,
-                     lines);
+  return add_exits(parent, {&parent.sites.front()}, {launch}, analysis::find_exits(parent, true), edits,
+                   lines);
 }
 
 }  // namespace
 
-Generated feeding_parent(const FunctionFacts& parent, const std::vector<uint32_t>& targets,
-                         const Module& record, const std::string& name, LineTables& lines,
-                         const DeviceLaunch* launch) {
-  Edits edits = copy_with_queues(parent, 1, name, lines);
-  const FeedingSites feeding(parent, targets, record, "klap_f_", "%klap_queue", lines);
-  edits.insert_after(parent.function.body.tokens.first, feeding.registers());
-  surround(feeding.in_parent(), edits);
-  std::vector<std::string> declarations;
-  if (launch != nullptr) declarations = add_leaving_of_queue(parent, *launch, edits, lines);
-  return {name, edits.apply(parent.function.tokens), without_repetition(declarations), {}};
-}
-
-Generated chaining_parent(const FunctionFacts& parent, const analysis::Chained& chained_launches,
+Generated worklist_parent(const FunctionFacts& parent, const std::vector<uint32_t>& targets,
                           const Module& record, const std::string& name, LineTables& lines,
                           const DeviceLaunch* launch) {
   Edits edits = copy_with_queues(parent, 1, name, lines);
+  const WorklistSites work_queues(parent, targets, record, "klap_f_", "%klap_queue", lines);
+  edits.insert_after(parent.function.body.tokens.first, work_queues.registers());
+  surround(work_queues.in_parent(), edits);
+  std::vector<std::string> declarations;
+  if (launch != nullptr) declarations = add_exits_of_queue(parent, *launch, edits, lines);
+  return {name, edits.apply(parent.function.tokens), without_repetition(declarations), {}};
+}
+
+Generated loop_launches_parent(const FunctionFacts& parent, const analysis::LoopLaunches& loop_launches,
+                               const Module& record, const std::string& name, LineTables& lines,
+                               const DeviceLaunch* launch) {
+  Edits edits = copy_with_queues(parent, 1, name, lines);
   const bool in_groups = launch != nullptr && launch->group_blocks != 0;
-  const ChainedSites chained(parent, chained_launches, record, "%klap_queue", in_groups, lines);
-  edits.insert_after(parent.function.body.tokens.first, chained.entry());
-  surround(chained.in_parent(), edits);
-  std::vector<std::string> declarations = chained.declarations();
+  const LoopSites sites(parent, loop_launches, record, "%klap_queue", in_groups, lines);
+  edits.insert_after(parent.function.body.tokens.first, sites.entry());
+  surround(sites.in_parent(), edits);
+  std::vector<std::string> declarations = sites.declarations();
   if (launch != nullptr) {
-    for (std::string& text : add_leaving_of_queue(parent, *launch, edits, lines))
+    for (std::string& text : add_exits_of_queue(parent, *launch, edits, lines))
       declarations.push_back(std::move(text));
   }
   return {name, edits.apply(parent.function.tokens), without_repetition(declarations), {}};

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
-#include "analysis/legality/chaining.h"
+#include "analysis/legality/loop_launches.h"
 #include "ptx/tree.h"
 #include "transform/aggregate/consumer_shape.h"
 #include "transform/aggregate/generated.h"
@@ -32,25 +32,25 @@ Generated recording_parent(const analysis::FunctionFacts& parent, const std::vec
                            const std::string& name, LineTables& lines, bool in_slices);
 
 // The recording parent for launcher "device", with one of `launches` for each site. `leave` is
-// templates/aggregate/leave_grid.cu compiled for the child's block and layout. `consumer` is the kernel that
-// the last thread launches. It launches them in the order of the sites.
+// templates/aggregate/launch_consumer.cu compiled for the child's block and layout. `consumer` is the kernel
+// that the last thread launches. It launches them in the order of the sites.
 Generated launching_parent(const analysis::FunctionFacts& parent, const std::vector<RecordingSite>& sites,
                            const std::vector<DeviceLaunch>& launches, const std::string& name,
                            LineTables& lines, bool in_slices);
 
-// The recording parent if the children launch again. `record` is templates/worklist/feed_record.cu, `targets`
-// are the numbers of the kernels that the sites launch. A child that does not fit the queue is launched as
-// the program does. `launch` is null for launcher "host". Its `leave` is templates/worklist/leave_chain.cu,
-// which launches one consumer for all sites.
-Generated feeding_parent(const analysis::FunctionFacts& parent, const std::vector<uint32_t>& targets,
-                         const ptx::Module& record, const std::string& name, LineTables& lines,
-                         const DeviceLaunch* launch);
-
-// The recording parent for launches in one queue if some keep an order: `record` is
-// templates/loop_launches/chain_record.cu. If none keeps an order, it is a feeding parent.
-Generated chaining_parent(const analysis::FunctionFacts& parent, const analysis::Chained& chained_launches,
+// The recording parent if the children launch again. `record` is templates/worklist/worklist_record.cu,
+// `targets` are the numbers of the kernels that the sites launch. A child that does not fit the queue is
+// launched as the program does. `launch` is null for launcher "host". Its `leave` is
+// templates/worklist/launch_consumer.cu, which launches one consumer for all sites.
+Generated worklist_parent(const analysis::FunctionFacts& parent, const std::vector<uint32_t>& targets,
                           const ptx::Module& record, const std::string& name, LineTables& lines,
                           const DeviceLaunch* launch);
+
+// The recording parent for launches in one queue if some keep an order: `record` is
+// templates/loop_launches/loop_record.cu. If none keeps an order, it is a parent with a worklist.
+Generated loop_launches_parent(const analysis::FunctionFacts& parent,
+                               const analysis::LoopLaunches& loop_launches, const ptx::Module& record,
+                               const std::string& name, LineTables& lines, const DeviceLaunch* launch);
 
 // Offset of the first parameter that is added to a recording parent; the others follow, 8 bytes each.
 uint32_t queue_parameter_offset(const ptx::Function& parent);

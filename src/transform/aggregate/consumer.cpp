@@ -10,8 +10,8 @@
 
 #include "ptx-patterns/templates/common/queue.h"
 #include "ptx/edit.h"
-#include "transform/aggregate/feed.h"
 #include "transform/aggregate/warp.h"
+#include "transform/aggregate/worklist.h"
 #include "transform/text/parts.h"
 #include "transform/text/splice.h"
 
@@ -27,8 +27,8 @@ using ptx::StatementKind;
 constexpr char kConsumerKernel[] = "__klap_consumer";
 constexpr char kChildMarker[] = "__klap_child_body";
 constexpr char kArgumentsMarker[] = "__klap_child_arguments";
-constexpr std::array<const char*, 3> kOwnExtentRegisters = {"%klap_block_x", "%klap_block_y",
-                                                            "%klap_block_z"};
+constexpr std::array<const char*, 3> kInheritedExtentRegisters = {"%klap_block_x", "%klap_block_y",
+                                                                  "%klap_block_z"};
 
 // The marker call's operands, in the order of its parameters.
 std::vector<std::string> marker_arguments(const Module& m, const Statement& scope) {
@@ -47,7 +47,7 @@ std::string place_arguments(InlineKernel& kernel, const RecordLayout& layout, co
                             const std::string& parameter) {
   kernel.prefix = prefix;
   kernel.arguments = "%" + prefix + "arguments";
-  kernel.coherent = shape.feeds || shape.chain == Chain::InOrder || shape.awaits_parent;
+  kernel.coherent = shape.is_recursive || shape.loop_queue == LoopQueue::InOrder || shape.awaits_parent;
   kernel.in_parameters = shape.lanes != 0;
   kernel.places = layout.places;
   std::string text = fmt::format("\t.reg .b64 {0};\n\tmov.b64 {0}, {1};\n", kernel.arguments, record);
@@ -63,27 +63,28 @@ std::string place_arguments(InlineKernel& kernel, const RecordLayout& layout, co
   return text;
 }
 
-// The text of an extent: a literal, or a register for own extents (own_block_text).
+// The text of an extent: a literal, or a register for own extents (inherited_block_text).
 std::string extent_text(const std::array<uint32_t, 3>& block, size_t axis) {
-  return block.at(axis) == kOwnExtent ? kOwnExtentRegisters.at(axis) : std::to_string(block.at(axis));
+  return block.at(axis) == kInheritedExtent ? kInheritedExtentRegisters.at(axis)
+                                            : std::to_string(block.at(axis));
 }
 
 // The block that the host launched the parent with, the second parameter of the consumer.
-std::string own_block_text(const std::string& parameter) {
+std::string inherited_block_text(const std::string& parameter) {
   std::string text;
   for (size_t axis = 0; axis < 3; ++axis) {
-    text += fmt::format("\n\t.reg .b32 {0};\n\tld.param.u32 {0}, [{1}+{2}];", kOwnExtentRegisters.at(axis),
-                        parameter, 4 * axis);
+    text += fmt::format("\n\t.reg .b32 {0};\n\tld.param.u32 {0}, [{1}+{2}];",
+                        kInheritedExtentRegisters.at(axis), parameter, 4 * axis);
   }
   return text;
 }
 
 // The child's body in place of one marker call; `sites` are its own launch sites. The marker's operands are
 // copied first. The body runs many times, and its own names must not depend on the template's.
-std::string child_text(const Module& child_module, const Function& child, const FedBody& body,
+std::string child_text(const Module& child_module, const Function& child, const ConsumerBody& body,
                        const ConsumerShape& shape, const std::vector<std::string>& operands,
                        const std::string& prefix, const std::string& parameter, LineTables& lines,
-                       const FeedingSites* sites, const std::vector<HeldArgument>& held) {
+                       const WorklistSites* sites, const std::vector<PreloadedArgument>& preloaded) {
   static constexpr std::array<const char*, 12> kNames = {"ctaid_x",  "ctaid_y",  "ctaid_z", "nctaid_x",
                                                          "nctaid_y", "nctaid_z", "tid_x",   "tid_y",
                                                          "tid_z",    "ntid_x",   "ntid_y",  "ntid_z"};
@@ -93,10 +94,10 @@ std::string child_text(const Module& child_module, const Function& child, const 
   }
   InlineKernel kernel;
   std::string text = "{\n" + place_arguments(kernel, body.layout, shape, prefix, operands[0], parameter);
-  kernel.held = held;
+  kernel.preloaded = preloaded;
   for (size_t axis = 0; axis < 3; ++axis) kernel.ntid[axis] = extent_text(body.block, axis);
   kernel.keep_exits = shape.exact;
-  kernel.may_leave = body.may_leave;
+  kernel.may_exit = body.may_exit;
   kernel.block_is_real = shape.lanes != 0;
   kernel.loops = shape.loops;
   if (sites != nullptr) {
@@ -128,16 +129,16 @@ std::string child_text(const Module& child_module, const Function& child, const 
 
 // The child's arguments, read into the registers that hold them.
 std::string arguments_text(const Function& child, const ConsumerShape& shape,
-                           const std::vector<HeldArgument>& held, const std::string& record,
+                           const std::vector<PreloadedArgument>& preloaded, const std::string& record,
                            const std::string& parameter) {
   InlineKernel kernel;
   std::string text = "{\n" + place_arguments(kernel, shape.layout, shape, "klap_h_", record, parameter);
-  kernel.held = held;
-  return text + load_held(child, kernel) + "\t}";
+  kernel.preloaded = preloaded;
+  return text + load_preloaded(child, kernel) + "\t}";
 }
 
-// The markers of templates/worklist/feed.cu and chain.cu end in the number of the kernel that is meant. Other
-// markers have no number.
+// The markers of templates/worklist/worklist.cu and loop.cu end in the number of the kernel that is meant.
+// Other markers have no number.
 size_t marked_number(std::string_view marker) {
   size_t number = 0;
   for (const char digit : marker.substr(std::string_view(kChildMarker).size())) {
@@ -147,9 +148,10 @@ size_t marked_number(std::string_view marker) {
 }
 
 // The sites of the kernel of that number, with names that begin with `prefix`.
-FeedingSites sites_of(const FedKernels& fed, size_t number, const std::string& prefix, LineTables& lines) {
-  const FedKernel& kernel = fed.kernels.at(number);
-  return {kernel.kernel, kernel.targets, fed.record, prefix, "%klap_queue", lines};
+WorklistSites sites_of(const GroupKernels& group_kernels, size_t number, const std::string& prefix,
+                       LineTables& lines) {
+  const GroupKernel& kernel = group_kernels.kernels.at(number);
+  return {kernel.kernel, kernel.targets, group_kernels.record, prefix, "%klap_queue", lines};
 }
 
 }  // namespace
@@ -164,7 +166,7 @@ std::string consumer_declaration(const Module& consumer, const std::string& name
 
 Generated consumer_kernel(const Module& child_module, const Function& child, const ConsumerShape& shape,
                           const Module& consumer, const std::string& name, LineTables& lines,
-                          const FedKernels* fed) {
+                          const GroupKernels* group_kernels) {
   const Function& f = template_function(consumer, kConsumerKernel);
   // Variables in shared memory stand in the kernel's body, so the template's unit declares none.
   if (!consumer.variables.empty())
@@ -179,40 +181,41 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
   if (shape.lanes != 0 && !child.attributes.empty())
     edits.insert_before(f.body.tokens.first, std::string(child_module.text(child.attributes)) + "\n");
   edits.insert_after(f.body.tokens.first, "\n\t" + lines.head(child_module, child));
-  if (fed != nullptr) {
+  if (group_kernels != nullptr) {
     edits.insert_after(f.body.tokens.first,
                        fmt::format("\n\t.reg .b64 %klap_queue;\n\tld.param.u64 %klap_queue, [{}];\n",
                                    f.parameters.at(0).name));
   }
-  if (shape.has_own_extents())
-    edits.insert_after(f.body.tokens.first, own_block_text(f.parameters.at(1).name));
+  if (shape.has_inherited_extents())
+    edits.insert_after(f.body.tokens.first, inherited_block_text(f.parameters.at(1).name));
   const std::string& parameter = f.parameters.front().name;
-  const std::vector<HeldArgument> held = held_arguments(child_module, child, "klap_held", shape.held_words);
+  const std::vector<PreloadedArgument> preloaded =
+      preloaded_arguments(child_module, child, "klap_preloaded", shape.preloaded_words);
   std::string registers;
-  for (const HeldArgument& argument : held)
+  for (const PreloadedArgument& argument : preloaded)
     registers += fmt::format("\n\t.reg .b{} {};", argument.bits, argument.name);
   edits.insert_after(f.body.tokens.first, registers);
   std::vector<std::string> spliced, declarations;
   const auto text = [&](size_t number, const Statement& scope) {
     const std::string prefix = fmt::format("klap_c{}_", spliced.size());
     const std::vector<std::string> operands = marker_arguments(consumer, scope);
-    if (fed == nullptr) {
-      const FedBody only = {shape.block, shape.layout, shape.may_leave, &child, shape.shared_bytes};
-      const FedBody& body = shape.bodies.empty() ? only : shape.bodies.at(number);
+    if (group_kernels == nullptr) {
+      const ConsumerBody only = {shape.block, shape.layout, shape.may_exit, &child, shape.shared_bytes};
+      const ConsumerBody& body = shape.bodies.empty() ? only : shape.bodies.at(number);
       return child_text(child_module, *body.kernel, body, shape, operands, prefix, parameter, lines, nullptr,
-                        held);
+                        preloaded);
     }
-    const FeedingSites sites = sites_of(*fed, number, prefix + "f_", lines);
+    const WorklistSites sites = sites_of(*group_kernels, number, prefix + "f_", lines);
     for (std::string& declaration : sites.declarations()) declarations.push_back(std::move(declaration));
-    return child_text(child_module, fed->kernels[number].kernel.function, shape.bodies.at(number), shape,
-                      operands, prefix, parameter, lines, &sites, {});
+    return child_text(child_module, group_kernels->kernels[number].kernel.function, shape.bodies.at(number),
+                      shape, operands, prefix, parameter, lines, &sites, {});
   };
   for (const analysis::FlatInstruction& i : flow.instructions()) {
     const auto call = analysis::parse_call(consumer, *i.statement, names);
     if (call && call->callee == kArgumentsMarker) {
       const std::string record = marker_arguments(consumer, *i.scope).at(0);
       edits.replace(i.scope->tokens,
-                    held.empty() ? "" : arguments_text(child, shape, held, record, parameter));
+                    preloaded.empty() ? "" : arguments_text(child, shape, preloaded, record, parameter));
     }
     if (!call || !call->callee.starts_with(kChildMarker)) continue;
     spliced.push_back(text(marked_number(call->callee), *i.scope));

@@ -19,43 +19,44 @@ uint32_t ConsumerShape::threads() const {
   if (flat) return flat_threads;
   if (bodies.empty()) return child_threads() * pack;
   constexpr uint32_t kMostThreads = 1024;
-  if (has_own_extents()) return kMostThreads;
-  return std::ranges::max(bodies, {}, &FedBody::threads).threads();
+  if (has_inherited_extents()) return kMostThreads;
+  return std::ranges::max(bodies, {}, &ConsumerBody::threads).threads();
 }
 
-bool ConsumerShape::has_own_extents() const {
-  return std::ranges::any_of(bodies, [](const FedBody& body) {
-    return std::ranges::find(body.block, kOwnExtent) != body.block.end();
+bool ConsumerShape::has_inherited_extents() const {
+  return std::ranges::any_of(bodies, [](const ConsumerBody& body) {
+    return std::ranges::find(body.block, kInheritedExtent) != body.block.end();
   });
 }
 
-bool ConsumerShape::leaves(analysis::MayLeave who) const {
-  if (bodies.empty()) return may_leave == who;
-  return std::ranges::find(bodies, who, &FedBody::may_leave) != bodies.end();
+bool ConsumerShape::may_exit_early(analysis::MayExit who) const {
+  if (bodies.empty()) return may_exit == who;
+  return std::ranges::find(bodies, who, &ConsumerBody::may_exit) != bodies.end();
 }
 
-void hold_arguments(ConsumerShape& shape) {
+void preload_arguments(ConsumerShape& shape) {
   constexpr uint32_t kMostWords = 8;  // more would cost threads that could run at the same time
-  shape.held_words = kMostWords;
+  shape.preloaded_words = kMostWords;
 }
 
 // A thread's loads in flight take registers, and so room for other threads. On an H200 four iterations of
 // twelve loads made sums over long rows 15 to 25 % faster and nothing slower by more than 2 %. With eight
 // iterations, programs of short rows were a third slower.
-void unroll(ConsumerShape& shape, std::vector<analysis::StraightLoop> loops, std::optional<uint32_t> rounds) {
-  constexpr uint32_t kRounds = 4, kMostLoads = 48;
+void unroll(ConsumerShape& shape, std::vector<analysis::StraightLoop> loops,
+            std::optional<uint32_t> iterations) {
+  constexpr uint32_t kFactor = 4, kMostLoads = 48;
   for (analysis::StraightLoop& loop : loops) {
-    const uint32_t in_row = rounds.value_or(std::min(kRounds, kMostLoads / loop.loads));
-    if (in_row > 1) shape.loops.push_back({std::move(loop), in_row});
+    const uint32_t factor = iterations.value_or(std::min(kFactor, kMostLoads / loop.loads));
+    if (factor > 1) shape.loops.push_back({std::move(loop), factor});
   }
 }
 
-void add_bodies(ConsumerShape& shape, const std::vector<FedBody>& bodies) {
+void add_bodies(ConsumerShape& shape, const std::vector<ConsumerBody>& bodies) {
   shape.bodies = bodies;
   shape.layout = {};
-  for (const FedBody& body : bodies)
+  for (const ConsumerBody& body : bodies)
     shape.layout.arguments_offset = std::max(shape.layout.arguments_offset, body.layout.arguments_offset);
-  for (const FedBody& body : bodies) {
+  for (const ConsumerBody& body : bodies) {
     const uint32_t arguments = body.layout.record_bytes - body.layout.arguments_offset;
     shape.layout.record_bytes =
         std::max(shape.layout.record_bytes,
@@ -64,20 +65,21 @@ void add_bodies(ConsumerShape& shape, const std::vector<FedBody>& bodies) {
 }
 
 ConsumerShape consumer_shape(const Module& module, const Function& child,
-                             const std::array<uint32_t, 3>& block, bool grid_is_1d, bool exact, bool feeds) {
+                             const std::array<uint32_t, 3>& block, bool grid_is_1d, bool exact,
+                             bool is_recursive) {
   ConsumerShape shape;
   shape.block = block;
   shape.grid_is_1d = grid_is_1d;
   shape.exact = exact;
-  shape.feeds = feeds;
+  shape.is_recursive = is_recursive;
   shape.layout = record_layout(child);
   const uint32_t threads = shape.child_threads();
-  shape.together = analysis::together(module, child);
-  if (shape.together == analysis::Together::Blocks && !exact)
-    shape.may_leave = analysis::leaving(module, child, block).value_or(analysis::MayLeave::Nobody);
+  shape.sync_scope = analysis::reuse_scope(module, child);
+  if (shape.sync_scope == analysis::SyncScope::Block && !exact)
+    shape.may_exit = analysis::early_exits(module, child, block).value_or(analysis::MayExit::Nobody);
   // A thread must keep its lane where the child asks for it.
   const bool lanes_fixed = analysis::reads_lane(module, child) && threads % 32 != 0;
-  const bool alone = exact || feeds || lanes_fixed || shape.together == analysis::Together::Blocks;
+  const bool alone = exact || is_recursive || lanes_fixed || shape.sync_scope == analysis::SyncScope::Block;
   shape.packs = !alone;
   shape.pack = alone ? 1 : std::max(1u, kPackedThreads / threads);
   return shape;
@@ -105,7 +107,7 @@ bool pack_warps(ConsumerShape& shape, const analysis::WarpBlock& block) {
   constexpr uint32_t kWarp = 32, kMostWarps = 32;
   if (block.shared_bytes() > analysis::kSharedLimit / kMostWarps) return false;
   shape.warp_block = block;
-  shape.together = analysis::Together::Warps;
+  shape.sync_scope = analysis::SyncScope::Warp;
   shape.packs = true;
   shape.pack = kPackedThreads / kWarp;
   return true;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
-#include "analysis/optimise/own_children.h"
+#include "analysis/optimise/thresholding.h"
 #include "ptx/tree.h"
 #include "transform/text/record_layout.h"
 
@@ -32,33 +32,33 @@ struct RecordingSite {
   bool keeps_launch =
       false;  // `record` is templates/aggregate/record_sizes.cu; so for all sites of a parent, or none
   std::string bound = {};                  // operand: what flat.h compares indices with, where it is known
-  std::vector<std::string> pointers = {};  // operands: what rounds.h compares, where it is asked
+  std::vector<std::string> pointers = {};  // operands: what split_iterations.h compares, where it is asked
   bool at_launch = false;  // described form: the record is made at the launch, as in the other form
   // Set if not all children are recorded. The record is then made at the launch, whatever the form.
-  std::optional<analysis::OwnChildren> own = {};
+  std::optional<analysis::Thresholding> thresholding = {};
   const ptx::Function* child = nullptr;  // of the same unit, where the thread itself runs some
   std::array<uint32_t, 3> block{};       // then: of the child
 };
 
 // The kernels for a parent that launches its children itself, one for each site. `leave` is
-// templates/aggregate/leave_grid.cu compiled for the child's block and layout. `consumer` is the kernel that
-// the last thread launches.
+// templates/aggregate/launch_consumer.cu compiled for the child's block and layout. `consumer` is the kernel
+// that the last thread launches.
 struct DeviceLaunch {
   const ptx::Module& leave;
   std::string consumer;
   std::string declaration;    // of the consumer, where it stands in another unit
-  uint32_t group_blocks = 0;  // as in analysis::Way
+  uint32_t group_blocks = 0;  // as in analysis::Aggregation
 };
 
 // The kernels that a consumer runs from a worklist, by number, with the targets of each of their sites. For
-// their records they have templates/worklist/feed_record.cu.
-struct FedKernel {
+// their records they have templates/worklist/worklist_record.cu.
+struct GroupKernel {
   const analysis::FunctionFacts& kernel;
   std::vector<uint32_t> targets;
 };
-struct FedKernels {
+struct GroupKernels {
   const ptx::Module& record;
-  std::vector<FedKernel> kernels;
+  std::vector<GroupKernel> kernels;
 };
 
 }  // namespace klap::transform

@@ -17,7 +17,7 @@ using ptx::Edits;
 using ptx::Module;
 using ptx::Statement;
 
-constexpr char kLeaveFunction[] = "__klap_leave";
+constexpr char kExitFunction[] = "__klap_exit";
 constexpr char kLaunchFunction[] = "__klap_launch_children";
 constexpr char kFirstTurnFunction[] = "__klap_first_turn";
 constexpr char kLaunchTurnFunction[] = "__klap_launch_turn";
@@ -29,7 +29,7 @@ std::string leave_text(const Module& leave, int number, LineTables& lines) {
   call.prefix = fmt::format("klap_l{}_", number);
   call.arguments = {"%klap_queue"};
   call.results = {{0, "%klap_last"}};
-  return inline_function(leave, template_function(leave, kLeaveFunction), call, lines) +
+  return inline_function(leave, template_function(leave, kExitFunction), call, lines) +
          "\n\tsetp.ne.u32 %klap_is_last, %klap_last, 0;\n\t@%klap_is_last bra $klap_launch;\n\tret;\n";
 }
 
@@ -90,9 +90,9 @@ std::string launch_in_turns_text(const std::vector<const Site*>& sites,
 
 }  // namespace
 
-std::vector<std::string> add_leaving(const FunctionFacts& parent, const std::vector<const Site*>& sites,
-                                     const std::vector<DeviceLaunch>& launches, const analysis::Exits& exits,
-                                     Edits& edits, LineTables& lines) {
+std::vector<std::string> add_exits(const FunctionFacts& parent, const std::vector<const Site*>& sites,
+                                   const std::vector<DeviceLaunch>& launches, const analysis::Exits& exits,
+                                   Edits& edits, LineTables& lines) {
   const Module& m = parent.module;
   const ptx::TokenRange body = parent.function.body.tokens;
   edits.insert_after(body.first,

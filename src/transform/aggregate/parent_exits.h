@@ -15,12 +15,12 @@
 
 namespace klap::transform {
 
-// Makes all threads leave as templates/aggregate/leave_grid.cu or leave_chain.cu says. There is one of these
-// for each site; the first one counts the threads for all. Returns the declarations of the functions that
-// this uses.
-std::vector<std::string> add_leaving(const analysis::FunctionFacts& parent,
-                                     const std::vector<const analysis::Site*>& sites,
-                                     const std::vector<DeviceLaunch>& launches, const analysis::Exits& exits,
-                                     ptx::Edits& edits, LineTables& lines);
+// Makes all threads exit as templates/aggregate/launch_consumer.cu or launch_consumer.cu says. There is one
+// of these for each site; the first one counts the threads for all. Returns the declarations of the functions
+// that this uses.
+std::vector<std::string> add_exits(const analysis::FunctionFacts& parent,
+                                   const std::vector<const analysis::Site*>& sites,
+                                   const std::vector<DeviceLaunch>& launches, const analysis::Exits& exits,
+                                   ptx::Edits& edits, LineTables& lines);
 
 }  // namespace klap::transform

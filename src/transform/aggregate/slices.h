@@ -5,8 +5,8 @@
 // place in the whole grid is its place in the slice plus that of the slice's first block, since slices are
 // boxes of blocks. Launched as a whole, the first block is (0, 0, 0) and the extents are the launch's own.
 // Only the program's own code in the kernel's body is changed. Code that the templates add to it
-// (templates/common/group.h, templates/aggregate/leave_grid.cu) counts the blocks of the launch that it runs
-// in.
+// (templates/common/group.h, templates/aggregate/launch_consumer.cu) counts the blocks of the launch that it
+// runs in.
 #pragma once
 
 #include <string>

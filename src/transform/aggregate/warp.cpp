@@ -18,8 +18,8 @@ using ptx::Edits;
 using ptx::Function;
 using ptx::Module;
 
-constexpr char kShareFunction[] = "__klap_share";
-constexpr char kShareLaunchFunction[] = "__klap_share_launch";
+constexpr char kWarpBufferFunction[] = "__klap_warp_buffer";
+constexpr char kWarpLaunchFunction[] = "__klap_warp_launch";
 constexpr char kLastErrorMarker[] = "__klap_last_error";
 constexpr char kLastErrorFunction[] = "__cudaCDP2GetLastError";
 
@@ -50,7 +50,7 @@ SymbolNames symbols_of(const MarkedFunctions& functions) {
 // One site's registers end in its number.
 class SiteText {
  public:
-  SiteText(const FunctionFacts& parent, const SharedSite& shared, size_t number, LineTables& lines)
+  SiteText(const FunctionFacts& parent, const WarpSite& shared, size_t number, LineTables& lines)
       : parent_(parent),
         shared_(shared),
         site_(*shared.site),
@@ -74,7 +74,7 @@ class SiteText {
     call.results = {{0, site_.buffer}, {8, buffer()}, {16, group()}, {24, "%klap_last_error"}};
     call.symbols = symbols_;
     return fmt::format("mov.u64 %klap_consumer, {};\n\t", shared_.consumer) +
-           inline_function(*shared_.launch, template_function(*shared_.launch, kShareFunction), call,
+           inline_function(*shared_.launch, template_function(*shared_.launch, kWarpBufferFunction), call,
                            lines_) +
            (shared_.layout->passes_once() ? find_first() : "");
   }
@@ -96,7 +96,7 @@ class SiteText {
     call.results = {{0, "%klap_error"}, {8, "%klap_last_error"}};
     call.symbols = symbols_;
     std::string text = fmt::format("cvt.u32.u64 %klap_group, {};\n\t", group());
-    text += inline_function(*shared_.launch, template_function(*shared_.launch, kShareLaunchFunction), call,
+    text += inline_function(*shared_.launch, template_function(*shared_.launch, kWarpLaunchFunction), call,
                             lines_);
     if (!site_.result.empty()) text += fmt::format("\n\tcvt.u32.u64 {}, %klap_error;", site_.result);
     return text;
@@ -113,7 +113,7 @@ class SiteText {
   }
 
   const FunctionFacts& parent_;
-  const SharedSite& shared_;
+  const WarpSite& shared_;
   const Site& site_;
   size_t number_;
   SymbolNames symbols_;
@@ -163,9 +163,9 @@ ConsumerShape warp_shape(const Module& module, const Function& child, bool grid_
   return shape;
 }
 
-SharingShape sharing_shape(const FunctionFacts& parent, const Site& site) {
+WarpLaunchShape warp_launch_shape(const FunctionFacts& parent, const Site& site) {
   const auto varies = [&](const std::string& operand) { return !parent.data.constant(operand).has_value(); };
-  SharingShape shape;
+  WarpLaunchShape shape;
   shape.match_block = std::any_of(site.block.begin(), site.block.end(), varies);
   shape.match_bytes = varies(site.shared);
   shape.match_stream = varies(site.stream);
@@ -173,8 +173,8 @@ SharingShape sharing_shape(const FunctionFacts& parent, const Site& site) {
   return shape;
 }
 
-Generated sharing_parent(const FunctionFacts& parent, const std::vector<SharedSite>& sites,
-                         const std::string& name, LineTables& lines) {
+Generated warp_parent(const FunctionFacts& parent, const std::vector<WarpSite>& sites,
+                      const std::string& name, LineTables& lines) {
   const Module& m = parent.module;
   const Function& f = parent.function;
   Edits edits(m);
@@ -186,7 +186,7 @@ Generated sharing_parent(const FunctionFacts& parent, const std::vector<SharedSi
   std::string registers =
       "\n\t.reg .b64 %klap_consumer, %klap_error, %klap_last_error;\n\t.reg .b32 %klap_group;\n";
   for (size_t i = 0; i < sites.size(); ++i) {
-    const SharedSite& shared = sites[i];
+    const WarpSite& shared = sites[i];
     const SiteText text(parent, shared, i, lines);
     registers += fmt::format("\t.reg .b64 {}, {};\n", text.buffer(), text.group());
     if (shared.layout->passes_once()) registers += fmt::format("\t.reg .pred {};\n", text.is_first());

@@ -29,13 +29,13 @@ uint32_t lanes_that_fit(const RecordLayout& layout);
 uint32_t first_arguments(const RecordLayout& layout, uint32_t lanes);
 
 // The differences between sites in templates/warp/warp_launch.cu, beside the layout.
-struct SharingShape {
+struct WarpLaunchShape {
   bool match_block = false, match_bytes = false, match_stream = false;  // not constant
   bool last_error = false;                                              // the parent asks for the last error
 };
-SharingShape sharing_shape(const analysis::FunctionFacts& parent, const analysis::Site& site);
+WarpLaunchShape warp_launch_shape(const analysis::FunctionFacts& parent, const analysis::Site& site);
 
-struct SharedSite {
+struct WarpSite {
   const analysis::Site* site = nullptr;
   const ptx::Module* launch = nullptr;  // templates/warp/warp_launch.cu, compiled for the site
   const RecordLayout* layout = nullptr;
@@ -43,7 +43,7 @@ struct SharedSite {
   std::string declaration;  // of the consumer, where it stands in another unit
 };
 // Sites that are not among `sites` stay as they are.
-Generated sharing_parent(const analysis::FunctionFacts& parent, const std::vector<SharedSite>& sites,
-                         const std::string& name, LineTables& lines);
+Generated warp_parent(const analysis::FunctionFacts& parent, const std::vector<WarpSite>& sites,
+                      const std::string& name, LineTables& lines);
 
 }  // namespace klap::transform

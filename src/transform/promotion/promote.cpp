@@ -11,7 +11,7 @@
 #include "analysis/values/values.h"
 #include "ptx-patterns/templates/promote/promote.h"
 #include "ptx/edit.h"
-#include "transform/aggregate/own_streams.h"
+#include "transform/aggregate/private_streams.h"
 #include "transform/promotion/promoted_batch.h"
 #include "transform/promotion/promoted_body.h"
 #include "transform/promotion/residency.h"
@@ -102,7 +102,7 @@ class LinkText {
     LinkBody body;
     body.prefix = prefix_;
     body.link = link_;
-    body.around = without_own_streams(parts_.kernel, prefix_);
+    body.around = without_private_streams(parts_.kernel, prefix_);
     for (const analysis::ErrorQuery& query : parts_.kernel.error_queries)
       body.around[query.scope] = {set_zero(query.result), "", true};
     launch(body.around);
@@ -427,7 +427,7 @@ std::string residency_text(const FunctionFacts& kernel, const PromotedShape& sha
   if (shape.filled_sm == 0 || shape.mode != PromotionMode::LookBack || shape.threads == 0) return {};
   const uint32_t words =
       std::max(kernel.values().liveness.maximum().pressure.words, shape.batch * shape.kept_words);
-  const uint32_t blocks = least_chain_blocks(words, shape.threads, shape.filled_sm);
+  const uint32_t blocks = min_chain_blocks(words, shape.threads, shape.filled_sm);
   return blocks == 0 ? "" : fmt::format("\n.minnctapersm {}", blocks);
 }
 

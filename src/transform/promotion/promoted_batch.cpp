@@ -23,7 +23,7 @@ constexpr char kDoneLabel[] = "$klap_links_done";
 analysis::Batching batching_of(const PromotedParts& parts) {
   analysis::BatchingVerdict verdict = analysis::judge_batching(parts.kernel, parts.chain);
   if (!verdict.batching)
-    throw Error(ErrorCode::Internal, "links that cannot be batched: " + verdict.objection);
+    throw Error(ErrorCode::Internal, "links that cannot be batched: " + verdict.rejection);
   return *std::move(verdict.batching);
 }
 

@@ -32,7 +32,7 @@ struct LinkBody {
   const ptx::Statement* boundary = nullptr;
   std::string at_boundary;
 
-  // These are for a body that is written out in pieces.
+  // These are for a body that is inlined in pieces.
   std::string labels;                    // prefix of the body's labels, "$x_"; empty for the usual one
   bool declares = true;                  // registers and variables; else they are declared already
   std::set<const ptx::Statement*> cuts;  // of the body itself: pieces begin there

@@ -69,9 +69,9 @@ uint32_t operation_bytes(const CarriedArgument& carried) {
   return ptx::type_bytes(carried.operation.substr(carried.operation.find('.')));
 }
 
-// The objection to words that two arguments share: one of them would be written while the other is not known
+// The rejection to words that two arguments share: one of them would be written while the other is not known
 // yet.
-std::optional<std::string> object_to_words(const ChainFacts& chain) {
+std::optional<std::string> check_words(const ChainFacts& chain) {
   if (condition_of(chain) != LinkCondition::Available) return std::nullopt;
   for (const uint32_t word : words_of(chain, {LinkArgument::Available})) {
     for (const ChainArgument& argument : chain.arguments) {
@@ -82,8 +82,8 @@ std::optional<std::string> object_to_words(const ChainFacts& chain) {
   return std::nullopt;
 }
 
-// The objection to values that the links combine.
-std::optional<std::string> object_to_combining(const ChainFacts& chain) {
+// The rejection to values that the links combine.
+std::optional<std::string> check_combining(const ChainFacts& chain) {
   if (!chain.looks_back) return chain.look_back_text;
   if (chain.boundary == nullptr) return chain.boundary_text;
   if (condition_of(chain) != LinkCondition::Counted)
@@ -122,8 +122,8 @@ bool PromotedShape::passes(uint32_t offset, uint32_t bytes) const {
   return std::ranges::any_of(words, [&](uint32_t word) { return overlaps(offset, bytes, word); });
 }
 
-std::optional<std::string> object_to_mode(const ChainFacts& chain, PromotionMode mode) {
-  if (auto objection = object_to_words(chain)) return objection;
+std::optional<std::string> check_mode(const ChainFacts& chain, PromotionMode mode) {
+  if (auto rejection = check_words(chain)) return rejection;
   switch (mode) {
     case PromotionMode::Aggregated:
       return std::nullopt;
@@ -132,7 +132,7 @@ std::optional<std::string> object_to_mode(const ChainFacts& chain, PromotionMode
       if (chain.condition == LinkCondition::AtSite) return chain.condition_text;
       return std::nullopt;
     case PromotionMode::LookBack:
-      return object_to_combining(chain);
+      return check_combining(chain);
   }
   return std::nullopt;
 }
@@ -154,7 +154,7 @@ PromotedShape promoted_shape(const ChainFacts& chain, PromotionMode mode, bool l
   const bool is_told = shape.condition == LinkCondition::AtSite;
   shape.words = words_of(chain, is_told ? std::set{Postponed, Available, Stepped} : std::set{Postponed});
   if (shape.condition == LinkCondition::Available) shape.fast_words = words_of(chain, {Available});
-  shape.combines = mode != PromotionMode::Aggregated && !object_to_combining(chain);
+  shape.combines = mode != PromotionMode::Aggregated && !check_combining(chain);
   uint32_t word = 0;
   for (const ChainArgument& argument : chain.arguments) {
     if (argument.kind == Stepped && !is_told)

@@ -50,7 +50,7 @@ struct PromotedShape {
   uint32_t kept_words = 0;  // registers that each of them has beside what all share
   // The rings are double-buffered: launches use them alternately, each making the next one's ready. Not with
   // `launches`.
-  bool two_heads = false;
+  bool double_buffered = false;
   // Compute capability of the device for which a chain that looks back asks for as many blocks per
   // multiprocessor as their registers leave room for. With 0 this is left to the assembler.
   uint32_t filled_sm = 0;
@@ -65,9 +65,9 @@ struct PromotedShape {
 
 // The first reason why a chain cannot be run that way; nothing if it can. A reason against Aggregated is one
 // against promotion.
-std::optional<std::string> object_to_mode(const analysis::ChainFacts& chain, PromotionMode mode);
+std::optional<std::string> check_mode(const analysis::ChainFacts& chain, PromotionMode mode);
 
-// The shape for a mode to which there is no objection.
+// The shape for a mode to which there is no rejection.
 PromotedShape promoted_shape(const analysis::ChainFacts& chain, PromotionMode mode, bool launches = false);
 
 }  // namespace klap::transform

@@ -20,7 +20,7 @@ uint32_t threads_of_multiprocessor(uint32_t sm) {
 // longest, and can keep some values in memory. The assembler by itself takes thirty registers more than the
 // child. With 1,280 threads each has 48 registers on every device that runs such kernels. More threads were
 // slower: 1,536 by 5 % in the mean of td, th and rbfs on an H200, 2,048 by 17 %.
-uint32_t least_feeding_blocks(uint32_t words, uint32_t threads) {
+uint32_t min_worklist_blocks(uint32_t words, uint32_t threads) {
   constexpr uint32_t kFew = 48, kThreads = 1280, kMostBlocks = 32;
   const uint32_t blocks = kThreads / threads;
   return words <= kFew && blocks > 1 ? std::min(blocks, kMostBlocks) : 0;
@@ -30,7 +30,7 @@ uint32_t least_feeding_blocks(uint32_t words, uint32_t threads) {
 // assembler, which counts eight at a time, would then fit a quarter fewer threads. On an H200 connected
 // components take a fifth longer so. Children that hold more are slower with fewer registers: sums along rows
 // by a tenth, PageRank by a half.
-uint32_t least_consumer_blocks(uint32_t words, uint32_t threads, uint32_t sm) {
+uint32_t min_consumer_blocks(uint32_t words, uint32_t threads, uint32_t sm) {
   constexpr uint32_t kAround = 16, kMostBlocks = 16;
   const uint32_t have = threads_of_multiprocessor(sm);
   const uint32_t blocks = have / threads;
@@ -39,7 +39,7 @@ uint32_t least_consumer_blocks(uint32_t words, uint32_t threads, uint32_t sm) {
 
 // Links that look back run side by side, as many as blocks fit. Short ones do little but wait for memory. So
 // a multiprocessor is to hold as many blocks as the body's registers leave room for.
-uint32_t least_chain_blocks(uint32_t words, uint32_t threads, uint32_t sm) {
+uint32_t min_chain_blocks(uint32_t words, uint32_t threads, uint32_t sm) {
   constexpr uint32_t kMostBlocks = 16, kBeside = 4;  // addresses, what is shared
   const uint32_t lanes = (threads + kWarp - 1) / kWarp * kWarp;
   const uint32_t fit = kRegisters / lanes / (words + kBeside);

@@ -12,11 +12,11 @@ namespace klap::transform {
 
 // The number for consumers with a worklist: blocks of `threads` threads that run children which hold `words`
 // registers of 32 bits at a time. It is 0 if nothing is asked for.
-uint32_t least_feeding_blocks(uint32_t words, uint32_t threads);
+uint32_t min_worklist_blocks(uint32_t words, uint32_t threads);
 // The number for other consumers, for children without unrolled loops and without shared memory. The device
 // has compute capability `sm`, 90 for 9.0.
-uint32_t least_consumer_blocks(uint32_t words, uint32_t threads, uint32_t sm);
+uint32_t min_consumer_blocks(uint32_t words, uint32_t threads, uint32_t sm);
 // The number for chains that look back: `words` are the registers of a block's links.
-uint32_t least_chain_blocks(uint32_t words, uint32_t threads, uint32_t sm);
+uint32_t min_chain_blocks(uint32_t words, uint32_t threads, uint32_t sm);
 
 }  // namespace klap::transform

@@ -71,7 +71,7 @@ class CallSplicer final : public Splicer {
     return std::move(out_);
   }
 
-  // The scope around a call, written out.
+  // The scope around a call that is inlined.
   std::string call_text(const Statement& scope, const InlinableCall& call) {
     write_call(scope, call);
     return std::move(out_);
@@ -283,7 +283,7 @@ class CallSplicer final : public Splicer {
 // Text in place of some tokens.
 using Replacements = std::vector<std::pair<ptx::TokenRange, std::string>>;
 
-// The outermost scopes of a body that are written out.
+// The outermost scopes of a body that is inlined.
 void replace_calls(const Module& m, const Statement& block, Kernel& kernel, Replacements& out) {
   for (const Statement& s : block.body) {
     if (s.kind != StatementKind::Block) continue;

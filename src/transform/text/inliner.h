@@ -1,4 +1,4 @@
-// Inlining: called functions written out in kernels, before anything is decided about the kernels' launches.
+// Inlining: called functions copied into kernels, before anything is decided about the kernels' launches.
 //
 // A launch in a called function belongs to no particular thread, and a called function that asks for its
 // place cannot be told another one. A kernel may have the function's body in place of the call. Then the

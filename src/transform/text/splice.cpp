@@ -130,8 +130,8 @@ bool has_param_space(const Module& m, const Statement& s) {
 }
 
 // The parameter bytes that a plain load of one value reads, without the register's name.
-std::optional<HeldArgument> parameter_read(const Module& m, const Function& function,
-                                           const analysis::RegisterBits& registers, const Statement& s) {
+std::optional<PreloadedArgument> parameter_read(const Module& m, const Function& function,
+                                                const analysis::RegisterBits& registers, const Statement& s) {
   if (!m.is(s.head, "ld") || !has_param_space(m, s) || s.operands.size() != 2) return std::nullopt;
   const std::string_view to = m.text(s.operands[0].first);
   const auto address = parse_address(m, s.operands[1]);
@@ -139,11 +139,11 @@ std::optional<HeldArgument> parameter_read(const Module& m, const Function& func
   if (p == nullptr || s.operands[0].size() != 1 || address->offset < 0) return std::nullopt;
   const uint32_t bits = registers.of(to);
   if (bits != 16 && bits != 32 && bits != 64) return std::nullopt;
-  return HeldArgument{p->offset + static_cast<uint32_t>(address->offset),
-                      std::string(m.text(s.modifiers.last - 1)), bits, ""};
+  return PreloadedArgument{p->offset + static_cast<uint32_t>(address->offset),
+                           std::string(m.text(s.modifiers.last - 1)), bits, ""};
 }
 
-bool is_same(const HeldArgument& a, const HeldArgument& b) {
+bool is_same(const PreloadedArgument& a, const PreloadedArgument& b) {
   return a.offset == b.offset && a.type == b.type && a.bits == b.bits;
 }
 
@@ -151,9 +151,9 @@ class KernelSplicer final : public Splicer {
  public:
   KernelSplicer(const Module& module, const Function& function, const InlineKernel& kernel, LineTables& lines)
       : Splicer(module, function, kernel.prefix), kernel_(kernel), lines_(lines), around_(kernel.around) {
-    if (!kernel.held.empty()) registers_.emplace(module, function);
-    for (const auto& [loop, rounds] : kernel.loops) {  // their labels write all of them
-      for (const Statement* s : loop.round) around_[s] = {"", "", true};
+    if (!kernel.preloaded.empty()) registers_.emplace(module, function);
+    for (const auto& [loop, iterations] : kernel.loops) {  // their labels write all of them
+      for (const Statement* s : loop.iteration) around_[s] = {"", "", true};
       around_[loop.branch] = {"", "", true};
     }
     if (kernel.warp_block == nullptr) return;
@@ -201,12 +201,12 @@ class KernelSplicer final : public Splicer {
 
   bool special(const Statement& s) override {
     const std::string_view opcode = m_.text(s.head);
-    if (opcode == "ld" && has_param_space(m_, s)) return held_move(s) || parameter_load(s);
+    if (opcode == "ld" && has_param_space(m_, s)) return preloaded_move(s) || parameter_load(s);
     if (opcode == "mov" && s.operands.size() == 2) return move(s);
     if (opcode == "cvta") return parameter_cast(s);
     if (kernel_.coherent && (opcode == "ldu" || (opcode == "ld" && m_.has_modifier(s, ".nc"))))
       return coherent_load(s);
-    if (kernel_.may_leave != analysis::MayLeave::Nobody && is_block_barrier(s)) return barrier(s);
+    if (kernel_.may_exit != analysis::MayExit::Nobody && is_block_barrier(s)) return barrier(s);
     return false;
   }
 
@@ -241,13 +241,13 @@ class KernelSplicer final : public Splicer {
   }
 
   // A parameter that is in a register.
-  bool held_move(const Statement& s) {
+  bool preloaded_move(const Statement& s) {
     if (!registers_) return false;
     const auto read = parameter_read(m_, function_, *registers_, s);
     if (!read) return false;
-    for (const HeldArgument& held : kernel_.held) {
-      if (!is_same(held, *read)) continue;
-      line(fmt::format("{}mov.b{} {}, {}", guard(s), held.bits, renamed(s.operands[0]), held.name));
+    for (const PreloadedArgument& preloaded : kernel_.preloaded) {
+      if (!is_same(preloaded, *read)) continue;
+      line(fmt::format("{}mov.b{} {}, {}", guard(s), preloaded.bits, renamed(s.operands[0]), preloaded.name));
       return true;
     }
     return false;
@@ -361,51 +361,52 @@ class KernelSplicer final : public Splicer {
 
   // loop:   the counters of the iterations ahead, in registers of their own
   //         @(one of the iterations is not there) bra single;
-  //         round; ... round;  @p bra loop;  bra done;
-  // single: round;             @p bra loop;
+  //         iteration; ... iteration;  @p bra loop;  bra done;
+  // single: iteration;             @p bra loop;
   // done:
   bool special_label(const Statement& label) override {
     const auto found =
-        std::ranges::find(kernel_.loops, &label, [](const RoundsInRow& row) { return row.loop.label; });
+        std::ranges::find(kernel_.loops, &label, [](const UnrolledCopy& row) { return row.loop.label; });
     if (found == kernel_.loops.end()) return false;
-    const auto& [loop, rounds] = *found;
+    const auto& [loop, iterations] = *found;
     const std::string name = Splicer::prefixed(m_.text(label.head));
     const std::string single = name + "$single", done = name + "$done";
     out_ += name + ":\n";
-    const std::string goes_on = look_ahead(loop, rounds, name.substr(1));
+    const std::string goes_on = look_ahead(loop, iterations, name.substr(1));
     line(fmt::format("@{}{} bra {}", loop.branch->predicate_negated ? "" : "!", goes_on, single));
-    for (uint32_t i = 0; i < rounds; ++i) write_round(loop);
+    for (uint32_t i = 0; i < iterations; ++i) write_iteration(loop);
     write(*loop.branch);
     line("bra " + done);
     out_ += single + ":\n";
-    write_round(loop);
+    write_iteration(loop);
     write(*loop.branch);
     out_ += done + ":\n";
     return true;
   }
 
-  void write_round(const analysis::StraightLoop& loop) {
-    for (const Statement* s : loop.round) write(*s);
+  void write_iteration(const analysis::StraightLoop& loop) {
+    for (const Statement* s : loop.iteration) write(*s);
   }
 
   // Computes whether the loop goes on behind each iteration but the last. Returns the name of that predicate,
   // the branch's predicate of all of them together.
-  std::string look_ahead(const analysis::StraightLoop& loop, uint32_t rounds, const std::string& loop_name) {
+  std::string look_ahead(const analysis::StraightLoop& loop, uint32_t iterations,
+                         const std::string& loop_name) {
     const auto own = [&](std::string_view name) {
       return fmt::format("{}${}", Splicer::prefixed(name), loop_name);
     };
-    const std::string of_round = own(m_.text(loop.branch->predicate));
-    std::string of_all = of_round + "$all";
+    const std::string of_iteration = own(m_.text(loop.branch->predicate));
+    std::string of_all = of_iteration + "$all";
     for (const auto& counter : loop.counters) {
       const std::string type = counter.bits == 0 ? "pred" : fmt::format("b{}", counter.bits);
       line(fmt::format(".reg .{} {}", type, own(counter.name)));
     }
     line(".reg .pred " + of_all);
     const char* const together = loop.branch->predicate_negated ? "or" : "and";
-    for (uint32_t i = 1; i < rounds; ++i) {
+    for (uint32_t i = 1; i < iterations; ++i) {
       for (const Statement* s : loop.counting) count_ahead(*s, own(m_.text(s->operands[0].first)));
-      line(i == 1 ? fmt::format("mov.pred {}, {}", of_all, of_round)
-                  : fmt::format("{}.pred {}, {}, {}", together, of_all, of_all, of_round));
+      line(i == 1 ? fmt::format("mov.pred {}, {}", of_all, of_iteration)
+                  : fmt::format("{}.pred {}, {}, {}", together, of_all, of_all, of_iteration));
     }
     ahead_.clear();
     return of_all;
@@ -424,7 +425,8 @@ class KernelSplicer final : public Splicer {
   const InlineKernel& kernel_;
   LineTables& lines_;
   Surroundings around_;
-  std::map<std::string_view, std::string> ahead_;  // registers that were computed for rounds ahead, and where
+  std::map<std::string_view, std::string>
+      ahead_;  // registers that were computed for iterations ahead, and where
   std::optional<analysis::RegisterBits> registers_;  // where arguments are held
 };
 
@@ -440,33 +442,35 @@ std::string inline_function(const Module& module, const Function& function, cons
   return "{\n" + FunctionSplicer(module, function, call, lines).body() + "\t}";
 }
 
-std::vector<HeldArgument> held_arguments(const Module& module, const Function& function,
-                                         const std::string& prefix, uint32_t most_words) {
-  std::vector<HeldArgument> held;
-  if (most_words == 0) return held;
+std::vector<PreloadedArgument> preloaded_arguments(const Module& module, const Function& function,
+                                                   const std::string& prefix, uint32_t most_words) {
+  std::vector<PreloadedArgument> preloaded;
+  if (most_words == 0) return preloaded;
   const analysis::RegisterBits registers(module, function);
   uint32_t words = 0;
   ptx::for_each_statement(function.body, [&](const Statement& s) {
     if (s.kind != ptx::StatementKind::Instruction) return;
     auto read = parameter_read(module, function, registers, s);
-    if (!read || std::ranges::any_of(held, [&](const auto& other) { return is_same(other, *read); })) return;
+    if (!read || std::ranges::any_of(preloaded, [&](const auto& other) { return is_same(other, *read); }))
+      return;
     const uint32_t more = std::max(1u, read->bits / 32);
     if (words + more > most_words) return;
     words += more;
-    read->name = fmt::format("%{}{}", prefix, held.size());
-    held.push_back(*read);
+    read->name = fmt::format("%{}{}", prefix, preloaded.size());
+    preloaded.push_back(*read);
   });
-  return held;
+  return preloaded;
 }
 
-std::string load_held(const Function& function, const InlineKernel& kernel) {
+std::string load_preloaded(const Function& function, const InlineKernel& kernel) {
   std::string text;
-  for (const HeldArgument& held : kernel.held) {
+  for (const PreloadedArgument& preloaded : kernel.preloaded) {
     const auto p = std::ranges::find_if(function.parameters, [&](const ptx::Parameter& candidate) {
-      return held.offset >= candidate.offset && held.offset < candidate.offset + candidate.bytes;
+      return preloaded.offset >= candidate.offset && preloaded.offset < candidate.offset + candidate.bytes;
     });
-    const auto [base, at] = moved(function, kernel, *p, held.offset - p->offset);
-    text += fmt::format("\tld.{}{} {}, [{}+{}];\n", argument_space(kernel), held.type, held.name, base, at);
+    const auto [base, at] = moved(function, kernel, *p, preloaded.offset - p->offset);
+    text += fmt::format("\tld.{}{} {}, [{}+{}];\n", argument_space(kernel), preloaded.type, preloaded.name,
+                        base, at);
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// Splicing: the body of one PTX function, written out inside another.
+// Splicing: the body of one PTX function, copied into another.
 //
 // Every name that the body declares gets a prefix of its own, so nothing can clash; parameters, results,
 // special registers and, unless it is kept, the function's exit are bound to what the surrounding code
@@ -52,7 +52,7 @@ using Surroundings = std::map<const ptx::Statement*, Around>;
 std::string with_prefix(std::string_view name, const std::string& prefix);
 
 // A read of the kernel's parameters in one way, and the register that holds its value.
-struct HeldArgument {
+struct PreloadedArgument {
   uint32_t offset = 0;  // in the parameter block
   std::string type;     // that it is loaded as: ".u32"
   uint32_t bits = 0;    // of the register, which may be more than the type's
@@ -60,22 +60,22 @@ struct HeldArgument {
 };
 // The preloaded arguments: those for which `most_words` registers of 32 bits have room, in the order in which
 // the kernel reads them. Their names begin with `prefix`.
-std::vector<HeldArgument> held_arguments(const ptx::Module& module, const ptx::Function& function,
-                                         const std::string& prefix, uint32_t most_words);
+std::vector<PreloadedArgument> preloaded_arguments(const ptx::Module& module, const ptx::Function& function,
+                                                   const std::string& prefix, uint32_t most_words);
 
 // A loop of which so many iterations are to stand in a row.
-struct RoundsInRow {
+struct UnrolledCopy {
   analysis::StraightLoop loop;
-  uint32_t rounds = 1;
+  uint32_t iterations = 1;
 };
 
 // A child kernel's body: its parameters lie elsewhere, its position is virtual.
 struct InlineKernel {
   std::string prefix;
-  std::string arguments;              // operand: address of the argument area, in global memory
-  std::vector<ArgumentPlace> places;  // where they lie in it; none: as in the parameter block
-  std::string once;                   // operand: address of those that are passed once
-  std::vector<HeldArgument> held;     // arguments that are in registers
+  std::string arguments;                     // operand: address of the argument area, in global memory
+  std::vector<ArgumentPlace> places;         // where they lie in it; none: as in the parameter block
+  std::string once;                          // operand: address of those that are passed once
+  std::vector<PreloadedArgument> preloaded;  // arguments that are in registers
   // The operands themselves, if the body runs in the thread that has them. Then the arguments lie nowhere in
   // memory, and each read of a parameter reads one of these operands.
   const std::vector<analysis::Argument>* operands = nullptr;
@@ -86,18 +86,18 @@ struct InlineKernel {
   bool keep_exits = false;                        // `ret` and `exit` end the thread, as in the child itself
   // The body may read memory that was written in the same kernel, so every load must be coherent.
   bool coherent = false;
-  // The threads that may leave early. Barriers are then those of templates/common/exits.h.
-  analysis::MayLeave may_leave = analysis::MayLeave::Nobody;
+  // The threads that may exit early. Barriers are then those of templates/common/exits.h.
+  analysis::MayExit may_exit = analysis::MayExit::Nobody;
   // A block of one warp among several: shared variables have a part for each. `group` is the 32-bit operand
   // that says which part is the warp's.
   const analysis::WarpBlock* warp_block = nullptr;
   std::string group;
   uint32_t groups = 1;
-  Surroundings around;             // of statements of the body
-  std::vector<RoundsInRow> loops;  // of the body
+  Surroundings around;              // of statements of the body
+  std::vector<UnrolledCopy> loops;  // of the body
 };
-// Loads `kernel.held` into their registers, which are declared elsewhere.
-std::string load_held(const ptx::Function& function, const InlineKernel& kernel);
+// Loads `kernel.preloaded` into their registers, which are declared elsewhere.
+std::string load_preloaded(const ptx::Function& function, const InlineKernel& kernel);
 
 // Throws Error(Unsupported) naming the line if a parameter or a special register is used in a way that cannot
 // be redirected.

@@ -1,4 +1,4 @@
-// A function's body written out with other names: the common base of all splicing.
+// A function's body copied with other names: the common base of all splicing.
 //
 // A splicer walks the statements of a body and writes them with every declared name prefixed. Derived classes
 // decide about parameters, special registers, calls and the function's end.

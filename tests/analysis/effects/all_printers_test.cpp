@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "analysis/effects/progress.h"
+#include "analysis/effects/loop_termination.h"
 #include "analysis/effects/waiting.h"
 #include "analysis/facts/launch_count.h"
 #include "analysis/facts/memory_effects.h"
@@ -47,7 +47,7 @@ TEST(Printers, TakeEveryGoldenFile) {
       EXPECT_EQ(print_launch_counts(facts).empty(), facts.sites.empty());
       static_cast<void>(print_memory_effects(facts));
       static_cast<void>(print_stream_ownership(facts));
-      static_cast<void>(print_progress(m, facts.flow, facts.data));
+      static_cast<void>(print_loop_termination(m, facts.flow, facts.data));
     }
   }
   EXPECT_GT(functions, 80u);

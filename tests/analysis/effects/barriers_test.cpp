@@ -82,14 +82,16 @@ TEST(Barriers, BetweenTwoSites) {
   EXPECT_EQ(Answer::Yes, at_two_sites(kByThread + "@%p1 bra L; " + first +
                                       "bar.sync 0; bra E; L: bar.sync 0; " + second + "E: ret;"));
   // Behind as many barriers, however many these are; and behind one more, on another way or on the same.
-  const std::string rounds =
+  const std::string iterations =
       kByThread +
       "ld.param.u32 %r3, [n]; K: bar.sync 0; shr.u32 %r3, %r3, 1; setp.ne.u32 %p4, %r3, 0; @%p4 bra K; ";
-  EXPECT_EQ(Answer::No, at_two_sites(rounds + "@%p1 bra L; " + first + "bra E; L: " + second + "E: ret;"));
-  EXPECT_EQ(Answer::Yes, at_two_sites(rounds + "@%p1 bra L; " + first + "bar.sync 0; bra E; L: bar.sync 0; " +
-                                      second + "E: ret;"));
-  EXPECT_EQ(Answer::Yes, at_two_sites(rounds + first + "bar.sync 0; " + second + "ret;"));
-  EXPECT_EQ(Answer::Yes, at_two_sites(rounds + "@%p1 bra L; " + first + "bar.sync 0; L: " + second + "ret;"));
+  EXPECT_EQ(Answer::No,
+            at_two_sites(iterations + "@%p1 bra L; " + first + "bra E; L: " + second + "E: ret;"));
+  EXPECT_EQ(Answer::Yes, at_two_sites(iterations + "@%p1 bra L; " + first +
+                                      "bar.sync 0; bra E; L: bar.sync 0; " + second + "E: ret;"));
+  EXPECT_EQ(Answer::Yes, at_two_sites(iterations + first + "bar.sync 0; " + second + "ret;"));
+  EXPECT_EQ(Answer::Yes,
+            at_two_sites(iterations + "@%p1 bra L; " + first + "bar.sync 0; L: " + second + "ret;"));
   EXPECT_EQ(Answer::Yes, at_two_sites("L: " + first + "bar.sync 0; " + second + "@%p1 bra L; ret;"));
 }
 

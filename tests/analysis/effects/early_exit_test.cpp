@@ -184,8 +184,8 @@ TEST(EarlyExit, OfWarpOperationsThatWholeWarpsSkipByTwoConditions) {
   EXPECT_NE(Answer::No, skipped(first + second + "setp.gt.or.u32 %p1, %r9, 62, %p3; "));
 }
 
-Answer answer(const std::string& body, MayLeave may_leave) {
-  return early_exit(*kernel(body).facts, true, may_leave).answer;
+Answer answer(const std::string& body, MayExit may_exit) {
+  return early_exit(*kernel(body).facts, true, may_exit).answer;
 }
 
 TEST(EarlyExit, OfWholeWarpsBeforeAPlainBarrier) {
@@ -198,17 +198,17 @@ TEST(EarlyExit, OfWholeWarpsBeforeAPlainBarrier) {
       "setp.ge.s32 %p1, %r7, %r8; ";
   for (const std::string& whole : {by_warp, signed_division}) {
     for (const char* leave : {"@%p1 bra E; bar.sync 0; E: ret;", "@%p1 exit; barrier.sync.aligned 0; ret;"}) {
-      EXPECT_NE(Answer::No, answer(whole + leave, MayLeave::Nobody)) << whole << leave;
-      EXPECT_EQ(Answer::No, answer(whole + leave, MayLeave::Warps)) << whole << leave;
+      EXPECT_NE(Answer::No, answer(whole + leave, MayExit::Nobody)) << whole << leave;
+      EXPECT_EQ(Answer::No, answer(whole + leave, MayExit::Warps)) << whole << leave;
     }
     EXPECT_NE(Answer::No,
-              early_exit(*kernel(whole + "@%p1 exit; bar.sync 0; ret;").facts, false, MayLeave::Warps).answer)
+              early_exit(*kernel(whole + "@%p1 exit; bar.sync 0; ret;").facts, false, MayExit::Warps).answer)
         << "rows may end within a warp";
   }
-  EXPECT_NE(Answer::No, answer(kPastThread + "@%p1 exit; bar.sync 0; ret;", MayLeave::Warps));
+  EXPECT_NE(Answer::No, answer(kPastThread + "@%p1 exit; bar.sync 0; ret;", MayExit::Warps));
   for (const char* other : {"bar.sync 1;", "bar.sync 0, 64;", "bar.red.or.pred %p2, 0, %p3;",
                             "bar.arrive 0, 64;", "bar.sync %r1;"}) {
-    EXPECT_NE(Answer::No, answer(by_warp + "@%p1 exit; bar.sync 0; " + other + " ret;", MayLeave::Warps))
+    EXPECT_NE(Answer::No, answer(by_warp + "@%p1 exit; bar.sync 0; " + other + " ret;", MayExit::Warps))
         << other;
   }
 }
@@ -220,11 +220,11 @@ TEST(EarlyExit, OfOperationsThatMayBeForMoreThanAWarp) {
   for (const char* operation :
        {"movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r2;",
         "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r2];", "shfl.sync.idx.b32 %r1, %r2, 0, 31, -1;"}) {
-    EXPECT_EQ(Answer::No, answer(whole + operation + " ret;", MayLeave::Nobody)) << operation;
+    EXPECT_EQ(Answer::No, answer(whole + operation + " ret;", MayExit::Nobody)) << operation;
   }
   for (const char* operation : {"wgmma.fence.sync.aligned;", "setmaxnreg.inc.sync.aligned.u32 40;",
                                 "frobnicate.sync.b32 %r1, %r2;"}) {
-    EXPECT_NE(Answer::No, answer(whole + operation + " ret;", MayLeave::Nobody)) << operation;
+    EXPECT_NE(Answer::No, answer(whole + operation + " ret;", MayExit::Nobody)) << operation;
   }
 }
 

@@ -13,13 +13,14 @@
 #include "analysis/legality/allocation.h"
 #include "analysis/legality/cooperation.h"
 #include "analysis/legality/slicing.h"
+#include "analysis/legality/sync_scope.h"
 #include "analysis/optimise/early_start.h"
 #include "analysis/optimise/straight_loops.h"
 #include "analysis/optimise/stride_loop.h"
 #include "analysis/order/exits.h"
 #include "analysis/order/single_thread.h"
-#include "analysis/values/fixed_rounds.h"
 #include "analysis/values/guard.h"
+#include "analysis/values/invariant_trip_count.h"
 #include "analysis/values/values.h"
 #include "analysis/views.h"
 #include "kernel.h"
@@ -79,15 +80,16 @@ void run_all(const ptx::Module& m, const ptx::Function& f) {
   EXPECT_TRUE(facts.sites.empty());
   EXPECT_EQ(std::nullopt, waiting_by_calls(graph, f));
   EXPECT_EQ(std::nullopt, Waiting(m, facts.flow, facts.data).find());
-  EXPECT_EQ(std::nullopt, object_to_exits(facts));
-  EXPECT_EQ(std::nullopt, object_to_frees(facts));
+  EXPECT_EQ(std::nullopt, check_exits(facts));
+  EXPECT_EQ(std::nullopt, check_frees(facts));
   static_cast<void>(find_exits(facts, true));
-  static_cast<void>(object_to_slices(facts));
+  static_cast<void>(check_slices(facts));
   static_cast<void>(find_copy_loops(m, f));
   static_cast<void>(find_straight_loops(m, f));
   static_cast<void>(parameter_reads(m, f));
-  static_cast<void>(together(m, f));
-  static_cast<void>(leaving(m, f, {32, 1, 1}));
+  static_cast<void>(sync_scope(m, f));
+  static_cast<void>(reuse_scope(m, f));
+  static_cast<void>(early_exits(m, f, {32, 1, 1}));
   static_cast<void>(shared_room(m, f));
   static_cast<void>(tells_threads_apart(facts));
   static_cast<void>(BlockDivergence(m, f, facts.flow, facts.data));
@@ -95,7 +97,7 @@ void run_all(const ptx::Module& m, const ptx::Function& f) {
   static_cast<void>(may_start_early(m, f));
   static_cast<void>(may_be_overtaken(m, f));
   static_cast<void>(SharedFlow(m, facts.flow));
-  static_cast<void>(FixedRounds(m, facts.flow, facts.data));
+  static_cast<void>(InvariantTripCount(m, facts.flow, facts.data));
   run_on_values(facts);
 }
 

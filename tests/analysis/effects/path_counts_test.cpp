@@ -122,7 +122,7 @@ std::set<uint32_t> enumerate(const Setting& s) {
 void compare(bool acyclic) {
   std::mt19937 random(acyclic ? 1 : 2);
   int decided = 0, same = 0;
-  for (int round = 0; round < 400; ++round) {
+  for (int iteration = 0; iteration < 400; ++iteration) {
     const std::string body = random_body(random, acyclic);
     const Kernel k = kernel(body);
     const Setting s(k);
@@ -169,7 +169,7 @@ std::optional<uint32_t> walk(const Setting& s, const Outcome& outcome) {
 void expect_equal_counts(bool acyclic) {
   std::mt19937 random(acyclic ? 3 : 4);
   int compared = 0, undecided = 0;
-  for (int round = 0; round < 1500; ++round) {
+  for (int iteration = 0; iteration < 1500; ++iteration) {
     const std::string body = random_body(random, acyclic);
     const Kernel k = kernel(body);
     const Setting s(k);
@@ -181,7 +181,7 @@ void expect_equal_counts(bool acyclic) {
         return walk(s, [&, number](uint32_t branch, uint32_t time) {
           const bool decides = std::ranges::find(decisions, branch) != decisions.end();
           left_open = left_open || !decides;
-          std::seed_seq seed{branch, time, pair, static_cast<uint32_t>(round), decides ? 0U : number};
+          std::seed_seq seed{branch, time, pair, static_cast<uint32_t>(iteration), decides ? 0U : number};
           return std::mt19937(seed)() % 2 == 0;
         });
       };

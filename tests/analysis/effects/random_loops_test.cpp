@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "analysis/effects/progress.h"
+#include "analysis/effects/loop_termination.h"
 #include "kernel.h"
 
 namespace klap::test {
@@ -35,16 +35,16 @@ class Interpreter {
   bool ends(Machine machine) const {
     using Place = std::pair<uint32_t, Machine>;  // block
     std::set<Place> seen;
-    std::optional<Place> round;  // a place where the run was before
+    std::optional<Place> iteration;  // a place where the run was before
     bool observed = false;
     uint32_t block = 0;
     for (int blocks = 0; blocks < 20000; ++blocks) {
       const BasicBlock& b = k_.facts->flow.blocks()[block];
       if (k_.facts->flow.is_labelled(b.first)) {
         const Place place(block, machine);
-        if (round == place) return !observed;
-        if (!seen.insert(place).second && !round) {
-          round = place;
+        if (iteration == place) return !observed;
+        if (!seen.insert(place).second && !iteration) {
+          iteration = place;
           observed = false;
         }
       }
@@ -200,16 +200,16 @@ class Generator {
   std::string sign_;
 };
 
-TEST(Progress, IsRightAboutRandomLoops) {
+TEST(LoopTermination, IsRightAboutRandomLoops) {
   Generator generator(7);
   int shown = 0, watching = 0;
-  for (int round = 0; round < 4000; ++round) {
+  for (int iteration = 0; iteration < 4000; ++iteration) {
     const std::string body = generator.body();
     const Kernel k = kernel(body);
     const LoopParts loops(k.facts->flow);
     if (loops.all().empty() || body.find("[") == std::string::npos) continue;
-    Progress progress(k.module, k.facts->flow, k.facts->data, loops);
-    if (!progress.ends_by_itself(0)) continue;
+    LoopTermination termination(k.module, k.facts->flow, k.facts->data, loops);
+    if (!termination.ends_by_itself(0)) continue;
     ++shown;
     watching += body.find("atom") != std::string::npos ? 1 : 0;
     for (int run = 0; run < 40; ++run) ASSERT_TRUE(Interpreter(k).ends(generator.machine())) << body;
@@ -219,7 +219,7 @@ TEST(Progress, IsRightAboutRandomLoops) {
 }
 
 // The interpreter can tell: these loops do not end.
-TEST(Progress, TheCheckFindsEndlessLoops) {
+TEST(LoopTermination, TheCheckFindsEndlessLoops) {
   Machine ring;
   for (int r = 0; r < 10; ++r) ring.registers["%p" + std::to_string(r)] = 0;
   ring.registers["%r0"] = 1;

@@ -135,19 +135,21 @@ Kernel streams_kernel(const std::string& body) {
       "ld.param.u32 %r1, [n];\nsetp.eq.s32 %p1, %r1, 0;\n" +
       body + "E: ret;\n");
 }
-std::string problem_of(const std::string& body) { return streams_kernel(body).facts->own_streams.problem; }
+std::string problem_of(const std::string& body) {
+  return streams_kernel(body).facts->private_streams.problem;
+}
 // For each site.
 std::vector<bool> orders_of(const Kernel& k) {
   std::vector<bool> out;
   for (const Site& site : k.facts->sites) {
-    EXPECT_EQ(StreamKind::Own, stream_kind(site)) << site.problem << k.facts->own_streams.problem;
+    EXPECT_EQ(StreamKind::Private, stream_kind(site)) << site.problem << k.facts->private_streams.problem;
     out.push_back(has_order_within_thread(*k.facts, site));
   }
   return out;
 }
 std::vector<bool> orders(const std::string& body) { return orders_of(streams_kernel(body)); }
 
-TEST(OwnStreams, MayHoldNullBeforeTheyAreCreated) {
+TEST(PrivateStreams, MayHoldNullBeforeTheyAreCreated) {
   const std::string null = "st.local.u64 [%rd2], 0;\n";
   EXPECT_EQ("", problem_of(null + create(0) + load("%rd3", 0) + launch("%rd3")));
   EXPECT_EQ("",
@@ -159,7 +161,7 @@ TEST(OwnStreams, MayHoldNullBeforeTheyAreCreated) {
   EXPECT_THAT(problem_of(null + create(8) + load("%rd3", 0) + create(0) + launch("%rd3")), HasSubstr(may));
 }
 
-TEST(OwnStreams, AreToldFromNullOnly) {
+TEST(PrivateStreams, AreToldFromNullOnly) {
   const std::string begin = create(0) + load("%rd3", 0), end = launch("%rd3");
   EXPECT_EQ("", problem_of(begin + "setp.ne.s64 %p2, %rd3, 0;\n@%p2 bra E;\n" + end));
   for (const char* test :
@@ -168,7 +170,7 @@ TEST(OwnStreams, AreToldFromNullOnly) {
   }
 }
 
-TEST(OwnStreams, OfOneLaunchEachGiveNoOrder) {
+TEST(PrivateStreams, OfOneLaunchEachGiveNoOrder) {
   using testing::ElementsAre;
   EXPECT_THAT(orders(create(0) + load("%rd3", 0) + launch("%rd3")), ElementsAre(false));
   // Two streams in two variables, and one behind the other in the same.
@@ -193,7 +195,7 @@ TEST(OwnStreams, OfOneLaunchEachGiveNoOrder) {
               ElementsAre(false));
 }
 
-TEST(OwnStreams, OfSeveralLaunchesGiveOrder) {
+TEST(PrivateStreams, OfSeveralLaunchesGiveOrder) {
   using testing::ElementsAre;
   EXPECT_THAT(orders(create(0) + load("%rd3", 0) + launch("%rd3") + launch("%rd3")), ElementsAre(true, true));
   EXPECT_THAT(orders(create(0) + load("%rd3", 0) + launch("%rd3") + load("%rd4", 0) + launch("%rd4")),
@@ -236,21 +238,21 @@ TEST(OwnStreams, OfSeveralLaunchesGiveOrder) {
 }
 
 // The address is written twice, so that the call does not name the variable.
-TEST(OwnStreams, AreKnownByTheMemoryThatTheyAreReadFrom) {
+TEST(PrivateStreams, AreKnownByTheMemoryThatTheyAreReadFrom) {
   EXPECT_THAT(orders("add.u64 %rd10, %rd1, 0;\n" + create(0) + load("%rd3", 0) + launch("%rd3")),
               testing::ElementsAre(false));
 }
 
-TEST(OwnStreams, StandInKeepsTheirOrder) {
+TEST(PrivateStreams, StandInKeepsTheirOrder) {
   const std::string begin = create(0) + load("%rd3", 0) + launch("%rd3");
-  EXPECT_EQ(4u, own_stream_stand_in(*streams_kernel(begin).facts)) << "fire-and-forget";
-  EXPECT_EQ(2u, own_stream_stand_in(*streams_kernel(begin + launch("%rd3")).facts)) << "per-thread";
+  EXPECT_EQ(4u, private_stream_stand_in(*streams_kernel(begin).facts)) << "fire-and-forget";
+  EXPECT_EQ(2u, private_stream_stand_in(*streams_kernel(begin + launch("%rd3")).facts)) << "per-thread";
   const std::string both = create(0) + create(8) + load("%rd3", 0) + load("%rd4", 8);
-  EXPECT_EQ(4u, own_stream_stand_in(*streams_kernel(both + launch("%rd3") + launch("%rd4")).facts));
+  EXPECT_EQ(4u, private_stream_stand_in(*streams_kernel(both + launch("%rd3") + launch("%rd4")).facts));
 }
 
 // An address that lies where the alignment leaves bits to the offset.
-TEST(OwnStreams, AreFoundInArrays) {
+TEST(PrivateStreams, AreFoundInArrays) {
   const auto two = [](const std::string& address) {
     return orders_of(
         kernel(".local .align 16 .b8 depot[32];\nmov.u64 %rd2, depot;\ncvta.local.u64 %rd1, %rd2;\n"
@@ -280,9 +282,9 @@ std::string passing(int64_t distance, const std::string& function_body,
          ") {\n.reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<3>;\n" + function_body + "\nret;\n}\n" +
          text.substr(kernel);
 }
-std::string problem_in(const std::string& text) { return Kernel(text, "k").facts->own_streams.problem; }
+std::string problem_in(const std::string& text) { return Kernel(text, "k").facts->private_streams.problem; }
 
-TEST(OwnStreams, StayOwnBesideVariablesWhoseAddressesArePassed) {
+TEST(PrivateStreams, StayOwnBesideVariablesWhoseAddressesArePassed) {
   const std::string store = "ld.param.u64 %rd1, [a]; st.u32 [%rd1], 5;";
   EXPECT_EQ("", problem_in(passing(8, store)));
   EXPECT_EQ("", problem_in(passing(12, "ld.param.u64 %rd1, [a]; st.u32 [%rd1+-4], 5;")));

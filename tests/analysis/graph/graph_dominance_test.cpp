@@ -24,7 +24,7 @@ std::vector<bool> reached(const ControlFlow& flow, uint32_t from, uint32_t avoid
     work.pop_back();
     if (out[b]) continue;
     out[b] = true;
-    if (blocks[b].leaves) out.back() = true;
+    if (blocks[b].exits_function) out.back() = true;
     for (uint32_t to : blocks[b].successors) {
       if (to != avoid) work.push_back(to);
     }
@@ -77,7 +77,7 @@ TEST(Dominance, PostDominanceAndControlMeetTheirDefinitions) {
         bool controls = false;
         for (uint32_t way : blocks[c].successors)
           controls = controls || (post(a, way) && (a == c || !post(a, c)));
-        controls = controls && blocks[c].successors.size() + (blocks[c].leaves ? 1 : 0) > 1;
+        controls = controls && blocks[c].successors.size() + (blocks[c].exits_function ? 1 : 0) > 1;
         const auto by = list(d.controllers(a));
         EXPECT_EQ(controls, std::find(by.begin(), by.end(), c) != by.end())
             << "seed " << seed << ": " << a << " by " << c;

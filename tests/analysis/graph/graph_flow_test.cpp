@@ -22,7 +22,7 @@ TEST(Flow, KnowsEveryWayOut) {
                            BlockEnd::FallsThrough};
   for (uint32_t b = 0; b < 5; ++b) {
     EXPECT_EQ(ends[b], blocks[b].end);
-    EXPECT_TRUE(blocks[b].leaves) << b;
+    EXPECT_TRUE(blocks[b].exits_function) << b;
     EXPECT_EQ(b >= 3, blocks[b].falls_off) << b;
     EXPECT_EQ(b < 4, blocks[b].conditional) << b;
     if (b < 4) {

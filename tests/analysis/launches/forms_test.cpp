@@ -109,7 +109,7 @@ TEST(DocumentedForm, IsRecognisedWholeOrNotAtAll) {
     const Parsed p(replaced(text, change.first, change.second));
     ASSERT_FALSE(p.facts->sites.empty()) << problem;
     EXPECT_THAT(p.site().problem, HasSubstr(problem));
-    EXPECT_EQ(Reason::NotUnderstood, object_to_parent(*p.facts, p.site())->reason);
+    EXPECT_EQ(Reason::NotUnderstood, check_parent(*p.facts, p.site())->reason);
   }
 }
 
@@ -145,24 +145,24 @@ TEST(DocumentedForm, AcceptsANullTestEitherWayRound) {
 TEST(Legality, LeavesADocumentedLaunchWithTooSmallABuffer) {
   const std::string text = fixture("cdp2-documented");
   const auto judged = [](const Parsed& p) {
-    return object_to_child(p.module, *p.module.find_function("_Z5childPii"), *p.facts, p.site());
+    return check_child(p.module, *p.module.find_function("_Z5childPii"), *p.facts, p.site());
   };
   EXPECT_EQ(std::nullopt, judged(Parsed(text)));
   const std::string size = "st.param.b64 \t[param1+0], 16;";
   for (const char* other : {"st.param.b64 \t[param1+0], 8;", "st.param.b64 \t[param1+0], %rd1;"}) {
-    const auto objection = judged(Parsed(replaced(text, size, other)));
-    ASSERT_TRUE(objection);
-    EXPECT_EQ(Reason::ArgumentMismatch, objection->reason);
+    const auto rejection = judged(Parsed(replaced(text, size, other)));
+    ASSERT_TRUE(rejection);
+    EXPECT_EQ(Reason::ArgumentMismatch, rejection->reason);
   }
 }
 
 TEST(Legality, LeavesVersion1) {
   for (const char* file : {"cdp1", "cdp1-ptsz", "cdp1-documented", "cdp1-documented-ptsz"}) {
     const Parsed p(fixture(file));
-    const auto objection = object_to_parent(*p.facts, p.site());
-    ASSERT_TRUE(objection) << file;
-    EXPECT_EQ(Reason::OldRuntime, objection->reason) << file;
-    EXPECT_THAT(objection->detail, HasSubstr(p.site().idiom->launch));
+    const auto rejection = check_parent(*p.facts, p.site());
+    ASSERT_TRUE(rejection) << file;
+    EXPECT_EQ(Reason::OldRuntime, rejection->reason) << file;
+    EXPECT_THAT(rejection->detail, HasSubstr(p.site().idiom->launch));
   }
 }
 
@@ -182,7 +182,7 @@ TEST(Callees, AreKnownWherePathsAgree) {
   EXPECT_EQ("_Z5childPii", same.site().callee);
   const Parsed differ(replaced(text, mov, mov + "\n\t@%p1 mov.u64 %rd7, _Z6parentPiPKi;"));
   EXPECT_EQ("", differ.site().callee);
-  EXPECT_THAT(object_to_parent(*differ.facts, differ.site())->detail,
+  EXPECT_THAT(check_parent(*differ.facts, differ.site())->detail,
               HasSubstr("selected: the address of _Z5childPii or the address of _Z6parentPiPKi"));
   const Parsed partly(replaced(text, mov, mov + "\n\t@%p1 ld.global.u64 %rd7, [%rd1];"));
   EXPECT_EQ("", partly.site().callee);

@@ -31,10 +31,10 @@ TEST(Retry, OnTheLastErrorOrOnTheResult) {
   const Parsed result(loop("setp.ne.s32 %p2, %r12, 69;\n@!%p2 bra $again;\n"));
   EXPECT_EQ("line 133:1", place_of(query));
   EXPECT_EQ("line 128:1", place_of(result));
-  const auto objection = object_to_parent(*result.facts, result.site());
-  ASSERT_TRUE(objection);
-  EXPECT_EQ(Reason::SiteInLoop, objection->reason);
-  EXPECT_THAT(objection->detail, testing::HasSubstr(print_retry(place_of(result))));
+  const auto rejection = check_parent(*result.facts, result.site());
+  ASSERT_TRUE(rejection);
+  EXPECT_EQ(Reason::SiteInLoop, rejection->reason);
+  EXPECT_THAT(rejection->detail, testing::HasSubstr(print_retry(place_of(result))));
 }
 
 TEST(Retry, IsNotEveryLoopOrEveryComparison) {

@@ -91,17 +91,17 @@ TEST(Legality, NamesOtherRuntimeCallsByKind) {
     line = static_cast<int>(
         1 + std::count(text.begin(), text.begin() + text.find("call.uni (retval0), " + name), '\n'));
     const Parsed p(text);
-    return *object_to_parent(*p.facts, p.site());
+    return *check_parent(*p.facts, p.site());
   };
-  const Objection copy = judged("__cudaCDP2MemcpyAsync");
+  const Rejection copy = judged("__cudaCDP2MemcpyAsync");
   EXPECT_EQ(Reason::RuntimeCall, copy.reason);
   EXPECT_EQ("copies memory in a stream (__cudaCDP2MemcpyAsync), line " + std::to_string(line) + ":25",
             copy.detail);
-  const Objection later = judged("__cudaCDP2StreamAdopt");
+  const Rejection later = judged("__cudaCDP2StreamAdopt");
   EXPECT_EQ(Reason::RuntimeCall, later.reason);
   EXPECT_THAT(later.detail, HasSubstr("unknown device-runtime call"));
   for (const char* wait : {"cudaDeviceSynchronize", "__cudaDeviceSynchronizeDeprecationAvoidance"}) {
-    const Objection waits = judged(wait);
+    const Rejection waits = judged(wait);
     EXPECT_EQ(Reason::ParentWaits, waits.reason);
     EXPECT_THAT(waits.detail, HasSubstr("sm_90"));
     EXPECT_THAT(waits.detail, HasSubstr(wait));

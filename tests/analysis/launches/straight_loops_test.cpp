@@ -46,7 +46,7 @@ std::vector<StraightLoop> straight_loops_in(const std::string& text) {
 TEST(StraightLoops, KnowWhatTheyCount) {
   const auto found = straight_loops_in(kSummingKernel);
   ASSERT_EQ(1u, found.size());
-  EXPECT_EQ(7u, found[0].round.size());
+  EXPECT_EQ(7u, found[0].iteration.size());
   std::vector<std::string> counters;
   for (const auto& counter : found[0].counters)
     counters.push_back(std::string(counter.name) + ":" + std::to_string(counter.bits));

@@ -132,12 +132,12 @@ TEST(Wrappers, LeaveTheSiteToTheirCaller) {
 TEST(Wrappers, DoNotStandInTheWayOfARewrite) {
   const std::string text = fixture("cdp2-wrapped");
   const Parsed debug(text);
-  EXPECT_EQ(Reason::DebugBuild, object_to_unit(debug.module, false)->reason);
-  EXPECT_EQ(std::nullopt, object_to_unit(debug.module, true));
-  EXPECT_EQ(std::nullopt, object_to_parent(*debug.facts, debug.site()));
+  EXPECT_EQ(Reason::DebugBuild, check_unit(debug.module, false)->reason);
+  EXPECT_EQ(std::nullopt, check_unit(debug.module, true));
+  EXPECT_EQ(std::nullopt, check_parent(*debug.facts, debug.site()));
   const Parsed plain(replaced(text, ".target sm_80, debug", ".target sm_80"));
-  const auto objection = object_to_parent(*plain.facts, plain.site());
-  EXPECT_EQ(std::nullopt, objection) << objection->detail;
+  const auto rejection = check_parent(*plain.facts, plain.site());
+  EXPECT_EQ(std::nullopt, rejection) << rejection->detail;
 }
 
 TEST(Callers, AreFoundWithTheirLines) {

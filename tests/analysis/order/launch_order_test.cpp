@@ -32,9 +32,10 @@ TEST(LaunchOrder, WordsThatTwoThreadsMayShareAreKept) {
 }
 
 // Runs `launches` again and again, with a counter in %r9.
-Launches in_loop(const std::string& child, const std::string& in_round) {
-  return {child, "mov.u32 %r9, 0; AGAIN:",
-          in_round + "\n" + launch() + "add.s32 %r9, %r9, 1; setp.lt.s32 %p2, %r9, %r3; @%p2 bra AGAIN;\n"};
+Launches in_loop(const std::string& child, const std::string& in_iteration) {
+  return {
+      child, "mov.u32 %r9, 0; AGAIN:",
+      in_iteration + "\n" + launch() + "add.s32 %r9, %r9, 1; setp.lt.s32 %p2, %r9, %r3; @%p2 bra AGAIN;\n"};
 }
 
 TEST(LaunchOrder, WordsMustStayApartInEveryRound) {

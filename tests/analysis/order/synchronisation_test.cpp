@@ -73,7 +73,7 @@ TEST(Synchronisation, ThreadsThatEndOrder) {
 }
 
 TEST(Synchronisation, RoundsOrder) {
-  const auto round = [](const std::string& code) {
+  const auto iteration = [](const std::string& code) {
     const Kernel parent(text_of({"", "mov.u32 %r4, %r1; mov.u32 %r10, 0; AGAIN:",
                                  code + launch() +
                                      "add.s32 %r10, %r10, 1; setp.lt.s32 %p2, %r10, %r3; "
@@ -82,19 +82,19 @@ TEST(Synchronisation, RoundsOrder) {
     const uint32_t at = parent.facts->flow.index_of(parent.facts->sites.at(0).get_call);
     return is_order_free(*parent.facts, at, at);
   };
-  EXPECT_TRUE(round(""));
-  EXPECT_FALSE(round("bar.sync 0;"));
-  EXPECT_FALSE(round("bar.warp.sync 0xffffffff;"));
-  EXPECT_FALSE(round("shfl.sync.idx.b32 %r9, %r1, 0, 31, 0xffffffff;"));
-  EXPECT_FALSE(round("vote.sync.any.pred %p9, %p8, 0xffffffff;"));
-  EXPECT_FALSE(round("activemask.b32 %r9;"));
-  EXPECT_FALSE(round("match.any.sync.b32 %r9, %r1, 0xffffffff;"));
-  EXPECT_FALSE(round("atom.global.add.u32 %r9, [counter], 1;"));
-  EXPECT_FALSE(round("st.global.u32 [table], 1; ld.relaxed.gpu.global.u32 %r9, [table];"));
-  EXPECT_FALSE(round("st.global.u32 [table], 1; ld.global.cg.u32 %r9, [table];"));
-  EXPECT_FALSE(round("red.global.add.u32 [table], 1; ld.volatile.global.u32 %r9, [table];"));
-  EXPECT_TRUE(round("red.global.add.u32 [table], 1; ld.global.u32 %r9, [table];"));
-  EXPECT_FALSE(round("st.global.u32 [table], 1; membar.gl;"));
+  EXPECT_TRUE(iteration(""));
+  EXPECT_FALSE(iteration("bar.sync 0;"));
+  EXPECT_FALSE(iteration("bar.warp.sync 0xffffffff;"));
+  EXPECT_FALSE(iteration("shfl.sync.idx.b32 %r9, %r1, 0, 31, 0xffffffff;"));
+  EXPECT_FALSE(iteration("vote.sync.any.pred %p9, %p8, 0xffffffff;"));
+  EXPECT_FALSE(iteration("activemask.b32 %r9;"));
+  EXPECT_FALSE(iteration("match.any.sync.b32 %r9, %r1, 0xffffffff;"));
+  EXPECT_FALSE(iteration("atom.global.add.u32 %r9, [counter], 1;"));
+  EXPECT_FALSE(iteration("st.global.u32 [table], 1; ld.relaxed.gpu.global.u32 %r9, [table];"));
+  EXPECT_FALSE(iteration("st.global.u32 [table], 1; ld.global.cg.u32 %r9, [table];"));
+  EXPECT_FALSE(iteration("red.global.add.u32 [table], 1; ld.volatile.global.u32 %r9, [table];"));
+  EXPECT_TRUE(iteration("red.global.add.u32 [table], 1; ld.global.u32 %r9, [table];"));
+  EXPECT_FALSE(iteration("st.global.u32 [table], 1; membar.gl;"));
 }
 
 TEST(Synchronisation, MemoryOrders) {

@@ -15,13 +15,13 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-// "2 words; again ld.param..., ...; meets at bar.sync 0; shares hall", or the objection.
+// "2 words; again ld.param..., ...; meets at bar.sync 0; shares hall", or the rejection.
 std::string batching(const Changes& changes) {
   const Kernel kernel = chain_kernel(changes);
   const analysis::ChainVerdict chain = analysis::judge_promotion(*kernel.facts, false);
   if (!chain.facts || chain.facts->boundary == nullptr) return "no chain that overlaps";
   const analysis::BatchingVerdict verdict = analysis::judge_batching(*kernel.facts, *chain.facts);
-  if (!verdict.batching) return verdict.objection;
+  if (!verdict.batching) return verdict.rejection;
   const ptx::Module& m = kernel.facts->module;
   std::string text = fmt::format("{} words; again", verdict.batching->words);
   for (const ptx::Statement* s : verdict.batching->again) text += " " + m.compact(s->tokens);

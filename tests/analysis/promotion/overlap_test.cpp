@@ -15,7 +15,7 @@ using testing::Not;
 std::string overlap(const Changes& changes, bool noalias = false) {
   const Kernel k = chain_kernel(changes);
   const auto verdict = judge_promotion(*k.facts, noalias);
-  if (verdict.facts == nullptr) return verdict.objection->detail;
+  if (verdict.facts == nullptr) return verdict.rejection->detail;
   const analysis::ChainFacts& chain = *verdict.facts;
   std::string out = chain.boundary == nullptr ? "none" : k.module.compact(chain.boundary->tokens);
   out += ": " + chain.boundary_text + "\n";

@@ -17,9 +17,9 @@ struct Left {
 Left left(const Changes& changes) {
   const Kernel k = chain_kernel(changes);
   const analysis::ChainVerdict verdict = judge_promotion(*k.facts, false);
-  if (!verdict.objection) return {};
+  if (!verdict.rejection) return {};
   EXPECT_EQ(nullptr, verdict.facts);
-  return {to_string(verdict.objection->reason), verdict.objection->detail};
+  return {to_string(verdict.rejection->reason), verdict.rejection->detail};
 }
 
 TEST(Recognition, TheWholeChain) {

@@ -1,12 +1,12 @@
 // The normal form of expressions: what is equal compares equal, and no wrap-around is lost. A random test
 // compares every operation with the arithmetic of the machine.
-#include "analysis/values/expression.h"
+#include "analysis/expressions/expression.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "analysis/values/expression_arithmetic.h"
+#include "analysis/expressions/expression_arithmetic.h"
 #include "analysis/values/substitution.h"
 
 namespace klap::analysis {

@@ -45,7 +45,7 @@ class Program : public ExecutorListener {
   ExecutorOptions options;
   Memory memory;
   std::vector<std::string> findings;
-  Order order;
+  MemoryModel order;
   Executor executor;
   std::shared_ptr<const Image> image;
   std::vector<std::unique_ptr<Grid>> grids;

@@ -1,5 +1,5 @@
-// Order of what device code launches, seen from inside the children: what is promised always holds, and what
-// is not promised is broken by some schedule.
+// MemoryModel of what device code launches, seen from inside the children: what is promised always holds, and
+// what is not promised is broken by some schedule.
 #include <gmock/gmock.h>
 
 #include <set>

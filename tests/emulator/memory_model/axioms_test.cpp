@@ -1,8 +1,8 @@
 // Random programs against the axioms of the PTX memory model.
 //
-// Order is an operational model: clocks and lists of writes. Here every execution that it allows is checked
-// against the axioms as the PTX manual states them ("Memory Consistency Model"), computed as relations from
-// what was executed and read, with no code in common.
+// MemoryModel is an operational model: clocks and lists of writes. Here every execution that it allows is
+// checked against the axioms as the PTX manual states them ("Memory Consistency Model"), computed as
+// relations from what was executed and read, with no code in common.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -293,7 +293,7 @@ TEST(Axioms, HoldForRandomPrograms) {
     Generator generator(seed);
     auto threads = generator.threads();
     for (uint64_t schedule = 0; schedule < 4; ++schedule) {
-      OrderOptions options{.weak_memory = true, .seed = 4 * seed + schedule, .stale_percent = 70};
+      MemoryModelOptions options{.weak_memory = true, .seed = 4 * seed + schedule, .stale_percent = 70};
       auto outcome = run(threads, options);
       ASSERT_LE(outcome.events.size(), kMost);
       const char* broken = Execution(threads, outcome.events).broken();

@@ -5,7 +5,7 @@
 #include <random>
 #include <set>
 
-#include "emulator/memory_model/order_clock.h"
+#include "emulator/memory_model/model_clock.h"
 
 namespace klap::emulator {
 namespace {

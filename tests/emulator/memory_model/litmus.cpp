@@ -9,7 +9,7 @@ namespace {
 constexpr size_t kWords = 64;
 
 struct Runner {
-  Order& order;
+  MemoryModel& order;
   std::array<uint32_t, kWords>& memory;
   uint32_t spread;
   Outcome& outcome;
@@ -73,10 +73,10 @@ Step fence(bool sequential, Scope scope) {
       .what = Step::Do::Fence, .kind = {Semantics::AcquireRelease, scope, false}, .sequential = sequential};
 }
 
-Outcome run(const std::vector<Thread>& threads, const OrderOptions& options, uint32_t spread) {
+Outcome run(const std::vector<Thread>& threads, const MemoryModelOptions& options, uint32_t spread) {
   alignas(64) std::array<uint32_t, kWords> memory{};
   Outcome outcome;
-  Order order(options, [&](const std::string& finding) { outcome.findings.push_back(finding); });
+  MemoryModel order(options, [&](const std::string& finding) { outcome.findings.push_back(finding); });
   std::vector<Agent*> agents;
   std::vector<size_t> next(threads.size()), ready;
   for (size_t i = 0; i < threads.size(); ++i) {
@@ -98,7 +98,7 @@ std::map<std::vector<uint32_t>, int> outcomes(const std::vector<Thread>& threads
                                               int seeds) {
   std::map<std::vector<uint32_t>, int> seen;
   for (int seed = 1; seed <= seeds; ++seed) {
-    OrderOptions options{.weak_memory = true, .seed = static_cast<uint64_t>(seed), .stale_percent = 60};
+    MemoryModelOptions options{.weak_memory = true, .seed = static_cast<uint64_t>(seed), .stale_percent = 60};
     Outcome outcome = run(threads, options);
     ++seen[{outcome.registers.begin(), outcome.registers.begin() + static_cast<long>(registers)}];
   }

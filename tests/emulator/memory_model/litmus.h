@@ -1,4 +1,4 @@
-// Small concurrent programs, run step by step in a random order against Order, as the executor would.
+// Small concurrent programs, run step by step in a random order against MemoryModel, as the executor would.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/memory_model/order.h"
+#include "emulator/memory_model/model.h"
 
 namespace klap::emulator::test {
 
@@ -47,7 +47,7 @@ struct Outcome {
 };
 
 // Locations begin as 0. `spread` words lie between two locations.
-Outcome run(const std::vector<Thread>& threads, const OrderOptions& options, uint32_t spread = 1);
+Outcome run(const std::vector<Thread>& threads, const MemoryModelOptions& options, uint32_t spread = 1);
 
 // How often each assignment of the first `registers` registers came out, over seeds 1 to `seeds`.
 std::map<std::vector<uint32_t>, int> outcomes(const std::vector<Thread>& threads, size_t registers,

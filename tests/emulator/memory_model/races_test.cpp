@@ -24,11 +24,12 @@ constexpr AccessKind kAtomic{Semantics::Relaxed, Scope::Gpu, true};
 class Races : public testing::TestWithParam<bool> {  // with weak memory as well, or not
  protected:
   Races() {
-    OrderOptions options{.weak_memory = GetParam(), .detect_races = true};
+    MemoryModelOptions options{.weak_memory = GetParam(), .detect_races = true};
     make(options);
   }
-  void make(const OrderOptions& options) {
-    order = std::make_unique<Order>(options, [this](const std::string& text) { found.push_back(text); });
+  void make(const MemoryModelOptions& options) {
+    order =
+        std::make_unique<MemoryModel>(options, [this](const std::string& text) { found.push_back(text); });
   }
   Agent* thread(uint64_t block, const HistoryRef& after = nullptr) {
     std::string name = "thread " + std::to_string(threads++);
@@ -60,7 +61,7 @@ class Races : public testing::TestWithParam<bool> {  // with weak memory as well
 
   alignas(64) std::array<std::byte, 1024> memory{};
   std::vector<std::string> found;
-  std::unique_ptr<Order> order;
+  std::unique_ptr<MemoryModel> order;
   int threads = 0;
   uint32_t next_line = 1;
 };
@@ -348,7 +349,7 @@ TEST_P(Races, GridsAreOrderedByWhatTheyComeAfter) {
   for (size_t i = 0; i < children.size(); ++i) {
     load(children[i], 0);
     store(children[i], 100 + 4 * i, 1u);
-    done = Order::both(done, order->end(children[i]));
+    done = MemoryModel::both(done, order->end(children[i]));
   }
   EXPECT_THAT(found, IsEmpty());
   Agent *next = thread(100, done), *unordered = thread(101, launch);

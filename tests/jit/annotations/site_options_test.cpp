@@ -126,34 +126,35 @@ SiteOptions wish_for(Granularity granularity, Launcher launcher = Launcher::Auto
   return options;
 }
 
-std::string ways(const std::vector<SiteOptions>& options, bool sharing = true) {
+std::string aggregations(const std::vector<SiteOptions>& options, bool warp_aggregation = true) {
   Request request;
-  request.sharing = sharing;
+  request.warp_aggregation = warp_aggregation;
   std::string text;
-  for (const analysis::Way& way : ways_asked_for(request, options)) {
-    text +=
-        (text.empty() ? "" : " ") + std::string(to_string(way.granularity)) + "/" + to_string(way.launcher);
+  for (const analysis::Aggregation& aggregation : aggregations_asked_for(request, options)) {
+    text += (text.empty() ? "" : " ") + std::string(to_string(aggregation.granularity)) + "/" +
+            to_string(aggregation.launcher);
   }
   return text;
 }
 
 TEST(Ways, OfOneLaunch) {
-  EXPECT_EQ(ways({wish_for(Granularity::Auto)}), "grid/host grid/device warp/device");
-  EXPECT_EQ(ways({wish_for(Granularity::Auto)}, false), "grid/host grid/device");
-  EXPECT_EQ(ways({wish_for(Granularity::Grid)}), "grid/host grid/device");
-  EXPECT_EQ(ways({wish_for(Granularity::Grid, Launcher::Device)}), "grid/device");
-  EXPECT_EQ(ways({wish_for(Granularity::Block, Launcher::Host)}), "block/device");
-  EXPECT_EQ(ways({wish_for(Granularity::Warp)}), "warp/device");
-  EXPECT_EQ(ways({wish_for(Granularity::None)}), "none/host");
+  EXPECT_EQ(aggregations({wish_for(Granularity::Auto)}), "grid/host grid/device warp/device");
+  EXPECT_EQ(aggregations({wish_for(Granularity::Auto)}, false), "grid/host grid/device");
+  EXPECT_EQ(aggregations({wish_for(Granularity::Grid)}), "grid/host grid/device");
+  EXPECT_EQ(aggregations({wish_for(Granularity::Grid, Launcher::Device)}), "grid/device");
+  EXPECT_EQ(aggregations({wish_for(Granularity::Block, Launcher::Host)}), "block/device");
+  EXPECT_EQ(aggregations({wish_for(Granularity::Warp)}), "warp/device");
+  EXPECT_EQ(aggregations({wish_for(Granularity::None)}), "none/host");
 }
 
 TEST(Ways, OfSeveralLaunchesAreThoseOfTheFirstThatSaysHow) {
-  EXPECT_EQ(ways({wish_for(Granularity::Auto), wish_for(Granularity::Block), wish_for(Granularity::Warp)}),
-            "block/device");
-  EXPECT_EQ(ways({wish_for(Granularity::None), wish_for(Granularity::Warp)}), "warp/device");
-  EXPECT_EQ(ways({wish_for(Granularity::Auto), wish_for(Granularity::Auto, Launcher::Device)}),
+  EXPECT_EQ(
+      aggregations({wish_for(Granularity::Auto), wish_for(Granularity::Block), wish_for(Granularity::Warp)}),
+      "block/device");
+  EXPECT_EQ(aggregations({wish_for(Granularity::None), wish_for(Granularity::Warp)}), "warp/device");
+  EXPECT_EQ(aggregations({wish_for(Granularity::Auto), wish_for(Granularity::Auto, Launcher::Device)}),
             "grid/device warp/device");
-  EXPECT_EQ(ways({wish_for(Granularity::None), wish_for(Granularity::None)}), "none/host");
+  EXPECT_EQ(aggregations({wish_for(Granularity::None), wish_for(Granularity::None)}), "none/host");
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ RewrittenModule module_for(const CacheKey& key, size_t cubin_bytes) {
                             .consumer_block_threads = 5,
                             .child_block_threads = 6,
                             .child_shared_bytes = 7,
-                            .feeds = true,
+                            .is_work_queue = true,
                             .others = {{"third child", 9}},
                             .following = {{"fourth child", {17, 0, 18}, true, false}}});
   variant.queues.push_back({.child = "other child", .consumer = "other consumer", .record_bytes = 8});

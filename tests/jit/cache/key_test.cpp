@@ -153,9 +153,9 @@ TEST(Keys, EveryFieldOfARequestIsInBoth) {
   static const OtherLinker linker;
   const std::vector<std::pair<const char*, std::function<void(Request&)>>> in_both = {
       {"sm", [](Request& r) { r.sm = 80; }},
-      {"feeding", [](Request& r) { r.feeding = false; }},
-      {"two heads", [](Request& r) { r.two_heads = false; }},
-      {"sharing", [](Request& r) { r.sharing = false; }},
+      {"work_queues", [](Request& r) { r.work_queues = false; }},
+      {"two heads", [](Request& r) { r.double_buffered = false; }},
+      {"warp_aggregation", [](Request& r) { r.warp_aggregation = false; }},
       {"slicing", [](Request& r) { r.slicing = false; }},
       {"blocks", [](Request& r) { r.blocks = false; }},
       {"promoting", [](Request& r) { r.promoting = false; }},

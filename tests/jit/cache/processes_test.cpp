@@ -96,7 +96,7 @@ TEST_F(Cache, ProcessesKilledAtRandomDamageNothing) {
   constexpr int kKills = 200, kKillsARound = 10;
   std::minstd_rand random(7);
   int killed = 0;
-  for (int round = 0; killed < kKills && round < 4 * kKills; ++round) {
+  for (int iteration = 0; killed < kKills && iteration < 4 * kKills; ++iteration) {
     std::filesystem::remove_all(folder());
     std::vector<pid_t> processes;
     for (int i = 0; i < kProcesses; ++i) {
@@ -191,7 +191,7 @@ TEST_F(Cache, RealProcessesOnAColdCache) {
   const std::string cubin = (base_ / "cubin").string();
   CacheUse first{};
   ASSERT_EQ(0, in_process([&] { return rewrite_fixture(base_ / "other", &first, cubin); }));
-  for (int round = 0; round < 2; ++round) {
+  for (int iteration = 0; iteration < 2; ++iteration) {
     std::filesystem::remove_all(folder());
     std::vector<pid_t> processes;
     for (int i = 0; i < kProcesses; ++i) {

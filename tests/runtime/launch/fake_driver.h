@@ -102,7 +102,7 @@ class FakeDriverTest : public testing::Test {
     jit::Variant sixth = first;
     sixth.parent = "nesting";
     sixth.parent_variant = "__klap_nesting";
-    sixth.queues[0].feeds = true;
+    sixth.queues[0].is_work_queue = true;
     sixth.queues[0].others = {{"grandchild", 256}};
     jit::Variant seventh = first;
     seventh.parent = "sliced";
@@ -118,7 +118,7 @@ class FakeDriverTest : public testing::Test {
     ninth.parent = "looping_groups";
     ninth.parent_variant = "__klap_looping_groups";
     ninth.queues[0].consumer = "__klap_consumer";
-    ninth.queues[0].feeds = true;
+    ninth.queues[0].is_work_queue = true;
     jit::Variant tenth = sixth;
     tenth.parent = "following";
     tenth.parent_variant = "__klap_following";

@@ -24,13 +24,13 @@ class PromotedTest : public FakeDriverTest {
     overlapping.parent_param_bytes = 12;
     overlapping.queue_param_offset = 16;
     overlapping.promoted =
-        jit::PromotedChain{.mode = "PAO", .block = {128, 1, 1}, .slot_bytes = 16, .two_heads = true};
+        jit::PromotedChain{.mode = "PAO", .block = {128, 1, 1}, .slot_bytes = 16, .double_buffered = true};
     jit::Variant passing = overlapping;
     passing.parent = "passing";
     passing.parent_variant = "__klap_passing";
     passing.promoted->mode = "PA";
     passing.promoted->shared_bytes = 64;
-    passing.promoted->two_heads = false;
+    passing.promoted->double_buffered = false;
     jit::Variant spawning = overlapping;
     spawning.parent = "spawning";
     spawning.parent_variant = "__klap_spawning";

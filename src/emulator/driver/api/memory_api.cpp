@@ -32,7 +32,7 @@ uint64_t allocate(Process& process, size_t bytes, BlockKind kind, unsigned flags
   const auto address = context.machine->memory().allocate(bytes, owner_for(kind));
   require(address.has_value(), CUDA_ERROR_OUT_OF_MEMORY);
   // The host's writes to memory that it can reach itself are not seen, so all of it may have been written.
-  Order& order = context.machine->order();
+  MemoryModel& order = context.machine->order();
   kind == BlockKind::Device ? order.allocated(*address, bytes) : order.initialised(*address, bytes);
   context.blocks.add({*address, bytes, kind, flags, ++process.last_id});
   return *address;

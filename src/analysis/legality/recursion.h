@@ -1,0 +1,69 @@
+// Children that launch: the conditions for a persistent consumer that runs a recursion from a worklist.
+//
+// Such a consumer runs a recursive group: the kernels that a parent launches and those that they launch in
+// turn, at any depth. The parent may be among them. Each of these kernels is a parent at the same time, so
+// its own launches must be ones that could be aggregated. One kernel runs all of them together with their
+// launchers. So each must have one block wherever it is launched, and must read memory coherently. The
+// launching kernel may give that block (`<<<grid, blockDim.x>>>`). Followed back, its extents are constants,
+// or those of the block that the host launches the parent with. The latter is known before anything runs. The
+// descendants of one child do not run before those of the next. So a thread may make only one launch that has
+// to wait for another. If the NULL stream would keep children apart, no update may depend on it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/facts/facts.h"
+#include "analysis/facts/granularity.h"
+#include "analysis/facts/rejection.h"
+#include "analysis/legality/sizes.h"
+#include "analysis/legality/sync_scope.h"
+#include "analysis/order/launch_order.h"
+
+namespace klap::analysis {
+
+// A kernel of the group, and the values that all its launches have in common.
+struct GroupKernel {
+  std::shared_ptr<const FunctionFacts> facts;
+  LaunchBlock block{};  // an extent that is missing is that of the block the host launches the parent with
+  uint32_t shared_bytes = 0;
+  SyncScope sync_scope = SyncScope::Thread;
+
+  [[nodiscard]] bool has_constant_block() const;
+  // Throws std::bad_optional_access unless it is constant.
+  [[nodiscard]] uint32_t threads() const { return *block[0] * *block[1] * *block[2]; }
+  // The block that checks assume. If the block is not known, it stands for the one property that each launch
+  // ensures where its threads meet: the warps are full.
+  [[nodiscard]] std::array<uint32_t, 3> judged_block() const;
+};
+
+// The known extents of a parent's blocks, if the parent may be one of the kernels. They hold where the host
+// launches it in blocks of that size, and where the consumer runs it.
+KnownExtents known_block(const std::vector<GroupKernel>& kernels, const FunctionFacts& parent,
+                         const KnownExtents& by_host);
+
+struct RecursiveGroup {
+  std::vector<GroupKernel> kernels;  // in text order; a kernel's number is its place here
+  OrderVerdict order;                // for the launches of different threads of a block
+
+  // Throws Error(Internal) if there is no such kernel.
+  [[nodiscard]] uint32_t number_of(const std::string& kernel) const;
+  // The targets of all sites of `parent`, which belongs to the group or launches it, in the order of the
+  // sites.
+  [[nodiscard]] std::vector<uint32_t> targets_of(const FunctionFacts& parent) const;
+};
+
+struct RecursiveGroupVerdict {
+  std::shared_ptr<const RecursiveGroup> recursive_group;  // null where there is a rejection
+  std::optional<Rejection> rejection;
+};
+// Checks the recursive group of `parent`, all of whose sites launch kernels that `module` defines. The result
+// is the group, or the first rejection to running it from a worklist.
+RecursiveGroupVerdict judge_recursive_group(const std::shared_ptr<const FunctionFacts>& parent,
+                                            const ptx::Module& module, const Aggregation& aggregation);
+
+}  // namespace klap::analysis
