@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "settings/table.h"
+#include "support/error.h"
 
 namespace klap::settings {
 namespace {
@@ -12,24 +13,39 @@ std::optional<uint32_t> threshold_of(const std::string& text) {
   return text == "auto" ? kDefaultThreshold : *parse_number(text, 0, kMostThreads);
 }
 
-std::optional<uint32_t> unroll_of(const std::string& text) {
-  if (text == "auto") return std::nullopt;
-  return text == "off" ? 1 : *parse_number(text, 1, kMostThreads);
-}
-
 std::string number_text(const std::optional<uint32_t>& number) {
   return number ? std::to_string(*number) : "none";
 }
 
 }  // namespace
 
+OptimisationValues::OptimisationValues() {
+  for (const std::string_view name : optimisations())
+    values_.emplace(name, find_optimisation(name)->default_value);
+}
+
+const std::string& OptimisationValues::value(std::string_view name) const {
+  const auto found = values_.find(name);
+  if (found == values_.end())
+    throw Error(ErrorCode::Internal, fmt::format("no optimisation is called {}", name));
+  return found->second;
+}
+
+void OptimisationValues::set(std::string_view name, std::string value) {
+  values_.insert_or_assign(std::string(name), std::move(value));
+}
+
+std::string OptimisationValues::text() const {
+  std::string text;
+  for (const auto& [name, value] : values_)
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  return text;
+}
+
 LaunchOptions launch_options(const Ask& ask) {
   LaunchOptions out;
   const auto read = [&](std::string_view key, auto&& take) {
     if (const auto given = ask(key)) take(given->text);
-  };
-  const auto read_switch = [&](std::string_view key, bool& value) {
-    read(key, [&](const std::string& text) { value = text == "on"; });
   };
   read("granularity", [&](auto& text) { out.granularity = *analysis::parse_granularity(text); });
   read("launcher", [&](auto& text) { out.launcher = *analysis::parse_launcher(text); });
@@ -40,35 +56,19 @@ LaunchOptions launch_options(const Ask& ask) {
   read("promotion", [&](auto& text) { out.promotion = text; });
   read("assume", [&](auto& text) { out.assume_noalias = text == "noalias"; });
   read("buffer", [&](auto& text) { out.buffer = text == "malloc" ? Buffer::Malloc : Buffer::Pool; });
-  read_switch("double_buffer", out.double_buffer);
-  read_switch("pack_records", out.pack_records);
-  read_switch("flatten", out.flatten);
-  read("split_iterations", [&](auto& text) {
-    out.split_iterations = text != "off";
-    out.split_all_iterations = text == "all";
-  });
-  read_switch("preload_arguments", out.preload_arguments);
-  read("unroll", [&](auto& text) { out.unroll = unroll_of(text); });
-  read_switch("occupancy", out.occupancy);
-  read_switch("pack_blocks", out.pack_blocks);
-  read_switch("batch_items", out.batch_items);
-  read_switch("batch_links", out.batch_links);
+  for (const std::string_view name : optimisations())
+    read(name, [&](auto& text) { out.optimisations.set(name, text); });
   return out;
 }
 
 std::string canonical_text(const LaunchOptions& options) {
   const auto& [granularity, launcher, multiblock, ordering, consumer_threads, threshold, promotion, noalias,
-               buffer, double_buffer, pack_records, flatten, split_iterations, split_all_iterations,
-               preload_arguments, unroll, occupancy, pack_blocks, batch_items, batch_links] = options;
+               buffer, switches] = options;
   return fmt::format("granularity {} {} launcher {} ordering {} ", to_string(granularity), multiblock,
                      to_string(launcher), to_string(ordering)) +
          fmt::format("threads {} threshold {} promotion {} noalias {} buffer {} ", consumer_threads,
                      number_text(threshold), promotion, noalias, static_cast<int>(buffer)) +
-         fmt::format("double_buffer {} pack_records {} flatten {} split_iterations {} {} ", double_buffer,
-                     pack_records, flatten, split_iterations, split_all_iterations) +
-         fmt::format(
-             "preload_arguments {} unroll {} occupancy {} pack_blocks {} batch_items {} batch_links {}",
-             preload_arguments, number_text(unroll), occupancy, pack_blocks, batch_items, batch_links);
+         switches.text();
 }
 
 }  // namespace klap::settings

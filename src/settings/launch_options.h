@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,22 @@ inline constexpr uint32_t kMultiBlock = 16;
 // children without threads are not recorded.
 inline constexpr uint32_t kDefaultThreshold = 0;
 
+// The values of all single optimisations, which KLAP_OPTIMISE switches, by the names of their rows in the
+// table. A new row is here, and in the canonical text, by itself.
+class OptimisationValues {
+ public:
+  OptimisationValues();  // the defaults
+  // Throws Error(Internal) for a name that has no row.
+  [[nodiscard]] const std::string& value(std::string_view name) const;
+  [[nodiscard]] bool is_on(std::string_view name) const { return value(name) != "off"; }
+  void set(std::string_view name, std::string value);
+  // "name=value name=value".
+  [[nodiscard]] std::string text() const;
+
+ private:
+  std::map<std::string, std::string, std::less<>> values_;
+};
+
 struct LaunchOptions {
   analysis::Granularity granularity = analysis::Granularity::Grid;
   analysis::Launcher launcher = analysis::Launcher::Host;
@@ -36,19 +53,7 @@ struct LaunchOptions {
   std::string promotion = "auto";  // "auto", "none", "P", "PA", "PO", "PAO", "lookback"
   bool assume_noalias = false;     // as analysis::judge_promotion() takes it
   Buffer buffer = Buffer::Pool;
-
-  // Single optimisations, which KLAP_OPTIMISE switches.
-  bool double_buffer = true;
-  bool pack_records = true;
-  bool flatten = true;
-  bool split_iterations = true;
-  bool split_all_iterations = false;  // one thread for each iteration
-  bool preload_arguments = false;
-  std::optional<uint32_t> unroll;  // nothing: as many iterations as suit
-  bool occupancy = true;           // transform/promotion/residency.h
-  bool pack_blocks = true;
-  bool batch_items = true;
-  bool batch_links = true;
+  OptimisationValues optimisations;
 };
 
 // A value that somebody gives, as the table allows it, and who gives it: "environment", "config file". The

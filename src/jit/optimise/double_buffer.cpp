@@ -6,7 +6,7 @@ namespace klap::jit {
 namespace {
 
 bool applies(const SiteToOptimise& at) {
-  return at.site.options.double_buffer && at.request.double_buffered && at.strategy().has_plain_host_consumer();
+  return at.is_on("double_buffer") && at.request.double_buffered && at.strategy().has_plain_host_consumer();
 }
 
 void apply(SiteToOptimise& at) { at.site.shape.double_buffered = true; }

@@ -11,7 +11,7 @@ namespace {
 
 bool applies(const SiteToOptimise& at) {
   const transform::ConsumerShape& shape = at.site.shape;
-  return at.site.options.flatten && at.strategy().has_plain_host_consumer() && shape.packs &&
+  return at.is_on("flatten") && at.strategy().has_plain_host_consumer() && shape.packs &&
          shape.sync_scope == analysis::SyncScope::Thread;
 }
 
@@ -26,7 +26,7 @@ void apply(SiteToOptimise& at) {
   if (!shape.blocks_differ()) block_threads = shape.child_threads();
   // Whether a launch is the program's own is decided where it begins.
   const bool may_wait = !planned.keeps_launches;
-  const analysis::StrideLoop* const loop = planned.options.split_iterations ? &at.child.loop : nullptr;
+  const analysis::StrideLoop* const loop = at.is_on("split_iterations") ? &at.child.loop : nullptr;
   const analysis::FlatVerdict verdict = analysis::judge_flattening(at.child.moldable, loop, *planned.parent,
                                                                    *planned.site, block_threads, may_wait);
   if (!verdict.flattening) {
@@ -34,7 +34,7 @@ void apply(SiteToOptimise& at) {
     return;
   }
   transform::flatten(shape, *verdict.flattening);
-  shape.split_all_iterations = planned.options.split_all_iterations;
+  shape.split_all_iterations = planned.options.optimisations.value("split_iterations") == "all";
   transform::use_threads(shape, planned.options.consumer_threads);
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 bool applies(const SiteToOptimise& at) {
   const transform::ConsumerShape& shape = at.site.shape;
-  return at.site.options.occupancy && at.strategy().has_plain_host_consumer() && !shape.flat &&
+  return at.is_on("occupancy") && at.strategy().has_plain_host_consumer() && !shape.flat &&
          shape.grid_is_1d && !shape.blocks_differ() && shape.loops.empty();
 }
 

@@ -10,8 +10,11 @@ bool SiteToOptimise::has_one_row() const {
 }
 
 std::span<const Optimisation> optimisations() {
-  static const std::array kOptimisations = {kFlatten,      kPackBlocks, kPreloadArguments, kUnroll,
-                                            kDoubleBuffer, kOccupancy,  kThreshold,        kPackRecords};
+#define KLAP_OPTIMISATION(name) name,
+  static const std::array kOptimisations = {
+#include "jit/optimise/optimisations.def"
+  };
+#undef KLAP_OPTIMISATION
   return kOptimisations;
 }
 

@@ -4,7 +4,7 @@
 // the settings want it, and whether the strategy has what it changes. Then its analysis decides, and it fills
 // its part of the plan: fields of the consumer's shape, of the record's layout, or a note why not. Last, it
 // says for the remark what became of it. Every row has the name of its setting and a file of that name, so a
-// new optimisation is one file and one row.
+// new optimisation is one file and one line in optimisations.def.
 #pragma once
 
 #include <functional>
@@ -30,6 +30,8 @@ struct SiteToOptimise {
   // The unit's module in which the child is defined.
   [[nodiscard]] const ptx::Module& child_module() const { return *plan.units[site.child_unit]->module(); }
   [[nodiscard]] const Strategy& strategy() const { return strategy_of(site); }
+  // Whether the settings want an optimisation, by the name of its row in the table of settings.
+  [[nodiscard]] bool is_on(std::string_view name) const { return site.options.optimisations.is_on(name); }
   // The child's block has one row.
   [[nodiscard]] bool has_one_row() const;
 };
@@ -49,15 +51,15 @@ struct Optimisation {
   OptimisationRemark (*remark)(const PlannedSite& site);  // null for one that says nothing
 };
 
-// In the order in which they are tried: what a row needs from another one stands before it.
+#define KLAP_OPTIMISATION(name) extern const Optimisation name;
+#include "jit/optimise/optimisations.def"
+#undef KLAP_OPTIMISATION
+
+// All rows, in the order in which they are tried.
 std::span<const Optimisation> optimisations();
 void optimise(SiteToOptimise& at);
 
 // The remarks of all rows, in their order.
 std::vector<OptimisationRemark> optimisation_remarks(const PlannedSite& site);
-
-// One in each file of this folder.
-extern const Optimisation kFlatten, kPackBlocks, kPreloadArguments, kUnroll, kDoubleBuffer, kOccupancy,
-    kThreshold, kPackRecords;
 
 }  // namespace klap::jit

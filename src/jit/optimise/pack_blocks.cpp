@@ -9,7 +9,7 @@ constexpr uint32_t kWarp = 32;
 
 bool applies(const SiteToOptimise& at) {
   const transform::ConsumerShape& shape = at.site.shape;
-  return at.site.options.pack_blocks && at.strategy().has_plain_host_consumer() && !shape.blocks_differ() &&
+  return at.is_on("pack_blocks") && at.strategy().has_plain_host_consumer() && !shape.blocks_differ() &&
          shape.sync_scope == analysis::SyncScope::Block && !shape.sizes && shape.shared_bytes == 0 &&
          shape.child_threads() == kWarp;
 }

@@ -13,7 +13,7 @@ namespace klap::jit {
 namespace {
 
 bool applies(const SiteToOptimise& at) {
-  return at.site.options.pack_records && at.strategy().may_pack_records() && !at.site.keeps_launches;
+  return at.is_on("pack_records") && at.strategy().may_pack_records() && !at.site.keeps_launches;
 }
 
 void apply(SiteToOptimise& at) {

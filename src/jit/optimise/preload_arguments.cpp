@@ -6,7 +6,7 @@ namespace klap::jit {
 namespace {
 
 bool applies(const SiteToOptimise& at) {
-  return at.site.options.preload_arguments && at.strategy().has_plain_host_consumer();
+  return at.is_on("preload_arguments") && at.strategy().has_plain_host_consumer();
 }
 
 void apply(SiteToOptimise& at) { transform::preload_arguments(at.site.shape); }

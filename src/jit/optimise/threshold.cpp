@@ -36,7 +36,8 @@ OptimisationRemark remark(const PlannedSite& site) {
     out.fact = fmt::format("children of up to {} thread{} run by the launching thread",
                            site.thresholding->most_threads, site.thresholding->most_threads == 1 ? "" : "s");
   }
-  if (!site.not_thresholded.empty()) out.note = "small children are not run by the launching thread: " + site.not_thresholded;
+  if (!site.not_thresholded.empty())
+    out.note = "small children are not run by the launching thread: " + site.not_thresholded;
   return out;
 }
 

@@ -4,17 +4,24 @@
 #include <fmt/ranges.h>
 
 #include "jit/optimise/optimisations.h"
+#include "settings/table.h"
 
 namespace klap::jit {
 namespace {
 
 bool applies(const SiteToOptimise& at) {
-  return at.site.options.unroll != 1 && at.strategy().has_plain_host_consumer();
+  return at.is_on("unroll") && at.strategy().has_plain_host_consumer();
+}
+
+// The unroll factor that is asked for; nothing for one that suits.
+std::optional<uint32_t> factor(const PlannedSite& site) {
+  const std::string& asked = site.options.optimisations.value("unroll");
+  return asked == "auto" ? std::nullopt : parse_number(asked, 1, settings::kMostThreads);
 }
 
 void apply(SiteToOptimise& at) {
   transform::unroll(at.site.shape, analysis::find_straight_loops(at.child_module(), *at.site.child),
-                    at.site.options.unroll);
+                    factor(at.site));
 }
 
 // Says how often each loop is unrolled.

@@ -154,9 +154,10 @@ PromotionVerdict plan_promotion(const FunctionFacts& kernel, const SiteOptions& 
   PromotionVerdict out = plan_promotion(std::move(verdict.facts), options.promotion);
   if (!out.promotion) return out;
   PlannedPromotion planned = *out.promotion;
-  if (planned.shape.mode == PromotionMode::LookBack && options.batch_links) add_batches(kernel, planned);
-  planned.shape.filled_sm = options.occupancy ? sm : 0;
-  planned.shape.double_buffered = options.double_buffer && !planned.shape.launches;
+  const auto is_on = [&](std::string_view name) { return options.optimisations.is_on(name); };
+  if (planned.shape.mode == PromotionMode::LookBack && is_on("batch_links")) add_batches(kernel, planned);
+  planned.shape.filled_sm = is_on("occupancy") ? sm : 0;
+  planned.shape.double_buffered = is_on("double_buffer") && !planned.shape.launches;
   out.promotion = std::make_shared<const PlannedPromotion>(std::move(planned));
   return out;
 }

@@ -20,8 +20,8 @@
 
 namespace klap::jit {
 
-using analysis::Rejection;
 using analysis::Reason;
+using analysis::Rejection;
 using analysis::Site;
 
 namespace {
@@ -62,7 +62,8 @@ std::vector<FollowingBlock> following_blocks(const PlannedSite& site) {
   for (size_t i = 0; i < site.recursive_group->kernels.size(); ++i) {
     const analysis::GroupKernel& kernel = site.recursive_group->kernels[i];
     blocks.push_back({kernel.facts->function.name, site.shape.bodies[i].block,
-                      kernel.sync_scope == analysis::SyncScope::Block, kernel.sync_scope != analysis::SyncScope::Thread});
+                      kernel.sync_scope == analysis::SyncScope::Block,
+                      kernel.sync_scope != analysis::SyncScope::Thread});
   }
   return blocks;
 }
@@ -84,7 +85,8 @@ std::string launch_condition_text(const analysis::RecursiveGroup& recursive_grou
   uint32_t least = 0, most = 0;
   for (const analysis::GroupKernel& kernel : recursive_group.kernels) {
     const bool meets = kernel.sync_scope == analysis::SyncScope::Block;
-    full_warps = full_warps || (!kernel.has_constant_block() && kernel.sync_scope != analysis::SyncScope::Thread);
+    full_warps =
+        full_warps || (!kernel.has_constant_block() && kernel.sync_scope != analysis::SyncScope::Thread);
     if (!kernel.has_constant_block()) {
       follows = follows || meets;
     } else {
@@ -95,7 +97,8 @@ std::string launch_condition_text(const analysis::RecursiveGroup& recursive_grou
   std::string blocks = full_warps ? "of whole warps" : "";
   if (follows && least != 0) blocks += fmt::format(" and at least {} threads", least);
   if (most != 0) blocks += fmt::format("{}at most {} threads", blocks.empty() ? "of " : " and ", most);
-  if (blocks.empty() || std::ranges::all_of(recursive_group.kernels, &analysis::GroupKernel::has_constant_block))
+  if (blocks.empty() ||
+      std::ranges::all_of(recursive_group.kernels, &analysis::GroupKernel::has_constant_block))
     return {};
   return fmt::format("where the host launches the parent in blocks {}; else the original runs", blocks);
 }
@@ -124,7 +127,8 @@ class Worklist final : public CommonQueue {
       kernels.add(fmt::format("{} {}", site.recursive_group->kernels[i].facts->function.name,
                               fmt::join(site.shape.bodies[i].block, "x")));
     }
-    return fmt::format("{}$klap_worklist_{}_{}{}{}", site.recursive_group->kernels.front().facts->function.name,
+    return fmt::format("{}$klap_worklist_{}_{}{}{}",
+                       site.recursive_group->kernels.front().facts->function.name,
                        unit_tag(plan, site.child_unit), kernels.hex().substr(0, 8),
                        site.shape.grid_is_1d ? "_1d" : "", site.shape.takes == 1 ? "_single" : "") +
            occupancy_tag(site.shape);
@@ -146,7 +150,7 @@ class Worklist final : public CommonQueue {
                                             transform::LineTables& lines) const override {
     const PlannedSite& any = of.sites.front();
     return transform::worklist_parent(*any.parent, any.recursive_group->targets_of(*any.parent),
-                                     *of.templates.front().site, name, lines, nullptr);
+                                      *of.templates.front().site, name, lines, nullptr);
   }
 
   [[nodiscard]] std::string block_text(const PlannedSite& site) const override {
@@ -206,7 +210,8 @@ analysis::RecursiveGroupVerdict judge_worklist(const Plan& plan, const std::vect
     return {nullptr, Rejection{Reason::ChildLaunches, fmt::format("{} and {} are defined in different units",
                                                                   any.child->name, site.child->name)}};
   }
-  auto verdict = analysis::judge_recursive_group(any.parent, *plan.units[any.child_unit]->module(), any.aggregation);
+  auto verdict =
+      analysis::judge_recursive_group(any.parent, *plan.units[any.child_unit]->module(), any.aggregation);
   if (verdict.rejection && any.child_unit != any.parent_unit)
     verdict.rejection->detail += ", in " + plan.units[any.child_unit]->unit().name;
   return verdict;
@@ -236,9 +241,10 @@ transform::ConsumerShape worklist_shape(const std::vector<PlannedSite>& sites, c
       transform::consumer_shape(module, *site.child, child.judged_block(), is_1d, false, true);
   shape.shared_bytes = shared_bytes;
   transform::add_bodies(shape, bodies);
-  if (site.options.batch_items) take_several(shape, apart);
+  if (site.options.optimisations.is_on("batch_items")) take_several(shape, apart);
   // Shared memory may well leave room for fewer; and how large a block is must be known.
-  if (site.options.occupancy && !shares && shared_bytes == 0 && !shape.has_inherited_extents())
+  if (site.options.optimisations.is_on("occupancy") && !shares && shared_bytes == 0 &&
+      !shape.has_inherited_extents())
     shape.min_blocks_per_sm = transform::min_worklist_blocks(words, shape.threads());
   return shape;
 }
