@@ -7,6 +7,7 @@ process together with everything that was found out with it.
 
 import fnmatch
 import os
+import re
 import statistics
 import time
 from dataclasses import dataclass, field
@@ -20,14 +21,24 @@ UNPRIMED_MS = 100.0  # a repetition over this does not care whether the device w
 NATIVE, BEST, FLAT, LIBRARY = "native", "native best", "flat", "library"
 AT_BEST = " at best limit"
 READBACK = "host-readback"  # the launcher of grid aggregation as in the KLAP paper
+# The page that is generated from the table of settings lists every single optimisation with its default.
+OPTIMISE_PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src", "settings", "OPTIMISE.md")
+
+
+def read_optimisations(page=OPTIMISE_PAGE):
+    """The single optimisations by name, each with its default value."""
+    with open(page, encoding="utf-8") as file:
+        rows = re.findall(r"^\| `([a-z_]+)` \| (?:[^|]|\\\|)* \| (\w+) \|", file.read(), re.MULTILINE)
+    return dict(rows)
+
+
 # What the papers' aggregation does not have: switched off where it is compared with, and one by one to see what each
 # is worth.
-OPTIMISATIONS = ("flatten", "dependent_launch", "pack_records", "threshold", "pack_blocks", "batch_items",
-                 "batch_links", "double_buffer", "split_iterations", "unroll", "occupancy")
+OPTIMISATIONS = ("threshold", *(name for name, default in read_optimisations().items() if default != "off"))
 # What is off by default, to see what it is worth.
-OPTIONS = {"preload_arguments": {"KLAP_OPTIMISE": "+preload_arguments"},
-           "all iterations split": {"KLAP_OPTIMISE": "split_iterations=all"},
-           "aggregated malloc": {"KLAP_AGGREGATE_MALLOC": "warp"}}
+OPTIONS = {name: {"KLAP_OPTIMISE": f"+{name}"} for name, default in read_optimisations().items() if default == "off"} | {
+    "all iterations split": {"KLAP_OPTIMISE": "split_iterations=all"},
+    "aggregated malloc": {"KLAP_AGGREGATE_MALLOC": "warp"}}
 
 
 def switched_off(keys):

@@ -4,6 +4,7 @@
 
 #include <cuda.h>
 
+#include <optional>
 #include <span>
 
 namespace klap::runtime {
@@ -18,5 +19,9 @@ struct Launch {
   void** extra = nullptr;
   std::span<const CUlaunchAttribute> attributes;
 };
+
+// The parameters in a launch's `extra`, where they are packed into one buffer: empty if none are passed.
+// Nothing if `extra` has an option that CUDA has added since.
+std::optional<std::span<const unsigned char>> packed_parameters(void** extra);
 
 }  // namespace klap::runtime

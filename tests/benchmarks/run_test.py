@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 from unittest import mock
@@ -138,6 +139,16 @@ class ThresholdTest(unittest.TestCase):
 
     def test_are_not_among_those_that_are_told_apart_by_default(self):
         self.assertFalse([name for name in self.planned([]) if "threshold" in name])
+
+    def test_every_optimisation_is_measured_with_and_without(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".md") as page:
+            page.write("| `KLAP_POOL` | `[defaults] pool` | auto | auto | Text |\n"
+                       "| `flatten` | on \\| off | on | Text |\n| `preload` | on \\| off | off | Text |\n")
+            page.flush()
+            self.assertEqual({"flatten": "on", "preload": "off"}, variants.read_optimisations(page.name))
+        self.assertEqual("-flatten", self.planned(["*without flatten"])["grid/host without flatten"]["KLAP_OPTIMISE"])
+        found = self.planned(["*with preload_arguments"])["grid/host with preload_arguments"]
+        self.assertEqual("+preload_arguments", found["KLAP_OPTIMISE"])
 
 
 if __name__ == "__main__":

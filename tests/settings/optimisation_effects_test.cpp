@@ -49,21 +49,21 @@ class OptimisationEffects : public Effects {
     expect_heads(config("[[kernel]]\nname = \"other*\"\noptimise = \"-double_buffer\"\n"), 2);
   }
   // Whether the consumer of a child that is run thread by thread has the name of one that holds arguments.
-  void expect_held(const std::string& setting, bool expected = true) {
+  void expect_preloaded(const std::string& setting, bool expected = true) {
     const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/rewritten-error-query.golden");
     const std::string file = write("querying.ptx", golden.substr(golden.find(".version")));
     EXPECT_EQ(klap_ptx({"rewrite", file, "-o", path("held.ptx")}, {setting}).exit_code, 0);
     const std::string rewritten = cli_test::read(path("held.ptx"));
     EXPECT_THAT(rewritten, HasSubstr("_flat256")) << setting;
-    EXPECT_EQ(expected, rewritten.find("_held(") != std::string::npos) << setting;
+    EXPECT_EQ(expected, rewritten.find("_preloaded(") != std::string::npos) << setting;
   }
   void preload_arguments() {
-    expect_held("KLAP_OPTIMISE=+preload_arguments");
-    expect_held("KLAP_OPTIMISE=-preload_arguments", false);
+    expect_preloaded("KLAP_OPTIMISE=+preload_arguments");
+    expect_preloaded("KLAP_OPTIMISE=-preload_arguments", false);
   }
-  void default_preload_arguments() { expect_held(config("[defaults]\noptimise = \"+preload_arguments\"\n")); }
+  void default_preload_arguments() { expect_preloaded(config("[defaults]\noptimise = \"+preload_arguments\"\n")); }
   void kernel_preload_arguments() {
-    expect_held(config("[[kernel]]\nname = \"*\"\noptimise = \"+preload_arguments\"\n"));
+    expect_preloaded(config("[[kernel]]\nname = \"*\"\noptimise = \"+preload_arguments\"\n"));
   }
   // What explain says of a child that sums along a row.
   void expect_unrolled(const std::string& setting, const std::string& times) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/program_launch.h"
+
 namespace klap::runtime {
 
 MaybeReason ExtendedParams::extend(const jit::Variant& variant, void** params, void** extra,
@@ -36,19 +38,9 @@ void ExtendedParams::begin_part(const jit::GridSlice& slice) {
 }
 
 MaybeReason ExtendedParams::extend_buffer(const jit::Variant& variant, void** extra) {
-  const void* buffer = nullptr;
-  const size_t* size = nullptr;
-  for (size_t i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
-    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) {
-      buffer = extra[i + 1];
-    } else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) {
-      size = static_cast<const size_t*>(extra[i + 1]);
-    } else {
-      return &reasons::kUnknownLaunchOption;
-    }
-  }
-  const size_t given = buffer && size ? *size : 0;
-  if (given < variant.parent_param_bytes) return &reasons::kParametersMissing;
+  const auto given = packed_parameters(extra);
+  if (!given) return &reasons::kUnknownLaunchOption;
+  if (given->size() < variant.parent_param_bytes) return &reasons::kParametersMissing;
 
   const size_t slice_offset = variant.queue_param_offset + queues_.size_bytes();
   buffer_bytes_ = slice_offset + (variant.in_slices ? sizeof slice_ : 0);
@@ -58,7 +50,7 @@ MaybeReason ExtendedParams::extend_buffer(const jit::Variant& variant, void** ex
     copy = large_buffer_.get();
   }
   std::memset(copy, 0, buffer_bytes_);
-  if (variant.parent_param_bytes != 0) std::memcpy(copy, buffer, variant.parent_param_bytes);
+  if (variant.parent_param_bytes != 0) std::memcpy(copy, given->data(), variant.parent_param_bytes);
   queues_in_buffer_ = copy + variant.queue_param_offset;
   std::memcpy(queues_in_buffer_, queues_.data(), queues_.size_bytes());
   if (variant.in_slices) slice_in_buffer_ = copy + slice_offset;

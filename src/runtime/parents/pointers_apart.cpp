@@ -106,23 +106,6 @@ bool is_apart(const Target& one, const Target& other) {
   });
 }
 
-// The packed parameters of the launch as far as they are given; empty where there are none.
-std::span<const unsigned char> packed_parameters(void** extra) {
-  const void* buffer = nullptr;
-  const size_t* size = nullptr;
-  for (size_t i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
-    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) {
-      buffer = extra[i + 1];
-    } else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) {
-      size = static_cast<const size_t*>(extra[i + 1]);
-    } else {
-      return {};
-    }
-  }
-  if (!buffer || !size) return {};
-  return {static_cast<const unsigned char*>(buffer), *size};
-}
-
 // The bytes from `offset` of the parameter block on; null where they do not lie within one parameter, or
 // where the launch does not pass it.
 const unsigned char* parameter_bytes(const Launch& launch, const ParameterLayout& layout, uint32_t offset,
@@ -132,8 +115,8 @@ const unsigned char* parameter_bytes(const Launch& launch, const ParameterLayout
   const uint32_t end = next == layout.offsets.end() ? layout.bytes : *next;
   if (offset > end || end - offset < bytes) return nullptr;
   if (launch.extra && !launch.params) {
-    const std::span<const unsigned char> packed = packed_parameters(launch.extra);
-    if (packed.size() >= uint64_t{offset} + bytes) return packed.data() + offset;
+    const auto packed = packed_parameters(launch.extra);
+    if (packed && packed->size() >= uint64_t{offset} + bytes) return packed->data() + offset;
   } else if (launch.params && !launch.extra) {
     const auto parameter = static_cast<size_t>(std::distance(layout.offsets.begin(), next)) - 1;
     if (const void* const value = launch.params[parameter])
