@@ -7,10 +7,10 @@
 
 constexpr int kThreads = 40;
 constexpr int kBlocks = 2;
-constexpr int kMostIterations = 7;
+constexpr int kMostRounds = 7;
 
 // How often a thread goes round: also not at all.
-KLAP_SHARED constexpr int rounds_of(int thread) { return thread * 5 % (kMostIterations + 1); }
+KLAP_SHARED constexpr int rounds_of(int thread) { return thread * 5 % (kMostRounds + 1); }
 KLAP_SHARED constexpr int follow_up(int value, int round) { return (value * 3 + round) % 1009; }
 KLAP_SHARED constexpr int branch_off(int value, int round) { return (value * 5 + 7 * round + 1) % 1009; }
 

@@ -61,7 +61,9 @@ class OptimisationEffects : public Effects {
     expect_preloaded("KLAP_OPTIMISE=+preload_arguments");
     expect_preloaded("KLAP_OPTIMISE=-preload_arguments", false);
   }
-  void default_preload_arguments() { expect_preloaded(config("[defaults]\noptimise = \"+preload_arguments\"\n")); }
+  void default_preload_arguments() {
+    expect_preloaded(config("[defaults]\noptimise = \"+preload_arguments\"\n"));
+  }
   void kernel_preload_arguments() {
     expect_preloaded(config("[[kernel]]\nname = \"*\"\noptimise = \"+preload_arguments\"\n"));
   }

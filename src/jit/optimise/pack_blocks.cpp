@@ -1,5 +1,5 @@
 // Packing of blocks: children of one warp that use shared memory or barriers run several to a block of the
-// consumer, each in a warp of its own (analysis/optimise/warp_blocks.h).
+// consumer, each in a warp of its own (analysis/legality/warp_block.h).
 #include "jit/optimise/optimisations.h"
 
 namespace klap::jit {
