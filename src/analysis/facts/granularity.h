@@ -39,12 +39,12 @@ inline bool is_for_device_only(Granularity granularity) {
 // A grid or block of which only those extents are known that are not missing.
 using KnownExtents = std::array<std::optional<uint32_t>, 3>;
 
-// Aggregation is the strategy that a site is checked and rewritten for.
+// Aggregation says how the launches of a site become fewer. Sites are checked and rewritten for one.
 struct Aggregation {
   Granularity granularity = Granularity::Grid;
   Launcher launcher = Launcher::Host;
   uint32_t group_blocks = 0;  // blocks of the parent that launch as one; 0: all, where it is the grid
-  // Children may launch further children: a persistent consumer runs them from its worklist (recursion.h).
+  // Children may launch further children, which a persistent consumer runs from its worklist (recursion.h).
   bool is_recursive = false;
   Ordering ordering = Ordering::Auto;
   // The launch may stand in a loop: a thread's children run one after another (loop_launches.h).

@@ -16,12 +16,12 @@
 namespace klap::jit {
 
 // The options of the launches of one parent, in the order of its sites. A kernel's launches that are deferred
-// all go one way: where several ways are asked for, the first launch that names one decides, and notes say
-// so.
+// all have one aggregation: where several are asked for, the first launch that names one decides, and notes
+// say so.
 std::vector<SiteOptions> find_site_options(const Request& request, const analysis::FunctionFacts& parent);
 
-// The ways in which the launches of a parent may go, best first. Launches for which nothing is to be done
-// (granularity none) take no part.
+// The aggregations that the launches of a parent may have, best first. Launches for which nothing is to be
+// done (granularity none) take no part.
 std::vector<analysis::Aggregation> aggregations_asked_for(const Request& request,
                                                           std::span<const SiteOptions> options);
 

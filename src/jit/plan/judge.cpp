@@ -110,9 +110,9 @@ bool SiteJudge::may_run_worklist(const Aggregation& aggregation) const {
          aggregation.launcher == Launcher::Host;
 }
 
-// One way, in any block that the host may launch the parent in; where that stands against it because
-// several threads may launch, in those in which they may not. If it cannot be taken, what stands against it
-// even there.
+// Judges one aggregation for any block that the host may launch the parent in. If it is rejected because
+// several threads may launch, it is judged again for the blocks in which only one can. Returns the last
+// rejections.
 std::vector<std::optional<Rejection>> SiteJudge::judge_in_any_block(std::vector<PlannedSite>& sites,
                                                                     const Aggregation& aggregation) {
   const auto of_threads = [](const std::optional<Rejection>& o) {

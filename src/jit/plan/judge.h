@@ -1,8 +1,8 @@
-// Judges the launch sites of one parent: which way they go, and what stands against those that are left.
+// Judges the launch sites of one parent: how they are aggregated, and why others are rejected.
 //
-// The ways that the settings allow are tried in their order, best first. For each, every site is judged by
-// itself; then recursion, loops and the order between launches are looked at, which concern all sites
-// together.
+// The aggregations that the settings allow are tried in their order, best first. For each, every site is
+// judged by itself; then recursion, loops and the order between launches are looked at, which concern all
+// sites together.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@ class SiteJudge {
   void forget_parent() { order_.forget_parent(); }
 
   // Returns what stands against each site. Launches that are deferred keep their order only if all of a
-  // parent's are, so such a way is taken if it suits all sites; immediate launches may be any of them. A site
-  // that is left is left for what stands against the first way: later ones only make up for it.
+  // parent's are, so such an aggregation is taken if it suits all sites; immediate launches may be any of
+  // them. A site that is left is left for what stands against the first one: later ones only make up for it.
   std::vector<std::optional<analysis::Rejection>> judge(
       std::vector<PlannedSite>& sites, const std::vector<analysis::Aggregation>& aggregations);
 

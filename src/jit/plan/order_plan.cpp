@@ -102,8 +102,8 @@ OrderVerdict OrderPlanner::order_in_queues(const std::vector<PlannedSite>& sites
   return verdict;
 }
 
-// The verdict under the ordering of `way`. It becomes Kept if that ordering tolerates nothing, or if its
-// conditions cannot be checked.
+// The verdict under the ordering of `aggregation`. It becomes Kept if that ordering tolerates nothing, or if
+// its conditions cannot be checked.
 OrderVerdict OrderPlanner::within(OrderVerdict verdict, const Aggregation& aggregation) const {
   const bool is_strict =
       aggregation.ordering == analysis::Ordering::Stream && verdict.order == analysis::Order::Tolerated;

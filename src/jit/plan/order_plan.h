@@ -2,7 +2,7 @@
 // parent together.
 //
 // The analysis answers for each pair of launches (analysis/order/launch_order.h). Here its answers are put
-// together for the queues that a way of rewriting has, under the ordering that the settings ask for and for
+// together for the queues that an aggregation has, under the ordering that the settings ask for and for
 // the blocks in which the parent may be launched. Where the order matters, the sites get one queue that keeps
 // it, or are left.
 #pragma once
@@ -26,8 +26,8 @@ class OrderPlanner {
   // Gives the sites of a parent one queue that keeps their order; what stands against that.
   using KeepOrder = std::function<std::optional<analysis::Rejection>(std::vector<PlannedSite>& sites)>;
 
-  // Decides over the sites of one parent, which all go the same way: each gets its verdict, and a rejection
-  // where its launches can neither overlap nor be kept in order.
+  // Decides over the sites of one parent, which all have the same aggregation: each gets its verdict, and a
+  // rejection where its launches can neither overlap nor be kept in order.
   void judge(std::vector<PlannedSite>& sites, std::vector<std::optional<analysis::Rejection>>& rejections,
              const KeepOrder& keep);
 

@@ -220,7 +220,7 @@ void describe_rewritten(SiteRemark& remark, const PlannedSite& planned,
   if (!planned.whole.empty()) remark.notes.push_back("its grid is launched as a whole: " + planned.whole);
 }
 
-// Notes the rejections to ways of another granularity, which would have replaced the first way.
+// Notes the rejections of aggregations over another granularity, which would have replaced the first one.
 void note_other_aggregations(SiteRemark& remark, const PlannedSite& planned) {
   if (planned.refused.empty()) return;
   const auto& [first, why] = planned.refused.front();

@@ -1,5 +1,5 @@
-// The text of a planned site: how it is rewritten, and why not in a way that would have been preferred. Its
-// readers know the program, not this library.
+// The text of a planned site: how it is rewritten, and why not in another way that would have been preferred.
+// Its readers know the program, not this library.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace klap::jit {
 void describe_rewritten(SiteRemark& remark, const PlannedSite& planned,
                         const std::function<bool()>& is_moldable);
 
-// Adds notes to the remark of a rejected site: the rejections to ways of another granularity, which would
+// Adds notes to the remark of a rejected site: the rejections over another granularity, which would
 // have replaced the first one.
 void note_other_aggregations(SiteRemark& remark, const PlannedSite& planned);
 

@@ -52,7 +52,7 @@ struct PlannedSite {
   // The variant is for launches for which the parent's first one is not made: it keeps the order.
   bool is_second = false;
   std::vector<std::pair<analysis::Aggregation, analysis::Rejection>>
-      refused;  // ways that would have been preferred
+      refused;  // what would have been preferred, and why not
   transform::ConsumerShape shape;
   // The parent's variant can be launched in slices of its grid (analysis/legality/slicing.h); equal for all
   // its sites.

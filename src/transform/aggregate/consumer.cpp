@@ -63,7 +63,7 @@ std::string place_arguments(InlineKernel& kernel, const RecordLayout& layout, co
   return text;
 }
 
-// The text of an extent: a literal, or a register for own extents (inherited_block_text).
+// The text of an extent: a literal, or a register for inherited extents (inherited_block_text).
 std::string extent_text(const std::array<uint32_t, 3>& block, size_t axis) {
   return block.at(axis) == kInheritedExtent ? kInheritedExtentRegisters.at(axis)
                                             : std::to_string(block.at(axis));

@@ -28,9 +28,9 @@ enum class LoopQueue { None, AnyOrder, InOrder };
 inline constexpr uint32_t kInheritedExtent = 0;
 
 // A kernel that a consumer with a worklist runs, or a kernel of loop launches: its block, the contents of its
-// records, and the threads that may leave its blocks early.
+// records, and the threads that may exit its blocks early.
 struct ConsumerBody {
-  std::array<uint32_t, 3> block{};  // with a worklist perhaps with own extents
+  std::array<uint32_t, 3> block{};  // with a worklist perhaps with inherited extents
   RecordLayout layout;
   analysis::MayExit may_exit = analysis::MayExit::Nobody;
   const ptx::Function* kernel = nullptr;  // this and the next only for loop launches
@@ -87,7 +87,7 @@ struct ConsumerShape {
   // The most threads, then the most shared memory, of a child that is recorded.
   [[nodiscard]] uint32_t most_child_threads() const { return sizes ? sizes->most_threads : child_threads(); }
   [[nodiscard]] uint32_t most_shared_bytes() const { return sizes ? sizes->most_shared_bytes : shared_bytes; }
-  // The threads of the consumer's block; with own extents the most that it may have.
+  // The threads of the consumer's block; with inherited extents the most that it may have.
   [[nodiscard]] uint32_t threads() const;
   // True if threads of some kernel that it runs may exit so.
   [[nodiscard]] bool may_exit_early(analysis::MayExit who) const;
