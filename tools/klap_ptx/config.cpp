@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "jit/plan/program_hints.h"
+#include "jit/plan/find_site_options.h"
 #include "klap_ptx/input.h"
 #include "settings/table.h"
 #include "support/error.h"

@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "analysis/legality/annotations.h"
-#include "jit/plan/program_hints.h"
 #include "jit/planned/parsed_unit.h"
 #include "settings/config.h"
 #include "settings/table.h"

@@ -5,12 +5,15 @@
 // be followed is ignored, and a note says so.
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "analysis/facts/facts.h"
 #include "analysis/facts/granularity.h"
 #include "jit/data/request.h"
+#include "jit/data/unit.h"
 #include "jit/planned/site_options.h"
 
 namespace klap::jit {
@@ -24,5 +27,17 @@ std::vector<SiteOptions> find_site_options(const Request& request, const analysi
 // done (granularity none) take no part.
 std::vector<analysis::Aggregation> aggregations_asked_for(const Request& request,
                                                           std::span<const SiteOptions> options);
+
+// An annotation of a program that is followed (include/klap/annotate.cuh), for lists.
+struct ProgramHint {
+  std::string parent;
+  std::string child;  // of the launch it is for; empty: for all launches of the parent
+  std::string key, value;
+  std::string place;  // "unit 0: line 12:2"
+};
+
+// All annotations that are followed. Launches come before kernels, and the first that fits a launch holds.
+// Throws Error(Parse).
+std::vector<ProgramHint> program_hints(const Program& program, uint32_t sm);
 
 }  // namespace klap::jit
