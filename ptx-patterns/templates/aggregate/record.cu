@@ -25,8 +25,8 @@
 #endif
 
 struct KlapRecorded {
-  // Where to store the child's arguments. KLAP_SERIAL or less, which is no address: it is not recorded, and
-  // so many of its threads are still to be run.
+  // The address for the child's arguments. A value up to KLAP_SERIAL is no address: the child is not
+  // recorded, and so many of its threads are still to be run.
   unsigned long long arguments;
   unsigned int error;  // the result that cudaLaunchDevice would have returned
 #ifdef KLAP_ONCE

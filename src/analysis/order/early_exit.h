@@ -13,10 +13,10 @@
 // that name some lanes only, barriers with a count, mbarrier objects and barriers in called functions cannot
 // be counted so: there the answer is `Unknown`.
 //
-// Where whole warps may exit on their own, each warp has to agree at barriers too, and no more. Where any
-// thread may exit on its own, it must exit immediately by the decision at which it parts from its warp. On a
-// longer way it could be kept, before it is gone, at a place where the warp is to come together again.
-// Barriers can be made to let the remaining threads go on, if they are all one plain barrier
+// If whole warps may exit on their own, it is enough that each warp agrees at barriers, too. If any thread
+// may exit on its own, it must exit immediately by the decision at which it parts from its warp. A longer way
+// to the exit could lead it to a place where the hardware waits for the warp to come together again. Barriers
+// can be made to let the remaining threads go on, if they are all one plain barrier
 // (templates/common/exits.h).
 #pragma once
 

@@ -60,7 +60,7 @@ class Strategy {
   [[nodiscard]] virtual bool may_pack_records() const { return false; }
   // The sites' queues are run one after another, so they need an order that suits the program's.
   [[nodiscard]] virtual bool needs_queue_order() const { return false; }
-  // Where launches may overlap on conditions only, a second variant can keep their order.
+  // A second variant can keep the order of launches that may overlap only under conditions.
   [[nodiscard]] virtual bool may_have_second_variant() const { return false; }
 
   // ---- planning ----

@@ -54,7 +54,7 @@ struct ConsumerShape {
   // Registers of 32 bits for arguments that are read once for all blocks or threads of a child that run one
   // after another.
   uint32_t preloaded_words = 0;
-  uint32_t min_blocks_per_sm = 0;   // min blocks per SM; 0: left to the assembler
+  uint32_t min_blocks_per_sm = 0;   // 0: left to the assembler
   std::vector<UnrolledCopy> loops;  // of the child
   LoopQueue loop_queue = LoopQueue::None;
   analysis::SyncScope sync_scope = analysis::SyncScope::Thread;
