@@ -53,11 +53,6 @@ class BufferTest : public FakeDriverTest {
     std::ranges::sort(given);
     return taken == given;
   }
-  static int left(const std::string& reason, const std::string& name = "parent") {
-    const nlohmann::json reasons = Stats::instance().to_json()["launches"]["left"];
-    return reasons.value(name, nlohmann::json::object()).value(reason, 0);
-  }
-
   CUlibrary allocating_ = nullptr;
 };
 

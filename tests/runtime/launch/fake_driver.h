@@ -10,12 +10,15 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/driver.h"
 #include "runtime/launch/launch.h"
 #include "runtime/parents/registry.h"
+#include "runtime/stats.h"
 #include "support/file.h"
 
 namespace klap::runtime {
@@ -197,6 +200,19 @@ class FakeDriverTest : public testing::Test {
         names.push_back(call["kernel"]);
     }
     return names;
+  }
+  // How many launches of that kernel ran the original for that reason.
+  static int left(const std::string& reason, const std::string& name = "parent") {
+    const nlohmann::json reasons = Stats::instance().to_json()["launches"]["left"];
+    return reasons.value(name, nlohmann::json::object()).value(reason, 0);
+  }
+  // Expects the original to be asked for, nothing launched, and the reason to be counted.
+  void expect_left(const Launch& launch, const std::string& reason, const std::string& name = "parent") {
+    const int before = left(reason, name);
+    forget_calls();
+    EXPECT_EQ(std::nullopt, redirect_launch(launch));
+    EXPECT_EQ(std::vector<std::string>{}, launched());
+    EXPECT_EQ(before + 1, left(reason, name)) << reason;
   }
 
   void forget_calls() const { std::filesystem::remove(log_); }

@@ -88,15 +88,7 @@ class PromotedTest : public FakeDriverTest {
   // The parameter behind it.
   static std::string places(const Call& call) { return chain(call); }
   void expect_left(const Launch& launch, const std::string& reason, const std::string& name = "chained") {
-    const auto left = [&] {
-      const nlohmann::json reasons = Stats::instance().to_json()["launches"]["left"];
-      return reasons.value(name, nlohmann::json::object()).value(reason, 0);
-    };
-    const int before = left();
-    forget_calls();
-    EXPECT_EQ(std::nullopt, redirect_launch(launch));
-    EXPECT_EQ(std::vector<std::string>{}, launched());
-    EXPECT_EQ(before + 1, left()) << reason;
+    FakeDriverTest::expect_left(launch, reason, name);
   }
   static CUstream new_stream() {
     CUstream stream = nullptr;

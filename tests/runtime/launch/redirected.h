@@ -32,18 +32,6 @@ class RedirectTest : public FakeDriverTest {
     ASSERT_TRUE(result.has_value());
     EXPECT_EQ(CUDA_SUCCESS, *result);
   }
-  // Expects the original to be asked for, nothing launched, and the reason to be counted.
-  void expect_left(const Launch& launch, const std::string& reason, const std::string& name = "parent") {
-    const auto left = [&] {
-      const nlohmann::json reasons = Stats::instance().to_json()["launches"]["left"];
-      return reasons.value(name, nlohmann::json::object()).value(reason, 0);
-    };
-    const int before = left();
-    forget_calls();
-    EXPECT_EQ(std::nullopt, redirect_launch(launch));
-    EXPECT_EQ(Names{}, launched());
-    EXPECT_EQ(before + 1, left()) << reason;
-  }
   CUstream new_stream(unsigned flags = 0) {
     CUstream stream = nullptr;
     EXPECT_EQ(CUDA_SUCCESS, fake<PFN_cuStreamCreate_v2000>("cuStreamCreate")(&stream, flags));
