@@ -20,11 +20,8 @@ static __device__ __forceinline__ unsigned long long load_relaxed(const unsigned
   return value;
 }
 
-static __device__ __forceinline__ unsigned long long load_acquire(const unsigned long long* address) {
-  unsigned long long value;
-  asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
-  return value;
-}
+// Behind a relaxed load that found a word, acquires all that was written before that word was stored.
+static __device__ __forceinline__ void acquire() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
 
 // Nothing orders a plain store behind the relaxed one that made the item ready.
 static __device__ __forceinline__ void clear(unsigned long long* item) {

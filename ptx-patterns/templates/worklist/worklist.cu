@@ -71,8 +71,8 @@ enum : unsigned int { kKernels = KLAP_KERNELS };
 enum : unsigned int { kShortestPause = 32, kLongestPause = 256, kLooksPerEnd = 4 };
 
 // Values that stay as they are while the consumer runs. They are kept in shared memory. The first-level cache
-// is emptied whenever a block of the multiprocessor looks at an item, and each item would wait for these
-// values anew.
+// is emptied whenever a block of the multiprocessor finds an item, and each item would wait for these values
+// anew.
 struct Arrays {
   unsigned long long* items;
   unsigned char* records;
@@ -86,10 +86,16 @@ struct Taken {
 };
 
 // The item of that number if it is ready, else 0. It is cleared for the next use of the queue.
+//
+// Only the look that finds the item acquires, by a fence behind it. An acquire empties the first-level cache
+// of the multiprocessor. If each look did that, blocks that wait would slow down all blocks beside them.
 static __device__ __forceinline__ unsigned long long look_at_item(const Arrays& arrays, unsigned int number) {
   if (number >= arrays.item_capacity) return 0;
-  const unsigned long long item = load_acquire(arrays.items + number);
-  if (item != 0) clear(arrays.items + number);
+  const unsigned long long item = load_relaxed(arrays.items + number);
+  if (item != 0) {
+    clear(arrays.items + number);
+    acquire();
+  }
   return item;
 }
 
