@@ -14,8 +14,12 @@ namespace klap::runtime {
 
 namespace {
 
+// Threads may load code without a context. To ask for the id of none is an error, which tools that watch the
+// driver report as one of the program.
 std::optional<uint64_t> current_context_id() {
   unsigned long long id = 0;
+  CUcontext context = nullptr;
+  if (driver()->ctx_get_current(&context) != CUDA_SUCCESS || context == nullptr) return std::nullopt;
   if (driver()->ctx_get_id(nullptr, &id) != CUDA_SUCCESS) return std::nullopt;
   return id;
 }
