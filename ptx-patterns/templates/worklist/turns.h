@@ -20,8 +20,17 @@ static __device__ __forceinline__ unsigned long long load_relaxed(const unsigned
   return value;
 }
 
-// Behind a relaxed load that found a word, acquires all that was written before that word was stored.
-static __device__ __forceinline__ void acquire() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
+// Behind a relaxed load or atomic that found a word changed, acquires all that was written before that change
+// was released. A fence would do the same, and would also wait until this thread's own writes are done.
+static __device__ __forceinline__ void acquire(const unsigned long long* word) {
+  unsigned long long value;
+  asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+}
+
+static __device__ __forceinline__ void acquire(const unsigned int* word) {
+  unsigned int value;
+  asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+}
 
 // Nothing orders a plain store behind the relaxed one that made the item ready.
 static __device__ __forceinline__ void clear(unsigned long long* item) {

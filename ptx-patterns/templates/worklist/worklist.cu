@@ -87,14 +87,14 @@ struct Taken {
 
 // The item of that number if it is ready, else 0. It is cleared for the next use of the queue.
 //
-// Only the look that finds the item acquires, by a fence behind it. An acquire empties the first-level cache
-// of the multiprocessor. If each look did that, blocks that wait would slow down all blocks beside them.
+// Only the look that finds the item acquires. An acquire empties the first-level cache of the multiprocessor.
+// If each look did that, blocks that wait would slow down all blocks beside them.
 static __device__ __forceinline__ unsigned long long look_at_item(const Arrays& arrays, unsigned int number) {
   if (number >= arrays.item_capacity) return 0;
   const unsigned long long item = load_relaxed(arrays.items + number);
   if (item != 0) {
+    acquire(arrays.items + number);
     clear(arrays.items + number);
-    acquire();
   }
   return item;
 }
