@@ -295,6 +295,9 @@ constexpr std::array kTable{
     Setting{Kind::Optimisation, "", "batch_items", kBothSections, SettingType::Choice, kSwitch, "on",
             "The blocks of a persistent consumer take several work items at a time where more are waiting "
             "than there are blocks."},
+    Setting{Kind::Optimisation, "", "executor", kBothSections, SettingType::Choice, kSwitch, "off",
+            "Launches that would be left because of their order, or because blocks differ in recursion, are "
+            "run by the executor, which keeps the order of all streams."},
     Setting{Kind::Optimisation, "", "batch_links", kBothSections, SettingType::Choice, kSwitch, "on",
             "The blocks of a chain with look-back take several links at a time, once each block has had one, "
             "and wait for earlier links once for all of them."},

@@ -59,8 +59,15 @@ struct KlapWorkQueue {
   // Before the consumer runs, where the parent launches it: threads of the parent that have left; where there
   // are groups, their threads in their own heads, and here the groups of which all have.
   unsigned long long left;
-  // For a queue whose launches have an order (loop_records.h): the items that have been made ready so far.
+  // For a queue whose launches have an order (loop_records.h): the items that have been made
+  // ready so far.
   unsigned int published;
+  // For the executor (executor/grid_records.h): the list of records that were given back; the items that have
+  // been made ready so far; and the words of a grid's record for the grid that the host launched.
+  alignas(32) unsigned long long free_records;
+  unsigned long long ready_items;
+  unsigned long long root_pending;
+  unsigned int root_first_tail, root_last_tail;
   alignas(128) unsigned int done;  // set by the block that counts off the last item
 };
 

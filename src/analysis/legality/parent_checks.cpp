@@ -197,7 +197,7 @@ std::optional<Rejection> check_tail(const FunctionFacts& parent, const Site& sit
                                     const Aggregation& aggregation) {
   const auto is_tail = [](const Site& s) { return stream_kind(s) == StreamKind::Tail; };
   const auto tail = std::ranges::find_if(parent.sites, is_tail);
-  if (tail == parent.sites.end()) return std::nullopt;
+  if (tail == parent.sites.end() || aggregation.is_executed) return std::nullopt;
   const bool is_last = aggregation.granularity == Granularity::Grid && aggregation.launcher == Launcher::Host;
   if (is_tail(site) && (!is_last || aggregation.uses_work_queue()))
     return reject(Reason::StreamUnsupported, "the stream is " + print(site.streams));

@@ -10,6 +10,7 @@
 #include "analysis/facts/stream_order.h"
 #include "analysis/legality/child_checks.h"
 #include "analysis/legality/consumer_block.h"
+#include "analysis/legality/executed_streams.h"
 #include "analysis/legality/parent_checks.h"
 #include "analysis/order/single_thread.h"
 #include "support/error.h"
@@ -74,6 +75,7 @@ class RecursiveGroupJudge {
       const std::shared_ptr<const FunctionFacts> facts = kernels_[next].facts;
       const LaunchBlock block = kernels_[next].block;
       if (Found rejection = check_launcher(*facts, block)) return rejection;
+      if (facts == parent_ && aggregation_.is_executed) continue;
       if (Found rejection = facts == parent_ ? gather_again(block) : gather_from(facts, block))
         return rejection;
     }
@@ -83,7 +85,7 @@ class RecursiveGroupJudge {
   // The rejection to the launches that a kernel of the group makes, in blocks of that size.
   [[nodiscard]] Found check_launcher(const FunctionFacts& kernel, const LaunchBlock& block) const {
     Aggregation aggregation = aggregation_;
-    aggregation.block = composed(block, aggregation_.block);
+    aggregation.block = aggregation_.is_executed ? KnownExtents{} : composed(block, aggregation_.block);
     // The parent has passed the checks for its launch by the host.
     if (&kernel == parent_.get() && aggregation.block == aggregation_.block) return std::nullopt;
     for (const Site& site : kernel.sites) {
@@ -108,6 +110,10 @@ class RecursiveGroupJudge {
       const Function* to = module_.find_function(site.callee);
       if (to == nullptr || !to->is_definition)
         return reject(launch_text(*from, site) + ", which is not defined in its unit");
+      if (aggregation_.is_executed) {
+        if (Found rejection = gather_executed(from, site, *to)) return rejection;
+        continue;
+      }
       const auto known =
           std::ranges::find(kernels_, to, [](const GroupKernel& k) { return &k.facts->function; });
       if (const Found rejection = check_unknown_sizes(*from, site)) return about(*from, site, *rejection);
@@ -118,6 +124,31 @@ class RecursiveGroupJudge {
           to == &parent_->function ? parent_ : std::make_shared<const FunctionFacts>(module_, *to);
       kernels_.push_back(
           {facts, launched, constant_shared_bytes(site, *from).value(), sync_scope(module_, *to)});
+    }
+    return std::nullopt;
+  }
+
+  // For the executor, which takes blocks from the launches: an extent counts as known if all launches agree.
+  Found gather_executed(const std::shared_ptr<const FunctionFacts>& from, const Site& site,
+                        const Function& to) {
+    if (const Found rejection = check_executed_stream(*from, site)) return about(*from, site, *rejection);
+    const LaunchSizes sizes = launch_sizes(*from, site, module_, to);
+    if (!sizes.shared_bytes) return about(*from, site, *check_unknown_sizes(*from, site));
+    auto known = std::ranges::find(kernels_, &to, [](const GroupKernel& k) { return &k.facts->function; });
+    edges_.push_back(
+        {from.get(), &site, static_cast<size_t>(known - kernels_.begin()), LaunchBlock(sizes.block)});
+    if (known == kernels_.end()) {
+      const auto facts =
+          &to == &parent_->function ? parent_ : std::make_shared<const FunctionFacts>(module_, to);
+      kernels_.push_back(
+          {facts, sizes.block, *sizes.shared_bytes, sync_scope(module_, to), sizes.most_threads});
+      return std::nullopt;
+    }
+    if (known->shared_bytes != *sizes.shared_bytes)
+      return reject(launch_text(*from, site) + " with other shared memory");
+    known->most_threads = std::max(known->most_threads, sizes.most_threads);
+    for (size_t axis = 0; axis < sizes.block.size(); ++axis) {
+      if (known->block.at(axis) != sizes.block.at(axis)) known->block.at(axis).reset();
     }
     return std::nullopt;
   }
@@ -155,6 +186,7 @@ class RecursiveGroupJudge {
 
   // The known extents of a kernel's blocks, wherever it runs.
   [[nodiscard]] KnownExtents block_of(const FunctionFacts& kernel) const {
+    if (aggregation_.is_executed) return {};
     if (&kernel == parent_.get()) return known_block(kernels_, kernel, aggregation_.block);
     return composed(find_in(kernels_, kernel)->block, aggregation_.block);
   }
@@ -164,8 +196,8 @@ class RecursiveGroupJudge {
   Found check_blocks() {
     for (const Edge& edge : edges_) {
       const GroupKernel& to = kernels_[edge.to];
-      if (edge.block != to.block || constant_shared_bytes(*edge.site, *edge.from) != to.shared_bytes)
-        return check_block_of(edge);
+      if (!aggregation_.is_executed && edge.block != to.block) return check_block_of(edge);
+      if (constant_shared_bytes(*edge.site, *edge.from) != to.shared_bytes) return check_block_of(edge);
       const auto required =
           to.has_constant_block() ? std::nullopt : required_block(module_, to.facts->function);
       if (required) {
@@ -187,7 +219,8 @@ class RecursiveGroupJudge {
       aggregation.is_recursive =
           !to.sites.empty();  // whatever else it asks of the device runtime stands against it
       aggregation.block = block_of(*edge.from);
-      const auto block = kernels_[edge.to].judged_block();
+      std::optional<std::array<uint32_t, 3>> block = kernels_[edge.to].judged_block();
+      if (aggregation_.is_executed && !kernels_[edge.to].has_constant_block()) block.reset();
       if (Found rejection = check_child(module_, to.function, *edge.from, *edge.site, aggregation, block))
         return about(to, std::move(*rejection));
     }
@@ -196,7 +229,7 @@ class RecursiveGroupJudge {
 
   Found check_forms() {
     for (const Edge& edge : edges_) {
-      if (stream_kind(*edge.site) == StreamKind::Tail) {
+      if (stream_kind(*edge.site) == StreamKind::Tail && !aggregation_.is_executed) {
         return reject(fmt::format("{} into the tail-launch stream, behind all else",
                                   launch_text(*edge.from, *edge.site)));
       }
@@ -224,6 +257,7 @@ class RecursiveGroupJudge {
   // A thread's launches into one stream run one after another, each with all that it leads to. So only one
   // site for each stream may lie on any way of the thread.
   Found check_order() {
+    if (aggregation_.is_executed) return std::nullopt;
     if (Found rejection = check_order_in(*parent_)) return rejection;
     for (const GroupKernel& kernel : kernels_) {
       if (kernel.facts == parent_) continue;
@@ -252,7 +286,7 @@ class RecursiveGroupJudge {
   // Launches of several threads of a block into its NULL stream run one after another, with all that they
   // lead to. This consumer runs them side by side. So nothing of it may conflict.
   Found check_updates() {
-    if (aggregation_.ordering == Ordering::Relaxed) return std::nullopt;
+    if (aggregation_.ordering == Ordering::Relaxed || aggregation_.is_executed) return std::nullopt;
     std::set<size_t> ordered;
     for (const Edge& edge : edges_) {
       if (stream_kind(*edge.site) == StreamKind::Null && !is_alone_in_block(edge)) ordered.insert(edge.to);
@@ -306,7 +340,9 @@ class RecursiveGroupJudge {
     std::vector<RunKernel> out;
     for (const GroupKernel& kernel : kernels_) {
       const auto [x, y, z] = kernel.judged_block();
-      out.push_back({&kernel.facts->function, x * y * z, kernel.shared_bytes});
+      const bool may_be_any = aggregation_.is_executed && !kernel.has_constant_block();
+      out.push_back(
+          {&kernel.facts->function, may_be_any ? kernel.most_threads : x * y * z, kernel.shared_bytes});
     }
     return out;
   }
@@ -314,7 +350,8 @@ class RecursiveGroupJudge {
   // If some blocks are not known, the largest is not known either. It is then checked when the parent is
   // launched.
   Found check_barriers() {
-    if (!std::ranges::all_of(kernels_, &GroupKernel::has_constant_block)) return std::nullopt;
+    if (!aggregation_.is_executed && !std::ranges::all_of(kernels_, &GroupKernel::has_constant_block))
+      return std::nullopt;
     auto found = check_smaller_block(module_, run_kernels());
     if (!found) return std::nullopt;
     return about(*kernels_[found->first].facts, std::move(found->second));

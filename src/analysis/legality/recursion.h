@@ -8,6 +8,9 @@
 // or those of the block that the host launches the parent with. The latter is known before anything runs. The
 // descendants of one child do not run before those of the next. So a thread may make only one launch that has
 // to wait for another. If the NULL stream would keep children apart, no update may depend on it.
+//
+// The executor runs such a group, too (Aggregation::is_executed). It keeps the order of all streams and takes
+// each block's size from the launch. So conditions on orders and blocks do not hold for it.
 #pragma once
 
 #include <array>
@@ -32,6 +35,8 @@ struct GroupKernel {
   LaunchBlock block{};  // an extent that is missing is that of the block the host launches the parent with
   uint32_t shared_bytes = 0;
   SyncScope sync_scope = SyncScope::Thread;
+  // Only for the executor: the most threads of its blocks. An extent that is missing may be any then.
+  uint32_t most_threads = 0;
 
   [[nodiscard]] bool has_constant_block() const;
   // Throws std::bad_optional_access unless it is constant.

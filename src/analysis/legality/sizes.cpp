@@ -34,11 +34,15 @@ uint32_t most_of(const Value& value, uint32_t limit) {
   return static_cast<uint32_t>(std::min<uint64_t>(most, limit));
 }
 
-// The first effect by which threads of a block or a warp meet; null if there is none.
-const Effect* find_meeting(const Effects& effects) {
+// The first effect by which threads of a block or a warp meet; null if there is none. Threads that share
+// memory meet as well, unless a block of the consumer runs one block of children at a time (`is_alone`).
+const Effect* find_meeting(const Effects& effects, bool is_alone) {
   using enum EffectKind;
-  for (const EffectKind kind :
-       {BlockBarrier, PartialBarrier, WarpSync, StaticShared, DynamicShared, SharedAccess, BlockScope}) {
+  for (const EffectKind kind : {BlockBarrier, PartialBarrier, WarpSync}) {
+    if (const Effect* effect = effects.find(kind)) return effect;
+  }
+  if (is_alone) return nullptr;
+  for (const EffectKind kind : {StaticShared, DynamicShared, SharedAccess, BlockScope}) {
     if (const Effect* effect = effects.find(kind)) return effect;
   }
   return nullptr;
@@ -117,6 +121,8 @@ std::optional<Rejection> check_launch_sizes(const FunctionFacts& parent, const S
   const bool described = std::ranges::all_of(parent.sites, [](const Site& s) {
     return s.understood() && s.idiom->form == LaunchForm::Described && !s.idiom->is_version_1();
   });
+  if (aggregation.is_executed && described)
+    return constant_shared_bytes(site, parent) ? std::nullopt : std::optional(shared_rejection(site, ""));
   if (aggregation.uses_work_queue() || !described) {
     auto rejection = check_differing_sizes(parent, site);
     if (rejection && rejection->reason == Reason::BlockNotConstant && aggregation.has_loop_queue)
@@ -138,7 +144,7 @@ std::optional<Rejection> check_child_sizes(const Module& m, const Function& chil
   if (const auto place = required_block(m, child))
     return reject(fmt::format("the child requires blocks of one size ({})", *place));
   if (aggregation.launcher == Launcher::Device) return std::nullopt;
-  const Effect* meeting = find_meeting(graph.closure(child));
+  const Effect* meeting = find_meeting(graph.closure(child), aggregation.is_executed);
   if (meeting == nullptr) return std::nullopt;
   return reject(fmt::format("the child has {} ({})", meeting->what, m.place(meeting->token)));
 }

@@ -158,11 +158,13 @@ requires std::same_as<std::remove_const_t<V>, Variant>
 void fields(Archive& archive, V& variant) {
   auto& [parent, parent_variant, launcher, granularity, group_blocks, param_count, param_bytes, queue_offset,
          queues, pool_bytes, buffer, block, grid, several_blocks, apart, not_negative, param_offsets,
-         may_refuse, in_slices, consumers_await, parent_waits, promoted, pool, concurrency] = variant;
+         may_refuse, kept_records, in_slices, consumers_await, parent_waits, promoted, pool, concurrency] =
+      variant;
   archive(parent), archive(parent_variant), archive(launcher), archive(granularity), archive(group_blocks);
   archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues), archive(pool_bytes);
   extents(archive, block), extents(archive, grid);
   archive(several_blocks), archive(apart), archive(not_negative), archive(param_offsets), archive(may_refuse);
+  archive(kept_records);
   archive(buffer), archive(in_slices), archive(consumers_await), archive(parent_waits);
   archive(promoted);
   archive(pool), archive(concurrency);

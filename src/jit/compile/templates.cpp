@@ -150,6 +150,27 @@ std::vector<std::string> worklist_options(const transform::ConsumerShape& shape)
   return options;
 }
 
+// All kernels with their numbers and blocks, and whether they launch. An extent that is not constant is that
+// of the record.
+std::vector<std::string> executor_options(const transform::ConsumerShape& shape) {
+  constexpr std::array kOfRecord = {"launched.x", "launched.y", "launched.z"};
+  std::vector<std::string> options = layout_options(shape.layout);
+  std::string kernels;
+  for (size_t i = 0; i < shape.bodies.size(); ++i) {
+    std::array<std::string, 3> extents;
+    for (size_t axis = 0; axis < extents.size(); ++axis) {
+      const uint32_t extent = shape.bodies[i].block.at(axis);
+      extents.at(axis) = extent == transform::kInheritedExtent ? kOfRecord.at(axis) : std::to_string(extent);
+    }
+    kernels += fmt::format("KLAP_KERNEL({},{},{})", i, fmt::join(extents, ","), shape.bodies[i].launches);
+  }
+  options.push_back("-DKLAP_KERNELS=" + kernels);
+  options.push_back(fmt::format("-DKLAP_THREADS={}", shape.threads()));
+  if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
+  add_exits(options, shape);
+  return options;
+}
+
 // Options of all consumers that run one kernel from a queue.
 std::vector<std::string> one_child_options(const transform::ConsumerShape& shape) {
   std::vector<std::string> options = shape_options(shape);
@@ -239,6 +260,16 @@ std::shared_ptr<const ptx::Module> worklist_consumer_template(const transform::C
   if (shape.has_inherited_extents()) options.emplace_back("-DKLAP_INHERITED_BLOCK");
   add_room(options, shape);
   return compiled("worklist/worklist.cu", options);
+}
+
+std::shared_ptr<const ptx::Module> executor_record_template(const transform::ConsumerShape& shape) {
+  return compiled("executor/executor_record.cu", layout_options(shape.layout));
+}
+
+std::shared_ptr<const ptx::Module> executor_template(const transform::ConsumerShape& shape) {
+  std::vector<std::string> options = executor_options(shape);
+  add_room(options, shape);
+  return compiled("executor/executor.cu", options);
 }
 
 std::shared_ptr<const ptx::Module> ordered_consumer_template(const transform::ConsumerShape& shape) {

@@ -33,6 +33,8 @@ std::shared_ptr<const ptx::Module> worklist_record_template(const transform::Con
 // Records launches in a loop if the children of a thread have an order.
 std::shared_ptr<const ptx::Module> loop_record_template(const transform::ConsumerShape& shape,
                                                         uint32_t group_blocks);
+// Records launches that the executor runs, in parents and children alike.
+std::shared_ptr<const ptx::Module> executor_record_template(const transform::ConsumerShape& shape);
 // With this code the lanes of a warp share one launch.
 std::shared_ptr<const ptx::Module> warp_launch_template(const transform::ConsumerShape& shape,
                                                         const transform::WarpLaunchShape& sharing);
@@ -43,6 +45,8 @@ std::shared_ptr<const ptx::Module> warp_launch_template(const transform::Consume
 std::shared_ptr<const ptx::Module> warp_consumer_template(const transform::ConsumerShape& shape);
 // Persistent: it works off a queue to which its children add.
 std::shared_ptr<const ptx::Module> worklist_consumer_template(const transform::ConsumerShape& shape);
+// Persistent: it runs grids as CUDA's device-side streams do.
+std::shared_ptr<const ptx::Module> executor_template(const transform::ConsumerShape& shape);
 // Run launches in loops: with an order, and without one.
 std::shared_ptr<const ptx::Module> ordered_consumer_template(const transform::ConsumerShape& shape);
 std::shared_ptr<const ptx::Module> loop_consumer_template(const transform::ConsumerShape& shape);

@@ -106,6 +106,8 @@ struct Variant {
   std::vector<uint32_t> parent_param_offsets{};  // of all original parameters, where `apart` names some
   // Where its queue is full, launches that keep an order are refused with CUDA's own error.
   bool may_refuse = false;
+  // Then so many records of its queue may be out of reach when it does so.
+  uint64_t kept_records = 0;
   // The variant can be launched in slices of the grid: behind the queues it takes which one (GridSlice).
   bool in_slices = false;
   // Every consumer begins with a wait for what is before it in its stream, and may be launched with

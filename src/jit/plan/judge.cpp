@@ -10,6 +10,7 @@
 #include "analysis/legality/unit_checks.h"
 #include "analysis/order/single_thread.h"
 #include "analysis/order/site_order.h"
+#include "jit/strategy/executor.h"
 #include "jit/strategy/loop_launches.h"
 #include "jit/strategy/strategy_of.h"
 #include "jit/strategy/worklist.h"
@@ -49,6 +50,21 @@ ChildPlace find_child(Plan& plan, const std::string& kernel, size_t parent_unit)
 
 bool is_recursion(const std::optional<Rejection>& rejection) {
   return rejection && rejection->reason == Reason::ChildLaunches;
+}
+
+// True for what stands against other strategies and not against the executor.
+bool may_be_executed(Reason reason) {
+  switch (reason) {
+    case Reason::OrderKept:
+    case Reason::SeveralSites:
+    case Reason::ChildLaunches:
+    case Reason::StreamUnsupported:
+    case Reason::SiteInLoop:
+    case Reason::BlockNotConstant:
+      return true;
+    default:
+      return false;
+  }
 }
 
 // Restricts an aggregation to the blocks and grids in which the parent's comparisons may leave one thread.
@@ -142,6 +158,7 @@ std::vector<std::optional<Rejection>> SiteJudge::judge_all(std::vector<PlannedSi
   judge_loops(sites, rejections);
   order_.judge(sites, rejections, [this](std::vector<PlannedSite>& kept) { return keep_order(kept); });
   blame_others(sites, rejections);
+  judge_execution(sites, rejections);
   if (!strategy_of(aggregation).is_immediate()) add_mutual_rejections(sites, rejections);
   return rejections;
 }
@@ -197,6 +214,44 @@ void SiteJudge::judge_recursion(std::vector<PlannedSite>& sites,
     sites[i].recursive_group = verdict.recursive_group;
     sites[i].shape = worklist_shape(sites, sites[i]);
   }
+}
+
+// The executor takes what the other strategies cannot run in order: then it has all launches of the parent.
+void SiteJudge::judge_execution(std::vector<PlannedSite>& sites, Rejections& rejections) {
+  const PlannedSite& any = sites.front();
+  if (!any.options.optimisations.is_on("executor") || !may_run_worklist(any.aggregation)) return;
+  if (std::ranges::none_of(rejections, [](const auto& o) { return o && may_be_executed(o->reason); })) return;
+  std::vector<PlannedSite> executed = sites;
+  if (const auto rejection = execute(executed)) {
+    for (auto& left : rejections) {
+      if (left)
+        left->detail +=
+            fmt::format("; not executed: {}: {}", to_string(rejection->reason), rejection->detail);
+    }
+    return;
+  }
+  for (size_t i = 0; i < sites.size(); ++i) {
+    executed[i].order = {analysis::Order::Kept, "", {}};
+    if (rejections[i])
+      executed[i].why_executed =
+          fmt::format("{}: {}", to_string(rejections[i]->reason), rejections[i]->detail);
+    rejections[i].reset();
+  }
+  sites = std::move(executed);
+}
+
+// Gives the sites to the executor; what stands against that.
+std::optional<Rejection> SiteJudge::execute(std::vector<PlannedSite>& sites) {
+  for (PlannedSite& site : sites) {
+    site.aggregation.is_recursive = site.aggregation.has_loop_queue = true;
+    site.aggregation.keeps_order = site.aggregation.is_executed = true;
+    if (auto rejection = judge_aggregation(site)) return rejection;
+  }
+  const analysis::RecursiveGroupVerdict verdict = judge_executed(plan_, sites);
+  if (!verdict.recursive_group) return verdict.rejection;
+  for (PlannedSite& site : sites) site.recursive_group = verdict.recursive_group;
+  for (PlannedSite& site : sites) site.shape = executor_shape(sites, site, request_.sm);
+  return std::nullopt;
 }
 
 // Launches in loops need a queue of a size of its own, and then all launches of the parent share it: where

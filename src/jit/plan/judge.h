@@ -43,6 +43,8 @@ class SiteJudge {
   Rejections judge_all(std::vector<PlannedSite>& sites, const analysis::Aggregation& aggregation);
   void add_mutual_rejections(const std::vector<PlannedSite>& sites, Rejections& rejections);
   void judge_recursion(std::vector<PlannedSite>& sites, Rejections& rejections) const;
+  void judge_execution(std::vector<PlannedSite>& sites, Rejections& rejections);
+  std::optional<analysis::Rejection> execute(std::vector<PlannedSite>& sites);
   void judge_loops(std::vector<PlannedSite>& sites, Rejections& rejections);
   [[nodiscard]] bool is_never_called(size_t unit, const ptx::Function& f) const;
   std::optional<analysis::Rejection> judge_aggregation(PlannedSite& planned);

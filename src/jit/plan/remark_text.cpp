@@ -104,7 +104,7 @@ void note_order(SiteRemark& remark, const PlannedSite& planned) {
   const bool by_one =
       analysis::is_launched_by_one_thread(*planned.parent, *planned.site, strategy.known_block(planned));
   const bool is_alone = by_one && planned.parent->sites.size() == 1;
-  if (analysis::stream_kind(*planned.site) == StreamKind::Null) {
+  if (analysis::stream_kind(*planned.site) == StreamKind::Null && !strategy.keeps_all_orders()) {
     remark.notes.push_back(is_alone ? "order proven: one thread of a block launches"
                            : planned.aggregation.ordering == analysis::Ordering::Relaxed
                                ? "order relaxed: launches of different threads of a block may overlap"

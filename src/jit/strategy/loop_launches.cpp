@@ -94,8 +94,8 @@ class LoopLaunches final : public CommonQueue {
     if (is_in_order(any))
       return transform::loop_launches_parent(*any.parent, *any.loop_launches, *templates.site, name, lines,
                                              by_device);
-    return transform::worklist_parent(*any.parent, any.loop_launches->targets, *templates.site, name, lines,
-                                      by_device);
+    return transform::worklist_parent(*any.parent, transform::launch_targets(any.loop_launches->targets),
+                                      *templates.site, name, lines, by_device);
   }
 
   [[nodiscard]] Variant variant(const Plan& plan, std::span<const PlannedSite> sites,

@@ -60,6 +60,8 @@ class Strategy {
   [[nodiscard]] virtual bool may_pack_records() const { return false; }
   // The sites' queues are run one after another, so they need an order that suits the program's.
   [[nodiscard]] virtual bool needs_queue_order() const { return false; }
+  // Launches run in the order of their streams, so nothing about it has to be shown or said.
+  [[nodiscard]] virtual bool keeps_all_orders() const { return false; }
   // A second variant can keep the order of launches that may overlap only under conditions.
   [[nodiscard]] virtual bool may_have_second_variant() const { return false; }
 

@@ -1,6 +1,7 @@
 #include "jit/strategy/strategy_of.h"
 
 #include "jit/strategy/device_grid.h"
+#include "jit/strategy/executor.h"
 #include "jit/strategy/groups.h"
 #include "jit/strategy/host_grid.h"
 #include "jit/strategy/loop_launches.h"
@@ -12,6 +13,7 @@ namespace klap::jit {
 
 const Strategy& strategy_of(const analysis::Aggregation& aggregation) {
   if (aggregation.is_immediate()) return warp_strategy();
+  if (aggregation.is_executed) return executor_strategy();
   if (aggregation.is_recursive) return worklist_strategy();
   if (aggregation.has_loop_queue) return loop_launches_strategy();
   if (aggregation.group_blocks != 0) return groups_strategy();

@@ -103,6 +103,11 @@ std::string launch_condition_text(const analysis::RecursiveGroup& recursive_grou
   return fmt::format("where the host launches the parent in blocks {}; else the original runs", blocks);
 }
 
+std::vector<transform::LaunchTarget> targets_of(const PlannedSite& site,
+                                                const analysis::FunctionFacts& from) {
+  return transform::launch_targets(site.recursive_group->targets_of(from));
+}
+
 class Worklist final : public CommonQueue {
  public:
   [[nodiscard]] std::string_view name() const override { return "worklist"; }
@@ -139,7 +144,7 @@ class Worklist final : public CommonQueue {
                                               transform::LineTables& lines) const override {
     transform::GroupKernels kernels{*templates.site, {}};
     for (const analysis::GroupKernel& kernel : site.recursive_group->kernels)
-      kernels.kernels.push_back({*kernel.facts, site.recursive_group->targets_of(*kernel.facts)});
+      kernels.kernels.push_back({*kernel.facts, targets_of(site, *kernel.facts)});
     const ptx::Module& module = *plan.units[site.child_unit]->module();
     const ptx::Function& first = kernels.kernels.front().kernel.function;
     return transform::consumer_kernel(module, first, site.shape, *templates.kernel, name, lines, &kernels);
@@ -149,8 +154,8 @@ class Worklist final : public CommonQueue {
   [[nodiscard]] transform::Generated parent(const ParentSites& of, const std::string& name,
                                             transform::LineTables& lines) const override {
     const PlannedSite& any = of.sites.front();
-    return transform::worklist_parent(*any.parent, any.recursive_group->targets_of(*any.parent),
-                                      *of.templates.front().site, name, lines, nullptr);
+    return transform::worklist_parent(*any.parent, targets_of(any, *any.parent), *of.templates.front().site,
+                                      name, lines, nullptr);
   }
 
   [[nodiscard]] std::string block_text(const PlannedSite& site) const override {

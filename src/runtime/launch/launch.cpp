@@ -123,7 +123,8 @@ Cut make_work_queue_room(const Launch& launch, const ParentKernel& parent, Launc
   cut.no_room = context.make_work_queue_room(variant.queues.front().record_bytes, groups, parent.pool_bytes(),
                                              variant.buffer);
   const uint64_t room = context.work_queue_records() / std::max<uint64_t>(groups, 1);
-  if (!cut.no_room && variant.may_refuse && room < pending_limit()) cut.no_room = &reasons::kQueueUnderLimit;
+  if (!cut.no_room && variant.may_refuse && room < pending_limit() + variant.kept_records)
+    cut.no_room = &reasons::kQueueUnderLimit;
   return cut;
 }
 

@@ -8,6 +8,7 @@
 #include "analysis/order/exits.h"
 #include "ptx/edit.h"
 #include "transform/aggregate/argument_stores.h"
+#include "transform/aggregate/executor_sites.h"
 #include "transform/aggregate/kept_launches.h"
 #include "transform/aggregate/loop_launches.h"
 #include "transform/aggregate/parent_exits.h"
@@ -248,7 +249,7 @@ std::vector<std::string> add_exits_of_queue(const FunctionFacts& parent, const D
 
 }  // namespace
 
-Generated worklist_parent(const FunctionFacts& parent, const std::vector<uint32_t>& targets,
+Generated worklist_parent(const FunctionFacts& parent, const std::vector<LaunchTarget>& targets,
                           const Module& record, const std::string& name, LineTables& lines,
                           const DeviceLaunch* launch) {
   Edits edits = copy_with_queues(parent, 1, name, lines);
@@ -274,6 +275,15 @@ Generated loop_launches_parent(const FunctionFacts& parent, const analysis::Loop
       declarations.push_back(std::move(text));
   }
   return {name, edits.apply(parent.function.tokens), without_repetition(declarations), {}};
+}
+
+Generated executed_parent(const FunctionFacts& parent, const std::vector<LaunchTarget>& targets,
+                          const Module& record, const std::string& name, LineTables& lines) {
+  Edits edits = copy_with_queues(parent, 1, name, lines);
+  const ExecutorSites sites(parent, targets, record, "klap_f_", "%klap_queue", lines);
+  edits.insert_after(parent.function.body.tokens.first, sites.entry());
+  surround(sites.in_parent(), edits);
+  return {name, edits.apply(parent.function.tokens), {}, {}};
 }
 
 uint32_t queue_parameter_offset(const Function& parent) { return round_up(parent.parameter_bytes, 8); }

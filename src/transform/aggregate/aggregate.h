@@ -39,10 +39,10 @@ Generated launching_parent(const analysis::FunctionFacts& parent, const std::vec
                            LineTables& lines, bool in_slices);
 
 // The recording parent if the children launch again. `record` is templates/worklist/worklist_record.cu,
-// `targets` are the numbers of the kernels that the sites launch. A child that does not fit the queue is
+// `targets` are the kernels that the sites launch. A child that does not fit the queue is
 // launched as the program does. `launch` is null for launcher "host". Its `leave` is
 // templates/worklist/launch_consumer.cu, which launches one consumer for all sites.
-Generated worklist_parent(const analysis::FunctionFacts& parent, const std::vector<uint32_t>& targets,
+Generated worklist_parent(const analysis::FunctionFacts& parent, const std::vector<LaunchTarget>& targets,
                           const ptx::Module& record, const std::string& name, LineTables& lines,
                           const DeviceLaunch* launch);
 
@@ -51,6 +51,10 @@ Generated worklist_parent(const analysis::FunctionFacts& parent, const std::vect
 Generated loop_launches_parent(const analysis::FunctionFacts& parent,
                                const analysis::LoopLaunches& loop_launches, const ptx::Module& record,
                                const std::string& name, LineTables& lines, const DeviceLaunch* launch);
+
+// The recording parent if the executor runs all launches. `record` is templates/executor/executor_record.cu.
+Generated executed_parent(const analysis::FunctionFacts& parent, const std::vector<LaunchTarget>& targets,
+                          const ptx::Module& record, const std::string& name, LineTables& lines);
 
 // Offset of the first parameter that is added to a recording parent; the others follow, 8 bytes each.
 uint32_t queue_parameter_offset(const ptx::Function& parent);

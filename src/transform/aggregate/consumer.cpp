@@ -10,6 +10,7 @@
 
 #include "ptx-patterns/templates/common/queue.h"
 #include "ptx/edit.h"
+#include "transform/aggregate/executor_sites.h"
 #include "transform/aggregate/warp.h"
 #include "transform/aggregate/worklist.h"
 #include "transform/text/parts.h"
@@ -79,17 +80,27 @@ std::string inherited_block_text(const std::string& parameter) {
   return text;
 }
 
+// A body's own launch sites: what stands around its statements, and the texts before and behind it.
+struct SitesInBody {
+  Surroundings around;
+  std::string before, behind;
+};
+
+// The operands by which the executor's markers go on where others end: the block, and what its threads share.
+constexpr size_t kMarkedExtents = 12;
+
 // The child's body in place of one marker call; `sites` are its own launch sites. The marker's operands are
 // copied first. The body runs many times, and its own names must not depend on the template's.
 std::string child_text(const Module& child_module, const Function& child, const ConsumerBody& body,
                        const ConsumerShape& shape, const std::vector<std::string>& operands,
                        const std::string& prefix, const std::string& parameter, LineTables& lines,
-                       const WorklistSites* sites, const std::vector<PreloadedArgument>& preloaded) {
-  static constexpr std::array<const char*, 12> kNames = {"ctaid_x",  "ctaid_y",  "ctaid_z", "nctaid_x",
-                                                         "nctaid_y", "nctaid_z", "tid_x",   "tid_y",
-                                                         "tid_z",    "ntid_x",   "ntid_y",  "ntid_z"};
-  const size_t names = shape.blocks_differ() || shape.in_one_row() ? kNames.size() : 9;
-  if (operands.size() != names + 1) {
+                       const SitesInBody* sites, const std::vector<PreloadedArgument>& preloaded) {
+  static constexpr std::array<const char*, kMarkedExtents> kNames = {
+      "ctaid_x", "ctaid_y", "ctaid_z", "nctaid_x", "nctaid_y", "nctaid_z",
+      "tid_x",   "tid_y",   "tid_z",   "ntid_x",   "ntid_y",   "ntid_z"};
+  const bool has_block = shape.blocks_differ() || shape.in_one_row() || shape.is_executed;
+  const size_t names = has_block ? kNames.size() : 9;
+  if (operands.size() != names + 1 + (shape.is_executed ? 1 : 0)) {
     throw Error(ErrorCode::Internal, "the consumer template calls its marker in an unknown form");
   }
   InlineKernel kernel;
@@ -101,9 +112,11 @@ std::string child_text(const Module& child_module, const Function& child, const 
   kernel.block_is_real = shape.lanes != 0;
   kernel.loops = shape.loops;
   if (sites != nullptr) {
-    kernel.around = sites->in_consumer(prefix);
-    text += sites->registers();
+    kernel.around = sites->around;
+    text += sites->before;
   }
+  if (shape.is_executed)
+    text += fmt::format("\t.reg .b64 %{0}block;\n\tmov.b64 %{0}block, {1};\n", prefix, operands.back());
   if (shape.warp_block) {
     kernel.warp_block = &*shape.warp_block;
     kernel.groups = shape.pack;
@@ -124,7 +137,7 @@ std::string child_text(const Module& child_module, const Function& child, const 
   }
   // The text behind the body is the template's again.
   return text + "\t" + inline_kernel(child_module, child, kernel, lines) + "\n\t" +
-         lines.head(child_module, child) + "\n\t}";
+         lines.head(child_module, child) + "\n" + (sites == nullptr ? "" : sites->behind) + "\t}";
 }
 
 // The child's arguments, read into the registers that hold them.
@@ -147,11 +160,29 @@ size_t marked_number(std::string_view marker) {
   return number;
 }
 
-// The sites of the kernel of that number, with names that begin with `prefix`.
-WorklistSites sites_of(const GroupKernels& group_kernels, size_t number, const std::string& prefix,
-                       LineTables& lines) {
-  const GroupKernel& kernel = group_kernels.kernels.at(number);
-  return {kernel.kernel, kernel.targets, group_kernels.record, prefix, "%klap_queue", lines};
+// The launch sites of a kernel of the consumer, whose body has names that begin with `prefix`. Declarations
+// of what they call are added to `declarations`.
+SitesInBody sites_in_body(const GroupKernels& group_kernels, const GroupKernel& kernel,
+                          const ConsumerShape& shape, const std::string& prefix, LineTables& lines,
+                          std::vector<std::string>& declarations) {
+  constexpr char kQueue[] = "%klap_queue";
+  SitesInBody out;
+  std::vector<std::string> used;
+  if (shape.is_executed) {
+    const ExecutorSites sites(kernel.kernel, kernel.targets, group_kernels.record, prefix + "f_", kQueue,
+                              lines);
+    const std::string block = "%" + prefix + "block";
+    out = {sites.in_executor(prefix, "%" + prefix + "arguments", block), sites.registers(),
+           sites.behind(block)};
+    used = sites.declarations();
+  } else {
+    const WorklistSites sites(kernel.kernel, kernel.targets, group_kernels.record, prefix + "f_", kQueue,
+                              lines);
+    out = {sites.in_consumer(prefix), sites.registers(), ""};
+    used = sites.declarations();
+  }
+  for (std::string& declaration : used) declarations.push_back(std::move(declaration));
+  return out;
 }
 
 }  // namespace
@@ -205,10 +236,10 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
       return child_text(child_module, *body.kernel, body, shape, operands, prefix, parameter, lines, nullptr,
                         preloaded);
     }
-    const WorklistSites sites = sites_of(*group_kernels, number, prefix + "f_", lines);
-    for (std::string& declaration : sites.declarations()) declarations.push_back(std::move(declaration));
-    return child_text(child_module, group_kernels->kernels[number].kernel.function, shape.bodies.at(number),
-                      shape, operands, prefix, parameter, lines, &sites, {});
+    const GroupKernel& kernel = group_kernels->kernels.at(number);
+    const SitesInBody sites = sites_in_body(*group_kernels, kernel, shape, prefix, lines, declarations);
+    return child_text(child_module, kernel.kernel.function, shape.bodies.at(number), shape, operands, prefix,
+                      parameter, lines, &sites, {});
   };
   for (const analysis::FlatInstruction& i : flow.instructions()) {
     const auto call = analysis::parse_call(consumer, *i.statement, names);

@@ -24,7 +24,7 @@ uint32_t ConsumerShape::threads() const {
 }
 
 bool ConsumerShape::has_inherited_extents() const {
-  return std::ranges::any_of(bodies, [](const ConsumerBody& body) {
+  return !is_executed && std::ranges::any_of(bodies, [](const ConsumerBody& body) {
     return std::ranges::find(body.block, kInheritedExtent) != body.block.end();
   });
 }
@@ -51,9 +51,10 @@ void unroll(ConsumerShape& shape, std::vector<analysis::StraightLoop> loops,
   }
 }
 
-void add_bodies(ConsumerShape& shape, const std::vector<ConsumerBody>& bodies) {
+void add_bodies(ConsumerShape& shape, const std::vector<ConsumerBody>& bodies, uint32_t header) {
   shape.bodies = bodies;
   shape.layout = {};
+  shape.layout.arguments_offset = header;
   for (const ConsumerBody& body : bodies)
     shape.layout.arguments_offset = std::max(shape.layout.arguments_offset, body.layout.arguments_offset);
   for (const ConsumerBody& body : bodies) {

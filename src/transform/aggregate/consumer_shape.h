@@ -2,6 +2,7 @@
 // children.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -24,18 +25,23 @@ namespace klap::transform {
 enum class LoopQueue { None, AnyOrder, InOrder };
 
 // Stands for the extent of the block that the host launches the parent with. The consumer is then launched in
-// blocks that have room for the blocks of all of its kernels, and is told the parent's extents.
+// blocks that have room for the blocks of all of its kernels, and is told the parent's extents. In the
+// executor it stands for the extent that the record has.
 inline constexpr uint32_t kInheritedExtent = 0;
 
 // A kernel that a consumer with a worklist runs, or a kernel of loop launches: its block, the contents of its
 // records, and the threads that may exit its blocks early.
 struct ConsumerBody {
-  std::array<uint32_t, 3> block{};  // with a worklist perhaps with inherited extents
+  std::array<uint32_t, 3> block{};  // with a worklist perhaps with inherited extents; or those of a record
   RecordLayout layout;
   analysis::MayExit may_exit = analysis::MayExit::Nobody;
   const ptx::Function* kernel = nullptr;  // this and the next only for loop launches
   uint32_t shared_bytes = 0;
-  [[nodiscard]] uint32_t threads() const { return block[0] * block[1] * block[2]; }
+  // Only for the executor: the most threads of a block whose size is in the record, and whether the kernel
+  // launches.
+  uint32_t most_threads = 0;
+  bool launches = false;
+  [[nodiscard]] uint32_t threads() const { return std::max(block[0] * block[1] * block[2], most_threads); }
 };
 
 // The shape fixes the -D constants of templates/aggregate/consumer.cu.
@@ -48,6 +54,7 @@ struct ConsumerShape {
   bool double_buffered = false;      // empties the queue's other head, and not its own
   bool awaits_parent = false;        // begins with a wait for the kernel before it (templates/common/await.h)
   bool is_recursive = false;         // children launch again: templates/worklist/worklist.cu
+  bool is_executed = false;          // then: templates/executor/executor.cu
   uint32_t takes = 1;                // then: the most items that a block takes at a time
   bool apart = false;                // then: the items' warps need not wait for each other
   std::vector<ConsumerBody> bodies;  // then, and with loop launches: all kernels that it runs, by number
@@ -110,8 +117,9 @@ void preload_arguments(ConsumerShape& shape);
 void unroll(ConsumerShape& shape, std::vector<analysis::StraightLoop> loops,
             std::optional<uint32_t> iterations);
 
-// Adds all kernels of a consumer that runs a worklist. Its records are as large as the largest of theirs.
-void add_bodies(ConsumerShape& shape, const std::vector<ConsumerBody>& bodies);
+// Adds all kernels of a consumer that runs a worklist. Its records are as large as the largest of theirs,
+// with `header` bytes or more in front of the arguments.
+void add_bodies(ConsumerShape& shape, const std::vector<ConsumerBody>& bodies, uint32_t header = 0);
 
 // Makes the consumer one that runs children thread by thread.
 void flatten(ConsumerShape& shape, const analysis::Flattening& flattening);

@@ -50,11 +50,25 @@ struct DeviceLaunch {
   uint32_t group_blocks = 0;  // as in analysis::Aggregation
 };
 
-// The kernels that a consumer runs from a worklist, by number, with the targets of each of their sites. For
-// their records they have templates/worklist/worklist_record.cu.
+// A kernel as the target of a launch: its number in the consumer, and the most threads that CUDA allows it.
+struct LaunchTarget {
+  uint32_t kernel = 0;
+  uint32_t most_threads = 0;
+};
+
+// Targets without a limit, for code that does not check blocks.
+inline std::vector<LaunchTarget> launch_targets(const std::vector<uint32_t>& kernels) {
+  std::vector<LaunchTarget> targets;
+  for (const uint32_t kernel : kernels) targets.push_back({kernel, 0});
+  return targets;
+}
+
+// The kernels that a consumer runs whose children launch again, by number, with the targets of each of their
+// sites. `record` is the code for their launch sites, templates/worklist/worklist_record.cu or
+// templates/executor/executor_record.cu.
 struct GroupKernel {
   const analysis::FunctionFacts& kernel;
-  std::vector<uint32_t> targets;
+  std::vector<LaunchTarget> targets;
 };
 struct GroupKernels {
   const ptx::Module& record;

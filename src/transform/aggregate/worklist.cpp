@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "analysis/launches/wrappers.h"
 #include "support/error.h"
+#include "transform/aggregate/last_error.h"
 #include "transform/aggregate/private_streams.h"
 #include "transform/text/parts.h"
 
@@ -22,7 +22,7 @@ constexpr char kPublishNowFunction[] = "__klap_publish_now";
 
 }  // namespace
 
-WorklistSites::WorklistSites(const analysis::FunctionFacts& kernel, std::vector<uint32_t> targets,
+WorklistSites::WorklistSites(const analysis::FunctionFacts& kernel, std::vector<LaunchTarget> targets,
                              const Module& record, std::string prefix, std::string queue, LineTables& lines)
     : kernel_(kernel),
       targets_(std::move(targets)),
@@ -53,29 +53,14 @@ std::string WorklistSites::landing(std::string_view what) const {
                      what);
 }
 
-// cudaGetLastError by the name that the kernel's own queries use.
-std::string WorklistSites::clearing_function() const {
-  const Module& m = kernel_.module;
-  const ErrorQuery& query = kernel_.error_queries.front();
-  const auto call = analysis::parse_call(m, *query.call, kernel_.data.names());
-  std::string function(analysis::runtime_function(m, call->callee));
-  const std::string peek = "PeekAtLastError", get = "GetLastError";
-  if (const size_t at = function.find(peek); at != std::string::npos) function.replace(at, peek.size(), get);
-  return function;
-}
-
-std::vector<std::string> WorklistSites::declarations() const {
-  if (kernel_.error_queries.empty() || kernel_.module.find_function(clearing_function()) != nullptr)
-    return {};
-  return {fmt::format(".extern .func (.param .b32 result) {}\n()\n;\n", clearing_function())};
-}
+std::vector<std::string> WorklistSites::declarations() const { return last_error_declarations(kernel_); }
 
 // Clears the last error before the first launch of this thread. An error that an earlier launch of this
 // thread left behind stays.
 std::string WorklistSites::clear_before_first(size_t site) const {
   const std::string cleared = of_site(site, "cleared");
-  return fmt::format("\t@{0} bra {1};\n\t{{\n\t.param .b32 {2}result;\n\tcall ({2}result), {3}, ();\n\t}}\n",
-                     name("own"), label(cleared), prefix_, clearing_function()) +
+  return fmt::format("\t@{} bra {};\n{}", name("own"), label(cleared),
+                     clear_last_error_text(kernel_, prefix_)) +
          landing(cleared);
 }
 
@@ -104,7 +89,7 @@ Around WorklistSites::launch_call(size_t number, const std::string& body_prefix,
   const std::string launch = of_site(number, "launch"), launched = of_site(number, "launched");
   InlineCall call;
   call.prefix = prefix_ + "p_";
-  call.arguments = {queue_, name(of_site(number, "arguments")), std::to_string(targets_.at(number))};
+  call.arguments = {queue_, name(of_site(number, "arguments")), std::to_string(targets_.at(number).kernel)};
   Around out;
   out.before = fmt::format("{{\n\t@{} bra {};\n\t", name(of_site(number, "own")), label(launch)) +
                inline_function(record_, template_function(record_, publish), call, lines_) + "\n";

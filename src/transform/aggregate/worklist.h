@@ -18,6 +18,7 @@
 
 #include "analysis/facts/facts.h"
 #include "ptx/tree.h"
+#include "transform/aggregate/generated.h"
 #include "transform/text/lines.h"
 #include "transform/text/splice.h"
 
@@ -25,10 +26,10 @@ namespace klap::transform {
 
 class WorklistSites {
  public:
-  // `targets` are the numbers of the kernels that the sites launch, site by site; `record` is
+  // `targets` are the kernels that the sites launch, site by site; `record` is
   // templates/worklist/worklist_record.cu; `queue` a register with the queue's address. All generated names
   // begin with `prefix`.
-  WorklistSites(const analysis::FunctionFacts& kernel, std::vector<uint32_t> targets,
+  WorklistSites(const analysis::FunctionFacts& kernel, std::vector<LaunchTarget> targets,
                 const ptx::Module& record, std::string prefix, std::string queue, LineTables& lines);
 
   // The surroundings in a body that keeps its names and is run by threads of its own, before any child runs.
@@ -48,7 +49,6 @@ class WorklistSites {
   [[nodiscard]] Around launch_call(size_t site, const std::string& body_prefix, const char* publish) const;
   [[nodiscard]] Around query(const analysis::ErrorQuery& query, size_t number,
                              const std::string& body_prefix) const;
-  [[nodiscard]] std::string clearing_function() const;
   [[nodiscard]] std::string clear_before_first(size_t site) const;
   // Names of the kernel as a whole, and of one of its sites.
   [[nodiscard]] std::string name(std::string_view what) const { return "%" + prefix_ + std::string(what); }
@@ -57,7 +57,7 @@ class WorklistSites {
   [[nodiscard]] std::string landing(std::string_view what) const;
 
   const analysis::FunctionFacts& kernel_;
-  const std::vector<uint32_t> targets_;
+  const std::vector<LaunchTarget> targets_;
   const ptx::Module& record_;
   const std::string prefix_, queue_;
   LineTables& lines_;

@@ -1,0 +1,253 @@
+// A kernel that the executor runs executes this at its launch sites, and so does the parent that the host
+// launches (executor.cu, grid_records.h).
+//
+// __klap_grid_reserve() replaces the request for an argument buffer. It takes a record and fills in its
+// header. No record means one of two things. CUDA refuses such a launch: then the program's own call runs,
+// which has the native error. Or too many launches are pending, as CUDA also says: then the program gets no
+// buffer.
+//
+// __klap_grid_publish() replaces the launch. The grid takes its place in its stream at this moment. So a
+// launch that the program orders behind another one by any synchronisation comes behind it here as well.
+// Lanes that launch in one instruction have no order; in the NULL stream they take that of their numbers.
+//
+// `self` is the address of the launching grid's own arguments. It is 0 in the parent that the host launches:
+// nothing that it launches begins before it is complete, so there are neither fences nor grids that are
+// complete already.
+//
+// Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of the records.
+#include "executor/grid_queue.h"
+
+// Words of 64 bits: the compiler would store smaller ones together.
+struct KlapGridRoom {
+  unsigned long long arguments;  // where to store the child's arguments; 0: there is no record
+  unsigned long long item;
+  unsigned long long refused;  // the program gets no buffer
+};
+
+static __device__ __forceinline__ unsigned int lane_id() {
+  unsigned int lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+
+// The thread's queue, and where it finds the arrays without waiting.
+struct Place {
+  KlapWorkQueue* queue;
+  unsigned long long self;
+  KlapGridBlock* block;
+  KlapGridArrays arrays;
+
+  __device__ __forceinline__ Place(KlapWorkQueue* of, unsigned long long own, KlapGridBlock* of_block)
+      : queue(of), self(own), block(of_block), arrays(own == 0 ? arrays_of(of) : of_block->arrays) {}
+  __device__ __forceinline__ bool is_in_parent() const { return self == 0; }
+  __device__ __forceinline__ KlapGridRecord* at(unsigned int link) const {
+    return grid_at(arrays.records, link);
+  }
+  // The link of the launching grid.
+  __device__ __forceinline__ unsigned int own_link() const {
+    if (self == 0) return 0;
+    const unsigned long long begin = reinterpret_cast<unsigned long long>(arrays.records);
+    return static_cast<unsigned int>((self - KLAP_ARGS_OFFSET - begin) / 16 + 1);
+  }
+};
+
+// A record that nobody has had yet; 0 if there is none. Lanes that are converged here share the atomic.
+static __device__ __forceinline__ unsigned int new_record(KlapWorkQueue* queue) {
+  const unsigned int mask = __activemask(), lane = lane_id();
+  const unsigned int leader = static_cast<unsigned int>(__ffs(mask)) - 1u;
+  unsigned long long number = 0;
+  if (lane == leader) number = atomicAdd(&queue->reserved, static_cast<unsigned long long>(__popc(mask)));
+  number = __shfl_sync(mask, number, leader) + __popc(mask & ((1u << lane) - 1u));
+  if (number >= queue->record_capacity) return 0;
+  return static_cast<unsigned int>(number * (KLAP_RECORD_BYTES / 16) + 1);
+}
+
+// The block's own records come first, which nobody else has to be asked for. Nothing is put there while the
+// block's threads run.
+static __device__ __forceinline__ unsigned int find_record(const Place& place) {
+  if (place.is_in_parent()) return new_record(place.queue);
+  const int kept = atomicSub(&place.block->free, 1) - 1;
+  if (kept >= 0) return place.block->free_records[kept];
+  const unsigned int link = new_record(place.queue);
+  return link != 0 ? link : take_back(place.queue, place.arrays.records);
+}
+
+static __device__ __forceinline__ bool is_refused_by_cuda(const dim3& grid, const dim3& block,
+                                                          unsigned int most_threads) {
+  if (grid.x - 1u >= 0x7fffffffu || grid.y - 1u >= 65535u || grid.z - 1u >= 65535u) return true;
+  if (block.x - 1u >= 1024u || block.y - 1u >= 1024u || block.z - 1u >= 64u) return true;
+  return block.x * block.y * block.z > most_threads;
+}
+
+extern "C" __device__ KlapGridRoom __klap_grid_reserve(KlapWorkQueue* queue, unsigned long long self,
+                                                       KlapGridBlock* of_block, unsigned int grid_x,
+                                                       unsigned int grid_y, unsigned int grid_z,
+                                                       unsigned int block_x, unsigned int block_y,
+                                                       unsigned int block_z, unsigned int most_threads,
+                                                       unsigned int kernel, unsigned int stream) {
+  const dim3 grid(grid_x, grid_y, grid_z), block(block_x, block_y, block_z);
+  if (is_refused_by_cuda(grid, block, most_threads)) return {0, 0, 0};
+  const Place place(queue, self, of_block);
+  const unsigned int link = find_record(place);
+  if (link == 0) return {0, 0, 1};
+  KlapGridRecord* const record = place.at(link);
+  const bool is_one = static_cast<unsigned long long>(grid_x) * grid_y * grid_z == 1;
+  const bool has_stream = stream == KLAP_STREAM_BLOCK || stream == KLAP_STREAM_THREAD;
+  const unsigned int kind = KLAP_GRID_KIND(kernel) | (is_one ? KLAP_GRID_IS_ONE_BLOCK : 0) |
+                            (stream == KLAP_STREAM_NONE ? KLAP_GRID_IS_FINAL : 0);
+  record->grid_x = grid_x;
+  record->grid_y = grid_y;
+  record->grid_z = grid_z;
+  record->block = KLAP_GRID_BLOCK(block_x, block_y, block_z);
+  record->behind = has_stream ? 0 : KLAP_GRID_NOTHING;
+  record->parent = place.own_link();
+  record->completes = link;
+  record->pending = KLAP_GRID_PENDING_ITEM;
+  record->first_tail = 0;
+  record->last_tail = 0;
+  record->next = 0;
+  record->next_block = 0;
+  record->kind = kind;
+  return {reinterpret_cast<unsigned long long>(record) + KLAP_ARGS_OFFSET, KLAP_GRID_ITEM(kind, link), 0};
+}
+
+// The block runs this item next, and gives the one to others that it held before. That one may be the first
+// of the block's stream. Its record will be used again, maybe for an item that the block holds then.
+static __device__ __forceinline__ void hold(const Place& place, unsigned long long item) {
+  const unsigned long long before = exchange_in_block(&place.block->held, item);
+  if (before == 0) return;
+  atomicCAS(&place.block->first, static_cast<unsigned int>(before), 0u);
+  publish_item(place.queue, place.arrays, before);
+}
+
+// Appends a grid to the block's NULL stream while the block holds the first one of it. It is taken out in the
+// meantime, so that no other thread makes it ready. False if the block does not hold it any more.
+static __device__ __forceinline__ bool append_privately(const Place& place, unsigned int before,
+                                                        unsigned long long item) {
+  const unsigned int first = *static_cast<volatile unsigned int*>(&place.block->first);
+  if (first == 0) return false;
+  const unsigned long long held = exchange_in_block(&place.block->held, 0ull);
+  const bool is_first = static_cast<unsigned int>(held) == first;
+  if (is_first) place.at(before)->behind = item;
+  if (held != 0) hold(place, held);
+  return is_first;
+}
+
+// Appends a grid behind the one before it in its stream. True if that one is complete.
+static __device__ __forceinline__ bool append(const Place& place, unsigned int before,
+                                              unsigned long long item) {
+  if (before == 0) return true;
+  if (place.is_in_parent()) {
+    place.at(before)->behind = item;
+    return false;
+  }
+  if (exchange_behind(place.at(before), item) != KLAP_GRID_COMPLETE) return false;
+  give_back(place.queue, place.arrays.records, before);
+  return true;
+}
+
+// Appends the grids of all converged lanes to the block's NULL stream. True for the lane, the first one,
+// whose grid may begin.
+static __device__ __forceinline__ bool append_to_block(const Place& place, unsigned long long item) {
+  const unsigned int mask = __activemask(), lane = lane_id();
+  const unsigned int higher = mask & ~((2u << lane) - 1u);
+  const unsigned int lowest = static_cast<unsigned int>(__ffs(mask)) - 1u, highest = 31u - __clz(mask);
+  const unsigned long long next = __shfl_sync(mask, item, higher != 0 ? __ffs(higher) - 1u : lane);
+  if (higher != 0) place.at(static_cast<unsigned int>(item))->behind = next;
+  __syncwarp(mask);
+  unsigned int before = 0;
+  if (lane == highest) before = exchange_in_block(&place.block->last, static_cast<unsigned int>(item));
+  before = __shfl_sync(mask, before, highest);
+  if (lane != lowest) return false;
+  if (before != 0 && !place.is_in_parent() && append_privately(place, before, item)) return false;
+  return append(place, before, item);
+}
+
+// Tail launches begin when the launching grid and all else that it launches is done: until then nobody reads
+// the list. The blocks of a grid of several share it.
+static __device__ __forceinline__ void append_tail(const Place& place, unsigned int link) {
+  unsigned int before;
+  unsigned int* first = nullptr;
+  if (!place.is_in_parent() && (place.block->kind & KLAP_GRID_IS_ONE_BLOCK) != 0) {
+    before = exchange_in_block(&place.block->last_tail, link);
+    first = &place.block->first_tail;
+  } else {
+    const unsigned int parent = place.own_link();
+    release();
+    unsigned int* const last = last_tail_of(place.queue, place.arrays.records, parent);
+    before = atomicExch(last, link);
+    acquire(last);
+    first = first_tail_of(place.queue, place.arrays.records, parent);
+  }
+  if (before == 0) {
+    *first = link;
+  } else {
+    place.at(before)->next = link;
+  }
+}
+
+// The launching grid is complete only when these grids are. Lanes that are converged here share the atomic.
+static __device__ __forceinline__ void count_at_parent(const Place& place, unsigned int stream) {
+  const unsigned int mask = __activemask();
+  if (lane_id() != static_cast<unsigned int>(__ffs(mask)) - 1u) return;
+  const unsigned int grids = __popc(mask);
+  if (place.is_in_parent()) {
+    atomicAdd(&place.queue->root_pending, static_cast<unsigned long long>(grids));
+  } else {
+    atomicAdd(&place.block->children, grids);
+    if (stream != KLAP_STREAM_BLOCK) atomicAdd(&place.block->others, grids);
+  }
+}
+
+// Makes a grid of the parent's ready. No place has been used before, and all places are there. When it
+// begins, the parent is complete, and with it all its streams.
+static __device__ __forceinline__ void start_later(const Place& place, unsigned long long item) {
+  const unsigned int mask = __activemask(), lane = lane_id();
+  const unsigned int leader = static_cast<unsigned int>(__ffs(mask)) - 1u;
+  unsigned long long number = 0;
+  if (lane == leader)
+    number = atomicAdd(&place.queue->ready_items, static_cast<unsigned long long>(__popc(mask)));
+  number = __shfl_sync(mask, number, leader) + __popc(mask & ((1u << lane) - 1u));
+  place.arrays.items[number] = item | KLAP_GRID_FLAGS(KLAP_GRID_IS_FINAL);
+}
+
+// Starts a grid. The block itself runs the last small grid that it starts, when it is done with its own. So a
+// sequence of single launches needs no other block.
+static __device__ __forceinline__ void start_now(const Place& place, unsigned long long item,
+                                                 unsigned int stream) {
+  if ((KLAP_GRID_ITEM_KIND(item) & KLAP_GRID_IS_ONE_BLOCK) == 0) {
+    publish_item(place.queue, place.arrays, item);
+    return;
+  }
+  if (stream == KLAP_STREAM_BLOCK) place.block->first = static_cast<unsigned int>(item);
+  hold(place, item);
+}
+
+// `last` is the thread's last launch in its own stream; returns the new one.
+extern "C" __device__ unsigned long long __klap_grid_publish(KlapWorkQueue* queue, unsigned long long self,
+                                                             KlapGridBlock* block, unsigned long long item,
+                                                             unsigned long long last, unsigned int stream) {
+  const Place place(queue, self, block);
+  const unsigned int link = static_cast<unsigned int>(item);
+  if (stream == KLAP_STREAM_TAIL) {
+    append_tail(place, link);
+    return last;
+  }
+  count_at_parent(place, stream);
+  bool starts = true;
+  if (stream == KLAP_STREAM_BLOCK) starts = append_to_block(place, item);
+  if (stream == KLAP_STREAM_THREAD) starts = append(place, static_cast<unsigned int>(last), item);
+  if (starts && place.is_in_parent()) start_later(place, item);
+  if (starts && !place.is_in_parent()) start_now(place, item, stream);
+  return stream == KLAP_STREAM_THREAD ? link : last;
+}
+
+// The thread of a grid that the executor runs leaves its own stream.
+extern "C" __device__ void __klap_grid_leave_stream(KlapWorkQueue* queue, KlapGridBlock* block,
+                                                    unsigned long long last) {
+  if (last == 0) return;
+  const unsigned int link = static_cast<unsigned int>(last);
+  unsigned char* const records = block->arrays.records;
+  if (exchange_behind(grid_at(records, link), KLAP_GRID_NOTHING) == KLAP_GRID_COMPLETE)
+    give_back(queue, records, link);
+}

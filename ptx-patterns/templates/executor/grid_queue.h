@@ -1,0 +1,125 @@
+// Records and items of the executor (grid_records.h), as recording threads and the executor itself use them.
+//
+// Constants: KLAP_RECORD_BYTES, the size of a record.
+#ifndef KLAP_GRID_QUEUE_H
+#define KLAP_GRID_QUEUE_H
+
+#include "executor/grid_records.h"
+#include "worklist/turns.h"
+
+static __device__ __forceinline__ KlapGridRecord* grid_at(unsigned char* records, unsigned int link) {
+  return reinterpret_cast<KlapGridRecord*>(records + KLAP_WORK_ITEM_OFFSET(link));
+}
+
+static __device__ __forceinline__ void release() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
+
+static __device__ __forceinline__ void store_relaxed(unsigned long long* address, unsigned long long value) {
+  asm volatile("st.relaxed.gpu.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
+}
+
+// Numbers of items go round in a number of places that is a power of two.
+static __device__ __forceinline__ KlapGridArrays arrays_of(const KlapWorkQueue* queue) {
+  return {queue->items, queue->records, 1u << (31 - __clz(queue->item_capacity))};
+}
+
+// Puts an item in the place of its number. The block that was given the item before it in this place is about
+// to look there. In the first round there was none.
+static __device__ __forceinline__ void put(const KlapGridArrays& arrays, unsigned long long number,
+                                           unsigned long long item) {
+  unsigned long long* const at = arrays.items + (number & (arrays.places - 1));
+  if (number >= arrays.places) {
+#pragma unroll 1
+    while (load_relaxed(at) != 0) __nanosleep(32);
+  }
+  store_relaxed(at, item);
+}
+
+// Makes an item ready for any block, with all that this thread knows of.
+static __device__ __forceinline__ void publish_item(KlapWorkQueue* queue, const KlapGridArrays& arrays,
+                                                    unsigned long long item) {
+  release();
+  put(arrays, atomicAdd(&queue->ready_items, 1ull), item);
+}
+
+// The list of records that were given back: the first one's link in the low half of `free_records`, and a
+// number that changes with each change.
+static __device__ __forceinline__ void give_back(KlapWorkQueue* queue, unsigned char* records,
+                                                 unsigned int link) {
+  KlapGridRecord* const record = grid_at(records, link);
+  unsigned long long first = load_relaxed(&queue->free_records);
+#pragma unroll 1
+  for (;;) {
+    asm volatile("st.relaxed.gpu.u32 [%0], %1;"
+                 :
+                 : "l"(&record->next), "r"(static_cast<unsigned int>(first))
+                 : "memory");
+    release();
+    const unsigned long long now = ((first >> 32) + 1) << 32 | link;
+    const unsigned long long found = atomicCAS(&queue->free_records, first, now);
+    if (found == first) return;
+    first = found;
+  }
+}
+
+// A record that was given back; 0 if there is none.
+static __device__ __forceinline__ unsigned int take_back(KlapWorkQueue* queue, unsigned char* records) {
+  unsigned long long first = load_relaxed(&queue->free_records);
+#pragma unroll 1
+  while (static_cast<unsigned int>(first) != 0) {
+    acquire(&queue->free_records);
+    const unsigned int link = static_cast<unsigned int>(first);
+    const unsigned int next = load_relaxed(&grid_at(records, link)->next);
+    const unsigned long long found = atomicCAS(&queue->free_records, first, ((first >> 32) + 1) << 32 | next);
+    if (found == first) {
+      acquire(&queue->free_records);
+      return link;
+    }
+    first = found;
+  }
+  return 0;
+}
+
+// Exchanges the word behind a grid, with all that this thread knows of. If the grid is complete, this thread
+// is the second one to do so. It acquires what the first one knew, and has the record for itself.
+static __device__ __forceinline__ unsigned long long exchange_behind(KlapGridRecord* record,
+                                                                     unsigned long long word) {
+  release();
+  const unsigned long long before = atomicExch(&record->behind, word);
+  if (before == KLAP_GRID_COMPLETE) acquire(&record->behind);
+  return before;
+}
+
+// The words of a grid's record that also the grid has that the host launched.
+static __device__ __forceinline__ unsigned long long* pending_of(KlapWorkQueue* queue, unsigned char* records,
+                                                                 unsigned int link) {
+  return link == 0 ? &queue->root_pending : &grid_at(records, link)->pending;
+}
+static __device__ __forceinline__ unsigned int* first_tail_of(KlapWorkQueue* queue, unsigned char* records,
+                                                              unsigned int link) {
+  return link == 0 ? &queue->root_first_tail : &grid_at(records, link)->first_tail;
+}
+static __device__ __forceinline__ unsigned int* last_tail_of(KlapWorkQueue* queue, unsigned char* records,
+                                                             unsigned int link) {
+  return link == 0 ? &queue->root_last_tail : &grid_at(records, link)->last_tail;
+}
+
+// Exchanges a word of the block's shared memory. One thread of the block sees the writes of the other.
+static __device__ __forceinline__ unsigned int exchange_in_block(unsigned int* word, unsigned int value) {
+  unsigned int before;
+  asm volatile("atom.acq_rel.cta.shared.exch.b32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(__cvta_generic_to_shared(word)), "r"(value)
+               : "memory");
+  return before;
+}
+static __device__ __forceinline__ unsigned long long exchange_in_block(unsigned long long* word,
+                                                                       unsigned long long value) {
+  unsigned long long before;
+  asm volatile("atom.acq_rel.cta.shared.exch.b64 %0, [%1], %2;"
+               : "=l"(before)
+               : "l"(__cvta_generic_to_shared(word)), "l"(value)
+               : "memory");
+  return before;
+}
+
+#endif

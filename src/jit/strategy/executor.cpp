@@ -1,0 +1,206 @@
+#include "jit/strategy/executor.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "analysis/facts/launch_shape.h"
+#include "analysis/legality/cooperation.h"
+#include "jit/compile/templates.h"
+#include "jit/strategy/kernel_names.h"
+#include "jit/strategy/plan_text.h"
+#include "jit/strategy/recorded.h"
+#include "jit/strategy/worklist.h"
+#include "ptx-patterns/templates/executor/grid_records.h"
+#include "support/hash.h"
+#include "transform/aggregate/aggregate.h"
+#include "transform/aggregate/consumer.h"
+#include "transform/promotion/residency.h"
+
+namespace klap::jit {
+
+using analysis::GroupKernel;
+using analysis::Rejection;
+using analysis::Site;
+
+namespace {
+
+std::array<uint32_t, 3> body_block(const GroupKernel& kernel) {
+  std::array<uint32_t, 3> block{};
+  std::ranges::transform(kernel.block, block.begin(),
+                         [](const auto& extent) { return extent.value_or(transform::kInheritedExtent); });
+  return block;
+}
+
+// The kernels that the launches of `from` name, with the limit of their blocks.
+std::vector<transform::LaunchTarget> targets_of(const PlannedSite& site,
+                                                const analysis::FunctionFacts& from) {
+  std::vector<transform::LaunchTarget> targets;
+  for (const uint32_t number : site.recursive_group->targets_of(from)) {
+    const analysis::FunctionFacts& to = *site.recursive_group->kernels[number].facts;
+    const uint64_t allowed = analysis::most_threads_allowed(to.module, to.function);
+    targets.push_back({number, static_cast<uint32_t>(std::min<uint64_t>(allowed, site.shape.threads()))});
+  }
+  return targets;
+}
+
+class Executor final : public CommonQueue {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "executor"; }
+  [[nodiscard]] bool needs_queue_order() const override { return false; }
+  [[nodiscard]] bool keeps_all_orders() const override { return true; }
+  [[nodiscard]] bool may_have_second_variant() const override { return false; }
+  [[nodiscard]] bool children_launch() const override { return true; }
+
+  [[nodiscard]] SiteTemplates templates(const PlannedSite& site, bool /*has_other_sites*/) const override {
+    SiteTemplates out;
+    out.site = executor_record_template(site.shape);
+    out.kernel = executor_template(site.shape);
+    return out;
+  }
+
+  // The name begins with the first kernel of the group.
+  [[nodiscard]] std::string consumer_name(const Plan& plan, const PlannedSite& site) const override {
+    const std::vector<GroupKernel>& kernels = site.recursive_group->kernels;
+    Hasher hash;
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      hash.add(fmt::format("{} {} {}", kernels[i].facts->function.name,
+                           fmt::join(site.shape.bodies[i].block, "x"), site.shape.bodies[i].most_threads));
+    }
+    return fmt::format("{}$klap_executor_{}_{}{}", kernels.front().facts->function.name,
+                       unit_tag(plan, site.child_unit), hash.hex().substr(0, 8),
+                       site.shape.grid_is_1d ? "_1d" : "") +
+           occupancy_tag(site.shape);
+  }
+
+  [[nodiscard]] transform::Generated consumer(const Plan& plan, const PlannedSite& site,
+                                              const SiteTemplates& templates, const std::string& name,
+                                              transform::LineTables& lines) const override {
+    transform::GroupKernels kernels{*templates.site, {}};
+    for (const GroupKernel& kernel : site.recursive_group->kernels)
+      kernels.kernels.push_back({*kernel.facts, targets_of(site, *kernel.facts)});
+    const ptx::Module& module = *plan.units[site.child_unit]->module();
+    const ptx::Function& first = kernels.kernels.front().kernel.function;
+    return transform::consumer_kernel(module, first, site.shape, *templates.kernel, name, lines, &kernels);
+  }
+
+  [[nodiscard]] transform::Generated parent(const ParentSites& of, const std::string& name,
+                                            transform::LineTables& lines) const override {
+    const PlannedSite& any = of.sites.front();
+    return transform::executed_parent(*any.parent, targets_of(any, *any.parent), *of.templates.front().site,
+                                      name, lines);
+  }
+
+  [[nodiscard]] Variant variant(const Plan& plan, std::span<const PlannedSite> sites,
+                                const std::string& name) const override {
+    Variant v = CommonQueue::variant(plan, sites, name);
+    v.may_refuse = true;
+    v.kept_records = KLAP_GRID_RESERVE;
+    return v;
+  }
+
+  [[nodiscard]] std::string block_text(const PlannedSite& site) const override {
+    const GroupKernel& kernel =
+        site.recursive_group->kernels[site.recursive_group->number_of(site.child->name)];
+    if (!kernel.has_constant_block())
+      return fmt::format("block from the record, of at most {} threads", kernel.most_threads);
+    const auto [x, y, z] = kernel.judged_block();
+    return fmt::format("block {}x{}x{}", x, y, z);
+  }
+
+  [[nodiscard]] std::string run_text(const PlannedSite& site) const override {
+    const size_t kernels = site.recursive_group->kernels.size();
+    return fmt::format("executed in the order of its stream, {}{}",
+                       kernels == 1 ? "one kernel" : fmt::format("{} kernels", kernels),
+                       early_exit_text(site.shape.may_exit));
+  }
+
+  [[nodiscard]] uint32_t shared_bytes(const PlannedSite& site) const override {
+    return site.recursive_group->kernels[site.recursive_group->number_of(site.child->name)].shared_bytes;
+  }
+
+  [[nodiscard]] std::vector<std::string> notes(const PlannedSite& site) const override {
+    std::vector<std::string> notes;
+    if (!site.why_executed.empty())
+      notes.push_back("executed, because other strategies would leave it: " + site.why_executed);
+    notes.emplace_back("launches beyond what the queue has room for are refused, as by CUDA");
+    return notes;
+  }
+
+  [[nodiscard]] std::string plan_text(const PlannedSite& site) const override {
+    return group_lines(site) + consumer_lines(site) + kernel_lines(*site.recursive_group) +
+           record_lines(site.shape.layout);
+  }
+
+ protected:
+  [[nodiscard]] ChildQueue queue(const Plan& plan, const PlannedSite& site) const override {
+    ChildQueue queue = CommonQueue::queue(plan, site);
+    const std::vector<GroupKernel>& kernels = site.recursive_group->kernels;
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      const std::string& name = kernels[i].facts->function.name;
+      const uint32_t threads = site.shape.bodies[i].threads();
+      if (name == site.child->name) {
+        queue.child_block_threads = threads;
+      } else {
+        queue.others.push_back({name, threads});
+      }
+    }
+    return queue;
+  }
+};
+
+}  // namespace
+
+const Strategy& executor_strategy() {
+  static const auto& strategy = *new Executor;  // never destroyed: programs load code until they end
+  return strategy;
+}
+
+analysis::RecursiveGroupVerdict judge_executed(const Plan& plan, const std::vector<PlannedSite>& sites) {
+  analysis::RecursiveGroupVerdict verdict = judge_worklist(plan, sites);
+  if (verdict.recursive_group == nullptr || verdict.recursive_group->kernels.size() < KLAP_GRID_MOST_KERNELS)
+    return verdict;
+  return {nullptr, Rejection{analysis::Reason::ChildLaunches,
+                             fmt::format("leads to {} kernels, more than items can name",
+                                         verdict.recursive_group->kernels.size())}};
+}
+
+transform::ConsumerShape executor_shape(const std::vector<PlannedSite>& sites, const PlannedSite& site,
+                                        uint32_t sm) {
+  const analysis::RecursiveGroup& group = *site.recursive_group;
+  const ptx::Module& module = group.kernels.front().facts->module;
+  bool is_1d = have_grids_of_one_row(sites);
+  for (const GroupKernel& kernel : group.kernels) {
+    is_1d = is_1d && std::ranges::all_of(kernel.facts->sites, [&](const Site& s) {
+              return has_grid_of_one_row(s, kernel.facts->data);
+            });
+  }
+  std::vector<transform::ConsumerBody> bodies;
+  uint32_t shared_bytes = 0, words = 0;
+  bool shares = false;
+  for (const GroupKernel& kernel : group.kernels) {
+    const transform::ConsumerShape own =
+        transform::consumer_shape(module, kernel.facts->function, kernel.judged_block(), is_1d, false, true);
+    transform::ConsumerBody body{body_block(kernel), own.layout, own.may_exit};
+    body.launches = !kernel.facts->sites.empty();
+    if (!kernel.has_constant_block()) body.most_threads = kernel.most_threads;
+    bodies.push_back(body);
+    shared_bytes = std::max(shared_bytes, kernel.shared_bytes);
+    words = std::max(words, kernel.facts->values().liveness.maximum().pressure.words);
+    shares = shares || analysis::most_static_shared_bytes(module, kernel.facts->function) != 0;
+  }
+  const GroupKernel& child = group.kernels[group.number_of(site.child->name)];
+  transform::ConsumerShape shape =
+      transform::consumer_shape(module, *site.child, child.judged_block(), is_1d, false, true);
+  shape.is_executed = true;
+  shape.shared_bytes = shared_bytes;
+  transform::add_bodies(shape, bodies, KLAP_GRID_HEADER_BYTES);
+  // Shared memory may well leave room for fewer.
+  if (site.options.optimisations.is_on("occupancy") && !shares && shared_bytes == 0)
+    shape.min_blocks_per_sm = std::max(transform::min_worklist_blocks(words, shape.threads()),
+                                       transform::min_consumer_blocks(words, shape.threads(), sm));
+  return shape;
+}
+
+}  // namespace klap::jit

@@ -1,0 +1,26 @@
+// The strategy that needs no legality of order: the executor runs all launches of the parent and of its
+// children as CUDA's device-side streams would (templates/executor/executor.cu).
+//
+// The other strategies run children together, so their order must not matter, or must be simple. They are
+// faster. This one takes what they refuse: launches behind whole subtrees, tail launches in recursion, blocks
+// that differ from launch to launch.
+#pragma once
+
+#include <vector>
+
+#include "jit/strategy/strategy.h"
+
+namespace klap::jit {
+
+const Strategy& executor_strategy();
+
+// Whether the kernels of all sites, and all that these launch, can be bodies of the executor: they must stand
+// in one unit, among other things (analysis/legality/recursion.h). The sites' aggregation must say that they
+// are executed.
+analysis::RecursiveGroupVerdict judge_executed(const Plan& plan, const std::vector<PlannedSite>& sites);
+
+// The executor of such a group, seen from one of the parent's sites, for the target `sm`.
+transform::ConsumerShape executor_shape(const std::vector<PlannedSite>& sites, const PlannedSite& site,
+                                        uint32_t sm);
+
+}  // namespace klap::jit

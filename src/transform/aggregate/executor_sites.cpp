@@ -1,0 +1,191 @@
+#include "transform/aggregate/executor_sites.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/launches/wrappers.h"
+#include "transform/aggregate/last_error.h"
+#include "transform/aggregate/private_streams.h"
+#include "transform/text/parts.h"
+
+namespace klap::transform {
+namespace {
+
+using analysis::ErrorQuery;
+using analysis::ExecutedStream;
+
+constexpr char kReserveFunction[] = "__klap_grid_reserve";
+constexpr char kPublishFunction[] = "__klap_grid_publish";
+constexpr char kLeaveFunction[] = "__klap_grid_leave_stream";
+constexpr char kBlockWord[] =
+    "__klap_last_of_block";                     // the block's last launch, in the parent's shared memory
+constexpr uint32_t kPendingCountExceeded = 69;  // cudaErrorLaunchPendingCountExceeded
+
+}  // namespace
+
+// Where the kernel's text stands: the names of its registers, and the operands of the template's functions.
+struct ExecutorSites::Place {
+  std::string body_prefix, self, block;
+  bool in_executor = false;
+};
+
+ExecutorSites::ExecutorSites(const analysis::FunctionFacts& kernel, std::vector<LaunchTarget> targets,
+                             const ptx::Module& record, std::string prefix, std::string queue,
+                             LineTables& lines)
+    : kernel_(kernel),
+      targets_(std::move(targets)),
+      record_(record),
+      prefix_(std::move(prefix)),
+      queue_(std::move(queue)),
+      lines_(lines) {}
+
+bool ExecutorSites::has_stream(ExecutedStream stream) const {
+  return std::ranges::any_of(kernel_.sites, [&](const analysis::Site& site) {
+    return analysis::executed_stream(kernel_, site) == stream;
+  });
+}
+
+std::string ExecutorSites::stream(size_t number) const {
+  return std::to_string(static_cast<uint32_t>(analysis::executed_stream(kernel_, kernel_.sites[number])));
+}
+
+std::string ExecutorSites::label(std::string_view what, size_t number) const {
+  return fmt::format("${}{}{}", prefix_, what, number);
+}
+
+// A label with the statement that must stand behind it.
+std::string ExecutorSites::landing(std::string_view what, size_t number) const {
+  const std::string at = fmt::format("%{}at_{}{}", prefix_, what, number);
+  return fmt::format("{0}:\n\t.reg .pred {1};\n\tmov.pred {1}, 0;\n", label(what, number), at);
+}
+
+// A thread is at one of its sites at a time, so they share their registers. `own` tells whether the program's
+// own call makes the launch, `any` whether one has so far. `error` is that of a launch that got no record.
+std::string ExecutorSites::registers() const {
+  if (kernel_.sites.empty()) return "";
+  return fmt::format(
+      "\t.reg .pred {0}own, {0}any, {0}none;\n\t.reg .b64 {0}arguments, {0}item, {0}refused, {0}last;\n"
+      "\t.reg .b32 {0}error;\n\tmov.pred {0}own, 0;\n\tmov.pred {0}any, 0;\n\tmov.b64 {0}item, 0;\n"
+      "\tmov.b64 {0}last, 0;\n\tmov.b32 {0}error, 0;\n",
+      "%" + prefix_);
+}
+
+// The first thread empties the block's word. All threads are there at the entry, so the barrier holds all of
+// them.
+std::string ExecutorSites::entry() const {
+  std::string text = registers() + fmt::format("\t.reg .b64 {0};\n\tmov.b64 {0}, 0;\n", name("block"));
+  if (!has_stream(ExecutedStream::Block)) return text;
+  return text + fmt::format(
+                    "\t.shared .align 4 .b32 {1};\n\t.reg .b32 {0}place, {0}axis;\n\t.reg .pred {0}first;\n"
+                    "\tmov.u64 {0}block, {1};\n\tcvta.shared.u64 {0}block, {0}block;\n"
+                    "\tmov.u32 {0}place, %tid.x;\n\tmov.u32 {0}axis, %tid.y;\n"
+                    "\tor.b32 {0}place, {0}place, {0}axis;\n\tmov.u32 {0}axis, %tid.z;\n"
+                    "\tor.b32 {0}place, {0}place, {0}axis;\n\tsetp.eq.u32 {0}first, {0}place, 0;\n"
+                    "\t@{0}first st.shared.b32 [{1}], 0;\n\tbar.sync 0;\n",
+                    "%" + prefix_, kBlockWord);
+}
+
+std::vector<std::string> ExecutorSites::declarations() const { return last_error_declarations(kernel_); }
+
+// A thread of the executor runs many threads of the program, one after another. So the first of the program's
+// own calls clears the error that an earlier thread may have left behind.
+std::string ExecutorSites::clear_before_first(size_t number) const {
+  return fmt::format("\t@{} bra {};\n{}", name("any"), label("cleared", number),
+                     clear_last_error_text(kernel_, prefix_)) +
+         landing("cleared", number);
+}
+
+Around ExecutorSites::first_call(size_t number, const Place& place) const {
+  const analysis::Site& site = kernel_.sites[number];
+  const LaunchTarget& target = targets_.at(number);
+  InlineCall call;
+  call.prefix = prefix_ + "r_";
+  call.arguments = {queue_, place.self, place.block};
+  for (const auto* extents : {&site.grid, &site.block}) {
+    for (const std::string& extent : *extents)
+      call.arguments.push_back(with_prefix(extent, place.body_prefix));
+  }
+  for (const std::string& constant :
+       {std::to_string(target.most_threads), std::to_string(target.kernel), stream(number)})
+    call.arguments.push_back(constant);
+  call.results = {{0, name("arguments")}, {8, name("item")}, {16, name("refused")}};
+  const bool clears = place.in_executor && !kernel_.error_queries.empty();
+  Around out;
+  out.before = "{\n\t" +
+               inline_function(record_, template_function(record_, kReserveFunction), call, lines_) +
+               fmt::format(
+                   "\n\tsetp.eq.u64 {0}own, {0}arguments, 0;\n\tsetp.eq.u64 {0}none, {0}refused, 0;\n"
+                   "\tand.pred {0}own, {0}own, {0}none;\n\t@{0}own bra {1};\n"
+                   "\t@!{0}none mov.b32 {0}error, {2};\n\tmov.b64 {3}, {0}arguments;\n\tbra {4};\n",
+                   "%" + prefix_, label("ask", number), kPendingCountExceeded,
+                   with_prefix(site.buffer, place.body_prefix), label("asked", number)) +
+               landing("ask", number) + (clears ? clear_before_first(number) : "") +
+               fmt::format("\tmov.pred {}, 1;\n", name("any"));
+  out.after = landing("asked", number) + "\t}\n";
+  return out;
+}
+
+Around ExecutorSites::launch_call(size_t number, const Place& place) const {
+  const analysis::Site& site = kernel_.sites[number];
+  InlineCall call;
+  call.prefix = prefix_ + "p_";
+  call.arguments = {queue_, place.self, place.block, name("item"), name("last"), stream(number)};
+  call.results = {{0, name("last")}};
+  Around out;
+  out.before = fmt::format("{{\n\t@{} bra {};\n\t", name("own"), label("launch", number)) +
+               inline_function(record_, template_function(record_, kPublishFunction), call, lines_) + "\n";
+  if (!site.result.empty())
+    out.before += fmt::format("\tmov.b32 {}, 0;\n", with_prefix(site.result, place.body_prefix));
+  out.before += fmt::format("\tbra {};\n{}", label("launched", number), landing("launch", number));
+  out.after = landing("launched", number) + "\t}\n";
+  return out;
+}
+
+// The last error is that of a launch without a record, else that of the program's own calls.
+Around ExecutorSites::query(const ErrorQuery& query, size_t number, const Place& place) const {
+  const std::string result = query.result.empty() ? "" : with_prefix(query.result, place.body_prefix);
+  Around out;
+  out.before = "{\n";
+  out.after = fmt::format("\t.reg .pred {0};\n\tsetp.ne.u32 {0}, {1}, 0;\n", name("failed"), name("error"));
+  if (place.in_executor) {
+    out.before += fmt::format("\t@!{} bra {};\n", name("any"), label("none", number));
+    out.after = fmt::format("\tbra {};\n{}", label("asked_error", number), landing("none", number)) +
+                (result.empty() ? "" : fmt::format("\tmov.b32 {}, 0;\n", result)) +
+                landing("asked_error", number) + out.after;
+  }
+  if (!result.empty())
+    out.after += fmt::format("\t@{} mov.b32 {}, {};\n", name("failed"), result, name("error"));
+  if (query.clears) out.after += fmt::format("\tmov.b32 {}, 0;\n", name("error"));
+  out.after += "\t}\n";
+  return out;
+}
+
+Surroundings ExecutorSites::around(const Place& place) const {
+  Surroundings out = without_private_streams(kernel_, place.body_prefix);
+  for (size_t i = 0; i < kernel_.sites.size(); ++i) {
+    out[kernel_.sites[i].get_scope] = first_call(i, place);
+    out[kernel_.sites[i].launch_scope] = launch_call(i, place);
+  }
+  size_t number = 0;
+  for (const ErrorQuery& q : kernel_.error_queries) out[q.scope] = query(q, number++, place);
+  return out;
+}
+
+Surroundings ExecutorSites::in_parent() const { return around({"", "0", name("block"), false}); }
+
+Surroundings ExecutorSites::in_executor(const std::string& body_prefix, const std::string& self,
+                                        const std::string& block) const {
+  return around({body_prefix, self, block, true});
+}
+
+std::string ExecutorSites::behind(const std::string& block) const {
+  if (!has_stream(ExecutedStream::Thread)) return "";
+  InlineCall call;
+  call.prefix = prefix_ + "l_";
+  call.arguments = {queue_, block, name("last")};
+  return "\t" + inline_function(record_, template_function(record_, kLeaveFunction), call, lines_) + "\n";
+}
+
+}  // namespace klap::transform
