@@ -29,6 +29,14 @@ jit::Request warp_request(uint32_t sm = 90) {
   return request;
 }
 
+jit::Request executor_request(uint32_t sm = 90) {
+  jit::Request request;
+  request.sm = sm;
+  request.promoting = false;
+  request.setting = test::given({{"granularity", "grid"}, {"launcher", "host"}, {"executor", "on"}});
+  return request;
+}
+
 jit::Request grid_request(uint32_t sm = 90, jit::Launcher launcher = jit::Launcher::Host,
                           jit::Granularity granularity = jit::Granularity::Grid) {
   jit::Request request;
@@ -98,6 +106,29 @@ TEST_P(GoldenFile, GivesTheExpectedRemarksByWarp) {
     text += remark_text(remark);
   }
   expect_section(read_golden(KLAP_GOLDEN_DIR "/warp.remarks"), GetParam().stem().string(), text);
+}
+
+// The same for what is left over the grid, if the executor may run it. Where it does, the code assembles and
+// links.
+TEST_P(GoldenFile, GivesTheExpectedRemarksWithTheExecutor) {
+  if (first_word(GetParam()) != "left") return;
+  const Golden golden = read_golden(GetParam());
+  const jit::Program program = jit::program_from_ptx(golden.section("ptx"), "golden");
+  std::string text;
+  bool is_executed = false;
+  for (const auto& remark : explain_module(program, as_asked(golden, executor_request()))) {
+    text += remark_text(remark);
+    is_executed = is_executed || remark.detail.find("executed in the order") != std::string::npos;
+  }
+  expect_section(read_golden(KLAP_GOLDEN_DIR "/executor.remarks"), GetParam().stem().string(), text);
+  if (!is_executed) return;
+  for (const uint32_t sm : {75U, 90U, 100U}) {
+    if (golden.section("ptx").find(".target sm_80") != std::string::npos && sm < 80) continue;
+    const jit::RewrittenModule module = rewrite_module(program, as_asked(golden, executor_request(sm)));
+    EXPECT_FALSE(module.cubin.empty());
+    EXPECT_NE(std::string::npos, module.cubin.find("$klap_executor"));
+  }
+  assembled(jit::rewrite_ptx(program.units[0], as_asked(golden, executor_request()), nullptr), 90);
 }
 
 TEST_P(GoldenFile, IsLeftWhereTheConfigurationSaysSo) {

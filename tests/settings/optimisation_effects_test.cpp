@@ -209,6 +209,21 @@ class OptimisationEffects : public Effects {
   void kernel_batch_items() {
     expect_single_items(config("[[kernel]]\nname = \"parent*\"\noptimise = \"-batch_items\"\n"));
   }
+  // A recursion in which a thread launches twice into one stream.
+  void expect_executed(const std::string& setting) {
+    const std::string golden = cli_test::read(KLAP_GOLDEN_DIR "/left-recursion-stream-twice.golden");
+    const std::string ptx = golden.substr(golden.find(".version"));
+    const std::string file = write("executor.ptx", ptx.substr(0, ptx.find("\n---")));
+    EXPECT_THAT(klap_ptx({"explain", file}, {"KLAP_OPTIMISE=-executor"}).out,
+                AllOf(HasSubstr("left"), Not(HasSubstr("executed"))));
+    EXPECT_THAT(klap_ptx({"explain", file}, {setting}).out,
+                AllOf(HasSubstr("executed in the order of its stream"), Not(HasSubstr("left: "))));
+  }
+  void executor() { expect_executed("KLAP_OPTIMISE=+executor"); }
+  void default_executor() { expect_executed(config("[defaults]\noptimise = \"+executor\"\n")); }
+  void kernel_executor() {
+    expect_executed(config("[[kernel]]\nname = \"halves*\"\noptimise = \"+executor\"\n"));
+  }
   // Of the consumer that runs a child, of a persistent one, and of a chain.
   void expect_no_room(const std::string& setting) {
     for (const char* const name :
@@ -268,6 +283,9 @@ const std::map<std::string, OptimisationEffects::Effect>& OptimisationEffects::t
       {"KLAP_OPTIMISE batch_items", &OptimisationEffects::batch_items},
       {"[defaults] optimise batch_items", &OptimisationEffects::default_batch_items},
       {"[[kernel]] optimise batch_items", &OptimisationEffects::kernel_batch_items},
+      {"KLAP_OPTIMISE executor", &OptimisationEffects::executor},
+      {"[defaults] optimise executor", &OptimisationEffects::default_executor},
+      {"[[kernel]] optimise executor", &OptimisationEffects::kernel_executor},
       {"KLAP_OPTIMISE occupancy", &OptimisationEffects::occupancy},
       {"[defaults] optimise occupancy", &OptimisationEffects::default_occupancy},
       {"[[kernel]] optimise occupancy", &OptimisationEffects::kernel_occupancy},

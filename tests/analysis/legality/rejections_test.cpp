@@ -81,6 +81,7 @@ class CaseReader {
       if (word == "else_warp") granularity = jit::Granularity::Auto;
       if (word == "stream") ordering = jit::Ordering::Stream;
       if (word == "relaxed") ordering = jit::Ordering::Relaxed;
+      if (word == "executor") values["executor"] = "on";
       if (word == "build") case_.build = true;
       if (word == "any_block") request.blocks = false;
       if (word.starts_with("threshold_")) values["threshold"] = word.substr(10);
