@@ -79,20 +79,43 @@ static __device__ __forceinline__ bool is_refused_by_cuda(const dim3& grid, cons
   return block.x * block.y * block.z > most_threads;
 }
 
+// The stream of that handle, if it is one that the program created.
+static __device__ __forceinline__ KlapGridStream* stream_of(const Place& place, unsigned long long handle) {
+  const unsigned long long offset = handle - reinterpret_cast<unsigned long long>(place.arrays.records);
+  const unsigned long long bytes =
+      static_cast<unsigned long long>(place.queue->record_capacity) * KLAP_RECORD_BYTES;
+  if (offset >= bytes || offset % KLAP_RECORD_BYTES != 0) return nullptr;
+  KlapGridStream* const stream = reinterpret_cast<KlapGridStream*>(place.arrays.records + offset);
+  return stream->kind == KLAP_GRID_STREAM ? stream : nullptr;
+}
+
+// The stream that a launch is ordered in. `null_stream` is what a handle of 0 means.
+static __device__ __forceinline__ unsigned int resolve(const Place& place, unsigned int stream,
+                                                       unsigned long long handle, unsigned int null_stream) {
+  if (stream != KLAP_STREAM_HANDLE) return stream;
+  if (handle == 0) return null_stream;
+  if (handle == 2) return KLAP_STREAM_THREAD;
+  if (handle == 3) return KLAP_STREAM_TAIL;
+  if (handle == 4) return KLAP_STREAM_NONE;
+  return stream_of(place, handle) != nullptr ? KLAP_STREAM_CREATED : KLAP_STREAM_INVALID;
+}
+
 extern "C" __device__ KlapGridRoom __klap_grid_reserve(KlapWorkQueue* queue, unsigned long long self,
                                                        KlapGridBlock* of_block, unsigned int grid_x,
                                                        unsigned int grid_y, unsigned int grid_z,
                                                        unsigned int block_x, unsigned int block_y,
                                                        unsigned int block_z, unsigned int most_threads,
-                                                       unsigned int kernel, unsigned int stream) {
+                                                       unsigned int kernel, unsigned int of_stream,
+                                                       unsigned long long handle, unsigned int null_stream) {
   const dim3 grid(grid_x, grid_y, grid_z), block(block_x, block_y, block_z);
-  if (is_refused_by_cuda(grid, block, most_threads)) return {0, 0, 0};
   const Place place(queue, self, of_block);
+  const unsigned int stream = resolve(place, of_stream, handle, null_stream);
+  if (is_refused_by_cuda(grid, block, most_threads) || stream == KLAP_STREAM_INVALID) return {0, 0, 0};
   const unsigned int link = find_record(place);
   if (link == 0) return {0, 0, 1};
   KlapGridRecord* const record = place.at(link);
   const bool is_one = static_cast<unsigned long long>(grid_x) * grid_y * grid_z == 1;
-  const bool has_stream = stream == KLAP_STREAM_BLOCK || stream == KLAP_STREAM_THREAD;
+  const bool has_stream = stream != KLAP_STREAM_NONE && stream != KLAP_STREAM_TAIL;
   const unsigned int kind = KLAP_GRID_KIND(kernel) | (is_one ? KLAP_GRID_IS_ONE_BLOCK : 0) |
                             (stream == KLAP_STREAM_NONE ? KLAP_GRID_IS_FINAL : 0);
   record->grid_x = grid_x;
@@ -163,6 +186,15 @@ static __device__ __forceinline__ bool append_to_block(const Place& place, unsig
   return append(place, before, item);
 }
 
+// Appends a grid to a stream that the program created. True if the grid may begin.
+static __device__ __forceinline__ bool append_to_created(const Place& place, KlapGridStream* stream,
+                                                         unsigned long long item) {
+  release();
+  const unsigned int before = atomicExch(&stream->last, static_cast<unsigned int>(item));
+  acquire(&stream->last);
+  return append(place, before, item);
+}
+
 // Tail launches begin when the launching grid and all else that it launches is done: until then nobody reads
 // the list. The blocks of a grid of several share it.
 static __device__ __forceinline__ void append_tail(const Place& place, unsigned int link) {
@@ -200,15 +232,17 @@ static __device__ __forceinline__ void count_at_parent(const Place& place, unsig
 }
 
 // Makes a grid of the parent's ready. No place has been used before, and all places are there. When it
-// begins, the parent is complete, and with it all its streams.
-static __device__ __forceinline__ void start_later(const Place& place, unsigned long long item) {
+// begins, the parent is complete, and with it all its streams. Others may still launch into those that it has
+// created.
+static __device__ __forceinline__ void start_later(const Place& place, unsigned long long item,
+                                                   unsigned int stream) {
   const unsigned int mask = __activemask(), lane = lane_id();
   const unsigned int leader = static_cast<unsigned int>(__ffs(mask)) - 1u;
   unsigned long long number = 0;
   if (lane == leader)
     number = atomicAdd(&place.queue->ready_items, static_cast<unsigned long long>(__popc(mask)));
   number = __shfl_sync(mask, number, leader) + __popc(mask & ((1u << lane) - 1u));
-  place.arrays.items[number] = item | KLAP_GRID_FLAGS(KLAP_GRID_IS_FINAL);
+  place.arrays.items[number] = item | KLAP_GRID_FLAGS(stream == KLAP_STREAM_CREATED ? 0 : KLAP_GRID_IS_FINAL);
 }
 
 // Starts a grid. The block itself runs the last small grid that it starts, when it is done with its own. So a
@@ -226,8 +260,11 @@ static __device__ __forceinline__ void start_now(const Place& place, unsigned lo
 // `last` is the thread's last launch in its own stream; returns the new one.
 extern "C" __device__ unsigned long long __klap_grid_publish(KlapWorkQueue* queue, unsigned long long self,
                                                              KlapGridBlock* block, unsigned long long item,
-                                                             unsigned long long last, unsigned int stream) {
+                                                             unsigned long long last, unsigned int of_stream,
+                                                             unsigned long long handle,
+                                                             unsigned int null_stream) {
   const Place place(queue, self, block);
+  const unsigned int stream = resolve(place, of_stream, handle, null_stream);
   const unsigned int link = static_cast<unsigned int>(item);
   if (stream == KLAP_STREAM_TAIL) {
     append_tail(place, link);
@@ -237,17 +274,59 @@ extern "C" __device__ unsigned long long __klap_grid_publish(KlapWorkQueue* queu
   bool starts = true;
   if (stream == KLAP_STREAM_BLOCK) starts = append_to_block(place, item);
   if (stream == KLAP_STREAM_THREAD) starts = append(place, static_cast<unsigned int>(last), item);
-  if (starts && place.is_in_parent()) start_later(place, item);
+  if (stream == KLAP_STREAM_CREATED) starts = append_to_created(place, stream_of(place, handle), item);
+  if (starts && place.is_in_parent()) start_later(place, item, stream);
   if (starts && !place.is_in_parent()) start_now(place, item, stream);
   return stream == KLAP_STREAM_THREAD ? link : last;
 }
 
-// The thread of a grid that the executor runs leaves its own stream.
-extern "C" __device__ void __klap_grid_leave_stream(KlapWorkQueue* queue, KlapGridBlock* block,
-                                                    unsigned long long last) {
+// Nothing more comes into a stream whose last launch is `last`.
+static __device__ __forceinline__ void end_stream(const Place& place, unsigned int last) {
   if (last == 0) return;
-  const unsigned int link = static_cast<unsigned int>(last);
-  unsigned char* const records = block->arrays.records;
-  if (exchange_behind(grid_at(records, link), KLAP_GRID_NOTHING) == KLAP_GRID_COMPLETE)
-    give_back(queue, records, link);
+  if (place.is_in_parent()) {
+    place.at(last)->behind = KLAP_GRID_NOTHING;
+  } else if (exchange_behind(place.at(last), KLAP_GRID_NOTHING) == KLAP_GRID_COMPLETE) {
+    give_back(place.queue, place.arrays.records, last);
+  }
+}
+
+// The thread of a grid that the executor runs leaves its own stream.
+extern "C" __device__ void __klap_grid_leave_stream(KlapWorkQueue* queue, unsigned long long self,
+                                                    KlapGridBlock* block, unsigned long long last) {
+  end_stream(Place(queue, self, block), static_cast<unsigned int>(last));
+}
+
+// ---- streams that the program creates ----
+
+enum : unsigned int { kSuccess = 0, kMemoryAllocation = 2, kInvalidHandle = 400 };  // of cudaError_t
+
+// In place of the program's call that creates a stream. Writes its handle and returns the error.
+extern "C" __device__ unsigned int __klap_grid_create_stream(KlapWorkQueue* queue, unsigned long long self,
+                                                             KlapGridBlock* block,
+                                                             unsigned long long* handle) {
+  const Place place(queue, self, block);
+  const unsigned int link = find_record(place);
+  if (link == 0) return kMemoryAllocation;
+  KlapGridStream* const stream = reinterpret_cast<KlapGridStream*>(place.at(link));
+  stream->last = 0;
+  stream->kind = KLAP_GRID_STREAM;
+  *handle = reinterpret_cast<unsigned long long>(stream);
+  return kSuccess;
+}
+
+// In place of the call that destroys one. What was launched into the stream goes on.
+extern "C" __device__ unsigned int __klap_grid_destroy_stream(KlapWorkQueue* queue, unsigned long long self,
+                                                              KlapGridBlock* block,
+                                                              unsigned long long handle) {
+  const Place place(queue, self, block);
+  KlapGridStream* const stream = stream_of(place, handle);
+  if (stream == nullptr) return kInvalidHandle;
+  release();
+  const unsigned int last = atomicExch(&stream->last, 0u);
+  acquire(&stream->last);
+  stream->kind = 0;
+  end_stream(place, last);
+  const unsigned long long begin = reinterpret_cast<unsigned long long>(place.arrays.records);
+  give_back(queue, place.arrays.records, static_cast<unsigned int>((handle - begin) / 16 + 1));
+  return kSuccess;
 }

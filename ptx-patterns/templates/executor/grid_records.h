@@ -103,5 +103,17 @@ struct KlapGridBlock {
 #define KLAP_STREAM_THREAD 1u  // the thread's own
 #define KLAP_STREAM_BLOCK 2u   // the block's NULL stream
 #define KLAP_STREAM_TAIL 3u
+#define KLAP_STREAM_HANDLE 4u   // what the launch's handle says
+#define KLAP_STREAM_CREATED 5u  // one that the program created
+#define KLAP_STREAM_INVALID 6u
+
+// A stream that the program created. It takes the place of a record, and its address is the handle. Any
+// thread may launch into it, so its last launch stands in device memory.
+struct KlapGridStream {
+  unsigned int last;  // as in KlapGridBlock
+  unsigned int unused[14];
+  unsigned int kind;  // KLAP_GRID_STREAM
+};
+#define KLAP_GRID_STREAM 0xffffffffu  // in place of the kind of a grid's record
 
 #endif

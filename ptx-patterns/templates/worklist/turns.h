@@ -23,12 +23,12 @@ static __device__ __forceinline__ unsigned long long load_relaxed(const unsigned
 // Behind a relaxed load or atomic that found a word changed, acquires all that was written before that change
 // was released. A fence would do the same, and would also wait until this thread's own writes are done.
 static __device__ __forceinline__ void acquire(const unsigned long long* word) {
-  unsigned long long value;
+  [[maybe_unused]] unsigned long long value;
   asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
 }
 
 static __device__ __forceinline__ void acquire(const unsigned int* word) {
-  unsigned int value;
+  [[maybe_unused]] unsigned int value;
   asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
 }
 

@@ -29,6 +29,7 @@ class Finder {
       if (call && call->direct) look_at(f, *call);
     }
     if (out_.calls.empty() && out_.problem.empty()) return {};
+    if (is_known_) out_.all = out_.calls;
     if (out_.problem.empty()) out_.problem = ownership();
     if (!out_.problem.empty()) {
       out_.calls.clear();
@@ -46,10 +47,11 @@ class Finder {
   void look_at(const FlatInstruction& f, const Call& call) {
     const std::string_view function = runtime_function(k_.module, call.callee);
     const bool creates = idioms().is_kind(function, "stream-create");
-    if ((!creates && !idioms().is_kind(function, "stream-destroy")) || !out_.problem.empty()) return;
+    if ((!creates && !idioms().is_kind(function, "stream-destroy")) || !is_known_) return;
     StreamCall found{f.statement, f.scope, creates, {}, {}};
     const std::string wrong = take_apart(found, call);
     if (!wrong.empty()) {
+      is_known_ = false;
       out_.problem = fmt::format("{} ({})", wrong, k_.module.place(f.statement->head));
     } else {
       out_.calls.push_back(std::move(found));
@@ -119,6 +121,7 @@ class Finder {
 
   const FlowFacts& k_;
   std::vector<Site>& sites_;
+  bool is_known_ = true;  // the forms of all calls
   PrivateStreams out_;
 };
 

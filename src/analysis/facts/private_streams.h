@@ -20,6 +20,8 @@ struct PrivateStreams {
   std::vector<StreamCall> calls;
   // The reason why they are needed, if the kernel has such calls.
   std::string problem;
+  // All calls that create or destroy a stream, private or not. Empty if one of them has an unknown form.
+  std::vector<StreamCall> all;
 };
 
 // Finds the calls, and if all of them can be done without, marks in `sites` the streams that they create.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analysis/facts/stream_order.h"
 #include "analysis/launches/retry.h"
 
@@ -17,15 +19,23 @@ ExecutedStream executed_stream(const FunctionFacts& kernel, const Site& site) {
     case StreamKind::PerThread:
       return has_order_within_thread(kernel, site) ? ExecutedStream::Thread : ExecutedStream::None;
     case StreamKind::Null:
+      return ExecutedStream::Block;
     case StreamKind::Other:
       break;
   }
-  return ExecutedStream::Block;
+  return ExecutedStream::Handle;
+}
+
+ExecutedStream null_stream(const Site& site) {
+  return site.idiom->stream_zero_is_per_thread ? ExecutedStream::Thread : ExecutedStream::Block;
+}
+
+bool is_executed_stream_call(const FunctionFacts& kernel, const ptx::Statement& statement) {
+  return std::ranges::any_of(kernel.private_streams.all,
+                             [&](const StreamCall& call) { return call.call == &statement; });
 }
 
 std::optional<Rejection> check_executed_stream(const FunctionFacts& kernel, const Site& site) {
-  if (stream_kind(site) == StreamKind::Other)
-    return Rejection{Reason::StreamUnsupported, "the stream is " + print(site.streams)};
   // Threads that wait for room may be all that could make room.
   const std::string place =
       error_branch_place({kernel.module, kernel.function, kernel.flow, kernel.data}, site);

@@ -1,9 +1,10 @@
 // Which of CUDA's device-side streams a launch goes into, as the executor tells them apart
 // (templates/executor/grid_records.h).
 //
-// The executor keeps the order of each stream. If it is not known which of several streams a launch uses, it
-// takes the strictest order of all. CUDA promises no two streams that they run at the same time, so a
-// stricter order is one that the program must expect.
+// The executor keeps the order of each stream. If a launch uses one of the streams that every grid has, and
+// it is not known which, it takes the strictest order of them. CUDA promises no two streams that they run at
+// the same time, so a stricter order is one that the program must expect. Other streams are told apart when
+// the kernel runs.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,19 @@ enum class ExecutedStream : uint8_t {
   Thread,  // streams of the thread
   Block,   // the NULL stream of the block
   Tail,
+  Handle,  // what the handle says when the kernel runs
 };
 
 // The stream of a launch at `site`, which check_executed_stream() has accepted.
 ExecutedStream executed_stream(const FunctionFacts& kernel, const Site& site);
 
+// The stream that a handle of 0 means at that site.
+ExecutedStream null_stream(const Site& site);
+
 // The rejection to a launch whose place in its stream the executor cannot keep.
 std::optional<Rejection> check_executed_stream(const FunctionFacts& kernel, const Site& site);
+
+// True for a call that creates or destroys a stream, in a kernel in which the executor can do that.
+bool is_executed_stream_call(const FunctionFacts& kernel, const ptx::Statement& statement);
 
 }  // namespace klap::analysis

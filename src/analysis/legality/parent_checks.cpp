@@ -13,6 +13,7 @@
 #include "analysis/launches/wrappers.h"
 #include "analysis/legality/allocation.h"
 #include "analysis/legality/cooperation.h"
+#include "analysis/legality/executed_streams.h"
 #include "analysis/legality/loop_launches.h"
 #include "analysis/legality/runtime_calls.h"
 #include "analysis/legality/sizes.h"
@@ -55,6 +56,7 @@ bool is_beside_launch(const FunctionFacts& parent, Waiting& waiting, uint32_t in
                       const Aggregation& aggregation) {
   const Statement& s = *parent.flow.instructions()[instruction].statement;
   return is_part_of_launching(parent, s) || is_private_stream_call(parent, s) ||
+         (aggregation.is_executed && is_executed_stream_call(parent, s)) ||
          (aggregation.has_loop_queue && parent.module.is(s.head, "atom") && !waiting.watches(instruction));
 }
 
@@ -99,13 +101,15 @@ bool has_no_order(std::string_view function) {
 }
 
 std::optional<Rejection> check_parent_call(const FunctionFacts& parent, const Site& site,
-                                           const FlatInstruction& instruction) {
+                                           const FlatInstruction& instruction,
+                                           const Aggregation& aggregation) {
   const Statement& s = *instruction.statement;
   const auto call = parse_call(parent.module, s, parent.data.names());
   if (!call || is_launch(parent, s)) return std::nullopt;
   const std::string where = parent.module.place(s.head);
   if (!call->direct) return reject(Reason::ParentCallsUnknown, fmt::format("an indirect call ({})", where));
   if (is_private_stream_call(parent, s)) return std::nullopt;
+  if (aggregation.is_executed && is_executed_stream_call(parent, s)) return std::nullopt;
   const std::string_view function = runtime_function(parent.module, call->callee);
   if (function.empty() || idioms().is_last_error(function) || idioms().is_peek_last_error(function) ||
       idioms().is_error_text(function))
@@ -127,7 +131,7 @@ std::optional<Rejection> check_parent_calls(const FunctionFacts& parent, const S
                                             const Aggregation& aggregation) {
   const Module& m = parent.module;
   for (const FlatInstruction& f : parent.flow.instructions()) {
-    auto rejection = check_parent_call(parent, site, f);
+    auto rejection = check_parent_call(parent, site, f, aggregation);
     if (rejection && !(aggregation.is_immediate() && rejection->reason == Reason::RuntimeCall))
       return rejection;
   }
@@ -245,7 +249,7 @@ std::optional<Rejection> check_parent(const FunctionFacts& parent, const Site& s
   }
   if (auto rejection = check_parent_calls(parent, site, aggregation)) return rejection;
   const StreamKind stream = stream_kind(site);
-  if (stream == StreamKind::Other)
+  if (stream == StreamKind::Other && !aggregation.is_executed)
     return reject(Reason::StreamUnsupported, "the stream is " + print(site.streams));
   if (auto rejection = check_tail(parent, site, aggregation)) return rejection;
   if (auto rejection = check_parent_waiting(parent, at, aggregation)) return rejection;

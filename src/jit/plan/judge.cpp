@@ -61,6 +61,7 @@ bool may_be_executed(Reason reason) {
     case Reason::StreamUnsupported:
     case Reason::SiteInLoop:
     case Reason::BlockNotConstant:
+    case Reason::RuntimeCall:
       return true;
     default:
       return false;
@@ -224,7 +225,8 @@ void SiteJudge::judge_execution(std::vector<PlannedSite>& sites, Rejections& rej
   std::vector<PlannedSite> executed = sites;
   if (const auto rejection = execute(executed)) {
     for (auto& left : rejections) {
-      if (left)
+      const bool is_other = left && (left->reason != rejection->reason || left->detail != rejection->detail);
+      if (is_other)
         left->detail +=
             fmt::format("; not executed: {}: {}", to_string(rejection->reason), rejection->detail);
     }

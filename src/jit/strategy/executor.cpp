@@ -26,7 +26,7 @@ using analysis::Site;
 
 namespace {
 
-std::array<uint32_t, 3> body_block(const GroupKernel& kernel) {
+std::array<uint32_t, 3> executed_block(const GroupKernel& kernel) {
   std::array<uint32_t, 3> block{};
   std::ranges::transform(kernel.block, block.begin(),
                          [](const auto& extent) { return extent.value_or(transform::kInheritedExtent); });
@@ -34,8 +34,8 @@ std::array<uint32_t, 3> body_block(const GroupKernel& kernel) {
 }
 
 // The kernels that the launches of `from` name, with the limit of their blocks.
-std::vector<transform::LaunchTarget> targets_of(const PlannedSite& site,
-                                                const analysis::FunctionFacts& from) {
+std::vector<transform::LaunchTarget> launch_targets_of(const PlannedSite& site,
+                                                       const analysis::FunctionFacts& from) {
   std::vector<transform::LaunchTarget> targets;
   for (const uint32_t number : site.recursive_group->targets_of(from)) {
     const analysis::FunctionFacts& to = *site.recursive_group->kernels[number].facts;
@@ -79,7 +79,7 @@ class Executor final : public CommonQueue {
                                               transform::LineTables& lines) const override {
     transform::GroupKernels kernels{*templates.site, {}};
     for (const GroupKernel& kernel : site.recursive_group->kernels)
-      kernels.kernels.push_back({*kernel.facts, targets_of(site, *kernel.facts)});
+      kernels.kernels.push_back({*kernel.facts, launch_targets_of(site, *kernel.facts)});
     const ptx::Module& module = *plan.units[site.child_unit]->module();
     const ptx::Function& first = kernels.kernels.front().kernel.function;
     return transform::consumer_kernel(module, first, site.shape, *templates.kernel, name, lines, &kernels);
@@ -88,8 +88,8 @@ class Executor final : public CommonQueue {
   [[nodiscard]] transform::Generated parent(const ParentSites& of, const std::string& name,
                                             transform::LineTables& lines) const override {
     const PlannedSite& any = of.sites.front();
-    return transform::executed_parent(*any.parent, targets_of(any, *any.parent), *of.templates.front().site,
-                                      name, lines);
+    return transform::executed_parent(*any.parent, launch_targets_of(any, *any.parent),
+                                      *of.templates.front().site, name, lines);
   }
 
   [[nodiscard]] Variant variant(const Plan& plan, std::span<const PlannedSite> sites,
@@ -182,7 +182,7 @@ transform::ConsumerShape executor_shape(const std::vector<PlannedSite>& sites, c
   for (const GroupKernel& kernel : group.kernels) {
     const transform::ConsumerShape own =
         transform::consumer_shape(module, kernel.facts->function, kernel.judged_block(), is_1d, false, true);
-    transform::ConsumerBody body{body_block(kernel), own.layout, own.may_exit};
+    transform::ConsumerBody body{executed_block(kernel), own.layout, own.may_exit};
     body.launches = !kernel.facts->sites.empty();
     if (!kernel.has_constant_block()) body.most_threads = kernel.most_threads;
     bodies.push_back(body);

@@ -171,9 +171,8 @@ SitesInBody sites_in_body(const GroupKernels& group_kernels, const GroupKernel& 
   if (shape.is_executed) {
     const ExecutorSites sites(kernel.kernel, kernel.targets, group_kernels.record, prefix + "f_", kQueue,
                               lines);
-    const std::string block = "%" + prefix + "block";
-    out = {sites.in_executor(prefix, "%" + prefix + "arguments", block), sites.registers(),
-           sites.behind(block)};
+    const std::string block = "%" + prefix + "block", self = "%" + prefix + "arguments";
+    out = {sites.in_executor(prefix, self, block), sites.registers(), sites.behind(self, block)};
     used = sites.declarations();
   } else {
     const WorklistSites sites(kernel.kernel, kernel.targets, group_kernels.record, prefix + "f_", kQueue,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "analysis/launches/wrappers.h"
@@ -16,12 +17,14 @@ namespace {
 using analysis::ErrorQuery;
 using analysis::ExecutedStream;
 
-constexpr char kReserveFunction[] = "__klap_grid_reserve";
-constexpr char kPublishFunction[] = "__klap_grid_publish";
-constexpr char kLeaveFunction[] = "__klap_grid_leave_stream";
-constexpr char kBlockWord[] =
-    "__klap_last_of_block";                     // the block's last launch, in the parent's shared memory
-constexpr uint32_t kPendingCountExceeded = 69;  // cudaErrorLaunchPendingCountExceeded
+constexpr char kGridReserveFunction[] = "__klap_grid_reserve";
+constexpr char kGridPublishFunction[] = "__klap_grid_publish";
+constexpr char kGridLeaveFunction[] = "__klap_grid_leave_stream";
+constexpr char kGridCreateFunction[] = "__klap_grid_create_stream";
+constexpr char kGridDestroyFunction[] = "__klap_grid_destroy_stream";
+constexpr char kLastOfBlockWord[] =
+    "__klap_last_of_block";            // the block's last launch, in the parent's shared memory
+constexpr uint32_t kNoRoomError = 69;  // cudaErrorLaunchPendingCountExceeded
 
 }  // namespace
 
@@ -47,8 +50,14 @@ bool ExecutorSites::has_stream(ExecutedStream stream) const {
   });
 }
 
-std::string ExecutorSites::stream(size_t number) const {
-  return std::to_string(static_cast<uint32_t>(analysis::executed_stream(kernel_, kernel_.sites[number])));
+// The operands by which the template's functions are told the stream of a launch.
+std::array<std::string, 3> ExecutorSites::stream(size_t number, const Place& place) const {
+  const analysis::Site& site = kernel_.sites[number];
+  const ExecutedStream stream = analysis::executed_stream(kernel_, site);
+  const bool is_handle = stream == ExecutedStream::Handle;
+  return {std::to_string(static_cast<uint32_t>(stream)),
+          is_handle ? with_prefix(site.stream, place.body_prefix) : "0",
+          std::to_string(static_cast<uint32_t>(analysis::null_stream(site)))};
 }
 
 std::string ExecutorSites::label(std::string_view what, size_t number) const {
@@ -76,7 +85,7 @@ std::string ExecutorSites::registers() const {
 // them.
 std::string ExecutorSites::entry() const {
   std::string text = registers() + fmt::format("\t.reg .b64 {0};\n\tmov.b64 {0}, 0;\n", name("block"));
-  if (!has_stream(ExecutedStream::Block)) return text;
+  if (!has_stream(ExecutedStream::Block) && !has_stream(ExecutedStream::Handle)) return text;
   return text + fmt::format(
                     "\t.shared .align 4 .b32 {1};\n\t.reg .b32 {0}place, {0}axis;\n\t.reg .pred {0}first;\n"
                     "\tmov.u64 {0}block, {1};\n\tcvta.shared.u64 {0}block, {0}block;\n"
@@ -84,7 +93,7 @@ std::string ExecutorSites::entry() const {
                     "\tor.b32 {0}place, {0}place, {0}axis;\n\tmov.u32 {0}axis, %tid.z;\n"
                     "\tor.b32 {0}place, {0}place, {0}axis;\n\tsetp.eq.u32 {0}first, {0}place, 0;\n"
                     "\t@{0}first st.shared.b32 [{1}], 0;\n\tbar.sync 0;\n",
-                    "%" + prefix_, kBlockWord);
+                    "%" + prefix_, kLastOfBlockWord);
 }
 
 std::vector<std::string> ExecutorSites::declarations() const { return last_error_declarations(kernel_); }
@@ -107,19 +116,19 @@ Around ExecutorSites::first_call(size_t number, const Place& place) const {
     for (const std::string& extent : *extents)
       call.arguments.push_back(with_prefix(extent, place.body_prefix));
   }
-  for (const std::string& constant :
-       {std::to_string(target.most_threads), std::to_string(target.kernel), stream(number)})
-    call.arguments.push_back(constant);
+  call.arguments.push_back(std::to_string(target.most_threads));
+  call.arguments.push_back(std::to_string(target.kernel));
+  for (const std::string& operand : stream(number, place)) call.arguments.push_back(operand);
   call.results = {{0, name("arguments")}, {8, name("item")}, {16, name("refused")}};
   const bool clears = place.in_executor && !kernel_.error_queries.empty();
   Around out;
   out.before = "{\n\t" +
-               inline_function(record_, template_function(record_, kReserveFunction), call, lines_) +
+               inline_function(record_, template_function(record_, kGridReserveFunction), call, lines_) +
                fmt::format(
                    "\n\tsetp.eq.u64 {0}own, {0}arguments, 0;\n\tsetp.eq.u64 {0}none, {0}refused, 0;\n"
                    "\tand.pred {0}own, {0}own, {0}none;\n\t@{0}own bra {1};\n"
                    "\t@!{0}none mov.b32 {0}error, {2};\n\tmov.b64 {3}, {0}arguments;\n\tbra {4};\n",
-                   "%" + prefix_, label("ask", number), kPendingCountExceeded,
+                   "%" + prefix_, label("ask", number), kNoRoomError,
                    with_prefix(site.buffer, place.body_prefix), label("asked", number)) +
                landing("ask", number) + (clears ? clear_before_first(number) : "") +
                fmt::format("\tmov.pred {}, 1;\n", name("any"));
@@ -131,11 +140,13 @@ Around ExecutorSites::launch_call(size_t number, const Place& place) const {
   const analysis::Site& site = kernel_.sites[number];
   InlineCall call;
   call.prefix = prefix_ + "p_";
-  call.arguments = {queue_, place.self, place.block, name("item"), name("last"), stream(number)};
+  call.arguments = {queue_, place.self, place.block, name("item"), name("last")};
+  for (const std::string& operand : stream(number, place)) call.arguments.push_back(operand);
   call.results = {{0, name("last")}};
   Around out;
   out.before = fmt::format("{{\n\t@{} bra {};\n\t", name("own"), label("launch", number)) +
-               inline_function(record_, template_function(record_, kPublishFunction), call, lines_) + "\n";
+               inline_function(record_, template_function(record_, kGridPublishFunction), call, lines_) +
+               "\n";
   if (!site.result.empty())
     out.before += fmt::format("\tmov.b32 {}, 0;\n", with_prefix(site.result, place.body_prefix));
   out.before += fmt::format("\tbra {};\n{}", label("launched", number), landing("launch", number));
@@ -162,8 +173,29 @@ Around ExecutorSites::query(const ErrorQuery& query, size_t number, const Place&
   return out;
 }
 
+// A call that creates a stream or destroys one, unless all of them can be done without.
+Around ExecutorSites::stream_call(const analysis::StreamCall& stream, size_t number,
+                                  const Place& place) const {
+  const std::string result = name(fmt::format("stream_error{}", number));
+  InlineCall call;
+  call.prefix = fmt::format("{}s{}_", prefix_, number);
+  call.arguments = {queue_, place.self, place.block, with_prefix(stream.operand, place.body_prefix)};
+  call.results = {{0, result}};
+  const char* const function = stream.creates ? kGridCreateFunction : kGridDestroyFunction;
+  std::string text = fmt::format("{{\n\t.reg .b32 {};\n\t", result) +
+                     inline_function(record_, template_function(record_, function), call, lines_) + "\n";
+  if (!stream.result.empty())
+    text += fmt::format("\tmov.b32 {}, {};\n", with_prefix(stream.result, place.body_prefix), result);
+  return {text + "\t}\n", "", true};
+}
+
 Surroundings ExecutorSites::around(const Place& place) const {
   Surroundings out = without_private_streams(kernel_, place.body_prefix);
+  if (kernel_.private_streams.calls.empty()) {
+    size_t number = 0;
+    for (const analysis::StreamCall& call : kernel_.private_streams.all)
+      out[call.scope] = stream_call(call, number++, place);
+  }
   for (size_t i = 0; i < kernel_.sites.size(); ++i) {
     out[kernel_.sites[i].get_scope] = first_call(i, place);
     out[kernel_.sites[i].launch_scope] = launch_call(i, place);
@@ -180,12 +212,12 @@ Surroundings ExecutorSites::in_executor(const std::string& body_prefix, const st
   return around({body_prefix, self, block, true});
 }
 
-std::string ExecutorSites::behind(const std::string& block) const {
-  if (!has_stream(ExecutedStream::Thread)) return "";
+std::string ExecutorSites::behind(const std::string& self, const std::string& block) const {
+  if (!has_stream(ExecutedStream::Thread) && !has_stream(ExecutedStream::Handle)) return "";
   InlineCall call;
   call.prefix = prefix_ + "l_";
-  call.arguments = {queue_, block, name("last")};
-  return "\t" + inline_function(record_, template_function(record_, kLeaveFunction), call, lines_) + "\n";
+  call.arguments = {queue_, self, block, name("last")};
+  return "\t" + inline_function(record_, template_function(record_, kGridLeaveFunction), call, lines_) + "\n";
 }
 
 }  // namespace klap::transform

@@ -10,6 +10,7 @@
 // when the program launches it, and all orders that CUDA promises are kept.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -42,7 +43,7 @@ class ExecutorSites {
                                          const std::string& block) const;
   // Texts before and behind such a body.
   [[nodiscard]] std::string registers() const;
-  [[nodiscard]] std::string behind(const std::string& block) const;
+  [[nodiscard]] std::string behind(const std::string& self, const std::string& block) const;
 
   // `.extern` declarations of device-runtime functions that in_executor() calls and the unit may not declare.
   [[nodiscard]] std::vector<std::string> declarations() const;
@@ -54,7 +55,9 @@ class ExecutorSites {
   [[nodiscard]] Around query(const analysis::ErrorQuery& query, size_t number, const Place& place) const;
   [[nodiscard]] Surroundings around(const Place& place) const;
   [[nodiscard]] std::string clear_before_first(size_t number) const;
-  [[nodiscard]] std::string stream(size_t number) const;
+  [[nodiscard]] Around stream_call(const analysis::StreamCall& stream, size_t number,
+                                   const Place& place) const;
+  [[nodiscard]] std::array<std::string, 3> stream(size_t number, const Place& place) const;
   [[nodiscard]] bool has_stream(analysis::ExecutedStream stream) const;
   [[nodiscard]] std::string name(std::string_view what) const { return "%" + prefix_ + std::string(what); }
   [[nodiscard]] std::string label(std::string_view what, size_t number) const;

@@ -81,11 +81,15 @@ __global__ void gather_twice(int* log, int* cells, int value) {
   gather<<<1, 1>>>(log, cells, value + 3);
 }
 
-// Blocks that launch while what they have launched before runs, or has run.
+// Blocks that launch while what they have launched before runs, or has run, and launches as well.
+__global__ void note_and_fill(int* log, int* cell, int value) {
+  note(log, value);
+  fill<<<1, 1, 0, cudaStreamFireAndForget>>>(cell, value);
+}
 __global__ void go_on(int* logs, int* cells, int value) {
   const int block = static_cast<int>(blockIdx.x);
   for (int i = 0; i < 4; ++i) {
-    one_note<<<1, 1>>>(logs + kLog * block, value + i);
+    note_and_fill<<<1, 1>>>(logs + kLog * block, cells + 8 * block + 6, value + i);
     fill<<<1, 1, 0, cudaStreamFireAndForget>>>(cells + 8 * block + i, value);
     int waited = 0;
     for (int at = 0; at < 40 * (i % 3); ++at) waited += *static_cast<volatile int*>(cells + 8 * block + 4);
@@ -95,6 +99,21 @@ __global__ void go_on(int* logs, int* cells, int value) {
 __global__ void go_on_twice(int* logs, int* cells, int value) {
   go_on<<<kLogs, 1>>>(logs, cells, value);
   go_on<<<kLogs, 1>>>(logs, cells, value + 50);
+}
+
+// A stream that is created, stored, used by the next grid in it, and destroyed while it is busy.
+__global__ void in_created(int* log, cudaStream_t* stream, int value) {
+  cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
+  halves<<<1, 1, 0, *stream>>>(log, value, 2);
+  one_note<<<1, 1, 0, *stream>>>(log, value + 1);
+  halves<<<1, 1, 0, *stream>>>(log, value + 2, 1);
+  one_note<<<1, 1, 0, *stream>>>(log, value + 3);
+  cudaStreamDestroy(*stream);
+}
+
+__global__ void in_created_twice(int* log, cudaStream_t* stream, int value) {
+  in_created<<<1, 1>>>(log, stream, value);
+  in_created<<<1, 1>>>(log, stream, value + 10);
 }
 
 // Many blocks that launch: more than there is room for at a time.
@@ -151,6 +170,9 @@ int main() {
   for (int i = 0; i < kWidth; ++i) a[i] = i * 7 % 1000;
   std::vector<int> gathered(kCells), other_log(kLog), more_logs(kLog * kLogs), of_leaf(kLeaves);
   gpu::Buffer<int> of_a(a), of_b(kWidth), of_log(kLog), of_logs(kLog * kLogs), of_cells(2);
+  std::vector<int> created_log(kLog);
+  gpu::Buffer<int> of_created_log(kLog);
+  gpu::Buffer<cudaStream_t> of_stream(1);
   gpu::Buffer<int> of_gathered(kCells), of_other_log(kLog), of_more_logs(kLog * kLogs), of_waiting(8 * kLogs),
       of_leaves(kLeaves);
   for (int round = 0; round < kRounds; ++round) {
@@ -161,6 +183,7 @@ int main() {
     gather_twice<<<1, 1>>>(of_other_log.data(), of_gathered.data(), round);
     go_on_twice<<<1, 1>>>(of_more_logs.data(), of_waiting.data(), round);
     leaves<<<1, 1>>>(of_leaves.data(), round);
+    in_created_twice<<<1, 1>>>(of_created_log.data(), of_stream.data(), round);
   }
   gpu::wait("rounds");
   for (int round = 0; round < kRounds; ++round) {
@@ -187,6 +210,12 @@ int main() {
         for (int i = 0; i < 4; ++i) note(more_logs.data() + kLog * block, value + i);
       }
     }
+    for (const int value : {round, round + 10}) {
+      expect_halves(created_log.data(), value, 2);
+      note(created_log.data(), value + 1);
+      expect_halves(created_log.data(), value + 2, 1);
+      note(created_log.data(), value + 3);
+    }
     for (const int more : {0, 7}) {
       for (int block = 0; block < (more == 0 ? kLeaves : kLeaves / 2); ++block) {
         expect_fill(of_leaf[block], round + more);
@@ -199,6 +228,7 @@ int main() {
   report.expect_equal("log", of_log.to_host(), log);
   report.expect_equal("other log", of_other_log.to_host(), other_log);
   report.expect_equal("logs of blocks that go on", of_more_logs.to_host(), more_logs);
+  report.expect_equal("log of created streams", of_created_log.to_host(), created_log);
   report.expect_equal("leaves", of_leaves.to_host(), of_leaf);
   return report.finish();
 }
