@@ -174,6 +174,8 @@ const std::vector<Form>& forms() {
        {"executed_steps", "executed_ends", "executed_sums", "executed_streams"}},
       {"with the executor: blocks that differ in recursion", {"executed_sizes", "executed_halved_blocks"}},
       {"with the executor: wide grids in the order of a stream", {"executed_wide"}},
+      {"with the executor: graphs of launches, streams that are created and handed on",
+       {"graph_of_streams", "graph_of_tails", "graph_of_blocks"}},
       {"fire-and-forget stream", {"fire_and_forget"}},
       {"per-thread stream", {"per_thread"}},
       {"a stream that the thread creates",

@@ -2,7 +2,7 @@
 // the CPU reference.
 //
 //   klap_case --list
-//   klap_case NAME... | --file CASE.json...   [--seeds A..B]
+//   klap_case NAME... | --file CASE.json... | --graphs A..B   [--seeds A..B]
 //
 // One line of JSON per run: case, seed, result (equal, different, failed), detail. Exit codes: 0 all equal,
 // 1 something is not, 2 wrong usage, 77 no driver or no device. An emulated driver starts anew for each seed;
@@ -15,6 +15,7 @@
 
 #include "case_file.h"
 #include "device.h"
+#include "graphs/random_graph.h"
 #include "own_settings.h"
 #include "support/error.h"
 
@@ -34,7 +35,8 @@ Seeds parse_seeds(const std::string& text) {
   return seeds;
 }
 
-std::vector<Case> chosen(const std::vector<std::string>& names, const std::vector<std::string>& files) {
+std::vector<Case> chosen(const std::vector<std::string>& names, const std::vector<std::string>& files,
+                         const std::string& graphs) {
   std::vector<Case> cases;
   for (const std::string& name : names) {
     const Case* found = find_case(name);
@@ -42,6 +44,10 @@ std::vector<Case> chosen(const std::vector<std::string>& names, const std::vecto
     cases.push_back(*found);
   }
   for (const std::string& file : files) cases.push_back(read_case(file));
+  if (graphs.empty()) return cases;
+  const Seeds of_graphs = parse_seeds(graphs);
+  for (uint64_t seed = of_graphs.first; seed <= of_graphs.last; ++seed)
+    cases.push_back(graphs::random_graph(seed));
   return cases;
 }
 
@@ -85,10 +91,11 @@ int main_or_throw(int argc, char** argv) {
   CLI::App app("Runs differential test cases");
   bool list = false;
   std::vector<std::string> names, files;
-  std::string seeds = "1";
+  std::string seeds = "1", graphs;
   app.add_flag("--list", list, "The cases by name, and what each would find");
   app.add_option("NAME", names, "Cases by name");
   app.add_option("--file", files, "Cases from files");
+  app.add_option("--graphs", graphs, "A..B: random graphs of launches (graphs/random_graph.h)");
   app.add_option("--seeds", seeds, "A..B, or one seed");
   try {
     app.parse(argc, argv);
@@ -99,7 +106,7 @@ int main_or_throw(int argc, char** argv) {
     for (const Case& c : all_cases()) std::printf("%s: %s\n", c.name.c_str(), c.about.c_str());
     return 0;
   }
-  const std::vector<Case> cases = chosen(names, files);
+  const std::vector<Case> cases = chosen(names, files, graphs);
   if (cases.empty()) throw Error(ErrorCode::Config, "no case is named");
   begin_with_settings_of(cases, argv);
   return run_all(cases, parse_seeds(seeds));
