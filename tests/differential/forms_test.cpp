@@ -175,7 +175,7 @@ const std::vector<Form>& forms() {
       {"with the executor: blocks that differ in recursion", {"executed_sizes", "executed_halved_blocks"}},
       {"with the executor: wide grids in the order of a stream", {"executed_wide"}},
       {"with the executor: graphs of launches, streams that are created and handed on",
-       {"graph_of_streams", "graph_of_tails", "graph_of_blocks"}},
+       {"graph_of_streams", "graph_of_tails", "graph_of_blocks", "graph_of_counts"}},
       {"fire-and-forget stream", {"fire_and_forget"}},
       {"per-thread stream", {"per_thread"}},
       {"a stream that the thread creates",

@@ -156,7 +156,8 @@ static __device__ __forceinline__ bool append_privately(const Place& place, unsi
   return is_first;
 }
 
-// Appends a grid behind the one before it in its stream. True if that one is complete.
+// Appends a grid behind the one before it in its stream. True if that one is complete. It may not have been
+// counted yet, so that its parent waits for it beside the stream that goes on with this grid.
 static __device__ __forceinline__ bool append(const Place& place, unsigned int before,
                                               unsigned long long item) {
   if (before == 0) return true;
@@ -165,6 +166,7 @@ static __device__ __forceinline__ bool append(const Place& place, unsigned int b
     return false;
   }
   if (exchange_behind(place.at(before), item) != KLAP_GRID_COMPLETE) return false;
+  atomicAdd(&place.block->others, 1u);
   give_back(place.queue, place.arrays.records, before);
   return true;
 }

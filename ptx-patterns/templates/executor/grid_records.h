@@ -84,8 +84,8 @@ struct KlapGridBlock {
   // The first launch into that stream, if the block may still hold its item. As long as it does, no other
   // block knows of the stream.
   unsigned int first;
-  unsigned int children;               // launches by this item that its grid waits for
-  unsigned int others;                 // those among them into other streams
+  unsigned int children;  // launches by this item that its grid waits for
+  unsigned int others;    // more than 0 if some of them are not `first` or behind it in its stream
   unsigned int first_tail, last_tail;  // if the grid has one block: its tail launches
   unsigned int completes, kind;        // of the grid, as in its record
   int free;                            // of the records below; less than 0 if more were asked for

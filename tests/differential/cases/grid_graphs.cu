@@ -88,5 +88,9 @@ void fill(klap::differential::Builder& c, uint64_t seed) {
 KLAP_CASE(graph_of_streams, "a graph of launches does not run in the order of its streams") { fill(c, 6); }
 KLAP_CASE(graph_of_tails, "a graph of launches does not run in the order of its streams") { fill(c, 4); }
 KLAP_CASE(graph_of_blocks, "a graph of launches does not run in the order of its streams") { fill(c, 7); }
+// A grid was complete, and not yet counted, when the next one in its stream began in another block.
+KLAP_CASE(graph_of_counts, "a parent does not wait for a child that is complete and not counted") {
+  fill(c, 2175);
+}
 
 #endif
