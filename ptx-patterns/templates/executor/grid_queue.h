@@ -11,12 +11,6 @@ static __device__ __forceinline__ KlapGridRecord* grid_at(unsigned char* records
   return reinterpret_cast<KlapGridRecord*>(records + KLAP_WORK_ITEM_OFFSET(link));
 }
 
-static __device__ __forceinline__ void release() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
-
-static __device__ __forceinline__ void store_relaxed(unsigned long long* address, unsigned long long value) {
-  asm volatile("st.relaxed.gpu.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
-}
-
 // Numbers of items go round in a number of places that is a power of two.
 static __device__ __forceinline__ KlapGridArrays arrays_of(const KlapWorkQueue* queue) {
   return {queue->items, queue->records, 1u << (31 - __clz(queue->item_capacity))};
@@ -101,25 +95,6 @@ static __device__ __forceinline__ unsigned int* first_tail_of(KlapWorkQueue* que
 static __device__ __forceinline__ unsigned int* last_tail_of(KlapWorkQueue* queue, unsigned char* records,
                                                              unsigned int link) {
   return link == 0 ? &queue->root_last_tail : &grid_at(records, link)->last_tail;
-}
-
-// Exchanges a word of the block's shared memory. One thread of the block sees the writes of the other.
-static __device__ __forceinline__ unsigned int exchange_in_block(unsigned int* word, unsigned int value) {
-  unsigned int before;
-  asm volatile("atom.acq_rel.cta.shared.exch.b32 %0, [%1], %2;"
-               : "=r"(before)
-               : "l"(__cvta_generic_to_shared(word)), "r"(value)
-               : "memory");
-  return before;
-}
-static __device__ __forceinline__ unsigned long long exchange_in_block(unsigned long long* word,
-                                                                       unsigned long long value) {
-  unsigned long long before;
-  asm volatile("atom.acq_rel.cta.shared.exch.b64 %0, [%1], %2;"
-               : "=l"(before)
-               : "l"(__cvta_generic_to_shared(word)), "l"(value)
-               : "memory");
-  return before;
 }
 
 #endif

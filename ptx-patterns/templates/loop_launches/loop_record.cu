@@ -145,16 +145,6 @@ extern "C" __device__ KlapLoopRoom __klap_loop_reserve(KlapWorkQueue* queue, uns
 #endif
 }
 
-// The order is that of the whole block: one thread sees the writes of the other.
-static __device__ __forceinline__ unsigned int exchange(unsigned int* word, unsigned int value) {
-  unsigned int before;
-  asm volatile("atom.acq_rel.cta.shared.exch.b32 %0, [%1], %2;"
-               : "=r"(before)
-               : "l"(__cvta_generic_to_shared(word)), "r"(value)
-               : "memory");
-  return before;
-}
-
 // The record before `link` among all that its block launches. Its neighbours in the warp that launch in this
 // very instruction come before and behind it.
 static __device__ __forceinline__ unsigned int append_to_block(KlapWorkQueue* queue,
@@ -171,7 +161,7 @@ static __device__ __forceinline__ unsigned int append_to_block(KlapWorkQueue* qu
   record_of_link(queue, link)->behind = higher != 0 ? next : KLAP_LINK_NONE;
   unsigned int before = KLAP_LINK_NONE;
   if (lane == highest) {
-    before = exchange(last_of_block, link);
+    before = exchange_in_block(last_of_block, link);
     if (before != KLAP_LINK_NONE) record_of_link(queue, before)->behind = first;
   }
   before = __shfl_sync(mask, before, highest);

@@ -6,31 +6,8 @@
 #ifndef KLAP_TURNS_H
 #define KLAP_TURNS_H
 
+#include "common/memory_order.h"
 #include "worklist/work_queue.h"
-
-static __device__ __forceinline__ unsigned int load_relaxed(const unsigned int* address) {
-  unsigned int value;
-  asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
-  return value;
-}
-
-static __device__ __forceinline__ unsigned long long load_relaxed(const unsigned long long* address) {
-  unsigned long long value;
-  asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
-  return value;
-}
-
-// Behind a relaxed load or atomic that found a word changed, acquires all that was written before that change
-// was released. A fence would do the same, and would also wait until this thread's own writes are done.
-static __device__ __forceinline__ void acquire(const unsigned long long* word) {
-  [[maybe_unused]] unsigned long long value;
-  asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
-}
-
-static __device__ __forceinline__ void acquire(const unsigned int* word) {
-  [[maybe_unused]] unsigned int value;
-  asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
-}
 
 // Nothing orders a plain store behind the relaxed one that made the item ready.
 static __device__ __forceinline__ void clear(unsigned long long* item) {

@@ -11,12 +11,9 @@
 // of the parent's blocks launch apart; KLAP_RECURSIVE if the consumer is that of worklist.cu, and its work is
 // counted; KLAP_ORDERED if launches keep an order (loop_record.cu). `kernel` is the child's number in the
 // consumer.
+#include "common/memory_order.h"
 #include "common/warp.h"
 #include "worklist/work_queue_group.h"
-
-static __device__ __forceinline__ void store_relaxed(unsigned long long* address, unsigned long long value) {
-  asm volatile("st.relaxed.gpu.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
-}
 
 static __device__ __forceinline__ unsigned int worklist_items(unsigned long long blocks) {
   return blocks < KLAP_WORK_PARTS ? static_cast<unsigned int>(blocks) : KLAP_WORK_PARTS;
@@ -48,12 +45,6 @@ static __device__ __forceinline__ unsigned long long reserve(KlapWorkQueue* queu
 }
 
 #else
-
-static __device__ __forceinline__ unsigned long long load_relaxed(const unsigned long long* address) {
-  unsigned long long value;
-  asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
-  return value;
-}
 
 // Adds to both halves unless one is used up, in which case it says so without adding.
 static __device__ __forceinline__ unsigned long long reserve(KlapWorkQueue* queue, const Capacity& capacity,
@@ -113,8 +104,6 @@ extern "C" __device__ unsigned long long __klap_reserve(KlapWorkQueue* queue, un
   *reinterpret_cast<uint4*>(at) = make_uint4(grid_x, grid_y, grid_z, item);
   return reinterpret_cast<unsigned long long>(at + KLAP_ARGS_OFFSET);
 }
-
-static __device__ __forceinline__ void release() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
 
 // The data for publishing a child: the word of its first item, the address for it, and the number of items.
 struct Publication {
