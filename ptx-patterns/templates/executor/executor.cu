@@ -141,8 +141,8 @@ static __device__ __forceinline__ bool count_off(KlapWorkQueue* queue, const Kla
 // A grid is complete, and all that may ever stand behind it in its stream is there. Returns the item behind
 // it. If there is none, says whether its parent is done with its children.
 //
-// What runs one after another in a stream is passed on from block to block. So only the last one has to
-// release its writes when it is counted: with them it releases those of all before it.
+// Grids that run one after another are passed on from block to block. So only the last one has to release its
+// writes when it is counted: with them it releases those of all before it.
 static __device__ __forceinline__ unsigned long long complete_in_final_stream(KlapWorkQueue* queue,
                                                                               KlapGridBlock& own,
                                                                               unsigned int link,

@@ -26,13 +26,6 @@ using analysis::Site;
 
 namespace {
 
-std::array<uint32_t, 3> executed_block(const GroupKernel& kernel) {
-  std::array<uint32_t, 3> block{};
-  std::ranges::transform(kernel.block, block.begin(),
-                         [](const auto& extent) { return extent.value_or(transform::kInheritedExtent); });
-  return block;
-}
-
 // The kernels that the launches of `from` name, with the limit of their blocks.
 std::vector<transform::LaunchTarget> launch_targets_of(const PlannedSite& site,
                                                        const analysis::FunctionFacts& from) {
@@ -101,8 +94,7 @@ class Executor final : public CommonQueue {
   }
 
   [[nodiscard]] std::string block_text(const PlannedSite& site) const override {
-    const GroupKernel& kernel =
-        site.recursive_group->kernels[site.recursive_group->number_of(site.child->name)];
+    const GroupKernel& kernel = kernel_of(site);
     if (!kernel.has_constant_block())
       return fmt::format("block from the record, of at most {} threads", kernel.most_threads);
     const auto [x, y, z] = kernel.judged_block();
@@ -117,7 +109,7 @@ class Executor final : public CommonQueue {
   }
 
   [[nodiscard]] uint32_t shared_bytes(const PlannedSite& site) const override {
-    return site.recursive_group->kernels[site.recursive_group->number_of(site.child->name)].shared_bytes;
+    return kernel_of(site).shared_bytes;
   }
 
   [[nodiscard]] std::vector<std::string> notes(const PlannedSite& site) const override {
@@ -182,7 +174,7 @@ transform::ConsumerShape executor_shape(const std::vector<PlannedSite>& sites, c
   for (const GroupKernel& kernel : group.kernels) {
     const transform::ConsumerShape own =
         transform::consumer_shape(module, kernel.facts->function, kernel.judged_block(), is_1d, false, true);
-    transform::ConsumerBody body{executed_block(kernel), own.layout, own.may_exit};
+    transform::ConsumerBody body{body_block(kernel), own.layout, own.may_exit};
     body.launches = !kernel.facts->sites.empty();
     if (!kernel.has_constant_block()) body.most_threads = kernel.most_threads;
     bodies.push_back(body);
@@ -190,7 +182,7 @@ transform::ConsumerShape executor_shape(const std::vector<PlannedSite>& sites, c
     words = std::max(words, kernel.facts->values().liveness.maximum().pressure.words);
     shares = shares || analysis::most_static_shared_bytes(module, kernel.facts->function) != 0;
   }
-  const GroupKernel& child = group.kernels[group.number_of(site.child->name)];
+  const GroupKernel& child = kernel_of(site);
   transform::ConsumerShape shape =
       transform::consumer_shape(module, *site.child, child.judged_block(), is_1d, false, true);
   shape.is_executed = true;

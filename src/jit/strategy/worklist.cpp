@@ -33,17 +33,6 @@ void take_several(transform::ConsumerShape& shape, bool apart) {
   shape.apart = apart && shape.threads() > kWarp && shape.threads() % kWarp == 0;
 }
 
-std::array<uint32_t, 3> body_block(const analysis::GroupKernel& kernel) {
-  std::array<uint32_t, 3> block{};
-  std::ranges::transform(kernel.block, block.begin(),
-                         [](const auto& extent) { return extent.value_or(transform::kInheritedExtent); });
-  return block;
-}
-
-const analysis::GroupKernel& kernel_of(const PlannedSite& site) {
-  return site.recursive_group->kernels[site.recursive_group->number_of(site.child->name)];
-}
-
 // The kernels that the consumer runs beside the site's own child.
 std::vector<ChildKernel> other_kernels(const PlannedSite& site) {
   std::vector<ChildKernel> others;
@@ -206,6 +195,17 @@ class Worklist final : public CommonQueue {
 const Strategy& worklist_strategy() {
   static const auto& strategy = *new Worklist;  // never destroyed: programs load code until they end
   return strategy;
+}
+
+std::array<uint32_t, 3> body_block(const analysis::GroupKernel& kernel) {
+  std::array<uint32_t, 3> block{};
+  std::ranges::transform(kernel.block, block.begin(),
+                         [](const auto& extent) { return extent.value_or(transform::kInheritedExtent); });
+  return block;
+}
+
+const analysis::GroupKernel& kernel_of(const PlannedSite& site) {
+  return site.recursive_group->kernels[site.recursive_group->number_of(site.child->name)];
 }
 
 analysis::RecursiveGroupVerdict judge_worklist(const Plan& plan, const std::vector<PlannedSite>& sites) {

@@ -6,7 +6,6 @@
 #include <array>
 #include <utility>
 
-#include "analysis/launches/wrappers.h"
 #include "transform/aggregate/last_error.h"
 #include "transform/aggregate/private_streams.h"
 #include "transform/text/parts.h"
@@ -28,7 +27,7 @@ constexpr uint32_t kNoRoomError = 69;  // cudaErrorLaunchPendingCountExceeded
 
 }  // namespace
 
-// Where the kernel's text stands: the names of its registers, and the operands of the template's functions.
+// A place for the kernel's text has its own names of registers and operands of the template's functions.
 struct ExecutorSites::Place {
   std::string body_prefix, self, block;
   bool in_executor = false;
