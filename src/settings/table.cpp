@@ -295,7 +295,7 @@ constexpr std::array kTable{
     Setting{Kind::Optimisation, "", "batch_items", kBothSections, SettingType::Choice, kSwitch, "on",
             "The blocks of a persistent consumer take several work items at a time where more are waiting "
             "than there are blocks."},
-    Setting{Kind::Optimisation, "", "executor", kBothSections, SettingType::Choice, kSwitch, "off",
+    Setting{Kind::Optimisation, "", "executor", kBothSections, SettingType::Choice, kSwitch, "on",
             "Launches that would be left because of their order, or because blocks differ in recursion, are "
             "run by the executor, which keeps the order of all streams."},
     Setting{Kind::Optimisation, "", "batch_links", kBothSections, SettingType::Choice, kSwitch, "on",

@@ -75,7 +75,7 @@ struct Site {
   std::string left;  // the reason why it stays as it is; empty: it is rewritten
   // Where it is left with another reason under launcher "device"; empty: the same.
   std::string left_on_device;
-  // Where it is left under launcher "host" only; empty: it is not.
+  // Where it is left under launcher "host" only; empty: it is not; "rewritten": where `left` holds elsewhere.
   std::string left_on_host;
   // At granularity warp: "rewritten", the reason, or "some" of several sites, where that differs from `left`.
   std::string by_warp = {};
@@ -177,6 +177,8 @@ class Builder {
   }
   // The reason why the last named parent, which is left, is left under launcher "device".
   void otherwise_on_device(const std::string& reason) { case_.sites.back().left_on_device = reason; }
+  // The last named parent, which is left otherwise, is executed where the executor can be had.
+  void executed() { case_.sites.back().left_on_host = "rewritten"; }
   // The verdict on the last named parent's sites at granularity warp: "rewritten", the reason, or "some".
   void by_warp(const std::string& verdict) { case_.sites.back().by_warp = verdict; }
   // The reason why the last named parent is left where groups of its blocks launch apart.

@@ -135,7 +135,7 @@ std::string expected_verdict(const Site& site, const Configuration& configuratio
                              : configuration.launcher == "device" ? site.left_on_device
                                                                   : site.left_on_host;
   const std::string& reason = there.empty() ? site.left : there;
-  return reason.empty() ? "rewritten" : "left: " + reason;
+  return reason.empty() || reason == "rewritten" ? "rewritten" : "left: " + reason;
 }
 
 std::string Report::problem(const Work& work) const {

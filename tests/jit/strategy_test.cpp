@@ -46,11 +46,11 @@ TEST(Strategies, SuitWhatTheKernelDoes) {
   EXPECT_EQ("worklist", strategies("rewritten-recursion", relaxed));
   EXPECT_EQ("loop-launches", strategies("rewritten-site-in-loop", grid));
   EXPECT_EQ("loop-launches", strategies("rewritten-order-kept-argument", grid));
-  GivenValues with_executor = grid;
-  with_executor.emplace("executor", "on");
-  EXPECT_EQ("", strategies("left-recursion-stream-twice", grid));
-  EXPECT_EQ("executor", strategies("left-recursion-stream-twice", with_executor));
-  EXPECT_EQ("worklist", strategies("rewritten-mutual-recursion", with_executor));
+  GivenValues without_executor = grid;
+  without_executor.emplace("executor", "off");
+  EXPECT_EQ("", strategies("left-recursion-stream-twice", without_executor));
+  EXPECT_EQ("executor", strategies("left-recursion-stream-twice", grid));
+  EXPECT_EQ("worklist", strategies("rewritten-mutual-recursion", grid));
   EXPECT_EQ("promotion", strategies("rewritten-chain-carried", {{"promotion", "auto"}}));
 }
 

@@ -23,7 +23,8 @@ class ProcessEffects : public Effects {
     EXPECT_EQ(run().err, "");
     EXPECT_THAT(run({"KLAP_LOG=info"}).err,
                 HasSubstr("parent(int*, int) launches child(int*, int): aggregated at grid"));
-    EXPECT_THAT(run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid"}).err, HasSubstr("left: block-not-constant"));
+    EXPECT_THAT(run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid"}).err,
+                HasSubstr("left: dynamic-shared-memory"));
   }
   void log_file() {
     const std::vector<std::string> settings{"KLAP_LOG=info", "KLAP_LOG_FILE=" + path("log-%p.txt")};
@@ -32,7 +33,7 @@ class ProcessEffects : public Effects {
     const size_t once = cli_test::read(path("log.txt")).size();
     run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid", "KLAP_LOG_FILE=" + path("log.txt")});
     EXPECT_GE(cli_test::read(path("log.txt")).size(), 2 * once - 20) << "appended";
-    EXPECT_THAT(cli_test::read(path("log.txt")), HasSubstr("left: block-not-constant"));
+    EXPECT_THAT(cli_test::read(path("log.txt")), HasSubstr("left: dynamic-shared-memory"));
     size_t with_process = 0;
     for (const auto& entry : std::filesystem::directory_iterator(path(""))) {
       const std::string name = entry.path().filename();
@@ -76,7 +77,7 @@ class ProcessEffects : public Effects {
     EXPECT_EQ(run({"KLAP_STATS="}).stats, nullptr);
     const Outcome outcome = run({"KLAP_GRANULARITY=grid"});
     EXPECT_EQ(outcome.stats["launches"]["redirected"]["_Z6parentPii"], 1);
-    EXPECT_EQ(outcome.stats["sites"]["left"]["block-not-constant"], 1);
+    EXPECT_EQ(outcome.stats["sites"]["left"]["dynamic-shared-memory"], 1);
   }
   void linker() {
     EXPECT_EQ(run({"KLAP_LINKER=nvjitlink", "KLAP_GRANULARITY=grid"}).stats["modules"][0]["how"],
@@ -149,7 +150,7 @@ TEST_F(LogFile, ThatCannotBeOpenedIsOneWarning) {
                              ": cannot append: No such file or directory\n");
   EXPECT_TRUE(outcome.redirected());
   EXPECT_THAT(run({"KLAP_LOG=info", "KLAP_GRANULARITY=grid", "KLAP_LOG_FILE=" + path("absent/log.txt")}).err,
-              HasSubstr("left: block-not-constant"));
+              HasSubstr("left: dynamic-shared-memory"));
 }
 
 TEST_F(LogFile, ThatFillsUpIsOneWarning) {
@@ -157,7 +158,7 @@ TEST_F(LogFile, ThatFillsUpIsOneWarning) {
   EXPECT_THAT(outcome.err,
               testing::StartsWith("klap: warning: /dev/full: cannot write the log: No space left"));
   EXPECT_EQ(outcome.err.find("cannot write the log", 60), std::string::npos) << "once";
-  EXPECT_THAT(outcome.err, HasSubstr("left: block-not-constant")) << "no line is lost";
+  EXPECT_THAT(outcome.err, HasSubstr("left: dynamic-shared-memory")) << "no line is lost";
   EXPECT_TRUE(outcome.redirected());
 }
 

@@ -49,8 +49,15 @@ enum : unsigned int { kKernels = KLAP_KERNELS };
 
 // Blocks that wait look again after a pause in nanoseconds, which grows with the time that they have waited.
 // A look takes 500 more. So an item is found late by a fiftieth of that time, and blocks that wait long leave
-// the multiprocessor to others. At the common end of all they look only every few times.
-enum : unsigned int { kShortestPause = 32, kLongerPause = 8, kLongestPause = 1024, kLooksPerEnd = 4 };
+// the multiprocessor to others. At the common end of all they look only every few times, unless the pauses
+// are long by then.
+enum : unsigned int {
+  kShortestPause = 32,
+  kLongerPause = 8,
+  kLongestPause = 4096,
+  kLooksPerEnd = 4,
+  kPauseToLookForEnd = 256
+};
 
 // The item that a block has taken, as far as all its threads need to know it.
 struct Taken {
@@ -143,19 +150,16 @@ static __device__ __forceinline__ bool count_off(KlapWorkQueue* queue, const Kla
 //
 // Grids that run one after another are passed on from block to block. So only the last one has to release its
 // writes when it is counted: with them it releases those of all before it.
-static __device__ __forceinline__ unsigned long long complete_in_final_stream(KlapWorkQueue* queue,
-                                                                              KlapGridBlock& own,
-                                                                              unsigned int link,
-                                                                              bool& is_parent_done) {
-  const KlapGridRecord* const record = grid_at(own.arrays.records, link);
-  const unsigned int kind = record->kind & (KLAP_GRID_IS_FINAL | KLAP_GRID_IS_ONLY), parent = record->parent;
-  const unsigned long long behind = record->behind;
+static __device__ __forceinline__ unsigned long long complete_in_final_stream(
+    KlapWorkQueue* queue, KlapGridBlock& own, unsigned int link, unsigned int parent, unsigned int kind,
+    bool& is_parent_done) {
+  const unsigned long long behind = grid_at(own.arrays.records, link)->behind;
   const bool is_counted = (kind & KLAP_GRID_IS_ONLY) == 0;
   keep_record(queue, own, link);
   is_parent_done = false;
   if (behind != 0 && behind != KLAP_GRID_NOTHING) {
     if (is_counted) atomicAdd(pending_of(queue, own.arrays.records, parent), 0ull - 1);
-    return behind | KLAP_GRID_FLAGS(kind);
+    return behind | KLAP_GRID_FLAGS(kind & (KLAP_GRID_IS_FINAL | KLAP_GRID_IS_ONLY));
   }
   is_parent_done = true;
   if (is_counted) {
@@ -166,12 +170,9 @@ static __device__ __forceinline__ unsigned long long complete_in_final_stream(Kl
 }
 
 // Completes a grid while launches may still come into its stream, likewise.
-static __device__ __forceinline__ unsigned long long complete_in_open_stream(KlapWorkQueue* queue,
-                                                                             KlapGridBlock& own,
-                                                                             unsigned int link,
-                                                                             bool& is_parent_done) {
+static __device__ __forceinline__ unsigned long long complete_in_open_stream(
+    KlapWorkQueue* queue, KlapGridBlock& own, unsigned int link, unsigned int parent, bool& is_parent_done) {
   KlapGridRecord* const record = grid_at(own.arrays.records, link);
-  const unsigned int parent = record->parent;
   release();
   const unsigned long long behind = atomicExch(&record->behind, KLAP_GRID_COMPLETE);
   is_parent_done = count_off(queue, own, parent, 0ull - 1);
@@ -181,11 +182,13 @@ static __device__ __forceinline__ unsigned long long complete_in_open_stream(Kla
   return behind != KLAP_GRID_NOTHING ? behind : 0;  // if there is one, the parent waits for it as well
 }
 
-// Called when a grid's blocks, and all grids that it launched, are done; `tail` is its first tail launch.
-// Returns the item that may begin now, 0 if there is none.
+// Called when the blocks of the grid that this block has run, and all grids that it launched, are done;
+// `tail` is its first tail launch. Returns the item that may begin now, 0 if there is none. What a record
+// says of the grid itself is known already. To read it again would take as long as a small grid.
 static __device__ __forceinline__ unsigned long long complete(KlapWorkQueue* queue, KlapGridBlock& own,
-                                                              unsigned int link, unsigned int tail,
-                                                              unsigned int completes) {
+                                                              unsigned int link, unsigned int tail) {
+  unsigned int completes = own.completes, parent = own.parent, kind = own.kind;
+  bool is_known = true;
 #pragma unroll 1
   for (;;) {
     if (tail != 0) return start_tail(queue, own, link, completes, tail);
@@ -194,18 +197,23 @@ static __device__ __forceinline__ unsigned long long complete(KlapWorkQueue* que
       asm volatile("st.relaxed.gpu.u32 [%0], %1;" : : "l"(&queue->done), "r"(1u) : "memory");
       return 0;
     }
-    const KlapGridRecord* const record = grid_at(own.arrays.records, completes);
-    const unsigned int parent = record->parent, kind = record->kind;
+    if (!is_known || link != completes) {
+      const KlapGridRecord* const record = grid_at(own.arrays.records, completes);
+      parent = record->parent;
+      kind = record->kind;
+    }
+    is_known = false;
     if ((kind & KLAP_GRID_IS_TAIL) != 0) {
-      const unsigned int next = record->next;
+      const unsigned int next = grid_at(own.arrays.records, completes)->next;
       keep_record(queue, own, completes);
       return start_tail(queue, own, parent, parent == 0 ? 0 : grid_at(own.arrays.records, parent)->completes,
                         next);
     }
     bool is_parent_done;
-    const unsigned long long behind = (kind & KLAP_GRID_IS_FINAL) != 0
-                                          ? complete_in_final_stream(queue, own, completes, is_parent_done)
-                                          : complete_in_open_stream(queue, own, completes, is_parent_done);
+    const unsigned long long behind =
+        (kind & KLAP_GRID_IS_FINAL) != 0
+            ? complete_in_final_stream(queue, own, completes, parent, kind, is_parent_done)
+            : complete_in_open_stream(queue, own, completes, parent, is_parent_done);
     if (behind != 0 || !is_parent_done) return behind;
     link = parent;
     tail = *first_tail_of(queue, own.arrays.records, link);
@@ -226,7 +234,7 @@ static __device__ __forceinline__ unsigned long long finish(KlapWorkQueue* queue
   own.first_tail = 0;
   own.last_tail = 0;
   // A grid of one block that launched nothing waits for nothing, and nobody else knows of it.
-  if (is_one && children == 0) return complete(queue, own, link, tail, own.completes);
+  if (is_one && children == 0) return complete(queue, own, link, tail);
   if (tail != 0) record->first_tail = tail;
   if (is_one && holds_stream && others == 0) {
     own.held |= KLAP_GRID_FLAGS(KLAP_GRID_IS_ONLY);
@@ -234,8 +242,8 @@ static __device__ __forceinline__ unsigned long long finish(KlapWorkQueue* queue
   }
   release();
   if (!count_off(queue, own, link, children - KLAP_GRID_PENDING_ITEM)) return 0;
-  if (!is_one) tail = record->first_tail;
-  return complete(queue, own, link, tail, own.completes);
+  if (!is_one && launches(item)) tail = record->first_tail;
+  return complete(queue, own, link, tail);
 }
 
 // Waits for an item that no block has yet; 0 if there will be no more. The block with the first number counts
@@ -243,14 +251,16 @@ static __device__ __forceinline__ unsigned long long finish(KlapWorkQueue* queue
 static __device__ __forceinline__ unsigned long long take(KlapWorkQueue* queue, KlapGridBlock& own) {
   const unsigned long long number = atomicAdd(&queue->turns, 1ull);
   if (number == 0 && count_off(queue, own, 0, KLAP_GRID_ROOT_DONE)) {
-    const unsigned long long item = complete(queue, own, 0, queue->root_first_tail, 0);
+    // This block has run nothing yet, so what `own` says of a grid is 0.
+    const unsigned long long item = complete(queue, own, 0, queue->root_first_tail);
     if (item != 0) publish_item(queue, own.arrays, item);
   }
   unsigned long long* const at = own.arrays.items + (number & (own.arrays.places - 1));
   unsigned int pause = kShortestPause;
 #pragma unroll 1
   for (unsigned int look = 1;; ++look) {
-    const unsigned int is_over = look % kLooksPerEnd == 0 ? load_relaxed(&queue->done) : 0;
+    const bool looks_for_end = look % kLooksPerEnd == 0 || pause >= kPauseToLookForEnd;
+    const unsigned int is_over = looks_for_end ? load_relaxed(&queue->done) : 0;
     const unsigned long long item = load_relaxed(at);
     if (item != 0) {
       acquire(at);
@@ -279,6 +289,7 @@ static __device__ __forceinline__ void next_item(KlapWorkQueue* queue, KlapGridB
   KlapGridRecord* const record = grid_at(own.arrays.records, static_cast<unsigned int>(next));
   taken.size = *reinterpret_cast<const uint4*>(record);
   own.completes = record->completes;
+  own.parent = record->parent;
   own.kind = KLAP_GRID_ITEM_KIND(next);
   // The block that completes the grid looks for the flags there.
   const bool is_begun = KLAP_GRID_ITEM_PART(next) != 0 || (own.kind & KLAP_GRID_TAKES_MORE) != 0;
@@ -308,11 +319,15 @@ static __device__ __forceinline__ unsigned int waiting_blocks(KlapWorkQueue* que
   return taken < ready ? 0 : static_cast<unsigned int>(taken - ready);
 }
 
-// So many atomics a grid needs, which is more than the blocks that run at once.
-static __device__ __forceinline__ unsigned long long size_of_share(unsigned long long blocks) {
-  constexpr unsigned int kMostShares = 4096, kLargestShare = 1u << 20;
-  const unsigned long long even = 1 + blocks / kMostShares;
-  return even < kLargestShare ? even : kLargestShare;
+// So many blocks this block takes at a time where those from `from` on are left. They get fewer towards the
+// end, so that all blocks are done at about the same time: at most an eighth of an even share each.
+static __device__ __forceinline__ unsigned int size_of_share(unsigned long long blocks,
+                                                             unsigned long long from) {
+  constexpr unsigned int kShareOfEven = 3, kLargestShare = 1u << 20;
+  const unsigned long long left = from < blocks ? blocks - from : 0;
+  const unsigned long long share = left >> (kShareOfEven + 32 - __clz(gridDim.x));
+  if (share == 0) return 1;
+  return share < kLargestShare ? static_cast<unsigned int>(share) : kLargestShare;
 }
 
 // Begins a grid: this block runs block 0, and each block that waits another one.
@@ -329,12 +344,24 @@ static __device__ __forceinline__ void first_share(KlapWorkQueue* queue, const K
   record->next_block = 1 + share.new_items;
 }
 
-// Takes the blocks from `ahead` on, and makes items for blocks that wait by now.
+// Blocks of a grid that the block has taken for later.
+struct Ahead {
+  unsigned long long first;
+  unsigned int size;  // 0: none
+};
+
+static __device__ __forceinline__ Ahead take_ahead(KlapGridRecord* record, unsigned long long blocks,
+                                                   unsigned long long from) {
+  const unsigned int size = size_of_share(blocks, from);
+  return {atomicAdd(&record->next_block, static_cast<unsigned long long>(size)), size};
+}
+
+// Runs the blocks that were taken next, and makes items for blocks that wait by now.
 static __device__ __forceinline__ void next_share(KlapWorkQueue* queue, const KlapGridBlock& own,
                                                   KlapGridRecord* record, unsigned long long blocks,
-                                                  unsigned long long ahead, Share& share) {
-  const unsigned long long size = size_of_share(blocks), left = ahead < blocks ? blocks - ahead : 0;
-  share.first = ahead;
+                                                  const Ahead& ahead, Share& share) {
+  const unsigned long long size = ahead.size, left = ahead.first < blocks ? blocks - ahead.first : 0;
+  share.first = ahead.first;
   share.count = static_cast<unsigned int>(left < size ? left : size);
   share.is_new = false;
   share.is_last = left <= size;
@@ -389,12 +416,12 @@ static __device__ __forceinline__ bool run_item(KlapWorkQueue* queue, KlapGridBl
   bool is_first = is_one_block(item);
   Linear linear = part == 0 ? 0 : part - 1;
   unsigned int count = 1;
-  unsigned long long ahead = 0;  // blocks that are taken for later, in the first thread
+  Ahead ahead = {0, 0};  // in the first thread
 #pragma unroll 1
   for (;;) {
     KlapGridRecord* const record = grid_at(own.arrays.records, static_cast<unsigned int>(item));
-    if (threadIdx.x == 0 && takes_more && is_begun && ahead == 0)
-      ahead = atomicAdd(&record->next_block, size_of_share(blocks));
+    if (threadIdx.x == 0 && takes_more && is_begun && ahead.size == 0)
+      ahead = take_ahead(record, blocks, linear);
     if (!is_given) {
       if (threadIdx.x == 0) {
         share.new_items = 0;
@@ -411,7 +438,7 @@ static __device__ __forceinline__ bool run_item(KlapWorkQueue* queue, KlapGridBl
       is_last = share.is_last;
       if (count == 0) return is_first;
       is_first = is_first || linear == 0;
-      if (threadIdx.x == 0 && !is_last) ahead = atomicAdd(&record->next_block, size_of_share(blocks));
+      if (threadIdx.x == 0 && !is_last) ahead = take_ahead(record, blocks, share.first + count);
     }
     is_given = false;
     is_begun = true;

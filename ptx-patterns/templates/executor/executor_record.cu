@@ -143,11 +143,16 @@ static __device__ __forceinline__ void hold(const Place& place, unsigned long lo
   publish_item(place.queue, place.arrays, before);
 }
 
+// Threads may look for the first launch of the block's stream while another one makes it.
+static __device__ __forceinline__ volatile unsigned int* first_of_block(const Place& place) {
+  return &place.block->first;
+}
+
 // Appends a grid to the block's NULL stream while the block holds the first one of it. It is taken out in the
 // meantime, so that no other thread makes it ready. False if the block does not hold it any more.
 static __device__ __forceinline__ bool append_privately(const Place& place, unsigned int before,
                                                         unsigned long long item) {
-  const unsigned int first = *static_cast<volatile unsigned int*>(&place.block->first);
+  const unsigned int first = *first_of_block(place);
   if (first == 0) return false;
   const unsigned long long held = exchange_in_block(&place.block->held, 0ull);
   const bool is_first = static_cast<unsigned int>(held) == first;
@@ -178,12 +183,12 @@ static __device__ __forceinline__ bool append_to_block(const Place& place, unsig
   const unsigned int higher = mask & ~((2u << lane) - 1u);
   const unsigned int lowest = static_cast<unsigned int>(__ffs(mask)) - 1u, highest = 31u - __clz(mask);
   const unsigned long long next = __shfl_sync(mask, item, higher != 0 ? __ffs(higher) - 1u : lane);
+  const unsigned int last = __shfl_sync(mask, static_cast<unsigned int>(item), highest);
   if (higher != 0) place.at(static_cast<unsigned int>(item))->behind = next;
   __syncwarp(mask);
-  unsigned int before = 0;
-  if (lane == highest) before = exchange_in_block(&place.block->last, static_cast<unsigned int>(item));
-  before = __shfl_sync(mask, before, highest);
   if (lane != lowest) return false;
+  // The lane that appends them acquires by this what the one before has written.
+  const unsigned int before = exchange_in_block(&place.block->last, last);
   if (before != 0 && !place.is_in_parent() && append_privately(place, before, item)) return false;
   return append(place, before, item);
 }
@@ -255,7 +260,7 @@ static __device__ __forceinline__ void start_now(const Place& place, unsigned lo
     publish_item(place.queue, place.arrays, item);
     return;
   }
-  if (stream == KLAP_STREAM_BLOCK) place.block->first = static_cast<unsigned int>(item);
+  if (stream == KLAP_STREAM_BLOCK) *first_of_block(place) = static_cast<unsigned int>(item);
   hold(place, item);
 }
 

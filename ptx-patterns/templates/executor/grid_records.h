@@ -86,9 +86,9 @@ struct KlapGridBlock {
   unsigned int first;
   unsigned int children;  // launches by this item that its grid waits for
   unsigned int others;    // more than 0 if some of them are not `first` or behind it in its stream
-  unsigned int first_tail, last_tail;  // if the grid has one block: its tail launches
-  unsigned int completes, kind;        // of the grid, as in its record
-  int free;                            // of the records below; less than 0 if more were asked for
+  unsigned int first_tail, last_tail;    // if the grid has one block: its tail launches
+  unsigned int completes, parent, kind;  // of the grid, as in its record
+  int free;                              // of the records below; less than 0 if more were asked for
   unsigned int free_records[KLAP_GRID_KEPT];
   unsigned long long held;  // an item that the block runs next
   KlapGridArrays arrays;

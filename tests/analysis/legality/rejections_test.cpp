@@ -70,7 +70,8 @@ class CaseReader {
     auto granularity = jit::Granularity::Grid;
     auto launcher = jit::Launcher::Host;
     auto ordering = jit::Ordering::Auto;
-    test::GivenValues values;
+    // The executor would take most of what is left here.
+    test::GivenValues values = {{"executor", "off"}};
     while (words >> word) {
       if (word == "device") launcher = jit::Launcher::Device;
       if (word == "auto") launcher = jit::Launcher::Auto;
@@ -280,7 +281,9 @@ TEST(Rejections, ToChildrenOfDifferentUnitsInALoop) {
   std::string other = child_text();
   for (size_t at = 0; (at = other.find("_Z5childPii", at)) != std::string::npos;)
     other.replace(at, 11, "_Z5otherPii");
-  const auto remarks = explain_module(two_units(text, other), {});
+  jit::Request request;
+  request.setting = test::given({{"granularity", "grid"}, {"executor", "off"}});
+  const auto remarks = explain_module(two_units(text, other), request);
   ASSERT_EQ(2u, remarks.size());
   for (const SiteRemark& remark : remarks)
     EXPECT_THAT(remark_text(remark), testing::HasSubstr(kLoopOfTwoUnits));

@@ -174,7 +174,6 @@ using klap::differential::Builder;
 std::vector<int> empty_log() { return std::vector<int>(400); }
 
 void executed(Builder& c, const char* parent, const char* on_device) {
-  c.setting("KLAP_OPTIMISE", "+executor");
   c.left_on_device(parent, on_device);
   c.by_warp(on_device);
 }

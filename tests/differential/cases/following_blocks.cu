@@ -179,6 +179,7 @@ KLAP_CASE(following_a_constant, "a block that follows a constant one is another"
 KLAP_CASE(following_in_order, "chains overlap that are not shown to be apart") {
   add_constant(c);
   c.left("descents", "order-kept");
+  c.executed();
   c.otherwise_on_device("child-launches");
   c.by_warp("child-launches");
 }
@@ -187,6 +188,7 @@ KLAP_CASE(following_two_blocks, "a child gets the block of one of its two launch
   const auto cells = c.buffer("cells", std::vector<int>(6), std::vector<int>{32, 32, 32, 32, 32, 96});
   c.launch("shrink", {3, 1, 1}, {96, 1, 1}, c.address(cells), 5);
   c.left("shrink", "child-launches");
+  c.executed();
   c.otherwise_on_device("child-launches");
   c.by_warp("some");
 }

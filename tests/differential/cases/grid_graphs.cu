@@ -78,7 +78,6 @@ namespace {
 
 void fill(klap::differential::Builder& c, uint64_t seed) {
   klap::differential::graphs::fill_case(c, seed);
-  c.setting("KLAP_OPTIMISE", "+executor");
   c.left_on_device("graph_node", "runtime-call");
   c.by_warp("some");
 }

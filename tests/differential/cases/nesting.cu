@@ -305,6 +305,7 @@ KLAP_CASE(nest_three_levels, "a child of the third level is lost, or gets anothe
 KLAP_CASE(nest_three_levels_in_order, "trees overlap that are not shown to be apart") {
   add_three_levels(c);
   c.left("trunk", "order-kept");
+  c.executed();
   c.otherwise_on_device("child-launches");
   c.by_warp("child-launches");
 }
@@ -382,12 +383,14 @@ KLAP_CASE(nest_launches_twice, "a thread's second launch does not wait for all t
   const auto cells = c.buffer("cells", std::vector<int>(after.size()), after);
   c.launch("lists", {1, 1, 1}, {6, 1, 1}, c.address(cells));
   c.left("lists", "child-launches");
+  c.executed();
 }
 
 KLAP_CASE(nest_branches_that_meet, "a launch does not wait for one that a barrier puts before it") {
   const auto cells = c.buffer("cells", std::vector<int>(9), std::vector<int>{8, 0, 1, 2, 3, 4, 5, 6, 7});
   c.launch("branches_that_meet", {1, 1, 1}, {64, 1, 1}, c.address(cells), 3, 0);
   c.left("branches_that_meet", "order-kept");
+  c.executed();
   c.otherwise_on_device("child-launches");
   c.by_warp("child-launches");
 }
@@ -397,6 +400,7 @@ KLAP_CASE(nest_two_update, "an update of one kernel is lost to another kernel's"
   const auto counts = c.buffer("counts", std::vector<int>(16), std::vector<int>(16, 4));
   c.launch("give_and_take", {1, 1, 1}, {32, 1, 1}, c.address(cells), c.address(counts));
   c.left("give_and_take", "order-kept");
+  c.executed();
   c.otherwise_on_device("child-launches");
   c.by_warp("some");
 }

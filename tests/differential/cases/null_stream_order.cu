@@ -65,6 +65,7 @@ void in_order(klap::differential::Builder& c, const char* parent, const char* re
     c.rewritten(parent);
   } else {
     c.left(parent, reason);
+    c.executed();
   }
   c.by_warp(by_warp);
 }

@@ -220,11 +220,13 @@ KLAP_CASE(own_stream_shared, "launches of a block into one stream overlap") {
   const auto sums = c.buffer("sums", std::vector<int>(2), std::vector<int>(2, 63 * 64 / 2));
   c.launch("shared_stream_parent", {2, 1, 1}, {64, 1, 1}, c.address(sums));
   c.left("shared_stream_parent", "runtime-call");
+  c.executed();
   c.by_warp("stream-unsupported");
 }
 KLAP_CASE(own_streams_of_some, "a launch into a stream that only some threads created is lost") {
   cells_of(c, "some_streams_parent", kThreads, [](int t) { return t + 8; });
   c.left("some_streams_parent", "runtime-call");
+  c.executed();
   c.by_warp("stream-unsupported");
 }
 KLAP_CASE(own_streams_event, "an event does not order two streams") {
@@ -273,6 +275,7 @@ KLAP_CASE(recursion_twice_in_own_stream, "two launches of a child into one creat
   const auto cells = c.buffer("cells", std::vector<int>(kCells, 1), after);
   c.launch("two_after_another", {1, 1, 1}, {1, 1, 1}, c.address(cells), 0, kCells, 2);
   c.left("two_after_another", "several-sites");
+  c.executed();
   c.otherwise_on_device("child-launches");
   c.by_warp("stream-unsupported");
 }

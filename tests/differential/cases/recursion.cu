@@ -141,6 +141,7 @@ KLAP_CASE(nested, "a child's child is lost, or not waited for") {
 KLAP_CASE(nested_in_order, "a child's child overlaps with what another thread launched before") {
   add_nested(c);
   c.left("nested_parent", "order-kept");
+  c.executed();
   c.otherwise_on_device("child-launches");
   c.by_warp("child-launches");
 }
@@ -172,6 +173,7 @@ KLAP_CASE(recursive_tree, "a branch of a tree of launches is lost") {
 KLAP_CASE(recursive_tree_in_order, "branches overlap that are not shown to be apart") {
   add_tree(c);
   c.left("tree", "order-kept");
+  c.executed();
   c.otherwise_on_device("child-launches");
   c.by_warp("child-launches");
 }

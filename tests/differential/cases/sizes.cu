@@ -267,6 +267,7 @@ KLAP_CASE(sizes_rows, "an extent that is constant is taken from the record, or o
 KLAP_CASE(sizes_in_order, "children of several sizes overlap that are not shown to be apart") {
   places_case(c, "sizes_rows_parent", [](int t) { return std::array{width_of(t), 3, 1}; });
   c.left("sizes_rows_parent", "block-not-constant");
+  c.executed();
   c.by_warp("order-kept");
 }
 KLAP_CASE(sizes_meet, "a small block waits for threads that only the largest one has, or is cut off") {

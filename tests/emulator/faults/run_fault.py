@@ -43,8 +43,7 @@ class Library:
             # So few that the launches of most groups of blocks are refused at first.
             KLAP_EMULATOR_PENDING_LAUNCHES="2048" if self.options.granularity in ("grid", "warp") else "1",
             KLAP_STATS=self.statistics)
-        if self.options.setting:
-            environment.update([self.options.setting.split("=", 1)])
+        environment.update(setting.split("=", 1) for setting in self.options.setting)
         if self.options.blocks:
             environment.update(KLAP_EMULATOR_MULTIPROCESSORS="1", KLAP_EMULATOR_RESIDENT_BLOCKS=self.options.blocks)
         try:
@@ -98,7 +97,8 @@ def main():
     parser.add_argument("--promotion", default="auto", help="of chains")
     parser.add_argument("--pool", default="auto", help="blocks of a chain")
     parser.add_argument("--blocks", help="that the device has room for at a time")
-    parser.add_argument("--setting", metavar="NAME=VALUE", help="one more environment variable")
+    parser.add_argument("--setting", metavar="NAME=VALUE", action="append", default=[],
+                        help="one more environment variable")
     parser.add_argument("--harmless", action="store_true", help="what is planted is no fault")
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--first-seed", type=int, default=0, help="the others come after it")
