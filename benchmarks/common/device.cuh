@@ -6,7 +6,7 @@
 namespace bench {
 
 // Blocks of `block` threads that make at least `threads` threads.
-constexpr unsigned blocks_for(long long threads, int block) {
+__host__ __device__ constexpr unsigned blocks_for(long long threads, int block) {
   return static_cast<unsigned>((threads + block - 1) / block);
 }
 

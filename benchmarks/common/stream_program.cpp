@@ -1,0 +1,48 @@
+// The host side of the programs about device-side streams; see stream_program.h.
+#include "stream_program.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace bench {
+
+void require_at_most(const char* program, const char* option, long long value, long long largest) {
+  if (value <= largest) return;
+  std::fprintf(stderr, "%s: --%s must be at most %lld\n", program, option, largest);
+  std::exit(2);
+}
+
+void StreamProgram::reset() {
+  lost_.fill_bytes(0);
+  restore();
+}
+
+void StreamProgram::run() {
+  if (is_flat_) {
+    launch_flat();
+  } else {
+    launch(false);
+  }
+  check(cudaGetLastError(), "launching the kernels");
+}
+
+long long StreamProgram::count_lost_launches() {
+  launch(true);
+  check(cudaGetLastError(), "launching the counting kernel");
+  return static_cast<long long>(lost_.to_host().front());
+}
+
+void StreamProgram::describe(JsonObject& report) const {
+  describe_sizes(report);
+  const RunFacts of_run = facts();
+  report.add("child_launches", is_flat_ ? 0 : of_run.child_launches);
+  report.add("bytes_to_move", of_run.bytes_to_move);
+}
+
+std::optional<HostWork> StreamProgram::host_work() const {
+  if (!is_flat_) return HostWork{.kernels = 1, .parents = 1};
+  const RunFacts of_run = facts();
+  return HostWork{.kernels = of_run.flat_kernels, .fills = of_run.flat_fills};
+}
+
+}  // namespace bench
