@@ -42,6 +42,7 @@ void StreamProgram::describe(JsonObject& report) const {
 std::optional<HostWork> StreamProgram::host_work() const {
   if (!is_flat_) return HostWork{.kernels = 1, .parents = 1};
   const RunFacts of_run = facts();
+  if (of_run.flat_kernels == RunFacts::kUnknown) return std::nullopt;
   return HostWork{.kernels = of_run.flat_kernels, .fills = of_run.flat_fills};
 }
 

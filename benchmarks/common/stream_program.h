@@ -24,8 +24,10 @@ void require_at_most(const char* program, const char* option, long long value, l
 struct RunFacts {
   long long child_launches = 0;  // by its kernels, without copies and fills
   long long bytes_to_move = 0;
-  long long flat_kernels = 0;  // that the host launches in the flat variant
+  long long flat_kernels = 0;  // that the host launches in the other variant; kUnknown where a library does
   long long flat_fills = 0;    // and its fills and copies of device memory
+
+  static constexpr long long kUnknown = -1;
 };
 
 class StreamProgram : public Benchmark {
@@ -37,7 +39,7 @@ class StreamProgram : public Benchmark {
   [[nodiscard]] std::optional<HostWork> host_work() const final;
 
  protected:
-  explicit StreamProgram(const CommonOptions& options) : is_flat_(options.variant == "flat"), lost_(1) {}
+  explicit StreamProgram(const CommonOptions& options) : is_flat_(options.variant != "cdp"), lost_(1) {}
 
   // Brings the device memory to its state before a run.
   virtual void restore() = 0;
