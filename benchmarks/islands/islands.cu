@@ -28,6 +28,7 @@ struct Map {
   int* shore;  // sides of its pixels with sea or the tile's border behind them
 };
 
+// Others may change the trees at the same time.
 __device__ int root_of(const volatile int* parent, int pixel) {
   while (parent[pixel] != pixel) pixel = parent[pixel];
   return pixel;
@@ -63,8 +64,8 @@ __device__ bool find_islands(int* island, int* parent) {
   const bool is_land = island[pixel] != kSea;
   parent[pixel] = is_land ? pixel : kSea;
   __syncthreads();
-  if (is_land && pixel % kSide > 0 && parent[pixel - 1] != kSea) join(parent, pixel, pixel - 1);
-  if (is_land && pixel >= kSide && parent[pixel - kSide] != kSea) join(parent, pixel, pixel - kSide);
+  if (is_land && pixel % kSide > 0 && island[pixel - 1] != kSea) join(parent, pixel, pixel - 1);
+  if (is_land && pixel >= kSide && island[pixel - kSide] != kSea) join(parent, pixel, pixel - kSide);
   __syncthreads();
   if (is_land) island[pixel] = root_of(parent, pixel);
   __syncthreads();
