@@ -43,7 +43,7 @@ std::optional<HostWork> StreamProgram::host_work() const {
   if (!is_flat_) return HostWork{.kernels = 1, .parents = 1};
   const RunFacts of_run = facts();
   if (of_run.flat_kernels == RunFacts::kUnknown) return std::nullopt;
-  return HostWork{.kernels = of_run.flat_kernels, .fills = of_run.flat_fills};
+  return HostWork{.kernels = of_run.flat_kernels, .fills = of_run.flat_fills, .reads = of_run.flat_reads};
 }
 
 }  // namespace bench

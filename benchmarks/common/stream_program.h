@@ -26,6 +26,7 @@ struct RunFacts {
   long long bytes_to_move = 0;
   long long flat_kernels = 0;  // that the host launches in the other variant; kUnknown where a library does
   long long flat_fills = 0;    // and its fills and copies of device memory
+  long long flat_reads = 0;    // times that the host waits for a number there
 
   static constexpr long long kUnknown = -1;
 };
