@@ -1,5 +1,4 @@
-// What the programs about device-side streams share: their variants, the count of lost launches, and the
-// report.
+// The programs about device-side streams share their variants, the count of lost launches, and the report.
 //
 // Each of these programs stands for a form of launching whose order is part of the program: a launch behind
 // whole subtrees, a tail launch, a sequence of kernels that touch the same memory. Most of them change one
@@ -20,7 +19,7 @@ namespace bench {
 // take.
 void require_at_most(const char* program, const char* option, long long value, long long largest);
 
-// What a program says of one run of its problem.
+// A program says this of one run of its problem.
 struct RunFacts {
   long long child_launches = 0;  // by its kernels, without copies and fills
   long long bytes_to_move = 0;

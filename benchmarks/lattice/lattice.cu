@@ -37,7 +37,7 @@ struct Lattice {
   }
 };
 
-// What the option brings if it is used on that day.
+// The value of using the option on that day.
 __host__ __device__ inline double use_value(const Put& put, int day, int ups) {
   const double value = put.strike - put.price * pow(put.up, 2.0 * ups - day);
   return value > 0 ? value : 0;
