@@ -47,17 +47,11 @@ enum : unsigned int { kKernels = KLAP_KERNELS };
 #define KLAP_BOUNDS __launch_bounds__(KLAP_THREADS)
 #endif
 
-// Blocks that wait look again after a pause in nanoseconds, which grows with the time that they have waited.
-// A look takes 500 more. So an item is found late by a fiftieth of that time, and blocks that wait long leave
-// the multiprocessor to others. At the common end of all they look only every few times, unless the pauses
-// are long by then.
-enum : unsigned int {
-  kShortestPause = 32,
-  kLongerPause = 8,
-  kLongestPause = 4096,
-  kLooksPerEnd = 4,
-  kPauseToLookForEnd = 256
-};
+// Blocks that wait look again after a pause in nanoseconds, which grows with the time since any item was made
+// ready. A look takes 500 more. So an item is found late by a fiftieth of that time, and blocks that wait
+// long leave the multiprocessor to others. For other items, and for the common end of all, they look only
+// every few times.
+enum : unsigned int { kShortestPause = 32, kLongerPause = 8, kLongestPause = 4096, kLooksPerNews = 4 };
 
 // The item that a block has taken, as far as all its threads need to know it.
 struct Taken {
@@ -69,7 +63,7 @@ struct Taken {
 struct Share {
   unsigned long long first, first_item;
   unsigned int count, new_items;
-  bool is_new;   // the new items are for blocks 1, 2 and so on
+  bool is_new;   // the new items are for the parts behind the first one, which have `count` blocks each
   bool is_last;  // there are no more blocks
 };
 
@@ -257,10 +251,15 @@ static __device__ __forceinline__ unsigned long long take(KlapWorkQueue* queue, 
   }
   unsigned long long* const at = own.arrays.items + (number & (own.arrays.places - 1));
   unsigned int pause = kShortestPause;
+  unsigned long long ready = 0;
 #pragma unroll 1
   for (unsigned int look = 1;; ++look) {
-    const bool looks_for_end = look % kLooksPerEnd == 0 || pause >= kPauseToLookForEnd;
-    const unsigned int is_over = looks_for_end ? load_relaxed(&queue->done) : 0;
+    unsigned int is_over = 0;
+    unsigned long long now = ready;
+    if (look % kLooksPerNews == 0) {
+      is_over = load_relaxed(&queue->done);
+      now = load_relaxed(&queue->ready_items);
+    }
     const unsigned long long item = load_relaxed(at);
     if (item != 0) {
       acquire(at);
@@ -269,7 +268,9 @@ static __device__ __forceinline__ unsigned long long take(KlapWorkQueue* queue, 
     }
     if (is_over != 0) return 0;
     __nanosleep(pause);
-    if (pause < kLongestPause) pause += kLongerPause;
+    pause = now != ready ? static_cast<unsigned int>(kShortestPause) : pause + kLongerPause;
+    if (pause > kLongestPause) pause = kLongestPause;
+    ready = now;
   }
 }
 
@@ -313,10 +314,11 @@ static __device__ __forceinline__ void make_items(KlapWorkQueue* queue, const Kl
   share.new_items = count;
 }
 
-static __device__ __forceinline__ unsigned int waiting_blocks(KlapWorkQueue* queue) {
-  const unsigned long long taken = load_relaxed(&queue->turns);
-  const unsigned long long ready = load_relaxed(&queue->ready_items);
-  return taken < ready ? 0 : static_cast<unsigned int>(taken - ready);
+// The blocks that wait for an item, if so many numbers of items were taken and so many made ready. Both
+// counts are below 2^31 apart, as each waiting block has taken one, and each item that is ready has a place.
+static __device__ __forceinline__ unsigned int waiting_blocks(unsigned int turns, unsigned int ready) {
+  const int waiting = static_cast<int>(turns - ready);
+  return waiting < 0 ? 0 : static_cast<unsigned int>(waiting);
 }
 
 // So many blocks this block takes at a time where those from `from` on are left. They get fewer towards the
@@ -330,33 +332,53 @@ static __device__ __forceinline__ unsigned int size_of_share(unsigned long long 
   return share < kLargestShare ? static_cast<unsigned int>(share) : kLargestShare;
 }
 
-// Begins a grid: this block runs block 0, and each block that waits another one.
+// Half of an even share of so many blocks, if so many run them. It needs no atomics. The other half is given
+// out as blocks become free, since some blocks take longer than others.
+static __device__ __forceinline__ unsigned int size_of_part(unsigned long long blocks, unsigned int workers) {
+  const unsigned long long size = (blocks / workers + 1) / 2;
+  return size < KLAP_GRID_MOST_PART_SIZE ? static_cast<unsigned int>(size) : KLAP_GRID_MOST_PART_SIZE;
+}
+
+// Begins a grid: this block runs the first part, and each block that waits another one.
 static __device__ __forceinline__ void first_share(KlapWorkQueue* queue, const KlapGridBlock& own,
                                                    KlapGridRecord* record, unsigned long long blocks,
                                                    Share& share) {
+  const unsigned int turns = static_cast<unsigned int>(load_relaxed(&queue->turns));
+  const unsigned int ready = static_cast<unsigned int>(load_relaxed(&queue->ready_items));
   const unsigned long long others = blocks - 1;
-  share.first = 0;
-  share.count = 1;
-  share.is_new = true;
-  make_items(queue, own, record, waiting_blocks(queue),
+  make_items(queue, own, record, waiting_blocks(turns, ready),
              others < KLAP_GRID_MOST_PARTS ? others : KLAP_GRID_MOST_PARTS - 1, share);
-  share.is_last = share.new_items == others;
-  record->next_block = 1 + share.new_items;
+  const unsigned int workers = share.new_items + 1;
+  share.first = 0;
+  share.count = size_of_part(blocks, workers);
+  share.is_new = true;
+  const unsigned long long given = static_cast<unsigned long long>(workers) * share.count;
+  share.is_last = given == blocks;
+  record->next_block = given;
 }
 
-// Blocks of a grid that the block has taken for later.
+// Blocks of a grid that the block has taken for later. The block that began the grid also asks how many
+// numbers of items were taken and made ready. The answers come while it runs the blocks before.
 struct Ahead {
   unsigned long long first;
   unsigned int size;  // 0: none
+  unsigned int turns, ready;
 };
 
-static __device__ __forceinline__ Ahead take_ahead(KlapGridRecord* record, unsigned long long blocks,
-                                                   unsigned long long from) {
-  const unsigned int size = size_of_share(blocks, from);
-  return {atomicAdd(&record->next_block, static_cast<unsigned long long>(size)), size};
+static __device__ __forceinline__ Ahead take_ahead(KlapWorkQueue* queue, KlapGridRecord* record,
+                                                   unsigned long long blocks, unsigned long long from,
+                                                   bool has_begun) {
+  Ahead ahead = {0, size_of_share(blocks, from), 0, 0};
+  ahead.first = atomicAdd(&record->next_block, static_cast<unsigned long long>(ahead.size));
+  if (has_begun) {
+    ahead.turns = static_cast<unsigned int>(load_relaxed(&queue->turns));
+    ahead.ready = static_cast<unsigned int>(load_relaxed(&queue->ready_items));
+  }
+  return ahead;
 }
 
-// Runs the blocks that were taken next, and makes items for blocks that wait by now.
+// Runs the blocks that were taken next. The block that began the grid makes items for blocks that wait by
+// now: if all did, there would soon be more items than such blocks.
 static __device__ __forceinline__ void next_share(KlapWorkQueue* queue, const KlapGridBlock& own,
                                                   KlapGridRecord* record, unsigned long long blocks,
                                                   const Ahead& ahead, Share& share) {
@@ -365,7 +387,8 @@ static __device__ __forceinline__ void next_share(KlapWorkQueue* queue, const Kl
   share.count = static_cast<unsigned int>(left < size ? left : size);
   share.is_new = false;
   share.is_last = left <= size;
-  if (!share.is_last) make_items(queue, own, record, waiting_blocks(queue), left - size, share);
+  if (!share.is_last)
+    make_items(queue, own, record, waiting_blocks(ahead.turns, ahead.ready), left - size, share);
 }
 
 // ---- bodies ----
@@ -394,11 +417,12 @@ static __device__ __forceinline__ void put_new_items(const KlapGridBlock& own, c
   const unsigned int new_items = share.new_items;
   if (threadIdx.x >= new_items) return;
   release();
-  const unsigned long long whole = item & ~KLAP_GRID_PART(KLAP_GRID_MOST_PARTS - 1);
+  const unsigned long long whole = item & ~KLAP_GRID_ALL_OF_PART;
   const unsigned long long more = KLAP_GRID_FLAGS(share.is_last ? 0 : KLAP_GRID_TAKES_MORE);
 #pragma unroll 1
   for (unsigned int i = threadIdx.x; i < new_items; i += blockDim.x)
-    put(own.arrays, share.first_item + i, whole | more | (share.is_new ? KLAP_GRID_PART(i + 1) : 0));
+    put(own.arrays, share.first_item + i,
+        whole | more | (share.is_new ? KLAP_GRID_PART(i + 1, share.count) : 0));
 }
 
 // Runs an item. Tells whether it had the first block of its grid.
@@ -411,17 +435,18 @@ static __device__ __forceinline__ bool run_item(KlapWorkQueue* queue, KlapGridBl
   const unsigned long long blocks = static_cast<unsigned long long>(size.x) * size.y * size.z;
   const bool takes_more = (KLAP_GRID_ITEM_KIND(item) & KLAP_GRID_TAKES_MORE) != 0;
   const unsigned int part = KLAP_GRID_ITEM_PART(item);
-  bool is_given = is_one_block(item) || part != 0;  // the block to run is
+  bool is_given = is_one_block(item) || part != 0;  // the blocks to run are
   bool is_begun = is_given || takes_more, is_last = is_given && !takes_more;
   bool is_first = is_one_block(item);
-  Linear linear = part == 0 ? 0 : part - 1;
-  unsigned int count = 1;
-  Ahead ahead = {0, 0};  // in the first thread
+  unsigned int count = part == 0 ? 1 : KLAP_GRID_ITEM_PART_SIZE(item);
+  Linear linear = part == 0 ? 0 : static_cast<Linear>(part - 1) * count;
+  Ahead ahead = {0, 0, 0, 0};  // in the first thread, as is the next one
+  bool has_begun = false;      // it has begun the grid
 #pragma unroll 1
   for (;;) {
     KlapGridRecord* const record = grid_at(own.arrays.records, static_cast<unsigned int>(item));
     if (threadIdx.x == 0 && takes_more && is_begun && ahead.size == 0)
-      ahead = take_ahead(record, blocks, linear);
+      ahead = take_ahead(queue, record, blocks, linear, false);
     if (!is_given) {
       if (threadIdx.x == 0) {
         share.new_items = 0;
@@ -429,6 +454,7 @@ static __device__ __forceinline__ bool run_item(KlapWorkQueue* queue, KlapGridBl
           next_share(queue, own, record, blocks, ahead, share);
         } else {
           first_share(queue, own, record, blocks, share);
+          has_begun = true;
         }
       }
       __syncthreads();
@@ -438,7 +464,8 @@ static __device__ __forceinline__ bool run_item(KlapWorkQueue* queue, KlapGridBl
       is_last = share.is_last;
       if (count == 0) return is_first;
       is_first = is_first || linear == 0;
-      if (threadIdx.x == 0 && !is_last) ahead = take_ahead(record, blocks, share.first + count);
+      if (threadIdx.x == 0 && !is_last)
+        ahead = take_ahead(queue, record, blocks, share.first + count, has_begun);
     }
     is_given = false;
     is_begun = true;
@@ -452,8 +479,8 @@ static __device__ __forceinline__ bool run_item(KlapWorkQueue* queue, KlapGridBl
       __syncthreads();
     }
     if (is_last) return is_first;
+    // All have read the share before they came to the end of the block that they ran.
     if (threadIdx.x == 0) leave_null_stream(queue, own);
-    __syncthreads();  // all have read the share
   }
 }
 

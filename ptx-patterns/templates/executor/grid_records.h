@@ -39,7 +39,8 @@ struct KlapGridRecord {
 #define KLAP_GRID_ROOT_DONE (0ull - KLAP_GRID_PENDING_ITEM)
 
 // An item of the executor: the kernel's number in the top 8 bits, a part and flags, and the record's link in
-// the low half. A part is the number of the block to run first, plus one.
+// the low half. A part is some blocks that follow one another: its number plus one, and how many blocks each
+// part has, less one.
 #define KLAP_GRID_MOST_KERNELS 255u
 #define KLAP_GRID_KIND(kernel) (static_cast<unsigned int>(kernel) << 24)
 #define KLAP_GRID_IS_ONE_BLOCK 1u
@@ -51,14 +52,20 @@ struct KlapGridRecord {
 #define KLAP_GRID_IS_ONLY 8u
 #define KLAP_GRID_TAKES_MORE 16u  // of several blocks: then as many as it can get
 #define KLAP_GRID_PART_SHIFT 5
-#define KLAP_GRID_MOST_PARTS 0x7ffffu
+#define KLAP_GRID_MOST_PARTS 0x3fffu
+#define KLAP_GRID_PART_SIZE_SHIFT 19
+#define KLAP_GRID_MOST_PART_SIZE 32u
 #define KLAP_GRID_ITEM(kind, link) (static_cast<unsigned long long>(kind) << 32 | (link))
 #define KLAP_GRID_ITEM_KIND(item) (static_cast<unsigned int>((item) >> 32))
 #define KLAP_GRID_ITEM_KERNEL(item) (static_cast<unsigned int>((item) >> 56))
 #define KLAP_GRID_ITEM_PART(item) (KLAP_GRID_ITEM_KIND(item) >> KLAP_GRID_PART_SHIFT & KLAP_GRID_MOST_PARTS)
+#define KLAP_GRID_ITEM_PART_SIZE(item) \
+  ((KLAP_GRID_ITEM_KIND(item) >> KLAP_GRID_PART_SIZE_SHIFT & (KLAP_GRID_MOST_PART_SIZE - 1)) + 1)
 #define KLAP_GRID_FLAGS(flags) (static_cast<unsigned long long>(flags) << 32)
-#define KLAP_GRID_PART(number) \
-  KLAP_GRID_FLAGS(static_cast<unsigned long long>((number) + 1) << KLAP_GRID_PART_SHIFT)
+#define KLAP_GRID_PART(number, size)                                                      \
+  KLAP_GRID_FLAGS(static_cast<unsigned long long>((number) + 1) << KLAP_GRID_PART_SHIFT | \
+                  static_cast<unsigned long long>((size)-1) << KLAP_GRID_PART_SIZE_SHIFT)
+#define KLAP_GRID_ALL_OF_PART KLAP_GRID_PART(KLAP_GRID_MOST_PARTS - 1, KLAP_GRID_MOST_PART_SIZE)
 
 // Words of `behind` that are no item.
 #define KLAP_GRID_COMPLETE (~0ull)     // the grid is complete
