@@ -130,13 +130,13 @@ uint64_t start_of(const PitchedPointer& p, const Extent& position) {
 int DeviceRuntime::put_copy(const ThreadCall& call, const CopyBox& box, uint64_t stream, bool own) {
   if (box.width == 0 || box.height == 0 || box.depth == 0) return rt::kSuccess;
   if (!is_global(box.to) || (!box.is_set && !is_global(box.from))) return rt::kInvalidValue;
+  // The codes are those of an H100 with driver 580.
   if (box.height * box.depth > 1 && (box.to_pitch < box.width || (!box.is_set && box.from_pitch < box.width)))
-    return rt::kInvalidPitch;
-  DeviceStream where;
-  if (!DeviceStreams::find(block_of(call), calling_thread(call), stream, own, where))
-    return rt::kInvalidValue;
-  GridOperation& launcher = calling_grid(call);
+    return box.is_set ? rt::kInvalidValue : rt::kInvalidPitch;
   // The library launches a kernel, and tells no more of its failure than that it did not work.
+  DeviceStream where;
+  if (!DeviceStreams::find(block_of(call), calling_thread(call), stream, own, where)) return rt::kUnknown;
+  GridOperation& launcher = calling_grid(call);
   if (host_.grids.pending() >= launcher.pending_limit) return rt::kUnknown;
   const auto operation = std::make_shared<CopyOperation>(box, host_, ++copies_, call.place);
   if (call.agent != nullptr) operation->before_begin = host_.order.now(call.agent);

@@ -183,10 +183,10 @@ int DeviceRuntime::destroy_stream(const ThreadCall& call) {
 }
 
 int DeviceRuntime::create_event(const ThreadCall& call) {
-  constexpr uint32_t kDisableTiming = 2;
+  constexpr uint32_t kBlockingSync = 1, kDisableTiming = 2;
   CallArguments arguments(call.arguments);
   const auto where = arguments.next<uint64_t>();
-  if (where == 0 || (arguments.next<uint32_t>() & kDisableTiming) == 0) return rt::kInvalidValue;
+  if (where == 0 || (arguments.next<uint32_t>() & ~kBlockingSync) != kDisableTiming) return rt::kInvalidValue;
   write_value(call, where, streams_.create_event(block_of(call)));
   return rt::kSuccess;
 }

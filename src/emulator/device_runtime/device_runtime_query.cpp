@@ -126,6 +126,11 @@ bool DeviceRuntime::call_query(const ThreadCall& call) {
     finish(call, error);
     return true;
   };
+  // An H100 (driver 580) returns these errors and leaves the last error as it is.
+  const auto answered = [&](int error) {
+    give_result(call, error);
+    return true;
+  };
   switch (static_cast<Builtin>(call.builtin)) {
     case Builtin::GetLastError:
       give_result(call, std::exchange(thread_of(call).last_error, rt::kSuccess));
@@ -150,12 +155,12 @@ bool DeviceRuntime::call_query(const ThreadCall& call) {
     case Builtin::DeviceGetAttribute:
       return done(attribute(call));
     case Builtin::DeviceGetLimit:
-      return done(limit(call));
+      return answered(limit(call));
     case Builtin::FuncGetAttributes:
       return done(function_attributes(call));
     case Builtin::OccupancyMaxActiveBlocksPerMultiprocessor:
     case Builtin::OccupancyMaxActiveBlocksPerMultiprocessorWithFlags:
-      return done(occupancy(call));
+      return answered(occupancy(call));
     default:
       return false;
   }
