@@ -176,6 +176,8 @@ const std::vector<Form>& forms() {
       {"wide grids in the order of a stream", {"executed_wide"}},
       {"graphs of launches, streams that are created and handed on",
        {"graph_of_streams", "graph_of_tails", "graph_of_blocks", "graph_of_counts"}},
+      {"with the executor: queries of the device, and the last error after any mix of calls",
+       {"executed_queries", "executed_errors", "executed_errors_of_others"}},
       {"fire-and-forget stream", {"fire_and_forget"}},
       {"per-thread stream", {"per_thread"}},
       {"a stream that the thread creates",

@@ -305,7 +305,7 @@ extern "C" __device__ void __klap_grid_leave_stream(KlapWorkQueue* queue, unsign
 
 // ---- streams that the program creates ----
 
-enum : unsigned int { kSuccess = 0, kMemoryAllocation = 2, kInvalidHandle = 400 };  // of cudaError_t
+enum : unsigned int { kSuccess = 0, kInvalidValue = 1, kMemoryAllocation = 2 };  // of cudaError_t
 
 // In place of the program's call that creates a stream. Writes its handle and returns the error.
 extern "C" __device__ unsigned int __klap_grid_create_stream(KlapWorkQueue* queue, unsigned long long self,
@@ -327,7 +327,7 @@ extern "C" __device__ unsigned int __klap_grid_destroy_stream(KlapWorkQueue* que
                                                               unsigned long long handle) {
   const Place place(queue, self, block);
   KlapGridStream* const stream = stream_of(place, handle);
-  if (stream == nullptr) return kInvalidHandle;
+  if (stream == nullptr) return kInvalidValue;
   release();
   const unsigned int last = atomicExch(&stream->last, 0u);
   acquire(&stream->last);

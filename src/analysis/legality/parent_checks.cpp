@@ -13,7 +13,7 @@
 #include "analysis/launches/wrappers.h"
 #include "analysis/legality/allocation.h"
 #include "analysis/legality/cooperation.h"
-#include "analysis/legality/executed_streams.h"
+#include "analysis/legality/executed_calls.h"
 #include "analysis/legality/loop_launches.h"
 #include "analysis/legality/runtime_calls.h"
 #include "analysis/legality/sizes.h"
@@ -56,7 +56,7 @@ bool is_beside_launch(const FunctionFacts& parent, Waiting& waiting, uint32_t in
                       const Aggregation& aggregation) {
   const Statement& s = *parent.flow.instructions()[instruction].statement;
   return is_part_of_launching(parent, s) || is_private_stream_call(parent, s) ||
-         (aggregation.is_executed && is_executed_stream_call(parent, s)) ||
+         (aggregation.is_executed && is_executed_call(parent, s)) ||
          (aggregation.has_loop_queue && parent.module.is(s.head, "atom") && !waiting.watches(instruction));
 }
 
@@ -109,7 +109,7 @@ std::optional<Rejection> check_parent_call(const FunctionFacts& parent, const Si
   const std::string where = parent.module.place(s.head);
   if (!call->direct) return reject(Reason::ParentCallsUnknown, fmt::format("an indirect call ({})", where));
   if (is_private_stream_call(parent, s)) return std::nullopt;
-  if (aggregation.is_executed && is_executed_stream_call(parent, s)) return std::nullopt;
+  if (aggregation.is_executed && is_executed_call(parent, s)) return std::nullopt;
   const std::string_view function = runtime_function(parent.module, call->callee);
   if (function.empty() || idioms().is_last_error(function) || idioms().is_peek_last_error(function) ||
       idioms().is_error_text(function))

@@ -10,6 +10,7 @@
 #include "analysis/facts/stream_order.h"
 #include "analysis/legality/child_checks.h"
 #include "analysis/legality/consumer_block.h"
+#include "analysis/legality/executed_calls.h"
 #include "analysis/legality/executed_streams.h"
 #include "analysis/legality/parent_checks.h"
 #include "analysis/order/single_thread.h"
@@ -91,6 +92,9 @@ class RecursiveGroupJudge {
     for (const Site& site : kernel.sites) {
       if (const Found rejection = check_parent(kernel, site, aggregation))
         return about(kernel, site, *rejection);
+    }
+    if (aggregation.is_executed && kernel.sites.empty()) {
+      if (auto rejection = check_executed_calls(kernel)) return about(kernel, std::move(*rejection));
     }
     return std::nullopt;
   }
@@ -216,8 +220,9 @@ class RecursiveGroupJudge {
     for (const Edge& edge : edges_) {
       const FunctionFacts& to = *kernels_[edge.to].facts;
       Aggregation aggregation = aggregation_;
-      aggregation.is_recursive =
-          !to.sites.empty();  // whatever else it asks of the device runtime stands against it
+      // Whatever else it asks of the device runtime stands against it. Before the executor runs it, all its
+      // calls have been checked.
+      aggregation.is_recursive = !to.sites.empty() || aggregation_.is_executed;
       aggregation.block = block_of(*edge.from);
       std::optional<std::array<uint32_t, 3>> block = kernels_[edge.to].judged_block();
       if (aggregation_.is_executed && !kernels_[edge.to].has_constant_block()) block.reset();

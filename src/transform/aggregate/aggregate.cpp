@@ -283,7 +283,7 @@ Generated executed_parent(const FunctionFacts& parent, const std::vector<LaunchT
   const ExecutorSites sites(parent, targets, record, "klap_f_", "%klap_queue", lines);
   edits.insert_after(parent.function.body.tokens.first, sites.entry());
   surround(sites.in_parent(), edits);
-  return {name, edits.apply(parent.function.tokens), {}, {}};
+  return {name, edits.apply(parent.function.tokens), sites.declarations(), {}};
 }
 
 uint32_t queue_parameter_offset(const Function& parent) { return round_up(parent.parameter_bytes, 8); }

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "analysis/legality/executed_calls.h"
 #include "transform/aggregate/last_error.h"
 #include "transform/aggregate/private_streams.h"
 #include "transform/text/parts.h"
@@ -70,12 +71,12 @@ std::string ExecutorSites::landing(std::string_view what, size_t number) const {
 }
 
 // A thread is at one of its sites at a time, so they share their registers. `own` tells whether the program's
-// own call makes the launch, `any` whether one has so far. `error` is that of a launch that got no record.
+// own call makes the launch. `error` is the thread's last error.
 std::string ExecutorSites::registers() const {
-  if (kernel_.sites.empty()) return "";
+  if (kernel_.sites.empty() && kernel_.error_queries.empty()) return "";
   return fmt::format(
-      "\t.reg .pred {0}own, {0}any, {0}none;\n\t.reg .b64 {0}arguments, {0}item, {0}refused, {0}last;\n"
-      "\t.reg .b32 {0}error;\n\tmov.pred {0}own, 0;\n\tmov.pred {0}any, 0;\n\tmov.b64 {0}item, 0;\n"
+      "\t.reg .pred {0}own, {0}none;\n\t.reg .b64 {0}arguments, {0}item, {0}refused, {0}last;\n"
+      "\t.reg .b32 {0}error;\n\tmov.pred {0}own, 0;\n\tmov.b64 {0}item, 0;\n"
       "\tmov.b64 {0}last, 0;\n\tmov.b32 {0}error, 0;\n",
       "%" + prefix_);
 }
@@ -97,12 +98,12 @@ std::string ExecutorSites::entry() const {
 
 std::vector<std::string> ExecutorSites::declarations() const { return last_error_declarations(kernel_); }
 
-// A thread of the executor runs many threads of the program, one after another. So the first of the program's
-// own calls clears the error that an earlier thread may have left behind.
-std::string ExecutorSites::clear_before_first(size_t number) const {
-  return fmt::format("\t@{} bra {};\n{}", name("any"), label("cleared", number),
-                     clear_last_error_text(kernel_, prefix_)) +
-         landing("cleared", number);
+// Keeps the error of a call that the program makes itself, if the kernel asks for errors. A thread of the
+// executor runs many threads of the program, so it may have an error of an earlier one before the call.
+Around ExecutorSites::own_call(const Place& place) const {
+  if (kernel_.error_queries.empty()) return {};
+  return {place.in_executor ? clear_last_error_text(kernel_, prefix_) : "",
+          take_last_error_text(kernel_, prefix_, name("error"))};
 }
 
 Around ExecutorSites::first_call(size_t number, const Place& place) const {
@@ -119,7 +120,7 @@ Around ExecutorSites::first_call(size_t number, const Place& place) const {
   call.arguments.push_back(std::to_string(target.kernel));
   for (const std::string& operand : stream(number, place)) call.arguments.push_back(operand);
   call.results = {{0, name("arguments")}, {8, name("item")}, {16, name("refused")}};
-  const bool clears = place.in_executor && !kernel_.error_queries.empty();
+  const Around own = own_call(place);
   Around out;
   out.before = "{\n\t" +
                inline_function(record_, template_function(record_, kGridReserveFunction), call, lines_) +
@@ -129,9 +130,8 @@ Around ExecutorSites::first_call(size_t number, const Place& place) const {
                    "\t@!{0}none mov.b32 {0}error, {2};\n\tmov.b64 {3}, {0}arguments;\n\tbra {4};\n",
                    "%" + prefix_, label("ask", number), kNoRoomError,
                    with_prefix(site.buffer, place.body_prefix), label("asked", number)) +
-               landing("ask", number) + (clears ? clear_before_first(number) : "") +
-               fmt::format("\tmov.pred {}, 1;\n", name("any"));
-  out.after = landing("asked", number) + "\t}\n";
+               landing("ask", number) + own.before;
+  out.after = own.after + landing("asked", number) + "\t}\n";
   return out;
 }
 
@@ -149,27 +149,24 @@ Around ExecutorSites::launch_call(size_t number, const Place& place) const {
   if (!site.result.empty())
     out.before += fmt::format("\tmov.b32 {}, 0;\n", with_prefix(site.result, place.body_prefix));
   out.before += fmt::format("\tbra {};\n{}", label("launched", number), landing("launch", number));
-  out.after = landing("launched", number) + "\t}\n";
+  out.after = own_call(place).after + landing("launched", number) + "\t}\n";
   return out;
 }
 
-// The last error is that of a launch without a record, else that of the program's own calls.
-Around ExecutorSites::query(const ErrorQuery& query, size_t number, const Place& place) const {
-  const std::string result = query.result.empty() ? "" : with_prefix(query.result, place.body_prefix);
-  Around out;
-  out.before = "{\n";
-  out.after = fmt::format("\t.reg .pred {0};\n\tsetp.ne.u32 {0}, {1}, 0;\n", name("failed"), name("error"));
-  if (place.in_executor) {
-    out.before += fmt::format("\t@!{} bra {};\n", name("any"), label("none", number));
-    out.after = fmt::format("\tbra {};\n{}", label("asked_error", number), landing("none", number)) +
-                (result.empty() ? "" : fmt::format("\tmov.b32 {}, 0;\n", result)) +
-                landing("asked_error", number) + out.after;
-  }
-  if (!result.empty())
-    out.after += fmt::format("\t@{} mov.b32 {}, {};\n", name("failed"), result, name("error"));
-  if (query.clears) out.after += fmt::format("\tmov.b32 {}, 0;\n", name("error"));
-  out.after += "\t}\n";
-  return out;
+Around ExecutorSites::query(const ErrorQuery& query, const Place& place) const {
+  // A label before the call needs a statement behind it, even if no code reads the result.
+  std::string text = fmt::format("{{\n\t.reg .b32 {0};\n\tmov.b32 {0}, {1};\n", name("asked"), name("error"));
+  if (!query.result.empty())
+    text += fmt::format("\tmov.b32 {}, {};\n", with_prefix(query.result, place.body_prefix), name("asked"));
+  if (query.clears) text += fmt::format("\tmov.b32 {}, 0;\n", name("error"));
+  return {text + "\t}\n", "", true};
+}
+
+// The last error after a call that the executor answers with the 32-bit register `code`.
+std::string ExecutorSites::note_error(const std::string& code) const {
+  if (kernel_.error_queries.empty()) return "";
+  return fmt::format("\t.reg .pred {0};\n\tsetp.ne.u32 {0}, {1}, 0;\n\t@{0} mov.b32 {2}, {1};\n",
+                     name("failed"), code, name("error"));
 }
 
 // A call that creates a stream or destroys one, unless all of them can be done without.
@@ -185,7 +182,7 @@ Around ExecutorSites::stream_call(const analysis::StreamCall& stream, size_t num
                      inline_function(record_, template_function(record_, function), call, lines_) + "\n";
   if (!stream.result.empty())
     text += fmt::format("\tmov.b32 {}, {};\n", with_prefix(stream.result, place.body_prefix), result);
-  return {text + "\t}\n", "", true};
+  return {text + note_error(result) + "\t}\n", "", true};
 }
 
 Surroundings ExecutorSites::around(const Place& place) const {
@@ -199,8 +196,12 @@ Surroundings ExecutorSites::around(const Place& place) const {
     out[kernel_.sites[i].get_scope] = first_call(i, place);
     out[kernel_.sites[i].launch_scope] = launch_call(i, place);
   }
-  size_t number = 0;
-  for (const ErrorQuery& q : kernel_.error_queries) out[q.scope] = query(q, number++, place);
+  for (const ErrorQuery& q : kernel_.error_queries) out[q.scope] = query(q, place);
+  if (kernel_.error_queries.empty()) return out;
+  for (const analysis::FlatInstruction* call : analysis::own_runtime_calls(kernel_)) {
+    const bool has_scope = call->scope != &kernel_.function.body;
+    out[has_scope ? call->scope : call->statement] = own_call(place);
+  }
   return out;
 }
 

@@ -52,9 +52,10 @@ class ExecutorSites {
   struct Place;
   [[nodiscard]] Around first_call(size_t number, const Place& place) const;
   [[nodiscard]] Around launch_call(size_t number, const Place& place) const;
-  [[nodiscard]] Around query(const analysis::ErrorQuery& query, size_t number, const Place& place) const;
+  [[nodiscard]] Around own_call(const Place& place) const;
+  [[nodiscard]] Around query(const analysis::ErrorQuery& query, const Place& place) const;
+  [[nodiscard]] std::string note_error(const std::string& code) const;
   [[nodiscard]] Surroundings around(const Place& place) const;
-  [[nodiscard]] std::string clear_before_first(size_t number) const;
   [[nodiscard]] Around stream_call(const analysis::StreamCall& stream, size_t number,
                                    const Place& place) const;
   [[nodiscard]] std::array<std::string, 3> stream(size_t number, const Place& place) const;

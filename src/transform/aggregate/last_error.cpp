@@ -25,6 +25,15 @@ std::string clear_last_error_text(const analysis::FunctionFacts& kernel, const s
                      clearing_function(kernel));
 }
 
+std::string take_last_error_text(const analysis::FunctionFacts& kernel, const std::string& prefix,
+                                 const std::string& error) {
+  return fmt::format(
+      "\t{{\n\t.param .b32 {0}result;\n\t.reg .b32 %{0}taken;\n\t.reg .pred %{0}is_error;\n"
+      "\tcall ({0}result), {1}, ();\n\tld.param.b32 %{0}taken, [{0}result];\n"
+      "\tsetp.ne.u32 %{0}is_error, %{0}taken, 0;\n\t@%{0}is_error mov.b32 {2}, %{0}taken;\n\t}}\n",
+      prefix, clearing_function(kernel), error);
+}
+
 std::vector<std::string> last_error_declarations(const analysis::FunctionFacts& kernel) {
   if (kernel.error_queries.empty() || kernel.module.find_function(clearing_function(kernel)) != nullptr)
     return {};
