@@ -21,9 +21,10 @@
 //
 // Constants: KLAP_KERNELS, for every kernel KLAP_KERNEL(number, width, height, depth, launches) with its
 // block and whether it launches, where an extent may be that of `launched`, the record's block; KLAP_THREADS,
-// the most threads of these blocks; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; KLAP_GRID_1D when every grid has
-// one row and one layer; KLAP_MIN_BLOCKS, the min blocks per SM, unless that is left open; those of
-// exits.h.
+// the most threads of these blocks; KLAP_COPIES, the number of the kernel that copies and fills memory, if
+// there is one, which has its body in copies.h; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; KLAP_GRID_1D when
+// every grid has one row and one layer; KLAP_MIN_BLOCKS, the min blocks per SM, unless that is left open;
+// those of exits.h.
 #include "common/exits.h"
 #include "common/sequence.h"
 #include "executor/grid_queue.h"
@@ -36,6 +37,10 @@
       KlapGridBlock* block);
 KLAP_KERNELS
 #undef KLAP_KERNEL
+
+#ifdef KLAP_COPIES
+#include "executor/copies.h"
+#endif
 
 #define KLAP_KERNEL(number, width, height, depth, launches) +1
 enum : unsigned int { kKernels = KLAP_KERNELS };

@@ -14,7 +14,8 @@
 // nothing that it launches begins before it is complete, so there are neither fences nor grids that are
 // complete already.
 //
-// Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of the records.
+// Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of the records; KLAP_COPIES if some kernel
+// copies or fills memory (copy_record.h).
 #include "executor/grid_queue.h"
 
 // Words of 64 bits: the compiler would store smaller ones together.
@@ -94,10 +95,36 @@ static __device__ __forceinline__ unsigned int resolve(const Place& place, unsig
                                                        unsigned long long handle, unsigned int null_stream) {
   if (stream != KLAP_STREAM_HANDLE) return stream;
   if (handle == 0) return null_stream;
+  if (handle == 1) return KLAP_STREAM_BLOCK;
   if (handle == 2) return KLAP_STREAM_THREAD;
   if (handle == 3) return KLAP_STREAM_TAIL;
   if (handle == 4) return KLAP_STREAM_NONE;
   return stream_of(place, handle) != nullptr ? KLAP_STREAM_CREATED : KLAP_STREAM_INVALID;
+}
+
+// Fills in the header of a record, and returns the grid's item.
+static __device__ __forceinline__ unsigned long long fill_header(const Place& place, unsigned int link,
+                                                                 const dim3& grid, const dim3& block,
+                                                                 unsigned int kernel, unsigned int stream) {
+  KlapGridRecord* const record = place.at(link);
+  const bool is_one = static_cast<unsigned long long>(grid.x) * grid.y * grid.z == 1;
+  const bool has_stream = stream != KLAP_STREAM_NONE && stream != KLAP_STREAM_TAIL;
+  const unsigned int kind = KLAP_GRID_KIND(kernel) | (is_one ? KLAP_GRID_IS_ONE_BLOCK : 0) |
+                            (stream == KLAP_STREAM_NONE ? KLAP_GRID_IS_FINAL : 0);
+  record->grid_x = grid.x;
+  record->grid_y = grid.y;
+  record->grid_z = grid.z;
+  record->block = KLAP_GRID_BLOCK(block.x, block.y, block.z);
+  record->behind = has_stream ? 0 : KLAP_GRID_NOTHING;
+  record->parent = place.own_link();
+  record->completes = link;
+  record->pending = KLAP_GRID_PENDING_ITEM;
+  record->first_tail = 0;
+  record->last_tail = 0;
+  record->next = 0;
+  record->next_block = 0;
+  record->kind = kind;
+  return KLAP_GRID_ITEM(kind, link);
 }
 
 extern "C" __device__ KlapGridRoom __klap_grid_reserve(KlapWorkQueue* queue, unsigned long long self,
@@ -113,25 +140,8 @@ extern "C" __device__ KlapGridRoom __klap_grid_reserve(KlapWorkQueue* queue, uns
   if (is_refused_by_cuda(grid, block, most_threads) || stream == KLAP_STREAM_INVALID) return {0, 0, 0};
   const unsigned int link = find_record(place);
   if (link == 0) return {0, 0, 1};
-  KlapGridRecord* const record = place.at(link);
-  const bool is_one = static_cast<unsigned long long>(grid_x) * grid_y * grid_z == 1;
-  const bool has_stream = stream != KLAP_STREAM_NONE && stream != KLAP_STREAM_TAIL;
-  const unsigned int kind = KLAP_GRID_KIND(kernel) | (is_one ? KLAP_GRID_IS_ONE_BLOCK : 0) |
-                            (stream == KLAP_STREAM_NONE ? KLAP_GRID_IS_FINAL : 0);
-  record->grid_x = grid_x;
-  record->grid_y = grid_y;
-  record->grid_z = grid_z;
-  record->block = KLAP_GRID_BLOCK(block_x, block_y, block_z);
-  record->behind = has_stream ? 0 : KLAP_GRID_NOTHING;
-  record->parent = place.own_link();
-  record->completes = link;
-  record->pending = KLAP_GRID_PENDING_ITEM;
-  record->first_tail = 0;
-  record->last_tail = 0;
-  record->next = 0;
-  record->next_block = 0;
-  record->kind = kind;
-  return {reinterpret_cast<unsigned long long>(record) + KLAP_ARGS_OFFSET, KLAP_GRID_ITEM(kind, link), 0};
+  const unsigned long long item = fill_header(place, link, grid, block, kernel, stream);
+  return {reinterpret_cast<unsigned long long>(place.at(link)) + KLAP_ARGS_OFFSET, item, 0};
 }
 
 // The block runs this item next, and gives the one to others that it held before. That one may be the first
@@ -264,14 +274,10 @@ static __device__ __forceinline__ void start_now(const Place& place, unsigned lo
   hold(place, item);
 }
 
-// `last` is the thread's last launch in its own stream; returns the new one.
-extern "C" __device__ unsigned long long __klap_grid_publish(KlapWorkQueue* queue, unsigned long long self,
-                                                             KlapGridBlock* block, unsigned long long item,
-                                                             unsigned long long last, unsigned int of_stream,
-                                                             unsigned long long handle,
-                                                             unsigned int null_stream) {
-  const Place place(queue, self, block);
-  const unsigned int stream = resolve(place, of_stream, handle, null_stream);
+// Puts a grid into its stream. `last` is the thread's last launch in its own stream; returns the new one.
+static __device__ __forceinline__ unsigned long long publish(const Place& place, unsigned long long item,
+                                                             unsigned long long last, unsigned int stream,
+                                                             unsigned long long handle) {
   const unsigned int link = static_cast<unsigned int>(item);
   if (stream == KLAP_STREAM_TAIL) {
     append_tail(place, link);
@@ -285,6 +291,15 @@ extern "C" __device__ unsigned long long __klap_grid_publish(KlapWorkQueue* queu
   if (starts && place.is_in_parent()) start_later(place, item, stream);
   if (starts && !place.is_in_parent()) start_now(place, item, stream);
   return stream == KLAP_STREAM_THREAD ? link : last;
+}
+
+extern "C" __device__ unsigned long long __klap_grid_publish(KlapWorkQueue* queue, unsigned long long self,
+                                                             KlapGridBlock* block, unsigned long long item,
+                                                             unsigned long long last, unsigned int of_stream,
+                                                             unsigned long long handle,
+                                                             unsigned int null_stream) {
+  const Place place(queue, self, block);
+  return publish(place, item, last, resolve(place, of_stream, handle, null_stream), handle);
 }
 
 // Nothing more comes into a stream whose last launch is `last`.
@@ -337,3 +352,7 @@ extern "C" __device__ unsigned int __klap_grid_destroy_stream(KlapWorkQueue* que
   give_back(queue, place.arrays.records, static_cast<unsigned int>((handle - begin) / 16 + 1));
   return kSuccess;
 }
+
+#ifdef KLAP_COPIES
+#include "executor/copy_record.h"
+#endif

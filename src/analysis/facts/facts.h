@@ -12,6 +12,7 @@
 #include "analysis/effects/effects.h"
 #include "analysis/facts/flow_facts.h"
 #include "analysis/facts/private_streams.h"
+#include "analysis/launches/copy_calls.h"
 #include "analysis/launches/sites.h"
 
 namespace klap::analysis {
@@ -22,10 +23,12 @@ struct FunctionFacts : FlowFacts {
   FunctionFacts(const ptx::Module& m, const ptx::Function& f)
       : FlowFacts(m, f),
         error_queries(find_error_queries(m, f, flow, data)),
-        private_streams(find_private_streams(*this, sites)) {}
+        private_streams(find_private_streams(*this, sites)),
+        copies(find_copy_calls(m, f, flow, data)) {}
 
   std::vector<ErrorQuery> error_queries;
   PrivateStreams private_streams;
+  std::vector<CopyCall> copies;
 
   // The value analyses, made when they are first asked for.
   [[nodiscard]] const Values& values() const;

@@ -29,6 +29,10 @@ bool is_error_query(const FunctionFacts& kernel, const ptx::Statement& statement
   });
 }
 
+bool is_copy(const FunctionFacts& kernel, const ptx::Statement& statement) {
+  return std::ranges::any_of(kernel.copies, [&](const CopyCall& copy) { return copy.call == &statement; });
+}
+
 }  // namespace
 
 std::vector<const FlatInstruction*> own_runtime_calls(const FunctionFacts& kernel) {
@@ -42,7 +46,7 @@ std::vector<const FlatInstruction*> own_runtime_calls(const FunctionFacts& kerne
 
 bool is_executed_call(const FunctionFacts& kernel, const ptx::Statement& statement) {
   return is_executed_stream_call(kernel, statement) || is_error_query(kernel, statement) ||
-         depends_on_no_grid(called_by(kernel, statement));
+         is_copy(kernel, statement) || depends_on_no_grid(called_by(kernel, statement));
 }
 
 std::optional<Rejection> check_executed_calls(const FunctionFacts& kernel) {

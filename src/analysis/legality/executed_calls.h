@@ -10,8 +10,10 @@
 // - Attributes and occupancy of a kernel depend on the kernel alone. Its address in the program's code stays
 //   that of the program's own kernel, whatever is generated beside it.
 //
-// Such a call may leave an error, which belongs to the thread. The executor keeps the last error of a thread
-// of the program in a register (transform/aggregate/last_error.h).
+// Copies and fills become grids of the executor (templates/executor/copies.h).
+//
+// A call that stays may leave an error, which belongs to the thread. The executor keeps the last error of a
+// thread of the program in a register (transform/aggregate/last_error.h).
 #pragma once
 
 #include <optional>

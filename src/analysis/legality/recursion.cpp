@@ -110,6 +110,9 @@ class RecursiveGroupJudge {
   }
 
   Found gather_from(const std::shared_ptr<const FunctionFacts>& from, const LaunchBlock& block) {
+    if (aggregation_.is_executed) {
+      if (Found rejection = check_executed_copies(*from)) return about(*from, std::move(*rejection));
+    }
     for (const Site& site : from->sites) {
       const Function* to = module_.find_function(site.callee);
       if (to == nullptr || !to->is_definition)

@@ -152,6 +152,11 @@ std::vector<std::string> worklist_options(const transform::ConsumerShape& shape)
 
 // All kernels with their numbers and blocks, and whether they launch. An extent that is not constant is that
 // of the record.
+// The number of the executor's own kernel.
+void add_copies(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
+  if (shape.copies) options.push_back(fmt::format("-DKLAP_COPIES={}", shape.bodies.size() - 1));
+}
+
 std::vector<std::string> executor_options(const transform::ConsumerShape& shape) {
   constexpr std::array kOfRecord = {"launched.x", "launched.y", "launched.z"};
   std::vector<std::string> options = layout_options(shape.layout);
@@ -168,6 +173,7 @@ std::vector<std::string> executor_options(const transform::ConsumerShape& shape)
   options.push_back(fmt::format("-DKLAP_THREADS={}", shape.threads()));
   if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
   add_exits(options, shape);
+  add_copies(options, shape);
   return options;
 }
 
@@ -263,7 +269,9 @@ std::shared_ptr<const ptx::Module> worklist_consumer_template(const transform::C
 }
 
 std::shared_ptr<const ptx::Module> executor_record_template(const transform::ConsumerShape& shape) {
-  return compiled("executor/executor_record.cu", layout_options(shape.layout));
+  std::vector<std::string> options = layout_options(shape.layout);
+  add_copies(options, shape);
+  return compiled("executor/executor_record.cu", options);
 }
 
 std::shared_ptr<const ptx::Module> executor_template(const transform::ConsumerShape& shape) {

@@ -7,6 +7,7 @@
 #include "analysis/inline/copy_loops.h"
 #include "analysis/inline/sunk_computations.h"
 #include "analysis/launches/calls.h"
+#include "analysis/launches/copy_calls.h"
 #include "ptx/dialect.h"
 #include "ptx/edit.h"
 #include "transform/text/inliner.h"
@@ -47,7 +48,8 @@ const ptx::Module* ParsedUnit::original() {
 const ptx::Module& ParsedUnit::lifted() {
   const ptx::Module& unit = *original();
   if (unit_.is_device_runtime || !unit_.launches) return unit;
-  const LaunchNames names = analysis::launch_names(unit);
+  LaunchNames names = analysis::launch_names(unit);
+  names.merge(analysis::copy_names(unit));
   std::vector<analysis::SunkComputation> sunk;
   for (const ptx::Function& f : unit.functions) {
     if (f.is_definition && analysis::may_launch(unit, f, names))

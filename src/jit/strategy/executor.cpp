@@ -6,12 +6,14 @@
 #include <algorithm>
 
 #include "analysis/facts/launch_shape.h"
+#include "analysis/legality/consumer_block.h"
 #include "analysis/legality/cooperation.h"
 #include "jit/compile/templates.h"
 #include "jit/strategy/kernel_names.h"
 #include "jit/strategy/plan_text.h"
 #include "jit/strategy/recorded.h"
 #include "jit/strategy/worklist.h"
+#include "ptx-patterns/templates/executor/copy_arguments.h"
 #include "ptx-patterns/templates/executor/grid_records.h"
 #include "support/hash.h"
 #include "transform/aggregate/aggregate.h"
@@ -36,6 +38,31 @@ std::vector<transform::LaunchTarget> launch_targets_of(const PlannedSite& site,
     targets.push_back({number, static_cast<uint32_t>(std::min<uint64_t>(allowed, site.shape.threads()))});
   }
   return targets;
+}
+
+bool copies_memory(const PlannedSite& site) {
+  return !site.parent->copies.empty() ||
+         std::ranges::any_of(site.recursive_group->kernels,
+                             [](const GroupKernel& kernel) { return !kernel.facts->copies.empty(); });
+}
+
+// The kernel that copies and fills memory (templates/executor/copies.h). Its block is that of the consumer,
+// which is made larger if no kernel has barriers that hold all of its threads.
+transform::ConsumerBody copies_body(const ptx::Module& module, const analysis::RecursiveGroup& group) {
+  constexpr uint32_t kWantedThreads = 128;
+  std::vector<analysis::RunKernel> kernels;
+  for (const GroupKernel& kernel : group.kernels) {
+    const auto [x, y, z] = kernel.judged_block();
+    kernels.push_back(
+        {&kernel.facts->function, kernel.has_constant_block() ? x * y * z : kernel.most_threads, 0});
+  }
+  uint32_t threads = std::ranges::max(kernels, {}, &analysis::RunKernel::threads).threads;
+  kernels.push_back({nullptr, kWantedThreads, 0});  // the largest one is not looked at
+  if (threads < kWantedThreads && !analysis::check_smaller_block(module, kernels)) threads = kWantedThreads;
+  transform::ConsumerBody body{{threads, 1, 1}, {}};
+  body.layout.arguments_offset = KLAP_GRID_HEADER_BYTES;
+  body.layout.record_bytes = KLAP_GRID_HEADER_BYTES + sizeof(KlapCopy);
+  return body;
 }
 
 class Executor final : public CommonQueue {
@@ -64,7 +91,7 @@ class Executor final : public CommonQueue {
     return fmt::format("{}$klap_executor_{}_{}{}", kernels.front().facts->function.name,
                        unit_tag(plan, site.child_unit), hash.hex().substr(0, 8),
                        site.shape.grid_is_1d ? "_1d" : "") +
-           occupancy_tag(site.shape);
+           (site.shape.copies ? "_copies" : "") + occupancy_tag(site.shape);
   }
 
   [[nodiscard]] transform::Generated consumer(const Plan& plan, const PlannedSite& site,
@@ -175,17 +202,20 @@ transform::ConsumerShape executor_shape(const std::vector<PlannedSite>& sites, c
     const transform::ConsumerShape own =
         transform::consumer_shape(module, kernel.facts->function, kernel.judged_block(), is_1d, false, true);
     transform::ConsumerBody body{body_block(kernel), own.layout, own.may_exit};
-    body.launches = !kernel.facts->sites.empty();
+    body.launches = !kernel.facts->sites.empty() || !kernel.facts->copies.empty();
     if (!kernel.has_constant_block()) body.most_threads = kernel.most_threads;
     bodies.push_back(body);
     shared_bytes = std::max(shared_bytes, kernel.shared_bytes);
     words = std::max(words, kernel.facts->values().liveness.maximum().pressure.words);
     shares = shares || analysis::most_static_shared_bytes(module, kernel.facts->function) != 0;
   }
+  const bool copies = copies_memory(site);
+  if (copies) bodies.push_back(copies_body(module, group));
   const GroupKernel& child = kernel_of(site);
   transform::ConsumerShape shape =
       transform::consumer_shape(module, *site.child, child.judged_block(), is_1d, false, true);
   shape.is_executed = true;
+  shape.copies = copies;
   shape.shared_bytes = shared_bytes;
   transform::add_bodies(shape, bodies, KLAP_GRID_HEADER_BYTES);
   // Shared memory may well leave room for fewer.

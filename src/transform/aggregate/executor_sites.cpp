@@ -22,6 +22,8 @@ constexpr char kGridPublishFunction[] = "__klap_grid_publish";
 constexpr char kGridLeaveFunction[] = "__klap_grid_leave_stream";
 constexpr char kGridCreateFunction[] = "__klap_grid_create_stream";
 constexpr char kGridDestroyFunction[] = "__klap_grid_destroy_stream";
+constexpr char kGridCopyFunction[] = "__klap_grid_copy";
+constexpr char kGridFillFunction[] = "__klap_grid_fill";
 constexpr char kLastOfBlockWord[] =
     "__klap_last_of_block";            // the block's last launch, in the parent's shared memory
 constexpr uint32_t kNoRoomError = 69;  // cudaErrorLaunchPendingCountExceeded
@@ -45,19 +47,20 @@ ExecutorSites::ExecutorSites(const analysis::FunctionFacts& kernel, std::vector<
       lines_(lines) {}
 
 bool ExecutorSites::has_stream(ExecutedStream stream) const {
-  return std::ranges::any_of(kernel_.sites, [&](const analysis::Site& site) {
-    return analysis::executed_stream(kernel_, site) == stream;
-  });
+  const auto goes_there = [&](const auto& call) {
+    return analysis::executed_stream(kernel_, call) == stream;
+  };
+  return std::ranges::any_of(kernel_.sites, goes_there) || std::ranges::any_of(kernel_.copies, goes_there);
 }
 
-// The operands by which the template's functions are told the stream of a launch.
-std::array<std::string, 3> ExecutorSites::stream(size_t number, const Place& place) const {
-  const analysis::Site& site = kernel_.sites[number];
-  const ExecutedStream stream = analysis::executed_stream(kernel_, site);
+// The operands by which the template's functions are told the stream of a launch, a copy or a fill.
+template <class Call>
+std::array<std::string, 3> ExecutorSites::stream(const Call& call, const Place& place) const {
+  const ExecutedStream stream = analysis::executed_stream(kernel_, call);
   const bool is_handle = stream == ExecutedStream::Handle;
   return {std::to_string(static_cast<uint32_t>(stream)),
-          is_handle ? with_prefix(site.stream, place.body_prefix) : "0",
-          std::to_string(static_cast<uint32_t>(analysis::null_stream(site)))};
+          is_handle ? with_prefix(call.stream, place.body_prefix) : "0",
+          std::to_string(static_cast<uint32_t>(analysis::null_stream(call)))};
 }
 
 std::string ExecutorSites::label(std::string_view what, size_t number) const {
@@ -73,7 +76,7 @@ std::string ExecutorSites::landing(std::string_view what, size_t number) const {
 // A thread is at one of its sites at a time, so they share their registers. `own` tells whether the program's
 // own call makes the launch. `error` is the thread's last error.
 std::string ExecutorSites::registers() const {
-  if (kernel_.sites.empty() && kernel_.error_queries.empty()) return "";
+  if (kernel_.sites.empty() && kernel_.copies.empty() && kernel_.error_queries.empty()) return "";
   return fmt::format(
       "\t.reg .pred {0}own, {0}none;\n\t.reg .b64 {0}arguments, {0}item, {0}refused, {0}last;\n"
       "\t.reg .b32 {0}error;\n\tmov.pred {0}own, 0;\n\tmov.b64 {0}item, 0;\n"
@@ -118,7 +121,7 @@ Around ExecutorSites::first_call(size_t number, const Place& place) const {
   }
   call.arguments.push_back(std::to_string(target.most_threads));
   call.arguments.push_back(std::to_string(target.kernel));
-  for (const std::string& operand : stream(number, place)) call.arguments.push_back(operand);
+  for (const std::string& operand : stream(site, place)) call.arguments.push_back(operand);
   call.results = {{0, name("arguments")}, {8, name("item")}, {16, name("refused")}};
   const Around own = own_call(place);
   Around out;
@@ -140,7 +143,7 @@ Around ExecutorSites::launch_call(size_t number, const Place& place) const {
   InlineCall call;
   call.prefix = prefix_ + "p_";
   call.arguments = {queue_, place.self, place.block, name("item"), name("last")};
-  for (const std::string& operand : stream(number, place)) call.arguments.push_back(operand);
+  for (const std::string& operand : stream(site, place)) call.arguments.push_back(operand);
   call.results = {{0, name("last")}};
   Around out;
   out.before = fmt::format("{{\n\t@{} bra {};\n\t", name("own"), label("launch", number)) +
@@ -185,6 +188,36 @@ Around ExecutorSites::stream_call(const analysis::StreamCall& stream, size_t num
   return {text + note_error(result) + "\t}\n", "", true};
 }
 
+// A copy or a fill. What the program's function does not ask for is passed as a literal.
+Around ExecutorSites::copy_call(const analysis::CopyCall& copy, size_t number, const Place& place) const {
+  const std::string code = name("copy_error");
+  const std::string returned = name("copy_returned");
+  InlineCall call;
+  call.prefix = fmt::format("{}m{}_", prefix_, number);
+  call.arguments = {queue_, place.self, place.block, name("last")};
+  for (const std::string& operand : stream(copy, place)) call.arguments.push_back(operand);
+  const auto pass = [&](const std::string& operand) {
+    call.arguments.push_back(with_prefix(operand, place.body_prefix));
+  };
+  pass(copy.to);
+  pass(copy.to_pitch);
+  if (!copy.fills) {
+    pass(copy.from);
+    pass(copy.from_pitch);
+  }
+  pass(copy.width);
+  pass(copy.height);
+  pass(copy.fills ? copy.value : copy.kind);
+  call.results = {{0, name("last")}, {8, returned}};
+  const char* const function = copy.fills ? kGridFillFunction : kGridCopyFunction;
+  std::string text = fmt::format("{{\n\t.reg .b64 {};\n\t.reg .b32 {};\n\t", returned, code) +
+                     inline_function(record_, template_function(record_, function), call, lines_) +
+                     fmt::format("\n\tcvt.u32.u64 {}, {};\n", code, returned);
+  if (!copy.result.empty())
+    text += fmt::format("\tmov.b32 {}, {};\n", with_prefix(copy.result, place.body_prefix), code);
+  return {text + note_error(code) + "\t}\n", "", true};
+}
+
 Surroundings ExecutorSites::around(const Place& place) const {
   Surroundings out = without_private_streams(kernel_, place.body_prefix);
   if (kernel_.private_streams.calls.empty()) {
@@ -196,6 +229,8 @@ Surroundings ExecutorSites::around(const Place& place) const {
     out[kernel_.sites[i].get_scope] = first_call(i, place);
     out[kernel_.sites[i].launch_scope] = launch_call(i, place);
   }
+  size_t copies = 0;
+  for (const analysis::CopyCall& copy : kernel_.copies) out[copy.scope] = copy_call(copy, copies++, place);
   for (const ErrorQuery& q : kernel_.error_queries) out[q.scope] = query(q, place);
   if (kernel_.error_queries.empty()) return out;
   for (const analysis::FlatInstruction* call : analysis::own_runtime_calls(kernel_)) {

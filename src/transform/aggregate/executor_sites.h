@@ -6,6 +6,9 @@
 // refuses a launch of those sizes, the program's own call runs and says so. If too many launches are pending,
 // the program gets no buffer. It goes on as after a launch that the device runtime refuses.
 //
+// A call that copies or fills memory gives way to a function of the template. It records a grid whose kernel
+// is the executor's own (templates/executor/copies.h).
+//
 // Unlike with a worklist, no launch runs but through the executor. So a grid is in its stream from the moment
 // when the program launches it, and all orders that CUDA promises are kept.
 #pragma once
@@ -58,7 +61,9 @@ class ExecutorSites {
   [[nodiscard]] Surroundings around(const Place& place) const;
   [[nodiscard]] Around stream_call(const analysis::StreamCall& stream, size_t number,
                                    const Place& place) const;
-  [[nodiscard]] std::array<std::string, 3> stream(size_t number, const Place& place) const;
+  [[nodiscard]] Around copy_call(const analysis::CopyCall& copy, size_t number, const Place& place) const;
+  template <class Call>
+  [[nodiscard]] std::array<std::string, 3> stream(const Call& call, const Place& place) const;
   [[nodiscard]] bool has_stream(analysis::ExecutedStream stream) const;
   [[nodiscard]] std::string name(std::string_view what) const { return "%" + prefix_ + std::string(what); }
   [[nodiscard]] std::string label(std::string_view what, size_t number) const;

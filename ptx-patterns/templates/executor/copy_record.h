@@ -1,0 +1,89 @@
+// In place of the program's calls that copy or fill memory: a launch of the executor's own kernel
+// (copies.h). executor_record.cu includes this.
+//
+// The codes are those that an H100 returns with driver 580. Nothing is checked if there are no bytes. CUDA
+// launches a kernel for such a call as well, and tells no more of its failure than that it did not work. That
+// holds for a stream that does not exist, and is taken for a launch that is pending too much.
+//
+// Constants: KLAP_COPIES, the number of that kernel.
+#ifndef KLAP_COPY_RECORD_H
+#define KLAP_COPY_RECORD_H
+
+#include "executor/copy_arguments.h"
+
+enum : unsigned int { kInvalidPitch = 12, kInvalidDirection = 21, kUnknown = 999 };  // of cudaError_t
+
+// Words of 64 bits: the compiler would store smaller ones together.
+struct KlapGridCopied {
+  unsigned long long last;  // as __klap_grid_publish() returns it
+  unsigned long long error;
+};
+
+// CUDA copies only memory that all threads have.
+static __device__ __forceinline__ bool is_device_address(unsigned long long address) {
+  const void* const pointer = reinterpret_cast<const void*>(address);
+  return address != 0 && !__isShared(pointer) && !__isLocal(pointer);
+}
+
+// True if the rows lie one behind the other on both sides.
+static __device__ __forceinline__ bool is_one_row(const KlapCopy& copy) {
+  return copy.height == 1 ||
+         (copy.to_pitch == copy.width && (copy.fills != 0 || copy.from_pitch == copy.width));
+}
+
+static __device__ __forceinline__ unsigned long long blocks_of(const KlapCopy& copy) {
+  if (copy.height == 1) return (copy.width - 1) / KLAP_COPY_BYTES + 1;
+  const unsigned long long rows = copy.width > KLAP_COPY_BYTES ? 1 : KLAP_COPY_BYTES / copy.width;
+  return (copy.height - 1) / rows + 1;
+}
+
+// Launches the copy, which is not empty and has pitches that CUDA takes.
+static __device__ __forceinline__ KlapGridCopied launch_copy(const Place& place, KlapCopy copy,
+                                                             unsigned long long last, unsigned int stream,
+                                                             unsigned long long handle) {
+  if (!is_device_address(copy.to) || (copy.fills == 0 && !is_device_address(copy.from)))
+    return {last, kInvalidValue};
+  if (is_one_row(copy)) {
+    copy.width *= copy.height;
+    copy.height = 1;
+  }
+  const unsigned long long blocks = blocks_of(copy);
+  if (stream == KLAP_STREAM_INVALID || blocks > 0x7fffffffu) return {last, kUnknown};
+  const unsigned int link = find_record(place);
+  if (link == 0) return {last, kUnknown};
+  const unsigned long long item = fill_header(place, link, dim3(static_cast<unsigned int>(blocks), 1, 1),
+                                              dim3(1, 1, 1), KLAP_COPIES, stream);
+  *reinterpret_cast<KlapCopy*>(reinterpret_cast<unsigned char*>(place.at(link)) + KLAP_ARGS_OFFSET) = copy;
+  return {publish(place, item, last, stream, handle), kSuccess};
+}
+
+// `kind` is that of cudaMemcpyKind: from device to device, or as the addresses say.
+extern "C" __device__ KlapGridCopied __klap_grid_copy(KlapWorkQueue* queue, unsigned long long self,
+                                                      KlapGridBlock* block, unsigned long long last,
+                                                      unsigned int of_stream, unsigned long long handle,
+                                                      unsigned int null_stream, unsigned long long to,
+                                                      unsigned long long to_pitch, unsigned long long from,
+                                                      unsigned long long from_pitch, unsigned long long width,
+                                                      unsigned long long height, unsigned int kind) {
+  if (width == 0 || height == 0) return {last, kSuccess};
+  if (kind != 3 && kind != 4) return {last, kInvalidDirection};
+  if (height > 1 && (to_pitch < width || from_pitch < width)) return {last, kInvalidPitch};
+  const Place place(queue, self, block);
+  return launch_copy(place, {to, to_pitch, from, from_pitch, width, height, 0, 0}, last,
+                     resolve(place, of_stream, handle, null_stream), handle);
+}
+
+extern "C" __device__ KlapGridCopied __klap_grid_fill(KlapWorkQueue* queue, unsigned long long self,
+                                                      KlapGridBlock* block, unsigned long long last,
+                                                      unsigned int of_stream, unsigned long long handle,
+                                                      unsigned int null_stream, unsigned long long to,
+                                                      unsigned long long to_pitch, unsigned long long width,
+                                                      unsigned long long height, unsigned int value) {
+  if (width == 0 || height == 0) return {last, kSuccess};
+  if (height > 1 && to_pitch < width) return {last, kInvalidValue};
+  const Place place(queue, self, block);
+  return launch_copy(place, {to, to_pitch, 0, 0, width, height, 1, value & 0xffu}, last,
+                     resolve(place, of_stream, handle, null_stream), handle);
+}
+
+#endif

@@ -1,0 +1,87 @@
+// Calls that copy or fill memory are taken apart, whichever of the functions they call.
+#include "analysis/launches/copy_calls.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fixture.h"
+
+namespace klap::analysis {
+namespace {
+
+// A call as nvcc writes it. `actuals` are the types and operands of the parameters.
+std::string call(const std::string& function, const std::vector<std::pair<std::string, std::string>>& actuals,
+                 const std::string& result = "ld.param.b32 %r9, [retval0];\n",
+                 const std::string& guard = "") {
+  std::string text = "{\n", names;
+  for (size_t i = 0; i < actuals.size(); ++i) {
+    const auto& [type, operand] = actuals[i];
+    const std::string name = "param" + std::to_string(i);
+    text += ".param ." + type + " " + name + ";\nst.param." + type + " [" + name + "+0], " + operand + ";\n";
+    names += (i == 0 ? "" : ", ") + name;
+  }
+  return text + ".param .b32 retval0;\n" + guard + "call.uni (retval0), " + function + ", (" + names +
+         ");\n" + result + "}\n";
+}
+
+std::vector<CopyCall> calls_of(const Parsed& p) {
+  return find_copy_calls(p.module, p.facts->function, p.facts->flow, p.facts->data);
+}
+
+TEST(CopyCalls, HaveTheOperandsOfTheirFunctions) {
+  const Parsed p(kernel(
+      call("__cudaCDP2MemcpyAsync",
+           {{"b64", "%rd1"}, {"b64", "%rd2"}, {"b64", "40"}, {"b32", "3"}, {"b64", "%rd3"}}) +
+      call("__cudaCDP2MemsetAsync_ptsz", {{"b64", "%rd1"}, {"b32", "%r1"}, {"b64", "%rd2"}, {"b64", "0"}},
+           "") +
+      call("__cudaCDP2Memcpy2DAsync", {{"b64", "%rd1"},
+                                       {"b64", "%rd2"},
+                                       {"b64", "%rd3"},
+                                       {"b64", "%rd4"},
+                                       {"b64", "%rd5"},
+                                       {"b64", "%rd6"},
+                                       {"b32", "4"},
+                                       {"b64", "3"}}) +
+      call(
+          "__cudaCDP2Memset2DAsync",
+          {{"b64", "%rd1"}, {"b64", "%rd2"}, {"b32", "7"}, {"b64", "%rd3"}, {"b64", "%rd4"}, {"b64", "2"}})));
+  const std::vector<CopyCall> calls = calls_of(p);
+  ASSERT_EQ(4u, calls.size());
+  EXPECT_THAT((std::vector{calls[0].to, calls[0].from, calls[0].width, calls[0].height, calls[0].kind,
+                           calls[0].stream, calls[0].result}),
+              testing::ElementsAre("%rd1", "%rd2", "40", "1", "3", "%rd3", "%r9"));
+  EXPECT_FALSE(calls[0].fills || calls[0].stream_zero_is_per_thread);
+  EXPECT_THAT((std::vector{calls[1].to, calls[1].value, calls[1].width, calls[1].stream, calls[1].result}),
+              testing::ElementsAre("%rd1", "%r1", "%rd2", "0", ""));
+  EXPECT_TRUE(calls[1].fills && calls[1].stream_zero_is_per_thread);
+  EXPECT_THAT((std::vector{calls[2].to, calls[2].to_pitch, calls[2].from, calls[2].from_pitch, calls[2].width,
+                           calls[2].height, calls[2].kind, calls[2].stream}),
+              testing::ElementsAre("%rd1", "%rd2", "%rd3", "%rd4", "%rd5", "%rd6", "4", "3"));
+  EXPECT_THAT((std::vector{calls[3].to, calls[3].to_pitch, calls[3].value, calls[3].width, calls[3].height,
+                           calls[3].stream}),
+              testing::ElementsAre("%rd1", "%rd2", "7", "%rd3", "%rd4", "2"));
+}
+
+TEST(CopyCalls, OfOtherFormsAreNotUnderstood) {
+  const std::vector<std::pair<std::string, std::string>> fill = {
+      {"b64", "%rd1"}, {"b32", "%r1"}, {"b64", "%rd2"}, {"b64", "0"}};
+  for (const std::string& text : {
+           call("__cudaCDP2Memcpy3DAsync", {{"b64", "%rd1"}, {"b64", "0"}}),
+           call("__cudaCDP2MemcpyAsync", fill),                                   // too few parameters
+           call("__cudaCDP2MemsetAsync", fill, "", "@%p1 "),                      // made by some threads
+           call("__cudaCDP2MemsetAsync", fill, "ld.param.b8 %r9, [retval0];\n"),  // a part of the code
+           call("__cudaCDP2MemsetAsync", fill, "mov.u32 %r9, 1;\n"),  // something else in the scope
+           call("__cudaCDP2GetDevice", {{"b64", "%rd1"}}),
+       })
+    EXPECT_TRUE(calls_of(Parsed(kernel(text))).empty()) << text;
+}
+
+TEST(CopyCalls, AreFoundByName) {
+  const Parsed p(kernel("",
+                        ".extern .func (.param .b32 r) __cudaCDP2MemsetAsync(.param .b64 a);\n"
+                        ".extern .func (.param .b32 r) __cudaCDP2GetDevice(.param .b64 a);\n"));
+  EXPECT_THAT(copy_names(p.module), testing::ElementsAre("__cudaCDP2MemsetAsync"));
+}
+
+}  // namespace
+}  // namespace klap::analysis

@@ -1,0 +1,57 @@
+// Copies and fills that the executor makes between launches: of odd bytes, of several blocks, of rows, in the
+// block's stream and at the end of all else.
+#include <algorithm>
+
+#include "program.h"
+
+constexpr int kBytes = 40000, kRows = 50, kRounds = 2;
+
+__global__ void step(unsigned char* bytes, int count) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < count) bytes[i] = static_cast<unsigned char>(3 * bytes[i] + i);
+}
+
+// Each copy reads what the grid before it wrote, and the grid behind it reads the copy.
+__global__ void pass_on(unsigned char* a, unsigned char* b, int depth) {
+  cudaMemcpyAsync(b + kBytes / 2 + 16, a + 4, 7, cudaMemcpyDeviceToDevice, cudaStreamTailLaunch);
+  step<<<(kBytes / 2 + 127) / 128, 128>>>(a, kBytes / 2);
+  cudaMemcpyAsync(b + 1, a + 1, kBytes / 2 - 3, cudaMemcpyDeviceToDevice);
+  cudaMemsetAsync(b + 100, depth, 333);
+  step<<<(kBytes / 2 + 127) / 128, 128>>>(b, kBytes / 2);
+  cudaMemcpy2DAsync(a + 2, 40, b + 6, 36, 24, kRows, cudaMemcpyDefault);
+  cudaMemset2DAsync(a, 64, depth + 9, 5, kRows);
+  if (depth > 0) pass_on<<<1, 1>>>(a, b, depth - 1);
+  cudaMemcpyAsync(a + 3, b, 50, cudaMemcpyDeviceToDevice);
+}
+__global__ void begin(unsigned char* a, unsigned char* b, int depth) { pass_on<<<1, 1>>>(a, b, depth); }
+
+void expect_step(std::vector<unsigned char>& bytes, int count) {
+  for (int i = 0; i < count; ++i) bytes[i] = static_cast<unsigned char>(3 * bytes[i] + i);
+}
+void expect_rows(unsigned char* to, int to_pitch, const unsigned char* from, int from_pitch, int width) {
+  for (int y = 0; y < kRows; ++y) std::copy_n(from + y * from_pitch, width, to + y * to_pitch);
+}
+void expect_pass_on(std::vector<unsigned char>& a, std::vector<unsigned char>& b, int depth) {
+  expect_step(a, kBytes / 2);
+  std::copy_n(a.begin() + 1, kBytes / 2 - 3, b.begin() + 1);
+  std::fill_n(b.begin() + 100, 333, static_cast<unsigned char>(depth));
+  expect_step(b, kBytes / 2);
+  expect_rows(a.data() + 2, 40, b.data() + 6, 36, 24);
+  for (int y = 0; y < kRows; ++y) std::fill_n(a.begin() + 64 * y, 5, static_cast<unsigned char>(depth + 9));
+  if (depth > 0) expect_pass_on(a, b, depth - 1);
+  std::copy_n(b.begin(), 50, a.begin() + 3);
+  std::copy_n(a.begin() + 4, 7, b.begin() + kBytes / 2 + 16);
+}
+
+int main() {
+  gpu::Report report("copies");
+  std::vector<unsigned char> a(kBytes), b(kBytes);
+  for (int i = 0; i < kBytes; ++i) a[i] = static_cast<unsigned char>(i * 7);
+  gpu::Buffer<unsigned char> of_a(a), of_b(b);
+  for (int round = 0; round < kRounds; ++round) begin<<<1, 1>>>(of_a.data(), of_b.data(), 1 + round);
+  gpu::wait("rounds");
+  for (int round = 0; round < kRounds; ++round) expect_pass_on(a, b, 1 + round);
+  report.expect_equal("one side", of_a.to_host(), a);
+  report.expect_equal("other side", of_b.to_host(), b);
+  return report.finish();
+}
