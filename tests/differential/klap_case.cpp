@@ -2,7 +2,7 @@
 // the CPU reference.
 //
 //   klap_case --list
-//   klap_case NAME... | --file CASE.json... | --graphs A..B   [--seeds A..B]
+//   klap_case NAME... | --file CASE.json... | --graphs A..B [--copies]   [--seeds A..B]
 //
 // One line of JSON per run: case, seed, result (equal, different, failed), detail. Exit codes: 0 all equal,
 // 1 something is not, 2 wrong usage, 77 no driver or no device. An emulated driver starts anew for each seed;
@@ -36,7 +36,7 @@ Seeds parse_seeds(const std::string& text) {
 }
 
 std::vector<Case> chosen(const std::vector<std::string>& names, const std::vector<std::string>& files,
-                         const std::string& graphs) {
+                         const std::string& graphs, bool copies) {
   std::vector<Case> cases;
   for (const std::string& name : names) {
     const Case* found = find_case(name);
@@ -47,7 +47,7 @@ std::vector<Case> chosen(const std::vector<std::string>& names, const std::vecto
   if (graphs.empty()) return cases;
   const Seeds of_graphs = parse_seeds(graphs);
   for (uint64_t seed = of_graphs.first; seed <= of_graphs.last; ++seed)
-    cases.push_back(graphs::random_graph(seed));
+    cases.push_back(graphs::random_graph(seed, copies));
   return cases;
 }
 
@@ -92,10 +92,12 @@ int main_or_throw(int argc, char** argv) {
   bool list = false;
   std::vector<std::string> names, files;
   std::string seeds = "1", graphs;
+  bool copies = false;
   app.add_flag("--list", list, "The cases by name, and what each would find");
   app.add_option("NAME", names, "Cases by name");
   app.add_option("--file", files, "Cases from files");
   app.add_option("--graphs", graphs, "A..B: random graphs of launches (graphs/random_graph.h)");
+  app.add_flag("--copies", copies, "The graphs also copy and fill memory");
   app.add_option("--seeds", seeds, "A..B, or one seed");
   try {
     app.parse(argc, argv);
@@ -106,7 +108,7 @@ int main_or_throw(int argc, char** argv) {
     for (const Case& c : all_cases()) std::printf("%s: %s\n", c.name.c_str(), c.about.c_str());
     return 0;
   }
-  const std::vector<Case> cases = chosen(names, files, graphs);
+  const std::vector<Case> cases = chosen(names, files, graphs, copies);
   if (cases.empty()) throw Error(ErrorCode::Config, "no case is named");
   begin_with_settings_of(cases, argv);
   return run_all(cases, parse_seeds(seeds));

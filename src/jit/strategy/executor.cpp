@@ -219,9 +219,12 @@ transform::ConsumerShape executor_shape(const std::vector<PlannedSite>& sites, c
   shape.shared_bytes = shared_bytes;
   transform::add_bodies(shape, bodies, KLAP_GRID_HEADER_BYTES);
   // Shared memory may well leave room for fewer.
-  if (site.options.optimisations.is_on("occupancy") && !shares && shared_bytes == 0)
-    shape.min_blocks_per_sm = std::max(transform::min_worklist_blocks(words, shape.threads()),
-                                       transform::min_consumer_blocks(words, shape.threads(), sm));
+  if (!site.options.optimisations.is_on("occupancy") || shares || shared_bytes != 0) return shape;
+  shape.min_blocks_per_sm = transform::min_worklist_blocks(words, shape.threads());
+  // Copies hold more data than children of few registers.
+  if (!copies)
+    shape.min_blocks_per_sm =
+        std::max(shape.min_blocks_per_sm, transform::min_consumer_blocks(words, shape.threads(), sm));
   return shape;
 }
 

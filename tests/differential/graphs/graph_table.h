@@ -62,4 +62,14 @@ KLAP_SHARED inline Given given_by(const int* launch, const Given& own, const int
   return out;
 }
 
+// Of graphs that copy (cases/copy_graphs.cu): whether the log of a launch, the i-th of its node, is copied
+// before it, and whether the copy is filled behind it. Nothing orders what is fired and forgotten.
+KLAP_SHARED inline bool copies_before(const int* launch, int i) {
+  return launch[kStream] != kFireAndForgetStream && i % 3 != 1;
+}
+KLAP_SHARED inline bool fills_behind(const int* launch, int i) {
+  return launch[kStream] != kFireAndForgetStream && i % 3 != 2;
+}
+KLAP_SHARED inline int fill_value(int i) { return 3 * i + 1; }
+
 }  // namespace klap::differential::graphs

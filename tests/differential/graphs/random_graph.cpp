@@ -1,6 +1,7 @@
 #include "graphs/random_graph.h"
 
 #include <algorithm>
+#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
@@ -120,17 +121,25 @@ std::vector<int> table_of(const std::vector<Node>& nodes) {
   return table;
 }
 
-// Runs a grid, all that it launches, and then its tail launches.
-void run(const std::vector<int>& table, std::vector<int>& logs, int number, const Given& given) {
+// Runs a grid, all that it launches, and then its tail launches. `copies` is null in graphs that do not copy.
+void run(const std::vector<int>& table, std::vector<int>& logs, std::vector<int>* copies, int number,
+         const Given& given) {
   const int* const node = node_at(table.data(), number);
+  const unsigned int copied = copies == nullptr ? 0 : sum_of_logs(copies->data(), given.log, 1);
   note(logs.data(), given.log,
-       static_cast<unsigned int>(number) + sum_of_logs(logs.data(), given.first_seen, given.seen));
+       static_cast<unsigned int>(number) + sum_of_logs(logs.data(), given.first_seen, given.seen) + copied);
   for (const bool tails : {false, true}) {
     for (int block = 0; block < node[kBlocks]; ++block) {
       for (int i = 0; i < node[kLaunches]; ++i) {
         const int* const launch = launch_at(table.data(), node[kFirstLaunch] + i);
         if ((launch[kStream] == kTailStream) != tails || (launch[kOnlyFirst] != 0 && block != 0)) continue;
-        run(table, logs, launch[kNode], given_by(launch, given, node, block));
+        const Given to = given_by(launch, given, node, block);
+        const auto words = ptrdiff_t{2} * to.log;
+        if (copies != nullptr && copies_before(launch, i))
+          std::copy_n(logs.begin() + words, 2, copies->begin() + words);
+        run(table, logs, copies, launch[kNode], to);
+        if (copies != nullptr && fills_behind(launch, i))
+          std::memset(reinterpret_cast<char*>(copies->data() + words) + 3, fill_value(i), 3);
       }
     }
   }
@@ -146,7 +155,7 @@ void fill_case(Builder& c, uint64_t seed) {
   const std::vector<int> before = logs;
   constexpr int kTimes = 2;
   const Given given = {0, 1, 0, 0};
-  for (int i = 0; i < kTimes; ++i) run(table, logs, root, given);
+  for (int i = 0; i < kTimes; ++i) run(table, logs, nullptr, root, given);
   const auto of_table = c.input("table", table);
   const auto of_logs = c.buffer("logs", before, logs);
   const std::vector<uint64_t> none(kCreatedStreams * logs.size());
@@ -159,13 +168,38 @@ void fill_case(Builder& c, uint64_t seed) {
   }
 }
 
-Case random_graph(uint64_t seed) {
+void fill_copying_case(Builder& c, uint64_t seed) {
+  const std::vector<Node> nodes = Maker(seed).make();
+  const std::vector<int> table = table_of(nodes);
+  const int root = static_cast<int>(nodes.size()) - 1;
+  std::vector<int> logs(size_t{2} * static_cast<size_t>(1 + nodes.back().logs()));
+  const std::vector<int> before = logs;
+  std::vector<int> copies = logs;
+  const Given given = {0, 1, 0, 0};
+  run(table, logs, &copies, root, given);
+  const auto of_table = c.input("table", table);
+  const auto of_logs = c.buffer("logs", before, logs);
+  const auto of_copies = c.buffer("copies", before, copies);
+  const std::vector<uint64_t> none(kCreatedStreams * logs.size());
+  const auto of_handles = c.buffer("handles", none, std::vector<uint64_t>{});
+  const auto blocks = static_cast<uint32_t>(nodes.back().blocks);
+  const auto threads = static_cast<uint32_t>(nodes.back().threads);
+  c.launch("copying_node", {blocks, 1, 1}, {threads, 1, 1}, c.address(of_table), c.address(of_logs),
+           c.address(of_copies), c.address(of_handles), root, given.log, given.first_log, given.first_seen,
+           given.seen);
+}
+
+Case random_graph(uint64_t seed, bool copies) {
   Case c;
-  c.name = "graph_" + std::to_string(seed);
+  c.name = (copies ? "copy_graph_" : "graph_") + std::to_string(seed);
   c.about = "a random graph of launches does not run in the order of its streams";
-  c.file = "grid_graphs.ptx";
+  c.file = copies ? "copy_graphs.ptx" : "grid_graphs.ptx";
   Builder builder(c);
-  fill_case(builder, seed);
+  if (copies) {
+    fill_copying_case(builder, seed);
+  } else {
+    fill_case(builder, seed);
+  }
   return c;
 }
 
