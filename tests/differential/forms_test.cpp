@@ -183,6 +183,8 @@ const std::vector<Form>& forms() {
         "graph_of_copied_tails", "graph_of_copied_blocks"}},
       {"with the executor: copies and fills of any size, and those that CUDA refuses",
        {"executed_sizes_of_copies", "executed_large_copies", "executed_codes_of_copies"}},
+      {"with the executor: streams that wait for events",
+       {"executed_events", "executed_events_of_threads", "executed_many_events", "executed_refused_events"}},
       {"fire-and-forget stream", {"fire_and_forget"}},
       {"per-thread stream", {"per_thread"}},
       {"a stream that the thread creates",

@@ -8,6 +8,7 @@
 #define KLAP_COPIES_H
 
 #include "executor/copy_arguments.h"
+#include "executor/events.h"
 
 // A thread of the block.
 struct CopyThread {
@@ -61,7 +62,7 @@ static __device__ __forceinline__ void fill_units(CopyThread thread, unsigned lo
 static __device__ __forceinline__ void copy_line(const KlapCopy& copy, CopyThread thread,
                                                  unsigned long long to, unsigned long long from,
                                                  unsigned int bytes) {
-  const bool fills = copy.fills != 0;
+  const bool fills = copy.does == KLAP_DOES_FILL;
   const unsigned int apart = fills ? 0 : static_cast<unsigned int>(to ^ from) & 15u;
   const unsigned int unit = apart == 0 ? 16 : (apart & 3u) == 0 ? 4 : 1;
   unsigned int head = static_cast<unsigned int>(0ull - to) & (unit - 1u);
@@ -93,8 +94,8 @@ static __device__ __forceinline__ void copy_rows(const KlapCopy& copy, CopyThrea
   for (unsigned int i = thread.number; i < rows * columns; i += thread.threads) {
     const unsigned long long row = first + i / columns, at = i % columns * sizeof(Unit);
     Unit* const to = unit_at<Unit>(copy.to + row * copy.to_pitch + at);
-    *to =
-        copy.fills != 0 ? unit_of<Unit>(value) : *unit_at<const Unit>(copy.from + row * copy.from_pitch + at);
+    *to = copy.does == KLAP_DOES_FILL ? unit_of<Unit>(value)
+                                      : *unit_at<const Unit>(copy.from + row * copy.from_pitch + at);
   }
 }
 
@@ -121,7 +122,7 @@ static __device__ __forceinline__ void copy_block(const KlapCopy& copy, CopyThre
   const unsigned long long first = block * most, left = copy.height - first;
   const unsigned int rows = left < most ? static_cast<unsigned int>(left) : most;
   const unsigned long long sides =
-      copy.to | copy.to_pitch | width | (copy.fills != 0 ? 0 : copy.from | copy.from_pitch);
+      copy.to | copy.to_pitch | width | (copy.does == KLAP_DOES_FILL ? 0 : copy.from | copy.from_pitch);
   if (sides % 16 == 0) {
     copy_rows<uint4>(copy, thread, first, rows, copy.value * 0x01010101u);
   } else if (sides % 4 == 0) {
@@ -137,8 +138,13 @@ static __device__ __forceinline__ void copy_block(const KlapCopy& copy, CopyThre
 extern "C" __device__ __forceinline__ void KLAP_BODY(KLAP_COPIES)(
     const unsigned char* arguments, unsigned int ctaid_x, unsigned int, unsigned int, unsigned int,
     unsigned int, unsigned int, unsigned int tid_x, unsigned int, unsigned int, unsigned int ntid_x,
-    unsigned int, unsigned int, KlapGridBlock*) {
-  copy_block(*reinterpret_cast<const KlapCopy*>(arguments), {tid_x, ntid_x}, ctaid_x);
+    unsigned int, unsigned int, KlapGridBlock* block) {
+  const KlapCopy& call = *reinterpret_cast<const KlapCopy*>(arguments);
+  if (call.does == KLAP_DOES_COPY || call.does == KLAP_DOES_FILL) {
+    copy_block(call, {tid_x, ntid_x}, ctaid_x);
+  } else if (tid_x == 0) {
+    run_event(call, block);
+  }
 }
 #undef KLAP_BODY
 #undef KLAP_BODY_OF

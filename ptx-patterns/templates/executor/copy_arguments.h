@@ -8,8 +8,14 @@
 struct KlapCopy {
   unsigned long long to, to_pitch, from, from_pitch;
   unsigned long long width, height;  // bytes of a row, and rows
-  unsigned int fills, value;         // whether all bytes become `value`, and nothing is copied
+  unsigned int does, value;          // a word below; what all bytes become
 };
+#define KLAP_DOES_COPY 0u
+#define KLAP_DOES_FILL 1u
+// Grids for events (events.h): `to` is the queue, `from` the link of a state, `width` that of a child.
+#define KLAP_DOES_RECORD 2u
+#define KLAP_DOES_WAIT 3u
+#define KLAP_DOES_NOTHING 4u
 
 // A block takes so many bytes, or as many rows as have so many, or one row. So most calls need one block, and
 // large ones have work for all blocks of the GPU.

@@ -28,7 +28,7 @@ static __device__ __forceinline__ bool is_device_address(unsigned long long addr
 // True if the rows lie one behind the other on both sides.
 static __device__ __forceinline__ bool is_one_row(const KlapCopy& copy) {
   return copy.height == 1 ||
-         (copy.to_pitch == copy.width && (copy.fills != 0 || copy.from_pitch == copy.width));
+         (copy.to_pitch == copy.width && (copy.does == KLAP_DOES_FILL || copy.from_pitch == copy.width));
 }
 
 static __device__ __forceinline__ unsigned long long blocks_of(const KlapCopy& copy) {
@@ -41,7 +41,7 @@ static __device__ __forceinline__ unsigned long long blocks_of(const KlapCopy& c
 static __device__ __forceinline__ KlapGridCopied launch_copy(const Place& place, KlapCopy copy,
                                                              unsigned long long last, unsigned int stream,
                                                              unsigned long long handle) {
-  if (!is_device_address(copy.to) || (copy.fills == 0 && !is_device_address(copy.from)))
+  if (!is_device_address(copy.to) || (copy.does == KLAP_DOES_COPY && !is_device_address(copy.from)))
     return {last, kInvalidValue};
   if (is_one_row(copy)) {
     copy.width *= copy.height;
@@ -69,7 +69,7 @@ extern "C" __device__ KlapGridCopied __klap_grid_copy(KlapWorkQueue* queue, unsi
   if (kind != 3 && kind != 4) return {last, kInvalidDirection};
   if (height > 1 && (to_pitch < width || from_pitch < width)) return {last, kInvalidPitch};
   const Place place(queue, self, block);
-  return launch_copy(place, {to, to_pitch, from, from_pitch, width, height, 0, 0}, last,
+  return launch_copy(place, {to, to_pitch, from, from_pitch, width, height, KLAP_DOES_COPY, 0}, last,
                      resolve(place, of_stream, handle, null_stream), handle);
 }
 
@@ -82,7 +82,7 @@ extern "C" __device__ KlapGridCopied __klap_grid_fill(KlapWorkQueue* queue, unsi
   if (width == 0 || height == 0) return {last, kSuccess};
   if (height > 1 && to_pitch < width) return {last, kInvalidValue};
   const Place place(queue, self, block);
-  return launch_copy(place, {to, to_pitch, 0, 0, width, height, 1, value & 0xffu}, last,
+  return launch_copy(place, {to, to_pitch, 0, 0, width, height, KLAP_DOES_FILL, value & 0xffu}, last,
                      resolve(place, of_stream, handle, null_stream), handle);
 }
 

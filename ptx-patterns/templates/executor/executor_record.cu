@@ -15,7 +15,7 @@
 // complete already.
 //
 // Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of the records; KLAP_COPIES if some kernel
-// copies or fills memory (copy_record.h).
+// copies or fills memory, or uses events (copy_record.h, event_record.h).
 #include "executor/grid_queue.h"
 
 // Words of 64 bits: the compiler would store smaller ones together.
@@ -355,4 +355,5 @@ extern "C" __device__ unsigned int __klap_grid_destroy_stream(KlapWorkQueue* que
 
 #ifdef KLAP_COPIES
 #include "executor/copy_record.h"
+#include "executor/event_record.h"
 #endif

@@ -5,9 +5,8 @@
 #include <span>
 #include <string_view>
 
-#include "analysis/graph/register_bits.h"
-#include "analysis/launches/calls.h"
 #include "analysis/launches/idioms.h"
+#include "analysis/launches/scoped_call.h"
 #include "analysis/launches/wrappers.h"
 
 namespace klap::analysis {
@@ -49,25 +48,17 @@ class Reader {
     out.call = instruction.statement;
     out.scope = instruction.scope;
     out.stream_zero_is_per_thread = called.ends_with("_ptsz");
-    if (out.scope == &function_.body || out.call->predicated) return std::nullopt;
-    const bool is_known = take_apart(out, *call, operands_of(called, out.fills));
-    return is_known ? std::optional(std::move(out)) : std::nullopt;
+    const std::span<const Operand> operands = operands_of(called, out.fills);
+    std::vector<uint32_t> bytes;
+    for (const Operand operand : operands) bytes.push_back(bytes_of(operand));
+    const auto scoped = read_scoped_call(module_, function_, instruction, *call, bytes);
+    if (!scoped) return std::nullopt;
+    for (size_t i = 0; i < operands.size(); ++i) out.*operands[i] = scoped->operands[i];
+    out.result = scoped->result;
+    return out;
   }
 
  private:
-  bool take_apart(CopyCall& out, const Call& call, std::span<const Operand> operands) const {
-    const CallScope scope = read_call_scope(module_, *out.scope, *out.call);
-    if (!scope.problem.empty() || operands.empty() || call.parameters.size() != operands.size()) return false;
-    for (size_t i = 0; i < operands.size(); ++i) {
-      const std::string* actual = scope.actual(call.parameters[i], 0, bytes_of(operands[i]));
-      if (actual == nullptr) return false;
-      out.*operands[i] = *actual;
-    }
-    out.result = scope.result;
-    return out.result.empty() ||
-           (scope.result_bytes == 4 && RegisterBits(module_, function_).of(out.result) == 32);
-  }
-
   const ptx::Module& module_;
   const ptx::Function& function_;
   const DataFlow& data_;

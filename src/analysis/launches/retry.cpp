@@ -12,7 +12,7 @@ namespace {
 
 using ptx::Statement;
 
-// True if the register can hold what a launch, a copy or a last-error query returned.
+// True if the register can hold what a launch, another call into a stream or a last-error query returned.
 bool is_error(const OriginQuery& q, std::string_view operand) {
   const std::vector<Origin> origins = origins_of(q, operand);
   return std::any_of(origins.begin(), origins.end(), [&](const Origin& o) {
@@ -20,7 +20,8 @@ bool is_error(const OriginQuery& q, std::string_view operand) {
     const std::string_view function = runtime_function(q.module, o.name);
     return idioms().by_launch(function) != nullptr || idioms().is_last_error(function) ||
            idioms().is_peek_last_error(function) || idioms().is_kind(function, "copy") ||
-           idioms().is_kind(function, "fill");
+           idioms().is_kind(function, "fill") || idioms().is_kind(function, "event") ||
+           idioms().is_kind(function, "stream-wait");
   });
 }
 

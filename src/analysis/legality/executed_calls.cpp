@@ -33,7 +33,17 @@ bool is_copy(const FunctionFacts& kernel, const ptx::Statement& statement) {
   return std::ranges::any_of(kernel.copies, [&](const CopyCall& copy) { return copy.call == &statement; });
 }
 
+bool is_event_call(const FunctionFacts& kernel, const ptx::Statement& statement) {
+  return std::ranges::any_of(event_calls(kernel),
+                             [&](const EventCall& event) { return event.call == &statement; });
+}
+
 }  // namespace
+
+std::vector<EventCall> event_calls(const FunctionFacts& kernel) {
+  if (!may_use_events(kernel.module)) return {};
+  return find_event_calls(kernel.module, kernel.function, kernel.flow, kernel.data);
+}
 
 std::vector<const FlatInstruction*> own_runtime_calls(const FunctionFacts& kernel) {
   std::vector<const FlatInstruction*> calls;
@@ -46,7 +56,8 @@ std::vector<const FlatInstruction*> own_runtime_calls(const FunctionFacts& kerne
 
 bool is_executed_call(const FunctionFacts& kernel, const ptx::Statement& statement) {
   return is_executed_stream_call(kernel, statement) || is_error_query(kernel, statement) ||
-         is_copy(kernel, statement) || depends_on_no_grid(called_by(kernel, statement));
+         is_copy(kernel, statement) || is_event_call(kernel, statement) ||
+         depends_on_no_grid(called_by(kernel, statement));
 }
 
 std::optional<Rejection> check_executed_calls(const FunctionFacts& kernel) {

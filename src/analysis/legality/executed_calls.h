@@ -10,7 +10,8 @@
 // - Attributes and occupancy of a kernel depend on the kernel alone. Its address in the program's code stays
 //   that of the program's own kernel, whatever is generated beside it.
 //
-// Copies and fills become grids of the executor (templates/executor/copies.h).
+// Copies and fills become grids of the executor (templates/executor/copies.h), and so do records of events
+// and waits for them (templates/executor/events.h).
 //
 // A call that stays may leave an error, which belongs to the thread. The executor keeps the last error of a
 // thread of the program in a register (transform/aggregate/last_error.h).
@@ -22,6 +23,7 @@
 
 #include "analysis/facts/facts.h"
 #include "analysis/facts/rejection.h"
+#include "analysis/launches/event_calls.h"
 
 namespace klap::analysis {
 
@@ -30,6 +32,9 @@ bool depends_on_no_grid(std::string_view function);
 
 // The calls of such functions that may leave an error, as instructions of the kernel.
 std::vector<const FlatInstruction*> own_runtime_calls(const FunctionFacts& kernel);
+
+// The calls for events, of which there are none in most modules.
+std::vector<EventCall> event_calls(const FunctionFacts& kernel);
 
 // True for a call beside launches that the kernel may make if the executor runs it.
 bool is_executed_call(const FunctionFacts& kernel, const ptx::Statement& statement);

@@ -7,6 +7,7 @@
 
 #include "analysis/facts/stream_order.h"
 #include "analysis/launches/retry.h"
+#include "analysis/legality/executed_calls.h"
 
 namespace klap::analysis {
 
@@ -18,9 +19,10 @@ ExecutedStream executed_stream(const FunctionFacts& kernel, const Site& site) {
       return ExecutedStream::None;
     case StreamKind::Private:
     case StreamKind::PerThread:
-      // A copy may go into the thread's stream as well.
-      return has_order_within_thread(kernel, site) || !kernel.copies.empty() ? ExecutedStream::Thread
-                                                                             : ExecutedStream::None;
+      // A copy may go into the thread's stream as well, and an event may stand for it.
+      return has_order_within_thread(kernel, site) || !kernel.copies.empty() || may_use_events(kernel.module)
+                 ? ExecutedStream::Thread
+                 : ExecutedStream::None;
     case StreamKind::Null:
       return ExecutedStream::Block;
     case StreamKind::Other:
@@ -29,17 +31,34 @@ ExecutedStream executed_stream(const FunctionFacts& kernel, const Site& site) {
   return ExecutedStream::Handle;
 }
 
-ExecutedStream executed_stream(const FunctionFacts& kernel, const CopyCall& copy) {
+namespace {
+
+template <class Call>
+ExecutedStream stream_by_handle(const FunctionFacts& kernel, const Call& call) {
   // The handles of cudaStreamLegacy, cudaStreamPerThread and so on.
   constexpr std::array kByHandle = {ExecutedStream::Block, ExecutedStream::Block, ExecutedStream::Thread,
                                     ExecutedStream::Tail, ExecutedStream::None};
-  const auto handle = kernel.data.constant(copy.stream);
-  if (handle == uint64_t{0}) return null_stream(copy);
+  const auto handle = kernel.data.constant(call.stream);
+  if (handle == uint64_t{0}) return null_stream(call);
   return handle && *handle < kByHandle.size() ? kByHandle.at(*handle) : ExecutedStream::Handle;
+}
+
+}  // namespace
+
+ExecutedStream executed_stream(const FunctionFacts& kernel, const CopyCall& copy) {
+  return stream_by_handle(kernel, copy);
+}
+
+ExecutedStream executed_stream(const FunctionFacts& kernel, const EventCall& event) {
+  return stream_by_handle(kernel, event);
 }
 
 ExecutedStream null_stream(const CopyCall& copy) {
   return copy.stream_zero_is_per_thread ? ExecutedStream::Thread : ExecutedStream::Block;
+}
+
+ExecutedStream null_stream(const EventCall& event) {
+  return event.stream_zero_is_per_thread ? ExecutedStream::Thread : ExecutedStream::Block;
 }
 
 ExecutedStream null_stream(const Site& site) {
@@ -68,11 +87,13 @@ std::optional<Rejection> check_executed_stream(const FunctionFacts& kernel, cons
   return check_waiting_for_room(kernel, site.get_call, error_branch_place(query, site));
 }
 
-std::optional<Rejection> check_executed_copies(const FunctionFacts& kernel) {
+std::optional<Rejection> check_calls_into_streams(const FunctionFacts& kernel) {
   const OriginQuery query{kernel.module, kernel.function, kernel.flow, kernel.data};
-  for (const CopyCall& copy : kernel.copies) {
-    if (auto found = check_waiting_for_room(kernel, copy.call, error_branch_place(query, *copy.call)))
-      return found;
+  std::vector<const ptx::Statement*> calls;
+  for (const CopyCall& copy : kernel.copies) calls.push_back(copy.call);
+  for (const EventCall& event : event_calls(kernel)) calls.push_back(event.call);
+  for (const ptx::Statement* call : calls) {
+    if (auto found = check_waiting_for_room(kernel, call, error_branch_place(query, *call))) return found;
   }
   return std::nullopt;
 }

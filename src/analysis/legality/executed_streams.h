@@ -12,6 +12,7 @@
 
 #include "analysis/facts/facts.h"
 #include "analysis/facts/rejection.h"
+#include "analysis/launches/event_calls.h"
 
 namespace klap::analysis {
 
@@ -27,17 +28,19 @@ enum class ExecutedStream : uint8_t {
 // The stream of a launch at `site`, which check_executed_stream() has accepted.
 ExecutedStream executed_stream(const FunctionFacts& kernel, const Site& site);
 
-// The stream of a copy or a fill.
+// The stream of a copy or a fill, and that in which an event is recorded or waited for.
 ExecutedStream executed_stream(const FunctionFacts& kernel, const CopyCall& copy);
+ExecutedStream executed_stream(const FunctionFacts& kernel, const EventCall& event);
 
 // The stream that a handle of 0 means at that site or call.
 ExecutedStream null_stream(const Site& site);
 ExecutedStream null_stream(const CopyCall& copy);
+ExecutedStream null_stream(const EventCall& event);
 
 // The rejection to a launch whose place in its stream the executor cannot keep.
 std::optional<Rejection> check_executed_stream(const FunctionFacts& kernel, const Site& site);
-// Checks all copies and fills of a kernel likewise.
-std::optional<Rejection> check_executed_copies(const FunctionFacts& kernel);
+// Checks all other calls of a kernel that go into streams likewise.
+std::optional<Rejection> check_calls_into_streams(const FunctionFacts& kernel);
 
 // True for a call that creates or destroys a stream, in a kernel in which the executor can do that.
 bool is_executed_stream_call(const FunctionFacts& kernel, const ptx::Statement& statement);

@@ -111,7 +111,7 @@ class RecursiveGroupJudge {
 
   Found gather_from(const std::shared_ptr<const FunctionFacts>& from, const LaunchBlock& block) {
     if (aggregation_.is_executed) {
-      if (Found rejection = check_executed_copies(*from)) return about(*from, std::move(*rejection));
+      if (Found rejection = check_calls_into_streams(*from)) return about(*from, std::move(*rejection));
     }
     for (const Site& site : from->sites) {
       const Function* to = module_.find_function(site.callee);

@@ -8,6 +8,7 @@
 #include "analysis/facts/launch_shape.h"
 #include "analysis/legality/consumer_block.h"
 #include "analysis/legality/cooperation.h"
+#include "analysis/legality/executed_calls.h"
 #include "jit/compile/templates.h"
 #include "jit/strategy/kernel_names.h"
 #include "jit/strategy/plan_text.h"
@@ -40,10 +41,14 @@ std::vector<transform::LaunchTarget> launch_targets_of(const PlannedSite& site,
   return targets;
 }
 
-bool copies_memory(const PlannedSite& site) {
-  return !site.parent->copies.empty() ||
+// True if some kernel makes calls that are grids of the executor's own kernel.
+bool needs_own_kernel(const analysis::FunctionFacts& kernel) {
+  return !kernel.copies.empty() || !analysis::event_calls(kernel).empty();
+}
+bool needs_own_kernel(const PlannedSite& site) {
+  return needs_own_kernel(*site.parent) ||
          std::ranges::any_of(site.recursive_group->kernels,
-                             [](const GroupKernel& kernel) { return !kernel.facts->copies.empty(); });
+                             [](const GroupKernel& kernel) { return needs_own_kernel(*kernel.facts); });
 }
 
 // The kernel that copies and fills memory (templates/executor/copies.h). Its block is that of the consumer,
@@ -202,14 +207,14 @@ transform::ConsumerShape executor_shape(const std::vector<PlannedSite>& sites, c
     const transform::ConsumerShape own =
         transform::consumer_shape(module, kernel.facts->function, kernel.judged_block(), is_1d, false, true);
     transform::ConsumerBody body{body_block(kernel), own.layout, own.may_exit};
-    body.launches = !kernel.facts->sites.empty() || !kernel.facts->copies.empty();
+    body.launches = !kernel.facts->sites.empty() || needs_own_kernel(*kernel.facts);
     if (!kernel.has_constant_block()) body.most_threads = kernel.most_threads;
     bodies.push_back(body);
     shared_bytes = std::max(shared_bytes, kernel.shared_bytes);
     words = std::max(words, kernel.facts->values().liveness.maximum().pressure.words);
     shares = shares || analysis::most_static_shared_bytes(module, kernel.facts->function) != 0;
   }
-  const bool copies = copies_memory(site);
+  const bool copies = needs_own_kernel(site);
   if (copies) bodies.push_back(copies_body(module, group));
   const GroupKernel& child = kernel_of(site);
   transform::ConsumerShape shape =

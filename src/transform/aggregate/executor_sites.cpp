@@ -24,6 +24,10 @@ constexpr char kGridCreateFunction[] = "__klap_grid_create_stream";
 constexpr char kGridDestroyFunction[] = "__klap_grid_destroy_stream";
 constexpr char kGridCopyFunction[] = "__klap_grid_copy";
 constexpr char kGridFillFunction[] = "__klap_grid_fill";
+constexpr char kGridCreateEventFunction[] = "__klap_grid_create_event";
+constexpr char kGridDestroyEventFunction[] = "__klap_grid_destroy_event";
+constexpr char kGridRecordEventFunction[] = "__klap_grid_record_event";
+constexpr char kGridWaitEventFunction[] = "__klap_grid_wait_event";
 constexpr char kLastOfBlockWord[] =
     "__klap_last_of_block";            // the block's last launch, in the parent's shared memory
 constexpr uint32_t kNoRoomError = 69;  // cudaErrorLaunchPendingCountExceeded
@@ -41,6 +45,7 @@ ExecutorSites::ExecutorSites(const analysis::FunctionFacts& kernel, std::vector<
                              LineTables& lines)
     : kernel_(kernel),
       targets_(std::move(targets)),
+      events_(analysis::event_calls(kernel)),
       record_(record),
       prefix_(std::move(prefix)),
       queue_(std::move(queue)),
@@ -50,7 +55,8 @@ bool ExecutorSites::has_stream(ExecutedStream stream) const {
   const auto goes_there = [&](const auto& call) {
     return analysis::executed_stream(kernel_, call) == stream;
   };
-  return std::ranges::any_of(kernel_.sites, goes_there) || std::ranges::any_of(kernel_.copies, goes_there);
+  return std::ranges::any_of(kernel_.sites, goes_there) || std::ranges::any_of(kernel_.copies, goes_there) ||
+         std::ranges::any_of(events_, goes_there);
 }
 
 // The operands by which the template's functions are told the stream of a launch, a copy or a fill.
@@ -76,7 +82,8 @@ std::string ExecutorSites::landing(std::string_view what, size_t number) const {
 // A thread is at one of its sites at a time, so they share their registers. `own` tells whether the program's
 // own call makes the launch. `error` is the thread's last error.
 std::string ExecutorSites::registers() const {
-  if (kernel_.sites.empty() && kernel_.copies.empty() && kernel_.error_queries.empty()) return "";
+  if (kernel_.sites.empty() && kernel_.copies.empty() && events_.empty() && kernel_.error_queries.empty())
+    return "";
   return fmt::format(
       "\t.reg .pred {0}own, {0}none;\n\t.reg .b64 {0}arguments, {0}item, {0}refused, {0}last;\n"
       "\t.reg .b32 {0}error;\n\tmov.pred {0}own, 0;\n\tmov.b64 {0}item, 0;\n"
@@ -188,34 +195,50 @@ Around ExecutorSites::stream_call(const analysis::StreamCall& stream, size_t num
   return {text + note_error(result) + "\t}\n", "", true};
 }
 
-// A copy or a fill. What the program's function does not ask for is passed as a literal.
-Around ExecutorSites::copy_call(const analysis::CopyCall& copy, size_t number, const Place& place) const {
-  const std::string code = name("copy_error");
-  const std::string returned = name("copy_returned");
+// In place of a call: a function of the template that may change the thread's last launch in its own stream,
+// and returns an error code behind it.
+Around ExecutorSites::queued_call(const char* function, const std::string& prefix,
+                                  const std::vector<std::string>& arguments, const std::string& result,
+                                  const Place& place) const {
+  const std::string code = name("call_error"), returned = name("call_returned");
   InlineCall call;
-  call.prefix = fmt::format("{}m{}_", prefix_, number);
+  call.prefix = prefix;
   call.arguments = {queue_, place.self, place.block, name("last")};
-  for (const std::string& operand : stream(copy, place)) call.arguments.push_back(operand);
-  const auto pass = [&](const std::string& operand) {
-    call.arguments.push_back(with_prefix(operand, place.body_prefix));
-  };
-  pass(copy.to);
-  pass(copy.to_pitch);
-  if (!copy.fills) {
-    pass(copy.from);
-    pass(copy.from_pitch);
-  }
-  pass(copy.width);
-  pass(copy.height);
-  pass(copy.fills ? copy.value : copy.kind);
+  call.arguments.insert(call.arguments.end(), arguments.begin(), arguments.end());
   call.results = {{0, name("last")}, {8, returned}};
-  const char* const function = copy.fills ? kGridFillFunction : kGridCopyFunction;
   std::string text = fmt::format("{{\n\t.reg .b64 {};\n\t.reg .b32 {};\n\t", returned, code) +
                      inline_function(record_, template_function(record_, function), call, lines_) +
                      fmt::format("\n\tcvt.u32.u64 {}, {};\n", code, returned);
-  if (!copy.result.empty())
-    text += fmt::format("\tmov.b32 {}, {};\n", with_prefix(copy.result, place.body_prefix), code);
+  if (!result.empty())
+    text += fmt::format("\tmov.b32 {}, {};\n", with_prefix(result, place.body_prefix), code);
   return {text + note_error(code) + "\t}\n", "", true};
+}
+
+// A copy or a fill. What the program's function does not ask for is passed as a literal.
+Around ExecutorSites::copy_call(const analysis::CopyCall& copy, size_t number, const Place& place) const {
+  std::vector<std::string> arguments;
+  for (const std::string& operand : stream(copy, place)) arguments.push_back(operand);
+  std::vector<std::string> passed = {copy.to, copy.to_pitch};
+  if (!copy.fills) passed.insert(passed.end(), {copy.from, copy.from_pitch});
+  passed.insert(passed.end(), {copy.width, copy.height, copy.fills ? copy.value : copy.kind});
+  for (const std::string& operand : passed) arguments.push_back(with_prefix(operand, place.body_prefix));
+  return queued_call(copy.fills ? kGridFillFunction : kGridCopyFunction,
+                     fmt::format("{}m{}_", prefix_, number), arguments, copy.result, place);
+}
+
+Around ExecutorSites::event_call(const analysis::EventCall& event, size_t number, const Place& place) const {
+  using analysis::EventUse;
+  std::vector<std::string> arguments;
+  if (event.use == EventUse::Record || event.use == EventUse::Wait) {
+    for (const std::string& operand : stream(event, place)) arguments.push_back(operand);
+  }
+  arguments.push_back(with_prefix(event.event, place.body_prefix));
+  if (event.use == EventUse::Create) arguments.push_back(with_prefix(event.flags, place.body_prefix));
+  const char* const function = event.use == EventUse::Create    ? kGridCreateEventFunction
+                               : event.use == EventUse::Destroy ? kGridDestroyEventFunction
+                               : event.use == EventUse::Record  ? kGridRecordEventFunction
+                                                                : kGridWaitEventFunction;
+  return queued_call(function, fmt::format("{}e{}_", prefix_, number), arguments, event.result, place);
 }
 
 Surroundings ExecutorSites::around(const Place& place) const {
@@ -231,6 +254,8 @@ Surroundings ExecutorSites::around(const Place& place) const {
   }
   size_t copies = 0;
   for (const analysis::CopyCall& copy : kernel_.copies) out[copy.scope] = copy_call(copy, copies++, place);
+  size_t events = 0;
+  for (const analysis::EventCall& event : events_) out[event.scope] = event_call(event, events++, place);
   for (const ErrorQuery& q : kernel_.error_queries) out[q.scope] = query(q, place);
   if (kernel_.error_queries.empty()) return out;
   for (const analysis::FlatInstruction* call : analysis::own_runtime_calls(kernel_)) {

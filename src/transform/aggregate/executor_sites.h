@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
+#include "analysis/legality/executed_calls.h"
 #include "analysis/legality/executed_streams.h"
 #include "ptx/tree.h"
 #include "transform/aggregate/generated.h"
@@ -62,6 +63,10 @@ class ExecutorSites {
   [[nodiscard]] Around stream_call(const analysis::StreamCall& stream, size_t number,
                                    const Place& place) const;
   [[nodiscard]] Around copy_call(const analysis::CopyCall& copy, size_t number, const Place& place) const;
+  [[nodiscard]] Around event_call(const analysis::EventCall& event, size_t number, const Place& place) const;
+  [[nodiscard]] Around queued_call(const char* function, const std::string& prefix,
+                                   const std::vector<std::string>& arguments, const std::string& result,
+                                   const Place& place) const;
   template <class Call>
   [[nodiscard]] std::array<std::string, 3> stream(const Call& call, const Place& place) const;
   [[nodiscard]] bool has_stream(analysis::ExecutedStream stream) const;
@@ -71,6 +76,7 @@ class ExecutorSites {
 
   const analysis::FunctionFacts& kernel_;
   const std::vector<LaunchTarget> targets_;
+  const std::vector<analysis::EventCall> events_;
   const ptx::Module& record_;
   const std::string prefix_, queue_;
   LineTables& lines_;

@@ -1,8 +1,9 @@
 // Random graphs of launches (graphs/random_graph.h) whose grids also copy and fill memory, in any stream.
 //
 // Around a launch, the log that its grid notes in is copied, and the copy is filled in part, in the same
-// stream. The grid notes what it finds there. So a copy that changes places leaves another log. Streams are
-// handles that only the table tells.
+// stream. The grid notes what it finds there. So a copy that changes places leaves another log. Sometimes it
+// is a copy of another stream's log, and both streams wait for each other. Streams are handles that only the
+// table tells.
 #include "graphs/graph_table.h"
 
 #ifdef __CUDACC__
@@ -38,6 +39,9 @@ extern "C" __global__ void __launch_bounds__(kMostThreads)
   const int* const node = node_at(table, number);
   cudaStream_t* const created = handles + kCreatedStreams * (first_log + block * node[kLogsPerBlock]);
   for (int i = 0; i < node[kCreates]; ++i) cudaStreamCreateWithFlags(created + i, cudaStreamNonBlocking);
+  cudaEvent_t event;
+  cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+  int before = -1, log_before = 0;  // the launch before, in a stream that can wait
   for (int i = 0; i < node[kLaunches]; ++i) {
     const int* const launch = launch_at(table, node[kFirstLaunch] + i);
     if (launch[kOnlyFirst] != 0 && block != 0) continue;
@@ -45,12 +49,24 @@ extern "C" __global__ void __launch_bounds__(kMostThreads)
     const int* const child = node_at(table, launch[kNode]);
     const cudaStream_t stream = stream_of(launch[kStream], created);
     int* const copy = copies + 2 * to.log;
-    if (copies_before(launch, i))
+    if (has_events(launch) && joins(launch[kStream], before, i)) {
+      const cudaStream_t other = stream_of(before, created);
+      cudaEventRecord(event, other);
+      cudaStreamWaitEvent(stream, event, 0);
+      cudaMemcpyAsync(copy, logs + 2 * log_before, 2 * sizeof(int), cudaMemcpyDefault, stream);
+      cudaEventRecord(event, stream);
+      cudaStreamWaitEvent(other, event, 0);
+    } else if (copies_before(launch, i)) {
       cudaMemcpyAsync(copy, logs + 2 * to.log, 2 * sizeof(int), cudaMemcpyDeviceToDevice, stream);
+    }
     copying_node<<<child[kBlocks], child[kThreads], 0, stream>>>(
         table, logs, copies, handles, launch[kNode], to.log, to.first_log, to.first_seen, to.seen);
     if (fills_behind(launch, i)) cudaMemsetAsync(reinterpret_cast<char*>(copy) + 3, fill_value(i), 3, stream);
+    if (!has_events(launch)) continue;
+    before = launch[kStream];
+    log_before = to.log;
   }
+  cudaEventDestroy(event);
   for (int i = 0; i < node[kCreates]; ++i) cudaStreamDestroy(created[i]);
 }
 
@@ -64,7 +80,7 @@ void fill(klap::differential::Builder& c, uint64_t seed) {
   klap::differential::graphs::fill_copying_case(c, seed);
   c.setting("KLAP_OPTIMISE", "+executor");
   c.left_on_device("copying_node", "runtime-call");
-  c.by_warp("child-launches");
+  c.by_warp("stream-unsupported");
 }
 
 }  // namespace

@@ -70,6 +70,14 @@ KLAP_SHARED inline bool copies_before(const int* launch, int i) {
 KLAP_SHARED inline bool fills_behind(const int* launch, int i) {
   return launch[kStream] != kFireAndForgetStream && i % 3 != 2;
 }
+// Whether a launch in that stream can come behind an event, and whether its copy does: it is then a copy of
+// the log of the launch before it in another stream. Both streams wait for each other around it.
+KLAP_SHARED inline bool has_events(const int* launch) {
+  return launch[kStream] != kFireAndForgetStream && launch[kStream] != kTailStream;
+}
+KLAP_SHARED inline bool joins(int stream, int before, int i) {
+  return before >= 0 && before != stream && i % 2 == 1;
+}
 KLAP_SHARED inline int fill_value(int i) { return 3 * i + 1; }
 
 }  // namespace klap::differential::graphs

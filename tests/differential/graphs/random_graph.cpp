@@ -130,13 +130,20 @@ void run(const std::vector<int>& table, std::vector<int>& logs, std::vector<int>
        static_cast<unsigned int>(number) + sum_of_logs(logs.data(), given.first_seen, given.seen) + copied);
   for (const bool tails : {false, true}) {
     for (int block = 0; block < node[kBlocks]; ++block) {
+      int before = -1, log_before = 0;  // the launch before, in a stream that can wait
       for (int i = 0; i < node[kLaunches]; ++i) {
         const int* const launch = launch_at(table.data(), node[kFirstLaunch] + i);
         if ((launch[kStream] == kTailStream) != tails || (launch[kOnlyFirst] != 0 && block != 0)) continue;
         const Given to = given_by(launch, given, node, block);
         const auto words = ptrdiff_t{2} * to.log;
-        if (copies != nullptr && copies_before(launch, i))
-          std::copy_n(logs.begin() + words, 2, copies->begin() + words);
+        const bool is_joined = copies != nullptr && has_events(launch) && joins(launch[kStream], before, i);
+        if (is_joined || (copies != nullptr && copies_before(launch, i)))
+          std::copy_n(logs.begin() + (is_joined ? ptrdiff_t{2} * log_before : words), 2,
+                      copies->begin() + words);
+        if (has_events(launch)) {
+          before = launch[kStream];
+          log_before = to.log;
+        }
         run(table, logs, copies, launch[kNode], to);
         if (copies != nullptr && fills_behind(launch, i))
           std::memset(reinterpret_cast<char*>(copies->data() + words) + 3, fill_value(i), 3);

@@ -1,5 +1,5 @@
 // Copies and fills that the executor makes between launches: of odd bytes, of several blocks, of rows, in the
-// block's stream and at the end of all else.
+// block's stream and at the end of all else. Streams that wait for events of each other.
 #include <algorithm>
 
 #include "program.h"
@@ -25,6 +25,28 @@ __global__ void pass_on(unsigned char* a, unsigned char* b, int depth) {
 }
 __global__ void begin(unsigned char* a, unsigned char* b, int depth) { pass_on<<<1, 1>>>(a, b, depth); }
 
+// Streams that each wait for the other one. Waits find an event recorded before and after.
+__global__ void step_twice(unsigned char* bytes, int depth) {
+  if (depth > 0) step_twice<<<1, 1>>>(bytes, depth - 1);
+  step<<<2, 32>>>(bytes, 64);
+}
+__global__ void take_turns(unsigned char* bytes, int turns) {
+  cudaStream_t streams[2];
+  for (cudaStream_t& stream : streams) cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  cudaEvent_t event;
+  cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+  for (int i = 0; i < turns; ++i) {
+    cudaStreamWaitEvent(streams[i % 2], event, 0);
+    step_twice<<<1, 1, 0, streams[i % 2]>>>(bytes, i % 3);
+    cudaEventRecord(event, streams[i % 2]);
+  }
+  cudaStreamWaitEvent(nullptr, event, 0);
+  step<<<1, 64>>>(bytes, 64);
+  cudaEventDestroy(event);
+  for (const cudaStream_t stream : streams) cudaStreamDestroy(stream);
+}
+__global__ void begin_turns(unsigned char* bytes, int turns) { take_turns<<<1, 1>>>(bytes, turns); }
+
 void expect_step(std::vector<unsigned char>& bytes, int count) {
   for (int i = 0; i < count; ++i) bytes[i] = static_cast<unsigned char>(3 * bytes[i] + i);
 }
@@ -48,10 +70,22 @@ int main() {
   std::vector<unsigned char> a(kBytes), b(kBytes);
   for (int i = 0; i < kBytes; ++i) a[i] = static_cast<unsigned char>(i * 7);
   gpu::Buffer<unsigned char> of_a(a), of_b(b);
-  for (int round = 0; round < kRounds; ++round) begin<<<1, 1>>>(of_a.data(), of_b.data(), 1 + round);
+  std::vector<unsigned char> turned(64);
+  gpu::Buffer<unsigned char> of_turned(turned);
+  for (int round = 0; round < kRounds; ++round) {
+    begin<<<1, 1>>>(of_a.data(), of_b.data(), 1 + round);
+    begin_turns<<<1, 1>>>(of_turned.data(), 5 + round);
+  }
   gpu::wait("rounds");
-  for (int round = 0; round < kRounds; ++round) expect_pass_on(a, b, 1 + round);
+  for (int round = 0; round < kRounds; ++round) {
+    expect_pass_on(a, b, 1 + round);
+    for (int i = 0; i < 5 + round; ++i) {
+      for (int times = 0; times <= i % 3; ++times) expect_step(turned, 64);
+    }
+    expect_step(turned, 64);
+  }
   report.expect_equal("one side", of_a.to_host(), a);
+  report.expect_equal("bytes of streams in turns", of_turned.to_host(), turned);
   report.expect_equal("other side", of_b.to_host(), b);
   return report.finish();
 }
