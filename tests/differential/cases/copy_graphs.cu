@@ -78,7 +78,6 @@ namespace {
 
 void fill(klap::differential::Builder& c, uint64_t seed) {
   klap::differential::graphs::fill_copying_case(c, seed);
-  c.setting("KLAP_OPTIMISE", "+executor");
   c.left_on_device("copying_node", "runtime-call");
   c.by_warp("stream-unsupported");
 }

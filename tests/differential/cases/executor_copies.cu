@@ -182,7 +182,6 @@ namespace {
 using klap::differential::Builder;
 
 void executed(Builder& c, const char* parent, const char* on_device, const char* by_warp) {
-  c.setting("KLAP_OPTIMISE", "+executor");
   c.left_on_device(parent, on_device);
   c.by_warp(by_warp);
 }
