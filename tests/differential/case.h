@@ -95,6 +95,9 @@ struct Case {
   std::map<std::string, std::string> settings = {};
   // For a cell of order_cells.h: the relation of its launches, and the access in which children conflict.
   std::string relation = {}, access = {};
+  // For a row of contract.md: the statement of the device runtime's contract that the case tests, and the form
+  // in which its program does so.
+  std::string contract = {}, form = {};
 };
 
 // ---- putting a case together ----
@@ -186,6 +189,10 @@ class Builder {
   void cell(const std::string& relation, const std::string& access) {
     case_.relation = relation;
     case_.access = access;
+  }
+  void contract(const std::string& statement, const std::string& form) {
+    case_.contract = statement;
+    case_.form = form;
   }
   void setting(const std::string& variable, const std::string& value) { case_.settings[variable] = value; }
   // The user's word that children of different threads never meet, where the analysis of their order cannot

@@ -43,7 +43,7 @@ std::vector<Combination> combinations() {
   for (const Configuration& configuration : configurations()) {
     if (configuration.is_gpu) continue;
     for (const std::string& name : case_names()) {
-      if (name.starts_with("order_")) continue;  // OrderCells
+      if (name.starts_with("order_") || name.starts_with("contract_")) continue;  // OrderCells, ContractCases
       // What is promoted is so in any way to aggregate; promotion_test.cpp has the ways to promote.
       const bool is_chain = name.starts_with("chain_");
       if (is_chain ? !configuration.is_preloaded || configuration.name == "grid-host"

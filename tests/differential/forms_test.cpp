@@ -280,7 +280,8 @@ TEST(Forms, EachHasACase) {
 
 TEST(Forms, EachCaseIsInTheTable) {
   for (const Case& c : all_cases()) {
-    if (c.name.starts_with("order_")) continue;  // cells of the matrix of order_cells.h
+    if (c.name.starts_with("order_")) continue;     // cells of the matrix of order_cells.h
+    if (c.name.starts_with("contract_")) continue;  // rows of contract.md
     EXPECT_TRUE(std::ranges::any_of(forms(), [&](const Form& f) {
       return std::ranges::find(f.cases, c.name) != f.cases.end();
     })) << c.name;
