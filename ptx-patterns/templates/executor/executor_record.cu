@@ -133,11 +133,13 @@ extern "C" __device__ KlapGridRoom __klap_grid_reserve(KlapWorkQueue* queue, uns
                                                        unsigned int block_x, unsigned int block_y,
                                                        unsigned int block_z, unsigned int most_threads,
                                                        unsigned int kernel, unsigned int of_stream,
-                                                       unsigned long long handle, unsigned int null_stream) {
+                                                       unsigned long long, unsigned int) {
   const dim3 grid(grid_x, grid_y, grid_z), block(block_x, block_y, block_z);
   const Place place(queue, self, of_block);
-  const unsigned int stream = resolve(place, of_stream, handle, null_stream);
-  if (is_refused_by_cuda(grid, block, most_threads) || stream == KLAP_STREAM_INVALID) return {0, 0, 0};
+  // The program may compute a handle behind this call. Until it is known, the stream counts as one with an
+  // order.
+  const unsigned int stream = of_stream == KLAP_STREAM_HANDLE ? KLAP_STREAM_CREATED : of_stream;
+  if (is_refused_by_cuda(grid, block, most_threads)) return {0, 0, 0};
   const unsigned int link = find_record(place);
   if (link == 0) return {0, 0, 1};
   const unsigned long long item = fill_header(place, link, grid, block, kernel, stream);
@@ -235,16 +237,18 @@ static __device__ __forceinline__ void append_tail(const Place& place, unsigned 
   }
 }
 
-// The launching grid is complete only when these grids are. Lanes that are converged here share the atomic.
+// The launching grid is complete only when these grids are. Lanes that are converged here share the atomics.
+// Their streams may differ where only the run tells which they are.
 static __device__ __forceinline__ void count_at_parent(const Place& place, unsigned int stream) {
   const unsigned int mask = __activemask();
+  const unsigned int others = __popc(__ballot_sync(mask, stream != KLAP_STREAM_BLOCK));
   if (lane_id() != static_cast<unsigned int>(__ffs(mask)) - 1u) return;
   const unsigned int grids = __popc(mask);
   if (place.is_in_parent()) {
     atomicAdd(&place.queue->root_pending, static_cast<unsigned long long>(grids));
   } else {
     atomicAdd(&place.block->children, grids);
-    if (stream != KLAP_STREAM_BLOCK) atomicAdd(&place.block->others, grids);
+    if (others != 0) atomicAdd(&place.block->others, others);
   }
 }
 
@@ -279,6 +283,14 @@ static __device__ __forceinline__ unsigned long long publish(const Place& place,
                                                              unsigned long long last, unsigned int stream,
                                                              unsigned long long handle) {
   const unsigned int link = static_cast<unsigned int>(item);
+  if (stream == KLAP_STREAM_INVALID) {
+    give_back(queue, place.arrays.records, link);
+    return last;
+  }
+  if (of_stream == KLAP_STREAM_HANDLE && (stream == KLAP_STREAM_NONE || stream == KLAP_STREAM_TAIL)) {
+    place.at(link)->behind = KLAP_GRID_NOTHING;
+    if (stream == KLAP_STREAM_NONE) item |= KLAP_GRID_FLAGS(KLAP_GRID_IS_FINAL);
+  }
   if (stream == KLAP_STREAM_TAIL) {
     append_tail(place, link);
     return last;
