@@ -246,6 +246,9 @@ void node(int* log, int value, int depth) {
 }  // namespace
 
 KLAP_CASE(executed_halves, "a launch does not wait for the subtree of the one before it") {
+  c.contract(
+      "Invocation and completion of grids are properly nested, so a recursion runs as on one processor.",
+      "recursion with two launches and a note behind them");
   std::vector<int> log = empty_log();
   halves(log.data(), 0, 40);
   const auto of_log = c.buffer("log", empty_log(), log);
@@ -255,6 +258,9 @@ KLAP_CASE(executed_halves, "a launch does not wait for the subtree of the one be
 }
 
 KLAP_CASE(executed_sort, "two halves of a range are sorted at the same time") {
+  c.contract(
+      "Invocation and completion of grids are properly nested, so a recursion runs as on one processor.",
+      "a sort that counts its ranges");
   std::vector<int> cells, sorted;
   for (int i = 0, state = 5; i < 150; ++i) cells.push_back((state = next_state(state)) % 1000);
   sorted = cells;
@@ -266,6 +272,9 @@ KLAP_CASE(executed_sort, "two halves of a range are sorted at the same time") {
 }
 
 KLAP_CASE(executed_steps, "a kernel that launches itself at its end begins before it is complete") {
+  c.contract(
+      "A kernel may launch itself as its own tail any number of times: no depth of nesting is used up.",
+      "25 steps, their grids and blocks from data");
   constexpr int kSteps = 25;
   int state = 77;
   std::vector<int> cells(160), before;
@@ -282,6 +291,9 @@ KLAP_CASE(executed_steps, "a kernel that launches itself at its end begins befor
 }
 
 KLAP_CASE(executed_ends, "a tail launch begins before those of the one before it are complete") {
+  c.contract(
+      "A grid's tail launches run one after another, each behind all descendants of the one before it.",
+      "three tail launches on each of four levels");
   std::vector<int> log = empty_log();
   ends(log.data(), 1, 4);
   const auto of_log = c.buffer("log", empty_log(), log);
@@ -290,6 +302,10 @@ KLAP_CASE(executed_ends, "a tail launch begins before those of the one before it
 }
 
 KLAP_CASE(executed_sums, "an end does not wait for grandchildren, or a child not for the end before it") {
+  c.contract(
+      "A tail launch begins when all grids are complete that its grid launches into other streams, before or "
+      "after it, with their descendants.",
+      "a tail launch of every grid of a tree");
   std::vector<int> log = empty_log(), leaves(1);
   sums(log.data(), leaves.data(), 1, 4);
   note(log.data(), leaves[0]);
@@ -300,6 +316,8 @@ KLAP_CASE(executed_sums, "an end does not wait for grandchildren, or a child not
 }
 
 KLAP_CASE(executed_halved_blocks, "a block has another size than it was launched with") {
+  c.contract("A child has the grid and the blocks that its launch names, in up to three dimensions each.",
+             "each tail launch has half the threads of its grid");
   std::vector<int> cells(128), before;
   for (int i = 0; i < 128; ++i) cells[static_cast<size_t>(i)] = i % 10;
   before = cells;
@@ -312,6 +330,10 @@ KLAP_CASE(executed_halved_blocks, "a block has another size than it was launched
 }
 
 KLAP_CASE(executed_sizes, "a launch of a size that CUDA refuses is made, or has another error") {
+  c.contract(
+      "A launch of a size that the device does not allow is refused with an error, and the launches around "
+      "it keep their order.",
+      "sizes from memory, some of which are refused");
   constexpr int kInvalid = 9;  // cudaErrorInvalidConfiguration
   const std::vector<int> blocks = {3, 40, 1, 1, 1, 0, 1, 1, 2, 4,  3, 2, 0, 8, 1, 1,    1, 20, 1, 1, 1, 5,
                                    7, 1,  4, 1, 1, 1, 1, 1, 1, 65, 1, 2, 1, 1, 1, 2000, 1, 1,  5, 9, 1, 1};
@@ -336,6 +358,8 @@ KLAP_CASE(executed_sizes, "a launch of a size that CUDA refuses is made, or has 
 }
 
 KLAP_CASE(executed_thread_streams, "a thread's stream does not wait for a subtree, or is another thread's") {
+  c.contract("Every thread has a stream of its own, which keeps the order of its launches.",
+             "six threads, recursion in the per-thread stream");
   constexpr int kThreads = 6;
   std::vector<int> logs(64 * kThreads);
   for (int t = 0; t < kThreads; ++t) {
@@ -348,6 +372,10 @@ KLAP_CASE(executed_thread_streams, "a thread's stream does not wait for a subtre
 
 KLAP_CASE(executed_streams,
           "a stream waits for another one, or a grid in it is complete without its children") {
+  c.contract(
+      "Only the grid's completion waits for fire-and-forget work; a stream waits for that of the grids in "
+      "it.",
+      "NULL stream, tail and fire-and-forget beside each other");
   std::vector<int> log = empty_log(), cells(2);
   cells[0] = add_one(3, 2);
   note(log.data(), cells[0]);
@@ -362,6 +390,8 @@ KLAP_CASE(executed_streams,
 }
 
 KLAP_CASE(executed_wide, "a wide grid begins before the one before it, or loses blocks") {
+  c.contract("A grid of several blocks begins when all blocks of the one before it are complete.",
+             "a stencil, grids of two dimensions");
   constexpr int kWidth = 50, kHeight = 30, kRounds = 4;
   std::vector<int> a, b(size_t{kWidth} * kHeight);
   for (int i = 0; i < kWidth * kHeight; ++i) a.push_back(i * 7 % 1000);
@@ -377,6 +407,8 @@ KLAP_CASE(executed_wide, "a wide grid begins before the one before it, or loses 
 }
 
 KLAP_CASE(executed_nodes, "blocks of a grid share a NULL stream, or lose it when they end") {
+  c.contract("Each block of a grid has a NULL stream and created streams of its own, which keep their order.",
+             "90 blocks, recursion in each block's NULL stream");
   constexpr int kBlocks = 90;
   std::vector<int> logs(40 * kBlocks);
   for (int block = 0; block < kBlocks; ++block) node(logs.data() + 40 * block, 7, 2);

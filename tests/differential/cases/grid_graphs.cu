@@ -84,11 +84,23 @@ void fill(klap::differential::Builder& c, uint64_t seed) {
 
 }  // namespace
 
-KLAP_CASE(graph_of_streams, "a graph of launches does not run in the order of its streams") { fill(c, 6); }
-KLAP_CASE(graph_of_tails, "a graph of launches does not run in the order of its streams") { fill(c, 4); }
-KLAP_CASE(graph_of_blocks, "a graph of launches does not run in the order of its streams") { fill(c, 7); }
+KLAP_CASE(graph_of_streams, "a graph of launches does not run in the order of its streams") {
+  c.contract("Any program of launches runs in the order of its streams.", "a random graph of streams");
+  fill(c, 6);
+}
+KLAP_CASE(graph_of_tails, "a graph of launches does not run in the order of its streams") {
+  c.contract("Any program of launches runs in the order of its streams.", "a random graph of tail launches");
+  fill(c, 4);
+}
+KLAP_CASE(graph_of_blocks, "a graph of launches does not run in the order of its streams") {
+  c.contract("Any program of launches runs in the order of its streams.",
+             "a random graph of grids of several blocks");
+  fill(c, 7);
+}
 // A grid was complete, and not yet counted, when the next one in its stream began in another block.
 KLAP_CASE(graph_of_counts, "a parent does not wait for a child that is complete and not counted") {
+  c.contract("Any program of launches runs in the order of its streams.",
+             "a random graph in which a child ends while its stream goes on");
   fill(c, 2175);
 }
 

@@ -298,6 +298,9 @@ static void add_three_levels(klap::differential::Builder& c) {
 }
 
 KLAP_CASE(nest_three_levels, "a child of the third level is lost, or gets another kernel's arguments") {
+  c.contract(
+      "Grids of any shape launch grids of any other shape, by the numbers of their own blocks and threads.",
+      "three levels of different kernels");
   add_three_levels(c);
   nests(c, "trunk");
   c.children_never_meet();
@@ -311,6 +314,8 @@ KLAP_CASE(nest_three_levels_in_order, "trees overlap that are not shown to be ap
 }
 
 KLAP_CASE(nest_blocks, "a child runs in a block of another kernel's size") {
+  c.contract("A child has the grid and the blocks that its launch names, in up to three dimensions each.",
+             "four kernels with blocks of their own");
   constexpr int kThreads = 3;
   std::vector<int> after(1024 * kThreads);
   for (int p = 0; p < kThreads; ++p) {
@@ -329,6 +334,8 @@ KLAP_CASE(nest_blocks, "a child runs in a block of another kernel's size") {
 }
 
 KLAP_CASE(nest_mutual, "of two kernels that launch each other one runs for the other") {
+  c.contract("A launch may stand wherever a call may stand, and name any kernel.",
+             "two kernels launch each other");
   std::vector<int> after(9);
   ping(after, 8);
   const auto cells = c.buffer("cells", std::vector<int>(9), after);
@@ -378,6 +385,9 @@ KLAP_CASE(nest_two_grandchildren, "a child that launches two kernels loses one o
 }
 
 KLAP_CASE(nest_launches_twice, "a thread's second launch does not wait for all that the first one leads to") {
+  c.contract(
+      "Invocation and completion of grids are properly nested, so a recursion runs as on one processor.",
+      "a list of all nodes in their order");
   std::vector<int> after;
   for (int t = 0; t < 6; ++t) after.insert(after.end(), {9, 4, 3, 2, 1, 0, -1, -2, -3, -4});
   const auto cells = c.buffer("cells", std::vector<int>(after.size()), after);
@@ -387,6 +397,10 @@ KLAP_CASE(nest_launches_twice, "a thread's second launch does not wait for all t
 }
 
 KLAP_CASE(nest_branches_that_meet, "a launch does not wait for one that a barrier puts before it") {
+  c.contract(
+      "Launches of different threads into one stream have the order that the program's synchronisation "
+      "gives.",
+      "a barrier in branches, recursion");
   const auto cells = c.buffer("cells", std::vector<int>(9), std::vector<int>{8, 0, 1, 2, 3, 4, 5, 6, 7});
   c.launch("branches_that_meet", {1, 1, 1}, {64, 1, 1}, c.address(cells), 3, 0);
   c.left("branches_that_meet", "order-kept");
@@ -396,6 +410,10 @@ KLAP_CASE(nest_branches_that_meet, "a launch does not wait for one that a barrie
 }
 
 KLAP_CASE(nest_two_update, "an update of one kernel is lost to another kernel's") {
+  c.contract(
+      "Launches of all threads of a block into the NULL stream run one after another, with all that they "
+      "launch.",
+      "two kernels that update the same cells");
   const auto cells = c.buffer("cells", std::vector<int>(16, 10), std::vector<int>(16, 12));
   const auto counts = c.buffer("counts", std::vector<int>(16), std::vector<int>(16, 4));
   c.launch("give_and_take", {1, 1, 1}, {32, 1, 1}, c.address(cells), c.address(counts));
@@ -414,6 +432,8 @@ KLAP_CASE(nest_one_updates, "an update of a child that launches is lost") {
 }
 
 KLAP_CASE(nest_barrier, "threads that a kernel's block does not have are waited for, or do not wait") {
+  c.contract("Threads of a child meet at barriers, share memory of their block and talk within their warp.",
+             "barriers in recursive grids");
   constexpr int kThreads = 2, kEach = 768;
   std::vector<int> from, to(kThreads * kEach, -1);
   for (int i = 0; i < kThreads * kEach; ++i) from.push_back(i * 7 % 1000);
@@ -442,6 +462,8 @@ KLAP_CASE(nest_barrier_in_less, "a barrier waits for threads that its kernel doe
 }
 
 KLAP_CASE(nest_shared_memory, "kernels get each other's shared memory") {
+  c.contract("Threads of a child meet at barriers, share memory of their block and talk within their warp.",
+             "dynamic and static memory on two levels");
   constexpr int kThreads = 4;
   std::vector<int> cells, sums;
   for (int t = 0; t < kThreads; ++t) {
@@ -461,6 +483,8 @@ KLAP_CASE(nest_shared_memory, "kernels get each other's shared memory") {
 
 KLAP_CASE(nest_errors,
           "a thread forgets the error of its first launch at its second one, or sees another's") {
+  c.contract("Each thread has a last error of its own; reading it by cudaGetLastError() clears it.",
+             "recursion in which every launch may fail");
   constexpr int kThreads = 24;
   std::vector<int> after(512 * kThreads);
   for (int t = 0; t < kThreads; ++t) fail(after, 512 * t, 5, t * 37);

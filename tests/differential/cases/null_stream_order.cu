@@ -73,14 +73,23 @@ void in_order(klap::differential::Builder& c, const char* parent, const char* re
 }  // namespace
 
 KLAP_CASE(two_sites, "the second launch of a thread does not wait for its first") {
+  c.contract(
+      "A grid begins when the grid that its thread launched before it into the same stream is complete.",
+      "two launches by each thread of a block");
   in_order(c, "two_sites_parent", nullptr, "rewritten", [](int t) { return 2 * (t + 1) + 1; });
 }
 KLAP_CASE(descendants, "the second launch of a thread does not wait for what its first launches") {
+  c.contract(
+      "A grid is complete when its threads and all grids that it launched are, into whatever stream; then "
+      "the next one in its stream begins.",
+      "a child's child writes, the next grid reads");
   in_order(c, "descendants_parent", "several-sites", "some",
            [](int t) { return t % 8 == 0 ? 5 * (t + 1) + 1 : t % 10; });
   c.otherwise_on_device("child-launches");
 }
 KLAP_CASE(site_in_loop, "the launches of a loop do not run in order") {
+  c.contract("Launches of a loop into one stream run one after another, however many there are.",
+             "four by each thread of a block");
   in_order(c, "loop_parent", nullptr, "rewritten", [](int t) {
     int cell = t % 10;
     for (int i = 1; i <= 4; ++i) cell = cell * (t % 3 + i) + 1;
@@ -88,11 +97,19 @@ KLAP_CASE(site_in_loop, "the launches of a loop do not run in order") {
   });
 }
 KLAP_CASE(barrier_between_launches, "launches of a block that a barrier orders are mixed") {
+  c.contract(
+      "Launches of different threads into one stream have the order that the program's synchronisation "
+      "gives.",
+      "a barrier between launches of different warps");
   in_order(c, "barrier_parent", nullptr, "order-kept", [](int t) {
     return t < 32 ? 2 * ((t + 64) % 10) : t < 64 ? 4 * ((t + 32) % 10) : t % 10;
   });
 }
 KLAP_CASE(plain_counting, "children that count on the NULL stream's order run together") {
+  c.contract(
+      "Launches of all threads of a block into the NULL stream run one after another, with all that they "
+      "launch.",
+      "96 threads, children that count plainly");
   in_order(c, "counting_parent", nullptr, "order-kept", [](int) { return 4; });
 }
 

@@ -191,11 +191,16 @@ void cells_of(klap::differential::Builder& c, const char* parent, int n, const E
 }  // namespace
 
 KLAP_CASE(own_stream, "a launch into a thread's own stream is lost") {
+  c.contract("A stream may be destroyed while grids wait in it: they run all the same, in their order.",
+             "one launch by each thread of two blocks");
   cells_of(c, "one_launch_parent", kThreads, [](int t) { return t + 3; });
   c.rewritten("one_launch_parent");
   c.by_warp("stream-unsupported");
 }
 KLAP_CASE(own_stream_answers, "creating or destroying a stream returns something else") {
+  c.contract(
+      "A thread may create streams and launch into them; calls that create and destroy them return no error.",
+      "each code that the calls return");
   const auto cells = c.buffer("cells", std::vector<int>(kThreads),
                               numbers(kThreads, [](int t) { return t % 3 == 0 ? 0 : t + 4; }));
   const auto answers = c.buffer("answers", std::vector<int>(kThreads),
@@ -205,6 +210,8 @@ KLAP_CASE(own_stream_answers, "creating or destroying a stream returns something
   c.by_warp("stream-unsupported");
 }
 KLAP_CASE(own_streams_two, "a launch into one of a thread's two streams is lost") {
+  c.contract("A stream may be destroyed while grids wait in it: they run all the same, in their order.",
+             "two streams of a thread, one after the other");
   cells_of(c, "two_streams_parent", 2 * kThreads, [](int i) {
     return i % 2 == 0 ? i / 2 + 5 : i / 2 % 3 == 0 ? 0 : i / 2 + 6;
   });
@@ -212,11 +219,16 @@ KLAP_CASE(own_streams_two, "a launch into one of a thread's two streams is lost"
   c.by_warp("stream-unsupported");
 }
 KLAP_CASE(own_streams_array, "two launches into one of several streams are not run in order") {
+  c.contract("A program may have many streams at the same time, each with an order of its own.",
+             "an array of two streams of each thread");
   cells_of(c, "array_parent", kThreads, [](int t) { return 2 * (t + 7); });
   c.rewritten("array_parent");
   c.by_warp("stream-unsupported");
 }
 KLAP_CASE(own_stream_shared, "launches of a block into one stream overlap") {
+  c.contract(
+      "A created stream serves all threads of its block: what they launch into it runs one after another.",
+      "64 threads of each of two blocks");
   const auto sums = c.buffer("sums", std::vector<int>(2), std::vector<int>(2, 63 * 64 / 2));
   c.launch("shared_stream_parent", {2, 1, 1}, {64, 1, 1}, c.address(sums));
   c.left("shared_stream_parent", "runtime-call");
@@ -224,17 +236,28 @@ KLAP_CASE(own_stream_shared, "launches of a block into one stream overlap") {
   c.by_warp("stream-unsupported");
 }
 KLAP_CASE(own_streams_of_some, "a launch into a stream that only some threads created is lost") {
+  c.contract(
+      "Lanes may launch at one place into different streams. Their grid is complete when all of these "
+      "launches are.",
+      "the NULL stream by every second thread");
   cells_of(c, "some_streams_parent", kThreads, [](int t) { return t + 8; });
   c.left("some_streams_parent", "runtime-call");
   c.executed();
   c.by_warp("stream-unsupported");
 }
 KLAP_CASE(own_streams_event, "an event does not order two streams") {
+  c.contract(
+      "A stream that waits for an event goes on behind all that the event's stream held when it was "
+      "recorded, with all that these grids launched.",
+      "two streams of each thread");
   cells_of(c, "event_parent", kThreads, [](int t) { return 2 * (t + 9); });
   c.left("event_parent", "runtime-call");
   c.by_warp("stream-unsupported");
 }
 KLAP_CASE(recursion_in_own_streams, "a launch into a stream that a child created is lost") {
+  c.contract(
+      "Invocation and completion of grids are properly nested, so a recursion runs as on one processor.",
+      "a tree, each launch in a stream of its own");
   constexpr int kNodes = 120;
   const auto cells =
       c.buffer("cells", std::vector<int>(kNodes), numbers(kNodes, [](int node) { return node * node + 1; }));
@@ -243,6 +266,9 @@ KLAP_CASE(recursion_in_own_streams, "a launch into a stream that a child created
   c.by_warp("stream-unsupported");
 }
 KLAP_CASE(recursion_in_two_own_streams, "a launch into one of two streams that a child created is lost") {
+  c.contract(
+      "Invocation and completion of grids are properly nested, so a recursion runs as on one processor.",
+      "halves in two streams");
   constexpr int kCells = 61;
   const auto cells =
       c.buffer("cells", std::vector<int>(kCells), numbers(kCells, [](int i) { return 3 * i + 1; }));
@@ -251,6 +277,9 @@ KLAP_CASE(recursion_in_two_own_streams, "a launch into one of two streams that a
   c.by_warp("stream-unsupported");
 }
 KLAP_CASE(recursion_in_array_of_streams, "a launch into one of an array of created streams is lost") {
+  c.contract(
+      "Invocation and completion of grids are properly nested, so a recursion runs as on one processor.",
+      "halves in an array of two streams");
   constexpr int kCells = 45;
   const auto cells =
       c.buffer("cells", std::vector<int>(kCells), numbers(kCells, [](int i) { return 3 * i + 2; }));
@@ -259,6 +288,8 @@ KLAP_CASE(recursion_in_array_of_streams, "a launch into one of an array of creat
   c.by_warp("stream-unsupported");
 }
 KLAP_CASE(recursion_twice_in_own_stream, "two launches of a child into one created stream overlap") {
+  c.contract("Each of a thread's streams keeps its order, whatever goes into the others.",
+             "recursion, two launches into one of two streams");
   constexpr int kCells = 16;
   std::vector<int> after(kCells, 1);
   const auto run = [&](const auto& self, int begin, int end, int factor) -> void {

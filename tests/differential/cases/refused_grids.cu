@@ -45,6 +45,7 @@ unsigned blocks_of(int t) {
 }
 
 KLAP_CASE(refused_grids_explained, "the text of a refused launch's error cannot be had") {
+  c.contract("The device can put an error into words.", "names and texts of the errors");
   std::vector<unsigned> blocks;
   std::vector<char> letters;
   for (int t = 0; t < kLaunches; ++t) {
@@ -60,6 +61,10 @@ KLAP_CASE(refused_grids_explained, "the text of a refused launch's error cannot 
 }
 
 KLAP_CASE(refused_grids, "a refused launch gives another error code, runs, or disturbs its neighbours") {
+  c.contract(
+      "A launch of a size that the device does not allow is refused with an error, and the launches around "
+      "it keep their order.",
+      "nine grids by nine threads");
   std::vector<unsigned> blocks;
   std::vector<int> codes;
   for (int t = 0; t < kLaunches; ++t) {

@@ -136,29 +136,47 @@ void at_the_end(Builder& c, const char* parent, const char* by_warp) {
 
 KLAP_CASE(tail_joins,
           "what is launched for the end begins before another child, or another block, is complete") {
+  c.contract(
+      "A tail launch begins when all grids are complete that its grid launches into other streams, before or "
+      "after it, with their descendants.",
+      "64 children of several blocks, one tail launch");
   add(c, "fork_join", {{{4, 1, 1}, {32, 1, 1}}, {{1, 1, 1}, {64, 1, 1}}, {{64, 1, 1}, {1, 1, 1}}}, {1, 1, 1});
   at_the_end(c, "fork_join", "some");
   c.children_never_meet();
 }
 
 KLAP_CASE(tail_first, "what is launched for the end begins where it is launched") {
+  c.contract(
+      "A tail launch begins when all grids are complete that its grid launches into other streams, before or "
+      "after it, with their descendants.",
+      "the tail launch first, then fire-and-forget");
   add(c, "join_fork", {{{4, 1, 1}, {32, 1, 1}}, {{1, 1, 1}, {96, 1, 1}}}, {1, 1});
   at_the_end(c, "join_fork", "some");
 }
 
 KLAP_CASE(tail_of_one_block, "the ends of several blocks overlap") {
+  c.contract(
+      "A tail launch begins when all threads of its grid have ended, wherever they are when it is launched.",
+      "one thread of a block launches, others write");
   add(c, "fork_join_block", {{{1, 1, 1}, {64, 1, 1}}, {{1, 1, 1}, {128, 1, 1}}}, {1, 1});
   at_the_end(c, "fork_join_block", "some");
   c.children_never_meet();
 }
 
 KLAP_CASE(tail_of_several_blocks, "the ends of several blocks overlap") {
+  c.contract(
+      "A grid has one tail stream for all its blocks: what its threads launch there runs one after another.",
+      "one thread of each of three blocks");
   add(c, "fork_join_block", {{{3, 1, 1}, {64, 1, 1}}, {{1, 1, 1}, {64, 1, 1}}}, {3, 1});
   at_the_end(c, "fork_join_block", "some");
   c.children_never_meet();
 }
 
 KLAP_CASE(tail_of_small_pool, "what is launched for the end runs behind a part of the grid") {
+  c.contract(
+      "A tail launch begins when all grids are complete that its grid launches into other streams, before or "
+      "after it, with their descendants.",
+      "40 blocks, more launches than the queue has room for");
   add(c, "fork_join", {{{40, 1, 1}, {32, 1, 1}}, {{2, 1, 1}, {32, 1, 1}}}, {1, 1});
   at_the_end(c, "fork_join", "some");
   c.setting("KLAP_POOL_BYTES", "4K");
@@ -167,6 +185,9 @@ KLAP_CASE(tail_of_small_pool, "what is launched for the end runs behind a part o
 }
 
 KLAP_CASE(tail_alone, "the end of a grid without other launches is lost") {
+  c.contract(
+      "A tail launch begins when all threads of its grid have ended, wherever they are when it is launched.",
+      "one thread, nothing else is launched");
   const auto parts = c.input("parts", std::vector<int>(kParts * kEach, 2));
   const auto marks = c.input("marks", std::vector<int>(kParts, 1));
   const auto total = c.buffer("total", std::vector<int>(1), std::vector<int>{2 * 3 * kParts * kEach});
@@ -176,6 +197,9 @@ KLAP_CASE(tail_alone, "the end of a grid without other launches is lost") {
 }
 
 KLAP_CASE(tail_by_everyone, "an end begins before a block, or another end, is complete") {
+  c.contract(
+      "A grid has one tail stream for all its blocks: what its threads launch there runs one after another.",
+      "every thread of four blocks, kernels that only read");
   std::vector<int> marks, seen;
   for (int i = 0; i < kParts; ++i) marks.push_back(i), seen.push_back(kParts * (kParts - 1) / 2 + i);
   const auto of_marks = c.buffer("marks", std::vector<int>(kParts), marks);
@@ -187,6 +211,9 @@ KLAP_CASE(tail_by_everyone, "an end begins before a block, or another end, is co
 }
 
 KLAP_CASE(tail_updates, "ends of a grid overlap") {
+  c.contract(
+      "A grid has one tail stream for all its blocks: what its threads launch there runs one after another.",
+      "every second thread of a block, kernels that update");
   const auto cell = c.buffer("cell", std::vector<int>(1), std::vector<int>{32});
   c.launch("everyone_grows", {1, 1, 1}, {64, 1, 1}, c.address(cell));
   c.left("everyone_grows", "stream-unsupported");
@@ -195,6 +222,9 @@ KLAP_CASE(tail_updates, "ends of a grid overlap") {
 }
 
 KLAP_CASE(tail_twice, "the second end comes before the first") {
+  c.contract(
+      "A grid's tail launches run one after another, each behind all descendants of the one before it.",
+      "two of one thread");
   const auto cell = c.buffer("cell", std::vector<int>(1), std::vector<int>{4});
   c.launch("two_ends", {1, 1, 1}, {32, 1, 1}, c.address(cell));
   c.left("two_ends", "several-sites");
@@ -204,6 +234,9 @@ KLAP_CASE(tail_twice, "the second end comes before the first") {
 }
 
 KLAP_CASE(tail_rounds, "a round begins before the one before is complete") {
+  c.contract(
+      "A kernel may launch itself as its own tail any number of times: no depth of nesting is used up.",
+      "seven rounds of three blocks");
   constexpr int kCells = 96, kRounds = 7;
   std::vector<int> cells(2 * kCells);
   const std::vector<int> before = cells;
@@ -221,6 +254,9 @@ KLAP_CASE(tail_rounds, "a round begins before the one before is complete") {
 }
 
 KLAP_CASE(tail_in_loop, "the ends that one thread launches overlap") {
+  c.contract(
+      "A grid's tail launches run one after another, each behind all descendants of the one before it.",
+      "a loop of one thread");
   const auto cells = c.buffer("cells", std::vector<int>(1), std::vector<int>{5});
   c.launch("ends_in_loop", {1, 1, 1}, {32, 1, 1}, c.address(cells));
   c.left("ends_in_loop", "stream-unsupported");
