@@ -32,6 +32,12 @@ __global__ void fail_and_note(int* log, int blocks) {
   note(log, 3000 + cudaGetLastError());
 }
 
+// It finds its own thread's error before its launch, and leaves one if the extent is 0.
+__global__ void note_before(int* log, int blocks) {
+  const int before = cudaPeekAtLastError();
+  one_note<<<blocks, 1>>>(log, 500 + before);
+}
+
 #endif
 
 // ---- sizes that are refused ----
@@ -136,6 +142,21 @@ struct ErrorsOfGrids : Grid<1, 1> {
     note(cells, 0);
     cells[kSum] += 6;
   }
+#endif
+};
+struct NoErrorBefore : Grid<1, 1> {
+#ifdef __CUDACC__
+  static __device__ void run(int* cells) {
+    for (int i = 0; i < 3; ++i) {
+      note_before<<<1, 1>>>(cells, 0);
+      note_before<<<1, 1>>>(cells, i);
+    }
+  }
+#else
+  static constexpr const char* kSays = ErrorsOfGrids<NullStream>::kSays;
+  static constexpr const char* kWrong = ErrorsOfGrids<NullStream>::kWrong;
+  static std::string form() { return "children that launch, some without reading their error"; }
+  static void expect(int* cells) { note(cells, 500), note(cells, 500); }
 #endif
 };
 struct ErrorOfChild : Grid<1, 1> {
@@ -244,6 +265,7 @@ AT_LEVELS(errors_of_threads, ErrorsOfThreads)
 AT_LEVELS(errors_of_grids, ErrorsOfGrids<NullStream>)
 AT_LEVELS(errors_of_grids_created, ErrorsOfGrids<CreatedStream>)
 AT_LEVELS(errors_of_grids_tail, ErrorsOfGrids<TailStream>)
+AT_LEVELS(no_error_before, NoErrorBefore)
 AT_LEVELS(error_of_child, ErrorOfChild)
 AT_LEVELS(no_error_null, NothingWrong<NullStream>)
 AT_LEVELS(no_error_created, NothingWrong<CreatedStream>)
