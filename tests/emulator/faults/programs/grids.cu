@@ -4,7 +4,7 @@
 // meanwhile.
 #include "program.h"
 
-constexpr int kLog = 200, kLogs = 8, kCells = 6, kLeaves = 70, kWidth = 400, kRounds = 3;
+constexpr int kLog = 200, kLogs = 8, kCells = 6, kLeaves = 70, kWidth = 400, kRounds = 3, kLanes = 64;
 
 // An entry behind the last one, which depends on that.
 __host__ __device__ void note(int* log, int value) {
@@ -116,6 +116,31 @@ __global__ void in_created_twice(int* log, cudaStream_t* stream, int value) {
   in_created<<<1, 1>>>(log, stream, value + 10);
 }
 
+// Lanes of two warps that launch at one place, every `step`th into the block's stream and others into their
+// own.
+__global__ void count_later(int* cell, int depth) {
+  if (depth == 0) {
+    ++*cell;
+  } else {
+    count_later<<<1, 1>>>(cell, depth - 1);
+  }
+}
+__global__ void by_lanes(int* cells, const cudaStream_t* streams, int step) {
+  const int t = static_cast<int>(threadIdx.x), is_own = t % step == 0 ? 0 : 1;
+  count_later<<<1, 1, 0, streams[is_own]>>>(cells + t, 3 * is_own);
+}
+__global__ void note_lanes(int* log, const int* __restrict__ cells) {
+  int sum = 0;
+  for (int i = 0; i < kLanes; ++i) sum += cells[i] * (i + 1);
+  note(log, sum);
+}
+__global__ void by_lanes_often(int* log, int* cells, const cudaStream_t* streams) {
+  for (int i = 0; i < 4; ++i) {
+    by_lanes<<<1, i % 2 == 0 ? kLanes : kLanes / 2>>>(cells, streams, i % 2 == 0 ? 2 : kLanes);
+    note_lanes<<<1, 1>>>(log, cells);
+  }
+}
+
 // Many blocks that launch: more than there is room for at a time.
 __global__ void leaf(int* cells, int value) {
   int* const cell = cells + blockIdx.x;
@@ -175,6 +200,10 @@ int main() {
   gpu::Buffer<cudaStream_t> of_stream(1);
   gpu::Buffer<int> of_gathered(kCells), of_other_log(kLog), of_more_logs(kLog * kLogs), of_waiting(8 * kLogs),
       of_leaves(kLeaves);
+  std::vector<int> lanes_log(kLog);
+  int counted = 0;
+  gpu::Buffer<int> of_lanes(kLanes), of_lanes_log(kLog);
+  gpu::Buffer<cudaStream_t> of_streams(std::vector<cudaStream_t>{nullptr, cudaStreamPerThread});
   for (int round = 0; round < kRounds; ++round) {
     shifts<<<1, 1>>>(of_a.data(), of_b.data(), 2 + round);
     all_roots<<<1, 1>>>(of_logs.data(), round);
@@ -184,6 +213,7 @@ int main() {
     go_on_twice<<<1, 1>>>(of_more_logs.data(), of_waiting.data(), round);
     leaves<<<1, 1>>>(of_leaves.data(), round);
     in_created_twice<<<1, 1>>>(of_created_log.data(), of_stream.data(), round);
+    by_lanes_often<<<1, 1>>>(of_lanes_log.data(), of_lanes.data(), of_streams.data());
   }
   gpu::wait("rounds");
   for (int round = 0; round < kRounds; ++round) {
@@ -216,6 +246,10 @@ int main() {
       expect_halves(created_log.data(), value + 2, 1);
       note(created_log.data(), value + 3);
     }
+    for (int i = 0; i < 4; ++i) {
+      counted += i % 2 == 0 ? kLanes * (kLanes + 1) / 2 : kLanes / 2 * (kLanes / 2 + 1) / 2;
+      note(lanes_log.data(), counted);
+    }
     for (const int more : {0, 7}) {
       for (int block = 0; block < (more == 0 ? kLeaves : kLeaves / 2); ++block) {
         expect_fill(of_leaf[block], round + more);
@@ -229,6 +263,7 @@ int main() {
   report.expect_equal("other log", of_other_log.to_host(), other_log);
   report.expect_equal("logs of blocks that go on", of_more_logs.to_host(), more_logs);
   report.expect_equal("log of created streams", of_created_log.to_host(), created_log);
+  report.expect_equal("log of lanes", of_lanes_log.to_host(), lanes_log);
   report.expect_equal("leaves", of_leaves.to_host(), of_leaf);
   return report.finish();
 }
