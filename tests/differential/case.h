@@ -95,8 +95,7 @@ struct Case {
   std::map<std::string, std::string> settings = {};
   // For a cell of order_cells.h: the relation of its launches, and the access in which children conflict.
   std::string relation = {}, access = {};
-  // For a row of contract.md: the statement of the device runtime's contract that the case tests, and the form
-  // in which its program does so.
+  // For a row of contract.md: the statement that the case tests, and the form of its program.
   std::string contract = {}, form = {};
 };
 

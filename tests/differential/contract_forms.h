@@ -38,22 +38,12 @@ KLAP_SHARED inline void fold(int* cell, int value) { *cell = (*cell * 3 + value)
 template <int Blocks, int Threads>
 struct Grid {
   static constexpr int kBlocks = Blocks, kThreads = Threads;
-  static constexpr const char* kDetail = "";
 #ifndef __CUDACC__
   static void set(int*) {}  // the cells before
 #endif
 };
 
 // ---- streams ----
-
-#ifdef __CUDACC__
-#define KLAP_STREAM(name, text)
-#else
-#define KLAP_STREAM(name, text)                \
-  struct name {                                \
-    static constexpr const char* kName = text; \
-  };
-#endif
 
 #ifdef __CUDACC__
 
@@ -131,6 +121,10 @@ struct ChosenStream {
 
 #else
 
+#define KLAP_STREAM(name, text)                \
+  struct name {                                \
+    static constexpr const char* kName = text; \
+  };
 KLAP_STREAM(NullStream, "the NULL stream")
 KLAP_STREAM(ThreadStream, "the per-thread stream")
 KLAP_STREAM(ForgetStream, "fire-and-forget")
@@ -252,12 +246,6 @@ struct ByBlocks : Above<5, 2, 1, 10> {
 inline constexpr const char* kExecutor = "+executor";
 
 template <class Level, class Statement>
-std::string form_of() {
-  return Statement::form() + (*Statement::kDetail == '\0' ? "" : ", ") + Statement::kDetail + "; " +
-         Level::kName;
-}
-
-template <class Level, class Statement>
 void fill_row(Builder& c, const std::string& parent) {
   std::vector<int> before(size_t{kCells} * Level::kInstances);
   for (size_t i = 0; i < before.size(); i += kCells) Statement::set(before.data() + i);
@@ -268,7 +256,7 @@ void fill_row(Builder& c, const std::string& parent) {
   uint32_t blocks = Statement::kBlocks, threads = Statement::kThreads;
   if constexpr (requires { Level::kBlocks; }) blocks = Level::kBlocks, threads = Level::kThreads;
   c.launch(parent, {blocks, 1, 1}, {threads, 1, 1}, c.address(c.buffer("cells", before, after)));
-  c.contract(Statement::kSays, form_of<Level, Statement>());
+  c.contract(Statement::kSays, Statement::form() + "; " + Level::kName);
   c.setting("KLAP_OPTIMISE", kExecutor);
 }
 
