@@ -60,9 +60,8 @@ std::string table() {
       "its NULL stream against accesses in which their children conflict (`order_cells.h`, "
       "`cases/order_*.cu`). Columns: what becomes of the order at `ordering = \"auto\"`, the default, and "
       "\"stream\". *proven*: the children cannot conflict; *tolerated*: blocks of the parent have the same "
-      "conflict; *kept*: one after another; *executed*: in the order of streams, by the executor; *left*: "
-      "the "
-      "program's own launches; *else kept*: where the conditions for the first do not hold of a launch. "
+      "conflict; *kept*: one after another. *executed*: by the executor, in the order of streams; *left*: "
+      "the program's own launches; *else kept*: where the conditions for the first do not hold of a launch. "
       "Every case equals the CPU reference, which runs the "
       "launches in CUDA's order, natively and preloaded at all granularities, on the emulated GPU with weak "
       "memory under 20 seeds (`OrderCells`) and on a GPU. Made from the cases by `order_table_test.cpp`.\n";

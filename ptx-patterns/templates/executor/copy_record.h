@@ -13,12 +13,6 @@
 
 enum : unsigned int { kInvalidPitch = 12, kInvalidDirection = 21, kUnknown = 999 };  // of cudaError_t
 
-// Words of 64 bits: the compiler would store smaller ones together.
-struct KlapGridCopied {
-  unsigned long long last;  // as __klap_grid_publish() returns it
-  unsigned long long error;
-};
-
 // CUDA copies only memory that all threads have.
 static __device__ __forceinline__ bool is_device_address(unsigned long long address) {
   const void* const pointer = reinterpret_cast<const void*>(address);
@@ -38,7 +32,7 @@ static __device__ __forceinline__ unsigned long long blocks_of(const KlapCopy& c
 }
 
 // Launches the copy, which is not empty and has pitches that CUDA takes.
-static __device__ __forceinline__ KlapGridCopied launch_copy(const Place& place, KlapCopy copy,
+static __device__ __forceinline__ KlapGridQueued launch_copy(const Place& place, KlapCopy copy,
                                                              unsigned long long last, unsigned int stream,
                                                              unsigned long long handle) {
   if (!is_device_address(copy.to) || (copy.does == KLAP_DOES_COPY && !is_device_address(copy.from)))
@@ -58,7 +52,7 @@ static __device__ __forceinline__ KlapGridCopied launch_copy(const Place& place,
 }
 
 // `kind` is that of cudaMemcpyKind: from device to device, or as the addresses say.
-extern "C" __device__ KlapGridCopied __klap_grid_copy(KlapWorkQueue* queue, unsigned long long self,
+extern "C" __device__ KlapGridQueued __klap_grid_copy(KlapWorkQueue* queue, unsigned long long self,
                                                       KlapGridBlock* block, unsigned long long last,
                                                       unsigned int of_stream, unsigned long long handle,
                                                       unsigned int null_stream, unsigned long long to,
@@ -73,7 +67,7 @@ extern "C" __device__ KlapGridCopied __klap_grid_copy(KlapWorkQueue* queue, unsi
                      resolve(place, of_stream, handle, null_stream), handle);
 }
 
-extern "C" __device__ KlapGridCopied __klap_grid_fill(KlapWorkQueue* queue, unsigned long long self,
+extern "C" __device__ KlapGridQueued __klap_grid_fill(KlapWorkQueue* queue, unsigned long long self,
                                                       KlapGridBlock* block, unsigned long long last,
                                                       unsigned int of_stream, unsigned long long handle,
                                                       unsigned int null_stream, unsigned long long to,

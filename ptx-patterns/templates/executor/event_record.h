@@ -43,7 +43,7 @@ static __device__ __forceinline__ bool may_have_events(unsigned int stream) {
   return stream != KLAP_STREAM_INVALID && stream != KLAP_STREAM_TAIL && stream != KLAP_STREAM_NONE;
 }
 
-extern "C" __device__ KlapGridCopied __klap_grid_create_event(KlapWorkQueue* queue, unsigned long long self,
+extern "C" __device__ KlapGridQueued __klap_grid_create_event(KlapWorkQueue* queue, unsigned long long self,
                                                               KlapGridBlock* block, unsigned long long last,
                                                               unsigned long long* handle,
                                                               unsigned int flags) {
@@ -59,7 +59,7 @@ extern "C" __device__ KlapGridCopied __klap_grid_create_event(KlapWorkQueue* que
   return {last, kSuccess};
 }
 
-extern "C" __device__ KlapGridCopied __klap_grid_destroy_event(KlapWorkQueue* queue, unsigned long long self,
+extern "C" __device__ KlapGridQueued __klap_grid_destroy_event(KlapWorkQueue* queue, unsigned long long self,
                                                                KlapGridBlock* block, unsigned long long last,
                                                                unsigned long long handle) {
   const Place place(queue, self, block);
@@ -72,7 +72,7 @@ extern "C" __device__ KlapGridCopied __klap_grid_destroy_event(KlapWorkQueue* qu
   return {last, kSuccess};
 }
 
-extern "C" __device__ KlapGridCopied __klap_grid_record_event(KlapWorkQueue* queue, unsigned long long self,
+extern "C" __device__ KlapGridQueued __klap_grid_record_event(KlapWorkQueue* queue, unsigned long long self,
                                                               KlapGridBlock* block, unsigned long long last,
                                                               unsigned int of_stream,
                                                               unsigned long long handle,
@@ -97,7 +97,7 @@ extern "C" __device__ KlapGridCopied __klap_grid_record_event(KlapWorkQueue* que
   return {publish(place, item, last, stream, handle), kSuccess};
 }
 
-extern "C" __device__ KlapGridCopied __klap_grid_wait_event(KlapWorkQueue* queue, unsigned long long self,
+extern "C" __device__ KlapGridQueued __klap_grid_wait_event(KlapWorkQueue* queue, unsigned long long self,
                                                             KlapGridBlock* block, unsigned long long last,
                                                             unsigned int of_stream, unsigned long long handle,
                                                             unsigned int null_stream,

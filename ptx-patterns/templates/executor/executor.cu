@@ -70,6 +70,12 @@ struct Share {
   unsigned int count, new_items;
   bool is_new;   // the new items are for the parts behind the first one, which have `count` blocks each
   bool is_last;  // there are no more blocks
+  // For the first thread, in whose registers they would be in the way of all: blocks that are taken for
+  // later, whether this block has begun the grid, and the numbers of items when it last asked.
+  unsigned long long ahead;
+  unsigned int ahead_size;
+  bool has_begun;
+  unsigned int turns, ready;
 };
 
 static __device__ __forceinline__ bool is_one_block(unsigned long long item) {
@@ -359,49 +365,42 @@ static __device__ __forceinline__ void first_share(KlapWorkQueue* queue, const K
   share.is_new = true;
   const unsigned long long given = static_cast<unsigned long long>(workers) * share.count;
   share.is_last = given == blocks;
+  share.has_begun = true;
   record->next_block = given;
 }
 
-// Blocks of a grid that the block has taken for later. The block that began the grid also asks how many
-// numbers of items were taken and made ready. The answers come while it runs the blocks before.
-struct Ahead {
-  unsigned long long first;
-  unsigned int size;  // 0: none
-  unsigned int turns, ready;
-};
-
-static __device__ __forceinline__ Ahead take_ahead(KlapWorkQueue* queue, KlapGridRecord* record,
-                                                   unsigned long long blocks, unsigned long long from,
-                                                   bool has_begun) {
-  Ahead ahead = {0, size_of_share(blocks, from), 0, 0};
-  ahead.first = atomicAdd(&record->next_block, static_cast<unsigned long long>(ahead.size));
-  if (has_begun) {
-    ahead.turns = static_cast<unsigned int>(load_relaxed(&queue->turns));
-    ahead.ready = static_cast<unsigned int>(load_relaxed(&queue->ready_items));
-  }
-  return ahead;
+// Takes blocks of a grid for later. The block that began the grid also asks how many numbers of items were
+// taken and made ready.
+static __device__ __forceinline__ void take_ahead(KlapWorkQueue* queue, KlapGridRecord* record,
+                                                  unsigned long long blocks, unsigned long long from,
+                                                  Share& share) {
+  const unsigned int size = size_of_share(blocks, from);
+  share.ahead_size = size;
+  share.ahead = atomicAdd(&record->next_block, static_cast<unsigned long long>(size));
+  if (!share.has_begun) return;
+  share.turns = static_cast<unsigned int>(load_relaxed(&queue->turns));
+  share.ready = static_cast<unsigned int>(load_relaxed(&queue->ready_items));
 }
 
 // Runs the blocks that were taken next. The block that began the grid makes items for blocks that wait by
 // now: if all did, there would soon be more items than such blocks.
 static __device__ __forceinline__ void next_share(KlapWorkQueue* queue, const KlapGridBlock& own,
                                                   KlapGridRecord* record, unsigned long long blocks,
-                                                  const Ahead& ahead, Share& share) {
-  const unsigned long long size = ahead.size, left = ahead.first < blocks ? blocks - ahead.first : 0;
-  share.first = ahead.first;
+                                                  Share& share) {
+  const unsigned long long size = share.ahead_size, left = share.ahead < blocks ? blocks - share.ahead : 0;
+  share.first = share.ahead;
   share.count = static_cast<unsigned int>(left < size ? left : size);
   share.is_new = false;
   share.is_last = left <= size;
-  if (!share.is_last)
-    make_items(queue, own, record, waiting_blocks(ahead.turns, ahead.ready), left - size, share);
+  if (!share.is_last && share.has_begun)
+    make_items(queue, own, record, waiting_blocks(share.turns, share.ready), left - size, share);
 }
 
 // ---- bodies ----
 
 static __device__ __forceinline__ void run_block(const unsigned char* arguments, unsigned int kernel,
-                                                 const uint4& size, Linear linear, KlapGridBlock* own) {
+                                                 const uint4& size, const uint3& at, KlapGridBlock* own) {
   const unsigned int thread = threadIdx.x;
-  const uint3 at = position_in(size, linear);
   [[maybe_unused]] const uint3 launched =
       make_uint3(KLAP_GRID_BLOCK_X(size.w), KLAP_GRID_BLOCK_Y(size.w), KLAP_GRID_BLOCK_Z(size.w));
 #define KLAP_KERNEL(number, width, height, depth, launches)                                    \
@@ -416,70 +415,86 @@ static __device__ __forceinline__ void run_block(const unsigned char* arguments,
   end_child_block();
 }
 
-// Puts the new items of a grid in their places, by all threads of the block.
+// The position of the next block. A division would take longer than many a block.
+static __device__ __forceinline__ void step(uint3& at, const uint4& size) {
+  ++at.x;
+#ifndef KLAP_GRID_1D
+  if (at.x != size.x) return;
+  at.x = 0;
+  if (++at.y != size.y) return;
+  at.y = 0;
+  ++at.z;
+#endif
+}
+
+// Puts the new items of a grid in their places, by all threads of the block. It has begun the grid, so its
+// own item names no part.
 static __device__ __forceinline__ void put_new_items(const KlapGridBlock& own, const Share& share,
                                                      unsigned long long item) {
   const unsigned int new_items = share.new_items;
   if (threadIdx.x >= new_items) return;
   release();
-  const unsigned long long whole = item & ~KLAP_GRID_ALL_OF_PART;
   const unsigned long long more = KLAP_GRID_FLAGS(share.is_last ? 0 : KLAP_GRID_TAKES_MORE);
 #pragma unroll 1
   for (unsigned int i = threadIdx.x; i < new_items; i += blockDim.x)
     put(own.arrays, share.first_item + i,
-        whole | more | (share.is_new ? KLAP_GRID_PART(i + 1, share.count) : 0));
+        item | more | (share.is_new ? KLAP_GRID_PART(i + 1, share.count) : 0));
+}
+
+static __device__ __forceinline__ KlapGridRecord* record_of(const KlapGridBlock& own, const Taken& taken) {
+  return grid_at(own.arrays.records, static_cast<unsigned int>(taken.item));
+}
+static __device__ __forceinline__ unsigned long long blocks_of(const Taken& taken) {
+  return static_cast<unsigned long long>(taken.size.x) * taken.size.y * taken.size.z;
 }
 
 // Runs an item. Tells whether it had the first block of its grid.
 static __device__ __forceinline__ bool run_item(KlapWorkQueue* queue, KlapGridBlock& own, Share& share,
                                                 const Taken& taken) {
-  const unsigned long long item = taken.item;
-  const unsigned char* const arguments = own.arrays.records + KLAP_WORK_ITEM_OFFSET(item) + KLAP_ARGS_OFFSET;
-  const unsigned int kernel = kKernels == 1 ? 0 : KLAP_GRID_ITEM_KERNEL(item);
-  const uint4 size = taken.size;
-  const unsigned long long blocks = static_cast<unsigned long long>(size.x) * size.y * size.z;
-  const bool takes_more = (KLAP_GRID_ITEM_KIND(item) & KLAP_GRID_TAKES_MORE) != 0;
-  const unsigned int part = KLAP_GRID_ITEM_PART(item);
-  bool is_given = is_one_block(item) || part != 0;  // the blocks to run are
+  const unsigned char* const arguments =
+      own.arrays.records + KLAP_WORK_ITEM_OFFSET(taken.item) + KLAP_ARGS_OFFSET;
+  const unsigned int kernel = kKernels == 1 ? 0 : KLAP_GRID_ITEM_KERNEL(taken.item);
+  const unsigned int part = KLAP_GRID_ITEM_PART(taken.item);
+  const bool takes_more = (KLAP_GRID_ITEM_KIND(taken.item) & KLAP_GRID_TAKES_MORE) != 0;
+  bool is_given = is_one_block(taken.item) || part != 0;  // the blocks to run are
   bool is_begun = is_given || takes_more, is_last = is_given && !takes_more;
-  bool is_first = is_one_block(item);
-  unsigned int count = part == 0 ? 1 : KLAP_GRID_ITEM_PART_SIZE(item);
+  bool is_first = is_one_block(taken.item);
+  unsigned int count = part == 0 ? 1 : KLAP_GRID_ITEM_PART_SIZE(taken.item);
   Linear linear = part == 0 ? 0 : static_cast<Linear>(part - 1) * count;
-  Ahead ahead = {0, 0, 0, 0};  // in the first thread, as is the next one
-  bool has_begun = false;      // it has begun the grid
+  if (threadIdx.x == 0) {
+    share.has_begun = false;
+    if (takes_more) take_ahead(queue, record_of(own, taken), blocks_of(taken), linear, share);
+  }
 #pragma unroll 1
   for (;;) {
-    KlapGridRecord* const record = grid_at(own.arrays.records, static_cast<unsigned int>(item));
-    if (threadIdx.x == 0 && takes_more && is_begun && ahead.size == 0)
-      ahead = take_ahead(queue, record, blocks, linear, false);
     if (!is_given) {
       if (threadIdx.x == 0) {
         share.new_items = 0;
         if (is_begun) {
-          next_share(queue, own, record, blocks, ahead, share);
+          next_share(queue, own, record_of(own, taken), blocks_of(taken), share);
         } else {
-          first_share(queue, own, record, blocks, share);
-          has_begun = true;
+          first_share(queue, own, record_of(own, taken), blocks_of(taken), share);
         }
       }
       __syncthreads();
-      put_new_items(own, share, item);
+      put_new_items(own, share, taken.item);
       linear = static_cast<Linear>(share.first);
       count = share.count;
       is_last = share.is_last;
       if (count == 0) return is_first;
       is_first = is_first || linear == 0;
       if (threadIdx.x == 0 && !is_last)
-        ahead = take_ahead(queue, record, blocks, share.first + count, has_begun);
+        take_ahead(queue, record_of(own, taken), blocks_of(taken), share.first + count, share);
     }
     is_given = false;
     is_begun = true;
+    uint3 at = position_in(taken.size, linear);
 #pragma unroll 1
     for (;;) {
-      run_block(arguments, kernel, size, linear, &own);
+      run_block(arguments, kernel, taken.size, at, &own);
       if (--count == 0) break;
-      ++linear;
-      if (!launches(item)) continue;
+      step(at, taken.size);
+      if (!launches(taken.item)) continue;
       if (threadIdx.x == 0) leave_null_stream(queue, own);
       __syncthreads();
     }

@@ -18,6 +18,8 @@
 // copies or fills memory, or uses events (copy_record.h, event_record.h).
 #include "executor/grid_queue.h"
 
+enum : unsigned int { kSuccess = 0, kInvalidValue = 1, kMemoryAllocation = 2 };  // of cudaError_t
+
 // Words of 64 bits: the compiler would store smaller ones together.
 struct KlapGridRoom {
   unsigned long long arguments;  // where to store the child's arguments; 0: there is no record
@@ -283,14 +285,6 @@ static __device__ __forceinline__ unsigned long long publish(const Place& place,
                                                              unsigned long long last, unsigned int stream,
                                                              unsigned long long handle) {
   const unsigned int link = static_cast<unsigned int>(item);
-  if (stream == KLAP_STREAM_INVALID) {
-    give_back(queue, place.arrays.records, link);
-    return last;
-  }
-  if (of_stream == KLAP_STREAM_HANDLE && (stream == KLAP_STREAM_NONE || stream == KLAP_STREAM_TAIL)) {
-    place.at(link)->behind = KLAP_GRID_NOTHING;
-    if (stream == KLAP_STREAM_NONE) item |= KLAP_GRID_FLAGS(KLAP_GRID_IS_FINAL);
-  }
   if (stream == KLAP_STREAM_TAIL) {
     append_tail(place, link);
     return last;
@@ -305,13 +299,30 @@ static __device__ __forceinline__ unsigned long long publish(const Place& place,
   return stream == KLAP_STREAM_THREAD ? link : last;
 }
 
-extern "C" __device__ unsigned long long __klap_grid_publish(KlapWorkQueue* queue, unsigned long long self,
-                                                             KlapGridBlock* block, unsigned long long item,
-                                                             unsigned long long last, unsigned int of_stream,
-                                                             unsigned long long handle,
-                                                             unsigned int null_stream) {
+// The answer to a call that goes into a stream.
+struct KlapGridQueued {
+  unsigned long long last;   // the thread's last launch in its own stream, now
+  unsigned long long error;  // of cudaError_t
+};
+
+extern "C" __device__ KlapGridQueued __klap_grid_publish(KlapWorkQueue* queue, unsigned long long self,
+                                                         KlapGridBlock* block, unsigned long long item,
+                                                         unsigned long long last, unsigned int of_stream,
+                                                         unsigned long long handle,
+                                                         unsigned int null_stream) {
   const Place place(queue, self, block);
-  return publish(place, item, last, resolve(place, of_stream, handle, null_stream), handle);
+  const unsigned int stream = resolve(place, of_stream, handle, null_stream);
+  const unsigned int link = static_cast<unsigned int>(item);
+  if (stream == KLAP_STREAM_INVALID) {
+    give_back(queue, place.arrays.records, link);
+    return {last, kInvalidValue};
+  }
+  // Its header is that of a stream with an order.
+  if (of_stream == KLAP_STREAM_HANDLE && (stream == KLAP_STREAM_NONE || stream == KLAP_STREAM_TAIL)) {
+    place.at(link)->behind = KLAP_GRID_NOTHING;
+    if (stream == KLAP_STREAM_NONE) item |= KLAP_GRID_FLAGS(KLAP_GRID_IS_FINAL);
+  }
+  return {publish(place, item, last, stream, handle), kSuccess};
 }
 
 // Nothing more comes into a stream whose last launch is `last`.
@@ -331,8 +342,6 @@ extern "C" __device__ void __klap_grid_leave_stream(KlapWorkQueue* queue, unsign
 }
 
 // ---- streams that the program creates ----
-
-enum : unsigned int { kSuccess = 0, kInvalidValue = 1, kMemoryAllocation = 2 };  // of cudaError_t
 
 // In place of the program's call that creates a stream. Writes its handle and returns the error.
 extern "C" __device__ unsigned int __klap_grid_create_stream(KlapWorkQueue* queue, unsigned long long self,

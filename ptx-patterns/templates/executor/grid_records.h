@@ -65,7 +65,6 @@ struct KlapGridRecord {
 #define KLAP_GRID_PART(number, size)                                                      \
   KLAP_GRID_FLAGS(static_cast<unsigned long long>((number) + 1) << KLAP_GRID_PART_SHIFT | \
                   static_cast<unsigned long long>((size)-1) << KLAP_GRID_PART_SIZE_SHIFT)
-#define KLAP_GRID_ALL_OF_PART KLAP_GRID_PART(KLAP_GRID_MOST_PARTS - 1, KLAP_GRID_MOST_PART_SIZE)
 
 // Words of `behind` that are no item.
 #define KLAP_GRID_COMPLETE (~0ull)     // the grid is complete

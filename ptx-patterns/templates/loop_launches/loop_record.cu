@@ -19,6 +19,9 @@
 // of blocks launch apart. Each of them would need a tail launch, and tail launches hold the places that other
 // launches wait for.
 //
+// A grid of many blocks is launched faster by CUDA than by the consumer, whose blocks run its blocks one
+// after another. So a thread in whose order nothing is recorded yet makes such launches itself.
+//
 // The calls __klap_get_buffer and __klap_device_launch are markers for the device runtime's functions, whose
 // names are those that the parent's own launch uses.
 //
@@ -122,6 +125,20 @@ static __device__ __forceinline__ KlapLoopRoom without_room(KlapWorkQueue* queue
 
 #endif
 
+#ifndef KLAP_GROUP_BLOCKS
+
+// A thread that has recorded nothing makes large launches itself, up to so many. Its later ones are recorded,
+// and run when those are complete. `last` counts them in its high half.
+enum : unsigned int { kLargeGrid = 256, kMostLargeLaunches = 1024 };
+
+static __device__ __forceinline__ bool is_made_at_once(unsigned int grid_x, unsigned int grid_y,
+                                                       unsigned int grid_z, unsigned long long last) {
+  const bool is_large = static_cast<unsigned long long>(grid_x) * grid_y * grid_z >= kLargeGrid;
+  return is_large && static_cast<unsigned int>(last) == KLAP_LINK_NONE && (last >> 32) < kMostLargeLaunches;
+}
+
+#endif
+
 extern "C" __device__ KlapLoopRoom __klap_loop_reserve(KlapWorkQueue* queue, unsigned int grid_x,
                                                        unsigned int grid_y, unsigned int grid_z,
                                                        unsigned long long last, void* child,
@@ -131,6 +148,13 @@ extern "C" __device__ KlapLoopRoom __klap_loop_reserve(KlapWorkQueue* queue, uns
     if (!refused) atomicAdd(&counters_of(queue)->native, 1u);
     return {0, last, 0};
   }
+#ifndef KLAP_GROUP_BLOCKS
+  if (scope == KLAP_SCOPE_THREAD && !refused && is_made_at_once(grid_x, grid_y, grid_z, last)) {
+    atomicAdd(&counters_of(queue)->native, 1u);
+    asm volatile("st.relaxed.gpu.u32 [%0], 1;" : : "l"(&counters_of(queue)->after_native) : "memory");
+    return {0, last + (1ull << 32), 0};
+  }
+#endif
   const unsigned long long arguments = __klap_reserve(queue, grid_x, grid_y, grid_z);
   if (arguments != 0) {
     KlapLoopRecord* const record = reinterpret_cast<KlapLoopRecord*>(arguments - KLAP_ARGS_OFFSET);

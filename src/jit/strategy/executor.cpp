@@ -227,9 +227,13 @@ transform::ConsumerShape executor_shape(const std::vector<PlannedSite>& sites, c
   if (!site.options.optimisations.is_on("occupancy") || shares || shared_bytes != 0) return shape;
   shape.min_blocks_per_sm = transform::min_worklist_blocks(words, shape.threads());
   // Copies hold more data than children of few registers.
-  if (!copies)
-    shape.min_blocks_per_sm =
-        std::max(shape.min_blocks_per_sm, transform::min_consumer_blocks(words, shape.threads(), sm));
+  if (copies) return shape;
+  // With as many threads as a multiprocessor has, what the executor itself keeps would be moved to memory and
+  // back around every block of a child.
+  constexpr uint32_t kMostThreads = 1536;
+  shape.min_blocks_per_sm = std::max(
+      shape.min_blocks_per_sm,
+      std::min(transform::min_consumer_blocks(words, shape.threads(), sm), kMostThreads / shape.threads()));
   return shape;
 }
 

@@ -123,8 +123,13 @@ class LoopLaunches final : public CommonQueue {
   }
 
   [[nodiscard]] std::vector<std::string> notes(const PlannedSite& site) const override {
-    return {may_refuse(site) ? "launches that the queue has no room for are refused, as by CUDA"
-                             : "launches that the queue has no room for are the program's own"};
+    std::vector<std::string> notes = {may_refuse(site)
+                                          ? "launches that the queue has no room for are refused, as by CUDA"
+                                          : "launches that the queue has no room for are the program's own"};
+    if (analysis::order_scope(*site.parent, *site.site, site.aggregation) == analysis::OrderScope::Thread &&
+        site.aggregation.group_blocks == 0)
+      notes.emplace_back("grids of 256 blocks or more that a thread launches first are the program's own");
+    return notes;
   }
 
  protected:

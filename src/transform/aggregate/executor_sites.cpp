@@ -151,14 +151,17 @@ Around ExecutorSites::launch_call(size_t number, const Place& place) const {
   call.prefix = prefix_ + "p_";
   call.arguments = {queue_, place.self, place.block, name("item"), name("last")};
   for (const std::string& operand : stream(site, place)) call.arguments.push_back(operand);
-  call.results = {{0, name("last")}};
+  const std::string code = name("launch_error"), returned = name("launch_returned");
+  call.results = {{0, name("last")}, {8, returned}};
   Around out;
-  out.before = fmt::format("{{\n\t@{} bra {};\n\t", name("own"), label("launch", number)) +
+  out.before = fmt::format("{{\n\t.reg .b64 {};\n\t.reg .b32 {};\n\t@{} bra {};\n\t", returned, code,
+                           name("own"), label("launch", number)) +
                inline_function(record_, template_function(record_, kGridPublishFunction), call, lines_) +
-               "\n";
+               fmt::format("\n\tcvt.u32.u64 {}, {};\n", code, returned);
   if (!site.result.empty())
-    out.before += fmt::format("\tmov.b32 {}, 0;\n", with_prefix(site.result, place.body_prefix));
-  out.before += fmt::format("\tbra {};\n{}", label("launched", number), landing("launch", number));
+    out.before += fmt::format("\tmov.b32 {}, {};\n", with_prefix(site.result, place.body_prefix), code);
+  out.before +=
+      note_error(code) + fmt::format("\tbra {};\n{}", label("launched", number), landing("launch", number));
   out.after = own_call(place).after + landing("launched", number) + "\t}\n";
   return out;
 }

@@ -112,7 +112,7 @@ extern "C" __global__ void errors_of_others(int* errors, int* count) {
     leave_error<<<1, 40>>>(count, 0);
     expect_none<<<1, 40>>>(errors + 80 * i);
     leave_error<<<1, 40>>>(count, 0);
-    expect_own<<<1, 40>>>(errors + 80 * i + 40, i % 2);
+    expect_own<<<1, 40>>>(errors + 80 * i + 40, 1000 * (i % 2));  // no machine has as many devices
   }
 }
 

@@ -252,6 +252,7 @@ KLAP_CASE(own_streams_event, "an event does not order two streams") {
       "two streams of each thread");
   cells_of(c, "event_parent", kThreads, [](int t) { return 2 * (t + 9); });
   c.left("event_parent", "runtime-call");
+  c.executed();
   c.by_warp("stream-unsupported");
 }
 KLAP_CASE(recursion_in_own_streams, "a launch into a stream that a child created is lost") {

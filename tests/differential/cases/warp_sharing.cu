@@ -243,6 +243,7 @@ KLAP_CASE(shared_other_calls, "a copy behind a launch in the same stream does no
   const auto copy = c.buffer("copy", std::vector<int>(kThreads), after);
   c.launch("other_calls_parent", {1, 1, 1}, {kThreads, 1, 1}, c.address(cells), c.address(copy));
   c.left("other_calls_parent", "runtime-call");
+  c.executed();
   c.by_warp("rewritten");
 }
 

@@ -227,7 +227,7 @@ def judge_sites(expected, configuration, stats):
     for kernel, reason in (expected.get("left", {}) | elsewhere).items():
         found = {site.get("reason") for site in sites
                  if not kernel or statistics_file.is_kernel(site["parent"], kernel)}
-        if found != {reason}:
+        if found != (set(reason) if isinstance(reason, list) else {reason}):
             wrong.append(f"sites of {kernel} were left for {found} instead of {reason}")
     others = statistics_file.ways(stats) - {f"{granularity}/{launcher}"}
     if others:
