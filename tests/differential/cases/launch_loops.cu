@@ -15,6 +15,12 @@ KLAP_SHARED constexpr int blocks_of(int thread, int round) {
   return thread % 20 == 3 ? 66 + 3 * round : 1 + (thread + round) % 5;
 }
 
+// A thread makes launches of 256 blocks or more itself, until it has recorded a smaller one.
+constexpr int kLargeRounds = 5;
+KLAP_SHARED constexpr int blocks_of_large(int thread, int round) {
+  return (thread + round) % 3 == 2 ? 2 + thread : 256 + round;
+}
+
 #ifdef __CUDACC__
 
 __device__ int own_index() { return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); }
@@ -158,6 +164,17 @@ extern "C" __global__ void giving_up_parent(int* last, int* mistakes) {
 }
 
 // One that launches itself, for the queue that loops use as well.
+__global__ void count_blocks(int* counts, int* seen, int round) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0 && round > 0) seen[round] = counts[round - 1];
+  atomicAdd(counts + round, 1);
+}
+extern "C" __global__ void large_parent(int* counts, int* seen) {
+  const int own = own_index() * kLargeRounds;
+#pragma unroll 1
+  for (int i = 0; i < kLargeRounds; ++i)
+    count_blocks<<<blocks_of_large(own_index(), i), 32>>>(counts + own, seen + own, i);
+}
 extern "C" __global__ void chain(int* cells, int depth) {
   if (threadIdx.x == 0) cells[depth] = 3 * depth + 1;
   if (depth > 0 && threadIdx.x == 0) chain<<<1, 32>>>(cells, depth - 1);
@@ -364,6 +381,22 @@ KLAP_CASE(loop_tickets, "a loop with an atomic behind the launch loses children"
   const auto tickets = c.buffer("tickets", std::vector<int>(3), std::vector<int>(3, kAll));
   c.launch("tickets_parent", {kBlocks, 1, 1}, {kThreads, 1, 1}, c.address(cells), c.address(tickets));
   in_loop(c, "tickets_parent", "rewritten");
+  c.children_never_meet();
+}
+
+KLAP_CASE(loop_large, "a launch that a thread makes itself overtakes one that it has recorded, or is lost") {
+  constexpr int kLaunching = 3;
+  std::vector<int> counts, seen;
+  for (int t = 0; t < kBlocks * kLaunching; ++t) {
+    for (int i = 0; i < kLargeRounds; ++i) {
+      seen.push_back(i == 0 ? 0 : counts.back());
+      counts.push_back(blocks_of_large(t, i));
+    }
+  }
+  const auto of_counts = c.buffer("counts", std::vector<int>(counts.size()), counts);
+  const auto of_seen = c.buffer("seen", std::vector<int>(seen.size()), seen);
+  c.launch("large_parent", {kBlocks, 1, 1}, {kLaunching, 1, 1}, c.address(of_counts), c.address(of_seen));
+  in_loop(c, "large_parent", "rewritten");
   c.children_never_meet();
 }
 
