@@ -35,7 +35,7 @@ bool is_contract(const std::string& name) { return name.starts_with("contract_")
 
 using Verdicts = std::map<std::string, std::set<std::string>>;  // by parent
 
-std::string verdict_of(const jit::SiteRemark& remark) {
+std::string executed_or_left(const jit::SiteRemark& remark) {
   if (!remark.rewritten) return "left: " + remark.reason;
   return remark.detail.find("executed in the order") != std::string::npos ? "executed"
                                                                           : "rewritten otherwise";
@@ -55,7 +55,7 @@ Verdicts verdicts_in(const Case& c) {
   request.setting = test::given(values);
   const std::string path = (std::filesystem::path(KLAP_CASE_PTX) / c.file).string();
   for (const jit::SiteRemark& r : explain_module(jit::program_from_ptx(read_file(path), c.file), request))
-    entry->second[r.parent].insert(verdict_of(r));
+    entry->second[r.parent].insert(executed_or_left(r));
   return entry->second;
 }
 
@@ -77,7 +77,7 @@ std::map<std::string, std::vector<const Case*>> rows_by_file() {
   return files;
 }
 
-std::string table() {
+std::string contract_table() {
   std::string text =
       "# The contract of the device runtime, and the cases that test it\n\n"
       "Statements about launches from device code, as the CUDA programming guide makes them in its chapter "
@@ -104,7 +104,7 @@ std::string table() {
 }
 
 TEST(ContractTable, IsWhatTheCasesSay) {
-  const std::string is = table();
+  const std::string is = contract_table();
   if (std::getenv("KLAP_REBASE") != nullptr) write_file(KLAP_CONTRACT_TABLE, is);
   EXPECT_EQ(read_file(KLAP_CONTRACT_TABLE), is) << "KLAP_REBASE=1 writes " << KLAP_CONTRACT_TABLE;
 }

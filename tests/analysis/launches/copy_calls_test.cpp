@@ -9,22 +9,7 @@
 namespace klap::analysis {
 namespace {
 
-// A call as nvcc writes it. `actuals` are the types and operands of the parameters.
-std::string call(const std::string& function, const std::vector<std::pair<std::string, std::string>>& actuals,
-                 const std::string& result = "ld.param.b32 %r9, [retval0];\n",
-                 const std::string& guard = "") {
-  std::string text = "{\n", names;
-  for (size_t i = 0; i < actuals.size(); ++i) {
-    const auto& [type, operand] = actuals[i];
-    const std::string name = "param" + std::to_string(i);
-    text += ".param ." + type + " " + name + ";\nst.param." + type + " [" + name + "+0], " + operand + ";\n";
-    names += (i == 0 ? "" : ", ") + name;
-  }
-  return text + ".param .b32 retval0;\n" + guard + "call.uni (retval0), " + function + ", (" + names +
-         ");\n" + result + "}\n";
-}
-
-std::vector<CopyCall> calls_of(const Parsed& p) {
+std::vector<CopyCall> copy_calls_of(const Parsed& p) {
   return find_copy_calls(p.module, p.facts->function, p.facts->flow, p.facts->data);
 }
 
@@ -45,7 +30,7 @@ TEST(CopyCalls, HaveTheOperandsOfTheirFunctions) {
       call(
           "__cudaCDP2Memset2DAsync",
           {{"b64", "%rd1"}, {"b64", "%rd2"}, {"b32", "7"}, {"b64", "%rd3"}, {"b64", "%rd4"}, {"b64", "2"}})));
-  const std::vector<CopyCall> calls = calls_of(p);
+  const std::vector<CopyCall> calls = copy_calls_of(p);
   ASSERT_EQ(4u, calls.size());
   EXPECT_THAT((std::vector{calls[0].to, calls[0].from, calls[0].width, calls[0].height, calls[0].kind,
                            calls[0].stream, calls[0].result}),
@@ -73,7 +58,7 @@ TEST(CopyCalls, OfOtherFormsAreNotUnderstood) {
            call("__cudaCDP2MemsetAsync", fill, "mov.u32 %r9, 1;\n"),  // something else in the scope
            call("__cudaCDP2GetDevice", {{"b64", "%rd1"}}),
        })
-    EXPECT_TRUE(calls_of(Parsed(kernel(text))).empty()) << text;
+    EXPECT_TRUE(copy_calls_of(Parsed(kernel(text))).empty()) << text;
 }
 
 TEST(CopyCalls, AreFoundByName) {

@@ -9,26 +9,12 @@
 namespace klap::analysis {
 namespace {
 
-// A call as nvcc writes it: the types and operands of its parameters.
-std::string call(const std::string& function,
-                 const std::vector<std::pair<std::string, std::string>>& actuals) {
-  std::string text = "{\n", names;
-  for (size_t i = 0; i < actuals.size(); ++i) {
-    const auto& [type, operand] = actuals[i];
-    const std::string name = "param" + std::to_string(i);
-    text += ".param ." + type + " " + name + ";\nst.param." + type + " [" + name + "+0], " + operand + ";\n";
-    names += (i == 0 ? "" : ", ") + name;
-  }
-  return text + ".param .b32 retval0;\ncall.uni (retval0), " + function + ", (" + names +
-         ");\nld.param.b32 %r9, [retval0];\n}\n";
-}
-
-std::vector<EventCall> calls_of(const Parsed& p) {
+std::vector<EventCall> event_calls_of(const Parsed& p) {
   return find_event_calls(p.module, p.facts->function, p.facts->flow, p.facts->data);
 }
 
 TEST(EventCalls, HaveTheOperandsOfTheirFunctions) {
-  const std::vector<EventCall> calls = calls_of(
+  const std::vector<EventCall> calls = event_calls_of(
       Parsed(kernel(call("__cudaCDP2EventCreateWithFlags", {{"b64", "%rd1"}, {"b32", "2"}}) +
                     call("__cudaCDP2EventRecord", {{"b64", "%rd2"}, {"b64", "%rd3"}}) +
                     call("__cudaCDP2StreamWaitEvent_ptsz", {{"b64", "%rd4"}, {"b64", "%rd5"}, {"b32", "0"}}) +
@@ -54,7 +40,7 @@ TEST(EventCalls, OfOtherFormsAreNotUnderstood) {
            call("__cudaCDP2EventDestroy", {{"b32", "%r1"}}),
            call("__cudaCDP2StreamDestroy", {{"b64", "%rd1"}}),
        })
-    EXPECT_TRUE(calls_of(Parsed(kernel(text))).empty()) << text;
+    EXPECT_TRUE(event_calls_of(Parsed(kernel(text))).empty()) << text;
 }
 
 TEST(EventCalls, AreExpectedWhereAModuleNamesThem) {

@@ -4,6 +4,8 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "analysis/facts/facts.h"
 #include "support/file.h"
@@ -42,6 +44,22 @@ inline std::string kernel(const std::string& body, const std::string& before = "
          ".visible .entry parent(.param .u64 p, .param .u32 n)\n{\n.reg .pred %p<9>;\n.reg .b32 %r<20>;\n"
          ".reg .b64 %rd<20>;\n.local .align 16 .b8 frame[64];\n" +
          body + "ret;\n}\n";
+}
+
+// A call as nvcc writes it. `actuals` are the types and operands of the parameters.
+inline std::string call(const std::string& function,
+                        const std::vector<std::pair<std::string, std::string>>& actuals,
+                        const std::string& result = "ld.param.b32 %r9, [retval0];\n",
+                        const std::string& guard = "") {
+  std::string text = "{\n", names;
+  for (size_t i = 0; i < actuals.size(); ++i) {
+    const auto& [type, operand] = actuals[i];
+    const std::string name = "param" + std::to_string(i);
+    text += ".param ." + type + " " + name + ";\nst.param." + type + " [" + name + "+0], " + operand + ";\n";
+    names += (i == 0 ? "" : ", ") + name;
+  }
+  return text + ".param .b32 retval0;\n" + guard + "call.uni (retval0), " + function + ", (" + names +
+         ");\n" + result + "}\n";
 }
 
 }  // namespace klap::analysis
