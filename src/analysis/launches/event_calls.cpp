@@ -28,7 +28,7 @@ const std::vector<Form>& forms() {
   return all;
 }
 
-constexpr std::string_view kPerThread = "_ptsz";
+constexpr std::string_view kPerThreadSuffix = "_ptsz";
 
 bool uses_events(std::string_view function) {
   return idioms().is_kind(function, "event") || idioms().is_kind(function, "stream-wait");
@@ -36,7 +36,7 @@ bool uses_events(std::string_view function) {
 
 const Form* form_of(std::string_view function) {
   if (!uses_events(function)) return nullptr;
-  if (function.ends_with(kPerThread)) function.remove_suffix(kPerThread.size());
+  if (function.ends_with(kPerThreadSuffix)) function.remove_suffix(kPerThreadSuffix.size());
   const auto found =
       std::ranges::find_if(forms(), [&](const Form& form) { return function.ends_with(form.name); });
   return found == forms().end() ? nullptr : &*found;
@@ -60,7 +60,7 @@ std::vector<EventCall> find_event_calls(const ptx::Module& module, const ptx::Fu
     out.scope = instruction.scope;
     out.use = form->use;
     for (size_t i = 0; i < form->operands.size(); ++i) out.*form->operands[i] = read->operands[i];
-    out.stream_zero_is_per_thread = called.ends_with(kPerThread);
+    out.stream_zero_is_per_thread = called.ends_with(kPerThreadSuffix);
     out.result = read->result;
     calls.push_back(std::move(out));
   }
