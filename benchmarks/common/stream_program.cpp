@@ -1,8 +1,11 @@
 // The host side of the programs about device-side streams; see stream_program.h.
 #include "stream_program.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+
+#include "random.h"
 
 namespace bench {
 
@@ -10,6 +13,18 @@ void require_at_most(const char* program, const char* option, long long value, l
   if (value <= largest) return;
   std::fprintf(stderr, "%s: --%s must be at most %lld\n", program, option, largest);
   std::exit(2);
+}
+
+std::vector<int> random_values_below(uint32_t bound, long long count, long long seed) {
+  Random random(static_cast<uint64_t>(seed));
+  std::vector<int> values(static_cast<size_t>(count));
+  for (int& value : values) value = static_cast<int>(random.below(bound));
+  return values;
+}
+
+std::vector<int> sorted(std::vector<int> values) {
+  std::sort(values.begin(), values.end());
+  return values;
 }
 
 void StreamProgram::reset() {

@@ -5,6 +5,7 @@
 // array in place, which is then compared with what the CPU makes of the same input.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,11 @@ namespace bench {
 // Ends the program with a message and exit code 2 if the value of an option is larger than the program can
 // take.
 void require_at_most(const char* program, const char* option, long long value, long long largest);
+
+// Numbers in [0, bound), the same for a seed everywhere.
+std::vector<int> random_values_below(uint32_t bound, long long count, long long seed);
+
+std::vector<int> sorted(std::vector<int> values);
 
 // A program says this of one run of its problem.
 struct RunFacts {

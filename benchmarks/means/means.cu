@@ -15,7 +15,6 @@
 
 #include "../common/device.cuh"
 #include "../common/options.h"
-#include "../common/random.h"
 #include "../common/stream_program.h"
 
 constexpr int kBlock = 256;
@@ -90,13 +89,6 @@ struct Sizes {
   long long length = 10000;
 };
 
-std::vector<int> random_vectors(const Sizes& sizes, long long seed) {
-  bench::Random random(static_cast<uint64_t>(seed));
-  std::vector<int> values(static_cast<size_t>(sizes.vectors * sizes.length));
-  for (int& value : values) value = static_cast<int>(random.below(1000));
-  return values;
-}
-
 std::vector<int> cpu_centred(std::vector<int> values, const Sizes& sizes) {
   const auto length = static_cast<size_t>(sizes.length);
   for (size_t begin = 0; begin < values.size(); begin += length) {
@@ -153,6 +145,6 @@ int main(int argc, char** argv) {
   bench::require_at_most("means", "vectors", sizes.vectors, 65535);
   bench::require_at_most("means", "length", sizes.length, 1 << 21);
   bench::require_device("means");
-  Means program(sizes, random_vectors(sizes, common.seed), common);
+  Means program(sizes, bench::random_values_below(1000, sizes.vectors * sizes.length, common.seed), common);
   return bench::run_benchmark("means", common, program);
 }

@@ -7,14 +7,12 @@
 // merged with.
 //
 // `--variant flat` launches the levels from the host.
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "../common/device.cuh"
 #include "../common/options.h"
-#include "../common/random.h"
 #include "../common/stream_program.h"
 
 constexpr int kBlock = 256;
@@ -60,22 +58,10 @@ __global__ void sort_from(int* from, int* to, int n, int width, unsigned long lo
 
 namespace {
 
-std::vector<int> random_values(long long n, long long seed) {
-  bench::Random random(static_cast<uint64_t>(seed));
-  std::vector<int> values(static_cast<size_t>(n));
-  for (int& value : values) value = static_cast<int>(random.below(1U << 30));
-  return values;
-}
-
-std::vector<int> sorted(std::vector<int> values) {
-  std::sort(values.begin(), values.end());
-  return values;
-}
-
 class MergeSort final : public bench::ArrayProgram<int> {
  public:
   MergeSort(const std::vector<int>& input, const bench::CommonOptions& options)
-      : ArrayProgram(options, "values", input, sorted(input)),
+      : ArrayProgram(options, "values", input, bench::sorted(input)),
         n_(static_cast<int>(input.size())),
         other_(input.size()) {}
 
@@ -124,6 +110,6 @@ int main(int argc, char** argv) {
   options.parse(argc, argv);
   bench::require_at_most("msort", "elements", elements, 1 << 28);
   bench::require_device("msort");
-  MergeSort program(random_values(elements, common.seed), common);
+  MergeSort program(bench::random_values_below(1U << 30, elements, common.seed), common);
   return bench::run_benchmark("msort", common, program);
 }

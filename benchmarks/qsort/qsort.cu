@@ -3,13 +3,11 @@
 // A kernel of one thread partitions a range in place and launches itself for both halves. The second half's
 // launch runs behind the first one, with all launches that the first one leads to. So the sort is depth
 // first, one range at a time. Short ranges are sorted by insertion.
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "../common/device.cuh"
 #include "../common/options.h"
-#include "../common/random.h"
 #include "../common/stream_program.h"
 
 constexpr int kShortest = 32;
@@ -63,18 +61,6 @@ __global__ void sort_range(int* values, int begin, int end, unsigned long long* 
 
 namespace {
 
-std::vector<int> random_values(long long n, long long seed) {
-  bench::Random random(static_cast<uint64_t>(seed));
-  std::vector<int> values(static_cast<size_t>(n));
-  for (int& value : values) value = static_cast<int>(random.below(1U << 30));
-  return values;
-}
-
-std::vector<int> sorted(std::vector<int> values) {
-  std::sort(values.begin(), values.end());
-  return values;
-}
-
 long long launches_for(std::vector<int>& values, int begin, int end) {
   if (end - begin <= kShortest) return 0;
   const Halves halves = partition(values.data(), begin, end);
@@ -87,7 +73,7 @@ long long launches_for(std::vector<int>& values, int begin, int end) {
 class Quicksort final : public bench::ArrayProgram<int> {
  public:
   Quicksort(std::vector<int> input, const bench::CommonOptions& options)
-      : ArrayProgram(options, "values", input, sorted(input)),
+      : ArrayProgram(options, "values", input, bench::sorted(input)),
         n_(static_cast<int>(input.size())),
         launches_(launches_for(input, 0, n_)) {}
 
@@ -115,6 +101,6 @@ int main(int argc, char** argv) {
   options.parse(argc, argv);
   bench::require_at_most("qsort", "elements", elements, 1 << 28);
   bench::require_device("qsort");
-  Quicksort program(random_values(elements, common.seed), common);
+  Quicksort program(bench::random_values_below(1U << 30, elements, common.seed), common);
   return bench::run_benchmark("qsort", common, program);
 }

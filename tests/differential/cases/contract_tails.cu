@@ -1,30 +1,12 @@
 // The contract of several tail launches, which run one after another, and of fire-and-forget launches. These
 // wait for nothing, and only the grid's completion waits for them.
-#include "contract_forms.h"
+#include "contract_tail_kernels.h"
 
 namespace klap::differential::contract::tails {
 
 #ifdef __CUDACC__
 
-__global__ void one_note(int* log, int value) { note(log, value); }
-__global__ void note_cell(int* log, const int* cell) { note(log, *cell); }
-__global__ void add(int* cell, int value) {
-  if (threadIdx.x == 0) atomicAdd(cell, value);
-}
 __global__ void add_plainly(int* cell, int value) { *cell += value; }
-__global__ void add_later(int* cell, int value) { add<<<1, 3>>>(cell, value); }
-// The sum of what all threads of a grid wrote.
-__global__ void note_sum(int* cells, int first, int count) {
-  int sum = 0;
-  for (int i = 0; i < count; ++i) sum += cells[first + i];
-  note(cells, sum);
-}
-
-// A note, and another one at the end.
-__global__ void note_and_end(int* log, int value) {
-  one_note<<<1, 1, 0, cudaStreamTailLaunch>>>(log, -value);
-  note(log, value);
-}
 // A note, and ends with ends of their own.
 __global__ void ends(int* log, int value, int depth) {
   note(log, value);
