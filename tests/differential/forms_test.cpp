@@ -112,7 +112,7 @@ const std::vector<Form>& forms() {
         "loop_two_streams", "groups_of_loops", "shared_rounds", "sunk_computations"}},
       {"a site in a loop, fire-and-forget stream", {"loop_forget"}},
       {"a site in a loop, per-thread stream", {"loop_own_stream"}},
-      {"a site in a loop, grids of several dimensions", {"loop_grids", "loop_large", "loop_cubes"}},
+      {"a site in a loop, grids of several dimensions", {"loop_grids", "large_in_loop", "loop_cubes"}},
       {"a site in a loop, children with barriers and shared memory", {"loop_in_tiles"}},
       {"a loop that the compiler unrolled", {"loop_unrolled", "loop_unrolled_inner", "loop_unrolled_wholly"}},
       {"several sites in and beside a loop",

@@ -1,7 +1,7 @@
 // The kernel by which the executor copies and fills memory: the body of a block of it (copy_arguments.h).
 //
-// What is read may have been written in the same kernel, so it is read by plain loads. Memory is accessed in
-// units of 16 bytes, if both sides are aligned alike, or of 4 bytes, or byte by byte.
+// Plain loads read the source, since this same kernel may have written it. Both sides are accessed in units
+// of 16 bytes, if they are aligned alike, or of 4 bytes, or byte by byte.
 //
 // Constants: KLAP_COPIES, the number of that kernel.
 #ifndef KLAP_COPIES_H

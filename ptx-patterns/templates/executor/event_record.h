@@ -10,12 +10,7 @@
 enum : unsigned int { kPendingCountExceeded = 69 };  // of cudaError_t
 
 static __device__ __forceinline__ KlapGridEvent* event_of(const Place& place, unsigned long long handle) {
-  const unsigned long long offset = handle - reinterpret_cast<unsigned long long>(place.arrays.records);
-  const unsigned long long bytes =
-      static_cast<unsigned long long>(place.queue->record_capacity) * KLAP_RECORD_BYTES;
-  if (offset >= bytes || offset % KLAP_RECORD_BYTES != 0) return nullptr;
-  KlapGridEvent* const event = reinterpret_cast<KlapGridEvent*>(place.arrays.records + offset);
-  return event->kind == KLAP_GRID_EVENT ? event : nullptr;
+  return object_of<KlapGridEvent>(place, handle, KLAP_GRID_EVENT);
 }
 
 // The event names another state, or none, as a link.
@@ -67,8 +62,7 @@ extern "C" __device__ KlapGridQueued __klap_grid_destroy_event(KlapWorkQueue* qu
   if (event == nullptr) return {last, kInvalidValue};
   rename(place, event, 0);
   event->kind = 0;
-  const unsigned long long begin = reinterpret_cast<unsigned long long>(place.arrays.records);
-  give_back(queue, place.arrays.records, static_cast<unsigned int>((handle - begin) / 16 + 1));
+  give_back(queue, place.arrays.records, place.link_of(handle));
   return {last, kSuccess};
 }
 

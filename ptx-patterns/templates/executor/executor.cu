@@ -71,11 +71,11 @@ struct Share {
   bool is_new;   // the new items are for the parts behind the first one, which have `count` blocks each
   bool is_last;  // there are no more blocks
   // For the first thread, in whose registers they would be in the way of all: blocks that are taken for
-  // later, whether this block has begun the grid, and the numbers of items when it last asked.
+  // later, whether this block has begun the grid, and how many blocks waited when it last asked.
   unsigned long long ahead;
   unsigned int ahead_size;
   bool has_begun;
-  unsigned int turns, ready;
+  unsigned int waiting;
 };
 
 static __device__ __forceinline__ bool is_one_block(unsigned long long item) {
@@ -325,9 +325,11 @@ static __device__ __forceinline__ void make_items(KlapWorkQueue* queue, const Kl
   share.new_items = count;
 }
 
-// The blocks that wait for an item, if so many numbers of items were taken and so many made ready. Both
-// counts are below 2^31 apart, as each waiting block has taken one, and each item that is ready has a place.
-static __device__ __forceinline__ unsigned int waiting_blocks(unsigned int turns, unsigned int ready) {
+// The blocks that wait for an item. Both counts are below 2^31 apart, as each waiting block has taken one,
+// and each item that is ready has a place.
+static __device__ __forceinline__ unsigned int waiting_blocks(KlapWorkQueue* queue) {
+  const unsigned int turns = static_cast<unsigned int>(load_relaxed(&queue->turns));
+  const unsigned int ready = static_cast<unsigned int>(load_relaxed(&queue->ready_items));
   const int waiting = static_cast<int>(turns - ready);
   return waiting < 0 ? 0 : static_cast<unsigned int>(waiting);
 }
@@ -354,10 +356,8 @@ static __device__ __forceinline__ unsigned int size_of_part(unsigned long long b
 static __device__ __forceinline__ void first_share(KlapWorkQueue* queue, const KlapGridBlock& own,
                                                    KlapGridRecord* record, unsigned long long blocks,
                                                    Share& share) {
-  const unsigned int turns = static_cast<unsigned int>(load_relaxed(&queue->turns));
-  const unsigned int ready = static_cast<unsigned int>(load_relaxed(&queue->ready_items));
   const unsigned long long others = blocks - 1;
-  make_items(queue, own, record, waiting_blocks(turns, ready),
+  make_items(queue, own, record, waiting_blocks(queue),
              others < KLAP_GRID_MOST_PARTS ? others : KLAP_GRID_MOST_PARTS - 1, share);
   const unsigned int workers = share.new_items + 1;
   share.first = 0;
@@ -369,17 +369,14 @@ static __device__ __forceinline__ void first_share(KlapWorkQueue* queue, const K
   record->next_block = given;
 }
 
-// Takes blocks of a grid for later. The block that began the grid also asks how many numbers of items were
-// taken and made ready.
+// Takes blocks of a grid for later. The block that began the grid also asks how many blocks wait.
 static __device__ __forceinline__ void take_ahead(KlapWorkQueue* queue, KlapGridRecord* record,
                                                   unsigned long long blocks, unsigned long long from,
                                                   Share& share) {
   const unsigned int size = size_of_share(blocks, from);
   share.ahead_size = size;
   share.ahead = atomicAdd(&record->next_block, static_cast<unsigned long long>(size));
-  if (!share.has_begun) return;
-  share.turns = static_cast<unsigned int>(load_relaxed(&queue->turns));
-  share.ready = static_cast<unsigned int>(load_relaxed(&queue->ready_items));
+  if (share.has_begun) share.waiting = waiting_blocks(queue);
 }
 
 // Runs the blocks that were taken next. The block that began the grid makes items for blocks that wait by
@@ -392,8 +389,7 @@ static __device__ __forceinline__ void next_share(KlapWorkQueue* queue, const Kl
   share.count = static_cast<unsigned int>(left < size ? left : size);
   share.is_new = false;
   share.is_last = left <= size;
-  if (!share.is_last && share.has_begun)
-    make_items(queue, own, record, waiting_blocks(share.turns, share.ready), left - size, share);
+  if (!share.is_last && share.has_begun) make_items(queue, own, record, share.waiting, left - size, share);
 }
 
 // ---- bodies ----

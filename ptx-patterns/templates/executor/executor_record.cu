@@ -46,11 +46,14 @@ struct Place {
   __device__ __forceinline__ KlapGridRecord* at(unsigned int link) const {
     return grid_at(arrays.records, link);
   }
+  // The link of the record at that address.
+  __device__ __forceinline__ unsigned int link_of(unsigned long long address) const {
+    const unsigned long long begin = reinterpret_cast<unsigned long long>(arrays.records);
+    return static_cast<unsigned int>((address - begin) / 16 + 1);
+  }
   // The link of the launching grid.
   __device__ __forceinline__ unsigned int own_link() const {
-    if (self == 0) return 0;
-    const unsigned long long begin = reinterpret_cast<unsigned long long>(arrays.records);
-    return static_cast<unsigned int>((self - KLAP_ARGS_OFFSET - begin) / 16 + 1);
+    return self == 0 ? 0 : link_of(self - KLAP_ARGS_OFFSET);
   }
 };
 
@@ -82,14 +85,20 @@ static __device__ __forceinline__ bool is_refused_by_cuda(const dim3& grid, cons
   return block.x * block.y * block.z > most_threads;
 }
 
-// The stream of that handle, if it is one that the program created.
-static __device__ __forceinline__ KlapGridStream* stream_of(const Place& place, unsigned long long handle) {
+// The object of that handle, a stream or an event, which takes the place of a record. Null if none is there.
+template <class Object>
+static __device__ __forceinline__ Object* object_of(const Place& place, unsigned long long handle,
+                                                    unsigned int kind) {
   const unsigned long long offset = handle - reinterpret_cast<unsigned long long>(place.arrays.records);
   const unsigned long long bytes =
       static_cast<unsigned long long>(place.queue->record_capacity) * KLAP_RECORD_BYTES;
   if (offset >= bytes || offset % KLAP_RECORD_BYTES != 0) return nullptr;
-  KlapGridStream* const stream = reinterpret_cast<KlapGridStream*>(place.arrays.records + offset);
-  return stream->kind == KLAP_GRID_STREAM ? stream : nullptr;
+  Object* const object = reinterpret_cast<Object*>(place.arrays.records + offset);
+  return object->kind == kind ? object : nullptr;
+}
+
+static __device__ __forceinline__ KlapGridStream* stream_of(const Place& place, unsigned long long handle) {
+  return object_of<KlapGridStream>(place, handle, KLAP_GRID_STREAM);
 }
 
 // The stream that a launch is ordered in. `null_stream` is what a handle of 0 means.
@@ -134,8 +143,7 @@ extern "C" __device__ KlapGridRoom __klap_grid_reserve(KlapWorkQueue* queue, uns
                                                        unsigned int grid_y, unsigned int grid_z,
                                                        unsigned int block_x, unsigned int block_y,
                                                        unsigned int block_z, unsigned int most_threads,
-                                                       unsigned int kernel, unsigned int of_stream,
-                                                       unsigned long long, unsigned int) {
+                                                       unsigned int kernel, unsigned int of_stream) {
   const dim3 grid(grid_x, grid_y, grid_z), block(block_x, block_y, block_z);
   const Place place(queue, self, of_block);
   // The program may compute a handle behind this call. Until it is known, the stream counts as one with an
@@ -369,8 +377,7 @@ extern "C" __device__ unsigned int __klap_grid_destroy_stream(KlapWorkQueue* que
   acquire(&stream->last);
   stream->kind = 0;
   end_stream(place, last);
-  const unsigned long long begin = reinterpret_cast<unsigned long long>(place.arrays.records);
-  give_back(queue, place.arrays.records, static_cast<unsigned int>((handle - begin) / 16 + 1));
+  give_back(queue, place.arrays.records, place.link_of(handle));
   return kSuccess;
 }
 

@@ -127,14 +127,13 @@ static __device__ __forceinline__ KlapLoopRoom without_room(KlapWorkQueue* queue
 
 #ifndef KLAP_GROUP_BLOCKS
 
-// A thread that has recorded nothing makes large launches itself, up to so many. Its later ones are recorded,
-// and run when those are complete. `last` counts them in its high half.
-enum : unsigned int { kLargeGrid = 256, kMostLargeLaunches = 1024 };
-
+// A thread that has recorded nothing makes large launches itself. Its later ones are recorded, and run when
+// those are complete. `last` counts them in its high half.
 static __device__ __forceinline__ bool is_made_at_once(unsigned int grid_x, unsigned int grid_y,
                                                        unsigned int grid_z, unsigned long long last) {
-  const bool is_large = static_cast<unsigned long long>(grid_x) * grid_y * grid_z >= kLargeGrid;
-  return is_large && static_cast<unsigned int>(last) == KLAP_LINK_NONE && (last >> 32) < kMostLargeLaunches;
+  const bool is_large = static_cast<unsigned long long>(grid_x) * grid_y * grid_z >= KLAP_LARGE_GRID;
+  return is_large && static_cast<unsigned int>(last) == KLAP_LINK_NONE &&
+         (last >> 32) < KLAP_MOST_LARGE_LAUNCHES;
 }
 
 #endif

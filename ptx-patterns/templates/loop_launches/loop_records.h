@@ -38,6 +38,10 @@ struct KlapLoopRecord {
 // In place of a thread's last record: its launches are the program's own from here on.
 #define KLAP_LINK_NATIVE 0xffffffffu
 
+// A thread that has recorded nothing makes launches of so many blocks itself, up to so many of them.
+#define KLAP_LARGE_GRID 256u
+#define KLAP_MOST_LARGE_LAUNCHES 1024u
+
 // The launches that a launch comes behind, as in analysis/legality/loop_launches.h.
 #define KLAP_SCOPE_NONE 0u
 #define KLAP_SCOPE_THREAD 1u

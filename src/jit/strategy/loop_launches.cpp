@@ -8,6 +8,7 @@
 #include "jit/compile/templates.h"
 #include "jit/strategy/kernel_names.h"
 #include "jit/strategy/recorded.h"
+#include "ptx-patterns/templates/loop_launches/loop_records.h"
 #include "support/hash.h"
 #include "transform/aggregate/aggregate.h"
 #include "transform/aggregate/consumer.h"
@@ -128,7 +129,8 @@ class LoopLaunches final : public CommonQueue {
                                           : "launches that the queue has no room for are the program's own"};
     if (analysis::order_scope(*site.parent, *site.site, site.aggregation) == analysis::OrderScope::Thread &&
         site.aggregation.group_blocks == 0)
-      notes.emplace_back("grids of 256 blocks or more that a thread launches first are the program's own");
+      notes.push_back(fmt::format(
+          "grids of {} blocks or more that a thread launches first are the program's own", KLAP_LARGE_GRID));
     return notes;
   }
 

@@ -128,7 +128,7 @@ Around ExecutorSites::first_call(size_t number, const Place& place) const {
   }
   call.arguments.push_back(std::to_string(target.most_threads));
   call.arguments.push_back(std::to_string(target.kernel));
-  for (const std::string& operand : stream(site, place)) call.arguments.push_back(operand);
+  call.arguments.push_back(stream(site, place).front());
   call.results = {{0, name("arguments")}, {8, name("item")}, {16, name("refused")}};
   const Around own = own_call(place);
   Around out;
@@ -151,17 +151,10 @@ Around ExecutorSites::launch_call(size_t number, const Place& place) const {
   call.prefix = prefix_ + "p_";
   call.arguments = {queue_, place.self, place.block, name("item"), name("last")};
   for (const std::string& operand : stream(site, place)) call.arguments.push_back(operand);
-  const std::string code = name("launch_error"), returned = name("launch_returned");
-  call.results = {{0, name("last")}, {8, returned}};
   Around out;
-  out.before = fmt::format("{{\n\t.reg .b64 {};\n\t.reg .b32 {};\n\t@{} bra {};\n\t", returned, code,
-                           name("own"), label("launch", number)) +
-               inline_function(record_, template_function(record_, kGridPublishFunction), call, lines_) +
-               fmt::format("\n\tcvt.u32.u64 {}, {};\n", code, returned);
-  if (!site.result.empty())
-    out.before += fmt::format("\tmov.b32 {}, {};\n", with_prefix(site.result, place.body_prefix), code);
-  out.before +=
-      note_error(code) + fmt::format("\tbra {};\n{}", label("launched", number), landing("launch", number));
+  out.before = fmt::format("{{\n\t@{} bra {};\n", name("own"), label("launch", number)) +
+               answered_call(kGridPublishFunction, std::move(call), site.result, place) +
+               fmt::format("\tbra {};\n{}", label("launched", number), landing("launch", number));
   out.after = own_call(place).after + landing("launched", number) + "\t}\n";
   return out;
 }
@@ -198,23 +191,29 @@ Around ExecutorSites::stream_call(const analysis::StreamCall& stream, size_t num
   return {text + note_error(result) + "\t}\n", "", true};
 }
 
-// In place of a call: a function of the template that may change the thread's last launch in its own stream,
-// and returns an error code behind it.
-Around ExecutorSites::queued_call(const char* function, const std::string& prefix,
-                                  const std::vector<std::string>& arguments, const std::string& result,
-                                  const Place& place) const {
+// A function of the template that may change the thread's last launch in its own stream, and returns an error
+// code behind it. The code is the call's result.
+std::string ExecutorSites::answered_call(const char* function, InlineCall call, const std::string& result,
+                                         const Place& place) const {
   const std::string code = name("call_error"), returned = name("call_returned");
-  InlineCall call;
-  call.prefix = prefix;
-  call.arguments = {queue_, place.self, place.block, name("last")};
-  call.arguments.insert(call.arguments.end(), arguments.begin(), arguments.end());
   call.results = {{0, name("last")}, {8, returned}};
-  std::string text = fmt::format("{{\n\t.reg .b64 {};\n\t.reg .b32 {};\n\t", returned, code) +
+  std::string text = fmt::format("\t.reg .b64 {};\n\t.reg .b32 {};\n\t", returned, code) +
                      inline_function(record_, template_function(record_, function), call, lines_) +
                      fmt::format("\n\tcvt.u32.u64 {}, {};\n", code, returned);
   if (!result.empty())
     text += fmt::format("\tmov.b32 {}, {};\n", with_prefix(result, place.body_prefix), code);
-  return {text + note_error(code) + "\t}\n", "", true};
+  return text + note_error(code);
+}
+
+// Such a function in place of the program's call.
+Around ExecutorSites::queued_call(const char* function, const std::string& prefix,
+                                  const std::vector<std::string>& arguments, const std::string& result,
+                                  const Place& place) const {
+  InlineCall call;
+  call.prefix = prefix;
+  call.arguments = {queue_, place.self, place.block, name("last")};
+  call.arguments.insert(call.arguments.end(), arguments.begin(), arguments.end());
+  return {"{\n" + answered_call(function, std::move(call), result, place) + "\t}\n", "", true};
 }
 
 // A copy or a fill. What the program's function does not ask for is passed as a literal.

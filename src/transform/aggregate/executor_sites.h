@@ -64,6 +64,8 @@ class ExecutorSites {
                                    const Place& place) const;
   [[nodiscard]] Around copy_call(const analysis::CopyCall& copy, size_t number, const Place& place) const;
   [[nodiscard]] Around event_call(const analysis::EventCall& event, size_t number, const Place& place) const;
+  [[nodiscard]] std::string answered_call(const char* function, InlineCall call, const std::string& result,
+                                          const Place& place) const;
   [[nodiscard]] Around queued_call(const char* function, const std::string& prefix,
                                    const std::vector<std::string>& arguments, const std::string& result,
                                    const Place& place) const;

@@ -384,7 +384,8 @@ KLAP_CASE(loop_tickets, "a loop with an atomic behind the launch loses children"
   c.children_never_meet();
 }
 
-KLAP_CASE(loop_large, "a launch that a thread makes itself overtakes one that it has recorded, or is lost") {
+KLAP_CASE(large_in_loop,
+          "a launch that a thread makes itself overtakes one that it has recorded, or is lost") {
   constexpr int kLaunching = 3;
   std::vector<int> counts, seen;
   for (int t = 0; t < kBlocks * kLaunching; ++t) {
