@@ -54,6 +54,8 @@ namespace klap::runtime {
     "the chain was promoted for one block of another size, or with other shared memory")                     \
   X(kChainDoesNotFit, "chain does not fit the device", "not one block of the promoted chain fits")           \
   X(kParentBlock, "block over the variant's limit", "the launch's block is too large for the variant")       \
+  X(kOriginalIsFaster, "original is faster", "the original was found to be faster (KLAP_GUARD)")             \
+  X(kOriginalIsTried, "original is tried", "the original is measured, to compare it (KLAP_GUARD)")           \
   X(kBothParameterForms, "both parameter forms", "parameters were given both as an array and as a buffer")   \
   X(kParametersMissing, "parameters missing", "fewer parameters were given than the parent has")             \
   X(kUnknownLaunchOption, "unknown launch option", "the launch has an extra option that is not known")       \

@@ -63,6 +63,7 @@ struct Config {
   std::filesystem::path stats_file;   // KLAP_STATS, absolute; empty: no statistics; "-" for standard error
   bool counts_children = true;        // KLAP_COUNT_CHILDREN
   bool timing = false;                // KLAP_TIMING
+  bool guard = true;                  // KLAP_GUARD
   LinkerChoice linker = LinkerChoice::Auto;  // KLAP_LINKER
   bool device_runtime = true;                // KLAP_DEVICE_RUNTIME
   bool cache_disabled = false;               // KLAP_CACHE_DISABLE

@@ -104,6 +104,16 @@ constexpr std::array kTable{
             "1/x of the blocks that fill the device.",
             Hint::Launch},
     Setting{Kind::User,
+            "KLAP_GUARD",
+            "",
+            {},
+            SettingType::Boolean,
+            {},
+            "1",
+            "A kernel that is launched again and again runs as it is if that is found to be faster. Only "
+            "kernels are tried whose number of launches from the device is known before. 0 always runs the "
+            "rewritten kernel."},
+    Setting{Kind::User,
             "",
             "name",
             kKernelOnly,

@@ -1,8 +1,8 @@
-/* loader FATBIN KERNEL BLOCKS: a driver API program as small as it gets. It loads FATBIN, which holds one
- * unit of relocatable code, as programs built with -rdc=true load theirs, and launches KERNEL(int*, int)
- * once, with that many blocks of 64 threads. Run with the preload library and the driver of the tests, which
- * writes down what was loaded and launched; only that driver takes the unit for the linked code that a real
- * wrapper points to as well. Exit codes: 0, or 1 with a line on standard error.
+/* loader FATBIN KERNEL BLOCKS [TIMES]: a driver API program as small as it gets. It loads FATBIN, which holds
+ * one unit of relocatable code, as programs built with -rdc=true load theirs, and launches KERNEL(int*, int)
+ * once or so often, with that many blocks of 64 threads. Run with the preload library and the driver of the
+ * tests, which writes down what was loaded and launched; only that driver takes the unit for the linked code
+ * that a real wrapper points to as well. Exit codes: 0, or 1 with a line on standard error.
  */
 #include <cuda.h>
 #include <dlfcn.h>
@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
   int count = 64;
   void* params[] = {&sums, &count};
   libcuda = dlopen("libcuda.so.1", RTLD_NOW);
-  if (argc != 4 || libcuda == NULL) {
+  if (argc < 4 || libcuda == NULL) {
     fprintf(stderr, "loader: wrong usage or no driver\n");
     return 1;
   }
@@ -68,7 +68,9 @@ int main(int argc, char** argv) {
   const struct wrapper wrapper = {0x466243B1, 2, units[0], units};
   CU(cuModuleLoadData, &module, &wrapper);
   CU(cuModuleGetFunction, &kernel, module, argv[2]);
-  CU(cuLaunchKernel, kernel, (unsigned)atoi(argv[3]), 1, 1, 64, 1, 1, 0, NULL, params, NULL);
+  const int times = argc > 4 ? atoi(argv[4]) : 1;
+  for (int i = 0; i < times; ++i)
+    CU(cuLaunchKernel, kernel, (unsigned)atoi(argv[3]), 1, 1, 64, 1, 1, 0, NULL, params, NULL);
   CU(cuCtxSynchronize);
   return 0;
 }

@@ -108,6 +108,14 @@ class ProcessEffects : public Effects {
     EXPECT_TRUE(uncounted.redirected());
     EXPECT_EQ(uncounted.stats["children_aggregated"], nullptr);
   }
+  // The fake driver runs nothing, so no children are counted and the original is not tried.
+  void guard() {
+    const auto events = [&](const std::string& setting) {
+      return run_kernel("chains.fatbin", "_Z5chainPii", {"KLAP_PROMOTION=none", setting}, 1, 8).events;
+    };
+    EXPECT_EQ(events("KLAP_GUARD=1"), 6) << "before and behind three launches";
+    EXPECT_EQ(events("KLAP_GUARD=0"), 0);
+  }
   void timing() {
     EXPECT_EQ(run().stats["gpu_ms"], nullptr);
     const nlohmann::json times = run({"KLAP_TIMING=1"}).stats["gpu_ms"];
@@ -132,6 +140,7 @@ const std::map<std::string, ProcessEffects::Effect>& ProcessEffects::table() {
       {"KLAP_DEVICE_RUNTIME", &ProcessEffects::device_runtime},
       {"KLAP_COUNT_CHILDREN", &ProcessEffects::count_children},
       {"KLAP_TIMING", &ProcessEffects::timing},
+      {"KLAP_GUARD", &ProcessEffects::guard},
   };
   return effects;
 }

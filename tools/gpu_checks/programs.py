@@ -29,7 +29,8 @@ def run_native(where, entry):
 
 def run_preloaded(where, entry, **settings):
     """One preloaded run and its statistics; what is expected of the launch sites is said for the grid."""
-    settings = entry.get("settings", {}) | {"KLAP_GRANULARITY": "grid"} | settings
+    usual = {"KLAP_GRANULARITY": "grid", "KLAP_GUARD": "0"}
+    settings = usual | entry.get("settings", {}) | settings
     with tempfile.TemporaryDirectory() as folder:
         stats_file = os.path.join(folder, "stats.json")
         outcome = process.run(command(where, entry), where.preloaded(stats_file, **settings), LIMIT)

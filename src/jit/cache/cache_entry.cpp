@@ -158,13 +158,14 @@ requires std::same_as<std::remove_const_t<V>, Variant>
 void fields(Archive& archive, V& variant) {
   auto& [parent, parent_variant, launcher, granularity, group_blocks, param_count, param_bytes, queue_offset,
          queues, pool_bytes, buffer, block, grid, several_blocks, apart, not_negative, param_offsets,
-         may_refuse, kept_records, in_slices, consumers_await, parent_waits, promoted, pool, concurrency] =
-      variant;
+         param_sizes, may_refuse, kept_records, fixed_launches, in_slices, consumers_await, parent_waits,
+         promoted, pool, concurrency] = variant;
   archive(parent), archive(parent_variant), archive(launcher), archive(granularity), archive(group_blocks);
   archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues), archive(pool_bytes);
   extents(archive, block), extents(archive, grid);
-  archive(several_blocks), archive(apart), archive(not_negative), archive(param_offsets), archive(may_refuse);
-  archive(kept_records);
+  archive(several_blocks), archive(apart), archive(not_negative), archive(param_offsets),
+      archive(param_sizes);
+  archive(may_refuse), archive(kept_records), archive(fixed_launches);
   archive(buffer), archive(in_slices), archive(consumers_await), archive(parent_waits);
   archive(promoted);
   archive(pool), archive(concurrency);

@@ -103,11 +103,14 @@ struct Variant {
   bool several_blocks = false;
   std::vector<MemoryPair> apart{};
   std::vector<HostNumber> not_negative{};
-  std::vector<uint32_t> parent_param_offsets{};  // of all original parameters, where `apart` names some
+  std::vector<uint32_t> parent_param_offsets{}, parent_param_sizes{};  // of all original parameters
   // Where its queue is full, launches that keep an order are refused with CUDA's own error.
   bool may_refuse = false;
   // Then so many records of its queue may be out of reach when it does so.
   uint64_t kept_records = 0;
+  // Launches with the same parameters, grid and block make equally many launches from the device
+  // (analysis/facts/fixed_launches.h).
+  bool fixed_launches = false;
   // The variant can be launched in slices of the grid: behind the queues it takes which one (GridSlice).
   bool in_slices = false;
   // Every consumer begins with a wait for what is before it in its stream, and may be launched with

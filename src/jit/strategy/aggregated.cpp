@@ -3,6 +3,17 @@
 #include "analysis/legality/parent_checks.h"
 
 namespace klap::jit {
+
+void describe_parameters(Variant& v, const ptx::Function& parent) {
+  v.parent_param_offsets.clear();
+  v.parent_param_sizes.clear();
+  for (const ptx::Parameter& p : parent.parameters) {
+    v.parent_param_offsets.push_back(p.offset);
+    v.parent_param_sizes.push_back(p.bytes);
+  }
+  v.parent_param_bytes = parent.parameter_bytes;
+}
+
 namespace {
 
 // Conditions on a launch under which the variant is right.
@@ -17,9 +28,7 @@ void add_conditions(Variant& v, const PlannedSite& site) {
         {{a.parameter_offset, a.variable, a.only_upwards}, {b.parameter_offset, b.variable, b.only_upwards}});
   for (const auto& [offset, bytes] : site.order.conditions.not_negative)
     v.not_negative.push_back({offset, bytes});
-  if (v.apart.empty()) return;
-  for (const ptx::Parameter& p : site.parent->function.parameters) v.parent_param_offsets.push_back(p.offset);
-  v.parent_param_bytes = site.parent->function.parameter_bytes;
+  if (!v.apart.empty()) describe_parameters(v, site.parent->function);
 }
 
 }  // namespace

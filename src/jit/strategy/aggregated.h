@@ -12,4 +12,7 @@ namespace klap::jit {
 // A variant of that name for the parent of a site, with all that does not depend on queues.
 Variant aggregated_variant(const PlannedSite& site, const std::string& name);
 
+// Notes where the parent's parameters are in its parameter block.
+void describe_parameters(Variant& v, const ptx::Function& parent);
+
 }  // namespace klap::jit

@@ -122,6 +122,13 @@ class Executor final : public CommonQueue {
     Variant v = CommonQueue::variant(plan, sites, name);
     v.may_refuse = true;
     v.kept_records = KLAP_GRID_RESERVE;
+    const analysis::RecursiveGroup& group = *sites.front().recursive_group;
+    note_fixed_launches(v, *sites.front().parent, [&](const analysis::FunctionFacts& from) {
+      std::vector<const analysis::FunctionFacts*> launched;
+      for (const uint32_t number : group.targets_of(from))
+        launched.push_back(group.kernels[number].facts.get());
+      return launched;
+    });
     return v;
   }
 

@@ -103,6 +103,8 @@ class LoopLaunches final : public CommonQueue {
                                 const std::string& name) const override {
     Variant v = CommonQueue::variant(plan, sites, name);
     v.may_refuse = may_refuse(sites.front());
+    const auto none = [](const auto&) { return std::vector<const analysis::FunctionFacts*>(); };
+    if (v.group_blocks == 0) note_fixed_launches(v, *sites.front().parent, none);  // no child launches
     return v;
   }
 

@@ -113,6 +113,13 @@ Variant CommonQueue::variant(const Plan& plan, std::span<const PlannedSite> site
   return Recorded::variant(plan, sites.first(1), name);
 }
 
+void CommonQueue::note_fixed_launches(Variant& v, const analysis::FunctionFacts& parent,
+                                      const analysis::LaunchedKernels& launched) {
+  if (v.launcher != Launcher::Host || !analysis::has_fixed_launches(parent, launched)) return;
+  v.fixed_launches = true;
+  describe_parameters(v, parent.function);
+}
+
 ChildQueue CommonQueue::queue(const Plan& plan, const PlannedSite& site) const {
   ChildQueue queue = Recorded::queue(plan, site);
   queue.is_work_queue = true;

@@ -4,6 +4,7 @@
 // two kinds: strategies with a queue for each site, and strategies with one queue for all sites of a parent.
 #pragma once
 
+#include "analysis/facts/fixed_launches.h"
 #include "jit/strategy/strategy.h"
 
 namespace klap::jit {
@@ -49,6 +50,9 @@ class CommonQueue : public Recorded {
 
  protected:
   [[nodiscard]] ChildQueue queue(const Plan& plan, const PlannedSite& site) const override;
+  // Notes whether the parent, if its launches run those kernels, makes equally many each time.
+  static void note_fixed_launches(Variant& v, const analysis::FunctionFacts& parent,
+                                  const analysis::LaunchedKernels& launched);
 };
 
 // ", warps may exit before barriers", if they may.

@@ -302,6 +302,30 @@ Outcome leave_for_order(const Launch& launch, ParentKernel& parent) {
   return leave(reasons::kOrderMatters);
 }
 
+// Launches the program's own kernel and measures it.
+Outcome measure_original(const Launch& launch, MeasuredLaunch& measured) {
+  measured.begin();
+  const CUresult result = launch_variant(launch, launch.function, launch.params, launch.extra);
+  measured.end(result == CUDA_SUCCESS);
+  return {.result = result, .ran_original = &reasons::kOriginalIsTried};
+}
+
+// As many launches from the device can be pending without one being lost, if all streams make as many.
+uint64_t most_children_of_a_stream() {
+  return pending_limit() / std::max<size_t>(LaunchContexts::instance().size(), 1);
+}
+
+// How the guard has the launch made: by the variant if there is no guard.
+LaunchGuard::Next guarded(const Launch& launch, ParentKernel& parent, LaunchContext& context) {
+  LaunchGuard* const guard = parent.guard();
+  if (guard == nullptr) return LaunchGuard::Next::Variant;
+  const LaunchGuard::Next next = guard->next(launch, context, most_children_of_a_stream());
+  if (const auto found = guard->take_found())
+    log().info("{}: the original takes {:.4f} ms and the variant {:.4f}, the original runs from here on",
+               demangle(parent.name()), found->original_ms, found->variant_ms);
+  return next;
+}
+
 // The operations that the launch adds to the driver's queue, beside the one kernel that the program asked
 // for.
 uint64_t added_operations(const Launch& launch, const GridSlices& slices, const ParentKernel& parent,
@@ -403,11 +427,17 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
     parent.warn_once(std::string(reason->name) + ", the original runs");
     return leave(*reason);
   }
-  const uint64_t operations = added_operations(launch, cut.slices, parent, *context, prepared != nullptr);
+  const LaunchGuard::Next next = guarded(launch, parent, *context);
+  if (next == LaunchGuard::Next::Original) return leave(reasons::kOriginalIsFaster);
+  const bool is_measured = next != LaunchGuard::Next::Variant;
+  MeasuredLaunch measured(is_measured ? parent.guard() : nullptr, launch, *context);
+  const uint64_t operations = added_operations(launch, cut.slices, parent, *context, prepared != nullptr) +
+                              (is_measured ? LaunchGuard::kOperations : 0);
   if (!context->may_add(operations)) {
     parent.info_once("in flight", "behind work that does not end the original runs");
     return leave(reasons::kTooManyInFlight);
   }
+  if (next == LaunchGuard::Next::MeasuredOriginal) return measure_original(launch, measured);
   if (!prepared) prepared = parent.prepare(*context, block);
   if (prepared->unusable) return leave(*prepared->unusable);
   const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
@@ -416,7 +446,9 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   if (cut.why) note_slices(launch, parent, cut);
   if (context->has_own_queues()) parent.info_once("buffer", "its queues are allocated for each launch");
   if (parent.reads_back()) parent.info_once("readback", "the host reads back what it recorded");
+  measured.begin();
   const Outcome outcome = enqueue(launch, cut.slices, parent, *prepared, *context, priority);
+  measured.end(!outcome.left && outcome.result == CUDA_SUCCESS);
   if (!outcome.left) context->added(operations);
   return outcome;
 }
@@ -440,6 +472,8 @@ std::optional<CUresult> redirect_launch(const Launch& launch) {
         handle->parent->info_once(outcome.left->name,
                                   fmt::format("the original runs: {}", outcome.left->name));
       }
+    } else if (outcome.ran_original) {
+      Stats::instance().launch_left(name, outcome.ran_original->name);
     } else if (outcome.result == CUDA_SUCCESS) {
       handle->parent->launch_redirected();
       if (outcome.slices > 1) Stats::instance().launch_sliced(name, outcome.slices);

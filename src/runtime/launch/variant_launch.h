@@ -15,7 +15,8 @@ namespace klap::runtime {
 struct Outcome {
   CUresult result = CUDA_SUCCESS;
   MaybeReason left = nullptr;
-  uint64_t slices = 1;  // that it ran in
+  uint64_t slices = 1;                 // that it ran in
+  MaybeReason ran_original = nullptr;  // the reason why the original was launched, with that result
 };
 inline Outcome leave(const LaunchReason& reason) { return {CUDA_SUCCESS, &reason}; }
 

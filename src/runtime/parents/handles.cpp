@@ -64,7 +64,10 @@ void make_kernels_ready() {
   const auto id = current_context_id();
   if (!id) return;
   const auto parents = Registry::instance().load_kernels(*id);
-  if (!parents.empty()) LaunchContexts::instance().make_ready(*id, first_queues(parents));
+  if (parents.empty()) return;
+  const bool guards =
+      std::ranges::any_of(parents, [](const auto& parent) { return parent->guard() != nullptr; });
+  LaunchContexts::instance().make_ready(*id, first_queues(parents), guards);
 }
 
 void load_kernels_for_launch() {

@@ -128,7 +128,8 @@ ParentKernel::ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::
                                                               : kDefaultPoolBytes),
       chain_(variant.promoted ? ChainRings::number_of(variant) : 0),
       offsets_of_pointers_apart_(offsets_of_pointers(variant)),
-      redirections_(Stats::instance().redirections(variant.parent)) {}
+      redirections_(Stats::instance().redirections(variant.parent)),
+      guard_(variant.fixed_launches && config().guard ? std::make_unique<LaunchGuard>(variant_) : nullptr) {}
 
 CUkernel ParentKernel::kernel(const std::string& kernel_name) const {
   CUkernel found = nullptr;

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "jit/data/variant.h"
+#include "runtime/parents/launch_guard.h"
 #include "runtime/parents/pointers_apart.h"
 #include "runtime/queues/launch_context.h"
 
@@ -96,6 +97,8 @@ class ParentKernel {
   [[nodiscard]] std::span<const uint32_t> offsets_of_pointers_apart() const {
     return offsets_of_pointers_apart_;
   }
+  // Decides whether the original runs because it is faster; null if that may not be tried.
+  [[nodiscard]] LaunchGuard* guard() { return guard_.get(); }
   // The number by which its rings are found if it is a promoted chain.
   [[nodiscard]] uint64_t chain() const { return chain_; }
   // Counts one launch of the program that ran the variant.
@@ -162,6 +165,7 @@ class ParentKernel {
   std::set<std::string> said_;
   std::set<uint64_t> loaded_in_;  // contexts
   PointersFoundApart pointers_apart_;
+  const std::unique_ptr<LaunchGuard> guard_;
 };
 
 // The queue of that number, which the variant and its consumer use.

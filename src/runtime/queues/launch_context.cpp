@@ -201,7 +201,13 @@ std::vector<Block> Queues::take_blocks() {
 }
 
 MaybeReason LaunchContext::make_chain_room(uint64_t number, uint32_t slot_bytes, uint64_t pool_bytes) {
-  return rings_.make_room(context_->pool, stream_, report_, number, slot_bytes, pool_bytes);
+  return rings_.make_room(context_->pool, stream_, report_.address, number, slot_bytes, pool_bytes);
+}
+
+ReportSlot LaunchContext::guard_report() {
+  if (reports()) return report_;
+  if (!guard_report_) guard_report_ = context_->reports.take_ready(stream_);
+  return *guard_report_;
 }
 
 QueueMemory& LaunchContext::begin_launch(jit::Buffer buffer) {
@@ -226,7 +232,7 @@ void LaunchContext::end_launch() {
 MaybeReason LaunchContext::make_work_queue_room(uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes,
                                                 jit::Buffer buffer) {
   QueueMemory& memory = begin_launch(buffer);
-  return current_->work_queue.make_room(memory, stream_, report_, record_bytes, groups, pool_bytes);
+  return current_->work_queue.make_room(memory, stream_, report_.address, record_bytes, groups, pool_bytes);
 }
 
 MaybeReason LaunchContext::make_room(const QueueDemand& demand, uint64_t blocks, uint64_t pool_bytes) {
@@ -236,7 +242,7 @@ MaybeReason LaunchContext::make_room(const QueueDemand& demand, uint64_t blocks,
   if (records.size() < queues.size()) records.resize(queues.size());
   for (size_t i = 0; i < queues.size(); ++i) {
     const QueueShape shape = demand.shape(queues[i], blocks);
-    const MaybeReason reason = records[i].make_room(memory, stream_, report_, shape, pool_bytes);
+    const MaybeReason reason = records[i].make_room(memory, stream_, report_.address, shape, pool_bytes);
     if (reason) return reason;
   }
   return nullptr;
@@ -334,13 +340,13 @@ std::shared_ptr<CudaContext> LaunchContexts::cuda_context(uint64_t context_id) {
   return known;
 }
 
-void LaunchContexts::make_ready(uint64_t context_id, const std::vector<uint64_t>& queues) {
+void LaunchContexts::make_ready(uint64_t context_id, const std::vector<uint64_t>& queues, bool guards) {
   std::shared_ptr<CudaContext> context;
   {
     const std::lock_guard lock(mutex_);
     context = cuda_context(context_id);
   }
-  context->reports.make_ready();
+  context->reports.make_ready(guards);
   context->pool.stock(queues);
 }
 

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <shared_mutex>
 #include <unordered_map>
@@ -159,6 +160,11 @@ class LaunchContext {
   // told to be free later stays.
   void give_back(uint64_t stream_id);
 
+  // True if all kernels of the stream report how many children they ran.
+  [[nodiscard]] bool reports() const { return report_.address != 0; }
+  // The slot by which children of single launches are counted. There may be none.
+  ReportSlot guard_report();
+
   [[nodiscard]] const CudaContext& context() const { return *context_; }
   [[nodiscard]] InFlight& in_flight() { return context_->in_flight; }
   [[nodiscard]] CUstream stream() const { return stream_; }
@@ -172,7 +178,8 @@ class LaunchContext {
   const std::shared_ptr<CudaContext> context_;
   const CUstream stream_;
   MaybeReason unusable_ = nullptr;
-  CUdeviceptr report_ = 0;  // of the stream (templates/common/report.h), 0 if not asked for
+  ReportSlot report_;  // of the stream (templates/common/report.h), none if not asked for
+  std::optional<ReportSlot> guard_report_;  // that guarded launches report to in its place
   PooledMemory pooled_memory_;
   LaunchMemory launch_memory_;
   Queues kept_;               // for one launch after another, in pooled memory
@@ -192,8 +199,9 @@ class LaunchContexts {
   // Takes it out, null if there is none.
   std::shared_ptr<LaunchContext> remove(uint64_t context_id, uint64_t stream_id);
   // Called before the first launch in the current CUDA context. It takes memory for queues of these sizes,
-  // which launches would otherwise take, while the program may have kernels that wait for the host.
-  void make_ready(uint64_t context_id, const std::vector<uint64_t>& queues);
+  // which launches would otherwise take, while the program may have kernels that wait for the host. `guards`:
+  // some launches may be guarded (parents/launch_guard.h).
+  void make_ready(uint64_t context_id, const std::vector<uint64_t>& queues, bool guards);
   // Takes the memory of all streams of the CUDA context, which is current, and returns it to the driver. The
   // result is the number of bytes. Streams that another thread is launching into keep theirs.
   uint64_t give_back(uint64_t context_id);
@@ -203,7 +211,9 @@ class LaunchContexts {
   // Remembers for good that parents were captured into a graph in this CUDA context. True the first time.
   bool note_graph(uint64_t context_id);
   [[nodiscard]] bool has_graphs(uint64_t context_id);
-  [[nodiscard]] bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
+  [[nodiscard]] bool empty() const { return size() == 0; }
+  // The number of streams of all CUDA contexts.
+  [[nodiscard]] size_t size() const { return count_.load(std::memory_order_relaxed); }
 
  private:
   using Key = std::pair<uint64_t, uint64_t>;

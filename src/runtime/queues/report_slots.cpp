@@ -37,9 +37,8 @@ size_t report_slots() { return report_page_bytes() / (KLAP_REPORT_WORDS * sizeof
 
 // A page of host memory that the device writes to, counted into the statistics at exit. The page is mapped
 // for this alone: pinned memory may not be inherited across fork, so it must not share a page with anything.
-// Null when there is no memory, or statistics of children are not asked for.
+// Null when there is no memory.
 void* new_report_page() {
-  if (config().stats_file.empty() || !config().counts_children) return nullptr;
   void* const page =
       mmap(nullptr, report_page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return nullptr;
@@ -47,6 +46,8 @@ void* new_report_page() {
   report_pages().pages.push_back(static_cast<const volatile uint64_t*>(page));
   return page;
 }
+
+bool are_children_counted() { return !config().stats_file.empty() && config().counts_children; }
 
 void add_up(const volatile uint64_t* page) {
   for (size_t slot = 0; slot < report_slots(); ++slot, page += KLAP_REPORT_WORDS) {
@@ -71,29 +72,41 @@ bool ReportSlots::make_page() {
   if (result == CUDA_SUCCESS) result = cuda.mem_host_get_device_pointer(&words_, page, 0);
   if (result == CUDA_SUCCESS) result = cuda.mem_alloc(&reports_, report_slots() * sizeof(KlapReport));
   if (result == CUDA_SUCCESS) left_ = report_slots();
+  page_ = static_cast<const volatile uint64_t*>(page);
   failed_ = left_ == 0;
   if (failed_)
     log().warn("children are not counted: there is no memory for their totals ({})", error_name(result));
   return !failed_;
 }
 
-void ReportSlots::make_ready() {
+void ReportSlots::make_ready(bool guards) {
+  if (!guards && !are_children_counted()) return;
   const RelaxedCapture relaxed;
   const std::lock_guard lock(mutex_);
   if (left_ == 0) make_page();
 }
 
-CUdeviceptr ReportSlots::take(CUstream stream) {
+ReportSlot ReportSlots::take_next(CUstream stream) {
+  --left_;
+  const size_t first_word = left_ * KLAP_REPORT_WORDS;
+  const KlapReport report{
+      std::bit_cast<unsigned long long*>(words_ + first_word * sizeof(unsigned long long)), {}};
+  const CUdeviceptr at = reports_ + left_ * sizeof report;
+  if (driver()->memcpy_htod_async(at, &report, sizeof report, stream) != CUDA_SUCCESS) return {};
+  return {at, page_ + first_word};
+}
+
+ReportSlot ReportSlots::take(CUstream stream) {
+  if (!are_children_counted()) return {};
   const RelaxedCapture relaxed;
   const std::lock_guard lock(mutex_);
-  if (left_ == 0 && !make_page()) return 0;
-  --left_;
-  const KlapReport report{
-      std::bit_cast<unsigned long long*>(words_ + left_ * KLAP_REPORT_WORDS * sizeof(unsigned long long)),
-      {}};
-  const CUdeviceptr at = reports_ + left_ * sizeof report;
-  const bool is_written = driver()->memcpy_htod_async(at, &report, sizeof report, stream) == CUDA_SUCCESS;
-  return is_written ? at : 0;
+  return left_ != 0 || make_page() ? take_next(stream) : ReportSlot{};
+}
+
+ReportSlot ReportSlots::take_ready(CUstream stream) {
+  const RelaxedCapture relaxed;
+  const std::lock_guard lock(mutex_);
+  return left_ != 0 ? take_next(stream) : ReportSlot{};
 }
 
 void add_reports_to_statistics() {

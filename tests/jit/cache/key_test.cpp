@@ -77,7 +77,8 @@ bool changes_no_code(const Setting& setting) {
       "pool",           "KLAP_CONFIG",         "KLAP_LOG",
       "KLAP_LOG_FILE",  "KLAP_DISABLE",        "KLAP_DUMP_DIR",
       "KLAP_STATS",     "KLAP_COUNT_CHILDREN", "KLAP_TIMING",
-      "KLAP_CACHE_DIR", "KLAP_CACHE_MAX_SIZE", "KLAP_CACHE_DISABLE"};
+      "KLAP_CACHE_DIR", "KLAP_CACHE_MAX_SIZE", "KLAP_CACHE_DISABLE",
+      "KLAP_GUARD"};
   return names.contains(setting.key.empty() ? setting.variable : setting.key);
 }
 

@@ -59,8 +59,8 @@ class FakeDriverTest : public testing::Test {
   ~FakeDriverTest() override {
     Registry::instance().remove_library(library_);
     driver()->library_unload(library_);
-    for (const char* name :
-         {"FAKE_CUDA_LOG", "FAKE_CUDA_FAIL", "FAKE_CUDA_MEMORY", "FAKE_CUDA_THREADS", "FAKE_CUDA_OCCUPANCY"})
+    for (const char* name : {"FAKE_CUDA_LOG", "FAKE_CUDA_FAIL", "FAKE_CUDA_MEMORY", "FAKE_CUDA_THREADS",
+                             "FAKE_CUDA_OCCUPANCY", "FAKE_CUDA_MS"})
       unsetenv(name);
     std::filesystem::remove(log_);
   }
@@ -134,7 +134,13 @@ class FakeDriverTest : public testing::Test {
     eleventh.parent_variant = "__klap_of_one_row";
     eleventh.block = {0, 1, 1};
     eleventh.grid = {0, 0, 1};
-    return {first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh};
+    jit::Variant twelfth = sixth;
+    twelfth.parent = "repeated";
+    twelfth.parent_variant = "__klap_repeated";
+    twelfth.fixed_launches = true;
+    twelfth.parent_param_offsets = {0, 8};
+    twelfth.parent_param_sizes = {8, 4};
+    return {first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh, twelfth};
   }
 
   // `pool_bytes` as in LoadedImage. The kernels of the last one loaded are the ones launched.
@@ -158,6 +164,7 @@ class FakeDriverTest : public testing::Test {
     looping_groups_ = kernel(library, "looping_groups");
     following_ = kernel(library, "following");
     of_one_row_ = kernel(library, "of_one_row");
+    repeated_ = kernel(library, "repeated");
   }
 
   CUfunction kernel(const char* name) { return kernel(library_, name); }
@@ -222,7 +229,7 @@ class FakeDriverTest : public testing::Test {
   CUlibrary library_ = nullptr;
   CUfunction parent_ = nullptr, other_ = nullptr, launching_ = nullptr, several_ = nullptr,
              grouped_ = nullptr, nesting_ = nullptr, sliced_ = nullptr, sliced_groups_ = nullptr,
-             looping_groups_ = nullptr, following_ = nullptr, of_one_row_ = nullptr;
+             looping_groups_ = nullptr, following_ = nullptr, of_one_row_ = nullptr, repeated_ = nullptr;
 
   uint64_t first_param_ = 0x1122334455667788;
   uint32_t second_param_ = 0x99aabbcc;

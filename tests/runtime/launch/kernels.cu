@@ -24,6 +24,9 @@ struct Block {
 extern "C" __global__ void following(int*, int) {}
 extern "C" __global__ void __klap_following(int*, int, void*) {}
 extern "C" __global__ void __klap_following_consumer(void*, Block) {}
+// One that always makes equally many launches.
+extern "C" __global__ void repeated(int*, int) {}
+extern "C" __global__ void __klap_repeated(int*, int, void*) {}
 // One whose variant is for blocks of one row.
 extern "C" __global__ void of_one_row(int*, int) {}
 extern "C" __global__ void __klap_of_one_row(int*, int, void*) {}

@@ -1,0 +1,28 @@
+// Whether a kernel's parameters alone decide how many launches it leads to.
+//
+// If they do, two launches of the kernel with the same parameters, grid and block make equally many. So what
+// one of them was seen to launch is known of the next one. The runtime needs that before it runs a program's
+// own kernel on trial: CUDA loses launches when too many are pending.
+//
+// The claim. The number of launches is decided by branches and by loops, so by their conditions. These may
+// depend on parameters, on a thread's place in the grid and on constants, and on nothing else. Memory,
+// results of calls, other special registers and what other threads say may differ from run to run. A register
+// that is written under such an open condition is open itself, whatever is written. A kernel that is launched
+// and launches again has the parameters that its launches pass. These are open if any launch passes an open
+// value.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "analysis/facts/facts.h"
+
+namespace klap::analysis {
+
+// The kernels that the launches of a kernel run, in the order of its sites.
+using LaunchedKernels = std::function<std::vector<const FunctionFacts*>(const FunctionFacts& from)>;
+
+// True if that is shown for `parent` and all kernels that it leads to. Copies and fills count as launches.
+bool has_fixed_launches(const FunctionFacts& parent, const LaunchedKernels& launched);
+
+}  // namespace klap::analysis

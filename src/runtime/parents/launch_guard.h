@@ -1,0 +1,103 @@
+// Keeps rewriting from making a program slower: a parent that is launched repeatedly runs as it is where that
+// is faster (guard_choice.h). KLAP_GUARD=0 turns it off.
+//
+// Launches are the same if they have the same parameters, grid, block and shared memory. Their variant tells
+// how many children they have, and the analysis has shown that this number stays the same
+// (analysis/facts/fixed_launches.h). So it is known before the original is tried that CUDA loses none of its
+// launches. No other parents are tried. A launch is measured by events around it, which few launches have.
+#pragma once
+
+#include <cuda.h>
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "jit/data/variant.h"
+#include "runtime/parents/guard_choice.h"
+#include "runtime/program_launch.h"
+#include "runtime/queues/launch_context.h"
+
+namespace klap::runtime {
+
+// The guard of one parent.
+class LaunchGuard {
+ public:
+  using Next = GuardChoice::Next;
+  static constexpr uint64_t kOperations = 4;  // that measuring a launch puts into its stream, at most
+  explicit LaunchGuard(const jit::Variant& variant) : variant_(variant) {}
+  LaunchGuard(const LaunchGuard&) = delete;
+  LaunchGuard& operator=(const LaunchGuard&) = delete;
+
+  // How the launch is to be made. `most_children` as in GuardChoice. If it is to be measured, a
+  // MeasuredLaunch has to follow. `context` is that of the launch's stream, whose mutex the caller holds.
+  Next next(const Launch& launch, LaunchContext& context, uint64_t most_children);
+
+  // The choice that a measured launch led to, for the log: set once for each time that the original is found
+  // to be faster.
+  struct Found {
+    double variant_ms = 0, original_ms = 0;
+  };
+  std::optional<Found> take_found();
+
+ private:
+  using Key = std::array<uint64_t, 2>;
+  struct Launches {
+    Key key{};
+    uint64_t last_used = 0;
+    GuardChoice choice;
+  };
+  // The launch that is being measured.
+  struct Sample {
+    Key key{};
+    bool is_original = false;
+    uint64_t context_id = 0;
+    CUevent before = nullptr, after = nullptr;
+    ReportSlot report;
+    uint64_t children_before = 0;
+  };
+  friend class MeasuredLaunch;
+  void begin(const Launch& launch, LaunchContext& context);
+  void end(const Launch& launch, LaunchContext& context, bool succeeded);
+  [[nodiscard]] std::optional<Key> key_of(const Launch& launch) const;
+  GuardChoice* choice_of(const Key& key);
+  Launches& launches_of(const Key& key);
+  void collect(uint64_t context_id);
+  void drop_sample();
+
+  const jit::Variant& variant_;
+  std::mutex mutex_;
+  uint64_t clock_ = 0;
+  std::array<Launches, 8> launches_{};
+  std::optional<Sample> sample_;
+  bool is_complete_ = false;  // all of the sample is in the stream
+  std::optional<Found> found_;
+};
+
+// One launch that next() wants measured. It is not if end() is not called.
+class MeasuredLaunch {
+ public:
+  // Null: the launch is not to be measured, and all of this does nothing.
+  MeasuredLaunch(LaunchGuard* guard, const Launch& launch, LaunchContext& context)
+      : guard_(guard), launch_(launch), context_(context) {}
+  ~MeasuredLaunch() { end(false); }
+  MeasuredLaunch(const MeasuredLaunch&) = delete;
+  MeasuredLaunch& operator=(const MeasuredLaunch&) = delete;
+
+  // Called before the launch, and when it is in the stream if it `succeeded`.
+  void begin() {
+    if (guard_ != nullptr) guard_->begin(launch_, context_);
+  }
+  void end(bool succeeded) {
+    if (LaunchGuard* const guard = std::exchange(guard_, nullptr)) guard->end(launch_, context_, succeeded);
+  }
+
+ private:
+  LaunchGuard* guard_;
+  const Launch& launch_;
+  LaunchContext& context_;
+};
+
+}  // namespace klap::runtime

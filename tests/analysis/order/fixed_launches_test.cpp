@@ -1,0 +1,83 @@
+// Whether the parameters of a kernel alone decide how many launches it leads to.
+#include "analysis/facts/fixed_launches.h"
+
+#include <gtest/gtest.h>
+
+#include "launches.h"
+
+namespace klap::test {
+namespace {
+
+using analysis::FunctionFacts;
+
+// The child launches what `grandchild` is the text of.
+bool is_fixed(const std::string& launches, const std::string& grandchild = "") {
+  const Kernel parent(text_of({.child = grandchild, .launches = launches}), "parent");
+  const FunctionFacts child(parent.module, *parent.module.find_function("child"));
+  return analysis::has_fixed_launches(*parent.facts, [&](const FunctionFacts& from) {
+    return std::vector<const FunctionFacts*>(from.sites.size(), &child);
+  });
+}
+bool is_fixed_if(const std::string& condition) {
+  return is_fixed(condition + "\n@%p1 bra END;\n" + launch() + "END:\n");
+}
+// As often as %r9 says, which `count` computes.
+bool is_fixed_times(const std::string& count) {
+  return is_fixed(count + "\nmov.u32 %r8, 0;\nL:\n" + launch() +
+                  "add.s32 %r8, %r8, 1;\nsetp.lt.s32 %p1, %r8, %r9;\n@%p1 bra L;\n");
+}
+
+TEST(FixedLaunches, DependOnParametersAndPlaces) {
+  EXPECT_TRUE(is_fixed(launch()));
+  EXPECT_TRUE(is_fixed_if("setp.gt.s32 %p1, %r1, %r3;")) << "%tid and a parameter";
+  EXPECT_TRUE(is_fixed_if("mad.lo.s32 %r9, %r2, 32, %r1; setp.gt.s32 %p1, %r9, %r3;"));
+  EXPECT_TRUE(is_fixed_times("mov.u32 %r9, %r3;"));
+  EXPECT_TRUE(is_fixed_times("mov.u32 %r9, %ntid.x;"));
+}
+
+TEST(FixedLaunches, DoNotDependOnAnythingElse) {
+  EXPECT_FALSE(is_fixed_if("ld.global.u32 %r9, [%rd1]; setp.gt.s32 %p1, %r9, 0;"));
+  EXPECT_FALSE(is_fixed_if("ld.const.u32 %r9, [table]; setp.gt.s32 %p1, %r9, 0;")) << "the host may write it";
+  EXPECT_FALSE(is_fixed_if("atom.global.add.u32 %r9, [%rd1], 1; setp.gt.s32 %p1, %r9, 0;"));
+  EXPECT_FALSE(is_fixed_if("mov.u32 %r9, %clock; setp.gt.s32 %p1, %r9, 0;"));
+  EXPECT_FALSE(is_fixed_if("mov.u32 %r9, %smid; setp.gt.s32 %p1, %r9, 0;"));
+  EXPECT_FALSE(is_fixed_if("vote.sync.any.pred %p1, %p2, 0xffffffff;"));
+  EXPECT_FALSE(is_fixed_times("ld.global.u32 %r9, [%rd1];"));
+}
+
+TEST(FixedLaunches, SeeWhatConditionsDecide) {
+  const std::string load = "ld.global.u32 %r9, [%rd1]; setp.gt.s32 %p2, %r9, 0;\n";
+  EXPECT_FALSE(is_fixed_if(load + "@%p2 bra M;\nmov.u32 %r10, 1;\nbra N;\nM:\nmov.u32 %r10, 0;\nN:\n"
+                                  "setp.gt.s32 %p1, %r10, 0;"))
+      << "written on either side of an open branch";
+  EXPECT_FALSE(is_fixed_if(load + "mov.u32 %r10, 0;\n@%p2 mov.u32 %r10, 1;\nsetp.gt.s32 %p1, %r10, 0;"));
+  EXPECT_FALSE(is_fixed_if(load + "selp.b32 %r10, 1, 0, %p2; setp.gt.s32 %p1, %r10, 0;"));
+  EXPECT_FALSE(is_fixed(load + "@%p2 exit;\n" + launch())) << "some threads leave before";
+  EXPECT_FALSE(is_fixed(load + "@%p2 bra L;\nmov.u32 %r11, 5;\nL:\n@%p2 bra M;\n" + launch() + "M:\n"));
+  // An open condition that decides something else is in no one's way.
+  EXPECT_TRUE(is_fixed(load + "@%p2 bra M;\nst.global.u32 [%rd1], 7;\nM:\n" + launch()));
+}
+
+// The parent passes a, b, %r4 and n; the child launches if %r1, which is i, or %r2, which is m, says so.
+TEST(FixedLaunches, FollowParametersToChildrenThatLaunch) {
+  const auto child = [](const std::string& reg) {
+    return "setp.gt.s32 %p1, " + reg + ", 0;\n@%p1 bra END;\nmov.u32 %r4, 1;\n" + launch("1") + "END:\n";
+  };
+  EXPECT_TRUE(is_fixed(launch(), child("%r1"))) << "threadIdx.x, and 1 from the child itself";
+  EXPECT_TRUE(is_fixed(launch(), child("%r2"))) << "n, and threadIdx.x of the child";
+}
+
+TEST(FixedLaunches, FollowOpenParameters) {
+  const std::string child =
+      "setp.gt.s32 %p1, %r1, 0;\n@%p1 bra END;\nmov.u32 %r4, 1;\n" + launch("1") + "END:\n";
+  EXPECT_FALSE(is_fixed("ld.global.u32 %r4, [%rd1];\n" + launch(), child));
+  EXPECT_TRUE(is_fixed("ld.global.u32 %r4, [%rd1];\n" + launch())) << "which launches nothing";
+  const std::string several =
+      std::regex_replace(launch(), std::regex(R"(\[param1\+0\], 1)"), "[param1+0], %r9");
+  EXPECT_TRUE(is_fixed("mov.u32 %r9, 7;\n" + several, child));
+  EXPECT_FALSE(is_fixed("ld.global.u32 %r9, [%rd1];\n" + several, child)) << "so many blocks launch";
+  EXPECT_TRUE(is_fixed("ld.global.u32 %r9, [%rd1];\n" + several));
+}
+
+}  // namespace
+}  // namespace klap::test
