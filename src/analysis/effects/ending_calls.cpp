@@ -12,9 +12,6 @@ namespace klap::analysis {
 using ptx::Module;
 using ptx::Statement;
 
-namespace {
-
-// True if a call of what the instruction calls may end threads.
 bool may_end_threads(const Module& m, const Statement& s, const LocalNames& names) {
   const auto call = parse_call(m, s, names);
   if (!call) return false;
@@ -34,8 +31,6 @@ bool may_end_threads(const Module& m, const Statement& s, const LocalNames& name
   }
   return found;
 }
-
-}  // namespace
 
 EndingCalls::EndingCalls(const ControlFlow& flow) : flow_(flow), behind_(flow.blocks().size()) {
   const LocalNames names(flow.module(), flow.function().body);

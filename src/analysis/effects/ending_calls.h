@@ -4,9 +4,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/graph/dataflow.h"
 #include "analysis/graph/flow.h"
 
 namespace klap::analysis {
+
+// True if the instruction is a call and the called code may end threads.
+bool may_end_threads(const ptx::Module& module, const ptx::Statement& instruction, const LocalNames& names);
 
 class EndingCalls {
  public:

@@ -12,16 +12,14 @@ namespace {
 
 using ptx::Statement;
 
-// True if the register can hold what a launch, another call into a stream or a last-error query returned.
+// True if the register can hold what a launch or a last-error query returned.
 bool is_error(const OriginQuery& q, std::string_view operand) {
   const std::vector<Origin> origins = origins_of(q, operand);
   return std::any_of(origins.begin(), origins.end(), [&](const Origin& o) {
     if (o.kind != OriginKind::CallResult) return false;
     const std::string_view function = runtime_function(q.module, o.name);
     return idioms().by_launch(function) != nullptr || idioms().is_last_error(function) ||
-           idioms().is_peek_last_error(function) || idioms().is_kind(function, "copy") ||
-           idioms().is_kind(function, "fill") || idioms().is_kind(function, "event") ||
-           idioms().is_kind(function, "stream-wait");
+           idioms().is_peek_last_error(function);
   });
 }
 
@@ -51,29 +49,6 @@ std::string place_in_loop_with(const OriginQuery& q, const Statement* call, Is i
 
 std::string retry_place(const OriginQuery& q, const Site& site) {
   return place_in_loop_with(q, site.get_call, compares_with_limit);
-}
-
-namespace {
-
-std::string error_branch_around(const OriginQuery& q, const Statement* call) {
-  const RegisterSet decided_by_error = dependents(q.module, q.flow, q.data.names(), [&](const Statement& s) {
-    const Registers registers = registers_of(q.module, s, q.data.names());
-    return std::ranges::any_of(registers.written, [&](std::string_view reg) { return is_error(q, reg); });
-  });
-  return place_in_loop_with(q, call, [&](const OriginQuery&, const Statement& s) {
-    return s.predicated && q.module.is(s.head, "bra") &&
-           decided_by_error.contains(q.module.text(s.predicate));
-  });
-}
-
-}  // namespace
-
-std::string error_branch_place(const OriginQuery& q, const Site& site) {
-  return error_branch_around(q, site.get_call);
-}
-
-std::string error_branch_place(const OriginQuery& q, const Statement& call) {
-  return error_branch_around(q, &call);
 }
 
 std::string print_retry(const std::string& place) {

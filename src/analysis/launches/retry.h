@@ -20,12 +20,6 @@ inline constexpr uint64_t kPendingCountExceeded = 69;
 // comparison alone decides about the loop.
 std::string retry_place(const OriginQuery& query, const Site& site);
 
-// Line of a branch in a loop with the launch that one of these errors decides, through any computation but
-// not through memory; empty if there is none. Such a loop may launch until there is room.
-std::string error_branch_place(const OriginQuery& query, const Site& site);
-// Answers that for any call that may find no room.
-std::string error_branch_place(const OriginQuery& query, const ptx::Statement& call);
-
 // "a retry loop on the pending limit (line 130:2)", or nothing.
 std::string print_retry(const std::string& place);
 

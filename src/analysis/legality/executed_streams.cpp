@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/effects/waiting_for_room.h"
 #include "analysis/facts/stream_order.h"
-#include "analysis/launches/retry.h"
 #include "analysis/legality/executed_calls.h"
 
 namespace klap::analysis {
@@ -73,9 +73,10 @@ bool is_executed_stream_call(const FunctionFacts& kernel, const ptx::Statement& 
 namespace {
 
 // Threads that wait for room may be all that could make room.
-std::optional<Rejection> check_waiting_for_room(const FunctionFacts& kernel, const ptx::Statement* call,
-                                                const std::string& place) {
-  if (place.empty() || !kernel.flow.in_loop(kernel.flow.index_of(call))) return std::nullopt;
+std::optional<Rejection> check_waiting_for_room(const FunctionFacts& kernel, const ptx::Statement& call) {
+  const std::string place =
+      waits_for_room_at({kernel.module, kernel.function, kernel.flow, kernel.data}, call);
+  if (place.empty()) return std::nullopt;
   return Rejection{Reason::ParentWaits,
                    fmt::format("the loop may launch again until there is room ({})", place)};
 }
@@ -83,17 +84,15 @@ std::optional<Rejection> check_waiting_for_room(const FunctionFacts& kernel, con
 }  // namespace
 
 std::optional<Rejection> check_executed_stream(const FunctionFacts& kernel, const Site& site) {
-  const OriginQuery query{kernel.module, kernel.function, kernel.flow, kernel.data};
-  return check_waiting_for_room(kernel, site.get_call, error_branch_place(query, site));
+  return check_waiting_for_room(kernel, *site.get_call);
 }
 
 std::optional<Rejection> check_calls_into_streams(const FunctionFacts& kernel) {
-  const OriginQuery query{kernel.module, kernel.function, kernel.flow, kernel.data};
   std::vector<const ptx::Statement*> calls;
   for (const CopyCall& copy : kernel.copies) calls.push_back(copy.call);
   for (const EventCall& event : event_calls(kernel)) calls.push_back(event.call);
   for (const ptx::Statement* call : calls) {
-    if (auto found = check_waiting_for_room(kernel, call, error_branch_place(query, *call))) return found;
+    if (auto found = check_waiting_for_room(kernel, *call)) return found;
   }
   return std::nullopt;
 }

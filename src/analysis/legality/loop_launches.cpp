@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "analysis/effects/coherence.h"
+#include "analysis/effects/waiting_for_room.h"
 #include "analysis/facts/launch_shape.h"
 #include "analysis/facts/stream_order.h"
-#include "analysis/launches/retry.h"
 #include "analysis/legality/consumer_block.h"
 
 namespace klap::analysis {
@@ -41,7 +41,7 @@ std::optional<Rejection> check_retrying(const FunctionFacts& parent, const Site&
       aggregation.granularity == Granularity::Block || aggregation.granularity == Granularity::MultiBlock;
   if (!is_refused_when_full(order_scope(parent, site, aggregation), in_groups)) return std::nullopt;
   const std::string place =
-      error_branch_place({parent.module, parent.function, parent.flow, parent.data}, site);
+      waits_for_room_at({parent.module, parent.function, parent.flow, parent.data}, *site.get_call);
   if (place.empty()) return std::nullopt;
   return Rejection{Reason::ParentWaits,
                    fmt::format("the loop may launch again until there is room ({})", place)};

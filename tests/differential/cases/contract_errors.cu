@@ -223,6 +223,60 @@ struct NamesOfErrors : Grid<1, 1> {
 #endif
 };
 
+// ---- loops that look at each error ----
+
+// A thread launches six times, one block or none.
+KLAP_SHARED constexpr int blocks_of_round(int thread, int i) { return (thread + 5 * i) % 4 == 0 ? 0 : 1; }
+
+struct CountsErrors : Grid<1, 40> {
+#ifdef __CUDACC__
+  static __device__ void run(int* cells) {
+    const int t = static_cast<int>(threadIdx.x);
+#pragma unroll 1
+    for (int i = 0; i < 6; ++i) {
+      add<<<blocks_of_round(t, i), 1>>>(cells + kOther + t, 1 + i);
+      if (cudaGetLastError() != cudaSuccess) atomicAdd(cells + kSum, 1);
+    }
+  }
+#else
+  static constexpr const char* kSays = "A thread finds the error of each launch that it has made.";
+  static constexpr const char* kWrong = "a thread counts other errors than its launches leave";
+  static std::string form() { return "a loop of 40 threads that counts refused launches"; }
+  static void expect(int* cells) {
+    for (int t = 0; t < 40; ++t) {
+      for (int i = 0; i < 6; ++i) {
+        if (blocks_of_round(t, i) == 0) {
+          ++cells[kSum];
+        } else {
+          cells[kOther + t] += 1 + i;
+        }
+      }
+    }
+  }
+#endif
+};
+struct EndsAtError : Grid<1, 40> {
+#ifdef __CUDACC__
+  static __device__ void run(int* cells) {
+    const int t = static_cast<int>(threadIdx.x);
+#pragma unroll 1
+    for (int i = 0; i < 6; ++i) {
+      add<<<blocks_of_round(t, i), 1>>>(cells + kOther + t, 1 + i);
+      if (cudaGetLastError() != cudaSuccess) break;
+    }
+  }
+#else
+  static constexpr const char* kSays = CountsErrors::kSays;
+  static constexpr const char* kWrong = "a thread goes on after an error, or ends before it";
+  static std::string form() { return "a loop of 40 threads that ends at the first refused launch"; }
+  static void expect(int* cells) {
+    for (int t = 0; t < 40; ++t) {
+      for (int i = 0; i < 6 && blocks_of_round(t, i) != 0; ++i) cells[kOther + t] += 1 + i;
+    }
+  }
+#endif
+};
+
 // ---- how many launches may wait ----
 
 template <int Count, class Stream>
@@ -271,6 +325,8 @@ AT_LEVELS(no_error_null, NothingWrong<NullStream>)
 AT_LEVELS(no_error_created, NothingWrong<CreatedStream>)
 AT_LEVELS(no_error_forget, NothingWrong<ForgetStream>)
 AT_LEVELS(names_of_errors, NamesOfErrors)
+AT_LEVELS(counted_errors, CountsErrors)
+AT_LEVELS(end_at_error, EndsAtError)
 CONTRACT(contract_pending, ByHost, ManyPending<1900, NullStream>)
 CONTRACT(contract_pending_child, ByParent, ManyPending<1900, NullStream>)
 CONTRACT(contract_pending_forget, ByHost, ManyPending<1900, ForgetStream>)
