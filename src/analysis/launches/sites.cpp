@@ -21,26 +21,36 @@ class SiteFinder {
              const DataFlow& data)
       : m_(module), function_(function), flow_(flow), data_(data) {}
 
+  // A launch may stand in the text before the call that asks for its buffer. So all of these are looked at
+  // first.
   std::vector<Site> run() {
+    std::map<uint32_t, Site> asking;
+    for_each_runtime_call([&](uint32_t i, const Call& call, std::string_view function) {
+      const Idiom* idiom = idioms().by_get_buffer(function);
+      if (idiom != nullptr) asking.emplace(i, site_at(i, call, idiom->form));
+    });
+    std::set<const Statement*> taken;
+    for (const auto& [i, site] : asking) taken.insert(site.launch_call);
     std::vector<Site> sites;
-    const auto& instructions = flow_.instructions();
-    for (uint32_t i = 0; i < instructions.size(); ++i) {
-      const auto call = parse_call(m_, *instructions[i].statement, data_.names());
-      if (!call || !call->direct) continue;
-      const std::string_view function = runtime_function(m_, call->callee);
-      if (const Idiom* idiom = idioms().by_get_buffer(function)) {
-        sites.push_back(site_at(i, *call, idiom->form));
+    for_each_runtime_call([&](uint32_t i, const Call& call, std::string_view function) {
+      if (const auto found = asking.find(i); found != asking.end()) {
+        sites.push_back(std::move(found->second));
       } else if (const Idiom* launched = idioms().by_launch(function)) {
-        if (!taken(sites, call->statement)) lone_launch(sites, orphan(i, *call, *launched));
+        if (!taken.contains(call.statement)) lone_launch(sites, orphan(i, call, *launched));
       }
-    }
+    });
     if (!sites.empty() && is_wrapper_of_calls(m_, function_)) sites.clear();
     return sites;
   }
 
  private:
-  static bool taken(const std::vector<Site>& sites, const Statement* launch) {
-    return std::any_of(sites.begin(), sites.end(), [&](const Site& s) { return s.launch_call == launch; });
+  template <class Visit>
+  void for_each_runtime_call(Visit visit) {
+    const auto& instructions = flow_.instructions();
+    for (uint32_t i = 0; i < instructions.size(); ++i) {
+      const auto call = parse_call(m_, *instructions[i].statement, data_.names());
+      if (call && call->direct) visit(i, *call, runtime_function(m_, call->callee));
+    }
   }
 
   // The launch of a site whose first call was not understood is not a site of its own.

@@ -19,9 +19,6 @@ class SiteReader {
     SiteValues out;
     const uint32_t launch = values_.flow.index_of(site_.launch_call);
     if (!site_.understood() || launch == ControlFlow::npos) return out;
-    first_ = launch;
-    while (first_ > 0 && !begins_scope(first_)) --first_;
-    last_ = launch;
     out.reached = values_.uniformity.reached(launch);
     for (size_t axis = 0; axis < 3; ++axis) {
       out.grid.at(axis) = dimension(site_.grid.at(axis));
@@ -36,39 +33,26 @@ class SiteReader {
 
  private:
   [[nodiscard]] const FlatInstruction& at(uint32_t index) const { return values_.flow.instructions()[index]; }
-  // The first instruction of the scope of the first call.
-  [[nodiscard]] bool begins_scope(uint32_t index) const {
-    return at(index).scope == site_.get_scope && (index == 0 || at(index - 1).scope != site_.get_scope);
-  }
-
   [[nodiscard]] SiteOperand operand(uint32_t store, std::string_view text, uint32_t bits) const {
     return {values_.symbolic.value(store, text, bits), values_.uniformity.operand(store, text)};
   }
 
   // A dimension stands in a store to a parameter of one of the two calls.
   [[nodiscard]] SiteOperand dimension(const std::string& text) const {
-    for (uint32_t i = first_; i <= last_; ++i) {
-      const bool passes = at(i).scope == site_.get_scope || at(i).scope == site_.launch_scope;
-      if (passes && stores(i, text)) return operand(i, text, 32);
+    for (const Statement* call : {site_.get_call, site_.launch_call}) {
+      const uint32_t end = values_.flow.index_of(call);
+      uint32_t i = end;
+      while (i > 0 && at(i - 1).scope == at(end).scope) --i;
+      for (; i < end; ++i) {
+        if (stores(i, text)) return operand(i, text, 32);
+      }
     }
     return {};
   }
 
   // An argument stands in a store to the buffer.
   [[nodiscard]] SiteOperand argument(const Argument& argument) const {
-    for (uint32_t i = first_; i <= last_; ++i) {
-      if (!stores(i, argument.source)) continue;
-      const auto address = parse_address(m_, at(i).statement->operands[0]);
-      const bool buffer = address && address->base == site_.buffer && address->offset >= 0;
-      const auto texts = components(m_, at(i).statement->operands[1]);
-      for (size_t k = 0; buffer && k < texts.size(); ++k) {
-        const auto offset = static_cast<uint64_t>(address->offset) + k * argument.bytes;
-        if (offset == argument.offset && texts[k] == argument.source) {
-          return operand(i, argument.source, 8 * argument.bytes);
-        }
-      }
-    }
-    return {};
+    return operand(values_.flow.index_of(argument.store), argument.source, 8 * argument.bytes);
   }
 
   [[nodiscard]] bool stores(uint32_t index, const std::string& text) const {
@@ -81,7 +65,6 @@ class SiteReader {
   const Values& values_;
   const ptx::Module& m_;
   const Site& site_;
-  uint32_t first_ = 0, last_ = 0;  // instructions of the launch sequence
 };
 
 std::string text_of(const SiteOperand& operand) {

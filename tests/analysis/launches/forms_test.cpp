@@ -8,6 +8,7 @@
 #include "analysis/facts/launch_shape.h"
 #include "analysis/legality/child_checks.h"
 #include "analysis/legality/parent_checks.h"
+#include "analysis/values/values.h"
 #include "fixture.h"
 
 namespace klap::analysis {
@@ -73,6 +74,33 @@ TEST(Forms, EveryIdiomHasAFixtureOfItsName) {
       EXPECT_EQ(LaunchForm::Described, rewriting->form) << idiom.name;
     }
   }
+}
+
+// Where a loop begins behind the launch, nvcc places the launch before the loop and the rest of it.
+TEST(Forms, MayHaveTheLaunchBeforeTheRestInTheText) {
+  const std::string text = fixture("cdp2");
+  const size_t ask = text.find("\tadd.s32 \t%r6, %r1, 31;"),
+               test = text.find("\tsetp.eq.s64 \t%p2, %rd2, 0;");
+  const size_t fill = text.find("\tld.global.u32 \t%r11"), end = text.find("$L__BB1_3:");
+  const auto moved = [&](const std::string& entry) {
+    return text.substr(0, ask) + "\tbra.uni $ask;\n$fill:\n" + text.substr(fill, end - fill) +
+           "\tbra.uni $L__BB1_3;\n$ask:\n" + entry + text.substr(ask, test - ask) +
+           "\tsetp.eq.s64 \t%p2, %rd2, 0;\n\t@%p2 bra \t$L__BB1_3;\n\tbra.uni $fill;\n" + text.substr(end);
+  };
+  const Parsed p(moved(""));
+  ASSERT_EQ(1u, p.facts->sites.size());
+  EXPECT_EQ("", p.site().problem);
+  EXPECT_EQ(2u, p.site().arguments.size());
+  const SiteValues values = site_values(p.facts->values(), p.site());
+  EXPECT_EQ(32u, values.block[0].value.constant());
+  EXPECT_TRUE(values.grid[0].value.known());
+  EXPECT_TRUE(values.arguments.at(0).operand.value.known());
+
+  // Another way to the launch has no buffer, or another one.
+  const Parsed joined(moved("\t@%p1 bra $fill;\n"));
+  ASSERT_EQ(2u, joined.facts->sites.size());
+  EXPECT_FALSE(joined.facts->sites[0].understood());
+  EXPECT_FALSE(joined.facts->sites[1].understood());
 }
 
 // Without optimisation clang keeps the buffer's address in memory, where it is not followed.

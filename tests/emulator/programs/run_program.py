@@ -197,9 +197,13 @@ def judge_kernels(outcome, case):
 
 
 def judge_parents(outcome, stats, case):
-    """Whether as many parents ran rewritten as the program says that there are, where all did."""
+    """Whether as many parents ran rewritten as the program says that there are, where all did.
+
+    There are two runs. The second one counts launches that fail, by kernels of its own, which may be left.
+    """
     said, launches = report_of(outcome)["parent_launches"], stats["launches"]
-    counted = sum(launches["redirected"].values()) / 2  # the run and one that counts failed launches
+    runs = 1 if case["expected"].get("left_where_it_counts", False) else 2
+    counted = sum(launches["redirected"].values()) / runs
     none_did = not case["expected"].get("redirected")  # all launch sites are left
     if none_did or launches.get("left") or is_what_it_says(said, counted, case):
         return []

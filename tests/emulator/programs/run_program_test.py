@@ -73,7 +73,8 @@ class JudgeLaunches(unittest.TestCase):
     def test_parents(self):
         def judge(redirected, left=(), sites=("parent<false>",), **case):
             stats = {"launches": {"redirected": redirected, "left": dict(left)}}
-            return run_program.judge_parents(self.said(), stats, {"expected": {"redirected": sites}, **case})
+            expected = {"redirected": sites, "left_where_it_counts": case.pop("left_where_it_counts", False)}
+            return run_program.judge_parents(self.said(), stats, {"expected": expected, **case})
 
         self.assertEqual(judge({}, sites=()), [])  # all sites are left
         self.assertTrue(judge({}))
@@ -81,6 +82,8 @@ class JudgeLaunches(unittest.TestCase):
         self.assertTrue(judge({"parent<false>": 2, "parent<true>": 1}))
         self.assertEqual(judge({"parent<false>": 1}, left={"parent<false>": 3}), [])
         self.assertEqual(judge({"parent<false>": 1, "parent<true>": 2}, fewer_launches=True), [])
+        self.assertEqual(judge({"parent<false>": 2}, left_where_it_counts=True), [])
+        self.assertTrue(judge({"parent<false>": 1}, left_where_it_counts=True))
 
 
 class KeptOutcome(unittest.TestCase):
