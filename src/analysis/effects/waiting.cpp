@@ -45,7 +45,7 @@ bool Waiting::ends_by_itself(uint32_t instruction) {
 
 // True for memory that only the block's own threads see, if waiting for these is not looked for.
 bool Waiting::is_of_block(uint32_t i) const {
-  return whom_ == WaitsFor::Children && memory_space(module_, at(i)) == ".shared";
+  return whom_ != WaitsFor::Anybody && memory_space(module_, at(i)) == ".shared";
 }
 
 // True for a plain load, or a call, by which a loop around it waits.
@@ -65,7 +65,7 @@ bool Waiting::watches(uint32_t i) {
   if (is_strong_load(module_, s)) return !ends_by_itself(i);
   if ((opcode == "ld" || opcode == "call") && polls(i)) return true;
   std::vector<uint32_t> sources;
-  if (opcode == "atom") sources = {i};
+  if (opcode == "atom" && !is_reduction(i)) sources = {i};
   if (opcode == "call") sources = results_of_call(i);
   if (sources.empty()) return false;
   if (flow_.has_unknown_branch()) return true;
@@ -74,6 +74,17 @@ bool Waiting::watches(uint32_t i) {
     if (decides(sources, loop) && !is_retry(i, loop) && !termination_.ends_by_itself(l)) return true;
   }
   return false;
+}
+
+// True for an atomic whose result nothing reads, and that orders nothing. It tells its thread nothing.
+bool Waiting::is_reduction(uint32_t atom) const {
+  const Statement& s = at(atom);
+  for (const char* order : {".acquire", ".acq_rel", ".sc"}) {
+    if (module_.has_modifier(s, order)) return false;
+  }
+  const auto& results = registers_of(module_, s, data_.names()).written;
+  return std::ranges::all_of(
+      results, [&](std::string_view reg) { return data_.uses(reg).empty() && !data_.is_ambiguous(reg); });
 }
 
 bool Waiting::asks_again(uint32_t i) const {

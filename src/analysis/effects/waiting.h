@@ -26,6 +26,9 @@ enum class WaitsFor {
   // The children of a launch, which cannot write the parent's shared memory. Threads of a block that wait for
   // each other there still do so in a variant.
   Children,
+  // Blocks that run one after another. Threads of a block run together, as in the program, so they may wait
+  // for each other by their shared memory.
+  OtherBlocks,
 };
 
 // The loops of one function that may wait.
@@ -59,6 +62,7 @@ class Waiting {
  private:
   [[nodiscard]] bool polls(uint32_t instruction);
   [[nodiscard]] bool is_of_block(uint32_t instruction) const;
+  [[nodiscard]] bool is_reduction(uint32_t atom) const;
   [[nodiscard]] bool is_retry(uint32_t atom, const Loop& loop) const;
   [[nodiscard]] RegisterSet copies_of(std::string_view reg) const;
   [[nodiscard]] bool decides(const std::vector<uint32_t>& sources, const Loop& loop) const;

@@ -199,13 +199,16 @@ std::optional<Rejection> check_calls(const CallGraph& graph, const Function& chi
   return std::nullopt;
 }
 
-std::optional<Rejection> check_child_waiting(const CallGraph& graph, const Function& child) {
+// The executor runs all threads of a child's block at the same time. Others may run them one after another.
+std::optional<Rejection> check_child_waiting(const CallGraph& graph, const Function& child,
+                                             const Aggregation& aggregation) {
   if (const auto found = waiting_by_calls(graph, child)) return reject(Reason::ChildWaits, *found);
   const Module& m = graph.module();
   const ControlFlow flow(m, child);
   if (!flow.has_unknown_branch() && Loops(flow).all().empty()) return std::nullopt;  // most have no loop
   const DataFlow data(m, child, flow);
-  if (const auto found = Waiting(m, flow, data).find()) return reject(Reason::ChildWaits, *found);
+  const WaitsFor whom = aggregation.is_executed ? WaitsFor::OtherBlocks : WaitsFor::Anybody;
+  if (const auto found = Waiting(m, flow, data, whom).find()) return reject(Reason::ChildWaits, *found);
   return std::nullopt;
 }
 
@@ -278,7 +281,7 @@ std::optional<Rejection> check_child(const Module& m, const Function& child, con
   if (const auto token = not_redirected(m, child))
     return reject(Reason::ChildParameterUse,
                   fmt::format("'{}' cannot be redirected ({})", m.text(*token), m.place(*token)));
-  if (auto rejection = check_child_waiting(graph, child)) return rejection;
+  if (auto rejection = check_child_waiting(graph, child, aggregation)) return rejection;
   if (auto rejection = block ? std::nullopt : check_child_sizes(m, child, graph, site, aggregation))
     return rejection;
   // Shared memory that is not constant is checked there.

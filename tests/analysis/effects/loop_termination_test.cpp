@@ -178,6 +178,20 @@ TEST(Waiting, SeesTheInnerLoopThatAnAtomicDecides) {
       << "it decides nothing about the loop";
 }
 
+// What nothing reads decides nothing, although the loop goes on by memory that the block's threads share.
+TEST(Waiting, DoesNotCountAReduction) {
+  const auto counts = [](const std::string& atomic, const std::string& use) {
+    std::string text = kernel_text("mov.u64 %rd2, word; L: " + atomic + " %r1, [%rd1], 1; " + use +
+                                   "ld.shared.u32 %r2, [word]; add.s32 %r3, %r2, 1; "
+                                   "st.shared.u32 [word], %r3; setp.lt.s32 %p1, %r2, 9; @%p1 bra L; ret;");
+    text.insert(text.find(".visible"), ".shared .align 4 .b32 word;\n");
+    return waits(Kernel(text, "k")).has_value();
+  };
+  EXPECT_FALSE(counts("atom.global.add.u32", ""));
+  EXPECT_TRUE(counts("atom.global.add.u32", "st.global.u32 [%rd3], %r1; "));
+  EXPECT_TRUE(counts("atom.acquire.gpu.global.add.u32", ""));
+}
+
 // The expected value must be computed anew in the loop that retries.
 TEST(Waiting, TellsARetryFromALock) {
   const std::string swap = "atom.global.cas.b32 %r1, [%rd1], %r2, %r3; setp.ne.s32 %p1, %r1, %r2; ";

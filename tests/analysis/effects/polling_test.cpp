@@ -171,11 +171,13 @@ TEST(Polling, OfSharedMemoryIsNotForChildren) {
        {"ld.shared.u32 %r9, [word];", "ld.volatile.shared.u32 %r9, [word];",
         "atom.shared.or.b32 %r9, [word], 0;", "ld.relaxed.cta.shared.u32 %r9, [word];"}) {
     EXPECT_TRUE(waits(until(read), WaitsFor::Anybody)) << read;
+    EXPECT_FALSE(waits(until(read), WaitsFor::OtherBlocks)) << read;
     EXPECT_FALSE(waits(until(read), WaitsFor::Children)) << read;
   }
   const std::string relayed =
       "ld.global.u32 %r8, [%rd1]; st.shared.u32 [word], %r8; ld.shared.u32 %r9, [word];";
   EXPECT_TRUE(waits(until(relayed), WaitsFor::Children)) << "global memory decides";
+  EXPECT_TRUE(waits(until(relayed), WaitsFor::OtherBlocks)) << "global memory decides";
   EXPECT_TRUE(waits(until("ld.volatile.u32 %r9, [%rd1];"), WaitsFor::Children)) << "it may be any";
 }
 

@@ -11,6 +11,10 @@ __global__ void one_fold(int* cell, int value) { fold(cell, value); }
 __global__ void add_plainly(int* cell, int value) {
   if (blockIdx.x == 0 && threadIdx.x == 0) *cell += value;
 }
+__global__ void add_to_each(int* cells, int first) {
+  const int i = static_cast<int>(blockIdx.x);
+  if (threadIdx.x == 0) atomicAdd(cells + i, 1 + first + i);
+}
 __global__ void add_later(int* cell, int value) {
   if (threadIdx.x == 3) add_plainly<<<1, 2>>>(cell, value);
 }
@@ -176,6 +180,42 @@ struct StreamsOfBlocks : Grid<6, 2> {
 #endif
 };
 
+// The threads of a block take work from one list, some places of it at a time.
+template <bool KeepsError>
+struct CommonList : Grid<2, 64> {
+  static constexpr int kWork = 60;
+#ifdef __CUDACC__
+  static __device__ void run(int* cells) {
+    __shared__ int next;
+    if (threadIdx.x == 0) next = 0;
+    __syncthreads();
+    for (;;) {
+      int begin = atomicAdd(&next, 0), end = begin;
+      while (begin < kWork) {
+        end = min(begin + 1 + begin % 3, static_cast<int>(kWork));
+        const int found = atomicCAS(&next, begin, end);
+        if (found == begin) break;
+        begin = found;
+      }
+      if (begin >= kWork) return;
+      add_to_each<<<end - begin, 3>>>(cells + kOther + begin, begin);
+      if constexpr (KeepsError) cells[kSum + threadIdx.x] += cudaGetLastError();
+    }
+  }
+#else
+  static constexpr const char* kSays =
+      "A thread may launch in a loop, as often as the other threads of its block let it.";
+  static constexpr const char* kWrong = "a launch of a common list is lost, or made twice";
+  static std::string form() {
+    return std::string("a list in shared memory, of two blocks of 64 threads") +
+           (KeepsError ? " that add up their errors" : "");
+  }
+  static void expect(int* cells) {
+    for (int i = 0; i < kWork; ++i) cells[kOther + i] += 2 * (1 + i);
+  }
+#endif
+};
+
 // ---- rows ----
 
 AT_LEVELS(lanes, OneAtATime<8, false>)
@@ -196,5 +236,7 @@ AT_LEVELS(threads_streams, StreamsOfThreads<1, 40>)
 AT_LEVELS(threads_streams_blocks, StreamsOfThreads<7, 3>)
 AT_LEVELS(blocks_null, StreamsOfBlocks<NullStream>)
 AT_LEVELS(blocks_created, StreamsOfBlocks<CreatedStream>)
+AT_LEVELS(common_list, CommonList<false>)
+AT_LEVELS(common_list_errors, CommonList<true>)
 
 }  // namespace klap::differential::contract::threads
