@@ -16,6 +16,7 @@
 //
 // Constants: KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES, the layout of the records; KLAP_COPIES if some kernel
 // copies or fills memory, or uses events (copy_record.h, event_record.h).
+#include "executor/child_barrier.h"
 #include "executor/grid_queue.h"
 
 enum : unsigned int { kSuccess = 0, kInvalidValue = 1, kMemoryAllocation = 2 };  // of cudaError_t

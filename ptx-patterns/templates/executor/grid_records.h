@@ -96,7 +96,8 @@ struct KlapGridBlock {
   unsigned int completes, parent, kind;  // of the grid, as in its record
   int free;                              // of the records below; less than 0 if more were asked for
   unsigned int free_records[KLAP_GRID_KEPT];
-  unsigned long long held;  // an item that the block runs next
+  unsigned int barrier_warps, barrier_turn;  // child_barrier.h
+  unsigned long long held;                   // an item that the block runs next
   KlapGridArrays arrays;
 };
 

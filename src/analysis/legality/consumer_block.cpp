@@ -11,7 +11,8 @@ namespace klap::analysis {
 using ptx::Module;
 
 std::optional<std::pair<size_t, Rejection>> check_smaller_block(const Module& module,
-                                                                const std::vector<RunKernel>& kernels) {
+                                                                const std::vector<RunKernel>& kernels,
+                                                                bool counts_barriers) {
   const uint32_t threads = std::ranges::max(kernels, {}, &RunKernel::threads).threads;
   for (size_t k = 0; k < kernels.size(); ++k) {
     if (kernels[k].threads == threads) continue;
@@ -20,6 +21,10 @@ std::optional<std::pair<size_t, Rejection>> check_smaller_block(const Module& mo
     const Effect* barrier = effects.find(EffectKind::BlockBarrier);
     if (barrier == nullptr) barrier = effects.find(EffectKind::PartialBarrier);
     if (barrier == nullptr) continue;
+    constexpr uint32_t kWarp = 32;
+    const bool has_full_warps = kernels[k].threads % kWarp == 0;
+    if (counts_barriers && !check_counted_barriers(module, *kernels[k].function, graph, has_full_warps))
+      continue;
     return std::pair{
         k, Rejection{Reason::ChildBarrier,
                      fmt::format("{} ({}) in blocks of {} threads, which run in a consumer's of {}",

@@ -21,9 +21,11 @@ struct RunKernel {
 };
 
 // The first kernel with a barrier that some threads of the consumer's block do not come to, and the
-// rejection. These are threads that the kernel's own block does not have.
+// rejection. These are threads that the kernel's own block does not have. `counts_barriers`: the consumer
+// makes barriers of fewer threads where it can (check_counted_barriers).
 std::optional<std::pair<size_t, Rejection>> check_smaller_block(const ptx::Module& module,
-                                                                const std::vector<RunKernel>& kernels);
+                                                                const std::vector<RunKernel>& kernels,
+                                                                bool counts_barriers = false);
 
 // Checks the shared memory: the kernels' own adds up, and the dynamic part is as large as the largest.
 std::optional<Rejection> check_memory_of_all(const ptx::Module& module,

@@ -86,14 +86,18 @@ EarlyExits find_early_exits(const Module& m, const Function& child, const std::a
   return out;
 }
 
-std::optional<Rejection> check_consumer(const Module& m, const Function& child, const Effects& effects,
-                                        const std::array<uint32_t, 3>& block) {
+std::optional<Rejection> check_consumer(const Module& m, const Function& child, const CallGraph& graph,
+                                        const std::array<uint32_t, 3>& block,
+                                        const Aggregation& aggregation) {
+  const Effects& effects = graph.closure(child);
   const Effect* barrier = effects.find(EffectKind::BlockBarrier);
   if (barrier == nullptr) barrier = effects.find(EffectKind::PartialBarrier);
   const Effect* meeting = barrier == nullptr ? effects.find(EffectKind::WarpSync) : barrier;
   if (meeting == nullptr) return std::nullopt;
   const Reason reason = barrier == nullptr ? Reason::ChildWarpSync : Reason::ChildBarrier;
   const uint32_t threads = block[0] * block[1] * block[2];
+  if (threads % kWarp != 0 && aggregation.is_executed && barrier != nullptr)
+    return check_counted_barriers(m, child, graph, false);
   if (threads % kWarp != 0) {
     return Rejection{reason, fmt::format("{} in blocks of {} threads, whose last warp is not full",
                                          at(m, *meeting), threads)};
@@ -118,13 +122,48 @@ std::optional<MayExit> early_exits(const Module& m, const Function& child,
   return find_early_exits(m, child, block).may_exit;
 }
 
+bool is_block_barrier(const Module& m, const ptx::Statement& s) {
+  return (m.is(s.head, "bar") || m.is(s.head, "barrier")) && !m.has_modifier(s, ".warp");
+}
+
+bool has_block_barriers(const Module& m, const Function& child) {
+  return CallGraph(m, child).closure(child).has(EffectKind::BlockBarrier);
+}
+
+std::optional<Rejection> check_counted_barriers(const Module& m, const Function& child,
+                                                const CallGraph& graph, bool has_full_warps) {
+  const auto reject = [](std::string detail) { return Rejection{Reason::ChildBarrier, std::move(detail)}; };
+  for (const Effect& effect : graph.closure(child).all()) {
+    using enum EffectKind;
+    const bool is_lanes = effect.kind == WarpSync && !has_full_warps;
+    const bool is_called = effect.kind == BlockBarrier && effect.function != &child;
+    if (is_lanes || is_called || effect.kind == PartialBarrier)
+      return reject(fmt::format("{} in blocks that need not have full warps, nor those of the consumer",
+                                at(m, effect)));
+  }
+  std::optional<Rejection> found;
+  ptx::for_each_statement(child.body, [&](const ptx::Statement& s) {
+    if (found || s.kind != ptx::StatementKind::Instruction || !is_block_barrier(m, s)) return;
+    const bool is_plain = !s.predicated && m.has_modifier(s, ".sync") && s.operands.size() == 1 &&
+                          ptx::integer_value(m.text(s.operands[0])) == 0u;
+    if (!is_plain)
+      found =
+          reject(fmt::format("{} ({}) is no plain barrier, in blocks that may have fewer threads than the "
+                             "consumer's",
+                             m.full_opcode(s), m.place(s.head)));
+  });
+  if (found) return found;
+  const Finding finding = early_exit(FunctionFacts(m, child), false, MayExit::Nobody);
+  return finding.answer == Answer::No ? std::nullopt : std::optional(reject(finding.detail));
+}
+
 std::optional<Rejection> check_cooperation(const Module& m, const Function& child, const CallGraph& graph,
                                            const std::array<uint32_t, 3>& block, uint32_t shared_bytes,
                                            const Aggregation& aggregation) {
   const Effects& effects = graph.closure(child);
   if (auto rejection = check_shared_memory(m, effects, shared_bytes)) return rejection;
   if (aggregation.launcher != Launcher::Host && !aggregation.has_loop_queue) return std::nullopt;
-  return check_consumer(m, child, effects, block);
+  return check_consumer(m, child, graph, block, aggregation);
 }
 
 }  // namespace klap::analysis

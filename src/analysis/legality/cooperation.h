@@ -40,6 +40,17 @@ std::optional<Rejection> check_cooperation(const ptx::Module& module, const ptx:
                                            const CallGraph& graph, const std::array<uint32_t, 3>& block,
                                            uint32_t shared_bytes, const Aggregation& aggregation);
 
+// The executor can make the barriers of a child's block that is smaller than its own, or whose last warp is
+// not full (templates/executor/child_barrier.h). This is the rejection to that. All of these must be plain
+// barriers of the whole block in the child's own code, and all of its threads must come to each.
+// `has_full_warps` says that the last warp is full. Otherwise no lanes of a warp may work together.
+std::optional<Rejection> check_counted_barriers(const ptx::Module& module, const ptx::Function& child,
+                                                const CallGraph& graph, bool has_full_warps);
+// True if threads of the child's block meet at barriers of the whole block.
+bool has_block_barriers(const ptx::Module& module, const ptx::Function& child);
+// True for `bar` and `barrier`, other than those of a warp.
+bool is_block_barrier(const ptx::Module& module, const ptx::Statement& instruction);
+
 // The dynamic shared memory, in bytes, that a launch of the child can have wherever its code stands. It is
 // the limit of a block that has not asked for more, less the child's own variables.
 uint32_t shared_room(const ptx::Module& module, const ptx::Function& child);

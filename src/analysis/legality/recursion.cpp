@@ -360,7 +360,7 @@ class RecursiveGroupJudge {
   Found check_barriers() {
     if (!aggregation_.is_executed && !std::ranges::all_of(kernels_, &GroupKernel::has_constant_block))
       return std::nullopt;
-    auto found = check_smaller_block(module_, run_kernels());
+    auto found = check_smaller_block(module_, run_kernels(), aggregation_.is_executed);
     if (!found) return std::nullopt;
     return about(*kernels_[found->first].facts, std::move(found->second));
   }

@@ -146,6 +146,10 @@ std::optional<Rejection> check_child_sizes(const Module& m, const Function& chil
   if (aggregation.launcher == Launcher::Device) return std::nullopt;
   const Effect* meeting = find_meeting(graph.closure(child), aggregation.is_executed);
   if (meeting == nullptr) return std::nullopt;
+  if (aggregation.is_executed && meeting->kind == EffectKind::BlockBarrier) {
+    const auto rejection = check_counted_barriers(m, child, graph, false);
+    return rejection ? std::optional(reject(rejection->detail)) : std::nullopt;
+  }
   return reject(fmt::format("the child has {} ({})", meeting->what, m.place(meeting->token)));
 }
 

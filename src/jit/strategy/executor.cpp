@@ -70,6 +70,14 @@ transform::ConsumerBody copies_body(const ptx::Module& module, const analysis::R
   return body;
 }
 
+// True if barriers of the kernel must not hold all threads of the consumer's block.
+bool counts_barriers(const ptx::Module& module, const GroupKernel& kernel, uint32_t consumer_threads) {
+  constexpr uint32_t kWarp = 32;
+  const bool is_whole =
+      kernel.has_constant_block() && kernel.threads() == consumer_threads && consumer_threads % kWarp == 0;
+  return !is_whole && analysis::has_block_barriers(module, kernel.facts->function);
+}
+
 class Executor final : public CommonQueue {
  public:
   [[nodiscard]] std::string_view name() const override { return "executor"; }
@@ -230,6 +238,8 @@ transform::ConsumerShape executor_shape(const std::vector<PlannedSite>& sites, c
   shape.copies = copies;
   shape.shared_bytes = shared_bytes;
   transform::add_bodies(shape, bodies, KLAP_GRID_HEADER_BYTES);
+  for (size_t i = 0; i < group.kernels.size(); ++i)
+    shape.bodies[i].counts_barriers = counts_barriers(module, group.kernels[i], shape.threads());
   // Shared memory may well leave room for fewer.
   if (!site.options.optimisations.is_on("occupancy") || shares || shared_bytes != 0) return shape;
   shape.min_blocks_per_sm = transform::min_worklist_blocks(words, shape.threads());

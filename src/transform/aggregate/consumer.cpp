@@ -89,6 +89,14 @@ struct SitesInBody {
 // The operands by which the executor's markers go on where others end: the block, and what its threads share.
 constexpr size_t kMarkedExtents = 12;
 
+// The number of threads of the child's block.
+std::string count_threads_text(const std::string& prefix) {
+  return fmt::format(
+      "\t.reg .b32 %{0}threads;\n\tmul.lo.u32 %{0}threads, %{0}ntid_x, %{0}ntid_y;\n"
+      "\tmul.lo.u32 %{0}threads, %{0}threads, %{0}ntid_z;\n",
+      prefix);
+}
+
 // The child's body in place of one marker call; `sites` are its own launch sites. The marker's operands are
 // copied first. The body runs many times, and its own names must not depend on the template's.
 std::string child_text(const Module& child_module, const Function& child, const ConsumerBody& body,
@@ -135,6 +143,7 @@ std::string child_text(const Module& child_module, const Function& child, const 
     text += fmt::format("\t.reg .b32 {0};\n\tmov.b32 {0}, {1};\n", name, operands[i + 1]);
     vectors.at(i / 3)->at(i % 3) = name;
   }
+  if (body.counts_barriers) text += count_threads_text(prefix);
   // The text behind the body is the template's again.
   return text + "\t" + inline_kernel(child_module, child, kernel, lines) + "\n\t" +
          lines.head(child_module, child) + "\n" + (sites == nullptr ? "" : sites->behind) + "\t}";
@@ -163,8 +172,8 @@ size_t marked_number(std::string_view marker) {
 // The launch sites of a kernel of the consumer, whose body has names that begin with `prefix`. Declarations
 // of what they call are added to `declarations`.
 SitesInBody sites_in_body(const GroupKernels& group_kernels, const GroupKernel& kernel,
-                          const ConsumerShape& shape, const std::string& prefix, LineTables& lines,
-                          std::vector<std::string>& declarations) {
+                          const ConsumerShape& shape, const std::string& prefix, bool counts_barriers,
+                          LineTables& lines, std::vector<std::string>& declarations) {
   constexpr char kQueue[] = "%klap_queue";
   SitesInBody out;
   std::vector<std::string> used;
@@ -172,7 +181,8 @@ SitesInBody sites_in_body(const GroupKernels& group_kernels, const GroupKernel& 
     const ExecutorSites sites(kernel.kernel, kernel.targets, group_kernels.record, prefix + "f_", kQueue,
                               lines);
     const std::string block = "%" + prefix + "block", self = "%" + prefix + "arguments";
-    out = {sites.in_executor(prefix, self, block), sites.registers(), sites.behind(self, block)};
+    const std::string threads = counts_barriers ? "%" + prefix + "threads" : "";
+    out = {sites.in_executor(prefix, self, block, threads), sites.registers(), sites.behind(self, block)};
     used = sites.declarations();
   } else {
     const WorklistSites sites(kernel.kernel, kernel.targets, group_kernels.record, prefix + "f_", kQueue,
@@ -236,7 +246,8 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
                         preloaded);
     }
     const GroupKernel& kernel = group_kernels->kernels.at(number);
-    const SitesInBody sites = sites_in_body(*group_kernels, kernel, shape, prefix, lines, declarations);
+    const SitesInBody sites = sites_in_body(*group_kernels, kernel, shape, prefix,
+                                            shape.bodies.at(number).counts_barriers, lines, declarations);
     return child_text(child_module, kernel.kernel.function, shape.bodies.at(number), shape, operands, prefix,
                       parameter, lines, &sites, {});
   };

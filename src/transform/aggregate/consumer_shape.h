@@ -41,6 +41,7 @@ struct ConsumerBody {
   // launches.
   uint32_t most_threads = 0;
   bool launches = false;
+  bool counts_barriers = false;  // its barriers hold the threads of its block (executor/child_barrier.h)
   [[nodiscard]] uint32_t threads() const { return std::max(block[0] * block[1] * block[2], most_threads); }
 };
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "analysis/legality/cooperation.h"
 #include "analysis/legality/executed_calls.h"
 #include "transform/aggregate/last_error.h"
 #include "transform/aggregate/private_streams.h"
@@ -20,6 +21,7 @@ using analysis::ExecutedStream;
 constexpr char kGridReserveFunction[] = "__klap_grid_reserve";
 constexpr char kGridPublishFunction[] = "__klap_grid_publish";
 constexpr char kGridLeaveFunction[] = "__klap_grid_leave_stream";
+constexpr char kGridBarrierFunction[] = "__klap_grid_barrier";
 constexpr char kGridCreateFunction[] = "__klap_grid_create_stream";
 constexpr char kGridDestroyFunction[] = "__klap_grid_destroy_stream";
 constexpr char kGridCopyFunction[] = "__klap_grid_copy";
@@ -38,6 +40,7 @@ constexpr uint32_t kNoRoomError = 69;  // cudaErrorLaunchPendingCountExceeded
 struct ExecutorSites::Place {
   std::string body_prefix, self, block;
   bool in_executor = false;
+  std::string threads = {};
 };
 
 ExecutorSites::ExecutorSites(const analysis::FunctionFacts& kernel, std::vector<LaunchTarget> targets,
@@ -243,8 +246,20 @@ Around ExecutorSites::event_call(const analysis::EventCall& event, size_t number
   return queued_call(function, fmt::format("{}e{}_", prefix_, number), arguments, event.result, place);
 }
 
+// Instead of a barrier of the executor's block, one of the threads that the child's block has.
+std::string ExecutorSites::barrier(const Place& place) const {
+  InlineCall call;
+  call.prefix = prefix_ + "b_";
+  call.arguments = {place.block, place.threads};
+  return inline_function(record_, template_function(record_, kGridBarrierFunction), call, lines_) + "\n";
+}
+
 Surroundings ExecutorSites::around(const Place& place) const {
   Surroundings out = without_private_streams(kernel_, place.body_prefix);
+  for (const analysis::FlatInstruction& i : kernel_.flow.instructions()) {
+    if (!place.threads.empty() && analysis::is_block_barrier(kernel_.module, *i.statement))
+      out[i.statement] = {barrier(place), "", true};
+  }
   if (kernel_.private_streams.calls.empty()) {
     size_t number = 0;
     for (const analysis::StreamCall& call : kernel_.private_streams.all)
@@ -270,8 +285,8 @@ Surroundings ExecutorSites::around(const Place& place) const {
 Surroundings ExecutorSites::in_parent() const { return around({"", "0", name("block"), false}); }
 
 Surroundings ExecutorSites::in_executor(const std::string& body_prefix, const std::string& self,
-                                        const std::string& block) const {
-  return around({body_prefix, self, block, true});
+                                        const std::string& block, const std::string& threads) const {
+  return around({body_prefix, self, block, true, threads});
 }
 
 std::string ExecutorSites::behind(const std::string& self, const std::string& block) const {

@@ -42,9 +42,10 @@ class ExecutorSites {
   [[nodiscard]] std::string entry() const;
 
   // In a body that is spliced into the executor, where every name gets `body_prefix`. `self` is a register
-  // with the address of its arguments, and `block` one with the address of what its block shares.
+  // with the address of its arguments, and `block` one with the address of what its block shares. `threads`
+  // is one with the number of its threads, if its barriers are to hold these; else empty.
   [[nodiscard]] Surroundings in_executor(const std::string& body_prefix, const std::string& self,
-                                         const std::string& block) const;
+                                         const std::string& block, const std::string& threads) const;
   // Texts before and behind such a body.
   [[nodiscard]] std::string registers() const;
   [[nodiscard]] std::string behind(const std::string& self, const std::string& block) const;
@@ -56,6 +57,7 @@ class ExecutorSites {
   struct Place;
   [[nodiscard]] Around first_call(size_t number, const Place& place) const;
   [[nodiscard]] Around launch_call(size_t number, const Place& place) const;
+  [[nodiscard]] std::string barrier(const Place& place) const;
   [[nodiscard]] Around own_call(const Place& place) const;
   [[nodiscard]] Around query(const analysis::ErrorQuery& query, const Place& place) const;
   [[nodiscard]] std::string note_error(const std::string& code) const;

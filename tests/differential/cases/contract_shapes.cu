@@ -41,6 +41,167 @@ __global__ void visit_again(int* cell) {
 
 #endif
 
+// ---- threads of a block that meet ----
+
+constexpr int kMostMeeting = 100, kRoundsOfTurning = 3;
+
+// The threads of a block hand their values round.
+#ifdef __CUDACC__
+__device__ __forceinline__ void turn(int* cells, int thread, int threads, int amount) {
+  __shared__ int values[kMostMeeting];
+  values[thread] = cells[thread];
+#pragma unroll 1
+  for (int round = 0; round < kRoundsOfTurning; ++round) {
+    __syncthreads();
+    const int next = values[(thread + 1) % threads];
+    __syncthreads();
+    values[thread] = (next * 3 + amount + round) & 0xffff;
+  }
+  cells[thread] = values[thread];
+}
+__global__ void turn_row(int* cells, int amount) {
+  turn(cells + blockIdx.x * kMostMeeting, static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x),
+       amount);
+}
+__global__ void turn_brick(int* cells, int amount) {
+  const unsigned int rows = threadIdx.y + blockDim.y * threadIdx.z;
+  turn(cells, static_cast<int>(threadIdx.x + blockDim.x * rows),
+       static_cast<int>(blockDim.x * blockDim.y * blockDim.z), amount);
+}
+// Launches itself in blocks of half its size.
+__global__ void turn_halves(int* cells, int amount) {
+  turn(cells, static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x), amount);
+  if (threadIdx.x == 0 && blockDim.x > 1) turn_halves<<<1, blockDim.x / 2>>>(cells, amount + 1);
+}
+// Some threads leave before others meet.
+__global__ void turn_or_leave(int* cells, int amount) {
+  const int threads = static_cast<int>(blockDim.x) - 1;
+  if (static_cast<int>(threadIdx.x) >= threads) return;
+  turn(cells, static_cast<int>(threadIdx.x), threads, amount);
+}
+__global__ void count_at_barrier(int* cells, int amount) {
+  const int odd = __syncthreads_count(static_cast<int>(threadIdx.x) % 2);
+  cells[threadIdx.x] += odd + amount;
+}
+#else
+inline void turn(int* cells, int threads, int amount) {
+  for (int round = 0; round < kRoundsOfTurning; ++round) {
+    const int first = cells[0];
+    for (int t = 0; t < threads; ++t)
+      cells[t] = ((t + 1 < threads ? cells[t + 1] : first) * 3 + amount + round) & 0xffff;
+  }
+}
+#endif
+
+// Blocks from one thread to more than three warps, with and without full warps, in turn.
+KLAP_SHARED constexpr int threads_of_meeting(int i) {
+  return i % 3 == 0 ? 32 * (1 + i % 2) : 1 + i * 37 % kMostMeeting;
+}
+constexpr int kMeetings = 12;
+
+template <class Stream>
+struct MeetingBlocks : Grid<1, 1> {
+#ifdef __CUDACC__
+  static __device__ void run(int* cells) {
+    Stream stream;
+    const cudaStream_t handle = stream.open(cells);
+#pragma unroll 1
+    for (int i = 0; i < kMeetings; ++i) turn_row<<<2, threads_of_meeting(i), 0, handle>>>(cells, i);
+    stream.close();
+  }
+#else
+  static constexpr const char* kSays =
+      "The barrier of a block holds all threads of the block, and no others.";
+  static constexpr const char* kWrong = "a barrier lets a thread go before others have come, or never";
+  static std::string form() { return std::string(Stream::kName) + ", rows of 1 to 99 threads"; }
+  static void expect(int* cells) {
+    for (int i = 0; i < kMeetings; ++i) {
+      for (int block = 0; block < 2; ++block) turn(cells + block * kMostMeeting, threads_of_meeting(i), i);
+    }
+  }
+#endif
+};
+struct MeetingBricks : Grid<1, 1> {
+#ifdef __CUDACC__
+  static __device__ void run(int* cells) {
+#pragma unroll 1
+    for (unsigned int i = 1; i < 5; ++i) turn_brick<<<1, dim3(i, 3, 2 * i)>>>(cells, static_cast<int>(i));
+  }
+#else
+  static constexpr const char* kSays = MeetingBlocks<NullStream>::kSays;
+  static constexpr const char* kWrong = MeetingBlocks<NullStream>::kWrong;
+  static std::string form() { return "blocks of three dimensions"; }
+  static void expect(int* cells) {
+    for (int i = 1; i < 5; ++i) turn(cells, 6 * i * i, i);
+  }
+#endif
+};
+struct MeetingHalves : Grid<1, 1> {
+#ifdef __CUDACC__
+  static __device__ void run(int* cells) { turn_halves<<<1, 99>>>(cells, 5); }
+#else
+  static constexpr const char* kSays = MeetingBlocks<NullStream>::kSays;
+  static constexpr const char* kWrong = MeetingBlocks<NullStream>::kWrong;
+  static std::string form() { return "a kernel that launches itself in halves of its block"; }
+  static void expect(int* cells) {
+    for (int threads = 99, amount = 5; threads > 0; threads /= 2) turn(cells, threads, amount++);
+  }
+#endif
+};
+// The blocks are constants, one of them the largest.
+struct MeetingSizes : Grid<1, 1> {
+#ifdef __CUDACC__
+  static __device__ void run(int* cells) {
+    turn_row<<<2, 64>>>(cells, 1);
+    turn_brick<<<1, dim3(8, 4, 1)>>>(cells, 2);
+    turn_halves<<<1, 96>>>(cells, 3);
+    turn_brick<<<1, dim3(8, 4, 1)>>>(cells, 4);
+  }
+#else
+  static constexpr const char* kSays = MeetingBlocks<NullStream>::kSays;
+  static constexpr const char* kWrong = MeetingBlocks<NullStream>::kWrong;
+  static std::string form() { return "blocks of constant sizes, one of them after the other"; }
+  static void expect(int* cells) {
+    for (int block = 0; block < 2; ++block) turn(cells + block * kMostMeeting, 64, 1);
+    turn(cells, 32, 2);
+    for (int threads = 96, amount = 3; threads > 0; threads /= 2) turn(cells, threads, amount++);
+    turn(cells, 32, 4);
+  }
+#endif
+};
+struct MeetingAfterSomeLeft : Grid<1, 1> {
+#ifdef __CUDACC__
+  static __device__ void run(int* cells) {
+#pragma unroll 1
+    for (int i = 0; i < 5; ++i) turn_or_leave<<<1, 2 + 20 * i>>>(cells, i);
+  }
+#else
+  static constexpr const char* kSays = MeetingBlocks<NullStream>::kSays;
+  static constexpr const char* kWrong = MeetingBlocks<NullStream>::kWrong;
+  static std::string form() { return "one thread of each block has ended"; }
+  static void expect(int* cells) {
+    for (int i = 0; i < 5; ++i) turn(cells, 1 + 20 * i, i);
+  }
+#endif
+};
+struct CountingMeetings : Grid<1, 1> {
+#ifdef __CUDACC__
+  static __device__ void run(int* cells) {
+#pragma unroll 1
+    for (int i = 0; i < 5; ++i) count_at_barrier<<<1, 2 + 20 * i>>>(cells, i);
+  }
+#else
+  static constexpr const char* kSays = MeetingBlocks<NullStream>::kSays;
+  static constexpr const char* kWrong = MeetingBlocks<NullStream>::kWrong;
+  static std::string form() { return "barriers that count"; }
+  static void expect(int* cells) {
+    for (int i = 0; i < 5; ++i) {
+      for (int t = 0; t < 2 + 20 * i; ++t) cells[t] += 1 + 10 * i + i;
+    }
+  }
+#endif
+};
+
 constexpr int kHere = 200;  // where visit() sums
 
 // ---- grids and blocks ----
@@ -166,5 +327,13 @@ CONTRACT(contract_shape_created, Twice, Shape<CreatedStream, Plane, Tile, true>)
 CONTRACT(contract_shape_tail, Twice, Shape<TailStream, Cube, Brick, true>)
 CONTRACT(contract_shape_blocks, ByBlocks, Shape<NullStream, Cube, Brick, false>)
 AT_LEVELS(shapes_of_shapes, ShapesOfShapes)
+AT_LEVELS(meeting_blocks, MeetingBlocks<NullStream>)
+AT_LEVELS(meeting_blocks_created, MeetingBlocks<CreatedStream>)
+CONTRACT(contract_meeting_blocks_tail, ByBlocks, MeetingBlocks<TailStream>)
+AT_LEVELS(meeting_bricks, MeetingBricks)
+AT_LEVELS(meeting_halves, MeetingHalves)
+AT_LEVELS(meeting_sizes, MeetingSizes)
+AT_LEVELS(meeting_after_some_left, MeetingAfterSomeLeft)
+AT_LEVELS(counting_meetings, CountingMeetings)
 
 }  // namespace klap::differential::contract::shapes
