@@ -307,7 +307,7 @@ constexpr std::array kTable{
             "than there are blocks."},
     Setting{Kind::Optimisation, "", "executor", kBothSections, SettingType::Choice, kSwitch, "on",
             "Launches that would be left because of their order, or because blocks differ in recursion, are "
-            "run by the executor, which keeps the order of all streams."},
+            "run by the executor, which keeps the order of all streams unless it is proven not to matter."},
     Setting{Kind::Optimisation, "", "batch_links", kBothSections, SettingType::Choice, kSwitch, "on",
             "The blocks of a chain with look-back take several links at a time, once each block has had one, "
             "and wait for earlier links once for all of them."},

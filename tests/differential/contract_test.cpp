@@ -37,8 +37,9 @@ using Verdicts = std::map<std::string, std::set<std::string>>;  // by parent
 
 std::string executed_or_left(const jit::SiteRemark& remark) {
   if (!remark.rewritten) return "left: " + remark.reason;
-  return remark.detail.find("executed in the order") != std::string::npos ? "executed"
-                                                                          : "rewritten otherwise";
+  const bool is_executed = remark.detail.find("executed in the order") != std::string::npos ||
+                           remark.detail.find("executed without order") != std::string::npos;
+  return is_executed ? "executed" : "rewritten otherwise";
 }
 
 Verdicts verdicts_in(const Case& c) {

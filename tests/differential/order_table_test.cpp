@@ -27,6 +27,7 @@ constexpr std::array kOrderings = {jit::Ordering::Auto, jit::Ordering::Stream};
 // "proven", "tolerated" or "kept", with what holds where the conditions of the first do not; "left: REASON".
 std::string verdict_of(const jit::SiteRemark& remark) {
   if (!remark.rewritten) return "left: " + remark.reason;
+  if (remark.detail.find("executed without order") != std::string::npos) return "executed, proven";
   if (remark.detail.find("executed in the order of its stream") != std::string::npos) return "executed";
   std::string verdict = "no order asked for", otherwise;
   for (const std::string& note : remark.notes) {
@@ -60,8 +61,9 @@ std::string table() {
       "its NULL stream against accesses in which their children conflict (`order_cells.h`, "
       "`cases/order_*.cu`). Columns: what becomes of the order at `ordering = \"auto\"`, the default, and "
       "\"stream\". *proven*: the children cannot conflict; *tolerated*: blocks of the parent have the same "
-      "conflict; *kept*: one after another. *executed*: by the executor, in the order of streams; *left*: "
-      "the program's own launches; *else kept*: where the conditions for the first do not hold of a launch. "
+      "conflict; *kept*: one after another. *executed*: by the executor, in the order of streams, "
+      "unless that is proven not to matter; *left*: the program's own launches; *else kept*: where the "
+      "conditions for the first do not hold of a launch. "
       "Every case equals the CPU reference, which runs the "
       "launches in CUDA's order, natively and preloaded at all granularities, on the emulated GPU with weak "
       "memory under 20 seeds (`OrderCells`) and on a GPU. Made from the cases by `order_table_test.cpp`.\n";

@@ -62,8 +62,10 @@ class RecursiveGroupJudge {
                              &RecursiveGroupJudge::check_updates}) {
       if (Found rejection = (this->*check)()) return {nullptr, std::move(rejection)};
     }
+    std::vector<ExecutedOrder> parent_orders = find_executed_orders();
     std::ranges::sort(kernels_, {}, [](const GroupKernel& k) { return k.facts->function.tokens.first; });
-    return {std::make_shared<const RecursiveGroup>(RecursiveGroup{std::move(kernels_), std::move(order_)}),
+    return {std::make_shared<const RecursiveGroup>(
+                RecursiveGroup{std::move(kernels_), std::move(order_), std::move(parent_orders)}),
             std::nullopt};
   }
 
@@ -312,6 +314,27 @@ class RecursiveGroupJudge {
     if (verdict.order == Order::Kept) return Rejection{Reason::OrderKept, verdict.why};
     order_ = std::move(verdict);
     return std::nullopt;
+  }
+
+  // Finds which launches the executor may run without their order, kernel by kernel. Returns the answers for
+  // the parent's launch by the host. The launches that a parent of the group makes in turn have answers of
+  // their own, since it has other blocks there.
+  std::vector<ExecutedOrder> find_executed_orders() {
+    if (!aggregation_.is_executed) return {};
+    const bool looks = std::ranges::any_of(
+        kernels_, [](const GroupKernel& kernel) { return looks_at_changes(*kernel.facts); });
+    for (GroupKernel& kernel : kernels_)
+      kernel.orders = executed_orders(*kernel.facts, launched_by(*kernel.facts), kernel.block, false, looks);
+    return executed_orders(*parent_, launched_by(*parent_), aggregation_.block, true, looks);
+  }
+
+  // The children of the kernel's sites, in the order of the sites.
+  [[nodiscard]] std::vector<LaunchedChild> launched_by(const FunctionFacts& kernel) const {
+    std::vector<LaunchedChild> launches;
+    for (const Edge& edge : edges_) {
+      if (edge.from == &kernel) launches.push_back({edge.site, kernels_[edge.to].facts});
+    }
+    return launches;
   }
 
   // True if no other thread of a block launches into its NULL stream.

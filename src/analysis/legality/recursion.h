@@ -9,8 +9,9 @@
 // descendants of one child do not run before those of the next. So a thread may make only one launch that has
 // to wait for another. If the NULL stream would keep children apart, no update may depend on it.
 //
-// The executor runs such a group, too (Aggregation::is_executed). It keeps the order of all streams and takes
-// each block's size from the launch. So conditions on orders and blocks do not hold for it.
+// The executor runs such a group, too (Aggregation::is_executed). It keeps the order of all streams unless
+// nothing can tell (executed_order.h), and takes each block's size from the launch. So conditions on orders
+// and blocks do not hold for it.
 #pragma once
 
 #include <array>
@@ -23,6 +24,7 @@
 #include "analysis/facts/facts.h"
 #include "analysis/facts/granularity.h"
 #include "analysis/facts/rejection.h"
+#include "analysis/legality/executed_order.h"
 #include "analysis/legality/sizes.h"
 #include "analysis/legality/sync_scope.h"
 #include "analysis/order/launch_order.h"
@@ -37,6 +39,7 @@ struct GroupKernel {
   SyncScope sync_scope = SyncScope::Thread;
   // Only for the executor: the most threads of its blocks. An extent that is missing may be any then.
   uint32_t most_threads = 0;
+  std::vector<ExecutedOrder> orders = {};  // only for the executor: of the kernel's own launches
 
   [[nodiscard]] bool has_constant_block() const;
   // Throws std::bad_optional_access unless it is constant.
@@ -54,6 +57,8 @@ KnownExtents known_block(const std::vector<GroupKernel>& kernels, const Function
 struct RecursiveGroup {
   std::vector<GroupKernel> kernels;  // in text order; a kernel's number is its place here
   OrderVerdict order;                // for the launches of different threads of a block
+  // Only for the executor: of the launches that the parent makes when the host launches it.
+  std::vector<ExecutedOrder> parent_orders = {};
 
   // Throws Error(Internal) if there is no such kernel.
   [[nodiscard]] uint32_t number_of(const std::string& kernel) const;

@@ -92,7 +92,7 @@ class OrderJudge {
     find_recursive_group_memory(parent, parent_effects_, launches, children_);
   }
 
-  // The verdict on two kernels of a recursion.
+  // The verdict on two kernels of a recursion, and on two launches of which no threads are known.
   [[nodiscard]] OrderVerdict any_pair(size_t a, size_t b) const {
     return compare(
         *children_[a], *children_[b], [] { return false; }, false);
@@ -207,9 +207,10 @@ class OrderJudge {
 
   // ---- two children ----
 
+  // `by_threads`: the launches are those of different threads of one block.
   template <typename OrderIsFree>
   [[nodiscard]] OrderVerdict compare(const Child& first, const Child& second,
-                                     const OrderIsFree& order_is_free, bool tolerates) const {
+                                     const OrderIsFree& order_is_free, bool by_threads) const {
     for (const Child* child : {&first, &second}) {
       if (!child->footprint.visible.empty())
         return {Order::Kept, fmt::format("{} is seen outside", child->footprint.visible), {}};
@@ -219,7 +220,7 @@ class OrderJudge {
     OrderVerdict verdict;
     for (const Access& x : first.accesses) {
       for (const Access& y : second.accesses) {
-        const OrderVerdict found = accesses(first, x, second, y, order_is_free, tolerates);
+        const OrderVerdict found = accesses(first, x, second, y, order_is_free, by_threads);
         if (found.order == Order::Kept) return found;
         verdict.add(found);
       }
@@ -232,16 +233,16 @@ class OrderJudge {
   template <typename OrderIsFree>
   [[nodiscard]] OrderVerdict accesses(const Child& first, const Access& x, const Child& second,
                                       const Access& y, const OrderIsFree& order_is_free,
-                                      bool tolerates) const {
+                                      bool by_threads) const {
     if (x.is->reads_only() && y.is->reads_only()) return {};
     if (are_in_different_spaces(*x.is, *y.is)) return {};
     if (are_same_update(x, y) && (!rounds(x.is->operation) || order_is_free())) return {};
     if (are_equal_stores(x, y) || are_at_different_offsets(x.shape, y.shape)) return {};
-    if (are_apart_by_thread(x, y) || are_apart_by_slots(first, x, second, y)) return {};
+    if ((by_threads && are_apart_by_thread(x, y)) || are_apart_by_slots(first, x, second, y)) return {};
     if (const auto conditions = apart(x.memory, y.memory)) return {Order::Proven, "", *conditions};
     const std::string pair =
         x.is->place == y.is->place ? x.is->place : fmt::format("{} and {}", x.is->place, y.is->place);
-    auto tolerated = tolerates ? tolerate(first, x, second, y) : std::nullopt;
+    auto tolerated = by_threads ? tolerate(first, x, second, y) : std::nullopt;
     if (tolerated && order_is_free()) {
       tolerated->why = fmt::format("{}, {}", pair, tolerated->why);
       return *tolerated;
@@ -406,6 +407,8 @@ const OrderVerdict& LaunchOrder::of_pair(size_t a, size_t b) const {
   if (is_new) known->second = judge_->pair(key.first, key.second);
   return known->second;
 }
+
+OrderVerdict LaunchOrder::of_one_thread(size_t a, size_t b) const { return judge_->any_pair(a, b); }
 
 OrderVerdict LaunchOrder::of_all() const {
   OrderVerdict out;

@@ -13,7 +13,8 @@
 //    (synchronisation.h). The parent runs with more than one block.
 //  - kept: everything else. A child begins when the child that its block launched before it is done.
 //
-// The launches of one thread are not the concern of this file: they have an order in every case.
+// The launches of one thread have an order in every case. Only the executor asks whether it matters: then the
+// thread's number tells nothing apart.
 //
 // Some proofs rest on how the host launches the parent: conditions say what must hold.
 #pragma once
@@ -71,7 +72,10 @@ class LaunchOrder {
   // Tells whether children of different threads of a block, by the launches at `a` and at `b` (numbers of
   // sites), may overlap. The verdict is proven where CUDA does not order such launches.
   [[nodiscard]] const OrderVerdict& of_pair(size_t a, size_t b) const;
-  // The verdict on all pairs together.
+  // Tells whether children of one thread, by launches at `a` and at `b`, may overlap, whatever their streams
+  // are. Nothing is tolerated here.
+  [[nodiscard]] OrderVerdict of_one_thread(size_t a, size_t b) const;
+  // The verdict on all pairs by different threads together.
   [[nodiscard]] OrderVerdict of_all() const;
 
  private:

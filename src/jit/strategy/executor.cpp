@@ -23,22 +23,47 @@
 
 namespace klap::jit {
 
+using analysis::ExecutedOrder;
 using analysis::GroupKernel;
 using analysis::Rejection;
 using analysis::Site;
+using analysis::WithoutOrder;
 
 namespace {
 
-// The kernels that the launches of `from` name, with the limit of their blocks.
+// The kernels that the launches of `from` name, with the limit of their blocks. `orders` are those of its
+// launches.
 std::vector<transform::LaunchTarget> launch_targets_of(const PlannedSite& site,
-                                                       const analysis::FunctionFacts& from) {
+                                                       const analysis::FunctionFacts& from,
+                                                       const std::vector<ExecutedOrder>& orders) {
   std::vector<transform::LaunchTarget> targets;
   for (const uint32_t number : site.recursive_group->targets_of(from)) {
     const analysis::FunctionFacts& to = *site.recursive_group->kernels[number].facts;
     const uint64_t allowed = analysis::most_threads_allowed(to.module, to.function);
-    targets.push_back({number, static_cast<uint32_t>(std::min<uint64_t>(allowed, site.shape.threads()))});
+    targets.push_back({number, static_cast<uint32_t>(std::min<uint64_t>(allowed, site.shape.threads())),
+                       orders.at(targets.size()).without});
   }
   return targets;
+}
+
+// The order of the site's launches when the host launches the parent.
+const ExecutedOrder& order_of(const PlannedSite& site) {
+  return site.recursive_group->parent_orders.at(static_cast<size_t>(site.site - site.parent->sites.data()));
+}
+
+// How launches are run whose order is that.
+std::string_view order_text(const ExecutedOrder& order) {
+  switch (order.without) {
+    case WithoutOrder::Never:
+      return "executed in the order of its stream";
+    case WithoutOrder::InOneRow:
+      return "executed without order in blocks of one row: proven apart";
+    case WithoutOrder::InOneLayer:
+      return "executed without order in blocks of one layer: proven apart";
+    case WithoutOrder::Always:
+      break;
+  }
+  return "executed without order: proven apart";
 }
 
 // True if some kernel makes calls that are grids of the executor's own kernel.
@@ -100,6 +125,9 @@ class Executor final : public CommonQueue {
     for (size_t i = 0; i < kernels.size(); ++i) {
       hash.add(fmt::format("{} {} {}", kernels[i].facts->function.name,
                            fmt::join(site.shape.bodies[i].block, "x"), site.shape.bodies[i].most_threads));
+      for (size_t j = 0; j < kernels[i].orders.size(); ++j) {
+        if (kernels[i].orders[j].may_be_lost()) hash.add(fmt::format("unordered {}", j));
+      }
     }
     return fmt::format("{}$klap_executor_{}_{}{}", kernels.front().facts->function.name,
                        unit_tag(plan, site.child_unit), hash.hex().substr(0, 8),
@@ -112,7 +140,7 @@ class Executor final : public CommonQueue {
                                               transform::LineTables& lines) const override {
     transform::GroupKernels kernels{*templates.site, {}};
     for (const GroupKernel& kernel : site.recursive_group->kernels)
-      kernels.kernels.push_back({*kernel.facts, launch_targets_of(site, *kernel.facts)});
+      kernels.kernels.push_back({*kernel.facts, launch_targets_of(site, *kernel.facts, kernel.orders)});
     const ptx::Module& module = *plan.units[site.child_unit]->module();
     const ptx::Function& first = kernels.kernels.front().kernel.function;
     return transform::consumer_kernel(module, first, site.shape, *templates.kernel, name, lines, &kernels);
@@ -121,7 +149,8 @@ class Executor final : public CommonQueue {
   [[nodiscard]] transform::Generated parent(const ParentSites& of, const std::string& name,
                                             transform::LineTables& lines) const override {
     const PlannedSite& any = of.sites.front();
-    return transform::executed_parent(*any.parent, launch_targets_of(any, *any.parent),
+    return transform::executed_parent(*any.parent,
+                                      launch_targets_of(any, *any.parent, any.recursive_group->parent_orders),
                                       *of.templates.front().site, name, lines);
   }
 
@@ -150,7 +179,7 @@ class Executor final : public CommonQueue {
 
   [[nodiscard]] std::string run_text(const PlannedSite& site) const override {
     const size_t kernels = site.recursive_group->kernels.size();
-    return fmt::format("executed in the order of its stream, {}{}",
+    return fmt::format("{}, {}{}", order_text(order_of(site)),
                        kernels == 1 ? "one kernel" : fmt::format("{} kernels", kernels),
                        early_exit_text(site.shape.may_exit));
   }
@@ -163,6 +192,14 @@ class Executor final : public CommonQueue {
     std::vector<std::string> notes;
     if (!site.why_executed.empty())
       notes.push_back("executed, because other strategies would leave it: " + site.why_executed);
+    for (const GroupKernel& kernel : site.recursive_group->kernels) {
+      for (size_t i = 0; i < kernel.orders.size(); ++i) {
+        if (kernel.orders[i].may_be_lost())
+          notes.push_back(fmt::format("{} launches {} without order: proven apart ({})",
+                                      kernel.facts->function.name, kernel.facts->sites[i].callee,
+                                      ptx::place(kernel.facts->sites[i].position)));
+      }
+    }
     notes.emplace_back("launches beyond what the queue has room for are refused, as by CUDA");
     return notes;
   }

@@ -17,6 +17,7 @@ namespace {
 
 using analysis::ErrorQuery;
 using analysis::ExecutedStream;
+using analysis::WithoutOrder;
 
 constexpr char kGridReserveFunction[] = "__klap_grid_reserve";
 constexpr char kGridPublishFunction[] = "__klap_grid_publish";
@@ -58,8 +59,55 @@ bool ExecutorSites::has_stream(ExecutedStream stream) const {
   const auto goes_there = [&](const auto& call) {
     return analysis::executed_stream(kernel_, call) == stream;
   };
-  return std::ranges::any_of(kernel_.sites, goes_there) || std::ranges::any_of(kernel_.copies, goes_there) ||
-         std::ranges::any_of(events_, goes_there);
+  for (size_t i = 0; i < kernel_.sites.size(); ++i) {
+    if (targets_.at(i).without_order != WithoutOrder::Always && goes_there(kernel_.sites[i])) return true;
+  }
+  return std::ranges::any_of(kernel_.copies, goes_there) || std::ranges::any_of(events_, goes_there);
+}
+
+namespace {
+
+// The name of the register that says whether the parent's block has one row or one layer.
+std::string_view shape_register(WithoutOrder without) {
+  return without == WithoutOrder::InOneRow ? "one_row" : "one_layer";
+}
+
+}  // namespace
+
+// The predicates by which launches of the parent go into no stream.
+std::string ExecutorSites::unordered_streams() const {
+  const bool asks = std::ranges::any_of(targets_, [](const LaunchTarget& target) {
+    return target.without_order == WithoutOrder::InOneRow || target.without_order == WithoutOrder::InOneLayer;
+  });
+  if (!asks) return "";
+  // No extent is 0, so both are 1 if no other bit is set in either.
+  return fmt::format(
+      "\t.reg .pred {0}one_row, {0}one_layer;\n\t.reg .b32 {0}rows, {0}layers, {0}stream;\n"
+      "\tmov.u32 {0}rows, %ntid.y;\n\tmov.u32 {0}layers, %ntid.z;\n"
+      "\tsetp.eq.u32 {0}one_layer, {0}layers, 1;\n\tor.b32 {0}rows, {0}rows, {0}layers;\n"
+      "\tsetp.eq.u32 {0}one_row, {0}rows, 1;\n",
+      "%" + prefix_);
+}
+
+// Fills the register with the stream of a launch, where the parent's block decides it.
+std::string ExecutorSites::choice_of_stream(size_t number) const {
+  const WithoutOrder without = targets_.at(number).without_order;
+  if (without == WithoutOrder::Never || without == WithoutOrder::Always) return "";
+  return fmt::format("selp.b32 {}, {}, {}, {};\n\t", name("stream"),
+                     static_cast<uint32_t>(ExecutedStream::None),
+                     static_cast<uint32_t>(analysis::executed_stream(kernel_, kernel_.sites[number])),
+                     name(shape_register(without)));
+}
+
+// The operands for a launch. Where the block decides, a text in front of the call fills the register.
+std::array<std::string, 3> ExecutorSites::stream(size_t number, const Place& place) const {
+  std::array<std::string, 3> operands = stream(kernel_.sites[number], place);
+  const WithoutOrder without = targets_.at(number).without_order;
+  if (without == WithoutOrder::Never) return operands;
+  operands.front() = without == WithoutOrder::Always
+                         ? std::to_string(static_cast<uint32_t>(ExecutedStream::None))
+                         : name("stream");
+  return operands;
 }
 
 // The operands by which the template's functions are told the stream of a launch, a copy or a fill.
@@ -97,7 +145,8 @@ std::string ExecutorSites::registers() const {
 // The first thread empties the block's word. All threads are there at the entry, so the barrier holds all of
 // them.
 std::string ExecutorSites::entry() const {
-  std::string text = registers() + fmt::format("\t.reg .b64 {0};\n\tmov.b64 {0}, 0;\n", name("block"));
+  std::string text =
+      registers() + unordered_streams() + fmt::format("\t.reg .b64 {0};\n\tmov.b64 {0}, 0;\n", name("block"));
   if (!has_stream(ExecutedStream::Block) && !has_stream(ExecutedStream::Handle)) return text;
   return text + fmt::format(
                     "\t.shared .align 4 .b32 {1};\n\t.reg .b32 {0}place, {0}axis;\n\t.reg .pred {0}first;\n"
@@ -131,11 +180,11 @@ Around ExecutorSites::first_call(size_t number, const Place& place) const {
   }
   call.arguments.push_back(std::to_string(target.most_threads));
   call.arguments.push_back(std::to_string(target.kernel));
-  call.arguments.push_back(stream(site, place).front());
+  call.arguments.push_back(stream(number, place).front());
   call.results = {{0, name("arguments")}, {8, name("item")}, {16, name("refused")}};
   const Around own = own_call(place);
   Around out;
-  out.before = "{\n\t" +
+  out.before = "{\n\t" + choice_of_stream(number) +
                inline_function(record_, template_function(record_, kGridReserveFunction), call, lines_) +
                fmt::format(
                    "\n\tsetp.eq.u64 {0}own, {0}arguments, 0;\n\tsetp.eq.u64 {0}none, {0}refused, 0;\n"
@@ -153,9 +202,10 @@ Around ExecutorSites::launch_call(size_t number, const Place& place) const {
   InlineCall call;
   call.prefix = prefix_ + "p_";
   call.arguments = {queue_, place.self, place.block, name("item"), name("last")};
-  for (const std::string& operand : stream(site, place)) call.arguments.push_back(operand);
+  for (const std::string& operand : stream(number, place)) call.arguments.push_back(operand);
   Around out;
-  out.before = fmt::format("{{\n\t@{} bra {};\n", name("own"), label("launch", number)) +
+  out.before = fmt::format("{{\n\t@{} bra {};\n\t", name("own"), label("launch", number)) +
+               choice_of_stream(number) +
                answered_call(kGridPublishFunction, std::move(call), site.result, place) +
                fmt::format("\tbra {};\n{}", label("launched", number), landing("launch", number));
   out.after = own_call(place).after + landing("launched", number) + "\t}\n";

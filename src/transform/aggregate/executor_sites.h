@@ -10,7 +10,8 @@
 // is the executor's own (templates/executor/copies.h).
 //
 // Unlike with a worklist, no launch runs but through the executor. So a grid is in its stream from the moment
-// when the program launches it, and all orders that CUDA promises are kept.
+// when the program launches it, and all orders that CUDA promises are kept. A launch whose order nothing can
+// tell goes into no stream (executed_order.h). In the parent this may depend on its block.
 #pragma once
 
 #include <array>
@@ -71,9 +72,12 @@ class ExecutorSites {
   [[nodiscard]] Around queued_call(const char* function, const std::string& prefix,
                                    const std::vector<std::string>& arguments, const std::string& result,
                                    const Place& place) const;
+  [[nodiscard]] std::array<std::string, 3> stream(size_t number, const Place& place) const;
   template <class Call>
   [[nodiscard]] std::array<std::string, 3> stream(const Call& call, const Place& place) const;
   [[nodiscard]] bool has_stream(analysis::ExecutedStream stream) const;
+  [[nodiscard]] std::string unordered_streams() const;
+  [[nodiscard]] std::string choice_of_stream(size_t number) const;
   [[nodiscard]] std::string name(std::string_view what) const { return "%" + prefix_ + std::string(what); }
   [[nodiscard]] std::string label(std::string_view what, size_t number) const;
   [[nodiscard]] std::string landing(std::string_view what, size_t number) const;

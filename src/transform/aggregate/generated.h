@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
+#include "analysis/legality/executed_order.h"
 #include "analysis/optimise/thresholding.h"
 #include "ptx/tree.h"
 #include "transform/text/record_layout.h"
@@ -54,12 +55,14 @@ struct DeviceLaunch {
 struct LaunchTarget {
   uint32_t kernel = 0;
   uint32_t most_threads = 0;
+  // Only for the executor: where the launch needs no order.
+  analysis::WithoutOrder without_order = analysis::WithoutOrder::Never;
 };
 
 // Targets without a limit, for code that does not check blocks.
 inline std::vector<LaunchTarget> launch_targets(const std::vector<uint32_t>& kernels) {
   std::vector<LaunchTarget> targets;
-  for (const uint32_t kernel : kernels) targets.push_back({kernel, 0});
+  for (const uint32_t kernel : kernels) targets.push_back({kernel});
   return targets;
 }
 

@@ -86,6 +86,27 @@ __global__ void of_threads(int* cells, int depth) {
 }
 extern "C" __global__ void begin_threads(int* cells) { of_threads<<<1, 32>>>(cells, 2); }
 
+// Launches that are apart, in the block's stream, and another stream that waits for all of them.
+__global__ void step_own(int* cells, int number) { cells[number] = next_value(cells[number]); }
+__global__ void sum_cells(int* cells, int count) {
+  for (int i = 0; i < count; ++i) cells[count] = next_value(cells[count] + cells[i]);
+}
+extern "C" __global__ void forks_and_event(int* cells, int rounds) {
+  step_own<<<1, 1>>>(cells, static_cast<int>(threadIdx.x));
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  cudaStream_t stream;
+  cudaEvent_t event;
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  cudaEventCreateWithFlags(&event, kNoTiming);
+  cudaEventRecord(event, nullptr);
+  cudaStreamWaitEvent(stream, event, 0);
+  sum_cells<<<1, 1, 0, stream>>>(cells, 32);
+  cudaEventDestroy(event);
+  cudaStreamDestroy(stream);
+  if (rounds > 1) forks_and_event<<<1, 32, 0, cudaStreamTailLaunch>>>(cells, rounds - 1);
+}
+
 // More events than there is room for at a time, each of which waits for the one before.
 __global__ void many_events(int* cells, int count) {
   cudaStream_t streams[2];
@@ -189,6 +210,18 @@ KLAP_CASE(executed_events_of_threads,
   const auto of_cells = c.buffer("cells", before, cells);
   c.launch("begin_threads", {1, 1, 1}, {1, 1, 1}, c.address(of_cells));
   executed(c, "begin_threads", "child-launches", "child-launches");
+}
+
+KLAP_CASE(forks_and_event, "an event does not stand for all launches before it in the block's stream") {
+  std::vector<int> cells(33, 11);
+  const std::vector<int> before = cells;
+  for (int round = 0; round < 3; ++round) {
+    for (size_t i = 0; i < 32; ++i) cells[i] = next_value(cells[i]);
+    for (size_t i = 0; i < 32; ++i) cells[32] = next_value(cells[32] + cells[i]);
+  }
+  const auto of_cells = c.buffer("cells", before, cells);
+  c.launch("forks_and_event", {1, 1, 1}, {32, 1, 1}, c.address(of_cells), 3);
+  executed(c, "forks_and_event", "runtime-call", "stream-unsupported");
 }
 
 KLAP_CASE(executed_many_events, "a record of an event has the state of an earlier one, or loses it") {
