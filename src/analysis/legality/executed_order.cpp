@@ -48,24 +48,23 @@ bool updates_memory(const FunctionFacts& child) {
   return effects.has(EffectKind::Atomic) || effects.has(EffectKind::Reduction);
 }
 
-bool is_unconditional(const OrderConditions& conditions) {
-  return !conditions.several_blocks && conditions.apart.empty();
-}
-
 class Judge {
  public:
-  Judge(const FunctionFacts& kernel, const std::vector<LaunchedChild>& launches, bool group_looks)
-      : kernel_(kernel), launches_(launches), group_looks_(group_looks) {}
+  Judge(const FunctionFacts& kernel, const std::vector<LaunchedChild>& launches, const ExecutedKernel& run)
+      : kernel_(kernel), launches_(launches), run_(run) {}
 
-  // Why the site's launches keep their order in blocks of the kernel of which `block` is known. A launch that
-  // is alone in its stream costs less there.
-  [[nodiscard]] std::optional<std::string> why_kept(size_t site, const KnownExtents& block) {
-    if (is_alone(site, block)) return "it is the only launch in its stream";
+  // The answer for blocks of the kernel of which `block` is known. `without` says which these are. A launch
+  // that is alone in its stream costs less there.
+  [[nodiscard]] ExecutedOrder order_in(size_t site, const KnownExtents& block, WithoutOrder without) {
+    if (is_alone(site, block)) return {WithoutOrder::Never, "it is the only launch in its stream"};
+    ExecutedOrder order{without};
     for (size_t other = 0; other < launches_.size(); ++other) {
       if (!may_share_stream(site, other)) continue;
-      if (auto why = why_kept(site, other, block)) return why;
+      for (const OrderVerdict& verdict : verdicts(site, other, block)) {
+        if (auto why = not_proven(verdict, order.conditions)) return {WithoutOrder::Never, std::move(*why)};
+      }
     }
-    return std::nullopt;
+    return order;
   }
 
   // The same, as far as it does not depend on the block.
@@ -77,7 +76,7 @@ class Judge {
       if (!may_share_stream(site, other)) continue;
       const FunctionFacts& child = *launches_[other].child;
       if (auto why = reason_in_child(child)) return why;
-      if (group_looks_ && updates_memory(child))
+      if (run_.group_looks && updates_memory(child))
         return fmt::format("{} updates memory that some kernel may look at meanwhile", child.function.name);
     }
     return std::nullopt;
@@ -104,23 +103,31 @@ class Judge {
            is_launched_by_one_thread(kernel_, is, block);
   }
 
-  [[nodiscard]] std::optional<std::string> why_kept(size_t site, size_t other, const KnownExtents& block) {
-    const LaunchOrder& order = order_in(block);
-    if (kind(site) == StreamKind::Null) {
-      if (auto why = not_proven(order.of_pair(site, other))) return why;
-    }
+  // Of launches at both sites by different threads, and by one thread, as far as there are such.
+  [[nodiscard]] std::vector<OrderVerdict> verdicts(size_t site, size_t other, const KnownExtents& block) {
+    const LaunchOrder& order = launch_order(block);
+    std::vector<OrderVerdict> out;
+    if (kind(site) == StreamKind::Null) out.push_back(order.of_pair(site, other));
     const uint32_t a = kernel_.flow.index_of(launches_[site].site->launch_call);
     const uint32_t b = kernel_.flow.index_of(launches_[other].site->launch_call);
-    if (!kernel_.flow.can_follow(a, b) && !kernel_.flow.can_follow(b, a)) return std::nullopt;
-    return not_proven(order.of_one_thread(site, other));
+    if (kernel_.flow.can_follow(a, b) || kernel_.flow.can_follow(b, a))
+      out.push_back(order.of_one_thread(site, other));
+    return out;
   }
 
-  static std::optional<std::string> not_proven(const OrderVerdict& verdict) {
-    if (verdict.order == Order::Proven && is_unconditional(verdict.conditions)) return std::nullopt;
-    return verdict.why.empty() ? "the host may pass pointers to the same memory" : verdict.why;
+  // Why the verdict is not enough. Otherwise its conditions are added to those on the host's launch.
+  [[nodiscard]] std::optional<std::string> not_proven(const OrderVerdict& verdict,
+                                                      OrderConditions& conditions) const {
+    if (verdict.order != Order::Proven) return verdict.why;
+    if (verdict.conditions.apart.empty()) return std::nullopt;
+    const auto of_host =
+        run_.in_terms_of_host ? run_.in_terms_of_host(verdict.conditions) : std::optional<OrderConditions>();
+    if (!of_host) return "the host may pass pointers to the same memory";
+    conditions.add(*of_host);
+    return std::nullopt;
   }
 
-  [[nodiscard]] const LaunchOrder& order_in(const KnownExtents& block) {
+  [[nodiscard]] const LaunchOrder& launch_order(const KnownExtents& block) {
     auto& order = orders_[block];
     if (order == nullptr) order = std::make_unique<LaunchOrder>(kernel_, launches_, block);
     return *order;
@@ -128,20 +135,23 @@ class Judge {
 
   const FunctionFacts& kernel_;
   const std::vector<LaunchedChild>& launches_;
-  const bool group_looks_;
+  const ExecutedKernel& run_;
   std::map<KnownExtents, std::unique_ptr<LaunchOrder>> orders_;
 };
 
-ExecutedOrder order_of(Judge& judge, size_t site, const KnownExtents& block, bool asks_block) {
+ExecutedOrder order_of(Judge& judge, size_t site, const ExecutedKernel& run) {
   if (auto why = judge.why_kept_in_any_block(site)) return {WithoutOrder::Never, std::move(*why)};
-  auto why = judge.why_kept(site, block);
-  if (!why) return {WithoutOrder::Always, ""};
-  if (!asks_block) return {WithoutOrder::Never, std::move(*why)};
-  const auto [x, y, z] = block;
-  if (!z && !judge.why_kept(site, {x, y, 1})) return {WithoutOrder::InOneLayer, ""};
-  if (z.value_or(1) == 1 && y.value_or(1) == 1 && !(y && z) && !judge.why_kept(site, {x, 1, 1}))
-    return {WithoutOrder::InOneRow, ""};
-  return {WithoutOrder::Never, std::move(*why)};
+  ExecutedOrder order = judge.order_in(site, run.block, WithoutOrder::Always);
+  if (order.may_be_lost() || !run.asks_block) return order;
+  const auto [x, y, z] = run.block;
+  if (!z) {
+    ExecutedOrder in_layer = judge.order_in(site, {x, y, 1}, WithoutOrder::InOneLayer);
+    if (in_layer.may_be_lost()) return in_layer;
+  }
+  const bool may_be_one_row = y.value_or(1) == 1 && z.value_or(1) == 1 && !(y && z);
+  if (!may_be_one_row) return order;
+  ExecutedOrder in_row = judge.order_in(site, {x, 1, 1}, WithoutOrder::InOneRow);
+  return in_row.may_be_lost() ? in_row : order;
 }
 
 }  // namespace
@@ -157,13 +167,13 @@ bool looks_at_changes(const FunctionFacts& kernel) {
 
 std::vector<ExecutedOrder> executed_orders(const FunctionFacts& kernel,
                                            const std::vector<LaunchedChild>& launches,
-                                           const KnownExtents& block, bool asks_block, bool group_looks) {
-  Judge judge(kernel, launches, group_looks);
+                                           const ExecutedKernel& run) {
+  Judge judge(kernel, launches, run);
   std::vector<ExecutedOrder> orders(kernel.sites.size());
   for (size_t i = 0; i < orders.size(); ++i) {
     const ExecutedStream stream = executed_stream(kernel, kernel.sites[i]);
     if (stream == ExecutedStream::Block || stream == ExecutedStream::Thread)
-      orders[i] = order_of(judge, i, block, asks_block);
+      orders[i] = order_of(judge, i, run);
   }
   return orders;
 }

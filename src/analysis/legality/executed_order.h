@@ -5,9 +5,10 @@
 //
 //  - By the grids themselves. So each pair of launches that may stand in one stream is compared: those of
 //    different threads of a block, and those of one thread if control leads from one to the other. The site
-//    is compared with itself, too. All accesses must be proven apart for every launch of the kernel, without
-//    conditions on the host's arguments (order/launch_order.h). The children launch nothing, so their own
-//    accesses are all there is.
+//    is compared with itself, too. All accesses must be proven apart (order/launch_order.h), in each launch
+//    of the kernel. That may depend on pointers that the host gives the parent. Then there is a variant of
+//    the parent with all orders beside this one. The children launch nothing, so their own accesses are all
+//    there is.
 //  - By calls that wait for the stream. A kernel that copies or fills memory keeps its orders. So does any
 //    kernel of a module that uses events. Launches whose stream only the run tells are compared as if they
 //    were in the same one. The completion of the launching grid, and with it tail launches, waits for all
@@ -23,13 +24,15 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/facts/facts.h"
 #include "analysis/facts/granularity.h"
 #include "analysis/order/child_accesses.h"
+#include "analysis/order/launch_order.h"
 
 namespace klap::analysis {
 
@@ -38,7 +41,8 @@ enum class WithoutOrder : uint8_t { Never, InOneRow, InOneLayer, Always };
 
 struct ExecutedOrder {
   WithoutOrder without = WithoutOrder::Never;
-  std::string why_kept;  // empty unless Never
+  std::string why_kept = {};        // empty unless Never
+  OrderConditions conditions = {};  // on the host's launch of the parent, unless Never
 
   [[nodiscard]] bool may_be_lost() const { return without != WithoutOrder::Never; }
 };
@@ -47,11 +51,19 @@ struct ExecutedOrder {
 // loads that are not weak.
 bool looks_at_changes(const FunctionFacts& kernel);
 
-// The answer for each site of `kernel`, whose children `launches` are, in the order of its sites. `block`:
-// the extents of its blocks, as far as they are known wherever it runs. `asks_block`: generated code may ask
-// for extents that are not known. `group_looks`: looks_at_changes() of some kernel that the executor runs.
+// How a kernel is run whose launches are asked about.
+struct ExecutedKernel {
+  KnownExtents block{};      // as far as its extents are known wherever it runs
+  bool asks_block = false;   // generated code may ask for extents that are not known
+  bool group_looks = false;  // looks_at_changes() of some kernel that the executor runs
+  // The conditions on the host's launch of the parent under which these hold, which are about the kernel's
+  // parameters. Nothing if they may not be made. No condition may be if there is no function.
+  std::function<std::optional<OrderConditions>(const OrderConditions&)> in_terms_of_host = {};
+};
+
+// The answer for each site of `kernel`, whose children `launches` are, in the order of its sites.
 std::vector<ExecutedOrder> executed_orders(const FunctionFacts& kernel,
                                            const std::vector<LaunchedChild>& launches,
-                                           const KnownExtents& block, bool asks_block, bool group_looks);
+                                           const ExecutedKernel& run);
 
 }  // namespace klap::analysis

@@ -13,6 +13,7 @@
 #include "analysis/legality/executed_calls.h"
 #include "analysis/legality/executed_streams.h"
 #include "analysis/legality/parent_checks.h"
+#include "analysis/order/passed_pointers.h"
 #include "analysis/order/single_thread.h"
 #include "support/error.h"
 
@@ -51,8 +52,8 @@ std::vector<GroupKernel>::const_iterator find_in(const std::vector<GroupKernel>&
 class RecursiveGroupJudge {
  public:
   RecursiveGroupJudge(const std::shared_ptr<const FunctionFacts>& parent, const Module& module,
-                      const Aggregation& aggregation)
-      : parent_(parent), module_(module), aggregation_(aggregation) {}
+                      const Aggregation& aggregation, bool conditions)
+      : parent_(parent), module_(module), aggregation_(aggregation), conditions_(conditions) {}
 
   RecursiveGroupVerdict run() {
     for (const auto check : {&RecursiveGroupJudge::gather, &RecursiveGroupJudge::check_blocks,
@@ -323,9 +324,21 @@ class RecursiveGroupJudge {
     if (!aggregation_.is_executed) return {};
     const bool looks = std::ranges::any_of(
         kernels_, [](const GroupKernel& kernel) { return looks_at_changes(*kernel.facts); });
-    for (GroupKernel& kernel : kernels_)
-      kernel.orders = executed_orders(*kernel.facts, launched_by(*kernel.facts), kernel.block, false, looks);
-    return executed_orders(*parent_, launched_by(*parent_), aggregation_.block, true, looks);
+    std::vector<std::shared_ptr<const FunctionFacts>> facts;
+    for (const GroupKernel& kernel : kernels_) facts.push_back(kernel.facts);
+    std::optional<PassedPointers> pointers;
+    if (conditions_) pointers.emplace(*parent_, facts, group_launches());
+    ExecutedKernel run{{}, false, looks};
+    for (size_t i = 0; i < kernels_.size(); ++i) {
+      run.block = kernels_[i].block;
+      if (pointers)
+        run.in_terms_of_host = [&, i](const auto& of) { return pointers->in_terms_of_host(i, of); };
+      kernels_[i].orders = executed_orders(*facts[i], launched_by(*facts[i]), run);
+    }
+    run.block = aggregation_.block;
+    run.asks_block = true;
+    if (pointers) run.in_terms_of_host = [](const auto& of) { return std::optional(of); };
+    return executed_orders(*parent_, launched_by(*parent_), run);
   }
 
   // The children of the kernel's sites, in the order of the sites.
@@ -393,6 +406,7 @@ class RecursiveGroupJudge {
   const std::shared_ptr<const FunctionFacts>& parent_;
   const Module& module_;
   const Aggregation aggregation_;
+  const bool conditions_;
   std::vector<GroupKernel> kernels_;
   std::vector<Edge> edges_;  // the parent's first
   OrderVerdict order_;
@@ -436,9 +450,19 @@ std::vector<uint32_t> RecursiveGroup::targets_of(const FunctionFacts& parent) co
   return targets;
 }
 
+OrderConditions RecursiveGroup::executed_conditions() const {
+  OrderConditions conditions;
+  for (const ExecutedOrder& launch : parent_orders) conditions.add(launch.conditions);
+  for (const GroupKernel& kernel : kernels) {
+    for (const ExecutedOrder& launch : kernel.orders) conditions.add(launch.conditions);
+  }
+  return conditions;
+}
+
 RecursiveGroupVerdict judge_recursive_group(const std::shared_ptr<const FunctionFacts>& parent,
-                                            const Module& module, const Aggregation& aggregation) {
-  return RecursiveGroupJudge(parent, module, aggregation).run();
+                                            const Module& module, const Aggregation& aggregation,
+                                            bool conditions) {
+  return RecursiveGroupJudge(parent, module, aggregation, conditions).run();
 }
 
 }  // namespace klap::analysis

@@ -60,6 +60,9 @@ struct RecursiveGroup {
   // Only for the executor: of the launches that the parent makes when the host launches it.
   std::vector<ExecutedOrder> parent_orders = {};
 
+  // Only for the executor: the conditions of all launches without order.
+  [[nodiscard]] OrderConditions executed_conditions() const;
+
   // Throws Error(Internal) if there is no such kernel.
   [[nodiscard]] uint32_t number_of(const std::string& kernel) const;
   // The targets of all sites of `parent`, which belongs to the group or launches it, in the order of the
@@ -72,8 +75,10 @@ struct RecursiveGroupVerdict {
   std::optional<Rejection> rejection;
 };
 // Checks the recursive group of `parent`, all of whose sites launch kernels that `module` defines. The result
-// is the group, or the first rejection to running it from a worklist.
+// is the group, or the first rejection to running it from a worklist. `conditions`: the executor may rely on
+// pointers of the host's launch that are apart.
 RecursiveGroupVerdict judge_recursive_group(const std::shared_ptr<const FunctionFacts>& parent,
-                                            const ptx::Module& module, const Aggregation& aggregation);
+                                            const ptx::Module& module, const Aggregation& aggregation,
+                                            bool conditions = false);
 
 }  // namespace klap::analysis

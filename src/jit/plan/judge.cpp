@@ -171,6 +171,7 @@ std::optional<Rejection> SiteJudge::keep_order(std::vector<PlannedSite>& sites) 
   if (!request_.work_queues) {
     return Rejection{Reason::OrderKept, sites.front().order.why};
   }
+  if (sites.front().aggregation.is_executed) return execute(sites, false);
   for (PlannedSite& site : sites) site.aggregation.has_loop_queue = site.aggregation.keeps_order = true;
   for (PlannedSite& site : sites) {
     if (auto rejection = judge_aggregation(site)) return not_kept(sites.front(), std::move(*rejection));
@@ -223,7 +224,7 @@ void SiteJudge::judge_execution(std::vector<PlannedSite>& sites, Rejections& rej
   if (!any.options.optimisations.is_on("executor") || !may_run_worklist(any.aggregation)) return;
   if (std::ranges::none_of(rejections, [](const auto& o) { return o && may_be_executed(o->reason); })) return;
   std::vector<PlannedSite> executed = sites;
-  if (const auto rejection = execute(executed)) {
+  if (const auto rejection = execute(executed, request_.blocks)) {
     for (auto& left : rejections) {
       const bool is_other = left && (left->reason != rejection->reason || left->detail != rejection->detail);
       if (is_other)
@@ -233,7 +234,6 @@ void SiteJudge::judge_execution(std::vector<PlannedSite>& sites, Rejections& rej
     return;
   }
   for (size_t i = 0; i < sites.size(); ++i) {
-    executed[i].order = {analysis::Order::Kept, "", {}};
     if (rejections[i])
       executed[i].why_executed =
           fmt::format("{}: {}", to_string(rejections[i]->reason), rejections[i]->detail);
@@ -243,15 +243,17 @@ void SiteJudge::judge_execution(std::vector<PlannedSite>& sites, Rejections& rej
 }
 
 // Gives the sites to the executor; what stands against that.
-std::optional<Rejection> SiteJudge::execute(std::vector<PlannedSite>& sites) {
+std::optional<Rejection> SiteJudge::execute(std::vector<PlannedSite>& sites, bool conditions) {
   for (PlannedSite& site : sites) {
     site.aggregation.is_recursive = site.aggregation.has_loop_queue = true;
     site.aggregation.keeps_order = site.aggregation.is_executed = true;
     if (auto rejection = judge_aggregation(site)) return rejection;
   }
-  const analysis::RecursiveGroupVerdict verdict = judge_executed(plan_, sites);
+  const analysis::RecursiveGroupVerdict verdict = judge_executed(plan_, sites, conditions);
   if (!verdict.recursive_group) return verdict.rejection;
   for (PlannedSite& site : sites) site.recursive_group = verdict.recursive_group;
+  for (PlannedSite& site : sites)
+    site.order = {analysis::Order::Kept, "", verdict.recursive_group->executed_conditions()};
   for (PlannedSite& site : sites) site.shape = executor_shape(sites, site, request_.sm);
   return std::nullopt;
 }

@@ -27,7 +27,8 @@ class SiteJudge {
   std::vector<std::optional<analysis::Rejection>> judge(
       std::vector<PlannedSite>& sites, const std::vector<analysis::Aggregation>& aggregations);
 
-  // Gives the sites one queue in which each launch knows the one before it; returns what stands against that.
+  // Gives the sites one queue in which each launch knows the one before it, or to an executor that keeps all
+  // orders if their aggregation says that they are executed. Returns what stands against that.
   std::optional<analysis::Rejection> keep_order(std::vector<PlannedSite>& sites);
 
   // The order in which the queues of the sites are to be run. Where no launch is deferred or all are put into
@@ -44,7 +45,7 @@ class SiteJudge {
   void add_mutual_rejections(const std::vector<PlannedSite>& sites, Rejections& rejections);
   void judge_recursion(std::vector<PlannedSite>& sites, Rejections& rejections) const;
   void judge_execution(std::vector<PlannedSite>& sites, Rejections& rejections);
-  std::optional<analysis::Rejection> execute(std::vector<PlannedSite>& sites);
+  std::optional<analysis::Rejection> execute(std::vector<PlannedSite>& sites, bool conditions);
   void judge_loops(std::vector<PlannedSite>& sites, Rejections& rejections);
   [[nodiscard]] bool is_never_called(size_t unit, const ptx::Function& f) const;
   std::optional<analysis::Rejection> judge_aggregation(PlannedSite& planned);

@@ -110,6 +110,8 @@ void note_order(SiteRemark& remark, const PlannedSite& planned) {
                                ? "order relaxed: launches of different threads of a block may overlap"
                                : order_text(planned));
   }
+  if (strategy.keeps_all_orders() && !planned.order.conditions.apart.empty())
+    remark.notes.push_back("without order" + conditions_text(planned.order.conditions));
   std::string note = by_one ? strategy.one_thread_note() : "";
   if (!note.empty()) remark.notes.push_back(std::move(note));
 }

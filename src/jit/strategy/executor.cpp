@@ -108,7 +108,7 @@ class Executor final : public CommonQueue {
   [[nodiscard]] std::string_view name() const override { return "executor"; }
   [[nodiscard]] bool needs_queue_order() const override { return false; }
   [[nodiscard]] bool keeps_all_orders() const override { return true; }
-  [[nodiscard]] bool may_have_second_variant() const override { return false; }
+  [[nodiscard]] bool may_have_second_variant() const override { return true; }
   [[nodiscard]] bool children_launch() const override { return true; }
 
   [[nodiscard]] SiteTemplates templates(const PlannedSite& site, bool /*has_other_sites*/) const override {
@@ -116,6 +116,11 @@ class Executor final : public CommonQueue {
     out.site = executor_record_template(site.shape);
     out.kernel = executor_template(site.shape);
     return out;
+  }
+
+  // All its variants keep orders, so a second one has a name of its own.
+  [[nodiscard]] std::string parent_name(const Plan& plan, const PlannedSite& site) const override {
+    return variant_name(plan, site) + (site.is_second ? "_all" : "");
   }
 
   // The name begins with the first kernel of the group.
@@ -233,8 +238,9 @@ const Strategy& executor_strategy() {
   return strategy;
 }
 
-analysis::RecursiveGroupVerdict judge_executed(const Plan& plan, const std::vector<PlannedSite>& sites) {
-  analysis::RecursiveGroupVerdict verdict = judge_worklist(plan, sites);
+analysis::RecursiveGroupVerdict judge_executed(const Plan& plan, const std::vector<PlannedSite>& sites,
+                                               bool conditions) {
+  analysis::RecursiveGroupVerdict verdict = judge_worklist(plan, sites, conditions);
   if (verdict.recursive_group == nullptr || verdict.recursive_group->kernels.size() < KLAP_GRID_MOST_KERNELS)
     return verdict;
   return {nullptr, Rejection{analysis::Reason::ChildLaunches,

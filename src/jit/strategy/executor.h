@@ -16,8 +16,9 @@ const Strategy& executor_strategy();
 
 // Whether the kernels of all sites, and all that these launch, can be bodies of the executor: they must stand
 // in one unit, among other things (analysis/legality/recursion.h). The sites' aggregation must say that they
-// are executed.
-analysis::RecursiveGroupVerdict judge_executed(const Plan& plan, const std::vector<PlannedSite>& sites);
+// are executed. `conditions`: launches may lose their order on conditions on the host's launch of the parent.
+analysis::RecursiveGroupVerdict judge_executed(const Plan& plan, const std::vector<PlannedSite>& sites,
+                                               bool conditions);
 
 // The executor of such a group, seen from one of the parent's sites, for the target `sm`.
 transform::ConsumerShape executor_shape(const std::vector<PlannedSite>& sites, const PlannedSite& site,

@@ -208,15 +208,16 @@ const analysis::GroupKernel& kernel_of(const PlannedSite& site) {
   return site.recursive_group->kernels[site.recursive_group->number_of(site.child->name)];
 }
 
-analysis::RecursiveGroupVerdict judge_worklist(const Plan& plan, const std::vector<PlannedSite>& sites) {
+analysis::RecursiveGroupVerdict judge_worklist(const Plan& plan, const std::vector<PlannedSite>& sites,
+                                               bool conditions) {
   const PlannedSite& any = sites.front();
   for (const PlannedSite& site : sites) {
     if (site.child_unit == any.child_unit) continue;
     return {nullptr, Rejection{Reason::ChildLaunches, fmt::format("{} and {} are defined in different units",
                                                                   any.child->name, site.child->name)}};
   }
-  auto verdict =
-      analysis::judge_recursive_group(any.parent, *plan.units[any.child_unit]->module(), any.aggregation);
+  auto verdict = analysis::judge_recursive_group(any.parent, *plan.units[any.child_unit]->module(),
+                                                 any.aggregation, conditions);
   if (verdict.rejection && any.child_unit != any.parent_unit)
     verdict.rejection->detail += ", in " + plan.units[any.child_unit]->unit().name;
   return verdict;

@@ -15,8 +15,9 @@ namespace klap::jit {
 const Strategy& worklist_strategy();
 
 // Whether the kernels of all sites, and all that these launch, can be bodies of one consumer: they must stand
-// in one unit, among other things (analysis/legality/recursion.h).
-analysis::RecursiveGroupVerdict judge_worklist(const Plan& plan, const std::vector<PlannedSite>& sites);
+// in one unit, among other things (analysis/legality/recursion.h). `conditions` concerns the executor alone.
+analysis::RecursiveGroupVerdict judge_worklist(const Plan& plan, const std::vector<PlannedSite>& sites,
+                                               bool conditions = false);
 
 // The site's child as a kernel of the recursive group.
 const analysis::GroupKernel& kernel_of(const PlannedSite& site);

@@ -13,21 +13,16 @@ using analysis::WithoutOrder;
 constexpr analysis::KnownExtents kAnyBlock = {};
 constexpr char kOwnWord[] = "st.global.u32 [%rd3], %r3;";
 
-struct Asked {
-  analysis::KnownExtents block = kOneRow;
-  bool asks_block = false, group_looks = false;
-};
+using Asked = analysis::ExecutedKernel;
 
 // "always", "in one row", "in one layer", or why the order is kept. The lines of places are left out.
-std::string answer(const Launches& l, const Asked& asked = {}, size_t site = 0) {
+std::string answer(const Launches& l, const Asked& asked = {.block = kOneRow}, size_t site = 0) {
   const Kernel parent(text_of(l), "parent");
   const auto child =
       std::make_shared<const analysis::FunctionFacts>(parent.module, *parent.module.find_function("child"));
   std::vector<analysis::LaunchedChild> children;
   for (const analysis::Site& s : parent.facts->sites) children.push_back({&s, child});
-  const analysis::ExecutedOrder order =
-      analysis::executed_orders(*parent.facts, children, asked.block, asked.asks_block, asked.group_looks)
-          .at(site);
+  const analysis::ExecutedOrder order = analysis::executed_orders(*parent.facts, children, asked).at(site);
   switch (order.without) {
     case WithoutOrder::Always:
       return "always";
@@ -73,7 +68,8 @@ TEST(ExecutedOrder, AsksForTheBlockWhereThatIsAllowed) {
 TEST(ExecutedOrder, IsKeptBetweenLaunchesOfOneThread) {
   const std::string again = launch("1");
   EXPECT_EQ("st.global.u32 may conflict between launches", answer(two(kOwnWord, again)));
-  EXPECT_EQ("st.global.u32 may conflict between launches", answer(two(kOwnWord, again), {}, 1));
+  EXPECT_EQ("st.global.u32 may conflict between launches",
+            answer(two(kOwnWord, again), {.block = kOneRow}, 1));
   EXPECT_EQ("always", answer(two("red.global.add.u32 [%rd1], 1;", again)));
   EXPECT_EQ("red.global.add.f32 may conflict between launches",
             answer(two("red.global.add.f32 [%rd1], %f1;", again)));
@@ -90,13 +86,13 @@ TEST(ExecutedOrder, OtherStreamsDoNotCount) {
   EXPECT_EQ("always", answer(two(kOwnWord, launch_into("4", "1"))));
   EXPECT_EQ("always", answer(two(kOwnWord, launch_into("3", "1"))));
   EXPECT_EQ("always", answer(two(kOwnWord, launch_into("2", "1"))));
-  EXPECT_EQ("", answer(two(kOwnWord, launch_into("3", "1")), {}, 1));
+  EXPECT_EQ("", answer(two(kOwnWord, launch_into("3", "1")), {.block = kOneRow}, 1));
 }
 
 TEST(ExecutedOrder, StreamsThatOnlyTheRunTellsCount) {
   const std::string loaded = "ld.global.u64 %rd9, [%rd2];\n" + launch_into("%rd9", "1");
   EXPECT_EQ("st.global.u32 may conflict between launches", answer(two(kOwnWord, loaded)));
-  EXPECT_EQ("", answer(two(kOwnWord, loaded), {}, 1));
+  EXPECT_EQ("", answer(two(kOwnWord, loaded), {.block = kOneRow}, 1));
   EXPECT_EQ("always", answer(two("red.global.add.u32 [%rd1], 1;", loaded)));
 }
 
@@ -126,7 +122,7 @@ TEST(ExecutedOrder, MessagesNeedIt) {
 }
 
 TEST(ExecutedOrder, SumsThatOthersLookAtNeedIt) {
-  const Asked looks = {.group_looks = true};
+  const Asked looks = {.block = kOneRow, .group_looks = true};
   EXPECT_EQ("child updates memory that some kernel may look at meanwhile",
             answer({"red.global.add.u32 [%rd1], 1;"}, looks));
   EXPECT_EQ("always", answer({kOwnWord}, looks));
