@@ -419,6 +419,8 @@ const std::set<std::string> kNoRejection = {
     "{} launches in turn", "the kernel copies memory", "the module uses events", "control flow is not known",
     "{} updates memory that some kernel may look at meanwhile", "it is the only launch in its stream",
     "the host may pass pointers to the same memory", "{} has {} ({})",
+    // On launches that the executor runs: tests/jit/golden/executor.remarks.
+    "without order",
     // What no recursive group should be asked for.
     "not in this recursive group",
     // Of kernels with hundreds of accesses: tests/analysis/order/launch_order_test.cpp.

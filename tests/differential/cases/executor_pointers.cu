@@ -90,7 +90,10 @@ void exchanged(int* from, int* to, int* sums, int rounds) {
   for (; rounds > 0; --rounds, std::swap(from, to)) both(from, to, sums);
 }
 
-void executed(Builder& c, const char* parent) { c.left_on_device(parent, "stream-unsupported"); }
+void executed(Builder& c, const char* parent) {
+  c.left_on_device(parent, "stream-unsupported");
+  c.by_warp("some");
+}
 
 }  // namespace
 
@@ -177,7 +180,8 @@ KLAP_CASE(pointers_loaded, "launches lose their order though memory holds the po
   const auto of_a = c.buffer("a", cells_from(1), a), of_sums = c.buffer("sums", cells_from(3), sums);
   c.launch("store_and_load", {1, 1, 1}, {1, 1, 1}, c.address(arrays), c.address(of_a), c.address(of_sums),
            kRounds);
-  executed(c, "store_and_load");
+  c.left_on_device("store_and_load", "stream-unsupported");
+  c.by_warp("stream-unsupported");
 }
 
 KLAP_CASE(pointers_handed_on, "launches lose their order where a kernel gives its pointers to another one") {
