@@ -67,7 +67,7 @@ class Judge {
     return order;
   }
 
-  // The same, as far as it does not depend on the block.
+  // Why the order is kept in blocks of any shape. Nothing if the block decides.
   [[nodiscard]] std::optional<std::string> why_kept_in_any_block(size_t site) {
     if (!kernel_.copies.empty()) return "the kernel copies memory";
     if (may_use_events(kernel_.module)) return "the module uses events";
@@ -103,7 +103,8 @@ class Judge {
            is_launched_by_one_thread(kernel_, is, block);
   }
 
-  // Of launches at both sites by different threads, and by one thread, as far as there are such.
+  // The verdicts on launches at both sites: by different threads, and by one thread, as far as there are
+  // such.
   [[nodiscard]] std::vector<OrderVerdict> verdicts(size_t site, size_t other, const KnownExtents& block) {
     const LaunchOrder& order = launch_order(block);
     std::vector<OrderVerdict> out;
