@@ -98,12 +98,20 @@ static __device__ __forceinline__ bool launches(unsigned long long item) {
 static __device__ __forceinline__ void keep_record(KlapWorkQueue* queue, KlapGridBlock& own,
                                                    unsigned int link) {
   const int count = own.free < 0 ? 0 : own.free;
-  if (count == KLAP_GRID_KEPT) {
-    give_back(queue, own.arrays.records, link);
+  if (count < KLAP_GRID_KEPT) {
+    own.free_records[count] = link;
+    own.free = count + 1;
     return;
   }
-  own.free_records[count] = link;
-  own.free = count + 1;
+  // All are given back at once, which takes no longer than one.
+  unsigned int last = link;
+#pragma unroll 1
+  for (int i = 0; i < KLAP_GRID_KEPT; ++i) {
+    set_next(own.arrays.records, last, own.free_records[i]);
+    last = own.free_records[i];
+  }
+  give_back(queue, own.arrays.records, link, last);
+  own.free = 0;
 }
 
 // A block of a grid has ended, and with it its NULL stream. If the block holds the first launch of the
@@ -512,7 +520,7 @@ static __device__ __forceinline__ void leave(KlapWorkQueue* queue, unsigned int 
   queue->reserved = 0;
   queue->turns = 0;
   queue->ready_items = 0;
-  queue->free_records = 0;
+  for (unsigned long long& list : queue->free_records) list = 0;
   queue->root_pending = 0;
   queue->root_first_tail = 0;
   queue->root_last_tail = 0;

@@ -35,42 +35,66 @@ static __device__ __forceinline__ void publish_item(KlapWorkQueue* queue, const 
   put(arrays, atomicAdd(&queue->ready_items, 1ull), item);
 }
 
-// The list of records that were given back: the first one's link in the low half of `free_records`, and a
-// number that changes with each change.
-static __device__ __forceinline__ void give_back(KlapWorkQueue* queue, unsigned char* records,
-                                                 unsigned int link) {
-  KlapGridRecord* const record = grid_at(records, link);
-  unsigned long long first = load_relaxed(&queue->free_records);
-#pragma unroll 1
-  for (;;) {
-    asm volatile("st.relaxed.gpu.u32 [%0], %1;"
-                 :
-                 : "l"(&record->next), "r"(static_cast<unsigned int>(first))
-                 : "memory");
-    release();
-    const unsigned long long now = ((first >> 32) + 1) << 32 | link;
-    const unsigned long long found = atomicCAS(&queue->free_records, first, now);
-    if (found == first) return;
-    first = found;
-  }
+// The lists of records that were given back: the first one's link in the low half of the word, and a number
+// that changes with each change. Blocks of one multiprocessor use the same list first. With a single list,
+// most blocks would find it changed whenever many grids end at the same time.
+static __device__ __forceinline__ unsigned int own_free_list() {
+  unsigned int processor;
+  asm("mov.u32 %0, %%smid;" : "=r"(processor));
+  return processor % KLAP_FREE_LISTS;
 }
 
-// A record that was given back; 0 if there is none.
-static __device__ __forceinline__ unsigned int take_back(KlapWorkQueue* queue, unsigned char* records) {
-  unsigned long long first = load_relaxed(&queue->free_records);
+static __device__ __forceinline__ void set_next(unsigned char* records, unsigned int link,
+                                                unsigned int next) {
+  asm volatile("st.relaxed.gpu.u32 [%0], %1;" : : "l"(&grid_at(records, link)->next), "r"(next) : "memory");
+}
+
+// Gives records back of which each but the last one has the link of the next one in `next`.
+static __device__ __forceinline__ void give_back(KlapWorkQueue* queue, unsigned char* records,
+                                                 unsigned int first, unsigned int last) {
+  unsigned long long* const list = &queue->free_records[own_free_list()];
+  unsigned long long before = load_relaxed(list);
+#pragma unroll 1
+  for (;;) {
+    set_next(records, last, static_cast<unsigned int>(before));
+    release();
+    const unsigned long long now = ((before >> 32) + 1) << 32 | first;
+    const unsigned long long found = atomicCAS(list, before, now);
+    if (found == before) return;
+    before = found;
+  }
+}
+static __device__ __forceinline__ void give_back(KlapWorkQueue* queue, unsigned char* records,
+                                                 unsigned int link) {
+  give_back(queue, records, link, link);
+}
+
+// A record of a list; 0 if there is none.
+static __device__ __forceinline__ unsigned int take_back(unsigned long long* list, unsigned char* records) {
+  unsigned long long first = load_relaxed(list);
 #pragma unroll 1
   while (static_cast<unsigned int>(first) != 0) {
-    acquire(&queue->free_records);
+    acquire(list);
     const unsigned int link = static_cast<unsigned int>(first);
     const unsigned int next = load_relaxed(&grid_at(records, link)->next);
-    const unsigned long long found = atomicCAS(&queue->free_records, first, ((first >> 32) + 1) << 32 | next);
+    const unsigned long long found = atomicCAS(list, first, ((first >> 32) + 1) << 32 | next);
     if (found == first) {
-      acquire(&queue->free_records);
+      acquire(list);
       return link;
     }
     first = found;
   }
   return 0;
+}
+
+// A record that was given back; 0 if there is none.
+static __device__ __forceinline__ unsigned int take_back(KlapWorkQueue* queue, unsigned char* records) {
+  const unsigned int own = own_free_list();
+  unsigned int link = 0;
+#pragma unroll 1
+  for (unsigned int i = 0; i < KLAP_FREE_LISTS && link == 0; ++i)
+    link = take_back(&queue->free_records[(own + i) % KLAP_FREE_LISTS], records);
+  return link;
 }
 
 // Exchanges the word behind a grid, with all that this thread knows of. If the grid is complete, this thread

@@ -23,6 +23,8 @@
 
 #include "common/queue.h"
 
+#define KLAP_FREE_LISTS 8u
+
 struct KlapWorkQueue {
   unsigned int record_capacity;
   unsigned int item_capacity;
@@ -62,12 +64,12 @@ struct KlapWorkQueue {
   // For a queue whose launches have an order (loop_records.h): the items that have been made
   // ready so far.
   unsigned int published;
-  // For the executor (executor/grid_records.h): the list of records that were given back; the items that have
-  // been made ready so far; and the words of a grid's record for the grid that the host launched.
-  alignas(32) unsigned long long free_records;
-  unsigned long long ready_items;
+  // For the executor (executor/grid_records.h): the items that have been made ready so far; the words of a
+  // grid's record for the grid that the host launched; and lists of records that were given back.
+  alignas(32) unsigned long long ready_items;
   unsigned long long root_pending;
   unsigned int root_first_tail, root_last_tail;
+  alignas(32) unsigned long long free_records[KLAP_FREE_LISTS];
   alignas(128) unsigned int done;  // set by the block that counts off the last item
 };
 
