@@ -16,7 +16,7 @@ static __device__ __forceinline__ KlapGridEvent* event_of(const Place& place, un
 // The event names another state, or none, as a link.
 static __device__ __forceinline__ void rename(const Place& place, KlapGridEvent* event, unsigned int link) {
   release();
-  const unsigned long long before = atomicExch(&event->state, static_cast<unsigned long long>(link));
+  const unsigned long long before = exchange_global(&event->state, static_cast<unsigned long long>(link));
   acquire(&event->state);
   const unsigned int old = static_cast<unsigned int>(before);
   if (old == 0) return;
@@ -106,7 +106,7 @@ extern "C" __device__ KlapGridQueued __klap_grid_wait_event(KlapWorkQueue* queue
     if (link != 0) give_back(queue, place.arrays.records, link);
     return {last, kPendingCountExceeded};
   }
-  const unsigned int state = static_cast<unsigned int>(atomicAdd(&event->state, 1ull << 32));
+  const unsigned int state = static_cast<unsigned int>(add_global(&event->state, 1ull << 32));
   acquire(&event->state);
   event_grid(place, child, KLAP_STREAM_NONE, KLAP_DOES_NOTHING, 0, 0);
   place.at(child)->parent = link;

@@ -39,7 +39,7 @@ static __device__ __forceinline__ void refer(KlapWorkQueue* queue, unsigned char
                                              unsigned int change) {
   KlapGridEventState* const state = state_at(records, link);
   release();
-  if (atomicAdd(&state->references, change) + change != 0) return;
+  if (add_global(&state->references, change) + change != 0) return;
   acquire(&state->references);
   give_back(queue, records, link);
 }
@@ -49,7 +49,7 @@ static __device__ __forceinline__ void run_record(KlapWorkQueue* queue, const Kl
                                                   unsigned int link) {
   KlapGridEventState* const state = state_at(arrays.records, link);
   release();
-  unsigned int child = static_cast<unsigned int>(atomicExch(&state->waiting, KLAP_GRID_COMPLETE));
+  unsigned int child = static_cast<unsigned int>(exchange_global(&state->waiting, KLAP_GRID_COMPLETE));
   acquire(&state->waiting);
 #pragma unroll 1
   while (child != 0) {
@@ -72,7 +72,7 @@ static __device__ __forceinline__ void run_wait(KlapWorkQueue* queue, KlapGridBl
     grid_at(arrays.records, child)->next = static_cast<unsigned int>(before);
     release();
     const unsigned long long found =
-        atomicCAS(&state->waiting, before, static_cast<unsigned long long>(child));
+        compare_and_swap_global(&state->waiting, before, static_cast<unsigned long long>(child));
     if (found == before) break;
     before = found;
   }

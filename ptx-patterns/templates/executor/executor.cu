@@ -152,7 +152,7 @@ static __device__ __forceinline__ unsigned long long start_tail(KlapWorkQueue* q
 static __device__ __forceinline__ bool count_off(KlapWorkQueue* queue, const KlapGridBlock& own,
                                                  unsigned int link, unsigned long long change) {
   unsigned long long* const pending = pending_of(queue, own.arrays.records, link);
-  const unsigned long long before = atomicAdd(pending, change);
+  const unsigned long long before = add_global(pending, change);
   if (before + change != (link == 0 ? KLAP_GRID_ROOT_DONE : 0)) return false;
   acquire(pending);
   return true;
@@ -171,7 +171,7 @@ static __device__ __forceinline__ unsigned long long complete_in_final_stream(
   keep_record(queue, own, link);
   is_parent_done = false;
   if (behind != 0 && behind != KLAP_GRID_NOTHING) {
-    if (is_counted) atomicAdd(pending_of(queue, own.arrays.records, parent), 0ull - 1);
+    if (is_counted) add_global(pending_of(queue, own.arrays.records, parent), 0ull - 1);
     return behind | KLAP_GRID_FLAGS(kind & (KLAP_GRID_IS_FINAL | KLAP_GRID_IS_ONLY));
   }
   is_parent_done = true;
@@ -187,7 +187,7 @@ static __device__ __forceinline__ unsigned long long complete_in_open_stream(
     KlapWorkQueue* queue, KlapGridBlock& own, unsigned int link, unsigned int parent, bool& is_parent_done) {
   KlapGridRecord* const record = grid_at(own.arrays.records, link);
   release();
-  const unsigned long long behind = atomicExch(&record->behind, KLAP_GRID_COMPLETE);
+  const unsigned long long behind = exchange_global(&record->behind, KLAP_GRID_COMPLETE);
   is_parent_done = count_off(queue, own, parent, 0ull - 1);
   if (behind == 0) return 0;
   if (behind != KLAP_GRID_NOTHING) acquire(&record->behind);
@@ -262,7 +262,7 @@ static __device__ __forceinline__ unsigned long long finish(KlapWorkQueue* queue
 // Waits for an item that no block has yet; 0 if there will be no more. The block with the first number counts
 // off the blocks of the grid that the host launched, which are done by now.
 static __device__ __forceinline__ unsigned long long take(KlapWorkQueue* queue, KlapGridBlock& own) {
-  const unsigned long long number = atomicAdd(&queue->turns, 1ull);
+  const unsigned long long number = add_global(&queue->turns, 1ull);
   if (number == 0 && count_off(queue, own, 0, KLAP_GRID_ROOT_DONE)) {
     // This block has run nothing yet, so what `own` says of a grid is 0.
     const unsigned long long item = complete(queue, own, 0, queue->root_first_tail);
@@ -328,8 +328,8 @@ static __device__ __forceinline__ void make_items(KlapWorkQueue* queue, const Kl
   unsigned int count = waiting < room ? waiting : room;
   if (most < count) count = static_cast<unsigned int>(most);
   if (count == 0) return;
-  atomicAdd(&record->pending, KLAP_GRID_PENDING_ITEM * count);
-  share.first_item = atomicAdd(&queue->ready_items, static_cast<unsigned long long>(count));
+  add_global(&record->pending, KLAP_GRID_PENDING_ITEM * count);
+  share.first_item = add_global(&queue->ready_items, static_cast<unsigned long long>(count));
   share.new_items = count;
 }
 
@@ -383,7 +383,7 @@ static __device__ __forceinline__ void take_ahead(KlapWorkQueue* queue, KlapGrid
                                                   Share& share) {
   const unsigned int size = size_of_share(blocks, from);
   share.ahead_size = size;
-  share.ahead = atomicAdd(&record->next_block, static_cast<unsigned long long>(size));
+  share.ahead = add_global(&record->next_block, static_cast<unsigned long long>(size));
   if (share.has_begun) share.waiting = waiting_blocks(queue);
 }
 
@@ -513,7 +513,7 @@ static __device__ __forceinline__ bool run_item(KlapWorkQueue* queue, KlapGridBl
 static __device__ __forceinline__ void leave(KlapWorkQueue* queue, unsigned int children) {
   __threadfence();
   const unsigned long long leaving = static_cast<unsigned long long>(children) << 32 | 1u;
-  const unsigned long long exited = atomicAdd(&queue->exited, leaving) + leaving;
+  const unsigned long long exited = add_global(&queue->exited, leaving) + leaving;
   if (static_cast<unsigned int>(exited) != gridDim.x) return;
   __threadfence();
   report_next(queue->report, KLAP_REPORT_CHILDREN, exited >> 32);

@@ -63,7 +63,7 @@ static __device__ __forceinline__ unsigned int new_record(KlapWorkQueue* queue) 
   const unsigned int mask = __activemask(), lane = lane_id();
   const unsigned int leader = static_cast<unsigned int>(__ffs(mask)) - 1u;
   unsigned long long number = 0;
-  if (lane == leader) number = atomicAdd(&queue->reserved, static_cast<unsigned long long>(__popc(mask)));
+  if (lane == leader) number = add_global(&queue->reserved, static_cast<unsigned long long>(__popc(mask)));
   number = __shfl_sync(mask, number, leader) + __popc(mask & ((1u << lane) - 1u));
   if (number >= queue->record_capacity) return 0;
   return static_cast<unsigned int>(number * (KLAP_RECORD_BYTES / 16) + 1);
@@ -73,7 +73,8 @@ static __device__ __forceinline__ unsigned int new_record(KlapWorkQueue* queue) 
 // block's threads run.
 static __device__ __forceinline__ unsigned int find_record(const Place& place) {
   if (place.is_in_parent()) return new_record(place.queue);
-  const int kept = atomicSub(&place.block->free, 1) - 1;
+  const int kept =
+      static_cast<int>(add_in_block(reinterpret_cast<unsigned int*>(&place.block->free), ~0u)) - 1;
   if (kept >= 0) return place.block->free_records[kept];
   const unsigned int link = new_record(place.queue);
   return link != 0 ? link : take_back(place.queue, place.arrays.records);
@@ -162,7 +163,7 @@ extern "C" __device__ KlapGridRoom __klap_grid_reserve(KlapWorkQueue* queue, uns
 static __device__ __forceinline__ void hold(const Place& place, unsigned long long item) {
   const unsigned long long before = exchange_in_block(&place.block->held, item);
   if (before == 0) return;
-  atomicCAS(&place.block->first, static_cast<unsigned int>(before), 0u);
+  compare_and_swap_in_block(&place.block->first, static_cast<unsigned int>(before), 0u);
   publish_item(place.queue, place.arrays, before);
 }
 
@@ -194,7 +195,7 @@ static __device__ __forceinline__ bool append(const Place& place, unsigned int b
     return false;
   }
   if (exchange_behind(place.at(before), item) != KLAP_GRID_COMPLETE) return false;
-  atomicAdd(&place.block->others, 1u);
+  add_in_block(&place.block->others, 1u);
   give_back(place.queue, place.arrays.records, before);
   return true;
 }
@@ -220,7 +221,7 @@ static __device__ __forceinline__ bool append_to_block(const Place& place, unsig
 static __device__ __forceinline__ bool append_to_created(const Place& place, KlapGridStream* stream,
                                                          unsigned long long item) {
   release();
-  const unsigned int before = atomicExch(&stream->last, static_cast<unsigned int>(item));
+  const unsigned int before = exchange_global(&stream->last, static_cast<unsigned int>(item));
   acquire(&stream->last);
   return append(place, before, item);
 }
@@ -237,7 +238,7 @@ static __device__ __forceinline__ void append_tail(const Place& place, unsigned 
     const unsigned int parent = place.own_link();
     release();
     unsigned int* const last = last_tail_of(place.queue, place.arrays.records, parent);
-    before = atomicExch(last, link);
+    before = exchange_global(last, link);
     acquire(last);
     first = first_tail_of(place.queue, place.arrays.records, parent);
   }
@@ -256,10 +257,10 @@ static __device__ __forceinline__ void count_at_parent(const Place& place, unsig
   if (lane_id() != static_cast<unsigned int>(__ffs(mask)) - 1u) return;
   const unsigned int grids = __popc(mask);
   if (place.is_in_parent()) {
-    atomicAdd(&place.queue->root_pending, static_cast<unsigned long long>(grids));
+    add_global(&place.queue->root_pending, static_cast<unsigned long long>(grids));
   } else {
-    atomicAdd(&place.block->children, grids);
-    if (others != 0) atomicAdd(&place.block->others, others);
+    add_in_block(&place.block->children, grids);
+    if (others != 0) add_in_block(&place.block->others, others);
   }
 }
 
@@ -272,7 +273,7 @@ static __device__ __forceinline__ void start_later(const Place& place, unsigned 
   const unsigned int leader = static_cast<unsigned int>(__ffs(mask)) - 1u;
   unsigned long long number = 0;
   if (lane == leader)
-    number = atomicAdd(&place.queue->ready_items, static_cast<unsigned long long>(__popc(mask)));
+    number = add_global(&place.queue->ready_items, static_cast<unsigned long long>(__popc(mask)));
   number = __shfl_sync(mask, number, leader) + __popc(mask & ((1u << lane) - 1u));
   place.arrays.items[number] = item | KLAP_GRID_FLAGS(stream == KLAP_STREAM_CREATED ? 0 : KLAP_GRID_IS_FINAL);
 }
@@ -374,7 +375,7 @@ extern "C" __device__ unsigned int __klap_grid_destroy_stream(KlapWorkQueue* que
   KlapGridStream* const stream = stream_of(place, handle);
   if (stream == nullptr) return kInvalidValue;
   release();
-  const unsigned int last = atomicExch(&stream->last, 0u);
+  const unsigned int last = exchange_global(&stream->last, 0u);
   acquire(&stream->last);
   stream->kind = 0;
   end_stream(place, last);

@@ -32,7 +32,7 @@ static __device__ __forceinline__ void put(const KlapGridArrays& arrays, unsigne
 static __device__ __forceinline__ void publish_item(KlapWorkQueue* queue, const KlapGridArrays& arrays,
                                                     unsigned long long item) {
   release();
-  put(arrays, atomicAdd(&queue->ready_items, 1ull), item);
+  put(arrays, add_global(&queue->ready_items, 1ull), item);
 }
 
 // The lists of records that were given back: the first one's link in the low half of the word, and a number
@@ -59,7 +59,7 @@ static __device__ __forceinline__ void give_back(KlapWorkQueue* queue, unsigned 
     set_next(records, last, static_cast<unsigned int>(before));
     release();
     const unsigned long long now = ((before >> 32) + 1) << 32 | first;
-    const unsigned long long found = atomicCAS(list, before, now);
+    const unsigned long long found = compare_and_swap_global(list, before, now);
     if (found == before) return;
     before = found;
   }
@@ -77,7 +77,7 @@ static __device__ __forceinline__ unsigned int take_back(unsigned long long* lis
     acquire(list);
     const unsigned int link = static_cast<unsigned int>(first);
     const unsigned int next = load_relaxed(&grid_at(records, link)->next);
-    const unsigned long long found = atomicCAS(list, first, ((first >> 32) + 1) << 32 | next);
+    const unsigned long long found = compare_and_swap_global(list, first, ((first >> 32) + 1) << 32 | next);
     if (found == first) {
       acquire(list);
       return link;
@@ -102,7 +102,7 @@ static __device__ __forceinline__ unsigned int take_back(KlapWorkQueue* queue, u
 static __device__ __forceinline__ unsigned long long exchange_behind(KlapGridRecord* record,
                                                                      unsigned long long word) {
   release();
-  const unsigned long long before = atomicExch(&record->behind, word);
+  const unsigned long long before = exchange_global(&record->behind, word);
   if (before == KLAP_GRID_COMPLETE) acquire(&record->behind);
   return before;
 }
