@@ -68,10 +68,11 @@ __global__ void turn_brick(int* cells, int amount) {
   turn(cells, static_cast<int>(threadIdx.x + blockDim.x * rows),
        static_cast<int>(blockDim.x * blockDim.y * blockDim.z), amount);
 }
-// Launches itself in blocks of half its size.
+// Launches itself in blocks of half its size, when all threads have written.
 __global__ void turn_halves(int* cells, int amount) {
   turn(cells, static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x), amount);
-  if (threadIdx.x == 0 && blockDim.x > 1) turn_halves<<<1, blockDim.x / 2>>>(cells, amount + 1);
+  if (threadIdx.x == 0 && blockDim.x > 1)
+    turn_halves<<<1, blockDim.x / 2, 0, cudaStreamTailLaunch>>>(cells, amount + 1);
 }
 // Some threads leave before others meet.
 __global__ void turn_or_leave(int* cells, int amount) {
