@@ -80,7 +80,7 @@ static __device__ __forceinline__ unsigned long long compare_and_swap_global(uns
   return before;
 }
 
-// The same on the block's shared memory.
+// These atomics are those on the shared memory of the block.
 static __device__ __forceinline__ unsigned int add_in_block(unsigned int* word, unsigned int value) {
   unsigned int before;
   asm volatile("atom.relaxed.cta.shared.add.u32 %0, [%1], %2;"
