@@ -32,91 +32,39 @@ static __device__ __forceinline__ void store_relaxed(unsigned long long* address
 
 static __device__ __forceinline__ void release() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
 
-// Atomics on global memory, for all threads of the device and without an order. Each says which memory it is.
-// Where ptxas 13.0 has to find that out at run time, it was seen to drop the result of a 64-bit addition that
-// was only compared.
-static __device__ __forceinline__ unsigned int add_global(unsigned int* word, unsigned int value) {
-  unsigned int before;
-  asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], %2;"
-               : "=r"(before)
-               : "l"(__cvta_generic_to_global(word)), "r"(value)
-               : "memory");
-  return before;
-}
-static __device__ __forceinline__ unsigned long long add_global(unsigned long long* word,
-                                                                unsigned long long value) {
-  unsigned long long before;
-  asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;"
-               : "=l"(before)
-               : "l"(__cvta_generic_to_global(word)), "l"(value)
-               : "memory");
-  return before;
-}
-static __device__ __forceinline__ unsigned int exchange_global(unsigned int* word, unsigned int value) {
-  unsigned int before;
-  asm volatile("atom.relaxed.gpu.global.exch.b32 %0, [%1], %2;"
-               : "=r"(before)
-               : "l"(__cvta_generic_to_global(word)), "r"(value)
-               : "memory");
-  return before;
-}
-static __device__ __forceinline__ unsigned long long exchange_global(unsigned long long* word,
-                                                                     unsigned long long value) {
-  unsigned long long before;
-  asm volatile("atom.relaxed.gpu.global.exch.b64 %0, [%1], %2;"
-               : "=l"(before)
-               : "l"(__cvta_generic_to_global(word)), "l"(value)
-               : "memory");
-  return before;
-}
-static __device__ __forceinline__ unsigned long long compare_and_swap_global(unsigned long long* word,
-                                                                             unsigned long long expected,
-                                                                             unsigned long long value) {
-  unsigned long long before;
-  asm volatile("atom.relaxed.gpu.global.cas.b64 %0, [%1], %2, %3;"
-               : "=l"(before)
-               : "l"(__cvta_generic_to_global(word)), "l"(expected), "l"(value)
-               : "memory");
-  return before;
-}
+// Atomics say which memory they are on. If ptxas 13.0 has to find that out at run time, it was seen to drop
+// the result of a 64-bit addition that was only compared. `state` is the order, the scope and the space.
+#define KLAP_ATOMIC(name, state, space, operation, type, letter, Word)            \
+  static __device__ __forceinline__ Word name(Word* word, Word value) {           \
+    Word before;                                                                  \
+    asm volatile("atom." state "." #space "." operation "." type " %0, [%1], %2;" \
+                 : "=" letter(before)                                             \
+                 : "l"(__cvta_generic_to_##space(word)), letter(value)            \
+                 : "memory");                                                     \
+    return before;                                                                \
+  }
+#define KLAP_COMPARE_AND_SWAP(name, state, space, type, letter, Word)                    \
+  static __device__ __forceinline__ Word name(Word* word, Word expected, Word value) {   \
+    Word before;                                                                         \
+    asm volatile("atom." state "." #space ".cas." type " %0, [%1], %2, %3;"              \
+                 : "=" letter(before)                                                    \
+                 : "l"(__cvta_generic_to_##space(word)), letter(expected), letter(value) \
+                 : "memory");                                                            \
+    return before;                                                                       \
+  }
 
-// These atomics are those on the shared memory of the block.
-static __device__ __forceinline__ unsigned int add_in_block(unsigned int* word, unsigned int value) {
-  unsigned int before;
-  asm volatile("atom.relaxed.cta.shared.add.u32 %0, [%1], %2;"
-               : "=r"(before)
-               : "l"(__cvta_generic_to_shared(word)), "r"(value)
-               : "memory");
-  return before;
-}
-static __device__ __forceinline__ unsigned int compare_and_swap_in_block(unsigned int* word,
-                                                                         unsigned int expected,
-                                                                         unsigned int value) {
-  unsigned int before;
-  asm volatile("atom.relaxed.cta.shared.cas.b32 %0, [%1], %2, %3;"
-               : "=r"(before)
-               : "l"(__cvta_generic_to_shared(word)), "r"(expected), "r"(value)
-               : "memory");
-  return before;
-}
-
-// Exchanges a word of the block's shared memory. One thread of the block sees the writes of the other.
-static __device__ __forceinline__ unsigned int exchange_in_block(unsigned int* word, unsigned int value) {
-  unsigned int before;
-  asm volatile("atom.acq_rel.cta.shared.exch.b32 %0, [%1], %2;"
-               : "=r"(before)
-               : "l"(__cvta_generic_to_shared(word)), "r"(value)
-               : "memory");
-  return before;
-}
-static __device__ __forceinline__ unsigned long long exchange_in_block(unsigned long long* word,
-                                                                       unsigned long long value) {
-  unsigned long long before;
-  asm volatile("atom.acq_rel.cta.shared.exch.b64 %0, [%1], %2;"
-               : "=l"(before)
-               : "l"(__cvta_generic_to_shared(word)), "l"(value)
-               : "memory");
-  return before;
-}
+// These are for all threads of the device, and have no order.
+KLAP_ATOMIC(add_global, "relaxed.gpu", global, "add", "u32", "r", unsigned int)
+KLAP_ATOMIC(add_global, "relaxed.gpu", global, "add", "u64", "l", unsigned long long)
+KLAP_ATOMIC(exchange_global, "relaxed.gpu", global, "exch", "b32", "r", unsigned int)
+KLAP_ATOMIC(exchange_global, "relaxed.gpu", global, "exch", "b64", "l", unsigned long long)
+KLAP_COMPARE_AND_SWAP(compare_and_swap_global, "relaxed.gpu", global, "b64", "l", unsigned long long)
+// These are for the threads of a block. One that exchanges a word sees the writes of the one before.
+KLAP_ATOMIC(add_in_block, "relaxed.cta", shared, "add", "u32", "r", unsigned int)
+KLAP_COMPARE_AND_SWAP(compare_and_swap_in_block, "relaxed.cta", shared, "b32", "r", unsigned int)
+KLAP_ATOMIC(exchange_in_block, "acq_rel.cta", shared, "exch", "b32", "r", unsigned int)
+KLAP_ATOMIC(exchange_in_block, "acq_rel.cta", shared, "exch", "b64", "l", unsigned long long)
+#undef KLAP_ATOMIC
+#undef KLAP_COMPARE_AND_SWAP
 
 #endif

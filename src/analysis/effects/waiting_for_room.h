@@ -1,6 +1,6 @@
 // Loops by which a thread waits for room: it launches again while a launch is refused.
 //
-// Where klap_jit refuses a launch for want of room, room may come only after the thread has ended. A thread
+// A launch that klap_jit refuses for want of room may find room only after its thread has ended. A thread
 // that goes on until there is room would then wait for ever.
 //
 // The claim. Compare what a thread does with what it would do if no launch had been refused. It waits for no

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -61,15 +60,14 @@ std::optional<LaunchGuard::Key> LaunchGuard::key_of(const Launch& launch) const 
   return content_hash(bytes);
 }
 
-GuardChoice* LaunchGuard::choice_of(const Key& key) {
+LaunchGuard::Launches* LaunchGuard::find(const Key& key) {
   const auto known = std::ranges::find(launches_, key, &Launches::key);
-  return known != launches_.end() && known->last_used != 0 ? &known->choice : nullptr;
+  return known != launches_.end() && known->last_used != 0 ? &*known : nullptr;
 }
 
 // The array keeps the launches that were used last.
 LaunchGuard::Launches& LaunchGuard::launches_of(const Key& key) {
-  const auto known = std::ranges::find(launches_, key, &Launches::key);
-  if (known != launches_.end() && known->last_used != 0) return *known;
+  if (Launches* const known = find(key)) return *known;
   Launches& oldest = *std::ranges::min_element(launches_, {}, &Launches::last_used);
   oldest = {key, 0, {}};
   return oldest;
@@ -121,7 +119,7 @@ void LaunchGuard::drop_sample() {
   for (const CUevent event : {sample_->before, sample_->after}) {
     if (event) driver()->event_destroy(event);
   }
-  if (GuardChoice* const choice = choice_of(sample_->key)) choice->not_measured();
+  if (Launches* const launches = find(sample_->key)) launches->choice.not_measured();
   sample_.reset();
 }
 
@@ -137,12 +135,13 @@ void LaunchGuard::collect(uint64_t context_id) {
                         driver()->event_elapsed_time(&ms, sample_->before, sample_->after) == CUDA_SUCCESS;
   // Launches that were made meanwhile may be counted here too, which is more than there were.
   const uint64_t children = children_in(sample_->report) - sample_->children_before;
-  GuardChoice* const choice = is_known ? choice_of(sample_->key) : nullptr;
-  if (choice != nullptr && sample_->is_original) {
-    choice->original_took(ms);
-    if (choice->is_original()) found_ = Found{choice->variant_ms(), choice->original_ms()};
-  } else if (choice != nullptr) {
-    choice->variant_took(ms, children);
+  Launches* const launches = is_known ? find(sample_->key) : nullptr;
+  if (launches != nullptr && sample_->is_original) {
+    launches->choice.original_took(ms);
+    if (launches->choice.is_original())
+      found_ = Found{launches->choice.variant_ms(), launches->choice.original_ms()};
+  } else if (launches != nullptr) {
+    launches->choice.variant_took(ms, children);
   }
   drop_sample();
 }

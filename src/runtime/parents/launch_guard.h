@@ -62,7 +62,7 @@ class LaunchGuard {
   void begin(const Launch& launch, LaunchContext& context);
   void end(const Launch& launch, LaunchContext& context, bool succeeded);
   [[nodiscard]] std::optional<Key> key_of(const Launch& launch) const;
-  GuardChoice* choice_of(const Key& key);
+  Launches* find(const Key& key);
   Launches& launches_of(const Key& key);
   void collect(uint64_t context_id);
   void drop_sample();
