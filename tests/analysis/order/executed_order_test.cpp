@@ -11,7 +11,6 @@ namespace {
 using analysis::WithoutOrder;
 
 constexpr analysis::KnownExtents kAnyBlock = {};
-constexpr char kOwnWord[] = "st.global.u32 [%rd3], %r3;";
 
 using Asked = analysis::ExecutedKernel;
 

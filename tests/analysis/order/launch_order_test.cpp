@@ -6,7 +6,6 @@
 namespace klap::test {
 namespace {
 
-constexpr char kOwnWord[] = "st.global.u32 [%rd3], %r3;";
 const std::string kKeptStore = "kept: st.global.u32 may conflict between launches";
 
 std::string of_argument(const std::string& argument) { return verdict({kOwnWord, argument}); }

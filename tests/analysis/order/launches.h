@@ -107,6 +107,9 @@ mov.u32 %r2, %ctaid.x;
          "\n" + l.launches + "ret;\n}\n";
 }
 
+// The child writes the word whose number is its argument.
+constexpr char kOwnWord[] = "st.global.u32 [%rd3], %r3;";
+
 // Blocks of one dimension, as most are.
 constexpr analysis::KnownExtents kOneRow = {std::nullopt, 1, 1};
 
