@@ -19,12 +19,17 @@
 // threads before it counts off an item or makes one ready. The block that counts off the last one acquires
 // them all. None of that memory may be read through the non-coherent cache.
 //
+// Blocks of a grid may wait for blocks with lower numbers (analysis/legality/earlier_blocks.h). Those of such
+// a kernel begin in the order of their numbers: each is given out by itself, and no part of the grid lies in
+// the queue. So the lowest block that is not done is running, and waits for nobody.
+//
 // Constants: KLAP_KERNELS, for every kernel KLAP_KERNEL(number, width, height, depth, launches) with its
 // block and whether it launches, where an extent may be that of `launched`, the record's block; KLAP_THREADS,
 // the most threads of these blocks; KLAP_COPIES, the number of the kernel that copies and fills memory, if
 // there is one, which has its body in copies.h; KLAP_ARGS_OFFSET and KLAP_RECORD_BYTES; KLAP_GRID_1D when
 // every grid has one row and one layer; KLAP_MIN_BLOCKS, the min blocks per SM, unless that is left open;
-// those of exits.h.
+// those of exits.h. KLAP_BLOCK_ORDERS, if any kernel's blocks begin in order: KLAP_BLOCK_ORDER(number,
+// columns) for each of these, and whether y counts faster than x.
 #include "common/exits.h"
 #include "common/sequence.h"
 #include "executor/grid_queue.h"
@@ -89,6 +94,27 @@ static __device__ __forceinline__ bool launches(unsigned long long item) {
   if (kernel == number) result = launches;
   KLAP_KERNELS
 #undef KLAP_KERNEL
+  return result;
+}
+
+// Whether the blocks of the item's grid begin in order, and whether y counts faster than x there.
+static __device__ __forceinline__ bool begins_in_order(unsigned long long item) {
+  bool result = false;
+#ifdef KLAP_BLOCK_ORDERS
+#define KLAP_BLOCK_ORDER(number, columns) result = result || KLAP_GRID_ITEM_KERNEL(item) == number;
+  KLAP_BLOCK_ORDERS
+#undef KLAP_BLOCK_ORDER
+#endif
+  return result;
+}
+static __device__ __forceinline__ bool begins_by_columns(unsigned long long item) {
+  bool result = false;
+#ifdef KLAP_BLOCK_ORDERS
+#define KLAP_BLOCK_ORDER(number, columns) \
+  if (KLAP_GRID_ITEM_KERNEL(item) == number) result = columns;
+  KLAP_BLOCK_ORDERS
+#undef KLAP_BLOCK_ORDER
+#endif
   return result;
 }
 
@@ -363,14 +389,14 @@ static __device__ __forceinline__ unsigned int size_of_part(unsigned long long b
 // Begins a grid: this block runs the first part, and each block that waits another one.
 static __device__ __forceinline__ void first_share(KlapWorkQueue* queue, const KlapGridBlock& own,
                                                    KlapGridRecord* record, unsigned long long blocks,
-                                                   Share& share) {
+                                                   bool in_order, Share& share) {
   const unsigned long long others = blocks - 1;
   make_items(queue, own, record, waiting_blocks(queue),
              others < KLAP_GRID_MOST_PARTS ? others : KLAP_GRID_MOST_PARTS - 1, share);
-  const unsigned int workers = share.new_items + 1;
+  const unsigned int workers = in_order ? 1 : share.new_items + 1;
   share.first = 0;
-  share.count = size_of_part(blocks, workers);
-  share.is_new = true;
+  share.count = in_order ? 1 : size_of_part(blocks, workers);
+  share.is_new = !in_order;
   const unsigned long long given = static_cast<unsigned long long>(workers) * share.count;
   share.is_last = given == blocks;
   share.has_begun = true;
@@ -380,8 +406,8 @@ static __device__ __forceinline__ void first_share(KlapWorkQueue* queue, const K
 // Takes blocks of a grid for later. The block that began the grid also asks how many blocks wait.
 static __device__ __forceinline__ void take_ahead(KlapWorkQueue* queue, KlapGridRecord* record,
                                                   unsigned long long blocks, unsigned long long from,
-                                                  Share& share) {
-  const unsigned int size = size_of_share(blocks, from);
+                                                  bool in_order, Share& share) {
+  const unsigned int size = in_order ? 1 : size_of_share(blocks, from);
   share.ahead_size = size;
   share.ahead = add_global(&record->next_block, static_cast<unsigned long long>(size));
   if (share.has_begun) share.waiting = waiting_blocks(queue);
@@ -417,6 +443,17 @@ static __device__ __forceinline__ void run_block(const unsigned char* arguments,
   KLAP_KERNELS
 #undef KLAP_KERNEL
   end_child_block();
+}
+
+// The position of a block in a grid whose blocks count by columns.
+static __device__ __forceinline__ uint3 position_by_columns(const uint4& size, Linear linear) {
+#ifdef KLAP_GRID_1D
+  return make_uint3(linear, 0, 0);
+#else
+  const unsigned long long column = linear / size.z;
+  return make_uint3(static_cast<unsigned int>(column / size.y), static_cast<unsigned int>(column % size.y),
+                    static_cast<unsigned int>(linear % size.z));
+#endif
 }
 
 // The position of the next block. A division would take longer than many a block.
@@ -463,11 +500,12 @@ static __device__ __forceinline__ bool run_item(KlapWorkQueue* queue, KlapGridBl
   bool is_given = is_one_block(taken.item) || part != 0;  // the blocks to run are
   bool is_begun = is_given || takes_more, is_last = is_given && !takes_more;
   bool is_first = is_one_block(taken.item);
+  const bool in_order = begins_in_order(taken.item), by_columns = begins_by_columns(taken.item);
   unsigned int count = part == 0 ? 1 : KLAP_GRID_ITEM_PART_SIZE(taken.item);
   Linear linear = part == 0 ? 0 : static_cast<Linear>(part - 1) * count;
   if (threadIdx.x == 0) {
     share.has_begun = false;
-    if (takes_more) take_ahead(queue, record_of(own, taken), blocks_of(taken), linear, share);
+    if (takes_more) take_ahead(queue, record_of(own, taken), blocks_of(taken), linear, in_order, share);
   }
 #pragma unroll 1
   for (;;) {
@@ -477,7 +515,7 @@ static __device__ __forceinline__ bool run_item(KlapWorkQueue* queue, KlapGridBl
         if (is_begun) {
           next_share(queue, own, record_of(own, taken), blocks_of(taken), share);
         } else {
-          first_share(queue, own, record_of(own, taken), blocks_of(taken), share);
+          first_share(queue, own, record_of(own, taken), blocks_of(taken), in_order, share);
         }
       }
       __syncthreads();
@@ -488,11 +526,11 @@ static __device__ __forceinline__ bool run_item(KlapWorkQueue* queue, KlapGridBl
       if (count == 0) return is_first;
       is_first = is_first || linear == 0;
       if (threadIdx.x == 0 && !is_last)
-        take_ahead(queue, record_of(own, taken), blocks_of(taken), share.first + count, share);
+        take_ahead(queue, record_of(own, taken), blocks_of(taken), share.first + count, in_order, share);
     }
     is_given = false;
     is_begun = true;
-    uint3 at = position_in(taken.size, linear);
+    uint3 at = by_columns ? position_by_columns(taken.size, linear) : position_in(taken.size, linear);
 #pragma unroll 1
     for (;;) {
       run_block(arguments, kernel, taken.size, at, &own);

@@ -10,6 +10,10 @@
 // launch that the program orders behind another one by any synchronisation comes behind it here as well.
 // Lanes that launch in one instruction have no order; in the NULL stream they take that of their numbers.
 //
+// The older pair of calls names the grid in the second one only. __klap_grid_take_buffer() replaces the first
+// and __klap_grid_launch() the second. A program does not test such a buffer, so without a record it gets one
+// that nobody reads.
+//
 // `self` is the address of the launching grid's own arguments. It is 0 in the parent that the host launches:
 // nothing that it launches begins before it is complete, so there are neither fences nor grids that are
 // complete already.
@@ -19,7 +23,12 @@
 #include "executor/child_barrier.h"
 #include "executor/grid_queue.h"
 
-enum : unsigned int { kSuccess = 0, kInvalidValue = 1, kMemoryAllocation = 2 };  // of cudaError_t
+enum : unsigned int {  // of cudaError_t
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kMemoryAllocation = 2,
+  kLaunchPendingCountExceeded = 69
+};
 
 // Words of 64 bits: the compiler would store smaller ones together.
 struct KlapGridRoom {
@@ -65,7 +74,7 @@ static __device__ __forceinline__ unsigned int new_record(KlapWorkQueue* queue) 
   unsigned long long number = 0;
   if (lane == leader) number = add_global(&queue->reserved, static_cast<unsigned long long>(__popc(mask)));
   number = __shfl_sync(mask, number, leader) + __popc(mask & ((1u << lane) - 1u));
-  if (number >= queue->record_capacity) return 0;
+  if (number + 1 >= queue->record_capacity) return 0;  // nobody gets the last one
   return static_cast<unsigned int>(number * (KLAP_RECORD_BYTES / 16) + 1);
 }
 
@@ -333,6 +342,39 @@ extern "C" __device__ KlapGridQueued __klap_grid_publish(KlapWorkQueue* queue, u
     if (stream == KLAP_STREAM_NONE) item |= KLAP_GRID_FLAGS(KLAP_GRID_IS_FINAL);
   }
   return {publish(place, item, last, stream, handle), kSuccess};
+}
+
+extern "C" __device__ KlapGridRoom __klap_grid_take_buffer(KlapWorkQueue* queue, unsigned long long self,
+                                                           KlapGridBlock* of_block) {
+  const Place place(queue, self, of_block);
+  const unsigned int link = find_record(place);
+  // Arguments that are never read go to the last record.
+  const unsigned int to = link != 0 ? link : (queue->record_capacity - 1) * (KLAP_RECORD_BYTES / 16) + 1;
+  return {reinterpret_cast<unsigned long long>(place.at(to)) + KLAP_ARGS_OFFSET, link, link == 0};
+}
+
+struct KlapGridLaunched {
+  unsigned long long last, error;  // as above
+  unsigned long long is_own;       // the program's own call makes the launch, which CUDA refuses
+};
+
+extern "C" __device__ KlapGridLaunched __klap_grid_launch(
+    KlapWorkQueue* queue, unsigned long long self, KlapGridBlock* of_block, unsigned long long taken,
+    unsigned long long last, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+    unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int most_threads,
+    unsigned int kernel, unsigned int of_stream, unsigned long long handle, unsigned int null_stream) {
+  const dim3 grid(grid_x, grid_y, grid_z), block(block_x, block_y, block_z);
+  const Place place(queue, self, of_block);
+  const unsigned int link = static_cast<unsigned int>(taken);
+  const unsigned int stream = resolve(place, of_stream, handle, null_stream);
+  const bool is_own = is_refused_by_cuda(grid, block, most_threads);
+  if (is_own || stream == KLAP_STREAM_INVALID) {
+    if (link != 0) give_back(queue, place.arrays.records, link);
+    return {last, is_own ? kSuccess : kInvalidValue, is_own};
+  }
+  if (link == 0) return {last, kLaunchPendingCountExceeded, 0};
+  const unsigned long long item = fill_header(place, link, grid, block, kernel, stream);
+  return {publish(place, item, last, stream, handle), kSuccess, 0};
 }
 
 // Nothing more comes into a stream whose last launch is `last`.

@@ -219,10 +219,50 @@ class RoomWait {
     const std::string_view compared = q_.module.text(s.operands[1]);
     if (holds_only(compared, [](std::string_view name) { return idioms().is_get_buffer(name); }))
       return equal;
+    return is_error(compared, q_.flow.index_of(&s)) ? std::optional(!equal) : std::nullopt;
+  }
+
+  // True for an error code, or one of several, as the instruction `reader` reads it. Which one it is does not
+  // matter: as long as the value is 0 the thread goes on as if nothing had been refused.
+  [[nodiscard]] bool is_error(std::string_view reg, uint32_t reader, uint32_t most_steps = 8) const {
     const auto returns_error = [](std::string_view name) {
       return tells_of_refusals(name) && !idioms().is_get_buffer(name);
     };
-    return holds_only(compared, returns_error) ? std::optional(!equal) : std::nullopt;
+    if (holds_only(reg, returns_error)) return true;
+    const std::optional<uint32_t> writer = most_steps == 0 ? std::nullopt : writer_before(reg, reader);
+    if (!writer) return false;
+    const Statement& s = at(*writer);
+    if (q_.module.is(s.head, "selp") && s.operands.size() == 4)
+      return is_error(q_.module.text(s.operands[1]), *writer, most_steps - 1) &&
+             is_error(q_.module.text(s.operands[2]), *writer, most_steps - 1);
+    const auto callee = function_of_result(*writer);
+    return callee && returns_error(*callee);
+  }
+
+  // The instruction of the same basic block that always gives the register its value for `reader`.
+  [[nodiscard]] std::optional<uint32_t> writer_before(std::string_view reg, uint32_t reader) const {
+    for (uint32_t i = reader; i-- > q_.flow.blocks()[q_.flow.instructions()[reader].block].first;) {
+      const auto& written = steps_[i].registers.written;
+      if (std::ranges::find(written, reg) == written.end()) continue;
+      return at(i).predicated || q_.data.is_ambiguous(reg) ? std::nullopt : std::optional(i);
+    }
+    return std::nullopt;
+  }
+
+  // The device runtime's function whose result an instruction behind the call loads.
+  [[nodiscard]] std::optional<std::string_view> function_of_result(uint32_t load) const {
+    const FlatInstruction& f = q_.flow.instructions()[load];
+    if (!q_.module.is(at(load).head, "ld") || memory_space(q_.module, at(load)) != ".param" || f.scope == nullptr)
+      return std::nullopt;
+    for (uint32_t i = load; i-- > 0 && q_.flow.instructions()[i].scope == f.scope;) {
+      const auto call = parse_call(q_.module, at(i), q_.data.names());
+      if (!call) continue;
+      const bool is_result = call->direct && call->results.size() == 1 && at(load).operands.size() == 2 &&
+                             parse_address(q_.module, at(load).operands[1]) &&
+                             parse_address(q_.module, at(load).operands[1])->base == call->results[0];
+      return is_result ? std::optional(runtime_function(q_.module, call->callee)) : std::nullopt;
+    }
+    return std::nullopt;
   }
 
   // True for a register that holds nothing but results of such functions.

@@ -11,6 +11,7 @@
 #include "analysis/inline/redirection.h"
 #include "analysis/launches/wrappers.h"
 #include "analysis/legality/cooperation.h"
+#include "analysis/legality/earlier_blocks.h"
 #include "analysis/legality/runtime_calls.h"
 #include "analysis/legality/sizes.h"
 #include "ptx/dialect.h"
@@ -208,8 +209,13 @@ std::optional<Rejection> check_child_waiting(const CallGraph& graph, const Funct
   if (!flow.has_unknown_branch() && Loops(flow).all().empty()) return std::nullopt;  // most have no loop
   const DataFlow data(m, child, flow);
   const WaitsFor whom = aggregation.is_executed ? WaitsFor::OtherBlocks : WaitsFor::Anybody;
-  if (const auto found = Waiting(m, flow, data, whom).find()) return reject(Reason::ChildWaits, *found);
-  return std::nullopt;
+  const auto found = Waiting(m, flow, data, whom).find();
+  if (!found) return std::nullopt;
+  if (!aggregation.is_executed) return reject(Reason::ChildWaits, *found);
+  const EarlierBlocks earlier = waits_for_earlier_blocks(FunctionFacts(m, child));
+  if (earlier.why_not.empty()) return std::nullopt;
+  return reject(Reason::ChildWaits,
+                fmt::format("{}, and not only for blocks before it: {}", *found, earlier.why_not));
 }
 
 // ---- the launch ----

@@ -244,7 +244,7 @@ class RecursiveGroupJudge {
         return reject(fmt::format("{} into the tail-launch stream, behind all else",
                                   launch_text(*edge.from, *edge.site)));
       }
-      if (edge.site->idiom->form == LaunchForm::Documented)
+      if (edge.site->idiom->form == LaunchForm::Documented && !aggregation_.is_executed)
         return reject(fmt::format("{} and asks for a buffer before it knows the grid",
                                   launch_text(*edge.from, *edge.site)));
     }

@@ -39,18 +39,24 @@ class EarlyExit {
     if (waits_.empty()) return {Answer::No, "no thread waits for another"};
     if (k_.flow.has_unknown_branch()) return {Answer::Unknown, "a branch whose targets are not known"};
     std::map<std::string, std::vector<uint32_t>> by_number;
-    Finding out{Answer::No, "every thread that exits has run all of them"};
     for (const auto& wait : waits_) {
-      if (wait.number) {
-        by_number[*wait.number].push_back(wait.instruction);
-      } else if (out.answer == Answer::No) {
-        out = {Answer::Unknown, "which threads take part cannot be told: " + wait.text};
-      }
+      if (wait.number) by_number[*wait.number].push_back(wait.instruction);
     }
-    for (const auto& [number, instructions] : by_number) {
+    Finding out{Answer::No, "every thread that exits has run all of them"};
+    std::vector<uint32_t> meetings;  // of the whole block, which every thread runs before any exits
+    const auto is_before = [&](uint32_t i) { return is_before_last_meeting(meetings, i); };
+    for (auto& [number, instructions] : by_number) {  // those of warps come last
+      if (number == kWarp && !meetings.empty()) leave_out_before_meetings(meetings, instructions);
+      if (instructions.empty()) continue;
       Finding finding = judge(number, instructions);
       if (finding.answer == Answer::Yes) return finding;
+      if (finding.answer == Answer::No && number != kWarp && may_exit_ == MayExit::Nobody)
+        meetings.insert(meetings.end(), instructions.begin(), instructions.end());
       if (finding.answer == Answer::Unknown) out = std::move(finding);
+    }
+    for (const auto& wait : waits_) {
+      if (wait.number || (wait.kind == EffectKind::WarpSync && is_before(wait.instruction))) continue;
+      return {Answer::Unknown, "which threads take part cannot be told: " + wait.text};
     }
     if (out.answer == Answer::No && callee_exits()) return {Answer::Unknown, "a called function may exit"};
     return out;
@@ -117,6 +123,45 @@ class EarlyExit {
     return std::any_of(functions.begin(), functions.end(), [&](const Function* f) {
       return f != &k_.function && graph_.own(*f).has(EffectKind::Exit);
     });
+  }
+
+  // True if a thread that waits there always comes to a meeting before it exits. A thread that exits has run
+  // its last meeting, so all others have come to theirs by then, and none of them is at this wait.
+  [[nodiscard]] bool is_before_last_meeting(const std::vector<uint32_t>& meetings, uint32_t wait) const {
+    const auto& blocks = k_.flow.blocks();
+    const std::vector<bool> ends = exits();
+    std::set<uint32_t> seen;
+    std::vector<uint32_t> work = {wait + 1};  // instructions
+    while (!work.empty()) {
+      uint32_t i = work.back();
+      work.pop_back();
+      if (i >= k_.flow.instructions().size()) return false;
+      if (!seen.insert(i).second) continue;
+      const BasicBlock& block = blocks[k_.flow.instructions()[i].block];
+      while (i < block.last && !is_met(meetings, i) && !ends[i]) ++i;
+      if (i < block.last && ends[i]) return false;
+      if (i < block.last) continue;
+      if (block.exits_function) return false;
+      for (const uint32_t next : block.successors) work.push_back(blocks[next].first);
+    }
+    return true;
+  }
+
+  // Leaves out the waits before the last meeting, if all others stand behind it. All threads come to the
+  // others then after all of them have come to their last meeting, so these can be counted by themselves.
+  void leave_out_before_meetings(const std::vector<uint32_t>& meetings, std::vector<uint32_t>& waits) const {
+    std::vector<uint32_t> behind;
+    for (const uint32_t wait : waits) {
+      if (is_before_last_meeting(meetings, wait)) continue;
+      if (std::ranges::any_of(meetings, [&](uint32_t m) { return k_.flow.can_follow(wait, m); })) return;
+      behind.push_back(wait);
+    }
+    waits = std::move(behind);
+  }
+
+  // True for a meeting that every thread runs that comes there.
+  [[nodiscard]] bool is_met(const std::vector<uint32_t>& meetings, uint32_t i) const {
+    return !at(i).predicated && std::ranges::find(meetings, i) != meetings.end();
   }
 
   // Ways out: `ret`, `exit` and the closing brace. A trap ends the whole grid and is none.

@@ -150,13 +150,24 @@ std::vector<std::string> worklist_options(const transform::ConsumerShape& shape)
   return options;
 }
 
-// All kernels with their numbers and blocks, and whether they launch. An extent that is not constant is that
-// of the record.
 // The number of the executor's own kernel.
 void add_copies(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
   if (shape.copies) options.push_back(fmt::format("-DKLAP_COPIES={}", shape.bodies.size() - 1));
 }
 
+// The kernels whose blocks begin in order.
+void add_block_orders(std::vector<std::string>& options, const transform::ConsumerShape& shape) {
+  std::string orders;
+  for (size_t i = 0; i < shape.bodies.size(); ++i) {
+    const analysis::BlockOrder order = shape.bodies[i].order;
+    if (order != analysis::BlockOrder::Any)
+      orders += fmt::format("KLAP_BLOCK_ORDER({},{})", i, order == analysis::BlockOrder::Columns);
+  }
+  if (!orders.empty()) options.push_back("-DKLAP_BLOCK_ORDERS=" + orders);
+}
+
+// All kernels with their numbers and blocks, and whether they launch. An extent that is not constant is that
+// of the record.
 std::vector<std::string> executor_options(const transform::ConsumerShape& shape) {
   constexpr std::array kOfRecord = {"launched.x", "launched.y", "launched.z"};
   std::vector<std::string> options = layout_options(shape.layout);
@@ -172,6 +183,7 @@ std::vector<std::string> executor_options(const transform::ConsumerShape& shape)
   options.push_back("-DKLAP_KERNELS=" + kernels);
   options.push_back(fmt::format("-DKLAP_THREADS={}", shape.threads()));
   if (shape.grid_is_1d) options.emplace_back("-DKLAP_GRID_1D");
+  add_block_orders(options, shape);
   add_exits(options, shape);
   add_copies(options, shape);
   return options;

@@ -266,6 +266,7 @@ transform::ConsumerShape executor_shape(const std::vector<PlannedSite>& sites, c
         transform::consumer_shape(module, kernel.facts->function, kernel.judged_block(), is_1d, false, true);
     transform::ConsumerBody body{body_block(kernel), own.layout, own.may_exit};
     body.launches = !kernel.facts->sites.empty() || needs_own_kernel(*kernel.facts);
+    body.order = analysis::block_order(*kernel.facts);
     if (!kernel.has_constant_block()) body.most_threads = kernel.most_threads;
     bodies.push_back(body);
     shared_bytes = std::max(shared_bytes, kernel.shared_bytes);

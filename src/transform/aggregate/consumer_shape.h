@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/legality/cooperation.h"
+#include "analysis/legality/earlier_blocks.h"
 #include "analysis/legality/sizes.h"
 #include "analysis/legality/sync_scope.h"
 #include "analysis/legality/warp_block.h"
@@ -42,6 +43,7 @@ struct ConsumerBody {
   uint32_t most_threads = 0;
   bool launches = false;
   bool counts_barriers = false;  // its barriers hold the threads of its block (executor/child_barrier.h)
+  analysis::BlockOrder order = analysis::BlockOrder::Any;  // in which the blocks of a grid begin
   [[nodiscard]] uint32_t threads() const { return std::max(block[0] * block[1] * block[2], most_threads); }
 };
 

@@ -21,6 +21,8 @@ using analysis::WithoutOrder;
 
 constexpr char kGridReserveFunction[] = "__klap_grid_reserve";
 constexpr char kGridPublishFunction[] = "__klap_grid_publish";
+constexpr char kGridTakeBufferFunction[] = "__klap_grid_take_buffer";
+constexpr char kGridLaunchFunction[] = "__klap_grid_launch";
 constexpr char kGridLeaveFunction[] = "__klap_grid_leave_stream";
 constexpr char kGridBarrierFunction[] = "__klap_grid_barrier";
 constexpr char kGridCreateFunction[] = "__klap_grid_create_stream";
@@ -212,6 +214,61 @@ Around ExecutorSites::launch_call(size_t number, const Place& place) const {
   return out;
 }
 
+// The first call of the older pair, which does not name the grid.
+Around ExecutorSites::buffer_call(const analysis::Site& site, const Place& place) const {
+  InlineCall call;
+  call.prefix = prefix_ + "t_";
+  call.arguments = {queue_, place.self, place.block};
+  call.results = {{0, with_prefix(site.buffer, place.body_prefix)}, {8, name("item")}, {16, name("refused")}};
+  return {"{\n\t" +
+              inline_function(record_, template_function(record_, kGridTakeBufferFunction), call, lines_) +
+              "\n\t}\n",
+          "", true};
+}
+
+// The second call of that pair. A launch that CUDA refuses gets a buffer from the program's own call first.
+Around ExecutorSites::buffer_launch(size_t number, const Place& place) const {
+  const analysis::Site& site = kernel_.sites[number];
+  const LaunchTarget& target = targets_.at(number);
+  InlineCall call;
+  call.prefix = prefix_ + "o_";
+  call.arguments = {queue_, place.self, place.block, name("item"), name("last")};
+  for (const auto* extents : {&site.grid, &site.block}) {
+    for (const std::string& extent : *extents)
+      call.arguments.push_back(with_prefix(extent, place.body_prefix));
+  }
+  call.arguments.push_back(std::to_string(target.most_threads));
+  call.arguments.push_back(std::to_string(target.kernel));
+  for (const std::string& operand : stream(number, place)) call.arguments.push_back(operand);
+  const std::string code = name("call_error"), returned = name("call_returned");
+  call.results = {{0, name("last")}, {8, returned}, {16, name("refused")}};
+  Around out;
+  out.before =
+      fmt::format("{{\n\t.reg .b64 {};\n\t.reg .b32 {};\n\t", returned, code) + choice_of_stream(number) +
+      inline_function(record_, template_function(record_, kGridLaunchFunction), call, lines_) +
+      fmt::format("\n\tsetp.ne.u64 {0}own, {0}refused, 0;\n\t@{0}own bra {1};\n\tcvt.u32.u64 {2}, {3};\n",
+                  "%" + prefix_, label("launch", number), code, returned);
+  if (!site.result.empty())
+    out.before += fmt::format("\tmov.b32 {}, {};\n", with_prefix(site.result, place.body_prefix), code);
+  const Around own = own_call(place);
+  out.before += note_error(code) +
+                fmt::format("\tbra {};\n{}", label("launched", number), landing("launch", number)) +
+                own.before + own_buffer_text(site, place);
+  out.after = own.after + landing("launched", number) + "\t}\n";
+  return out;
+}
+
+// The program's own call for a buffer, once more.
+std::string ExecutorSites::own_buffer_text(const analysis::Site& site, const Place& place) const {
+  const auto get = analysis::parse_call(kernel_.module, *site.get_call, kernel_.data.names());
+  return fmt::format(
+      "\t{{\n\t.param .b64 {0}_align, {0}_bytes, {0}_buffer;\n\tst.param.b64 [{0}_align], 64;\n"
+      "\tst.param.b64 [{0}_bytes], {1};\n\tcall.uni ({0}_buffer), {2}, ({0}_align, {0}_bytes);\n"
+      "\tld.param.b64 {3}, [{0}_buffer];\n\t}}\n",
+      prefix_ + "own", with_prefix(site.buffer_bytes, place.body_prefix), get->callee,
+      with_prefix(site.buffer, place.body_prefix));
+}
+
 Around ExecutorSites::query(const ErrorQuery& query, const Place& place) const {
   // A label before the call needs a statement behind it, even if no code reads the result.
   std::string text = fmt::format("{{\n\t.reg .b32 {0};\n\tmov.b32 {0}, {1};\n", name("asked"), name("error"));
@@ -316,8 +373,10 @@ Surroundings ExecutorSites::around(const Place& place) const {
       out[call.scope] = stream_call(call, number++, place);
   }
   for (size_t i = 0; i < kernel_.sites.size(); ++i) {
-    out[kernel_.sites[i].get_scope] = first_call(i, place);
-    out[kernel_.sites[i].launch_scope] = launch_call(i, place);
+    const analysis::Site& site = kernel_.sites[i];
+    const bool is_older = site.idiom->form == analysis::LaunchForm::Documented;
+    out[site.get_scope] = is_older ? buffer_call(site, place) : first_call(i, place);
+    out[site.launch_scope] = is_older ? buffer_launch(i, place) : launch_call(i, place);
   }
   size_t copies = 0;
   for (const analysis::CopyCall& copy : kernel_.copies) out[copy.scope] = copy_call(copy, copies++, place);

@@ -58,6 +58,9 @@ class ExecutorSites {
   struct Place;
   [[nodiscard]] Around first_call(size_t number, const Place& place) const;
   [[nodiscard]] Around launch_call(size_t number, const Place& place) const;
+  [[nodiscard]] Around buffer_call(const analysis::Site& site, const Place& place) const;
+  [[nodiscard]] Around buffer_launch(size_t number, const Place& place) const;
+  [[nodiscard]] std::string own_buffer_text(const analysis::Site& site, const Place& place) const;
   [[nodiscard]] std::string barrier(const Place& place) const;
   [[nodiscard]] Around own_call(const Place& place) const;
   [[nodiscard]] Around query(const analysis::ErrorQuery& query, const Place& place) const;
