@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analysis/legality/cooperation.h"
+#include "analysis/legality/shared_overlay.h"
 
 namespace klap::analysis {
 
@@ -33,14 +34,23 @@ std::optional<std::pair<size_t, Rejection>> check_smaller_block(const Module& mo
   return std::nullopt;
 }
 
-std::optional<Rejection> check_memory_of_all(const Module& module, const std::vector<RunKernel>& kernels) {
+std::optional<Rejection> check_memory_of_all(const Module& module, const std::vector<RunKernel>& kernels,
+                                             bool overlays) {
   if (kernels.size() == 1) return std::nullopt;
-  uint64_t fixed = 0, dynamic = 0;
-  for (const RunKernel& kernel : kernels) {
-    fixed += most_static_shared_bytes(module, *kernel.function);
-    dynamic = std::max<uint64_t>(dynamic, kernel.shared_bytes);
+  std::vector<const ptx::Function*> functions;
+  for (const RunKernel& kernel : kernels) functions.push_back(kernel.function);
+  const SharedOverlay overlay = overlays ? shared_overlay(module, functions) : SharedOverlay();
+  uint64_t fixed = overlay.bytes == 0 ? 0 : overlay.bytes + overlay.align, dynamic = 0;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    uint64_t own = most_static_shared_bytes(module, *kernels[i].function);
+    if (overlay.bytes != 0) {
+      for (const OverlaidVariable& variable : overlay.kernels[i])
+        own -= std::min<uint64_t>(own, variable.bytes);
+    }
+    fixed += own;
+    dynamic = std::max<uint64_t>(dynamic, kernels[i].shared_bytes);
   }
-  constexpr uint64_t kOwn = 16;  // the consumer's
+  constexpr uint64_t kOwn = 256;  // the consumer's
   if (fixed + dynamic + kOwn <= kSharedLimit) return std::nullopt;
   return Rejection{
       Reason::ChildSharedMemory,

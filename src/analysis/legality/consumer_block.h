@@ -27,8 +27,9 @@ std::optional<std::pair<size_t, Rejection>> check_smaller_block(const ptx::Modul
                                                                 const std::vector<RunKernel>& kernels,
                                                                 bool counts_barriers = false);
 
-// Checks the shared memory: the kernels' own adds up, and the dynamic part is as large as the largest.
-std::optional<Rejection> check_memory_of_all(const ptx::Module& module,
-                                             const std::vector<RunKernel>& kernels);
+// Checks the shared memory: the kernels' own adds up, and the dynamic part is as large as the largest. If the
+// consumer lays variables over each other (shared_overlay.h), only the others add up.
+std::optional<Rejection> check_memory_of_all(const ptx::Module& module, const std::vector<RunKernel>& kernels,
+                                             bool overlays = false);
 
 }  // namespace klap::analysis

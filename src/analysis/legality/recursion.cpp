@@ -401,7 +401,7 @@ class RecursiveGroupJudge {
     return about(*kernels_[found->first].facts, std::move(found->second));
   }
 
-  Found check_memory() { return check_memory_of_all(module_, run_kernels()); }
+  Found check_memory() { return check_memory_of_all(module_, run_kernels(), aggregation_.is_executed); }
 
   const std::shared_ptr<const FunctionFacts>& parent_;
   const Module& module_;

@@ -40,33 +40,6 @@ std::optional<std::string> check_effects(const Module& m, const Function& child)
   return std::nullopt;
 }
 
-// `.shared .align 4 .b8 name[4][32];`; nothing for other forms, such as vectors.
-std::optional<SharedVariable> read_declaration(const Module& m, const Statement& s) {
-  SharedVariable out;
-  out.declaration = &s;
-  uint32_t size = 0, t = s.tokens.first;
-  for (; t < s.tokens.last && out.name.empty(); ++t) {
-    const std::string_view text = m.text(t);
-    if (text == ".v2" || text == ".v4") return std::nullopt;
-    if (text == ".align") {
-      out.align = static_cast<uint32_t>(ptx::integer_value(m.text(++t)).value_or(0));
-    } else if (m.tokens[t].kind == ptx::TokenKind::Identifier) {
-      out.name = text;
-    } else if (text != ".shared") {
-      size = ptx::type_bytes(text);
-    }
-  }
-  uint64_t bytes = size;
-  for (; t + 2 < s.tokens.last && m.is(t, "["); t += 3)
-    bytes *= ptx::integer_value(m.text(t + 1)).value_or(0);
-  out.align = std::max(out.align, size);
-  const bool is_known = out.align != 0 && (out.align & (out.align - 1)) == 0 && bytes != 0 &&
-                        bytes <= kSharedLimit && m.is(t, ";");
-  if (!is_known) return std::nullopt;
-  out.bytes = static_cast<uint32_t>((bytes + out.align - 1) / out.align * out.align);
-  return out;
-}
-
 bool is_shared_declaration(const Module& m, const Statement& s) {
   return s.kind == StatementKind::Directive && m.is(s.head, ".shared");
 }
@@ -116,7 +89,7 @@ class Reader {
 
   void collect(const Statement& s) {
     if (is_shared_declaration(m_, s)) {
-      auto variable = read_declaration(m_, s);
+      auto variable = read_shared_variable(m_, s.tokens);
       if (!variable || find(variable->name) != nullptr) {
         reject("a shared variable is declared in another form, " + m_.place(s.head));
       } else {
@@ -144,6 +117,31 @@ class Reader {
 };
 
 }  // namespace
+
+std::optional<SharedVariable> read_shared_variable(const Module& m, ptx::TokenRange declaration) {
+  SharedVariable out;
+  uint32_t size = 0, t = declaration.first;
+  for (; t < declaration.last && out.name.empty(); ++t) {
+    const std::string_view text = m.text(t);
+    if (text == ".v2" || text == ".v4") return std::nullopt;
+    if (text == ".align") {
+      out.align = static_cast<uint32_t>(ptx::integer_value(m.text(++t)).value_or(0));
+    } else if (m.tokens[t].kind == ptx::TokenKind::Identifier) {
+      out.name = text;
+    } else if (text != ".shared") {
+      size = ptx::type_bytes(text);
+    }
+  }
+  uint64_t bytes = size;
+  for (; t + 2 < declaration.last && m.is(t, "["); t += 3)
+    bytes *= ptx::integer_value(m.text(t + 1)).value_or(0);
+  out.align = std::max(out.align, size);
+  const bool is_known = out.align != 0 && (out.align & (out.align - 1)) == 0 && bytes != 0 &&
+                        bytes <= kSharedLimit && m.is(t, ";");
+  if (!is_known) return std::nullopt;
+  out.bytes = static_cast<uint32_t>((bytes + out.align - 1) / out.align * out.align);
+  return out;
+}
 
 uint32_t WarpBlock::shared_bytes() const {
   uint32_t bytes = 0;

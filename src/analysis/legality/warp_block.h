@@ -24,6 +24,10 @@ struct SharedVariable {
   uint32_t align = 1, bytes = 0;
 };
 
+// `.shared .align 4 .b8 name[4][32];`, perhaps with a linkage in front; nothing for other forms, such as
+// vectors.
+std::optional<SharedVariable> read_shared_variable(const ptx::Module& module, ptx::TokenRange declaration);
+
 struct WarpBlock {
   std::vector<SharedVariable> variables;
   std::vector<const ptx::Statement*> barriers;  // of the whole block: each becomes one of the warp

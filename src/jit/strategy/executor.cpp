@@ -261,12 +261,16 @@ transform::ConsumerShape executor_shape(const std::vector<PlannedSite>& sites, c
   std::vector<transform::ConsumerBody> bodies;
   uint32_t shared_bytes = 0, words = 0;
   bool shares = false;
+  std::vector<const ptx::Function*> functions;
+  for (const GroupKernel& kernel : group.kernels) functions.push_back(&kernel.facts->function);
+  analysis::SharedOverlay overlay = analysis::shared_overlay(module, functions);
   for (const GroupKernel& kernel : group.kernels) {
     const transform::ConsumerShape own =
         transform::consumer_shape(module, kernel.facts->function, kernel.judged_block(), is_1d, false, true);
     transform::ConsumerBody body{body_block(kernel), own.layout, own.may_exit};
     body.launches = !kernel.facts->sites.empty() || needs_own_kernel(*kernel.facts);
     body.order = analysis::block_order(*kernel.facts);
+    body.overlaid = std::move(overlay.kernels[bodies.size()]);
     if (!kernel.has_constant_block()) body.most_threads = kernel.most_threads;
     bodies.push_back(body);
     shared_bytes = std::max(shared_bytes, kernel.shared_bytes);
@@ -281,6 +285,8 @@ transform::ConsumerShape executor_shape(const std::vector<PlannedSite>& sites, c
   shape.is_executed = true;
   shape.copies = copies;
   shape.shared_bytes = shared_bytes;
+  shape.overlay_bytes = overlay.bytes;
+  shape.overlay_align = overlay.align;
   transform::add_bodies(shape, bodies, KLAP_GRID_HEADER_BYTES);
   for (size_t i = 0; i < group.kernels.size(); ++i)
     shape.bodies[i].counts_barriers = counts_barriers(module, group.kernels[i], shape.threads());

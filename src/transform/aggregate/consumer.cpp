@@ -97,6 +97,9 @@ std::string count_threads_text(const std::string& prefix) {
       prefix);
 }
 
+// The shared memory in which variables of several kernels lie over each other.
+constexpr char kOverlay[] = "klap_overlay";
+
 // The child's body in place of one marker call; `sites` are its own launch sites. The marker's operands are
 // copied first. The body runs many times, and its own names must not depend on the template's.
 std::string child_text(const Module& child_module, const Function& child, const ConsumerBody& body,
@@ -119,6 +122,8 @@ std::string child_text(const Module& child_module, const Function& child, const 
   kernel.may_exit = body.may_exit;
   kernel.block_is_real = shape.lanes != 0;
   kernel.loops = shape.loops;
+  kernel.overlaid = body.overlaid;
+  kernel.overlay = kOverlay;
   if (sites != nullptr) {
     kernel.around = sites->around;
     text += sites->before;
@@ -225,6 +230,10 @@ Generated consumer_kernel(const Module& child_module, const Function& child, con
     edits.insert_after(f.body.tokens.first,
                        fmt::format("\n\t.reg .b64 %klap_queue;\n\tld.param.u64 %klap_queue, [{}];\n",
                                    f.parameters.at(0).name));
+  }
+  if (shape.overlay_bytes != 0) {
+    edits.insert_after(f.body.tokens.first, fmt::format("\n\t.shared .align {} .b8 {}[{}];",
+                                                        shape.overlay_align, kOverlay, shape.overlay_bytes));
   }
   if (shape.has_inherited_extents())
     edits.insert_after(f.body.tokens.first, inherited_block_text(f.parameters.at(1).name));

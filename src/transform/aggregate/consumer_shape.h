@@ -10,6 +10,7 @@
 
 #include "analysis/legality/cooperation.h"
 #include "analysis/legality/earlier_blocks.h"
+#include "analysis/legality/shared_overlay.h"
 #include "analysis/legality/sizes.h"
 #include "analysis/legality/sync_scope.h"
 #include "analysis/legality/warp_block.h"
@@ -43,17 +44,20 @@ struct ConsumerBody {
   uint32_t most_threads = 0;
   bool launches = false;
   bool counts_barriers = false;  // its barriers hold the threads of its block (executor/child_barrier.h)
+  std::vector<analysis::OverlaidVariable> overlaid = {};  // its shared variables that lie in the common piece
   analysis::BlockOrder order = analysis::BlockOrder::Any;  // in which the blocks of a grid begin
   [[nodiscard]] uint32_t threads() const { return std::max(block[0] * block[1] * block[2], most_threads); }
 };
 
 // The shape fixes the -D constants of templates/aggregate/consumer.cu.
 struct ConsumerShape {
-  std::array<uint32_t, 3> block{};   // of the child
-  uint32_t pack = 1;                 // child blocks per consumer block
-  bool packs = false;                // whether they could be any number
-  bool grid_is_1d = false;           // every child grid has y = z = 1
-  bool exact = false;                // launched by the parent: templates/aggregate/exact.cu
+  std::array<uint32_t, 3> block{};  // of the child
+  uint32_t pack = 1;                // child blocks per consumer block
+  bool packs = false;               // whether they could be any number
+  bool grid_is_1d = false;          // every child grid has y = z = 1
+  bool exact = false;               // launched by the parent: templates/aggregate/exact.cu
+  uint32_t overlay_bytes = 0,
+           overlay_align = 1;        // of the piece in which shared variables lie over each other
   bool double_buffered = false;      // empties the queue's other head, and not its own
   bool awaits_parent = false;        // begins with a wait for the kernel before it (templates/common/await.h)
   bool is_recursive = false;         // children launch again: templates/worklist/worklist.cu

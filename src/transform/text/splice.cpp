@@ -156,6 +156,9 @@ class KernelSplicer final : public Splicer {
       for (const Statement* s : loop.iteration) around_[s] = {"", "", true};
       around_[loop.branch] = {"", "", true};
     }
+    for (const analysis::OverlaidVariable& variable : kernel.overlaid) {
+      if (variable.declaration != nullptr) around_[variable.declaration] = {"", "", true};
+    }
     if (kernel.warp_block == nullptr) return;
     for (const analysis::SharedVariable& variable : kernel.warp_block->variables)
       around_[variable.declaration] = {"", declaration(variable), true};
@@ -186,9 +189,17 @@ class KernelSplicer final : public Splicer {
         v.align, parts, v.bytes * kernel_.groups, narrow, wide, kernel_.group, v.bytes);
   }
 
+  // A place in the common piece, as the address of a variable that lies there.
+  [[nodiscard]] std::optional<std::string> overlaid_name(std::string_view name) const {
+    const auto found = std::ranges::find(kernel_.overlaid, name, &analysis::OverlaidVariable::name);
+    if (found == kernel_.overlaid.end()) return std::nullopt;
+    return found->offset == 0 ? kernel_.overlay : fmt::format("{}+{}", kernel_.overlay, found->offset);
+  }
+
   // The name of a shared variable's part: either in the instruction's address or as the operand of a `mov`.
   [[nodiscard]] std::string prefixed(std::string_view name) const override {
     if (const auto ahead = ahead_.find(name); ahead != ahead_.end()) return ahead->second;
+    if (const auto overlaid = overlaid_name(name)) return *overlaid;
     if (!has_part(name)) return Splicer::prefixed(name);
     const bool is_wide =
         m_.is(current_->head, "mov") && ptx::type_bytes(m_.text(current_->modifiers.last - 1)) == 8;
@@ -327,6 +338,7 @@ class KernelSplicer final : public Splicer {
   std::string outside(uint32_t token) override {
     const std::string_view text = m_.text(token);
     if (parameter(text) != nullptr) throw unsupported(token);
+    if (auto overlaid = overlaid_name(text)) return *overlaid;
     if (analysis::is_virtual_special_register(text)) {
       return virtual_register(text, token + 1);
     }

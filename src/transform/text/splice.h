@@ -9,11 +9,13 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analysis/launches/sites.h"
+#include "analysis/legality/shared_overlay.h"
 #include "analysis/legality/warp_block.h"
 #include "analysis/optimise/straight_loops.h"
 #include "analysis/order/early_exit.h"
@@ -93,6 +95,9 @@ struct InlineKernel {
   const analysis::WarpBlock* warp_block = nullptr;
   std::string group;
   uint32_t groups = 1;
+  // Shared variables that are parts of the variable `overlay` instead.
+  std::span<const analysis::OverlaidVariable> overlaid;
+  std::string overlay;
   Surroundings around;              // of statements of the body
   std::vector<UnrolledCopy> loops;  // of the body
 };
