@@ -58,6 +58,7 @@ bool may_be_executed(Reason reason) {
     case Reason::OrderKept:
     case Reason::SeveralSites:
     case Reason::ChildLaunches:
+    case Reason::ChildWaits:
     case Reason::StreamUnsupported:
     case Reason::SiteInLoop:
     case Reason::BlockNotConstant:
