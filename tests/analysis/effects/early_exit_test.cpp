@@ -46,6 +46,26 @@ TEST(EarlyExit, AfterTheLastBarrierOrAround) {
   EXPECT_EQ(Answer::No, answer(kPastThread + "@%p1 bra L; bar.sync 0; ret; L: bar.sync 0; ret;"));
 }
 
+TEST(EarlyExit, BeforeTheLastBarrier) {
+  const std::string some = "vote.sync.ballot.b32 %r1, %p1, %r2; ", end = "E: bar.sync 0; ret;";
+  // Lanes that are not named, in a branch that some threads take.
+  EXPECT_EQ(Answer::No, answer(kPastThread + "@%p1 bra E; " + some + end));
+  EXPECT_EQ(Answer::No, answer(kPastThread + "@%p1 bra E; " + kShuffle + end));
+  EXPECT_EQ(Answer::No, answer(kPastThread + "@%p1 bra E; A: " + some + "@%p1 bra A; " + end));
+  // The waits behind the last barrier count by themselves.
+  EXPECT_EQ(Answer::No,
+            answer(kPastThread + "@%p1 bra E; " + kShuffle + "E: bar.sync 0; " + kShuffle + "ret;"));
+  EXPECT_NE(Answer::No, answer(kPastThread + "@%p1 bra E; " + kShuffle + "E: bar.sync 0; " + some + "ret;"));
+  EXPECT_NE(Answer::No, answer(kPastThread + "bar.sync 0; @%p1 exit; " + kShuffle + "ret;"));
+  // A way out leads around the barrier, or the barrier does not hold all threads.
+  EXPECT_NE(Answer::No, answer(kPastThread + "@%p1 bra E; " + some + "@%p2 exit; " + end));
+  EXPECT_NE(Answer::No, answer(kPastThread + "@%p1 bra E; " + some + "E: @%p2 bar.sync 0; ret;"));
+  EXPECT_NE(Answer::No, answer(kPastThread + "@%p1 bra E; " + some + "E: bar.sync 0, 64; ret;"));
+  EXPECT_NE(Answer::No, answer(kPastThread + "@%p1 exit; " + some + "bar.sync 0; ret;"));
+  // The wait may come before a barrier, or before an exit.
+  EXPECT_NE(Answer::No, answer(kPastThread + "A: " + kShuffle + "@%p1 bra F; bar.sync 0; bra A; F: ret;"));
+}
+
 TEST(EarlyExit, TrapIsNoExit) { EXPECT_EQ(Answer::No, answer(kPastThread + "@%p1 trap; bar.sync 0; ret;")); }
 
 TEST(EarlyExit, OfWarpOperations) {

@@ -56,6 +56,8 @@ TEST(WaitingForRoom, IsNoLoopThatGoesOnAsWithoutARefusal) {
            "@%p3 bra $counted;\nred.global.add.u32 [%rd1], 1;\n$counted:",
            "@!%p3 red.global.add.u32 [%rd1], 1;",
            "@%p3 bra $good;\nst.global.u32 [%rd1], 1;\nbra $both;\n$good:\nst.global.u32 [%rd1], 2;\n$both:",
+           // Ends with the first error of several.
+           "selp.b32 %r10, %r9, %r8, %p3;\nsetp.ne.s32 %p4, %r10, 0;\n@%p4 bra $end;",
            // Keeps the error.
            "st.global.u32 [%rd1], %r9;",
            "selp.b32 %r5, %r9, %r8, %p3;",
