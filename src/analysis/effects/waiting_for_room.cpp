@@ -252,7 +252,8 @@ class RoomWait {
   // The device runtime's function whose result an instruction behind the call loads.
   [[nodiscard]] std::optional<std::string_view> function_of_result(uint32_t load) const {
     const FlatInstruction& f = q_.flow.instructions()[load];
-    if (!q_.module.is(at(load).head, "ld") || memory_space(q_.module, at(load)) != ".param" || f.scope == nullptr)
+    if (!q_.module.is(at(load).head, "ld") || memory_space(q_.module, at(load)) != ".param" ||
+        f.scope == nullptr)
       return std::nullopt;
     for (uint32_t i = load; i-- > 0 && q_.flow.instructions()[i].scope == f.scope;) {
       const auto call = parse_call(q_.module, at(i), q_.data.names());

@@ -213,7 +213,8 @@ std::optional<Rejection> check_child_waiting(const CallGraph& graph, const Funct
   if (!found) return std::nullopt;
   if (!aggregation.is_executed) return reject(Reason::ChildWaits, *found);
   const EarlierBlocks earlier = waits_for_earlier_blocks(FunctionFacts(m, child));
-  if (earlier.why_not.empty()) return std::nullopt;
+  if (earlier.shown) return std::nullopt;
+  if (earlier.why_not.empty()) return reject(Reason::ChildWaits, *found);
   return reject(Reason::ChildWaits,
                 fmt::format("{}, and not only for blocks before it: {}", *found, earlier.why_not));
 }

@@ -72,7 +72,7 @@ bool is_product(const std::vector<Expr>& factors, std::string_view a, std::strin
                                  (is_special(factors[0], b) && is_special(factors[1], a)));
 }
 
-// The same for all threads of a grid.
+// True for what all threads of a grid have alike.
 bool is_uniform(const ExprNode& n) {
   return n.kind == ExprKind::Constant || n.kind == ExprKind::Parameter || n.kind == ExprKind::Address ||
          (n.kind == ExprKind::Special && (n.name.starts_with("ntid.") || n.name.starts_with("nctaid.")));
@@ -99,16 +99,9 @@ class Earlier {
         waiting_(m_, k_.flow, k_.data, WaitsFor::OtherBlocks) {}
 
   EarlierBlocks run() {
-    EarlierBlocks out;
-    if (k_.flow.has_unknown_branch() || !v_.reaching.known()) {
-      out.why_not = "where a branch leads cannot be told";
-      return out;
-    }
-    out.why_not = find_polls();
-    if (out.why_not.empty()) out.why_not = find_writes();
-    for (const uint32_t poll : polls_) {
-      if (out.why_not.empty()) out.why_not = check(poll);
-    }
+    if (!find_polls()) return {};
+    const std::string why_not = problem();
+    EarlierBlocks out{why_not.empty(), BlockOrder::Any, why_not};
     if (turn_ == Turn::BlockOfRows) out.order = BlockOrder::Rows;
     if (turn_ == Turn::Block || turn_ == Turn::BlockOfColumns) out.order = BlockOrder::Columns;
     return out;
@@ -122,16 +115,18 @@ class Earlier {
 
   // ---- instructions ----
 
-  // The loads by which loops wait. A fence or a pause in a loop waits for nothing by itself.
-  std::string find_polls() {
+  // Finds the loads by which loops wait; false if one waits by something else. A fence or a pause in a loop
+  // waits for nothing by itself.
+  bool find_polls() {
+    if (k_.flow.has_unknown_branch() || !v_.reaching.known()) return false;
     for (uint32_t i = 0; i < k_.flow.instructions().size(); ++i) {
       if (!k_.flow.in_loop(i) || !waiting_.watches(i)) continue;
       const std::string_view opcode = m_.text(at(i).head);
       if (opcode == "membar" || opcode == "fence" || opcode == "nanosleep") continue;
-      if (opcode != "ld" || !is_strong_load(m_, at(i))) return fmt::format("{} in a loop", text(i));
+      if (opcode != "ld" || !is_strong_load(m_, at(i))) return false;
       polls_.push_back(i);
     }
-    return {};
+    return true;
   }
 
   // The instructions that may satisfy a poll of another thread.
@@ -387,6 +382,15 @@ class Earlier {
 
   // ---- the claim ----
 
+  // Says what stands against the claim; empty if nothing does.
+  std::string problem() {
+    if (std::string found = find_writes(); !found.empty()) return found;
+    for (const uint32_t poll : polls_) {
+      if (std::string found = check(poll); !found.empty()) return found;
+    }
+    return {};
+  }
+
   std::string check(uint32_t poll) {
     const auto forms = highest(poll);
     if (!forms || forms->empty()) return fmt::format("{} may read anything", text(poll));
@@ -412,7 +416,8 @@ class Earlier {
     return is_written ? std::string() : fmt::format("no block writes what {} reads", text(poll));
   }
 
-  // What a write goes to. Where a comparison says what the turn is, the write goes by that turn as well.
+  // The place that a write goes to. Where a comparison says what the turn is, the write goes by that turn as
+  // well.
   [[nodiscard]] std::optional<Place> written_by(uint32_t write, const Place& polled) {
     const Linear form = address(write);
     auto written = place(form);

@@ -4,11 +4,11 @@
 // The claim. Every poll of such a kernel waits for a block whose turn comes before the poller's own. A turn
 // is the block's number in the grid, or a ticket that the block has taken from a counter. So blocks never
 // wait for each other in a circle. Of the blocks that have begun and not ended, the one with the lowest turn
-// waits for nobody, provided that the blocks begin in the order of their turns. Blocks that take tickets do so
-// by themselves: a block with a lower ticket has begun.
+// waits for nobody, provided that the blocks begin in the order of their turns. Blocks that take tickets do
+// so by themselves: a block with a lower ticket has begun.
 //
-// The method. Addresses are linear in the turn. Take a poll of `width` bytes at c * turn + a, and any write of
-// the kernel that may satisfy it, at c * turn' + s, with c > 0 and the same pointer. If the least s is at
+// The method. Addresses are linear in the turn. Take a poll of `width` bytes at c * turn + a, and any write
+// of the kernel that may satisfy it, at c * turn' + s, with c > 0 and the same pointer. If the least s is at
 // least the most a plus the width, no block with turn' >= turn writes what is polled. In a loop that goes
 // further back each time, a register that starts at a value and is only decreased is at most that value.
 //
@@ -33,8 +33,10 @@ enum class BlockOrder {
 };
 
 struct EarlierBlocks {
+  bool shown = false;  // the claim
   BlockOrder order = BlockOrder::Any;
-  std::string why_not;  // one sentence with a place if the claim is not shown; else empty
+  // One sentence with a place if the claim is not shown; empty if a loop waits by something else than a poll.
+  std::string why_not;
 };
 
 // For a kernel with loops that may wait for other blocks (waiting.h).

@@ -93,6 +93,7 @@ class Reader {
       if (!variable || find(variable->name) != nullptr) {
         reject("a shared variable is declared in another form, " + m_.place(s.head));
       } else {
+        variable->declaration = &s;
         out_.variables.push_back(*std::move(variable));
       }
     }

@@ -227,10 +227,13 @@ void SiteJudge::judge_execution(std::vector<PlannedSite>& sites, Rejections& rej
   std::vector<PlannedSite> executed = sites;
   if (const auto rejection = execute(executed, request_.blocks)) {
     for (auto& left : rejections) {
-      const bool is_other = left && (left->reason != rejection->reason || left->detail != rejection->detail);
-      if (is_other)
+      const bool is_same = left && left->reason == rejection->reason;
+      if (is_same && rejection->detail.starts_with(left->detail)) {
+        left->detail = rejection->detail;
+      } else if (left) {
         left->detail +=
             fmt::format("; not executed: {}: {}", to_string(rejection->reason), rejection->detail);
+      }
     }
     return;
   }

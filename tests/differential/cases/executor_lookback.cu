@@ -59,13 +59,14 @@ __global__ void mark(int* marks) { atomicAdd(&marks[threadIdx.x], 1); }
 
 extern "C" __global__ void scans_by_block(int* values, Status* status, int* marks) {
   const int i = threadIdx.x;
-  scan_by_block<<<kTiles, kTile, 0, cudaStreamFireAndForget>>>(values + i * kTile * kTiles, status + i * kTiles);
+  scan_by_block<<<kTiles, kTile, 0, cudaStreamFireAndForget>>>(values + i * kTile * kTiles,
+                                                               status + i * kTiles);
   mark<<<1, 256, 0, cudaStreamFireAndForget>>>(marks);
 }
 extern "C" __global__ void scans_by_rows(int* values, Status* status, int* marks, int width) {
   const int i = threadIdx.x;
-  scan_by_rows<<<dim3(width, kTiles / width), kTile, 0, cudaStreamFireAndForget>>>(values + i * kTile * kTiles,
-                                                                                 status + i * kTiles);
+  scan_by_rows<<<dim3(width, kTiles / width), kTile, 0, cudaStreamFireAndForget>>>(
+      values + i * kTile * kTiles, status + i * kTiles);
   mark<<<1, 256, 0, cudaStreamFireAndForget>>>(marks);
 }
 extern "C" __global__ void scans_by_columns(int* values, Status* status, int* marks, int width) {
@@ -76,8 +77,8 @@ extern "C" __global__ void scans_by_columns(int* values, Status* status, int* ma
 }
 extern "C" __global__ void scans_by_ticket(int* values, Status* status, unsigned* counters, int* marks) {
   const int i = threadIdx.x;
-  scan_by_ticket<<<kTiles, kTile, 0, cudaStreamFireAndForget>>>(values + i * kTile * kTiles, status + i * kTiles,
-                                                              counters + i);
+  scan_by_ticket<<<kTiles, kTile, 0, cudaStreamFireAndForget>>>(values + i * kTile * kTiles,
+                                                                status + i * kTiles, counters + i);
   mark<<<1, 256, 0, cudaStreamFireAndForget>>>(marks);
 }
 
@@ -201,8 +202,7 @@ KLAP_CASE(executed_scans_by_columns, "blocks that count by columns begin in anot
 
 KLAP_CASE(executed_scans_by_ticket, "a block waits for one that has no ticket yet") {
   const Scans scans(c);
-  const auto counters =
-      c.buffer("counters", std::vector<int>(kScans), std::vector<int>(kScans, kTiles));
+  const auto counters = c.buffer("counters", std::vector<int>(kScans), std::vector<int>(kScans, kTiles));
   c.launch("scans_by_ticket", {1, 1, 1}, {kScans, 1, 1}, c.address(scans.values), c.address(scans.status),
            c.address(counters), c.address(scans.marks));
   executed(c, "scans_by_ticket", "child-waits");
