@@ -187,8 +187,8 @@ requires std::same_as<std::remove_const_t<E>, CacheEntry>
 void fields(Archive& archive, E& entry) {
   auto& [key, sm, tools, made_for, module] = entry;
   // Timings and cache use are of the process, not of the module.
-  auto& [cubin, variants, remarks, timings, from_memory, cache] = module;
-  (void)timings, (void)from_memory, (void)cache;
+  auto& [cubin, variants, remarks, timings, from_memory, cache, module_key] = module;
+  (void)timings, (void)from_memory, (void)cache, (void)module_key;
   archive(key), archive(sm), archive(tools), archive(made_for);
   archive(cubin), archive(variants), archive(remarks);
 }
