@@ -102,8 +102,12 @@ void GuardProfiles::write(int64_t now) {
   const std::lock_guard lock(mutex_);
   std::erase_if(known_, [](const auto& entry) {
     double spent = 0;
-    for (const auto& [launches, found] : entry.second.found) spent += found.times.spent_ms;
-    return spent < kLeastMs;
+    bool has_tried = false;
+    for (const auto& [launches, found] : entry.second.found) {
+      spent += found.times.spent_ms;
+      has_tried = has_tried || !found.times.original.first.empty() || !found.times.original.later.empty();
+    }
+    return spent < kLeastMs && !has_tried;
   });
   if (known_.empty()) return;
   const auto folder = open_folder("profiles are not kept");

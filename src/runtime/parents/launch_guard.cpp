@@ -1,6 +1,7 @@
 #include "runtime/parents/launch_guard.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <set>
@@ -73,6 +74,8 @@ void hide_addresses(std::string& bytes, const jit::Variant& variant) {
   }
 }
 
+std::atomic<uint32_t> measured_launches{0};  // that are in their streams
+
 // All guards that there are. A guard is taken out before it is destroyed.
 struct Guards {
   std::mutex mutex;
@@ -121,6 +124,7 @@ LaunchGuard::~LaunchGuard() {
     finish();
     add_to_statistics();
   });
+  forget_sample();
 }
 
 LaunchGuard::Launches* LaunchGuard::find(const Key& key) {
@@ -188,7 +192,8 @@ LaunchGuard::Next LaunchGuard::next(const Launch& launch, LaunchContext& context
     launches.choice.not_measured();
     next = next == Next::CheckedOriginal ? Next::Original : Next::Variant;
   } else if (is_measured) {
-    sample_ = Sample{key, is_original, context.context().id, nullptr, nullptr, report, 0};
+    sample_ =
+        Sample{.key = key, .is_original = is_original, .context_id = context.context().id, .report = report};
     is_complete_ = false;
   }
   return next;
@@ -212,21 +217,37 @@ void LaunchGuard::end(const Launch& launch, LaunchContext& context, bool succeed
   is_complete_ = succeeded && is_begun && record(sample_->after, launch.stream);
   if (is_begun && !context.reports() && !sample_->is_original)
     report_to(context.work_queue(), 0, launch.stream);
-  if (!is_complete_) drop_sample();
+  if (is_complete_) {
+    measured_launches.fetch_add(1);
+  } else {
+    drop_sample();
+  }
 }
 
 void LaunchGuard::drop_sample() {
   for (const CUevent event : {sample_->before, sample_->after}) {
     if (event) driver()->event_destroy(event);
   }
+  forget_sample();
+}
+
+// Its events go with their context.
+void LaunchGuard::forget_sample() {
+  if (!sample_) return;
   if (Launches* const launches = find(sample_->key)) launches->choice.not_measured();
+  if (std::exchange(is_complete_, false)) measured_launches.fetch_sub(1);
   sample_.reset();
 }
 
 // Reads the sample if its launch is done. The driver cannot be asked about events of another context, which
 // may be gone.
 void LaunchGuard::collect(uint64_t context_id) {
-  if (!sample_ || !is_complete_ || sample_->context_id != context_id) return;
+  if (!sample_ || !is_complete_) return;
+  if (sample_->context_id != context_id) {
+    constexpr uint32_t kMostLaunches = 100;  // in other contexts, behind which it is taken to be gone
+    if (++sample_->launches_elsewhere > kMostLaunches) forget_sample();
+    return;
+  }
   const RelaxedCapture relaxed;
   const CUresult state = driver()->event_query(sample_->after);
   if (state == CUDA_ERROR_NOT_READY) return;
@@ -254,12 +275,18 @@ std::optional<LaunchGuard::Found> LaunchGuard::take_found() {
   return std::exchange(found_, std::nullopt);
 }
 
-// Another thread may be launching. What it measures is lost then, which is better than to wait for it.
+void LaunchGuard::collect() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  unsigned long long context_id = 0;
+  if (lock.owns_lock() && sample_ && driver()->ctx_get_id(nullptr, &context_id) == CUDA_SUCCESS)
+    collect(context_id);
+}
+
+// Another thread may be launching. Its times are lost then, which is better than to wait for it.
 void LaunchGuard::finish() {
+  collect();
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
-  unsigned long long context_id = 0;
-  if (sample_ && driver()->ctx_get_id(nullptr, &context_id) == CUDA_SUCCESS) collect(context_id);
   for (Launches& launches : launches_) hand_over(launches);
 }
 
@@ -280,6 +307,14 @@ void LaunchGuard::add_to_statistics() {
                                                     .trials = choice.trials(),
                                                     .lost_ms = choice.lost_ms()});
   }
+}
+
+bool is_launch_measured() noexcept { return measured_launches.load(std::memory_order_relaxed) != 0; }
+
+void collect_measured_launches() {
+  Guards& guards = Guards::instance();
+  const std::lock_guard lock(guards.mutex);
+  for (LaunchGuard* const guard : guards.all) guard->collect();
 }
 
 void finish_guards() {

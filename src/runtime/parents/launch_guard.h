@@ -52,7 +52,9 @@ class LaunchGuard {
   };
   std::optional<Found> take_found();
 
-  // Called at exit: reads what is measured by then, and hands it over to the profiles.
+  // Reads the launch that is being measured if it is done and was made in the current context.
+  void collect();
+  // Called at exit: does so, and hands all times over to the profiles.
   void finish();
   // Adds what is known of its launches to the statistics.
   void add_to_statistics();
@@ -74,6 +76,7 @@ class LaunchGuard {
     CUevent before = nullptr, after = nullptr;
     ReportSlot report;
     uint64_t children_before = 0;
+    uint32_t launches_elsewhere = 0;
   };
   friend class MeasuredLaunch;
   void begin(const Launch& launch, LaunchContext& context);
@@ -85,6 +88,7 @@ class LaunchGuard {
   void note_choice(const GuardChoice& choice);
   void collect(uint64_t context_id);
   void drop_sample();
+  void forget_sample();
 
   const jit::Variant& variant_;
   const std::string module_;
@@ -97,6 +101,11 @@ class LaunchGuard {
   std::optional<Found> found_;
 };
 
+// True if a measured launch is in its stream, whose time was not read yet.
+bool is_launch_measured() noexcept;
+// For all guards: collect(). A program that launches once may reset its device before it exits, so this is
+// called where it frees memory.
+void collect_measured_launches();
 // For all guards: finish(), and add_to_statistics().
 void finish_guards();
 void add_guards_to_statistics();

@@ -70,7 +70,11 @@ TEST_F(GuardProfilesTest, LittleIsNotKept) {
   run(times(0.09));
   EXPECT_TRUE(std::filesystem::is_empty(folder_)) << "0.9 ms altogether";
   run(times(0.2));
-  EXPECT_FALSE(std::filesystem::is_empty(folder_));
+  EXPECT_EQ(1u, earlier().runs);
+  GuardTimes tried = times(0.09);
+  tried.original.first.add(0.01);
+  run(tried);
+  EXPECT_EQ(2u, earlier().runs) << "a trial is not to be made again";
 }
 
 TEST_F(GuardProfilesTest, WhatIsOnlyConfirmedIsWrittenOnceAMinute) {

@@ -221,6 +221,26 @@ TEST_F(ProfiledGuardTest, LaunchesThatAreAlwaysOthersAreSoonLeftAlone) {
   EXPECT_EQ(1, profiles());
 }
 
+TEST_F(ProfiledGuardTest, ReadsATimeBeforeTheContextEnds) {
+  run_once("2");
+  EXPECT_TRUE(is_launch_measured());
+  collect_measured_launches();
+  EXPECT_FALSE(is_launch_measured());
+  new_context();  // in place of the one that the launch was made in
+  restart();
+  EXPECT_EQ(1, profiles());
+}
+
+TEST_F(ProfiledGuardTest, AsksNothingAboutAnotherContext) {
+  run_once("2");
+  new_context();
+  forget_calls();
+  collect_measured_launches();
+  EXPECT_TRUE(is_launch_measured());
+  restart();
+  EXPECT_EQ(0, profiles()) << "its time was not read";
+}
+
 TEST_F(ProfiledGuardTest, WritesNothingWhereLittleWasLaunched) {
   run_once("0.1");
   restart();
