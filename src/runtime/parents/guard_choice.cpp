@@ -7,7 +7,7 @@ namespace {
 
 // The first launches of a kernel take longer than later ones.
 constexpr uint64_t kFirst = 2;
-constexpr uint32_t kMeasured = 3;  // launches of each
+constexpr uint64_t kMeasured = 3;  // launches of each
 // CUDA takes up to so long for each launch from the device (src/runtime/README.md).
 constexpr double kLaunchMs = 0.007;
 constexpr double kMostLost = 0.03;

@@ -18,10 +18,10 @@ class Samples {
   void add(double ms) { ms_.at(count_++ % kMost) = ms; }
   // Adds those of a later process.
   void add(const Samples& later) {
-    const uint32_t kept = std::min(later.count_, kMost);
-    for (uint32_t i = 0; i < kept; ++i) add(later.ms_.at((later.count_ - kept + i) % kMost));
+    const uint64_t kept = std::min(later.count_, kMost);
+    for (uint64_t i = 0; i < kept; ++i) add(later.ms_.at((later.count_ - kept + i) % kMost));
   }
-  [[nodiscard]] uint32_t count() const { return count_; }
+  [[nodiscard]] uint64_t count() const { return count_; }
   [[nodiscard]] bool empty() const { return count_ == 0; }
   // The shortest time, since everything that disturbs a measurement makes it longer. 0 if there is none.
   [[nodiscard]] double best() const {
@@ -29,9 +29,9 @@ class Samples {
   }
 
  private:
-  static constexpr uint32_t kMost = 3;
+  static constexpr uint64_t kMost = 3;
   std::array<double, kMost> ms_{};
-  uint32_t count_ = 0;
+  uint64_t count_ = 0;
 };
 
 // The first launch in a process, and later ones.
@@ -39,7 +39,7 @@ struct FormTimes {
   Samples first, later;
 };
 
-// Files hold this as it stands in memory (guard_profile.h).
+// Files hold this as it stands in memory. So a change of it makes another format of them (guard_profile.cpp).
 struct GuardTimes {
   FormTimes variant, original;
   uint64_t children = 0;  // of a launch, at most
