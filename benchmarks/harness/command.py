@@ -8,8 +8,8 @@ import subprocess
 import sys
 import tempfile
 
-from . import (build, costs, device, figures, floors, kernel_profile, measure, offered, process, report, results, rows,
-               serve, texts)
+from . import (build, costs, decisions, device, figures, floors, kernel_profile, measure, offered, process, report,
+               results, rows, serve, texts, variants)
 from .progress import Progress
 from .rows import BadInput
 
@@ -37,6 +37,8 @@ def parser():
     how = result.add_argument_group("how")
     how.add_argument("--variants", metavar="GLOB,...", default="",
                      help="only these: native, native best, flat, library, grid/host, ..., none, grid/host-readback")
+    how.add_argument("--guard", action="store_true",
+                     help="measure what the guard needs, and print which of its decisions are right")
     how.add_argument("--reps", type=int, default=7, help="counted repetitions of each variant, at least 5 (7)")
     how.add_argument("--no-prime", action="store_true", help="no uncounted run right before each counted one")
     how.add_argument("--timeout", type=float, default=10, help="seconds after which a program hangs (10)")
@@ -100,12 +102,18 @@ def print_list(found):
     return 0
 
 
+def all_tables(content, markdown):
+    """Everything that is printed at the end of a run."""
+    text = report.text_of(content, markdown)
+    return text if not decisions.has_decisions(content) else text + "\n\n" + decisions.text_of(content, markdown)
+
+
 def from_files(arguments):
     """Does what needs no measuring; returns an exit code, or None if that was not asked for."""
     if arguments.merge:
         return merge(arguments.merge)
     if arguments.table:
-        print(report.text_of(results.read(arguments.table), arguments.markdown))
+        print(all_tables(results.read(arguments.table), arguments.markdown))
         return 0
     for made, paths in ((floors, arguments.floors), (costs, arguments.costs)):
         if paths:
@@ -226,7 +234,7 @@ class Run:
         """Writes and prints everything; returns the exit code."""
         content = self.content()
         results.write(self.path, content)
-        print(report.text_of(content, self.arguments.markdown))
+        print(all_tables(content, self.arguments.markdown))
         print(f"\nwritten to {os.path.relpath(self.path)}")
         for text in content["wrong"]:
             print(f"WRONG: {text}")
@@ -235,13 +243,19 @@ class Run:
         return WRONG if content["wrong"] or self.not_run else 0
 
 
+def wanted_variants(arguments, usual):
+    """The globs of --variants, and those of --guard."""
+    globs = [word.strip() for word in arguments.variants.split(",") if word.strip()]
+    return globs + variants.names_for_guard(usual) if arguments.guard else globs
+
+
 def session_of(arguments, where, folder, progress):
     known = offered.settings(where)
     combinations, usual = offered.combinations(known)
     options = measure.Options(
         reps=arguments.reps, prime=not arguments.no_prime, timeout=arguments.timeout,
         start_timeout=arguments.start_timeout, row_seconds=arguments.row_seconds,
-        variants=[word.strip() for word in arguments.variants.split(",") if word.strip()])
+        variants=wanted_variants(arguments, usual))
     return measure.Session(where, options, folder, progress, combinations, usual, "KLAP_TIMING" in known)
 
 

@@ -95,7 +95,9 @@ class RowRun:
     def start(self):
         """The first process alone, since it makes the input for all, then the others together."""
         program = self.session.where.program("bench", self.row.program)
-        variants = planned(program, self.session.combinations, self.session.options.variants, self.row.native)
+        all_variants = planned(program, self.session.combinations, self.session.options.variants, self.row.native,
+                               self.session.usual)
+        variants = [variant for variant in all_variants if not variant.earlier_runs]
         if not variants:
             return
         self.runners = [self.runner(variants[0])]
@@ -104,6 +106,26 @@ class RowRun:
         searching = self.with_native() is not None
         self.searcher = self.runner(native("search")) if searching else None
         self.ready(self.runners + ([self.searcher] if searching else []))
+        self.runners += [self.after_earlier_runs(variant) for variant in all_variants if variant.earlier_runs]
+
+    def after_earlier_runs(self, variant):
+        """A process that is ready, behind others of that variant that have ended. They share a cache with no one else."""
+        cache = os.path.join(self.session.folder, "caches", re.sub(r"\W+", "-", self.row.name))
+        os.makedirs(cache, mode=0o700, exist_ok=True)
+        options, earlier = self.session.options, []
+        for number in range(variant.earlier_runs):
+            self.session.progress.step(f"earlier run {number + 1}/{variant.earlier_runs}")
+            runner = self.runner(variant, KLAP_CACHE_DIR=cache)
+            runner.wait_ready()
+            for _ in range(options.warmup + 2 * options.reps):
+                if not runner.gone:
+                    runner.run(False)
+            runner.stop()
+            earlier.append(runner.stats)
+        last = self.runner(variant, KLAP_CACHE_DIR=cache)
+        last.wait_ready()
+        last.earlier = earlier
+        return last
 
     def with_native(self):
         return next((runner for runner in self.runners if runner.variant.name == NATIVE), None)

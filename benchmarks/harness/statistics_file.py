@@ -91,6 +91,14 @@ def program_sites(sites):
     return left.pop("", 0), dict(left)
 
 
+def trying(processes):
+    """What trials of originals cost, and the time of all launches that the guard knows, over several processes."""
+    guards = [guard for stats in processes for parent in stats.get("parents", {}).values() for guard in parent["guard"]]
+    spent = [guard["launches"] * guard["original_ms" if guard["choice"] == "original" else "variant_ms"]
+             for guard in guards]
+    return {"lost_ms": sum(guard["lost_ms"] for guard in guards), "spent_ms": sum(spent)}
+
+
 def of_a_benchmark(stats):
     """What a result file of benchmarks/run keeps: what became of the sites and how many launches were redirected."""
     if "missing" in stats or not stats:
@@ -103,6 +111,6 @@ def of_a_benchmark(stats):
     return {"sites": [{key: site[key] for key in keys if key in site} for site in sites],
             "sites_rewritten": rewritten, "sites_left": left,
             "redirected": sum(launches.get("redirected", {}).values()),
-            "launches_left": launches.get("left", {}), "slices": most_slices(stats),
+            "launches_left": launches.get("left", {}), "parents": stats.get("parents", {}), "slices": most_slices(stats),
             "load_ms": [module.get("load_ms") for module in modules],
             "cache": [module.get("cache") for module in modules]}

@@ -52,6 +52,10 @@ THRESHOLDS = (4, 8, 32)
 WITH_THRESHOLD = " threshold "
 WITHOUT = " without "
 WITH = " with "
+# The library's own settings without the guard, and with what it keeps of earlier runs. All others know of no earlier ones.
+UNGUARDED = WITHOUT + "guard"
+EARLIER_RUNS = WITH + "earlier runs"
+HOW_MANY_EARLIER = 6
 
 
 @dataclass
@@ -61,6 +65,7 @@ class Variant:
     arguments: list = field(default_factory=list)
     settings: dict = field(default_factory=dict)  # environment variables of a preloaded process
     limit: int = 0  # the pending limit that is set; 0 leaves the default
+    earlier_runs: int = 0  # processes that run before the one that is measured, with a cache of their own
 
 
 def native(name, limit=0):
@@ -90,6 +95,19 @@ def with_threshold(granularity, launcher, threads):
                    whole.settings | {"KLAP_THRESHOLD": str(threads)})
 
 
+def guard_variants(usual):
+    """The library's own settings without the guard, and after earlier runs."""
+    whole = preloaded(*usual)
+    return [Variant(whole.name + UNGUARDED, whole.kind, [], whole.settings | {"KLAP_GUARD": "off"}),
+            Variant(whole.name + EARLIER_RUNS, whole.kind, [], whole.settings | {"KLAP_GUARD": "on"},
+                    earlier_runs=HOW_MANY_EARLIER)]
+
+
+def names_for_guard(usual):
+    """The variants that the table of the guard's decisions needs."""
+    return [NATIVE, BEST, FLAT, preloaded(*usual).name, *(variant.name for variant in guard_variants(usual))]
+
+
 def is_wanted(name, patterns):
     """Whether a variant is among those asked for; without a wish all are but the preloaded one that does nothing and
     those that are there only to be compared with."""
@@ -99,7 +117,7 @@ def is_wanted(name, patterns):
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def planned(program, combinations, patterns, natively=True):
+def planned(program, combinations, patterns, natively=True, usual=None):
     """The variants of a row that are known before its best limit is, the one to start first at the front."""
     has = offered.variants_of(program)
     plain = sorted((name for name in has if name != "cdp"), key=lambda name: (name != FLAT, name != LIBRARY))
@@ -108,6 +126,7 @@ def planned(program, combinations, patterns, natively=True):
     found += [ablated("grid", "host", key) for key in OPTIMISATIONS]
     found += [with_option("grid", "host", option) for option in OPTIONS]
     found += [with_threshold("grid", "host", threads) for threads in THRESHOLDS]
+    found += guard_variants(usual) if usual else []
     found.append(preloaded("none", "host"))
     found = [variant for variant in found if is_wanted(variant.name, patterns)]
     if natively and (is_wanted(NATIVE, patterns) or is_wanted(BEST, patterns)):
@@ -137,6 +156,7 @@ class Runner:
         self.last_ms = 0.0
         self.last_seconds = 0.0
         self.stats = {}
+        self.earlier = []  # statistics of earlier runs
 
     @property
     def gone(self):
@@ -151,9 +171,8 @@ class Runner:
         environment = self.session.where.native()
         if self.variant.kind == "preloaded":
             environment = self.session.where.preloaded(
-                self.stats_file, KLAP_CACHE_DISABLE="0", KLAP_CACHE_DIR=self.session.library_cache,
-                KLAP_COUNT_CHILDREN="0",  # it takes time that programs without statistics do not need
-                **self.variant.settings, **self.settings)
+                self.stats_file, KLAP_CACHE_DISABLE="0", KLAP_COUNT_CHILDREN="0",  # it takes time that programs without statistics do not need
+                **{"KLAP_GUARD": "process", "KLAP_CACHE_DIR": self.session.library_cache} | self.variant.settings | self.settings)
         try:
             self.server = serve.Server(command, environment, os.path.join(self.folder, "errors.txt"))
         except serve.Trouble as trouble:
@@ -239,4 +258,5 @@ class Runner:
         if self.variant.kind == "preloaded":
             record["settings"] = self.variant.settings
             record.update(statistics_file.of_a_benchmark(self.stats))
+            record["trying"] = statistics_file.trying([*self.earlier, self.stats])
         return record

@@ -148,7 +148,10 @@ std::vector<SiteRemark> explain_module(const Program& program, const Request& re
 RewrittenModule rewrite_module(const Program& program, const Request& request) {
   const auto build = [&] { return run_passes(program, request); };
   if (request.cache == nullptr || request.dump) return build();
-  return request.cache->find_or_build(make_cache_key(program, request), request, build);
+  const CacheKey key = make_cache_key(program, request);
+  RewrittenModule module = request.cache->find_or_build(key, request, build);
+  module.key = key.hash;
+  return module;
 }
 
 }  // namespace klap::jit

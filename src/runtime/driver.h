@@ -59,6 +59,8 @@ namespace klap::runtime {
   /* only called */                                                                                          \
   X(device_get_count, "cuDeviceGetCount", PFN_cuDeviceGetCount_v2000)                                        \
   X(device_get, "cuDeviceGet", PFN_cuDeviceGet_v2000)                                                        \
+  X(device_get_name, "cuDeviceGetName", PFN_cuDeviceGetName_v2000)                                           \
+  X(driver_get_version, "cuDriverGetVersion", PFN_cuDriverGetVersion_v2020)                                  \
   X(device_get_attribute, "cuDeviceGetAttribute", PFN_cuDeviceGetAttribute_v2000)                            \
   X(ctx_get_current, "cuCtxGetCurrent", PFN_cuCtxGetCurrent_v4000)                                           \
   X(ctx_get_device, "cuCtxGetDevice", PFN_cuCtxGetDevice_v2000)                                              \

@@ -72,6 +72,21 @@ Json totals_of_time(const std::vector<ModuleRecord>& modules) {
   return Json::Object{{"compile_ms", timings_json(sum)}, {"load_ms", load}};
 }
 
+Json guard_json(const GuardRecord& guard) {
+  const char* const choice = !guard.is_decided ? "open" : guard.is_original ? "original" : "variant";
+  return Json::Object{{"launches", guard.launches},
+                      {"children", guard.children},
+                      {"choice", choice},
+                      {"from", !guard.is_decided ? Json()
+                               : guard.is_told   ? "earlier runs"
+                                                 : "this run"},
+                      {"earlier_runs", guard.earlier_runs},
+                      {"variant_ms", guard.variant_ms},
+                      {"original_ms", guard.original_ms},
+                      {"trials", guard.trials},
+                      {"lost_ms", guard.lost_ms}};
+}
+
 }  // namespace
 
 Stats& Stats::instance() {
@@ -100,6 +115,18 @@ void Stats::launch_sliced(const std::string& parent, uint64_t slices) {
 void Stats::launch_left(const std::string& parent, const std::string& reason) {
   const std::lock_guard lock(mutex_);
   ++left_[parent][reason];
+}
+
+void Stats::engine_seen(const std::string& parent, const std::string& engine) {
+  const std::lock_guard lock(mutex_);
+  engines_.emplace(parent, engine);
+}
+
+void Stats::guard_found(const std::string& parent, const GuardRecord& record) {
+  constexpr size_t kMost = 64;  // of a parent
+  const std::lock_guard lock(mutex_);
+  std::vector<GuardRecord>& guards = guards_[parent];
+  if (guards.size() < kMost) guards.push_back(record);
 }
 
 void Stats::launch_timed(const std::string& parent, double parent_ms, double consumer_ms, bool counts) {
@@ -143,6 +170,27 @@ Json Stats::left_json() const {
   return out;
 }
 
+// The parents that were launched at all.
+Json Stats::parents_json() const {
+  Json::Object out;
+  for (const auto& [parent, engine] : engines_) {
+    const auto redirected = redirected_.find(parent);
+    const uint64_t variants = redirected == redirected_.end() ? 0 : redirected->second.load();
+    uint64_t originals = 0;
+    if (const auto left = left_.find(parent); left != left_.end())
+      for (const auto& [reason, launches] : left->second) originals += launches;
+    if (variants + originals == 0) continue;
+    Json::Array guards;
+    if (const auto found = guards_.find(parent); found != guards_.end())
+      for (const GuardRecord& guard : found->second) guards.push_back(guard_json(guard));
+    out[parent] = Json::Object{{"engine", engine},
+                               {"variant_launches", variants},
+                               {"original_launches", originals},
+                               {"guard", std::move(guards)}};
+  }
+  return out;
+}
+
 Json Stats::report() const {
   const std::lock_guard lock(mutex_);
   Json::Array modules;
@@ -158,6 +206,7 @@ Json Stats::report() const {
       {"sites", totals_of_sites(modules_)},
       {"launches",
        Json::Object{{"redirected", redirected_json()}, {"left", left_json()}, {"sliced", sliced_json()}}},
+      {"parents", parents_json()},
       {"gpu_ms", gpu_times_.empty() ? Json() : gpu_times_json()},
       {"toolchain_calls", toolchain_json()},
       {"children_aggregated", counted(children_)},

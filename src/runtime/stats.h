@@ -27,6 +27,17 @@ struct ModuleRecord {
   double load_ms = 0;  // added to the program's load, all together
 };
 
+// The guard's knowledge of launches of a parent that are all the same (parents/guard_choice.h).
+struct GuardRecord {
+  uint64_t launches = 0, children = 0;  // in this process; of each launch
+  bool is_decided = false, is_original = false;
+  uint64_t earlier_runs = 0;
+  bool is_told = false;  // the decision is that of earlier runs
+  double variant_ms = 0, original_ms = 0;
+  uint64_t trials = 0;  // of the original, in this process
+  double lost_ms = 0;   // by them
+};
+
 class Stats {
  public:
   static Stats& instance();
@@ -41,6 +52,9 @@ class Stats {
   void launch_sliced(const std::string& parent, uint64_t slices);
   // Counts one launch of a rewritten parent that ran the original instead, and why ("stream capture", ...).
   void launch_left(const std::string& parent, const std::string& reason);
+  // Notes how a parent's launches are replaced. The first one counts where it has several variants.
+  void engine_seen(const std::string& parent, const std::string& engine);
+  void guard_found(const std::string& parent, const GuardRecord& record);
   // Counts one redirected launch of `parent` that has finished, or one more slice of it; only with
   // KLAP_TIMING.
   void launch_timed(const std::string& parent, double parent_ms, double consumer_ms, bool counts = true);
@@ -75,6 +89,7 @@ class Stats {
   [[nodiscard]] Json redirected_json() const;
   [[nodiscard]] Json sliced_json() const;
   [[nodiscard]] Json left_json() const;
+  [[nodiscard]] Json parents_json() const;
 
   mutable std::mutex mutex_;
   std::vector<ModuleRecord> modules_;
@@ -91,6 +106,8 @@ class Stats {
   };
   std::map<std::string, Sliced> sliced_;
   std::map<std::string, std::map<std::string, uint64_t>> left_;
+  std::map<std::string, std::string> engines_;
+  std::map<std::string, std::vector<GuardRecord>> guards_;
 };
 
 // One site remark as JSON, for KLAP_STATS as for klap-ptx explain --json.

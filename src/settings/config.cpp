@@ -110,7 +110,7 @@ Config load_config(const Environment& environment) {
   if (const auto value = read("KLAP_DEVICE_RUNTIME")) config.device_runtime = *parse_boolean(*value);
   if (const auto value = read("KLAP_COUNT_CHILDREN")) config.counts_children = *parse_boolean(*value);
   if (const auto value = read("KLAP_TIMING")) config.timing = *parse_boolean(*value);
-  if (const auto value = read("KLAP_GUARD")) config.guard = *parse_boolean(*value);
+  if (const auto value = read("KLAP_GUARD")) config.guard = *parse_guard(*value);
   if (const auto value = read("KLAP_CACHE_DISABLE")) config.cache_disabled = *parse_boolean(*value);
   if (const auto value = read("KLAP_CACHE_MAX_SIZE")) config.cache_max_bytes = *parse_size(*value);
   const auto cache_dir = read("KLAP_CACHE_DIR");
@@ -135,6 +135,13 @@ std::optional<LinkerChoice> parse_linker(std::string_view name) {
   if (name == "auto") return LinkerChoice::Auto;
   if (name == "nvjitlink") return LinkerChoice::NvJitLink;
   if (name == "driver") return LinkerChoice::Driver;
+  return std::nullopt;
+}
+
+std::optional<GuardMode> parse_guard(std::string_view name) {
+  if (name == "off") return GuardMode::Off;
+  if (name == "process") return GuardMode::Process;
+  if (name == "on") return GuardMode::On;
   return std::nullopt;
 }
 

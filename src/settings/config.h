@@ -54,6 +54,9 @@ struct KernelTable {
 
 enum class LinkerChoice { Auto, NvJitLink, Driver };
 
+// Whether parents run as they are where that is faster, and whether measurements are kept for later runs.
+enum class GuardMode { Off, Process, On };
+
 struct Config {
   bool disabled = false;              // KLAP_DISABLE
   std::string log_level = "warn";     // KLAP_LOG
@@ -63,7 +66,7 @@ struct Config {
   std::filesystem::path stats_file;   // KLAP_STATS, absolute; empty: no statistics; "-" for standard error
   bool counts_children = true;        // KLAP_COUNT_CHILDREN
   bool timing = false;                // KLAP_TIMING
-  bool guard = true;                  // KLAP_GUARD
+  GuardMode guard = GuardMode::On;    // KLAP_GUARD
   LinkerChoice linker = LinkerChoice::Auto;  // KLAP_LINKER
   bool device_runtime = true;                // KLAP_DEVICE_RUNTIME
   bool cache_disabled = false;               // KLAP_CACHE_DISABLE
@@ -124,6 +127,8 @@ inline constexpr std::string_view kHostReadback = "host-readback";
 
 // "driver" -> LinkerChoice::Driver; nothing for a name that is none.
 std::optional<LinkerChoice> parse_linker(std::string_view name);
+// "process" -> GuardMode::Process; nothing for a name that is none.
+std::optional<GuardMode> parse_guard(std::string_view name);
 
 // Shell-style glob with * and ?; kernel names are full of brackets, so [ ] are ordinary characters.
 bool glob_match(std::string_view pattern, std::string_view text);

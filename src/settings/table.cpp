@@ -29,6 +29,7 @@ constexpr std::array kMemories{"off"sv, "warp"sv};
 constexpr std::array kPromotions{"auto"sv, "none"sv, "P"sv, "PA"sv, "PO"sv, "PAO"sv, "lookback"sv};
 constexpr std::array kAssumptions{"none"sv, "noalias"sv};
 constexpr std::array kLinkers{"auto"sv, "nvjitlink"sv, "driver"sv};
+constexpr std::array kGuards{"off"sv, "process"sv, "on"sv};
 constexpr std::array kLogLevels{"trace"sv, "debug"sv, "info"sv, "warn"sv, "error"sv, "off"sv};
 
 constexpr std::array kTable{
@@ -107,12 +108,13 @@ constexpr std::array kTable{
             "KLAP_GUARD",
             "",
             {},
-            SettingType::Boolean,
-            {},
-            "1",
-            "A kernel that is launched again and again runs as it is if that is found to be faster. Only "
-            "kernels are tried whose number of launches from the device is known before. 0 always runs the "
-            "rewritten kernel."},
+            SettingType::Choice,
+            kGuards,
+            "on",
+            "A kernel runs as it is if that is found to be faster. Only kernels are tried whose number of "
+            "launches from the device is known before. on: times are kept beside the rewritten modules, so "
+            "that the next run goes on from there. process: only times of this process count. off: nothing "
+            "is measured, and the rewritten kernel always runs."},
     Setting{Kind::User,
             "",
             "name",
@@ -161,7 +163,7 @@ constexpr std::array kTable{
             SettingType::Path,
             {},
             "$XDG_CACHE_HOME/klap, else ~/.cache/klap",
-            "Folder that keeps rewritten modules. Nobody else may write to it."},
+            "Folder that keeps rewritten modules, and how long kernels took. Nobody else may write to it."},
     Setting{Kind::User,
             "KLAP_CACHE_MAX_SIZE",
             "",
@@ -169,7 +171,7 @@ constexpr std::array kTable{
             SettingType::Size,
             {},
             "1G",
-            "The most that the folder may hold. The least recently used modules are removed first."},
+            "The most that the folder may hold. The least recently used files are removed first."},
     Setting{Kind::User,
             "KLAP_CACHE_DISABLE",
             "",
@@ -177,7 +179,7 @@ constexpr std::array kTable{
             SettingType::Boolean,
             {},
             "0",
-            "1 compiles again in every process."},
+            "1 compiles again in every process, and keeps no times."},
     Setting{Kind::User,
             "KLAP_STATS",
             "",

@@ -12,6 +12,7 @@
 
 #include "runtime/launch/launch.h"
 #include "runtime/parents/handles.h"
+#include "runtime/parents/launch_guard.h"
 #include "runtime/parents/pointers_apart.h"
 #include "shim/libcuda.h"
 #include "support/boundary.h"
@@ -69,12 +70,15 @@ CUresult allocate(const char* entry_point, Args... args) {
   return with_room<Member>(entry_point, args...);
 }
 
-// Facts about the program's memory end with it, whatever else klap_jit does.
+// Facts about the program's memory end with it, whatever else klap_jit does. Kernels that used it are often
+// done by then, and their times can be read.
 template <auto Member, class... Args>
 CUresult release(Args... args) {
   runtime::forget_allocations();
   const CUresult result = forward<Member>(args...);
   runtime::forget_allocations();
+  if (runtime::is_launch_measured())
+    act<When::OnceRewritten>("cuMemFree", [] { runtime::collect_measured_launches(); });
   return result;
 }
 

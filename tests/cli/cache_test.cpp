@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "command.h"
+#include "runtime/parents/guard_profiles.h"
 
 namespace klap::cli_test {
 namespace {
@@ -62,6 +63,28 @@ TEST_F(CacheCommand, LsNamesKernelsVersionsAndDamage) {
   std::filesystem::resize_file(path("cache/" + entry["file"].get<std::string>()), 100);
   EXPECT_EQ(cache({"ls", "--json"}).json()["entries"][0]["state"], "damaged");
   EXPECT_THAT(cache({"ls"}).out, HasSubstr("damaged: has 100 bytes, not"));
+}
+
+TEST_F(CacheCommand, LsAndClearKnowProfilesOfEarlierRuns) {
+  runtime::GuardTimes times;
+  for (int i = 0; i < 3; ++i) times.variant.later.add(2), times.original.later.add(1);
+  times.runs = 2, times.launches = 200, times.spent_ms = 300;
+  runtime::GuardProfiles profiles(path("cache"), 1 << 20);
+  profiles.found("module, device", {"__klap_parent", {1, 2}}, times, false);
+  profiles.write(runtime::seconds_now());
+  const json listed = cache({"ls", "--json"}).json();
+  ASSERT_EQ(listed["profiles"].size(), 1u);
+  const json& profile = listed["profiles"][0];
+  EXPECT_EQ(profile["of"], "module, device");
+  EXPECT_EQ(profile["bytes"], listed["bytes"]);
+  EXPECT_EQ(profile["measured"][0]["choice"], "original");
+  EXPECT_EQ(profile["measured"][0]["variant_ms"], 2);
+  EXPECT_THAT(cache({"ls"}).out, HasSubstr("__klap_parent: variant 2.0000 ms, original 1.0000 ms, choice "
+                                           "original, 200 launches in 2 runs"));
+  std::filesystem::resize_file(path("cache/" + profile["file"].get<std::string>()), 30);
+  EXPECT_EQ(cache({"ls", "--json"}).json()["profiles"][0]["state"], "damaged");
+  EXPECT_EQ(cache({"clear", "--json"}).json()["profiles_removed"], 1);
+  EXPECT_EQ(cache({"ls", "--json"}).json()["profiles"], json::array());
 }
 
 TEST_F(CacheCommand, ClearRemovesEntriesAndNothingElse) {

@@ -56,7 +56,7 @@ std::map<std::string, std::string> variables_of(const Work& work, const std::str
     variables["LD_PRELOAD"] = (library_folder() / "libklap_jit.so").string();
     variables["KLAP_GRANULARITY"] = c.granularity;
     variables["KLAP_LAUNCHER"] = c.launcher;
-    variables["KLAP_GUARD"] = "0";  // what is tested is what the library makes
+    variables["KLAP_GUARD"] = "off";  // what is tested is what the library makes
     if (!c.multiblock.empty()) variables["KLAP_MULTIBLOCK"] = c.multiblock;
     // Cases that stand in one file are one module, which is rewritten once for all of them; those in files of
     // their own are new each time.

@@ -12,6 +12,8 @@
  *                      code, every time, only the third time, or from the third time on (@3+)
  *   FAKE_CUDA_LAZY     a function is loaded when it is first used, and not together with its module
  *   FAKE_CUDA_MEMORY   bytes of device memory, where it is not 64 GiB
+ *   FAKE_CUDA_MS       milliseconds between any two events, where it is not 1.5
+ *   FAKE_CUDA_NAME     the name of all devices
  *   FAKE_CUDA_SM       compute capabilities of the devices, "90" or "90,80"
  *   FAKE_CUDA_THREADS  "kernel=128,...": CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK where it is not 1024
  *   FAKE_CUDA_OCCUPANCY  "kernel=2,...": blocks on a multiprocessor, whatever their size

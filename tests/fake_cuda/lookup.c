@@ -9,6 +9,7 @@
   X(cuDriverGetVersion, "cuDriverGetVersion", 2020, 0)               \
   X(cuDeviceGetCount, "cuDeviceGetCount", 2000, 0)                   \
   X(cuDeviceGet, "cuDeviceGet", 2000, 0)                             \
+  X(cuDeviceGetName, "cuDeviceGetName", 2000, 0)                     \
   X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, 0)   \
   X(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, 0) \
   X(cuCtxCreate_v2, "cuCtxCreate", 3020, 0)                          \

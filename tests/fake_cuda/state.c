@@ -1,4 +1,5 @@
 /* Devices, contexts, streams and captures. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,14 @@ EXPORT CUresult cuDeviceGetCount(int* count) {
 EXPORT CUresult cuDeviceGet(CUdevice* device, int ordinal) {
   *device = ordinal;
   return ordinal < MAX_DEVICES ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+EXPORT CUresult cuDeviceGetName(char* name, int bytes, CUdevice device) {
+  const char* const told = getenv("FAKE_CUDA_NAME");
+  (void)device;
+  FAIL_IF_SCRIPTED("cuDeviceGetName");
+  snprintf(name, (size_t)bytes, "%s", told ? told : "fake device");
+  return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {

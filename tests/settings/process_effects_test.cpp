@@ -113,8 +113,18 @@ class ProcessEffects : public Effects {
     const auto events = [&](const std::string& setting) {
       return run_kernel("chains.fatbin", "_Z5chainPii", {"KLAP_PROMOTION=none", setting}, 1, 8).events;
     };
-    EXPECT_EQ(events("KLAP_GUARD=1"), 6) << "before and behind three launches";
-    EXPECT_EQ(events("KLAP_GUARD=0"), 0);
+    const auto profiles = [&] {
+      const auto is_profile = [](const auto& file) { return file.path().extension() == ".profile"; };
+      return std::ranges::count_if(std::filesystem::directory_iterator(path("cache/klap")), is_profile);
+    };
+    EXPECT_EQ(events("KLAP_GUARD=process"), 6) << "before and behind three launches";
+    EXPECT_EQ(events("KLAP_GUARD=off"), 0);
+    EXPECT_EQ(profiles(), 0);
+    EXPECT_EQ(events("KLAP_GUARD=on"), 8) << "and the first one";
+    EXPECT_EQ(profiles(), 1);
+    EXPECT_EQ(events("KLAP_GUARD=on"), 2) << "the others are known";
+    EXPECT_EQ(events("KLAP_GUARD=off"), 0);
+    EXPECT_EQ(events("KLAP_GUARD=process"), 6);
   }
   void timing() {
     EXPECT_EQ(run().stats["gpu_ms"], nullptr);

@@ -29,7 +29,7 @@ def run_native(where, entry):
 
 def run_preloaded(where, entry, **settings):
     """One preloaded run and its statistics; what is expected of the launch sites is said for the grid."""
-    usual = {"KLAP_GRANULARITY": "grid", "KLAP_GUARD": "0"}
+    usual = {"KLAP_GRANULARITY": "grid", "KLAP_GUARD": "off"}
     settings = usual | entry.get("settings", {}) | settings
     with tempfile.TemporaryDirectory() as folder:
         stats_file = os.path.join(folder, "stats.json")

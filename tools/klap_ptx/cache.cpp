@@ -13,6 +13,8 @@
 #include "jit/cache/disk_cache.h"
 #include "klap_ptx/input.h"
 #include "runtime/load/module_cache.h"
+#include "runtime/parents/guard_choice.h"
+#include "runtime/parents/guard_profiles.h"
 #include "support/error.h"
 
 namespace klap::tool {
@@ -54,6 +56,47 @@ void print_entry(const json& entry) {
   std::string kernels;
   for (const json& parent : entry["rewritten"]) kernels += " " + parent.get<std::string>();
   fmt::print("sm {} {}\n", entry["sm"].get<uint32_t>(), kernels.empty() ? " nothing to rewrite" : kernels);
+}
+
+json describe_launches(const runtime::ProfiledLaunches& launches, const runtime::GuardTimes& times) {
+  const runtime::GuardChoice choice(times, runtime::seconds_now());
+  return {{"kernel", launches.first},
+          {"runs", times.runs},
+          {"launches", times.launches},
+          {"children", times.children},
+          {"variant_ms", choice.variant_ms()},
+          {"original_ms", choice.original_ms()},
+          {"choice", !choice.is_decided()   ? "open"
+                     : choice.is_original() ? "original"
+                                            : "variant"}};
+}
+
+json describe_profile(const jit::CacheFolder& folder, const jit::CachedFile& file) {
+  json entry = {{"file", file.name}, {"bytes", file.bytes}, {"used", file.used / 1'000'000'000}};
+  try {
+    const runtime::GuardProfile profile = runtime::decode_profile(folder.read(file.name).value_or(""));
+    entry.update({{"state", "good"}, {"of", profile.name}, {"measured", json::array()}});
+    for (const auto& [launches, times] : profile.rows)
+      entry["measured"].push_back(describe_launches(launches, times));
+  } catch (const Error& error) {
+    entry.update({{"state", "damaged"}, {"problem", error.reason()}});
+  }
+  return entry;
+}
+
+void print_profile(const json& entry) {
+  fmt::print("{}  {:>9} bytes  ", entry["file"].get<std::string>(), entry["bytes"].get<uint64_t>());
+  if (entry["state"] == "damaged") {
+    fmt::print("damaged: {}\n", entry["problem"].get<std::string>());
+    return;
+  }
+  fmt::print("times of earlier runs\n");
+  for (const json& of : entry["measured"]) {
+    fmt::print("  {}: variant {:.4f} ms, original {:.4f} ms, choice {}, {} launches in {} runs\n",
+               of["kernel"].get<std::string>(), of["variant_ms"].get<double>(),
+               of["original_ms"].get<double>(), of["choice"].get<std::string>(),
+               of["launches"].get<uint64_t>(), of["runs"].get<uint64_t>());
+  }
 }
 
 struct Warmed {
@@ -108,24 +151,34 @@ void cache_ls(const CacheOptions& options) {
     entries.push_back(describe(folder, file));
     if (!options.json) print_entry(entries.back());
   }
+  json profiles = json::array();
+  for (const jit::CachedFile& file : folder.profiles()) {
+    bytes += file.bytes;
+    profiles.push_back(describe_profile(folder, file));
+    if (!options.json) print_profile(profiles.back());
+  }
   if (options.json) {
     print_json({{"folder", cache->options().folder.string()},
                 {"bytes", bytes},
                 {"max_bytes", cache->options().max_bytes},
-                {"entries", std::move(entries)}});
+                {"entries", std::move(entries)},
+                {"profiles", std::move(profiles)}});
   } else {
-    fmt::print("{}: {} modules, {} of {} bytes\n", cache->options().folder.string(), files.size(), bytes,
-               cache->options().max_bytes);
+    fmt::print("{}: {} modules, {} profiles, {} of {} bytes\n", cache->options().folder.string(),
+               files.size(), profiles.size(), bytes, cache->options().max_bytes);
   }
 }
 
 void cache_clear(const CacheOptions& options) {
   const auto cache = require_cache(load_policy(options.policy));
-  const size_t removed = jit::CacheFolder::open(cache->options().folder).clear();
+  const jit::CacheFolder::Removed removed = jit::CacheFolder::open(cache->options().folder).clear();
   if (options.json) {
-    print_json({{"folder", cache->options().folder.string()}, {"removed", removed}});
+    print_json({{"folder", cache->options().folder.string()},
+                {"removed", removed.modules},
+                {"profiles_removed", removed.profiles}});
   } else {
-    fmt::print("{}: {} modules removed\n", cache->options().folder.string(), removed);
+    fmt::print("{}: {} modules and {} profiles removed\n", cache->options().folder.string(), removed.modules,
+               removed.profiles);
   }
 }
 

@@ -12,7 +12,25 @@ namespace klap::analysis {
 namespace {
 
 using ptx::Statement;
-using OpenParameters = std::set<uint32_t>;  // by their offsets
+constexpr uint32_t kWord = 8;  // bytes
+
+// Parameters whose values are open: all of them, or some of their words.
+struct OpenParameters {
+  std::set<uint32_t> parameters, words;  // by their offsets
+
+  [[nodiscard]] bool is_open(const ptx::Parameter& parameter, uint64_t first, uint64_t bytes) const {
+    if (parameters.contains(parameter.offset)) return true;
+    return std::ranges::any_of(words,
+                               [&](uint64_t word) { return word < first + bytes && first < word + kWord; });
+  }
+};
+
+// The bytes that a load reads; all that follow if its type does not say.
+uint64_t bytes_of(const ptx::Module& module, const Statement& load) {
+  const uint64_t element = ptx::type_bytes(module.text(load.modifiers.last - 1));
+  constexpr uint64_t kRest = uint64_t{1} << 32;
+  return element == 0 ? kRest : element * components(module, load.operands[0]).size();
+}
 
 // The values of one kernel that its parameters and the thread's place decide.
 class FixedValues {
@@ -66,9 +84,12 @@ class FixedValues {
   [[nodiscard]] bool is_fixed_parameter(const Statement& load) const {
     if (!kernel_.module.has_modifier(load, ".param") || load.operands.size() != 2) return false;
     const auto address = parse_address(kernel_.module, load.operands[1]);
-    return address && std::ranges::any_of(kernel_.function.parameters, [&](const ptx::Parameter& p) {
-             return p.name == address->base && !open_parameters_.contains(p.offset);
-           });
+    if (!address || address->offset < 0) return false;
+    const uint64_t bytes = bytes_of(kernel_.module, load);
+    return std::ranges::any_of(kernel_.function.parameters, [&](const ptx::Parameter& p) {
+      const auto first = p.offset + static_cast<uint64_t>(address->offset);
+      return p.name == address->base && !open_parameters_.is_open(p, first, bytes);
+    });
   }
 
   [[nodiscard]] bool is_written_openly(const Statement& s) const {
@@ -87,8 +108,8 @@ class FixedValues {
 };
 
 // The parameters of `child` that a launch passes open values in, or of which some bytes are not passed.
-OpenParameters open_parameters(const FixedValues& values, const Site& site, const ptx::Function& child) {
-  OpenParameters open;
+std::set<uint32_t> open_parameters(const FixedValues& values, const Site& site, const ptx::Function& child) {
+  std::set<uint32_t> open;
   for (const ptx::Parameter& parameter : child.parameters) {
     uint32_t fixed_bytes = 0;
     for (const Argument& argument : site.arguments) {
@@ -122,10 +143,10 @@ bool has_fixed_sizes(const Site& site, const FixedValues& values) {
   return std::ranges::all_of(site.grid, is_fixed) && std::ranges::all_of(site.block, is_fixed);
 }
 
-}  // namespace
-
-bool has_fixed_launches(const FunctionFacts& parent, const LaunchedKernels& launched) {
-  std::map<const FunctionFacts*, OpenParameters> open{{&parent, {}}};
+// True if the launches are fixed although these words of the parent's parameters are not.
+bool has_fixed_launches_without(const std::set<uint32_t>& words, const FunctionFacts& parent,
+                                const LaunchedKernels& launched) {
+  std::map<const FunctionFacts*, OpenParameters> open{{&parent, {.parameters = {}, .words = words}}};
   std::vector<const FunctionFacts*> work{&parent};
   while (!work.empty()) {
     const FunctionFacts& kernel = *work.back();
@@ -138,12 +159,51 @@ bool has_fixed_launches(const FunctionFacts& parent, const LaunchedKernels& laun
       if (!launches(child)) continue;
       if (!has_fixed_sizes(kernel.sites[i], values)) return false;
       const auto [entry, is_new] = open.try_emplace(&child);
-      const size_t before = entry->second.size();
-      entry->second.merge(open_parameters(values, kernel.sites[i], child.function));
-      if (is_new || entry->second.size() != before) work.push_back(&child);
+      std::set<uint32_t>& of_child = entry->second.parameters;
+      const size_t before = of_child.size();
+      of_child.merge(open_parameters(values, kernel.sites[i], child.function));
+      if (is_new || of_child.size() != before) work.push_back(&child);
     }
   }
   return true;
+}
+
+// The words that can hold an address.
+std::set<uint32_t> words_of(const ptx::Parameter& parameter) {
+  std::set<uint32_t> words;
+  const uint32_t first = (parameter.offset + kWord - 1) / kWord * kWord;
+  for (uint32_t word = first; word + kWord <= parameter.offset + parameter.bytes; word += kWord)
+    words.insert(word);
+  return words;
+}
+
+}  // namespace
+
+bool has_fixed_launches(const FunctionFacts& parent, const LaunchedKernels& launched) {
+  return has_fixed_launches_without({}, parent, launched);
+}
+
+// Each question is an analysis of its own, so words are tried one by one only in a parameter that decides.
+std::vector<uint32_t> words_without_effect_on_launches(const FunctionFacts& parent,
+                                                       const LaunchedKernels& launched) {
+  constexpr size_t kMostWords = 16;  // that are tried one by one in a parameter
+  std::set<uint32_t> found;
+  const auto add_if_possible = [&](const std::set<uint32_t>& words) {
+    std::set<uint32_t> with = found;
+    with.insert(words.begin(), words.end());
+    const bool is_possible = has_fixed_launches_without(with, parent, launched);
+    if (is_possible) found = std::move(with);
+    return is_possible;
+  };
+  std::set<uint32_t> all;
+  for (const ptx::Parameter& parameter : parent.function.parameters) all.merge(words_of(parameter));
+  if (!all.empty() && add_if_possible(all)) return {found.begin(), found.end()};
+  for (const ptx::Parameter& parameter : parent.function.parameters) {
+    const std::set<uint32_t> words = words_of(parameter);
+    if (words.empty() || add_if_possible(words) || words.size() == 1 || words.size() > kMostWords) continue;
+    for (const uint32_t word : words) add_if_possible({word});
+  }
+  return {found.begin(), found.end()};
 }
 
 }  // namespace klap::analysis

@@ -12,6 +12,7 @@
 // value.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -24,5 +25,10 @@ using LaunchedKernels = std::function<std::vector<const FunctionFacts*>(const Fu
 
 // True if that is shown for `parent` and all kernels that it leads to. Copies and fills count as launches.
 bool has_fixed_launches(const FunctionFacts& parent, const LaunchedKernels& launched);
+
+// The offsets of words of 8 bytes in the parameters of such a parent. Whatever stands in these words, it
+// makes equally many launches. Programs pass addresses in them, which differ from one process to the next.
+std::vector<uint32_t> words_without_effect_on_launches(const FunctionFacts& parent,
+                                                       const LaunchedKernels& launched);
 
 }  // namespace klap::analysis

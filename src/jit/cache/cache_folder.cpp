@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <iterator>
 #include <memory>
 #include <random>
 
@@ -179,11 +180,15 @@ std::vector<CachedFile> CacheFolder::list(std::string_view ending) const {
 
 std::vector<CachedFile> CacheFolder::entries() const { return list(kEntry); }
 
+std::vector<CachedFile> CacheFolder::profiles() const { return list(kProfileEnding); }
+
 void CacheFolder::trim(uint64_t max_bytes) const {
   CacheLock lock(*this, fmt::format("clean-up{}", kLock));
   if (lock.try_take() != CacheLock::Result::Taken) return;
   uint64_t total = 0;
-  const std::vector<CachedFile> all = entries();
+  std::vector<CachedFile> all = entries();
+  std::ranges::copy(profiles(), std::back_inserter(all));
+  std::ranges::sort(all, {}, &CachedFile::used);
   for (const CachedFile& file : all) total += file.bytes;
   for (const CachedFile& file : all) {
     if (total <= max_bytes) break;
@@ -197,12 +202,15 @@ void CacheFolder::trim(uint64_t max_bytes) const {
   }
 }
 
-size_t CacheFolder::clear() const {
+CacheFolder::Removed CacheFolder::clear() const {
   for (const std::string_view ending : {kTemporary, kLock}) {
     for (const CachedFile& file : list(ending)) remove(file.name);
   }
-  return static_cast<size_t>(
-      std::ranges::count_if(entries(), [this](const CachedFile& file) { return remove(file.name); }));
+  const auto removed = [this](const std::vector<CachedFile>& files) {
+    return static_cast<size_t>(
+        std::ranges::count_if(files, [this](const CachedFile& file) { return remove(file.name); }));
+  };
+  return {.modules = removed(entries()), .profiles = removed(profiles())};
 }
 
 CacheLock::Result CacheLock::try_take() {

@@ -15,6 +15,9 @@
 
 namespace klap::jit {
 
+// The files of measured times (runtime/parents/guard_profile.h) end so.
+inline constexpr std::string_view kProfileEnding = ".profile";
+
 // A file descriptor that closes itself.
 class Descriptor {
  public:
@@ -49,13 +52,17 @@ class CacheFolder {
   void touch(const std::string& name) const;
   bool remove(const std::string& name) const;
 
-  // Entries, the one that was used longest ago first.
+  // Modules and profiles, the one that was used longest ago first.
   [[nodiscard]] std::vector<CachedFile> entries() const;
-  // Removes what was used longest ago until the entries fit into `max_bytes`, and what dead processes left
+  [[nodiscard]] std::vector<CachedFile> profiles() const;
+  // Removes what was used longest ago until both fit into `max_bytes`, and what dead processes left
   // behind. Does nothing while another process does it.
   void trim(uint64_t max_bytes) const;
-  // Removes everything that belongs to the cache; returns the number of entries.
-  size_t clear() const;
+  // Removes everything that belongs to the cache; returns the number of modules and of profiles.
+  struct Removed {
+    size_t modules = 0, profiles = 0;
+  };
+  Removed clear() const;
 
  private:
   friend class CacheLock;

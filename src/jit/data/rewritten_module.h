@@ -18,6 +18,7 @@ struct RewrittenModule {
   Timings timings;
   bool from_memory_cache = false;
   CacheUse cache = CacheUse::Off;
+  std::string key;  // hash of all that it was made from (cache/cache_key.h); empty where there is no cache
 };
 
 }  // namespace klap::jit

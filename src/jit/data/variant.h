@@ -111,6 +111,8 @@ struct Variant {
   // Launches with the same parameters, grid and block make equally many launches from the device
   // (analysis/facts/fixed_launches.h).
   bool fixed_launches = false;
+  // Whatever stands in these words of the parameters: they do not change that number.
+  std::vector<uint32_t> words_without_effect{};
   // The variant can be launched in slices of the grid: behind the queues it takes which one (GridSlice).
   bool in_slices = false;
   // Every consumer begins with a wait for what is before it in its stream, and may be launched with

@@ -117,6 +117,7 @@ void CommonQueue::note_fixed_launches(Variant& v, const analysis::FunctionFacts&
                                       const analysis::LaunchedKernels& launched) {
   if (v.launcher != Launcher::Host || !analysis::has_fixed_launches(parent, launched)) return;
   v.fixed_launches = true;
+  v.words_without_effect = analysis::words_without_effect_on_launches(parent, launched);
   describe_parameters(v, parent.function);
 }
 

@@ -10,6 +10,7 @@
 
 #include "ptx-patterns/templates/common/queue.h"
 #include "runtime/driver.h"
+#include "runtime/launch/guarded_launch.h"
 #include "runtime/launch/kernel_timer.h"
 #include "runtime/launch/launch_params.h"
 #include "runtime/launch/promoted_launch.h"
@@ -101,15 +102,6 @@ Cut make_room(const Launch& launch, const ParentKernel& parent, LaunchContext& c
     if (!is_memory || !in_slices || cut.slices.most_blocks() == 1) return cut;
     cut.why = cut.no_room;
   }
-}
-
-// The number of device-side launches that CUDA lets wait in the current context. A variant may refuse a
-// launch of its own accord only if CUDA might have done so.
-uint64_t pending_limit() {
-  constexpr uint64_t kDefault = 2048;
-  size_t limit = 0;
-  const CUresult result = driver()->ctx_get_limit(&limit, CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT);
-  return result == CUDA_SUCCESS ? limit : kDefault;
 }
 
 // A worklist has one size, however large the grid. The number of groups that share it depends on the grid,
@@ -302,30 +294,6 @@ Outcome leave_for_order(const Launch& launch, ParentKernel& parent) {
   return leave(reasons::kOrderMatters);
 }
 
-// Launches the program's own kernel and measures it.
-Outcome measure_original(const Launch& launch, MeasuredLaunch& measured) {
-  measured.begin();
-  const CUresult result = launch_variant(launch, launch.function, launch.params, launch.extra);
-  measured.end(result == CUDA_SUCCESS);
-  return {.result = result, .ran_original = &reasons::kOriginalIsTried};
-}
-
-// As many launches from the device can be pending without one being lost, if all streams make as many.
-uint64_t most_children_of_a_stream() {
-  return pending_limit() / std::max<size_t>(LaunchContexts::instance().size(), 1);
-}
-
-// How the guard has the launch made: by the variant if there is no guard.
-LaunchGuard::Next guarded(const Launch& launch, ParentKernel& parent, LaunchContext& context) {
-  LaunchGuard* const guard = parent.guard();
-  if (guard == nullptr) return LaunchGuard::Next::Variant;
-  const LaunchGuard::Next next = guard->next(launch, context, most_children_of_a_stream());
-  if (const auto found = guard->take_found())
-    log().info("{}: the original takes {:.4f} ms and the variant {:.4f}, the original runs from here on",
-               demangle(parent.name()), found->original_ms, found->variant_ms);
-  return next;
-}
-
 // The operations that the launch adds to the driver's queue, beside the one kernel that the program asked
 // for.
 uint64_t added_operations(const Launch& launch, const GridSlices& slices, const ParentKernel& parent,
@@ -427,7 +395,7 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
     parent.warn_once(std::string(reason->name) + ", the original runs");
     return leave(*reason);
   }
-  const LaunchGuard::Next next = guarded(launch, parent, *context);
+  const LaunchGuard::Next next = next_form(launch, parent, *context);
   if (next == LaunchGuard::Next::Original) return leave(reasons::kOriginalIsFaster);
   const bool is_measured = next != LaunchGuard::Next::Variant;
   MeasuredLaunch measured(is_measured ? parent.guard() : nullptr, launch, *context);
@@ -437,7 +405,10 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
     parent.info_once("in flight", "behind work that does not end the original runs");
     return leave(reasons::kTooManyInFlight);
   }
-  if (next == LaunchGuard::Next::MeasuredOriginal) return measure_original(launch, measured);
+  if (next == LaunchGuard::Next::MeasuredOriginal)
+    return launch_measured_original(launch, measured, reasons::kOriginalIsTried);
+  if (next == LaunchGuard::Next::CheckedOriginal)
+    return launch_measured_original(launch, measured, reasons::kOriginalIsFaster);
   if (!prepared) prepared = parent.prepare(*context, block);
   if (prepared->unusable) return leave(*prepared->unusable);
   const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];

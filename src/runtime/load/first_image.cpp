@@ -5,6 +5,8 @@
 
 #include "runtime/driver.h"
 #include "runtime/launch/kernel_timer.h"
+#include "runtime/parents/guard_profiles.h"
+#include "runtime/parents/launch_guard.h"
 #include "runtime/process.h"
 #include "runtime/queues/report_slots.h"
 #include "runtime/stats.h"
@@ -17,6 +19,8 @@ namespace {
 
 void write_all_statistics() {
   if (is_forked_child()) return;  // the counters are the parent process's
+  finish_guards();
+  add_guards_to_statistics();
   add_reports_to_statistics();
   if (config().timing && driver()) collect_timed_launches();
   if (!config().counts_children) Stats::instance().leave_out_children();
@@ -25,6 +29,15 @@ void write_all_statistics() {
 
 // An exit handler.
 void write_statistics() { contain("KLAP_STATS", "statistics not written", write_all_statistics); }
+
+// Another one. If nothing was launched that the guard knows, it does nothing.
+void write_profiles() {
+  contain("KLAP_GUARD", "profiles not written", [] {
+    if (is_forked_child() || !driver()) return;
+    finish_guards();
+    GuardProfiles::instance().write(seconds_now());
+  });
+}
 
 }  // namespace
 
@@ -35,6 +48,9 @@ void first_image_loaded() {
     if (!config().stats_file.empty() && std::atexit(write_statistics) != 0) {
       log().warn("statistics will not be written: the process has too many exit handlers");
     }
+    // Registered later, it runs before that.
+    if (GuardProfiles::instance().are_kept() && std::atexit(write_profiles) != 0)
+      log().info("profiles will not be written: the process has too many exit handlers");
   });
 }
 

@@ -1,13 +1,13 @@
 #include "runtime/parents/guard_choice.h"
 
-#include <utility>
+#include <algorithm>
 
 namespace klap::runtime {
 namespace {
 
 // The first launches of a kernel take longer than later ones.
 constexpr uint64_t kFirst = 2;
-constexpr uint32_t kMeasured = 3;  // launches of each
+constexpr uint64_t kMeasured = 3;  // launches of each
 // CUDA takes up to so long for each launch from the device (src/runtime/README.md).
 constexpr double kLaunchMs = 0.007;
 constexpr double kMostLost = 0.03;
@@ -16,54 +16,198 @@ constexpr double kFaster = 0.97;
 // A trial that takes so much longer need not be repeated more than once.
 constexpr double kMuchSlower = 1.3;
 constexpr uint64_t kMeasureAgain = 1000;  // after so many launches
+constexpr int64_t kOld = 24 * 3600;       // seconds until earlier runs are no longer believed
+constexpr double kOtherTime = 1.5;        // nor are they if a launch takes so many times as long, or as short
+
+double added_ms(double took, double otherwise) { return std::max(0.0, took - otherwise); }
+
+// A process of so many launches, by these times.
+double run_ms(const FormTimes& form, double launches) {
+  const double first = form.first.empty() ? form.later.best() : form.first.best();
+  return first + std::max(0.0, launches - 1) * form.later.best();
+}
 
 }  // namespace
 
+GuardChoice::GuardChoice(const GuardTimes& earlier, int64_t now)
+    : earlier_(earlier), now_(now), is_kept_(true) {
+  // A clock that was set back makes times of the future, which are as good as old ones.
+  const bool is_old = earlier_.checked != 0 && (now - earlier_.checked > kOld || earlier_.checked > now);
+  if (is_old) begin_again();
+  if (earlier_.runs == 0) return;
+  if (is_launched_rarely()) {
+    decide_by_first(earlier_);
+  } else {
+    decide_by_later(earlier_);
+  }
+  is_told_ = is_decided_;
+}
+
 GuardChoice::Next GuardChoice::next(uint64_t most_children) {
-  ++launches_;
-  if (is_decided_ && ++since_decision_ > kMeasureAgain) {
-    is_decided_ = false;
-    variant_ = original_ = {};
-    children_ = 0;
+  ++own_.launches;
+  if (is_decided_ && ++since_decision_ > kMeasureAgain) begin_again();
+  // The first launches of processes say nothing about later ones.
+  if (is_decided_ && by_first_ && own_.launches > kFirst) {
+    is_decided_ = is_told_ = by_first_ = false;
+    decide_by_later(all());
   }
-  if (is_decided_ && takes_original_ && children_ > most_children) is_decided_ = false;
-  if (is_decided_) return takes_original_ ? Next::Original : Next::Variant;
-  if (is_measuring_ || launches_ <= kFirst) return Next::Variant;
-  if (variant_.launches < kMeasured) {
+  if (is_original() && children() > most_children) is_decided_ = false;
+  return is_decided_ ? next_chosen() : next_undecided(most_children);
+}
+
+// One launch of each process is measured, to see whether earlier runs are still right.
+GuardChoice::Next GuardChoice::next_chosen() {
+  const uint64_t checked_launch = is_launched_rarely() ? 1 : kFirst + 1;
+  const bool is_check = is_told_ && !is_measuring_ && own_.launches == checked_launch;
+  if (is_check) {
     is_measuring_ = true;
-    return Next::MeasuredVariant;
+    is_first_measured_ = own_.launches == 1;
   }
-  if (children_ == 0 || children_ > most_children || !may_try_original()) return Next::Variant;
+  if (takes_original_) {
+    has_run_original_ = true;
+    return is_check ? Next::CheckedOriginal : Next::Original;
+  }
+  return is_check ? Next::MeasuredVariant : Next::Variant;
+}
+
+GuardChoice::Next GuardChoice::next_undecided(uint64_t most_children) {
+  if (is_measuring_) return Next::Variant;
+  const GuardTimes times = all();
+  const bool is_rare = is_launched_rarely() && own_.launches <= kFirst;
+  const bool is_first = own_.launches <= kFirst && (earlier_.runs == 0 || own_.launches > 1);
+  const bool may_lose_none = children() != 0 && children() <= most_children;
+  if (!is_first && knows_variant(times) && may_lose_none && may_try_original(times)) {
+    is_measuring_ = true;
+    is_first_measured_ = !has_run_original_;
+    return Next::MeasuredOriginal;
+  }
+  const bool measures_first = is_kept_ && own_.launches == 1;
+  const bool measures_later = own_.launches > kFirst && times.variant.later.count() < kMeasured;
+  if (!measures_first && (is_rare || !measures_later)) return Next::Variant;
   is_measuring_ = true;
-  return Next::MeasuredOriginal;
+  is_first_measured_ = measures_first;
+  return Next::MeasuredVariant;
 }
 
 void GuardChoice::variant_took(double ms, uint64_t children) {
   is_measuring_ = false;
-  variant_.add(ms);
-  children_ = std::max(children_, children);
+  own_.children = std::max(own_.children, children);
+  check_told(ms, is_first_measured_ ? earlier_.variant.first : earlier_.variant.later);
+  (is_first_measured_ ? own_.variant.first : own_.variant.later).add(ms);
 }
 
 void GuardChoice::original_took(double ms) {
   is_measuring_ = false;
-  // The first one may take as long as setting up takes.
-  if (!std::exchange(has_run_original_, true)) return;
-  original_.add(ms);
-  lost_ms_ += std::max(0.0, ms - variant_.ms);
-  const bool is_much_slower = original_.launches > 1 && original_.ms > kMuchSlower * variant_.ms;
-  if (original_.launches == kMeasured || is_much_slower) decide();
+  Samples& samples = is_first_measured_ ? own_.original.first : own_.original.later;
+  check_told(ms, is_first_measured_ ? earlier_.original.first : earlier_.original.later);
+  samples.add(ms);
+  has_run_original_ = true;
+  if (is_decided_) return;
+  ++trials_;
+  const GuardTimes times = all();
+  if (!is_first_measured_) {
+    own_.lost_ms += added_ms(ms, times.variant.later.best());
+    return decide_by_later(times);
+  }
+  const double lost = added_ms(ms, variant_ms());
+  if (is_launched_rarely() && own_.launches <= kFirst) {
+    own_.lost_ms += lost;
+    return decide_by_first(times);
+  }
+  // This may be as long as setting up takes, which was not known before.
+  set_up_ms_ += lost;
 }
 
-bool GuardChoice::may_try_original() const {
-  const double costs = original_.launches == 0 ? static_cast<double>(children_) * kLaunchMs
-                                               : std::max(0.0, original_.ms - variant_.ms);
-  return lost_ms_ + costs <= kMostLost * variant_.ms * static_cast<double>(launches_);
+// A told decision is given up if the times that it came from are not true here.
+void GuardChoice::check_told(double ms, const Samples& told) {
+  if (!is_told_ || told.empty()) return;
+  if (ms < told.best() * kOtherTime && ms * kOtherTime > told.best()) return;
+  begin_again();
 }
 
-void GuardChoice::decide() {
+void GuardChoice::begin_again() {
+  replaces_ = true;
+  is_decided_ = is_told_ = by_first_ = false;
+  since_decision_ = 0;
+  for (GuardTimes* const times : {&earlier_, &own_}) {
+    times->variant = times->original = {};
+    times->children = 0;
+  }
+}
+
+GuardTimes GuardChoice::all() const {
+  GuardTimes times = earlier_;
+  times.add(own_, false);
+  return times;
+}
+
+bool GuardChoice::is_launched_rarely() const {
+  return earlier_.runs != 0 && earlier_.launches_a_run() <= static_cast<double>(kFirst);
+}
+
+uint64_t GuardChoice::children() const { return std::max(earlier_.children, own_.children); }
+
+bool GuardChoice::knows_variant(const GuardTimes& times) const {
+  return is_launched_rarely() && own_.launches <= kFirst ? !times.variant.first.empty()
+                                                         : times.variant.later.count() >= kMeasured;
+}
+
+bool GuardChoice::may_try_original(const GuardTimes& times) const {
+  const Samples& known = has_run_original_ ? times.original.later : times.original.first;
+  const double costs =
+      known.empty() ? static_cast<double>(children()) * kLaunchMs : added_ms(known.best(), variant_ms());
+  const double spent = earlier_.spent_ms + variant_ms() * static_cast<double>(own_.launches);
+  return earlier_.lost_ms + own_.lost_ms + costs <= kMostLost * spent;
+}
+
+// One trial is enough if it leaves no doubt.
+void GuardChoice::decide_by_first(const GuardTimes& times) {
+  const double variant = times.variant.first.best(), original = times.original.first.best();
+  if (times.variant.first.empty() || times.original.first.empty()) return;
+  const bool is_clear = original > kMuchSlower * variant || variant > kMuchSlower * original;
+  if (times.original.first.count() < kMeasured && !is_clear) return;
+  decide(original < kFaster * variant);
+  by_first_ = true;
+}
+
+void GuardChoice::decide_by_later(const GuardTimes& times) {
+  const Samples &variant = times.variant.later, &original = times.original.later;
+  if (variant.empty() || original.empty()) return;
+  const bool is_much_slower = original.count() > 1 && original.best() > kMuchSlower * variant.best();
+  if (original.count() < kMeasured && !is_much_slower) return;
+  // A process that has run the original need not set it up any more.
+  if (has_run_original_ || own_.launches > 0) return decide(original.best() < kFaster * variant.best());
+  const double launches = times.launches_a_run();
+  decide(run_ms(times.original, launches) < kFaster * run_ms(times.variant, launches));
+}
+
+void GuardChoice::decide(bool takes_original) {
   is_decided_ = true;
   since_decision_ = 0;
-  takes_original_ = original_.ms < kFaster * variant_.ms;
+  takes_original_ = takes_original;
+  if (own_.launches > 0) own_.checked = now_;
+}
+
+double GuardChoice::variant_ms() const {
+  const GuardTimes times = all();
+  return times.variant.later.empty() || by_first_ ? times.variant.first.best() : times.variant.later.best();
+}
+
+double GuardChoice::original_ms() const {
+  const GuardTimes times = all();
+  return times.original.later.empty() || by_first_ ? times.original.first.best()
+                                                   : times.original.later.best();
+}
+
+std::optional<GuardTimes> GuardChoice::found() const {
+  const bool has_measured = !own_.variant.first.empty() || !own_.variant.later.empty() ||
+                            !own_.original.first.empty() || !own_.original.later.empty();
+  if (!has_measured) return std::nullopt;
+  GuardTimes found = own_;
+  found.runs = 1;
+  found.lost_ms = lost_ms();
+  found.spent_ms = (is_original() ? original_ms() : variant_ms()) * static_cast<double>(own_.launches);
+  return found;
 }
 
 }  // namespace klap::runtime

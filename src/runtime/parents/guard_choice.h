@@ -7,17 +7,30 @@
 // program loses more than that, but for the first trial, in which CUDA sets up its device runtime. Both are
 // measured again now and then, because the data may have changed.
 //
+// Processes go on where earlier ones ended (guard_profile.h). If these know both times, the faster form runs
+// from the first launch on. If not, their time counts, too, when a trial is weighed against the time so far.
+// So a program that launches once in each process has its trial in one of them. A process that finds a time
+// far from the one that it was told measures everything again, and so does one after a day.
+//
 // This class only decides. launch_guard.h measures, and knows which launches are the same.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <optional>
+
+#include "runtime/parents/guard_times.h"
 
 namespace klap::runtime {
 
 class GuardChoice {
  public:
-  enum class Next : uint8_t { Variant, MeasuredVariant, Original, MeasuredOriginal };
+  // CheckedOriginal: it is measured, and it is not tried but known to be faster.
+  enum class Next : uint8_t { Variant, MeasuredVariant, Original, MeasuredOriginal, CheckedOriginal };
+
+  // Knows of no earlier runs, and of no later ones.
+  GuardChoice() = default;
+  // `now` in seconds since the epoch.
+  GuardChoice(const GuardTimes& earlier, int64_t now);
 
   // Counts a launch, and says how it is to be made. `most_children`: as many can be launched from the device
   // without losing one. A measured launch must be answered by one of the functions below. Until then, no
@@ -27,29 +40,49 @@ class GuardChoice {
   void original_took(double ms);
   void not_measured() { is_measuring_ = false; }
 
-  // True once the original was found to be faster.
+  // True once the two forms were compared, and true if the original was found to be faster.
+  [[nodiscard]] bool is_decided() const { return is_decided_; }
   [[nodiscard]] bool is_original() const { return is_decided_ && takes_original_; }
-  // The shortest time of each, 0 where there is none.
-  [[nodiscard]] double variant_ms() const { return variant_.ms; }
-  [[nodiscard]] double original_ms() const { return original_.ms; }
+  // True if the decision is that of earlier runs.
+  [[nodiscard]] bool is_told() const { return is_told_; }
+  // The times of each that were compared, 0 where there are none.
+  [[nodiscard]] double variant_ms() const;
+  [[nodiscard]] double original_ms() const;
+  // Before this process.
+  [[nodiscard]] uint64_t earlier_runs() const { return earlier_.runs; }
+  [[nodiscard]] uint64_t launches() const { return own_.launches; }
+  [[nodiscard]] uint64_t trials() const { return trials_; }
+  [[nodiscard]] double lost_ms() const { return own_.lost_ms + set_up_ms_; }
+  [[nodiscard]] uint64_t children() const;
+
+  // The times of this process: nothing where it has not measured a launch.
+  [[nodiscard]] std::optional<GuardTimes> found() const;
+  // True if the times of earlier runs are no longer true.
+  [[nodiscard]] bool replaces() const { return replaces_; }
 
  private:
-  struct Measured {
-    uint32_t launches = 0;
-    double ms = 0;
-    void add(double took) {
-      ms = launches == 0 ? took : std::min(ms, took);
-      ++launches;
-    }
-  };
-  [[nodiscard]] bool may_try_original() const;
-  void decide();
+  [[nodiscard]] GuardTimes all() const;
+  [[nodiscard]] bool is_launched_rarely() const;
+  [[nodiscard]] bool may_try_original(const GuardTimes& times) const;
+  [[nodiscard]] bool knows_variant(const GuardTimes& times) const;
+  [[nodiscard]] Next next_chosen();
+  [[nodiscard]] Next next_undecided(uint64_t most_children);
+  void decide_by_first(const GuardTimes& times);
+  void decide_by_later(const GuardTimes& times);
+  void decide(bool takes_original);
+  void begin_again();
+  void check_told(double ms, const Samples& told);
 
-  uint64_t launches_ = 0, since_decision_ = 0;
-  uint64_t children_ = 0;  // of a launch, at most
-  double lost_ms_ = 0;     // by trials so far
-  Measured variant_, original_;
+  GuardTimes earlier_, own_;
+  int64_t now_ = 0;
+  uint64_t since_decision_ = 0, trials_ = 0;
+  double set_up_ms_ = 0;  // lost in the first trial, which later launches need no longer pay
   bool is_measuring_ = false, is_decided_ = false, takes_original_ = false;
+  bool is_kept_ = false;   // there are later runs
+  bool is_told_ = false;   // by earlier runs
+  bool by_first_ = false;  // decided by the first launches of processes
+  bool replaces_ = false;
+  bool is_first_measured_ = false;  // the launch that is being measured is the first of its form
   bool has_run_original_ = false;
 };
 

@@ -1,10 +1,14 @@
-// Keeps rewriting from making a program slower: a parent that is launched repeatedly runs as it is where that
-// is faster (guard_choice.h). KLAP_GUARD=0 turns it off.
+// Keeps rewriting from making a program slower: a parent runs as it is where that is faster (guard_choice.h).
+// KLAP_GUARD=off turns it off.
 //
 // Launches are the same if they have the same parameters, grid, block and shared memory. Their variant tells
 // how many children they have, and the analysis has shown that this number stays the same
 // (analysis/facts/fixed_launches.h). So it is known before the original is tried that CUDA loses none of its
 // launches. No other parents are tried. A launch is measured by events around it, which few launches have.
+//
+// Another process has its memory at other addresses. So profiles of earlier runs (guard_profile.h) know
+// launches without the addresses of memory in their parameters. That holds only for addresses on which the
+// number of launches does not depend, or a trial could lose children.
 #pragma once
 
 #include <cuda.h>
@@ -13,10 +17,12 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "jit/data/variant.h"
 #include "runtime/parents/guard_choice.h"
+#include "runtime/parents/guard_profile.h"
 #include "runtime/program_launch.h"
 #include "runtime/queues/launch_context.h"
 
@@ -27,7 +33,10 @@ class LaunchGuard {
  public:
   using Next = GuardChoice::Next;
   static constexpr uint64_t kOperations = 4;  // that measuring a launch puts into its stream, at most
-  explicit LaunchGuard(const jit::Variant& variant) : variant_(variant) {}
+  // `module` names all that the variant's times depend on, but for the device. If it is empty, no profile is
+  // read or written.
+  explicit LaunchGuard(const jit::Variant& variant, std::string module = "");
+  ~LaunchGuard();
   LaunchGuard(const LaunchGuard&) = delete;
   LaunchGuard& operator=(const LaunchGuard&) = delete;
 
@@ -35,12 +44,20 @@ class LaunchGuard {
   // MeasuredLaunch has to follow. `context` is that of the launch's stream, whose mutex the caller holds.
   Next next(const Launch& launch, LaunchContext& context, uint64_t most_children);
 
-  // The choice that a measured launch led to, for the log: set once for each time that the original is found
-  // to be faster.
+  // A choice, for the log: set once when it is made, or when it is taken over from earlier runs.
   struct Found {
+    bool is_original = false;
     double variant_ms = 0, original_ms = 0;
+    uint64_t runs = 0;  // that it comes from; 0: this one
   };
   std::optional<Found> take_found();
+
+  // Reads the launch that is being measured if it is done and was made in the current context.
+  void collect();
+  // Called at exit: does so, and hands all times over to the profiles.
+  void finish();
+  // Adds what is known of its launches to the statistics.
+  void add_to_statistics();
 
  private:
   using Key = std::array<uint64_t, 2>;
@@ -48,6 +65,8 @@ class LaunchGuard {
     Key key{};
     uint64_t last_used = 0;
     GuardChoice choice;
+    std::string profile;  // its name; empty if there is none
+    Key profiled{};       // the launch's key in it
   };
   // The launch that is being measured.
   struct Sample {
@@ -57,17 +76,23 @@ class LaunchGuard {
     CUevent before = nullptr, after = nullptr;
     ReportSlot report;
     uint64_t children_before = 0;
+    uint32_t launches_elsewhere = 0;
   };
   friend class MeasuredLaunch;
   void begin(const Launch& launch, LaunchContext& context);
   void end(const Launch& launch, LaunchContext& context, bool succeeded);
-  [[nodiscard]] std::optional<Key> key_of(const Launch& launch) const;
   Launches* find(const Key& key);
-  Launches& launches_of(const Key& key);
+  Launches& launches_of(const Key& key, const Launch& launch, const LaunchContext& context);
+  void take_profile(Launches& launches, const Launch& launch, const LaunchContext& context);
+  void hand_over(Launches& launches) const;
+  void note_choice(const GuardChoice& choice);
   void collect(uint64_t context_id);
   void drop_sample();
+  void forget_sample();
 
   const jit::Variant& variant_;
+  const std::string module_;
+  size_t profiled_ = 0;  // launches that a profile was asked for
   std::mutex mutex_;
   uint64_t clock_ = 0;
   std::array<Launches, 8> launches_{};
@@ -75,6 +100,15 @@ class LaunchGuard {
   bool is_complete_ = false;  // all of the sample is in the stream
   std::optional<Found> found_;
 };
+
+// True if a measured launch is in its stream, whose time was not read yet.
+bool is_launch_measured() noexcept;
+// For all guards: collect(). A program that launches once may reset its device before it exits, so this is
+// called where it frees memory.
+void collect_measured_launches();
+// For all guards: finish(), and add_to_statistics().
+void finish_guards();
+void add_guards_to_statistics();
 
 // One launch that next() wants measured. It is not if end() is not called.
 class MeasuredLaunch {

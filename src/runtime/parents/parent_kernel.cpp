@@ -7,6 +7,7 @@
 #include <array>
 
 #include "runtime/driver.h"
+#include "runtime/parents/guard_profiles.h"
 #include "runtime/process.h"
 #include "runtime/stats.h"
 #include "support/boundary.h"
@@ -117,6 +118,17 @@ std::vector<uint32_t> offsets_of_pointers(const jit::Variant& variant) {
   return {offsets.begin(), offsets.end()};
 }
 
+// How the parent's launches are replaced, for the statistics.
+std::string engine_of(const jit::Variant& variant) {
+  if (variant.promoted) return "chain " + variant.promoted->mode;
+  const bool has_work_queue = !variant.queues.empty() && variant.queues.front().is_work_queue;
+  const std::string engine = !has_work_queue             ? "aggregation"
+                             : variant.kept_records != 0 ? "executor"
+                                                         : "work queue";
+  return fmt::format("{} at {} by the {}", engine, to_string(variant.granularity),
+                     to_string(variant.launcher));
+}
+
 }  // namespace
 
 ParentKernel::ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::Variant& variant,
@@ -129,7 +141,23 @@ ParentKernel::ParentKernel(std::shared_ptr<const LoadedImage> image, const jit::
       chain_(variant.promoted ? ChainRings::number_of(variant) : 0),
       offsets_of_pointers_apart_(offsets_of_pointers(variant)),
       redirections_(Stats::instance().redirections(variant.parent)),
-      guard_(variant.fixed_launches && config().guard ? std::make_unique<LaunchGuard>(variant_) : nullptr) {}
+      guard_(make_guard()) {
+  Stats::instance().engine_seen(variant.parent, engine_of(variant));
+}
+
+// Settings that change no code but times are part of the name by which profiles know the module.
+std::unique_ptr<LaunchGuard> ParentKernel::make_guard() const {
+  if (!variant_.fixed_launches || config().guard == settings::GuardMode::Off) return nullptr;
+  if (image_->key.empty() || !GuardProfiles::instance().are_kept())
+    return std::make_unique<LaunchGuard>(variant_);
+  std::string module = fmt::format("{}\n{} bytes a queue, {} in all, dependent {}, read back {}\n",
+                                   image_->key, pool_bytes_, config().total_bytes(),
+                                   !image_->no_dependent_launch.contains(variant_.parent) && !config().timing,
+                                   image_->readback.contains(variant_.parent));
+  for (size_t i = 0; i < variant_.queues.size(); ++i)
+    module += fmt::format("1/{} of the device\n", concurrency(i));
+  return std::make_unique<LaunchGuard>(variant_, std::move(module));
+}
 
 CUkernel ParentKernel::kernel(const std::string& kernel_name) const {
   CUkernel found = nullptr;

@@ -39,6 +39,7 @@ struct LoadedImage {
   CUmodule module = nullptr;
   uint64_t context_id = kEveryContext;  // of the module
   std::vector<jit::Variant> variants;
+  std::string key;  // of the rewritten module (jit::RewrittenModule)
   // The most memory a queue of each parent may take, by parent; the default where it has no entry.
   std::map<std::string, uint64_t> pool_bytes;
   // For each queue of each parent, the number n with which its consumer takes one n-th of the device. It
@@ -140,6 +141,7 @@ class ParentKernel {
   void info_once(const std::string& about, const std::string& what);
 
  private:
+  [[nodiscard]] std::unique_ptr<LaunchGuard> make_guard() const;
   [[nodiscard]] CUkernel kernel(const std::string& kernel_name) const;
   [[nodiscard]] CUfunction function(const std::string& kernel_name) const;
   std::shared_ptr<const PreparedVariant> find_prepared(uint64_t context_id, const DecidingBlock& block) const;

@@ -1,6 +1,9 @@
 #include "runtime/queues/launch_context.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <utility>
 
@@ -16,15 +19,22 @@ namespace {
 constexpr uint64_t kFirstCapacity = QueueShape::kFirstCapacity;
 constexpr uint64_t kFirstGroups = QueueShape::kFirstGroups;
 
-unsigned multiprocessors_of_current_device() {
-  CUdevice device = 0;
+unsigned multiprocessors_of(CUdevice device) {
   int count = 0;
-  const Driver& cuda = *driver();
-  if (cuda.ctx_get_device(&device) != CUDA_SUCCESS ||
-      cuda.device_get_attribute(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) != CUDA_SUCCESS) {
-    return 0;
+  const CUresult result =
+      driver()->device_get_attribute(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+  return result == CUDA_SUCCESS ? static_cast<unsigned>(count) : 0;
+}
+
+// A part of a device (MIG) has its name, and fewer multiprocessors.
+std::string model_of(CUdevice device, unsigned multiprocessors) {
+  std::array<char, 256> name{};
+  int version = 0;
+  if (driver()->device_get_name(name.data(), static_cast<int>(name.size()) - 1, device) != CUDA_SUCCESS ||
+      driver()->driver_get_version(&version) != CUDA_SUCCESS) {
+    return "";
   }
-  return static_cast<unsigned>(count);
+  return fmt::format("{}, {} multiprocessors, driver {}", name.data(), multiprocessors, version);
 }
 
 // A created stream can be used while another context is current; the queue would then be allocated in the
@@ -44,7 +54,9 @@ MaybeReason wrong_context(CUstream stream) {
 
 CudaContext::CudaContext(uint64_t context_id) : id(context_id), pool(config().total_bytes()) {
   const RelaxedCapture relaxed;
-  multiprocessors = multiprocessors_of_current_device();
+  if (driver()->ctx_get_device(&device) != CUDA_SUCCESS) return;
+  multiprocessors = multiprocessors_of(device);
+  if (config().guard == settings::GuardMode::On) model = model_of(device, multiprocessors);
 }
 
 uint64_t CudaContext::give_back() {

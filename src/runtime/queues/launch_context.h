@@ -17,6 +17,7 @@
 #include <optional>
 #include <set>
 #include <shared_mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -40,7 +41,10 @@ inline constexpr uint64_t kDefaultPoolBytes = uint64_t{1} << 30;
 struct CudaContext {
   explicit CudaContext(uint64_t context_id);
   const uint64_t id;
+  CUdevice device = 0;
   unsigned multiprocessors = 0;
+  // The kind of device and the driver, on which it depends how long kernels take; empty if they do not say.
+  std::string model;
   ReportSlots reports;
   BlockPool pool;
   LaunchPool launch_pool;

@@ -79,5 +79,19 @@ TEST(FixedLaunches, FollowOpenParameters) {
   EXPECT_TRUE(is_fixed("ld.global.u32 %r9, [%rd1];\n" + several));
 }
 
+// The parameters of the parent are a, b and n: 8, 8 and 4 bytes.
+TEST(FixedLaunches, NameWordsThatDecideNothing) {
+  using Words = std::vector<uint32_t>;
+  const auto words = [](const std::string& launches) {
+    const Kernel parent(text_of({.launches = launches}), "parent");
+    const auto none = [](const FunctionFacts&) { return std::vector<const FunctionFacts*>(); };
+    return analysis::words_without_effect_on_launches(*parent.facts, none);
+  };
+  EXPECT_EQ((Words{0, 8}), words(launch()));
+  EXPECT_EQ((Words{0, 8}), words("setp.gt.s32 %p1, %r1, %r3;\n@%p1 bra END;\n" + launch() + "END:\n"));
+  EXPECT_EQ((Words{8}), words("setp.eq.s64 %p1, %rd1, 0;\n@%p1 bra END;\n" + launch() + "END:\n"))
+      << "launches unless a is null";
+}
+
 }  // namespace
 }  // namespace klap::test

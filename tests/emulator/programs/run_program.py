@@ -105,7 +105,7 @@ class Runs:
 
     def environment(self, seed, configuration):
         # The rewritten code of the first run serves the others: compiling it is not what is tested.
-        settings = {"KLAP_GUARD": "0", "KLAP_CACHE_DIR": os.path.join(self.folder.name, "cache"), "KLAP_LINKER": "driver",
+        settings = {"KLAP_GUARD": "off", "KLAP_CACHE_DIR": os.path.join(self.folder.name, "cache"), "KLAP_LINKER": "driver",
                     **self.case["expected"].get("settings", {}), **self.case.get("settings", {}),
                     **CONFIGURATIONS[configuration]}
         stats = os.path.join(self.folder.name, "stats.json")

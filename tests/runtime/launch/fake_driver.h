@@ -140,6 +140,7 @@ class FakeDriverTest : public testing::Test {
     twelfth.fixed_launches = true;
     twelfth.parent_param_offsets = {0, 8};
     twelfth.parent_param_sizes = {8, 4};
+    twelfth.words_without_effect = {0};
     return {first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh, twelfth};
   }
 
@@ -152,6 +153,7 @@ class FakeDriverTest : public testing::Test {
     image.library = library;
     image.variants = variants();
     image.pool_bytes = pool_bytes;
+    image.key = module_key_;
     Registry::instance().add(image);
     parent_ = kernel(library, "parent");
     other_ = kernel(library, "other");
@@ -224,6 +226,7 @@ class FakeDriverTest : public testing::Test {
 
   void forget_calls() const { std::filesystem::remove(log_); }
 
+  inline static std::string module_key_;  // of images that are loaded; profiles are kept if there is one
   std::filesystem::path log_;
   CUcontext context_ = nullptr;
   CUlibrary library_ = nullptr;

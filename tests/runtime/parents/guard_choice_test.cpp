@@ -95,5 +95,152 @@ TEST(GuardChoice, MeasuresOneAtATime) {
   EXPECT_EQ(Next::MeasuredVariant, choice.next(kMostChildren));
 }
 
+// Processes one after another that launch so often each, with launches that take the times given here. The
+// first launch of a process takes as much longer as is said.
+struct Runs {
+  double variant_ms = 0, original_ms = 0;
+  double variant_first_ms = 0, original_first_ms = 0;
+  uint64_t children = 10;
+  GuardTimes known{};
+  int64_t now = 1000;
+  uint64_t originals = 0;  // of the last process
+  bool is_told = false;    // the last process
+  double lost_ms = 0;      // by all
+
+  void run(uint64_t launches, uint64_t most_children = kMostChildren) {
+    GuardChoice choice(known, now);
+    bool is_first_variant = true, is_first_original = true;
+    originals = 0;
+    is_told = choice.is_told();
+    for (uint64_t i = 0; i < launches; ++i) {
+      const Next next = choice.next(most_children);
+      const double variant = variant_ms + (is_first_variant ? variant_first_ms : 0);
+      const double original = original_ms + (is_first_original ? original_first_ms : 0);
+      const bool is_original =
+          next == Next::Original || next == Next::MeasuredOriginal || next == Next::CheckedOriginal;
+      if (next == Next::MeasuredVariant) choice.variant_took(variant, children);
+      if (next == Next::MeasuredOriginal || next == Next::CheckedOriginal) choice.original_took(original);
+      (is_original ? is_first_original : is_first_variant) = false;
+      originals += is_original ? 1 : 0;
+    }
+    if (const auto found = choice.found()) known.add(*found, choice.replaces());
+    lost_ms += choice.lost_ms();
+  }
+  // Runs until a process runs the original; says how many processes that took, at most so many.
+  int runs_until_original(uint64_t launches, int most) {
+    for (int i = 1; i <= most; ++i) {
+      run(launches);
+      if (originals != 0) return i;
+    }
+    return 0;
+  }
+};
+
+// The original may cost 0.007 ms for each child, so 0.07 ms, which is 3 % of 2.33 ms.
+TEST(GuardChoiceOverRuns, TriesALaunchOfEachProcessInALaterOne) {
+  Runs slower{.variant_ms = 1, .original_ms = 0.5};
+  EXPECT_EQ(3, slower.runs_until_original(1, 100)) << "two are over, and this one counts, too";
+  slower.run(1);
+  EXPECT_EQ(1u, slower.originals);
+  EXPECT_TRUE(slower.is_told) << "from the first launch on";
+  Runs faster{.variant_ms = 1, .original_ms = 3};
+  EXPECT_EQ(3, faster.runs_until_original(1, 100));
+  for (int i = 0; i < 100; ++i) {
+    faster.run(1);
+    EXPECT_EQ(0u, faster.originals);
+  }
+}
+
+TEST(GuardChoiceOverRuns, CountsSettingUpWhereEachProcessPaysIt) {
+  Runs once{.variant_ms = 1, .original_ms = 0.5, .original_first_ms = 5};
+  once.runs_until_original(1, 100);
+  once.run(1);
+  EXPECT_EQ(0u, once.originals) << "5.5 ms in each process";
+  EXPECT_TRUE(once.is_told);
+  // In 100 launches, 50 ms are saved.
+  Runs often{.variant_ms = 1, .original_ms = 0.5, .original_first_ms = 5};
+  often.run(100);
+  EXPECT_GT(often.originals, 80u);
+  often.run(100);
+  EXPECT_EQ(100u, often.originals);
+  Runs few{.variant_ms = 1, .original_ms = 0.5, .original_first_ms = 5};
+  for (int i = 0; i < 5; ++i) few.run(9);
+  EXPECT_EQ(0u, few.originals) << "9.5 ms rather than 9";
+}
+
+// As a program does that launches 15 times, 0.4 ms each with 72 children: a trial may cost half a
+// millisecond.
+TEST(GuardChoiceOverRuns, AddsUpTheTimeOfProcesses) {
+  Runs runs{.variant_ms = 0.4, .original_ms = 0.27, .children = 72};
+  EXPECT_EQ(3, runs.runs_until_original(15, 100));
+  runs.run(15);
+  EXPECT_EQ(15u, runs.originals);
+}
+
+TEST(GuardChoiceOverRuns, LosesLittle) {
+  for (const uint64_t launches : {1, 2, 3, 15, 1000}) {
+    Runs runs{.variant_ms = 1, .original_ms = 4, .children = 100};
+    for (int i = 0; i < 500; ++i) {
+      runs.run(launches);
+      runs.now += 10'000;  // so the day is over again and again
+    }
+    const double all = 500 * static_cast<double>(launches);
+    EXPECT_LE(runs.lost_ms, 0.03 * all + 4) << launches << " launches, and one first trial";
+    EXPECT_GT(runs.lost_ms, 0) << launches;
+  }
+}
+
+TEST(GuardChoiceOverRuns, TriesNothingThatCouldLoseChildren) {
+  Runs many{.variant_ms = 20, .original_ms = 1, .children = kMostChildren + 1};
+  EXPECT_EQ(0, many.runs_until_original(1, 200));
+  Runs none{.variant_ms = 20, .original_ms = 1, .children = 0};
+  EXPECT_EQ(0, none.runs_until_original(1, 200));
+  Runs fewer{.variant_ms = 20, .original_ms = 1, .children = 1000};
+  EXPECT_NE(0, fewer.runs_until_original(1, 200));
+  fewer.run(1, 999);
+  EXPECT_EQ(0u, fewer.originals) << "less may be pending in this process";
+}
+
+TEST(GuardChoiceOverRuns, GiveUpTimesThatAreNoLongerTrue) {
+  for (const uint64_t launches : {1, 20}) {
+    Runs runs{.variant_ms = 1, .original_ms = 0.5};
+    for (int i = 0; i < 10; ++i) runs.run(launches);
+    EXPECT_EQ(launches, runs.originals);
+    runs.variant_ms = 0.2, runs.original_ms = 1.5;  // another clock, and other data
+    for (int i = 0; i < 10; ++i) runs.run(launches);
+    EXPECT_EQ(0u, runs.originals) << launches;
+    EXPECT_LT(runs.known.variant.first.best(), 0.3) << "new times outweigh old ones";
+  }
+}
+
+TEST(GuardChoiceOverRuns, CompareAgainAfterADay) {
+  Runs runs{.variant_ms = 1, .original_ms = 2};
+  for (int i = 0; i < 100; ++i) runs.run(1);
+  EXPECT_TRUE(runs.is_told);
+  runs.original_ms = 0.5;  // of which the process that runs the variant sees nothing
+  runs.run(1);
+  EXPECT_EQ(0u, runs.originals);
+  runs.now += 25 * 3600;
+  EXPECT_NE(0, runs.runs_until_original(1, 100));
+  runs.run(1);
+  EXPECT_EQ(1u, runs.originals);
+  EXPECT_TRUE(runs.is_told);
+}
+
+// What is known of processes that launch once says little about one that launches again and again.
+TEST(GuardChoiceOverRuns, MeasureManyLaunchesForThemselves) {
+  Runs runs{.variant_ms = 1, .original_ms = 0.5, .original_first_ms = 5};
+  for (int i = 0; i < 50; ++i) runs.run(1);
+  EXPECT_EQ(0u, runs.originals);
+  runs.run(2000);
+  EXPECT_GT(runs.originals, 1500u);
+}
+
+TEST(GuardChoiceOverRuns, KeepNothingWhereNothingWasMeasured) {
+  GuardChoice choice;
+  for (int i = 0; i < 2; ++i) choice.next(kMostChildren);
+  EXPECT_FALSE(choice.found());
+}
+
 }  // namespace
 }  // namespace klap::runtime

@@ -4,6 +4,7 @@
 
 #include "../launch/redirected.h"
 #include "ptx-patterns/templates/common/report.h"
+#include "runtime/parents/guard_profiles.h"
 #include "runtime/parents/handles.h"
 
 namespace klap::runtime {
@@ -95,6 +96,155 @@ TEST_F(LaunchGuardTest, FailuresOfTheDriverOnlyEndTheMeasurement) {
   }
   EXPECT_EQ(0, left_);
   EXPECT_EQ(80u, times_launched("__klap_repeated"));
+}
+
+// The folder is known before any image is loaded.
+struct ProfileFolder {
+  ProfileFolder() {
+    setenv("KLAP_CACHE_DIR", folder.c_str(), 1);
+    setenv("KLAP_GUARD", "on", 1);
+  }
+  ~ProfileFolder() { std::filesystem::remove_all(folder); }
+  const std::filesystem::path folder = testing::TempDir() + "klap-guard-" + std::to_string(getpid());
+};
+
+// Each process is one loading of the module.
+class ProfiledGuardTest : private ProfileFolder, public LaunchGuardTest {
+ protected:
+  ProfiledGuardTest() { restart("module"); }
+  ~ProfiledGuardTest() override { module_key_.clear(); }
+
+  // The process ends, and another one begins with that module.
+  void restart(const std::string& module = "module") {
+    Registry::instance().remove_library(library_);
+    driver()->library_unload(library_);
+    GuardProfiles::instance().write(seconds_now());
+    module_key_ = module;
+    load_library({}, library_);
+    make_kernels_ready();
+    forget_calls();
+  }
+  // Processes that launch once, in which a launch takes so long.
+  void run_once(const char* ms, int times = 1) {
+    for (int i = 0; i < times; ++i) {
+      take_ms(ms);
+      launch(1, 10);
+      if (i + 1 < times) restart();
+    }
+  }
+  [[nodiscard]] std::ptrdiff_t profiles() const {
+    return std::filesystem::exists(folder) ? std::distance(std::filesystem::directory_iterator(folder), {})
+                                           : 0;
+  }
+};
+
+TEST_F(ProfiledGuardTest, TriesAProgramThatLaunchesOnceInALaterRun) {
+  run_once("2");
+  EXPECT_EQ(4u, calls("cuEventRecord").size() + calls("cuEventCreate").size()) << "one launch is measured";
+  restart();
+  run_once("1");
+  EXPECT_EQ(1u, times_launched("repeated")) << "0.07 ms at most are less than 3 % of 4";
+  EXPECT_EQ(0, left_);
+  restart();
+  run_once("1");
+  EXPECT_EQ(1u, times_launched("repeated")) << "measured once more";
+  EXPECT_EQ(1, left("original is faster", "repeated"));
+  EXPECT_EQ(1, left("original is tried", "repeated"));
+  launch(1, 10);
+  EXPECT_EQ(1, left_) << "the program's own launch";
+}
+
+TEST_F(ProfiledGuardTest, KnowsALaunchByAllButAddresses) {
+  CUdeviceptr first = 0, second = 0;
+  driver()->mem_alloc(&first, 1 << 20);
+  driver()->mem_alloc(&second, 1 << 20);
+  first_param_ = first;
+  run_once("2", 2);
+  restart();
+  first_param_ = second + 16;
+  run_once("1");
+  EXPECT_EQ(1u, times_launched("repeated"));
+  restart();
+  second_param_ = 7;  // which may decide how many there are
+  run_once("1");
+  EXPECT_EQ(0u, times_launched("repeated"));
+  restart();
+  second_param_ = 0x99aabbcc;
+  first_param_ = 12;  // no address
+  run_once("1");
+  EXPECT_EQ(0u, times_launched("repeated"));
+}
+
+TEST_F(ProfiledGuardTest, TellsModulesAndDevicesApart) {
+  run_once("2", 2);
+  restart("other module");
+  run_once("1");
+  EXPECT_EQ(0u, times_launched("repeated"));
+  restart();
+  setenv("FAKE_CUDA_NAME", "other device", 1);
+  new_context();
+  make_kernels_ready();
+  run_once("1");
+  unsetenv("FAKE_CUDA_NAME");
+  EXPECT_EQ(0u, times_launched("repeated"));
+  restart();
+  EXPECT_EQ(3, profiles());
+}
+
+TEST_F(ProfiledGuardTest, SaysInStatisticsWhereADecisionIsFrom) {
+  run_once("2", 2);
+  restart();
+  run_once("1");
+  restart();
+  run_once("1");
+  finish_guards();
+  add_guards_to_statistics();
+  const nlohmann::json parent = Stats::instance().to_json()["parents"]["repeated"];
+  EXPECT_EQ("work queue at grid by the host", parent["engine"]);
+  const nlohmann::json guard = parent["guard"].back();
+  EXPECT_EQ("original", guard["choice"]);
+  EXPECT_EQ("earlier runs", guard["from"]);
+  EXPECT_EQ(2, guard["variant_ms"]);
+  EXPECT_EQ(1, guard["original_ms"]);
+  EXPECT_EQ(1, guard["launches"]);
+  EXPECT_EQ(0, guard["trials"]);
+}
+
+TEST_F(ProfiledGuardTest, LaunchesThatAreAlwaysOthersAreSoonLeftAlone) {
+  take_ms("2");
+  for (int i = 0; i < 100; ++i) {
+    second_param_ = static_cast<uint32_t>(i);
+    launch(1, 10);
+  }
+  EXPECT_LT(calls("cuEventRecord").size(), 40u) << "around 16 of them";
+  restart();
+  EXPECT_EQ(1, profiles());
+}
+
+TEST_F(ProfiledGuardTest, ReadsATimeBeforeTheContextEnds) {
+  run_once("2");
+  EXPECT_TRUE(is_launch_measured());
+  collect_measured_launches();
+  EXPECT_FALSE(is_launch_measured());
+  new_context();  // in place of the one that the launch was made in
+  restart();
+  EXPECT_EQ(1, profiles());
+}
+
+TEST_F(ProfiledGuardTest, AsksNothingAboutAnotherContext) {
+  run_once("2");
+  new_context();
+  forget_calls();
+  collect_measured_launches();
+  EXPECT_TRUE(is_launch_measured());
+  restart();
+  EXPECT_EQ(0, profiles()) << "its time was not read";
+}
+
+TEST_F(ProfiledGuardTest, WritesNothingWhereLittleWasLaunched) {
+  run_once("0.1");
+  restart();
+  EXPECT_EQ(0, profiles());
 }
 
 }  // namespace

@@ -1,0 +1,51 @@
+#include "runtime/launch/guarded_launch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "runtime/driver.h"
+#include "runtime/launch/variant_launch.h"
+#include "support/demangle.h"
+#include "support/log.h"
+
+namespace klap::runtime {
+namespace {
+
+// As many launches from the device can be pending without one being lost, if all streams make as many.
+uint64_t most_children_of_a_stream() {
+  return pending_limit() / std::max<size_t>(LaunchContexts::instance().size(), 1);
+}
+
+}  // namespace
+
+uint64_t pending_limit() {
+  constexpr uint64_t kDefault = 2048;
+  size_t limit = 0;
+  const CUresult result = driver()->ctx_get_limit(&limit, CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT);
+  return result == CUDA_SUCCESS ? limit : kDefault;
+}
+
+Outcome launch_measured_original(const Launch& launch, MeasuredLaunch& measured, const LaunchReason& reason) {
+  measured.begin();
+  const CUresult result = launch_variant(launch, launch.function, launch.params, launch.extra);
+  measured.end(result == CUDA_SUCCESS);
+  return {.result = result, .ran_original = &reason};
+}
+
+LaunchGuard::Next next_form(const Launch& launch, ParentKernel& parent, LaunchContext& context) {
+  LaunchGuard* const guard = parent.guard();
+  if (guard == nullptr) return LaunchGuard::Next::Variant;
+  const LaunchGuard::Next next = guard->next(launch, context, most_children_of_a_stream());
+  if (const auto found = guard->take_found()) {
+    const std::string runs =
+        found->runs == 0 ? "in this process" : fmt::format("in {} earlier runs", found->runs);
+    log().info("{}: the original takes {:.4f} ms and the variant {:.4f} {}, the {} runs from here on",
+               demangle(parent.name()), found->original_ms, found->variant_ms, runs,
+               found->is_original ? "original" : "variant");
+  }
+  return next;
+}
+
+}  // namespace klap::runtime

@@ -1,0 +1,26 @@
+// Asks a parent's guard which form a launch takes, and launches the program's own kernel where it is
+// measured.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/launch/variant_launch.h"
+#include "runtime/launch_reasons.h"
+#include "runtime/parents/launch_guard.h"
+#include "runtime/parents/parent_kernel.h"
+#include "runtime/program_launch.h"
+#include "runtime/queues/launch_context.h"
+
+namespace klap::runtime {
+
+// The number of device-side launches that CUDA lets wait in the current context. A variant may refuse a
+// launch of its own accord only if CUDA might have done so.
+uint64_t pending_limit();
+
+// How the guard has the launch made: by the variant if there is no guard. A choice is logged when it is made.
+LaunchGuard::Next next_form(const Launch& launch, ParentKernel& parent, LaunchContext& context);
+
+// Launches the program's own kernel for that reason and measures it.
+Outcome launch_measured_original(const Launch& launch, MeasuredLaunch& measured, const LaunchReason& reason);
+
+}  // namespace klap::runtime
