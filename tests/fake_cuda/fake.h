@@ -11,6 +11,7 @@
  *   FAKE_CUDA_FAIL     "cuMemAlloc_v2=2,cuLaunchKernel:child=701@3": this call (for this kernel) returns that
  *                      code, every time, only the third time, or from the third time on (@3+)
  *   FAKE_CUDA_LAZY     a function is loaded when it is first used, and not together with its module
+ *   FAKE_CUDA_MANAGED  devices have managed memory, which kernels may use at any time unless it is "alone"
  *   FAKE_CUDA_MEMORY   bytes of device memory, where it is not 64 GiB
  *   FAKE_CUDA_SM       compute capabilities of the devices, "90" or "90,80"
  *   FAKE_CUDA_THREADS  "kernel=128,...": CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK where it is not 1024
@@ -26,8 +27,10 @@
 
 /* Each version of a function is a function of its own here. */
 #undef cuGetProcAddress
+#undef cuMemAdvise
 #undef cuMemAlloc
 #undef cuMemFree
+#undef cuMemPrefetchAsync
 #undef cuStreamDestroy
 
 #define EXPORT __attribute__((visibility("default")))

@@ -83,6 +83,22 @@ EXPORT CUresult cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned f
   return allocate_for("cuMemAllocManaged", address, bytes);
 }
 
+EXPORT CUresult cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUdevice device);
+EXPORT CUresult cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUdevice device) {
+  FAIL_IF_SCRIPTED("cuMemAdvise");
+  fake_log("cuMemAdvise address=%p bytes=%zu advice=%d device=%d", (void*)(uintptr_t)address, bytes,
+           (int)advice, device);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream);
+EXPORT CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream) {
+  FAIL_IF_SCRIPTED("cuMemPrefetchAsync");
+  fake_log("cuMemPrefetchAsync address=%p bytes=%zu device=%d stream=%p", (void*)(uintptr_t)address, bytes,
+           device, (void*)stream);
+  return CUDA_SUCCESS;
+}
+
 EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* address, size_t* pitch, size_t width, size_t height,
                                    unsigned element_bytes) {
   (void)element_bytes;
