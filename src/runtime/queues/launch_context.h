@@ -48,6 +48,8 @@ struct CudaContext {
 
   // Returns the memory that no stream has to the driver, and says how many bytes these are.
   uint64_t give_back();
+  // Has ordinary memory for queues of these sizes, which have given up their lazy memory.
+  void replace_lazy(const std::vector<uint64_t>& sizes);
 };
 
 // One record queue in device memory. Parents that are launched into a stream share its queues.
@@ -83,16 +85,22 @@ class WorkQueue {
                         uint64_t groups, uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr address() const { return block_.address; }
   [[nodiscard]] uint64_t records() const { return shape_.records; }
+  // The bytes that it may take of lazy memory.
+  [[nodiscard]] uint64_t lazy_bytes() const { return block_.is_lazy() ? block_.bytes : 0; }
   Block take();
   Block take_heads();
 
  private:
+  // Each group of blocks has a part of the queue, so many of them use pages everywhere.
+  static constexpr uint64_t kMostLazyGroups = 16;
+  MaybeReason take_block(QueueMemory& memory, WorkQueueShape& shape);
   MaybeReason make_heads(QueueMemory& memory, CUstream stream, uint64_t bytes, uint64_t most_bytes);
   MaybeReason write_header(CUstream stream, CUdeviceptr report, const WorkQueueShape& shape);
 
   WorkQueueShape shape_;
   Block block_;  // header, items, records
   Block heads_;  // of groups
+  bool had_many_groups_ = false;
 };
 
 // The queues that a launch can need.
@@ -165,6 +173,9 @@ class LaunchContext {
   // The slot by which children of single launches are counted. There may be none.
   ReportSlot guard_report();
 
+  // The bytes of lazy memory that its queue may take.
+  [[nodiscard]] uint64_t lazy_bytes() const { return kept_.work_queue.lazy_bytes(); }
+
   [[nodiscard]] const CudaContext& context() const { return *context_; }
   [[nodiscard]] InFlight& in_flight() { return context_->in_flight; }
   [[nodiscard]] CUstream stream() const { return stream_; }
@@ -205,6 +216,10 @@ class LaunchContexts {
   // Takes the memory of all streams of the CUDA context, which is current, and returns it to the driver. The
   // result is the number of bytes. Streams that another thread is launching into keep theirs.
   uint64_t give_back(uint64_t context_id);
+  // Called before the program takes so much device memory in the current CUDA context. If kernels could then
+  // be short of pages for their queues, the queues move to ordinary memory. This waits for kernels that use
+  // them.
+  void before_allocation(uint64_t context_id, uint64_t bytes);
   // Settles all streams of the CUDA context but those that another thread is launching into, and `own`, whose
   // mutex the caller holds.
   void settle(LaunchContext& own);
@@ -223,7 +238,8 @@ class LaunchContexts {
 
   using Stream = std::pair<uint64_t, std::shared_ptr<LaunchContext>>;  // with its id
   std::vector<Stream> streams_of(uint64_t context_id);
-  std::shared_ptr<CudaContext> cuda_context(uint64_t context_id);  // the caller holds the mutex
+  std::shared_ptr<CudaContext> cuda_context(uint64_t context_id);   // the caller holds the mutex
+  std::shared_ptr<CudaContext> known_context(uint64_t context_id);  // null if there is none
 
   std::atomic<size_t> count_{0};
   std::atomic<bool> any_graphs_{false};

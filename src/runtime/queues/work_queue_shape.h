@@ -4,6 +4,11 @@
 //
 // The number of children of a recursion cannot be told, so the queue gets a fixed part of the memory that it
 // may have.
+//
+// Items must be zero before a launch, and each launch leaves them so. In ordinary memory they are set to zero
+// once. In lazy memory that would touch all of their pages. There they have a part of the block to
+// themselves, the same for records of any size. It was zero when it was new, and nothing else is ever written
+// there.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +16,7 @@
 #include <cstdint>
 
 #include "ptx-patterns/templates/worklist/work_queue.h"
+#include "runtime/queues/lazy_memory.h"
 #include "runtime/queues/queue_shape.h"
 
 namespace klap::runtime {
@@ -18,6 +24,7 @@ namespace klap::runtime {
 struct WorkQueueShape {
   uint64_t records = 0;
   uint32_t record_bytes = 0;
+  uint64_t records_at = 0;  // where the records begin in lazy memory, 0 in ordinary memory
 
   // Most children have a few blocks. Larger ones take items until those run out.
   static constexpr uint64_t kItemsPerRecord = 4;
@@ -37,14 +44,28 @@ struct WorkQueueShape {
     return shape;
   }
 
+  // This queue in lazy memory. A queue that small launches nearly fill is as it is.
+  [[nodiscard]] WorkQueueShape in_lazy_memory() const {
+    WorkQueueShape lazy = *this;
+    if (bytes() >= kLeastLazy && record_bytes >= kLeastRecord) lazy.records_at = lazy_items_bytes();
+    return lazy;
+  }
+  [[nodiscard]] bool is_lazy() const { return records_at != 0; }
+  // The memory for it, if it is lazy.
+  [[nodiscard]] LazyShape lazy_shape() const {
+    return {
+        records_at + round_up(bytes(), kPage), bytes(), {{{0, kFirstItems}, {records_at, kFirstRecords}}}};
+  }
+
   [[nodiscard]] static constexpr uint64_t heads_bytes(uint64_t groups) {
     return groups * sizeof(KlapWorkQueue);
   }
   [[nodiscard]] uint64_t items() const { return records * kItemsPerRecord; }
   [[nodiscard]] uint64_t items_offset() const { return round_up(sizeof(KlapWorkQueue)); }
   [[nodiscard]] uint64_t items_bytes() const { return items() * sizeof(unsigned long long); }
-  [[nodiscard]] uint64_t records_offset() const { return round_up(items_offset() + items_bytes()); }
-  [[nodiscard]] uint64_t bytes() const { return records_offset() + records * record_bytes; }
+  [[nodiscard]] uint64_t records_offset() const { return is_lazy() ? records_at : items_end(); }
+  // All that can be used, with the unused part between items and records left out.
+  [[nodiscard]] uint64_t bytes() const { return items_end() + records * record_bytes; }
   bool operator==(const WorkQueueShape&) const = default;
 
   // The head of an empty queue at that device address; `report` and `groups` as in KlapWorkQueue.
@@ -62,7 +83,23 @@ struct WorkQueueShape {
  private:
   // Arrays begin at the alignment of a fresh allocation.
   static constexpr uint64_t kAlign = 256;
-  static constexpr uint64_t round_up(uint64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+  static constexpr uint64_t kPage = uint64_t{2} << 20;
+  static constexpr uint64_t kLeastLazy = kPage;
+  // A small launch uses the head, as many items as fit behind it, and the first records.
+  static constexpr uint64_t kFirstItems = uint64_t{256} << 10, kFirstRecords = uint64_t{512} << 10;
+  static constexpr uint64_t kLeastRecord = 16;  // its grid and block
+  static constexpr uint64_t round_up(uint64_t bytes, uint64_t to = kAlign) {
+    return (bytes + to - 1) / to * to;
+  }
+
+  [[nodiscard]] uint64_t items_end() const { return round_up(items_offset() + items_bytes()); }
+  // Room for the head and the items of a queue of this size, whatever its records. Queues whose sizes differ
+  // by less than a page have the same room, and hence blocks of the same size.
+  [[nodiscard]] uint64_t lazy_items_bytes() const {
+    constexpr uint64_t kItems = kItemsPerRecord * sizeof(unsigned long long);
+    const uint64_t most = round_up(bytes(), kPage) / (kLeastRecord + kItems) * kItems;
+    return round_up(items_offset() + most + kAlign, kPage);
+  }
 };
 
 }  // namespace klap::runtime
