@@ -66,7 +66,8 @@ static __device__ __forceinline__ unsigned int new_record(KlapWorkQueue* queue) 
   if (lane == leader) number = add_global(&queue->reserved, static_cast<unsigned long long>(__popc(mask)));
   number = __shfl_sync(mask, number, leader) + __popc(mask & ((1u << lane) - 1u));
   if (number >= queue->record_capacity) return 0;
-  return static_cast<unsigned int>(number * (KLAP_RECORD_BYTES / 16) + 1);
+  const unsigned int record = static_cast<unsigned int>(number);
+  return record * (KLAP_RECORD_BYTES / 16) + 1 + place_of_part(queue->places, record);
 }
 
 // The block's own records come first, which nobody else has to be asked for. Nothing is put there while the
@@ -92,9 +93,11 @@ template <class Object>
 static __device__ __forceinline__ Object* object_of(const Place& place, unsigned long long handle,
                                                     unsigned int kind) {
   const unsigned long long offset = handle - reinterpret_cast<unsigned long long>(place.arrays.records);
-  const unsigned long long bytes =
-      static_cast<unsigned long long>(place.queue->record_capacity) * KLAP_RECORD_BYTES;
-  if (offset >= bytes || offset % KLAP_RECORD_BYTES != 0) return nullptr;
+  const unsigned int unit = static_cast<unsigned int>(offset / KLAP_WORK_UNIT);
+  if (offset != unit * KLAP_WORK_UNIT) return nullptr;
+  constexpr unsigned int kUnits = KLAP_RECORD_BYTES / KLAP_WORK_UNIT;  // of a record
+  const unsigned int in_part = unit_in_part(place.queue->places, unit, kUnits);
+  if (in_part >= place.queue->record_capacity * kUnits || in_part % kUnits != 0) return nullptr;
   Object* const object = reinterpret_cast<Object*>(place.arrays.records + offset);
   return object->kind == kind ? object : nullptr;
 }
