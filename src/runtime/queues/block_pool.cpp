@@ -77,7 +77,7 @@ Block BlockPool::new_block(size_t bytes) {
 // wait for the device.
 Block BlockPool::new_lazy(const LazyShape& shape, CUstream stream) {
   const Block block{lazy_.allocate(shape), 0, shape.addresses};
-  if (block.address == 0 || lazy_.fetch_first(block.address, shape, stream)) return block;
+  if (block.address == 0 || lazy_.fetch(block.address, shape.first, stream)) return block;
   free_.push_back(block);
   return {};
 }

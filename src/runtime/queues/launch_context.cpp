@@ -145,32 +145,40 @@ MaybeReason WorkQueue::make_room(QueueMemory& memory, CUstream stream, CUdevicep
       WorkQueueShape::within(pool_bytes, std::max(record_bytes, shape_.record_bytes), groups);
   if (wanted.records < std::max<uint64_t>(groups, 1)) return &reasons::kQueueOverPoolBytes;  // one for each
   had_many_groups_ = had_many_groups_ || groups > kMostLazyGroups;
-  if (!had_many_groups_ && memory.is_lazy(block_.is_lazy())) wanted = wanted.in_lazy_memory();
+  if (!had_many_groups_ && memory.is_lazy(lazy_.address != 0)) wanted = wanted.in_lazy_memory();
   const uint64_t heads = WorkQueueShape::heads_bytes(groups);
   if (wanted == shape_ && heads <= heads_.bytes) return nullptr;
   const RelaxedCapture relaxed;
   if (const MaybeReason reason = make_heads(memory, stream, heads, pool_bytes - wanted.bytes()))
     return reason;
-  const MaybeReason reason = take_block(memory, wanted);
-  return reason ? reason : write_header(stream, report, wanted);
+  if (const MaybeReason reason = take_lazy_block(memory, wanted)) return reason;
+  if (const MaybeReason reason = take_block(memory, wanted.ordinary_bytes())) return reason;
+  if (wanted.is_lazy() && !wanted.has_front(block_.address, lazy_.address)) {
+    log().debug("a queue has no records in ordinary memory: its lazy memory is too far away");
+    memory.fetch_lazy(lazy_.address + wanted.records_at, WorkQueueShape::kFrontBytes);
+  }
+  return write_header(stream, report, wanted);
 }
 
 // Null on success. The shape becomes that of an ordinary queue if there is no lazy memory for it.
-MaybeReason WorkQueue::take_block(QueueMemory& memory, WorkQueueShape& shape) {
+MaybeReason WorkQueue::take_lazy_block(QueueMemory& memory, WorkQueueShape& shape) {
+  const LazyShape lazy = shape.is_lazy() ? shape.lazy_shape() : LazyShape{};
+  if (lazy_.lazy_addresses == lazy.addresses) return nullptr;
   MaybeReason why = nullptr;
-  Block block{};
-  if (shape.is_lazy()) {
-    const LazyShape lazy = shape.lazy_shape();
-    if (block_.lazy_addresses == lazy.addresses) return nullptr;
-    block = memory.take_lazy(lazy, why);
-    if (!block.address && why) return why;
-    if (!block.address) shape.records_at = 0;
-  }
-  if (!block.address) {
-    if (!block_.is_lazy() && shape.bytes() <= block_.bytes) return nullptr;
-    block = memory.take(shape.bytes(), why);
-    if (!block.address) return why;
-  }
+  const Block block = shape.is_lazy() ? memory.take_lazy(lazy, why) : Block{};
+  if (why) return why;
+  if (!block.address) shape.records_at = 0;
+  if (lazy_.address) memory.give_back(lazy_);
+  shape_ = {};  // the head says where it is
+  lazy_ = block;
+  return nullptr;
+}
+
+MaybeReason WorkQueue::take_block(QueueMemory& memory, uint64_t bytes) {
+  if (bytes <= block_.bytes) return nullptr;
+  MaybeReason why = nullptr;
+  const Block block = memory.take(bytes, why);
+  if (!block.address) return why;
   if (block_.address) memory.give_back(block_);
   block_ = block;
   return nullptr;
@@ -195,7 +203,7 @@ MaybeReason WorkQueue::make_heads(QueueMemory& memory, CUstream stream, uint64_t
 }
 
 MaybeReason WorkQueue::write_header(CUstream stream, CUdeviceptr report, const WorkQueueShape& shape) {
-  const KlapWorkQueue header = shape.header(block_.address, report, heads_.address);
+  const KlapWorkQueue header = shape.header(block_.address, lazy_.address, report, heads_.address);
   shape_ = {};
   const Driver& cuda = *driver();
   const bool are_items_zero =
@@ -214,13 +222,18 @@ Block WorkQueue::take() {
   return std::exchange(block_, {});
 }
 
+Block WorkQueue::take_lazy() {
+  shape_ = {};
+  return std::exchange(lazy_, {});
+}
+
 Block WorkQueue::take_heads() {
   shape_ = {};
   return std::exchange(heads_, {});
 }
 
 std::vector<Block> Queues::take_blocks() {
-  std::vector<Block> blocks = {work_queue.take(), work_queue.take_heads()};
+  std::vector<Block> blocks = {work_queue.take(), work_queue.take_lazy(), work_queue.take_heads()};
   for (RecordQueue& queue : records) blocks.push_back(queue.take());
   std::erase_if(blocks, [](const Block& block) { return block.address == 0; });
   return blocks;

@@ -85,20 +85,25 @@ class WorkQueue {
                         uint64_t groups, uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr address() const { return block_.address; }
   [[nodiscard]] uint64_t records() const { return shape_.records; }
-  // The bytes that it may take of lazy memory.
-  [[nodiscard]] uint64_t lazy_bytes() const { return block_.is_lazy() ? block_.bytes : 0; }
+  // The bytes that it needs in ordinary memory if it may not have lazy memory any more, 0 if it has none.
+  [[nodiscard]] uint64_t lazy_bytes() const {
+    return lazy_.address != 0 ? lazy_.bytes + WorkQueueShape::kFrontBytes : 0;
+  }
   Block take();
+  Block take_lazy();
   Block take_heads();
 
  private:
   // Each group of blocks has a part of the queue, so many of them use pages everywhere.
   static constexpr uint64_t kMostLazyGroups = 16;
-  MaybeReason take_block(QueueMemory& memory, WorkQueueShape& shape);
+  MaybeReason take_lazy_block(QueueMemory& memory, WorkQueueShape& shape);
+  MaybeReason take_block(QueueMemory& memory, uint64_t bytes);
   MaybeReason make_heads(QueueMemory& memory, CUstream stream, uint64_t bytes, uint64_t most_bytes);
   MaybeReason write_header(CUstream stream, CUdeviceptr report, const WorkQueueShape& shape);
 
   WorkQueueShape shape_;
-  Block block_;  // header, items, records
+  Block block_;  // head, items, records; head and front where there is lazy memory
+  Block lazy_;   // items and the other records (work_queue_shape.h)
   Block heads_;  // of groups
   bool had_many_groups_ = false;
 };
@@ -173,7 +178,7 @@ class LaunchContext {
   // The slot by which children of single launches are counted. There may be none.
   ReportSlot guard_report();
 
-  // The bytes of lazy memory that its queue may take.
+  // The bytes that its queue needs in ordinary memory in place of lazy memory, 0 if it has none.
   [[nodiscard]] uint64_t lazy_bytes() const { return kept_.work_queue.lazy_bytes(); }
 
   [[nodiscard]] const CudaContext& context() const { return *context_; }

@@ -63,22 +63,16 @@ CUdeviceptr LazyMemory::allocate(const LazyShape& shape) {
   return 0;
 }
 
-bool LazyMemory::fetch_first(CUdeviceptr address, const LazyShape& shape, CUstream stream) {
+bool LazyMemory::fetch(CUdeviceptr address, uint64_t bytes, CUstream stream) {
   const Driver& cuda = *driver();
-  for (const LazyShape::Part& part : shape.first) {
-    const CUdeviceptr at = address + part.offset;
-    CUresult result = cuda.mem_advise(at, part.bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, device_);
-    if (result != CUDA_SUCCESS) {
-      fail("cuMemAdvise", result);
-      return false;
-    }
-    result = cuda.mem_prefetch_async(at, part.bytes, device_, stream);
-    if (result != CUDA_SUCCESS) {
-      fail("cuMemPrefetchAsync", result);
-      return false;
-    }
+  CUresult result = cuda.mem_advise(address, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, device_);
+  if (result != CUDA_SUCCESS) {
+    fail("cuMemAdvise", result);
+    return false;
   }
-  return true;
+  result = cuda.mem_prefetch_async(address, bytes, device_, stream);
+  if (result != CUDA_SUCCESS) fail("cuMemPrefetchAsync", result);
+  return result == CUDA_SUCCESS;
 }
 
 bool LazyMemory::add(uint64_t bytes) {
