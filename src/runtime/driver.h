@@ -100,8 +100,12 @@ namespace klap::runtime {
   X(event_destroy, "cuEventDestroy_v2", PFN_cuEventDestroy_v4000)                                            \
   X(get_error_name, "cuGetErrorName", PFN_cuGetErrorName_v6000)
 
-// Functions that older drivers lack, null there. Their types are not in the headers of older toolkits either.
-#define KLAP_OPTIONAL_DRIVER_FUNCTIONS(X) X(func_load, "cuFuncLoad", FuncLoad)
+// Functions that a driver may lack, null there. The type of cuFuncLoad is not in the headers of older
+// toolkits either. The first versions of the other two are those that every driver has.
+#define KLAP_OPTIONAL_DRIVER_FUNCTIONS(X)             \
+  X(func_load, "cuFuncLoad", FuncLoad)                \
+  X(mem_advise, "cuMemAdvise", PFN_cuMemAdvise_v8000) \
+  X(mem_prefetch_async, "cuMemPrefetchAsync", PFN_cuMemPrefetchAsync_v8000)
 
 using FuncLoad = CUresult(CUDAAPI*)(CUfunction);
 

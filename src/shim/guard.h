@@ -62,11 +62,15 @@ CUresult in_place(const char* entry_point, const Work& work, Args... args) {
   return result ? *result : with_room<Member>(entry_point, args...);
 }
 
-// Allocations are where the driver may wait for running kernels anyway, and most programs make some before
-// their first launch. So the kernels that klap_jit needs are loaded there too.
+// For calls that take so many bytes of device memory, or fewer. Such calls are where the driver may wait for
+// running kernels anyway, and most programs make some before their first launch. So the kernels that klap_jit
+// needs are loaded there too.
 template <auto Member, class... Args>
-CUresult allocate(const char* entry_point, Args... args) {
-  act<When::OnceRewritten>(entry_point, [] { runtime::make_kernels_ready(); });
+CUresult allocate(const char* entry_point, uint64_t bytes, Args... args) {
+  act<When::OnceRewritten>(entry_point, [bytes] {
+    runtime::make_kernels_ready();
+    runtime::before_allocation(bytes);
+  });
   return with_room<Member>(entry_point, args...);
 }
 

@@ -30,6 +30,8 @@
 
 #include "runtime/driver.h"
 
+using klap::runtime::FuncLoad;
+
 #define VISIBLE extern "C" __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0)
 
@@ -159,7 +161,7 @@ struct Row {
 enum { kFirstIndex = __COUNTER__ };
 constexpr Row kRows[] = {
 #define X(member, symbol, type) {symbol, Call<type, __COUNTER__ - kFirstIndex>::stand_in_for},
-    KLAP_DRIVER_FUNCTIONS(X)
+    KLAP_DRIVER_FUNCTIONS(X) KLAP_OPTIONAL_DRIVER_FUNCTIONS(X)
 #undef X
 };
 constexpr size_t kRowCount = sizeof kRows / sizeof *kRows;

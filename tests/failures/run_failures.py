@@ -65,7 +65,7 @@ class Program:
         if preload:
             libraries = [os.path.join(self.build, "lib", name) for name in ("libklap_jit.so", "libklap_failing.so")]
             environment.update(
-                LD_PRELOAD=":".join(libraries), KLAP_LINKER="driver", KLAP_CACHE_DIR=self.cache, KLAP_LOG="info", KLAP_POOL_BYTES="1M",
+                LD_PRELOAD=":".join(libraries), KLAP_LINKER="driver", KLAP_CACHE_DIR=self.cache, KLAP_LOG="info", KLAP_POOL_BYTES="4M",
                 KLAP_STATS=os.path.join(self.folder, "stats.json"), KLAP_TEST_FAIL_REPORT=report, **fault)
         try:
             done = subprocess.run(self.command, env=environment, timeout=LIMIT, stdout=subprocess.PIPE,

@@ -1,10 +1,17 @@
 /* Memory, copies and events. Device memory is host memory that goes with its context, so that a sanitizer
  * sees who uses it too late. Events are complete as soon as they are recorded, unless FAKE_CUDA_FAIL says
  * otherwise. */
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fake.h"
+
+/* Large blocks are near each other, as on a device. Else the C library might take some of them from its heap.
+ */
+__attribute__((constructor)) static void keep_large_blocks_together(void) {
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
+}
 
 struct allocation {
   struct allocation* next;
@@ -81,6 +88,22 @@ EXPORT CUresult cuMemAlloc(unsigned* address, unsigned bytes) {
 EXPORT CUresult cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
   (void)flags;
   return allocate_for("cuMemAllocManaged", address, bytes);
+}
+
+EXPORT CUresult cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUdevice device);
+EXPORT CUresult cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUdevice device) {
+  FAIL_IF_SCRIPTED("cuMemAdvise");
+  fake_log("cuMemAdvise address=%p bytes=%zu advice=%d device=%d", (void*)(uintptr_t)address, bytes,
+           (int)advice, device);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream);
+EXPORT CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream) {
+  FAIL_IF_SCRIPTED("cuMemPrefetchAsync");
+  fake_log("cuMemPrefetchAsync address=%p bytes=%zu device=%d stream=%p", (void*)(uintptr_t)address, bytes,
+           device, (void*)stream);
+  return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* address, size_t* pitch, size_t width, size_t height,
@@ -263,9 +286,9 @@ EXPORT CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream) {
 
 static CUresult copy_to_device(const char* function, CUdeviceptr to, const void* from, size_t bytes,
                                CUstream stream) {
-  char hex[2 * 64 + 1] = "";
+  char hex[2 * 128 + 1] = "";
   static const char digits[] = "0123456789abcdef";
-  for (size_t i = 0; i < bytes && i < 64; ++i) {
+  for (size_t i = 0; i < bytes && i < 128; ++i) {
     hex[2 * i] = digits[((const unsigned char*)from)[i] >> 4];
     hex[2 * i + 1] = digits[((const unsigned char*)from)[i] & 15];
     hex[2 * i + 2] = 0;

@@ -76,6 +76,12 @@ EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, C
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
       *value = 132;
       break;
+    case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
+      *value = getenv("FAKE_CUDA_MANAGED") != NULL;
+      break;
+    case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
+      *value = getenv("FAKE_CUDA_MANAGED") && strcmp(getenv("FAKE_CUDA_MANAGED"), "alone") != 0;
+      break;
     default:
       return CUDA_ERROR_INVALID_VALUE;
   }

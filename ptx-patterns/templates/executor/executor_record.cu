@@ -67,6 +67,12 @@ struct Place {
   }
 };
 
+// The link of the record with that number.
+static __device__ __forceinline__ unsigned int link_of_record(const KlapWorkQueue* queue,
+                                                              unsigned int number) {
+  return number * (KLAP_RECORD_BYTES / 16) + 1 + place_of_part(queue->places, number);
+}
+
 // A record that nobody has had yet; 0 if there is none. Lanes that are converged here share the atomic.
 static __device__ __forceinline__ unsigned int new_record(KlapWorkQueue* queue) {
   const unsigned int mask = __activemask(), lane = lane_id();
@@ -75,7 +81,7 @@ static __device__ __forceinline__ unsigned int new_record(KlapWorkQueue* queue) 
   if (lane == leader) number = add_global(&queue->reserved, static_cast<unsigned long long>(__popc(mask)));
   number = __shfl_sync(mask, number, leader) + __popc(mask & ((1u << lane) - 1u));
   if (number + 1 >= queue->record_capacity) return 0;  // nobody gets the last one
-  return static_cast<unsigned int>(number * (KLAP_RECORD_BYTES / 16) + 1);
+  return link_of_record(queue, static_cast<unsigned int>(number));
 }
 
 // The block's own records come first, which nobody else has to be asked for. Nothing is put there while the
@@ -101,9 +107,11 @@ template <class Object>
 static __device__ __forceinline__ Object* object_of(const Place& place, unsigned long long handle,
                                                     unsigned int kind) {
   const unsigned long long offset = handle - reinterpret_cast<unsigned long long>(place.arrays.records);
-  const unsigned long long bytes =
-      static_cast<unsigned long long>(place.queue->record_capacity) * KLAP_RECORD_BYTES;
-  if (offset >= bytes || offset % KLAP_RECORD_BYTES != 0) return nullptr;
+  const unsigned int unit = static_cast<unsigned int>(offset / KLAP_WORK_UNIT);
+  if (offset != unit * KLAP_WORK_UNIT) return nullptr;
+  constexpr unsigned int kUnits = KLAP_RECORD_BYTES / KLAP_WORK_UNIT;  // of a record
+  const unsigned int in_part = unit_in_part(place.queue->places, unit, kUnits);
+  if (in_part >= place.queue->record_capacity * kUnits || in_part % kUnits != 0) return nullptr;
   Object* const object = reinterpret_cast<Object*>(place.arrays.records + offset);
   return object->kind == kind ? object : nullptr;
 }
@@ -349,7 +357,7 @@ extern "C" __device__ KlapGridRoom __klap_grid_take_buffer(KlapWorkQueue* queue,
   const Place place(queue, self, of_block);
   const unsigned int link = find_record(place);
   // Arguments that are never read go to the last record.
-  const unsigned int to = link != 0 ? link : (queue->record_capacity - 1) * (KLAP_RECORD_BYTES / 16) + 1;
+  const unsigned int to = link != 0 ? link : link_of_record(queue, queue->record_capacity - 1);
   return {reinterpret_cast<unsigned long long>(place.at(to)) + KLAP_ARGS_OFFSET, link, link == 0};
 }
 

@@ -5,6 +5,7 @@
 #define KLAP_GRID_QUEUE_H
 
 #include "executor/grid_records.h"
+#include "worklist/record_places.h"
 #include "worklist/turns.h"
 
 static __device__ __forceinline__ KlapGridRecord* grid_at(unsigned char* records, unsigned int link) {

@@ -10,6 +10,10 @@
 // The number of children is not known. Records and items that do not fit are not reserved: such a launch is
 // the program's own, and from there on everything is as it is natively.
 //
+// Records may be in two parts of memory, the first ones in front. Memory that holds much more than most
+// launches need comes with its use, and costs time then (runtime/queues/lazy_memory.h). The front is there
+// from the beginning. Both parts are close enough to each other for an item to name any record in them.
+//
 // Words that many threads change at once stand in lines of their own, apart from words that all of them read.
 //
 // Loop launches use the queue as well (loop_records.h), and then the parent may launch the consumer itself.
@@ -25,12 +29,21 @@
 
 #define KLAP_FREE_LISTS 8u
 
+// Where records are. The one with number n begins n records behind the begin of its part; the rest leaves out
+// as much as the front has. All is 0 if the records are in one part.
+struct alignas(16) KlapRecordPlaces {
+  unsigned int front_records;  // records of the front: the first ones
+  // The distances of both parts from KlapWorkQueue's `records`, in units. The lower part has 0.
+  unsigned int front, rest;
+};
+
 struct KlapWorkQueue {
   unsigned int record_capacity;
   unsigned int item_capacity;
   unsigned long long* items;  // [item_capacity] zero, or ready: KLAP_WORK_ITEM
-  unsigned char* records;     // [record_capacity] each a grid and arguments, as in queue.h
-  KlapReport* report;         // of the queue's stream, null if not asked for
+  // [record_capacity] each a grid and arguments, as in queue.h; where they are in two parts, the lower part
+  unsigned char* records;
+  KlapReport* report;  // of the queue's stream, null if not asked for
   // Consumer blocks that have left, the last of which resets the counters, and, from bit 32 on, the children
   // that they ran.
   unsigned long long exited;
@@ -39,6 +52,7 @@ struct KlapWorkQueue {
   unsigned int after_native;
   unsigned int waiting;  // groups whose consumer waits to be launched; of a group: an entry of a list of them
   KlapWorkQueue* groups;  // [as many as the shape has] heads, null where the grid is the only group
+  KlapRecordPlaces places;
 
   // The numbers reserved so far: records in the low half, items in the high one. Once either is used up, that
   // stays so: behind a reservation that does not fit there is none that does. Neither half can carry, however
@@ -100,5 +114,9 @@ struct KlapWorkQueue {
 #define KLAP_WORK_ITEM_IS_SHARED_OUT(item) (((item)&KLAP_WORK_SHARED_OUT) != 0)
 #define KLAP_WORK_ITEM_KERNEL(item) (static_cast<unsigned int>((item) >> 48))
 #define KLAP_WORK_MAX_BYTES (1ull << 35)  // of all records, which is less than an item can name
+// The bytes by which an item counts the distance of its record, and the largest distance of a record's end.
+// The largest number that would be left means something else (loop_records.h).
+#define KLAP_WORK_UNIT 16ull
+#define KLAP_WORK_NAMED_BYTES (((1ull << 32) - 2) * KLAP_WORK_UNIT)
 
 #endif

@@ -13,6 +13,7 @@
 // consumer.
 #include "common/memory_order.h"
 #include "common/warp.h"
+#include "worklist/record_places.h"
 #include "worklist/work_queue_group.h"
 
 static __device__ __forceinline__ unsigned int worklist_items(unsigned long long blocks) {
@@ -98,9 +99,9 @@ extern "C" __device__ unsigned long long __klap_reserve(KlapWorkQueue* queue, un
     if (!refused) atomicAdd(&counters_of(queue)->native, 1u);
     return 0;
   }
-  unsigned char* const at =
-      queue->records +
-      (first_record_of_group(queue) + static_cast<unsigned long long>(record)) * KLAP_RECORD_BYTES;
+  const unsigned int number = first_record_of_group(queue) + record;
+  unsigned char* const at = queue->records + static_cast<unsigned long long>(number) * KLAP_RECORD_BYTES +
+                            place_of_part(queue->places, number) * KLAP_WORK_UNIT;
   *reinterpret_cast<uint4*>(at) = make_uint4(grid_x, grid_y, grid_z, item);
   return reinterpret_cast<unsigned long long>(at + KLAP_ARGS_OFFSET);
 }

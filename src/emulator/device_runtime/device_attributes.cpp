@@ -52,7 +52,6 @@ constexpr Attribute kFixed[] = {
     {86, 0},           // no native host atomics
     {87, 2},           // single to double
     {88, 0},           // no pageable memory access
-    {89, 0},           // no concurrent managed access
     {90, 1},           // compute preemption
     {91, 1},           // host pointer for registered memory
     {95, 0},           // no cooperative launch
@@ -85,6 +84,8 @@ std::optional<int> device_attribute(const DeviceShape& device, int attribute) {
       return static_cast<int>(device.compute_capability / 10);
     case 76:
       return static_cast<int>(device.compute_capability % 10);
+    case 89:  // concurrent managed access
+      return device.shares_managed_memory ? 1 : 0;
     case 81:
       return static_cast<int>(device.shared_per_multiprocessor);
     case 97:

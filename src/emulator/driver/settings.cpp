@@ -115,6 +115,11 @@ constexpr Setting kSettings[] = {
      [](Settings& s, std::string_view text) {
        return set_number(s.machine.executor.device.memory_bytes, text, 1 << 20, uint64_t{1} << 40);
      }},
+    {"SHARED_MANAGED", "0 or 1",
+     "whether kernels and the host may use managed memory at once; on unless switched off",
+     [](Settings& s, std::string_view text) {
+       return set_switch(s.machine.executor.device.shares_managed_memory, text);
+     }},
     {"PENDING_LAUNCHES", "1 to 1048576",
      "device launches that can wait at once, until the program asks for more",
      [](Settings& s, std::string_view text) {

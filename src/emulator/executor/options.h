@@ -26,6 +26,7 @@ struct DeviceShape {  // attributes that programs can query
   uint32_t shared_per_multiprocessor = 228 * 1024, shared_per_block = 48 * 1024;
   uint32_t shared_per_block_optin = 227 * 1024;
   uint64_t memory_bytes = 8ull << 30;
+  bool shares_managed_memory = true;  // at any time, while kernels run as well
 };
 
 struct ExecutorOptions {

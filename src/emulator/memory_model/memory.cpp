@@ -21,7 +21,7 @@ constexpr uint64_t kGiveBack = 64 << 10;  // freed pieces from this size on give
 
 uint64_t align_up(uint64_t value, uint64_t align) { return (value + align - 1) & ~(align - 1); }
 
-bool counts(Owner owner) { return owner == Owner::Host || owner == Owner::Managed || owner == Owner::Module; }
+bool counts(Owner owner) { return owner == Owner::Host || owner == Owner::Module; }
 
 bool comes_and_goes(Owner owner) { return owner == Owner::Shared || owner == Owner::Local; }
 
@@ -61,6 +61,24 @@ void wipe(uint64_t address, uint64_t bytes) {
   } else {
     madvise(pointer(first), last - first, MADV_DONTNEED);
   }
+}
+
+// Zero, and untouched but for pages at its ends, which it may share with other pieces.
+void make_new(uint64_t address, uint64_t bytes) {
+  const uint64_t end = address + bytes, first = std::min(align_up(address, kPage), end);
+  const uint64_t last = std::max(first, end & ~(kPage - 1));
+  std::memset(pointer(address), 0, first - address);
+  std::memset(pointer(last), 0, end - last);
+  if (last == first) return;
+  madvise(pointer(first), last - first, MADV_DONTNEED);
+  madvise(pointer(first), last - first, MADV_NOHUGEPAGE);  // a page that is touched would bring 511 others
+}
+
+uint64_t touched_bytes(uint64_t address, uint64_t bytes) {
+  const uint64_t first = address & ~(kPage - 1), pages = (address + bytes - first + kPage - 1) / kPage;
+  std::vector<unsigned char> is_touched(pages);
+  if (mincore(pointer(first), pages * kPage, is_touched.data()) != 0) return bytes;
+  return kPage * static_cast<uint64_t>(std::ranges::count_if(is_touched, [](auto page) { return page & 1; }));
 }
 
 std::string hex(uint64_t value) {
@@ -121,7 +139,7 @@ Memory::Memory(uint64_t bytes) : bytes_(bytes) {
 Memory::~Memory() { munmap(pointer(base_), range_); }
 
 std::optional<uint64_t> Memory::allocate(uint64_t bytes, Owner owner, uint64_t align, std::string name) {
-  if (counts(owner) && (bytes > bytes_ || used_ > bytes_ - bytes)) return std::nullopt;
+  if (counts(owner) && (bytes > bytes_ || used() > bytes_ - bytes)) return std::nullopt;
   bool reusable = comes_and_goes(owner);
   Allocation* piece = reusable && align <= kGap ? recycle(bytes, owner) : nullptr;
   if (!piece) {
@@ -135,8 +153,24 @@ std::optional<uint64_t> Memory::allocate(uint64_t bytes, Owner owner, uint64_t a
   piece->name = std::move(name);
   piece->freed = false;
   if (counts(owner)) used_ += bytes;
-  std::memset(pointer(piece->address), std::to_integer<int>(kNew), std::min(bytes, fill_limit_));
+  if (owner == Owner::Managed) {
+    managed_.insert(piece->address);
+    make_new(piece->address, bytes);
+  } else {
+    std::memset(pointer(piece->address), std::to_integer<int>(kNew), std::min(bytes, fill_limit_));
+  }
   return piece->address;
+}
+
+void Memory::touch(uint64_t address, uint64_t bytes) {
+  for (uint64_t at = address; at < address + bytes; at = (at & ~(kPage - 1)) + kPage)
+    *reinterpret_cast<const volatile std::byte*>(pointer(at));
+}
+
+uint64_t Memory::used_of_managed() const {
+  uint64_t bytes = 0;
+  for (const uint64_t address : managed_) bytes += touched_bytes(address, pieces_.at(address).bytes);
+  return bytes;
 }
 
 // A piece of this size that was freed, for memory that comes and goes.
@@ -198,6 +232,7 @@ bool Memory::free(uint64_t address, Owner owner) {
   Allocation& piece = found->second;
   piece.freed = true;
   if (counts(owner)) used_ -= piece.bytes;
+  managed_.erase(address);
   bool reusable = comes_and_goes(owner) && !quarantine_everything_;
   if (reusable) {
     ready_[{owner, size_class(piece.bytes)}].push_back(&piece);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,7 +49,8 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
 
   // Allocates memory. Returns nothing when the device's memory (`bytes` of the constructor) is used up.
-  // Pinned, shared, local and the runtime's own memory do not count. Contents are undefined: filled with a
+  // Pinned, shared, local and the runtime's own memory do not count. Managed memory counts by the pages that
+  // are used. It is zero at first, as drivers give it. Other contents are undefined: filled with a
   // pattern, so that their use shows. `align` is a power of two, at least 1. An address is not given out
   // again while there is another one. Shared and Local are exceptions: they come and go with every block and
   // are reused at once.
@@ -83,7 +85,11 @@ class Memory {
   // null.
   [[nodiscard]] std::string describe(uint64_t address, uint64_t bytes) const;
   [[nodiscard]] uint64_t total() const { return bytes_; }
-  [[nodiscard]] uint64_t used() const { return used_; }
+  [[nodiscard]] uint64_t used() const { return used_ + used_of_managed(); }
+  // The bytes of managed memory in pages that anyone has touched.
+  [[nodiscard]] uint64_t used_of_managed() const;
+  // Uses all pages of a piece of managed memory that hold these bytes, which stay as they are.
+  static void touch(uint64_t address, uint64_t bytes);
 
  private:
   using Pieces = std::map<uint64_t, Allocation>;
@@ -99,12 +105,13 @@ class Memory {
   void collect();
 
   uint64_t base_ = 0, range_ = 0;  // the range: larger than the device's memory, for gaps and freed pieces
-  uint64_t bytes_ = 0, used_ = 0;
-  uint64_t next_ = 0;  // nothing has been given out from here on
+  uint64_t bytes_ = 0, used_ = 0;  // used: without managed memory
+  uint64_t next_ = 0;              // nothing has been given out from here on
   uint64_t fill_limit_ = 1 << 20;
   bool quarantine_everything_ = false;
   Pieces pieces_;                            // by address, freed ones too until their place is used again
   Pieces foreign_;                           // by address
+  std::set<uint64_t> managed_;               // addresses of living pieces of managed memory
   std::multimap<uint64_t, uint64_t> holes_;  // bytes -> address: places used before that may be used again
   std::map<std::pair<Owner, uint64_t>, std::vector<Allocation*>>
       ready_;                                            // freed, to be reused, by size class

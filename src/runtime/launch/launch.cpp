@@ -475,6 +475,12 @@ void stream_about_to_end(CUstream stream) {
   context->release_in_stream();
 }
 
+void before_allocation(uint64_t bytes) {
+  unsigned long long context_id = 0;
+  if (!LazyMemory::is_used() || driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return;
+  LaunchContexts::instance().before_allocation(context_id, bytes);
+}
+
 bool give_back_queue_memory() {
   if (LaunchContexts::instance().empty()) return false;
   unsigned long long context_id = 0;

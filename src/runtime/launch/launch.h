@@ -23,6 +23,10 @@ CUstream per_thread_stream(CUstream stream);
 // launched.
 std::optional<CUresult> redirect_launch(const Launch& launch);
 
+// Called before the program takes so many bytes of device memory, or fewer. Queues whose pages come with
+// their use leave room for it, or end their use of such pages (LaunchContexts::before_allocation()).
+void before_allocation(uint64_t bytes);
+
 // Called when the program has run out of memory. Returns the memory of the queues in the current context to
 // the driver, once the work that uses it is done. True if there was any, so that asking again may help.
 bool give_back_queue_memory();

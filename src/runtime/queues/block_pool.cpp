@@ -13,9 +13,12 @@ namespace {
 // The pool may take one part of so many of the memory that would be free without it.
 constexpr uint64_t kShare = 8;
 
-uint64_t free_memory() {
+// The memory that would be free without so many bytes. Lazy memory is counted though most of it may be free,
+// so the sum could be more than the device has.
+uint64_t free_without(uint64_t bytes) {
   size_t left = 0, total = 0;
-  return driver()->mem_get_info(&left, &total) == CUDA_SUCCESS ? left : 0;
+  if (driver()->mem_get_info(&left, &total) != CUDA_SUCCESS) return bytes;
+  return std::min<uint64_t>(left + bytes, total);
 }
 
 }  // namespace
@@ -38,7 +41,7 @@ CUevent new_event() {
 // `allocated_` is small against what 64 bits hold, so no sum wraps.
 MaybeReason BlockPool::too_much(uint64_t bytes) const {
   if (bytes > most_ || allocated_ > most_ - bytes) return &reasons::kQueuesOverTotalBytes;
-  const uint64_t share = (free_memory() + allocated_) / kShare;
+  const uint64_t share = free_without(allocated_) / kShare;
   return bytes > share || allocated_ > share - bytes ? &reasons::kQueuesOverShare : nullptr;
 }
 
@@ -48,7 +51,8 @@ Block BlockPool::take(size_t bytes, MaybeReason& why) {
   reclaim();
   auto best = free_.end();
   for (auto block = free_.begin(); block != free_.end(); ++block) {
-    if (block->bytes >= bytes && (best == free_.end() || block->bytes < best->bytes)) best = block;
+    if (!block->is_lazy() && block->bytes >= bytes && (best == free_.end() || block->bytes < best->bytes))
+      best = block;
   }
   if (best != free_.end()) {
     const Block block = *best;
@@ -57,13 +61,51 @@ Block BlockPool::take(size_t bytes, MaybeReason& why) {
   }
   why = too_much(bytes);
   if (why) return {};
+  const Block block = new_block(bytes);
+  if (block.address == 0) why = &reasons::kNoDeviceMemory;
+  return block;
+}
+
+Block BlockPool::new_block(size_t bytes) {
   CUdeviceptr address = 0;
-  if (driver()->mem_alloc(&address, bytes) != CUDA_SUCCESS) {
-    why = &reasons::kNoDeviceMemory;
-    return {};
-  }
+  if (driver()->mem_alloc(&address, bytes) != CUDA_SUCCESS) return {};
   allocated_ += bytes;
   return {address, bytes};
+}
+
+// A block that is not used because the driver fails is kept with the free ones. To give it back at once could
+// wait for the device.
+Block BlockPool::new_lazy(const LazyShape& shape, CUstream stream) {
+  const Block block{lazy_.allocate(shape), 0, shape.addresses};
+  if (block.address == 0 || lazy_.fetch(block.address, shape.first, stream)) return block;
+  free_.push_back(block);
+  return {};
+}
+
+Block BlockPool::take_lazy(const LazyShape& shape, CUstream stream, MaybeReason& why) {
+  const RelaxedCapture relaxed;
+  const std::lock_guard lock(mutex_);
+  if (!lazy_.is_on()) return {};
+  reclaim();
+  why = too_much(shape.most_used);
+  if (why || !lazy_.add(shape.most_used)) return {};
+  Block block{};
+  const auto found = std::ranges::find_if(free_, [&shape](const Block& free) {
+    return free.lazy_addresses == shape.addresses && !free.is_spoilt;
+  });
+  if (found != free_.end()) {
+    block = *found;
+    free_.erase(found);
+  } else {
+    block = new_lazy(shape, stream);
+  }
+  if (block.address == 0) {
+    lazy_.remove(shape.most_used);
+    return {};
+  }
+  block.bytes = shape.most_used;
+  allocated_ += block.bytes;
+  return block;
 }
 
 void BlockPool::stock(const std::vector<uint64_t>& sizes) {
@@ -74,6 +116,14 @@ void BlockPool::stock(const std::vector<uint64_t>& sizes) {
   }
   const std::lock_guard lock(mutex_);
   free_.insert(free_.end(), blocks.begin(), blocks.end());
+}
+
+void BlockPool::replace_lazy(const std::vector<uint64_t>& sizes) {
+  const RelaxedCapture relaxed;
+  const std::lock_guard lock(mutex_);
+  for (const uint64_t bytes : sizes) {
+    if (const Block block = new_block(bytes); block.address) free_.push_back(block);
+  }
 }
 
 MaybeReason BlockPool::reserve(uint64_t bytes) {
@@ -115,39 +165,47 @@ bool BlockPool::all_are_free() {
   return retired_.empty();
 }
 
-uint64_t BlockPool::give_back(std::chrono::milliseconds patience) {
+bool BlockPool::await_free(std::chrono::milliseconds patience) {
   constexpr std::chrono::microseconds kPause(100);
   const auto until = std::chrono::steady_clock::now() + patience;
   const RelaxedCapture relaxed;
   while (!all_are_free()) {
-    if (std::chrono::steady_clock::now() >= until) return 0;
+    if (std::chrono::steady_clock::now() >= until) return false;
     std::this_thread::sleep_for(kPause);
   }
+  return true;
+}
+
+uint64_t BlockPool::give_back(std::chrono::milliseconds patience) {
+  const RelaxedCapture relaxed;
+  if (!await_free(patience)) return 0;
   std::vector<Block> blocks;
   {
     const std::lock_guard lock(mutex_);
     blocks.swap(free_);
   }
   // The lock is not held here: the driver may take its time, and other threads launch meanwhile.
-  uint64_t bytes = 0;
+  uint64_t bytes = 0, counted = 0;
   for (const Block& block : blocks) {
-    if (driver()->mem_free(block.address) == CUDA_SUCCESS) bytes += block.bytes;
+    if (driver()->mem_free(block.address) != CUDA_SUCCESS) continue;
+    bytes += block.bytes;
+    if (!block.is_lazy()) counted += block.bytes;
   }
-  unreserve(bytes);
+  unreserve(counted);
   return bytes;
+}
+
+void BlockPool::reclaim(const Block& block) {
+  if (block.address == 0 || block.is_lazy()) allocated_ -= block.bytes;
+  if (block.is_lazy()) lazy_.remove(block.bytes);
+  if (block.address != 0) free_.push_back(block);
 }
 
 void BlockPool::reclaim() {
   std::erase_if(retired_, [this](const Retired& entry) {
     if (driver()->event_query(entry.done) != CUDA_SUCCESS) return false;
     driver()->event_destroy(entry.done);
-    for (const Block& block : entry.blocks) {
-      if (block.address != 0) {
-        free_.push_back(block);
-      } else {
-        allocated_ -= block.bytes;
-      }
-    }
+    for (const Block& block : entry.blocks) reclaim(block);
     return true;
   });
 }

@@ -8,7 +8,8 @@
 // memory in use. All of it goes with the CUDA context.
 //
 // The device's memory is the program's first. So all blocks together never grow to more than an eighth of the
-// memory that would be free without them.
+// memory that would be free without them. A block of lazy memory (lazy_memory.h) counts with all that it can
+// ever take, as long as a stream has it.
 #pragma once
 
 #include <cuda.h>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "runtime/launch_reasons.h"
+#include "runtime/queues/lazy_memory.h"
 
 namespace klap::runtime {
 
@@ -43,6 +45,10 @@ Capture capture_state(CUstream stream);
 struct Block {
   CUdeviceptr address = 0;
   size_t bytes = 0;
+  uint64_t lazy_addresses = 0;  // bytes of addresses in lazy memory, 0 in ordinary memory
+  bool is_spoilt = false;       // what is in it may not be what a block of lazy memory is to hold
+
+  [[nodiscard]] bool is_lazy() const { return lazy_addresses != 0; }
 };
 
 class BlockPool {
@@ -52,8 +58,18 @@ class BlockPool {
 
   // A free block of at least `bytes`, or fresh memory. Address 0 and the reason where there is none.
   Block take(size_t bytes, MaybeReason& why);
+  // A free block of lazy memory of that shape, or a fresh one, for work that is enqueued into `stream` from
+  // now on. Address 0 if there is none; without a reason, an ordinary one may be tried.
+  //
+  // A block goes only to queues of the same shape, which use the same part of it for the same thing. So the
+  // owner may rely on what earlier owners left there, unless they say that it is spoilt.
+  Block take_lazy(const LazyShape& shape, CUstream stream, MaybeReason& why);
+  [[nodiscard]] LazyMemory& lazy() { return lazy_; }
   // Has free blocks of these sizes ready, if none are yet and there is memory for them.
   void stock(const std::vector<uint64_t>& sizes);
+  // Has free blocks of these sizes, as far as there is memory, in place of lazy ones that streams have given
+  // up. Those were within the limits when they were taken.
+  void replace_lazy(const std::vector<uint64_t>& sizes);
   // Counts memory that is not the pool's. Null on success, otherwise the reason why it would be too much.
   MaybeReason reserve(uint64_t bytes);
   void unreserve(uint64_t bytes);
@@ -62,6 +78,8 @@ class BlockPool {
   void retire(std::vector<Block> blocks, CUstream stream);
   // The blocks are free once `done`, already recorded, has completed. Takes the event over.
   void retire(std::vector<Block> blocks, CUevent done);
+  // Waits at most `patience` until all retired blocks are free. False if some are not.
+  bool await_free(std::chrono::milliseconds patience);
   // Waits at most `patience` for retired blocks and returns all free ones to the driver; the result is their
   // bytes. Returns none if a kernel that uses them is still running, since the driver would wait for it.
   uint64_t give_back(std::chrono::milliseconds patience);
@@ -71,13 +89,17 @@ class BlockPool {
     std::vector<Block> blocks;
     CUevent done;
   };
+  Block new_block(size_t bytes);
+  Block new_lazy(const LazyShape& shape, CUstream stream);
   void reclaim();
+  void reclaim(const Block& block);
   [[nodiscard]] bool all_are_free();
   [[nodiscard]] MaybeReason too_much(uint64_t bytes) const;
 
   const uint64_t most_;
   std::mutex mutex_;
-  uint64_t allocated_ = 0;  // bytes allocated or reserved
+  LazyMemory lazy_;
+  uint64_t allocated_ = 0;  // bytes allocated or reserved, and bytes of lazy memory in use
   std::vector<Block> free_;
   std::vector<Retired> retired_;
 };

@@ -11,6 +11,7 @@
 #include "runtime/driver.h"
 #include "runtime/process.h"
 #include "support/boundary.h"
+#include "support/log.h"
 
 namespace klap::runtime {
 
@@ -18,6 +19,9 @@ namespace {
 
 constexpr uint64_t kFirstCapacity = QueueShape::kFirstCapacity;
 constexpr uint64_t kFirstGroups = QueueShape::kFirstGroups;
+
+// Long enough for almost every kernel. A kernel that waits for this thread would never end.
+constexpr std::chrono::seconds kPatience(30);
 
 unsigned multiprocessors_of(CUdevice device) {
   int count = 0;
@@ -60,10 +64,13 @@ CudaContext::CudaContext(uint64_t context_id) : id(context_id), pool(config().to
 }
 
 uint64_t CudaContext::give_back() {
-  // Long enough for almost every kernel. A kernel that waits for this thread would never end.
-  constexpr std::chrono::seconds kPatience(30);
   launch_pool.trim();
   return pool.give_back(kPatience);
+}
+
+void CudaContext::replace_lazy(const std::vector<uint64_t>& sizes) {
+  pool.await_free(kPatience);
+  pool.replace_lazy(sizes);
 }
 
 LaunchContext::LaunchContext(std::shared_ptr<CudaContext> context, CUstream stream)
@@ -146,22 +153,47 @@ Block RecordQueue::take() {
 // launches. So there is one for each pair of limit and record size, rounded up if parents alternate.
 MaybeReason WorkQueue::make_room(QueueMemory& memory, CUstream stream, CUdeviceptr report,
                                  uint32_t record_bytes, uint64_t groups, uint64_t pool_bytes) {
-  const WorkQueueShape wanted =
+  WorkQueueShape wanted =
       WorkQueueShape::within(pool_bytes, std::max(record_bytes, shape_.record_bytes), groups);
   if (wanted.records < std::max<uint64_t>(groups, 1)) return &reasons::kQueueOverPoolBytes;  // one for each
+  had_many_groups_ = had_many_groups_ || groups > kMostLazyGroups;
+  if (!had_many_groups_ && memory.is_lazy(lazy_.address != 0)) wanted = wanted.in_lazy_memory();
   const uint64_t heads = WorkQueueShape::heads_bytes(groups);
   if (wanted == shape_ && heads <= heads_.bytes) return nullptr;
   const RelaxedCapture relaxed;
   if (const MaybeReason reason = make_heads(memory, stream, heads, pool_bytes - wanted.bytes()))
     return reason;
-  if (wanted.bytes() > block_.bytes) {
-    MaybeReason why = nullptr;
-    const Block block = memory.take(wanted.bytes(), why);
-    if (!block.address) return why;
-    if (block_.address) memory.give_back(block_);
-    block_ = block;
+  if (const MaybeReason reason = take_lazy_block(memory, wanted)) return reason;
+  if (const MaybeReason reason = take_block(memory, wanted.ordinary_bytes())) return reason;
+  if (wanted.is_lazy() && !wanted.has_front(block_.address, lazy_.address)) {
+    log().debug("a queue has no records in ordinary memory: its lazy memory is too far away");
+    memory.fetch_lazy(lazy_.address + wanted.records_at, WorkQueueShape::kFrontBytes);
   }
   return write_header(stream, report, wanted);
+}
+
+// Null on success. The shape becomes that of an ordinary queue if there is no lazy memory for it.
+MaybeReason WorkQueue::take_lazy_block(QueueMemory& memory, WorkQueueShape& shape) {
+  const LazyShape lazy = shape.is_lazy() ? shape.lazy_shape() : LazyShape{};
+  if (lazy_.lazy_addresses == lazy.addresses) return nullptr;
+  MaybeReason why = nullptr;
+  const Block block = shape.is_lazy() ? memory.take_lazy(lazy, why) : Block{};
+  if (why) return why;
+  if (!block.address) shape.records_at = 0;
+  if (lazy_.address) memory.give_back(lazy_);
+  shape_ = {};  // the head says where it is
+  lazy_ = block;
+  return nullptr;
+}
+
+MaybeReason WorkQueue::take_block(QueueMemory& memory, uint64_t bytes) {
+  if (bytes <= block_.bytes) return nullptr;
+  MaybeReason why = nullptr;
+  const Block block = memory.take(bytes, why);
+  if (!block.address) return why;
+  if (block_.address) memory.give_back(block_);
+  block_ = block;
+  return nullptr;
 }
 
 // Takes more heads than are asked for if there is room, as with other queues. All heads are empty between two
@@ -183,11 +215,13 @@ MaybeReason WorkQueue::make_heads(QueueMemory& memory, CUstream stream, uint64_t
 }
 
 MaybeReason WorkQueue::write_header(CUstream stream, CUdeviceptr report, const WorkQueueShape& shape) {
-  const KlapWorkQueue header = shape.header(block_.address, report, heads_.address);
+  const KlapWorkQueue header = shape.header(block_.address, lazy_.address, report, heads_.address);
   shape_ = {};
   const Driver& cuda = *driver();
-  if (cuda.memset_d8_async(block_.address + shape.items_offset(), 0, shape.items_bytes(), stream) !=
-          CUDA_SUCCESS ||
+  const bool are_items_zero =
+      shape.is_lazy() || cuda.memset_d8_async(block_.address + shape.items_offset(), 0, shape.items_bytes(),
+                                              stream) == CUDA_SUCCESS;
+  if (!are_items_zero ||
       cuda.memcpy_htod_async(block_.address, &header, sizeof header, stream) != CUDA_SUCCESS) {
     return &reasons::kQueueNotWritable;
   }
@@ -200,13 +234,18 @@ Block WorkQueue::take() {
   return std::exchange(block_, {});
 }
 
+Block WorkQueue::take_lazy() {
+  shape_ = {};
+  return std::exchange(lazy_, {});
+}
+
 Block WorkQueue::take_heads() {
   shape_ = {};
   return std::exchange(heads_, {});
 }
 
 std::vector<Block> Queues::take_blocks() {
-  std::vector<Block> blocks = {work_queue.take(), work_queue.take_heads()};
+  std::vector<Block> blocks = {work_queue.take(), work_queue.take_lazy(), work_queue.take_heads()};
   for (RecordQueue& queue : records) blocks.push_back(queue.take());
   std::erase_if(blocks, [](const Block& block) { return block.address == 0; });
   return blocks;
@@ -271,6 +310,8 @@ std::vector<Block> LaunchContext::take_blocks() {
   for (const Block& block : rings_.take()) {
     if (block.address != 0) blocks.push_back(block);
   }
+  // A parent may have recorded children that no consumer has run.
+  for (Block& block : blocks) block.is_spoilt = unusable_ != nullptr;
   if (const uint64_t reserved = launch_memory_.take_reserved()) blocks.push_back({0, reserved});
   return blocks;
 }
@@ -406,13 +447,30 @@ void LaunchContexts::settle(LaunchContext& own) {
   own.in_flight().settle();
 }
 
-uint64_t LaunchContexts::give_back(uint64_t context_id) {
-  std::shared_ptr<CudaContext> known;
-  {
-    const std::shared_lock lock(mutex_);
-    if (const auto found = cuda_contexts_.find(context_id); found != cuda_contexts_.end())
-      known = found->second;
+std::shared_ptr<CudaContext> LaunchContexts::known_context(uint64_t context_id) {
+  const std::shared_lock lock(mutex_);
+  const auto found = cuda_contexts_.find(context_id);
+  return found == cuda_contexts_.end() ? nullptr : found->second;
+}
+
+void LaunchContexts::before_allocation(uint64_t context_id, uint64_t bytes) {
+  const std::shared_ptr<CudaContext> known = known_context(context_id);
+  if (!known || !known->pool.lazy().is_short_without(bytes)) return;
+  log().debug("queues take all of their memory at once: the program takes {} bytes", bytes);
+  known->pool.lazy().end();
+  std::vector<uint64_t> sizes;
+  for (const auto& [stream_id, context] : streams_of(context_id)) {
+    // A stream that another thread is launching into moves with its next launch.
+    const std::unique_lock lock(context->mutex, std::try_to_lock);
+    if (!lock || context->lazy_bytes() == 0) continue;
+    sizes.push_back(context->lazy_bytes());
+    context->give_back(stream_id);
   }
+  known->replace_lazy(sizes);
+}
+
+uint64_t LaunchContexts::give_back(uint64_t context_id) {
+  const std::shared_ptr<CudaContext> known = known_context(context_id);
   if (!known) return 0;
   for (const auto& [stream_id, context] : streams_of(context_id)) {
     // Another thread may hold it while it waits in the driver. This thread would then wait for that thread.

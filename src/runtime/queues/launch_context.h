@@ -52,6 +52,8 @@ struct CudaContext {
 
   // Returns the memory that no stream has to the driver, and says how many bytes these are.
   uint64_t give_back();
+  // Has ordinary memory for queues of these sizes, which have given up their lazy memory.
+  void replace_lazy(const std::vector<uint64_t>& sizes);
 };
 
 // One record queue in device memory. Parents that are launched into a stream share its queues.
@@ -87,16 +89,27 @@ class WorkQueue {
                         uint64_t groups, uint64_t pool_bytes);
   [[nodiscard]] CUdeviceptr address() const { return block_.address; }
   [[nodiscard]] uint64_t records() const { return shape_.records; }
+  // The bytes that it needs in ordinary memory if it may not have lazy memory any more, 0 if it has none.
+  [[nodiscard]] uint64_t lazy_bytes() const {
+    return lazy_.address != 0 ? lazy_.bytes + WorkQueueShape::kFrontBytes : 0;
+  }
   Block take();
+  Block take_lazy();
   Block take_heads();
 
  private:
+  // Each group of blocks has a part of the queue, so many of them use pages everywhere.
+  static constexpr uint64_t kMostLazyGroups = 16;
+  MaybeReason take_lazy_block(QueueMemory& memory, WorkQueueShape& shape);
+  MaybeReason take_block(QueueMemory& memory, uint64_t bytes);
   MaybeReason make_heads(QueueMemory& memory, CUstream stream, uint64_t bytes, uint64_t most_bytes);
   MaybeReason write_header(CUstream stream, CUdeviceptr report, const WorkQueueShape& shape);
 
   WorkQueueShape shape_;
-  Block block_;  // header, items, records
+  Block block_;  // head, items, records; head and front where there is lazy memory
+  Block lazy_;   // items and the other records (work_queue_shape.h)
   Block heads_;  // of groups
+  bool had_many_groups_ = false;
 };
 
 // The queues that a launch can need.
@@ -169,6 +182,9 @@ class LaunchContext {
   // The slot by which children of single launches are counted. There may be none.
   ReportSlot guard_report();
 
+  // The bytes that its queue needs in ordinary memory in place of lazy memory, 0 if it has none.
+  [[nodiscard]] uint64_t lazy_bytes() const { return kept_.work_queue.lazy_bytes(); }
+
   [[nodiscard]] const CudaContext& context() const { return *context_; }
   [[nodiscard]] InFlight& in_flight() { return context_->in_flight; }
   [[nodiscard]] CUstream stream() const { return stream_; }
@@ -209,6 +225,10 @@ class LaunchContexts {
   // Takes the memory of all streams of the CUDA context, which is current, and returns it to the driver. The
   // result is the number of bytes. Streams that another thread is launching into keep theirs.
   uint64_t give_back(uint64_t context_id);
+  // Called before the program takes so much device memory in the current CUDA context. If kernels could then
+  // be short of pages for their queues, the queues move to ordinary memory. This waits for kernels that use
+  // them.
+  void before_allocation(uint64_t context_id, uint64_t bytes);
   // Settles all streams of the CUDA context but those that another thread is launching into, and `own`, whose
   // mutex the caller holds.
   void settle(LaunchContext& own);
@@ -227,7 +247,8 @@ class LaunchContexts {
 
   using Stream = std::pair<uint64_t, std::shared_ptr<LaunchContext>>;  // with its id
   std::vector<Stream> streams_of(uint64_t context_id);
-  std::shared_ptr<CudaContext> cuda_context(uint64_t context_id);  // the caller holds the mutex
+  std::shared_ptr<CudaContext> cuda_context(uint64_t context_id);   // the caller holds the mutex
+  std::shared_ptr<CudaContext> known_context(uint64_t context_id);  // null if there is none
 
   std::atomic<size_t> count_{0};
   std::atomic<bool> any_graphs_{false};

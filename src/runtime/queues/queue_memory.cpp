@@ -29,6 +29,10 @@ CUresult make_pool(CUmemoryPool& pool) {
 
 Block PooledMemory::take(uint64_t bytes, MaybeReason& why) { return pool_.take(bytes, why); }
 
+Block PooledMemory::take_lazy(const LazyShape& shape, MaybeReason& why) {
+  return pool_.take_lazy(shape, stream_, why);
+}
+
 CUmemoryPool LaunchPool::get() {
   const std::lock_guard lock(mutex_);
   if (pool_) return *pool_;

@@ -23,6 +23,12 @@ class QueueMemory {
   // At least `bytes`, for work that is enqueued from now on. If there is none, the address is 0 and `why` is
   // set.
   virtual Block take(uint64_t bytes, MaybeReason& why) = 0;
+  // A block of lazy memory, as BlockPool::take_lazy() gives it.
+  virtual Block take_lazy(const LazyShape& shape, MaybeReason& why) = 0;
+  // Brings a part of it that is soon used. Without that, its pages come when kernels touch them.
+  virtual void fetch_lazy(CUdeviceptr address, uint64_t bytes) = 0;
+  // True if a queue is to have lazy memory; `has_it` if it does already.
+  [[nodiscard]] virtual bool is_lazy(bool has_it) const = 0;
   // Takes the block back. Work that is enqueued from now on does not use it.
   virtual void give_back(const Block& block) = 0;
   // True if later launches have it too, so that more than one launch needs may be worthwhile.
@@ -33,6 +39,14 @@ class PooledMemory : public QueueMemory {
  public:
   PooledMemory(BlockPool& pool, CUstream stream) : pool_(pool), stream_(stream) {}
   Block take(uint64_t bytes, MaybeReason& why) override;
+  Block take_lazy(const LazyShape& shape, MaybeReason& why) override;
+  void fetch_lazy(CUdeviceptr address, uint64_t bytes) override {
+    const RelaxedCapture relaxed;
+    (void)pool_.lazy().fetch(address, bytes, stream_);
+  }
+  [[nodiscard]] bool is_lazy(bool has_it) const override {
+    return has_it ? pool_.lazy().may_be_kept() : pool_.lazy().is_on();
+  }
   void give_back(const Block& block) override { pool_.retire({block}, stream_); }
   [[nodiscard]] bool lasts() const override { return true; }
 
@@ -69,6 +83,10 @@ class LaunchMemory : public QueueMemory {
   LaunchMemory(LaunchPool& source, BlockPool& limit, CUstream stream)
       : source_(source), limit_(limit), stream_(stream) {}
   Block take(uint64_t bytes, MaybeReason& why) override;
+  // A launch takes its memory and gives it back, so pages would be brought again each time.
+  Block take_lazy(const LazyShape&, MaybeReason&) override { return {}; }
+  void fetch_lazy(CUdeviceptr, uint64_t) override {}
+  [[nodiscard]] bool is_lazy(bool) const override { return false; }
   void give_back(const Block& block) override;
   [[nodiscard]] bool lasts() const override { return false; }
 

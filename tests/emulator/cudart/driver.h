@@ -62,6 +62,7 @@ class Function<CUresult(CUDAAPI*)(Arguments...)> {
   X(launch_cooperative_kernel, "cuLaunchCooperativeKernel", 9000, PFN_cuLaunchCooperativeKernel_v9000) \
   X(mem_alloc, "cuMemAlloc", 3020, PFN_cuMemAlloc_v3020)                                               \
   X(mem_free, "cuMemFree", 3020, PFN_cuMemFree_v3020)                                                  \
+  X(mem_get_info, "cuMemGetInfo", 3020, PFN_cuMemGetInfo_v3020)                                        \
   X(mem_host_alloc, "cuMemHostAlloc", 2020, PFN_cuMemHostAlloc_v2020)                                  \
   X(mem_free_host, "cuMemFreeHost", 2000, PFN_cuMemFreeHost_v2000)                                     \
   X(memcpy, "cuMemcpy", 4000, PFN_cuMemcpy_v4000)                                                      \

@@ -84,6 +84,10 @@ cudaError_t cudaFree(void* memory) {
       [&](const Driver& cu) { return memory == nullptr ? CUDA_SUCCESS : cu.mem_free(device(memory)); });
 }
 
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  return drive([&](const Driver& cu) { return cu.mem_get_info(free, total); });
+}
+
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned flags) {
   return drive([&](const Driver& cu) { return cu.mem_host_alloc(memory, bytes, flags); });
 }

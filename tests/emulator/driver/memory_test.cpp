@@ -141,6 +141,31 @@ TEST_F(MemoryTest, LetsTheDeviceUseHostMemory) {
   EXPECT_EQ(15, *reinterpret_cast<int*>(managed));
 }
 
+size_t free_memory() {
+  size_t left = 0, total = 0;
+  EXPECT_RESULT(CUDA_SUCCESS, cuMemGetInfo(&left, &total));
+  return left;
+}
+
+TEST_F(MemoryTest, ManagedMemoryTakesThePagesThatAreUsed) {
+  constexpr size_t kBytes = size_t{16} << 30, kFetched = 1 << 20;  // more than the device has
+  const size_t before = free_memory();
+  CUdeviceptr managed = 0;
+  OK(cuMemAllocManaged(&managed, kBytes, CU_MEM_ATTACH_GLOBAL));
+  EXPECT_EQ(before, free_memory());
+  const CUmemLocation device{CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  OK(cuMemAdvise_v2(managed, kFetched, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, device));
+  EXPECT_EQ(before, free_memory());
+  OK(cuMemPrefetchAsync_v2(managed, kFetched, device, 0, nullptr));
+  EXPECT_EQ(before - kFetched, free_memory());
+  OK(cuMemsetD8(managed + kBytes - 1, 1, 1));
+  OK(cuCtxSynchronize());
+  EXPECT_GT(before - kFetched, free_memory());
+  EXPECT_RESULT(CUDA_ERROR_INVALID_VALUE, cuMemPrefetchAsync_v2(managed + 1, kBytes, device, 0, nullptr));
+  OK(cuMemFree(managed));
+  EXPECT_EQ(before, free_memory());
+}
+
 TEST_F(MemoryTest, KnowsPointers) {
   const CUdeviceptr data = device_array({1, 2, 3});
   unsigned type = 0;

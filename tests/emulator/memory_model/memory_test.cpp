@@ -62,12 +62,43 @@ TEST(Memory, CountsTheDevicesMemoryAndRefusesMore) {
   Memory memory(1 << 20);
   uint64_t a = memory.allocate(600 << 10, Owner::Host).value();
   EXPECT_EQ(memory.used(), 600u << 10);
-  EXPECT_FALSE(memory.allocate(600 << 10, Owner::Managed));
+  EXPECT_FALSE(memory.allocate(600 << 10, Owner::Module));
   EXPECT_TRUE(memory.allocate(600 << 10, Owner::Pinned));
   EXPECT_FALSE(memory.allocate(~0ull, Owner::Host));
   EXPECT_TRUE(memory.free(a, Owner::Host));
   EXPECT_EQ(memory.used(), 0u);
   EXPECT_TRUE(memory.allocate(1 << 20, Owner::Host));
+}
+
+TEST(Memory, ManagedMemoryCountsWhereItIsUsed) {
+  constexpr uint64_t kPage = 4096;
+  Memory memory(1 << 20);
+  uint64_t a = memory.allocate(64 << 20, Owner::Managed, kPage).value();
+  EXPECT_EQ(memory.used(), 0u);
+  bytes_at(a)[10] = std::byte{7};
+  bytes_at(a)[40 << 20] = std::byte{7};
+  EXPECT_EQ(memory.used_of_managed(), 2 * kPage);
+  EXPECT_EQ(memory.used(), 2 * kPage);
+  EXPECT_FALSE(memory.allocate(1 << 20, Owner::Host));
+  EXPECT_TRUE(memory.free(a, Owner::Managed));
+  EXPECT_EQ(memory.used(), 0u);
+}
+
+TEST(Memory, NewManagedMemoryIsZeroWhereverItLies) {
+  constexpr uint64_t kBytes = 1 << 20;
+  Memory memory(1 << 20);
+  uint64_t first = memory.allocate(kBytes, Owner::Managed).value();
+  std::memset(bytes_at(first), 7, kBytes);
+  ASSERT_TRUE(memory.free(first, Owner::Managed));
+  uint64_t a = 0;
+  for (int times = 0; a != first && times < 10000; ++times) {  // until places are used again
+    a = memory.allocate(kBytes, Owner::Managed).value();
+    ASSERT_EQ(bytes_at(a)[0], std::byte{0});
+    ASSERT_EQ(bytes_at(a)[kBytes - 1], std::byte{0});
+    std::memset(bytes_at(a), 7, kBytes);
+    memory.free(a, Owner::Managed);
+  }
+  EXPECT_EQ(a, first);
 }
 
 TEST(Memory, NewMemoryHoldsThePattern) {

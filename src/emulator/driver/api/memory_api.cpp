@@ -13,6 +13,7 @@ using namespace klap::emulator::driver;
 namespace {
 
 constexpr size_t kPitch = 512;
+constexpr uint64_t kManagedPage = 64 << 10;  // where advice about a part of managed memory may begin
 
 Owner owner_for(BlockKind kind) {
   switch (kind) {
@@ -29,7 +30,8 @@ uint64_t allocate(Process& process, size_t bytes, BlockKind kind, unsigned flags
   CUctx_st& context = working(process);
   forbid_unsafe_call(process);
   require(bytes != 0);
-  const auto address = context.machine->memory().allocate(bytes, owner_for(kind));
+  const uint64_t align = kind == BlockKind::Managed ? kManagedPage : 256;
+  const auto address = context.machine->memory().allocate(bytes, owner_for(kind), align);
   require(address.has_value(), CUDA_ERROR_OUT_OF_MEMORY);
   // The host's writes to memory that it can reach itself are not seen, so all of it may have been written.
   MemoryModel& order = context.machine->order();
@@ -196,7 +198,7 @@ KLAP_DRIVER_API cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* bytes, CUdevi
   });
 }
 
-// Managed memory is where both sides use it; there is nothing to move.
+// Managed memory is where both sides use it; there is nothing to move. Its pages are there from now on.
 KLAP_DRIVER_API cuMemPrefetchAsync_v2(CUdeviceptr address, size_t bytes, CUmemLocation, unsigned flags,
                                       CUstream stream) {
   return call("cuMemPrefetchAsync", [&](Process& process) {
@@ -204,6 +206,7 @@ KLAP_DRIVER_API cuMemPrefetchAsync_v2(CUdeviceptr address, size_t bytes, CUmemLo
     require(flags == 0 && owned && owned->block.kind == BlockKind::Managed &&
             bytes <= owned->block.address + owned->block.bytes - address);
     submit(process, resolve(process, stream), Empty{});
+    owned->context->machine->memory().touch(address, bytes);
   });
 }
 
