@@ -9,6 +9,7 @@
 #ifndef KLAP_CONSUMER_END_H
 #define KLAP_CONSUMER_END_H
 
+#include "common/memory_order.h"
 #include "common/queue.h"
 
 // The counters that the parent left.
@@ -72,7 +73,7 @@ static __device__ __forceinline__ void leave(KlapQueue* queue, unsigned int work
   __syncthreads();
   if (threadIdx.x != 0) return;
   __threadfence();
-  if (atomicAdd(&queue->exited, 1u) + 1u != working) return;
+  if (add_global(&queue->exited, 1u) + 1u != working) return;
   __threadfence();
   const unsigned int children = children_in({queue->packed, queue->big});
   empty(queue);

@@ -20,6 +20,7 @@
 // grid is not the only group; KLAP_IN_ORDER where the thread launches the children of several queues, which
 // come one queue after another.
 #include "common/group.h"
+#include "common/memory_order.h"
 #include "common/record_grid.h"
 #include "common/sequence.h"
 #include "common/sizes.h"
@@ -70,7 +71,7 @@ extern "C" __device__ unsigned int __klap_exit(KlapQueue* queue) {
   // At most KLAP_MAX_RECORDS: the host launches larger grids natively.
   const unsigned int threads = threads_of_group(group);
   fence_group();
-  if (atomicAdd(&counters->exited, leaving) + leaving != threads) return 0;
+  if (add_global(&counters->exited, leaving) + leaving != threads) return 0;
   fence_group();
   return 1;
 }
@@ -224,7 +225,7 @@ static __device__ __forceinline__ unsigned long long next_waiting(const KlapQueu
 // Counts the group out. The last one goes on with the groups that wait.
 static __device__ __forceinline__ unsigned long long leave_as_group(KlapQueue* first) {
   __threadfence();
-  if (atomicAdd(&first->exited, 1u) + 1u != number_of_groups()) return kNoTurn;
+  if (add_global(&first->exited, 1u) + 1u != number_of_groups()) return kNoTurn;
   __threadfence();
   const unsigned int waiting = first->big;
   first->big = 0;
@@ -238,11 +239,11 @@ extern "C" __device__ unsigned long long __klap_first_turn(KlapQueue* first) {
   first->groups[group].exited = 0;
 #pragma unroll 1
   for (unsigned int look = 0; look < kLooks; ++look) {
-    if (atomicAdd(&first->packed, 1ull) < turns()) return turn_of(group, kOwnTurn);
-    atomicAdd(&first->packed, ~0ull);
+    if (add_global(&first->packed, 1ull) < turns()) return turn_of(group, kOwnTurn);
+    add_global(&first->packed, ~0ull);
     __nanosleep(kLookPause);
   }
-  first->groups[atomicAdd(&first->big, 1u)].waiting = group;
+  first->groups[add_global(&first->big, 1u)].waiting = group;
   return leave_as_group(first);
 }
 
@@ -262,7 +263,7 @@ extern "C" __device__ void __klap_launch_turn(KlapQueue* queue, void* consumer, 
 extern "C" __device__ unsigned long long __klap_next_turn(KlapQueue* first, unsigned long long turn) {
   const unsigned int waiting = static_cast<unsigned int>(turn >> 32);
   if (waiting != kOwnTurn) return next_waiting(first, waiting);
-  atomicAdd(&first->packed, ~0ull);
+  add_global(&first->packed, ~0ull);
   return leave_as_group(first);
 }
 
@@ -287,10 +288,10 @@ extern "C" __device__ void __klap_launch_children(KlapQueue* queue, void* consum
     if (done) reset_sizes(groups + group);
     if (!is_last) {
       groups[group].exited = 0;
-      if (!done) groups[atomicAdd(&queue->big, 1u)].waiting = group;
+      if (!done) groups[add_global(&queue->big, 1u)].waiting = group;
       report_beside_others(queue->report, KLAP_REPORT_CHILDREN, children);
       __threadfence();
-      if (atomicAdd(&queue->exited, 1u) + 1u != number_of_groups()) return;
+      if (add_global(&queue->exited, 1u) + 1u != number_of_groups()) return;
       __threadfence();
       is_last = true;
       waiting = queue->big;
@@ -307,7 +308,7 @@ extern "C" __device__ void __klap_launch_children(KlapQueue* queue, void* consum
 // For the last thread of the grid: takes everything out of the queue, which is then empty for the next
 // parent, and launches it.
 extern "C" __device__ void __klap_launch_children(KlapQueue* queue, void* consumer) {
-  Recorded recorded = {atomicExch(&queue->packed, 0ull), atomicExch(&queue->big, 0u), 0, queue->threads,
+  Recorded recorded = {exchange_global(&queue->packed, 0ull), exchange_global(&queue->big, 0u), 0, queue->threads,
                        queue->shared_bytes};
   queue->exited = 0;
   reset_sizes(queue);

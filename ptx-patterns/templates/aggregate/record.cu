@@ -15,6 +15,7 @@
 // recorded; those of split_iterations.h.
 #include "aggregate/flat.h"
 #include "common/group.h"
+#include "common/memory_order.h"
 #include "common/record_grid.h"
 #include "common/warp.h"
 #ifdef KLAP_SERIAL
@@ -48,7 +49,7 @@ static __device__ __forceinline__ unsigned int append(KlapCounters* counters, un
   if (lane == last) {
     const unsigned long long step =
         (static_cast<unsigned long long>(inclusive) << KLAP_INDEX_BITS) | __popc(mask);
-    base = atomicAdd(&counters->packed, step);
+    base = add_global(&counters->packed, step);
   }
   base = __shfl_sync(mask, base, last);
   *prefix = (base >> KLAP_INDEX_BITS) + inclusive - count;
@@ -103,7 +104,7 @@ extern "C" __device__ KlapRecorded __klap_record(KlapQueue* queue, unsigned int 
     const unsigned long long counted = blocks;
 #endif
     if (counted >= big_from(queue)) {
-      before = atomicAdd(&counters_of(queue, group)->big, 1u);
+      before = add_global(&counters_of(queue, group)->big, 1u);
       index += slots_of(queue, group) - 1u - before;
     } else {
       unsigned long long prefix;

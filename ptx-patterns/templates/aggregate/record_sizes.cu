@@ -76,7 +76,7 @@ extern "C" __device__ unsigned long long __klap_record_if_small(KlapQueue* queue
 #endif
   unsigned int index = first_slot(group);
   if (counted >= big_from(queue)) {
-    index += slots_of(queue, group) - 1u - atomicAdd(&counters->big, 1u);
+    index += slots_of(queue, group) - 1u - add_global(&counters->big, 1u);
   } else {
     unsigned long long prefix;
     index += append(counters, static_cast<unsigned int>(counted), &prefix);

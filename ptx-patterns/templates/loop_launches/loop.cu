@@ -11,6 +11,7 @@
 // Constants: KLAP_KERNELS, KLAP_THREADS, KLAP_ARGS_OFFSET and KLAP_GRID_1D as in worklist.cu; those of
 // exits.h.
 #include "common/exits.h"
+#include "common/memory_order.h"
 #include "common/sequence.h"
 #include "worklist/work_queue.h"
 
@@ -47,7 +48,7 @@ static __device__ __forceinline__ unsigned int working_blocks(unsigned int items
 static __device__ __forceinline__ unsigned long long take(KlapWorkQueue* queue, unsigned int items) {
 #pragma unroll 1
   for (;;) {
-    const unsigned int number = static_cast<unsigned int>(atomicAdd(&queue->turns, KLAP_WORK_TURN) >> 32);
+    const unsigned int number = static_cast<unsigned int>(add_global(&queue->turns, KLAP_WORK_TURN) >> 32);
     if (number >= items) return 0;
     const unsigned long long item = queue->items[number];
     if (item == 0) continue;
@@ -62,7 +63,7 @@ static __device__ __forceinline__ void leave(KlapWorkQueue* queue, unsigned int 
                                              unsigned int children) {
   __threadfence();
   const unsigned long long leaving = static_cast<unsigned long long>(children) << 32 | 1u;
-  const unsigned long long exited = atomicAdd(&queue->exited, leaving) + leaving;
+  const unsigned long long exited = add_global(&queue->exited, leaving) + leaving;
   if (static_cast<unsigned int>(exited) != working) return;
   __threadfence();
   report_beside_others(queue->report, KLAP_REPORT_CHILDREN, exited >> 32);  // groups' consumers run at once

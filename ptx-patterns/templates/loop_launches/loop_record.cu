@@ -111,7 +111,7 @@ static __device__ __forceinline__ unsigned int take_back(KlapWorkQueue* queue, u
     link = record->before;
     ++launched;
   }
-  if (launched != 0) atomicAdd(&counters_of(queue)->native, launched);
+  if (launched != 0) add_global(&counters_of(queue)->native, launched);
   if (launched != 0 && link != KLAP_LINK_NONE)
     asm volatile("st.relaxed.gpu.u32 [%0], 1;" : : "l"(&counters_of(queue)->after_native) : "memory");
   return turn_around(queue, link);
@@ -144,12 +144,12 @@ extern "C" __device__ KlapLoopRoom __klap_loop_reserve(KlapWorkQueue* queue, uns
                                                        unsigned int scope) {
   const bool refused = grid_x - 1u >= 0x7fffffffu || grid_y - 1u >= 65535u || grid_z - 1u >= 65535u;
   if (last == KLAP_LINK_NATIVE && scope == KLAP_SCOPE_THREAD) {
-    if (!refused) atomicAdd(&counters_of(queue)->native, 1u);
+    if (!refused) add_global(&counters_of(queue)->native, 1u);
     return {0, last, 0};
   }
 #ifndef KLAP_GROUP_BLOCKS
   if (scope == KLAP_SCOPE_THREAD && !refused && is_made_at_once(grid_x, grid_y, grid_z, last)) {
-    atomicAdd(&counters_of(queue)->native, 1u);
+    add_global(&counters_of(queue)->native, 1u);
     asm volatile("st.relaxed.gpu.u32 [%0], 1;" : : "l"(&counters_of(queue)->after_native) : "memory");
     return {0, last + (1ull << 32), 0};
   }
@@ -211,8 +211,8 @@ static __device__ __forceinline__ void publish_first(KlapWorkQueue* queue, unsig
   KlapWorkQueue* const counters = counters_of(queue);
   unsigned int slot = 0;
   if (lane == last) {
-    slot = atomicAdd(&counters->published, inclusive);
-    atomicAdd(&counters->turns, static_cast<unsigned long long>(inclusive));
+    slot = add_global(&counters->published, inclusive);
+    add_global(&counters->turns, static_cast<unsigned long long>(inclusive));
   }
   slot = __shfl_sync(mask, slot, last) + inclusive - items;
   publish({queue->items + first_item_of_group(queue) + slot, first, items});

@@ -119,8 +119,8 @@ static __device__ __forceinline__ unsigned long long follow(KlapWorkQueue* queue
   unsigned long long first = static_cast<unsigned long long>(next->kernel) * KLAP_WORK_KERNEL_STEP + link;
   if (items == 1) return first;
   const unsigned int others = items - 1;
-  const unsigned int slot = atomicAdd(&queue->published, others);
-  atomicAdd(&queue->turns, static_cast<unsigned long long>(others));
+  const unsigned int slot = add_global(&queue->published, others);
+  add_global(&queue->turns, static_cast<unsigned long long>(others));
   __threadfence();
 #pragma unroll 1
   for (unsigned int part = 1; part < items; ++part) {
@@ -180,7 +180,7 @@ static __device__ __forceinline__ void leave(KlapWorkQueue* queue, unsigned int 
                                              unsigned int children) {
   __threadfence();
   const unsigned long long leaving = static_cast<unsigned long long>(children) << 32 | 1u;
-  const unsigned long long exited = atomicAdd(&queue->exited, leaving) + leaving;
+  const unsigned long long exited = add_global(&queue->exited, leaving) + leaving;
   if (static_cast<unsigned int>(exited) != working) return;
   __threadfence();
   report_beside_others(queue->report, KLAP_REPORT_CHILDREN, exited >> 32);  // groups' consumers run at once

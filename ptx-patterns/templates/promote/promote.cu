@@ -42,6 +42,7 @@
 // link to link KLAP_WORD(its offset in the parameter block); KLAP_STEPS, for each argument that steps
 // KLAP_STEP(offset, type, add or mul, by); with KLAP_FAST: KLAP_FAST_WORDS, as KLAP_WORDS; those of the kind;
 // KLAP_LAUNCHES.
+#include "common/memory_order.h"
 #include "common/queue.h"
 #include "promote/promote_link.h"
 
@@ -265,7 +266,7 @@ static __device__ __forceinline__ void end_link(KlapChain* chain, const KlapLink
 }
 
 static __device__ __forceinline__ unsigned long long take(KlapChain* chain) {
-  return atomicAdd(&chain->taken, 1ull);
+  return add_global(&chain->taken, 1ull);
 }
 
 // Makes the context ready for the next launch, when all blocks of the last one that used this head are done.
@@ -406,7 +407,7 @@ extern "C" __global__ void __klap_promoted(KlapChain* chain, unsigned long long 
 
 // Counts this block out, for one thread of it; returns how many links all have run if it is the last, else 0.
 static __device__ __forceinline__ unsigned long long count_out(KlapChain* chain, unsigned long long links) {
-  const unsigned long long left = atomicAdd(&chain->left, links << 32 | 1u) + (links << 32 | 1u);
+  const unsigned long long left = add_global(&chain->left, links << 32 | 1u) + (links << 32 | 1u);
   return static_cast<unsigned int>(left) == gridDim.x ? left >> 32 : 0;
 }
 

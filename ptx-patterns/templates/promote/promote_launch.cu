@@ -24,6 +24,7 @@
 // names are those that the program's own launch used.
 //
 // Constants: those of promote.cu; KLAP_SHARED_BYTES, the block's dynamic shared memory.
+#include "common/memory_order.h"
 #include "promote/promote_link.h"
 
 extern "C" __device__ void* __klap_get_buffer(void* kernel, dim3 grid, dim3 block, unsigned int shared_bytes);
@@ -37,7 +38,7 @@ enum : unsigned int { kMostSkipped = 63 };
 extern "C" __device__ void* __klap_next_buffer(KlapChain* chain, unsigned int link, unsigned long long pool,
                                                void* kernel, unsigned int is_new) {
   KlapLink* const at = link_at(link);
-  const bool has_place = is_new == 0 || atomicAdd(&chain->ahead, 1u) + 1u < pool;
+  const bool has_place = is_new == 0 || add_global(&chain->ahead, 1u) + 1u < pool;
   at->launches = has_place ? 1 : 0;
   if (!has_place || at->skips != 0) return nullptr;
   return __klap_get_buffer(kernel, dim3(1), blockDim, KLAP_SHARED_BYTES);

@@ -21,6 +21,7 @@
 //
 // Constants: those of promote.cu; if values are combined, KLAP_THREADS and KLAP_CARRIES, for each argument
 // KLAP_CARRY(its offset, the number of its first word in a slot, its operation).
+#include "common/memory_order.h"
 #include "promote/promote_link.h"
 
 #if !defined(KLAP_LOOK_BACK) && !defined(KLAP_PASSES)
@@ -385,7 +386,7 @@ extern "C" __device__ void __klap_link_combine(KlapChain* chain, unsigned int li
     // The threads' looks are over: slots that they read may be written again.
     fence();
     if (!is_first) publish(at, number, combined(before, own), true);
-    atomicAdd(&chain->done[number / KLAP_CHAIN_QUARTER % 4], 1ull);
+    add_global(&chain->done[number / KLAP_CHAIN_QUARTER % 4], 1ull);
   }
 }
 

@@ -17,6 +17,7 @@
 //
 // Constants: KLAP_THREADS and KLAP_SHARED_BYTES, a consumer block's threads and dynamic shared memory;
 // KLAP_GROUP_BLOCKS where the grid is not the only group.
+#include "common/memory_order.h"
 #include "worklist/work_queue_group.h"
 
 extern "C" __device__ void* __klap_get_buffer(void* kernel, dim3 grid, dim3 block, unsigned int shared_bytes);
@@ -58,7 +59,7 @@ extern "C" __device__ unsigned int __klap_exit(KlapWorkQueue* queue) {
   if (lane != static_cast<unsigned int>(__ffs(mask)) - 1u) return 0;
   const unsigned long long leaving = __popc(mask);
   fence_group();
-  if (atomicAdd(&counters_of(queue)->left, leaving) + leaving != threads_that_exit()) return 0;
+  if (add_global(&counters_of(queue)->left, leaving) + leaving != threads_that_exit()) return 0;
   fence_group();
   return 1;
 }
@@ -119,10 +120,10 @@ extern "C" __device__ void __klap_launch_children(KlapWorkQueue* whole, void* co
   if (own->reserved != 0) {
     fill_head(whole, own);
     if (!try_launch(own, items, consumer))
-      whole->groups[atomicAdd(&whole->waiting, 1u)].waiting = own_group();
+      whole->groups[add_global(&whole->waiting, 1u)].waiting = own_group();
   }
   __threadfence();
-  if (atomicAdd(&whole->left, 1ull) + 1u != number_of_groups()) return;
+  if (add_global(&whole->left, 1ull) + 1u != number_of_groups()) return;
   __threadfence();
   unsigned int waiting = whole->waiting;
   whole->waiting = 0;

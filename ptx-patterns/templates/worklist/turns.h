@@ -19,7 +19,7 @@ static __device__ __forceinline__ void clear(unsigned long long* item) {
 // before: the threads did that before the barrier that led here.
 static __device__ __forceinline__ bool change_turns(KlapWorkQueue* queue, unsigned int finished,
                                                     unsigned int others, unsigned int& number) {
-  const unsigned long long before = atomicAdd(&queue->turns, KLAP_WORK_TURN * others - finished);
+  const unsigned long long before = add_global(&queue->turns, KLAP_WORK_TURN * others - finished);
   number = static_cast<unsigned int>(before >> 32);
   if (static_cast<unsigned int>(before) != finished) return true;
   // Nothing is left. Others may wait only if there was something.

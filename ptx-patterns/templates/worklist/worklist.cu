@@ -167,7 +167,7 @@ static __device__ __forceinline__ unsigned long long take_late(KlapWorkQueue* qu
 static __device__ __forceinline__ void leave(KlapWorkQueue* queue, unsigned int children) {
   __threadfence();
   const unsigned long long leaving = static_cast<unsigned long long>(children) << 32 | 1u;
-  const unsigned long long exited = atomicAdd(&queue->exited, leaving) + leaving;
+  const unsigned long long exited = add_global(&queue->exited, leaving) + leaving;
   if (static_cast<unsigned int>(exited) != gridDim.x) return;
   __threadfence();
   report_next(queue->report, KLAP_REPORT_CHILDREN, exited >> 32);

@@ -40,9 +40,9 @@ static __device__ __forceinline__ bool is_used_up(const Capacity& capacity, unsi
 static __device__ __forceinline__ unsigned long long reserve(KlapWorkQueue* queue, const Capacity& capacity,
                                                              unsigned int records, unsigned int items) {
   unsigned long long* const reserved = &counters_of(queue)->reserved;
-  const unsigned long long before = atomicAdd(reserved, KLAP_WORK_USED_UP(records, items));
+  const unsigned long long before = add_global(reserved, KLAP_WORK_USED_UP(records, items));
   if (!is_used_up(capacity, before)) return before;
-  return atomicExch(reserved, KLAP_WORK_USED_UP(capacity.records, capacity.items));
+  return exchange_global(reserved, KLAP_WORK_USED_UP(capacity.records, capacity.items));
 }
 
 #else
@@ -53,7 +53,7 @@ static __device__ __forceinline__ unsigned long long reserve(KlapWorkQueue* queu
   unsigned long long* const reserved = &counters_of(queue)->reserved;
   const unsigned long long seen = load_relaxed(reserved);
   if (is_used_up(capacity, seen)) return seen;
-  return atomicAdd(reserved, static_cast<unsigned long long>(items) << 32 | records);
+  return add_global(reserved, static_cast<unsigned long long>(items) << 32 | records);
 }
 
 #endif
@@ -92,11 +92,11 @@ extern "C" __device__ unsigned long long __klap_reserve(KlapWorkQueue* queue, un
   // of its neighbours can publish theirs. Otherwise items might be counted off sooner than they were counted.
   const unsigned int fitting = __ballot_sync(mask, fits);
   if (fits && lane == 31u - __clz(fitting))
-    atomicAdd(&counters_of(queue)->turns, static_cast<unsigned long long>(inclusive));
+    add_global(&counters_of(queue)->turns, static_cast<unsigned long long>(inclusive));
   __syncwarp(mask);
 #endif
   if (!fits) {
-    if (!refused) atomicAdd(&counters_of(queue)->native, 1u);
+    if (!refused) add_global(&counters_of(queue)->native, 1u);
     return 0;
   }
   const unsigned int number = first_record_of_group(queue) + record;
