@@ -308,8 +308,8 @@ extern "C" __device__ void __klap_launch_children(KlapQueue* queue, void* consum
 // For the last thread of the grid: takes everything out of the queue, which is then empty for the next
 // parent, and launches it.
 extern "C" __device__ void __klap_launch_children(KlapQueue* queue, void* consumer) {
-  Recorded recorded = {exchange_global(&queue->packed, 0ull), exchange_global(&queue->big, 0u), 0, queue->threads,
-                       queue->shared_bytes};
+  Recorded recorded = {exchange_global(&queue->packed, 0ull), exchange_global(&queue->big, 0u), 0,
+                       queue->threads, queue->shared_bytes};
   queue->exited = 0;
   reset_sizes(queue);
   report_next(queue->report, KLAP_REPORT_CHILDREN, children_in(recorded));

@@ -42,7 +42,6 @@
 // link to link KLAP_WORD(its offset in the parameter block); KLAP_STEPS, for each argument that steps
 // KLAP_STEP(offset, type, add or mul, by); with KLAP_FAST: KLAP_FAST_WORDS, as KLAP_WORDS; those of the kind;
 // KLAP_LAUNCHES.
-#include "common/memory_order.h"
 #include "common/queue.h"
 #include "promote/promote_link.h"
 

@@ -24,7 +24,6 @@
 // names are those that the program's own launch used.
 //
 // Constants: those of promote.cu; KLAP_SHARED_BYTES, the block's dynamic shared memory.
-#include "common/memory_order.h"
 #include "promote/promote_link.h"
 
 extern "C" __device__ void* __klap_get_buffer(void* kernel, dim3 grid, dim3 block, unsigned int shared_bytes);

@@ -21,7 +21,6 @@
 //
 // Constants: those of promote.cu; if values are combined, KLAP_THREADS and KLAP_CARRIES, for each argument
 // KLAP_CARRY(its offset, the number of its first word in a slot, its operation).
-#include "common/memory_order.h"
 #include "promote/promote_link.h"
 
 #if !defined(KLAP_LOOK_BACK) && !defined(KLAP_PASSES)

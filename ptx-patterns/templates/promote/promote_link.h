@@ -5,6 +5,7 @@
 #ifndef KLAP_PROMOTE_LINK_H
 #define KLAP_PROMOTE_LINK_H
 
+#include "common/memory_order.h"
 #include "promote/promote.h"
 
 #define KLAP_LINK_VALUES (KLAP_LINK_AREA + KLAP_AREA_BYTES)
@@ -30,20 +31,10 @@ enum : unsigned int { kShortestPause = 8, kLongestPause = 64, kLooksPerEnd = 4 }
 
 static __device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
 
-static __device__ __forceinline__ unsigned long long load_relaxed(const unsigned long long* address) {
-  unsigned long long value;
-  asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
-  return value;
-}
-
 static __device__ __forceinline__ unsigned long long load_acquire(const unsigned long long* address) {
   unsigned long long value;
   asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
   return value;
-}
-
-static __device__ __forceinline__ void store_relaxed(unsigned long long* address, unsigned long long value) {
-  asm volatile("st.relaxed.gpu.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
 }
 
 static __device__ __forceinline__ void exchange_relaxed(unsigned long long* address,
