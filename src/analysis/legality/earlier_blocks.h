@@ -13,9 +13,10 @@
 // further back each time, a register that starts at a value and is only decreased is at most that value.
 //
 // Only strong writes and atomics may satisfy a poll by a strong load. A weak store that it sees would be a
-// data race, whose result PTX leaves open. Two pointers that are different parameters of the kernel are taken
-// to lead to different memory. Indices are taken not to wrap around: the memory in between would have to be
-// the kernel's as well.
+// data race, whose result PTX leaves open. What a grid before it in its stream has written is complete, and
+// CUDA promises nothing to a grid that waits for another one beside it. Two pointers that are different
+// parameters of the kernel are taken to lead to different memory. Indices are taken not to wrap around: the
+// memory in between would have to be the kernel's as well.
 #pragma once
 
 #include <optional>
