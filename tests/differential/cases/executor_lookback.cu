@@ -6,7 +6,7 @@
 // blocks of a scan have not begun when the first ones wait.
 #include "case.h"
 
-constexpr int kTile = 8, kTiles = 12, kScans = 6;
+constexpr int kTile = 8, kTiles = 12, kScans = 2;
 KLAP_SHARED constexpr int scanned_value(int i) { return (i * 7) % 13 + 1; }
 
 #ifdef __CUDACC__
