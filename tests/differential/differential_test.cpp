@@ -46,6 +46,9 @@ std::vector<Combination> combinations() {
       if (name.starts_with("order_") || name.starts_with("contract_")) continue;  // OrderCells, ContractCases
       // What is promoted is so in any way to aggregate; promotion_test.cpp has the ways to promote.
       const bool is_chain = name.starts_with("chain_");
+      // Their blocks wait for blocks with lower numbers. The executor begins these first; the emulated device
+      // begins blocks in any order, as CUDA may.
+      if (name.starts_with("turns_") && configuration.name != "grid-host") continue;
       if (is_chain ? !configuration.is_preloaded || configuration.name == "grid-host"
                    : is_its_turn(name, configuration))
         all.push_back({name, &configuration});

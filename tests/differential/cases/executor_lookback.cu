@@ -6,7 +6,7 @@
 // blocks of a scan have not begun when the first ones wait.
 #include "case.h"
 
-constexpr int kTile = 8, kTiles = 12, kScans = 2;
+constexpr int kTile = 8, kTiles = 12, kScans = 6;
 KLAP_SHARED constexpr int scanned_value(int i) { return (i * 7) % 13 + 1; }
 
 #ifdef __CUDACC__
@@ -168,36 +168,37 @@ struct Scans {
   uint32_t values, status, marks;
 };
 
-void executed(Builder& c, const char* parent, const char* reason) {
+void executed(Builder& c, const char* parent, const char* reason, const char* by_warp) {
   c.left(parent, reason);
   c.executed();
+  c.by_warp(by_warp);
 }
 
 }  // namespace
 
-KLAP_CASE(executed_scans_by_block, "a block waits for one that has not begun") {
+KLAP_CASE(turns_by_block, "a block waits for one that has not begun") {
   const Scans scans(c);
   c.launch("scans_by_block", {1, 1, 1}, {kScans, 1, 1}, c.address(scans.values), c.address(scans.status),
            c.address(scans.marks));
-  executed(c, "scans_by_block", "child-waits");
+  executed(c, "scans_by_block", "child-waits", "some");
 }
 
-KLAP_CASE(executed_scans_by_rows, "blocks that count by rows begin in another order") {
+KLAP_CASE(turns_by_rows, "blocks that count by rows begin in another order") {
   for (const int width : {3, 12}) {
     const Scans scans(c);
     c.launch("scans_by_rows", {1, 1, 1}, {kScans, 1, 1}, c.address(scans.values), c.address(scans.status),
              c.address(scans.marks), width);
   }
-  executed(c, "scans_by_rows", "child-waits");
+  executed(c, "scans_by_rows", "child-waits", "some");
 }
 
-KLAP_CASE(executed_scans_by_columns, "blocks that count by columns begin in another order") {
+KLAP_CASE(turns_by_columns, "blocks that count by columns begin in another order") {
   for (const int width : {4, 12, 1}) {
     const Scans scans(c);
     c.launch("scans_by_columns", {1, 1, 1}, {kScans, 1, 1}, c.address(scans.values), c.address(scans.status),
              c.address(scans.marks), width);
   }
-  executed(c, "scans_by_columns", "child-waits");
+  executed(c, "scans_by_columns", "child-waits", "some");
 }
 
 KLAP_CASE(executed_scans_by_ticket, "a block waits for one that has no ticket yet") {
@@ -205,7 +206,7 @@ KLAP_CASE(executed_scans_by_ticket, "a block waits for one that has no ticket ye
   const auto counters = c.buffer("counters", std::vector<int>(kScans), std::vector<int>(kScans, kTiles));
   c.launch("scans_by_ticket", {1, 1, 1}, {kScans, 1, 1}, c.address(scans.values), c.address(scans.status),
            c.address(counters), c.address(scans.marks));
-  executed(c, "scans_by_ticket", "child-waits");
+  executed(c, "scans_by_ticket", "child-waits", "some");
 }
 
 KLAP_CASE(blocks_that_meet, "blocks that wait for each other run one after another") {
@@ -229,6 +230,7 @@ KLAP_CASE(executed_overlaid_variables, "variables of different kernels overlap i
   const auto of_others = c.buffer("others", others, turned);
   c.launch("share_in_turn", {1, 1, 1}, {kScans, 1, 1}, c.address(of_values), c.address(of_others));
   c.left_on_device("share_in_turn", "child-launches");
+  c.by_warp("child-launches");
 }
 
 KLAP_CASE(executed_older_calls, "a launch by the older pair of calls gets a wrong grid, or none") {
@@ -243,8 +245,7 @@ KLAP_CASE(executed_older_calls, "a launch by the older pair of calls gets a wron
   const auto of_nodes = c.buffer("nodes", std::vector<int>(nodes.size()), nodes);
   const auto refused = c.buffer("refused", std::vector<int>(1), std::vector<int>{launching});
   c.launch("begin_growth", {1, 1, 1}, {kRoots, 1, 1}, c.address(of_nodes), c.address(refused), kDepth);
-  c.left("begin_growth", "child-launches");
-  c.executed();
+  executed(c, "begin_growth", "child-launches", "not-understood");
 }
 
 #endif
