@@ -5,11 +5,13 @@
 // own kernel on trial: CUDA loses launches when too many are pending.
 //
 // The claim. The number of launches is decided by branches and by loops, so by their conditions. These may
-// depend on parameters, on a thread's place in the grid and on constants, and on nothing else. Memory,
-// results of calls, other special registers and what other threads say may differ from run to run. A register
-// that is written under such an open condition is open itself, whatever is written. A kernel that is launched
-// and launches again has the parameters that its launches pass. These are open if any launch passes an open
+// depend on values that are fixed (fixed_values.h) and on nothing else. A kernel that is launched and
+// launches again has the parameters that its launches pass. These are open if any launch passes an open
 // value.
+//
+// Errors may decide, too. What a launch was seen to do counts only if no call was refused for a lack of room.
+// Then none is in the next one, up to the first launch that CUDA has no room for. There is none, if the
+// launches are so few that all can be pending at once.
 #pragma once
 
 #include <cstdint>

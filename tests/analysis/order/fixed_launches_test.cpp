@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "launches.h"
 
 namespace klap::test {
@@ -56,6 +59,66 @@ TEST(FixedLaunches, SeeWhatConditionsDecide) {
   EXPECT_FALSE(is_fixed(load + "@%p2 bra L;\nmov.u32 %r11, 5;\nL:\n@%p2 bra M;\n" + launch() + "M:\n"));
   // An open condition that decides something else is in no one's way.
   EXPECT_TRUE(is_fixed(load + "@%p2 bra M;\nst.global.u32 [%rd1], 7;\nM:\n" + launch()));
+}
+
+// Calls a function that gets `operands` as words of 4 bytes behind the address in %rd9. %r9 is its error.
+std::string call(const std::string& function, const std::vector<std::string>& operands = {}) {
+  std::string text = "{\n.param .b64 param0;\nst.param.b64 [param0+0], %rd9;\n", names = "param0";
+  for (size_t i = 1; i <= operands.size(); ++i) {
+    const std::string name = "param" + std::to_string(i);
+    text += ".param .b32 " + name + ";\nst.param.b32 [" + name + "+0], " + operands[i - 1] + ";\n";
+    names += ", " + name;
+  }
+  return text + ".param .b32 retval0;\ncall.uni (retval0), " + function + ", (" + names +
+         ");\nld.param.b32 %r9, [retval0+0];\n}\n";
+}
+constexpr char kAskForError[] =
+    "{\n.param .b32 retval0;\ncall.uni (retval0), __cudaCDP2PeekAtLastError, ();\n"
+    "ld.param.b32 %r9, [retval0+0];\n}\n";
+constexpr char kLocal[] = ".local .align 4 .b8 place[8];\nmov.u64 %rd8, place;\ncvta.local.u64 %rd9, %rd8;\n";
+constexpr char kOpen[] = "ld.global.u32 %r10, [%rd1];\n";
+constexpr char kIfNone[] = "setp.ne.s32 %p1, %r9, 0;\n@%p1 bra END;\n";
+
+TEST(FixedLaunches, KnowWhichCallsFail) {
+  const std::string second = kAskForError + (kIfNone + launch("1")) + "END:\n";
+  EXPECT_TRUE(is_fixed(launch() + second));
+  const std::string open_grid =
+      std::regex_replace(launch(), std::regex(R"(\[param1\+0\], 1)"), "[param1+0], %r10");
+  EXPECT_FALSE(is_fixed(kOpen + open_grid + second)) << "a grid may be empty";
+  EXPECT_TRUE(is_fixed(kOpen + open_grid)) << "though nothing comes of it";
+  EXPECT_FALSE(is_fixed("mov.u64 %rd9, 64;\n" + call("malloc") + launch() + second)) << "another call";
+}
+
+TEST(FixedLaunches, KnowWhatCallsAnswer) {
+  const std::string device = kLocal + call("__cudaCDP2GetDevice");
+  const std::string branch = kIfNone + launch() + "END:\n";
+  EXPECT_TRUE(is_fixed(device + branch)) << "its error";
+  EXPECT_TRUE(is_fixed(device + "ld.local.u32 %r9, [%rd8];\n" + branch)) << "its answer";
+  const auto attribute = [&](const std::string& which) {
+    return kLocal + call("__cudaCDP2DeviceGetAttribute", {which, "0"}) + "ld.local.u32 %r9, [%rd8];\n" +
+           branch;
+  };
+  EXPECT_TRUE(is_fixed(attribute("16")));
+  EXPECT_TRUE(is_fixed(attribute("%r3"))) << "a parameter";
+  EXPECT_FALSE(is_fixed(kOpen + attribute("%r10")));
+  EXPECT_FALSE(is_fixed(kOpen + ("setp.ne.s32 %p2, %r10, 0;\n@%p2 bra L;\n" + device) + "L:\n" +
+                        "ld.local.u32 %r9, [%rd8];\n" + branch))
+      << "not all launches ask";
+}
+
+TEST(FixedLaunches, KnowLocalMemory) {
+  const auto after = [](const std::string& stores) {
+    return is_fixed(std::string(kOpen) + kLocal + stores + "ld.local.u32 %r9, [%rd8];\n" + kIfNone +
+                    launch() + "END:\n");
+  };
+  EXPECT_TRUE(after("st.local.u32 [%rd8], %r3;\n"));
+  EXPECT_TRUE(after("st.u32 [%rd9], %r3;\n")) << "by its generic address";
+  EXPECT_TRUE(after("st.local.u32 [%rd8], %r3;\nst.global.u32 [%rd1], %r10;\n")) << "other memory is open";
+  EXPECT_FALSE(after("st.local.u32 [%rd8], %r10;\n"));
+  EXPECT_FALSE(after("st.local.u32 [%rd8], %r3;\nst.local.u32 [%rd8+4], %r10;\n")) << "part of it is open";
+  EXPECT_FALSE(after("setp.ne.s32 %p2, %r10, 0;\n@%p2 st.local.u32 [%rd8], %r3;\n"));
+  EXPECT_FALSE(after("ld.global.u64 %rd10, [%rd2];\nst.u32 [%rd10], %r3;\n")) << "may go anywhere";
+  EXPECT_FALSE(after("atom.add.u32 %r11, [%rd9], 1;\n"));
 }
 
 // The parent passes a, b, %r4 and n; the child launches if %r1, which is i, or %r2, which is m, says so.

@@ -1,0 +1,190 @@
+#include "analysis/facts/fixed_values.h"
+
+#include <algorithm>
+#include <array>
+
+#include "analysis/effects/effects.h"
+#include "analysis/launches/calls.h"
+#include "analysis/launches/wrappers.h"
+
+namespace klap::analysis {
+namespace {
+
+using ptx::Statement;
+
+// The bytes that a load reads; all that follow if its type does not say.
+uint64_t bytes_of(const ptx::Module& module, const Statement& load) {
+  const uint64_t element = ptx::type_bytes(module.text(load.modifiers.last - 1));
+  constexpr uint64_t kRest = uint64_t{1} << 32;
+  return element == 0 ? kRest : element * components(module, load.operands[0]).size();
+}
+
+}  // namespace
+
+bool OpenParameters::is_open(const ptx::Parameter& parameter, uint64_t first, uint64_t bytes) const {
+  if (parameters.contains(parameter.offset)) return true;
+  return std::ranges::any_of(
+      words, [&](uint64_t word) { return word < first + bytes && first < word + kWordBytes; });
+}
+
+FixedValues::FixedValues(const FunctionFacts& kernel, const OpenParameters& open_parameters)
+    : kernel_(kernel), open_parameters_(open_parameters), dominance_(kernel.flow) {
+  find_open_registers();
+  if (!has_repeatable_calls()) {
+    calls_are_fixed_ = local_memory_is_fixed_ = false;
+    find_open_registers();
+  } else if (!has_fixed_local_memory()) {
+    local_memory_is_fixed_ = false;
+    find_open_registers();
+    if (has_repeatable_calls()) return;
+    calls_are_fixed_ = false;
+    find_open_registers();
+  }
+}
+
+// A register written under an open condition is open, and may make more conditions open.
+void FixedValues::find_open_registers() {
+  size_t before = 0;
+  do {
+    before = open_.size();
+    open_ = dependents(kernel_.module, kernel_.flow, kernel_.data.names(),
+                       [&](const Statement& s) { return is_source(s) || is_written_openly(s); });
+  } while (open_.size() != before);
+}
+
+bool FixedValues::is_run_as_fixed(const Statement& instruction) const {
+  if (!dominance_.control_known()) return false;
+  if (instruction.predicated && !is_fixed(kernel_.module.text(instruction.predicate))) return false;
+  const uint32_t block = kernel_.flow.instructions()[kernel_.flow.index_of(&instruction)].block;
+  return std::ranges::all_of(dominance_.deciding_branches(block),
+                             [&](uint32_t branch) { return decides_as_fixed(branch); });
+}
+
+// The choice at the end of a block.
+bool FixedValues::decides_as_fixed(uint32_t block) const {
+  const uint32_t last = kernel_.flow.blocks()[block].last - 1;
+  const Statement& s = *kernel_.flow.instructions()[last].statement;
+  if (s.predicated && !is_fixed(kernel_.module.text(s.predicate))) return false;
+  return !kernel_.module.is(s.head, "brx") || s.operands.empty() ||
+         is_fixed(kernel_.module.text(s.operands[0].first));
+}
+
+// True if the instruction's result depends on more than its operands.
+bool FixedValues::is_source(const Statement& s) const {
+  const ptx::Module& m = kernel_.module;
+  for (uint32_t t = s.tokens.first; t < s.tokens.last; ++t) {
+    const std::string_view text = m.text(t);
+    if (m.tokens[t].kind == ptx::TokenKind::Identifier && text[0] == '%' &&
+        !kernel_.data.names().contains(text) && !is_virtual_special_register(text))
+      return true;
+  }
+  if (m.is(s.head, "ld")) return !is_fixed_load(s);
+  if (m.is(s.head, "call")) return !calls_are_fixed_;
+  return !instruction_effects(m, s).empty();
+}
+
+bool FixedValues::is_fixed_load(const Statement& load) const {
+  if (is_fixed_parameter(load)) return true;
+  const ptx::Module& m = kernel_.module;
+  if (!m.has_modifier(load, ".param")) return local_memory_is_fixed_ && is_local_memory(load);
+  const auto address = load.operands.size() == 2 ? parse_address(m, load.operands[1]) : std::nullopt;
+  const auto is_own = [&](const ptx::Parameter& p) { return address && p.name == address->base; };
+  // What is no parameter of the kernel's is a call's result, in the scope of the call.
+  return calls_are_fixed_ && address && !kernel_.data.names().is_register(address->base) &&
+         std::ranges::none_of(kernel_.function.parameters, is_own);
+}
+
+bool FixedValues::is_fixed_parameter(const Statement& load) const {
+  if (!kernel_.module.has_modifier(load, ".param") || load.operands.size() != 2) return false;
+  const auto address = parse_address(kernel_.module, load.operands[1]);
+  if (!address || address->offset < 0) return false;
+  const uint64_t bytes = bytes_of(kernel_.module, load);
+  return std::ranges::any_of(kernel_.function.parameters, [&](const ptx::Parameter& p) {
+    const auto first = p.offset + static_cast<uint64_t>(address->offset);
+    return p.name == address->base && !open_parameters_.is_open(p, first, bytes);
+  });
+}
+
+bool FixedValues::is_written_openly(const Statement& s) const {
+  const uint32_t index = kernel_.flow.index_of(&s);
+  if (open_.empty() || index >= kernel_.flow.instructions().size()) return false;
+  const Registers registers = registers_of(kernel_.module, s, kernel_.data.names());
+  const bool is_joined = std::ranges::any_of(
+      registers.written, [&](std::string_view reg) { return kernel_.data.definitions(reg).size() > 1; });
+  return is_joined && !is_run_as_fixed(s);
+}
+
+bool FixedValues::reads_fixed(const Statement& s) const {
+  const Registers registers = registers_of(kernel_.module, s, kernel_.data.names());
+  return std::ranges::all_of(registers.read, [&](std::string_view reg) { return is_fixed(reg); });
+}
+
+// ---- calls ----
+
+// True for a call whose result and whose writes to local memory are the same for the same operands and
+// errors.
+bool FixedValues::is_repeatable(const Statement& statement) const {
+  const auto is_statement = [&](const auto& call) { return call.call == &statement; };
+  if (std::ranges::any_of(kernel_.copies, is_statement)) return true;
+  if (std::ranges::any_of(kernel_.error_queries, [&](const ErrorQuery& query) {
+        return is_statement(query) && query.problem.empty();
+      }))
+    return true;
+  // The buffer's address is only compared with null (sites.h), which it is if the launch is refused.
+  if (std::ranges::any_of(kernel_.sites, [&](const Site& site) {
+        return site.understood() && (site.get_call == &statement || site.launch_call == &statement);
+      }))
+    return true;
+  const auto call = parse_call(kernel_.module, statement, kernel_.data.names());
+  if (!call || !call->direct) return false;
+  const std::string_view function = runtime_function(kernel_.module, call->callee);
+  constexpr std::array kQueries = {"query", "function-query", "occupancy"};
+  return std::ranges::any_of(kQueries, [&](const char* kind) { return idioms().is_kind(function, kind); });
+}
+
+bool FixedValues::has_repeatable_calls() const {
+  const ptx::Module& m = kernel_.module;
+  return std::ranges::all_of(kernel_.flow.instructions(), [&](const FlatInstruction& instruction) {
+    const Statement& s = *instruction.statement;
+    if (m.is(s.head, "st") && m.has_modifier(s, ".param")) return reads_fixed(s) && is_run_as_fixed(s);
+    return !m.is(s.head, "call") || (is_repeatable(s) && is_run_as_fixed(s));
+  });
+}
+
+// ---- local memory ----
+
+const MemoryEffects& FixedValues::memory() const {
+  if (!memory_) memory_ = std::make_unique<const MemoryEffects>(kernel_);
+  return *memory_;
+}
+
+// Kernels without local variables have none, and most do not.
+bool FixedValues::is_local_memory(const Statement& load) const {
+  const LocalNames& names = kernel_.data.names();
+  const auto is_local = [&](const std::string& variable) { return !names.is_shared(variable); };
+  if (load.operands.size() != 2 || std::ranges::none_of(names.variables(), is_local)) return false;
+  const auto& uses = memory().uses_of(load);
+  return !uses.empty() &&
+         std::ranges::all_of(uses, [](const auto& use) { return use.first.kind == MemoryRoot::Kind::Local; });
+}
+
+bool FixedValues::has_fixed_local_memory() const {
+  const ptx::Module& m = kernel_.module;
+  const auto instructions = kernel_.flow.instructions();
+  if (std::ranges::none_of(instructions, [&](const FlatInstruction& instruction) {
+        const Statement& s = *instruction.statement;
+        return m.is(s.head, "ld") && !m.has_modifier(s, ".param") && is_local_memory(s);
+      }))
+    return true;
+  const MemoryRoot local{.kind = MemoryRoot::Kind::Local, .name = "", .space = "local"};
+  return std::ranges::all_of(instructions, [&](const FlatInstruction& instruction) {
+    const Statement& s = *instruction.statement;
+    const bool writes = std::ranges::any_of(memory().uses_of(s), [&](const auto& use) {
+      return use.second.changes() && may_overlap(use.first, local);
+    });
+    if (!writes || m.is(s.head, "call")) return true;
+    return m.is(s.head, "st") && reads_fixed(s) && is_run_as_fixed(s);
+  });
+}
+
+}  // namespace klap::analysis
