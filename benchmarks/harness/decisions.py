@@ -10,6 +10,7 @@ since the guard may run nothing else.
 from . import table
 from .measure import variant
 from .report import ms_text, time_of, usual
+from .statistics_file import launches_as_they_are
 from .variants import EARLIER_RUNS, FLAT, NATIVE, UNGUARDED
 
 CLOSE = 0.03  # as in the guard
@@ -30,8 +31,7 @@ def decided(record, content):
 def chosen_form(found):
     """The form that ran most of the launches of rewritten parents."""
     parents = found.get("parents", {}).values()
-    left = found.get("launches_left", {})
-    originals = sum(reasons.get("original is faster", 0) for reasons in left.values())
+    originals = launches_as_they_are(found)
     variants = sum(parent["variant_launches"] for parent in parents)
     if originals > variants:
         return ORIGINAL

@@ -91,6 +91,11 @@ def program_sites(sites):
     return left.pop("", 0), dict(left)
 
 
+def launches_as_they_are(found):
+    """The launches of rewritten parents that the guard ran as the program has them."""
+    return sum(reasons.get("original is faster", 0) for reasons in found.get("launches_left", {}).values())
+
+
 def trying(processes):
     """What trials of originals cost, and the time of all launches that the guard knows, over several processes."""
     guards = [guard for stats in processes for parent in stats.get("parents", {}).values() for guard in parent["guard"]]

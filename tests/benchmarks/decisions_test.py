@@ -20,7 +20,7 @@ def guard(choice, lost_ms=0.0, launches=10, **more):
 def stats(variant=0, original=0, guards=()):
     """Statistics of a process with so many launches of each form."""
     left = {"expand": {"original is faster": original}} if original else {}
-    return dict(STATS, launches={"redirected": {"expand": variant or 1}, "left": left},
+    return dict(STATS, launches={"redirected": {"expand": variant} if variant else {}, "left": left},
                 parents={"expand": {"engine": "executor at grid by the host", "variant_launches": variant,
                                     "original_launches": original, "guard": list(guards)}})
 
