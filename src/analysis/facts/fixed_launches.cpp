@@ -111,4 +111,28 @@ std::vector<uint32_t> words_without_effect_on_launches(const FunctionFacts& pare
   return {found.begin(), found.end()};
 }
 
+std::vector<ByteRange> unread_parameter_bytes(const FunctionFacts& kernel) {
+  std::vector<bool> is_read(kernel.function.parameter_bytes, false);
+  const PureCode code(kernel);
+  for (uint32_t i = 0; i < kernel.flow.instructions().size(); ++i) {
+    for (const ByteRange& bytes : code.parameter_bytes(i)) {
+      for (uint32_t b = bytes.offset; b < std::min<size_t>(bytes.offset + bytes.bytes, is_read.size()); ++b)
+        is_read[b] = true;
+    }
+  }
+  std::vector<ByteRange> unread;
+  for (const ptx::Parameter& parameter : kernel.function.parameters) {
+    for (uint32_t b = parameter.offset; b < parameter.offset + parameter.bytes; ++b) {
+      if (is_read[b]) continue;
+      const bool goes_on = b > parameter.offset && !is_read[b - 1];
+      if (goes_on) {
+        ++unread.back().bytes;
+      } else {
+        unread.push_back({b, 1});
+      }
+    }
+  }
+  return unread;
+}
+
 }  // namespace klap::analysis

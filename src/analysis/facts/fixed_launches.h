@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
+#include "analysis/facts/pure_code.h"
 
 namespace klap::analysis {
 
@@ -28,9 +29,12 @@ using LaunchedKernels = std::function<std::vector<const FunctionFacts*>(const Fu
 // True if that is shown for `parent` and all kernels that it leads to. Copies and fills count as launches.
 bool has_fixed_launches(const FunctionFacts& parent, const LaunchedKernels& launched);
 
-// The offsets of words of 8 bytes in the parameters of such a parent. Whatever stands in these words, it
-// makes equally many launches. Programs pass addresses in them, which differ from one process to the next.
+// The offsets of words of 8 bytes in the parameters of such a parent. Whatever address of memory stands in
+// these words, it makes equally many launches. Addresses differ from one process to the next.
 std::vector<uint32_t> words_without_effect_on_launches(const FunctionFacts& parent,
                                                        const LaunchedKernels& launched);
+
+// The bytes of its parameters that a kernel does not read, ascending.
+std::vector<ByteRange> unread_parameter_bytes(const FunctionFacts& kernel);
 
 }  // namespace klap::analysis

@@ -19,6 +19,9 @@ uint64_t bytes_of(const ptx::Module& module, const Statement& load) {
   return element == 0 ? kRest : element * components(module, load.operands[0]).size();
 }
 
+// A register, and not the parts of one.
+bool is_single(const ptx::TokenRange& operand) { return operand.last - operand.first == 1; }
+
 }  // namespace
 
 bool OpenParameters::is_open(const ptx::Parameter& parameter, uint64_t first, uint64_t bytes) const {
@@ -44,12 +47,19 @@ FixedValues::FixedValues(const FunctionFacts& kernel, const OpenParameters& open
 
 // A register written under an open condition is open, and may make more conditions open.
 void FixedValues::find_open_registers() {
+  const auto depending = [&](const std::function<bool(const Statement&)>& is_origin) {
+    return dependents(kernel_.module, kernel_.flow, kernel_.data.names(), is_origin,
+                      [&](const Statement& s) { return is_comparison_with_null(s); });
+  };
   size_t before = 0;
   do {
-    before = open_.size();
-    open_ = dependents(kernel_.module, kernel_.flow, kernel_.data.names(),
-                       [&](const Statement& s) { return is_source(s) || is_written_openly(s); });
-  } while (open_.size() != before);
+    before = open_.size() + unlike_.size();
+    open_ = depending([&](const Statement& s) { return is_source(s) || is_written_openly(s); });
+    unlike_ = depending([&](const Statement& s) {
+      if (is_written_openly(s)) return true;
+      return is_source(s) ? !is_address_load(s) : !reads_fixed(s) && !is_address_arithmetic(s);
+    });
+  } while (open_.size() + unlike_.size() != before);
 }
 
 bool FixedValues::is_run_as_fixed(const Statement& instruction) const {
@@ -89,9 +99,43 @@ bool FixedValues::is_fixed_load(const Statement& load) const {
   if (!m.has_modifier(load, ".param")) return local_memory_is_fixed_ && is_local_memory(load);
   const auto address = load.operands.size() == 2 ? parse_address(m, load.operands[1]) : std::nullopt;
   const auto is_own = [&](const ptx::Parameter& p) { return address && p.name == address->base; };
-  // What is no parameter of the kernel's is a call's result, in the scope of the call.
+  // All but the kernel's own parameters are results of calls, in the scopes of these.
   return calls_are_fixed_ && address && !kernel_.data.names().is_register(address->base) &&
          std::ranges::none_of(kernel_.function.parameters, is_own);
+}
+
+// A word of the parameters that is open, as a whole.
+bool FixedValues::is_address_load(const Statement& load) const {
+  const ptx::Module& m = kernel_.module;
+  if (!m.is(load.head, "ld") || !m.has_modifier(load, ".param") || load.operands.size() != 2) return false;
+  if (!is_single(load.operands[0])) return false;
+  const auto address = parse_address(m, load.operands[1]);
+  if (!address || address->offset < 0 || bytes_of(m, load) != OpenParameters::kWordBytes) return false;
+  return std::ranges::any_of(kernel_.function.parameters, [&](const ptx::Parameter& p) {
+    return p.name == address->base && !open_parameters_.parameters.contains(p.offset) &&
+           open_parameters_.words.contains(p.offset + static_cast<uint32_t>(address->offset));
+  });
+}
+
+// True if the result is an address where an operand that is not fixed is one.
+bool FixedValues::is_address_arithmetic(const Statement& s) const {
+  const ptx::Module& m = kernel_.module;
+  const auto operand = [&](size_t i) { return m.text(s.operands[i].first); };
+  if (s.operands.size() < 2 || !is_single(s.operands[0]) || !is_single(s.operands[1])) return false;
+  if (m.is(s.head, "mov") || m.is(s.head, "cvta")) return s.operands.size() == 2;
+  if (s.operands.size() < 3) return false;
+  if (m.is(s.head, "add")) return is_fixed(operand(1)) || is_fixed(operand(2));
+  if (m.is(s.head, "sub")) return is_fixed(operand(2));
+  constexpr std::array kAlignments = {"-16", "-32", "-64", "-128", "-256", "-512"};
+  return m.is(s.head, "and") && std::ranges::find(kAlignments, m.text(s.operands[2])) != kAlignments.end();
+}
+
+bool FixedValues::is_comparison_with_null(const Statement& s) const {
+  const ptx::Module& m = kernel_.module;
+  const bool is_equality = m.has_modifier(s, ".eq") || m.has_modifier(s, ".ne");
+  if (!m.is(s.head, "setp") || !is_equality || s.operands.size() != 3) return false;
+  const std::string_view a = m.text(s.operands[1]), b = m.text(s.operands[2]);
+  return (b == "0" && is_alike(a)) || (a == "0" && is_alike(b));
 }
 
 bool FixedValues::is_fixed_parameter(const Statement& load) const {
@@ -142,11 +186,19 @@ bool FixedValues::is_repeatable(const Statement& statement) const {
   return std::ranges::any_of(kQueries, [&](const char* kind) { return idioms().is_kind(function, kind); });
 }
 
+// Where memory lies does not decide whether it can be copied or filled.
+bool FixedValues::passes_alike(const Statement& store) const {
+  const std::string_view type = kernel_.module.text(store.modifiers.last - 1);
+  const bool may_be_address = ptx::type_bytes(type) == OpenParameters::kWordBytes && !store.predicated;
+  return reads_fixed(store) ||
+         (may_be_address && store.operands.size() == 2 && is_alike(kernel_.module.text(store.operands[1])));
+}
+
 bool FixedValues::has_repeatable_calls() const {
   const ptx::Module& m = kernel_.module;
   return std::ranges::all_of(kernel_.flow.instructions(), [&](const FlatInstruction& instruction) {
     const Statement& s = *instruction.statement;
-    if (m.is(s.head, "st") && m.has_modifier(s, ".param")) return reads_fixed(s) && is_run_as_fixed(s);
+    if (m.is(s.head, "st") && m.has_modifier(s, ".param")) return passes_alike(s) && is_run_as_fixed(s);
     return !m.is(s.head, "call") || (is_repeatable(s) && is_run_as_fixed(s));
   });
 }

@@ -5,6 +5,10 @@
 // other special registers and what other threads say may differ from launch to launch. A register that is
 // written under an open condition is open itself, whatever is written.
 //
+// A word of the parameters may be open, but for being an address of memory. Arithmetic on a pointer stays in
+// the object that it points to, as in memory_effects.h, or aligns it. So such addresses are never null, and a
+// comparison with null is fixed.
+//
 // Two more are fixed if the whole kernel allows it:
 //
 //  - Results of calls of the device runtime, if the kernel makes no other calls, and each of these is made as
@@ -53,6 +57,13 @@ class FixedValues {
   [[nodiscard]] bool decides_as_fixed(uint32_t block) const;
   [[nodiscard]] bool is_source(const ptx::Statement& s) const;
   [[nodiscard]] bool is_fixed_load(const ptx::Statement& load) const;
+  [[nodiscard]] bool is_alike(std::string_view operand) const {
+    return !unlike_.contains(operand) && !kernel_.data.is_ambiguous(operand);
+  }
+  [[nodiscard]] bool is_address_load(const ptx::Statement& load) const;
+  [[nodiscard]] bool is_address_arithmetic(const ptx::Statement& s) const;
+  [[nodiscard]] bool passes_alike(const ptx::Statement& store) const;
+  [[nodiscard]] bool is_comparison_with_null(const ptx::Statement& s) const;
   [[nodiscard]] bool is_fixed_parameter(const ptx::Statement& load) const;
   [[nodiscard]] bool is_written_openly(const ptx::Statement& s) const;
   [[nodiscard]] bool is_repeatable(const ptx::Statement& call) const;
@@ -66,6 +77,7 @@ class FixedValues {
   const OpenParameters& open_parameters_;
   const Dominance dominance_;
   RegisterSet open_;
+  RegisterSet unlike_;  // of these, the ones that differ by more than being other addresses of memory
   // Taken to be so, until it is found to be wrong.
   bool calls_are_fixed_ = true, local_memory_is_fixed_ = true;
   mutable std::unique_ptr<const MemoryEffects> memory_;  // made when it is first asked for

@@ -128,15 +128,19 @@ Registers registers_of(const ptx::Module& module, const Statement& s, const Loca
 }
 
 RegisterSet dependents(const ptx::Module& module, const ControlFlow& flow, const LocalNames& names,
-                       const std::function<bool(const Statement&)>& is_source) {
+                       const std::function<bool(const Statement&)>& is_source,
+                       const std::function<bool(const Statement&)>& is_independent) {
   struct Step {
     Registers registers;
     bool depends;
   };
   std::vector<Step> steps;
   steps.reserve(flow.instructions().size());
-  for (const FlatInstruction& f : flow.instructions())
-    steps.push_back({registers_of(module, *f.statement, names), is_source(*f.statement)});
+  for (const FlatInstruction& f : flow.instructions()) {
+    const Statement& s = *f.statement;
+    steps.push_back({registers_of(module, s, names), is_source(s)});
+    if (is_independent && is_independent(s)) steps.back().registers.read.clear();
+  }
   RegisterSet set;
   for (bool grew = true; grew;) {
     grew = false;

@@ -83,10 +83,11 @@ struct Registers {
 Registers registers_of(const ptx::Module& module, const ptx::Statement& instruction, const LocalNames& names);
 
 // All registers whose value depends on an instruction for which `is_source` holds, through any number of
-// steps.
+// steps. `is_independent`: the instruction's results do not depend on what it reads.
 using RegisterSet = std::set<std::string_view>;
 RegisterSet dependents(const ptx::Module& module, const ControlFlow& flow, const LocalNames& names,
-                       const std::function<bool(const ptx::Statement&)>& is_source);
+                       const std::function<bool(const ptx::Statement&)>& is_source,
+                       const std::function<bool(const ptx::Statement&)>& is_independent = nullptr);
 
 // A memory operand `[base+offset]`.
 struct Address {

@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic("klapjit\n", 8);
-constexpr uint32_t kFormat = 11;
+constexpr uint32_t kFormat = 12;
 constexpr size_t kChecksumBytes = 16;
 
 class Writer {
@@ -108,7 +108,7 @@ void fields(Archive& archive, M& pair) {
 }
 
 template <typename Archive, typename N>
-requires std::same_as<std::remove_const_t<N>, HostNumber>
+requires std::same_as<std::remove_const_t<N>, ParameterBytes>
 void fields(Archive& archive, N& number) {
   auto& [offset, bytes] = number;
   archive(offset), archive(bytes);
@@ -158,14 +158,15 @@ requires std::same_as<std::remove_const_t<V>, Variant>
 void fields(Archive& archive, V& variant) {
   auto& [parent, parent_variant, launcher, granularity, group_blocks, param_count, param_bytes, queue_offset,
          queues, pool_bytes, buffer, block, grid, several_blocks, apart, not_negative, param_offsets,
-         param_sizes, may_refuse, kept_records, fixed_launches, words_without_effect, in_slices,
+         param_sizes, may_refuse, kept_records, fixed_launches, words_without_effect, unread, in_slices,
          consumers_await, parent_waits, promoted, pool, concurrency] = variant;
   archive(parent), archive(parent_variant), archive(launcher), archive(granularity), archive(group_blocks);
   archive(param_count), archive(param_bytes), archive(queue_offset), archive(queues), archive(pool_bytes);
   extents(archive, block), extents(archive, grid);
   archive(several_blocks), archive(apart), archive(not_negative), archive(param_offsets),
       archive(param_sizes);
-  archive(may_refuse), archive(kept_records), archive(fixed_launches), archive(words_without_effect);
+  archive(may_refuse), archive(kept_records), archive(fixed_launches), archive(words_without_effect),
+      archive(unread);
   archive(buffer), archive(in_slices), archive(consumers_await), archive(parent_waits);
   archive(promoted);
   archive(pool), archive(concurrency);

@@ -71,8 +71,7 @@ struct HostMemory {
   std::string variable;       // empty for a pointer
   bool only_upwards = false;  // no access through the pointer lies below it
 };
-// A signed integer in the parent's parameters.
-struct HostNumber {
+struct ParameterBytes {
   uint32_t offset = 0, bytes = 0;
 };
 struct MemoryPair {
@@ -102,7 +101,7 @@ struct Variant {
   std::array<uint32_t, 3> block{}, grid{};
   bool several_blocks = false;
   std::vector<MemoryPair> apart{};
-  std::vector<HostNumber> not_negative{};
+  std::vector<ParameterBytes> not_negative{};                          // signed integers
   std::vector<uint32_t> parent_param_offsets{}, parent_param_sizes{};  // of all original parameters
   // Where its queue is full, launches that keep an order are refused with CUDA's own error.
   bool may_refuse = false;
@@ -113,6 +112,8 @@ struct Variant {
   bool fixed_launches = false;
   // Whatever stands in these words of the parameters: they do not change that number.
   std::vector<uint32_t> words_without_effect{};
+  // Nor do these bytes, which the parent does not read, such as the padding of a structure.
+  std::vector<ParameterBytes> unread_parameters{};
   // The variant can be launched in slices of the grid: behind the queues it takes which one (GridSlice).
   bool in_slices = false;
   // Every consumer begins with a wait for what is before it in its stream, and may be launched with

@@ -118,6 +118,8 @@ void CommonQueue::note_fixed_launches(Variant& v, const analysis::FunctionFacts&
   if (v.launcher != Launcher::Host || !analysis::has_fixed_launches(parent, launched)) return;
   v.fixed_launches = true;
   v.words_without_effect = analysis::words_without_effect_on_launches(parent, launched);
+  for (const auto& [offset, bytes] : analysis::unread_parameter_bytes(parent))
+    v.unread_parameters.push_back({offset, bytes});
   describe_parameters(v, parent.function);
 }
 

@@ -251,7 +251,7 @@ bool has_memory_apart(ParentKernel& parent, const Launch& launch) {
   const jit::Variant& variant = parent.variant();
   if (variant.apart.empty()) return true;
   const ParameterLayout layout{variant.parent_param_offsets, variant.parent_param_bytes};
-  const auto is_negative = [&](const jit::HostNumber& number) {
+  const auto is_negative = [&](const jit::ParameterBytes& number) {
     return !is_not_negative(launch, layout, number.offset, number.bytes);
   };
   if (std::ranges::any_of(variant.not_negative, is_negative)) return false;

@@ -24,6 +24,13 @@ void append(std::string& bytes, const Value& value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
+// Writes the same over what the parent does not read of a parameter, whose value stands at `value`.
+void clear_unread(char* value, uint32_t offset, uint32_t size, const jit::Variant& variant) {
+  for (const auto& [unread, bytes] : variant.unread_parameters) {
+    if (unread >= offset && unread < offset + size) std::memset(value + (unread - offset), 0, bytes);
+  }
+}
+
 // Both forms of parameters make the same bytes. False if the launch does not pass them all.
 bool append_parameters(std::string& bytes, const Launch& launch, const jit::Variant& variant) {
   const bool is_packed = launch.extra != nullptr && launch.params == nullptr;
@@ -33,7 +40,9 @@ bool append_parameters(std::string& bytes, const Launch& launch, const jit::Vari
   for (size_t i = 0; i < variant.parent_param_offsets.size(); ++i) {
     if (!is_packed && (launch.params == nullptr || launch.params[i] == nullptr)) return false;
     const void* const from = is_packed ? &(*packed)[variant.parent_param_offsets[i]] : launch.params[i];
-    bytes.append(static_cast<const char*>(from), variant.parent_param_sizes[i]);
+    const uint32_t size = variant.parent_param_sizes[i];
+    bytes.append(static_cast<const char*>(from), size);
+    clear_unread(bytes.data() + bytes.size() - size, variant.parent_param_offsets[i], size, variant);
   }
   return true;
 }

@@ -61,10 +61,10 @@ TEST(EarlierBlocks, AreWaitedForByTheBlocksNumber) {
   EXPECT_EQ("by columns", verdict_of({.turn = "mov.u32 %r4, %ctaid.x; add.s32 %r1, %r4, %r3;"}));
   EXPECT_EQ("by columns",
             verdict_of({.turn = "mov.u32 %r4, %ctaid.x; mov.u32 %r5, %nctaid.y; mov.u32 %r6, %ctaid.y;\n"
-                            "mad.lo.s32 %r1, %r4, %r5, %r6;"}));
+                                "mad.lo.s32 %r1, %r4, %r5, %r6;"}));
   EXPECT_EQ("by rows",
             verdict_of({.turn = "mov.u32 %r4, %ctaid.y; mov.u32 %r5, %nctaid.x; mov.u32 %r6, %ctaid.x;\n"
-                            "mad.lo.s32 %r1, %r4, %r5, %r6;"}));
+                                "mad.lo.s32 %r1, %r4, %r5, %r6;"}));
 }
 
 TEST(EarlierBlocks, AreWaitedForByATicket) {
@@ -129,7 +129,8 @@ TEST(EarlierBlocks, AreWrittenByTheKernelItself) {
 TEST(EarlierBlocks, OneOfThemMayBeNamed) {
   const std::string first =
       "setp.ne.s32 %p3, %r1, 0; @%p3 bra $others; st.relaxed.gpu.global.u64 [%rd1], %rd9; bra $end;\n";
-  EXPECT_EQ("by columns", verdict_of({.publish = first + "$others: st.relaxed.gpu.global.u64 [%rd3], %rd9;"}));
+  EXPECT_EQ("by columns",
+            verdict_of({.publish = first + "$others: st.relaxed.gpu.global.u64 [%rd3], %rd9;"}));
   const std::string last = std::regex_replace(first, std::regex("%r1, 0"), "%r1, %r3");
   EXPECT_THAT(verdict_of({.publish = last + "$others: st.relaxed.gpu.global.u64 [%rd3], %rd9;"}),
               HasSubstr("a later block may write"));
@@ -137,15 +138,15 @@ TEST(EarlierBlocks, OneOfThemMayBeNamed) {
 
 TEST(EarlierBlocks, AreNotWhatALockWaitsFor) {
   EXPECT_EQ("waits otherwise", verdict_of({.behind = "$lock: atom.global.cas.b32 %r7, [%rd2], 0, 1;\n"
-                                                 "setp.ne.s32 %p4, %r7, 0; @%p4 bra $lock;"}));
+                                                     "setp.ne.s32 %p4, %r7, 0; @%p4 bra $lock;"}));
   EXPECT_EQ(
       "waits otherwise",
       verdict_of({.poll = "$again: ld.global.u64 %rd7, [%rd4]; setp.eq.s64 %p1, %rd7, 0; @%p1 bra $again;"}));
   // A fence or a pause in such a loop changes nothing.
   EXPECT_EQ("by columns",
             verdict_of({.poll = "$again: membar.gl; nanosleep.u32 100;\n"
-                            "ld.relaxed.gpu.global.u64 %rd7, [%rd4]; setp.eq.s64 %p1, %rd7, 0;\n"
-                            "@%p1 bra $again;"}));
+                                "ld.relaxed.gpu.global.u64 %rd7, [%rd4]; setp.eq.s64 %p1, %rd7, 0;\n"
+                                "@%p1 bra $again;"}));
 }
 
 }  // namespace

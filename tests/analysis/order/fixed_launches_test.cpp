@@ -152,8 +152,44 @@ TEST(FixedLaunches, NameWordsThatDecideNothing) {
   };
   EXPECT_EQ((Words{0, 8}), words(launch()));
   EXPECT_EQ((Words{0, 8}), words("setp.gt.s32 %p1, %r1, %r3;\n@%p1 bra END;\n" + launch() + "END:\n"));
-  EXPECT_EQ((Words{8}), words("setp.eq.s64 %p1, %rd1, 0;\n@%p1 bra END;\n" + launch() + "END:\n"))
-      << "launches unless a is null";
+  const auto unless = [&](const std::string& condition) {
+    return words(condition + "\n@%p1 bra END;\n" + launch() + "END:\n");
+  };
+  EXPECT_EQ((Words{0, 8}), unless("setp.eq.s64 %p1, %rd1, 0;")) << "no address of memory is null";
+  EXPECT_EQ((Words{0, 8}), unless("mul.wide.u32 %rd5, %r2, 4; add.s64 %rd6, %rd1, %rd5;\n"
+                                  "setp.eq.s64 %p1, %rd6, 0;"));
+  EXPECT_EQ((Words{8}), unless("setp.eq.s64 %p1, %rd1, 64;"));
+  EXPECT_EQ((Words{8}), unless("and.b64 %rd5, %rd1, 15; setp.eq.s64 %p1, %rd5, 0;")) << "its alignment";
+  EXPECT_EQ((Words{0, 8}), unless("add.s64 %rd5, %rd1, 255; and.b64 %rd6, %rd5, -256;\n"
+                                  "setp.eq.s64 %p1, %rd6, 0;"))
+      << "aligned";
+  EXPECT_EQ((Words{8}), unless("mov.b64 {%r9, %r10}, %rd1; setp.eq.s32 %p1, %r9, 0;")) << "half of it";
+  EXPECT_EQ((Words{8}), unless("ld.param.v2.u32 {%r9, %r10}, [a]; setp.eq.s32 %p1, %r9, 0;"));
+  EXPECT_EQ((Words{8}), unless("shr.u64 %rd5, %rd1, 32; setp.eq.s64 %p1, %rd5, 0;"));
+  EXPECT_EQ((Words{8}), unless("setp.lt.s64 %p1, %rd1, 0;"));
+  EXPECT_EQ((Words{}), unless("setp.eq.s64 %p1, %rd1, %rd2;")) << "are they the same?";
+}
+
+TEST(FixedLaunches, NameBytesThatAreNotRead) {
+  const auto unread = [](const std::string& body) {
+    const Kernel kernel(
+        ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry parent(.param .align 8 .b8 "
+        "a[24], .param .u32 n)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>;\n" +
+            body + "ret;\n}\n",
+        "parent");
+    std::vector<std::pair<uint32_t, uint32_t>> found;
+    for (const auto& [offset, bytes] : analysis::unread_parameter_bytes(*kernel.facts))
+      found.emplace_back(offset, bytes);
+    return found;
+  };
+  using Bytes = std::vector<std::pair<uint32_t, uint32_t>>;
+  EXPECT_EQ((Bytes{{0, 24}, {24, 4}}), unread(""));
+  EXPECT_EQ((Bytes{{20, 4}}),
+            unread("ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [a+8]; ld.param.u32 %r1, [a+16];\n"
+                   "ld.param.u32 %r2, [n];\n"))
+      << "the padding of a structure";
+  EXPECT_EQ((Bytes{{16, 8}}), unread("ld.param.v2.u64 {%rd1, %rd2}, [a]; ld.param.u32 %r2, [n];\n"));
+  EXPECT_EQ((Bytes{{24, 4}}), unread("mov.b64 %rd1, a;\nld.param.u32 %r1, [%rd1+20];\n")) << "any of them";
 }
 
 }  // namespace

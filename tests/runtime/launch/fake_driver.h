@@ -141,6 +141,7 @@ class FakeDriverTest : public testing::Test {
     twelfth.parent_param_offsets = {0, 8};
     twelfth.parent_param_sizes = {8, 4};
     twelfth.words_without_effect = {0};
+    twelfth.unread_parameters = {{10, 2}};
     return {first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh, twelfth};
   }
 

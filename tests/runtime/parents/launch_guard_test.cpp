@@ -87,6 +87,15 @@ TEST_F(LaunchGuardTest, TellsLaunchesApartByTheirParameters) {
   EXPECT_TRUE(calls("cuEventRecord").empty()) << "no two are the same";
 }
 
+TEST_F(LaunchGuardTest, OverlooksWhatTheParentDoesNotRead) {
+  take_ms("2");
+  for (uint32_t i = 0; i < 5; ++i) {
+    second_param_ = i << 16U;
+    launch(1, 10);
+  }
+  EXPECT_EQ(6u, calls("cuEventRecord").size());
+}
+
 TEST_F(LaunchGuardTest, FailuresOfTheDriverOnlyEndTheMeasurement) {
   take_ms("2");
   for (const char* call : {"cuEventCreate", "cuEventRecord", "cuEventQuery", "cuEventElapsedTime"}) {
