@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/counts/launch_count.h"
 #include "analysis/effects/loop_termination.h"
 #include "analysis/facts/facts.h"
-#include "analysis/facts/launch_count.h"
 #include "analysis/facts/memory_effects.h"
 #include "analysis/facts/stream_ownership.h"
 #include "analysis/order/barriers.h"

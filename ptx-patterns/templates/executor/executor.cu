@@ -19,7 +19,7 @@
 // threads before it counts off an item or makes one ready. The block that counts off the last one acquires
 // them all. None of that memory may be read through the non-coherent cache.
 //
-// Blocks of a grid may wait for blocks with lower numbers (analysis/legality/earlier_blocks.h). Those of such
+// Blocks of a grid may wait for blocks with lower numbers (analysis/executed/earlier_blocks.h). Those of such
 // a kernel begin in the order of their numbers: each is given out by itself, and no part of the grid lies in
 // the queue. So the lowest block that is not done is running, and waits for nobody.
 //

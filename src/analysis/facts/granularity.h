@@ -53,7 +53,7 @@ struct Aggregation {
   // too.
   bool keeps_order = false;
   // The executor runs all launches of the parent and of their children, in the order that CUDA promises
-  // (executed_streams.h). Set with the three above.
+  // (executed/streams.h). Set with the three above.
   bool is_executed = false;
   // The block and grid sizes in which the host launches the parent. The rewritten code is right for these
   // only.

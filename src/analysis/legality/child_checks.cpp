@@ -6,13 +6,13 @@
 
 #include "analysis/effects/called_waiting.h"
 #include "analysis/effects/waiting.h"
+#include "analysis/executed/earlier_blocks.h"
 #include "analysis/facts/launch_shape.h"
+#include "analysis/facts/runtime_calls.h"
 #include "analysis/inline/inlining.h"
 #include "analysis/inline/redirection.h"
 #include "analysis/launches/wrappers.h"
 #include "analysis/legality/cooperation.h"
-#include "analysis/legality/earlier_blocks.h"
-#include "analysis/legality/runtime_calls.h"
 #include "analysis/legality/sizes.h"
 #include "ptx/dialect.h"
 

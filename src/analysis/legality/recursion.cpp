@@ -6,12 +6,12 @@
 #include <set>
 
 #include "analysis/effects/coherence.h"
+#include "analysis/executed/calls.h"
+#include "analysis/executed/streams.h"
 #include "analysis/facts/launch_shape.h"
 #include "analysis/facts/stream_order.h"
 #include "analysis/legality/child_checks.h"
 #include "analysis/legality/consumer_block.h"
-#include "analysis/legality/executed_calls.h"
-#include "analysis/legality/executed_streams.h"
 #include "analysis/legality/parent_checks.h"
 #include "analysis/order/passed_pointers.h"
 #include "analysis/order/single_thread.h"

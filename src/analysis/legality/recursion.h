@@ -10,7 +10,7 @@
 // to wait for another. If the NULL stream would keep children apart, no update may depend on it.
 //
 // The executor runs such a group, too (Aggregation::is_executed). It keeps the order of all streams unless
-// nothing can tell (executed_order.h), and takes each block's size from the launch. So conditions on orders
+// nothing can tell (executed/order.h), and takes each block's size from the launch. So conditions on orders
 // and blocks do not hold for it.
 #pragma once
 
@@ -21,10 +21,10 @@
 #include <string>
 #include <vector>
 
+#include "analysis/executed/order.h"
 #include "analysis/facts/facts.h"
 #include "analysis/facts/granularity.h"
 #include "analysis/facts/rejection.h"
-#include "analysis/legality/executed_order.h"
 #include "analysis/legality/sizes.h"
 #include "analysis/legality/sync_scope.h"
 #include "analysis/order/launch_order.h"

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "analysis/facts/launch_count.h"
+#include "analysis/counts/launch_count.h"
+#include "analysis/facts/runtime_calls.h"
 #include "analysis/launches/wrappers.h"
-#include "analysis/legality/runtime_calls.h"
 
 namespace klap::analysis {
 namespace {

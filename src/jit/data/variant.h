@@ -108,7 +108,7 @@ struct Variant {
   // Then so many records of its queue may be out of reach when it does so.
   uint64_t kept_records = 0;
   // Launches with the same parameters, grid and block make equally many launches from the device
-  // (analysis/facts/fixed_launches.h).
+  // (analysis/counts/fixed_launches.h).
   bool fixed_launches = false;
   // Whatever stands in these words of the parameters: they do not change that number.
   std::vector<uint32_t> words_without_effect{};

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "analysis/executed/calls.h"
 #include "analysis/facts/launch_shape.h"
 #include "analysis/legality/consumer_block.h"
 #include "analysis/legality/cooperation.h"
-#include "analysis/legality/executed_calls.h"
 #include "jit/compile/templates.h"
 #include "jit/strategy/kernel_names.h"
 #include "jit/strategy/plan_text.h"

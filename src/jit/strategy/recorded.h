@@ -4,7 +4,7 @@
 // two kinds: strategies with a queue for each site, and strategies with one queue for all sites of a parent.
 #pragma once
 
-#include "analysis/facts/fixed_launches.h"
+#include "analysis/counts/fixed_launches.h"
 #include "jit/strategy/strategy.h"
 
 namespace klap::jit {

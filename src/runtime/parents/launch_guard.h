@@ -3,7 +3,7 @@
 //
 // Launches are the same if they have the same parameters, grid, block and shared memory. Their variant tells
 // how many children they have, and the analysis has shown that this number stays the same
-// (analysis/facts/fixed_launches.h). So it is known before the original is tried that CUDA loses none of its
+// (analysis/counts/fixed_launches.h). So it is known before the original is tried that CUDA loses none of its
 // launches. No other parents are tried. A launch is measured by events around it, which few launches have.
 //
 // Another process has its memory at other addresses. So profiles of earlier runs (guard_profile.h) know

@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "analysis/executed/earlier_blocks.h"
 #include "analysis/legality/cooperation.h"
-#include "analysis/legality/earlier_blocks.h"
 #include "analysis/legality/shared_overlay.h"
 #include "analysis/legality/sizes.h"
 #include "analysis/legality/sync_scope.h"

@@ -6,8 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "analysis/executed/calls.h"
 #include "analysis/legality/cooperation.h"
-#include "analysis/legality/executed_calls.h"
 #include "transform/aggregate/last_error.h"
 #include "transform/aggregate/private_streams.h"
 #include "transform/text/parts.h"

@@ -11,7 +11,7 @@
 //
 // Unlike with a worklist, no launch runs but through the executor. So a grid is in its stream from the moment
 // when the program launches it, and all orders that CUDA promises are kept. A launch whose order nothing can
-// tell goes into no stream (executed_order.h). In the parent this may depend on its block.
+// tell goes into no stream (executed/order.h). In the parent this may depend on its block.
 #pragma once
 
 #include <array>
@@ -20,9 +20,9 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/executed/calls.h"
+#include "analysis/executed/streams.h"
 #include "analysis/facts/facts.h"
-#include "analysis/legality/executed_calls.h"
-#include "analysis/legality/executed_streams.h"
 #include "ptx/tree.h"
 #include "transform/aggregate/generated.h"
 #include "transform/text/lines.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/executed/order.h"
 #include "analysis/facts/facts.h"
-#include "analysis/legality/executed_order.h"
 #include "analysis/optimise/thresholding.h"
 #include "ptx/tree.h"
 #include "transform/text/record_layout.h"

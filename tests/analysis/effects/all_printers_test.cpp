@@ -4,9 +4,9 @@
 
 #include <filesystem>
 
+#include "analysis/counts/launch_count.h"
 #include "analysis/effects/loop_termination.h"
 #include "analysis/effects/waiting.h"
-#include "analysis/facts/launch_count.h"
 #include "analysis/facts/memory_effects.h"
 #include "analysis/facts/stream_ownership.h"
 #include "analysis/order/barriers.h"

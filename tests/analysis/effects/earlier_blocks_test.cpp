@@ -1,5 +1,5 @@
 // Which kernels wait only for blocks whose turn comes before their own, and what stands against it.
-#include "analysis/legality/earlier_blocks.h"
+#include "analysis/executed/earlier_blocks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

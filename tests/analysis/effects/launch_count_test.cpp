@@ -1,5 +1,5 @@
 // How often one thread launches into one stream, and how often a thread can run an instruction.
-#include "analysis/facts/launch_count.h"
+#include "analysis/counts/launch_count.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,7 @@
 // Which launches the executor may run without the order of their stream, and what stands against it.
-#include "analysis/legality/executed_order.h"
-
 #include <gtest/gtest.h>
 
+#include "analysis/executed/order.h"
 #include "launches.h"
 
 namespace klap::test {

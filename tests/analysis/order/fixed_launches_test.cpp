@@ -1,5 +1,5 @@
 // Whether the parameters of a kernel alone decide how many launches it leads to.
-#include "analysis/facts/fixed_launches.h"
+#include "analysis/counts/fixed_launches.h"
 
 #include <gtest/gtest.h>
 

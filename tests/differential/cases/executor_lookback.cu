@@ -1,4 +1,4 @@
-// Blocks of a child that wait for blocks before them (analysis/legality/earlier_blocks.h), in grids that the
+// Blocks of a child that wait for blocks before them (analysis/executed/earlier_blocks.h), in grids that the
 // executor runs: scans in one pass, whose blocks look back at what the ones before have published. Also the
 // older pair of launch calls, by which libraries make such launches, in kernels that the executor runs.
 //

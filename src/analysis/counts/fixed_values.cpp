@@ -1,4 +1,4 @@
-#include "analysis/facts/fixed_values.h"
+#include "analysis/counts/fixed_values.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "analysis/legality/runtime_calls.h"
+#include "analysis/facts/runtime_calls.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "analysis/legality/earlier_blocks.h"
+#include "analysis/executed/earlier_blocks.h"
 
 #include <fmt/format.h>
 

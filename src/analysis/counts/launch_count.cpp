@@ -1,4 +1,4 @@
-#include "analysis/facts/launch_count.h"
+#include "analysis/counts/launch_count.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "analysis/legality/executed_streams.h"
+#include "analysis/executed/streams.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <array>
 
 #include "analysis/effects/waiting_for_room.h"
+#include "analysis/executed/calls.h"
 #include "analysis/facts/stream_order.h"
-#include "analysis/legality/executed_calls.h"
 
 namespace klap::analysis {
 

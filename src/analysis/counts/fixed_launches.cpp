@@ -1,11 +1,11 @@
-#include "analysis/facts/fixed_launches.h"
+#include "analysis/counts/fixed_launches.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "analysis/facts/fixed_values.h"
-#include "analysis/facts/launch_count.h"
+#include "analysis/counts/fixed_values.h"
+#include "analysis/counts/launch_count.h"
 
 namespace klap::analysis {
 namespace {

@@ -1,4 +1,4 @@
-#include "analysis/legality/executed_order.h"
+#include "analysis/executed/order.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/legality/executed_calls.h"
-#include "analysis/legality/executed_streams.h"
+#include "analysis/executed/calls.h"
+#include "analysis/executed/streams.h"
 #include "analysis/order/launch_order.h"
 #include "analysis/order/single_thread.h"
 

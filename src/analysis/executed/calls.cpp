@@ -1,12 +1,12 @@
-#include "analysis/legality/executed_calls.h"
+#include "analysis/executed/calls.h"
 
 #include <algorithm>
 #include <array>
 
+#include "analysis/executed/streams.h"
+#include "analysis/facts/runtime_calls.h"
 #include "analysis/launches/calls.h"
 #include "analysis/launches/wrappers.h"
-#include "analysis/legality/executed_streams.h"
-#include "analysis/legality/runtime_calls.h"
 
 namespace klap::analysis {
 
