@@ -17,7 +17,7 @@ from .variants import AT_BEST, BEST, DEFAULT_LIMIT, NATIVE, UNPRIMED_MS, Runner,
 
 SEARCH_SHARE = 0.7  # of a row's seconds; the rest is for repetitions
 BREAKDOWN_RUNS = 5
-LONG_RUN_SECONDS = 1.0
+LONG_RUN, LONG_RUN_SECONDS = 500, 5.0  # launches for the guard, and the time that they may take
 
 
 @dataclass
@@ -119,7 +119,7 @@ class RowRun:
             self.session.progress.step(f"earlier run {number + 1}/{variant.earlier_runs}")
             runner = self.runner(variant, KLAP_CACHE_DIR=cache)
             runner.wait_ready()
-            self.run_for_guard(runner, LONG_RUN_SECONDS if number + 1 == variant.earlier_runs else 0)
+            self.run_for_guard(runner, number + 1 == variant.earlier_runs)
             runner.stop()
             earlier.append(runner.stats)
         last = self.runner(variant, KLAP_CACHE_DIR=cache)
@@ -127,10 +127,10 @@ class RowRun:
         last.earlier = earlier
         return last
 
-    def run_for_guard(self, runner, seconds):
-        """A program that launches a few times, or for so long. The guard tries an original once all launches took long enough."""
-        begin, done, least = time.monotonic(), 0, self.session.options.warmup + 2 * self.session.options.reps
-        while not runner.gone and (done < least or time.monotonic() - begin < seconds):
+    def run_for_guard(self, runner, is_long):
+        """A program that launches a few times, or often. The guard tries an original once all launches took long enough."""
+        begin, done, few = time.monotonic(), 0, self.session.options.warmup + 2 * self.session.options.reps
+        while not runner.gone and (done < few or is_long and done < LONG_RUN and time.monotonic() - begin < LONG_RUN_SECONDS):
             runner.run(False)
             done += 1
 
