@@ -384,7 +384,7 @@ std::vector<std::string> all_sentences() {
   const auto add = [&](const std::filesystem::path& file) {
     for (auto& s : sentences_of(file)) all.push_back(s);
   };
-  for (const char* folder : {"analysis/legality", "jit/optimise"}) {
+  for (const char* folder : {"analysis/executed", "analysis/legality", "jit/optimise"}) {
     for (const auto& entry : std::filesystem::directory_iterator(source / folder))
       if (entry.path().extension() == ".cpp") add(entry.path());
   }
@@ -392,7 +392,7 @@ std::vector<std::string> all_sentences() {
        {"launches/sites", "launches/calls", "launches/streams", "launches/origins", "launches/retry",
         "launches/wrappers", "effects/waiting", "order/exits", "order/barriers", "order/early_exit",
         "order/launch_order", "order/footprint", "facts/private_streams", "facts/launch_shape",
-        "inline/inlining", "optimise/thresholding"})
+        "facts/runtime_calls", "inline/inlining", "optimise/thresholding"})
     add(source / "analysis" / (std::string(name) + ".cpp"));
   for (const char* name :
        {"plan/judge", "plan/order_plan", "plan/plan", "plan/remark_text", "planned/planned",
