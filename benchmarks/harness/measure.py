@@ -12,7 +12,6 @@ import time
 from dataclasses import dataclass, field
 
 from . import limits, offered, statistics_file
-from .statistics_file import launches_as_they_are
 from .variants import AT_BEST, BEST, DEFAULT_LIMIT, NATIVE, UNPRIMED_MS, Runner, is_wanted, native, planned, preloaded
 
 SEARCH_SHARE = 0.7  # of a row's seconds; the rest is for repetitions
@@ -130,7 +129,7 @@ class RowRun:
     def run_for_guard(self, runner, is_long):
         """A program that launches a few times, or often. The guard tries an original once all launches took long enough."""
         begin, done, few = time.monotonic(), 0, self.session.options.warmup + 2 * self.session.options.reps
-        while not runner.gone and (done < few or is_long and done < LONG_RUN and time.monotonic() - begin < LONG_RUN_SECONDS):
+        while not runner.gone and (done < few or (is_long and done < LONG_RUN and time.monotonic() - begin < LONG_RUN_SECONDS)):
             runner.run(False)
             done += 1
 
@@ -311,7 +310,7 @@ def judge(record):
         elif found["kind"] == "preloaded" and found["verdict"] == "right":
             if "statistics" in found:
                 wrong.append(f"preloaded {found['name']}: no statistics ({found['statistics']})")
-            elif found["sites_rewritten"] and not found["redirected"] and not launches_as_they_are(found):
+            elif found["sites_rewritten"] and not found["redirected"] and not statistics_file.launches_as_they_are(found):
                 wrong.append(f"preloaded {found['name']}: no launch was redirected")
     if record["limits"] and record["best_limit"] is None and "limits" not in record["cut_short"]:
         wrong.append("natively right at no limit")

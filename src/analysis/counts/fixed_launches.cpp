@@ -116,8 +116,8 @@ std::vector<ByteRange> unread_parameter_bytes(const FunctionFacts& kernel) {
   const PureCode code(kernel);
   for (uint32_t i = 0; i < kernel.flow.instructions().size(); ++i) {
     for (const ByteRange& bytes : code.parameter_bytes(i)) {
-      for (uint32_t b = bytes.offset; b < std::min<size_t>(bytes.offset + bytes.bytes, is_read.size()); ++b)
-        is_read[b] = true;
+      const size_t end = std::min<size_t>(bytes.offset + bytes.bytes, is_read.size());
+      for (size_t b = bytes.offset; b < end; ++b) is_read[b] = true;
     }
   }
   std::vector<ByteRange> unread;

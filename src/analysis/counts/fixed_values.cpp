@@ -19,6 +19,16 @@ uint64_t bytes_of(const ptx::Module& module, const Statement& load) {
   return element == 0 ? kRest : element * components(module, load.operands[0]).size();
 }
 
+// The parameter that a load reads by its name. Null: it reads something else.
+const ptx::Parameter* parameter_of(const FunctionFacts& kernel, const Statement& load) {
+  if (!kernel.module.has_modifier(load, ".param") || load.operands.size() != 2) return nullptr;
+  const auto address = parse_address(kernel.module, load.operands[1]);
+  if (!address) return nullptr;
+  const auto& all = kernel.function.parameters;
+  const auto found = std::ranges::find(all, address->base, &ptx::Parameter::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
 // A register, and not the parts of one.
 bool is_single(const ptx::TokenRange& operand) { return operand.last - operand.first == 1; }
 
@@ -32,16 +42,15 @@ bool OpenParameters::is_open(const ptx::Parameter& parameter, uint64_t first, ui
 
 FixedValues::FixedValues(const FunctionFacts& kernel, const OpenParameters& open_parameters)
     : kernel_(kernel), open_parameters_(open_parameters), dominance_(kernel.flow) {
-  find_open_registers();
-  if (!has_repeatable_calls()) {
-    calls_are_fixed_ = local_memory_is_fixed_ = false;
+  while (true) {
     find_open_registers();
-  } else if (!has_fixed_local_memory()) {
-    local_memory_is_fixed_ = false;
-    find_open_registers();
-    if (has_repeatable_calls()) return;
-    calls_are_fixed_ = false;
-    find_open_registers();
+    if (calls_are_fixed_ && !has_repeatable_calls()) {
+      calls_are_fixed_ = local_memory_is_fixed_ = false;
+    } else if (local_memory_is_fixed_ && !has_fixed_local_memory()) {
+      local_memory_is_fixed_ = false;
+    } else {
+      return;
+    }
   }
 }
 
@@ -98,30 +107,35 @@ bool FixedValues::is_fixed_load(const Statement& load) const {
   const ptx::Module& m = kernel_.module;
   if (!m.has_modifier(load, ".param")) return local_memory_is_fixed_ && is_local_memory(load);
   const auto address = load.operands.size() == 2 ? parse_address(m, load.operands[1]) : std::nullopt;
-  const auto is_own = [&](const ptx::Parameter& p) { return address && p.name == address->base; };
   // All but the kernel's own parameters are results of calls, in the scopes of these.
   return calls_are_fixed_ && address && !kernel_.data.names().is_register(address->base) &&
-         std::ranges::none_of(kernel_.function.parameters, is_own);
+         parameter_of(kernel_, load) == nullptr;
+}
+
+// Where the load begins in the kernel's parameters; nothing if that is before its parameter, or in none.
+std::optional<uint32_t> FixedValues::first_byte(const Statement& load) const {
+  const ptx::Parameter* const parameter = parameter_of(kernel_, load);
+  if (parameter == nullptr) return std::nullopt;
+  const int64_t offset = parse_address(kernel_.module, load.operands[1])->offset;
+  return offset < 0 ? std::nullopt : std::optional(parameter->offset + static_cast<uint32_t>(offset));
 }
 
 // A word of the parameters that is open, as a whole.
 bool FixedValues::is_address_load(const Statement& load) const {
-  const ptx::Module& m = kernel_.module;
-  if (!m.is(load.head, "ld") || !m.has_modifier(load, ".param") || load.operands.size() != 2) return false;
-  if (!is_single(load.operands[0])) return false;
-  const auto address = parse_address(m, load.operands[1]);
-  if (!address || address->offset < 0 || bytes_of(m, load) != OpenParameters::kWordBytes) return false;
-  return std::ranges::any_of(kernel_.function.parameters, [&](const ptx::Parameter& p) {
-    return p.name == address->base && !open_parameters_.parameters.contains(p.offset) &&
-           open_parameters_.words.contains(p.offset + static_cast<uint32_t>(address->offset));
-  });
+  if (!kernel_.module.is(load.head, "ld")) return false;
+  const auto first = first_byte(load);
+  return first && is_single(load.operands[0]) &&
+         bytes_of(kernel_.module, load) == OpenParameters::kWordBytes &&
+         !open_parameters_.parameters.contains(parameter_of(kernel_, load)->offset) &&
+         open_parameters_.words.contains(*first);
 }
 
 // True if the result is an address where an operand that is not fixed is one.
 bool FixedValues::is_address_arithmetic(const Statement& s) const {
   const ptx::Module& m = kernel_.module;
   const auto operand = [&](size_t i) { return m.text(s.operands[i].first); };
-  if (s.operands.size() < 2 || !is_single(s.operands[0]) || !is_single(s.operands[1])) return false;
+  if (s.predicated || s.operands.size() < 2) return false;
+  if (!is_single(s.operands[0]) || !is_single(s.operands[1])) return false;
   if (m.is(s.head, "mov") || m.is(s.head, "cvta")) return s.operands.size() == 2;
   if (s.operands.size() < 3) return false;
   if (m.is(s.head, "add")) return is_fixed(operand(1)) || is_fixed(operand(2));
@@ -133,20 +147,15 @@ bool FixedValues::is_address_arithmetic(const Statement& s) const {
 bool FixedValues::is_comparison_with_null(const Statement& s) const {
   const ptx::Module& m = kernel_.module;
   const bool is_equality = m.has_modifier(s, ".eq") || m.has_modifier(s, ".ne");
-  if (!m.is(s.head, "setp") || !is_equality || s.operands.size() != 3) return false;
+  if (!m.is(s.head, "setp") || s.predicated || !is_equality || s.operands.size() != 3) return false;
   const std::string_view a = m.text(s.operands[1]), b = m.text(s.operands[2]);
   return (b == "0" && is_alike(a)) || (a == "0" && is_alike(b));
 }
 
 bool FixedValues::is_fixed_parameter(const Statement& load) const {
-  if (!kernel_.module.has_modifier(load, ".param") || load.operands.size() != 2) return false;
-  const auto address = parse_address(kernel_.module, load.operands[1]);
-  if (!address || address->offset < 0) return false;
-  const uint64_t bytes = bytes_of(kernel_.module, load);
-  return std::ranges::any_of(kernel_.function.parameters, [&](const ptx::Parameter& p) {
-    const auto first = p.offset + static_cast<uint64_t>(address->offset);
-    return p.name == address->base && !open_parameters_.is_open(p, first, bytes);
-  });
+  const auto first = first_byte(load);
+  return first &&
+         !open_parameters_.is_open(*parameter_of(kernel_, load), *first, bytes_of(kernel_.module, load));
 }
 
 bool FixedValues::is_written_openly(const Statement& s) const {
@@ -186,7 +195,7 @@ bool FixedValues::is_repeatable(const Statement& statement) const {
   return std::ranges::any_of(kQueries, [&](const char* kind) { return idioms().is_kind(function, kind); });
 }
 
-// Where memory lies does not decide whether it can be copied or filled.
+// The place of memory does not decide whether it can be copied or filled.
 bool FixedValues::passes_alike(const Statement& store) const {
   const std::string_view type = kernel_.module.text(store.modifiers.last - 1);
   const bool may_be_address = ptx::type_bytes(type) == OpenParameters::kWordBytes && !store.predicated;

@@ -24,6 +24,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -60,6 +61,7 @@ class FixedValues {
   [[nodiscard]] bool is_alike(std::string_view operand) const {
     return !unlike_.contains(operand) && !kernel_.data.is_ambiguous(operand);
   }
+  [[nodiscard]] std::optional<uint32_t> first_byte(const ptx::Statement& load) const;
   [[nodiscard]] bool is_address_load(const ptx::Statement& load) const;
   [[nodiscard]] bool is_address_arithmetic(const ptx::Statement& s) const;
   [[nodiscard]] bool passes_alike(const ptx::Statement& store) const;

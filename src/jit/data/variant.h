@@ -110,7 +110,7 @@ struct Variant {
   // Launches with the same parameters, grid and block make equally many launches from the device
   // (analysis/counts/fixed_launches.h).
   bool fixed_launches = false;
-  // Whatever stands in these words of the parameters: they do not change that number.
+  // Whatever address of memory stands in these words of the parameters, it does not change that number.
   std::vector<uint32_t> words_without_effect{};
   // Nor do these bytes, which the parent does not read, such as the padding of a structure.
   std::vector<ParameterBytes> unread_parameters{};

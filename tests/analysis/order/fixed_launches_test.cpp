@@ -158,6 +158,8 @@ TEST(FixedLaunches, NameWordsThatDecideNothing) {
   EXPECT_EQ((Words{0, 8}), unless("setp.eq.s64 %p1, %rd1, 0;")) << "no address of memory is null";
   EXPECT_EQ((Words{0, 8}), unless("mul.wide.u32 %rd5, %r2, 4; add.s64 %rd6, %rd1, %rd5;\n"
                                   "setp.eq.s64 %p1, %rd6, 0;"));
+  EXPECT_EQ((Words{8}), unless("setp.ne.s32 %p2, %r1, 0; @%p2 setp.eq.s64 %p1, %rd1, 0;"))
+      << "in some threads";
   EXPECT_EQ((Words{8}), unless("setp.eq.s64 %p1, %rd1, 64;"));
   EXPECT_EQ((Words{8}), unless("and.b64 %rd5, %rd1, 15; setp.eq.s64 %p1, %rd5, 0;")) << "its alignment";
   EXPECT_EQ((Words{0, 8}), unless("add.s64 %rd5, %rd1, 255; and.b64 %rd6, %rd5, -256;\n"
