@@ -40,6 +40,28 @@ TEST(Residency, LeavesWorklistConsumersFortyEightRegisters) {
   EXPECT_EQ(0u, min_worklist_blocks(1, 1024));
 }
 
+// As with CUB's sort and its sums, on a device of compute capability 9.0.
+TEST(Residency, LetsBlocksOfTheExecutorShareAMultiprocessor) {
+  constexpr uint64_t kFewBytes = 300, kManyBytes = 35000;
+  EXPECT_EQ(2u, min_executor_blocks(104, 384, kManyBytes, true, 90)) << "a quarter may be in memory";
+  EXPECT_EQ(0u, min_executor_blocks(120, 384, kManyBytes, true, 90)) << "but not a third";
+  EXPECT_EQ(3u, min_executor_blocks(67, 256, kFewBytes, false, 90));
+  EXPECT_EQ(18u, min_executor_blocks(100, 1, kFewBytes, false, 90)) << "a warp is the smallest block";
+}
+
+TEST(Residency, LetsBlocksOfTheExecutorHoldNoMoreSharedMemoryThanThereIs) {
+  constexpr uint64_t kBytes = 40 << 10;
+  EXPECT_EQ(5u, min_executor_blocks(40, 128, kBytes, true, 90));
+  EXPECT_EQ(4u, min_executor_blocks(40, 128, kBytes, true, 80));
+  EXPECT_EQ(2u, min_executor_blocks(40, 128, kBytes, true, 86));
+  EXPECT_EQ(0u, min_executor_blocks(40, 128, kBytes, true, 75));
+}
+
+TEST(Residency, GivesExecutedChildrenOfFewRegistersMoreThreads) {
+  EXPECT_EQ(12u, min_executor_blocks(12, 128, 0, false, 90));
+  EXPECT_EQ(10u, min_executor_blocks(12, 128, 0, true, 90)) << "copies hold more";
+}
+
 TEST(Residency, HoldsAsManyLinksAsTheirRegistersAllow) {
   EXPECT_EQ(4u, min_chain_blocks(28, 512, 90));
   EXPECT_EQ(3u, min_chain_blocks(29, 512, 90));

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "analysis/legality/cooperation.h"
-#include "analysis/legality/shared_overlay.h"
 
 namespace klap::analysis {
 
@@ -34,24 +33,30 @@ std::optional<std::pair<size_t, Rejection>> check_smaller_block(const Module& mo
   return std::nullopt;
 }
 
-std::optional<Rejection> check_memory_of_all(const Module& module, const std::vector<RunKernel>& kernels,
-                                             bool overlays) {
-  if (kernels.size() == 1) return std::nullopt;
-  std::vector<const ptx::Function*> functions;
-  for (const RunKernel& kernel : kernels) functions.push_back(kernel.function);
-  const SharedOverlay overlay = overlays ? shared_overlay(module, functions) : SharedOverlay();
-  uint64_t fixed = overlay.bytes == 0 ? 0 : overlay.bytes + overlay.align, dynamic = 0;
+MemoryOfAll memory_of_all(const Module& module, const std::vector<RunKernel>& kernels,
+                          const SharedOverlay& overlay) {
+  constexpr uint64_t kOwn = 256;  // the consumer's
+  MemoryOfAll memory = {.fixed = kOwn + (overlay.bytes == 0 ? 0 : overlay.bytes + overlay.align)};
   for (size_t i = 0; i < kernels.size(); ++i) {
     uint64_t own = most_static_shared_bytes(module, *kernels[i].function);
     if (overlay.bytes != 0) {
       for (const OverlaidVariable& variable : overlay.kernels[i])
         own -= std::min<uint64_t>(own, variable.bytes);
     }
-    fixed += own;
-    dynamic = std::max<uint64_t>(dynamic, kernels[i].shared_bytes);
+    memory.fixed += own;
+    memory.dynamic = std::max<uint64_t>(memory.dynamic, kernels[i].shared_bytes);
   }
-  constexpr uint64_t kOwn = 256;  // the consumer's
-  if (fixed + dynamic + kOwn <= kSharedLimit) return std::nullopt;
+  return memory;
+}
+
+std::optional<Rejection> check_memory_of_all(const Module& module, const std::vector<RunKernel>& kernels,
+                                             bool overlays) {
+  if (kernels.size() == 1) return std::nullopt;
+  std::vector<const ptx::Function*> functions;
+  for (const RunKernel& kernel : kernels) functions.push_back(kernel.function);
+  const SharedOverlay overlay = overlays ? shared_overlay(module, functions) : SharedOverlay();
+  const auto [fixed, dynamic] = memory_of_all(module, kernels, overlay);
+  if (fixed + dynamic <= kSharedLimit) return std::nullopt;
   return Rejection{
       Reason::ChildSharedMemory,
       fmt::format("{} kernels that one consumer runs have up to {} bytes of their own, with {} of "

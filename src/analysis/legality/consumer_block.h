@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/facts/rejection.h"
+#include "analysis/legality/shared_overlay.h"
 #include "ptx/tree.h"
 
 namespace klap::analysis {
@@ -26,6 +27,14 @@ struct RunKernel {
 std::optional<std::pair<size_t, Rejection>> check_smaller_block(const ptx::Module& module,
                                                                 const std::vector<RunKernel>& kernels,
                                                                 bool counts_barriers = false);
+
+// The shared memory of a consumer that runs the kernels: what it has of its own, and the dynamic part. The
+// kernels' own variables add up, but for those that lie over each other in `overlay`.
+struct MemoryOfAll {
+  uint64_t fixed = 0, dynamic = 0;
+};
+MemoryOfAll memory_of_all(const ptx::Module& module, const std::vector<RunKernel>& kernels,
+                          const SharedOverlay& overlay);
 
 // Checks the shared memory: the kernels' own adds up, and the dynamic part is as large as the largest. If the
 // consumer lays variables over each other (shared_overlay.h), only the others add up.

@@ -76,16 +76,20 @@ bool needs_own_kernel(const PlannedSite& site) {
                              [](const GroupKernel& kernel) { return needs_own_kernel(*kernel.facts); });
 }
 
-// The kernel that copies and fills memory (templates/executor/copies.h). Its block is that of the consumer,
-// which is made larger if no kernel has barriers that hold all of its threads.
-transform::ConsumerBody copies_body(const ptx::Module& module, const analysis::RecursiveGroup& group) {
-  constexpr uint32_t kWantedThreads = 128;
+std::vector<analysis::RunKernel> run_kernels(const analysis::RecursiveGroup& group) {
   std::vector<analysis::RunKernel> kernels;
   for (const GroupKernel& kernel : group.kernels) {
     const auto [x, y, z] = kernel.judged_block();
-    kernels.push_back(
-        {&kernel.facts->function, kernel.has_constant_block() ? x * y * z : kernel.most_threads, 0});
+    const uint32_t threads = kernel.has_constant_block() ? x * y * z : kernel.most_threads;
+    kernels.push_back({&kernel.facts->function, threads, kernel.shared_bytes});
   }
+  return kernels;
+}
+
+// The kernel that copies and fills memory (templates/executor/copies.h). Its block is that of the consumer,
+// which is made larger if no kernel has barriers that hold all of its threads.
+transform::ConsumerBody copies_body(const ptx::Module& module, std::vector<analysis::RunKernel> kernels) {
+  constexpr uint32_t kWantedThreads = 128;
   uint32_t threads = std::ranges::max(kernels, {}, &analysis::RunKernel::threads).threads;
   kernels.push_back({nullptr, kWantedThreads, 0});  // the largest one is not looked at
   if (threads < kWantedThreads && !analysis::check_smaller_block(module, kernels)) threads = kWantedThreads;
@@ -259,11 +263,12 @@ transform::ConsumerShape executor_shape(const std::vector<PlannedSite>& sites, c
             });
   }
   std::vector<transform::ConsumerBody> bodies;
-  uint32_t shared_bytes = 0, words = 0;
-  bool shares = false;
+  uint32_t words = 0;
+  const std::vector<analysis::RunKernel> run = run_kernels(group);
   std::vector<const ptx::Function*> functions;
-  for (const GroupKernel& kernel : group.kernels) functions.push_back(&kernel.facts->function);
+  for (const analysis::RunKernel& kernel : run) functions.push_back(kernel.function);
   analysis::SharedOverlay overlay = analysis::shared_overlay(module, functions);
+  const analysis::MemoryOfAll memory = analysis::memory_of_all(module, run, overlay);
   for (const GroupKernel& kernel : group.kernels) {
     const transform::ConsumerShape own =
         transform::consumer_shape(module, kernel.facts->function, kernel.judged_block(), is_1d, false, true);
@@ -273,34 +278,24 @@ transform::ConsumerShape executor_shape(const std::vector<PlannedSite>& sites, c
     body.overlaid = std::move(overlay.kernels[bodies.size()]);
     if (!kernel.has_constant_block()) body.most_threads = kernel.most_threads;
     bodies.push_back(body);
-    shared_bytes = std::max(shared_bytes, kernel.shared_bytes);
     words = std::max(words, kernel.facts->values().liveness.maximum().pressure.words);
-    shares = shares || analysis::most_static_shared_bytes(module, kernel.facts->function) != 0;
   }
   const bool copies = needs_own_kernel(site);
-  if (copies) bodies.push_back(copies_body(module, group));
+  if (copies) bodies.push_back(copies_body(module, run));
   const GroupKernel& child = kernel_of(site);
   transform::ConsumerShape shape =
       transform::consumer_shape(module, *site.child, child.judged_block(), is_1d, false, true);
   shape.is_executed = true;
   shape.copies = copies;
-  shape.shared_bytes = shared_bytes;
+  shape.shared_bytes = static_cast<uint32_t>(memory.dynamic);
   shape.overlay_bytes = overlay.bytes;
   shape.overlay_align = overlay.align;
   transform::add_bodies(shape, bodies, KLAP_GRID_HEADER_BYTES);
   for (size_t i = 0; i < group.kernels.size(); ++i)
     shape.bodies[i].counts_barriers = counts_barriers(module, group.kernels[i], shape.threads());
-  // Shared memory may well leave room for fewer.
-  if (!site.options.optimisations.is_on("occupancy") || shares || shared_bytes != 0) return shape;
-  shape.min_blocks_per_sm = transform::min_worklist_blocks(words, shape.threads());
-  // Copies hold more data than children of few registers.
-  if (copies) return shape;
-  // With as many threads as a multiprocessor has, what the executor itself keeps would be moved to memory and
-  // back around every block of a child.
-  constexpr uint32_t kMostThreads = 1536;
-  shape.min_blocks_per_sm = std::max(
-      shape.min_blocks_per_sm,
-      std::min(transform::min_consumer_blocks(words, shape.threads(), sm), kMostThreads / shape.threads()));
+  if (site.options.optimisations.is_on("occupancy"))
+    shape.min_blocks_per_sm =
+        transform::min_executor_blocks(words, shape.threads(), memory.fixed + memory.dynamic, copies, sm);
   return shape;
 }
 

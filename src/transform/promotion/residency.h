@@ -13,6 +13,10 @@ namespace klap::transform {
 // The number for consumers with a worklist: blocks of `threads` threads that run children which hold `words`
 // registers of 32 bits at a time. It is 0 if nothing is asked for.
 uint32_t min_worklist_blocks(uint32_t words, uint32_t threads);
+// The number for the executor, whose blocks have up to `shared_bytes` of shared memory. `copies`: it also
+// copies and fills memory.
+uint32_t min_executor_blocks(uint32_t words, uint32_t threads, uint64_t shared_bytes, bool copies,
+                             uint32_t sm);
 // The number for other consumers, for children without unrolled loops and without shared memory. The device
 // has compute capability `sm`, 90 for 9.0.
 uint32_t min_consumer_blocks(uint32_t words, uint32_t threads, uint32_t sm);
