@@ -35,8 +35,7 @@ std::optional<std::pair<size_t, Rejection>> check_smaller_block(const Module& mo
 
 MemoryOfAll memory_of_all(const Module& module, const std::vector<RunKernel>& kernels,
                           const SharedOverlay& overlay) {
-  constexpr uint64_t kOwn = 256;  // the consumer's
-  MemoryOfAll memory = {.fixed = kOwn + (overlay.bytes == 0 ? 0 : overlay.bytes + overlay.align)};
+  MemoryOfAll memory = {.fixed = overlay.bytes == 0 ? 0 : overlay.bytes + overlay.align};
   for (size_t i = 0; i < kernels.size(); ++i) {
     uint64_t own = most_static_shared_bytes(module, *kernels[i].function);
     if (overlay.bytes != 0) {
@@ -55,13 +54,13 @@ std::optional<Rejection> check_memory_of_all(const Module& module, const std::ve
   std::vector<const ptx::Function*> functions;
   for (const RunKernel& kernel : kernels) functions.push_back(kernel.function);
   const SharedOverlay overlay = overlays ? shared_overlay(module, functions) : SharedOverlay();
-  const auto [fixed, dynamic] = memory_of_all(module, kernels, overlay);
-  if (fixed + dynamic <= kSharedLimit) return std::nullopt;
+  const MemoryOfAll memory = memory_of_all(module, kernels, overlay);
+  if (memory.of_consumer() <= kSharedLimit) return std::nullopt;
   return Rejection{
       Reason::ChildSharedMemory,
       fmt::format("{} kernels that one consumer runs have up to {} bytes of their own, with {} of "
                   "their launches more than {}",
-                  kernels.size(), fixed, dynamic, kSharedLimit)};
+                  kernels.size(), memory.fixed, memory.dynamic, kSharedLimit)};
 }
 
 }  // namespace klap::analysis

@@ -28,10 +28,13 @@ std::optional<std::pair<size_t, Rejection>> check_smaller_block(const ptx::Modul
                                                                 const std::vector<RunKernel>& kernels,
                                                                 bool counts_barriers = false);
 
-// The shared memory of a consumer that runs the kernels: what it has of its own, and the dynamic part. The
-// kernels' own variables add up, but for those that lie over each other in `overlay`.
+// The shared memory of the kernels of a consumer: their own variables add up, but for those that lie over
+// each other in `overlay`; the dynamic part is the largest of theirs.
 struct MemoryOfAll {
   uint64_t fixed = 0, dynamic = 0;
+
+  // With the consumer's own.
+  [[nodiscard]] uint64_t of_consumer() const { return fixed + dynamic + 256; }
 };
 MemoryOfAll memory_of_all(const ptx::Module& module, const std::vector<RunKernel>& kernels,
                           const SharedOverlay& overlay);

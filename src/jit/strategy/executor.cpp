@@ -295,7 +295,7 @@ transform::ConsumerShape executor_shape(const std::vector<PlannedSite>& sites, c
     shape.bodies[i].counts_barriers = counts_barriers(module, group.kernels[i], shape.threads());
   if (site.options.optimisations.is_on("occupancy"))
     shape.min_blocks_per_sm =
-        transform::min_executor_blocks(words, shape.threads(), memory.fixed + memory.dynamic, copies, sm);
+        transform::min_executor_blocks(words, shape.threads(), memory.of_consumer(), copies, sm);
   return shape;
 }
 
