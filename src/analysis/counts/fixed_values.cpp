@@ -112,7 +112,8 @@ bool FixedValues::is_fixed_load(const Statement& load) const {
          parameter_of(kernel_, load) == nullptr;
 }
 
-// Where the load begins in the kernel's parameters; nothing if that is before its parameter, or in none.
+// The byte of the kernel's parameters that the load begins at; nothing if it lies before the parameter that
+// the load names, or if the load names none.
 std::optional<uint32_t> FixedValues::first_byte(const Statement& load) const {
   const ptx::Parameter* const parameter = parameter_of(kernel_, load);
   if (parameter == nullptr) return std::nullopt;

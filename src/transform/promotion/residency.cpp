@@ -14,6 +14,9 @@ uint32_t threads_of_multiprocessor(uint32_t sm) {
   return sm == 86 || sm == 87 || sm == 89 || sm >= 120 ? 1536 : 2048;
 }
 
+// The lanes that a block takes: its last warp is a whole one, too.
+uint32_t lanes_of(uint32_t threads) { return (threads + kWarp - 1) / kWarp * kWarp; }
+
 uint64_t shared_bytes_of_multiprocessor(uint32_t sm) {
   if (sm == 75) return 64 << 10;
   if (sm == 86 || sm == 89 || sm >= 120) return 100 << 10;
@@ -44,10 +47,10 @@ uint32_t min_consumer_blocks(uint32_t words, uint32_t threads, uint32_t sm) {
   return words <= kRegisters / have - kAround && blocks > 1 ? std::min(blocks, kMostBlocks) : 0;
 }
 
-// Where children hold many values, the executor needs a few registers more than they do.
+// The executor needs a few registers more than its children, if these hold many values.
 uint32_t blocks_of_many_words(uint32_t words, uint32_t threads) {
   constexpr uint32_t kBeside = 12;
-  const uint32_t lanes = (threads + kWarp - 1) / kWarp * kWarp;
+  const uint32_t lanes = lanes_of(threads);
   const uint32_t blocks = kRegisters / lanes / (words + kBeside);
   const bool two_fit_nearly = kRegisters / lanes / 2 >= words - words / 4;
   return blocks < 2 && two_fit_nearly ? 2 : blocks;
@@ -78,7 +81,7 @@ uint32_t min_executor_blocks(uint32_t words, uint32_t threads, uint64_t shared_b
 // a multiprocessor is to hold as many blocks as the body's registers leave room for.
 uint32_t min_chain_blocks(uint32_t words, uint32_t threads, uint32_t sm) {
   constexpr uint32_t kMostBlocks = 16, kBeside = 4;  // addresses, what is shared
-  const uint32_t lanes = (threads + kWarp - 1) / kWarp * kWarp;
+  const uint32_t lanes = lanes_of(threads);
   const uint32_t fit = kRegisters / lanes / (words + kBeside);
   const uint32_t blocks = std::min({fit, threads_of_multiprocessor(sm) / lanes, kMostBlocks});
   return blocks < 2 ? 0 : blocks;
