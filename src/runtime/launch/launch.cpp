@@ -226,7 +226,8 @@ bool has_too_many_threads(const Launch& launch, const jit::Variant& variant) {
 constexpr size_t kMostPointersApart = 64;
 
 // Asks for the allocations of all pointers, and for the places of variables.
-bool find_memory_apart(ParentKernel& parent, const Launch& launch, const ParameterLayout& layout) {
+bool find_memory_apart(ParentKernel& parent, const Launch& launch, const ParameterLayout& layout,
+                       KnownAllocations& allocations) {
   std::vector<ApartPair> pairs;
   std::vector<ApartFromSymbol> from_symbols;
   for (const auto& [first, second] : parent.variant().apart) {
@@ -241,7 +242,7 @@ bool find_memory_apart(ParentKernel& parent, const Launch& launch, const Paramet
       from_symbols.push_back({parameter, address, bytes});
     }
   }
-  return are_apart(pairs, from_symbols, launch, layout);
+  return are_apart(pairs, from_symbols, launch, layout, allocations);
 }
 
 // Whether the memory of all pairs is shown to lie in different allocations, and all numbers of which that
@@ -265,8 +266,10 @@ bool has_memory_apart(ParentKernel& parent, const Launch& launch) {
   }
   unsigned long long context_id = 0;
   if (driver()->ctx_get_id(nullptr, &context_id) != CUDA_SUCCESS) return false;
-  return parent.pointers_apart().are_apart(std::span(pointers).first(offsets.size()), context_id,
-                                           [&] { return find_memory_apart(parent, launch, layout); });
+  const auto look = [&](KnownAllocations& allocations) {
+    return find_memory_apart(parent, launch, layout, allocations);
+  };
+  return parent.pointers_apart().are_apart(std::span(pointers).first(offsets.size()), context_id, look);
 }
 
 bool is_made_for(ParentKernel& parent, const Launch& launch) {

@@ -22,24 +22,14 @@ constexpr size_t kPointerBytes = sizeof(CUdeviceptr);
 // by one element, for a program that counts from one. Then it means the next allocation.
 constexpr size_t kLongestElement = 16;
 
-struct Range {
-  CUdeviceptr begin = 0;
-  size_t bytes = 0;
-  bool has_one_address = false;
-
-  [[nodiscard]] bool is_known() const { return bytes != 0; }
-  [[nodiscard]] CUdeviceptr end() const { return begin + bytes; }
-  [[nodiscard]] bool overlaps(const Range& other) const { return begin < other.end() && other.begin < end(); }
-};
-
 bool is_default_pool(CUmemoryPool pool, int device) {
   CUmemoryPool its_default = nullptr;
   return pool != nullptr && driver()->device_get_default_mem_pool(&its_default, device) == CUDA_SUCCESS &&
          pool == its_default;
 }
 
-// The allocation around `address` as the driver knows it; an unknown range if it knows none.
-Range ask(CUdeviceptr address) {
+// The allocation around `address` as the driver knows it; an unknown one if it knows none.
+Allocation ask(CUdeviceptr address) {
   CUdeviceptr begin = 0;
   size_t bytes = 0;
   unsigned type = 0;
@@ -54,55 +44,42 @@ Range ask(CUdeviceptr address) {
   std::array<void*, attributes.size()> values = {&begin, &bytes, &type, &managed, &device, &legacy, &pool};
   const CUresult result =
       driver()->pointer_get_attributes(attributes.size(), attributes.data(), values.data(), address);
-  const bool is_inside = address >= begin && address - begin < bytes;
-  if (result != CUDA_SUCCESS || !is_inside || begin + bytes < begin) return {};
   const bool on_device = type == CU_MEMORYTYPE_DEVICE && (legacy != 0 || is_default_pool(pool, device));
-  return {begin, bytes, managed != 0 || on_device};
+  const Allocation found{begin, bytes, managed != 0 || on_device};
+  if (result != CUDA_SUCCESS || !found.contains(address) || found.end() < begin) return {};
+  return found;
 }
-
-// The ranges around the addresses of one launch, each looked up once.
-class Ranges {
- public:
-  const Range& around(CUdeviceptr address) {
-    const auto known = std::ranges::find(known_, address, &Entry::first);
-    if (known != known_.end()) return known->second;
-    return known_.emplace_back(address, ask(address)).second;
-  }
-
- private:
-  using Entry = std::pair<CUdeviceptr, Range>;
-  std::vector<Entry> known_;
-};
 
 // The allocations that a pointer may point into.
 struct Target {
   bool is_null = false;
   bool is_known = false;  // all of them, and each has one address
-  std::vector<Range> ranges;
+  std::vector<Allocation> allocations;
 };
 
-Target target_of(CUdeviceptr pointer, bool only_upwards, Ranges& known) {
+Target target_of(CUdeviceptr pointer, bool only_upwards, KnownAllocations& known) {
   Target target;
   target.is_null = pointer == 0;
   if (target.is_null) return target;
-  const Range own = known.around(pointer);
+  const Allocation own = known.around(pointer);
   if (!own.is_known()) return target;
-  target.ranges.push_back(own);
+  target.allocations.push_back(own);
   const auto add_neighbour = [&](CUdeviceptr address) {
-    if (const Range neighbour = known.around(address); neighbour.is_known())
-      target.ranges.push_back(neighbour);
+    if (const Allocation neighbour = known.around(address); neighbour.is_known())
+      target.allocations.push_back(neighbour);
   };
   if (pointer == own.begin && !only_upwards) add_neighbour(pointer - 1);
   if (own.end() - pointer <= kLongestElement) add_neighbour(own.end());
-  target.is_known = std::ranges::all_of(target.ranges, &Range::has_one_address);
+  target.is_known = std::ranges::all_of(target.allocations, &Allocation::has_one_address);
   return target;
 }
 
 bool is_apart(const Target& one, const Target& other) {
   if (one.is_null || other.is_null) return true;
   if (!one.is_known || !other.is_known) return false;
-  return std::ranges::none_of(one.ranges, [&](const Range& range) {
-    return std::ranges::any_of(other.ranges, [&](const Range& with) { return range.overlaps(with); });
+  return std::ranges::none_of(one.allocations, [&](const Allocation& allocation) {
+    return std::ranges::any_of(other.allocations,
+                               [&](const Allocation& with) { return allocation.overlaps(with); });
   });
 }
 
@@ -127,6 +104,20 @@ const unsigned char* parameter_bytes(const Launch& launch, const ParameterLayout
 
 }  // namespace
 
+Allocation KnownAllocations::around(CUdeviceptr address) {
+  const auto has = [&](const Allocation& allocation) { return allocation.contains(address); };
+  if (const auto known = std::ranges::find_if(known_, has); known != known_.end()) return *known;
+  if (std::ranges::find(without_, address) != without_.end()) return {};
+  const Allocation asked = ask(address);
+  if (!asked.is_known()) {
+    without_.push_back(address);
+  } else {
+    if (known_.size() == kMost) known_.clear();
+    known_.push_back(asked);
+  }
+  return asked;
+}
+
 std::optional<CUdeviceptr> pointer_parameter(const Launch& launch, const ParameterLayout& layout,
                                              uint32_t offset) {
   const unsigned char* const from = parameter_bytes(launch, layout, offset, kPointerBytes);
@@ -143,18 +134,19 @@ bool is_not_negative(const Launch& launch, const ParameterLayout& layout, uint32
 }
 
 bool are_apart(std::span<const ApartPair> pairs, std::span<const ApartFromSymbol> from_symbols,
-               const Launch& launch, const ParameterLayout& layout) {
-  Ranges known;
+               const Launch& launch, const ParameterLayout& layout, KnownAllocations& allocations) {
+  allocations.begin_launch();
   const auto target = [&](const PointerParameter& parameter) {
     const auto pointer = pointer_parameter(launch, layout, parameter.offset);
-    return pointer ? target_of(*pointer, parameter.only_upwards, known) : Target();
+    return pointer ? target_of(*pointer, parameter.only_upwards, allocations) : Target();
   };
   const auto pair_is_apart = [&](const ApartPair& pair) {
     return is_apart(target(pair.first), target(pair.second));
   };
   const auto symbol_is_apart = [&](const ApartFromSymbol& pair) {
     if (pair.symbol == 0 || pair.bytes == 0) return false;
-    return is_apart(target(pair.pointer), {.is_known = true, .ranges = {{pair.symbol, pair.bytes, true}}});
+    return is_apart(target(pair.pointer),
+                    {.is_known = true, .allocations = {{pair.symbol, pair.bytes, true}}});
   };
   return std::ranges::all_of(pairs, pair_is_apart) && std::ranges::all_of(from_symbols, symbol_is_apart);
 }
@@ -163,20 +155,23 @@ void forget_allocations() noexcept { times_freed.fetch_add(1); }
 
 uint64_t times_allocations_were_forgotten() noexcept { return times_freed.load(); }
 
-bool PointersFoundApart::knows(std::span<const CUdeviceptr> pointers, uint64_t context_id,
-                               uint64_t forgotten) {
-  const std::lock_guard lock(mutex_);
+bool PointersFoundApart::knows(std::span<const CUdeviceptr> pointers, const Validity& now) const {
   return std::ranges::any_of(found_, [&](const Found& found) {
-    return found.context_id == context_id && found.forgotten == forgotten &&
-           std::ranges::equal(found.pointers, pointers);
+    return found.validity == now && std::ranges::equal(found.pointers, pointers);
   });
 }
 
-void PointersFoundApart::remember(std::span<const CUdeviceptr> pointers, uint64_t context_id,
-                                  uint64_t forgotten) {
-  const std::lock_guard lock(mutex_);
-  found_.at(oldest_) = {context_id, forgotten, {pointers.begin(), pointers.end()}};
+void PointersFoundApart::remember(std::span<const CUdeviceptr> pointers, const Validity& now) {
+  found_.at(oldest_) = {now, {pointers.begin(), pointers.end()}};
   oldest_ = (oldest_ + 1) % kMost;
+}
+
+KnownAllocations& PointersFoundApart::allocations(const Validity& now) {
+  if (now != allocations_validity_) {
+    allocations_ = {};
+    allocations_validity_ = now;
+  }
+  return allocations_;
 }
 
 }  // namespace klap::runtime

@@ -45,12 +45,17 @@ class PointersApart : public FakeDriverTest {
     pair_.first = in_struct;
     last_ = last;
     const std::array pairs = {pair};
-    return are_apart(pairs, {}, launch_, kLayout);
+    return look(pairs);
   }
   bool apart_from_symbol(CUdeviceptr pointer, CUdeviceptr symbol, size_t bytes) {
     first_ = pointer;
     const std::array pairs = {ApartFromSymbol{{kFirst}, symbol, bytes}};
-    return are_apart({}, pairs, launch_, kLayout);
+    KnownAllocations allocations;
+    return are_apart({}, pairs, launch_, kLayout, allocations);
+  }
+  bool look(std::span<const ApartPair> pairs) {
+    KnownAllocations allocations;
+    return are_apart(pairs, {}, launch_, kLayout, allocations);
   }
 
   CUdeviceptr first_ = 0, last_ = 0;
@@ -127,7 +132,9 @@ TEST_F(PointersApart, WhatWasFoundHoldsUntilMemoryIsFreed) {
   PointersFoundApart found;
   const auto is_found = [&](uint64_t context_id) {
     const std::array pointers = {first_, last_};
-    return found.are_apart(pointers, context_id, [&] { return are_apart(pairs, {}, launch_, kLayout); });
+    return found.are_apart(pointers, context_id, [&](KnownAllocations& known) {
+      return are_apart(pairs, {}, launch_, kLayout, known);
+    });
   };
   const auto asks = [&](uint64_t context_id = 1) {
     forget_calls();
@@ -138,9 +145,10 @@ TEST_F(PointersApart, WhatWasFoundHoldsUntilMemoryIsFreed) {
   EXPECT_FALSE(asks());
   EXPECT_TRUE(asks(2)) << "another context";
   EXPECT_FALSE(asks(1));
-  std::swap(first_, last_);
-  EXPECT_TRUE(asks());
-  EXPECT_FALSE(asks());
+  first_ += 8;
+  EXPECT_TRUE(asks()) << "the other context's allocations are known";
+  first_ += 8;
+  EXPECT_FALSE(asks()) << "other addresses in the same allocations";
   std::swap(first_, last_);
   EXPECT_FALSE(asks());
   forget_allocations();
@@ -153,14 +161,41 @@ TEST_F(PointersApart, WhatWasFoundHoldsUntilMemoryIsFreed) {
   EXPECT_FALSE(is_found(1));
 }
 
+TEST_F(PointersApart, MorePointersAreRememberedThanAProgramSwaps) {
+  const CUdeviceptr one = allocate(), other = allocate();
+  PointersFoundApart found;
+  int looks = 0;
+  for (int round = 0; round < 2; ++round) {
+    for (CUdeviceptr i = 0; i < 16; ++i) {
+      const std::array pointers = {one + 8 * i, other};
+      EXPECT_TRUE(found.are_apart(pointers, 1, [&](KnownAllocations&) { return ++looks > 0; }));
+    }
+  }
+  EXPECT_EQ(16, looks);
+}
+
+TEST_F(PointersApart, MemoryAllocatedSinceIsFound) {
+  const CUdeviceptr lower = allocate(2 * 4096);
+  KnownAllocations allocations;
+  EXPECT_EQ(lower, allocations.around(lower + 8).begin);
+  EXPECT_FALSE(allocations.around(1).is_known());
+  forget_calls();
+  EXPECT_FALSE(allocations.around(1).is_known());
+  EXPECT_EQ(0u, calls("cuPointerGetAttributes").size());
+  allocations.begin_launch();
+  EXPECT_FALSE(allocations.around(1).is_known());
+  EXPECT_EQ(lower, allocations.around(lower + 64).begin);
+  EXPECT_EQ(1u, calls("cuPointerGetAttributes").size());
+}
+
 TEST_F(PointersApart, EveryPairCounts) {
   first_ = allocate() + 64;
   last_ = allocate() + 64;
   pair_.first = last_;
   const std::array pairs = {ApartPair{{kFirst}, {kLast}}, ApartPair{{kInStruct}, {kLast}}};
-  EXPECT_TRUE(are_apart(std::span(pairs).first(1), {}, launch_, kLayout));
-  EXPECT_FALSE(are_apart(pairs, {}, launch_, kLayout));
-  EXPECT_TRUE(are_apart({}, {}, launch_, kLayout));
+  EXPECT_TRUE(look(std::span(pairs).first(1)));
+  EXPECT_FALSE(look(pairs));
+  EXPECT_TRUE(look({}));
 }
 
 TEST_F(PointersApart, AsksOnceAboutEachAddress) {
@@ -169,7 +204,7 @@ TEST_F(PointersApart, AsksOnceAboutEachAddress) {
   pair_.first = allocate() + 64;
   const std::array pairs = {ApartPair{{kFirst}, {kLast}}, ApartPair{{kFirst}, {kInStruct}},
                             ApartPair{{kInStruct}, {kLast}}};
-  EXPECT_TRUE(are_apart(pairs, {}, launch_, kLayout));
+  EXPECT_TRUE(look(pairs));
   EXPECT_EQ(3u, calls("cuPointerGetAttributes").size());
 }
 
@@ -184,9 +219,10 @@ TEST_F(PointersApart, PackedParameters) {
   Launch launch;
   launch.extra = extra;
   const std::array pairs = {ApartPair{{kInStruct}, {kLast}}};
-  EXPECT_TRUE(are_apart(pairs, {}, launch, kLayout));
+  KnownAllocations known;
+  EXPECT_TRUE(are_apart(pairs, {}, launch, kLayout, known));
   size = kLast + 7;
-  EXPECT_FALSE(are_apart(pairs, {}, launch, kLayout)) << "not all of it is given";
+  EXPECT_FALSE(are_apart(pairs, {}, launch, kLayout, known)) << "not all of it is given";
 }
 
 TEST_F(PointersApart, OffsetsThatAreNoPointers) {
