@@ -1,7 +1,10 @@
 #include "analysis/inline/copy_loops.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <span>
+#include <string_view>
 
 #include "analysis/graph/dataflow.h"
 #include "analysis/graph/flow.h"
@@ -19,34 +22,48 @@ using ptx::StatementKind;
 // A kernel's parameters have at most so many bytes, and a copy of them so many elements.
 constexpr uint64_t kMostElements = 4096;
 
-// The instructions of one loop, in the order in which nvcc writes them; the three additions in any.
+// The instructions of one loop, in the order in which nvcc writes them.
 struct Shape {
   const Statement* label = nullptr;
   std::vector<const Statement*> instructions;  // all up to the branch
+  bool is_indexed = false;                     // computes its places from the count
 };
-constexpr size_t kInstructions = 7, kLoad = 0, kStore = 1, kFirstAdd = 2, kCompare = 5, kBranch = 6;
+// With places that move: the three additions stand in any order.
+constexpr std::string_view kMoving[] = {"ld", "st", "add", "add", "add", "setp", "bra"};
+constexpr size_t kLoad = 0, kStore = 1;
+// With places that are computed.
+constexpr std::string_view kIndexed[] = {"mul", "add", "ld", "add", "st", "add", "setp", "bra"};
+constexpr size_t kMultiply = 0, kAddFrom = 1, kIndexedLoad = 2, kAddTo = 3, kIndexedStore = 4, kAddCount = 5;
 
-bool is_instruction(const Module& m, const Statement& s, std::string_view opcode, size_t operands) {
-  return m.is(s.head, opcode) && s.operands.size() == operands;
+constexpr size_t operands_of(std::string_view opcode) {
+  if (opcode == "bra") return 1;
+  return opcode == "ld" || opcode == "st" ? 2 : 3;
+}
+
+bool are(const Module& m, const std::vector<const Statement*>& all,
+         std::span<const std::string_view> opcodes) {
+  return std::ranges::equal(all, opcodes, [&](const Statement* s, std::string_view opcode) {
+    return m.is(s->head, opcode) && s->operands.size() == operands_of(opcode);
+  });
 }
 
 // The loop that a block's statements from a label on look like; it is then examined closely.
 std::optional<Shape> shape_at(const Module& m, const ptx::View<Statement>& block, size_t label) {
   Shape shape{&block[label], {}};
-  for (size_t i = label + 1; i < block.size() && shape.instructions.size() < kInstructions; ++i) {
-    const Statement& s = block[i];
-    if (s.kind == StatementKind::Directive) continue;
-    if (s.kind != StatementKind::Instruction) return std::nullopt;
-    shape.instructions.push_back(&s);
-  }
-  const auto& all = shape.instructions;
-  if (all.size() != kInstructions || !is_instruction(m, *all[kLoad], "ld", 2) ||
-      !is_instruction(m, *all[kStore], "st", 2) || !is_instruction(m, *all[kCompare], "setp", 3) ||
-      !is_instruction(m, *all[kBranch], "bra", 1))
-    return std::nullopt;
-  for (size_t i = kFirstAdd; i < kCompare; ++i)
-    if (!is_instruction(m, *all[i], "add", 3)) return std::nullopt;
-  if (!m.is(all[kBranch]->operands[0].first, m.text(shape.label->head))) return std::nullopt;
+  auto& all = shape.instructions;
+  const bool is_indexed = [&] {
+    for (size_t i = label + 1; i < block.size() && all.size() < std::size(kIndexed); ++i) {
+      const Statement& s = block[i];
+      if (s.kind == StatementKind::Directive) continue;
+      if (s.kind != StatementKind::Instruction) break;
+      all.push_back(&s);
+      if (are(m, all, kMoving)) return false;
+    }
+    return true;
+  }();
+  shape.is_indexed = is_indexed;
+  if (!(is_indexed ? are(m, all, kIndexed) : are(m, all, kMoving))) return std::nullopt;
+  if (!m.is(all.back()->operands[0].first, m.text(shape.label->head))) return std::nullopt;
   return shape;
 }
 
@@ -72,28 +89,16 @@ class Finder {
     const auto& all = shape.instructions;
     CopyLoop loop;
     loop.label = shape.label;
-    loop.load = all[kLoad];
-    loop.store = all[kStore];
-    loop.branch = all[kBranch];
+    loop.load = all[shape.is_indexed ? kIndexedLoad : kLoad];
+    loop.store = all[shape.is_indexed ? kIndexedStore : kStore];
+    loop.branch = all.back();
     block_ = flow_.instructions()[flow_.index_of(loop.load)].block;
     if (!stands_alone(loop, all) || !is_copy(loop)) return std::nullopt;
-    const auto from = parse_address(m_, loop.load->operands[1]),
-               to = parse_address(m_, loop.store->operands[0]);
-    if (!from || !to) return std::nullopt;
     const auto times = counted(all);
-    const auto from_step = step_of(all, from->base), to_step = step_of(all, to->base);
-    const std::string_view count = m_.text(all[kCompare]->operands[1].first);
-    const bool are_three = from->base != to->base && from->base != count && to->base != count;
-    if (!times || !from_step || !to_step || !are_three) return std::nullopt;
+    if (!times) return std::nullopt;
     loop.times = *times;
-    loop.from = {std::string(from->base), from->offset, *from_step};
-    loop.to = {std::string(to->base), to->offset, *to_step};
-    const Statement* const from_begin = begun_by(from->base);
-    const Statement* const to_begin = begun_by(to->base);
-    if (from_begin == nullptr || to_begin == nullptr || !goes_to_buffer(loop, *to_begin)) return std::nullopt;
-    read_from_parameter(loop, *from_begin);
-    loop.beginnings.push_back(to_begin);
-    return loop;
+    const bool is_found = shape.is_indexed ? has_computed_places(loop, all) : has_moving_places(loop, all);
+    return is_found ? std::optional(std::move(loop)) : std::nullopt;
   }
 
  private:
@@ -119,6 +124,67 @@ class Finder {
     if (ahead.end == BlockEnd::Branch && m_.is(last.operands[0].first, m_.text(loop.label->head)))
       return false;
     return true;
+  }
+
+  [[nodiscard]] std::string_view count_of(const std::vector<const Statement*>& all) const {
+    return m_.text(all[all.size() - 2]->operands[1].first);
+  }
+
+  // Additions of the loop move both places on.
+  bool has_moving_places(CopyLoop& loop, const std::vector<const Statement*>& all) {
+    const auto from = parse_address(m_, loop.load->operands[1]),
+               to = parse_address(m_, loop.store->operands[0]);
+    if (!from || !to) return false;
+    const auto from_step = step_of(all, from->base), to_step = step_of(all, to->base);
+    const std::string_view count = count_of(all);
+    const bool are_three = from->base != to->base && from->base != count && to->base != count;
+    if (!from_step || !to_step || !are_three) return false;
+    loop.from = {std::string(from->base), from->offset, *from_step};
+    loop.to = {std::string(to->base), to->offset, *to_step};
+    const Statement* const from_begin = begun_by(from->base);
+    const Statement* const to_begin = begun_by(to->base);
+    if (from_begin == nullptr || to_begin == nullptr || !goes_to_buffer(loop, *to_begin)) return false;
+    read_from_parameter(loop, *from_begin);
+    loop.beginnings.push_back(to_begin);
+    return true;
+  }
+
+  // The count, times the size of an element, is added to where both sides begin.
+  bool has_computed_places(CopyLoop& loop, const std::vector<const Statement*>& all) const {
+    const Statement& multiply = *all[kMultiply];
+    const std::string_view count = count_of(all);
+    const auto step = ptx::integer_value(m_.text(multiply.operands[2].first));
+    const bool is_product = m_.has_modifier(multiply, ".wide") && m_.is(multiply.operands[1].first, count) &&
+                            multiply.operands[2].size() == 1 && step && *step <= kMostElements;
+    if (!is_product || !is_of_round(written_by(multiply)) || written_by(*all[kAddCount]) != count)
+      return false;
+    const auto place = [&](const ptx::TokenRange& operand, size_t add) -> std::optional<CopyLoop::Place> {
+      const auto address = parse_address(m_, operand);
+      const Statement& sum = *all[add];
+      const std::string_view base = m_.text(sum.operands[1].first);
+      const bool is_sum = address && address->base == written_by(sum) && is_of_round(address->base) &&
+                          m_.is(sum.operands[2].first, written_by(multiply)) && stays(base);
+      if (!is_sum) return std::nullopt;
+      return CopyLoop::Place{std::string(base), address->offset, static_cast<int64_t>(*step)};
+    };
+    const auto from = place(loop.load->operands[1], kAddFrom), to = place(loop.store->operands[0], kAddTo);
+    if (!from || !to || !is_buffer(to->base)) return false;
+    loop.from = *from;
+    loop.to = *to;
+    return true;
+  }
+
+  // A register that one instruction sets, which is in the loop, and no code outside reads.
+  [[nodiscard]] bool is_of_round(std::string_view name) const {
+    return !data_.is_ambiguous(name) && data_.definitions(name).size() == 1 &&
+           flow_.instructions()[data_.definitions(name).front()].block == block_ && only_here(name);
+  }
+  // A register that the loop does not set.
+  [[nodiscard]] bool stays(std::string_view name) const {
+    const auto& definitions = data_.definitions(name);
+    return !data_.is_ambiguous(name) && !definitions.empty() &&
+           std::ranges::none_of(definitions,
+                                [&](uint32_t d) { return flow_.instructions()[d].block == block_; });
   }
 
   // Whether control cannot come back to the loop.
@@ -172,9 +238,9 @@ class Finder {
   [[nodiscard]] std::optional<int64_t> step_of(const std::vector<const Statement*>& all,
                                                std::string_view name) const {
     std::optional<int64_t> step;
-    for (size_t i = kFirstAdd; i < kCompare; ++i) {
-      const Statement& add = *all[i];
-      if (written_by(add) != name) continue;
+    for (const Statement* const s : all) {
+      const Statement& add = *s;
+      if (!m_.is(add.head, "add") || written_by(add) != name) continue;
       if (step || !m_.is(add.operands[1].first, name) || add.operands[2].size() != 1) return std::nullopt;
       const uint64_t by = ptx::integer_value(m_.text(add.operands[2].first)).value_or(kMostElements + 1);
       if (by > kMostElements) return std::nullopt;
@@ -185,15 +251,15 @@ class Finder {
 
   // The loop's trip count: it counts from 0 in steps of 1 while below a constant.
   [[nodiscard]] std::optional<uint32_t> counted(const std::vector<const Statement*>& all) const {
-    const Statement& compare = *all[kCompare];
-    const std::string_view count = m_.text(compare.operands[1].first), predicate = written_by(compare);
+    const Statement& compare = *all[all.size() - 2];
+    const std::string_view count = count_of(all), predicate = written_by(compare);
     const auto most = data_.constant(m_.text(compare.operands[2].first));
     const bool is_below = m_.has_modifier(compare, ".lt") &&
                           (m_.has_modifier(compare, ".u32") || m_.has_modifier(compare, ".s32"));
     if (!is_below || compare.operands[0].size() != 1 || compare.operands[2].size() != 1 || !most ||
         *most == 0 || *most > kMostElements)
       return std::nullopt;
-    if (!m_.is(all[kBranch]->predicate, predicate) || data_.is_ambiguous(predicate) || !only_here(predicate))
+    if (!m_.is(all.back()->predicate, predicate) || data_.is_ambiguous(predicate) || !only_here(predicate))
       return std::nullopt;
     const Statement* const begin = begun_by(count);
     if (step_of(all, count) != 1 || begin == nullptr || !m_.is(begin->head, "mov")) return std::nullopt;
@@ -216,17 +282,21 @@ class Finder {
     return found;
   }
 
-  // True if the loop stores to a buffer that a call has returned, as a launch's buffer is. The buffer becomes
-  // the place's base.
+  // A register with a call's result, as a launch's buffer is.
+  [[nodiscard]] bool is_buffer(std::string_view name) const {
+    const auto& definitions = data_.definitions(name);
+    if (data_.is_ambiguous(name) || definitions.size() != 1) return false;
+    const Statement& result = *flow_.instructions()[definitions.front()].statement;
+    return m_.is(result.head, "ld") && m_.has_modifier(result, ".param");
+  }
+
+  // True if the loop stores to a buffer. The buffer becomes the place's base.
   bool goes_to_buffer(CopyLoop& loop, const Statement& begin) {
     if (!m_.is(begin.head, "mov") || begin.operands.size() != 2 || begin.operands[1].size() != 1)
       return false;
     if (!only_here(m_.text(begin.operands[0].first))) return false;  // the instruction goes
     const std::string_view buffer = m_.text(begin.operands[1].first);
-    const auto& definitions = data_.definitions(buffer);
-    if (data_.is_ambiguous(buffer) || definitions.size() != 1) return false;
-    const Statement& result = *flow_.instructions()[definitions.front()].statement;
-    if (!m_.is(result.head, "ld") || !m_.has_modifier(result, ".param")) return false;
+    if (!is_buffer(buffer)) return false;
     loop.to.base = buffer;
     return true;
   }

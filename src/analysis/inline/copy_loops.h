@@ -9,6 +9,13 @@
 //     add.s64 %to, %to, 8;  add.s64 %from, %from, 8;
 //     add.s32 %count, %count, 1;  setp.lt.u32 %p, %count, 25;  @%p bra L;
 //
+// If the structure is in local memory, the loop computes both places from the count:
+//
+//   L: mul.wide.s32 %d, %count, 8;
+//     add.s64 %from, %local, %d;  ld.local.v2.u32 {%a, %b}, [%from];
+//     add.s64 %to, %buffer, %d;  st.v2.u32 [%to], {%a, %b};
+//     add.s32 %count, %count, 1;  setp.lt.u32 %p, %count, 25;  @%p bra L;
+//
 // A launch is understood only if its arguments are stored in straight-line code (sites.h), so these loops are
 // first unrolled (transform/text/unroller.h). This file finds the loops for which that is right: the trip
 // count is a constant, the loop does nothing but copy, and no code needs its registers afterwards.

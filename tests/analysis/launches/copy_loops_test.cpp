@@ -125,5 +125,55 @@ TEST(CopyLoops, MayStandInALoop) {
             loops_in(replaced(kKernel, "mov.u32 %r8, 0;", "st.u64 [%rd2], %rd9;\nmov.u32 %r8, 0;")).size());
 }
 
+// The same for a structure in local memory.
+std::string indexed() {
+  std::string text = kKernel;
+  const size_t begin = text.find("mov.u64 %rd10, %rd1;"), end = text.find("add.s32 %r8");
+  return text.replace(begin, end - begin, R"($L:
+mul.wide.s32 %rd3, %r8, 8;
+add.s64 %rd4, %rd9, %rd3;
+ld.local.v2.u32 {%r6, %r5}, [%rd4+16];
+add.s64 %rd5, %rd1, %rd3;
+st.v2.u32 [%rd5+8], {%r6, %r5};
+)");
+}
+
+TEST(CopyLoops, MayComputeTheirPlacesFromTheCount) {
+  const auto found = loops_in(indexed());
+  ASSERT_EQ(1u, found.size());
+  EXPECT_EQ(40u, found[0].times);
+  EXPECT_EQ("%rd9", found[0].from.base);
+  EXPECT_EQ(16, found[0].from.offset);
+  EXPECT_EQ(8, found[0].from.step);
+  EXPECT_EQ("%rd1", found[0].to.base);
+  EXPECT_EQ(8, found[0].to.offset);
+  EXPECT_EQ(8, found[0].to.step);
+  EXPECT_TRUE(found[0].beginnings.empty());
+}
+
+TEST(CopyLoops, WithComputedPlacesAreNoOtherLoops) {
+  struct {
+    const char* what;
+    const char* with;
+    const char* why;
+  } const changes[] = {
+      {"mul.wide.s32 %rd3, %r8, 8", "mul.wide.s32 %rd3, %r7, 8", "the product of something else"},
+      {"mul.wide.s32 %rd3, %r8, 8", "mul.lo.s32 %rd3, %r8, 8", "a part of the product"},
+      {"mul.wide.s32 %rd3, %r8, 8", "mul.wide.s32 %rd3, %r8, %r7", "elements of unknown size"},
+      {"mul.wide.s32 %rd3, %r8, 8", "mul.wide.s32 %rd3, %r8, 8192", "elements that are too large"},
+      {"add.s64 %rd4, %rd9, %rd3", "add.s64 %rd4, %rd9, %rd2", "another distance"},
+      {"add.s64 %rd4, %rd9, %rd3", "add.s64 %rd4, %rd4, %rd3", "a place that moves"},
+      {"add.s64 %rd4, %rd9, %rd3", "add.s64 %rd4, 4096, %rd3", "an address that nothing sets"},
+      {"[%rd4+16]", "[%rd2+16]", "another place"},
+      {"add.s64 %rd5, %rd1, %rd3", "add.s64 %rd5, %rd9, %rd3", "no buffer"},
+      {"add.s32 %r8, %r8, 1", "add.s32 %r8, %r8, 2", "another step"},
+      {"add.s32 %r8, %r8, 1", "add.s32 %r7, %r7, 1", "another count"},
+      {"st.u32 [%rd1+160], %r7", "st.u64 [%rd1+160], %rd4", "the address is needed afterwards"},
+      {"st.u32 [%rd1+160], %r7", "st.u64 [%rd1+160], %rd3", "the distance is needed afterwards"},
+  };
+  for (const auto& [what, with, why] : changes)
+    EXPECT_EQ(0u, loops_in(replaced(indexed(), what, with)).size()) << why;
+}
+
 }  // namespace
 }  // namespace klap::analysis
