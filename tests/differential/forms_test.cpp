@@ -188,6 +188,7 @@ const std::vector<Form>& forms() {
         "graph_of_copied_tails", "graph_of_copied_blocks"}},
       {"copies and fills of any size, and those that CUDA refuses",
        {"executed_sizes_of_copies", "executed_large_copies", "executed_codes_of_copies"}},
+      {"copies and fills in three dimensions", {"executed_copies_of_slices", "executed_codes_of_slices"}},
       {"launches of many threads into the block's stream that are proven apart, a tail launch as their join",
        {"forks_apart", "forks_apart_of_blocks", "forks_apart_of_rows", "forks_of_one_row", "forks_sums",
         "forks_two_arrays", "forks_two_arrays_of_thread", "forks_beside_ordered"}},

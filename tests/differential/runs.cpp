@@ -67,7 +67,7 @@ std::map<std::string, std::string> variables_of(const Work& work, const std::str
     }
     if (!c.is_gpu) variables["KLAP_LINKER"] = "driver";
     // A queue that feeds itself is cleared first, which at its usual size takes the emulator half a second.
-    if (!c.is_gpu) variables["KLAP_POOL_BYTES"] = "64M";
+    if (!c.is_gpu) variables["KLAP_POOL_BYTES"] = "96M";
     if (!statistics.empty()) variables["KLAP_STATS"] = statistics;
   }
   for (const auto& [name, value] : work.variables) variables[name] = value;

@@ -84,6 +84,23 @@ static __device__ __forceinline__ void copy_line(const KlapCopy& copy, CopyThrea
   }
 }
 
+// Where a row begins, on the side that begins at `begin`.
+static __device__ __forceinline__ unsigned long long begin_of_row(const KlapCopy& copy,
+                                                                  unsigned long long begin,
+                                                                  unsigned long long pitch,
+                                                                  unsigned long long slice_bytes,
+                                                                  unsigned long long row) {
+  if (copy.slice_rows == 0) return begin + row * pitch;
+  const unsigned long long slice = row / copy.slice_rows;
+  return begin + slice * slice_bytes + (row - slice * copy.slice_rows) * pitch;
+}
+static __device__ __forceinline__ unsigned long long to_row(const KlapCopy& copy, unsigned long long row) {
+  return begin_of_row(copy, copy.to, copy.to_pitch, copy.to_slice, row);
+}
+static __device__ __forceinline__ unsigned long long from_row(const KlapCopy& copy, unsigned long long row) {
+  return begin_of_row(copy, copy.from, copy.from_pitch, copy.from_slice, row);
+}
+
 // Some whole rows, of at most KLAP_COPY_BYTES together, by units that all rows consist of.
 template <class Unit>
 static __device__ __forceinline__ void copy_rows(const KlapCopy& copy, CopyThread thread,
@@ -93,9 +110,8 @@ static __device__ __forceinline__ void copy_rows(const KlapCopy& copy, CopyThrea
 #pragma unroll 1
   for (unsigned int i = thread.number; i < rows * columns; i += thread.threads) {
     const unsigned long long row = first + i / columns, at = i % columns * sizeof(Unit);
-    Unit* const to = unit_at<Unit>(copy.to + row * copy.to_pitch + at);
-    *to = copy.does == KLAP_DOES_FILL ? unit_of<Unit>(value)
-                                      : *unit_at<const Unit>(copy.from + row * copy.from_pitch + at);
+    Unit* const to = unit_at<Unit>(to_row(copy, row) + at);
+    *to = copy.does == KLAP_DOES_FILL ? unit_of<Unit>(value) : *unit_at<const Unit>(from_row(copy, row) + at);
   }
 }
 
@@ -112,8 +128,7 @@ static __device__ __forceinline__ void copy_block(const KlapCopy& copy, CopyThre
 #pragma unroll 1
     for (unsigned long long begin = 0; begin < width; begin += KLAP_COPY_BYTES) {
       const unsigned long long left = width - begin;
-      copy_line(copy, thread, copy.to + block * copy.to_pitch + begin,
-                copy.from + block * copy.from_pitch + begin,
+      copy_line(copy, thread, to_row(copy, block) + begin, from_row(copy, block) + begin,
                 left < KLAP_COPY_BYTES ? static_cast<unsigned int>(left) : KLAP_COPY_BYTES);
     }
     return;
@@ -121,8 +136,9 @@ static __device__ __forceinline__ void copy_block(const KlapCopy& copy, CopyThre
   const unsigned int most = KLAP_COPY_BYTES / static_cast<unsigned int>(width);
   const unsigned long long first = block * most, left = copy.height - first;
   const unsigned int rows = left < most ? static_cast<unsigned int>(left) : most;
+  const unsigned long long source = copy.from | copy.from_pitch | copy.from_slice;
   const unsigned long long sides =
-      copy.to | copy.to_pitch | width | (copy.does == KLAP_DOES_FILL ? 0 : copy.from | copy.from_pitch);
+      copy.to | copy.to_pitch | copy.to_slice | width | (copy.does == KLAP_DOES_FILL ? 0 : source);
   if (sides % 16 == 0) {
     copy_rows<uint4>(copy, thread, first, rows, copy.value * 0x01010101u);
   } else if (sides % 4 == 0) {

@@ -1,9 +1,10 @@
 #include "analysis/launches/copy_calls.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
-#include <span>
 #include <string_view>
+#include <utility>
 
 #include "analysis/launches/idioms.h"
 #include "analysis/launches/scoped_call.h"
@@ -12,25 +13,50 @@
 namespace klap::analysis {
 namespace {
 
-// The parameters of the functions, in their order.
 using Operand = std::string CopyCall::*;
-constexpr Operand kCopy[] = {&CopyCall::to, &CopyCall::from, &CopyCall::width, &CopyCall::kind,
-                             &CopyCall::stream};
-constexpr Operand kCopy2D[] = {&CopyCall::to,    &CopyCall::to_pitch, &CopyCall::from, &CopyCall::from_pitch,
-                               &CopyCall::width, &CopyCall::height,   &CopyCall::kind, &CopyCall::stream};
-constexpr Operand kFill[] = {&CopyCall::to, &CopyCall::value, &CopyCall::width, &CopyCall::stream};
-constexpr Operand kFill2D[] = {&CopyCall::to,    &CopyCall::to_pitch, &CopyCall::value,
-                               &CopyCall::width, &CopyCall::height,   &CopyCall::stream};
 
-std::span<const Operand> operands_of(std::string_view function, bool fills) {
-  if (function.find("3DAsync") != std::string_view::npos) return {};
-  const bool is_2d = function.find("2DAsync") != std::string_view::npos;
-  if (fills) return is_2d ? std::span<const Operand>(kFill2D) : std::span<const Operand>(kFill);
-  return is_2d ? std::span<const Operand>(kCopy2D) : std::span<const Operand>(kCopy);
-}
+// The values that a function takes.
+struct Form {
+  std::vector<Operand> operands;
+  std::vector<PassedValue> values;
+  size_t parameters = 0;
+};
 
 uint32_t bytes_of(Operand operand) {
   return operand == &CopyCall::value || operand == &CopyCall::kind ? 4 : 8;
+}
+
+// A function whose parameters are these, in their order.
+Form plain(std::vector<Operand> operands) {
+  Form form{std::move(operands), {}, 0};
+  for (const Operand operand : form.operands)
+    form.values.push_back({static_cast<uint32_t>(form.parameters++), bytes_of(operand)});
+  return form;
+}
+
+// cudaMemset3DAsync takes a cudaPitchedPtr and a cudaExtent (driver_types.h).
+Form fill_of_slices() {
+  return {.operands = {&CopyCall::to, &CopyCall::to_pitch, &CopyCall::slice_rows, &CopyCall::value,
+                       &CopyCall::width, &CopyCall::height, &CopyCall::depth, &CopyCall::stream},
+          .values = {{0, 8, 0}, {0, 8, 8}, {0, 8, 24}, {1, 4}, {2, 8, 0}, {2, 8, 8}, {2, 8, 16}, {3, 8}},
+          .parameters = 4};
+}
+
+const Form& form_of(bool fills, uint32_t dimensions) {
+  using C = CopyCall;
+  static const std::array<Form, 3> copies = {
+      plain({&C::to, &C::from, &C::width, &C::kind, &C::stream}),
+      plain({&C::to, &C::to_pitch, &C::from, &C::from_pitch, &C::width, &C::height, &C::kind, &C::stream}),
+      plain({&C::parameters, &C::stream})};
+  static const std::array<Form, 3> all_fills = {
+      plain({&C::to, &C::value, &C::width, &C::stream}),
+      plain({&C::to, &C::to_pitch, &C::value, &C::width, &C::height, &C::stream}), fill_of_slices()};
+  return (fills ? all_fills : copies).at(dimensions - 1);
+}
+
+uint32_t dimensions_of(std::string_view function) {
+  if (function.find("3DAsync") != std::string_view::npos) return 3;
+  return function.find("2DAsync") != std::string_view::npos ? 2 : 1;
 }
 
 class Reader {
@@ -48,12 +74,12 @@ class Reader {
     out.call = instruction.statement;
     out.scope = instruction.scope;
     out.stream_zero_is_per_thread = called.ends_with("_ptsz");
-    const std::span<const Operand> operands = operands_of(called, out.fills);
-    std::vector<uint32_t> bytes;
-    for (const Operand operand : operands) bytes.push_back(bytes_of(operand));
-    const auto scoped = read_scoped_call(module_, function_, instruction, *call, bytes);
+    out.has_slices = dimensions_of(called) == 3;
+    const Form& form = form_of(out.fills, dimensions_of(called));
+    const auto scoped =
+        read_scoped_call(module_, function_, instruction, *call, form.values, form.parameters);
     if (!scoped) return std::nullopt;
-    for (size_t i = 0; i < operands.size(); ++i) out.*operands[i] = scoped->operands[i];
+    for (size_t i = 0; i < form.operands.size(); ++i) out.*form.operands[i] = scoped->operands[i];
     out.result = scoped->result;
     return out;
   }

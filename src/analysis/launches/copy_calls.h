@@ -20,13 +20,16 @@ struct CopyCall {
   const ptx::Statement* call = nullptr;
   const ptx::Statement* scope = nullptr;
   bool fills = false;
-  std::string to, to_pitch = "0", from = "0", from_pitch = "0", value = "0";  // operand texts
-  std::string width, height = "1", kind = "0", stream;                        // operand texts
+  bool has_slices = false;  // in three dimensions
+  // Operand texts. A copy of slices has the address of a cudaMemcpy3DParms and a stream.
+  std::string to, to_pitch = "0", from = "0", from_pitch = "0", value = "0";
+  std::string width, height = "1", kind = "0", stream, parameters;
+  std::string slice_rows, depth;  // of a fill of slices: the height of its pitched pointer, and the slices
   bool stream_zero_is_per_thread = false;
   std::string result;  // register of the error code; empty when it is dropped
 };
 
-// All of them in text order. Calls in three dimensions are not among them, nor those whose form is not known.
+// All of them in text order, but for those whose form is not known.
 std::vector<CopyCall> find_copy_calls(const ptx::Module& module, const ptx::Function& function,
                                       const ControlFlow& flow, const DataFlow& data);
 

@@ -15,11 +15,23 @@
 namespace klap::analysis {
 
 struct ScopedCall {
-  std::vector<std::string> operands;  // one for each parameter
+  std::vector<std::string> operands;  // one for each value
   std::string result;                 // register of 32 bits; empty when the result is dropped
 };
 
-// Nothing if the call has another form, or parameters of other sizes than `bytes`.
+// A value that a call passes: a whole parameter, or a member of a structure that is one.
+struct PassedValue {
+  uint32_t parameter = 0;  // its number
+  uint32_t bytes = 0;
+  uint32_t offset = 0;  // in the parameter
+};
+
+// The values of a call with that many parameters. Nothing if the call has another form.
+std::optional<ScopedCall> read_scoped_call(const ptx::Module& module, const ptx::Function& function,
+                                           const FlatInstruction& instruction, const Call& call,
+                                           std::span<const PassedValue> values, size_t parameters);
+
+// For a call whose values are its parameters, of so many bytes.
 std::optional<ScopedCall> read_scoped_call(const ptx::Module& module, const ptx::Function& function,
                                            const FlatInstruction& instruction, const Call& call,
                                            std::span<const uint32_t> bytes);

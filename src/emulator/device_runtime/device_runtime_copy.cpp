@@ -103,6 +103,14 @@ bool is_global(uint64_t address) {
 // True for a cudaMemcpyKind from device to device, or as the addresses say.
 bool is_device_kind(uint32_t kind) { return kind == 3 || kind == 4; }
 
+// Whether rows are longer than their distance, or slices are.
+bool overlaps_itself(const CopyBox& box) {
+  const auto is_short = [&](uint64_t pitch, uint64_t slice) {
+    return (box.height * box.depth > 1 && pitch < box.width) || (box.depth > 1 && slice < pitch * box.height);
+  };
+  return is_short(box.to_pitch, box.to_slice) || (!box.is_set && is_short(box.from_pitch, box.from_slice));
+}
+
 // The structures as they lie in memory (driver_types.h).
 struct PitchedPointer {
   uint64_t pointer, pitch, width, height;
@@ -131,8 +139,7 @@ int DeviceRuntime::put_copy(const ThreadCall& call, const CopyBox& box, uint64_t
   if (box.width == 0 || box.height == 0 || box.depth == 0) return rt::kSuccess;
   if (!is_global(box.to) || (!box.is_set && !is_global(box.from))) return rt::kInvalidValue;
   // The codes are those of an H100 with driver 580.
-  if (box.height * box.depth > 1 && (box.to_pitch < box.width || (!box.is_set && box.from_pitch < box.width)))
-    return box.is_set ? rt::kInvalidValue : rt::kInvalidPitch;
+  if (overlaps_itself(box)) return box.is_set ? rt::kInvalidValue : rt::kInvalidPitch;
   // The library launches a kernel, and tells no more of its failure than that it did not work.
   DeviceStream where;
   if (!DeviceStreams::find(block_of(call), calling_thread(call), stream, own, where)) return rt::kUnknown;
@@ -178,7 +185,8 @@ int DeviceRuntime::copy_3d(const ThreadCall& call, bool own) {
   if (address == 0) return rt::kInvalidValue;
   const auto p = read_value<Copy3D>(call, address);
   if (p.from_array != 0 || p.to_array != 0) return rt::kInvalidValue;
-  if (!is_device_kind(p.kind)) return rt::kInvalidMemcpyDirection;
+  const bool is_empty = p.extent.width == 0 || p.extent.height == 0 || p.extent.depth == 0;
+  if (!is_empty && !is_device_kind(p.kind)) return rt::kInvalidMemcpyDirection;
   CopyBox box{.to = start_of(p.to, p.to_position),
               .to_pitch = p.to.pitch,
               .to_slice = p.to.pitch * p.to.height,

@@ -29,6 +29,8 @@ constexpr char kGridCreateFunction[] = "__klap_grid_create_stream";
 constexpr char kGridDestroyFunction[] = "__klap_grid_destroy_stream";
 constexpr char kGridCopyFunction[] = "__klap_grid_copy";
 constexpr char kGridFillFunction[] = "__klap_grid_fill";
+constexpr char kGridCopySlicesFunction[] = "__klap_grid_copy_slices";
+constexpr char kGridFillSlicesFunction[] = "__klap_grid_fill_slices";
 constexpr char kGridCreateEventFunction[] = "__klap_grid_create_event";
 constexpr char kGridDestroyEventFunction[] = "__klap_grid_destroy_event";
 constexpr char kGridRecordEventFunction[] = "__klap_grid_record_event";
@@ -36,6 +38,20 @@ constexpr char kGridWaitEventFunction[] = "__klap_grid_wait_event";
 constexpr char kLastOfBlockWord[] =
     "__klap_last_of_block";            // the block's last launch, in the parent's shared memory
 constexpr uint32_t kNoRoomError = 69;  // cudaErrorLaunchPendingCountExceeded
+
+const char* function_for(const analysis::CopyCall& copy) {
+  if (copy.has_slices) return copy.fills ? kGridFillSlicesFunction : kGridCopySlicesFunction;
+  return copy.fills ? kGridFillFunction : kGridCopyFunction;
+}
+
+// The operands of a copy or a fill behind those of its stream, in the order of the template's parameters.
+std::vector<std::string> passed(const analysis::CopyCall& copy) {
+  if (copy.has_slices && !copy.fills) return {copy.parameters};
+  if (copy.has_slices)
+    return {copy.to, copy.to_pitch, copy.slice_rows, copy.width, copy.height, copy.depth, copy.value};
+  if (copy.fills) return {copy.to, copy.to_pitch, copy.width, copy.height, copy.value};
+  return {copy.to, copy.to_pitch, copy.from, copy.from_pitch, copy.width, copy.height, copy.kind};
+}
 
 }  // namespace
 
@@ -330,12 +346,10 @@ Around ExecutorSites::queued_call(const char* function, const std::string& prefi
 Around ExecutorSites::copy_call(const analysis::CopyCall& copy, size_t number, const Place& place) const {
   std::vector<std::string> arguments;
   for (const std::string& operand : stream(copy, place)) arguments.push_back(operand);
-  std::vector<std::string> passed = {copy.to, copy.to_pitch};
-  if (!copy.fills) passed.insert(passed.end(), {copy.from, copy.from_pitch});
-  passed.insert(passed.end(), {copy.width, copy.height, copy.fills ? copy.value : copy.kind});
-  for (const std::string& operand : passed) arguments.push_back(with_prefix(operand, place.body_prefix));
-  return queued_call(copy.fills ? kGridFillFunction : kGridCopyFunction,
-                     fmt::format("{}m{}_", prefix_, number), arguments, copy.result, place);
+  for (const std::string& operand : passed(copy))
+    arguments.push_back(with_prefix(operand, place.body_prefix));
+  return queued_call(function_for(copy), fmt::format("{}m{}_", prefix_, number), arguments, copy.result,
+                     place);
 }
 
 Around ExecutorSites::event_call(const analysis::EventCall& event, size_t number, const Place& place) const {

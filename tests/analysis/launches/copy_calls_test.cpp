@@ -47,11 +47,39 @@ TEST(CopyCalls, HaveTheOperandsOfTheirFunctions) {
               testing::ElementsAre("%rd1", "%rd2", "7", "%rd3", "%rd4", "2"));
 }
 
+TEST(CopyCalls, OfSlicesPassStructures) {
+  const Parsed p(kernel(call("__cudaCDP2Memcpy3DAsync", {{"b64", "%rd1"}, {"b64", "%rd2"}}) + R"({
+	.param .align 8 .b8 param0[32];
+	st.param.v2.b64 [param0], {%rd1, %rd2};
+	st.param.b64 [param0+16], %rd2;
+	st.param.b64 [param0+24], %rd3;
+	.param .b32 param1;
+	st.param.b32 [param1], 7;
+	.param .align 8 .b8 param2[24];
+	st.param.b64 [param2], %rd4;
+	st.param.b64 [param2+8], %rd5;
+	st.param.b64 [param2+16], %rd6;
+	.param .b64 param3;
+	st.param.b64 [param3], 3;
+	.param .b32 retval0;
+	call.uni (retval0), __cudaCDP2Memset3DAsync, (param0, param1, param2, param3);
+	}
+)"));
+  const std::vector<CopyCall> calls = copy_calls_of(p);
+  ASSERT_EQ(2u, calls.size());
+  EXPECT_TRUE(calls[0].has_slices && !calls[0].fills);
+  EXPECT_THAT((std::vector{calls[0].parameters, calls[0].stream}), testing::ElementsAre("%rd1", "%rd2"));
+  EXPECT_TRUE(calls[1].has_slices && calls[1].fills);
+  EXPECT_THAT((std::vector{calls[1].to, calls[1].to_pitch, calls[1].slice_rows, calls[1].value,
+                           calls[1].width, calls[1].height, calls[1].depth, calls[1].stream}),
+              testing::ElementsAre("%rd1", "%rd2", "%rd3", "7", "%rd4", "%rd5", "%rd6", "3"));
+}
+
 TEST(CopyCalls, OfOtherFormsAreNotUnderstood) {
   const std::vector<std::pair<std::string, std::string>> fill = {
       {"b64", "%rd1"}, {"b32", "%r1"}, {"b64", "%rd2"}, {"b64", "0"}};
   for (const std::string& text : {
-           call("__cudaCDP2Memcpy3DAsync", {{"b64", "%rd1"}, {"b64", "0"}}),
+           call("__cudaCDP2Memset3DAsync", fill),                                 // no structures
            call("__cudaCDP2MemcpyAsync", fill),                                   // too few parameters
            call("__cudaCDP2MemsetAsync", fill, "", "@%p1 "),                      // made by some threads
            call("__cudaCDP2MemsetAsync", fill, "ld.param.b8 %r9, [retval0];\n"),  // a part of the code

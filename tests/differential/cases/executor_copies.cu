@@ -118,6 +118,41 @@ __global__ void copy_boxes(char* to, const char* from, const Box* boxes, int cou
 extern "C" __global__ void sizes_of_copies(char* to, const char* from, const Box* boxes, int count) {
   copy_boxes<<<1, 1>>>(to, from, boxes, count);
 }
+
+// In three dimensions: where each side begins, the bytes of its rows and the rows of its slices, and where in
+// that the copy begins.
+struct Slices {
+  unsigned to, to_pitch, to_rows, from, from_pitch, from_rows, x, y, z, width, height, depth;
+};
+__device__ cudaPitchedPtr pitched(const void* begin, size_t pitch, size_t rows) {
+  return {const_cast<void*>(begin), pitch, pitch, rows};
+}
+__global__ void copy_passed(cudaMemcpy3DParms copy) { cudaMemcpy3DAsync(&copy, nullptr); }
+__device__ void copy_and_fill_slices(char* to, const char* from, const Slices& box, int value) {
+  cudaMemcpy3DParms copy{};
+  copy.srcPtr = pitched(from + box.from, box.from_pitch, box.from_rows);
+  copy.srcPos = {box.x, box.y, box.z};
+  copy.dstPtr = pitched(to + box.to, box.to_pitch, box.to_rows);
+  copy.dstPos = {box.z, box.x, box.y};
+  copy.extent = {box.width, box.height, box.depth};
+  copy.kind = value % 2 == 0 ? kOnDevice : cudaMemcpyDefault;
+  if (value % 4 == 3) {
+    copy_passed<<<1, 1>>>(copy);
+  } else {
+    cudaMemcpy3DAsync(&copy, nullptr);
+  }
+  cudaMemset3DAsync(pitched(to + box.to + 1, box.to_pitch, box.to_rows), value,
+                    {box.width / 3, box.height / 2, (box.depth + 1) / 2}, nullptr);
+}
+__global__ void copy_slices(char* to, const char* from, const Slices* boxes, int count) {
+  for (int i = 0; i < count; ++i) copy_and_fill_slices(to, from, boxes[i], i);
+}
+extern "C" __global__ void slices_of_copies(char* to, const char* from, const Slices* boxes, int count) {
+  copy_and_fill_slices(to, from, boxes[0], 0);
+  copy_slices<<<1, 1>>>(to, from, boxes + 1, count - 1);
+  copy_and_fill_slices(to, from, boxes[1], 9);
+}
+
 __global__ void step_bytes(unsigned char* bytes, int count) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i < count) bytes[i] = static_cast<unsigned char>(3 * bytes[i] + i);
@@ -171,6 +206,64 @@ extern "C" __global__ void codes_of_copies(int* codes, char* to, const char* fro
                                            cudaStream_t none) {
   refused_copies(codes, to, from, wrong, none);
   for (int i = 1; i < 4; ++i) refused_in_child<<<1, 1>>>(codes + 35 * i, to + 16 * i, from, wrong, none);
+}
+
+__device__ void refused_slices(int* codes, char* to, const char* from, cudaMemcpyKind wrong,
+                               cudaStream_t none) {
+  __shared__ int shared[16];
+  int* code = codes;
+  cudaMemcpy3DParms right{};
+  right.srcPtr = pitched(from, 8, 2);
+  right.dstPtr = pitched(to, 8, 2);
+  right.extent = {4, 2, 2};
+  right.kind = kOnDevice;
+  const auto note = [&](cudaError_t returned) {
+    *code++ = returned;
+    *code++ = cudaGetLastError();
+  };
+  const auto copy = [&](const auto& change, cudaStream_t stream = nullptr) {
+    cudaMemcpy3DParms call = right;
+    change(call);
+    note(cudaMemcpy3DAsync(&call, stream));
+  };
+  note(cudaMemcpy3DAsync(nullptr, nullptr));
+  copy([&](auto& c) { c.srcArray = reinterpret_cast<cudaArray_t>(to); });
+  copy([&](auto& c) { c.dstArray = reinterpret_cast<cudaArray_t>(to); });
+  copy([&](auto& c) { c.kind = wrong; });
+  copy(
+      [&](auto& c) {
+        c.kind = wrong;
+        c.extent.depth = 0;
+      },
+      none);
+  copy([&](auto& c) {
+    c.srcPtr.ptr = nullptr;
+    c.srcPtr.pitch = 2;
+  });
+  copy([&](auto& c) { c.dstPtr.pitch = 2; });
+  copy([&](auto& c) { c.srcPtr.ysize = 1; });
+  copy([&](auto& c) { c.dstPtr.ptr = shared; });
+  copy([&](auto&) {}, none);
+  copy([&](auto& c) {
+    c.dstPtr.ysize = 1;
+    c.extent.depth = 1;
+  });
+  note(cudaMemset3DAsync(pitched(nullptr, 8, 2), 1, {4, 2, 2}, nullptr));
+  note(cudaMemset3DAsync(pitched(nullptr, 8, 2), 1, {4, 2, 0}, none));
+  note(cudaMemset3DAsync(pitched(to, 2, 2), 1, {4, 2, 1}, nullptr));
+  note(cudaMemset3DAsync(pitched(to, 8, 1), 1, {4, 2, 2}, nullptr));
+  note(cudaMemset3DAsync(pitched(shared, 8, 2), 1, {4, 2, 2}, nullptr));
+  note(cudaMemset3DAsync(pitched(to, 8, 2), 1, {4, 2, 2}, none));
+  note(cudaMemset3DAsync(pitched(to + 16, 8, 0), 3, {4, 2, 1}, nullptr));
+}
+__global__ void refused_slices_in_child(int* codes, char* to, const char* from, cudaMemcpyKind wrong,
+                                        cudaStream_t none) {
+  refused_slices(codes, to, from, wrong, none);
+}
+extern "C" __global__ void codes_of_slices(int* codes, char* to, const char* from, cudaMemcpyKind wrong,
+                                           cudaStream_t none) {
+  refused_slices(codes, to, from, wrong, none);
+  refused_slices_in_child<<<1, 1>>>(codes + 40, to + 32, from, wrong, none);
 }
 
 #else
@@ -268,7 +361,81 @@ std::vector<Box> boxes() {
   return all;
 }
 
+struct Slices {
+  unsigned to, to_pitch, to_rows, from, from_pitch, from_rows, x, y, z, width, height, depth;
+};
+void copy_and_fill_slices(unsigned char* to, const unsigned char* from, const Slices& box, int value) {
+  const auto at = [](unsigned pitch, unsigned rows, unsigned x, unsigned y, unsigned z) {
+    return x + size_t{pitch} * (y + size_t{rows} * z);
+  };
+  for (unsigned z = 0; z < box.depth; ++z) {
+    for (unsigned y = 0; y < box.height; ++y)
+      std::copy_n(from + box.from + at(box.from_pitch, box.from_rows, box.x, box.y + y, box.z + z), box.width,
+                  to + box.to + at(box.to_pitch, box.to_rows, box.z, box.x + y, box.y + z));
+  }
+  for (unsigned z = 0; z < (box.depth + 1) / 2; ++z) {
+    for (unsigned y = 0; y < box.height / 2; ++y)
+      fill_bytes(to + box.to + 1 + at(box.to_pitch, box.to_rows, 0, y, z), value, box.width / 3);
+  }
+}
+
+// Slices that lie one behind the other, or with a distance on one side or on both; wide and narrow ones.
+std::vector<Slices> slices() {
+  std::vector<Slices> all = {
+      {0, 16, 3, 0, 16, 3, 0, 0, 0, 16, 3, 5},          {0, 32, 4, 16, 48, 6, 0, 0, 0, 16, 3, 5},
+      {0, 20, 3, 4, 24, 3, 0, 1, 0, 12, 2, 6},          {3, 41, 9, 5, 37, 7, 2, 1, 1, 29, 5, 4},
+      {0, 70, 1, 0, 70, 1, 0, 0, 0, 70, 1, 9},          {1, 64, 5, 0, 64, 5, 0, 0, 0, 64, 5, 1},
+      {0, 17000, 2, 3, 16500, 3, 1, 0, 0, 16400, 2, 3}, {0, 9000, 2, 0, 8500, 2, 0, 0, 0, 8200, 2, 2},
+      {0, 8, 40, 0, 8, 50, 0, 0, 0, 8, 40, 30},         {2, 0, 0, 7, 0, 0, 0, 0, 0, 333, 1, 1},
+  };
+  unsigned to = 0;
+  for (Slices& box : all) {
+    box.to += to;
+    to += box.to_pitch * box.to_rows * (box.depth + box.y) + 4 * box.width + 200;
+  }
+  return all;
+}
+
 }  // namespace
+
+KLAP_CASE(executed_copies_of_slices, "a copy or a fill in three dimensions has other bytes") {
+  const std::vector<Slices> all = slices();
+  std::vector<unsigned char> from(300000), to(500000, 0xee);
+  for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<unsigned char>(i * 7 + i / 251);
+  const std::vector<unsigned char> before = to;
+  copy_and_fill_slices(to.data(), from.data(), all[0], 0);
+  for (size_t i = 1; i < all.size(); ++i)
+    copy_and_fill_slices(to.data(), from.data(), all[i], static_cast<int>(i - 1));
+  copy_and_fill_slices(to.data(), from.data(), all[1], 9);
+  const auto of_to = c.buffer("to", before, to);
+  const auto of_from = c.input("from", from);
+  const auto of_boxes = c.input("boxes", all);
+  c.launch("slices_of_copies", {1, 1, 1}, {1, 1, 1}, c.address(of_to), c.address(of_from),
+           c.address(of_boxes), static_cast<int>(all.size()));
+  executed(c, "slices_of_copies", "runtime-call", "child-launches");
+}
+
+KLAP_CASE(executed_codes_of_slices, "a copy in three dimensions that CUDA refuses has another error") {
+  const std::vector<int> of_one = {1,   1,   1, 1, 1, 1, 21, 21, 0, 0, 1, 1, 12, 12, 12,  12,  1, 1,
+                                   999, 999, 0, 0, 1, 1, 0,  0,  1, 1, 1, 1, 1,  1,  999, 999, 0, 0};
+  std::vector<int> codes(of_one);
+  codes.insert(codes.end(), 40 - of_one.size(), -1);
+  codes.insert(codes.end(), of_one.begin(), of_one.end());
+  codes.insert(codes.end(), 40 - of_one.size(), -1);
+  std::vector<unsigned char> to(64);
+  for (size_t i = 0; i < 2; ++i) {
+    for (size_t y = 0; y < 2; ++y) {
+      fill_bytes(to.data() + 32 * i + 8 * y, 9, 4);
+      fill_bytes(to.data() + 32 * i + 16 + 8 * y, 3, 4);
+    }
+  }
+  const auto of_codes = c.buffer("codes", std::vector<int>(codes.size(), -1), codes);
+  const auto of_to = c.buffer("to", std::vector<unsigned char>(64), to);
+  const auto from = c.input("from", std::vector<unsigned char>(64, 9));
+  c.launch("codes_of_slices", {1, 1, 1}, {1, 1, 1}, c.address(of_codes), c.address(of_to), c.address(from), 1,
+           c.address(from));
+  executed(c, "codes_of_slices", "runtime-call", "child-launches");
+}
 
 KLAP_CASE(executed_copies, "a copy or a fill does not run in the order of the launches around it") {
   std::vector<int> cells(48), rows(48 * 22, -1);

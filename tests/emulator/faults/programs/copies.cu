@@ -11,6 +11,16 @@ __global__ void step(unsigned char* bytes, int count) {
   if (i < count) bytes[i] = static_cast<unsigned char>(3 * bytes[i] + i);
 }
 
+// Slices of which the copy leaves rows out.
+__device__ void copy_slices(unsigned char* to, unsigned char* from) {
+  cudaMemcpy3DParms copy{};
+  copy.srcPtr = {from, 36, 36, 7};
+  copy.dstPtr = {to, 40, 40, 6};
+  copy.extent = {20, 4, 5};
+  copy.kind = cudaMemcpyDeviceToDevice;
+  cudaMemcpy3DAsync(&copy, nullptr);
+}
+
 // Each copy reads what the grid before it wrote, and the grid behind it reads the copy.
 __global__ void pass_on(unsigned char* a, unsigned char* b, int depth) {
   cudaMemcpyAsync(b + kBytes / 2 + 16, a + 4, 7, cudaMemcpyDeviceToDevice, cudaStreamTailLaunch);
@@ -20,6 +30,7 @@ __global__ void pass_on(unsigned char* a, unsigned char* b, int depth) {
   step<<<(kBytes / 2 + 127) / 128, 128>>>(b, kBytes / 2);
   cudaMemcpy2DAsync(a + 2, 40, b + 6, 36, 24, kRows, cudaMemcpyDefault);
   cudaMemset2DAsync(a, 64, depth + 9, 5, kRows);
+  copy_slices(a + 7, b + 9);
   if (depth > 0) pass_on<<<1, 1>>>(a, b, depth - 1);
   cudaMemcpyAsync(a + 3, b, 50, cudaMemcpyDeviceToDevice);
 }
@@ -60,6 +71,10 @@ void expect_pass_on(std::vector<unsigned char>& a, std::vector<unsigned char>& b
   expect_step(b, kBytes / 2);
   expect_rows(a.data() + 2, 40, b.data() + 6, 36, 24);
   for (int y = 0; y < kRows; ++y) std::fill_n(a.begin() + 64 * y, 5, static_cast<unsigned char>(depth + 9));
+  for (int z = 0; z < 5; ++z) {
+    for (int y = 0; y < 4; ++y)
+      std::copy_n(b.begin() + 9 + 36 * (7 * z + y), 20, a.begin() + 7 + 40 * (6 * z + y));
+  }
   if (depth > 0) expect_pass_on(a, b, depth - 1);
   std::copy_n(b.begin(), 50, a.begin() + 3);
   std::copy_n(a.begin() + 4, 7, b.begin() + kBytes / 2 + 16);
