@@ -208,53 +208,50 @@ extern "C" __global__ void codes_of_copies(int* codes, char* to, const char* fro
   for (int i = 1; i < 4; ++i) refused_in_child<<<1, 1>>>(codes + 35 * i, to + 16 * i, from, wrong, none);
 }
 
+// A copy that is right but for one thing. The last one is right.
+constexpr int kChanges = 10;
+__device__ void change(cudaMemcpy3DParms& call, int what, void* elsewhere, cudaMemcpyKind wrong) {
+  if (what == 0) call.srcArray = static_cast<cudaArray_t>(elsewhere);
+  if (what == 1) call.dstArray = static_cast<cudaArray_t>(elsewhere);
+  if (what == 2 || what == 3) call.kind = wrong;
+  if (what == 3) call.extent.depth = 0;
+  if (what == 4) call.srcPtr.ptr = nullptr;
+  if (what == 4) call.srcPtr.pitch = 2;
+  if (what == 5) call.dstPtr.pitch = 2;
+  if (what == 6) call.srcPtr.ysize = 1;
+  if (what == 7) call.dstPtr.ptr = elsewhere;
+  if (what == 9) call.dstPtr.ysize = 1;
+  if (what == 9) call.extent.depth = 1;
+}
 __device__ void refused_slices(int* codes, char* to, const char* from, cudaMemcpyKind wrong,
                                cudaStream_t none) {
   __shared__ int shared[16];
   int* code = codes;
-  cudaMemcpy3DParms right{};
-  right.srcPtr = pitched(from, 8, 2);
-  right.dstPtr = pitched(to, 8, 2);
-  right.extent = {4, 2, 2};
-  right.kind = kOnDevice;
   const auto note = [&](cudaError_t returned) {
     *code++ = returned;
     *code++ = cudaGetLastError();
   };
-  const auto copy = [&](const auto& change, cudaStream_t stream = nullptr) {
-    cudaMemcpy3DParms call = right;
-    change(call);
-    note(cudaMemcpy3DAsync(&call, stream));
-  };
   note(cudaMemcpy3DAsync(nullptr, nullptr));
-  copy([&](auto& c) { c.srcArray = reinterpret_cast<cudaArray_t>(to); });
-  copy([&](auto& c) { c.dstArray = reinterpret_cast<cudaArray_t>(to); });
-  copy([&](auto& c) { c.kind = wrong; });
-  copy(
-      [&](auto& c) {
-        c.kind = wrong;
-        c.extent.depth = 0;
-      },
-      none);
-  copy([&](auto& c) {
-    c.srcPtr.ptr = nullptr;
-    c.srcPtr.pitch = 2;
-  });
-  copy([&](auto& c) { c.dstPtr.pitch = 2; });
-  copy([&](auto& c) { c.srcPtr.ysize = 1; });
-  copy([&](auto& c) { c.dstPtr.ptr = shared; });
-  copy([&](auto&) {}, none);
-  copy([&](auto& c) {
-    c.dstPtr.ysize = 1;
-    c.extent.depth = 1;
-  });
-  note(cudaMemset3DAsync(pitched(nullptr, 8, 2), 1, {4, 2, 2}, nullptr));
-  note(cudaMemset3DAsync(pitched(nullptr, 8, 2), 1, {4, 2, 0}, none));
-  note(cudaMemset3DAsync(pitched(to, 2, 2), 1, {4, 2, 1}, nullptr));
-  note(cudaMemset3DAsync(pitched(to, 8, 1), 1, {4, 2, 2}, nullptr));
-  note(cudaMemset3DAsync(pitched(shared, 8, 2), 1, {4, 2, 2}, nullptr));
-  note(cudaMemset3DAsync(pitched(to, 8, 2), 1, {4, 2, 2}, none));
-  note(cudaMemset3DAsync(pitched(to + 16, 8, 0), 3, {4, 2, 1}, nullptr));
+#pragma unroll 1
+  for (int what = 0; what < kChanges; ++what) {
+    cudaMemcpy3DParms call{};
+    call.srcPtr = pitched(from, 8, 2);
+    call.dstPtr = pitched(to, 8, 2);
+    call.extent = {4, 2, 2};
+    call.kind = kOnDevice;
+    change(call, what, shared, wrong);
+    note(cudaMemcpy3DAsync(&call, what == 3 || what == 8 ? none : nullptr));
+  }
+  const struct {
+    void* begin;
+    size_t pitch, rows, depth;
+    cudaStream_t stream;
+  } fills[] = {{nullptr, 8, 2, 2, nullptr}, {nullptr, 8, 2, 0, none},   {to, 2, 2, 1, nullptr},
+               {to, 8, 1, 2, nullptr},      {shared, 8, 2, 2, nullptr}, {to, 8, 2, 2, none},
+               {to + 16, 8, 0, 1, nullptr}};
+#pragma unroll 1
+  for (const auto& fill : fills)
+    note(cudaMemset3DAsync(pitched(fill.begin, fill.pitch, fill.rows), 3, {4, 2, fill.depth}, fill.stream));
 }
 __global__ void refused_slices_in_child(int* codes, char* to, const char* from, cudaMemcpyKind wrong,
                                         cudaStream_t none) {
