@@ -3,6 +3,7 @@
 // Parsing is mostly this pass, so the classes of a byte are looked up instead of compared.
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "ptx/token.h"
 #include "support/error.h"
@@ -186,6 +187,18 @@ Position position_of(std::string_view source, uint32_t offset) {
   const size_t start = last == std::string_view::npos ? 0 : last + 1;
   return {static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1,
           static_cast<int>(before.size() - start) + 1};
+}
+
+std::vector<uint32_t> begins_of_lines(std::string_view source) {
+  std::vector<uint32_t> begins = {0};
+  for (size_t end = source.find('\n'); end != std::string_view::npos; end = source.find('\n', end + 1))
+    begins.push_back(static_cast<uint32_t>(end + 1));
+  return begins;
+}
+
+Position position_of(std::span<const uint32_t> begins, uint32_t offset) {
+  const auto behind = std::ranges::upper_bound(begins, offset);
+  return {static_cast<int>(behind - begins.begin()), static_cast<int>(offset - *std::prev(behind)) + 1};
 }
 
 std::string line_at(std::string_view source, uint32_t offset) {

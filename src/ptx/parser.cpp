@@ -412,6 +412,7 @@ Module parse(std::string source, std::string name) {
   module.name = std::move(name);
   module.source = std::move(source);
   module.tokens = tokenize(module.source, module.name);
+  module.lines = begins_of_lines(module.source);
   Parser(module).run();
   return module;
 }

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,11 @@ struct Position {
   int line = 1, column = 1;
 };
 Position position_of(std::string_view source, uint32_t offset);
+
+// The byte offsets of all lines, and the position of an offset by them: for texts in which many are looked
+// up.
+std::vector<uint32_t> begins_of_lines(std::string_view source);
+Position position_of(std::span<const uint32_t> begins, uint32_t offset);
 
 // "line 41:2", the one form in which messages name a place of the PTX.
 std::string place(const Position& position);

@@ -39,7 +39,7 @@ Position Module::position(uint32_t token) const { return position_at(tokens[toke
 
 Position Module::position_at(uint32_t offset) const {
   const MadeFrom::Part* const part = part_of(made_from, offset);
-  if (part == nullptr) return position_of(source, offset);
+  if (part == nullptr) return position_of(lines, offset);
   return made_from.module->position_at(part->source + (part->copied ? offset - part->begin : 0));
 }
 

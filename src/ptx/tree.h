@@ -113,6 +113,7 @@ struct Module {
   std::string name;    // file or unit name, for messages
   std::string source;  // owned text; all offsets refer to it
   std::vector<Token> tokens;
+  std::vector<uint32_t> lines;  // where they begin
   std::vector<Item> items;
   std::vector<Function> functions;
   std::vector<Variable> variables;
