@@ -258,7 +258,7 @@ std::optional<Rejection> SiteJudge::execute(std::vector<PlannedSite>& sites, boo
   for (PlannedSite& site : sites) site.recursive_group = verdict.recursive_group;
   for (PlannedSite& site : sites)
     site.order = {analysis::Order::Kept, "", verdict.recursive_group->executed_conditions()};
-  for (PlannedSite& site : sites) site.shape = executor_shape(sites, site, request_.sm);
+  set_executor_shapes(sites, request_.sm);
   return std::nullopt;
 }
 

@@ -235,6 +235,75 @@ class Executor final : public CommonQueue {
   }
 };
 
+std::vector<const ptx::Function*> functions_of(const std::vector<analysis::RunKernel>& kernels) {
+  std::vector<const ptx::Function*> functions;
+  for (const analysis::RunKernel& kernel : kernels) functions.push_back(kernel.function);
+  return functions;
+}
+
+bool launches_grids_of_one_row(const analysis::RecursiveGroup& group) {
+  return std::ranges::all_of(group.kernels, [](const GroupKernel& kernel) {
+    return std::ranges::all_of(kernel.facts->sites,
+                               [&](const Site& s) { return has_grid_of_one_row(s, kernel.facts->data); });
+  });
+}
+
+// All that the shapes of a parent's sites have in common. So each kernel is analysed once, however many sites
+// there are.
+class ExecutorOfGroup {
+ public:
+  explicit ExecutorOfGroup(const std::vector<PlannedSite>& sites)
+      : group_(*sites.front().recursive_group),
+        module_(group_.kernels.front().facts->module),
+        run_(run_kernels(group_)),
+        overlay_(analysis::shared_overlay(module_, functions_of(run_))),
+        memory_(analysis::memory_of_all(module_, run_, overlay_)),
+        is_1d_(have_grids_of_one_row(sites) && launches_grids_of_one_row(group_)),
+        copies_(needs_own_kernel(sites.front())) {
+    for (const GroupKernel& kernel : group_.kernels) add(kernel);
+    if (copies_) bodies_.push_back(copies_body(module_, run_));
+  }
+
+  [[nodiscard]] transform::ConsumerShape shape(const PlannedSite& site, uint32_t sm) const {
+    transform::ConsumerShape shape = own_.at(group_.number_of(site.child->name));
+    shape.is_executed = true;
+    shape.copies = copies_;
+    shape.shared_bytes = static_cast<uint32_t>(memory_.dynamic);
+    shape.overlay_bytes = overlay_.bytes;
+    shape.overlay_align = overlay_.align;
+    transform::add_bodies(shape, bodies_, KLAP_GRID_HEADER_BYTES);
+    for (size_t i = 0; i < group_.kernels.size(); ++i)
+      shape.bodies[i].counts_barriers = counts_barriers(module_, group_.kernels[i], shape.threads());
+    if (site.options.optimisations.is_on("occupancy"))
+      shape.min_blocks_per_sm =
+          transform::min_executor_blocks(words_, shape.threads(), memory_.of_consumer(), copies_, sm);
+    return shape;
+  }
+
+ private:
+  void add(const GroupKernel& kernel) {
+    own_.push_back(transform::consumer_shape(module_, kernel.facts->function, kernel.judged_block(), is_1d_,
+                                             false, true));
+    transform::ConsumerBody body{body_block(kernel), own_.back().layout, own_.back().may_exit};
+    body.launches = !kernel.facts->sites.empty() || needs_own_kernel(*kernel.facts);
+    body.order = analysis::block_order(*kernel.facts);
+    body.overlaid = overlay_.kernels[bodies_.size()];
+    if (!kernel.has_constant_block()) body.most_threads = kernel.most_threads;
+    bodies_.push_back(body);
+    words_ = std::max(words_, kernel.facts->values().liveness.maximum().pressure.words);
+  }
+
+  const analysis::RecursiveGroup& group_;
+  const ptx::Module& module_;
+  const std::vector<analysis::RunKernel> run_;
+  const analysis::SharedOverlay overlay_;
+  const analysis::MemoryOfAll memory_;
+  const bool is_1d_, copies_;
+  std::vector<transform::ConsumerShape> own_;  // of each kernel by itself
+  std::vector<transform::ConsumerBody> bodies_;
+  uint32_t words_ = 0;
+};
+
 }  // namespace
 
 const Strategy& executor_strategy() {
@@ -252,51 +321,9 @@ analysis::RecursiveGroupVerdict judge_executed(const Plan& plan, const std::vect
                                          verdict.recursive_group->kernels.size())}};
 }
 
-transform::ConsumerShape executor_shape(const std::vector<PlannedSite>& sites, const PlannedSite& site,
-                                        uint32_t sm) {
-  const analysis::RecursiveGroup& group = *site.recursive_group;
-  const ptx::Module& module = group.kernels.front().facts->module;
-  bool is_1d = have_grids_of_one_row(sites);
-  for (const GroupKernel& kernel : group.kernels) {
-    is_1d = is_1d && std::ranges::all_of(kernel.facts->sites, [&](const Site& s) {
-              return has_grid_of_one_row(s, kernel.facts->data);
-            });
-  }
-  std::vector<transform::ConsumerBody> bodies;
-  uint32_t words = 0;
-  const std::vector<analysis::RunKernel> run = run_kernels(group);
-  std::vector<const ptx::Function*> functions;
-  for (const analysis::RunKernel& kernel : run) functions.push_back(kernel.function);
-  analysis::SharedOverlay overlay = analysis::shared_overlay(module, functions);
-  const analysis::MemoryOfAll memory = analysis::memory_of_all(module, run, overlay);
-  for (const GroupKernel& kernel : group.kernels) {
-    const transform::ConsumerShape own =
-        transform::consumer_shape(module, kernel.facts->function, kernel.judged_block(), is_1d, false, true);
-    transform::ConsumerBody body{body_block(kernel), own.layout, own.may_exit};
-    body.launches = !kernel.facts->sites.empty() || needs_own_kernel(*kernel.facts);
-    body.order = analysis::block_order(*kernel.facts);
-    body.overlaid = std::move(overlay.kernels[bodies.size()]);
-    if (!kernel.has_constant_block()) body.most_threads = kernel.most_threads;
-    bodies.push_back(body);
-    words = std::max(words, kernel.facts->values().liveness.maximum().pressure.words);
-  }
-  const bool copies = needs_own_kernel(site);
-  if (copies) bodies.push_back(copies_body(module, run));
-  const GroupKernel& child = kernel_of(site);
-  transform::ConsumerShape shape =
-      transform::consumer_shape(module, *site.child, child.judged_block(), is_1d, false, true);
-  shape.is_executed = true;
-  shape.copies = copies;
-  shape.shared_bytes = static_cast<uint32_t>(memory.dynamic);
-  shape.overlay_bytes = overlay.bytes;
-  shape.overlay_align = overlay.align;
-  transform::add_bodies(shape, bodies, KLAP_GRID_HEADER_BYTES);
-  for (size_t i = 0; i < group.kernels.size(); ++i)
-    shape.bodies[i].counts_barriers = counts_barriers(module, group.kernels[i], shape.threads());
-  if (site.options.optimisations.is_on("occupancy"))
-    shape.min_blocks_per_sm =
-        transform::min_executor_blocks(words, shape.threads(), memory.of_consumer(), copies, sm);
-  return shape;
+void set_executor_shapes(std::vector<PlannedSite>& sites, uint32_t sm) {
+  const ExecutorOfGroup executor(sites);
+  for (PlannedSite& site : sites) site.shape = executor.shape(site, sm);
 }
 
 }  // namespace klap::jit

@@ -20,8 +20,7 @@ const Strategy& executor_strategy();
 analysis::RecursiveGroupVerdict judge_executed(const Plan& plan, const std::vector<PlannedSite>& sites,
                                                bool conditions);
 
-// The executor of such a group, seen from one of the parent's sites, for the target `sm`.
-transform::ConsumerShape executor_shape(const std::vector<PlannedSite>& sites, const PlannedSite& site,
-                                        uint32_t sm);
+// Gives each of the parent's sites the executor of their group, seen from there, for the target `sm`.
+void set_executor_shapes(std::vector<PlannedSite>& sites, uint32_t sm);
 
 }  // namespace klap::jit
