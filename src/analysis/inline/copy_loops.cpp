@@ -28,10 +28,10 @@ struct Shape {
   std::vector<const Statement*> instructions;  // all up to the branch
   bool is_indexed = false;                     // computes its places from the count
 };
-// With places that move: the three additions stand in any order.
+// A loop that moves its places on: the three additions stand in any order.
 constexpr std::string_view kMoving[] = {"ld", "st", "add", "add", "add", "setp", "bra"};
 constexpr size_t kLoad = 0, kStore = 1;
-// With places that are computed.
+// A loop that computes its places.
 constexpr std::string_view kIndexed[] = {"mul", "add", "ld", "add", "st", "add", "setp", "bra"};
 constexpr size_t kMultiply = 0, kAddFrom = 1, kIndexedLoad = 2, kAddTo = 3, kIndexedStore = 4, kAddCount = 5;
 
@@ -40,8 +40,7 @@ constexpr size_t operands_of(std::string_view opcode) {
   return opcode == "ld" || opcode == "st" ? 2 : 3;
 }
 
-bool are(const Module& m, const std::vector<const Statement*>& all,
-         std::span<const std::string_view> opcodes) {
+bool are(const Module& m, std::span<const Statement* const> all, std::span<const std::string_view> opcodes) {
   return std::ranges::equal(all, opcodes, [&](const Statement* s, std::string_view opcode) {
     return m.is(s->head, opcode) && s->operands.size() == operands_of(opcode);
   });
@@ -51,18 +50,17 @@ bool are(const Module& m, const std::vector<const Statement*>& all,
 std::optional<Shape> shape_at(const Module& m, const ptx::View<Statement>& block, size_t label) {
   Shape shape{&block[label], {}};
   auto& all = shape.instructions;
-  const bool is_indexed = [&] {
-    for (size_t i = label + 1; i < block.size() && all.size() < std::size(kIndexed); ++i) {
-      const Statement& s = block[i];
-      if (s.kind == StatementKind::Directive) continue;
-      if (s.kind != StatementKind::Instruction) break;
-      all.push_back(&s);
-      if (are(m, all, kMoving)) return false;
-    }
-    return true;
-  }();
-  shape.is_indexed = is_indexed;
-  if (!(is_indexed ? are(m, all, kIndexed) : are(m, all, kMoving))) return std::nullopt;
+  for (size_t i = label + 1; i < block.size() && all.size() < std::size(kIndexed); ++i) {
+    const Statement& s = block[i];
+    if (s.kind == StatementKind::Directive) continue;
+    if (s.kind != StatementKind::Instruction) break;
+    all.push_back(&s);
+  }
+  shape.is_indexed = are(m, all, kIndexed);
+  if (!shape.is_indexed) {
+    all.resize(std::min(all.size(), std::size(kMoving)));
+    if (!are(m, all, kMoving)) return std::nullopt;
+  }
   if (!m.is(all.back()->operands[0].first, m.text(shape.label->head))) return std::nullopt;
   return shape;
 }
