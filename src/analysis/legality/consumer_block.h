@@ -33,8 +33,9 @@ std::optional<std::pair<size_t, Rejection>> check_smaller_block(const ptx::Modul
 struct MemoryOfAll {
   uint64_t fixed = 0, dynamic = 0;
 
-  // With the consumer's own.
-  [[nodiscard]] uint64_t of_consumer() const { return fixed + dynamic + 256; }
+  // The consumer has so many bytes of its own.
+  static constexpr uint64_t kOwn = 256;
+  [[nodiscard]] uint64_t of_consumer() const { return fixed + dynamic + kOwn; }
 };
 MemoryOfAll memory_of_all(const ptx::Module& module, const std::vector<RunKernel>& kernels,
                           const SharedOverlay& overlay);

@@ -262,18 +262,17 @@ class ExecutorOfGroup {
         copies_(needs_own_kernel(sites.front())) {
     for (const GroupKernel& kernel : group_.kernels) add(kernel);
     if (copies_) bodies_.push_back(copies_body(module_, run_));
+    const uint32_t threads = with_bodies(own_.front()).threads();
+    for (size_t i = 0; i < group_.kernels.size(); ++i)
+      bodies_[i].counts_barriers = counts_barriers(module_, group_.kernels[i], threads);
   }
 
   [[nodiscard]] transform::ConsumerShape shape(const PlannedSite& site, uint32_t sm) const {
-    transform::ConsumerShape shape = own_.at(group_.number_of(site.child->name));
-    shape.is_executed = true;
+    transform::ConsumerShape shape = with_bodies(own_.at(group_.number_of(site.child->name)));
     shape.copies = copies_;
     shape.shared_bytes = static_cast<uint32_t>(memory_.dynamic);
     shape.overlay_bytes = overlay_.bytes;
     shape.overlay_align = overlay_.align;
-    transform::add_bodies(shape, bodies_, KLAP_GRID_HEADER_BYTES);
-    for (size_t i = 0; i < group_.kernels.size(); ++i)
-      shape.bodies[i].counts_barriers = counts_barriers(module_, group_.kernels[i], shape.threads());
     if (site.options.optimisations.is_on("occupancy"))
       shape.min_blocks_per_sm =
           transform::min_executor_blocks(words_, shape.threads(), memory_.of_consumer(), copies_, sm);
@@ -281,6 +280,12 @@ class ExecutorOfGroup {
   }
 
  private:
+  [[nodiscard]] transform::ConsumerShape with_bodies(transform::ConsumerShape shape) const {
+    shape.is_executed = true;
+    transform::add_bodies(shape, bodies_, KLAP_GRID_HEADER_BYTES);
+    return shape;
+  }
+
   void add(const GroupKernel& kernel) {
     own_.push_back(transform::consumer_shape(module_, kernel.facts->function, kernel.judged_block(), is_1d_,
                                              false, true));
