@@ -182,11 +182,7 @@ std::string place(const Position& position) {
 }
 
 Position position_of(std::string_view source, uint32_t offset) {
-  const std::string_view before = source.substr(0, std::min<size_t>(offset, source.size()));
-  const size_t last = before.rfind('\n');
-  const size_t start = last == std::string_view::npos ? 0 : last + 1;
-  return {static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1,
-          static_cast<int>(before.size() - start) + 1};
+  return position_of(begins_of_lines(source), std::min(offset, static_cast<uint32_t>(source.size())));
 }
 
 std::vector<uint32_t> begins_of_lines(std::string_view source) {
