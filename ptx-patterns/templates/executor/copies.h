@@ -84,21 +84,21 @@ static __device__ __forceinline__ void copy_line(const KlapCopy& copy, CopyThrea
   }
 }
 
-// Where a row begins, on the side that begins at `begin`.
-static __device__ __forceinline__ unsigned long long begin_of_row(const KlapCopy& copy,
-                                                                  unsigned long long begin,
-                                                                  unsigned long long pitch,
-                                                                  unsigned long long slice_bytes,
-                                                                  unsigned long long row) {
+// The address of a row, on the side that begins at `begin`.
+static __device__ __forceinline__ unsigned long long address_of_row(const KlapCopy& copy,
+                                                                    unsigned long long begin,
+                                                                    unsigned long long pitch,
+                                                                    unsigned long long slice_bytes,
+                                                                    unsigned long long row) {
   if (copy.slice_rows == 0) return begin + row * pitch;
   const unsigned long long slice = row / copy.slice_rows;
   return begin + slice * slice_bytes + (row - slice * copy.slice_rows) * pitch;
 }
 static __device__ __forceinline__ unsigned long long to_row(const KlapCopy& copy, unsigned long long row) {
-  return begin_of_row(copy, copy.to, copy.to_pitch, copy.to_slice, row);
+  return address_of_row(copy, copy.to, copy.to_pitch, copy.to_slice, row);
 }
 static __device__ __forceinline__ unsigned long long from_row(const KlapCopy& copy, unsigned long long row) {
-  return begin_of_row(copy, copy.from, copy.from_pitch, copy.from_slice, row);
+  return address_of_row(copy, copy.from, copy.from_pitch, copy.from_slice, row);
 }
 
 // Some whole rows, of at most KLAP_COPY_BYTES together, by units that all rows consist of.
