@@ -5,6 +5,16 @@
 
 KLAP_SHARED inline int next_value(int value) { return static_cast<int>((value * 1103515245u + 12345u) >> 3); }
 
+// A copy in two dimensions.
+struct Box {
+  unsigned to, to_pitch, from, from_pitch, width, height;
+};
+// A copy in three dimensions. Each side has a beginning, bytes of a row, and rows of a slice. The copy begins
+// at some place in there.
+struct Slices {
+  unsigned to, to_pitch, to_rows, from, from_pitch, from_rows, x, y, z, width, height, depth;
+};
+
 #ifdef __CUDACC__
 
 constexpr cudaMemcpyKind kOnDevice = cudaMemcpyDeviceToDevice;
@@ -99,9 +109,6 @@ extern "C" __global__ void blocks_of_copies(int* cells, int* totals) {
 
 // ---- sizes ----
 
-struct Box {
-  unsigned to, to_pitch, from, from_pitch, width, height;
-};
 __global__ void copy_boxes(char* to, const char* from, const Box* boxes, int count) {
   for (int i = 0; i < count; ++i) {
     const Box box = boxes[i];
@@ -119,11 +126,6 @@ extern "C" __global__ void sizes_of_copies(char* to, const char* from, const Box
   copy_boxes<<<1, 1>>>(to, from, boxes, count);
 }
 
-// In three dimensions: where each side begins, the bytes of its rows and the rows of its slices, and where in
-// that the copy begins.
-struct Slices {
-  unsigned to, to_pitch, to_rows, from, from_pitch, from_rows, x, y, z, width, height, depth;
-};
 __device__ cudaPitchedPtr pitched(const void* begin, size_t pitch, size_t rows) {
   return {const_cast<void*>(begin), pitch, pitch, rows};
 }
@@ -172,14 +174,18 @@ extern "C" __global__ void large_copies(unsigned char* a, unsigned char* b, int 
 
 // ---- codes ----
 
+// Writes down what a call returns, and the last error behind it.
+struct Codes {
+  int* next;
+  __device__ void operator()(cudaError_t returned) {
+    *next++ = returned;
+    *next++ = cudaGetLastError();
+  }
+};
 __device__ void refused_copies(int* codes, char* to, const char* from, cudaMemcpyKind wrong,
                                cudaStream_t none) {
   __shared__ int shared[4];
-  int* code = codes;
-  const auto note = [&](cudaError_t returned) {
-    *code++ = returned;
-    *code++ = cudaGetLastError();
-  };
+  Codes note{codes};
   note(cudaMemcpyAsync(to, from, 4, wrong));
   note(cudaMemcpyAsync(to, from, 0, wrong));
   note(cudaMemcpyAsync(nullptr, nullptr, 0, kOnDevice, none));
@@ -195,7 +201,7 @@ __device__ void refused_copies(int* codes, char* to, const char* from, cudaMemcp
   note(cudaMemset2DAsync(to, 4, 1, 8, 2));
   note(cudaMemset2DAsync(to, 4, 1, 0, 2));
   note(cudaMemsetAsync(to, 1, 4, cudaStreamLegacy));
-  if (cudaMemcpyAsync(to, from, 4, wrong) != cudaSuccess) *code++ = 77;
+  if (cudaMemcpyAsync(to, from, 4, wrong) != cudaSuccess) *note.next++ = 77;
   note(cudaMemset2DAsync(to + 4, 4, 2, 8, 1));
 }
 __global__ void refused_in_child(int* codes, char* to, const char* from, cudaMemcpyKind wrong,
@@ -208,7 +214,7 @@ extern "C" __global__ void codes_of_copies(int* codes, char* to, const char* fro
   for (int i = 1; i < 4; ++i) refused_in_child<<<1, 1>>>(codes + 35 * i, to + 16 * i, from, wrong, none);
 }
 
-// A copy that is right but for one thing. The last one is right.
+// Makes something wrong of a right copy, but for 8, which goes into a wrong stream, and 9.
 constexpr int kChanges = 10;
 __device__ void change(cudaMemcpy3DParms& call, int what, void* elsewhere, cudaMemcpyKind wrong) {
   if (what == 0) call.srcArray = static_cast<cudaArray_t>(elsewhere);
@@ -226,11 +232,7 @@ __device__ void change(cudaMemcpy3DParms& call, int what, void* elsewhere, cudaM
 __device__ void refused_slices(int* codes, char* to, const char* from, cudaMemcpyKind wrong,
                                cudaStream_t none) {
   __shared__ int shared[16];
-  int* code = codes;
-  const auto note = [&](cudaError_t returned) {
-    *code++ = returned;
-    *code++ = cudaGetLastError();
-  };
+  Codes note{codes};
   note(cudaMemcpy3DAsync(nullptr, nullptr));
 #pragma unroll 1
   for (int what = 0; what < kChanges; ++what) {
@@ -325,9 +327,6 @@ void of_block(int* cells, int& total, int copies) {
   for (int i = 0; i < 32; i += 4) total += cells[32 + i];
 }
 
-struct Box {
-  unsigned to, to_pitch, from, from_pitch, width, height;
-};
 void fill_box(unsigned char* to, unsigned pitch, size_t value, unsigned width, unsigned height) {
   for (unsigned y = 0; y < height; ++y) fill_bytes(to + size_t{y} * pitch, static_cast<int>(value), width);
 }
@@ -358,9 +357,6 @@ std::vector<Box> boxes() {
   return all;
 }
 
-struct Slices {
-  unsigned to, to_pitch, to_rows, from, from_pitch, from_rows, x, y, z, width, height, depth;
-};
 void copy_and_fill_slices(unsigned char* to, const unsigned char* from, const Slices& box, int value) {
   const auto at = [](unsigned pitch, unsigned rows, unsigned x, unsigned y, unsigned z) {
     return x + size_t{pitch} * (y + size_t{rows} * z);

@@ -174,7 +174,7 @@ TEST_F(PointersApart, MorePointersAreRememberedThanAProgramSwaps) {
   EXPECT_EQ(16, looks);
 }
 
-TEST_F(PointersApart, MemoryAllocatedSinceIsFound) {
+TEST_F(PointersApart, EachLaunchAsksAgainAboutAddressesWithoutMemory) {
   const CUdeviceptr lower = allocate(2 * 4096);
   KnownAllocations allocations;
   EXPECT_EQ(lower, allocations.around(lower + 8).begin);
