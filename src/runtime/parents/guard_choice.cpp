@@ -75,7 +75,7 @@ GuardChoice::Next GuardChoice::next_undecided(uint64_t most_children) {
   const GuardTimes times = all();
   const bool is_rare = is_launched_rarely() && own_.launches <= kFirst;
   const bool is_first = own_.launches <= kFirst && (earlier_.runs == 0 || own_.launches > 1);
-  const bool may_lose_none = children() != 0 && children() <= most_children;
+  const bool may_lose_none = children() <= most_children;  // they are counted if the variant is known
   if (!is_first && knows_variant(times) && may_lose_none && may_try_original(times)) {
     is_measuring_ = true;
     is_first_measured_ = !has_run_original_;
@@ -154,8 +154,8 @@ bool GuardChoice::knows_variant(const GuardTimes& times) const {
 
 bool GuardChoice::may_try_original(const GuardTimes& times) const {
   const Samples& known = has_run_original_ ? times.original.later : times.original.first;
-  const double costs =
-      known.empty() ? static_cast<double>(children()) * kLaunchMs : added_ms(known.best(), variant_ms());
+  const double costs = known.empty() ? static_cast<double>(std::max<uint64_t>(children(), 1)) * kLaunchMs
+                                     : added_ms(known.best(), variant_ms());
   const double spent = earlier_.spent_ms + variant_ms() * static_cast<double>(own_.launches);
   return earlier_.lost_ms + own_.lost_ms + costs <= kMostLost * spent;
 }

@@ -71,9 +71,18 @@ TEST_F(LaunchGuardTest, KeepsTheVariantWhereItIsFaster) {
   EXPECT_GE(times_launched("__klap_repeated"), 55u);
 }
 
-TEST_F(LaunchGuardTest, TriesNothingWhoseChildrenAreNotCounted) {
+TEST_F(LaunchGuardTest, TriesAParentWithoutChildren) {
   take_ms("2");
-  launch(100, 0);
+  launch(6, 0);
+  take_ms("1");
+  launch(9, 0);
+  EXPECT_EQ(4u, times_launched("repeated"));
+  EXPECT_GT(left("original is faster", "repeated"), 0);
+}
+
+TEST_F(LaunchGuardTest, TriesNothingThatCouldLoseChildren) {
+  take_ms("2");
+  launch(100, 2049);
   EXPECT_EQ(0u, times_launched("repeated"));
   EXPECT_EQ(0, left_);
 }
