@@ -27,11 +27,13 @@ uint64_t pending_limit() {
   return result == CUDA_SUCCESS ? limit : kDefault;
 }
 
-Outcome launch_measured_original(const Launch& launch, MeasuredLaunch& measured, const LaunchReason& reason) {
+Outcome launch_measured_original(const Launch& launch, MeasuredLaunch& measured, LaunchGuard::Next next) {
+  const bool is_tried = next == LaunchGuard::Next::MeasuredOriginal;
   measured.begin();
   const CUresult result = launch_variant(launch, launch.function, launch.params, launch.extra);
   measured.end(result == CUDA_SUCCESS);
-  return {.result = result, .ran_original = &reason};
+  return {.result = result,
+          .ran_original = is_tried ? &reasons::kOriginalIsTried : &reasons::kOriginalIsFaster};
 }
 
 LaunchGuard::Next next_form(const Launch& launch, ParentKernel& parent, LaunchContext& context) {

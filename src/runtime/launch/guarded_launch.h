@@ -20,7 +20,7 @@ uint64_t pending_limit();
 // How the guard has the launch made: by the variant if there is no guard. A choice is logged when it is made.
 LaunchGuard::Next next_form(const Launch& launch, ParentKernel& parent, LaunchContext& context);
 
-// Launches the program's own kernel for that reason and measures it.
-Outcome launch_measured_original(const Launch& launch, MeasuredLaunch& measured, const LaunchReason& reason);
+// Launches the program's own kernel, which is tried or checked, and measures it.
+Outcome launch_measured_original(const Launch& launch, MeasuredLaunch& measured, LaunchGuard::Next next);
 
 }  // namespace klap::runtime

@@ -297,6 +297,11 @@ Outcome leave_for_order(const Launch& launch, ParentKernel& parent) {
   return leave(reasons::kOrderMatters);
 }
 
+Outcome leave_behind_others(ParentKernel& parent) {
+  parent.info_once("in flight", "behind work that does not end the original runs");
+  return leave(reasons::kTooManyInFlight);
+}
+
 // The operations that the launch adds to the driver's queue, beside the one kernel that the program asked
 // for.
 uint64_t added_operations(const Launch& launch, const GridSlices& slices, const ParentKernel& parent,
@@ -390,28 +395,27 @@ Outcome redirect(const Launch& launch, const Registry::Handle& handle) {
   auto prepared = parent.prepared(context->context().id, block);
   if (prepared && prepared->unusable) return leave(*prepared->unusable);
   if (parent.variant().promoted) return launch_chain(launch, parent, *context);
-  const bool is_work_queue = parent.variant().queues.front().is_work_queue;
   const HeldQueues held(*context);
+  // A parent that is known to be faster as it is needs no queue.
+  const LaunchGuard::Next next = next_form(launch, parent, *context);
+  if (next == LaunchGuard::Next::Original) return leave(reasons::kOriginalIsFaster);
+  const bool is_measured = next != LaunchGuard::Next::Variant;
+  MeasuredLaunch measured(is_measured ? parent.guard() : nullptr, launch, *context);
+  const uint64_t to_measure = is_measured ? LaunchGuard::kOperations : 0;
+  if (is_measured && next != LaunchGuard::Next::MeasuredVariant) {
+    if (!context->may_add(to_measure)) return leave_behind_others(parent);
+    return launch_measured_original(launch, measured, next);
+  }
+  const bool is_work_queue = parent.variant().queues.front().is_work_queue;
   Cut cut =
       is_work_queue ? make_work_queue_room(launch, parent, *context) : make_room(launch, parent, *context);
   if (const MaybeReason reason = cut.no_room) {
     parent.warn_once(std::string(reason->name) + ", the original runs");
     return leave(*reason);
   }
-  const LaunchGuard::Next next = next_form(launch, parent, *context);
-  if (next == LaunchGuard::Next::Original) return leave(reasons::kOriginalIsFaster);
-  const bool is_measured = next != LaunchGuard::Next::Variant;
-  MeasuredLaunch measured(is_measured ? parent.guard() : nullptr, launch, *context);
-  const uint64_t operations = added_operations(launch, cut.slices, parent, *context, prepared != nullptr) +
-                              (is_measured ? LaunchGuard::kOperations : 0);
-  if (!context->may_add(operations)) {
-    parent.info_once("in flight", "behind work that does not end the original runs");
-    return leave(reasons::kTooManyInFlight);
-  }
-  if (next == LaunchGuard::Next::MeasuredOriginal)
-    return launch_measured_original(launch, measured, reasons::kOriginalIsTried);
-  if (next == LaunchGuard::Next::CheckedOriginal)
-    return launch_measured_original(launch, measured, reasons::kOriginalIsFaster);
+  const uint64_t operations =
+      to_measure + added_operations(launch, cut.slices, parent, *context, prepared != nullptr);
+  if (!context->may_add(operations)) return leave_behind_others(parent);
   if (!prepared) prepared = parent.prepare(*context, block);
   if (prepared->unusable) return leave(*prepared->unusable);
   const uint64_t block_threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];

@@ -1,9 +1,11 @@
 // The guard of a parent on the fake driver: what is measured, and what runs when the original is faster.
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "../launch/redirected.h"
 #include "ptx-patterns/templates/common/report.h"
+#include "ptx-patterns/templates/worklist/work_queue.h"
 #include "runtime/parents/guard_profiles.h"
 #include "runtime/parents/handles.h"
 
@@ -170,6 +172,21 @@ TEST_F(ProfiledGuardTest, TriesAProgramThatLaunchesOnceInALaterRun) {
   EXPECT_EQ(1, left("original is tried", "repeated"));
   launch(1, 10);
   EXPECT_EQ(1, left_) << "the program's own launch";
+}
+
+TEST_F(ProfiledGuardTest, MakesNoQueueForAParentThatRunsAsItIs) {
+  run_once("2");
+  restart();
+  run_once("1", 2);
+  restart();
+  launch(2, 10);
+  EXPECT_EQ(1u, times_launched("repeated")) << "it is checked";
+  EXPECT_EQ(1, left_);
+  const auto is_queue = [](const Call& call) {
+    return call["bytes"] == std::to_string(sizeof(KlapWorkQueue));
+  };
+  const std::vector<Call> copies = calls("cuMemcpyHtoDAsync_v2");
+  EXPECT_TRUE(std::ranges::none_of(copies, is_queue));
 }
 
 TEST_F(ProfiledGuardTest, KnowsALaunchByAllButAddresses) {
