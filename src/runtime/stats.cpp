@@ -112,9 +112,9 @@ void Stats::launch_sliced(const std::string& parent, uint64_t slices) {
   sliced.slices += slices;
 }
 
-void Stats::launch_left(const std::string& parent, const std::string& reason) {
+void Stats::launch_left(const std::string& parent, const std::string& reason, uint64_t times) {
   const std::lock_guard lock(mutex_);
-  ++left_[parent][reason];
+  left_[parent][reason] += times;
 }
 
 void Stats::engine_seen(const std::string& parent, const std::string& engine) {

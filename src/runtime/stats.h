@@ -50,8 +50,8 @@ class Stats {
   std::atomic<uint64_t>& redirections(const std::string& parent);
   // Counts one such launch that ran in so many slices.
   void launch_sliced(const std::string& parent, uint64_t slices);
-  // Counts one launch of a rewritten parent that ran the original instead, and why ("stream capture", ...).
-  void launch_left(const std::string& parent, const std::string& reason);
+  // Counts launches of a rewritten parent that ran the original instead, and why ("stream capture", ...).
+  void launch_left(const std::string& parent, const std::string& reason, uint64_t times = 1);
   // Notes how a parent's launches are replaced. The first one counts where it has several variants.
   void engine_seen(const std::string& parent, const std::string& engine);
   void guard_found(const std::string& parent, const GuardRecord& record);

@@ -36,9 +36,26 @@ Outcome launch_measured_original(const Launch& launch, MeasuredLaunch& measured,
           .ran_original = is_tried ? &reasons::kOriginalIsTried : &reasons::kOriginalIsFaster};
 }
 
+// A launch that is captured must be taken note of, so it goes the long way.
+bool is_known_original(const Launch& launch, ParentKernel& first) {
+  const auto may_run = [&launch](const KnownLaunch::Circumstances& in) {
+    unsigned long long context_id = 0;
+    return in.streams_ended == LaunchContexts::instance().streams_ended() &&
+           driver()->ctx_get_id(nullptr, &context_id) == CUDA_SUCCESS && context_id == in.context_id &&
+           capture_state(launch.stream) == Capture::None &&
+           (in.children == 0 || in.children <= most_children_of_a_stream());
+  };
+  for (ParentKernel* parent = &first; parent != nullptr; parent = parent->otherwise().get()) {
+    LaunchGuard* const guard = parent->guard();
+    if (guard != nullptr && guard->knows_original(launch, may_run)) return true;
+  }
+  return false;
+}
+
 LaunchGuard::Next next_form(const Launch& launch, ParentKernel& parent, LaunchContext& context) {
   LaunchGuard* const guard = parent.guard();
-  if (guard == nullptr) return LaunchGuard::Next::Variant;
+  if (guard == nullptr || guard->knows_variant(launch, context.context().id))
+    return LaunchGuard::Next::Variant;
   const LaunchGuard::Next next = guard->next(launch, context, most_children_of_a_stream());
   if (const auto found = guard->take_found()) {
     const std::string runs =

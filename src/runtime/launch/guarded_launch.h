@@ -17,6 +17,10 @@ namespace klap::runtime {
 // launch of its own accord only if CUDA might have done so.
 uint64_t pending_limit();
 
+// True if the launch is one that runs as it is, since a guard of `first` or of a variant behind it found that
+// to be faster for the launch before. The guard counts it then. It may be asked before all else.
+bool is_known_original(const Launch& launch, ParentKernel& first);
+
 // How the guard has the launch made: by the variant if there is no guard. A choice is logged when it is made.
 LaunchGuard::Next next_form(const Launch& launch, ParentKernel& parent, LaunchContext& context);
 

@@ -438,7 +438,7 @@ CUstream per_thread_stream(CUstream stream) { return stream ? stream : CU_STREAM
 std::optional<CUresult> redirect_launch(const Launch& launch) {
   load_kernels_for_launch();
   const auto handle = Registry::instance().find(launch.function);
-  if (!handle) return std::nullopt;
+  if (!handle || is_known_original(launch, *handle->parent)) return std::nullopt;
   const Outcome outcome = redirect(launch, *handle);
   try {
     const std::string& name = handle->parent->name();

@@ -89,6 +89,18 @@ GuardChoice::Next GuardChoice::next_undecided(uint64_t most_children) {
   return Next::MeasuredVariant;
 }
 
+uint64_t GuardChoice::settled_launches() const {
+  constexpr uint64_t kLater = 16;  // a trial may come after one in so many more launches than it could
+  if (is_measuring_ || own_.launches <= kFirst + 1) return 0;
+  if (is_decided_) return kMeasureAgain - since_decision_;
+  return knows_variant(all()) ? own_.launches / kLater : 0;
+}
+
+void GuardChoice::did_not_ask(uint64_t launches) {
+  own_.launches += launches;
+  since_decision_ += launches;
+}
+
 void GuardChoice::variant_took(double ms, uint64_t children) {
   is_measuring_ = false;
   own_.children = std::max(own_.children, children);

@@ -36,6 +36,10 @@ class GuardChoice {
   // without losing one. A measured launch must be answered by one of the functions below. Until then, no
   // other launch is measured.
   Next next(uint64_t most_children);
+  // So many launches need not ask next(), which would answer as it did last, or have a trial a little later.
+  [[nodiscard]] uint64_t settled_launches() const;
+  // So many launches did not ask.
+  void did_not_ask(uint64_t launches);
   void variant_took(double ms, uint64_t children);
   void original_took(double ms);
   void not_measured() { is_measuring_ = false; }

@@ -189,6 +189,7 @@ LaunchGuard::Next LaunchGuard::next(const Launch& launch, LaunchContext& context
   append(*bytes, context.context().device);
   const Key key = content_hash(*bytes);
   const std::lock_guard lock(mutex_);
+  count_known();
   collect(context.context().id);
   Launches& launches = launches_of(key, launch, context);
   launches.last_used = ++clock_;
@@ -205,7 +206,23 @@ LaunchGuard::Next LaunchGuard::next(const Launch& launch, LaunchContext& context
         Sample{.key = key, .is_original = is_original, .context_id = context.context().id, .report = report};
     is_complete_ = false;
   }
+  if (!is_measured) {
+    known_key_ = key;
+    known_next_ = next;
+    const KnownLaunch::Circumstances in{context.context().id, LaunchContexts::instance().streams_ended(),
+                                        launches.choice.children()};
+    known_.remember(launch, variant_, in, launches.choice.settled_launches());
+  }
   return next;
+}
+
+// Adds the launches that did not ask.
+void LaunchGuard::count_known() {
+  const uint64_t times = known_.forget();
+  if (times == 0) return;
+  if (Launches* const launches = find(known_key_)) launches->choice.did_not_ask(times);
+  if (known_next_ == Next::Original)
+    Stats::instance().launch_left(variant_.parent, reasons::kOriginalIsFaster.name, times);
 }
 
 void LaunchGuard::begin(const Launch& launch, LaunchContext& context) {
@@ -296,6 +313,7 @@ void LaunchGuard::finish() {
   collect();
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
+  count_known();
   for (Launches& launches : launches_) hand_over(launches);
 }
 

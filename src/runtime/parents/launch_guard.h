@@ -23,6 +23,7 @@
 #include "jit/data/variant.h"
 #include "runtime/parents/guard_choice.h"
 #include "runtime/parents/guard_profile.h"
+#include "runtime/parents/known_launch.h"
 #include "runtime/program_launch.h"
 #include "runtime/queues/launch_context.h"
 
@@ -43,6 +44,16 @@ class LaunchGuard {
   // How the launch is to be made. `most_children` as in GuardChoice. If it is to be measured, a
   // MeasuredLaunch has to follow. `context` is that of the launch's stream, whose mutex the caller holds.
   Next next(const Launch& launch, LaunchContext& context, uint64_t most_children);
+  // True if next() need not be asked about the launch, since it would answer as it did to the launch before.
+  // The launch is counted then. For the original, `may_run` says whether it may be made in circumstances that
+  // are those of the launch before; it is asked last.
+  template <class MayRun>
+  bool knows_original(const Launch& launch, const MayRun& may_run) {
+    return knows(launch, Next::Original, may_run);
+  }
+  bool knows_variant(const Launch& launch, uint64_t context_id) {
+    return knows(launch, Next::Variant, [&](const auto& in) { return in.context_id == context_id; });
+  }
 
   // A choice, for the log: set once when it is made, or when it is taken over from earlier runs.
   struct Found {
@@ -81,11 +92,20 @@ class LaunchGuard {
   friend class MeasuredLaunch;
   void begin(const Launch& launch, LaunchContext& context);
   void end(const Launch& launch, LaunchContext& context, bool succeeded);
+  template <class MayRun>
+  bool knows(const Launch& launch, Next next, const MayRun& may_run) {
+    if (!known_.may_know()) return false;
+    const std::lock_guard lock(mutex_);
+    if (known_next_ != next || !known_.knows(launch) || !may_run(known_.circumstances())) return false;
+    known_.count();
+    return true;
+  }
   Launches* find(const Key& key);
   Launches& launches_of(const Key& key, const Launch& launch, const LaunchContext& context);
   void take_profile(Launches& launches, const Launch& launch, const LaunchContext& context);
   void hand_over(Launches& launches) const;
   void note_choice(const GuardChoice& choice);
+  void count_known();
   void collect(uint64_t context_id);
   void drop_sample();
   void forget_sample();
@@ -96,6 +116,9 @@ class LaunchGuard {
   std::mutex mutex_;
   uint64_t clock_ = 0;
   std::array<Launches, 8> launches_{};
+  KnownLaunch known_;
+  Next known_next_ = Next::Variant;
+  Key known_key_{};
   std::optional<Sample> sample_;
   bool is_complete_ = false;  // all of the sample is in the stream
   std::optional<Found> found_;

@@ -486,6 +486,7 @@ std::shared_ptr<LaunchContext> LaunchContexts::remove(uint64_t context_id, uint6
   if (found == contexts_.end()) return nullptr;
   auto taken = found->second;
   contexts_.erase(found);
+  ended_.fetch_add(1, std::memory_order_relaxed);
   count_.store(contexts_.size(), std::memory_order_relaxed);
   return taken;
 }

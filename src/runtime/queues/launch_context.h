@@ -238,6 +238,8 @@ class LaunchContexts {
   [[nodiscard]] bool empty() const { return size() == 0; }
   // The number of streams of all CUDA contexts.
   [[nodiscard]] size_t size() const { return count_.load(std::memory_order_relaxed); }
+  // The number of those that ended. Their handles may be given out again.
+  [[nodiscard]] uint64_t streams_ended() const { return ended_.load(std::memory_order_relaxed); }
 
  private:
   using Key = std::pair<uint64_t, uint64_t>;
@@ -251,6 +253,7 @@ class LaunchContexts {
   std::shared_ptr<CudaContext> known_context(uint64_t context_id);  // null if there is none
 
   std::atomic<size_t> count_{0};
+  std::atomic<uint64_t> ended_{0};
   std::atomic<bool> any_graphs_{false};
   std::shared_mutex mutex_;
   std::unordered_map<Key, std::shared_ptr<LaunchContext>, Hash> contexts_;

@@ -37,6 +37,10 @@ class LaunchGuardTest : public RedirectTest {
     }
     return words_;
   }
+  // True if an event for times was made. Others mark what is in flight.
+  [[nodiscard]] bool is_measured() const {
+    return std::ranges::any_of(calls("cuEventCreate"), [](const Call& call) { return call["flags"] == "0"; });
+  }
   static void take_ms(const char* ms) { setenv("FAKE_CUDA_MS", ms, 1); }
   [[nodiscard]] size_t times_launched(const std::string& kernel) const {
     const Names names = launched();
@@ -87,6 +91,114 @@ TEST_F(LaunchGuardTest, TriesNothingThatCouldLoseChildren) {
   launch(100, 2049);
   EXPECT_EQ(0u, times_launched("repeated"));
   EXPECT_EQ(0, left_);
+}
+
+// After a decision for the original, the next launches are recognised by a few calls.
+class KnownLaunchTest : public LaunchGuardTest {
+ protected:
+  KnownLaunchTest() {
+    take_ms("2");
+    launch(6, 10);
+    take_ms("1");
+    launch(10, 0);
+    left_ = 0;
+    forget_calls();
+  }
+  // True if the next launch is left to the program and is not counted yet, as it is in every other way.
+  [[nodiscard]] bool is_recognised() {
+    const int counted = left("original is faster", "repeated");
+    forget_calls();
+    launch(1, 0);
+    return launched().empty() && left("original is faster", "repeated") == counted;
+  }
+};
+
+TEST_F(KnownLaunchTest, IsTheProgramsOwnLaunch) {
+  EXPECT_TRUE(is_recognised());
+  launch(9, 0);
+  EXPECT_EQ(10, left_);
+  EXPECT_TRUE(launched().empty());
+}
+
+TEST_F(KnownLaunchTest, IsLikeTheOneBefore) {
+  second_param_ = 7;
+  EXPECT_FALSE(is_recognised());
+  EXPECT_EQ(0, left_) << "nothing is known of it";
+  second_param_ = 0x99aabbcc;
+  EXPECT_FALSE(is_recognised()) << "another launch came between";
+  EXPECT_TRUE(is_recognised());
+  Launch other = launch_of(repeated_);
+  other.grid[0] = 5;
+  EXPECT_TRUE(redirect_launch(other).has_value());
+}
+
+TEST_F(KnownLaunchTest, IsNotCaptured) {
+  EXPECT_TRUE(is_recognised());
+  CUstream stream = new_stream();
+  fake<PFN_cuStreamBeginCapture_v10010>("cuStreamBeginCapture_v2")(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+  Launch captured = launch_of(repeated_);
+  captured.stream = stream;
+  EXPECT_EQ(std::nullopt, redirect_launch(captured));
+  EXPECT_EQ(1, left("stream capture", "repeated"));
+}
+
+TEST_F(KnownLaunchTest, IsInTheSameStream) {
+  EXPECT_TRUE(is_recognised());
+  CUstream stream = new_stream();
+  Launch elsewhere = launch_of(repeated_);
+  elsewhere.stream = stream;
+  const int counted = left("original is faster", "repeated");
+  EXPECT_EQ(std::nullopt, redirect_launch(elsewhere));
+  EXPECT_LT(counted, left("original is faster", "repeated")) << "it is decided anew, and the stream is seen";
+  EXPECT_FALSE(is_recognised());
+  EXPECT_TRUE(is_recognised());
+  stream_about_to_end(stream);
+  EXPECT_FALSE(is_recognised()) << "another stream may get its handle";
+}
+
+TEST_F(KnownLaunchTest, LosesNoChildren) {
+  second_param_ = 7;
+  take_ms("2");
+  launch(100, 1000);
+  take_ms("1");
+  launch(60, 0);
+  EXPECT_TRUE(is_recognised());
+  // More streams may launch at once now, so each may launch less.
+  for (int i = 0; i < 2; ++i) {
+    Launch elsewhere = launch_of(parent_);
+    elsewhere.stream = new_stream();
+    expect_redirected(elsewhere);
+  }
+  EXPECT_FALSE(is_recognised());
+  EXPECT_EQ(std::vector<std::string>({"__klap_repeated", "__klap_consumer"}), launched());
+}
+
+TEST_F(KnownLaunchTest, IsMeasuredAgain) {
+  launch(1000, 0);
+  EXPECT_TRUE(is_measured());
+}
+
+TEST_F(LaunchGuardTest, MeasuresAVariantAgain) {
+  take_ms("1");
+  launch(30, 10);
+  take_ms("3");
+  launch(30, 10);
+  forget_calls();
+  launch(900, 10);
+  EXPECT_FALSE(is_measured());
+  launch(100, 10);
+  EXPECT_TRUE(is_measured());
+  EXPECT_EQ(0, left_);
+}
+
+TEST_F(KnownLaunchTest, IsCounted) {
+  finish_guards();
+  const int before = left("original is faster", "repeated");
+  launch(20, 0);
+  finish_guards();
+  EXPECT_EQ(before + 20, left("original is faster", "repeated"));
+  add_guards_to_statistics();
+  EXPECT_EQ(36, Stats::instance().to_json()["parents"]["repeated"]["guard"].back()["launches"]);
 }
 
 TEST_F(LaunchGuardTest, TellsLaunchesApartByTheirParameters) {
